@@ -7,7 +7,7 @@ show is spoilt by the cohort. All is drawn with a seed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -67,10 +67,12 @@ class Cohort:
 Spoil = Callable[[np.random.Generator, History], History]
 
 
-def cohorts(count: int, seed: int = 7) -> tuple[Cohort, ...]:
-    """Every cohort with so many partitions."""
+def cohorts(count: int, seed: int = 7, names: Collection[str] | None = None) -> tuple[Cohort, ...]:
+    """Cohorts with so many partitions: those of these names, or all."""
     found = []
-    for number, (name, spoil) in enumerate(_COHORTS.items()):
+    for number, (name, spoil) in enumerate(COHORTS.items()):
+        if names is not None and name not in names:
+            continue
         chance = np.random.default_rng([seed, number])
         history = spoil(chance, _clean(chance, count))
         ids, there = history.topic_id, history.is_there
@@ -326,7 +328,79 @@ def _no_sizes(_: np.random.Generator, history: History) -> History:
     return replace(history, size=np.where(is_last, history.size, np.nan))
 
 
-_COHORTS: Mapping[str, Spoil] = {
+def _of_another(share: float, rounds: float) -> Spoil:
+    """In so many of the rounds the size is that of another replica, larger by this share, under the same leader."""
+
+    def spoil(chance: np.random.Generator, history: History) -> History:
+        is_another = chance.random(history.size.shape) < rounds
+        return replace(history, size=np.where(is_another, np.floor(history.size * (1 + share)), history.size))
+
+    return spoil
+
+
+def _another_for(hours: int, share: float) -> Spoil:
+    def spoil(chance: np.random.Generator, history: History) -> History:
+        since = _rounds(chance, history, 0, ROUNDS - hours * AN_HOUR)
+        is_another = _passed(history, since) & ~_passed(history, since + hours * AN_HOUR)
+        return replace(history, size=np.where(is_another, np.floor(history.size * (1 + share)), history.size))
+
+    return spoil
+
+
+def _follower_copies(chance: np.random.Generator, history: History) -> History:
+    """For three hours the size is that of a follower that copies the log from its start, under the same leader."""
+    since = _rounds(chance, history, AN_HOUR, ROUNDS - 3 * AN_HOUR)
+    is_copy = _passed(history, since) & ~_passed(history, since + 3 * AN_HOUR)
+    done = np.clip((np.arange(ROUNDS + 1)[:, None] - since[None, :] + 1) / (2 * AN_HOUR), 0, 1)
+    return replace(history, size=np.where(is_copy, np.floor(history.size * done), history.size))
+
+
+def _follower_copies_to_the_end(chance: np.random.Generator, history: History) -> History:
+    since = _rounds(chance, history, AN_HOUR, ROUNDS - 4 * AN_HOUR)
+    is_copy = _passed(history, since)
+    done = np.clip((np.arange(ROUNDS + 1)[:, None] - since[None, :] + 1) / (3 * AN_HOUR), 0, 1)
+    return replace(history, size=np.where(is_copy, np.floor(history.size * done), history.size))
+
+
+def _lasting_jump(chance: np.random.Generator, history: History) -> History:
+    """Once the log is larger by a tenth to a half, and stays so: another replica, or a move between directories."""
+    at, share = _rounds(chance, history, AN_HOUR), chance.uniform(0.1, 0.5, history.size.shape[1])
+    more = history.size[at, np.arange(len(at))] * share
+    return replace(history, size=np.floor(history.size + _passed(history, at) * more))
+
+
+def _in_kibibytes(chance: np.random.Generator, history: History) -> History:
+    """Since some time the size is told in KiB."""
+    at = _rounds(chance, history, 2 * AN_HOUR, ROUNDS - 2 * AN_HOUR)
+    return replace(history, size=np.where(_passed(history, at), np.floor(history.size / 1024), history.size))
+
+
+def _leader_unknown(_: np.random.Generator, history: History) -> History:
+    return replace(history, leader=np.full(history.leader.shape, -1.0))
+
+
+def _tiered_tail(chance: np.random.Generator, history: History) -> History:
+    """Segments of one hour leave the disk two to three hours after they were written; the start is the local one."""
+    keep, step = 2 * AN_HOUR + int(chance.integers(AN_HOUR)), AN_HOUR
+    gone = np.maximum(((np.arange(ROUNDS + 1) - keep) // step) * step, 0)
+    written = np.cumsum(history.records * history.record_bytes, axis=0)
+    start = np.where(gone[:, None] > 0, history.end[gone], 0)
+    return replace(history, start=start, size=history.size - np.where(gone[:, None] > 0, written[gone], 0))
+
+
+def _compacted_with_new_sizes(chance: np.random.Generator, history: History) -> History:
+    return _compacted(chance, _large_at_midday(chance, history))
+
+
+def _frozen_sizes(chance: np.random.Generator, history: History) -> History:
+    """For one to ten hours the size stays as it is while offsets go on; then it is right again."""
+    since = _rounds(chance, history, 1, ROUNDS - 10 * AN_HOUR)
+    until = since + chance.integers(AN_HOUR, 10 * AN_HOUR, len(since))
+    is_frozen = _passed(history, since) & ~_passed(history, until)
+    return replace(history, size=np.where(is_frozen, history.size[since, np.arange(len(since))], history.size))
+
+
+COHORTS: Mapping[str, Spoil] = {
     "clean": _as_it_is,
     "one size of 10^15": _one_size,
     "one time in microseconds": _microseconds,
@@ -363,5 +437,18 @@ _COHORTS: Mapping[str, Spoil] = {
     "frozen for 1 to 10 h": _frozen,
     "10 % without sizes": _nulls,
     "2 % negative": _negatives,
+    "another replica, larger by 0.5 %, in 1 % of rounds": _of_another(0.005, 0.01),
+    "another replica, larger by 3 %, in 5 % of rounds": _of_another(0.03, 0.05),
+    "another replica, larger by 30 %, in 50 % of rounds": _of_another(0.3, 0.5),
+    "another replica, larger by 10 %, for 3 h": _another_for(3, 0.1),
+    "another replica, smaller by 10 %, for 3 h": _another_for(3, -0.1),
+    "a follower that copies, for 3 h": _follower_copies,
+    "a follower that copies, to the end": _follower_copies_to_the_end,
+    "a lasting jump of the size": _lasting_jump,
+    "sizes in KiB since some time": _in_kibibytes,
+    "nobody knows who leads": _leader_unknown,
+    "a tiered log, 2 to 3 h on disk": _tiered_tail,
+    "compaction, records × 10 at midday": _compacted_with_new_sizes,
+    "sizes frozen for 1 to 10 h": _frozen_sizes,
 }
 """What is wrong with the samples of each cohort. Each is drawn by its place: new ones go to the end."""

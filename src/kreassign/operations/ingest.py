@@ -332,20 +332,20 @@ _Placed = tuple[str, Row]
 
 @dataclass(slots=True)
 class Bad:
-    """Rows that were not stored: counts by reason, and the first place of each."""
+    """Rows that were not stored: counts by reason, and the first row of each."""
 
     counts: Counter[str] = field(default_factory=Counter)
-    first: dict[str, str] = field(default_factory=dict)
+    first: dict[str, BadRow] = field(default_factory=dict)
 
     def add(self, row: BadRow) -> None:
         """Count one row."""
         self.counts[row.reason] += 1
-        self.first.setdefault(row.reason, row.place)
+        self.first.setdefault(row.reason, row)
 
     @property
     def first_of_all(self) -> str:
         """The first bad row, as a sentence."""
-        return next(f"{place} {reason}" for reason, place in self.first.items())
+        return next(str(row) for row in self.first.values())
 
 
 @dataclass(slots=True)

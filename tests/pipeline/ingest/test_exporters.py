@@ -122,7 +122,7 @@ def test_answers_to_one_query_each_are_joined_over_files() -> None:
         line for line in golden("jmx-exporter.txt").splitlines() if line.startswith(b"kafka_log_log_size")
     )
     sized = read(golden("kafka-exporter.txt"), sizes, broker=2)
-    assert sized.offsets == [(0, READ_MS, 2, 10, 12_345_678_901, 5000), (1, READ_MS, -1, 0, 70, 7000)]
+    assert sized.offsets == [(0, READ_MS, 2, 10, 12_345_678_901, 5000), (1, READ_MS, -1, 0, 70, None)]
 
 
 def test_an_answer_that_broke_off_costs_itself_and_not_those_that_were_appended() -> None:

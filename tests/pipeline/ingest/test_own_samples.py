@@ -14,6 +14,7 @@ from kreassign.pipeline.tables.schemas import Row
 MS = 1_750_000_000_000
 HEADER = "taken_ms,topic,partition,start_offset,end_offset,size_bytes,leader,remark"
 GOOD: Row = {"taken_ms": MS, "topic": "orders", "partition": 0, "start_offset": 10, "end_offset": 100}
+WHOLE_32, WHOLE_64 = (f"a whole number of {bits} bits without separators" for bits in (32, 64))
 WHOLE = GOOD | {"cluster_id": "c", "topic_id": None, "leader": -1, "size_bytes": None}
 
 
@@ -46,13 +47,15 @@ def test_json_lines_may_name_their_cluster() -> None:
     (f'{MS},"orders,0,10,100,5000,3,x', "has 2 fields in place of 8"),
     (f"{MS},,0,10,100,5000,3,x", "topic is missing"),
     (f"{MS},orders,0,10,,5000,3,x", "end_offset is missing"),
-    (f"{MS},orders,0,10,many,5000,3,x", "end_offset is not a whole number of 64 bits"),
-    (f"{MS},orders,0,10,1e3,5000,3,x", "end_offset is not a whole number of 64 bits"),
-    (f"{MS},orders,0,10,{2**63},5000,3,x", "end_offset is not a whole number of 64 bits"),
-    (f"{MS},orders,{2**31},10,100,5000,3,x", "partition is not a whole number of 32 bits"),
-    (f"{MS},orders,0,10,100,5000.5,3,x", "size_bytes is not a whole number of 64 bits"),
-    (f"{MS},orders,0,10,100,5000,-2,x", "leader is not a whole number of 32 bits"),
-    ("2025-06-15T15:06:40Z,orders,0,10,100,5000,3,x", "taken_ms is not a whole number of 64 bits"),
+    (f"{MS},orders,0,10,many,5000,3,x", "end_offset is not " + WHOLE_64),
+    *((f"{MS},orders,0,10,{odd},5000,3,x", "end_offset is not " + WHOLE_64)
+      for odd in ("1.000", "100.000", "1.0000", "120.", "1.5", "1 000", "1'000", "0x10", "1_000", "+5.0", "true")),
+    (f"{MS},orders,0,10,1e3,5000,3,x", "end_offset is not " + WHOLE_64),
+    (f"{MS},orders,0,10,{2**63},5000,3,x", "end_offset is not " + WHOLE_64),
+    (f"{MS},orders,{2**31},10,100,5000,3,x", "partition is not " + WHOLE_32),
+    (f"{MS},orders,0,10,100,5000.5,3,x", "size_bytes is not " + WHOLE_64),
+    (f"{MS},orders,0,10,100,5000,-2,x", "leader is not " + WHOLE_32),
+    ("2025-06-15T15:06:40Z,orders,0,10,100,5000,3,x", "taken_ms is not milliseconds since the epoch, " + WHOLE_64),
 ])  # fmt: skip
 def test_a_bad_line_is_named_and_the_others_are_good(line: str, reason: str) -> None:
     good, bad = rows(f"{HEADER}\n{MS},before,0,10,100,5000,3,x\n{line}\n{MS},after,0,10,100,5000,3,x\n")
@@ -65,7 +68,7 @@ def test_a_bad_line_is_named_and_the_others_are_good(line: str, reason: str) -> 
     (b"7", "is no object"),
     (b'{"topic": "gr\xfc"}', "is not a text in UTF-8"),
     (json.dumps(GOOD | {"topic": 5}).encode(), "topic is not a text"),
-    (json.dumps(GOOD | {"partition": True}).encode(), "partition is not a whole number of 32 bits"),
+    (json.dumps(GOOD | {"partition": True}).encode(), "partition is not " + WHOLE_32),
     (json.dumps(GOOD).replace("100", "NaN").encode(), "is not JSON"),
 ])  # fmt: skip
 def test_a_bad_object_is_named_and_the_others_are_good(line: bytes, reason: str) -> None:
@@ -84,9 +87,11 @@ def test_a_text_that_is_not_utf_8_costs_its_line() -> None:
     ("", "c", "it is empty"),
     ("[]", "c", "jq -c"),
     ("time,topic\n", "c", "it lacks the columns taken_ms, partition, start_offset, end_offset of table samples"),
+    (HEADER.upper(), "c", "start_offset, end_offset of table samples; it has TAKEN_MS, TOPIC, PARTITION, START_OFFSET"),
+    (HEADER.encode("utf-16"), "c", "it is in UTF-16, or no text; save it as UTF-8"),
     (HEADER, None, "it lacks the columns cluster_id of table samples; specify --cluster, or add the column"),
 ])  # fmt: skip
-def test_a_file_that_is_no_table_of_samples_says_why(text: str, cluster: str | None, said: str) -> None:
+def test_a_file_that_is_no_table_of_samples_says_why(text: str | bytes, cluster: str | None, said: str) -> None:
     with pytest.raises(InputError, match=said):
         rows(text, cluster)
 

@@ -100,7 +100,7 @@ def test_samples_leave_out_partitions_without_offsets() -> None:
     }
 
 
-def test_the_size_of_a_sample_is_the_leaders_else_the_largest_else_unknown() -> None:
+def test_the_size_of_a_sample_is_the_leaders_and_of_no_other_replica() -> None:
     def size(leader: int, seen: snapshots.SampleRound) -> int | None:
         partition = Partition(ORDERS_0, replicas=(1, 2), isr=(1, 2), leader=leader)
         rows = snapshots.sample_rows(replace(seen, topics=(Topic("orders", None, False, (partition,)),)))
@@ -109,8 +109,8 @@ def test_the_size_of_a_sample_is_the_leaders_else_the_largest_else_unknown() -> 
     seen = sample_round(5000, end_offset=150)
     assert size(2, seen) == 80
     assert size(1, seen) == 90
-    assert size(NO_LEADER, seen) == 90
-    assert size(1, replace(seen, log_dirs=Batch({2: LOG_DIRS[2]}))) == 80
+    assert size(NO_LEADER, seen) is None
+    assert size(1, replace(seen, log_dirs=Batch({2: LOG_DIRS[2]}))) is None
     assert size(1, replace(seen, log_dirs=Batch())) is None
 
 

@@ -42,7 +42,7 @@ def rated(rows: list[Row]) -> list[Row]:
     told = rates(samples)
     figures = ("seconds", "new_records", "sized_records", "new_bytes")
     columns = {name: pa.array(getattr(told, name), from_pandas=True).to_pylist() for name in figures}
-    columns["epoch"] = told.epoch.tolist()
+    columns["epoch"], columns["contradicts"] = told.epoch.tolist(), told.contradicts.tolist()
     columns["verdict"] = [Verdict(code).name.lower() for code in told.verdict]
     columns["reason"] = [reasons[code].as_py() for code in told.reason]
     return [

@@ -61,7 +61,8 @@ def test_an_hour_adds_up_what_the_samples_in_it_say() -> None:
         "seconds": 3000.0, "good_seconds": 3000.0, "squared_seconds": 3 * 600.0**2 + 1200.0**2,
         "good_records": 3000, "rate_sum": 4_000_000, "new_records": 3000, "most_new_records": 1200,
         # At both ends of these a size is known, and the same leader.
-        "sized_records": 1200, "new_bytes": 120_000, "mean_size_bytes": (1000 + 61_000 + 121_000 + 301_000) / 4,
+        "sized_records": 1200, "new_bytes": 120_000, "contradicted_count": 0,
+        "mean_size_bytes": (1000 + 61_000 + 121_000 + 301_000) / 4,
         "sample_count": 5, "odd_count": 1, "first_ms": BEGIN_MS, "last_ms": BEGIN_MS + 50 * MINUTE_MS,
         "last_leader": 2, "last_start_offset": 0, "last_end_offset": 3000, "last_size_bytes": 301_000,
         "rate_bins": [0], "rate_counts": [4], "new_count": 5, "new_twice_count": 1,
@@ -71,7 +72,8 @@ def test_an_hour_adds_up_what_the_samples_in_it_say() -> None:
         # The interval that began in the hour before ends in this one.
         "seconds": 1800.0, "good_seconds": 1800.0, "squared_seconds": 1200.0**2 + 600.0**2,
         "good_records": 1800, "rate_sum": 2_000_000, "new_records": 1800, "most_new_records": 1200,
-        "sized_records": 1800, "new_bytes": 180_000, "mean_size_bytes": (421_000 + 481_000) / 2,
+        "sized_records": 1800, "new_bytes": 180_000, "contradicted_count": 0,
+        "mean_size_bytes": (421_000 + 481_000) / 2,
         "sample_count": 2, "odd_count": 0, "first_ms": BEGIN_MS + 70 * MINUTE_MS,
         "last_ms": BEGIN_MS + 80 * MINUTE_MS, "last_leader": 2, "last_start_offset": 0, "last_end_offset": 4800,
         "last_size_bytes": 481_000, "rate_bins": [0], "rate_counts": [2], "new_count": 2, "new_twice_count": 0,

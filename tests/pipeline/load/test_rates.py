@@ -231,3 +231,28 @@ def test_a_record_too_many_is_told_by_two_samples_after_it_and_by_one_alone_not(
     behind = "end_offset is behind the samples before it, and comes back"
     assert reasons(100, 100, 99, 100) == [None, None, behind, None]
     assert reasons(100, 110, 120, 105, 130, 140) == [None, None, None, behind, None, None]
+
+
+def sizes(*sizes: int | None, records: int = 10, **values: object) -> list[int | None]:
+    """Bytes of each interval of a log that gets so many records in each, of 100 bytes at the begin."""
+    rows = [{"taken_ms": 1000 * n, "end_offset": records * n, "size_bytes": size} for n, size in enumerate(sizes)]
+    return [new_bytes for (new_bytes,) in told([row | values for row in rows], "new_bytes")]
+
+
+def test_bytes_that_contradict_their_records_do_not_count() -> None:
+    usual = [1000 * n for n in range(12)]
+    assert sizes(*usual) == [None] + [1000] * 11
+    swollen = [size + 12_000 * (n >= 6) for n, size in enumerate(usual)]
+    assert sizes(*swollen) == [None, *[1000] * 5, None, *[1000] * 5], "a jump that stays"
+    undone = [size + 2000 * (n == 6) for n, size in enumerate(usual)]
+    assert sizes(*undone) == [None, *[1000] * 5, None, None, *[1000] * 4], "a jump that is taken back"
+    heavier = [size + 20_000 * max(0, n - 5) for n, size in enumerate(usual)]
+    assert sizes(*heavier) == [None, *[1000] * 5, *[21_000] * 6], "records that weigh more from now on"
+    copied = [max(0, n - 5) * 3000 if n >= 6 else size for n, size in enumerate(usual)]
+    assert None in sizes(*copied)[7:], "after it shrank, the log grows three times as fast"
+    cleaned = [size - 4000 * (n >= 6) for n, size in enumerate(usual)]
+    assert sizes(*cleaned) == [None, *[1000] * 5, None, *[1000] * 5]
+
+
+def test_nobody_knows_whose_size_it_is_while_nobody_knows_who_leads() -> None:
+    assert sizes(0, 1000, 2000, leader=-1) == [None, None, None]

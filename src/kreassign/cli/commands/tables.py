@@ -31,6 +31,7 @@ from kreassign.operations.ingest import collect as collect_rounds
 
 MOST_DAYS = 36_600
 MOST_OFFSETS = 10_000_000
+SHOWN_OF_ROW = 80
 """A whole batch is in memory, at about half a kilobyte per record."""
 
 
@@ -128,7 +129,9 @@ def _show(done: ingest.Imported, what: str) -> None:
 
 def _show_bad(subject: object, bad: ingest.Bad) -> None:
     for reason, count in bad.counts.items():
-        click.echo(f"{subject}: {count} not stored: {reason}; first {bad.first[reason]}")
+        first = bad.first[reason]
+        text = first.text if len(first.text) <= SHOWN_OF_ROW else f"{first.text[:SHOWN_OF_ROW]}…"
+        click.echo(f"{subject}: {count} not stored: {reason}; first {first.place}: {text}")
 
 
 @click.command(

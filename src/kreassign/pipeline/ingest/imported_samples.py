@@ -237,18 +237,17 @@ def _what_is_missing(replicas: Iterable[Replica]) -> str | None:
 
 
 def _size(moment: Moment, read: Replica, leader: int | None) -> int | None:
-    """Size of the replica read, else of the leader, else of the largest replica."""
-    if read.size is not None:
+    """Size of the replica read, else of the leader; None where only others are known, or nobody knows who leads."""
+    if read.size is not None or leader is None:
         return read.size
-    of_leader = [one.size for one in moment.values() if one.size is not None and one.broker == leader]
-    return max(of_leader or (one.size for one in moment.values() if one.size is not None), default=None)
+    return max((one.size for one in moment.values() if one.size is not None and one.broker == leader), default=None)
 
 
 # Samples that the user took → rows of table `samples`: each becomes a row or a BadRow with the reason.
 #
 # A row has the columns of table `samples` by name, in any order: `taken_ms`, `topic`, `partition`, `start_offset` and
 # `end_offset`; `cluster_id` unless given for the whole file; if known `topic_id`, `leader` and `size_bytes`. Other
-# columns are ignored. Whole numbers may look like `120.0`, as in CSV files of data frames; empty or NaN is unknown.
+# columns are ignored. Whole numbers may end in `.0`, as in CSV files of data frames; empty or NaN is unknown.
 # Each row is judged by itself; a bad one does not affect others.
 
 Given = Mapping[str, Any]
@@ -262,7 +261,8 @@ _DEFAULTS: Row = {"leader": -1}
 _FORGIVEN = ("cluster_id", *_DEFAULTS, *(column.name for column in SAMPLES.columns if column.nullable))
 REQUIRED = tuple(name for name in SAMPLES.column_names if name not in _FORGIVEN)
 """Columns that every file must have."""
-_WHOLE_FLOAT = re.compile(r"(-?\d{1,19})\.0*", re.ASCII)
+_WHOLE_FLOAT = re.compile(r"(-?\d{1,19})\.0", re.ASCII)
+"""As data frames write whole numbers. `1.000` is a thousand in half of the world."""
 
 
 def text_rows(lines: Iterable[bytes], cluster_id: str | None) -> Iterator[Placed]:
@@ -273,6 +273,8 @@ def text_rows(lines: Iterable[bytes], cluster_id: str | None) -> Iterator[Placed
     if first is None:
         raise InputError("it is empty")
     number, line = first
+    if "\0" in line:
+        raise InputError("it is in UTF-16, or no text; save it as UTF-8")
     if line.lstrip().startswith("["):
         raise InputError("it is one JSON array; write an object per line: jq -c '.[]'")
     if line.lstrip().startswith("{"):
@@ -295,6 +297,8 @@ def check_columns(names: Iterable[str], cluster_id: str | None) -> None:
     wanted = REQUIRED if cluster_id is not None else ("cluster_id", *REQUIRED)
     if missing := [name for name in wanted if name not in there]:
         hint = "; specify --cluster, or add the column" if missing == ["cluster_id"] else ""
+        if other := [name for name in names if name.lower() in missing]:
+            hint = f"; it has {', '.join(other)}, and names are in small letters"
         raise InputError(f"it lacks the columns {', '.join(missing)} of table samples{hint}")
 
 
@@ -377,7 +381,9 @@ def _whole(name: str, kind: ColumnType, value: Any) -> int | None:
     else:
         number = value if isinstance(value, int) and not isinstance(value, bool) else None
     if number is None or not _LEAST.get(name, -_NUMBERS[kind]) <= number <= _NUMBERS[kind]:
-        raise InputError(f"{name} is not a whole number of {'32' if kind is INT else '64'} bits")
+        wanted = "milliseconds since the epoch, " if name == "taken_ms" else ""
+        bits = "32" if kind is INT else "64"
+        raise InputError(f"{name} is not {wanted}a whole number of {bits} bits without separators")
     return number
 
 

@@ -46,6 +46,7 @@ from kreassign.pipeline.tables.snapshot_columns import (
     Lists,
     SnapshotColumns,
     ends_of,
+    leader_sizes,
     partition_sizes,
 )
 
@@ -250,10 +251,13 @@ def replica_rows(seen: Observation) -> Iterator[Row]:
 
 
 def sample_rows(seen: SampleRound) -> list[Row]:
-    """Rows of table `samples`: partitions with both offsets known."""
+    """Rows of table `samples`: partitions with both offsets known, and the size of their leader's replica.
+
+    Sizes of different replicas differ by what producers did not write, so no other stands in for it.
+    """
     partitions = list(_partitions(seen.topics))
     leaders = np.fromiter((partition.leader for partition in partitions), np.int32, len(partitions))
-    sizes = partition_sizes(_lists(seen.topics), _copies(seen.topics, seen.log_dirs).sizes_bytes, leaders).tolist()
+    sizes = leader_sizes(_lists(seen.topics), _copies(seen.topics, seen.log_dirs).sizes_bytes, leaders).tolist()
     ids = (topic.topic_id for topic in seen.topics for _ in topic.partitions)
     return [
         _sample_row(seen, partition, topic_id) | {"size_bytes": None if size == UNKNOWN else size}

@@ -31,6 +31,7 @@ time, as for gaps, only the mean counts as known.
                         and truncations by up to three rounds look like odd samples
     2 s (1 - f)         f is the part of the records whose size was measured, s how much the mean size differs from
                         hour to hour, as a share; for e' instead of 1 - f the part of the hours without sizes, over τ
+                        where a size contradicted the records written even once, f is 0: others may have been wrong, too
     0.2, for e' 2       where the size is only known from the whole log (`log`): it may be another at the peak
 
 *Clock.* A round with a wrong time makes one interval's rate too high and the next one's too low: the mean stays, the
@@ -85,10 +86,12 @@ class _Daily:
 class Evidence:
     """Figures for the errors of each partition's rates, from its hours; names follow the formulas above.
 
-    `is_by_log`: the size of records is only known from the whole log, and something is written.
+    `is_by_log`: the size of records is only known from the whole log, and something is written. `is_doubted`: some
+    size contradicted the records, so that none counts as measured.
     """
 
     is_by_log: Mask
+    is_doubted: Mask
     meant_s: Floats
     unknown: Floats
     not_good: Floats
@@ -158,6 +161,8 @@ def evidence(hours: LatestHours, is_by_log: Mask) -> Evidence:
     is_sized = (hours["sized_records"] > 0) & (hours["new_bytes"] > 0)
     is_unsized = (hours["new_records"] > 0) & ~is_sized
     bytes_squared = hours.sums(np.where(is_sized, _ratio(hours["new_bytes"] ** 2, hours["sized_records"]), 0.0))
+    # A size that was another's once may have been so at other times: then no size is sure.
+    is_doubted = hours.sums(hours["contradicted_count"]) > 0
     intervals = hours.interval_counts().astype(np.float64)
     span_s = (hours.largest(hours["last_ms"]) - hours.least(hours["first_ms"])) / 1000.0
     meant_s = np.fmax(span_s, DAY_S)
@@ -177,14 +182,18 @@ def evidence(hours: LatestHours, is_by_log: Mask) -> Evidence:
         "busiest": _known(_ratio(daily.most_rate, mean), 1.0),
         "day_ratio": _known(daily.day_ratio, 1.0),
         "odd": _ratio(sums["odd_count"], sums["odd_count"] + sums["sample_count"]),
-        "sized": _known(_ratio(sums["sized_records"], sums["new_records"]), 1.0),
-        "unsized_time": _known(_ratio(hours.sums(np.where(is_unsized, hours.milliseconds("seconds"), 0)), known_ms), 0),
+        "sized": np.where(is_doubted, 0.0, _known(_ratio(sums["sized_records"], sums["new_records"]), 1.0)),
+        "unsized_time": np.where(
+            is_doubted,
+            1.0,
+            _known(_ratio(hours.sums(np.where(is_unsized, hours.milliseconds("seconds"), 0)), known_ms), 0),
+        ),
         "size_spread": np.sqrt(np.fmax(size_variance, 0.0)),
         "scatter": np.sqrt(np.fmax(scatter, 0.0)),
         "unequal": np.fmin(np.fmax(lengths, 0.0), _MOST_UNEQUAL),
         "rate_count": np.maximum(intervals, 1.0),
     }
-    return Evidence(is_by_log, **{name: np.round(each, _DECIMALS) for name, each in figures.items()})
+    return Evidence(is_by_log, is_doubted, **{name: np.round(each, _DECIMALS) for name, each in figures.items()})
 
 
 def _daily(hours: LatestHours) -> _Daily:

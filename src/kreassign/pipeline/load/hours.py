@@ -215,6 +215,7 @@ def hours(samples: Samples, rates: Rates, is_open: Mask, is_new: Mask) -> Hours 
         "most_new_records": np.maximum.reduceat(np.nan_to_num(new_records), first),
         "sized_records": _sums(rates.sized_records[places], first),
         "new_bytes": _sums(rates.new_bytes[places], first),
+        "contradicted_count": _sums(rates.contradicts[places], first),
         "mean_size_bytes": mean_size,
         "sample_count": _sums(counts, first),
         "odd_count": _sums(verdict == Verdict.ODD, first),
@@ -291,8 +292,8 @@ def column(values: Floats | Ints | Mask | pa.Array | pa.ChunkedArray, kind: pa.D
 LISTS = ("rate_bins", "rate_counts")
 FIGURES = (
     "hour_ms", "seconds", "good_seconds", "squared_seconds", "good_records", "rate_sum", "new_records",
-    "sized_records", "new_bytes", "mean_size_bytes", "sample_count", "odd_count", "first_ms", "last_ms",
-    "last_start_offset", "last_end_offset", "last_size_bytes",
+    "sized_records", "new_bytes", "contradicted_count", "mean_size_bytes", "sample_count", "odd_count",
+    "first_ms", "last_ms", "last_start_offset", "last_end_offset", "last_size_bytes",
 )  # fmt: skip
 """Columns of table `load_hours` that become arrays of doubles."""
 

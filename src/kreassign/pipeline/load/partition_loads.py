@@ -154,6 +154,8 @@ LOADS = pa.schema(
 )
 """Columns of table `load_model` that come from hours."""
 GROWTH, LOG, MEASURED = "growth", "log", "measured"
+MOST_CONTRADICTED = 0.02
+"""Share of the intervals above which the growth of a log tells nothing of its records."""
 _PERCENTILES = (0.5, 0.95, 0.99)
 
 Words = npt.NDArray[np.str_]
@@ -200,7 +202,7 @@ def _columns(hours: LatestHours, window_days: int) -> Columns:
         "covered_share": found.covered_share,
         "reset_count": epoch,
         "coverage": _words(coverage),
-        "verdict": _words(_verdict(coverage, is_known, found.span_s)),
+        "verdict": _words(_verdict(coverage, is_known, found.span_s, told.is_doubted)),
     }
 
 
@@ -225,7 +227,9 @@ def _rates(hours: LatestHours) -> _Rates:
     kept = hours.last(hours["last_end_offset"]) - hours.last(hours["last_start_offset"])
     sized, new_bytes = hours.sums(hours["sized_records"]), hours.sums(hours["new_bytes"])
     known_s, good_s = (hours.sums(hours.milliseconds(name)) / 1000.0 for name in ("seconds", "good_seconds"))
-    has_growth = (sized > 0) & (new_bytes > 0)
+    # Where many contradict, the others agree by chance.
+    is_contradicted = hours.sums(hours["contradicted_count"]) > MOST_CONTRADICTED * hours.sums(hours["sample_count"])
+    has_growth = (sized > 0) & (new_bytes > 0) & ~is_contradicted
     by_growth = np.divide(new_bytes, sized, out=np.full(len(hours), np.nan), where=has_growth)
     by_log = hours.last(hours["last_size_bytes"]) / np.where(kept > 0, kept, np.nan)
     return _Rates(
@@ -272,9 +276,9 @@ def _coverage(sample_count: Floats, epoch: Floats, write_bytes_per_s: Floats) ->
     return np.where(several, np.where(has_bytes, MEASURED, "no size"), np.where(epoch > 0, "reset", "one sample"))
 
 
-def _verdict(coverage: Words, is_known: Mask, span_s: Floats) -> Words:
+def _verdict(coverage: Words, is_known: Mask, span_s: Floats, is_doubted: Mask) -> Words:
     """Verdict on the data for planning, in the schema's words; the cases exclude each other."""
-    not_enough = np.where(span_s >= DAY_S, "gaps", "short")
+    not_enough = np.where(span_s < DAY_S, "short", np.where(is_doubted, "doubtful", "gaps"))
     return np.where(coverage == MEASURED, np.where(is_known, "enough", not_enough), "unknown")
 
 

@@ -207,7 +207,6 @@ def _is_unconfirmed(near: Neighbours) -> Mask:
     return (
         np.isnan(near.end_after)
         & (near.end_before > near.median_before)
-        & (near.end_offset / 2.0 > near.end_before)
         & (near.end_offset - near.end_before > UNCONFIRMED * (near.end_before - near.median_before))
     )
 
@@ -257,7 +256,7 @@ FIRST_SERIES_RULES: tuple[SeriesRule[Neighbours], ...] = (
     SeriesRule(
         "end_offset jumps, and no later sample confirms it",
         _is_unconfirmed,
-        f"it more than doubles, by {UNCONFIRMED} times what came before; with the next sample it counts if it is right",
+        f"by {UNCONFIRMED} times what came before; with the next sample it counts if it is right",
     ),
     SeriesRule(
         "size_bytes jumps without records",
@@ -355,6 +354,10 @@ def first_broken(rules: tuple[SeriesRule[Around], ...], near: Around, count: int
 #                                 brokers report no ids (before 2.8), a log with less than half left is another log
 #     a gap                       rounds are missing: the difference is right on average, but says nothing of peaks
 #     a change of leader          offsets go on; sizes are of another copy, so no bytes are known for that time
+#     nobody knows who leads      neither does anybody know of which copy sizes are: no bytes are known
+#     a log that was cleaned      it shrank, though it begins where it began: no bytes are known for that time
+#     bytes that contradict       the log grew by far more or less than its records weigh: the size is of another copy;
+#                                 no bytes are known for that time
 #
 # Restarts of brokers need no rule: offsets and sizes are on disk, and a broker that is down leaves a gap.
 #
@@ -374,6 +377,8 @@ _AROUND = 4
 _ALIKE = 2
 """This many long intervals around it make a cadence, not a gap; one is enough if not all are known."""
 _ENOUGH = 3
+_UNDONE = 1.5
+"""Where a log shrinks, records may not weigh so many times more before than after it, nor less."""
 """Least number of known intervals around one to judge it by."""
 LEFT_OF_A_LOG = 0.5
 _NEAR = (1, 2, 3)
@@ -428,7 +433,7 @@ class Rates:
 
     `reason` is a code of `REASONS`; `is_clean` is the result of the first rules. `epoch` counts resets of the log so
     far. `seconds`, `new_records`, and where the log only grew `sized_records` and `new_bytes`, are NaN if unknown.
-    `verdict` is a `Verdict`.
+    `contradicts` where the bytes since then cannot be those of the records. `verdict` is a `Verdict`.
     """
 
     reason: Ints
@@ -438,6 +443,7 @@ class Rates:
     new_records: Floats
     sized_records: Floats
     new_bytes: Floats
+    contradicts: Mask
     verdict: Ints
 
     @property
@@ -452,9 +458,9 @@ def rates(samples: Samples) -> Rates:
     with np.errstate(all="ignore"):  # a quotient by 0 is unknown
         is_clean, reason = _judged(samples)
         counts = reason == COUNTS
-        epoch, is_reset, grown = _grown(samples, counts)
+        epoch, is_reset, grown, contradicts = _grown(samples, counts)
         verdict = _verdict(samples.series, reason, is_reset, grown)
-    return Rates(reason, is_clean, epoch, *grown, verdict)
+    return Rates(reason, is_clean, epoch, *grown, contradicts, verdict)
 
 
 def _judged(samples: Samples) -> tuple[Mask, Ints]:
@@ -468,8 +474,11 @@ def _judged(samples: Samples) -> tuple[Mask, Ints]:
     return is_clean, np.where(samples.is_closed, samples.reason_before, reason)
 
 
-def _grown(samples: Samples, counts: Mask) -> tuple[Ints, Mask, tuple[Floats, Floats, Floats, Floats]]:
-    """Epoch, whether the log was reset, and the growth of each sample that counts since the previous one."""
+def _grown(samples: Samples, counts: Mask) -> tuple[Ints, Mask, tuple[Floats, Floats, Floats, Floats], Mask]:
+    """Epoch, whether the log was reset, and of each sample that counts what was written since the previous one.
+
+    The last is the mask of those whose bytes contradict their records.
+    """
     series = samples.series.only(counts)
     taken_ms, topic_id, leader, start, end, size = (
         values[counts]
@@ -482,20 +491,52 @@ def _grown(samples: Samples, counts: Mask) -> tuple[Ints, Mask, tuple[Floats, Fl
     # Without a sample before, there is no reset.
     is_reset = is_other_log & ~np.isnan(end_before) & ~samples.is_closed[counts]
     goes_on = ~is_reset & (end >= end_before)
-    # Since the sample before, records were only appended to the log.
-    only_grew = (leader == series.before(leader)) & (start == series.before(start)) & (size >= series.before(size))
+    # The size is that of the leader's copy: two of the same one, to which records were only appended.
+    same_copy = goes_on & (leader >= 0) & (leader == series.before(leader)) & (start == series.before(start))
+    new_bytes = np.where(same_copy, size - series.before(size), np.nan)
+    contradicts = _contradict(series, records, new_bytes)
+    is_sized = (new_bytes >= 0) & ~contradicts
     figures = (
         (taken_ms - series.before(taken_ms)) / 1000.0,
         np.where(goes_on, records, np.nan),
-        np.where(goes_on & only_grew, records, np.nan),
-        np.where(goes_on & only_grew, size - series.before(size), np.nan),
+        np.where(is_sized, records, np.nan),
+        np.where(is_sized, new_bytes, np.nan),
     )
-    resets = np.zeros_like(samples.epoch_before)
-    resets[counts] = is_reset
+    resets, contradicted = np.zeros_like(samples.epoch_before), np.zeros(len(counts), np.bool_)
+    resets[counts], contradicted[counts] = is_reset, contradicts
     begun = samples.series.largest_so_far(np.maximum(samples.epoch_before, 0))
     seconds, new_records, sized_records, new_bytes = (known_at(counts, each) for each in figures)
     epoch = begun + samples.series.sum_so_far(resets)
-    return epoch, resets == 1, (seconds, new_records, sized_records, new_bytes)
+    return epoch, resets == 1, (seconds, new_records, sized_records, new_bytes), contradicted
+
+
+def _contradict(series: Series, records: Floats, new_bytes: Floats) -> Mask:
+    """Mask of intervals whose bytes cannot be those of their records, judged by four intervals on each side.
+
+    Records that weigh more from now on are no contradiction, unless the log has just shrunk: it takes both sides. A
+    record more or less allows for sizes that were asked a moment before or after the offsets.
+    """
+    weight = np.where((new_bytes > 0) & (records > 0), new_bytes / records, np.nan)
+    places = range(1, _AROUND + 1)
+    before, after = (_median_of([look(weight, place) for place in places]) for look in (series.before, series.after))
+    was_cut, is_cut = (
+        np.logical_or.reduce([look(new_bytes, place) < 0 for place in places]) for look in (series.before, series.after)
+    )
+    most, least = np.fmax(before, after) * (records + 1.0), np.fmin(before, after) * (records - 1.0)
+    contradicts: Mask = (new_bytes >= 0) & (
+        (new_bytes > TENFOLD * most)
+        | (is_cut & (new_bytes > _UNDONE * most))
+        | (was_cut & ((after > _UNDONE * before) | (before > _UNDONE * after)))
+        | (new_bytes * TENFOLD < least)
+    )
+    return contradicts
+
+
+def _median_of(values: list[Floats]) -> Floats:
+    """Median of the known ones of several values, the lower of two; NaN if none is known."""
+    ranked = np.sort(np.stack(values), axis=0)
+    middle = np.maximum(np.count_nonzero(~np.isnan(ranked), axis=0) - 1, 0) // 2
+    return np.take_along_axis(ranked, middle[np.newaxis], axis=0)[0]
 
 
 def _verdict(series: Series, reason: Ints, is_reset: Mask, grown: tuple[Floats, Floats, Floats, Floats]) -> Ints:

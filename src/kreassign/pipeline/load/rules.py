@@ -43,7 +43,7 @@ LARGEST_PORT = 65_535
 MOST_RECORDS_PER_S = 100_000_000
 MOST_BYTES_PER_S = 50_000_000_000
 """A network of 400 Gb/s."""
-UNCONFIRMED = 1000
+UNCONFIRMED = 50
 """A last reading that grew by this factor over earlier growth waits for the next sample to confirm it."""
 TENFOLD = 10
 

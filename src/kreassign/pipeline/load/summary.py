@@ -173,12 +173,16 @@ def doubt(verdict: str, coverage: str, span_s: float, covered_share: float) -> s
             return f"measured for {_span(span_s)}, less than a day"
         case "gaps" if covered_share < MOST_COVERED:
             return f"{1 - covered_share:.0%} of the time is missing"
-        case "gaps":
-            return "sizes or good samples are missing"
         case "unknown":
             return f"no rate: {coverage}"
         case _:
-            return verdict
+            return _DOUBTS.get(verdict, verdict)
+
+
+_DOUBTS = {
+    "gaps": "sizes or good samples are missing",
+    "doubtful": "sizes contradict the records written: they may be those of another replica",
+}
 
 
 def _span(seconds: float) -> str:

@@ -138,7 +138,7 @@ _VERDICT = Column(
     STRING,
     "whether there is enough data to plan with: `enough`, mean and 95th percentile are known to a tenth; `short`, they "
     "are not, and less than a day was seen; `gaps`, they are not, for time, sizes or good samples are missing; "
-    "`unknown`, there is no rate, see `coverage`",
+    "`doubtful`, they are not, for sizes contradict the records written; `unknown`, there is no rate, see `coverage`",
 )
 _NO_METRICS = "; NULL where brokers measured nothing of it"
 _READS = (
@@ -297,7 +297,11 @@ SAMPLES = Table(
             "high watermark: the offset after the last record that all in-sync replicas have; from the JMX exporter "
             "the end of the leader's log",
         ),
-        _SIZE,
+        _optional(
+            "size_bytes",
+            BIGINT,
+            "size of the segments of the leader's replica; NULL when its broker did not answer: of no other replica",
+        ),
     ),
     partition_by=_BY_DATE,
 )
@@ -357,6 +361,12 @@ LOAD_HOURS = Table(
         Column("most_new_records", BIGINT, "the most that were written in one interval"),
         Column("sized_records", BIGINT, "records written while the log only grew: same leader and start offset"),
         Column("new_bytes", BIGINT, "bytes by which the log grew meanwhile"),
+        Column(
+            "contradicted_count",
+            INT,
+            "intervals whose bytes cannot be those of their records, which weigh far more or less around them; these "
+            "bytes do not count",
+        ),
         _optional("mean_size_bytes", DOUBLE, "mean size of the partition; NULL without sizes"),
         Column("sample_count", INT, "samples that count"),
         Column("odd_count", INT, "samples that do not: they are in `quarantine`"),

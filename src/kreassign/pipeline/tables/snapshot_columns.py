@@ -106,9 +106,16 @@ class SnapshotColumns:
 
 def partition_sizes(replicas: Lists, sizes_bytes: Amounts, leaders: Ids) -> Amounts:
     """Sizes of all partitions, each as in `SnapshotPartition.size_bytes`."""
+    largest = np.full(len(leaders), UNKNOWN, np.int64)
+    np.maximum.at(largest, replicas.owners, sizes_bytes)
+    of_leaders = leader_sizes(replicas, sizes_bytes, leaders)
+    return np.where(of_leaders == UNKNOWN, largest, of_leaders)
+
+
+def leader_sizes(replicas: Lists, sizes_bytes: Amounts, leaders: Ids) -> Amounts:
+    """Sizes of the leaders' replicas; `UNKNOWN` where their brokers did not tell."""
     found = np.full(len(leaders), UNKNOWN, np.int64)
-    np.maximum.at(found, replicas.owners, sizes_bytes)
-    led = (replicas.values == leaders[replicas.owners]) & (sizes_bytes != UNKNOWN)
+    led = replicas.values == leaders[replicas.owners]
     found[replicas.owners[led]] = sizes_bytes[led]
     return found
 
