@@ -71,6 +71,7 @@ BENCHMARKS: dict[str, Callable[[], None]] = {
     "pipeline-truth": pipeline_truth.measure,
     "load-truth": load_truth.measure,
     "load-truth-others": load_truth.measure_others,
+    "forecast-scores": forecast_truth.measure_scores,
     "load-days": load_days.measure,
     "load-kills": load_kills.measure,
     "load-rounds": load_rounds.measure,

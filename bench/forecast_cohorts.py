@@ -42,12 +42,19 @@ class Cohort:
         end = HISTORY_DAYS * HOURS_A_DAY
         return np.asarray(self.rates[end - WEEK_HOURS : end].mean(axis=0))
 
+    @property
+    def days(self) -> Floats:
+        """Mean rates of the days of the history, the last day first, (P, D); NaN before a partition began."""
+        rates = self.rates[: HISTORY_DAYS * HOURS_A_DAY].reshape(HISTORY_DAYS, HOURS_A_DAY, -1).mean(axis=1)
+        is_before = np.arange(HISTORY_DAYS)[:, None] * HOURS_A_DAY < self.begins[None, :]
+        return np.asarray(np.where(is_before, np.nan, rates)[::-1].T)
+
 
 def cohorts(count: int, seed: int = 7) -> tuple[Cohort, ...]:
     """Every cohort with so many partitions."""
     return tuple(
         _cohort(name, draw, days, count, np.random.default_rng([seed, number]))
-        for number, (name, (days, draw)) in enumerate(_COHORTS.items())
+        for number, (name, (days, draw)) in enumerate(COHORTS.items())
     )
 
 
@@ -111,7 +118,47 @@ def _drifting(chance: np.random.Generator, at: Floats, count: int) -> Floats:
     return np.asarray(np.exp(np.cumsum(steps, axis=0)) * _noise(chance, at, count, 0.02))
 
 
-_COHORTS: Mapping[str, tuple[tuple[int, int], _Draw]] = {
+def _launch(chance: np.random.Generator, at: Floats, count: int) -> Floats:
+    """One to three days of the past wrote five to forty times as much."""
+    since = chance.uniform(5, HISTORY_DAYS - 4, count)
+    is_launch = (at >= since) & (at < since + chance.integers(1, 4, count))
+    return np.where(is_launch, chance.uniform(5, 40, count), 1.0) * _noise(chance, at, count, 0.02)
+
+
+def _holiday(chance: np.random.Generator, at: Floats, count: int) -> Floats:
+    """One to four days of the past wrote nearly nothing."""
+    since = np.floor(chance.uniform(3, HISTORY_DAYS - 4, count))
+    is_holiday = (at >= since) & (at < since + chance.integers(1, 5, count))
+    return np.where(is_holiday, chance.uniform(0.01, 0.2, count), 1.0) * _weekends(chance, at, count)
+
+
+def _growth_that_stopped(chance: np.random.Generator, at: Floats, count: int) -> Floats:
+    """Growth of 5 % a day that ended some days ago."""
+    until = HISTORY_DAYS - chance.uniform(4, 10, count)
+    growing = np.clip(at - (until - 18), 0, 18)
+    return (1 + 0.05 * growing) * _noise(chance, at, count, 0.02)
+
+
+def _new_level(chance: np.random.Generator, at: Floats, count: int) -> Floats:
+    """Two to six days ago the rate went to another level, and stays there."""
+    step_at = HISTORY_DAYS - chance.integers(2, 7, count)
+    return np.where(at < step_at, 1.0, chance.choice([0.3, 0.5, 2.0, 4.0], count)) * _weekends(chance, at, count)
+
+
+def _outages(chance: np.random.Generator, at: Floats, count: int) -> Floats:
+    """On some days nothing is written for hours."""
+    days = np.repeat(chance.random((len(at) // HOURS_A_DAY, count)) < 0.1, HOURS_A_DAY, axis=0)
+    is_out = days & ((np.arange(len(at)) % HOURS_A_DAY)[:, None] < 12)
+    return np.where(is_out, 0.0, 1.0) * _noise(chance, at, count, 0.02)
+
+
+def _heavy(chance: np.random.Generator, at: Floats, count: int) -> Floats:
+    """Days differ as Student's t with three degrees of freedom does."""
+    days = np.repeat(0.1 * chance.standard_t(3, (len(at) // HOURS_A_DAY, count)), HOURS_A_DAY, axis=0)
+    return np.asarray(np.exp(days) * _noise(chance, at, count, 0.02))
+
+
+COHORTS: Mapping[str, tuple[tuple[int, int], _Draw]] = {
     "quiet weekends, 7 days": ((7, 7), _weekends),
     "quiet weekends, 14 days": ((14, 14), _weekends),
     "quiet weekends, 28 days": ((28, 28), _weekends),
@@ -124,5 +171,11 @@ _COHORTS: Mapping[str, tuple[tuple[int, int], _Draw]] = {
     "noise of 20 % a day": ((28, 28), _noisy),
     "random walk of 3 % a day": ((28, 28), _drifting),
     "new: 2 to 6 days, weekends and daily curve": ((2, 6), _weekends_and_nights),
+    "a launch among plain weeks": ((28, 28), _launch),
+    "a holiday among plain weeks": ((28, 28), _holiday),
+    "+5 % a day that stopped 4 to 10 days ago": ((28, 28), _growth_that_stopped),
+    "another level since 2 to 6 days, with weekends": ((28, 28), _new_level),
+    "half a day without writes, every tenth day": ((28, 28), _outages),
+    "days with heavy tails": ((28, 28), _heavy),
 }
 """How many days of history each partition has, and its rates."""

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import tempfile
+import warnings
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 
-from bench.forecast_cohorts import AHEAD_DAYS, HISTORY_DAYS, HOURS_A_DAY, Cohort, Floats, cohorts
+from bench.forecast_cohorts import AHEAD_DAYS, COHORTS, HISTORY_DAYS, HOURS_A_DAY, Cohort, Floats, cohorts
 from bench.known_load import BEGIN_MS, HOUR_MS, PARTITIONS_PER_TOPIC, Shape, write_round_file, write_snapshot
 from bench.process import KREASSIGN, run
+from kreassign.pipeline.load.fits import DAYS_OF_TREND, LESS_THAN_A_WEEK, fit, mean_of_last_week
+from kreassign.pipeline.load.forecast import Curve, backtest, widening_of
 from kreassign.pipeline.tables.arrow import arrow_schema
 from kreassign.pipeline.tables.parquet import read_rows
 from kreassign.pipeline.tables.schemas import FORECAST, SAMPLES, Row
@@ -36,6 +40,66 @@ def measure() -> None:
         print(_line(cohort, [row for row in rows if row["topic"] == f"topic-{number:04}"]))
     inside = [_is_inside(cohort, row) for number, cohort in enumerate(known) for row in rows if _of(row) == number]
     print(f"\nThe truth is in the 95% interval for {np.mean(inside):.1%} of all {len(inside)} partitions.")
+
+
+OTHER_SEEDS = range(100, 110)
+
+
+def measure_scores(count: int = PARTITIONS_PER_TOPIC) -> None:
+    """Print the interval scores of other seeds, each cohort a cluster of its own, beside those of a naive forecast.
+
+    The score of a 95 % interval is its width, plus 40 times the distance of the truth from it (Gneiting & Raftery 2007,
+    JASA 102), of logarithms of rates: 0.7 is a factor of two. The naive forecast repeats the last week, and its
+    interval comes from the changes of the weeks before, as a normal distribution. Without Spark.
+    """
+    print(f"{len(COHORTS)} cohorts of {count} partitions, for each of {len(OTHER_SEEDS)} seeds:\n")
+    print("| cohort | error: median | largest | in the interval | score | naive: error | in the interval | score |")
+    print("|---|---|---|---|---|---|---|---|")
+    every: list[tuple[Floats, ...]] = []
+    for number, name in enumerate(COHORTS):
+        found = [_scored(cohorts(count, seed)[number]) for seed in OTHER_SEEDS]
+        every += found
+        print(f"| {name} | {_cells([np.concatenate(each) for each in zip(*found, strict=True)])} |", flush=True)
+    print(f"| all | {_cells([np.concatenate(each) for each in zip(*every, strict=True)])} |")
+
+
+def _cells(found: Sequence[Floats]) -> str:
+    off, inside, score, naive_off, naive_inside, naive_score = found
+    return (
+        f"{np.median(off):.1%} | {off.max():.0%} | {inside.mean():.1%} | {score.mean():.2f} "
+        f"| {np.median(naive_off):.1%} | {naive_inside.mean():.1%} | {naive_score.mean():.2f}"
+    )
+
+
+def _scored(cohort: Cohort) -> tuple[Floats, ...]:
+    """Error, whether the truth is in the interval, and its score, per partition: of the forecast and of a naive one."""
+    then, low, high = curve_of(cohort)
+    level = mean_of_last_week(cohort.days)
+    level = np.where(np.isnan(level), np.nanmean(cohort.days, axis=1), level)
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        changes = np.log(cohort.days[:, :-7] / cohort.days[:, 7:])
+        spread = np.nan_to_num(np.nanstd(np.where(np.isfinite(changes), changes, np.nan), axis=1), nan=LESS_THAN_A_WEEK)
+    margin = np.exp(1.96 * spread * np.sqrt(AHEAD_DAYS / 7))
+    return (*_score(cohort.truth, then, low, high), *_score(cohort.truth, level, level / margin, level * margin))
+
+
+def _score(truth: Floats, then: Floats, low: Floats, high: Floats) -> tuple[Floats, Floats, Floats]:
+    low_log, high_log, truth_log = (np.log(np.maximum(each, 1e-9)) for each in (low, high, truth))
+    missed = np.maximum(low_log - truth_log, 0) + np.maximum(truth_log - high_log, 0)
+    return np.abs(then - truth) / truth, (missed == 0).astype(float), high_log - low_log + 40 * missed
+
+
+def curve_of(cohort: Cohort) -> tuple[Floats, Floats, Floats]:
+    """The forecast of each partition at the horizon, and both ends of its interval, as a load makes them."""
+    days = cohort.days
+    sigmas = backtest(days).sigmas
+    tested = sigmas[~np.isnan(sigmas)]
+    widening = widening_of(tested) if len(tested) else 1.0
+    found = fit(days)
+    curve = Curve.of(found)
+    low, high = curve.between(AHEAD_DAYS, np.where(found.days >= DAYS_OF_TREND, widening, 1.0))
+    return curve.at(AHEAD_DAYS), low, high
 
 
 def _line(cohort: Cohort, rows: list[Row]) -> str:

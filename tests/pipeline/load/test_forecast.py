@@ -46,8 +46,10 @@ def loads(of_hours: pa.Table, window_days: int = 28, size_bytes: int | None = 10
         **found,
         "snapshot_id": ["s"] * len(hours),
         "recent_write_bytes_per_s": found["recent_records_per_s"],
+        "plain_write_bytes_per_s": found["plain_records_per_s"],
         "size_bytes": pa.array([size_bytes] * len(hours), pa.int64()),
         "has_trend": pc.cast(found["has_trend"], pa.bool_()),
+        "has_slowed": pc.cast(found["has_slowed"], pa.bool_()),
     }
     return pa.table(columns)
 

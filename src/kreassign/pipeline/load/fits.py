@@ -3,15 +3,21 @@
 Let y[a] be the mean rate of day a, counted back from the last measured hour: y[0] are the last 24 hours. So any seven
 days hold the same hours and weekdays, wherever the week begins.
 
-    level     mean of the last seven days; an unmeasured day is replaced by the same weekday of the week before
+    usual     ln of the median of the same weekday in the three weeks before, of at least two
+    level     mean of the last seven days; an unmeasured day is replaced by the same weekday of the week before. Where
+              the last two to six days are all above, or all below, what was usual by far more than the days before
+              them, there is a *new level*: the older days are lifted to it. A day of those before that is odd in the
+              same way is replaced by the usual one
     change    ln(y[a] / y[a + 7]), each day against the same weekday a week earlier, so that no rhythm of the week can
               look like growth
     growth    median change / 7, per day: the seasonal slope of Hirsch, Slack & Smith 1982 (Water Resources Research
               18), with neighbouring weeks as its pairs. A few odd days do not move it.
-    spread    root of the mean square of (change - median change): what a week does besides growing
+    spread    root of the mean square of (change - median change), each at most three times their usual size (1.48
+              times the median one): what a week does besides growing. One launch or holiday does not decide it
 
-Growth makes a *trend* with 14 whole days or more, beyond its own 95% interval, and if four fifths of the days have at
-least a quarter of the median change: after a step the older days show nothing. Otherwise the forecast is *flat*, also
+Growth makes a *trend* with 14 whole days or more, beyond its own 95% interval, if four fifths of the days have at
+least a quarter of the median change, for after a step the older days show nothing, and if the last two days have half
+of it: else it has *slowed*. Otherwise the forecast is *flat*, also
 with fewer days, in which a weekend or a first week cannot be distinguished from decline or growth.
 
 With too few days to measure the spread, a usual value is used: see `A_WEEK`, `LESS_THAN_A_WEEK` and
@@ -43,6 +49,13 @@ LESS_THAN_A_DAY = 0.6
 """Spread where the mean of a day is unknown, or the rate stops altogether on many days."""
 LEAST_SPREAD = 0.02
 _SHARE_OF_MEDIAN, _STRAGGLERS = 0.25, 0.2
+_LATEST, _SHARE_OF_LATEST = 2, 0.5
+_USUAL_FROM_MEDIAN = 1.4826
+"""Standard deviation over the median distance from the median, of normal numbers."""
+_FAR = 3.0
+"""So many usual distances are far."""
+_STEP = math.log(1.25)
+"""Least difference of a day, or of the days since a step, that is no noise."""
 _WEEKS_BACK = 4
 """Weeks to look back for a measured weekday; without any, the weekday is left out of the level."""
 
@@ -51,14 +64,18 @@ _WEEKS_BACK = 4
 class Fit:
     """Per partition: whole days, level, growth per day and half of its 95% interval, whether it is a trend, spread.
 
-    Growth and its error are NaN without enough days for a trend; the level is NaN without any day.
+    Growth and its error are NaN without enough days for a trend; the level is NaN without any day. `plain_level` is the
+    level if there was no step, and if odd last days go on. `has_slowed`: growth that would be a trend if the last days
+    showed it, too.
     """
 
     days: Ints
     level: Floats
+    plain_level: Floats
     growth: Floats
     error: Floats
     has_trend: Mask
+    has_slowed: Mask
     spread: Floats
 
 
@@ -74,18 +91,66 @@ class SizeFit:
 def fit(rates: Floats) -> Fit:
     """Fit rates by partition and day."""
     logs = _logs(rates)
-    changes = _Changes.of(_week_to_week(logs))
+    week_to_week = _week_to_week(logs)
+    changes = _Changes.of(week_to_week)
     days = np.count_nonzero(~np.isnan(rates), axis=1)
     is_enough = (days >= DAYS_OF_TREND) & (changes.count >= DAYS_A_WEEK)
     growth, error = changes.growth(is_enough), changes.error(is_enough)
+    is_growth = (np.abs(growth) > error) & changes.are_steady()
+    has_slowed = is_growth & (
+        _mean_of_known(week_to_week[:, :_LATEST]) * np.sign(growth) < _SHARE_OF_LATEST * np.abs(changes.median)
+    )
+    week = _last_week(rates)
+    settled, plain = _settled(week, logs)
     return Fit(
         days=days,
-        level=_mean_of_known(_last_week(rates)),
+        level=_mean_of_known(np.where(is_growth[:, None], week, settled)),
+        plain_level=_mean_of_known(np.where(is_growth[:, None], week, plain)),
         growth=growth,
         error=error,
-        has_trend=(np.abs(growth) > error) & changes.are_steady(),
+        has_trend=is_growth & ~has_slowed,
+        has_slowed=has_slowed,
         spread=_spread(days, is_enough, changes.misfit, logs),
     )
+
+
+def _settled(week: Floats, logs: Floats) -> tuple[Floats, Floats]:
+    """The last seven days, odd ones replaced by usual ones, and those before a step lifted to the level after it.
+
+    And the same as it is if there was no step, and the last days, if they are odd, will go on.
+    """
+    usual = _usual(logs)
+    apart = _logs(week) - usual
+    away = apart - _ranked_median(apart)[:, None]
+    far = np.fmax(_STEP, _FAR * _USUAL_FROM_MEDIAN * _ranked_median(np.abs(away)))[:, None]
+    is_odd, as_usual = np.abs(away) > far, np.exp(usual + _ranked_median(apart)[:, None])
+    plain = np.where(is_odd & ~np.logical_and.accumulate(is_odd, axis=1), as_usual, week)
+    settled = np.where(is_odd, as_usual, week)
+    for days in range(_LATEST, DAYS_A_WEEK):
+        latest, before = apart[:, :days], apart[:, days:]
+        rise, fall = latest.min(axis=1) - before.max(axis=1), before.min(axis=1) - latest.max(axis=1)
+        step = _ranked_median(latest) - _ranked_median(before)
+        is_step = (np.fmax(rise, fall) > _STEP)[:, None]
+        lifted = np.concatenate([week[:, :days], np.exp(usual + apart + step[:, None])[:, days:]], axis=1)
+        settled, plain = np.where(is_step, lifted, settled), np.where(is_step, week, plain)
+    return settled, plain
+
+
+def _usual(logs: Floats) -> Floats:
+    """Median of each weekday of the last seven days in the three weeks before; NaN with less than two of them."""
+    padded = np.pad(logs, ((0, 0), (0, max(0, _WEEKS_BACK * DAYS_A_WEEK - logs.shape[1]))), constant_values=np.nan)
+    weeks = padded[:, DAYS_A_WEEK : _WEEKS_BACK * DAYS_A_WEEK].reshape(len(logs), _WEEKS_BACK - 1, DAYS_A_WEEK)
+    ordered = np.sort(weeks, axis=1)
+    count = np.count_nonzero(~np.isnan(ordered), axis=1)
+    agree = (count == _WEEKS_BACK - 1) | ((count == _WEEKS_BACK - 2) & (ordered[:, 1] - ordered[:, 0] < _STEP))
+    return np.where(agree, np.where(count == _WEEKS_BACK - 1, ordered[:, 1], ordered[:, 0]), np.nan)
+
+
+def _ranked_median(values: Floats) -> Floats:
+    """Median of the known values of each row; NaN without any."""
+    ordered = np.sort(np.pad(values, ((0, 0), (0, 1)), constant_values=np.nan), axis=1)
+    count = np.count_nonzero(~np.isnan(ordered), axis=1)
+    return (_at(ordered, (count - 1) // 2) + _at(ordered, count // 2)) / 2
 
 
 def size_fit(sizes: Floats) -> SizeFit:
@@ -109,8 +174,10 @@ class _Changes:
         # One more column, so that the array is never empty.
         ordered = np.sort(np.pad(changes, ((0, 0), (0, 1)), constant_values=np.nan), axis=1)
         count = np.count_nonzero(~np.isnan(ordered), axis=1)
-        median = (_at(ordered, (count - 1) // 2) + _at(ordered, count // 2)) / 2
-        squares = np.nansum((ordered - median[:, None]) ** 2, axis=1)
+        median = _ranked_median(changes)
+        away = np.abs(ordered - median[:, None])
+        most = _FAR * _USUAL_FROM_MEDIAN * _ranked_median(away)
+        squares = np.nansum(np.where(most > 0, np.minimum(away.T, most), away.T) ** 2, axis=0)
         with np.errstate(all="ignore"):
             return cls(ordered, count, median, np.sqrt(squares / count))
 

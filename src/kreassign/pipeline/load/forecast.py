@@ -10,17 +10,19 @@ days lie between the middle of the last week and its end. It is the mean of a wh
 95th percentile are those of the hours of such a week: the forecast times the factors of the hours of the last week,
 each of its weekday and hour.
 
-    range(h) = from the least to the largest of {level, forecast, the same damped half as much}
-               divided and multiplied by exp(2.447 * w * spread * sqrt(1 + h / 7))
+    range(h) = from the least to the largest of {level, forecast, the same damped half as much, plain level}
+               divided and multiplied by exp(2.447 * w * spread * sqrt(1 + h / 7)), which is 2^(1 + h / 7) at most
 
-So it covers growth that ends today and growth that goes on. The spread adds up from week to week as in a random walk,
+So it covers growth that ends today and growth that goes on, also where it has slowed; and a new level or an odd week
+that is none. No range says more than a doubling a week. The spread adds up from week to week as in a random walk,
 and 2.447 is Student's t, because it is estimated from few changes.
 
 The *backtest* forecasts the last seven days from the days before them, for every partition with two whole weeks, and
 compares. w is the factor, at least 1, with which the ranges would have held for 95 % of the partitions of a cluster:
-a conformal interval (Lei et al. 2018, JASA 113) over partitions. It speaks for one week; for more it rests on the
-root above. Days are held out; forecasts of past loads are not kept to be compared: forecasts of 30 days would only be
-tested after a month, with the rules and options of then.
+a conformal interval (Lei et al. 2018, JASA 113) over partitions. It is for those with 14 days: the spread of others is
+not their own. It speaks for one week; for more it rests on the root above. Days are held out; forecasts of past loads
+are not kept to be compared: forecasts of 30 days would only be tested after a month, with the rules and options of
+then.
 
 A size continues its growth undamped, because a log that is filling up fills at its write rate until retention stops
 it, which no line can know: the low end of the range is the present size. With fewer than 14 days the size stays, and
@@ -40,7 +42,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as sql
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from kreassign.pipeline.load.fits import DAYS_A_WEEK, LESS_THAN_A_DAY, T_975, Fit, fit, mean_of_last_week
+from kreassign.pipeline.load.fits import DAYS_A_WEEK, DAYS_OF_TREND, LESS_THAN_A_DAY, T_975, Fit, fit, mean_of_last_week
 from kreassign.pipeline.load.hours import DAY_S, Columns, floats, mask, rows_of_columns
 from kreassign.pipeline.load.rates import Floats, Mask
 from kreassign.pipeline.tables.arrow import arrow_schema
@@ -54,9 +56,16 @@ _MOST_WIDENING = 4.0
 _HELD = 0.95
 _MIDDLE_OF_WEEK = DAYS_A_WEEK / 2
 _KEY = ("cluster_id", "snapshot_id", "topic", "partition")
-_OF_RATES = ("recent_write_bytes_per_s", "growth_per_day", "week_spread", "week_p95_ratio", "week_peak_ratio")
+_OF_RATES = (
+    "recent_write_bytes_per_s",
+    "plain_write_bytes_per_s",
+    "growth_per_day",
+    "week_spread",
+    "week_p95_ratio",
+    "week_peak_ratio",
+)
 _OF_SIZES = ("size_bytes", "size_growth_bytes_per_day", "size_growth_error_bytes_per_day", "size_spread_bytes")
-KNOWN = (*_KEY, *_OF_RATES, *_OF_SIZES, "has_trend")
+KNOWN = (*_KEY, *_OF_RATES, *_OF_SIZES, "has_trend", "has_slowed", "day_count")
 TESTED = ("cluster_id", "backtest_error", "backtest_sigmas")
 """Columns of table `load_model` that the tables are made of."""
 
@@ -91,16 +100,20 @@ def backtests_of(loads: pa.Table) -> pa.Table:
     """Row of table `backtests` of a cluster, from rows of `TESTED`."""
     error, sigmas = (each[~np.isnan(each)] for each in map(floats, (loads["backtest_error"], loads["backtest_sigmas"])))
     is_tested = len(sigmas) > 0
-    widening = np.quantile(sigmas, _HELD) / T_975 if is_tested else 1.0
     figures = {
         "cluster_id": loads["cluster_id"][:1],
         "partition_count": np.array([len(sigmas)]),
         "median_error": np.array([np.median(error) if is_tested else np.nan]),
         "p95_error": np.array([np.quantile(error, _HELD) if is_tested else np.nan]),
         "covered_share": np.array([np.mean(sigmas <= T_975) if is_tested else np.nan]),
-        "widening": np.array([min(max(widening, 1.0), _MOST_WIDENING)]),
+        "widening": np.array([widening_of(sigmas) if is_tested else 1.0]),
     }
     return pa.Table.from_batches([rows_of_columns(BACKTESTS, figures)])
+
+
+def widening_of(sigmas: Floats) -> float:
+    """Factor by which the ranges of a cluster are widened, from the distances of its backtests."""
+    return float(min(max(np.quantile(sigmas, _HELD) / T_975, 1.0), _MOST_WIDENING))
 
 
 def forecast(loads: DataFrame, tested: DataFrame, horizon_days: float) -> DataFrame:
@@ -119,10 +132,18 @@ def forecasts(batches: Iterable[pa.RecordBatch], horizon_days: float) -> Iterato
 
 def _forecast(loads: pa.Table, days: float) -> Columns:
     of = {name: floats(loads[name]) for name in (*_OF_RATES, *_OF_SIZES, "widening")}
-    has_trend, sigmas = mask(loads["has_trend"]), T_975 * of["widening"]
-    curve = Curve(of["recent_write_bytes_per_s"], of["growth_per_day"], has_trend, of["week_spread"])
+    has_trend, is_measured = mask(loads["has_trend"]), floats(loads["day_count"]) >= DAYS_OF_TREND
+    curve = Curve(
+        of["recent_write_bytes_per_s"],
+        of["plain_write_bytes_per_s"],
+        of["growth_per_day"],
+        has_trend,
+        has_trend | mask(loads["has_slowed"]),
+        of["week_spread"],
+    )
     then = curve.at(days)
-    low, high = curve.between(days, sigmas)
+    widening = np.where(is_measured, of["widening"], 1.0)
+    low, high = curve.between(days, widening)
     basis = np.where(np.isnan(curve.level), "unknown", np.where(has_trend, "trend", "flat"))
     return {
         **{name: loads[name] for name in _KEY},
@@ -133,43 +154,56 @@ def _forecast(loads: pa.Table, days: float) -> Columns:
         "p95_write_bytes_per_s": then * of["week_p95_ratio"],
         "peak_write_bytes_per_s": then * of["week_peak_ratio"],
         "basis": pa.array(basis.tolist(), pa.string()),
-        **_sizes(of, days, sigmas, high),
+        **_sizes(of, days, T_975 * widening, high),
     }
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Curve:
-    """Future rates: a level, with a damped trend if there is one. NaN without a level."""
+    """Future rates: a level, with a damped trend if there is one. NaN without a level.
+
+    `plain_level` is that of `Fit`; a rate whose growth has slowed may grow.
+    """
 
     level: Floats
+    plain_level: Floats
     growth: Floats
     has_trend: Mask
+    may_grow: Mask
     spread: Floats
 
     @classmethod
     def of(cls, found: Fit) -> Curve:
         """Curves of fitted days."""
-        return cls(found.level, found.growth, found.has_trend, found.spread)
+        return cls(
+            found.level,
+            found.plain_level,
+            found.growth,
+            found.has_trend,
+            found.has_trend | found.has_slowed,
+            found.spread,
+        )
 
     def at(self, days: float) -> Floats:
         """Rates `days` from the end."""
-        return self._after(_damped(days))
+        return np.where(self.has_trend, self._after(_damped(days)), self.level)
 
     def edges(self, days: float) -> tuple[Floats, Floats]:
-        """Least and largest of three rates: no growth from now on, the forecast, and half as much damping."""
-        ways = (self.level, self.at(days), self._after(min(days, 2 * _damped(days))))
-        return np.min(ways, axis=0), np.max(ways, axis=0)
+        """Least and largest of the rates that are likely: as it is, as it was, with growth as it is and damped less."""
+        ways = (self.level, self.plain_level, self._after(_damped(days)), self._after(min(days, 2 * _damped(days))))
+        return np.fmin.reduce(ways, axis=0), np.fmax.reduce(ways, axis=0)
 
-    def between(self, days: float, sigmas: Floats) -> tuple[Floats, Floats]:
+    def between(self, days: float, widening: Floats | float) -> tuple[Floats, Floats]:
         """Low and high end of the rates' ranges."""
         least, largest = self.edges(days)
-        margin = np.exp(sigmas * self.spread * _reach(days))
-        return least / margin, largest * margin
+        margin = T_975 * widening * self.spread * _reach(days)
+        factor = np.exp(np.minimum(margin, MOST_GROWTH * (DAYS_A_WEEK + days)))
+        return least / factor, largest * factor
 
     def _after(self, days_of_growth: float) -> Floats:
         bounded = np.clip(self.growth, -MOST_GROWTH, MOST_GROWTH)
         grown = self.level * np.exp(bounded * (_MIDDLE_OF_WEEK + days_of_growth))
-        return np.where(self.has_trend, grown, self.level)
+        return np.where(self.may_grow, grown, self.level)
 
 
 def _damped(days: float) -> float:

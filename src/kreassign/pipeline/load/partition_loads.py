@@ -84,7 +84,7 @@ def peaks(hours: LatestHours) -> dict[str, Floats]:
 def trends(hours: LatestHours, window_days: int = WINDOW_DAYS) -> dict[str, Floats | Ints | Mask]:
     """Fit the last days of each partition, from hours in which something was measured; see `fits.py`.
 
-    Columns of table `load_model`, except that the level, `recent_records_per_s`, is in records per second.
+    Columns of table `load_model`, except that both levels, `…_records_per_s`, are in records per second.
     """
     age_hours = ((hours.largest(hours["hour_ms"])[hours.owner] - hours["hour_ms"]) // HOUR_MS).astype(np.int64)
     rates, sizes = _days(hours, age_hours, window_days)
@@ -96,9 +96,11 @@ def trends(hours: LatestHours, window_days: int = WINDOW_DAYS) -> dict[str, Floa
         "day_count": found.days,
         # Without a whole measured day, the mean of all measured time.
         "recent_records_per_s": np.where(np.isnan(found.level), records / seconds, found.level),
+        "plain_records_per_s": np.where(np.isnan(found.plain_level), records / seconds, found.plain_level),
         "growth_per_day": found.growth,
         "growth_error_per_day": found.error,
         "has_trend": found.has_trend,
+        "has_slowed": found.has_slowed,
         "week_spread": found.spread,
         "week_peak_ratio": week_peak,
         "week_p95_ratio": week_p95,
@@ -178,6 +180,7 @@ def _columns(hours: LatestHours, window_days: int) -> Columns:
     in_records = {
         **_percentiles(hours, told, found.records_per_s),
         "recent_write_bytes_per_s": weeks.pop("recent_records_per_s"),
+        "plain_write_bytes_per_s": weeks.pop("plain_records_per_s"),
         "peak_write_bytes_per_s": weeks.pop("peak_records_per_s"),
     }
     in_bytes = {name: found.in_bytes(records) for name, records in in_records.items()}
@@ -197,6 +200,7 @@ def _columns(hours: LatestHours, window_days: int) -> Columns:
         **weeks,
         "day_count": np.nan_to_num(weeks["day_count"]),
         "has_trend": weeks["has_trend"] == 1,
+        "has_slowed": weeks["has_slowed"] == 1,
         "sample_count": found.sample_count,
         "span_s": found.span_s,
         "covered_share": found.covered_share,

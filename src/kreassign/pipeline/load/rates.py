@@ -536,7 +536,8 @@ def _median_of(values: list[Floats]) -> Floats:
     """Median of the known ones of several values, the lower of two; NaN if none is known."""
     ranked = np.sort(np.stack(values), axis=0)
     middle = np.maximum(np.count_nonzero(~np.isnan(ranked), axis=0) - 1, 0) // 2
-    return np.take_along_axis(ranked, middle[np.newaxis], axis=0)[0]
+    found: Floats = np.take_along_axis(ranked, middle[np.newaxis], axis=0)[0]
+    return found
 
 
 def _verdict(series: Series, reason: Ints, is_reset: Mask, grown: tuple[Floats, Floats, Floats, Floats]) -> Ints:

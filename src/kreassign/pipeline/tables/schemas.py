@@ -416,8 +416,10 @@ LOAD_MODEL = Table(
         _optional(
             "recent_write_bytes_per_s",
             DOUBLE,
-            "mean rate of the last seven days that were measured: where the forecast begins; NULL as the rate",
+            "mean rate of the last seven days that were measured, without odd days and at a new level if there is one: "
+            "where the forecast begins; NULL as the rate",
         ),
+        _optional("plain_write_bytes_per_s", DOUBLE, "the same without a new level, and if odd last days go on"),
         _optional(
             "growth_per_day",
             DOUBLE,
@@ -426,6 +428,7 @@ LOAD_MODEL = Table(
         ),
         _optional("growth_error_per_day", DOUBLE, "half of its 95% interval" + _NO_TREND),
         Column("has_trend", BOOLEAN, "whether the forecast follows this growth"),
+        Column("has_slowed", BOOLEAN, "whether it would, had the last two days not less than half of it"),
         _optional(
             "week_spread",
             DOUBLE,

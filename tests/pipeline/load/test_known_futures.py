@@ -1,0 +1,58 @@
+"""Partitions whose future is known: no odd week, stopped growth or new level makes a forecast that cannot be."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pytest
+
+from bench.forecast_cohorts import AHEAD_DAYS, COHORTS, Cohort, Floats, cohorts
+from bench.forecast_truth import curve_of
+
+
+@cache
+def known(name: str) -> Cohort:
+    return cohorts(40, 5)[list(COHORTS).index(name)]
+
+
+def median_error(name: str) -> float:
+    then, _, _ = curve_of(known(name))
+    return float(np.median(np.abs(then / known(name).truth - 1)))
+
+
+@pytest.mark.parametrize("name", COHORTS)
+def test_the_truth_is_in_the_interval_and_no_end_doubles_faster_than_weekly(name: str) -> None:
+    cohort = known(name)
+    then, low, high = curve_of(cohort)
+    assert np.mean((low <= cohort.truth) & (cohort.truth <= high)) >= 0.9
+    # A level, its growth of a doubling a week at most, and as much again for what is not known.
+    largest_day = np.nanmax(cohort.days, axis=1)
+    assert (high <= largest_day * 2 ** (2 * (1 + AHEAD_DAYS / 7))).all()
+    assert (low <= then).all()
+
+
+@pytest.mark.parametrize("name", ["a launch among plain weeks", "a holiday among plain weeks"])
+def test_one_odd_week_among_plain_ones_widens_no_interval_much(name: str) -> None:
+    plain, odd = known("quiet weekends, 28 days"), known(name)
+    few = np.arange(40) < 2
+    mixed = replace(plain, rates=np.where(few, odd.rates, plain.rates))
+    then, _, high = curve_of(mixed)
+    assert (high[2:] <= 1.5 * then[2:]).all()
+    assert (high[:2] <= 3 * usual_rate(odd)[:2]).all()
+
+
+def usual_rate(cohort: Cohort) -> Floats:
+    return np.asarray(np.median(cohort.days, axis=1))
+
+
+@pytest.mark.parametrize(("name", "most"), [
+    ("+5 % a day that stopped 4 to 10 days ago", 0.1),
+    ("another level since 2 to 6 days, with weekends", 0.05),
+    ("a launch among plain weeks", 0.05),
+    ("a holiday among plain weeks", 0.05),
+    ("+5 % a day for 20 days, and on", 0.1),
+])  # fmt: skip
+def test_stopped_growth_a_new_level_and_odd_days_are_known_for_what_they_are(name: str, most: float) -> None:
+    assert median_error(name) <= most
