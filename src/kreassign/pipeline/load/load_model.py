@@ -26,6 +26,7 @@ _WITHOUT_SAMPLES = {
     "span_s": 0.0,
     "covered_share": 0.0,
     "has_trend": False,
+    "has_slowed": False,
     "coverage": "no samples",
     "verdict": "unknown",
 }
