@@ -419,7 +419,9 @@ LOAD_MODEL = Table(
             "mean rate of the last seven days that were measured, without odd days and at a new level if there is one: "
             "where the forecast begins; NULL as the rate",
         ),
-        _optional("plain_write_bytes_per_s", DOUBLE, "the same without a new level, and if odd last days go on"),
+        _optional(
+            "plain_write_bytes_per_s", DOUBLE, "the same without a new level and if odd last days go on; NULL as it"
+        ),
         _optional(
             "growth_per_day",
             DOUBLE,
