@@ -1,7 +1,10 @@
 # Everything that is done with this repository. `make` alone lists it.
 
 PYTHON ?= python3
-KAFKA_PROFILES := kafka-4.3.1 kafka-3.9.1 kafka-2.8.2 spark-kafka-4.0.0
+# What tests run by default (testbed/releases.py), and the line before it, which only `make test-all` needs.
+KAFKA := 4.4.0
+FORMER := 4.3.1
+KAFKA_PROFILES := kafka-$(KAFKA) kafka-3.9.1 kafka-2.8.2 spark-kafka-4.0.0
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -9,6 +12,7 @@ VENV_READY := $(VENV)/ready
 JARS := build/jvm
 TIERED_READY := $(JARS)/kafka-tiered-4.3.1.ready
 JARS_READY := $(KAFKA_PROFILES:%=$(JARS)/%.ready) $(TIERED_READY)
+ALL_JARS_READY := $(JARS_READY) $(JARS)/kafka-$(FORMER).ready
 PYTEST := $(BIN)/python -m pytest
 
 # Compiled files are kept: tests start hundreds of Python processes, which would compile everything again.
@@ -34,7 +38,7 @@ lock: ## locks/ with the hashes of what constraints.txt pins, from the index tha
 	$(BIN)/python scripts/lock.py
 
 .PHONY: jars
-jars: $(JARS_READY) ## jars of real Kafka and ZooKeeper in build/jvm, by Maven
+jars: $(ALL_JARS_READY) ## jars of real Kafka and ZooKeeper in build/jvm, by Maven
 
 # Nothing is installed whose hash is not in a lock: not what builds packages either, so there is no isolated build.
 # pip is asked for uv alone, and uv for all else: it fetches side by side, and says what.
@@ -61,21 +65,24 @@ define FETCH_JARS
 endef
 $(JARS)/%.ready: jvm/pom.xml
 	$(call FETCH_JARS,$*,-P $*)
+$(JARS)/kafka-4.%.ready: jvm/pom.xml
+	$(call FETCH_JARS,kafka-4.$*,-P kafka-4 -Dkafka.version=4.$*)
 $(TIERED_READY): jvm/tiered.xml
 	$(call FETCH_JARS,kafka-tiered-4.3.1)
 # One Maven at a time: they share what they fetched.
-$(JARS)/kafka-3.9.1.ready: | $(JARS)/kafka-4.3.1.ready
+$(JARS)/kafka-3.9.1.ready: | $(JARS)/kafka-$(KAFKA).ready
 $(JARS)/kafka-2.8.2.ready: | $(JARS)/kafka-3.9.1.ready
 $(JARS)/spark-kafka-4.0.0.ready: | $(JARS)/kafka-2.8.2.ready
 $(TIERED_READY): | $(JARS)/spark-kafka-4.0.0.ready
+$(JARS)/kafka-$(FORMER).ready: | $(TIERED_READY)
 
 .PHONY: set-up
 set-up: ## all that `make test` needs, fetched and installed side by side
 	@$(MAKE) --no-print-directory --silent --jobs=2 $(VENV_READY) $(JARS_READY)
 
 # What makes programs of Kafka and Spark start with half of the work. All runs without it too, so that a failure is no matter.
-CLASS_DATA := $(JARS)/kafka-4.3.1.jsa
-ALL_CLASS_DATA := $(CLASS_DATA) $(JARS)/kafka-3.9.1.jsa $(JARS)/spark.jsa
+CLASS_DATA := $(JARS)/kafka-$(KAFKA).jsa
+ALL_CLASS_DATA := $(CLASS_DATA) $(JARS)/kafka-$(FORMER).jsa $(JARS)/kafka-3.9.1.jsa $(JARS)/spark.jsa
 $(JARS)/kafka-%.jsa: $(JARS)/kafka-%.ready | $(VENV_READY)
 	@echo "keeping the class data of Kafka $*"
 	-@$(BIN)/python -m testbed.class_data $*
@@ -125,7 +132,7 @@ test: ## check, then what a change must pass: quick tests, and those on real Kaf
 	$(SHARING) -m "($(LONG)) and not exhaustive" tests/real $$(cat $(LEFT)-[123])
 
 .PHONY: test-all
-test-all: test $(ALL_CLASS_DATA) ## test, then what is exhaustive: every row, version, seed and death
+test-all: test $(ALL_JARS_READY) $(ALL_CLASS_DATA) ## test, then what is exhaustive: every row, version, seed and death
 	$(SHARING) -m exhaustive
 
 .PHONY: test-fast
@@ -194,6 +201,12 @@ soak: $(VENV_READY) $(JARS_READY) $(CLASS_DATA) ## many clients at once, a day i
 test-clients: $(VENV_READY) $(JARS_READY) $(CLASS_DATA) ## foreign clients of Go, npm and PyPI on a twin and on real Kafka
 	@bash scripts/prerequisites.sh java
 	$(BIN)/python -m tests.clients
+
+VERSION ?=
+.PHONY: kafka-next
+kafka-next: $(VENV_READY) $(JARS_READY) ## what a release changes, and the tests that compare with real Kafka on it: VERSION=4.5.0
+	@bash scripts/prerequisites.sh java maven
+	PYTHONPATH=. $(BIN)/python scripts/kafka_next.py $(VERSION)
 
 S3_SERVER := build/moto
 S3_SERVER_READY := $(S3_SERVER)/ready

@@ -16,7 +16,7 @@ BROKERS = 4
 
 def measure(*, partitions: int, runs: int) -> None:
     """Print seconds per phase on a cluster of so many partitions, each in a fresh client."""
-    with KafkaCluster.start(ClusterSpec(version="4.3.1", brokers=BROKERS)) as cluster:
+    with KafkaCluster.start(ClusterSpec(brokers=BROKERS)) as cluster:
         settings = client_settings(bootstrap_servers=cluster.bootstrap_servers)
         with AdminClient.connect(settings) as admin:
             topics.create(admin, partitions, BROKERS, replication_factor=1)

@@ -54,7 +54,7 @@ class Sent:
 
 def measure(kills: int = 20, seed: int = 15) -> None:
     """Print a line for each kill, and what the tables have at the end."""
-    spec = ClusterSpec(version="4.3.1", brokers=2)
+    spec = ClusterSpec(brokers=2)
     with KafkaCluster.start(spec) as cluster, tempfile.TemporaryDirectory() as folder:
         brokers = sorted(cluster.brokers)
         cluster.create_topic(TOPIC, [[brokers[number % 2]] for number in range(PARTITIONS)])

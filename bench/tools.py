@@ -34,8 +34,8 @@ ACTIONS = ("--execute", "--list", "--verify", "--cancel")
 
 def compare(*, partitions: int, moving: int, runs: int) -> None:
     """Print the table for a cluster of so many partitions, `moving` of which change."""
-    spec = ClusterSpec(version="4.3.1", brokers=SOURCES + 1, broker_config={"broker.session.timeout.ms": "3600000"})
-    spec = ClusterSpec(version="4.3.1", brokers=SOURCES + 1, broker_config=NEVER_CATCH_UP)
+    spec = ClusterSpec(brokers=SOURCES + 1, broker_config={"broker.session.timeout.ms": "3600000"})
+    spec = ClusterSpec(brokers=SOURCES + 1, broker_config=NEVER_CATCH_UP)
     with KafkaCluster.start(spec) as cluster:
         settings = client_settings(bootstrap_servers=cluster.bootstrap_servers)
         with AdminClient.connect(settings) as admin:

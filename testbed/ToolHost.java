@@ -11,8 +11,8 @@ import java.io.InputStream;
 import java.io.OutputStream;
 import java.io.PrintStream;
 import java.lang.reflect.InvocationTargetException;
+import java.lang.reflect.Proxy;
 import java.nio.charset.Charset;
-import org.apache.kafka.common.utils.Exit;
 
 /**
  * Runs the main methods of Kafka's command-line tools one after the other, in one Java that has their classes loaded.
@@ -55,14 +55,7 @@ public final class ToolHost {
         System.setIn(InputStream.nullInputStream());
         System.setOut(new PrintStream(OUT, true));
         System.setErr(new PrintStream(ERR, true));
-        Exit.setExitProcedure((code, message) -> {
-            if (exitCode == null) {
-                exitCode = code;
-            }
-            // A process would be gone: what a `catch` or a `finally` on the way out prints is printed no more.
-            silence();
-            throw new Ended();
-        });
+        onExit();
         while (true) {
             String[] words;
             try {
@@ -79,6 +72,26 @@ public final class ToolHost {
             write(answers, err.toByteArray());
             answers.flush();
         }
+    }
+
+    /** Kafka 4.4 has its `Exit` in another package, so that no class of Kafka's is named before it is found. */
+    private static void onExit() throws ReflectiveOperationException {
+        Class<?> exit;
+        try {
+            exit = Class.forName("org.apache.kafka.common.utils.internals.Exit");
+        } catch (ClassNotFoundException older) {
+            exit = Class.forName("org.apache.kafka.common.utils.Exit");
+        }
+        Class<?> procedure = Class.forName(exit.getName() + "$Procedure");
+        Object ours = Proxy.newProxyInstance(procedure.getClassLoader(), new Class<?>[] {procedure}, (self, method, given) -> {
+            if (exitCode == null) {
+                exitCode = (Integer) given[0];
+            }
+            // A process would be gone: what a `catch` or a `finally` on the way out prints is printed no more.
+            silence();
+            throw new Ended();
+        });
+        exit.getMethod("setExitProcedure", procedure).invoke(null, ours);
     }
 
     private static int run(String[] words, OutputStream out, OutputStream err) {

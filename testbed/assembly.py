@@ -109,7 +109,7 @@ class Assembly:
         if self.certificates is not None:
             settings |= security.broker_security_settings(self.certificates, self._token_keys)
         if self._spec.is_tiered:
-            jar = tiered_storage_jar(self._spec.version)
+            jar = tiered_storage_jar()
             settings |= properties.tiered_broker_settings(jar, self._folder / REMOTE_FOLDER)
         return settings | dict(self._spec.broker_config)
 

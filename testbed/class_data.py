@@ -1,6 +1,6 @@
 """Archives of class data: Java maps one into memory at its start, and need not read and check thousands of classes.
 
-A broker with an archive starts with half of the work. `python -m testbed.class_data 4.3.1` runs Kafka's programs of
+A broker with an archive starts with half of the work. `python -m testbed.class_data 4.4.0` runs Kafka's programs of
 that version once, notes which classes they load and writes the archive beside the jars; `python -m testbed.class_data
 spark` does so for Spark. Without it all runs as well, slower. See `-Xshare:dump` and `-XX:ArchiveClassesAtExit` in the
 documentation of `java`.
@@ -20,13 +20,6 @@ from testbed.jars import class_archive, class_path
 from testbed.java import QUICK_START, java_binary
 from testbed.spec import ClusterSpec
 
-_SPECS = {
-    "4.3.1": (ClusterSpec(version="4.3.1", brokers=1),),
-    "3.9.1": (
-        ClusterSpec(version="3.9.1", brokers=1),
-        ClusterSpec(version="3.9.1", brokers=1, mode="zookeeper"),
-    ),
-}
 _TOOLS = (
     ("org.apache.kafka.tools.reassign.ReassignPartitionsCommand", "--list"),
     ("org.apache.kafka.tools.TopicCommand", "--describe"),
@@ -51,8 +44,9 @@ def _classes(version: str, folder: Path) -> Iterator[str]:
     """The names of all classes that clusters and tools load, each once, in the order in which they were loaded."""
     # By this variable the clusters need not know of it. `%p` is the id of the process.
     os.environ["JDK_JAVA_OPTIONS"] = f"-XX:DumpLoadedClassList={folder}/%p.names"
-    for spec in _SPECS[version]:
-        _run(spec)
+    _run(ClusterSpec(version=version, brokers=1))
+    if version.startswith("3."):
+        _run(ClusterSpec(version=version, brokers=1, mode="zookeeper"))
     del os.environ["JDK_JAVA_OPTIONS"]
     lines = (line for file in sorted(folder.glob("*.names")) for line in file.read_text().splitlines())
     yield from dict.fromkeys(lines)

@@ -62,7 +62,7 @@ class KafkaCluster:
         java_binary()
         class_path(spec.version)
         if spec.is_tiered:
-            tiered_storage_jar(spec.version)
+            tiered_storage_jar()
         cluster = cls(spec)
         try:
             cluster._make_all()

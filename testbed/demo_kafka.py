@@ -18,6 +18,7 @@ from testbed import ClusterSpec, JarsMissing, JavaMissing, KafkaCluster, Records
 from testbed.demo_console import export_bootstrap, run_kreassign, step, words
 from testbed.producing import Producing
 from testbed.records import Ledger, load_topic, verify_readable
+from testbed.releases import DEFAULT
 from testbed.waiting import wait_until
 
 OUTPUT = Path("build/demo")
@@ -47,8 +48,8 @@ def main() -> None:
 
 
 def _walk() -> None:
-    with step("Start four brokers of Kafka 4.3.1 on this machine"):
-        cluster = KafkaCluster.start(ClusterSpec(version="4.3.1", brokers=4, racks=("a", "b", "c", "d", "e")))
+    with step(f"Start four brokers of Kafka {DEFAULT} on this machine"):
+        cluster = KafkaCluster.start(ClusterSpec(brokers=4, racks=("a", "b", "c", "d", "e")))
     with cluster:
         with step("Create topics and load them with real records, unevenly placed"):
             ledgers = _load(cluster)

@@ -24,9 +24,12 @@ def spark_kafka_jars() -> Path:
     return folder
 
 
-def tiered_storage_jar(version: str) -> Path:
-    """The jar with Kafka's stand-in for remote storage; raises JarsMissing with the command that fetches it."""
-    jar = jars_folder() / f"kafka-tiered-{version}" / f"kafka-storage-{version}-test.jar"
+def tiered_storage_jar() -> Path:
+    """The jar with Kafka's stand-in for remote storage; raises JarsMissing with the command that fetches it.
+
+    Brokers of 4.4.0 load that of 4.3.1 as well, the last that is in the registry.
+    """
+    jar = jars_folder() / "kafka-tiered-4.3.1" / "kafka-storage-4.3.1-test.jar"
     if not jar.is_file():
         raise JarsMissing(f"no {jar.name} in {jar.parent}; run: make jars")
     return jar
@@ -42,5 +45,5 @@ def class_path(version: str) -> str:
 
 
 def class_archive(name: str) -> Path:
-    """The archive of class data of `kafka-4.3.1`, or `spark`, which need not be there (see `testbed.class_data`)."""
+    """The archive of class data of `kafka-4.4.0`, or `spark`, which need not be there (see `testbed.class_data`)."""
     return jars_folder() / f"{name}.jsa"

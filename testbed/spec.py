@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from enum import Enum, StrEnum
 from typing import Literal
 
+from testbed.releases import DEFAULT
+
 FIRST_CONTROLLER_ID = 100
 
 
@@ -40,7 +42,7 @@ class ClusterSpec:
     older segments in remote storage (KIP-405): a folder beside those of the brokers.
     """
 
-    version: str = "4.3.1"
+    version: str = DEFAULT
     brokers: int = 3
     controllers: int = 1
     mode: Literal["kraft", "zookeeper"] = "kraft"

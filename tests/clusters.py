@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from testbed import ClusterSpec, JarsMissing, JavaMissing, KafkaCluster, Security
+from testbed.releases import FORMER
 from tests.browser import uses_browser
 
 REQUIRE_VARIABLE = "KREASSIGN_REQUIRE_KAFKA"
@@ -29,16 +30,17 @@ SHORT_LOGINS = {
     "listener.name.sasl_ssl.oauthbearer.connections.max.reauth.ms": "20000",
 }
 SHARED = {
-    "kafka": ClusterSpec(version="4.3.1", brokers=4),
+    "kafka": ClusterSpec(brokers=4),
     "kafka_391": ClusterSpec(version="3.9.1", brokers=3),
     "kafka_zookeeper": ClusterSpec(version="3.9.1", brokers=3, mode="zookeeper"),
-    "kafka_secure": ClusterSpec(version="4.3.1", brokers=2, security=Security.SECURE, broker_config=SHORT_LOGINS),
-    "three_controllers": ClusterSpec(version="4.3.1", brokers=2, controllers=3),
+    "kafka_secure": ClusterSpec(brokers=2, security=Security.SECURE, broker_config=SHORT_LOGINS),
+    "three_controllers": ClusterSpec(brokers=2, controllers=3),
     # How replication behaves under a throttle depends on what was throttled before.
-    "undisturbed": ClusterSpec(version="4.3.1", brokers=4),
-    "kafka_tiered": ClusterSpec(version="4.3.1", brokers=3, is_tiered=True),
+    "undisturbed": ClusterSpec(brokers=4),
+    "kafka_tiered": ClusterSpec(brokers=3, is_tiered=True),
     # The conformance tests leave open moves and broken leaders behind, which others must not find.
-    "conformance_431": ClusterSpec(version="4.3.1", brokers=4),
+    "conformance": ClusterSpec(brokers=4),
+    "conformance_431": ClusterSpec(version=FORMER, brokers=4),
     "conformance_391": ClusterSpec(version="3.9.1", brokers=3),
 }
 
@@ -48,7 +50,7 @@ LONGEST = (
     "kafka",
     "spark",
     "spark processes",
-    "conformance_431",
+    "conformance",
     "kafka_zookeeper",
     "browser",
     "kafka, both tools",
@@ -180,6 +182,7 @@ kafka_secure = _shared_cluster("kafka_secure")
 three_controllers = _shared_cluster("three_controllers")
 undisturbed = _shared_cluster("undisturbed")
 kafka_tiered = _shared_cluster("kafka_tiered")
+conformance = _shared_cluster("conformance")
 conformance_431 = _shared_cluster("conformance_431")
 conformance_391 = _shared_cluster("conformance_391")
 

@@ -1,4 +1,4 @@
-"""`python -m tests.clients`: walk foreign clients over a twin and over real Kafka 4.3.1, and tell what differs."""
+"""`python -m tests.clients`: walk foreign clients over a twin and over real Kafka, and tell what differs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from testbed import ClusterSpec, KafkaCluster
 from tests.clients.known import unexpected
 from tests.clients.programs import PROGRAMS, Program, build
 from tests.clients.walks import differences, prepare, walk
-from tests.conformance.clusters import small_twin
+from tests.conformance.clusters import NEWEST, small_twin
 
 BROKERS = 4
 
@@ -51,8 +51,8 @@ def main(only: tuple[str, ...]) -> None:
     """Walk foreign clients over a twin and over real Kafka. Exit code 1 if one finds what is not known to differ."""
     programs = present(one for one in PROGRAMS if not only or one.name in only)
     with (
-        KafkaCluster.start(ClusterSpec(version="4.3.1", brokers=BROKERS)) as kafka,
-        serving(small_twin("4.3", BROKERS)) as twin,
+        KafkaCluster.start(ClusterSpec(brokers=BROKERS)) as kafka,
+        serving(small_twin(NEWEST, BROKERS)) as twin,
     ):
         for servers in (kafka.bootstrap_servers, twin.bootstrap_servers):
             prepare(servers)

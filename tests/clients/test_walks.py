@@ -10,7 +10,7 @@ from testbed import KafkaCluster
 from tests.clients.known import KNOWN, unexpected
 from tests.clients.programs import PROGRAMS, Language, Program
 from tests.clients.walks import BrokenWalkError, Difference, differences, prepare, walk
-from tests.conformance.clusters import small_twin
+from tests.conformance.clusters import NEWEST, small_twin
 
 IN_PYTHON = [program for program in PROGRAMS if program.language is Language.PYTHON]
 
@@ -39,17 +39,17 @@ def test_a_program_that_does_not_end_its_walk_is_told() -> None:
 
 
 @pytest.mark.kafka
-@pytest.mark.uses_cluster("conformance_431")
+@pytest.mark.uses_cluster("conformance")
 @pytest.mark.parametrize("program", IN_PYTHON, ids=lambda program: program.name)
 def test_a_client_finds_the_same_in_a_twin_and_in_kafka(
-    conformance_431: KafkaCluster, topic_name: str, program: Program
+    conformance: KafkaCluster, topic_name: str, program: Program
 ) -> None:
-    with serving(small_twin("4.3", len(conformance_431.brokers))) as twin:
-        for servers in (twin.bootstrap_servers, conformance_431.bootstrap_servers):
+    with serving(small_twin(NEWEST, len(conformance.brokers))) as twin:
+        for servers in (twin.bootstrap_servers, conformance.bootstrap_servers):
             prepare(servers)
         on_twin = walk(program, twin.bootstrap_servers, topic_name)
-        on_kafka = walk(program, conformance_431.bootstrap_servers, topic_name)
-    forget_groups(conformance_431.bootstrap_servers, topic_name)
+        on_kafka = walk(program, conformance.bootstrap_servers, topic_name)
+    forget_groups(conformance.bootstrap_servers, topic_name)
     surprises = unexpected(program.name, differences(on_twin, on_kafka))
     assert not surprises, "\n".join(f"{one.step}: twin {one.on_twin}, Kafka {one.on_kafka}" for one in surprises)
 

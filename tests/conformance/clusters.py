@@ -1,7 +1,7 @@
 """The clusters of the conformance tests: a twin without sockets, a twin over TCP, and real Kafka.
 
 What differs between them is a `Backend`; a `Cluster` is what tests use, and is the same for all. The brokers are 0, 1,
-2 and (with 4.3) 3, on racks a, b, c in turn, with two log directories each; 100 is the (first) controller.
+2 and (but with 3.9) 3, on racks a, b, c in turn, with two log directories each; 100 is the (first) controller.
 """
 
 from __future__ import annotations
@@ -24,14 +24,17 @@ from kreassign.twin.core import TwinSettings
 from kreassign.twin.replication.hardware import ReplicationSettings
 from kreassign.twin.server import ServerThread
 from kreassign.twin.transport import TwinTransport
-from kreassign.twin.version import kafka_version
+from kreassign.twin.version import RELEASES, KafkaVersion
 from kreassign.wire import api
 from kreassign.wire.api import Api, Message
 from kreassign.wire.codec import decode_response, encode_request
 from testbed import KafkaCluster
 from testbed.records import BATCH_BYTES, load_topic
+from testbed.releases import DEFAULT, line
 from testbed.waiting import PATIENCE_S, wait_until
 
+NEWEST = line(DEFAULT)
+"""The release line of the real brokers that tests are asked of unless they name others."""
 CONTROLLER = 100
 HELD_BYTES = 20_000_000
 """Under any throttle a megabyte is copied in eleven seconds: so much is not there before a test has seen it moving."""
@@ -81,6 +84,11 @@ class Backend(Protocol):
         ...
 
 
+def release_of_twin(name: str) -> KafkaVersion:
+    """The release for which a twin stands: the newest for a line that it does not know (`make kafka-next`)."""
+    return next((release for release in RELEASES if release.name == name), RELEASES[-1])
+
+
 AS_THE_TESTBED = ReplicationSettings(lag_time_max_ms=6_000)
 
 
@@ -89,7 +97,7 @@ def small_twin(
 ) -> Twin:
     """A twin that is set up as the testbed sets up real brokers."""
     server = NO_SERVER_SETTINGS.with_static(TIERED_SERVER, "true") if is_tiered else NO_SERVER_SETTINGS
-    settings = TwinSettings(kafka_version(release), replication=replication, server=server, session_timeout_ms=4_000)
+    settings = TwinSettings(release_of_twin(release), replication=replication, server=server, session_timeout_ms=4_000)
     return Twin(small_cluster(brokers, racks=RACKS), settings)
 
 
@@ -271,7 +279,7 @@ class Cluster:
 
     @property
     def release(self) -> str:
-        """The release line, such as `4.3`."""
+        """The release line, such as `4.4`."""
         return self.backend.release
 
     # --- asking -----------------------------------------------------------------------------------------------
@@ -343,7 +351,7 @@ class Cluster:
 
     def newest(self, asked: Api) -> int:
         """The newest version of an API that both we and this release speak."""
-        offered = kafka_version(self.release).versions(asked.key)
+        offered = release_of_twin(self.release).versions(asked.key)
         common = asked.common_version(offered)
         assert common is not None, f"{asked} is not offered by {self.release}"
         return common

@@ -1,7 +1,8 @@
 """One set of tests, three clusters: a test that asks for `cluster` runs in each of them.
 
-Where releases differ a test says so by `@pytest.mark.releases("4.3", "3.9")`; else only the newest is asked. Only
-brokers of tests marked `tiered` have remote storage.
+Where releases differ a test says so by `@pytest.mark.releases(NEWEST, "3.9")`; else only the newest is asked. Real
+brokers of the line before it are asked the same by `make test-all`. Only brokers of tests marked `tiered` have remote
+storage.
 
 A twin answers with the same bytes over TCP and without sockets. So the quick tests ask over TCP only where a file is
 about frames or about clients of others; all other questions over TCP are thorough.
@@ -17,13 +18,14 @@ import pytest
 
 from kreassign.twin.cluster import Twin
 from kreassign.twin.server import serving
+from testbed.releases import FORMER, line
 from tests.clusters import SHARED
-from tests.conformance.clusters import Backend, Cluster, InProcess, OverTcp, RealKafka, small_twin
+from tests.conformance.clusters import NEWEST, Backend, Cluster, InProcess, OverTcp, RealKafka, small_twin
 
-NEWEST = "4.3"
-KAFKAS = {"4.3": "conformance_431", "3.9": "conformance_391"}
+BEFORE = line(FORMER)
+KAFKAS = {BEFORE: "conformance_431", NEWEST: "conformance", "3.9": "conformance_391"}
 TIERED = "kafka_tiered"
-BROKERS = {"4.3": 4, "3.9": 3}
+BROKERS = {BEFORE: 4, NEWEST: 4, "3.9": 3}
 TCP_SPEED = 10.0
 QUICK_OVER_TCP = ("test_protocol.py", "test_foreign_clients.py")
 
@@ -53,6 +55,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
             for release in releases
             for kind in ("in-process", "tcp", "kafka")
         ]
+        if NEWEST in releases and BEFORE not in releases and not is_tiered:
+            places.append(_parameter(Place("kafka", BEFORE), quick_over_tcp))
         metafunc.parametrize("cluster", places, indirect=True)
 
 

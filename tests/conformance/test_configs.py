@@ -8,9 +8,9 @@ from kreassign.errors import OutcomeUnknown
 from kreassign.model.error_codes import error_code
 from kreassign.wire import api
 from kreassign.wire.api import Message
-from tests.conformance.clusters import CONTROLLER, Answered, Cluster
+from tests.conformance.clusters import CONTROLLER, NEWEST, Answered, Cluster
 
-both_releases = pytest.mark.releases("4.3", "3.9")
+both_releases = pytest.mark.releases(NEWEST, "3.9")
 RESOURCE = api.INCREMENTAL_ALTER_CONFIGS.request.AlterConfigsResource
 LEGACY = api.ALTER_CONFIGS.request.AlterConfigsResource
 ASKED = api.DESCRIBE_CONFIGS.request.DescribeConfigsResource

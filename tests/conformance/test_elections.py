@@ -6,9 +6,9 @@ import pytest
 
 from kreassign.model import TopicPartition
 from kreassign.wire import api
-from tests.conformance.clusters import CONTROLLER, Answered, Cluster
+from tests.conformance.clusters import CONTROLLER, NEWEST, Answered, Cluster
 
-both_releases = pytest.mark.releases("4.3", "3.9")
+both_releases = pytest.mark.releases(NEWEST, "3.9")
 ENTRY = api.ELECT_LEADERS.request.TopicPartitions
 PREFERRED, UNCLEAN = 0, 1
 DONE = Answered(0, None)

@@ -9,10 +9,10 @@ from kreassign.model import ConfigResource, TopicPartition
 from kreassign.twin.controller.config_keys import ValueType, documented_keys
 from kreassign.wire import api
 from kreassign.wire.api import Message
-from tests.conformance.clusters import CONTROLLER, Answered, Cluster
+from tests.conformance.clusters import CONTROLLER, NEWEST, Answered, Cluster
 from tests.conformance.test_configs import BROKER, DONE, SET, TOPIC, change, describe, resource
 
-both_releases = pytest.mark.releases("4.3", "3.9")
+both_releases = pytest.mark.releases(NEWEST, "3.9")
 OFFSETS = api.LIST_OFFSETS.request.ListOffsetsTopic
 PAGE = api.DESCRIBE_TOPIC_PARTITIONS.request.TopicRequest
 EVERYTHING_BUT_CLUSTER = 3576

@@ -24,9 +24,9 @@ from kreassign.model.error_codes import (
 from kreassign.model.requests import CommittedOffset, Group, GroupCandidate, Membership
 from kreassign.wire import api
 from kreassign.wire.api import Message
-from tests.conformance.clusters import Cluster, OverTcp
+from tests.conformance.clusters import NEWEST, Cluster, OverTcp
 
-both_releases = pytest.mark.releases("4.3", "3.9")
+both_releases = pytest.mark.releases(NEWEST, "3.9")
 OFFSETS_TOPIC = "__consumer_offsets"
 SESSION_MS = 1_800_000
 SHORT_SESSION_MS = 6_000

@@ -7,9 +7,9 @@ import pytest
 from kreassign.model import TopicPartition
 from kreassign.wire import api
 from kreassign.wire.api import Message
-from tests.conformance.clusters import Cluster, other_dir
+from tests.conformance.clusters import NEWEST, Cluster, other_dir
 
-both_releases = pytest.mark.releases("4.3", "3.9")
+both_releases = pytest.mark.releases(NEWEST, "3.9")
 ALTER, ASKED = api.ALTER_REPLICA_LOG_DIRS.request.AlterReplicaLogDir, api.DESCRIBE_LOG_DIRS.request
 SIZE_BYTES = 3_000_000
 TOO_MANY = (

@@ -9,9 +9,9 @@ import pytest
 from kreassign.model import NewTopic
 from kreassign.wire import api
 from kreassign.wire.api import Message
-from tests.conformance.clusters import CONTROLLER, RACKS, Answered, Cluster
+from tests.conformance.clusters import CONTROLLER, NEWEST, RACKS, Answered, Cluster
 
-both_releases = pytest.mark.releases("4.3", "3.9")
+both_releases = pytest.mark.releases(NEWEST, "3.9")
 TOPIC = api.METADATA.request.MetadataRequestTopic
 PAGE = api.DESCRIBE_TOPIC_PARTITIONS.request
 UNSET = -2_147_483_648

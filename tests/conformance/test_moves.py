@@ -7,9 +7,9 @@ import pytest
 from kreassign.model import TopicPartition
 from kreassign.wire import api
 from kreassign.wire.api import Message
-from tests.conformance.clusters import CONTROLLER, HELD_BYTES, Answered, Cluster, Move
+from tests.conformance.clusters import CONTROLLER, HELD_BYTES, NEWEST, Answered, Cluster, Move
 
-both_releases = pytest.mark.releases("4.3", "3.9")
+both_releases = pytest.mark.releases(NEWEST, "3.9")
 REQUEST = api.ALTER_PARTITION_REASSIGNMENTS.request
 TOPIC = REQUEST.ReassignableTopic
 DONE = Answered(0, None)

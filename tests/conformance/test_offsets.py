@@ -6,9 +6,9 @@ import pytest
 
 from kreassign.model import TopicPartition
 from kreassign.wire import api
-from tests.conformance.clusters import CONTROLLER, Cluster
+from tests.conformance.clusters import CONTROLLER, NEWEST, Cluster
 
-both_releases = pytest.mark.releases("4.3", "3.9")
+both_releases = pytest.mark.releases(NEWEST, "3.9")
 TOPIC = api.LIST_OFFSETS.request.ListOffsetsTopic
 LATEST, EARLIEST = -1, -2
 CONSUMER, DEBUGGER = -1, -2

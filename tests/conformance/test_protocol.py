@@ -10,9 +10,9 @@ from kreassign.errors import OutcomeUnknown
 from kreassign.twin.version import Endpoint, kafka_version
 from kreassign.wire import api
 from kreassign.wire.codec import encode_request, framed
-from tests.conformance.clusters import CONTROLLER, Cluster
+from tests.conformance.clusters import CONTROLLER, NEWEST, Cluster
 
-both_releases = pytest.mark.releases("4.3", "3.9")
+both_releases = pytest.mark.releases(NEWEST, "3.9")
 ALTER_PARTITION, ENVELOPE, NO_API = 56, 58, 999
 
 

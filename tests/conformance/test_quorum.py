@@ -11,9 +11,8 @@ from kreassign.model.error_codes import NONE, NOT_CONTROLLER
 from kreassign.twin.blueprint import small_cluster
 from kreassign.twin.cluster import Twin
 from kreassign.twin.core import TwinSettings
-from kreassign.twin.version import kafka_version
 from kreassign.wire import api
-from tests.conformance.clusters import RACKS, Backend, Cluster, InProcess, RealKafka
+from tests.conformance.clusters import NEWEST, RACKS, Backend, Cluster, InProcess, RealKafka, release_of_twin
 
 CONTROLLERS = (100, 101, 102)
 GONE = 1
@@ -22,8 +21,8 @@ TO_GONE = (0, (1, 0), (1,), (0,))
 
 
 def _twin_of_three() -> InProcess:
-    settings = TwinSettings(kafka_version("4.3"), controller_count=len(CONTROLLERS), session_timeout_ms=4_000)
-    return InProcess("4.3", Twin(small_cluster(2, racks=RACKS), settings))
+    settings = TwinSettings(release_of_twin(NEWEST), controller_count=len(CONTROLLERS), session_timeout_ms=4_000)
+    return InProcess(NEWEST, Twin(small_cluster(2, racks=RACKS), settings))
 
 
 @pytest.fixture(

@@ -21,7 +21,7 @@ from kreassign.operations.maintenance import Way, maintain
 from kreassign.operations.run import RunContext
 from kreassign.wire import api
 from testbed import ClusterSpec, KafkaCluster
-from tests.conformance.clusters import Answered, Cluster, InProcess, RealKafka, small_twin
+from tests.conformance.clusters import NEWEST, Answered, Cluster, InProcess, RealKafka, small_twin
 
 BROKERS = 3
 GONE = 2
@@ -31,7 +31,7 @@ REFUSED = f"The manual partition assignment includes broker {GONE}, but no such 
 @pytest.fixture(scope="module")
 def own_kafka() -> Iterator[KafkaCluster]:
     """Real brokers for this file alone, all of them live at the end of each test."""
-    with KafkaCluster.start(ClusterSpec(version="4.3.1", brokers=BROKERS)) as kafka:
+    with KafkaCluster.start(ClusterSpec(brokers=BROKERS)) as kafka:
         yield kafka
 
 
@@ -40,7 +40,7 @@ def apart(request: pytest.FixtureRequest) -> Iterator[Cluster]:
     """A twin, or real brokers."""
     with ExitStack() as stack:
         if request.param == "twin":
-            found = Cluster(InProcess("4.3", small_twin("4.3", BROKERS)), "orders")
+            found = Cluster(InProcess(NEWEST, small_twin(NEWEST, BROKERS)), "orders")
         else:
             found = Cluster(RealKafka(request.getfixturevalue("own_kafka")), "orders")
         yield stack.enter_context(found)

@@ -45,7 +45,7 @@ def brokers_of(cluster: KafkaCluster, topic: str) -> set[int]:
 def test_a_broker_leaves_through_a_kill_and_a_restart_while_records_are_written_and_topics_created(
     start_cluster: Callable[[ClusterSpec], KafkaCluster], topic_name: str, tmp_path: Path
 ) -> None:
-    cluster = start_cluster(ClusterSpec(version="4.3.1", brokers=4))
+    cluster = start_cluster(ClusterSpec(brokers=4))
     servers, later = cluster.bootstrap_servers, f"{topic_name}-later"
     acknowledged = loaded(cluster, topic_name, PLACES, HELD, MEGABYTE)
     with Producing(servers, topic_name, partitions=len(PLACES), records_per_s=10) as producing:

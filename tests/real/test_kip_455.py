@@ -19,7 +19,7 @@ from tests.real.admin_checks import client_of
 
 BROKERS = 6
 SPECS = {
-    "4.3.1": ClusterSpec(version="4.3.1", brokers=BROKERS),
+    "KRaft": ClusterSpec(brokers=BROKERS),
     "3.9.1 with ZooKeeper": ClusterSpec(version="3.9.1", brokers=BROKERS, mode="zookeeper"),
 }
 

@@ -65,7 +65,7 @@ def test_a_dead_destination_fails_its_own_move_and_the_controller_takes_back_its
 def test_with_replan_a_destination_that_is_lost_for_good_is_replaced_under_the_throttle_and_no_record_is_lost(
     start_cluster: Callable[[ClusterSpec], KafkaCluster], topic_name: str, tmp_path: Path
 ) -> None:
-    cluster = start_cluster(ClusterSpec(version="4.3.1", brokers=4))
+    cluster = start_cluster(ClusterSpec(brokers=4))
     acknowledged = loaded(cluster, topic_name, [(0, 1)], 4 * MEGABYTE)
     plan = plan_file(tmp_path, topic_name, {0: (3, 1)})
     reach = ("--bootstrap-controller", cluster.bootstrap_controllers, "--format", "json")

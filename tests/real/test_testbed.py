@@ -28,6 +28,7 @@ from testbed.processes import is_alive
 from testbed.producing import Producing
 from testbed.properties import render
 from testbed.records import load_topic, read_all, verify_readable
+from testbed.releases import DEFAULT
 from testbed.waiting import wait_until
 
 StartCluster = Callable[[ClusterSpec], KafkaCluster]
@@ -116,7 +117,7 @@ def test_a_request_that_kafka_refuses_is_an_error(kafka, topic_name):
 
 def test_kafkas_own_tools_run_from_the_same_jars(kafka):
     finished = kafka.java_tool(_TOPIC_COMMAND, "--version")
-    assert (finished.exit_code, finished.stdout.strip()) == (0, "4.3.1")
+    assert (finished.exit_code, finished.stdout.strip()) == (0, DEFAULT)
 
 
 def test_a_tool_that_takes_too_long_is_killed(kafka):
@@ -323,7 +324,7 @@ def test_nothing_is_left_when_all_went_well(tmp_path, monkeypatch):
 def test_missing_jars_are_one_line_that_says_what_to_run(tmp_path, monkeypatch):
     monkeypatch.setenv(jars.JARS_VARIABLE, str(tmp_path))
     with pytest.raises(JarsMissing) as raised:
-        jars.class_path("4.3.1")
+        jars.class_path(DEFAULT)
     assert str(raised.value).endswith("run: make jars")
     assert "\n" not in str(raised.value)
 

@@ -9,6 +9,7 @@ import pytest
 from kreassign.model import ElectionType, OngoingReassignment, TopicPartition
 from testbed import ClusterSpec, KafkaCluster
 from testbed.records import load_topic, verify_readable
+from testbed.releases import DEFAULT
 from testbed.waiting import wait_until
 from tests.real.admin_checks import client_of, created, partitions_of, refusal, wait_idle, wait_replicas
 
@@ -26,7 +27,7 @@ class Upgrade:
 
 
 UPGRADES = {
-    "kraft": Upgrade(ClusterSpec(version="3.9.1", brokers=2), "4.3.1", guards=True),
+    "kraft": Upgrade(ClusterSpec(version="3.9.1", brokers=2), DEFAULT, guards=True),
     "zookeeper": Upgrade(OLDEST, "3.9.1", guards=False),
 }
 

@@ -25,6 +25,7 @@ from kreassign.model.cluster import ConfigChange, ConfigSource
 from kreassign.model.throttle import BROKER_THROTTLES, TOPIC_THROTTLES, clear_broker_changes, rate_changes
 from testbed import Finished, KafkaCluster, probe
 from testbed.records import load_topic
+from testbed.releases import DEFAULT
 from testbed.waiting import wait_until
 
 KAFKA, OURS = "kafka", "ours"
@@ -62,7 +63,7 @@ class Programs:
 
     java_class: str
     module: str
-    java_version: str = "4.3.1"
+    java_version: str = DEFAULT
 
 
 REASSIGN = Programs(

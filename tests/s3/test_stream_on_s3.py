@@ -28,7 +28,7 @@ pytestmark = pytest.mark.timeout(900)
 
 @pytest.fixture
 def kafka(start_cluster: Callable[[ClusterSpec], KafkaCluster]) -> KafkaCluster:
-    return start_cluster(ClusterSpec(version="4.3.1", brokers=3))
+    return start_cluster(ClusterSpec(brokers=3))
 
 
 def done(store: Store, *words: object) -> str:

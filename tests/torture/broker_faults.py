@@ -8,6 +8,7 @@ from enum import Enum
 from random import Random
 
 from testbed.node import Node
+from testbed.releases import DEFAULT
 from testbed.waiting import wait_until
 from tests.torture.fault import Fault, Strike
 from tests.torture.scene import FACTOR, LOW_RATE, TOPIC, Scene, need
@@ -15,7 +16,7 @@ from tests.torture.scene import FACTOR, LOW_RATE, TOPIC, Scene, need
 FROZEN_S = 30.0
 CLUSTER_TOOL = "org.apache.kafka.tools.ClusterTool"
 FEATURES_TOOL = "org.apache.kafka.tools.FeatureCommand"
-FORMER, PRESENT = "3.9.1", "4.3.1"
+FORMER, PRESENT = "3.9.1", DEFAULT
 CAUGHT_UP_S = 30.0
 """For so long the next node waits for the one before it; under a throttle it may not catch up sooner."""
 

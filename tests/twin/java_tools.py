@@ -14,6 +14,7 @@ from kreassign.twin.server import ServerThread
 from kreassign.twin.version import Endpoint
 from testbed import JarsMissing, JavaMissing
 from testbed.processes import Finished
+from testbed.releases import DEFAULT
 from testbed.tool_host import run_hosted
 
 REASSIGN = "org.apache.kafka.tools.reassign.ReassignPartitionsCommand"
@@ -29,7 +30,7 @@ Replicas = Mapping[str, list[int]]
 class JavaTools:
     """Runs tools of one release against a served twin. Files are written to a folder of the test."""
 
-    def __init__(self, server: ServerThread, folder: Path, version: str = "4.3.1") -> None:
+    def __init__(self, server: ServerThread, folder: Path, version: str = DEFAULT) -> None:
         self.server = server
         self._folder = folder
         self._version = version

@@ -1,4 +1,4 @@
-"""The walk of Kafka's own command line tools, those of 4.3.1."""
+"""The walk of Kafka's own command line tools."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from collections.abc import Callable
 from pathlib import Path
 
 from testbed.processes import Finished
+from testbed.releases import DEFAULT
 from testbed.tool_host import run_hosted
 from tests.clients.python.walk import Walk, once_so, start
 
-VERSION = "4.3.1"
 TIMEOUT_S = 120.0
 TOOLS = "org.apache.kafka.tools"
 CLASSES = {
     "acls": f"{TOOLS}.AclCommand",
     "client-metrics": f"{TOOLS}.ClientMetricsCommand",
     "cluster": f"{TOOLS}.ClusterTool",
-    "configs": "kafka.admin.ConfigCommand",
+    "configs": f"{TOOLS}.ConfigCommand",
     "consumer-groups": f"{TOOLS}.consumer.group.ConsumerGroupCommand",
     "delete-records": f"{TOOLS}.DeleteRecordsCommand",
     "features": f"{TOOLS}.FeatureCommand",
@@ -64,7 +64,7 @@ def run(walk: Walk, tool: str, *words: str) -> Finished:
     options = ("--bootstrap-server", walk.bootstrap)
     # One tool takes its options after its command.
     every = (*words, *options) if tool == "cluster" else (*options, *words)
-    done = run_hosted(VERSION, CLASSES[tool], *every, timeout_s=TIMEOUT_S)
+    done = run_hosted(DEFAULT, CLASSES[tool], *every, timeout_s=TIMEOUT_S)
     return Finished(done.exit_code, *(text.replace(walk.topic, "TOPIC") for text in (done.stdout, done.stderr)))
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from kreassign.twin.cluster import Twin
 from kreassign.twin.replication.hardware import ReplicationSettings
 from testbed import ClusterSpec, KafkaCluster
-from tests.conformance.clusters import Cluster, InProcess, RealKafka, small_twin
+from tests.conformance.clusters import NEWEST, Cluster, InProcess, RealKafka, small_twin
 from tests.conformance.differential.generator import Generator
 from tests.conformance.differential.side import Side
 from tests.conformance.differential.steps import Answer, Start, State, Step, Stop
@@ -25,7 +25,6 @@ QUIET_S = 0.25
 # so that what is not throttled is soon done.
 FETCH_BYTES, BATCH_BYTES, WAIT_MS, BACKOFF_MS, LAG_MS = 4_000, 3_000, 50, 100, 20_000
 SPEC = ClusterSpec(
-    version="4.3.1",
     brokers=BROKERS,
     broker_config={
         "replica.fetch.max.bytes": str(FETCH_BYTES),
@@ -39,7 +38,7 @@ SPEC = ClusterSpec(
 )
 
 
-def differential_twin(release: str = "4.3") -> Twin:
+def differential_twin(release: str = NEWEST) -> Twin:
     """A twin that is set up as the real brokers of the comparison."""
     replication = ReplicationSettings(
         fetch_bytes=FETCH_BYTES,
@@ -80,7 +79,7 @@ class Course:
 def both_sides(cluster: KafkaCluster) -> Iterator[tuple[Side, Side]]:
     """A new twin and real Kafka."""
     with (
-        Cluster(InProcess("4.3", differential_twin()), "d") as one,
+        Cluster(InProcess(NEWEST, differential_twin()), "d") as one,
         Cluster(RealKafka(cluster, batch_bytes=0), "d") as other,
     ):
         yield Side(one), Side(other)

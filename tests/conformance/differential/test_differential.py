@@ -1,4 +1,4 @@
-"""The bounded differential run, 500 random steps on real Kafka 4.3.1 and on a twin; and that it can find something."""
+"""The bounded differential run, 500 random steps on real Kafka and on a twin; and that it can find something."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from testbed import ClusterSpec, KafkaCluster
-from tests.conformance.clusters import Cluster, InProcess
+from tests.conformance.clusters import NEWEST, Cluster, InProcess
 from tests.conformance.differential.comparing import SPEC, Course, both_sides, compare, differential_twin
 from tests.conformance.differential.side import Side
 
@@ -20,14 +20,14 @@ KINDS = {"Alter", "Configure", "Create", "Delete", "Elect", "Grow", "Start", "St
 
 def with_a_twin_of(release: str) -> Course:
     """Compare a twin with a twin that stands for Kafka."""
-    twins = (differential_twin(each) for each in ("4.3", release))
-    clusters = [Cluster(InProcess("4.3", twin), "d") for twin in twins]
+    twins = (differential_twin(each) for each in (NEWEST, release))
+    clusters = [Cluster(InProcess(NEWEST, twin), "d") for twin in twins]
     with clusters[0] as one, clusters[1] as other:
         return compare(Side(one), Side(other), QUICK_SEED, QUICK_STEPS)
 
 
 def test_a_twin_is_like_itself_through_steps_of_every_kind() -> None:
-    course = with_a_twin_of("4.3")
+    course = with_a_twin_of(NEWEST)
     assert course.divergence is None, str(course.divergence)
     assert course.steps.keys() == KINDS
     assert course.refused > 10

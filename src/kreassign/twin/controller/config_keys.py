@@ -2,7 +2,7 @@
 
 Types, limits and defaults are from Kafka 4.3.1. Broker keys are those whose values are validated; the twin stores other
 keys that can be changed while a broker runs (`ssl.`, `sasl.`, `remote.` and more) as they are. All keys of a real
-broker, with their documentation, are in `documented_configs.json`, which `python scripts/broker_config_data.py` writes.
+broker, with their documentation, are in `documented_configs.json`, which `python scripts/release_data.py` writes.
 """
 
 from __future__ import annotations

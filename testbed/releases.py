@@ -1,0 +1,16 @@
+"""The releases of Kafka that the testbed runs. `jvm/pom.xml` and the Makefile fetch their jars."""
+
+from __future__ import annotations
+
+import os
+
+RELEASE_VARIABLE = "KREASSIGN_KAFKA"
+DEFAULT = os.environ.get(RELEASE_VARIABLE) or "4.4.0"
+"""Clusters have this release unless a test names another; KREASSIGN_KAFKA tries the next one (`make kafka-next`)."""
+FORMER = "4.3.1"
+"""The line before it, for what differs."""
+
+
+def line(release: str) -> str:
+    """The line of a release: 4.4 of 4.4.0."""
+    return ".".join(release.split(".")[:2])
