@@ -27,8 +27,10 @@ from kreassign.model.throttle import BROKER_THROTTLES, TOPIC_THROTTLES
 from kreassign.operations.plan import replanned
 from kreassign.twin.blueprint import Blueprint, PartitionPlan, TopicPlan
 from kreassign.twin.cluster import Twin
+from kreassign.twin.core import TwinSettings
 from kreassign.twin.replication.partition_logs import Traffic
 from kreassign.twin.transport import TwinTransport
+from kreassign.twin.version import DEFAULT, kafka_version
 from tests.twin.asking import MEGABYTES, cluster
 
 RATE = MEGABYTES
@@ -62,7 +64,7 @@ def _small(blueprint: Blueprint, log_dir_bytes: int) -> Blueprint:
 class TwinRig:
     """A test rig: a twin with a topic `t`, a client of it, and the runs that a test makes on it.
 
-    `others` are further topics by name, with the same size and traffic.
+    `others` are further topics by name, with the same size and traffic; `release` is that of the brokers.
     """
 
     def __init__(
@@ -75,7 +77,8 @@ class TwinRig:
         log_dir_bytes: int | None = None,
         others: Mapping[str, list[list[int]]] | None = None,
         brokers: int = 5,
-        make_twin: Callable[[Blueprint], Twin] = Twin,
+        make_twin: Callable[[Blueprint], Twin] | None = None,
+        release: str = DEFAULT.name,
     ) -> None:
         self.state_dir = state_dir
         traffic = Traffic(size_bytes=size_bytes, write_bytes_per_s=write_bytes_per_s)
@@ -85,7 +88,7 @@ class TwinRig:
         )
         blueprint = replace(cluster(brokers=brokers), topics=topics)
         whole = blueprint if log_dir_bytes is None else _small(blueprint, log_dir_bytes)
-        self.twin = make_twin(whole)
+        self.twin = make_twin(whole) if make_twin else Twin(whole, TwinSettings(kafka_version(release)))
         self.transport = TwinTransport(self.twin)
         self.client = self.new_client()
         self.odd_port: ClusterPort | None = None

@@ -30,8 +30,6 @@ from kreassign.operations.run import RunContext
 from kreassign.planner.problem.policy import PlanPolicy
 from kreassign.twin.blueprint import Blueprint
 from kreassign.twin.cluster import Twin
-from kreassign.twin.core import TwinSettings
-from kreassign.twin.version import kafka_version
 from tests.approved import approve
 from tests.executor.odd_port import OddPort
 from tests.executor.twin_runs import RATE, TwinRig
@@ -117,7 +115,7 @@ class Operators:
 
 @pytest.fixture
 def operators(tmp_path: Path) -> Operators:
-    return Operators(TwinRig(tmp_path, LISTS))
+    return Operators(TwinRig(tmp_path, LISTS, release="4.3"))
 
 
 def is_named(rig: TwinRig, broker: int = 3) -> bool:
@@ -264,7 +262,7 @@ def test_controllers_of_another_cluster_are_not_told_to_open_their_broker(
 
 
 def test_a_partition_that_cannot_move_is_named_before_anything_is_changed(tmp_path: Path) -> None:
-    operators = Operators(TwinRig(tmp_path, [[0, 1, 2, 3, 4]]))
+    operators = Operators(TwinRig(tmp_path, [[0, 1, 2, 3, 4]], release="4.3"))
     with pytest.raises(Infeasible, match=r"t-0|replica"):
         operators.decommission()
     assert (operators.cordon, operators.said) == (None, [])
@@ -364,8 +362,7 @@ def test_a_cancel_leaves_alone_what_others_have_cordoned(operators: Operators) -
 
 
 def of_release(tmp_path: Path, release: str) -> Operators:
-    settings = TwinSettings(kafka_version(release))
-    return Operators(TwinRig(tmp_path, LISTS, make_twin=lambda blueprint: Twin(blueprint, settings)))
+    return Operators(TwinRig(tmp_path, LISTS, release=release))
 
 
 @pytest.mark.parametrize("release", ["3.9", "4.2"])

@@ -19,10 +19,7 @@ from kreassign.model import ConfigChange, ConfigResource, NewTopic
 from kreassign.operations.doctor import diagnose_cluster
 from kreassign.operations.maintenance import Maintenance, MaintenanceResult, Way, maintain
 from kreassign.operations.run import RunContext
-from kreassign.twin.cluster import Twin
-from kreassign.twin.core import TwinSettings
 from kreassign.twin.groups import RETENTION_MS
-from kreassign.twin.version import kafka_version
 from tests.approved import approve
 from tests.executor.odd_port import OddPort, as_it_is, lost_on_the_way_back, lost_on_the_way_there, not_reached
 from tests.executor.twin_runs import TwinRig
@@ -66,7 +63,7 @@ class Operator:
 
 @pytest.fixture
 def ann(tmp_path: Path) -> Operator:
-    return Operator(TwinRig(tmp_path / "ann", LISTS), tmp_path / "ann")
+    return Operator(TwinRig(tmp_path / "ann", LISTS, release="4.3"), tmp_path / "ann")
 
 
 def leaders(rig: TwinRig) -> list[int]:
@@ -259,8 +256,7 @@ def test_a_run_that_goes_on_starts_no_moves_to_it_and_the_lists_of_its_moves_are
 
 def test_before_cordons_a_run_elsewhere_is_held_off_by_what_the_cluster_keeps(tmp_path: Path) -> None:
     """Of Kafka 4.2: the run of another machine begins in the middle, and moves to broker 3 only when that is over."""
-    settings = TwinSettings(kafka_version("4.2"))
-    rig = TwinRig(tmp_path / "bob", LISTS, make_twin=lambda blueprint: Twin(blueprint, settings))
+    rig = TwinRig(tmp_path / "bob", LISTS, release="4.2")
     ann = Operator(rig, tmp_path / "ann", LeasePolicy.REQUIRE)
     assert ann.enter().is_finished
     assert InMaintenance(rig.client)() == {3}
@@ -301,8 +297,7 @@ def test_a_topic_that_is_created_meanwhile_does_not_land_on_it(ann: Operator) ->
 
 @pytest.mark.parametrize("release", ["3.9", "4.2"])
 def test_a_release_without_cordons_is_demoted_all_the_same(tmp_path: Path, release: str) -> None:
-    settings = TwinSettings(kafka_version(release))
-    rig = TwinRig(tmp_path, LISTS, make_twin=lambda blueprint: Twin(blueprint, settings))
+    rig = TwinRig(tmp_path, LISTS, release=release)
     ann = Operator(rig, tmp_path)
     entered = ann.enter()
     assert "it leads nothing, 3 partitions keep min.insync.replicas without it, it is not cordoned" in str(

@@ -34,7 +34,7 @@ def test_nodes_offer_what_real_ones_do(release: str, endpoint: Endpoint, seen: s
 
 
 def test_each_release_offers_what_the_one_before_did_not() -> None:
-    older, old, newer, newest = RELEASES
+    older, old, newer, newest, _ = RELEASES
     assert older.versions(75) is None
     assert old.versions(75) == (0, 0)
     assert old.versions(45) == (0, 0)
@@ -49,11 +49,11 @@ def test_controllers_know_no_partitions() -> None:
 
 
 def test_a_release_is_found_by_its_line_or_a_patch_of_it() -> None:
-    assert kafka_version("4.3") is kafka_version("4.3.1") is DEFAULT
+    assert kafka_version("4.4") is kafka_version("4.4.0") is DEFAULT
     assert kafka_version("3.9.1").name == "3.9"
 
 
 @pytest.mark.parametrize("name", ["4.30", "2.8", "", "latest"])
 def test_any_other_release_is_refused(name: str) -> None:
-    with pytest.raises(InputError, match=r"choose one of 3\.7, 3\.9, 4\.2, 4\.3"):
+    with pytest.raises(InputError, match=r"choose one of 3\.7, 3\.9, 4\.2, 4\.3, 4\.4"):
         kafka_version(name)

@@ -2,7 +2,8 @@
 
 The ranges are those that brokers and controllers of these releases offer. An API that the twin lacks is not offered, so
 that clients do without it as they do with an older broker. Source: Kafka's published message definitions of each
-release, and the answers of real 3.9.1 and 4.3.1 nodes.
+release, and the answers of real 3.9.1 and 4.3.1 nodes. Of what Kafka 4.4 added to APIs (ApiVersions 5, DeleteGroups 3)
+the twin has nothing yet.
 """
 
 from __future__ import annotations
@@ -87,48 +88,48 @@ CONTROLLER_KEYS = frozenset(
     )
 )  # fmt: skip
 
-_RELEASES = ("3.7", "3.9", "4.2", "4.3")
+_RELEASES = ("3.7", "3.9", "4.2", "4.3", "4.4")
 
 # First and last version in each of the releases above; None where the API did not exist.
 _Range = tuple[int, int] | None
-_OFFERED: dict[api.Api, tuple[_Range, _Range, _Range, _Range]] = {
-    api.PRODUCE: ((0, 10), (0, 11), (0, 13), (0, 13)),
-    api.FETCH: ((0, 16), (0, 17), (4, 18), (4, 18)),
-    api.LIST_OFFSETS: ((0, 8), (0, 9), (1, 11), (1, 11)),
-    api.METADATA: ((0, 12), (0, 12), (0, 13), (0, 13)),
-    api.OFFSET_COMMIT: ((0, 9), (0, 9), (2, 10), (2, 10)),
-    api.OFFSET_FETCH: ((0, 9), (0, 9), (1, 10), (1, 10)),
-    api.FIND_COORDINATOR: ((0, 4), (0, 6), (0, 6), (0, 6)),
-    api.JOIN_GROUP: ((0, 9), (0, 9), (0, 9), (0, 9)),
-    api.HEARTBEAT: ((0, 4), (0, 4), (0, 4), (0, 4)),
-    api.LEAVE_GROUP: ((0, 5), (0, 5), (0, 5), (0, 5)),
-    api.SYNC_GROUP: ((0, 5), (0, 5), (0, 5), (0, 5)),
-    api.DESCRIBE_GROUPS: ((0, 5), (0, 5), (0, 6), (0, 6)),
-    api.LIST_GROUPS: ((0, 4), (0, 5), (0, 5), (0, 5)),
-    api.SASL_HANDSHAKE: ((0, 1), (0, 1), (0, 1), (0, 1)),
-    api.API_VERSIONS: ((0, 3), (0, 4), (0, 4), (0, 4)),
-    api.CREATE_TOPICS: ((0, 7), (0, 7), (2, 7), (2, 7)),
-    api.DELETE_TOPICS: ((0, 6), (0, 6), (1, 6), (1, 6)),
-    api.DESCRIBE_ACLS: ((0, 3), (0, 3), (1, 3), (1, 3)),
-    api.DESCRIBE_CONFIGS: ((0, 4), (0, 4), (1, 4), (1, 4)),
-    api.ALTER_CONFIGS: ((0, 2), (0, 2), (0, 2), (0, 2)),
-    api.ALTER_REPLICA_LOG_DIRS: ((0, 2), (0, 2), (1, 2), (1, 2)),
-    api.DESCRIBE_LOG_DIRS: ((0, 4), (0, 4), (1, 4), (1, 5)),
-    api.SASL_AUTHENTICATE: ((0, 2), (0, 2), (0, 2), (0, 2)),
-    api.CREATE_PARTITIONS: ((0, 3), (0, 3), (0, 3), (0, 3)),
-    api.DELETE_GROUPS: ((0, 2), (0, 2), (0, 2), (0, 2)),
-    api.ELECT_LEADERS: ((0, 2), (0, 2), (0, 2), (0, 2)),
-    api.INCREMENTAL_ALTER_CONFIGS: ((0, 1), (0, 1), (0, 1), (0, 1)),
-    api.ALTER_PARTITION_REASSIGNMENTS: ((0, 0), (0, 0), (0, 1), (0, 1)),
-    api.LIST_PARTITION_REASSIGNMENTS: ((0, 0), (0, 0), (0, 0), (0, 0)),
-    api.DESCRIBE_CLIENT_QUOTAS: ((0, 1), (0, 1), (0, 1), (0, 1)),
-    api.DESCRIBE_USER_SCRAM_CREDENTIALS: ((0, 0), (0, 0), (0, 0), (0, 0)),
-    api.DESCRIBE_QUORUM: ((0, 1), (0, 2), (0, 2), (0, 2)),
-    api.DESCRIBE_CLUSTER: ((0, 1), (0, 1), (0, 2), (0, 2)),
-    api.UNREGISTER_BROKER: ((0, 0), (0, 0), (0, 0), (0, 0)),
-    api.LIST_TRANSACTIONS: ((0, 0), (0, 1), (0, 2), (0, 2)),
-    api.LIST_CONFIG_RESOURCES: ((0, 0), (0, 0), (0, 1), (0, 1)),
-    api.DESCRIBE_TOPIC_PARTITIONS: (None, (0, 0), (0, 0), (0, 0)),
+_OFFERED: dict[api.Api, tuple[_Range, _Range, _Range, _Range, _Range]] = {
+    api.PRODUCE: ((0, 10), (0, 11), (0, 13), (0, 13), (0, 13)),
+    api.FETCH: ((0, 16), (0, 17), (4, 18), (4, 18), (4, 18)),
+    api.LIST_OFFSETS: ((0, 8), (0, 9), (1, 11), (1, 11), (1, 11)),
+    api.METADATA: ((0, 12), (0, 12), (0, 13), (0, 13), (0, 13)),
+    api.OFFSET_COMMIT: ((0, 9), (0, 9), (2, 10), (2, 10), (2, 10)),
+    api.OFFSET_FETCH: ((0, 9), (0, 9), (1, 10), (1, 10), (1, 10)),
+    api.FIND_COORDINATOR: ((0, 4), (0, 6), (0, 6), (0, 6), (0, 6)),
+    api.JOIN_GROUP: ((0, 9), (0, 9), (0, 9), (0, 9), (0, 9)),
+    api.HEARTBEAT: ((0, 4), (0, 4), (0, 4), (0, 4), (0, 4)),
+    api.LEAVE_GROUP: ((0, 5), (0, 5), (0, 5), (0, 5), (0, 5)),
+    api.SYNC_GROUP: ((0, 5), (0, 5), (0, 5), (0, 5), (0, 5)),
+    api.DESCRIBE_GROUPS: ((0, 5), (0, 5), (0, 6), (0, 6), (0, 6)),
+    api.LIST_GROUPS: ((0, 4), (0, 5), (0, 5), (0, 5), (0, 5)),
+    api.SASL_HANDSHAKE: ((0, 1), (0, 1), (0, 1), (0, 1), (0, 1)),
+    api.API_VERSIONS: ((0, 3), (0, 4), (0, 4), (0, 4), (0, 4)),
+    api.CREATE_TOPICS: ((0, 7), (0, 7), (2, 7), (2, 7), (2, 7)),
+    api.DELETE_TOPICS: ((0, 6), (0, 6), (1, 6), (1, 6), (1, 6)),
+    api.DESCRIBE_ACLS: ((0, 3), (0, 3), (1, 3), (1, 3), (1, 3)),
+    api.DESCRIBE_CONFIGS: ((0, 4), (0, 4), (1, 4), (1, 4), (1, 4)),
+    api.ALTER_CONFIGS: ((0, 2), (0, 2), (0, 2), (0, 2), (0, 2)),
+    api.ALTER_REPLICA_LOG_DIRS: ((0, 2), (0, 2), (1, 2), (1, 2), (1, 2)),
+    api.DESCRIBE_LOG_DIRS: ((0, 4), (0, 4), (1, 4), (1, 5), (1, 5)),
+    api.SASL_AUTHENTICATE: ((0, 2), (0, 2), (0, 2), (0, 2), (0, 2)),
+    api.CREATE_PARTITIONS: ((0, 3), (0, 3), (0, 3), (0, 3), (0, 3)),
+    api.DELETE_GROUPS: ((0, 2), (0, 2), (0, 2), (0, 2), (0, 2)),
+    api.ELECT_LEADERS: ((0, 2), (0, 2), (0, 2), (0, 2), (0, 2)),
+    api.INCREMENTAL_ALTER_CONFIGS: ((0, 1), (0, 1), (0, 1), (0, 1), (0, 1)),
+    api.ALTER_PARTITION_REASSIGNMENTS: ((0, 0), (0, 0), (0, 1), (0, 1), (0, 1)),
+    api.LIST_PARTITION_REASSIGNMENTS: ((0, 0), (0, 0), (0, 0), (0, 0), (0, 0)),
+    api.DESCRIBE_CLIENT_QUOTAS: ((0, 1), (0, 1), (0, 1), (0, 1), (0, 1)),
+    api.DESCRIBE_USER_SCRAM_CREDENTIALS: ((0, 0), (0, 0), (0, 0), (0, 0), (0, 0)),
+    api.DESCRIBE_QUORUM: ((0, 1), (0, 2), (0, 2), (0, 2), (0, 2)),
+    api.DESCRIBE_CLUSTER: ((0, 1), (0, 1), (0, 2), (0, 2), (0, 2)),
+    api.UNREGISTER_BROKER: ((0, 0), (0, 0), (0, 0), (0, 0), (0, 0)),
+    api.LIST_TRANSACTIONS: ((0, 0), (0, 1), (0, 2), (0, 2), (0, 2)),
+    api.LIST_CONFIG_RESOURCES: ((0, 0), (0, 0), (0, 1), (0, 1), (0, 1)),
+    api.DESCRIBE_TOPIC_PARTITIONS: (None, (0, 0), (0, 0), (0, 0), (0, 0)),
 }
 
 
@@ -161,8 +162,11 @@ KAFKA_3_7 = _release("3.7", _metadata(1, 19))
 KAFKA_3_9 = _release("3.9", _metadata(1, 21))
 KAFKA_4_2 = _release("4.2", *_NEWEST, _metadata(7, 29))
 KAFKA_4_3 = _release("4.3", *_NEWEST, _metadata(7, 30))
-RELEASES = (KAFKA_3_7, KAFKA_3_9, KAFKA_4_2, KAFKA_4_3)
-DEFAULT = KAFKA_4_3
+KAFKA_4_4 = _release(
+    "4.4", *(Feature(one.name, 0, 2, 2) if one.name == "share.version" else one for one in _NEWEST), _metadata(7, 33)
+)
+RELEASES = (KAFKA_3_7, KAFKA_3_9, KAFKA_4_2, KAFKA_4_3, KAFKA_4_4)
+DEFAULT = KAFKA_4_4
 KAFKA_3_9_ZOOKEEPER = replace(
     KAFKA_3_9,
     offered={

@@ -32,18 +32,19 @@ def test_features_with_a_lowest_level_of_0_are_kept_from_older_clients() -> None
         }
         for v in (3, 4)
     ]
-    others = ("eligible.leader.replicas", "group", "kraft", "share", "streams")
+    others = ("eligible.leader.replicas", "group", "kraft", "streams")
     assert levels == [
-        {"metadata.version": (7, 30)},
+        {"metadata.version": (7, 33)},
         {
             **{f"{name}.version": (0, 1) for name in others},
+            "share.version": (0, 2),
             "transaction.version": (0, 2),
-            "metadata.version": (7, 30),
+            "metadata.version": (7, 33),
         },
     ]
     finalized = ask(asked, api.API_VERSIONS, 4, **named).finalized_features
     assert {one.name: one.max_version_level for one in finalized} == {
-        "eligible.leader.replicas.version": 1, "group.version": 1, "metadata.version": 30, "share.version": 1,
+        "eligible.leader.replicas.version": 1, "group.version": 1, "metadata.version": 33, "share.version": 2,
         "streams.version": 1, "transaction.version": 2,
     }  # fmt: skip
 

@@ -111,14 +111,23 @@ def unfit_count(topic: str, present: int, wanted: int) -> str | None:
     return None
 
 
-def unfit_assignment(replicas: tuple[int, ...], registered: Container[int]) -> str | None:
-    """Why a replica list given by hand is illegal; None if it is legal. Brokers that are down are allowed."""
+def unfit_assignment(
+    replicas: tuple[int, ...], registered: Container[int], cordoned: Container[int] = ()
+) -> str | None:
+    """Why a replica list given by hand is illegal; None if it is legal. Brokers that are down are allowed.
+
+    `cordoned` are brokers that no list may name, where the release binds lists to cordons (Kafka 4.4).
+    """
     if not replicas:
         return "The manual partition assignment includes an empty replica list."
     seen: set[int] = set()
     for broker in sorted(replicas):
         if broker not in registered:
             return f"The manual partition assignment includes broker {broker}, but no such broker is registered."
+        if broker in cordoned:
+            return (
+                f"The manual partition assignment includes broker {broker}, but all its log directories are cordoned."
+            )
         if broker in seen:
             return f"The manual partition assignment includes the broker {broker} more than once."
         seen.add(broker)

@@ -28,7 +28,7 @@ _FEATURES_EPOCH = 1
 def _api_versions(request: Request) -> Message:
     """ApiVersions: which APIs in which versions a node offers, and the features of its cluster.
 
-    Versions: 0-3 on 3.7; 0-4 on 3.9, 4.2, 4.3.
+    Versions: 0-3 on 3.7; 0-4 on 3.9, 4.2, 4.3, 4.4.
     Permission: none; answered before a client is authenticated too.
 
     Behaviour:
@@ -78,7 +78,7 @@ _ShownNode = tuple[int, str | None, bool]
 def _describe_cluster(request: Request) -> Message:
     """DescribeCluster: the nodes of a cluster and its id.
 
-    Versions: 0-1 on 3.7, 3.9; 0-2 on 4.2, 4.3.
+    Versions: 0-1 on 3.7, 3.9; 0-2 on 4.2, 4.3, 4.4.
     Permission: none at a broker; ALTER on the cluster at the controller.
 
     Behaviour:
@@ -150,7 +150,7 @@ _QUORUM_RESPONSE = api.DESCRIBE_QUORUM.response
 def _describe_quorum(request: Request) -> Message:
     """DescribeQuorum: who votes on the metadata log and how far each node has read it.
 
-    Versions: 0-1 on 3.7; 0-2 on 3.9, 4.2, 4.3.
+    Versions: 0-1 on 3.7; 0-2 on 3.9, 4.2, 4.3, 4.4.
     Permission: DESCRIBE on the cluster; without it CLUSTER_AUTHORIZATION_FAILED at the top.
 
     Behaviour:

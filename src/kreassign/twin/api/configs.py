@@ -74,7 +74,7 @@ _DESCRIBED_KINDS = {*ResourceType, _BROKER_LOGGER, _CLIENT_METRICS, _GROUP}
 def _describe_configs(request: Request) -> Message:
     """DescribeConfigs: configuration of topics and of the asked broker, with where each value comes from.
 
-    Versions: 0-4 on 3.7, 3.9; 1-4 on 4.2, 4.3.
+    Versions: 0-4 on 3.7, 3.9; 1-4 on 4.2, 4.3, 4.4.
     Permission: DESCRIBE_CONFIGS on the topic, or on the cluster for brokers; without it TOPIC_ or
     CLUSTER_AUTHORIZATION_FAILED.
 
@@ -221,7 +221,7 @@ _LISTED_KINDS = {int(ResourceType.TOPIC), int(ResourceType.BROKER), _BROKER_LOGG
 def _list_config_resources(request: Request) -> Message:
     """ListConfigResources: what can be configured (KIP-1142); in version 0 client metrics alone.
 
-    Versions: 0 on 3.7, 3.9; 0-1 on 4.2, 4.3.
+    Versions: 0 on 3.7, 3.9; 0-1 on 4.2, 4.3, 4.4.
     Permission: DESCRIBE_CONFIGS on the cluster; without it CLUSTER_AUTHORIZATION_FAILED.
 
     Behaviour:

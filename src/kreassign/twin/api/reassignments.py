@@ -39,7 +39,7 @@ _FIRST_WITH_FLAG = 1
 def _alter_partition_reassignments(request: Request) -> Message:
     """AlterPartitionReassignments: starts, overrides and cancels moves (KIP-455, KIP-860).
 
-    Versions: 0 on 3.7, 3.9; 0-1 on 4.2, 4.3.
+    Versions: 0 on 3.7, 3.9; 0-1 on 4.2, 4.3, 4.4.
     Permission: ALTER on the cluster; without it CLUSTER_AUTHORIZATION_FAILED at the top and on each partition.
 
     Behaviour:
@@ -48,7 +48,8 @@ def _alter_partition_reassignments(request: Request) -> Message:
     - Version 1 can forbid a change of the replication factor; its response repeats that flag.
     - A time-out of 0 or less is REQUEST_TIMED_OUT for all, and nothing is done.
     - Entries after the first 10,000 that write a record get UNKNOWN_SERVER_ERROR.
-    - Completion and overriding follow the release of the twin.
+    - Completion and overriding follow the release of the twin. From 4.4 no target may name a broker all of whose
+      directories are cordoned, not even one that has the replica (INVALID_REPLICA_ASSIGNMENT); cancelling names none.
     - In ZooKeeper mode only the controller takes the request; it ignores the time-out, lists each partition once,
       and always has an empty text at the top.
 
@@ -160,7 +161,7 @@ _LONGEST_TOPIC_NAME = 255 - len(".-future") - 32
 def _alter_replica_log_dirs(request: Request) -> Message:
     """AlterReplicaLogDirs: moves copies into other directories of the asked broker (KIP-113).
 
-    Versions: 0-2 on 3.7, 3.9; 1-2 on 4.2, 4.3.
+    Versions: 0-2 on 3.7, 3.9; 1-2 on 4.2, 4.3, 4.4.
     Permission: ALTER on the cluster; without it CLUSTER_AUTHORIZATION_FAILED on each partition.
 
     Behaviour:
@@ -220,7 +221,7 @@ _LOG_DIRS_TOPIC = _LOG_DIRS_RESULT.DescribeLogDirsTopic
 def _describe_log_dirs(request: Request) -> Message:
     """DescribeLogDirs: the log directories of the asked broker and the copies in them.
 
-    Versions: 0-4 on 3.7, 3.9; 1-4 on 4.2; 1-5 on 4.3.
+    Versions: 0-4 on 3.7, 3.9; 1-4 on 4.2; 1-5 on 4.3, 4.4.
     Permission: DESCRIBE on the cluster; without it CLUSTER_AUTHORIZATION_FAILED, which before version 3 shows as no
     results.
 

@@ -108,7 +108,7 @@ def _scram_result(name: str, times: int) -> Message:
 def _describe_acls(request: Request) -> Message:
     """DescribeAcls: access rules.
 
-    Versions: 0-3 on 3.7, 3.9; 1-3 on 4.2, 4.3.
+    Versions: 0-3 on 3.7, 3.9; 1-3 on 4.2, 4.3, 4.4.
     Permission: DESCRIBE on the cluster; without it CLUSTER_AUTHORIZATION_FAILED.
 
     Behaviour:

@@ -31,12 +31,12 @@ _NO_ID = uuid.UUID(int=0)
 def _create_topics(request: Request) -> Message:
     """CreateTopics: creates topics, placed by hand or by the cluster.
 
-    Versions: 0-7 on 3.7, 3.9; 2-7 on 4.2, 4.3.
+    Versions: 0-7 on 3.7, 3.9; 2-7 on 4.2, 4.3, 4.4.
     Permission: CREATE on the cluster or on the topic; without it TOPIC_AUTHORIZATION_FAILED.
 
     Behaviour:
     - Automatic placement is the striped placer of the KRaft controller; brokers that are fenced, shutting down or
-      wholly cordoned (4.3) are avoided.
+      wholly cordoned (4.3) are avoided. From 4.4 lists given by hand may not name these (INVALID_REPLICA_ASSIGNMENT).
     - From version 5 on the answer has counts and configuration, if the client may see the configuration.
     - The option to validate only is followed; a time-out of 0 or less is REQUEST_TIMED_OUT for all.
     - In ZooKeeper mode the words are others, only brokers that are alive get replicas, and a request whose time-out
@@ -110,7 +110,7 @@ _FIRST_DELETION_BY_ID = 6
 def _delete_topics(request: Request) -> Message:
     """DeleteTopics: deletes topics, and with them their moves.
 
-    Versions: 0-6 on 3.7, 3.9; 1-6 on 4.2, 4.3.
+    Versions: 0-6 on 3.7, 3.9; 1-6 on 4.2, 4.3, 4.4.
     Permission: DELETE on the topic or on the cluster; without it TOPIC_AUTHORIZATION_FAILED.
 
     Behaviour:

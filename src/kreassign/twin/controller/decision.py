@@ -41,6 +41,7 @@ class Rules:
 
     `has_eligible_leaders`: the cluster keeps eligible leader replicas (KIP-966), so that an ISR may become empty.
     `has_cordoning`: log directories can be cordoned (KIP-1066), which some messages mention.
+    `cordons_bind`: no list given by hand may name a broker all of whose directories are cordoned (KAFKA-20832).
     `raises_epoch_for_absent`: the leader epoch also rises when a follower that is gone leaves the ISR.
     `places_on_absent`: new replicas may go to brokers that are down, if there are too few others.
     """
@@ -48,6 +49,7 @@ class Rules:
     completion: CompletionRule = CompletionRule.V3
     has_eligible_leaders: bool = True
     has_cordoning: bool = True
+    cordons_bind: bool = True
     raises_epoch_for_absent: bool = False
     places_on_absent: bool = True
 
@@ -58,16 +60,18 @@ ZOOKEEPER_RULES = Rules(
     CompletionRule.BY_PHASES,
     has_eligible_leaders=False,
     has_cordoning=False,
+    cordons_bind=False,
     raises_epoch_for_absent=True,
     places_on_absent=False,
 )
 """The rules of Kafka 3.9 with its metadata in ZooKeeper."""
 
 _RULES_OF_RELEASES = {
-    "3.7": Rules(CompletionRule.V1, has_eligible_leaders=False, has_cordoning=False),
-    "3.9": Rules(CompletionRule.V2, has_eligible_leaders=False, has_cordoning=False),
-    "4.2": Rules(CompletionRule.V2, has_eligible_leaders=True, has_cordoning=False),
-    "4.3": LATEST_RULES,
+    "3.7": Rules(CompletionRule.V1, has_eligible_leaders=False, has_cordoning=False, cordons_bind=False),
+    "3.9": Rules(CompletionRule.V2, has_eligible_leaders=False, has_cordoning=False, cordons_bind=False),
+    "4.2": Rules(CompletionRule.V2, has_eligible_leaders=True, has_cordoning=False, cordons_bind=False),
+    "4.3": Rules(cordons_bind=False),
+    "4.4": LATEST_RULES,
 }
 
 

@@ -91,8 +91,15 @@ CORDONED_LOG_DIRS = "cordoned.log.dirs"
 def check_assignment(
     context: ControllerContext, replicas: tuple[int, ...], required_count: int | None = None
 ) -> Outcome:
-    """Validate a given replica list. Fenced brokers are allowed; unregistered brokers are not."""
-    unfit = unfit_assignment(replicas, context.metadata.brokers)
+    """Validate a given replica list. Fenced brokers are allowed; unregistered brokers are not.
+
+    From Kafka 4.4 nor are brokers that receive nothing new, although they may have a replica of the partition already.
+    """
+    cordoned: Collection[int] = ()
+    if context.rules.cordons_bind:
+        brokers = (context.metadata.brokers.get(broker_id) for broker_id in replicas)
+        cordoned = {broker.broker_id for broker in brokers if broker is not None and _is_cordoned(context, broker)}
+    unfit = unfit_assignment(replicas, context.metadata.brokers, cordoned)
     if unfit is not None:
         return Outcome(INVALID_REPLICA_ASSIGNMENT, unfit)
     if required_count not in (None, len(replicas)):
@@ -151,10 +158,12 @@ def cordoned_paths(value: str | None) -> frozenset[str]:
 
 
 def _is_cordoned(context: ControllerContext, broker: BrokerState) -> bool:
+    """Whether every working directory of a broker is cordoned; the controller forgets those that fail."""
     if not context.rules.has_cordoning:
         return False
     cordoned = cordoned_paths(context.metadata.config(ConfigResource.broker(broker.broker_id), CORDONED_LOG_DIRS))
-    return "*" in cordoned or (bool(cordoned) and cordoned.issuperset(log_dir.path for log_dir in broker.log_dirs))
+    paths = {log_dir.path for log_dir in broker.log_dirs if log_dir.directory_id not in broker.failed_dirs}
+    return bool(paths) and ("*" in cordoned or cordoned >= paths)
 
 
 def _in_words_of_release(context: ControllerContext, text: str) -> str:
