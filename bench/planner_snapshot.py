@@ -9,7 +9,7 @@ import numpy as np
 from bench.planner import Case
 from bench.planner_files import read_case
 from kreassign.model import Broker
-from kreassign.model.snapshot import ClusterSnapshot, SnapshotBroker, SnapshotTopic
+from kreassign.model.snapshot import ClusterSnapshot, SnapshotBroker, SnapshotLogDir, SnapshotTopic
 from kreassign.operations.snapshot_files import write_snapshot
 from kreassign.pipeline.tables.snapshot_columns import UNKNOWN, Lists, SnapshotColumns
 
@@ -21,7 +21,8 @@ def write_case_snapshot(source: Path, case: Case, file: Path) -> None:
     problem = read_case(source, case.brokers, case.racks)
     lists, count = problem.partitions, len(problem.partitions)
     hosts = tuple(
-        SnapshotBroker(Broker(one, f"b{one}", 9092, f"rack-{one % case.racks:03}")) for one in range(case.brokers)
+        SnapshotBroker(Broker(one, f"b{one}", 9092, f"rack-{one % case.racks:03}"), (SnapshotLogDir("/d"),))
+        for one in range(case.brokers)
     )
     none = Lists(np.zeros(count + 1, np.int32), np.zeros(0, np.int32))
     replicas = Lists(lists.offsets, lists.replicas)

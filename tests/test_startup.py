@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from kreassign.model import Broker
-from kreassign.model.snapshot import ClusterSnapshot, SnapshotBroker, SnapshotPartition, SnapshotTopic
+from kreassign.model.snapshot import ClusterSnapshot, SnapshotBroker, SnapshotLogDir, SnapshotPartition, SnapshotTopic
 from kreassign.operations.snapshot_files import write_snapshot
 
 CLIENTS = "{name for name in sys.modules if name.startswith(('kafka.producer', 'kafka.consumer', 'kafka.admin'))}"
@@ -135,7 +135,7 @@ def test_help_loads_nothing_that_takes_long() -> None:
 def test_a_plan_loads_no_extra_neither_spark_nor_web(tmp_path: Path) -> None:
     snapshot, plan = tmp_path / "cluster.json", tmp_path / "plan.json"
     partitions = (SnapshotPartition((1,), (1,), 1, 1, ("/d",), (10,)),) * 2
-    hosts = tuple(SnapshotBroker(Broker(number, "h", 9092)) for number in (1, 2))
+    hosts = tuple(SnapshotBroker(Broker(number, "h", 9092), (SnapshotLogDir("/d"),)) for number in (1, 2))
     write_snapshot(snapshot, ClusterSnapshot(1_767_225_600_000, "c", hosts, (SnapshotTopic("t", partitions),)))
     loaded = loaded_by("plan", "drain-brokers", "2", "--snapshot", str(snapshot), "--out", str(plan))
     assert plan.exists()

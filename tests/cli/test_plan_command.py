@@ -12,11 +12,12 @@ from kreassign.model import TopicPartition
 from kreassign.operations.plan_files import read_plan, read_plan_file
 from kreassign.pipeline.tables.parquet import read_rows
 from kreassign.pipeline.tables.parquet import write_rows as add_rows
-from kreassign.pipeline.tables.schemas import BROKERS, PLAN_INPUTS
+from kreassign.pipeline.tables.schemas import PLAN_INPUTS
 from tests.approved import DAYS, approve
 from tests.cli.commands.test_confirm import at_terminal
 from tests.pipeline.clusters import UNKNOWN_LOADS
 from tests.pipeline.finished_load import write_rows
+from tests.pipeline.load_tables import write_brokers
 
 MEGABYTE = 1_000_000
 
@@ -24,11 +25,6 @@ MEGABYTE = 1_000_000
 def tables(data: Path, *partitions: tuple[list[int], int | None], cluster: str = "c1", **changes: Any) -> None:
     """Brokers 0 to 2, and partitions t-0, t-1, … from (replicas, size in MB), as one snapshot."""
     snapshot = {"snapshot_id": f"s-{cluster}", "cluster_id": cluster}
-    brokers = [
-        {**snapshot, "taken_ms": 0, "broker": broker, "host": "localhost", "port": 9092, "rack": None,
-         "is_fenced": False, "log_dirs_error": None}
-        for broker in range(3)
-    ]  # fmt: skip
     rows = [
         {**snapshot, **UNKNOWN_LOADS, "topic": "t", "partition": number, "broker": broker, "position": position,
          "is_leader": position == 0, "is_reassigning": False, "size_bytes": None if size is None else size * MEGABYTE,
@@ -36,7 +32,7 @@ def tables(data: Path, *partitions: tuple[list[int], int | None], cluster: str =
         for number, (replicas, size) in enumerate(partitions)
         for position, broker in enumerate(replicas)
     ]  # fmt: skip
-    write_rows(data, BROKERS, brokers, file_stem=cluster)
+    write_brokers(data, 3, cluster, **snapshot)
     write_rows(data, PLAN_INPUTS, rows, file_stem=cluster)
 
 

@@ -258,7 +258,7 @@ def test_the_brokers_needed_are_told(cluster: Path) -> None:
 
 
 def test_the_brokers_needed_name_resources_of_which_no_load_is_known(tmp_path: Path) -> None:
-    hosts = tuple(SnapshotBroker(Broker(number, "h", 9092)) for number in (1, 2, 3))
+    hosts = tuple(SnapshotBroker(Broker(number, "h", 9092), (SnapshotLogDir("/d"),)) for number in (1, 2, 3))
     parts = tuple(replace(partition(1, 2), write_bytes_per_s=None) for _ in range(6))
     path, goals = tmp_path / "cluster.json", tmp_path / "goals.toml"
     write_snapshot(path, ClusterSnapshot(1, "c1", hosts, (SnapshotTopic("t", parts),)))
@@ -293,7 +293,7 @@ def test_every_limit_is_told_with_its_unit_and_who_says_so(cluster: Path, tmp_pa
 
 def test_brokers_without_limits_and_goals_without_loads_are_said_to_be_so(tmp_path: Path) -> None:
     """Nothing is silently 0: without rates there is no traffic to balance."""
-    hosts = tuple(SnapshotBroker(Broker(number, "h", 9092)) for number in (1, 2, 3))
+    hosts = tuple(SnapshotBroker(Broker(number, "h", 9092), (SnapshotLogDir("/d"),)) for number in (1, 2, 3))
     parts = tuple(replace(partition(1, 2), write_bytes_per_s=None) for _ in range(6))
     path = tmp_path / "cluster.json"
     write_snapshot(path, ClusterSnapshot(1, "c1", hosts, (SnapshotTopic("t", parts),)))
@@ -304,7 +304,7 @@ def test_brokers_without_limits_and_goals_without_loads_are_said_to_be_so(tmp_pa
 
 
 def test_a_topic_whose_partitions_are_of_unequal_size_is_named(tmp_path: Path) -> None:
-    hosts = tuple(SnapshotBroker(Broker(number, "h", 9092)) for number in (1, 2, 3))
+    hosts = tuple(SnapshotBroker(Broker(number, "h", 9092), (SnapshotLogDir("/d"),)) for number in (1, 2, 3))
     large = replace(partition(1, 2), sizes_bytes=(70 * MEGABYTE,) * 2)
     even, uneven = tuple(partition(2, 3) for _ in range(3)), (partition(3, 1), large, partition(1, 3))
     path = tmp_path / "cluster.json"

@@ -37,7 +37,7 @@ from kreassign.executor.runner import Listener
 from kreassign.executor.scheduling import Pace
 from kreassign.executor.state import Machine, RunView
 from kreassign.executor.state.phases import Replanning
-from kreassign.model import Batch, ConfigResource, NewTopic
+from kreassign.model import Batch, ConfigResource, LogDir, NewTopic
 from kreassign.model.error_codes import REQUEST_TIMED_OUT
 from kreassign.model.throttle import FOLLOWER_THROTTLED_RATE
 from kreassign.operations.run_journals import forget_brokers
@@ -48,7 +48,7 @@ from kreassign.twin.core import TwinSettings
 from kreassign.twin.version import KAFKA_3_7
 from tests.approved import approve
 from tests.executor.deaths import Died, Dying
-from tests.executor.odd_port import OddPort, Real, not_reached, refusal
+from tests.executor.odd_port import Answer, OddPort, Real, not_reached, refusal
 from tests.executor.test_foreign_throttle_on_twin import change, clear_all
 from tests.executor.test_lease_on_twin import CHANGES, give_up, lease_of, take_over
 from tests.executor.twin_runs import RATE, TwinRig, pace, tp
@@ -276,15 +276,32 @@ def test_it_works_where_the_controller_does_not_watch_the_replication_factor_and
     assert ended(found, rig) == ("done", (), {0: (4, 1), 1: (3, 0)}, {})
 
 
-def test_sizes_that_nobody_tells_do_not_matter(rig: TwinRig) -> None:
+def without_sizes(real: Real, *args: Any, **named: Any) -> Batch[int, tuple[LogDir, ...]]:
+    """Brokers tell of their directories, and of no replica in them."""
+    found: Batch[int, tuple[LogDir, ...]] = real(*args, **named)
+    return Batch({broker: tuple(replace(one, replicas=()) for one in dirs) for broker, dirs in found.ok.items()}, {})
+
+
+def of_nobody(real: Real, *args: Any, **named: Any) -> Batch[int, tuple[LogDir, ...]]:
+    """No broker tells of its directories."""
+    del real, args, named
+    return Batch({}, {})
+
+
+@pytest.mark.parametrize(("answer", "end"), [
+    (without_sizes, ("done", (), {0: (4, 1), 1: (3, 0)}, {})),
+    (of_nobody, ("failed", (), {0: (1, 0), 1: (3, 0)}, {})),
+])  # fmt: skip
+def test_sizes_do_not_matter_for_another_destination_but_directories_do(
+    rig: TwinRig, answer: Answer, end: tuple[object, ...]
+) -> None:
     rig.after(4, lambda: rig.twin.crash(2))
     started = rig.prepared(AWAY, throttle=SLOW, replans=True)
     odd = OddPort(rig.client)
-    silent = [lambda real, *args, **named: type(real(*args, **named))({}, {})] * 200
-    odd.answer("describe_log_dirs", *silent)
+    odd.answer_always("describe_log_dirs", answer)
     rig.let_plan_over(odd)
     found = rig.run(started)
-    assert ended(found, rig) == ("done", (), {0: (4, 1), 1: (3, 0)}, {})
+    assert ended(found, rig) == end
 
 
 def test_a_cluster_that_does_not_answer_when_it_is_asked_is_asked_again(rig: TwinRig) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -55,8 +56,8 @@ def silent(*keys: object, why: ClusterError = NO_ANSWER) -> Answer:
 
 def no_copies(real: Real, asked: Collection[int], **named: Any) -> Batch[int, tuple[LogDir, ...]]:
     """Every broker answers that it has no copy of anything."""
-    del real, named
-    return Batch(dict.fromkeys(asked, ()), {})
+    found: Batch[int, tuple[LogDir, ...]] = real(asked, **named)
+    return Batch({broker: tuple(replace(one, replicas=()) for one in dirs) for broker, dirs in found.ok.items()}, {})
 
 
 def guard_words(rig: TwinRig) -> list[str]:
@@ -83,7 +84,7 @@ def test_a_run_is_refused_while_a_leader_does_not_tell_a_size(rig: TwinRig, odd:
 
 def test_a_leader_that_has_no_copy_is_looked_up_again(rig: TwinRig, odd: OddPort) -> None:
     whole = rig.prepared(AWAY)
-    odd.answer("describe_log_dirs", no_copies)
+    odd.answer("describe_log_dirs", as_it_is, no_copies)  # the first answer is about directories, not about copies
     assert rig.prepared(AWAY).moves == whole.moves
 
 
@@ -115,7 +116,7 @@ def test_no_answer_neither_cancels_a_run_nor_undoes_it(rig: TwinRig, odd: OddPor
 
 
 def test_a_guard_that_only_warns_says_what_it_could_not_read(rig: TwinRig, odd: OddPort) -> None:
-    started = rig.prepared(AWAY, guards={GuardName.DISK: Reaction.WARN})
+    started = rig.prepared(AWAY, guards={GuardName.DISK: Reaction.WARN, GuardName.CORDONED: Reaction.WARN})
     odd.answer_always("describe_log_dirs", silent(2))
     assert rig.run(started).state == "done"
     assert any("the free space of broker 2 could not be read: no answer. " in words for words in guard_words(rig))

@@ -164,7 +164,7 @@ def test_what_is_not_known_of_a_partition_may_be_left_out(name: str, value: Any)
 
 
 @pytest.mark.parametrize(("name", "value"), [
-    ("total_bytes", None), ("usable_bytes", None), ("is_offline", False), ("is_cordoned", False),
+    ("total_bytes", None), ("usable_bytes", None), ("is_offline", False), ("is_cordoned", None),
 ])  # fmt: skip
 def test_what_is_not_known_of_a_log_directory_may_be_left_out(name: str, value: Any) -> None:
     first = SNAPSHOT.brokers[0]

@@ -10,7 +10,7 @@ from kreassign.errors import IllegalPlan
 from kreassign.model import Broker, TopicPartition
 from kreassign.model.plan import PartitionAssignment, Plan
 from kreassign.model.plan_facts_json import format_facts, parse_facts
-from kreassign.model.snapshot import ClusterSnapshot, SnapshotBroker, SnapshotPartition, SnapshotTopic
+from kreassign.model.snapshot import ClusterSnapshot, SnapshotBroker, SnapshotLogDir, SnapshotPartition, SnapshotTopic
 from kreassign.operations.plan import PLAIN, make_plan
 from kreassign.operations.plan_files import Assignments
 from kreassign.operations.plan_inputs import Inputs, inputs_of_snapshot
@@ -25,7 +25,7 @@ AGREED = replace(PLAIN, allow_factor_change=True)
 def inputs(isr: tuple[int, ...] = (1, 2, 3), **configs: str) -> Inputs:
     partition = SnapshotPartition((1, 2, 3), isr, isr[0], 0, (None,) * 3, (1_000,) * 3)
     set_values = {name.replace("_", "."): value for name, value in configs.items()}
-    brokers = tuple(SnapshotBroker(Broker(number, "h", 9092)) for number in range(1, 5))
+    brokers = tuple(SnapshotBroker(Broker(number, "h", 9092), (SnapshotLogDir("/d"),)) for number in range(1, 5))
     found = ClusterSnapshot(0, "c", brokers, (SnapshotTopic(NAME, (partition,), set_values),))
     return inputs_of_snapshot(found, PlanPolicy(), "c@0")
 

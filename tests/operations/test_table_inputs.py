@@ -12,14 +12,14 @@ import kreassign
 from kreassign.errors import DataError, InputError
 from kreassign.model import Broker, TopicPartition
 from kreassign.model.load import LoadBasis
-from kreassign.model.snapshot import ClusterSnapshot, SnapshotBroker, SnapshotPartition, SnapshotTopic
+from kreassign.model.snapshot import ClusterSnapshot, SnapshotBroker, SnapshotLogDir, SnapshotPartition, SnapshotTopic
 from kreassign.operations.plan import PlanRequest
 from kreassign.operations.plan_files import Assignments
 from kreassign.operations.plan_tasks import Import
-from kreassign.pipeline.tables.schemas import BROKERS, LOAD_HOURS, PARTITIONS, PLAN_INPUTS
+from kreassign.pipeline.tables.schemas import LOAD_HOURS, PARTITIONS, PLAN_INPUTS
 from tests.pipeline.clusters import UNKNOWN_LOADS
 from tests.pipeline.finished_load import write_rows
-from tests.pipeline.load_tables import row
+from tests.pipeline.load_tables import row, write_brokers
 
 LOADED_MS, NOW_MS = 1_767_225_600_000, 1_767_225_600_000 + 60_000
 MEGABYTE = 1_000_000
@@ -31,8 +31,7 @@ EVEN: Lists = {"t": [(0,), (2,), (0,), (1,), (2,), (1,)]}
 def tables(data: Path, lists: Lists, cluster: str = "c", *, knows_ids: bool = True, **loads: Any) -> Path:
     """A load of brokers 0 to 2, in which partition n of each topic is written at n + 1 MB/s."""
     snapshot = {"snapshot_id": f"s-{cluster}", "cluster_id": cluster}
-    host = {**snapshot, "taken_ms": LOADED_MS, "host": "h", "port": 9092, "rack": None, "is_fenced": False}
-    write_rows(data, BROKERS, [{**host, "broker": one, "log_dirs_error": None} for one in range(3)], file_stem=cluster)
+    write_brokers(data, 3, cluster, **snapshot, taken_ms=LOADED_MS)
     known = [(topic, number, brokers) for topic, all_of in lists.items() for number, brokers in enumerate(all_of)]
     write_rows(data, PARTITIONS, [
         {**row(PARTITIONS), **snapshot, "topic": topic, "topic_id": f"id-{topic}" if knows_ids else None,
@@ -59,7 +58,7 @@ def now(lists: Lists, brokers: int = 3, topic_ids: Mapping[str, str] | None = No
         ), {}, (topic_ids or {}).get(topic, f"id-{topic}"))
         for topic, all_of in lists.items()
     )  # fmt: skip
-    hosts = tuple(SnapshotBroker(Broker(one, "h", 9092), (), {}) for one in range(brokers))
+    hosts = tuple(SnapshotBroker(Broker(one, "h", 9092), (SnapshotLogDir("/d"),)) for one in range(brokers))
     return ClusterSnapshot(NOW_MS, "c", hosts, topics, {})
 
 

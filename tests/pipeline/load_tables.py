@@ -12,6 +12,7 @@ from kreassign.pipeline.tables.schemas import (
     BIGINT,
     BOOLEAN,
     BROKER_LOADS,
+    BROKERS,
     CLUSTERS,
     DOUBLE,
     FORECAST,
@@ -20,12 +21,14 @@ from kreassign.pipeline.tables.schemas import (
     LOAD_HOURS,
     LOAD_MODEL,
     LOAD_QUALITY,
+    LOG_DIRS,
     PLAN_INPUTS,
     SKEW,
     STRING,
     Row,
     Table,
 )
+from tests.pipeline import finished_load
 from tests.pipeline.finished_load import finish_load
 
 HOUR_MS = 3_600_000
@@ -39,6 +42,14 @@ _EMPTY: dict[str, Any] = {STRING: "", INT: 0, BIGINT: 0, DOUBLE: 0.0, BOOLEAN: F
 def row(table: Table, **values: Any) -> Row:
     """A row of a table with these values; the others are NULL, or nothing where they may not be NULL."""
     return {c.name: None if c.nullable else _EMPTY[c.type] for c in table.columns} | values
+
+
+def write_brokers(data: Path, count: int, file_stem: str, **values: Any) -> None:
+    """Brokers from 0 on in the tables of a snapshot, each with one log directory that is open."""
+    hosts = [row(BROKERS, host="h", port=9092, broker=broker, **values) for broker in range(count)]
+    dirs = [row(LOG_DIRS, path="/d", broker=broker, **values) for broker in range(count)]
+    finished_load.write_rows(data, BROKERS, hosts, file_stem=file_stem)
+    finished_load.write_rows(data, LOG_DIRS, dirs, file_stem=file_stem)
 
 
 def load_row(topic: str, partition: int, rate: float | None = None, **values: Any) -> Row:

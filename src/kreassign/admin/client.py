@@ -131,6 +131,14 @@ class AdminClient:
         """True if the cluster keeps its metadata in a quorum (KRaft), not in ZooKeeper."""
         return self._session.call(translate.has_quorum(), To.ANY, timeout_ms)
 
+    def offered_versions(
+        self, brokers: Iterable[int], *, timeout_ms: int | None = None
+    ) -> Batch[int, frozenset[tuple[str, int, int]]]:
+        """APIs and features of brokers, each with its first and last version: brokers that differ are upgraded now."""
+        self._needs_brokers("offered_versions")
+        call = translate.offered_versions()
+        return self._session.fan_out_batch(brokers, lambda broker: self._session.call(call, broker, timeout_ms))
+
     def allowed_operations(self, *, timeout_ms: int | None = None) -> AllowedOperations:
         """The operations that this client is allowed, on the cluster and on each visible topic (KIP-430).
 

@@ -16,6 +16,7 @@ from kreassign.executor.scheduling import RESERVE
 from kreassign.executor.throttle_ledger import ConfigKey, ConfigValue
 from kreassign.executor.throttle_rates import CopiedPartition, demand, least_rate
 from kreassign.model import NO_LEADER, ConfigResource, OngoingReassignment, Partition, TopicPartition
+from kreassign.model.closures import REFUSES
 from kreassign.model.replication_factor import required_in_sync
 from kreassign.model.text import counted
 
@@ -153,8 +154,9 @@ class Health:
     Effects of the run itself are not trouble: replicas that it adds are out of sync until they have caught up, and in
     a run that plans moves again, `under_replicated` leaves out replicas on the brokers that it goes on without.
     `foreign_moves` are planned partitions moving to another target than ours; `foreign_configs` are throttle settings
-    with another value than ours, `unread_configs` those that could not be read. `cordoned` are brokers in maintenance,
-    and those all of whose directories refuse new copies. `unread` is what could not be read.
+    with another value than ours, `unread_configs` those that could not be read. `cordoned` are destinations in
+    maintenance, and those all of whose directories refuse new copies; `refused` are brokers that Kafka takes in no
+    changed list, although they may have a replica already. `unread` is what could not be read.
     """
 
     live: tuple[int, ...]
@@ -163,6 +165,7 @@ class Health:
     under_replicated: Troubled = Troubled()
     log_dir_space: tuple[LogDirSpace, ...] = ()
     cordoned: tuple[int, ...] = ()
+    refused: tuple[int, ...] = ()
     foreign_moves: tuple[TopicPartition, ...] = ()
     foreign_configs: tuple[ConfigValue, ...] = ()
     unread_configs: tuple[ConfigResource, ...] = ()
@@ -251,7 +254,7 @@ class GuardInputs:
     `incoming_bytes` is what is still to come in, by destination broker, for moves in flight or about to start;
     `disk_reserve` is the share of every log directory that must stay free; `our_configs` are the values that the run
     gave to its throttle settings; `named_log_dirs` are the only directories where copies arrive on their brokers; on
-    other brokers Kafka chooses.
+    other brokers Kafka chooses. `to_be_named` are the brokers in lists that are still to be sent.
     """
 
     health: Health
@@ -263,6 +266,7 @@ class GuardInputs:
     disk_reserve: float = RESERVE
     our_configs: Mapping[ConfigKey, str | None] = field(default_factory=dict)
     named_log_dirs: Mapping[int, Collection[str]] = field(default_factory=dict)
+    to_be_named: Collection[int] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -388,10 +392,17 @@ def _disk(now: GuardInputs) -> Iterator[Breach]:
 
 
 def _cordoned(now: GuardInputs) -> Iterator[Breach]:
+    refused = set(now.health.refused) & set(now.to_be_named)
     for broker in sorted(set(now.health.cordoned) & set(now.destinations)):
+        does = "refuses such moves from here on" if broker in refused else "accepts such moves in silence"
         yield (
             f"broker {broker} shall get copies, but is in maintenance, or its log directories are cordoned or offline",
-            "Kafka accepts such moves in silence; wait for the end of its maintenance, open it, or plan without it",
+            f"Kafka {does}; wait for the end of its maintenance, open it, or plan without it",
+        )
+    for broker in sorted(refused.difference(now.health.cordoned)):
+        yield (
+            f"broker {broker} is to keep replicas of partitions that wait, but its log directories are cordoned",
+            f"{REFUSES}, so that these moves would fail; open it, or plan without it",
         )
 
 

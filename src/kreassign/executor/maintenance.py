@@ -12,6 +12,7 @@ import json
 import zlib
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sized
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Protocol
@@ -732,6 +733,15 @@ def read_maintenance_record(port: OffsetsPort) -> MaintenanceRecord | None:
     return None if text is None else parse_record(text)
 
 
+def brokers_in_maintenance(port: OffsetsPort) -> frozenset[int]:
+    """Brokers that the record of the cluster names. Raises ClusterError, also where the record is unreadable."""
+    try:
+        record = read_maintenance_record(port)
+    except ValueError as error:
+        raise ClusterError(f"the record of maintenance in group {GROUP_ID} is unreadable: {error}") from error
+    return frozenset() if record is None else frozenset(record.brokers)
+
+
 class InMaintenance:
     """Brokers in maintenance, queried repeatedly by a run.
 
@@ -744,11 +754,8 @@ class InMaintenance:
 
     def __call__(self) -> frozenset[int]:
         """Ids of the brokers in maintenance."""
-        try:
-            record = read_maintenance_record(self._port)
-        except (ClusterError, ValueError):
-            return self._known
-        self._known = frozenset() if record is None else frozenset(record.brokers)
+        with suppress(ClusterError):
+            self._known = brokers_in_maintenance(self._port)
         return self._known
 
 

@@ -24,6 +24,7 @@ from kreassign.executor.cluster.readings import (
     read_topics,
     topic_ids_of,
 )
+from kreassign.executor.cluster.receivers import read_closures
 from kreassign.executor.cluster.requests import is_denied, tiered_topics
 from kreassign.executor.events import LogDirTarget, PlannedMove, RunStarted
 from kreassign.executor.guards import GuardSetting
@@ -49,6 +50,7 @@ from kreassign.model import (
     TopicPartitionReplica,
 )
 from kreassign.model.authorization import error_text, missing_permission
+from kreassign.model.closures import REFUSES, Closure
 from kreassign.model.error_codes import (
     TOPIC_AUTHORIZATION_FAILED,
     has_code,
@@ -78,7 +80,8 @@ class ClusterView:
 
     `partitions` has every partition of the plan's topics, except topics that do not exist; `expected` the
     replica lists from which the plan was made, where its author recorded them. `log_dirs` are those of the brokers
-    for which the plan names any, with the copies of its partitions. `topic_ids` is by name, where known.
+    for which the plan names any, with the copies of its partitions. `topic_ids` is by name, where known. `closures`
+    are the brokers in lists that the plan changes that receive nothing by their log directories.
     """
 
     cluster: Cluster
@@ -87,6 +90,7 @@ class ClusterView:
     expected: Mapping[TopicPartition, tuple[int, ...]] = field(default_factory=dict)
     log_dirs: Batch[int, tuple[LogDir, ...]] = field(default_factory=Batch)
     topic_ids: Mapping[str, str] = field(default_factory=dict)
+    closures: Mapping[int, Closure] = field(default_factory=dict)
 
 
 def violations(
@@ -187,12 +191,31 @@ def _of_partition(assignment: PartitionAssignment, view: ClusterView) -> Iterato
         )
     if (loss := lost_in_sync(partition, assignment.replicas)) is not None:
         yield loss
+    yield from _of_closures(assignment, partition, view.closures)
     expected = view.expected.get(name)
     # Order is ignored: Kafka does not restore it when a reassignment is cancelled, and the copies are the same.
     # What an earlier run of the plan has moved already is as it is to be: the plan can be run on.
     is_there = sorted(assignment.replicas) == sorted(partition.replicas)
     if expected is not None and sorted(expected) != sorted(partition.replicas) and not is_there:
         yield f"its replicas are {list(partition.replicas)}, but the plan was made for {list(expected)}; replan"
+
+
+def _of_closures(
+    assignment: PartitionAssignment, partition: Partition, closures: Mapping[int, Closure]
+) -> Iterator[str]:
+    """Brokers of a changed list that Kafka refuses in it, or of which nobody knows whether they are open.
+
+    Where cordons do not bind, the guard `cordoned` holds the run: others may end a cordon or a maintenance meanwhile.
+    """
+    if assignment.replicas == partition.replicas:
+        return
+    for broker in assignment.replicas:
+        closure = closures.get(broker, Closure.NONE)
+        is_new = broker not in partition.replicas
+        if closure.is_binding or (is_new and Closure.UNREAD in closure):
+            role = "gets a copy" if is_new else "stays in its list, which changes"
+            refuses = f", and {REFUSES}" if closure.is_binding else ""
+            yield f"broker {broker} {role}, but {closure.why}{refuses}; {closure.remedy}, or replan"
 
 
 def _way_out(ongoing: OngoingReassignment) -> str:
@@ -536,14 +559,26 @@ def read_cluster(
     topics = read_topics(port, plan.topics, _is_odd(plan, expected, origin))
     for error in topics.unknown.values():
         raise error
+    partitions = partitions_of(topics.known)
     return ClusterView(
         cluster=cluster,
-        partitions=partitions_of(topics.known),
+        partitions=partitions,
         ongoing=port.list_partition_reassignments(plan.replicas) if len(plan) else {},
         expected=expected,
         log_dirs=_log_dirs(port, plan, cluster.broker_ids),
         topic_ids=topic_ids_of(topics.known),
+        closures=read_closures(port, _named_in_changes(plan, partitions) & set(cluster.broker_ids)),
     )
+
+
+def _named_in_changes(plan: Plan, partitions: Mapping[TopicPartition, Partition]) -> set[int]:
+    """Brokers in lists that the plan changes."""
+    changed = (
+        one.replicas
+        for one in plan.assignments
+        if (present := partitions.get(one.topic_partition)) is not None and present.replicas != one.replicas
+    )
+    return {broker for replicas in changed for broker in replicas}
 
 
 def _is_odd(

@@ -27,11 +27,11 @@ MOST_UNEVEN = 20
 class Reason:
     """Why a replica moves or a leader changes.
 
-    `goal` is the name of a goal, or one of `drain`, `factor`, `racks`, `repair`, `demote`, `log-dirs`, `together`
-    (only the changes as a whole relieve something), or `capacity:` and a resource (the task does not demand the change,
-    but without it the source would exceed its limit of that). `amount` in `unit` is what would miss the bands again, or
-    break the rule, if only this change were undone. `source` is the relieved broker, `destination` the one that
-    takes over; None without one. `leading` distinguishes a change of leader from a copy.
+    `goal` is the name of a goal, or one of `drain`, `factor`, `racks`, `repair`, `cordoned`, `demote`, `log-dirs`,
+    `together` (only the changes as a whole relieve something), or `capacity:` and a resource (the task does not demand
+    the change, but without it the source would exceed its limit of that). `amount` in `unit` is what would miss the
+    bands again, or break the rule, if only this change were undone. `source` is the relieved broker, `destination` the
+    one that takes over; None without one. `leading` distinguishes a change of leader from a copy.
     """
 
     goal: str
@@ -79,6 +79,7 @@ class Reason:
 _FORCED = {
     "drain": "broker {source} is to be emptied",
     "repair": "broker {source} is dead",
+    "cordoned": "broker {source} is cordoned, or may be, and Kafka refuses changed lists that name it",
     "factor": "the number of replicas is to change",
     "demote": "broker {source} is to lead nothing",
     "leader-racks": "another rack is preferred for leaders of the topic",
@@ -93,6 +94,7 @@ _FORCED = {
 _CAUSES = {
     "drain": "a broker is to be emptied",
     "repair": "a broker is dead",
+    "cordoned": "a cordoned broker that changed lists cannot name",
     "factor": "another number of replicas",
     "demote": "a broker is to lead nothing",
     "leader-racks": "leaders in the preferred rack",

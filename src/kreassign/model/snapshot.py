@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kreassign.errors import InputError
+from kreassign.model.closures import Closure, closure_of
 from kreassign.model.cluster import NO_LEADER, Broker, TopicPartition
 from kreassign.model.documents import KeyedTable
 from kreassign.model.text import LARGEST_AMOUNT, LARGEST_ID, parse_whole, shortened
@@ -21,23 +22,38 @@ from kreassign.model.text import LARGEST_AMOUNT, LARGEST_ID, parse_whole, shorte
 class SnapshotLogDir:
     """A log directory: total and free bytes of its file system; None if the broker does not report them.
 
-    An offline directory has failed. A cordoned one works, but receives nothing new unless named (Kafka 4.3).
+    An offline directory has failed. A cordoned one works, but receives nothing new unless named (Kafka 4.3); None if
+    unknown.
     """
 
     path: str
     total_bytes: int | None = None
     usable_bytes: int | None = None
     is_offline: bool = False
-    is_cordoned: bool = False
+    is_cordoned: bool | None = False
 
 
 @dataclass(frozen=True, slots=True)
 class SnapshotBroker:
-    """A broker with its log directories (none if it did not answer) and its dynamic configuration."""
+    """A broker with its log directories (none if it did not answer) and its dynamic configuration.
+
+    `in_maintenance`: whether the record of the cluster names it. `may_be_named`: whether the cluster takes changed
+    lists that name it, although no log directory of it is known to be open. None if unknown, or not asked.
+    """
 
     broker: Broker
     log_dirs: tuple[SnapshotLogDir, ...] = ()
     configs: Mapping[str, str] = field(default_factory=dict)
+    in_maintenance: bool | None = None
+    may_be_named: bool | None = None
+
+    @property
+    def closure(self) -> Closure:
+        """Why it receives no replicas; NONE if it does, or is down."""
+        if self.broker.is_fenced:
+            return Closure.NONE
+        cordons = [one.is_cordoned for one in self.log_dirs if not one.is_offline]
+        return closure_of(cordons, in_maintenance=bool(self.in_maintenance), may_be_named=self.may_be_named)
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,13 +200,14 @@ def _broker(seen: SnapshotBroker) -> dict[str, Any]:
         "is_fenced": broker.is_fenced,
         "log_dirs": [_log_dir(log_dir) for log_dir in seen.log_dirs],
         "configs": dict(seen.configs),
+        **_known({"in_maintenance": seen.in_maintenance, "may_be_named": seen.may_be_named}),
     }
 
 
 def _log_dir(log_dir: SnapshotLogDir) -> dict[str, Any]:
     sizes = {"total_bytes": log_dir.total_bytes, "usable_bytes": log_dir.usable_bytes}
-    flags = {"is_offline": log_dir.is_offline, "is_cordoned": log_dir.is_cordoned}
-    return {"path": log_dir.path, **_known(sizes), **flags}
+    cordon = {"is_cordoned": log_dir.is_cordoned}
+    return {"path": log_dir.path, **_known(sizes), "is_offline": log_dir.is_offline, **_known(cordon)}
 
 
 def _topic_text(topic: SnapshotTopic) -> str:
@@ -257,7 +274,13 @@ def _read_broker(table: KeyedTable) -> SnapshotBroker:
         )
         log_dirs = tuple(map(_read_log_dir, table.tables("log_dirs")))
         _refuse_twice(table, "log directory", (one.path for one in log_dirs))
-        return SnapshotBroker(broker, log_dirs, table.text_map("configs"))
+        flags = (_read_flag(table, "in_maintenance"), _read_flag(table, "may_be_named"))
+        return SnapshotBroker(broker, log_dirs, table.text_map("configs"), *flags)
+
+
+def _read_flag(table: KeyedTable, key: str) -> bool | None:
+    """A boolean that is left out where it is unknown."""
+    return table.flag(key, default=False) if table.has(key) else None
 
 
 def _read_log_dir(table: KeyedTable) -> SnapshotLogDir:
@@ -267,7 +290,7 @@ def _read_log_dir(table: KeyedTable) -> SnapshotLogDir:
             table.whole("total_bytes") if table.has("total_bytes") else None,
             table.whole("usable_bytes") if table.has("usable_bytes") else None,
             table.flag("is_offline", default=False),
-            table.flag("is_cordoned", default=False),
+            _read_flag(table, "is_cordoned"),
         )
 
 

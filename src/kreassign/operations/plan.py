@@ -12,19 +12,23 @@ from pathlib import Path
 
 from kreassign.admin import AdminClient
 from kreassign.clock import SystemClock
-from kreassign.errors import IllegalPlan, InputError, InvariantBroken, requires
+from kreassign.errors import ClusterError, IllegalPlan, Infeasible, InputError, InvariantBroken, requires
 from kreassign.executor.cluster import permissions
 from kreassign.executor.cluster.observations import replica_locations
 from kreassign.executor.cluster.readings import ask_twice, partitions_of, read_topics
-from kreassign.executor.cluster.requests import read_configs
+from kreassign.executor.cluster.receivers import closures_of
+from kreassign.executor.cluster.requests import is_denied, read_configs
 from kreassign.executor.events import NewTarget, PlannedMove, Refusal, topic_ids_of_moves
 from kreassign.executor.instructions import ReplanMoves
+from kreassign.executor.maintenance import brokers_in_maintenance
 from kreassign.executor.preflight import PlanOrigin, read_cluster, violations
 from kreassign.executor.preview import starved
 from kreassign.executor.runner import Replanned
 from kreassign.executor.throttle_ledger import throttle_keys
 from kreassign.executor.throttle_rates import NO_THROTTLE
 from kreassign.model import Cluster, LogDir, Partition, TopicPartition
+from kreassign.model.closures import REFUSES, Closure
+from kreassign.model.error_codes import GROUP_AUTHORIZATION_FAILED, has_code
 from kreassign.model.load import LOCAL_SPARK, SPARK_LOG, SparkOptions
 from kreassign.model.plan import PartitionAssignment, Plan
 from kreassign.model.replication_factor import CONSENT, FactorChanges, factor_changes
@@ -38,7 +42,7 @@ from kreassign.planner.problem.problem import Assignment
 from kreassign.planner.results import Origin, Outcome, outcome_of
 from kreassign.planner.search.search import unwatched
 from kreassign.planner.search.subproblems import DEFAULT_SEED, Answer, attempt, solve_in_subproblems
-from kreassign.planner.tasks import fit_in, ignore_dead_brokers, leaders_only, replace_lost
+from kreassign.planner.tasks import fit_in, leaders_only, plan_around, replace_lost
 from kreassign.planner.tasks.what_if import ANY_RATE, Choice, RightSize, what_if
 from kreassign.planner.tasks.what_if import brokers_needed as right_size
 from kreassign.planner.tasks.what_if import pareto as pareto_choices
@@ -148,12 +152,12 @@ def make_plan(
     request.check_loads(inputs)
     posed = task.pose(inputs)
     if posed.assignment is not None:
-        problem, dead = ignore_dead_brokers(posed.problem, posed.assignment)
+        problem, unfit = plan_around(posed.problem, posed.assignment)
         judged = replace(problem, budget=request.budgeted(problem).budget)
-        left = (*posed.left, *dead)
+        left = (*posed.left, *unfit)
         met = outcome_of(judged, posed.assignment, _origin(inputs, _name(task, inputs), request, left))
         return _with_factors(met, inputs, posed.consent, request)
-    problem, left = (posed.problem, ()) if posed.repairs_dead else ignore_dead_brokers(posed.problem)
+    problem, left = plan_around(posed.problem, repairs_dead=posed.repairs_dead)
     problem = request.budgeted(problem)
     try:
         found = request.search.solve(problem, watch)
@@ -184,7 +188,7 @@ def make_plans(clusters: Sequence[Inputs], request: PlanRequest = PLAIN) -> list
     task = Rebalance()
     refusals = [_refusal(inputs, request) for inputs in clusters]
     asked = [inputs for inputs, refusal in zip(clusters, refusals, strict=True) if refusal is None]
-    posed = [ignore_dead_brokers(task.pose(inputs).problem) for inputs in asked]
+    posed = [plan_around(task.pose(inputs).problem) for inputs in asked]
     problems = [request.budgeted(problem) for problem, _ in posed]
     answers = request.search.solve_all(problems)
     replies = (
@@ -202,7 +206,7 @@ def make_plans(clusters: Sequence[Inputs], request: PlanRequest = PLAIN) -> list
 def pareto(inputs: Inputs, request: PlanRequest = PLAIN) -> Alternatives:
     """Return several plans to choose from. Raises Infeasible, InputError."""
     request.check_loads(inputs)
-    problem, left = ignore_dead_brokers(inputs.problem)
+    problem, left = plan_around(inputs.problem)
     problem = request.budgeted(problem)
     choices = pareto_choices(problem, request.rate_bytes_per_s or ANY_RATE)
     return Alternatives(choices, problem, _origin(inputs, "rebalance", request, left))
@@ -292,7 +296,10 @@ def _suffice(problem: Problem, missed: set[str]) -> bool:
     if not missed <= {band.goal.name for band in problem.failover_bands}:
         return False
     posed = leaders_only(problem)
-    return not evaluate(posed, solve(posed).assignment).misses()
+    try:
+        return not evaluate(posed, solve(posed).assignment).misses()
+    except Infeasible:  # some partitions have to leave a broker that cannot be named
+        return False
 
 
 # Other destinations for moves of a run whose own are lost, from the planner, checked like a plan.
@@ -333,8 +340,10 @@ def _planned(
     problem = _problem_of_lost(client, question, cluster, theirs)
     moves = {move.topic_partition: move for move in question.moves}
     leaving = {name: set(question.lost).intersection(move.adding) for name, move in moves.items()}
+    stuck = _naming_refused(problem, moves.values(), question.lost)
     barred = {name: (*move.original, *question.lost) for name, move in moves.items()}
-    targets, refused = replace_lost(problem, leaving, barred)
+    targets, refused = replace_lost(problem, {name: one for name, one in leaving.items() if name not in stuck}, barred)
+    refused |= stuck
     if theirs:
         left_out = (
             f"brokers {sorted(theirs)} were left out, whose throttle is not this run's: {'; '.join(theirs.values())}"
@@ -343,6 +352,22 @@ def _planned(
     for name in moves.keys() - targets.keys() - refused.keys():
         refused[name] = "a copy that is there already was to go to another log directory" if not leaving[name] else GONE
     return targets, refused
+
+
+def _naming_refused(problem: Problem, moves: Iterable[PlannedMove], lost: Collection[int]) -> dict[TopicPartition, str]:
+    """Moves that keep a broker which Kafka refuses in any changed list, with the reason."""
+    brokers = problem.brokers
+    closures = {
+        int(broker): closure
+        for broker, value in zip(brokers.ids, brokers.closures, strict=True)
+        if (closure := Closure(int(value))).is_binding
+    }
+    return {
+        move.topic_partition: f"broker {broker} is to keep a replica, but {closures[broker].why}, and {REFUSES}"
+        for move in moves
+        for broker in move.target
+        if broker in closures and broker not in lost
+    }
 
 
 def _of_others(client: AdminClient, question: ReplanMoves, cluster: Cluster) -> dict[int, str]:
@@ -364,7 +389,8 @@ def _problem_of_lost(client: AdminClient, question: ReplanMoves, cluster: Cluste
     found = partitions_of({**topics.ok, **named.known})
     answer = ask_twice(client.describe_log_dirs, cluster.broker_ids)
     # A broker that does not report its directories is no destination: what fits there is not known.
-    log_dirs, barred = answer.ok, {*barred, *answer.failed}
+    log_dirs = answer.ok
+    closures = closures_of(client, cluster.broker_ids, log_dirs, _in_maintenance(client))
     wanted = {move.topic_partition: move.target for move in question.plan}
     known = {move.topic_partition: move.size_bytes for move in question.plan}
     sizes = Counter(known)
@@ -378,8 +404,24 @@ def _problem_of_lost(client: AdminClient, question: ReplanMoves, cluster: Cluste
         for name, partition in found.items()
         for position, broker in enumerate(wanted.get(name, partition.replicas))
     )
-    hosts = [*_live(cluster, log_dirs, question, barred), *_absent(cluster, question, found)]
+    hosts = [
+        *(
+            replace(host, closure=closures.get(host.id, Closure.NONE))
+            for host in _live(cluster, log_dirs, question, barred)
+        ),
+        *_absent(cluster, question, found),
+    ]
     return problem_from(hosts, columns_of(rows))
+
+
+def _in_maintenance(client: AdminClient) -> frozenset[int]:
+    """Brokers in maintenance, as far as this client may know. Raises ClusterError."""
+    try:
+        return brokers_in_maintenance(client)
+    except ClusterError as error:
+        if is_denied(error) or has_code(error, GROUP_AUTHORIZATION_FAILED):
+            return frozenset()
+        raise
 
 
 def _live(
@@ -389,13 +431,12 @@ def _live(
     rooms = {broker: _room(dirs, question.disk_reserve) for broker, dirs in log_dirs.items()}
     is_known = all(rooms.get(broker.id) is not None for broker in cluster.brokers)
     for broker in cluster.brokers:
-        dirs, room = log_dirs.get(broker.id, ()), rooms.get(broker.id)
-        takes = any(one.error is None and not one.is_cordoned for one in dirs) if log_dirs else True
+        room = rooms.get(broker.id)
         yield BrokerFacts(
             broker.id,
             broker.rack,
             {"disk": room} if is_known and room is not None else {},
-            may_receive=takes and broker.id not in closed,
+            may_receive=broker.id not in closed,
         )
 
 

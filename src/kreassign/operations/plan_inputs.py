@@ -15,9 +15,10 @@ from kreassign.admin import AdminClient
 from kreassign.clock import Clock, SystemClock
 from kreassign.errors import InputError
 from kreassign.executor.cluster.requests import MIN_ISR, min_isr_of
+from kreassign.model.closures import Closure
 from kreassign.model.load import MEASURED_S, LoadBasis
 from kreassign.model.plan_facts import NO_PRICES, Limit, RackPrices
-from kreassign.model.snapshot import ClusterSnapshot, SnapshotLogDir
+from kreassign.model.snapshot import ClusterSnapshot, SnapshotBroker, SnapshotLogDir
 from kreassign.model.text import signed_number
 from kreassign.operations.connect import Warn, warn_program
 from kreassign.operations.snapshot import observe, whole_columns_of
@@ -86,12 +87,7 @@ def inputs_of_columns(found: SnapshotColumns, policy: PlanPolicy, snapshot_id: s
 
 def hosts_of(head: ClusterSnapshot, policy: PlanPolicy) -> list[BrokerFacts]:
     """Brokers of a snapshot as the planner sees them."""
-    return limited(
-        [
-            replace(host_facts(one.broker.id, one.broker.rack, one.log_dirs, policy), is_live=not one.broker.is_fenced)
-            for one in head.brokers
-        ]
-    )
+    return limited([host_facts(one, policy) for one in head.brokers])
 
 
 def ids_of_topics(head: ClusterSnapshot) -> dict[str, str]:
@@ -164,25 +160,35 @@ def disk_bytes(dirs: Iterable[SnapshotLogDir]) -> int | None:
     return sum(known) if known and len(known) == len(sizes) else None
 
 
-def host_facts(broker: int, rack: str | None, dirs: Sequence[SnapshotLogDir], policy: PlanPolicy) -> BrokerFacts:
+def host_facts(seen: SnapshotBroker, policy: PlanPolicy) -> BrokerFacts:
     """A broker as the planner sees it; the reserve is subtracted from its disks."""
     usable = 1 - policy.disk_reserve
-    room = disk_bytes(dirs)
+    room = disk_bytes(seen.log_dirs)
     log_dirs = tuple(
         LogDirFacts(
             one.path,
             None if one.total_bytes is None else int(one.total_bytes * usable),
-            may_receive=not one.is_cordoned,
+            may_receive=one.is_cordoned is False,
             is_offline=one.is_offline,
         )
-        for one in dirs
+        for one in seen.log_dirs
     )
-    return BrokerFacts(broker, rack, {} if room is None else {"disk": room * usable}, log_dirs=log_dirs)
+    return BrokerFacts(
+        seen.broker.id,
+        seen.broker.rack,
+        {} if room is None else {"disk": room * usable},
+        is_live=not seen.broker.is_fenced,
+        closure=seen.closure,
+        log_dirs=log_dirs,
+    )
 
 
 def limited(hosts: Sequence[BrokerFacts]) -> list[BrokerFacts]:
-    """Remove disk limits unless all brokers have one: they also tell how unequal brokers are."""
-    known = all("disk" in host.capacity for host in hosts if host.is_live)
+    """Remove disk limits unless all brokers have one: they also tell how unequal brokers are.
+
+    A broker that did not report its directories has none, and receives nothing: the others keep theirs.
+    """
+    known = all("disk" in host.capacity for host in hosts if host.is_live and Closure.UNREAD not in host.closure)
     return [host if known else replace(host, capacity={}) for host in hosts]
 
 

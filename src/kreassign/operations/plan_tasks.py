@@ -24,7 +24,7 @@ from kreassign.planner import Evaluation, evaluate, solve, tasks
 from kreassign.planner.problem.policy import PlanPolicy, known_bands, tenant_of
 from kreassign.planner.problem.problem import Assignment, Problem
 from kreassign.planner.results import Outcome
-from kreassign.planner.tasks import Circumstances, TopicChoice, ignore_dead_brokers
+from kreassign.planner.tasks import Circumstances, TopicChoice, plan_around
 from kreassign.planner.tasks.placement import (
     ExpectedLoad,
     add_partitions,
@@ -490,7 +490,7 @@ def place_topic(
         raise InputError(
             f"{topic[:80]!r} cannot be a topic: names have letters, digits, dots, underscores and dashes, 249 at most"
         )
-    problem, _ = ignore_dead_brokers(inputs.problem)
+    problem, _ = plan_around(inputs.problem)
     if isinstance(expected, str):
         load = mean_load(problem.partitions, expected, replication_factor)
     else:
@@ -510,7 +510,7 @@ def place_partitions(inputs: Inputs, topic: str, total: int) -> Placement:
 
     Raises InputError, Infeasible.
     """
-    problem, _ = ignore_dead_brokers(inputs.problem)
+    problem, _ = plan_around(inputs.problem)
     posed = add_partitions(problem, topic, total)
     number = problem.partitions.topic_names.index(topic)
     return _placement(problem, posed, topic, int((problem.partitions.topics == number).sum()))

@@ -15,9 +15,11 @@ from kreassign.errors import ClusterError, Unsupported
 from kreassign.executor.cluster.measurements import sample_offsets
 from kreassign.executor.cluster.permissions import unseen_topics
 from kreassign.executor.cluster.readings import ask_twice, partitions_of
+from kreassign.executor.cluster.receivers import nameable_brokers
 from kreassign.executor.history.findings import FULL
+from kreassign.executor.maintenance import brokers_in_maintenance
 from kreassign.model import NO_LEADER, Batch, Broker, Cluster, ConfigEntry, ConfigResource, ConfigSource, LogDir, Topic
-from kreassign.model.authorization import missing_permission
+from kreassign.model.authorization import error_text, missing_permission
 from kreassign.model.cluster import ResourceType
 from kreassign.model.load import MEASURED_S
 from kreassign.model.snapshot import ClusterSnapshot, SnapshotBroker, SnapshotLogDir, SnapshotTopic
@@ -86,9 +88,30 @@ def observe(client: AdminClient, taken_ms: int, warn: Warn = warn_program) -> Ob
     cluster = described_cluster(client)
     topics = client.describe_topics()
     reassignments = client.list_partition_reassignments()
-    log_dirs = client.describe_log_dirs()
+    live = sorted(broker.id for broker in cluster.brokers if not broker.is_fenced)
+    log_dirs = ask_twice(client.describe_log_dirs, live)
     warn_of_unread(client, topics, log_dirs, warn)
-    return Observation(taken_ms, cluster, tuple(topics.ok.values()), log_dirs, reassignments)
+    return Observation(
+        taken_ms,
+        cluster,
+        tuple(topics.ok.values()),
+        log_dirs,
+        reassignments,
+        _in_maintenance(client, warn),
+        nameable_brokers(client, live, log_dirs.ok),
+    )
+
+
+def _in_maintenance(client: AdminClient, warn: Warn) -> frozenset[int] | None:
+    """Brokers in maintenance by the record of the cluster; warns where it cannot be read."""
+    try:
+        return brokers_in_maintenance(client)
+    except ClusterError as error:
+        warn(
+            f"which brokers are in maintenance could not be read ({error_text(error)}), so that a plan may move "
+            "replicas to them; a run asks again"
+        )
+        return None
 
 
 def warn_of_unread(
@@ -175,7 +198,13 @@ def _broker(broker: Broker, seen: Observation, configs: _Configs) -> SnapshotBro
         SnapshotLogDir(each.path, each.total_bytes, each.usable_bytes, each.error is not None, each.is_cordoned)
         for each in seen.log_dirs.ok.get(broker.id, ())
     )
-    return SnapshotBroker(broker, log_dirs, _set_values(configs.get(ConfigResource.broker(broker.id), {})))
+    return SnapshotBroker(
+        broker,
+        log_dirs,
+        _set_values(configs.get(ConfigResource.broker(broker.id), {})),
+        None if seen.in_maintenance is None else broker.id in seen.in_maintenance,
+        seen.nameable.get(broker.id),
+    )
 
 
 def _topic(topic: Topic, configs: _Configs) -> SnapshotTopic:

@@ -13,8 +13,9 @@ from pathlib import Path
 from kreassign.admin import AdminClient
 from kreassign.executor.cluster.observations import is_another
 from kreassign.executor.cluster.requests import min_isr_of
+from kreassign.model import Broker
 from kreassign.model.load import LAST_LOAD, AsOf, ForecastBasis, LoadBasis
-from kreassign.model.snapshot import SnapshotLogDir
+from kreassign.model.snapshot import SnapshotBroker, SnapshotLogDir
 from kreassign.operations.connect import Warn, warn_program
 from kreassign.operations.plan_inputs import (
     Inputs,
@@ -70,18 +71,7 @@ def inputs_of_tables(
     the present one. Raises DataError or InputError.
     """
     load = _read_load(data, cluster, policy, by, as_of)
-    hosts = [
-        replace(
-            host_facts(
-                row["broker"],
-                row["rack"],
-                [_log_dir(one) for one in load.log_dirs if one["broker"] == row["broker"]],
-                policy,
-            ),
-            is_live=not row["is_fenced"],
-        )
-        for row in load.brokers
-    ]
+    hosts = [host_facts(_broker(row, load.log_dirs), policy) for row in load.brokers]
     columns = load.columns
     replicas, basis = _heeded(load.replicas, load, policy, columns.reason_names, columns.reasons)
     problem = problem_from(limited(hosts), replicas, reads_per_write=policy.reads_per_write)
@@ -185,11 +175,15 @@ def clusters_of_tables(data: Path | str, as_of: AsOf) -> tuple[str, ...]:
     return planned_clusters(tables_at(data, as_of))
 
 
+def _broker(row: Row, log_dirs: Sequence[Row]) -> SnapshotBroker:
+    own = tuple(_log_dir(one) for one in log_dirs if one["broker"] == row["broker"])
+    broker = Broker(row["broker"], row["host"], row["port"], row["rack"], row["is_fenced"])
+    return SnapshotBroker(broker, own, {}, row["in_maintenance"], row["may_be_named"])
+
+
 def _log_dir(row: Row) -> SnapshotLogDir:
     sizes = row["total_bytes"], row["usable_bytes"]
-    return SnapshotLogDir(
-        row["path"], *sizes, is_offline=row["error"] is not None, is_cordoned=bool(row["is_cordoned"])
-    )
+    return SnapshotLogDir(row["path"], *sizes, is_offline=row["error"] is not None, is_cordoned=row["is_cordoned"])
 
 
 def _replicas(columns: PlanColumns) -> ReplicaColumns:

@@ -23,7 +23,7 @@ from kreassign.planner.problem.problem import Assignment, Problem
 
 ROUNDING = 1e-9
 CAPACITY = "capacity:"
-_NEVER_STAYS = frozenset({"drain", "repair", "factor"})
+_NEVER_STAYS = frozenset({"drain", "repair", "factor", "cordoned"})
 
 Cause = tuple[str, float, str]
 """Name of the cause of a shift, its amount, and the unit of the amount."""
@@ -74,7 +74,7 @@ def _shifts(problem: Problem, assignment: Assignment, changes: Changes) -> Shift
     now = problem.partitions
     gone = np.flatnonzero(changes.removed)
     if problem.rules.only_forced:  # of a shrinking list, pair copies with those that could stay
-        could_stay = problem.brokers.staying[now.replicas[gone]] & ~now.is_lost[gone]
+        could_stay = ~problem.leaving[gone]
         gone = gone[np.lexsort((~could_stay, now.owners[gone]))]
     leaving = now.owners[gone], now.replicas[gone]
     arriving = changes.owners[changes.added], assignment.replicas[changes.added]
@@ -161,7 +161,7 @@ def _relief(shifts: Shifts, evaluation: Evaluation, load: FloatArray, *, undo: b
 
 def _forced(problem: Problem, assignment: Assignment, shifts: Shifts) -> list[Cause | None]:
     brokers, size = problem.brokers, problem.partitions.size_bytes
-    now = problem.partitions
+    now, may_be_named = problem.partitions, problem.brokers.may_be_named
     lost = set(zip(now.owners[now.is_lost].tolist(), now.replicas[now.is_lost].tolist(), strict=True))
     present = Assignment.current(problem.partitions)
     repaired = rack_excess(problem, present) - rack_excess(problem, assignment)
@@ -177,6 +177,8 @@ def _forced(problem: Problem, assignment: Assignment, shifts: Shifts) -> list[Ca
             found.append(("repair", weight, "B"))
         elif brokers.must_empty[source]:
             found.append(("drain", weight, "B"))
+        elif not leading and not may_be_named[source]:
+            found.append(("cordoned", weight, "B"))
         elif leading and not brokers.may_lead[source]:
             found.append(("demote", 1.0, ""))
         elif leading and _comes_nearer(problem, int(partition), source, destination):

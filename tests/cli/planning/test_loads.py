@@ -17,15 +17,15 @@ from kreassign.cli.plan_text import load_lines
 from kreassign.errors import InputError
 from kreassign.model import Broker, TopicPartition
 from kreassign.model.load import DoubtfulLoad, DoubtfulShare, ForecastBasis, LoadBasis
-from kreassign.model.snapshot import ClusterSnapshot, SnapshotBroker, SnapshotPartition, SnapshotTopic
+from kreassign.model.snapshot import ClusterSnapshot, SnapshotBroker, SnapshotLogDir, SnapshotPartition, SnapshotTopic
 from kreassign.operations.plan import PlanRequest
 from kreassign.operations.plan_files import read_plan_file
 from kreassign.operations.snapshot_files import write_snapshot
-from kreassign.pipeline.tables.schemas import BROKERS, FORECAST, LOAD_HOURS, PLAN_INPUTS
+from kreassign.pipeline.tables.schemas import FORECAST, LOAD_HOURS, PLAN_INPUTS
 from tests.approved import DAYS, approve
 from tests.pipeline.clusters import UNKNOWN_LOADS
 from tests.pipeline.finished_load import write_rows
-from tests.pipeline.load_tables import row
+from tests.pipeline.load_tables import row, write_brokers
 
 pytestmark = pytest.mark.thorough
 
@@ -43,7 +43,6 @@ def tables(data: Path, topics: Loads, cluster: str = "c", **known: float) -> Pat
     Of all partitions this is `known`, too.
     """
     snapshot = {"snapshot_id": f"s-{cluster}", "cluster_id": cluster}
-    host = {**snapshot, "taken_ms": TAKEN_MS, "host": "h", "port": 9092, "rack": None, "is_fenced": False}
     rows = [
         {**snapshot, **UNKNOWN_LOADS, "topic": topic, "partition": number, "broker": broker, "position": position,
          "is_leader": position == 0, "is_reassigning": False, "size_bytes": 10 * MEGABYTE, "write_bytes_per_s": rate,
@@ -53,7 +52,7 @@ def tables(data: Path, topics: Loads, cluster: str = "c", **known: float) -> Pat
         for position, broker in enumerate((number % 2, 1 - number % 2))
     ]  # fmt: skip
     hour = row(LOAD_HOURS, cluster_id=cluster, topic="t", partition=0, hour_ms=TAKEN_MS - 2 * HOUR_MS)
-    write_rows(data, BROKERS, [{**host, "broker": one, "log_dirs_error": None} for one in range(3)], file_stem=cluster)
+    write_brokers(data, 3, cluster, **snapshot, taken_ms=TAKEN_MS)
     write_rows(data, PLAN_INPUTS, rows, file_stem=cluster)
     write_rows(data, LOAD_HOURS, [hour], file_stem=cluster)
     return data
@@ -71,7 +70,7 @@ def snapshot(*rates: float | None, cluster: str = "c") -> ClusterSnapshot:
         SnapshotPartition((1, 2), (1, 2), 1, 1, ("/d",) * 2, (10 * MEGABYTE,) * 2, write_bytes_per_s=rate)
         for rate in rates
     )
-    hosts = tuple(SnapshotBroker(Broker(number, "h", 9092), ()) for number in range(1, 4))
+    hosts = tuple(SnapshotBroker(Broker(number, "h", 9092), (SnapshotLogDir("/d"),)) for number in range(1, 4))
     return ClusterSnapshot(TAKEN_MS, cluster, hosts, (SnapshotTopic("t", partitions),))
 
 

@@ -10,7 +10,7 @@ from click.testing import CliRunner, Result
 
 from kreassign.cli.main import kreassign
 from kreassign.model import Broker
-from kreassign.model.snapshot import ClusterSnapshot, SnapshotBroker, SnapshotPartition, SnapshotTopic
+from kreassign.model.snapshot import ClusterSnapshot, SnapshotBroker, SnapshotLogDir, SnapshotPartition, SnapshotTopic
 from kreassign.operations.plan_files import read_plan_file
 from kreassign.operations.snapshot_files import write_snapshot
 
@@ -24,7 +24,7 @@ def snapshot(folder: Path, cluster: str, brokers: int = 4) -> Path:
         SnapshotPartition(one, one, one[0], 1, ("/d",) * 2, (10 * MEGABYTE,) * 2, write_bytes_per_s=100.0)
         for one in lists
     ]
-    hosts = [SnapshotBroker(Broker(number, "h", 9092), ()) for number in range(1, brokers + 1)]
+    hosts = [SnapshotBroker(Broker(number, "h", 9092), (SnapshotLogDir("/d"),)) for number in range(1, brokers + 1)]
     path = folder / f"{cluster}.json"
     topics = (SnapshotTopic("orders", tuple(partitions)),)
     write_snapshot(path, ClusterSnapshot(1_767_225_600_000, cluster, tuple(hosts), topics))

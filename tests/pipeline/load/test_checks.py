@@ -70,7 +70,9 @@ def test_bad_rows_go_to_quarantine_with_the_first_reason(spark: SparkSession) ->
 _SNAPSHOT: Row = {"snapshot_id": "s", "cluster_id": "c", "taken_ms": TAKEN_MS}
 OF_BROKERS: dict[Table, tuple[Row, list[tuple[Row, str | None]]]] = {
     BROKERS: (
-        _SNAPSHOT | {"broker": 1, "host": "h", "port": 9092, "rack": None, "is_fenced": False, "log_dirs_error": None},
+        _SNAPSHOT
+        | {"broker": 1, "host": "h", "port": 9092, "rack": None, "is_fenced": False, "log_dirs_error": None}
+        | {"in_maintenance": None, "may_be_named": None},
         [
             ({"broker": -1}, "broker is negative"),
             ({"host": ""}, "host is missing"),

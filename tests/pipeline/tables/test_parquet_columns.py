@@ -16,7 +16,7 @@ from tests.pipeline.load_tables import a_cluster, fill
 def brokers(data: Path, *racks: str | None) -> None:
     rows = [
         {"snapshot_id": "s", "cluster_id": "c", "taken_ms": 0, "broker": number, "host": "h", "port": 1, "rack": rack,
-         "is_fenced": number == 1, "log_dirs_error": None}
+         "is_fenced": number == 1, "log_dirs_error": None, "in_maintenance": None, "may_be_named": None}
         for number, rack in enumerate(racks)
     ]  # fmt: skip
     write_rows(data, BROKERS, rows, file_stem="s")

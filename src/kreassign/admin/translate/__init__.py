@@ -17,6 +17,7 @@ from kreassign.admin.translate.cluster import (
     list_topics,
     missing_from_pages,
     nodes,
+    offered_versions,
     unknown_partition,
     unregister_broker,
 )
@@ -73,6 +74,7 @@ __all__ = [
     "list_topics",
     "missing_from_pages",
     "nodes",
+    "offered_versions",
     "sync_group",
     "unknown_partition",
     "unregister_broker",

@@ -73,14 +73,27 @@ def controller_nodes() -> Call[Cluster]:
 def has_quorum() -> Call[bool]:
     """True if the cluster keeps its metadata in a quorum, not in ZooKeeper: only then it can describe one."""
 
-    def build(_version: int, _timeout_ms: int) -> Message:
-        return api.API_VERSIONS.request(client_software_name="kreassign", client_software_version=__version__)
-
     def read(response: Message) -> bool:
         raise_if_failed(api.API_VERSIONS, response.error_code)
         return any(offer.api_key == api.DESCRIBE_QUORUM.key for offer in response.api_keys)
 
-    return Call(api.API_VERSIONS, build, read)
+    return Call(api.API_VERSIONS, _ask_for_versions, read)
+
+
+def offered_versions() -> Call[frozenset[tuple[str, int, int]]]:
+    """APIs and features that a broker offers, each with its first and last version."""
+
+    def read(response: Message) -> frozenset[tuple[str, int, int]]:
+        raise_if_failed(api.API_VERSIONS, response.error_code)
+        apis = ((f"api {offer.api_key}", offer.min_version, offer.max_version) for offer in response.api_keys)
+        features = ((one.name, one.min_version, one.max_version) for one in response.supported_features or ())
+        return frozenset((*apis, *features))
+
+    return Call(api.API_VERSIONS, _ask_for_versions, read)
+
+
+def _ask_for_versions(_version: int, _timeout_ms: int) -> Message:
+    return api.API_VERSIONS.request(client_software_name="kreassign", client_software_version=__version__)
 
 
 def allowed_on_cluster() -> Call[frozenset[str] | None]:

@@ -5,7 +5,7 @@ Kafka reports offsets of partitions, but no traffic and no rates; rates are comp
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Protocol
@@ -16,6 +16,7 @@ from kreassign.executor.cluster import requests
 from kreassign.executor.cluster.observations import is_another, leader_sizes
 from kreassign.executor.cluster.port import ClusterPort
 from kreassign.executor.cluster.readings import ask_twice, partitions_of, read_offsets, read_topics
+from kreassign.executor.cluster.receivers import closures_of, read_log_dirs
 from kreassign.executor.events import PlannedMove
 from kreassign.executor.guards import (
     GuardName,
@@ -47,7 +48,10 @@ def inspect_health(port: ClusterPort, question: CheckHealth, in_maintenance: Col
     partitions = [partition for topic in topics.ok.values() for partition in topic.partitions]
     troubled = under_replicated(partitions, ongoing)
     destinations = sorted({broker for move in moves for broker in move.receiving} & set(live))
-    spaces = ask_twice(lambda asked: port.describe_log_dirs(asked, partitions=()), destinations)
+    named = sorted({broker for move in moves for broker in (*move.receiving, *move.target)} & set(live))
+    answers = read_log_dirs(port, named)
+    closures = closures_of(port, answers.ok, answers.ok, in_maintenance)
+    spaces = _of_brokers(answers, destinations)
     striped = [broker for broker, found in spaces.ok.items() if len(found) > 1]
     counted = ask_twice(lambda asked: port.describe_log_dirs(asked, partitions=None), striped)
     log_dirs = {**spaces.ok, **counted.ok}
@@ -76,9 +80,8 @@ def inspect_health(port: ClusterPort, question: CheckHealth, in_maintenance: Col
             for broker in sorted(log_dirs)
             for space in _space(broker, log_dirs[broker], targets.keys(), is_counted=broker not in uncounted)
         ),
-        cordoned=tuple(
-            broker for broker in sorted(log_dirs) if broker in in_maintenance or _takes_nothing(log_dirs[broker])
-        ),
+        cordoned=tuple(broker for broker in sorted(log_dirs) if broker in closures),
+        refused=tuple(broker for broker, closure in sorted(closures.items()) if closure.is_binding),
         foreign_moves=tuple(
             sorted(name for name, move in ongoing.items() if name in targets and move.target != targets[name])
         ),
@@ -88,8 +91,15 @@ def inspect_health(port: ClusterPort, question: CheckHealth, in_maintenance: Col
             *_unread(GuardName.UNDER_REPLICATED, "topic", _concerning(topics.failed, own)),
             *_unread(GuardName.MIN_ISR, "min.insync.replicas of topic", _concerning(minima.unknown, own)),
             *_unread(GuardName.DISK, "the free space of broker", spaces.failed),
+            *_unread(GuardName.CORDONED, "the log directories of broker", answers.failed),
         ),
     )
+
+
+def _of_brokers(answers: Batch[int, tuple[LogDir, ...]], brokers: Collection[int]) -> Batch[int, tuple[LogDir, ...]]:
+    """The answers of these brokers."""
+    ok = {broker: answers.ok[broker] for broker in answers.ok if broker in brokers}
+    return Batch(ok, {broker: error for broker, error in answers.failed.items() if broker in brokers})
 
 
 def _unread(
@@ -132,10 +142,6 @@ def _space(
         for log_dir in log_dirs
         if log_dir.total_bytes is not None and log_dir.usable_bytes is not None
     ]
-
-
-def _takes_nothing(log_dirs: Sequence[LogDir]) -> bool:
-    return bool(log_dirs) and all(log_dir.is_cordoned or log_dir.error for log_dir in log_dirs)
 
 
 # Write rates by sampling: the end offset of each log at two times. Every write rate is computed here.

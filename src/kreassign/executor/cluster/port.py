@@ -21,6 +21,7 @@ from kreassign.model import (
     TopicPartition,
     TopicPartitionReplica,
 )
+from kreassign.model.requests import NewTopic
 
 
 class ConfigPort(Protocol):
@@ -107,6 +108,14 @@ class ClusterPort(SettingsPort, Protocol):
         self, brokers: Iterable[int] | None, *, partitions: Iterable[TopicPartition] | None
     ) -> Batch[int, tuple[LogDir, ...]]:
         """Directory and size of each copy."""
+        ...
+
+    def offered_versions(self, brokers: Iterable[int]) -> Batch[int, frozenset[tuple[str, int, int]]]:
+        """APIs and features of brokers, each with its first and last version."""
+        ...
+
+    def create_topics(self, topics: Iterable[NewTopic], *, validate_only: bool) -> Batch[str, None]:
+        """Validate topics; a run creates none."""
         ...
 
     def list_offsets(

@@ -148,8 +148,15 @@ def judge(run: Run, starting: Names, event: HealthObserved) -> tuple[Names, tupl
         disk_reserve=run.control.pace.disk_reserve,
         our_configs={key: override.value for key, override in run.throttle.overrides.items()},
         named_log_dirs=run.moves.index.named_log_dirs,
+        to_be_named=_to_be_named(run) if health.refused else (),
     )
     return starting, evaluate(now, run.identity.reactions)
+
+
+def _to_be_named(run: Run) -> set[int]:
+    """Brokers in lists that are still to be sent."""
+    waiting = (record.step for record in run.moves.active if record.status is MoveStatus.PLANNED)
+    return {broker for step in waiting if step.target != step.original for broker in step.target}
 
 
 def _incoming(run: Run, wanted: Iterable[TopicPartition]) -> dict[int, int]:

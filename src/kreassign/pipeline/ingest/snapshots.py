@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 import numpy as np
@@ -162,7 +162,8 @@ class Observation:
     """All answers that one snapshot is made of.
 
     They were given one after the other from `taken_ms` on, not at one instant: a partition that moves, or a topic
-    created or deleted meanwhile, can be in one answer and not in the next.
+    created or deleted meanwhile, can be in one answer and not in the next. `in_maintenance` are brokers in the record
+    of the cluster, None if that was not read; `nameable` is whether lists may name those without an open log directory.
     """
 
     taken_ms: int
@@ -170,6 +171,8 @@ class Observation:
     topics: tuple[Topic, ...]
     log_dirs: Batch[int, tuple[LogDir, ...]]
     reassignments: Mapping[TopicPartition, OngoingReassignment]
+    in_maintenance: frozenset[int] | None = None
+    nameable: Mapping[int, bool] = field(default_factory=dict)
 
     @property
     def snapshot_id(self) -> str:
@@ -221,7 +224,7 @@ def cluster_rows(seen: Observation) -> list[Row]:
 
 def broker_rows(seen: Observation) -> list[Row]:
     """Rows of table `brokers`."""
-    return [_snapshot_columns(seen) | _broker_row(broker, seen.log_dirs) for broker in seen.cluster.brokers]
+    return [_snapshot_columns(seen) | _broker_row(broker, seen) for broker in seen.cluster.brokers]
 
 
 def log_dir_rows(seen: Observation) -> list[Row]:
@@ -283,7 +286,8 @@ def _snapshot_columns(seen: Observation) -> Row:
     return {"snapshot_id": seen.snapshot_id, "cluster_id": seen.cluster.cluster_id, "taken_ms": seen.taken_ms}
 
 
-def _broker_row(broker: Broker, log_dirs: Batch[int, tuple[LogDir, ...]]) -> Row:
+def _broker_row(broker: Broker, seen: Observation) -> Row:
+    log_dirs = seen.log_dirs
     error = log_dirs.failed.get(broker.id)
     if error is None and broker.id not in log_dirs.ok:
         reason: str | None = "was not asked"
@@ -296,6 +300,8 @@ def _broker_row(broker: Broker, log_dirs: Batch[int, tuple[LogDir, ...]]) -> Row
         "rack": broker.rack,
         "is_fenced": broker.is_fenced,
         "log_dirs_error": reason,
+        "in_maintenance": None if seen.in_maintenance is None else broker.id in seen.in_maintenance,
+        "may_be_named": seen.nameable.get(broker.id),
     }
 
 

@@ -205,6 +205,12 @@ BROKERS = Table(
         _optional("rack", STRING, "rack of the broker; NULL if it has none"),
         Column("is_fenced", BOOLEAN, "whether the controller has fenced it"),
         _optional("log_dirs_error", STRING, "why its log directories are not in the snapshot; NULL if they are"),
+        _optional("in_maintenance", BOOLEAN, "whether the cluster's record of maintenance names it; NULL if unknown"),
+        _optional(
+            "may_be_named",
+            BOOLEAN,
+            "whether changed lists may name it although no directory of it is open; NULL if one is, or not asked",
+        ),
     ),
     partition_by=_BY_DATE,
 )

@@ -22,8 +22,8 @@ class Changes:
 
     `owners` (A) is the partition of each replica, `present` (A) its index among the present replicas, NOWHERE if its
     partition has none on that broker: such a replica is `added` and will be copied. `changes_dir` (A) marks replicas
-    that stay on their broker but change log directory, `removed` (S) those that are deleted. `leader_changes` (P) and
-    `differs` (P: list, order or directory) are per partition.
+    that stay on their broker but change log directory, `removed` (S) those that are deleted. `leader_changes` (P),
+    `lists_differ` (P: list or order) and `differs` (P: a directory too) are per partition.
     """
 
     owners: IntArray
@@ -31,6 +31,7 @@ class Changes:
     changes_dir: BoolArray
     removed: BoolArray
     leader_changes: BoolArray
+    lists_differ: BoolArray
     differs: BoolArray
 
     @property
@@ -55,11 +56,12 @@ def changes_of(problem: Problem, assignment: Assignment) -> Changes:
     removed = np.ones(len(now.replicas), bool)
     removed[present[stays]] = False
     place = np.arange(len(owners)) - assignment.offsets[owners]
-    moved = ~stays | changes_dir | (present - now.offsets[owners] != place)
-    differs = np.diff(assignment.offsets) != now.factors
-    differs[owners[moved]] = True
+    lists_differ = np.diff(assignment.offsets) != now.factors
+    lists_differ[owners[~stays | (present - now.offsets[owners] != place)]] = True
+    differs = lists_differ.copy()
+    differs[owners[changes_dir]] = True
     leader_changes = assignment.replicas[assignment.offsets[:-1]] != now.replicas[now.offsets[:-1]]
-    return Changes(owners, present, changes_dir, removed, leader_changes, differs)
+    return Changes(owners, present, changes_dir, removed, leader_changes, lists_differ, differs)
 
 
 def _places(problem: Problem, owners: IntArray, replicas: IntArray) -> IntArray:
@@ -255,7 +257,7 @@ def _lacks(problem: Problem, held: FloatArray) -> FloatArray:
 def forced_copies(problem: Problem) -> FloatArray:
     """Number of replicas of each partition that must be copied whatever the plan, (P,)."""
     partitions, rules = problem.partitions, problem.rules
-    usable = problem.brokers.staying[partitions.replicas] & ~partitions.is_lost
+    usable = ~problem.leaving
     if rules.repair_racks:
         count, limits = len(problem.brokers), problem.rack_limits
         racks = np.unique(problem.rack_of_broker, return_inverse=True)[1]

@@ -9,6 +9,7 @@ from operator import itemgetter
 
 import numpy as np
 
+from kreassign.model.closures import REFUSES, Closure
 from kreassign.model.text import format_amount, format_load
 from kreassign.planner.arrays import NOWHERE, BoolArray, FloatArray, IndexArray, IntArray, pairs, sums
 from kreassign.planner.check.cost import Changes, forced_copies
@@ -99,13 +100,30 @@ def _distinct(case: Case) -> Iterator[str]:
 def _receivers(case: Case) -> Iterator[str]:
     brokers, added = case.problem.brokers, case.changes.added
     target, is_live = case.assignment.replicas, case.is_up
+    stays, is_closed = is_live & ~brokers.must_empty, brokers.closures != Closure.NONE
     for why, barred in (
         ("is not live", ~is_live),
         ("is to be drained", is_live & brokers.must_empty),
-        ("may receive nothing", is_live & ~brokers.must_empty & ~brokers.may_receive),
+        ("may receive nothing", stays & ~is_closed & ~brokers.may_receive),
     ):
         for place in np.flatnonzero(added & barred[target]):
             yield f"{case.replica(int(place))} gets a copy but {why}"
+    for place in np.flatnonzero(added & (stays & is_closed)[target]):
+        closure = Closure(int(brokers.closures[target[place]]))
+        refuses = f", and {REFUSES}" if closure.is_binding else ""
+        yield f"{case.replica(int(place))} gets a copy but {closure.why}{refuses}; {closure.remedy}"
+
+
+def _named(case: Case) -> Iterator[str]:
+    """A changed list names no broker that Kafka refuses in it, although the broker has a replica already."""
+    brokers, changes, target = case.problem.brokers, case.changes, case.assignment.replicas
+    kept = ~changes.added & changes.lists_differ[changes.owners]
+    for place in np.flatnonzero(kept & ~brokers.may_be_named[target]):
+        closure = Closure(int(brokers.closures[target[place]]))
+        yield (
+            f"{case.replica(int(place))} stays in a changed list, but {closure.why}, and {REFUSES}; leave the "
+            f"partition as it is, or {closure.remedy}"
+        )
 
 
 def _in_sync(case: Case) -> Iterator[str]:
@@ -232,7 +250,7 @@ def _exchanges(case: Case, partition: int) -> Iterator[tuple[int, int]]:
     """Pairs of a broker that loses its replica, and the place of a copy that it could keep under the rack rule."""
     problem, assignment, now = case.problem, case.assignment, case.problem.partitions
     before = slice(now.offsets[partition], now.offsets[partition + 1])
-    stayable = case.changes.removed[before] & problem.brokers.staying[now.replicas[before]] & ~now.is_lost[before]
+    stayable = case.changes.removed[before] & ~problem.leaving[before]
     if len(now.list_of(partition)) > now.wanted_factors[partition]:  # a copy may replace a replica that lags
         stayable &= ~now.lags[before]
     if (dirs := problem.log_dirs) is not None:  # a replica that leaves its directory anyway may leave its broker too
@@ -448,7 +466,7 @@ def _present(case: Case) -> Assignment:
 
 
 RULES: tuple[Rule, ...] = (
-    _distinct, _receivers, _in_sync, _broker_sets, _fixed, _allowed_kinds, _racks, _capacity, _log_dirs,
+    _distinct, _receivers, _named, _in_sync, _broker_sets, _fixed, _allowed_kinds, _racks, _capacity, _log_dirs,
     _least_leaders, _budget, _order_kept, _only_forced,
 )  # fmt: skip
 FORCED: tuple[Rule, ...] = (_leaders, _drained, _lost, _drained_log_dirs, _factors, _racks_repaired)

@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from kreassign.errors import InputError
 from kreassign.model import TopicPartition
+from kreassign.model.closures import Closure
 from kreassign.model.load import CPU_PER_COPY, CPU_PER_READ, CPU_PER_WRITE
 from kreassign.model.text import format_amount
 from kreassign.planner.arrays import NOWHERE, BoolArray, FloatArray, IntArray
@@ -46,7 +47,8 @@ class BrokerFacts:
     `capacity` limits its load by goal name (disk in bytes without the reserve, net-in and net-out in bytes/s, CPU in
     the unit of the loads, replicas and leaders as counts); other goals have no limit. `share` overrides the broker's
     part of each resource's total, relative to the others; without it, shares follow the capacities, or are equal if not
-    every broker has one. `must_empty` drains the broker. `broker_set` confines partitions of the same set to it.
+    every broker has one. `must_empty` drains the broker. `closure` says why it receives nothing, and whether lists may
+    name it. `broker_set` confines partitions of the same set to it.
     """
 
     id: int
@@ -57,6 +59,7 @@ class BrokerFacts:
     may_receive: bool = True
     may_lead: bool = True
     must_empty: bool = False
+    closure: Closure = Closure.NONE
     broker_set: str | None = None
     log_dirs: tuple[LogDirFacts, ...] = ()
 
@@ -135,6 +138,7 @@ def _brokers(hosts: Sequence[BrokerFacts], sets: Mapping[str | None, int]) -> Br
         may_receive=np.array([host.may_receive for host in hosts], bool),
         may_lead=np.array([host.may_lead for host in hosts], bool),
         must_empty=np.array([host.must_empty for host in hosts], bool),
+        closures=_ints(host.closure for host in hosts),
         broker_sets=_ints(sets[host.broker_set] for host in hosts),
         capacity={name: np.array([host.capacity.get(name, np.inf) for host in hosts]) for name in resources},
         shares={} if shares is None else dict.fromkeys(names, shares),

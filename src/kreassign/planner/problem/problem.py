@@ -17,6 +17,7 @@ import numpy as np
 
 from kreassign.errors import InputError
 from kreassign.model import TopicPartition
+from kreassign.model.closures import Closure
 from kreassign.model.placement import usual_factors
 from kreassign.model.text import ESTIMATED
 from kreassign.planner.arrays import NOWHERE, BoolArray, BytesArray, FloatArray, IntArray
@@ -31,9 +32,10 @@ class Brokers:
     """N brokers, by ascending id; every array has shape (N,).
 
     `racks` are indices into `rack_names`, or NOWHERE. Brokers that are not live or `must_empty` end up without replicas
-    and neither receive nor lead. `may_receive` and `may_lead` are False for brokers excluded from it. `capacity` is a
-    hard limit per goal name, infinite for none; `shares` is each broker's part of the total relative to the others, per
-    goal name, unless the capacities decide it.
+    and neither receive nor lead. `may_receive` and `may_lead` are False for brokers excluded from it. `closures` has a
+    `Closure` for each: a broker with any receives nothing, and with a binding one no changed list may name it.
+    `capacity` is a hard limit per goal name, infinite for none; `shares` is each broker's part of the total relative to
+    the others, per goal name, unless the capacities decide it.
     """
 
     ids: IntArray
@@ -43,6 +45,7 @@ class Brokers:
     may_receive: BoolArray
     may_lead: BoolArray
     must_empty: BoolArray
+    closures: IntArray
     broker_sets: IntArray
     capacity: Mapping[str, FloatArray]
     shares: Mapping[str, FloatArray]
@@ -65,7 +68,14 @@ class Brokers:
     @property
     def receiving(self) -> BoolArray:
         """Mask of brokers that may receive copies, (N,)."""
-        return self.staying & self.may_receive
+        result: BoolArray = self.staying & self.may_receive & (self.closures == Closure.NONE)
+        return result
+
+    @property
+    def may_be_named(self) -> BoolArray:
+        """Mask of brokers that a changed list may name, (N,)."""
+        free: BoolArray = (self.closures & Closure.BINDING) == 0
+        return free
 
     def capacity_of(self, goal: str) -> FloatArray:
         """Hard limit of every broker, (N,), infinite where there is none."""
@@ -365,6 +375,20 @@ class Problem:
         if strangers.any():
             name = self.partitions.name(int(self.partitions.owners[np.argmax(strangers)]))
             raise InputError(f"partition {name} has a replica on a broker that is not among the brokers")
+
+    @property
+    def unnamed(self) -> BoolArray:
+        """Mask of present replicas on brokers that no changed list may name, of partitions that may change, (S,)."""
+        now = self.partitions
+        result: BoolArray = ~self.brokers.may_be_named[now.replicas] & now.may_move[now.owners]
+        return result
+
+    @property
+    def leaving(self) -> BoolArray:
+        """Mask of present replicas that no plan keeps, (S,): drained, dead, lost, or on a broker not to be named."""
+        now = self.partitions
+        result: BoolArray = ~self.brokers.staying[now.replicas] | now.is_lost | self.unnamed
+        return result
 
     def unit_of(self, goal: str) -> str:
         """Unit of loads and limits of this goal; empty if its name is the unit, as for `leaders`."""

@@ -227,7 +227,7 @@ def _transfer_costs(problem: Problem) -> FloatArray:
 
 def _lost_on(problem: Problem, initial_brokers: IndexArray, offsets: IndexArray) -> IndexArray:
     lost_on = np.full_like(initial_brokers, UNPLACED)
-    slots = _present_slots(problem, offsets)[problem.partitions.is_lost]
+    slots = _present_slots(problem, offsets)[problem.partitions.is_lost | problem.unnamed]
     lost_on[slots] = initial_brokers[slots]
     return lost_on
 

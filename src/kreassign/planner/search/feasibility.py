@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kreassign.errors import Infeasible
+from kreassign.model.closures import Closure
 from kreassign.model.text import format_amount
 from kreassign.planner.arrays import NOWHERE, BoolArray, IndexArray
 from kreassign.planner.goals import Goal
@@ -159,7 +160,7 @@ def refuse_impossible(problem: Problem) -> None:
 
 def _pinned(problem: Problem) -> Iterator[tuple[str, str]]:
     partitions, brokers = problem.partitions, problem.brokers
-    must_leave = ~brokers.staying[partitions.replicas] | partitions.is_lost
+    must_leave = problem.leaving
     within_reach = partitions.within_reach(brokers.is_live)[partitions.owners]
     stuck = must_leave & ~partitions.may_move[partitions.owners] & within_reach
     if stuck.any():
@@ -226,9 +227,17 @@ def refuse_unplaced(problem: Problem, encoding: Encoding, state: State, slots: I
     names = _names(problem, np.unique(encoding.owners[slots]))
     raise Infeasible(
         f"{len(slots)} replicas ({missing} bytes) must be placed and no broker may take them: {names}; "
-        + "; ".join(sentence for _, sentence in reasons),
+        + "; ".join((*(sentence for _, sentence in reasons), *_closed(problem))),
         goals=tuple(dict.fromkeys(goal for goal, _ in reasons)),
     )
+
+
+def _closed(problem: Problem) -> Iterator[str]:
+    """Each broker that stays and receives nothing, with the reason."""
+    brokers = problem.brokers
+    for place in np.flatnonzero(brokers.staying & (brokers.closures != Closure.NONE)).tolist():
+        closure = Closure(int(brokers.closures[place]))
+        yield f"broker {brokers.ids[place]} takes none: {closure.why}; {closure.remedy}"
 
 
 def _why_unplaced(problem: Problem, encoding: Encoding, state: State, slot: int) -> tuple[str, str]:
@@ -244,7 +253,11 @@ def _why_unplaced(problem: Problem, encoding: Encoding, state: State, slot: int)
         ("broker sets", _brokers_of_set(encoding, int(partition)), "none of its broker set may receive"),
         ("leaders", (encoding.lead_ranks[: len(left)] < NO_RANK) | (not leads), "none of the receivers may lead"),
         ("distinct brokers", ~np.isin(np.arange(len(left)), others), "every receiver holds a replica of it already"),
-        ("log directories", ~np.isin(np.arange(len(left)), lost), "every other receiver has lost its copy of it"),
+        (
+            "log directories",
+            ~np.isin(np.arange(len(left)), lost),
+            "every other receiver has lost its copy of it",
+        ),
         ("racks", _roomy_racks(encoding, int(partition), others), "every receiver is in a rack that is full"),
     ):
         left &= allowed

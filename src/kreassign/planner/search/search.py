@@ -136,6 +136,7 @@ def _dirs_as_brokers(dirs: LogDirs, own: npt.NDArray[np.int64]) -> Brokers:
         may_receive=dirs.may_receive[own],
         may_lead=everyone,
         must_empty=dirs.must_empty[own],
+        closures=np.zeros(count, np.int32),
         broker_sets=nowhere,
         capacity={DISK.name: limits},
         shares={},
@@ -285,6 +286,25 @@ def _force(search: Search) -> None:
     loops.place_pass(encoding, state, unplaced, np.where(initial >= 0, initial, REMOVED))
     search.undone = np.unique(encoding.owners[unplaced])
     _return_crowding(encoding, state, search.undone)
+    _leave_whole(search)
+
+
+def _leave_whole(search: Search) -> None:
+    """Undo all changes of lists that still name a broker which no changed list may name, and fix the partitions."""
+    problem, encoding, state = search.problem, search.encoding, search.state
+    named = (state.places >= 0) & ~problem.brokers.may_be_named[np.maximum(state.places, 0)]
+    fixed = np.unique(encoding.owners[named & encoding.movable[encoding.owners]])
+    if not len(fixed):
+        return
+    slots = np.flatnonzero(np.isin(encoding.owners, fixed))
+    initial = encoding.initial_brokers[slots]
+    heads = encoding.offsets[:-1][fixed]
+    loops.adopt_pass(encoding, state, slots, np.where(initial >= 0, initial, REMOVED), heads)
+    encoding.lost_on[slots] = UNPLACED
+    encoding.movable[fixed] = encoding.may_change_leader[fixed] = False
+    encoding.lead_rows[fixed] = FIXED
+    chosen = np.isin(np.arange(len(problem.partitions)), fixed)
+    search.problem = replace(problem, partitions=problem.partitions.held(chosen, Hold.CORDONED))
 
 
 def _fill(search: Search, waiting: IndexArray) -> IndexArray:

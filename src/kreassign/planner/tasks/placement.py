@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from kreassign.errors import IllegalPlan, InputError
 from kreassign.model import TopicPartition
+from kreassign.model.closures import Closure
 from kreassign.model.load import CPU_PER_COPY, CPU_PER_READ, CPU_PER_WRITE
 from kreassign.planner.arrays import NOWHERE, BoolArray, FloatArray, IntArray
 from kreassign.planner.check.evaluate import evaluate
@@ -185,6 +186,7 @@ def _with_nowhere(brokers: Brokers) -> Brokers:
         may_receive=np.append(brokers.may_receive, False),
         may_lead=np.append(brokers.may_lead, False),
         must_empty=np.append(brokers.must_empty, True),
+        closures=np.append(brokers.closures, np.int32(Closure.NONE)),
         broker_sets=np.append(brokers.broker_sets, np.int32(NOWHERE)),
         capacity=limits,
         shares=shares,

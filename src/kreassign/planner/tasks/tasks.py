@@ -13,7 +13,9 @@ import numpy as np
 
 from kreassign.errors import Infeasible, InputError
 from kreassign.model import TopicPartition
+from kreassign.model.closures import REFUSES, Closure
 from kreassign.model.plan import Plan
+from kreassign.model.text import counted
 from kreassign.planner.arrays import NOWHERE, BoolArray, FloatArray, IntArray
 from kreassign.planner.check.cost import changes_of
 from kreassign.planner.check.legality import rack_excess
@@ -93,7 +95,7 @@ def forced(problem: Problem) -> BoolArray:
     partitions, brokers = problem.partitions, problem.brokers
     must: BoolArray = partitions.wanted_factors != partitions.factors
     must |= ~brokers.may_lead[partitions.replicas[partitions.offsets[:-1]]]
-    leaving = ~brokers.staying[partitions.replicas] | partitions.is_lost
+    leaving = problem.leaving
     if problem.log_dirs is not None:
         leaving |= (partitions.log_dirs != NOWHERE) & problem.log_dirs.must_empty[partitions.log_dirs]
     must |= np.logical_or.reduceat(leaving, partitions.offsets[:-1])
@@ -150,7 +152,8 @@ def replace_brokers(problem: Problem, successors: Mapping[int, int]) -> tuple[Pr
     target = np.arange(len(brokers), dtype=np.int32)
     for old, new in successors.items():
         if not drained.brokers.receiving[places[new]]:
-            raise InputError(f"broker {new} cannot take over from {old}: it is not live, is to go too, or is excluded")
+            why = Closure(int(brokers.closures[places[new]])).why or "it is not live, is to go too, or is excluded"
+            raise InputError(f"broker {new} cannot take over from {old}: {why}")
         target[places[old]] = places[new]
     if len(set(successors.values())) != len(successors):
         raise InputError(f"each broker needs a successor of its own; given were {sorted(successors.values())}")
@@ -257,7 +260,64 @@ def restore(problem: Problem, wanted: Plan) -> tuple[Problem, Assignment]:
     return replace(problem, rules=rules, partitions=replace(problem.partitions, wanted_factors=factors)), assignment
 
 
-# Plan for the live brokers; `repair` handles dead ones.
+# Plan for the live and open brokers; `repair` handles dead ones.
+
+
+def plan_around(
+    problem: Problem, given: Assignment | None = None, *, repairs_dead: bool = False
+) -> tuple[Problem, tuple[str, ...]]:
+    """Plan around brokers that are dead, or closed; return the problem and a sentence for each of them.
+
+    With `repairs_dead` dead brokers are the task.
+    """
+    problem, dead = (problem, ()) if repairs_dead else ignore_dead_brokers(problem, given)
+    problem, closed = leave_cordoned(problem, given)
+    return problem, (*dead, *closed)
+
+
+def leave_cordoned(problem: Problem, given: Assignment | None = None) -> tuple[Problem, tuple[str, ...]]:
+    """Fix partitions with a replica on a broker that no changed list may name; return a sentence per closed broker.
+
+    Only partitions that the task forces to change, or that a `given` assignment changes, are free: they leave such
+    brokers whole. The target load of such a broker is what it is left with.
+    """
+    brokers, partitions = problem.brokers, problem.partitions
+    if not (brokers.staying & (brokers.closures != Closure.NONE)).any():
+        return problem, ()
+    if not (problem.rules.between_brokers or problem.rules.leaders):  # no list changes
+        free = replace(problem, brokers=replace(brokers, closures=brokers.closures & ~np.int32(Closure.BINDING)))
+        return free, tuple(_closed_broker_sentences(free, np.zeros(len(partitions.replicas), bool)))
+    named = ~brokers.may_be_named[partitions.replicas]
+    touched = _partitions_with(partitions, named)
+    demanded = _demanded_if_all_open(problem) if given is None else changes_of(problem, given).differs
+    left = touched & ~(demanded & partitions.may_move)
+    problem = replace(problem, partitions=partitions.held(left, Hold.CORDONED))
+    closed = ~brokers.may_be_named & brokers.staying
+    if closed.any():
+        frozen = closed if problem.gone is None else closed | problem.gone.brokers
+        shares = _shares_of_living(problem, frozen, problem.partitions.may_move)
+        problem = replace(problem, brokers=replace(brokers, shares=shares))
+    return problem, tuple(_closed_broker_sentences(problem, named & left[partitions.owners]))
+
+
+def _demanded_if_all_open(problem: Problem) -> BoolArray:
+    """Mask of partitions that the task would change if every broker could be named, (P,)."""
+    if not problem.rules.between_brokers:
+        return np.zeros(len(problem.partitions), bool)
+    brokers = problem.brokers
+    return forced(replace(problem, brokers=replace(brokers, closures=np.zeros_like(brokers.closures))))
+
+
+def _closed_broker_sentences(problem: Problem, left: BoolArray) -> Iterator[str]:
+    """A sentence for each closed broker that stays; `left` marks the replicas there that the plan leaves, (S,)."""
+    brokers, partitions = problem.brokers, problem.partitions
+    for place in np.flatnonzero((brokers.closures != Closure.NONE) & brokers.staying).tolist():
+        closure = Closure(int(brokers.closures[place]))
+        sentence = f"broker {brokers.ids[place]} gets nothing: {closure.why}"
+        if count := int((left & (partitions.replicas == place)).sum()):
+            stay = "stays as it is" if count == 1 else "stay as they are"
+            sentence += f". {REFUSES}: {counted(count, 'partition')} with a replica there {stay}"
+        yield f"{sentence}; {closure.remedy}"
 
 
 def ignore_dead_brokers(problem: Problem, given: Assignment | None = None) -> tuple[Problem, tuple[str, ...]]:

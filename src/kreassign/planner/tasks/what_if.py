@@ -14,6 +14,7 @@ from itertools import chain, islice
 import numpy as np
 
 from kreassign.errors import Infeasible, InputError
+from kreassign.model.closures import Closure
 from kreassign.model.plan_facts import plan_id
 from kreassign.planner.arrays import NOWHERE
 from kreassign.planner.check.cost import predict
@@ -114,6 +115,7 @@ def _extended(brokers: Brokers, count: int, ids: Iterable[int], racks: Iterable[
         may_receive=np.append(brokers.may_receive, yes),
         may_lead=np.append(brokers.may_lead, yes),
         must_empty=np.append(brokers.must_empty, no),
+        closures=np.append(brokers.closures, np.zeros(count, np.int32)),
         broker_sets=np.append(brokers.broker_sets, np.full(count, NOWHERE, np.int32)),
         capacity={name: np.append(one, np.full(count, np.median(one))) for name, one in brokers.capacity.items()},
         shares={name: np.append(one, np.full(count, np.median(one))) for name, one in brokers.shares.items()},
@@ -155,7 +157,7 @@ class RightSize:
 
 
 def brokers_needed(problem: Problem, at_most: float = 0.7) -> RightSize:
-    """Find the fewest brokers like the present ones, none above `at_most` of any limit.
+    """Find the fewest brokers like the present ones, none above `at_most` of any limit; closed brokers do not count.
 
     Starts with the need of each resource alone and adds brokers until a placement is found. Raises InputError without
     any limit, Infeasible if even `RIGHT_SIZE_TRIES` more brokers than the resources need do not suffice, or they need
@@ -180,7 +182,7 @@ def brokers_needed(problem: Problem, at_most: float = 0.7) -> RightSize:
     unlimited, unknown = _not_counted(reduced, needs)
     for count in range(least, least + RIGHT_SIZE_TRIES + 1):
         if _fits(reduced, count):
-            present = int(problem.brokers.staying.sum())
+            present = int(reduced.brokers.staying.sum())
             return RightSize(count, present, at_most, needs, unlimited, unknown, factor)
     raise Infeasible(
         f"no placement was found on {least} to {least + RIGHT_SIZE_TRIES} brokers; some partition is too large for one"
@@ -189,6 +191,8 @@ def brokers_needed(problem: Problem, at_most: float = 0.7) -> RightSize:
 
 def _reduced(problem: Problem, at_most: float) -> Problem:
     brokers: Brokers = problem.brokers
+    is_closed = brokers.closures != Closure.NONE
+    brokers = replace(brokers, must_empty=brokers.must_empty | is_closed)
     capacity = {name: limits * at_most for name, limits in brokers.capacity.items()}
     bands = tuple(Band(band.goal, None) for band in problem.bands)
     free = replace(problem.partitions, holds=np.zeros(len(problem.partitions), np.int32))

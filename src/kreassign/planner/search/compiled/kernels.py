@@ -31,7 +31,7 @@ class Encoding(NamedTuple):
     offsets: IndexArray  # (P + 1,)
     owners: IndexArray  # (S,) partition of each slot
     initial_brokers: IndexArray  # (S,) broker that holds the replica at present, or UNPLACED
-    lost_on: IndexArray  # (S,) broker that lost its copy and cannot be given another, or UNPLACED
+    lost_on: IndexArray  # (S,) broker that lost its copy, or cannot be named, and gets no other; or UNPLACED
     initial_leaders: IndexArray  # (P,) broker that leads at present
     loads: (
         FloatArray  # (2 P + 1, R) of partition p: 2 p on its leader's broker, 2 p + 1 on a follower's; the last, none

@@ -1,0 +1,104 @@
+"""Read which brokers receive no replicas, and ask whether the cluster takes lists that name them; changes nothing.
+
+What brokers report does not tell whether their cordons bind: Kafka 4.3.1 and a later 4.3 look alike. So the controller
+is asked to validate, without creating it, a topic with one replica on the broker. It is believed only if all live
+brokers offer the same versions of everything: in a rolling upgrade the next controller may answer otherwise.
+
+    all live brokers alike, and the controller accepts the topic            →  the broker may be named
+    refused, not answered, not allowed (CREATE), or brokers that differ     →  it may not
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from typing import Protocol
+
+from kreassign.errors import ClusterError
+from kreassign.executor.cluster.port import TopicsPort
+from kreassign.executor.cluster.readings import ask_twice
+from kreassign.model import Batch, LogDir, TopicPartition
+from kreassign.model.closures import Closure, closure_of
+from kreassign.model.requests import NewTopic
+
+OfferedVersions = frozenset[tuple[str, int, int]]
+"""APIs and features that a broker offers, each with its first and last version."""
+
+
+class ReceiversPort(TopicsPort, Protocol):
+    """Calls about brokers as destinations, with the meaning that `AdminClient` gives them. All raise ClusterError."""
+
+    def describe_log_dirs(
+        self, brokers: Iterable[int] | None, *, partitions: Iterable[TopicPartition] | None
+    ) -> Batch[int, tuple[LogDir, ...]]:
+        """Log directories of brokers."""
+        ...
+
+    def offered_versions(self, brokers: Iterable[int]) -> Batch[int, OfferedVersions]:
+        """APIs and features of brokers."""
+        ...
+
+    def create_topics(self, topics: Iterable[NewTopic], *, validate_only: bool) -> Batch[str, None]:
+        """Validate topics; nothing is created here."""
+        ...
+
+
+def read_closures(
+    port: ReceiversPort, brokers: Iterable[int], in_maintenance: Collection[int] = ()
+) -> dict[int, Closure]:
+    """Each of these live brokers that receives nothing, with the reasons. Raises ClusterError."""
+    asked = sorted(set(brokers))
+    return closures_of(port, asked, read_log_dirs(port, asked).ok, in_maintenance)
+
+
+def read_log_dirs(port: ReceiversPort, brokers: Iterable[int]) -> Batch[int, tuple[LogDir, ...]]:
+    """Log directories without their replicas; a broker that does not answer, or names none, is asked twice."""
+
+    def ask(some: Collection[int]) -> Batch[int, tuple[LogDir, ...]]:
+        answer = port.describe_log_dirs(some, partitions=())
+        empty = {broker: ClusterError("it named no log directory") for broker, found in answer.ok.items() if not found}
+        named = {broker: found for broker, found in answer.ok.items() if found}
+        return Batch(named, {**empty, **answer.failed})
+
+    return ask_twice(ask, brokers)
+
+
+def closures_of(
+    port: ReceiversPort,
+    brokers: Iterable[int],
+    log_dirs: Mapping[int, tuple[LogDir, ...]],
+    in_maintenance: Collection[int] = (),
+) -> dict[int, Closure]:
+    """As `read_closures`, with the log directories of those brokers that reported them."""
+    asked = sorted(set(brokers))
+    named = nameable_brokers(port, asked, log_dirs)
+    found = {
+        broker: closure_of(
+            _cordons(log_dirs.get(broker, ())), in_maintenance=broker in in_maintenance, may_be_named=named.get(broker)
+        )
+        for broker in asked
+    }
+    return {broker: closure for broker, closure in found.items() if closure}
+
+
+def nameable_brokers(
+    port: ReceiversPort, brokers: Iterable[int], log_dirs: Mapping[int, tuple[LogDir, ...]]
+) -> dict[int, bool]:
+    """Whether changed lists may name each of these brokers that has no open log directory. Raises nothing."""
+    closed = [broker for broker in sorted(set(brokers)) if False not in _cordons(log_dirs.get(broker, ()))]
+    if not closed:
+        return {}
+    topics = {f"kreassign-asks-whether-broker-{broker}-may-be-named": broker for broker in closed}
+    try:
+        offered = ask_twice(port.offered_versions, port.describe_cluster().broker_ids)
+        if offered.failed or len(set(offered.ok.values())) != 1:
+            return dict.fromkeys(closed, False)
+        wanted = [NewTopic(name, assignments=((broker,),)) for name, broker in topics.items()]
+        accepted = port.create_topics(wanted, validate_only=True).ok
+    except ClusterError:
+        return dict.fromkeys(closed, False)
+    return {broker: name in accepted for name, broker in topics.items()}
+
+
+def _cordons(log_dirs: Iterable[LogDir]) -> list[bool]:
+    """Whether each working directory is cordoned."""
+    return [one.is_cordoned for one in log_dirs if one.error is None]

@@ -1,0 +1,120 @@
+"""Plans around cordoned brokers: none names one as a destination, and Kafka 4.4 refuses none of their lists."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from kreassign.errors import IllegalPlan, Infeasible, InputError
+from kreassign.model import ConfigChange, ConfigResource, NewTopic, TopicPartition
+from kreassign.operations.plan import PlanRequest, make_plan, pareto
+from kreassign.operations.plan_inputs import Inputs, inputs_of_cluster
+from kreassign.operations.plan_tasks import (
+    AddBrokers,
+    BalanceLeaders,
+    BalanceLogDirs,
+    ChangeReplicationFactor,
+    DemoteBrokers,
+    DrainBrokers,
+    DrainLogDirs,
+    Rebalance,
+    Repair,
+    Task,
+    WhatIf,
+    place_partitions,
+    place_topic,
+)
+from kreassign.planner import Budget
+from kreassign.planner.problem.policy import PlanPolicy
+from tests.executor.twin_runs import TwinRig
+
+SEEDS = range(6)
+BROKERS = range(6)
+TASKS: tuple[Task, ...] = (
+    Rebalance(),
+    BalanceLeaders(),
+    DemoteBrokers((1,)),
+    DrainBrokers((2,)),
+    DrainBrokers((1, 4), and_balance=True),
+    ChangeReplicationFactor(3),
+    ChangeReplicationFactor(1, and_balance=True),
+    Repair(),
+    BalanceLogDirs(between_brokers=True),
+    DrainLogDirs(((3, "/d0"),), between_brokers=True),
+    AddBrokers((5,)),
+    WhatIf(traffic=2.0),
+)
+NO_MINIMUM = PlanRequest(allow_factor_change=True)
+TIGHT = PlanRequest(budget=Budget(moves=2), allow_factor_change=True)
+
+
+def rig_of(seed: int, release: str, folder: Path) -> tuple[TwinRig, frozenset[int]]:
+    """A twin with random lists and cordons, and its brokers of which every directory is cordoned."""
+    random = Random(seed)
+    lists = [random.sample(BROKERS, random.choice((2, 2, 3))) for _ in range(9)]
+    rig = TwinRig(folder, lists, brokers=len(BROKERS), release=release)
+    closed = frozenset(random.sample(BROKERS, random.choice((1, 1, 2))))
+    for broker in BROKERS:
+        paths = [one.path for one in rig.client.describe_log_dirs([broker]).ok[broker]]
+        if broker in closed:
+            cordon(rig, broker, random.choice(("*", ",".join(paths))))
+        elif len(paths) > 1 and random.random() < 0.3:
+            cordon(rig, broker, random.choice(paths))
+    return rig, closed
+
+
+def cordon(rig: TwinRig, broker: int, value: str) -> None:
+    change = {ConfigResource.broker(broker): [ConfigChange.set("cordoned.log.dirs", value)]}
+    rig.client.incremental_alter_configs(change).raise_if_any()
+
+
+def inputs_of(rig: TwinRig) -> Inputs:
+    return inputs_of_cluster(rig.client, PlanPolicy(), measure_for_s=0.0, warn=lambda _: None)
+
+
+Lists = Mapping[TopicPartition, tuple[int, ...]]
+
+
+def planned(inputs: Inputs) -> Iterator[tuple[str, Lists, Lists]]:
+    """The lists of each plan, with those that they replace."""
+    # A small budget beside `and_balance` may crowd a rack, with or without cordons.
+    asked = [(one, NO_MINIMUM) for one in TASKS]
+    asked += [(one, TIGHT) for one in TASKS if not getattr(one, "and_balance", False)]
+    for task, request in asked:
+        try:
+            outcome = make_plan(inputs, task, request)
+        except (Infeasible, InputError, IllegalPlan):
+            continue
+        yield task.name, outcome.plan.replicas, outcome.current.replicas
+    alternatives = pareto(inputs)
+    for choice in alternatives.choices[:3]:
+        outcome = alternatives.outcome(choice)
+        yield choice.asked_for, outcome.plan.replicas, outcome.current.replicas
+    for placement in (place_topic(inputs, PlanPolicy(), "new", 4, 2), place_partitions(inputs, "t", 12)):
+        yield placement.topic, placement.plan.replicas, {}
+
+
+@pytest.mark.parametrize("release", ["4.3", "4.4"])
+@pytest.mark.parametrize("seed", SEEDS)
+def test_no_plan_names_a_cordoned_broker_or_is_refused(seed: int, release: str, tmp_path: Path) -> None:
+    rig, closed = rig_of(seed, release, tmp_path)
+    wanted: list[tuple[int, ...]] = []
+    for task, lists, before in planned(inputs_of(rig)):
+        for name, replicas in lists.items():
+            assert closed.isdisjoint(set(replicas).difference(before.get(name, ()))), (task, name)
+            if replicas != before.get(name):
+                wanted.append(replicas)
+    assert wanted
+    topics = [NewTopic(f"asked-{number}", assignments=(one,)) for number, one in enumerate(wanted)]
+    assert rig.client.create_topics(topics, validate_only=True).failed == {}
+
+
+def test_a_silent_cordon_does_not_hold_a_partition(tmp_path: Path) -> None:
+    rig, closed = rig_of(0, "4.3", tmp_path)
+    changed = (
+        one for _, lists, before in planned(inputs_of(rig)) for name, one in lists.items() if one != before.get(name)
+    )
+    assert any(not closed.isdisjoint(one) for one in changed)
