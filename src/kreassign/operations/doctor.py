@@ -14,6 +14,7 @@ from kreassign.errors import ClusterError, InputError, JournalUnreadable
 from kreassign.executor.cluster import requests
 from kreassign.executor.cluster.permissions import unseen_topics
 from kreassign.executor.cluster.readings import ask_twice, partitions_of
+from kreassign.executor.cluster.receivers import nameable_brokers
 from kreassign.executor.cluster.requests import without_records
 from kreassign.executor.history.diagnosis import NO_MAINTENANCE, ClusterReadings, diagnose, notes
 from kreassign.executor.history.findings import NO_RUN, Issue, Moving, fillings
@@ -101,6 +102,7 @@ def examine(
         ongoing=ongoing,
         throttles=throttles,
         log_dirs=log_dirs.ok,
+        nameable=nameable_brokers(client, log_dirs.ok, log_dirs.ok),
         brokers=whole.brokers,
         min_isr=min_isr,
         disks=fillings(log_dirs.ok, first.log_dirs.ok if measure_for_s else {}, seconds),

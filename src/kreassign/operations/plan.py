@@ -390,7 +390,7 @@ def _problem_of_lost(client: AdminClient, question: ReplanMoves, cluster: Cluste
     answer = ask_twice(client.describe_log_dirs, cluster.broker_ids)
     # A broker that does not report its directories is no destination: what fits there is not known.
     log_dirs = answer.ok
-    closures = closures_of(client, cluster.broker_ids, log_dirs, _in_maintenance(client))
+    closures = closures_of(client, {*cluster.broker_ids, *answer.failed}, log_dirs, _in_maintenance(client))
     wanted = {move.topic_partition: move.target for move in question.plan}
     known = {move.topic_partition: move.size_bytes for move in question.plan}
     sizes = Counter(known)

@@ -36,6 +36,8 @@ from kreassign.twin.metadata import (
 from kreassign.twin.replication.hardware import FAST_DISK, TEN_GIGABIT, TWO_TERABYTES, BrokerHardware, LogDirHardware
 from kreassign.twin.replication.partition_logs import EMPTY, Traffic, tiering_of
 
+CORDONED_LOG_DIRS = "cordoned.log.dirs"
+
 PORT = 9092
 # Shared by all partitions that are not being moved, to save memory.
 _NOTHING: Mapping[int, int] = {}
@@ -307,9 +309,17 @@ def blueprint_of(snapshot: ClusterSnapshot, speeds: Speeds) -> Blueprint:
         TopicPlan(topic.name, tuple(_partition_plan(partition, paths) for partition in topic.partitions), topic.configs)
         for topic in snapshot.topics
     )
-    configs: dict[int | None, Mapping[str, str]] = {one.broker.id: one.configs for one in seen if one.configs}
+    configs: dict[int | None, Mapping[str, str]] = {
+        one.broker.id: found for one in seen if (found := {**_cordon(one), **one.configs})
+    }
     configs |= {None: snapshot.broker_defaults} if snapshot.broker_defaults else {}
     return Blueprint(brokers, topics, configs, snapshot.cluster_id)
+
+
+def _cordon(seen: SnapshotBroker) -> dict[str, str]:
+    """The cordon that the directories of a broker show, which its server.properties may have set."""
+    cordoned = [one.path for one in seen.log_dirs if one.is_cordoned and not one.is_offline]
+    return {CORDONED_LOG_DIRS: ",".join(cordoned)} if cordoned else {}
 
 
 def _held(snapshot: ClusterSnapshot) -> Counter[_Directory]:

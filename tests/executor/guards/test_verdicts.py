@@ -95,6 +95,20 @@ def test_a_guard_tells_what_it_saw(health: Health, guard: GuardName, word: str) 
     assert word in seen
 
 
+@pytest.mark.parametrize(("cordoned", "refused", "named", "words"), [
+    ((2,), (), (), "accepts such moves in silence"),
+    ((2,), (2,), (0, 2), "refuses such moves"),
+    ((), (1,), (1, 2), "broker 1 is to keep replicas of partitions that wait, but its log directories are cordoned"),
+    ((), (1,), (), ""),
+])  # fmt: skip
+def test_a_cordon_is_told_as_the_release_has_it(
+    cordoned: tuple[int, ...], refused: tuple[int, ...], named: tuple[int, ...], words: str
+) -> None:
+    health = Health((0, 1, 2), cordoned=cordoned, refused=refused)
+    found = evaluate(GuardInputs(health, WELL, (), (2,), 0, to_be_named=named), reactions(guard_settings({})))
+    assert [words in str(one) for one in found] == [True] * bool(words)
+
+
 def test_a_move_without_progress_is_told_with_its_story() -> None:
     assert told(WELL, Copying(), at_ms=STALL_MS - 1) == []
     ((guard, seen),) = told(WELL, Copying(), at_ms=STALL_MS)

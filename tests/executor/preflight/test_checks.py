@@ -15,6 +15,7 @@ from kreassign.model import (
     Partition,
     TopicPartition,
 )
+from kreassign.model.closures import REFUSES, Closure
 from kreassign.model.plan import PartitionAssignment, Plan
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
@@ -52,6 +53,37 @@ def test_a_plan_that_fits_the_cluster_has_no_violation() -> None:
 )
 def test_each_thing_that_is_wrong_is_a_sentence(wishes: list[PartitionAssignment], sentence: str) -> None:
     assert sentence in violations(plan(*wishes), SITUATION, ThrottleRates())
+
+
+BINDING = Closure.CORDONED | Closure.BINDING
+
+
+@pytest.mark.parametrize(("closure", "wanted", "said"), [
+    (BINDING, (1, 2), "t-0: broker 1 stays in its list, which changes, but all its working log directories are cordon"),
+    (BINDING, (1, 0), "t-0: broker 1 stays in its list, which changes, but "),
+    (BINDING, (0, 1), ""),
+    (BINDING, (0, 2), ""),
+    (Closure.CORDONED, (1, 2), ""),
+    (Closure.UNREAD | Closure.BINDING, (1, 2), "t-0: broker 1 stays in its list, which changes, but it did not report"),
+    (Closure.UNREAD, (1, 2), ""),
+])  # fmt: skip
+def test_a_list_that_kafka_refuses_for_a_cordon_is_refused_before(
+    closure: Closure, wanted: tuple[int, ...], said: str
+) -> None:
+    view = replace(SITUATION, closures={1: closure})
+    found = violations(plan(to(T0, *wanted)), view, ThrottleRates())
+    assert bool(found) is bool(said)
+    assert all(one.startswith(said) and REFUSES in one for one in found)
+
+
+@pytest.mark.parametrize(("closure", "words"), [
+    (BINDING, "all its working log directories are cordoned, and Kafka 4.4, and 4.3 with KAFKA-20832, refuse"),
+    (Closure.UNREAD, "it did not report whether its log directories are cordoned; see why it does not answer"),
+    (Closure.CORDONED, ""),
+])  # fmt: skip
+def test_a_closed_destination_is_refused_unless_kafka_is_known_to_take_it(closure: Closure, words: str) -> None:
+    found = violations(plan(to(T0, 0, 2)), replace(SITUATION, closures={2: closure}), ThrottleRates())
+    assert [one.startswith(f"t-0: broker 2 gets a copy, but {words}") for one in found] == [True] * bool(words)
 
 
 @pytest.mark.parametrize(("topics", "said"), [

@@ -46,8 +46,8 @@ def read_closures(
     port: ReceiversPort, brokers: Iterable[int], in_maintenance: Collection[int] = ()
 ) -> dict[int, Closure]:
     """Each of these live brokers that receives nothing, with the reasons. Raises ClusterError."""
-    asked = sorted(set(brokers))
-    return closures_of(port, asked, read_log_dirs(port, asked).ok, in_maintenance)
+    log_dirs = read_log_dirs(port, sorted(set(brokers)))
+    return closures_of(port, {*log_dirs.ok, *log_dirs.failed}, log_dirs.ok, in_maintenance)
 
 
 def read_log_dirs(port: ReceiversPort, brokers: Iterable[int]) -> Batch[int, tuple[LogDir, ...]]:
@@ -93,10 +93,10 @@ def nameable_brokers(
         if offered.failed or len(set(offered.ok.values())) != 1:
             return dict.fromkeys(closed, False)
         wanted = [NewTopic(name, assignments=((broker,),)) for name, broker in topics.items()]
-        accepted = port.create_topics(wanted, validate_only=True).ok
+        answer = port.create_topics(wanted, validate_only=True)
     except ClusterError:
         return dict.fromkeys(closed, False)
-    return {broker: name in accepted for name, broker in topics.items()}
+    return {broker: name in answer.ok and name not in answer.failed for name, broker in topics.items()}
 
 
 def _cordons(log_dirs: Iterable[LogDir]) -> list[bool]:

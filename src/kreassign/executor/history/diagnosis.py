@@ -35,6 +35,7 @@ from kreassign.model import (
     ResourceType,
     TopicPartition,
 )
+from kreassign.model.closures import REFUSES, Closure, closure_of
 from kreassign.model.text import counted
 
 NO_MAINTENANCE = MaintenanceRecord()
@@ -47,7 +48,8 @@ class ClusterReadings:
     """Readings of the cluster. `throttles` are throttle settings that topics or brokers have of their own.
 
     `lease` is the holder of the cluster's lease, `maintenance` the brokers in maintenance. `brokers` includes those
-    that are down, where the cluster names them. `owned` are settings of unfinished runs of this state directory, with
+    that are down, where the cluster names them. `nameable` is whether lists may name those without an open log
+    directory. `owned` are settings of unfinished runs of this state directory, with
     the id of the run, and `run_ids` are those runs. Rates were measured for `measured_s` seconds. `allowed` are the
     operations allowed to this client, as `principal`.
     """
@@ -57,6 +59,7 @@ class ClusterReadings:
     ongoing: Mapping[TopicPartition, OngoingReassignment] = field(default_factory=dict)
     throttles: tuple[ConfigValue, ...] = ()
     log_dirs: Mapping[int, tuple[LogDir, ...]] = field(default_factory=dict)
+    nameable: Mapping[int, bool] = field(default_factory=dict)
     interrupted_runs: tuple[str, ...] = ()
     unreadable_journals: tuple[UnreadableJournal, ...] = ()
     lease: LeaseHolder | None = None
@@ -214,8 +217,17 @@ def _log_dirs(readings: ClusterReadings) -> Iterator[Issue]:
                 remedy = "Repair the disk, then restart it; this names what is on it"
                 yield Issue("log-dir", f"broker {broker}", f"{log_dir} is offline", remedy, (look,))
         is_expected = broker in readings.maintenance.brokers
-        if log_dirs and all(log_dir.is_cordoned for log_dir in log_dirs) and not is_expected:
-            seen = "all its log directories are cordoned, yet Kafka accepts reassignments to it in silence"
+        closure = closure_of(
+            [log_dir.is_cordoned for log_dir in log_dirs if not log_dir.error],
+            may_be_named=readings.nameable.get(broker),
+        )
+        if Closure.CORDONED in closure and not is_expected:
+            does = (
+                f"plans leave its partitions as they are, for {REFUSES}"
+                if closure.is_binding
+                else "Kafka accepts reassignments to it in silence"
+            )
+            seen = f"{Closure.CORDONED.why}: it receives nothing by plans, and {does}"
             remedy = "If it is to stay, take one out of cordoned.log.dirs; if not, take it out of the cluster"
             commands = (
                 ("kreassign", "decommission", str(broker), "--cancel"),

@@ -1,0 +1,107 @@
+"""Which brokers receive nothing, and whether lists may name them: read on twins, with odd answers in between."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kreassign.errors import ClusterError, IllegalPlan, Unreachable
+from kreassign.executor.cluster.receivers import read_closures
+from kreassign.model import Batch, ConfigChange, ConfigResource, LogDir
+from kreassign.model.closures import Closure
+from kreassign.model.error_codes import TOPIC_AUTHORIZATION_FAILED
+from tests.executor.odd_port import Answer, OddPort, Real, as_it_is, refusal
+from tests.executor.twin_runs import TwinRig
+
+SILENT, BINDING = Closure.CORDONED, Closure.CORDONED | Closure.BINDING
+CORDON = {ConfigResource.broker(2): [ConfigChange.set("cordoned.log.dirs", "*")]}
+
+
+def new_rig(folder: Path, release: str) -> TwinRig:
+    return TwinRig(folder, [[0, 1], [2, 1]], release=release)
+
+
+def cordon(rig: TwinRig) -> None:
+    rig.client.incremental_alter_configs(CORDON).raise_if_any()
+
+
+def one_differs(real: Real, brokers: Iterable[int]) -> Batch[int, frozenset[tuple[str, int, int]]]:
+    """Broker 1 is of another release, as in a rolling upgrade."""
+    found: Batch[int, frozenset[tuple[str, int, int]]] = real(brokers)
+    return Batch({**found.ok, 1: frozenset({("metadata.version", 7, 33)})}, {})
+
+
+def denied(real: Real, topics: Iterable[Any], **named: Any) -> Batch[str, None]:
+    del real, named
+    return Batch({}, {one.name: refusal(TOPIC_AUTHORIZATION_FAILED, one.name) for one in topics})
+
+
+def lost(real: Real, *args: Any, **named: Any) -> None:
+    del real, args, named
+    raise Unreachable("no answer")
+
+
+@pytest.mark.parametrize(("release", "method", "answer", "found"), [
+    ("4.3", "create_topics", as_it_is, SILENT),
+    ("4.4", "create_topics", as_it_is, BINDING),
+    ("4.3", "offered_versions", one_differs, BINDING),
+    ("4.3", "offered_versions", lost, BINDING),
+    ("4.3", "create_topics", denied, BINDING),
+    ("4.3", "create_topics", lost, BINDING),
+])  # fmt: skip
+def test_a_cordon_binds_unless_all_brokers_are_alike_and_the_controller_accepts(
+    tmp_path: Path, release: str, method: str, answer: Answer, found: Closure
+) -> None:
+    rig = new_rig(tmp_path, release)
+    cordon(rig)
+    odd = OddPort(rig.client)
+    odd.answer_always(method, answer)
+    assert read_closures(odd.port, range(5)) == {2: found}
+    assert [*rig.twin.metadata.topics] == ["t"]
+
+
+def test_nothing_is_asked_where_every_broker_is_open(tmp_path: Path) -> None:
+    rig = new_rig(tmp_path, "4.4")
+    odd = OddPort(rig.client)
+    assert read_closures(odd.port, range(5), {1}) == {1: Closure.MAINTENANCE}
+    assert [method for method, _, _ in odd.calls] == ["describe_log_dirs"]
+
+
+def none_of_2(real: Real, brokers: Iterable[int], **named: Any) -> Batch[int, tuple[LogDir, ...]]:
+    found: Batch[int, tuple[LogDir, ...]] = real(brokers, **named)
+    return Batch({broker: dirs for broker, dirs in found.ok.items() if broker != 2}, {2: ClusterError("busy")})
+
+
+@pytest.mark.parametrize(("times", "found"), [(1, {}), (2, {2: Closure.UNREAD})])
+def test_a_broker_that_does_not_answer_is_asked_twice(tmp_path: Path, times: int, found: dict[int, Closure]) -> None:
+    odd = OddPort(new_rig(tmp_path, "4.4").client)
+    odd.answer("describe_log_dirs", *[none_of_2] * times)
+    assert read_closures(odd.port, range(5)) == found
+
+
+@pytest.mark.parametrize("release", ["4.3", "4.4"])
+def test_a_run_that_keeps_a_replica_on_a_cordoned_broker_is_refused_where_kafka_would(
+    tmp_path: Path, release: str
+) -> None:
+    rig = new_rig(tmp_path, release)
+    cordon(rig)
+    if release == "4.3":
+        assert rig.run(rig.prepared({1: (2, 0)})).state == "done"
+        return
+    with pytest.raises(IllegalPlan, match=r"t-1: broker 2 stays in its list, which changes, but .* Kafka 4.4, and 4.3"):
+        rig.prepared({1: (2, 0)})
+    assert rig.throttles == {}
+
+
+def test_a_cordon_that_comes_after_the_checks_holds_the_moves(tmp_path: Path) -> None:
+    rig = new_rig(tmp_path, "4.4")
+    started = rig.prepared({0: (3, 1), 1: (2, 0)})
+    cordon(rig)
+    uncordon = {ConfigResource.broker(2): [ConfigChange.delete("cordoned.log.dirs")]}
+    rig.between_steps(120, lambda: rig.client.incremental_alter_configs(uncordon).raise_if_any())
+    found = rig.run(started)
+    assert (found.state, rig.replicas) == ("done", {0: (3, 1), 1: (2, 0)})
+    assert rig.transport.now_ms() - started.at_ms >= 120_000
