@@ -16,6 +16,8 @@ from testbed.waiting import PATIENCE_S
 from tests.executor.run_events import WHOLE, fold_with_progress
 from tests.monitoring.pages import Page
 
+FORWARDED_BY = ("Forwarded", "X-Forwarded-For", "x-forwarded-host", "Via", "X-Real-IP", "CF-Connecting-IP")
+
 
 @pytest.fixture
 def runs() -> list[RunMetrics]:
@@ -56,6 +58,18 @@ def test_a_browser_that_was_led_here_by_another_name_gets_nothing(port: int, hos
     assert status == 421
     assert "run-1" not in body
     assert ask(port, host="localhost:1")[0] == 200
+
+
+@pytest.mark.parametrize("name", FORWARDED_BY)
+def test_what_a_proxy_forwards_is_refused(port: int, name: str, runs: list[RunMetrics]) -> None:
+    runs.append(run_metrics(*fold_with_progress(WHOLE)))
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE_S)
+    try:
+        connection.request("GET", "/metrics", headers={name: "192.0.2.7"})
+        with connection.getresponse() as answer:
+            assert (answer.status, b"by way of a proxy" in answer.read()) == (403, True)
+    finally:
+        connection.close()
 
 
 def test_nothing_but_the_page_is_there_and_it_can_only_be_read(port: int) -> None:

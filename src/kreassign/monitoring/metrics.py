@@ -23,6 +23,7 @@ from kreassign.errors import InputError
 from kreassign.executor.guards import GuardName
 from kreassign.executor.progress import BrokerProgress
 from kreassign.executor.state import Phase
+from kreassign.model.listeners import FORWARDED, LOCAL_NAMES, is_forwarded, name_of_host
 from kreassign.model.text import printable
 from kreassign.monitoring.run_metrics import RunMetrics
 
@@ -159,12 +160,11 @@ def exposition(runs: Sequence[RunMetrics]) -> bytes:
 
 # Serve `/metrics` of a run on a local port, in a thread of its own: the run never waits for a client.
 #
-# It listens on 127.0.0.1 only. A browser led here by a foreign name (DNS rebinding) sends that name in the header Host,
-# and is refused.
+# It listens on 127.0.0.1 only, and has no token: what a proxy forwards is refused. A browser led here by a foreign name
+# (DNS rebinding) sends that name in the header Host, and is refused too.
 
 LOOPBACK = "127.0.0.1"
 PATH = "/metrics"
-_NAMES = (LOOPBACK, "localhost")
 _SLOWEST_S = 10.0
 """Seconds after which a slow client is disconnected."""
 
@@ -227,7 +227,11 @@ def _application(runs: Callable[[], Sequence[RunMetrics]]) -> Callable[[dict[str
 
 def _answered(environ: dict[str, Any], runs: Callable[[], Sequence[RunMetrics]]) -> tuple[str, bytes]:
     host = str(environ.get("HTTP_HOST", ""))
-    if host.partition(":")[0].lower() not in _NAMES:
+    headers = (name.removeprefix("HTTP_").replace("_", "-") for name in environ if name.startswith("HTTP_"))
+    if is_forwarded(headers, ()):
+        said = f"{FORWARDED}, and this port has no token; `kreassign web` serves metrics with one\n"
+        return "403 Forbidden", said.encode()
+    if name_of_host(host) not in LOCAL_NAMES:
         return "421 Misdirected Request", f"ask for http://{LOOPBACK}{PATH} by that name\n".encode()
     if environ["REQUEST_METHOD"] not in {"GET", "HEAD"}:
         return "405 Method Not Allowed", b"metrics can be read only\n"

@@ -18,8 +18,8 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse
 
-from kreassign.model.text import LARGEST_PORT, parse_whole
-from kreassign.web.settings import LOCAL_NAMES, HttpError, Sessions, WebSettings
+from kreassign.model.listeners import FORWARDED, is_forwarded, name_of_host
+from kreassign.web.settings import HttpError, Sessions, WebSettings
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -69,39 +69,11 @@ def guarded(app: App, settings: WebSettings) -> App:
     return answer
 
 
-_ON_THE_WAY = ("x-forwarded", "x-real-", "x-original-", "x-client-", "x-cluster-client-", "x-envoy-", "x-amzn-", "cf-")
-"""Beginnings of the names of headers that proxies and load balancers add."""
-
-_BY_A_PROXY = frozenset({"forwarded", "via", "true-client-ip", "client-ip", "proxy-authorization", "max-forwards"})
-"""Headers of RFC 7239 and RFC 9110, and of content networks, that only a proxy adds."""
-
-
-def is_forwarded(headers: Headers) -> bool:
-    """True unless the request came from this machine itself, by what its headers say: any sign of a proxy counts."""
-    if any(name in _BY_A_PROXY or name.startswith(_ON_THE_WAY) for name in map(str.lower, headers.keys())):
-        return True
-    return any(_name_of(host) not in LOCAL_NAMES for host in headers.getlist("host"))
-
-
 def _is_our_name(headers: Headers, settings: WebSettings) -> bool:
     given = headers.getlist("host")
     if len(given) != 1:
         return False
-    return _name_of(given[0]) in settings.hosts
-
-
-def _name_of(host: str) -> str:
-    """The name in a header Host, without its port."""
-    # An IPv6 address contains colons, within brackets.
-    name, colon, port = host.lower().rpartition(":")
-    return name if colon and _is_port(port) else host.lower()
-
-
-def _is_port(text: str) -> bool:
-    try:
-        return parse_whole(text, most=LARGEST_PORT) >= 0
-    except ValueError:
-        return False
+    return name_of_host(given[0]) in settings.hosts
 
 
 class Access:
@@ -112,7 +84,9 @@ class Access:
 
     def may_read(self, request: Request) -> bool:
         """True if the request may read anything besides the login page."""
-        is_open = not self._settings.needs_token_to_read and not is_forwarded(request.headers)
+        headers = request.headers
+        is_local = not is_forwarded(headers.keys(), headers.getlist("host"))
+        is_open = is_local and not self._settings.needs_token_to_read
         return is_open or self._has_token(request) or self._has_session(request)
 
     def check_read(self, request: Request) -> None:
@@ -123,8 +97,8 @@ class Access:
             raise HttpError(
                 401,
                 "no token",
-                "this came by way of a proxy, so that others than this machine may read it: that needs a token. Start "
-                "the page with --token-file, or the environment variable KREASSIGN_WEB_TOKEN",
+                f"{FORWARDED}: that needs a token. Start the page with --token-file, or the environment variable "
+                "KREASSIGN_WEB_TOKEN",
             )
         raise HttpError(401, "no token", "from here everything needs the header `Authorization: Bearer TOKEN`")
 

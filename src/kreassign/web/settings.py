@@ -16,13 +16,12 @@ from pathlib import Path
 
 from kreassign.clock import Clock
 from kreassign.errors import ExecutionError, InputError, KreassignError
+from kreassign.model.listeners import LOCAL_NAMES
 from kreassign.operations.run_journals import NamedCluster
 
 DEFAULT_PORT = 8085
 SHORTEST_TOKEN = 24
 """In characters: too many to guess, if the token is random."""
-
-LOCAL_NAMES = ("localhost", "127.0.0.1", "[::1]")
 
 
 class Token:

@@ -1,0 +1,45 @@
+"""What a request over HTTP says of its way, for everything here that listens: was it made on this machine? Pure.
+
+A listener on loopback answers this machine without a token. A proxy on it may stand for anybody, so that what one
+forwards counts as a request from elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from kreassign.model.text import LARGEST_PORT, parse_whole
+
+LOCAL_NAMES = ("localhost", "127.0.0.1", "[::1]")
+
+_ON_THE_WAY = ("x-forwarded", "x-real-", "x-original-", "x-client-", "x-cluster-client-", "x-envoy-", "x-amzn-", "cf-")
+"""Beginnings of the names of headers that proxies and load balancers add."""
+
+_BY_A_PROXY = frozenset({"forwarded", "via", "true-client-ip", "client-ip", "proxy-authorization", "max-forwards"})
+"""Headers of RFC 7239 and RFC 9110, and of content networks, that only a proxy adds."""
+
+FORWARDED = "this came by way of a proxy, so that others than this machine may read it"
+
+
+def is_forwarded(headers: Iterable[str], hosts: Iterable[str]) -> bool:
+    """True unless a request came from this machine itself, by the names of its headers and its hosts.
+
+    Any sign of a proxy counts.
+    """
+    if any(name in _BY_A_PROXY or name.startswith(_ON_THE_WAY) for name in map(str.lower, headers)):
+        return True
+    return any(name_of_host(host) not in LOCAL_NAMES for host in hosts)
+
+
+def name_of_host(host: str) -> str:
+    """The name in a header Host, without its port."""
+    # An IPv6 address contains colons, within brackets.
+    name, colon, port = host.lower().rpartition(":")
+    return name if colon and _is_port(port) else host.lower()
+
+
+def _is_port(text: str) -> bool:
+    try:
+        return parse_whole(text, most=LARGEST_PORT) >= 0
+    except ValueError:
+        return False
