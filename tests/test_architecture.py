@@ -230,7 +230,7 @@ EFFECTS = (
     Home(
         "other programs",
         ("subprocess", "os.system", "os.fork", "os.kill", "os.exec", "os.spawn", "pty"),
-        ("cli/terminal.py", "cli/options/cluster.py"),
+        ("cli/terminal.py", "cli/options/connections.py"),
         "kreassign goes on by itself in the background, and starts what prints a secret where the user says so",
         "import subprocess",
     ),

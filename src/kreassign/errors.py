@@ -206,7 +206,7 @@ class JournalUnreadable(ExecutionError):
 
 
 class JournalDamaged(JournalUnreadable):
-    """A journal is incomplete, unreadable or of another cluster."""
+    """A journal is incomplete or unreadable."""
 
 
 class JournalLocked(JournalUnreadable):

@@ -9,7 +9,7 @@ from click.testing import CliRunner, Result
 import kreassign as kreassign_api
 from kreassign.cli.main import kreassign
 from kreassign.model import TopicPartition
-from kreassign.operations.plan_files import read_plan, read_plan_file
+from kreassign.operations.plan_files import read_plan_file
 from kreassign.pipeline.tables.parquet import read_rows
 from kreassign.pipeline.tables.parquet import write_rows as add_rows
 from kreassign.pipeline.tables.schemas import PLAN_INPUTS
@@ -47,10 +47,10 @@ def test_a_plan_is_kafkas_json_and_fills_the_empty_broker(tmp_path: Path) -> Non
     tables(tmp_path, *UNEVEN)
     result = plan(tmp_path, "--out", tmp_path / "plan.json", "--current-out", tmp_path / "current.json")
     assert result.exit_code == 0, result.output
-    found = read_plan(tmp_path / "plan.json")
+    found = read_plan_file(tmp_path / "plan.json").plan
     assert list(found.replicas.values()) == [(2,), (2,)]
     assert json.loads((tmp_path / "plan.json").read_text())["version"] == 1
-    current = read_plan(tmp_path / "current.json").replicas
+    current = read_plan_file(tmp_path / "current.json").plan.replicas
     assert current.keys() == found.replicas.keys()
     assert sorted(current.values()) == [(0,), (1,)]
 

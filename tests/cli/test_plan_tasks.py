@@ -21,7 +21,7 @@ from kreassign.model.requests import NewPartitions
 from kreassign.model.snapshot import ClusterSnapshot, SnapshotBroker, SnapshotLogDir, SnapshotPartition, SnapshotTopic
 from kreassign.operations.api import place_partitions, place_topic, plan
 from kreassign.operations.plan import PlanRequest, Search
-from kreassign.operations.plan_files import read_plan, read_plan_file, write_plan
+from kreassign.operations.plan_files import read_plan_file, write_plan
 from kreassign.operations.plan_tasks import DrainBrokers
 from kreassign.operations.snapshot_files import read_snapshot, write_snapshot
 from tests.approved import DAYS, approve
@@ -169,7 +169,7 @@ def test_a_replaced_broker_hands_over_its_places(cluster: Path) -> None:
 def test_a_drained_directory_keeps_its_replicas_on_their_broker(cluster: Path) -> None:
     out = cluster.with_name("plan.json")
     assert run(cluster, "drain-dirs", "1:/d1", "--out", out).exit_code == 0
-    found = read_plan(out)
+    found = read_plan_file(out).plan
     assert {(replica.broker, path) for replica, path in found.log_dirs.items()} == {(1, "/d2")}
     assert len(found) == 4
 
@@ -456,7 +456,7 @@ def test_a_new_topic_goes_to_the_empty_broker_and_the_command_that_creates_it_is
     shown = run(cluster, "new-topic", "clicks", *words, "--out", out)
     assert "new topic clicks: 2 partitions, 4 replicas; nothing that is there moves" in shown.stdout
     assert f"create with: {found['command']}\n" in shown.stdout
-    assert list(read_plan(out).replicas.values()) == lists
+    assert list(read_plan_file(out).plan.replicas.values()) == lists
     assert [one.assignments for one in [place_topic(cluster, "clicks", 2, 2, expected="orders").new_topic]] == [
         tuple(lists)
     ]
@@ -541,7 +541,7 @@ def test_other_circumstances_are_answered_with_a_summary_and_with_a_plan_where_i
     assert "plan" in said(cluster, "what-if", "--add-brokers", "1")
     out = cluster.with_name("plan.json")
     assert run(cluster, "what-if", "--add-brokers", "1", "--out", out).exit_code == 0
-    assert 5 in {broker for target in read_plan(out).replicas.values() for broker in target}
+    assert 5 in {broker for target in read_plan_file(out).plan.replicas.values() for broker in target}
 
 
 # What goes on

@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from kreassign.cli.main import COMMANDS, kreassign
-from kreassign.cli.options.cluster import with_secrets
+from kreassign.cli.options.connections import with_secrets
 from kreassign.cli.profiles import SHARED, profile_in_force
 from kreassign.errors import InputError
 from kreassign.executor.journal import read_events

@@ -257,9 +257,9 @@ def test_without_an_id_a_command_means_a_run_of_the_cluster_in_force(tmp_path: P
 
 @pytest.mark.parametrize(("here", "run", "said"), [
     (NO_CLUSTER, None, ("runs of 2 clusters are there, and no cluster is named: run-1 (cluster cluster-1), run-4 "
-                       "(cluster a/b); name the run, or the cluster (KREASSIGN_BOOTSTRAP_SERVER)")),
+                       "(cluster a/b); name the run, or the cluster (--bootstrap-server)")),
     (NO_CLUSTER, "last", ("runs of 2 clusters are there, and no cluster is named: run-1 (cluster cluster-1), run-4 "
-                         "(cluster a/b); name the run, or the cluster (KREASSIGN_BOOTSTRAP_SERVER)")),
+                         "(cluster a/b); name the run, or the cluster (--bootstrap-server)")),
     (InForce("other"), None, ("there is no run of cluster other in {dir}; runs of other clusters are there: run-4 "
                              "(cluster a/b), run-1 (cluster cluster-1)")),
     (InForce(why="it is silent"), "last", ("it is silent, so which run is meant is not known; name the run. The latest "

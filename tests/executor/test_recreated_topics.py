@@ -120,7 +120,7 @@ def test_a_run_fails_if_a_topic_was_recreated_after_its_last_move(
 
 def test_a_plan_for_another_cluster_is_refused(rig: TwinRig) -> None:
     chosen = RunSettings("run-1", rig.transport.now_ms())
-    with pytest.raises(IllegalPlan, match=r"was made for cluster other, and this is cluster .*: check --bootstrap"):
+    with pytest.raises(IllegalPlan, match=r"the plan is for cluster other, and this is cluster .*: check which"):
         prepare(rig.client, plan_of(AWAY), chosen, origin=PlanOrigin("other"))
 
 

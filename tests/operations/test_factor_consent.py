@@ -12,7 +12,7 @@ from kreassign.model.plan import PartitionAssignment, Plan
 from kreassign.model.plan_facts_json import format_facts, parse_facts
 from kreassign.model.snapshot import ClusterSnapshot, SnapshotBroker, SnapshotLogDir, SnapshotPartition, SnapshotTopic
 from kreassign.operations.plan import PLAIN, make_plan
-from kreassign.operations.plan_files import Assignments
+from kreassign.operations.plan_files import Assignments, PlanFile
 from kreassign.operations.plan_inputs import Inputs, inputs_of_snapshot
 from kreassign.operations.plan_tasks import ChangeReplicationFactor, Import, Restore, Task, WhatIf
 from kreassign.planner.problem.policy import PlanPolicy
@@ -35,7 +35,7 @@ def lists(*replicas: int) -> Plan:
 
 
 def imported(*replicas: int) -> Task:
-    return Import(Assignments(lists(*replicas), "proposals.json"))
+    return Import(Assignments(PlanFile(lists(*replicas)), "proposals.json"))
 
 
 @pytest.mark.parametrize("task", [imported(2, 3), Restore(lists(2, 3), "current.json")])

@@ -11,8 +11,6 @@ from kreassign.operations.plan_files import (
     PlanFile,
     approve,
     read_assignments,
-    read_current,
-    read_plan,
     read_plan_file,
     write_plan,
 )
@@ -22,7 +20,7 @@ from kreassign.operations.verify import read_placement
 def test_a_plan_that_was_written_is_read_back(tmp_path: Path) -> None:
     plan = Plan((PartitionAssignment(TopicPartition("t", 0), (2, 1)),))
     write_plan(tmp_path / "plan.json", plan)
-    assert read_plan(tmp_path / "plan.json") == plan
+    assert read_plan_file(tmp_path / "plan.json").plan == plan
     assert [path.name for path in tmp_path.iterdir()] == ["plan.json"]
 
 
@@ -31,7 +29,7 @@ def test_what_is_no_plan_is_refused_with_the_name_of_the_file(tmp_path: Path, co
     path = tmp_path / "plan.json"
     path.write_bytes(content)
     with pytest.raises(MalformedPlan) as refused:
-        read_plan(path)
+        read_plan_file(path)
     assert refused.value.path == str(path)
     assert str(path) in str(refused.value)
 
@@ -86,7 +84,7 @@ def test_proposals_of_cruise_control_are_read_as_a_plan(tmp_path: Path) -> None:
     path.write_text(
         '{"proposals":[{"topicPartition":{"topic":"t","partition":0},"oldReplicas":[1,2],"newReplicas":[2,1]}]}'
     )
-    assert read_plan(path) == PLAN
+    assert read_plan_file(path).plan == PLAN
     assert read_plan_file(path).expected == {TopicPartition("t", 0): (1, 2)}
 
 
@@ -102,13 +100,13 @@ def test_an_output_of_generate_is_a_plan_with_what_it_was_made_from(tmp_path: Pa
     path = tmp_path / "generated.txt"
     path.write_text(GENERATED)
     assert read_plan_file(path) == PlanFile(PLAN, {TopicPartition("t", 0): (1, 2)})
-    assert read_assignments([path]).expected == read_current(path) == {TopicPartition("t", 0): (1, 2)}
+    assert read_assignments([path]).file.expected == read_plan_file(path).current == {TopicPartition("t", 0): (1, 2)}
 
 
 def test_two_assignments_are_no_placement(tmp_path: Path) -> None:
     path = tmp_path / "generated.json"
     path.write_text(GENERATED)
-    for read in (lambda: read_plan(path, takes_two=False), lambda: read_placement([tmp_path])):
+    for read in (lambda: read_plan_file(path, takes_two=False), lambda: read_placement([tmp_path])):
         with pytest.raises(MalformedPlan, match=r"generated\.json: it has two assignments, .* save the JSON"):
             read()
 
@@ -119,8 +117,8 @@ def test_a_facts_file_and_an_approval_are_no_plans(tmp_path: Path) -> None:
     approve(path, plan_id(PLAN), "ann", "", 1)
     for name, words in (("plan.facts.json", "the facts file of a plan"), ("plan.approval.json", "the approval of a")):
         with pytest.raises(MalformedPlan, match=rf"{name}: this is {words}"):
-            read_plan(tmp_path / name)
-    assert read_assignments([tmp_path]).plan == PLAN
+            read_plan_file(tmp_path / name)
+    assert read_assignments([tmp_path]).file.plan == PLAN
 
 
 def test_a_facts_file_that_names_a_partition_twice_is_refused(tmp_path: Path) -> None:

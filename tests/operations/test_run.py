@@ -79,7 +79,8 @@ def test_expected_replicas_have_to_cover_the_plan(tmp_path: Path) -> None:
     whole = {TopicPartition("t", 0): (0, 1), TopicPartition("t", 1): (1, 2), TopicPartition("u", 0): (1,)}
     for missing in ("t-0", "t-1", "t-0, t-1"):
         expected = {name: replicas for name, replicas in whole.items() if str(name) not in missing}
+        request = RunRequest(PlanFile(plan), expected=PlanFile(Plan(), expected))
         with pytest.raises(InputError, match=f"do not name {missing}, which the plan moves"):
-            prepare_run(rig.client, RunRequest(PlanFile(plan, {}, None), expected=expected), context, rig.transport)
-    request = RunRequest(PlanFile(plan, {}, None), expected=whole)
+            prepare_run(rig.client, request, context, rig.transport)
+    request = RunRequest(PlanFile(plan), expected=PlanFile(Plan(), whole))
     assert len(prepare_run(rig.client, request, context, rig.transport).moves) == 2

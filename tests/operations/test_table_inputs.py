@@ -14,7 +14,7 @@ from kreassign.model import Broker, TopicPartition
 from kreassign.model.load import LoadBasis
 from kreassign.model.snapshot import ClusterSnapshot, SnapshotBroker, SnapshotLogDir, SnapshotPartition, SnapshotTopic
 from kreassign.operations.plan import PlanRequest
-from kreassign.operations.plan_files import Assignments
+from kreassign.operations.plan_files import Assignments, PlanFile
 from kreassign.operations.plan_tasks import Import
 from kreassign.pipeline.tables.schemas import LOAD_HOURS, PARTITIONS, PLAN_INPUTS
 from tests.pipeline.clusters import UNKNOWN_LOADS
@@ -75,7 +75,7 @@ def test_what_was_moved_since_the_load_is_not_planned_again(tmp_path: Path) -> N
     targets = {name.partition: replicas for name, replicas in first.plan.replicas.items()}
     moved = now({"t": [targets.get(number, before) for number, before in enumerate(UNEVEN["t"])]})
     assert len(kreassign.plan(moved, loads=data).plan) == 0
-    again = kreassign.plan(moved, Import(Assignments(first.plan, "plan.json")), loads=data)
+    again = kreassign.plan(moved, Import(Assignments(PlanFile(first.plan), "plan.json")), loads=data)
     assert len(again.plan) == 0
     assert kreassign.plan(data, as_of="last").plan == first.plan
 

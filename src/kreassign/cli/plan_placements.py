@@ -23,10 +23,10 @@ from kreassign.cli.streams import working
 from kreassign.errors import InputError
 from kreassign.model.load import LoadBasis
 from kreassign.model.placement import DriftKind
-from kreassign.model.plan import Plan, format_plan
+from kreassign.model.plan import format_plan
 from kreassign.model.plan_facts_json import load_fields
 from kreassign.model.text import MOST_REPLICAS, counted
-from kreassign.operations.plan_files import write_plan
+from kreassign.operations.plan_files import PlanFile, write_plan
 from kreassign.operations.plan_tasks import ExpectedRates, Placement, Savings, place_partitions, place_topic
 from kreassign.operations.snapshot_files import read_snapshot
 from kreassign.operations.verify import (
@@ -240,7 +240,7 @@ def check(
         return
     _refuse_missing(files)
     declared = read_placement(files)
-    found = check_placement(declared, _found(cluster, snapshot, declared), topics)
+    found = check_placement(declared.plan, _found(cluster, snapshot, declared), topics)
     is_ok = found.is_ok and not (strict and found.undeclared_topics)
     if output_format == "json":
         print_json(_check_document(found, is_ok=is_ok))
@@ -255,11 +255,11 @@ def check(
     context.exit(0 if is_ok else 1)
 
 
-def _found(cluster: ClusterOptions, snapshot: Path | None, declared: Plan | None) -> PlacedPartitions:
+def _found(cluster: ClusterOptions, snapshot: Path | None, declared: PlanFile | None) -> PlacedPartitions:
     if snapshot is not None and was_typed("--bootstrap-server"):
         raise click.UsageError("a placement is compared with one of --snapshot and --bootstrap-server; leave out one")
     if snapshot is not None:
-        return placement_of_snapshot(read_snapshot(snapshot))
+        return placement_of_snapshot(read_snapshot(snapshot), declared)
     if cluster.bootstrap_server is None:
         raise click.UsageError("specify --bootstrap-server for the cluster as it is, or --snapshot FILE")
     with cluster.connect() as client:

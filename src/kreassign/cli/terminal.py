@@ -22,6 +22,7 @@ from kreassign.cli.run_text import view_for
 from kreassign.cli.streams import output_may_be_lost, unwrapped
 from kreassign.clock import SystemClock
 from kreassign.errors import InputError
+from kreassign.model.plan_facts import NOT_SAID
 from kreassign.model.text import counted
 from kreassign.operations.run import ASSUMED_NETWORK_BYTES_PER_S, USED_AT_MOST, RunContext, RunPreview, Show, Watch
 from kreassign.operations.run_journals import make_state_dir
@@ -80,6 +81,8 @@ def preview_lines(found: RunPreview) -> Iterator[str]:
             "copies are there"
         )
     yield f"  reason: {found.reason or 'not known, the plan has no facts file'}"
+    if found.made_for is None:
+        yield f"  cluster that it was made for: {NOT_SAID}"
     yield f"  already moving by others: {counted(found.others, 'partition') if found.others else 'nothing'}"
     if found.proposal is not None:
         one = found.proposal

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 
 from kreassign.errors import ClusterError, IllegalPlan, InputError, PlanIsMet
 from kreassign.executor.cluster import permissions, requests
-from kreassign.executor.cluster.observations import ReplicaLocation, is_another, replica_locations
+from kreassign.executor.cluster.observations import ReplicaLocation, replica_locations
 from kreassign.executor.cluster.port import ClusterPort
 from kreassign.executor.cluster.readings import (
     ask_twice,
@@ -56,22 +56,11 @@ from kreassign.model.error_codes import (
     has_code,
 )
 from kreassign.model.plan import PartitionAssignment, Plan, of_another_cluster
-from kreassign.model.plan_facts import plan_id
+from kreassign.model.plan_facts import UNKNOWN_ORIGIN, PlanOrigin, other_cluster, plan_id
 from kreassign.model.replication_factor import lost_in_sync, required_in_sync
 from kreassign.model.requests import NO_OFFSET
 
 # Violations: everything that forbids executing a plan.
-
-
-@dataclass(frozen=True, slots=True)
-class PlanOrigin:
-    """Ids of the cluster and the topics for which a plan was made, where recorded."""
-
-    cluster_id: str | None = None
-    topic_ids: Mapping[str, str] = field(default_factory=dict)
-
-
-UNKNOWN_ORIGIN = PlanOrigin()
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,14 +86,13 @@ def violations(
     plan: Plan, view: ClusterView, rates: ThrottleRates, origin: PlanOrigin = UNKNOWN_ORIGIN
 ) -> tuple[str, ...]:
     """One sentence per violation; empty when the plan can be executed."""
-    if origin.cluster_id not in {None, view.cluster.cluster_id}:
-        here = view.cluster.cluster_id
-        text = f"it was made for cluster {origin.cluster_id}, and this is cluster {here}"
-        return (f"{text}: check --bootstrap-server, or make a plan for this cluster",)
-    if strange := of_another_cluster(plan.topics, {name.topic for name in view.partitions}, view.cluster.cluster_id):
+    here = view.cluster.cluster_id
+    if strange := other_cluster("the plan is for", origin.cluster_id, here):
+        return (strange,)
+    if strange := of_another_cluster(plan.topics, {name.topic for name in view.partitions}, here):
         return (strange,)
     found = [] if len(plan) else ["it names no partition"]
-    found += _of_topics(plan, view, origin)
+    found += origin.objections(plan, here, view.topic_ids)
     found += _of_rates(rates, view.cluster)
     found += [f"{partition} is named more than once" for partition in plan.duplicate_partitions]
     found += [f"{partition}: {text}" for partition, text in hindrances(plan, view)]
@@ -127,16 +115,6 @@ def _of_rates(rates: ThrottleRates, cluster: Cluster) -> Iterator[str]:
     for one in rates.per_broker:
         if one.broker not in cluster.broker_ids:
             yield f"broker {one.broker} is given a rate, but is not there; live brokers are {list(cluster.broker_ids)}"
-
-
-def _of_topics(plan: Plan, view: ClusterView, origin: PlanOrigin) -> Iterator[str]:
-    for topic in plan.topics:
-        before, now = origin.topic_ids.get(topic), view.topic_ids.get(topic)
-        if is_another(before, now):
-            yield (
-                f"topic {topic} is not the one that the plan was made for: that was deleted, and another one created "
-                f"under its name (id {before} then, {now} now); replan"
-            )
 
 
 def _of_assignment(assignment: PartitionAssignment, cluster: Cluster) -> Iterator[str]:

@@ -139,8 +139,11 @@ def parse_plan(text: str) -> Plan:
     return Plan(tuple(_assignment(json_object(entry)) for entry in entries))
 
 
-def format_plan(plan: Plan) -> str:
-    """Format a reassignment file: compact, sorted by topic and partition, a directory for every replica."""
+def format_plan(plan: Plan, cluster_id: str | None = None) -> str:
+    """Format a reassignment file: compact, sorted by topic and partition, a directory for every replica.
+
+    The cluster for which it was made is a field of its own, which Kafka's tools ignore.
+    """
     assignments = sorted(plan.assignments, key=lambda assignment: partition_order(assignment.topic_partition))
     partitions = [
         {
@@ -151,7 +154,8 @@ def format_plan(plan: Plan) -> str:
         }
         for assignment in assignments
     ]
-    return _COMPACT.encode({"version": PLAN_VERSION, "partitions": partitions})
+    origin = {} if cluster_id is None else {"cluster_id": cluster_id}
+    return _COMPACT.encode({"version": PLAN_VERSION, **origin, "partitions": partitions})
 
 
 def parse_topics(text: str) -> tuple[str, ...]:

@@ -55,13 +55,15 @@ _HEADERS = re.compile(rf"^(?:{_CURRENT}|{_PROPOSED})[ \t]*\r?$", re.MULTILINE)
 class PlanDocument:
     """A plan, the replica lists that it was made from where they are given, and the `proposals` if it is some.
 
-    `has_current` is True where the text has two assignments, the current and the proposed one.
+    `has_current` is True where the text has two assignments, the current and the proposed one. `cluster_id` is that of
+    the cluster for which it was made, where it says so.
     """
 
     plan: Plan
     expected: Mapping[TopicPartition, tuple[int, ...]] = field(default_factory=dict)
     proposals: Proposals | None = None
     has_current: bool = False
+    cluster_id: str | None = None
 
 
 def parse_plan_document(text: str) -> PlanDocument:
@@ -74,7 +76,7 @@ def parse_plan_document(text: str) -> PlanDocument:
     if has_proposals(text):
         found = parse_proposals(text)
         return PlanDocument(_once_each(found.plan, text, "proposals"), found.expected, found)
-    return PlanDocument(_kafkas(text))
+    return _kafkas(text)
 
 
 def _sections(text: str) -> dict[str, str]:
@@ -93,13 +95,13 @@ def _generated(sections: Mapping[str, str]) -> PlanDocument:
             f"this is the `{_CURRENT}` that kafka-reassign-partitions printed: a plan back to it; save its JSON alone "
             "if that is meant"
         )
-    plan = _kafkas(sections[_PROPOSED])
+    proposed = _kafkas(sections[_PROPOSED])
     if _CURRENT not in sections:
-        return PlanDocument(plan)
-    return PlanDocument(plan, _kafkas(sections[_CURRENT]).replicas, has_current=True)
+        return proposed
+    return PlanDocument(proposed.plan, _kafkas(sections[_CURRENT]).plan.replicas, has_current=True)
 
 
-def _kafkas(text: str) -> Plan:
+def _kafkas(text: str) -> PlanDocument:
     try:
         document = read_json(text)
     except ValueError as error:
@@ -117,7 +119,11 @@ def _kafkas(text: str) -> Plan:
         raise MalformedPlan(f"`version` is {shortened(repr(version))}; Kafka knows version {PLAN_VERSION} only")
     if not entries:
         raise MalformedPlan("it names no partition")
-    return _once_each(Plan(tuple(_assignments(entries, text))), text, "partitions")
+    cluster_id = document.get("cluster_id")
+    if not isinstance(cluster_id, str | None):
+        raise MalformedPlan(f"`cluster_id` is {shortened(repr(cluster_id))}; it must be the id of a cluster")
+    plan = _once_each(Plan(tuple(_assignments(entries, text))), text, "partitions")
+    return PlanDocument(plan, cluster_id=cluster_id)
 
 
 def _assignments(entries: Iterable[Json], text: str) -> Iterator[PartitionAssignment]:

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from kreassign.errors import InputError
+from kreassign.errors import IllegalPlan, InputError
 from kreassign.model.cluster import TopicPartition
 from kreassign.model.documents import finite
 from kreassign.model.load import LoadBasis
@@ -363,3 +363,59 @@ def joined_prices(one: RackPrices, other: RackPrices) -> RackPrices:
     """Join both; where both have a price, `other` wins."""
     between = one.between if other.between is None else other.between
     return RackPrices(between, {**one.pairs, **other.pairs})
+
+
+# What a plan, a run or a file was made for: one comparison for every command that reads any.
+
+NOT_SAID = "not known, so its topics are compared by name only"
+"""For which cluster a plan was made that names none."""
+
+
+def other_cluster(what: str, made_for: str | None, here: str) -> str | None:
+    """Say that something was made for another cluster, in one sentence; None if not, or if that is unknown.
+
+    It begins with `what`, such as "the plan is for".
+    """
+    if not made_for or not here or made_for == here:
+        return None
+    return f"{what} cluster {made_for}, and this is cluster {here}: check which of the two is meant"
+
+
+def refuse_other_cluster(what: str, made_for: str | None, here: str) -> None:
+    """Raise InputError with the sentence of `other_cluster`."""
+    if strange := other_cluster(what, made_for, here):
+        raise InputError(strange)
+
+
+def is_another(topic_id: str | None, present: str | None) -> bool:
+    """True if both ids of a topic are known and differ; False where one is unknown."""
+    return topic_id is not None and present is not None and topic_id != present
+
+
+@dataclass(frozen=True, slots=True)
+class PlanOrigin:
+    """Ids of the cluster and the topics for which a plan was made, where recorded."""
+
+    cluster_id: str | None = None
+    topic_ids: Mapping[str, str] = field(default_factory=dict)
+
+    def objections(self, plan: Plan, cluster_id: str, topic_ids: Mapping[str, str]) -> Iterator[str]:
+        """One sentence per thing of the plan that is not the one that it was made for."""
+        if strange := other_cluster("the plan is for", self.cluster_id, cluster_id):
+            yield strange
+            return
+        for topic in plan.topics:
+            before, now = self.topic_ids.get(topic), topic_ids.get(topic)
+            if is_another(before, now):
+                yield (
+                    f"topic {topic} is not the one that the plan was made for: that was deleted, and another one "
+                    f"created under its name (id {before} then, {now} now); replan"
+                )
+
+    def refuse_others(self, plan: Plan, cluster_id: str, topic_ids: Mapping[str, str]) -> None:
+        """Raise IllegalPlan with these sentences."""
+        if wrong := tuple(self.objections(plan, cluster_id, topic_ids)):
+            raise IllegalPlan(wrong)
+
+
+UNKNOWN_ORIGIN = PlanOrigin()

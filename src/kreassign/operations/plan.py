@@ -21,7 +21,7 @@ from kreassign.executor.cluster.requests import is_denied, read_configs
 from kreassign.executor.events import NewTarget, PlannedMove, Refusal, topic_ids_of_moves
 from kreassign.executor.instructions import ReplanMoves
 from kreassign.executor.maintenance import brokers_in_maintenance
-from kreassign.executor.preflight import PlanOrigin, read_cluster, violations
+from kreassign.executor.preflight import read_cluster, violations
 from kreassign.executor.preview import starved
 from kreassign.executor.runner import Replanned
 from kreassign.executor.throttle_ledger import throttle_keys
@@ -31,6 +31,7 @@ from kreassign.model.closures import REFUSES, Closure
 from kreassign.model.error_codes import GROUP_AUTHORIZATION_FAILED, has_code
 from kreassign.model.load import LOCAL_SPARK, SPARK_LOG, SparkOptions
 from kreassign.model.plan import PartitionAssignment, Plan
+from kreassign.model.plan_facts import PlanOrigin
 from kreassign.model.replication_factor import CONSENT, FactorChanges, factor_changes
 from kreassign.model.text import format_amount
 from kreassign.operations.plan_inputs import Inputs

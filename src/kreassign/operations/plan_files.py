@@ -15,8 +15,8 @@ from kreassign.errors import InputError, KreassignError, MalformedPlan
 from kreassign.model import TopicPartition
 from kreassign.model.documents import read_json
 from kreassign.model.plan import PartitionAssignment, Plan, format_plan, partition_order
-from kreassign.model.plan_document import PlanDocument, parse_plan_document
-from kreassign.model.plan_facts import PlanFacts, plan_id
+from kreassign.model.plan_document import parse_plan_document
+from kreassign.model.plan_facts import UNKNOWN_ORIGIN, PlanFacts, PlanOrigin, plan_id, refuse_other_cluster
 from kreassign.model.plan_facts_json import format_facts, parse_facts
 from kreassign.model.proposals import Proposals
 from kreassign.model.text import printable, shortened
@@ -31,38 +31,43 @@ class PlanFile:
     """A plan from a file, and the recorded state from which it was made.
 
     `expected` has the replica lists that the partitions must still have; empty where nothing is known. `facts` is the
-    facts file, if there is one.
+    facts file, if there is one. `origin` has the cluster and the topics for which it was made: those of the facts,
+    unless given. `unsaid` are sentences on what its maker wanted and the file cannot express.
     """
 
     plan: Plan
     expected: dict[TopicPartition, tuple[int, ...]] = field(default_factory=dict)
     facts: PlanFacts | None = None
+    origin: PlanOrigin = UNKNOWN_ORIGIN
+    unsaid: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.facts is not None:
+            origin = PlanOrigin(self.facts.cluster_id or self.origin.cluster_id, self.facts.topic_ids)
+            object.__setattr__(self, "origin", origin)
+
+    @property
+    def current(self) -> dict[TopicPartition, tuple[int, ...]]:
+        """The replica lists that partitions are to have: those it was made from, or where it has none its own."""
+        return self.expected or self.plan.replicas
 
 
-def read_plan(path: Path, *, takes_two: bool = True) -> Plan:
-    """Read a plan file. Raises MalformedPlan, which names the file.
-
-    Of the two assignments in an output of `--generate` the proposed one is the plan. Where an assignment is meant as
-    such, not as a change, `takes_two` is False: such a file is refused.
-    """
-    return _read(path, takes_two=takes_two).plan
-
-
-def read_current(path: Path) -> dict[TopicPartition, tuple[int, ...]]:
-    """Read the replica lists that partitions are to have: those a plan was made from, where its file has them."""
-    found = _read(path)
-    return dict(found.expected or found.plan.replicas)
-
-
-def read_plan_file(path: Path) -> PlanFile:
+def read_plan_file(path: Path, *, takes_two: bool = True) -> PlanFile:
     """Read a plan file with its facts file.
 
-    Raises MalformedPlan, which names the file; also when the facts file belongs to another plan, because then the
-    plan was edited after it was made, and its expectations and predictions do not hold.
+    Of the two assignments in an output of `--generate` the proposed one is the plan. Where an assignment is meant as
+    such, not as a change, `takes_two` is False: such a file is refused. Raises MalformedPlan, which names the file;
+    also when the facts file belongs to another plan, because then the plan was edited after it was made, and its
+    expectations and predictions do not hold.
     """
-    found, beside = _read(path), facts_path(path)
+    with _naming(path):
+        found = parse_plan_document(read_text(path))
+        if found.has_current and not takes_two:
+            raise MalformedPlan(TWO_ASSIGNMENTS)
+    beside = facts_path(path)
     if not beside.exists():
-        return PlanFile(found.plan, dict(found.expected))
+        unsaid = () if found.proposals is None else tuple(_unsaid(found.proposals))
+        return PlanFile(found.plan, dict(found.expected), None, PlanOrigin(found.cluster_id), unsaid)
     facts = read_facts(beside)
     if facts.plan_id != plan_id(found.plan):
         raise MalformedPlan(
@@ -70,7 +75,9 @@ def read_plan_file(path: Path) -> PlanFile:
             "it was made; make a new plan, or remove this file to run the changed plan without its checks",
             path=str(beside),
         )
-    return PlanFile(found.plan, facts.expected, facts)
+    with _naming(beside):
+        refuse_other_cluster("the plan beside it is for", found.cluster_id, facts.cluster_id or "")
+    return PlanFile(found.plan, facts.expected, facts, PlanOrigin(found.cluster_id))
 
 
 def read_facts(path: Path) -> PlanFacts:
@@ -84,24 +91,18 @@ def facts_path(path: Path) -> Path:
     return path.with_name(path.name.removesuffix(".json") + FACTS_SUFFIX)
 
 
-def write_plan(path: Path, plan: Plan, facts: PlanFacts | None = None) -> None:
+def write_plan(path: Path, plan: Plan, facts: PlanFacts | None = None, cluster_id: str | None = None) -> None:
     """Write a plan, and the facts beside it; a file that is there is replaced as a whole or not at all.
 
-    Without facts, a facts file of an earlier plan is removed: it would speak of another one.
+    Without facts, a facts file of an earlier plan is removed: it would speak of another one. The plan names its
+    cluster, that of the facts or this one.
     """
     beside = facts_path(path)
     beside.unlink(missing_ok=True)
-    replace_file(path, f"{format_plan(plan)}\n".encode())
+    cluster_id = cluster_id if facts is None else facts.cluster_id
+    replace_file(path, f"{format_plan(plan, cluster_id)}\n".encode())
     if facts is not None:
         replace_file(beside, f"{format_facts(facts)}\n".encode())
-
-
-def _read(path: Path, *, takes_two: bool = True) -> PlanDocument:
-    with _naming(path):
-        found = parse_plan_document(read_text(path))
-        if found.has_current and not takes_two:
-            raise MalformedPlan(TWO_ASSIGNMENTS)
-        return found
 
 
 @contextmanager
@@ -127,29 +128,28 @@ TWO_ASSIGNMENTS = (
 
 @dataclass(frozen=True, slots=True)
 class Assignments:
-    """Joined contents of files, sorted: a plan, the replica lists that it was made from where given, and what it lacks.
+    """Joined contents of files, sorted, and their names."""
 
-    `unsaid` are sentences on what their maker wanted and these files cannot express.
-    """
-
-    plan: Plan
+    file: PlanFile
     source: str
-    expected: dict[TopicPartition, tuple[int, ...]] = field(default_factory=dict)
-    unsaid: tuple[str, ...] = ()
 
 
 def read_assignments(paths: Sequence[Path], *, takes_two: bool = True) -> Assignments:
-    """What files say together, and all `*.json` in directories; `takes_two` as in `read_plan`.
+    """What files say together, and all `*.json` in directories; `takes_two` as in `read_plan_file`.
 
     Raises InputError, which names the file.
     """
     entries: dict[TopicPartition, tuple[PartitionAssignment, Path]] = {}
     expected: dict[TopicPartition, tuple[int, ...]] = {}
+    origin = UNKNOWN_ORIGIN
     unsaid: list[str] = []
     for path in _files(paths):
-        found = _read_assignment(path, takes_two=takes_two)
+        found = read_plan_file(path, takes_two=takes_two)
         expected |= found.expected
         unsaid += found.unsaid
+        refuse_other_cluster(f"{path} is for", found.origin.cluster_id, origin.cluster_id or "")
+        known = found.origin.cluster_id or origin.cluster_id
+        origin = PlanOrigin(known, {**origin.topic_ids, **found.origin.topic_ids})
         for entry in found.plan.assignments:
             before, place = entries.setdefault(entry.topic_partition, (entry, path))
             if before != entry:
@@ -158,7 +158,8 @@ def read_assignments(paths: Sequence[Path], *, takes_two: bool = True) -> Assign
                 )
     ordered = sorted(entries, key=partition_order)
     source = ", ".join(path.name or str(path) for path in paths)
-    return Assignments(Plan(tuple(entries[name][0] for name in ordered)), source, expected, tuple(unsaid))
+    plan = Plan(tuple(entries[name][0] for name in ordered))
+    return Assignments(PlanFile(plan, expected, None, origin, tuple(unsaid)), source)
 
 
 def named(partitions: Sequence[TopicPartition]) -> str:
@@ -177,12 +178,6 @@ def _files(paths: Sequence[Path]) -> Iterator[Path]:
         if not inside:
             raise InputError(f"no file in {path} has a name that ends in .json; name the files, or another directory")
         yield from inside
-
-
-def _read_assignment(path: Path, *, takes_two: bool) -> Assignments:
-    found = _read(path, takes_two=takes_two)
-    unsaid = () if found.proposals is None else tuple(_unsaid(found.proposals))
-    return Assignments(found.plan, path.name, dict(found.expected), unsaid)
 
 
 def _unsaid(found: Proposals) -> Iterator[str]:

@@ -7,6 +7,7 @@ partitions, and what that saves a later rebalance.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time
 from enum import Enum
@@ -16,6 +17,7 @@ from kreassign.errors import Drifted, IllegalPlan, Infeasible, InputError, Invar
 from kreassign.executor.history.run_history import RunHistory
 from kreassign.model import TopicPartition
 from kreassign.model.plan import PartitionAssignment, Plan
+from kreassign.model.plan_facts import NOT_SAID, UNKNOWN_ORIGIN, PlanOrigin
 from kreassign.model.requests import NewPartitions, NewTopic
 from kreassign.model.text import parse_whole, shortened
 from kreassign.operations.plan_files import Assignments, named
@@ -281,10 +283,11 @@ class BalanceLogDirs:
 
 @dataclass(frozen=True, slots=True)
 class Restore:
-    """Go back to an assignment from before; `source` says whence it is."""
+    """Go back to an assignment from before; `source` says whence it is, `origin` of which cluster, where known."""
 
     wanted: Plan
     source: str
+    origin: PlanOrigin = UNKNOWN_ORIGIN
 
     @property
     def name(self) -> str:
@@ -292,8 +295,9 @@ class Restore:
         return f"restore {self.source}"
 
     def pose(self, inputs: Inputs) -> Posed:
-        """The given assignment."""
-        return Posed(*tasks.restore(inputs.problem, self.wanted), consent=FactorConsent.FALL)
+        """The given assignment. Raises IllegalPlan if it is of another cluster."""
+        left = tuple(_compared(self.wanted, self.source, self.origin, inputs))
+        return Posed(*tasks.restore(inputs.problem, self.wanted), left=left, consent=FactorConsent.FALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -308,19 +312,31 @@ class Import:
         return f"import {self.found.source}"
 
     def pose(self, inputs: Inputs) -> Posed:
-        """The given assignment. Raises Drifted if other brokers hold a partition than it was made for."""
-        wrong = tasks.held_by_others(inputs.problem, self.found.expected, self.found.plan.replicas)
+        """The given assignment.
+
+        Raises IllegalPlan if it is of another cluster, Drifted if other brokers hold a partition than it was made for.
+        """
+        source, file = self.found.source, self.found.file
+        unsaid = (*_compared(file.plan, source, file.origin, inputs), *file.unsaid)
+        wrong = tasks.held_by_others(inputs.problem, file.expected, file.plan.replicas)
         if wrong:
             first = min(wrong)
             raise Drifted(
-                f"{self.found.source} was made for another state of the cluster: {len(wrong)} of "
-                f"{len(self.found.expected)} partitions are on other brokers now, for example {first} on "
-                f"{_listed(wrong[first])}, not {_listed(self.found.expected[first])}; let its maker plan again"
+                f"{source} was made for another state of the cluster: {len(wrong)} of {len(file.expected)} partitions "
+                f"are on other brokers now, for example {first} on {_listed(wrong[first])}, not "
+                f"{_listed(file.expected[first])}; let its maker plan again"
             )
-        problem, assignment = tasks.restore(inputs.problem, self.found.plan)
+        problem, assignment = tasks.restore(inputs.problem, file.plan)
         worse = tasks.crowded(inputs.problem, assignment)
         racks = (f"{named(worse)}: more replicas in one rack than before",) if worse else ()
-        return Posed(problem, assignment, left=(*self.found.unsaid, *racks), consent=FactorConsent.FALL)
+        return Posed(problem, assignment, left=(*unsaid, *racks), consent=FactorConsent.FALL)
+
+
+def _compared(plan: Plan, source: str, origin: PlanOrigin, inputs: Inputs) -> Iterator[str]:
+    """Raise IllegalPlan for another cluster than that of the inputs, or say that this is not known."""
+    origin.refuse_others(plan, inputs.cluster_id, inputs.topic_ids)
+    if origin.cluster_id is None:
+        yield f"the cluster for which {source} was made is {NOT_SAID}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -361,9 +377,12 @@ class WhatIf:
         )
 
 
-def before_run(run: RunHistory) -> Plan:
-    """Assignment of a run's partitions before the run."""
-    return Plan(tuple(PartitionAssignment(TopicPartition(one.topic, one.partition), one.original) for one in run.moves))
+def before_run(run: RunHistory) -> Restore:
+    """Restore a run's partitions as they were before the run."""
+    moves = ((TopicPartition(one.topic, one.partition), one.original) for one in run.moves)
+    topic_ids = {one.topic: one.topic_id for one in run.moves if one.topic_id is not None}
+    plan = Plan(tuple(PartitionAssignment(*move) for move in moves))
+    return Restore(plan, run.run_id, PlanOrigin(run.cluster_id, topic_ids))
 
 
 def parse_log_dir(text: str) -> tuple[int, str]:

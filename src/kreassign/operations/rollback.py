@@ -15,11 +15,12 @@ from kreassign.executor.events import RunStarted
 from kreassign.executor.guards import GuardName, Reaction
 from kreassign.executor.history.run_history import Present, RollbackPlan, RunHistory, read_history, rollback_plan
 from kreassign.executor.journal import find_journals, first_event
-from kreassign.executor.preflight import PlanOrigin, hindrances, prepare, read_cluster
+from kreassign.executor.preflight import hindrances, prepare, read_cluster
 from kreassign.executor.scheduling import PaceChange, Schedule
 from kreassign.executor.throttle_ledger import FoundThrottles
 from kreassign.executor.throttle_rates import NO_THROTTLE, ThrottleRates
 from kreassign.model import Partition, TopicPartition, TopicPartitionReplica
+from kreassign.model.plan_facts import PlanOrigin
 from kreassign.operations import run_journals
 from kreassign.operations.connect import Warn, warn_program, warn_without_topic_ids
 from kreassign.operations.plan_files import PlanFile
@@ -39,7 +40,7 @@ from kreassign.operations.run_journals import (
     InForce,
     find_journal,
     is_active,
-    refuse_other_cluster,
+    refuse_run_of_other_cluster,
     status_or_problem,
 )
 
@@ -130,7 +131,7 @@ def preview_rollback_run(
 def _journal(client: AdminClient, run_id: str, context: RunContext) -> Path:
     here = client.describe_cluster().cluster_id
     path = find_journal(context.state_dir, run_id, InForce(here))
-    refuse_other_cluster(path, here)
+    refuse_run_of_other_cluster(path, here)
     if run_id == LAST:
         refuse_unnamed_rollback(path)
     return path
@@ -160,10 +161,7 @@ def _prepared_run(
     asked = _request(request, first, prepared)
     # A rollback is never refused for producer outages, nor for factors: it restores what was there before the run.
     chosen = replace(asked.settings(new_run_id(now_ms), now_ms), allows_producer_outage=True, allows_factor_change=True)
-    done = prepared.undone
-    topic_ids = {move.topic: move.topic_id for move in done.moves if move.topic_id is not None}
-    origin = PlanOrigin(done.cluster_id, topic_ids)
-    started = prepare(client, prepared.plan.plan, chosen, expected=prepared.plan.expected, origin=origin)
+    started = prepare(client, asked.plan.plan, chosen, expected=asked.plan.expected, origin=asked.plan.origin)
     # The run removed the throttles as requested: present ones were set since, and their owner is unknown.
     told = FoundThrottles.REFUSE if first.found is FoundThrottles.REMOVE else first.found
     found = told if request.found is FoundThrottles.REFUSE else request.found
@@ -224,7 +222,10 @@ def _request(request: RollbackRequest, first: RunStarted, prepared: Rollback) ->
     rates = request.throttle if request.throttle != NO_THROTTLE else prepared.undone.rates
     pace = replace(prepared.undone.pace, hours=Schedule()).changed(request.pace)
     limit_s = None if first.lost_after_ms is None else first.lost_after_ms / 1000
-    return RunRequest(PlanFile(prepared.plan.plan), rates, reactions, pace, give_up_after_s=limit_s)
+    plan, done = prepared.plan, prepared.undone
+    origin = PlanOrigin(done.cluster_id, {move.topic: move.topic_id for move in done.moves if move.topic_id})
+    file = PlanFile(plan.plan, dict(plan.expected), None, origin)
+    return RunRequest(file, rates, reactions, pace, give_up_after_s=limit_s)
 
 
 def _ended(client: AdminClient, path: Path, context: RunContext) -> RunHistory:

@@ -74,7 +74,7 @@ from kreassign.executor.lease import (
 )
 from kreassign.executor.lease.lease import GROUP_ID, SESSION_MS
 from kreassign.executor.maintenance import InMaintenance, none_in_maintenance
-from kreassign.executor.preflight import UNKNOWN_ORIGIN, PlanOrigin, RunSettings, agreed, prepare, read_others
+from kreassign.executor.preflight import RunSettings, agreed, prepare, read_others
 from kreassign.executor.preview import (
     ASSUMED_NETWORK_BYTES_PER_S,
     USED_AT_MOST,
@@ -93,11 +93,10 @@ from kreassign.executor.scheduling.windows import REACHED, shortfalls
 from kreassign.executor.state import MoveRecord, RunView, candidate
 from kreassign.executor.throttle_ledger import FoundThrottles
 from kreassign.executor.throttle_rates import NO_THROTTLE, ThrottleRates
-from kreassign.model import TopicPartition
 from kreassign.model.authorization import error_text
 from kreassign.model.load import MEASURED_S
 from kreassign.model.plan import Plan
-from kreassign.model.plan_facts import PlanFacts, plan_id
+from kreassign.model.plan_facts import PlanFacts, PlanOrigin, plan_id, refuse_other_cluster
 from kreassign.model.reassignment import Replicas, missing_expectations
 from kreassign.model.text import check_wait
 from kreassign.operations.connect import Warn, warn_program, warn_without_topic_ids
@@ -297,7 +296,7 @@ class RunRequest:
     throttle: ThrottleRates = NO_THROTTLE
     guards: Mapping[GuardName, Reaction] = field(default_factory=dict)
     pace: Pace = NO_LIMITS
-    expected: Mapping[TopicPartition, tuple[int, ...]] | None = None
+    expected: PlanFile | None = None
     measure_for_s: float = MEASURED_S
     found: FoundThrottles = FoundThrottles.REFUSE
     replan: bool = False
@@ -342,10 +341,12 @@ def prepare_run(
     Warns about copies that may never end, and moves that will not fit into the hours.
     """
     refuse_unless_free(client, context)
-    expected = request.plan.expected if request.expected is None else _whole(request.expected, request.plan.plan)
+    expected: Replicas = request.plan.expected
+    origin = request.plan.origin
+    if request.expected is not None:
+        expected, origin = _whole(request.expected, request.plan)
     now_ms = clock.now_ms()
     facts = request.plan.facts
-    origin = UNKNOWN_ORIGIN if facts is None else PlanOrigin(facts.cluster_id, facts.topic_ids)
     chosen = request.settings(new_run_id(now_ms), now_ms)
     try:
         started = prepare(client, request.plan.plan, chosen, expected=expected, origin=origin)
@@ -362,16 +363,20 @@ def prepare_run(
     return replace(started, replans=request.replan)
 
 
-def _whole(expected: Replicas, plan: Plan) -> Replicas:
-    """The expected replicas. Raises InputError unless they cover the plan: the rest would not be compared."""
-    if missing := missing_expectations(expected, plan.replicas):
+def _whole(expected: PlanFile, file: PlanFile) -> tuple[Replicas, PlanOrigin]:
+    """The expected replicas, and the origin of a plan with them.
+
+    Raises InputError if they are of another cluster, or unless they cover the plan: the rest would not be compared.
+    """
+    refuse_other_cluster("the plan is for", file.origin.cluster_id, expected.origin.cluster_id or "")
+    if missing := missing_expectations(expected.current, file.plan.replicas):
         named = ", ".join(map(str, missing[:SHOWN]))
         more = f" and {len(missing) - SHOWN} more" if len(missing) > SHOWN else ""
         raise InputError(
             f"the expected replicas do not name {named}{more}, which the plan moves, so that a change of theirs would "
             "not be noticed. Give the lists of all of its partitions, as `kreassign plan --current-out` writes them"
         )
-    return expected
+    return expected.current, replace(file.origin, cluster_id=file.origin.cluster_id or expected.origin.cluster_id)
 
 
 def _run_of_plan(state_dir: Path, cluster_id: str, plan: Plan) -> str | None:
@@ -687,7 +692,8 @@ def preview_run(
     others = len(client.list_partition_reassignments().keys() - planned)
     proposal = None if started.rates.is_limited else _proposed(client, started, request.measure_for_s, clock)
     found = preview(started.moves, started.rates, log_dirs, request.plan.facts, others, proposal)
-    return replace(found, factors=read_factors(client, *lists_of(started.moves)).sentences)
+    factors = read_factors(client, *lists_of(started.moves)).sentences
+    return replace(found, factors=factors, made_for=request.plan.origin.cluster_id)
 
 
 def _proposed(client: AdminClient, started: RunStarted, seconds: float, clock: Clock) -> Proposal | None:

@@ -62,7 +62,7 @@ from kreassign.executor.progress import MoveProgress, Progress
 from kreassign.executor.scheduling import PaceChange
 from kreassign.executor.state import AT_REST, IN_FLIGHT, MoveStatus
 from kreassign.executor.throttle_rates import AdaptiveThrottle
-from kreassign.model.plan_facts import PlanFacts
+from kreassign.model.plan_facts import PlanFacts, refuse_other_cluster
 from kreassign.model.plan_facts_json import format_facts, parse_facts
 from kreassign.model.text import format_amount
 from kreassign.monitoring.run_metrics import RunMetrics, run_metrics
@@ -144,7 +144,7 @@ def find_journal(state_dir: Path, run: str | None = None, here: InForce = NO_CLU
         return named_journal(state_dir, run)
     candidates = runs_meant(state_dir, here, is_last=run == LAST)
     if len(candidates) > 1:
-        raise InputError(f"{_several(candidates)}; name the run, or the cluster (KREASSIGN_BOOTSTRAP_SERVER)")
+        raise InputError(f"{_several(candidates)}; name the run, or the cluster (--bootstrap-server)")
     return candidates[0]
 
 
@@ -185,11 +185,9 @@ def runs_meant(state_dir: Path, here: InForce, *, is_last: bool = False) -> tupl
     return tuple(sorted(newest, key=is_active, reverse=True))
 
 
-def refuse_other_cluster(path: Path, cluster_id: str) -> None:
+def refuse_run_of_other_cluster(path: Path, cluster_id: str) -> None:
     """Raise InputError unless the run of this journal is of this cluster; JournalDamaged if that cannot be read."""
-    of = first_event(path).cluster_id
-    if of != cluster_id:
-        raise InputError(f"run {path.stem} is of cluster {of}, and this is cluster {cluster_id}: check the address")
+    refuse_other_cluster(f"run {path.stem} is of", first_event(path).cluster_id, cluster_id)
 
 
 def cluster_of(path: Path) -> str:

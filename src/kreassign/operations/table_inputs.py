@@ -11,10 +11,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from kreassign.admin import AdminClient
-from kreassign.executor.cluster.observations import is_another
 from kreassign.executor.cluster.requests import min_isr_of
 from kreassign.model import Broker
 from kreassign.model.load import LAST_LOAD, AsOf, ForecastBasis, LoadBasis
+from kreassign.model.plan_facts import is_another
 from kreassign.model.snapshot import SnapshotBroker, SnapshotLogDir
 from kreassign.operations.connect import Warn, warn_program
 from kreassign.operations.plan_inputs import (

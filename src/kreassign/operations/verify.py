@@ -26,11 +26,12 @@ from kreassign.model import OngoingReassignment, Topic, TopicPartition, TopicPar
 from kreassign.model.error_codes import UNKNOWN_TOPIC_OR_PARTITION, has_code
 from kreassign.model.placement import Drift, DriftKind, Placed, drifts, format_placement, undeclared_topics
 from kreassign.model.plan import Plan, of_another_cluster
+from kreassign.model.plan_facts import refuse_other_cluster
 from kreassign.model.snapshot import ClusterSnapshot, SnapshotPartition
 from kreassign.model.text import shortened
 from kreassign.operations.connect import Warn, warn_of_failures, warn_program
 from kreassign.operations.plan_files import PlanFile, read_assignments
-from kreassign.operations.run_journals import refuse_other_cluster
+from kreassign.operations.run_journals import refuse_run_of_other_cluster
 from kreassign.operations.whole_file import replace_file
 
 # Whether the cluster matches a plan, or the intended result of a run, and whether any throttle is left.
@@ -69,14 +70,13 @@ def verify_plan(client: AdminClient, file: PlanFile, *, ignore_throttles: bool =
 
     Where none of its topics is there, one finding says so. Raises InputError if it was made for another cluster.
     """
-    cluster, plan, facts = client.describe_cluster(), file.plan, file.facts
-    if facts is not None and facts.cluster_id not in {None, cluster.cluster_id}:
-        made = f"the plan was made for cluster {facts.cluster_id}, and this is cluster {cluster.cluster_id}"
-        raise InputError(f"{made}: check --bootstrap-server")
+    cluster, plan = client.describe_cluster(), file.plan
+    refuse_other_cluster("the plan is for", file.origin.cluster_id, cluster.cluster_id)
     keys = () if ignore_throttles else throttle_keys(plan.topics, cluster.broker_ids)
     configs = tuple(ConfigValue(key, None) for key in keys)
-    topic_ids = facts.topic_ids if facts is not None and facts.cluster_id == cluster.cluster_id else {}
-    wanted = Expectations(plan.replicas, plan.log_dirs, configs, checks_sizes=True, topic_ids=topic_ids)
+    wanted = Expectations(
+        plan.replicas, plan.log_dirs, configs, checks_sizes=True, topic_ids=dict(file.origin.topic_ids)
+    )
     found = _verified(client, wanted, file.expected)
     missing = [one for one in found.findings if one.kind is FindingKind.MISSING]
     here = {name.topic for name in found.facts.partitions}
@@ -94,7 +94,7 @@ def verify_run(client: AdminClient, journal: Path, *, ignore_throttles: bool = F
 
     Raises InputError for a run of another cluster.
     """
-    refuse_other_cluster(journal, client.describe_cluster().cluster_id)
+    refuse_run_of_other_cluster(journal, client.describe_cluster().cluster_id)
     run = fold(read_events(journal))
     changed = () if ignore_throttles else _to_be_restored(client, run)
     moves = [record.wanted for record in run.records.values()]
@@ -155,10 +155,10 @@ class PlacementCheck:
         return of_another_cluster(self.declared.topics, ()) if is_strange else None
 
 
-def read_placement(paths: Sequence[Path]) -> Plan:
+def read_placement(paths: Sequence[Path]) -> PlanFile:
     """What files and directories declare. Raises InputError, which names the file or the partition."""
-    declared = read_assignments(paths, takes_two=False).plan
-    for entry in declared.assignments:
+    declared = read_assignments(paths, takes_two=False).file
+    for entry in declared.plan.assignments:
         if not entry.replicas or entry.duplicate_replicas:
             why = f"names broker {entry.duplicate_replicas[0]} more than once" if entry.replicas else "names no broker"
             raise MalformedPlan(f"the placement of {entry.topic_partition} {why}")
@@ -189,13 +189,16 @@ def write_placement(path: Path, found: PlacedPartitions, topics: Iterable[str] =
 
 
 def placement_of_cluster(
-    client: AdminClient, declared: Plan | None = None, warn: Warn = warn_program
+    client: AdminClient, file: PlanFile | None = None, warn: Warn = warn_program
 ) -> PlacedPartitions:
     """Where the cluster has its partitions; log directories only if some are declared.
 
-    Raises ClusterError where a declared topic cannot be read: it is not known to be missing.
+    Raises ClusterError where a declared topic cannot be read: it is not known to be missing. InputError if they were
+    declared for another cluster.
     """
-    declared = declared or Plan()
+    declared = Plan() if file is None else file.plan
+    if file is not None:
+        refuse_other_cluster("the placement is for", file.origin.cluster_id, client.describe_cluster().cluster_id)
     # A move that begins or ends between the two answers would look like a drift.
     for _ in range(ATTEMPTS):
         ongoing, found = client.list_partition_reassignments(), client.describe_topics()
@@ -211,8 +214,10 @@ def placement_of_cluster(
     return _placed(chain(found.ok.values(), named.ok.values()), ongoing, _log_dirs(client, declared))
 
 
-def placement_of_snapshot(snapshot: ClusterSnapshot) -> PlacedPartitions:
-    """Where a snapshot has the partitions."""
+def placement_of_snapshot(snapshot: ClusterSnapshot, declared: PlanFile | None = None) -> PlacedPartitions:
+    """Where a snapshot has the partitions. Raises InputError if they were declared for another cluster."""
+    if declared is not None:
+        refuse_other_cluster("the placement is for", declared.origin.cluster_id, snapshot.cluster_id)
     return {name: _snapshotted(partition) for name, partition in snapshot.partitions}
 
 

@@ -20,7 +20,7 @@ from kreassign.cli.commands.twin import from_snapshot, parse_speed, start
 from kreassign.cli.main import kreassign
 from kreassign.errors import KreassignError, Rejected
 from kreassign.model import ConfigChange, ConfigResource, NewTopic
-from kreassign.operations.plan_files import read_plan
+from kreassign.operations.plan_files import read_plan_file
 from kreassign.wire import api
 from kreassign.wire.codec import encode_request
 from testbed.certificates import make_certificates
@@ -208,7 +208,7 @@ def test_a_snapshot_of_a_served_cluster_is_served_again_and_planned_for(tmp_path
         assert {name: topic.partitions for name, topic in after.items()} == {
             name: topic.partitions for name, topic in before.items()
         }
-        moved = read_plan(Path(plan)).replicas
+        moved = read_plan_file(Path(plan)).plan.replicas
         admin.alter_partition_reassignments(moved).raise_if_any()
 
 

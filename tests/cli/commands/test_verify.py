@@ -59,7 +59,7 @@ def test_verify_says_in_one_sentence_that_a_plan_is_for_another_cluster(terminal
     assert "x7" not in result.stdout
     write_plan(terminal.plan, strange, PlanFacts(plan_id(strange), "h", "t", Totals(0, 0, 0), cluster_id="other"))
     result = terminal.ask_cluster("verify", terminal.plan)
-    assert (result.exit_code, "the plan was made for cluster other, and this is cluster" in result.stderr) == (2, True)
+    assert (result.exit_code, "the plan is for cluster other, and this is cluster" in result.stderr) == (2, True)
 
 
 def test_a_run_of_another_cluster_is_neither_verified_nor_rolled_back(terminal: Terminal) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from kreassign.model.plan import parse_plan
-from kreassign.operations.plan_files import read_plan, read_plan_file
+from kreassign.operations.plan_files import read_plan_file
 from tests.approved import DAYS, approve
 from tests.cli.test_plan_tasks import cluster, flat, run
 
@@ -113,4 +113,4 @@ def test_a_directory_without_plans_is_told_and_facts_are_no_plan(cluster: Path, 
     assert run(cluster, "drain-brokers", "3", "--out", out).exit_code == 0
     again = tmp_path / "again.json"
     assert run(cluster, "import", empty, "--out", again).exit_code == 0
-    assert read_plan(again) == read_plan(out) == parse_plan(out.read_text())
+    assert read_plan_file(again).plan == read_plan_file(out).plan == parse_plan(out.read_text())

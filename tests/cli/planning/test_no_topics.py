@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from kreassign.cli.main import kreassign
 from kreassign.model import Broker
 from kreassign.model.snapshot import ClusterSnapshot, SnapshotBroker, SnapshotLogDir
-from kreassign.operations.plan_files import read_plan
+from kreassign.operations.plan_files import read_plan_file
 from kreassign.operations.snapshot_files import write_snapshot
 
 
@@ -53,5 +53,5 @@ def test_the_first_topic_has_a_place_on_it(snapshot: Path, tmp_path: Path) -> No
         kreassign, ["plan", *words, "--snapshot", str(snapshot), "--out", str(tmp_path / "plan.json")]
     )
     assert done.exit_code == 0, done.output
-    placed = [broker for one in read_plan(tmp_path / "plan.json").assignments for broker in one.replicas]
+    placed = [broker for one in read_plan_file(tmp_path / "plan.json").plan.assignments for broker in one.replicas]
     assert sorted(placed) == sorted([0, 1, 2] * 4)

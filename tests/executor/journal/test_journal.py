@@ -74,7 +74,7 @@ def test_a_resumed_journal_goes_on_where_it_ended(tmp_path: Path) -> None:
 
 def test_a_journal_of_another_cluster_is_refused(tmp_path: Path) -> None:
     path = written(tmp_path)
-    with pytest.raises(JournalDamaged, match="is of cluster cluster-1, but this is cluster other"):
+    with pytest.raises(InputError, match="is of cluster cluster-1, and this is cluster other"):
         Journal.resume(path, "other")
     Journal.resume(path, "cluster-1")[0].close()
 

@@ -10,7 +10,7 @@ from shlex import join
 import click
 
 from kreassign.cli.next_command import CLUSTER, DATA, STATE, next_command, print_next
-from kreassign.cli.options.cluster import ClusterOptions, cluster_options, measure_for_option
+from kreassign.cli.options.cluster import ClusterOptions, cluster_around, cluster_options, measure_for_option
 from kreassign.cli.options.run_id import STATE_ENVIRONMENT, state_dir_option
 from kreassign.cli.options.values import Place, optional_data_option
 from kreassign.cli.output import console, examples, format_option, print_json, warn
@@ -52,8 +52,6 @@ JOURNEY = (
 
 def show_home_of(profile: Profile | None) -> None:
     """`show_home` for the cluster of the environment or of a profile."""
-    from kreassign.cli.options.around import cluster_around
-
     if profile is not None:
         click.get_current_context().meta[IN_FORCE] = profile
     state = around(STATE_ENVIRONMENT, "state-dir")

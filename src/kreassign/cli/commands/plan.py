@@ -23,7 +23,7 @@ from kreassign.errors import InputError
 from kreassign.model import TopicPartition
 from kreassign.model.text import MOST_REPLICAS
 from kreassign.operations.plan import leaders_alone, make_plan
-from kreassign.operations.plan_files import read_assignments, read_plan, write_plan
+from kreassign.operations.plan_files import read_assignments, read_plan_file, write_plan
 from kreassign.operations.plan_tasks import (
     AddBrokers,
     BalanceLeaders,
@@ -68,7 +68,7 @@ def finish(options: PlanOptions, task: Task, *, savings: bool = False, allow_fac
         if options.out:
             write_plan(options.out, outcome.plan, outcome.facts)
         if options.current_out:
-            write_plan(options.current_out, outcome.current)
+            write_plan(options.current_out, outcome.current, cluster_id=outcome.facts.cluster_id)
     show_plan(
         outcome,
         options.out,
@@ -335,11 +335,12 @@ def restore(
     if (file is None) == (run is None):
         raise InputError("specify either FILE or --run RUN_ID")
     if file is not None:
-        wanted = read_plan(file, takes_two=False)
+        wanted = read_plan_file(file, takes_two=False)
+        task = Restore(wanted.plan, str(file), wanted.origin)
     else:
         cluster = ClusterOptions(options.bootstrap_server, options.command_config)
-        wanted = before_run(status(meant_journal(state_dir, run, cluster.in_force)))
-    finish(options, Restore(wanted, str(file or run)), allow_factor_change=allow_factor_change)
+        task = before_run(status(meant_journal(state_dir, run, cluster)))
+    finish(options, task, allow_factor_change=allow_factor_change)
 
 
 @plan.command(

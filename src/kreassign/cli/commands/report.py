@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from kreassign.cli.next_command import CLUSTER, DATA, STATE, next_command, print_next
-from kreassign.cli.options.cluster import ClusterOptions, cluster_options
+from kreassign.cli.options.cluster import ClusterOptions, cluster_options, of_run_options
 from kreassign.cli.options.run_id import meant_journal, state_dir_option
 from kreassign.cli.options.values import OUTPUT_FILE, REGEX, data_option, master_option, optional_data_option
 from kreassign.cli.output import examples, format_option, print_json, warn
@@ -67,7 +67,15 @@ from kreassign.report.text import format_bytes, format_duration, format_rate
     metavar="FILE",
     help="Page to write.",
 )
-def report(data: Path | str | None, state_dir: Path, run_name: str | None, plan: Path | None, out: Path) -> None:
+@of_run_options
+def report(
+    data: Path | str | None,
+    state_dir: Path,
+    run_name: str | None,
+    plan: Path | None,
+    out: Path,
+    cluster: ClusterOptions,
+) -> None:
     """Write an HTML report of a run, or of a plan.
 
     Of a run: brokers before and after, who copied when and how fast, planned against achieved, guards, log,
@@ -82,7 +90,7 @@ def report(data: Path | str | None, state_dir: Path, run_name: str | None, plan:
         click.echo(f"report of plan {plan.name}: {out}")
         print_next(next_command("approve", plan), next_command("run", plan, "--dry-run", takes=CLUSTER))
         return
-    journal = meant_journal(state_dir, run_name)
+    journal = meant_journal(state_dir, run_name, cluster)
     out.write_text(report_page(journal, data, warn), encoding="utf-8")
     click.echo(f"report of run {journal.stem}: {out}")
     found = run_journals.status(journal)
@@ -128,6 +136,7 @@ def _label(_: click.Context, __: click.Parameter, text: str) -> str:
 )
 @click.argument("runs", nargs=-1, required=True, metavar="RUN_ID...")
 @data_option
+@of_run_options
 @state_dir_option
 @master_option
 @click.option(
@@ -140,6 +149,7 @@ def audit_run(
     /,
     runs: tuple[str, ...],
     data: Path | str,
+    cluster: ClusterOptions,
     state_dir: Path,
     master: str | None,
     conf: tuple[tuple[str, str], ...],
@@ -152,7 +162,7 @@ def audit_run(
     Makes tables `audit_runs`, `audit_moves` and `audit_brokers` of these runs and of those audited before. Exit code 0
     if the runs did what they were to do and kept to their throttles, 1 if not.
     """
-    journals = [meant_journal(state_dir, run) for run in runs]
+    journals = [meant_journal(state_dir, run, cluster) for run in runs]
     if report is not None and len(journals) > 1:
         raise InputError(f"--report is of one run, and {len(journals)} were named; audit them one by one")
     if output_format == "text":

@@ -60,7 +60,7 @@ from kreassign.model.plan import format_plan
 from kreassign.operations import run as operation
 from kreassign.operations import run_journals
 from kreassign.operations.monitoring import Monitoring, MonitoringFile, monitored, monitoring_file
-from kreassign.operations.plan_files import read_current, read_plan_file
+from kreassign.operations.plan_files import read_plan_file
 from kreassign.operations.plan_files import require_approval as check_approval
 from kreassign.operations.rollback import (
     Rollback,
@@ -123,7 +123,7 @@ def rollback(
     and listed. What will be done is shown first, and it begins when you agree; without a terminal, --yes is needed.
     """
     refuse_unless_asked("the rollback", is_agreed=is_agreed or is_dry)
-    path = meant_journal(run_context.state_dir, run_id, cluster.in_force)
+    path = meant_journal(run_context.state_dir, run_id, cluster)
     if run_id is None or run_id == LAST:
         refuse_unnamed_rollback(path)
     request = RollbackRequest(str(path), throttle, guards, pace.change(SystemClock().now_ms()), found)
@@ -301,7 +301,7 @@ def run(
     Ctrl-C pauses, and so does closing the terminal, unless with --detach or `nohup`; a second Ctrl-C quits at once.
     Either way `kreassign resume` continues.
     """
-    expected = read_current(expect_current) if expect_current else None
+    expected = read_plan_file(expect_current) if expect_current else None
     chosen_pace = pace.pace(SystemClock().now_ms())
     file = read_plan_file(plan)
     if require_approval:
@@ -414,7 +414,7 @@ def resume(
     If no process executes it any more, this one does, and needs --bootstrap-server: it checks the cluster before it
     sends anything. A run that was begun with --replan or --give-up-after keeps doing so.
     """
-    path = meant_journal(run_context.state_dir, run_id, cluster.in_force)
+    path = meant_journal(run_context.state_dir, run_id, cluster)
     if is_active(path):
         refuse_monitoring_of_others(path.stem)
         if option := "--replan" if replan else "" if give_up_after is None else "--give-up-after":
@@ -467,7 +467,7 @@ def cancel(
     Copies that are not complete are discarded, as Kafka does when a reassignment is cancelled; moves that are complete
     stay. If no process executes the run any more, this one does, and needs --bootstrap-server.
     """
-    path = meant_journal(run_context.state_dir, run_id, cluster.in_force)
+    path = meant_journal(run_context.state_dir, run_id, cluster)
     if is_active(path):
         refuse_monitoring_of_others(path.stem)
         flying = in_flight(run_journals.status(path))

@@ -1,8 +1,8 @@
 """Commands without a cluster: `status`, `watch`, `pause`, `throttle`, `pace`, `forget` and `approve`.
 
 They read the journal of a run, write requests into it, or write beside a plan; another process may execute the run.
-Nothing here imports the Kafka client, so that they start quickly. Only where no run is named, the cluster in force is
-asked who it is.
+Nothing here imports the Kafka client, so that they start quickly. Only where no run is named, or a cluster beside it,
+is the cluster asked who it is.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import click
 from click.core import ParameterSource
 
 from kreassign.cli.next_command import CLUSTER, STATE, next_command, print_next
+from kreassign.cli.options.cluster import ClusterOptions, of_run_options
 from kreassign.cli.options.pace import (
     AUTO,
     CapacityOptions,
@@ -83,9 +84,10 @@ from kreassign.report.text import format_bytes, format_rate, format_time
 @click.option(
     "--all", "lists_all", is_flag=True, help="List all runs, and journals that cannot be read, with the reason."
 )
+@of_run_options
 @state_dir_option
 @format_option
-def status(run_id: str | None, lists_all: bool, state_dir: Path, output_format: str) -> None:
+def status(run_id: str | None, lists_all: bool, cluster: ClusterOptions, state_dir: Path, output_format: str) -> None:
     """Show the progress of run RUN_ID, or how it ended.
 
     Without RUN_ID: of the run that a process executes on the cluster in force, or else of its latest one (`last`).
@@ -96,7 +98,7 @@ def status(run_id: str | None, lists_all: bool, state_dir: Path, output_format: 
     if lists_all or (run_id is None and not journals):
         _list_runs(state_dir, output_format)
         return
-    _show_run(meant_journal(state_dir, run_id), output_format)
+    _show_run(meant_journal(state_dir, run_id, cluster), output_format)
     if run_id is None and output_format == "text" and len(journals) > 1:
         console().print(f"and {counted(len(journals) - 1, 'other run')}: kreassign status --all")
 
@@ -151,9 +153,10 @@ def _list_runs(state_dir: Path, output_format: str) -> None:
     )
 )
 @run_id_argument
+@of_run_options
 @state_dir_option
 @format_option
-def watch(run_id: str | None, state_dir: Path, output_format: str) -> None:
+def watch(run_id: str | None, cluster: ClusterOptions, state_dir: Path, output_format: str) -> None:
     """Follow run RUN_ID until it ends, pauses, or its process is gone. Ctrl-C stops watching, not the run.
 
     Without RUN_ID: the run that a process executes on the cluster in force, or else its latest one (`last`).
@@ -161,7 +164,7 @@ def watch(run_id: str | None, state_dir: Path, output_format: str) -> None:
     """
     if (form := form_of_documents()) is not None:
         raise click.UsageError(f"what goes on is told line by line: as text or json, not as {form}")
-    path = meant_journal(state_dir, run_id)
+    path = meant_journal(state_dir, run_id, cluster)
     try:
         with JsonView(console()) if output_format == "json" else view_for(console()) as view:
             for progress in run_journals.watch(path):
@@ -186,15 +189,16 @@ def watch(run_id: str | None, state_dir: Path, output_format: str) -> None:
 )
 @run_id_argument
 @click.option("--drain", "drains", is_flag=True, help="Return when no move is in flight any more.")
+@of_run_options
 @state_dir_option
 @format_option
-def pause(run_id: str | None, drains: bool, state_dir: Path, output_format: str) -> None:
+def pause(run_id: str | None, drains: bool, cluster: ClusterOptions, state_dir: Path, output_format: str) -> None:
     """Pause run RUN_ID, or that of the cluster in force: start no new moves.
 
     Moves in flight continue, watched and throttled; `kreassign resume` starts moves again. To end the process of the
     run instead, send it SIGINT or SIGTERM.
     """
-    path = meant_journal(state_dir, run_id)
+    path = meant_journal(state_dir, run_id, cluster)
     request = run_journals.pause(path)
     found = run_journals.status(path)
     left = sum(
@@ -249,6 +253,7 @@ def _drain(path: Path, output_format: str) -> None:
     help="Change the limit of this broker only; may be repeated.  [default: all brokers]",
 )
 @capacity_options
+@of_run_options
 @state_dir_option
 @format_option
 @click.pass_context
@@ -259,6 +264,7 @@ def throttle(
     limit: int | str | None,
     brokers: tuple[int, ...],
     capacity: CapacityOptions,
+    cluster: ClusterOptions,
     state_dir: Path,
     output_format: str,
 ) -> None:
@@ -273,7 +279,7 @@ def throttle(
     auto = capacity.auto(is_wanted=limit == AUTO)
     if auto is not None and brokers:
         raise click.UsageError("`auto` applies to all brokers; leave out --broker, or specify a rate")
-    path = meant_journal(state_dir, run_id)
+    path = meant_journal(state_dir, run_id, cluster)
     fixed = limit if isinstance(limit, int) else None
     accepted = run_journals.set_throttle(path, fixed, brokers, auto)
     sentence = _throttled(ThrottleRates(fixed, (), auto), brokers)
@@ -306,15 +312,16 @@ def _throttled(rates: ThrottleRates, brokers: tuple[int, ...]) -> str:
 )
 @run_id_argument
 @pace_change_options
+@of_run_options
 @state_dir_option
 @format_option
-def pace(run_id: str | None, pace: PaceOptions, state_dir: Path, output_format: str) -> None:
+def pace(run_id: str | None, pace: PaceOptions, cluster: ClusterOptions, state_dir: Path, output_format: str) -> None:
     """Change order, hours and limits of run RUN_ID, or of that of the cluster in force.
 
     What is not specified stays as it is. New limits apply when the next moves start; moves in flight beyond them
     continue.
     """
-    path = meant_journal(state_dir, run_id)
+    path = meant_journal(state_dir, run_id, cluster)
     change = pace.change(SystemClock().now_ms(), run_journals.status(path).pace)
     if change == PaceChange():
         raise click.UsageError("specify at least one change, for example --max-moves-per-broker 5")

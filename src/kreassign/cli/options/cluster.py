@@ -1,102 +1,89 @@
-"""Options to reach a cluster, as one value: `cluster: ClusterOptions`."""
+"""Options to reach a cluster, as one value: `cluster: ClusterOptions`.
+
+The Kafka client is loaded only where a cluster is asked, so that commands which read journals start quickly.
+"""
 
 from __future__ import annotations
 
-import re
-import shlex
-import subprocess
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
 
-from kreassign.admin import AdminClient
-from kreassign.admin.properties import PROVIDER_CLASSES, PROVIDERS_KEY, addresses_of, read_properties
-from kreassign.admin.settings import Address
-from kreassign.cli.options.values import Decorator, ReadBy, checked, option_group, parse_duration
-from kreassign.cli.profiles import ADDRESS_ENVIRONMENT, IN_FORCE, Profile
+from kreassign.cli.options.values import Decorator, ReadBy, option_group, parse_duration
+from kreassign.cli.profiles import ADDRESS_ENVIRONMENT, IN_FORCE, Profile, around
 from kreassign.errors import InputError, KreassignError
 from kreassign.model.authorization import error_text
 from kreassign.model.load import MEASURED_S
-from kreassign.operations.connect import connect, connect_controllers
 from kreassign.operations.run_journals import NO_CLUSTER, InForce
 
-# Client properties of a profile, with the output of `${command:…}` inserted and Kafka's providers declared.
-#
-# Only the user's own configuration may name commands: a properties file may come from anywhere.
-
-_COMMAND = re.compile(r"\$\{command:([^}]*)\}")
-_PATIENCE_S = 60
-
-
-def with_secrets(properties: Mapping[str, str]) -> dict[str, str]:
-    """The properties with secrets inserted. Raises InputError, which names the property, if a command fails."""
-    found = {key: _resolved(key, text) for key, text in properties.items()}
-    if not found or PROVIDERS_KEY in found:
-        return found
-    classes = {f"{PROVIDERS_KEY}.{name}.class": kind for name, kind in PROVIDER_CLASSES.items()}
-    return {PROVIDERS_KEY: ",".join(PROVIDER_CLASSES), **classes, **found}
-
-
-def _resolved(key: str, text: str) -> str:
-    def printed(match: re.Match[str]) -> str:
-        return _printed(key, match[1])
-
-    return _COMMAND.sub(printed, text)
-
-
-def _printed(key: str, command: str) -> str:
-    """The first line of a command's output; its stderr stays on the terminal, where it may also ask."""
-    try:
-        done = subprocess.run(shlex.split(command), stdout=subprocess.PIPE, text=True, timeout=_PATIENCE_S, check=True)
-        return done.stdout.splitlines()[0]
-    except (OSError, ValueError, subprocess.SubprocessError, IndexError) as error:
-        what = "printed nothing" if isinstance(error, IndexError) else f"failed: {type(error).__name__}"
-        raise InputError(f"{key} refers to the command {command!r}, which {what}") from None
-
-
-def named_addresses(key: str, config: Path | None, profile: Profile | None) -> str | None:
-    """This property of the file, or of the profile where no file is named. Raises InputError."""
-    if config is not None:
-        return addresses_of(key, read_properties(config))
-    return None if profile is None else addresses_of(key, with_secrets(profile.properties))
+if TYPE_CHECKING:
+    from kreassign.admin import AdminClient
 
 
 class AddressOption(click.Option):
     """Addresses; by default those of the client properties, as in Kafka's clients."""
 
     def consume_value(self, ctx: click.Context, opts: Mapping[str, Any]) -> tuple[Any, ParameterSource]:
-        """The value and its source: a typed file of properties wins over the addresses of a profile."""
+        """The value and its source."""
         value, source = super().consume_value(ctx, opts)
-        is_typed = ctx.get_parameter_source("command_config") is ParameterSource.COMMANDLINE
-        if source is not ParameterSource.DEFAULT and not (source is ParameterSource.DEFAULT_MAP and is_typed):
-            return value, source
-        config = ctx.params.get("command_config")
-        key = f"{str(self.name).replace('_', '.')}s"
-        named = named_addresses(key, config if isinstance(config, Path) else None, ctx.meta.get(IN_FORCE))
-        return (value if named is None else named), source
+        return _addresses(ctx, str(self.name), value, source), source
+
+
+def _addresses(ctx: click.Context, name: str, value: Any, source: ParameterSource | None) -> Any:
+    """The addresses that count: a typed file of properties wins over those of a profile."""
+    is_typed = ctx.get_parameter_source("command_config") is ParameterSource.COMMANDLINE
+    if source is not ParameterSource.DEFAULT and not (source is ParameterSource.DEFAULT_MAP and is_typed):
+        return value
+    config = ctx.params.get("command_config")
+    named = _named(f"{name.replace('_', '.')}s", config if isinstance(config, Path) else None, ctx)
+    return value if named is None else named
+
+
+def _named(key: str, config: Path | None, ctx: click.Context) -> str | None:
+    """This property of the file, or of the profile in force where no file is named. Raises InputError."""
+    profile: Profile | None = ctx.meta.get(IN_FORCE)
+    if config is None and (profile is None or not profile.properties):
+        return None
+    from kreassign.cli.options.connections import named_addresses
+
+    return named_addresses(key, config, profile)
+
+
+def _checked(text: str) -> str:
+    from kreassign.cli.options.connections import checked_addresses
+
+    return checked_addresses(text)
 
 
 CONTROLLER_ENVIRONMENT = "KREASSIGN_BOOTSTRAP_CONTROLLER"
-ADDRESSES = ReadBy("addresses", checked(Address.parse_list))
+ADDRESSES = ReadBy("addresses", _checked)
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterOptions:
-    """Addresses and client properties, as given."""
+    """Addresses and client properties, as given.
+
+    A command that `reads_journals` looks for addresses in the properties only when it asks the cluster: to resolve them
+    may take long, or a password.
+    """
 
     bootstrap_server: str | None
     command_config: Path | None = None
     bootstrap_controller: str | None = None
+    reads_journals: bool = False
 
     def connect(self) -> AdminClient:
         """A connected client, to be used in a `with` statement. Raises InputError, Unreachable."""
         if self.bootstrap_server is None:
             raise InputError("specify --bootstrap-server")
+        from kreassign.cli.options.connections import connect
+
         return connect(self.bootstrap_server, self._properties)
 
     def connect_to_resume(self, run_id: str) -> AdminClient:
@@ -109,6 +96,10 @@ class ClusterOptions:
 
     def in_force(self) -> InForce:
         """Ask the cluster for its id; without an address no cluster is in force."""
+        if self.reads_journals:
+            context, name = click.get_current_context(), "bootstrap_server"
+            servers = _addresses(context, name, self.bootstrap_server, context.get_parameter_source(name))
+            return replace(self, bootstrap_server=servers, reads_journals=False).in_force()
         if self.bootstrap_server is None:
             return NO_CLUSTER
         try:
@@ -121,6 +112,8 @@ class ClusterOptions:
         """A client of the controllers, None without their addresses. Sends nothing yet. Raises InputError."""
         if self.bootstrap_controller is None:
             return nullcontext()
+        from kreassign.cli.options.connections import connect_controllers
+
         return connect_controllers(self.bootstrap_controller, self._properties)
 
     @property
@@ -130,7 +123,17 @@ class ClusterOptions:
         profile: Profile | None = None if context is None else context.meta.get(IN_FORCE)
         if self.command_config is not None or profile is None or not profile.properties:
             return self.command_config
+        from kreassign.cli.options.connections import with_secrets
+
         return with_secrets(profile.properties)
+
+
+def cluster_around() -> ClusterOptions:
+    """The cluster of the environment or of the profile in force, for `kreassign` alone."""
+    config = around("KREASSIGN_COMMAND_CONFIG", "command-config")
+    file = Path(config) if config else None
+    named = around(ADDRESS_ENVIRONMENT, "bootstrap-server")
+    return ClusterOptions(named or _named("bootstrap.servers", file, click.get_current_context()), file)
 
 
 config_option = click.option(
@@ -161,13 +164,13 @@ def measure_for_option(what: str) -> Decorator:
     )
 
 
-def bootstrap_option(default: str = "") -> Decorator:
+def bootstrap_option(default: str = "", *, reads_journals: bool = False) -> Decorator:
     """Add `--bootstrap-server`; required, there or in the properties, unless `default` says what happens without."""
     return click.option(
         "--bootstrap-server",
-        cls=AddressOption,
+        cls=click.Option if reads_journals else AddressOption,
         required=not default,
-        type=ADDRESSES,
+        type=click.STRING if reads_journals else ADDRESSES,
         envvar=ADDRESS_ENVIRONMENT,
         metavar="HOST:PORT[,…]",
         help=f"Brokers to connect to first (or the environment variable {ADDRESS_ENVIRONMENT}, or "
@@ -191,3 +194,13 @@ interrupted_run_cluster_options = option_group(
     ClusterOptions,
 )
 """`run_cluster_options` for commands that need a cluster only if no process executes the run."""
+
+of_run_options = option_group(
+    "cluster",
+    (
+        bootstrap_option("  [default: none; it says whose run is meant without its id]", reads_journals=True),
+        config_option,
+    ),
+    partial(ClusterOptions, reads_journals=True),
+)
+"""`cluster_options` for commands that need a cluster only to tell which run is meant."""

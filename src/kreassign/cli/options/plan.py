@@ -38,10 +38,10 @@ from kreassign.cli.profiles import was_typed
 from kreassign.errors import DataError, InputError
 from kreassign.model import TopicPartition
 from kreassign.model.load import AsOf, SparkOptions, spark_log
-from kreassign.model.plan_facts import RackPrices, joined_prices, parse_price
+from kreassign.model.plan_facts import RackPrices, joined_prices, parse_price, refuse_other_cluster
 from kreassign.model.text import MOST_REPLICAS, parse_whole, shortened
 from kreassign.operations.plan import LOCAL, PlanRequest, Search
-from kreassign.operations.plan_inputs import Inputs, inputs_of_cluster, inputs_of_snapshot_file
+from kreassign.operations.plan_inputs import Inputs, inputs_of_cluster, inputs_of_columns
 from kreassign.operations.plan_tasks import WhatIf
 from kreassign.operations.snapshot_files import read_snapshot_columns
 from kreassign.operations.text_files import named_once, read_filled_text
@@ -145,20 +145,19 @@ class PlanOptions:
 
     def _snapshot_inputs(self, snapshot: Path) -> Inputs:
         """The placement of a snapshot file, with its own loads, or those of `--data`."""
+        columns = read_snapshot_columns(snapshot)
+        refuse_other_cluster(f"{snapshot.name} is of", columns.head.cluster_id, self.cluster or "")
         if not was_typed("--data"):
-            return inputs_of_snapshot_file(snapshot, self.policy())
+            return inputs_of_columns(columns, self.policy(), snapshot.name)
         from kreassign.operations.table_inputs import inputs_of_placement
 
-        columns = read_snapshot_columns(snapshot)
         return inputs_of_placement(columns, snapshot.name, self._tables, self.policy(), self.by)
 
     def _present_inputs(self, cluster: ClusterOptions) -> Inputs:
         """The placement that the cluster has now, with loads of the tables, or measured where they have none of it."""
         policy = self.policy()
         with cluster.connect() as client:
-            here = client.describe_cluster().cluster_id
-            if self.cluster not in {None, here}:
-                raise InputError(f"--cluster is {self.cluster}, and {self.bootstrap_server} is of cluster {here}")
+            refuse_other_cluster("--cluster names", self.cluster, client.describe_cluster().cluster_id)
             if self.by == "mean" and (self.data is None or was_typed("--measure-for")):
                 return self._measured_inputs(client, policy)
             from kreassign.operations.table_inputs import inputs_of_present

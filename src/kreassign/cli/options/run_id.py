@@ -12,17 +12,19 @@ from typing import Any, TypeVar
 
 import click
 
+from kreassign.cli.options.cluster import ClusterOptions
 from kreassign.cli.options.values import DIRECTORY
-from kreassign.cli.profiles import ADDRESS_ENVIRONMENT, around
+from kreassign.cli.profiles import typed_words
+from kreassign.errors import InputError
 from kreassign.operations.run_journals import (
     LAST,
     NO_CLUSTER,
-    InForce,
     all_journals,
     cluster_of,
     default_state_dir,
     find_journal,
     is_active,
+    refuse_run_of_other_cluster,
     runs_meant,
 )
 
@@ -60,24 +62,23 @@ def _known_runs(context: click.Context, _: click.Parameter, incomplete: str) -> 
     return [run_id for run_id in dict.fromkeys(found) if run_id.startswith(incomplete)]
 
 
-def around_in_force() -> InForce:
-    """The cluster that the environment or the profile in force names, asked for its id."""
-    if around(ADDRESS_ENVIRONMENT, "bootstrap-server") is None:
-        return NO_CLUSTER
-    # Loads the Kafka client, which a command that names its run does without.
-    from kreassign.cli.options.around import cluster_around
-
-    return cluster_around().in_force()
+_NAMES_A_CLUSTER = ("--bootstrap-server", "--command-config", "--cluster")
 
 
-def meant_journal(state_dir: Path, run_id: str | None, ask: Callable[[], InForce] = around_in_force) -> Path:
+def meant_journal(state_dir: Path, run_id: str | None, cluster: ClusterOptions) -> Path:
     """The journal of the run that is named, or of the cluster in force; on a terminal, ask which of several is meant.
 
-    Raises InputError.
+    A run that is named must be of a cluster that is named beside it. Raises InputError.
     """
     if run_id is not None and run_id != LAST:
-        return find_journal(state_dir, run_id)
-    here = ask() if all_journals(state_dir) else NO_CLUSTER
+        path = find_journal(state_dir, run_id)
+        if any(word.partition("=")[0] in _NAMES_A_CLUSTER for word in typed_words()):
+            here = cluster.in_force()
+            if here.why is not None:
+                raise InputError(f"{here.why}, so whether run {path.stem} is of it is not known; leave its address out")
+            refuse_run_of_other_cluster(path, here.cluster_id or "")
+        return path
+    here = cluster.in_force() if all_journals(state_dir) else NO_CLUSTER
     candidates = runs_meant(state_dir, here, is_last=run_id == LAST)
     if len(candidates) == 1 or not (sys.stdin.isatty() and sys.stderr.isatty()):
         return find_journal(state_dir, run_id, here)

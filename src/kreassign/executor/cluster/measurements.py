@@ -13,7 +13,7 @@ from typing import Protocol
 from kreassign.clock import Clock
 from kreassign.errors import ClusterError
 from kreassign.executor.cluster import requests
-from kreassign.executor.cluster.observations import is_another, leader_sizes
+from kreassign.executor.cluster.observations import leader_sizes
 from kreassign.executor.cluster.port import ClusterPort
 from kreassign.executor.cluster.readings import ask_twice, partitions_of, read_offsets, read_topics
 from kreassign.executor.cluster.receivers import closures_of, read_log_dirs
@@ -32,6 +32,7 @@ from kreassign.executor.instructions import CheckHealth
 from kreassign.executor.throttle_rates import BrokerTraffic, PartitionWrites, traffic_of
 from kreassign.model import NO_LEADER, Batch, ConfigResource, LogDir, OffsetSpec, Partition, Topic, TopicPartition
 from kreassign.model.authorization import error_text
+from kreassign.model.plan_facts import is_another
 
 # Cluster health, for the guards.
 

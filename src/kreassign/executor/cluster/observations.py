@@ -21,6 +21,7 @@ from kreassign.model import (
     TopicPartition,
     TopicPartitionReplica,
 )
+from kreassign.model.plan_facts import is_another
 
 # Log directories in a run: the target directory of each copy, and where the copy is.
 #
@@ -149,11 +150,6 @@ def observe(moves: Iterable[PlannedMove], answers: Answers) -> tuple[PartitionOb
 
 OTHER_TOPIC = "its topic was deleted, and another one created under its name"
 """Reason for a partition whose topic `is_another`."""
-
-
-def is_another(topic_id: str | None, found: str | None) -> bool:
-    """True if both ids are known and differ; False where one is unknown."""
-    return topic_id is not None and found is not None and topic_id != found
 
 
 def news(

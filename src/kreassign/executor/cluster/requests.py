@@ -17,7 +17,6 @@ from kreassign.executor.cluster.observations import (
     Facts,
     ReplicaLocation,
     ReplicaLocations,
-    is_another,
     replica_locations,
 )
 from kreassign.executor.cluster.port import ClusterPort, ConfigPort
@@ -58,6 +57,7 @@ from kreassign.model.error_codes import (
     UNKNOWN_SERVER_ERROR,
     has_code,
 )
+from kreassign.model.plan_facts import is_another
 from kreassign.model.replication_factor import FactorChanges, factor_changes
 from kreassign.model.throttle import BROKER_THROTTLES, TOPIC_THROTTLES
 

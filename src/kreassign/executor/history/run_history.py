@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from kreassign.errors import InputError, JournalDamaged, JournalLocked, JournalUnreadable
-from kreassign.executor.cluster.observations import OTHER_TOPIC, ReplicaLocations, is_another
+from kreassign.executor.cluster.observations import OTHER_TOPIC, ReplicaLocations
 from kreassign.executor.events import Event, LogDirTarget, Operator, RunStarted, Verified
 from kreassign.executor.journal import (
     Journal,
@@ -35,6 +35,7 @@ from kreassign.executor.throttle_ledger import ConfigKey, ConfigValue
 from kreassign.executor.throttle_rates import ThrottleRates
 from kreassign.model import Partition, Reassignment, TopicPartition, TopicPartitionReplica
 from kreassign.model.plan import ANY_LOG_DIR, PartitionAssignment, Plan
+from kreassign.model.plan_facts import is_another
 from kreassign.model.text import counted
 
 # Read runs from a snapshot in their journals and the events since.

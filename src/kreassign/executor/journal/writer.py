@@ -55,6 +55,7 @@ from kreassign.executor.journal.folder import (
     rename_file,
 )
 from kreassign.executor.journal.locks import is_lock, locked
+from kreassign.model.plan_facts import refuse_other_cluster
 
 _REQUESTS = "SELECT kind, body FROM requests WHERE number > ? ORDER BY number"
 _LAST_REQUEST = "SELECT coalesce(max(number), 0) FROM requests"
@@ -120,11 +121,11 @@ class Journal:
     def resume(cls, path: Path, cluster_id: str, start: Position = BEGINNING) -> tuple[Journal, tuple[Event, ...]]:
         """Open an existing journal; return it with all its events, or those after the one at `start`.
 
-        Raises JournalDamaged when it cannot be trusted or is of another cluster, InputError when a run is active.
+        Raises JournalDamaged when it cannot be trusted, InputError for another cluster, or when a run is active.
         """
         told = _told(f"the journal {path} cannot be opened", "Nothing was sent; see to the file and resume the run")
         with told, _held(path) as lock:
-            _refuse_other_cluster(path, cluster_id)
+            refuse_other_cluster(f"run {path.stem} is of", first_event(path).cluster_id, cluster_id)
             path.chmod(FILE_MODE)
             reader = JournalReader(path, start)
             events = reader.new_events()
@@ -285,14 +286,6 @@ def _begin(path: Path, started: RunStarted) -> str:
             unfinished.with_name(unfinished.name + name).unlink(missing_ok=True)
         raise
     return digest
-
-
-def _refuse_other_cluster(path: Path, cluster_id: str) -> None:
-    started = first_event(path)
-    if started.cluster_id != cluster_id:
-        raise JournalDamaged(
-            f"{path} is of cluster {started.cluster_id}, but this is cluster {cluster_id}; connect to the former"
-        )
 
 
 @contextmanager

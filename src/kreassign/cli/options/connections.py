@@ -1,0 +1,66 @@
+"""Connect as the options of a cluster say: its properties, and the secrets in those of a profile.
+
+Loads the Kafka client, so it is imported only where a cluster is asked.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+
+from kreassign.admin.properties import PROVIDER_CLASSES, PROVIDERS_KEY, addresses_of, read_properties
+from kreassign.admin.settings import Address
+from kreassign.cli.profiles import Profile
+from kreassign.errors import InputError
+from kreassign.operations.connect import connect, connect_controllers
+
+__all__ = ["checked_addresses", "connect", "connect_controllers", "named_addresses", "with_secrets"]
+
+# Client properties of a profile, with the output of `${command:…}` inserted and Kafka's providers declared.
+#
+# Only the user's own configuration may name commands: a properties file may come from anywhere.
+
+_COMMAND = re.compile(r"\$\{command:([^}]*)\}")
+_PATIENCE_S = 60
+
+
+def with_secrets(properties: Mapping[str, str]) -> dict[str, str]:
+    """The properties with secrets inserted. Raises InputError, which names the property, if a command fails."""
+    found = {key: _resolved(key, text) for key, text in properties.items()}
+    if not found or PROVIDERS_KEY in found:
+        return found
+    classes = {f"{PROVIDERS_KEY}.{name}.class": kind for name, kind in PROVIDER_CLASSES.items()}
+    return {PROVIDERS_KEY: ",".join(PROVIDER_CLASSES), **classes, **found}
+
+
+def _resolved(key: str, text: str) -> str:
+    def printed(match: re.Match[str]) -> str:
+        return _printed(key, match[1])
+
+    return _COMMAND.sub(printed, text)
+
+
+def _printed(key: str, command: str) -> str:
+    """The first line of a command's output; its stderr stays on the terminal, where it may also ask."""
+    try:
+        done = subprocess.run(shlex.split(command), stdout=subprocess.PIPE, text=True, timeout=_PATIENCE_S, check=True)
+        return done.stdout.splitlines()[0]
+    except (OSError, ValueError, subprocess.SubprocessError, IndexError) as error:
+        what = "printed nothing" if isinstance(error, IndexError) else f"failed: {type(error).__name__}"
+        raise InputError(f"{key} refers to the command {command!r}, which {what}") from None
+
+
+def named_addresses(key: str, config: Path | None, profile: Profile | None) -> str | None:
+    """This property of the file, or of the profile where no file is named. Raises InputError."""
+    if config is not None:
+        return addresses_of(key, read_properties(config))
+    return None if profile is None else addresses_of(key, with_secrets(profile.properties))
+
+
+def checked_addresses(text: str) -> str:
+    """The text itself. Raises InputError unless it has addresses."""
+    Address.parse_list(text)
+    return text
