@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+import json
+import os
+from collections.abc import Callable
 from pathlib import Path
 
 import click
 import pytest
-from click.testing import CliRunner
+from click.testing import CliRunner, Result
 
 from kreassign.cli.main import kreassign
 from kreassign.model import Broker
-from kreassign.model.snapshot import ClusterSnapshot, SnapshotBroker, SnapshotLogDir, SnapshotPartition, SnapshotTopic
+from kreassign.model.snapshot import (
+    ClusterSnapshot,
+    SnapshotBroker,
+    SnapshotLogDir,
+    SnapshotPartition,
+    SnapshotTopic,
+    format_snapshot,
+)
 from kreassign.operations.snapshot_files import write_snapshot
 from tests.cli.test_odd_values import EVERY_OPTION
 
@@ -22,6 +32,7 @@ SNAPSHOT = ClusterSnapshot(
     (SnapshotBroker(Broker(1, "h", 9092), (SnapshotLogDir("/d", 1000, 500),)),),
     (SnapshotTopic("t", (SnapshotPartition((1,), (1,), 1, 1, ("/d",), (10,)),)),),
 )
+PROPOSAL = {"topicPartition": {"topic": "t", "partition": 0}, "oldReplicas": [1], "newReplicas": [1]}
 COMMAND_LINES = {
     "approve plan": "approve {odd}",
     "decommission --goals-file": f"decommission 1 --yes --goals-file {{odd}} {NOWHERE}",
@@ -80,7 +91,35 @@ CONTENTS = {
     "half merged": f"{PLAN}\n<<<<<<< HEAD\n".encode(),
     "no partition": b'{"version":1,"partitions":[]}',
     "facts": b'{"version":1,"plan_id":"p","input_hash":"h","partitions":[]}',
+    "UTF-16 without a mark": PLAN.encode("utf-16-be"),
+    "NaN": PLAN.replace("[1]", "[NaN]").encode(),
+    "an infinity": PLAN.replace("[1]", "[-Infinity]").encode(),
+    "a number that overflows": PLAN.replace("[1]", "[1e999]").encode(),
+    "a broker beyond its field": PLAN.replace("[1]", "[2147483648]").encode(),
+    "more digits than any number": PLAN.replace("[1]", f"[{'9' * 5_000}]").encode(),
+    "a plan of a newer format": PLAN.replace('"version":1', '"version":2').encode(),
+    "a snapshot of a newer format": b'{"format":"kreassign-snapshot-99","cluster_id":"c","brokers":[],"topics":[]}',
+    "a plan that names no text as its cluster": PLAN.replace('"version":1', '"version":1,"cluster_id":7').encode(),
+    "an approval": b'{"plan_id":"p","approved_by":"ann","approved_ms":1,"note":""}',
+    "topics": b'{"version":1,"topics":[{"topic":"t"}]}',
+    "the current assignment": f"Current partition replica assignment\n{PLAN}\n".encode(),
+    "half an answer of Cruise Control": b'{"proposals":[{"topicPartition":{"topic":"t"}}]}',
+    "proposals that name a partition twice": json.dumps({"proposals": [PROPOSAL, PROPOSAL]}).encode(),
+    "a journal": b"SQLite format 3\0",
+    "columns": b"PAR1PAR1",
+    "compressed": b"\x1f\x8b\x08\0",
+    "an archive": b"PK\x03\x04",
 }
+BY_ITS_KIND = {
+    "a byte order mark": b"\xef\xbb\xbf" + PLAN.encode(),
+    "a plan": PLAN.encode(),
+    "proposals": json.dumps({"proposals": [PROPOSAL]}).encode(),
+    "an output of --generate": (
+        f"Current partition replica assignment\n{PLAN}\n\nProposed partition reassignment configuration\n{PLAN}\n"
+    ).encode(),
+    "a snapshot": format_snapshot(SNAPSHOT).encode(),
+}
+"""Files that some commands take, and others name: what they are does not end any in a traceback."""
 
 
 def files_read() -> set[str]:
@@ -120,15 +159,51 @@ def test_a_file_of_a_secret_that_is_no_text_or_can_be_guessed_is_named(
     assert (result.exit_code, str(odd) in result.output) == (2, True), result.output
 
 
-@pytest.mark.parametrize("content", CONTENTS.values(), ids=CONTENTS)
-@pytest.mark.parametrize("line", COMMAND_LINES.values(), ids=COMMAND_LINES)
-def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, line: str, content: bytes) -> None:
+def invoke(tmp_path: Path, line: str) -> Result:
     odd, plan, snapshot = (tmp_path / f"{name}.json" for name in ("odd", "plan", "snapshot"))
-    odd.write_bytes(content)
     plan.write_text(PLAN)
     write_snapshot(snapshot, SNAPSHOT)
     places = {"odd": odd, "plan": plan, "snapshot": snapshot, "folder": tmp_path / "data"}
-    words = [word.format(**places) for word in line.split()]
-    result = CliRunner().invoke(kreassign, words)
+    result = CliRunner().invoke(kreassign, [word.format(**places) for word in line.split()])
     assert isinstance(result.exception, SystemExit) or result.exception is None, result.exception
-    assert str(odd) in result.output
+    return result
+
+
+@pytest.mark.parametrize("content", CONTENTS.values(), ids=CONTENTS)
+@pytest.mark.parametrize("line", COMMAND_LINES.values(), ids=COMMAND_LINES)
+def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, line: str, content: bytes) -> None:
+    (tmp_path / "odd.json").write_bytes(content)
+    assert str(tmp_path / "odd.json") in invoke(tmp_path, line).output
+
+
+OF_PLANS = (
+    "approve plan",
+    "plan file",
+    "plan files",
+    "rehearse plan",
+    "report --plan",
+    "run --expect-current",
+    "run plan",
+)
+TAKES = {
+    "a snapshot": ("plan --snapshot", "plan snapshots", "rehearse --snapshot", "twin from-snapshot file"),
+    **dict.fromkeys(("a byte order mark", "a plan", "proposals", "an output of --generate"), OF_PLANS),
+}
+
+
+@pytest.mark.parametrize("kind", BY_ITS_KIND)
+@pytest.mark.parametrize("name", [name for name in COMMAND_LINES if not name.startswith("twin from-snapshot file")])
+def test_a_file_of_another_kind_is_named(tmp_path: Path, name: str, kind: str) -> None:
+    (tmp_path / "odd.json").write_bytes(BY_ITS_KIND[kind])
+    result = invoke(tmp_path, COMMAND_LINES[name])
+    assert name in TAKES[kind] or (result.exit_code > 0 and str(tmp_path / "odd.json") in result.output), result.output
+
+
+@pytest.mark.parametrize("line", [*COMMAND_LINES.values(), *SECRETS.values()], ids=[*COMMAND_LINES, *SECRETS])
+@pytest.mark.parametrize("make", [Path.mkdir, os.mkfifo, lambda path: path.symlink_to("nowhere")],
+                         ids=["a folder", "a pipe without a writer", "a broken link"])  # fmt: skip
+def test_what_is_no_file_is_named(tmp_path: Path, line: str, make: Callable[[Path], None]) -> None:
+    make(tmp_path / "odd.json")
+    result = invoke(tmp_path, line)
+    named = "odd.json" in result.output or "is neither a file nor one of the scenarios" in result.output
+    assert (result.exit_code, named) == (2, True), result.output

@@ -12,7 +12,7 @@ from rich.table import Table
 
 from kreassign.cli.next_command import CLUSTER, next_command, print_next
 from kreassign.cli.options.plan import PlanOptions, comparing_options, growth_options
-from kreassign.cli.options.values import DIRECTORY, FiniteRange
+from kreassign.cli.options.values import DIRECTORY, INPUT_FILE, FiniteRange
 from kreassign.cli.output import console, examples, figures, names, print_json, text_table
 from kreassign.cli.plan_text import limit_lines, print_loads, shown_gap
 from kreassign.cli.profiles import typed_words
@@ -99,7 +99,7 @@ def brokers_needed(options: PlanOptions, at_most: float, what_if: WhatIf) -> Non
         "kreassign plan fleet eu.json.gz us.json.gz --out-dir plans",
     )
 )
-@click.argument("snapshots", nargs=-1, type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.argument("snapshots", nargs=-1, type=INPUT_FILE)
 @click.option("--out-dir", type=DIRECTORY, metavar="DIR",
               help="Write the plan of each cluster to DIR, as CLUSTER.json with its facts.  "
               "[default: not written]")  # fmt: skip

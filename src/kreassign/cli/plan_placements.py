@@ -15,7 +15,7 @@ from rich.console import Console
 from kreassign.cli.next_command import CLUSTER, next_command, print_next
 from kreassign.cli.options.cluster import ClusterOptions, bootstrap_option, config_option
 from kreassign.cli.options.plan import PlanOptions, comparing_options
-from kreassign.cli.options.values import FILE_OR_DIRECTORY, REGEX, WholeRange, option_group, parse_quantity
+from kreassign.cli.options.values import FILE_OR_DIRECTORY, INPUT_FILE, REGEX, WholeRange, option_group, parse_quantity
 from kreassign.cli.output import MARKDOWN, console, examples, markdown_format_option, print_json, warn
 from kreassign.cli.plan_text import evaluated_tables, goals_table, print_loads, spread_of
 from kreassign.cli.profiles import typed_words, was_typed
@@ -210,7 +210,7 @@ _cluster_options = option_group(
 )
 @click.argument("files", nargs=-1, required=True, type=FILE_OR_DIRECTORY, metavar="FILE|DIRECTORY...")
 @_cluster_options
-@click.option("--snapshot", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE",
+@click.option("--snapshot", type=INPUT_FILE, metavar="FILE",
               help="Compare with a snapshot file, instead of the cluster.  [default: none]")  # fmt: skip
 @click.option("--topics", type=REGEX, multiple=True, metavar="REGEX",
               help="Only topics that match; may be repeated.  [default: all that are declared]")  # fmt: skip
@@ -275,6 +275,8 @@ def _update(files: tuple[Path, ...], found: PlacedPartitions, topics: tuple[str,
 
 def _refuse_missing(files: tuple[Path, ...]) -> None:
     for path in files:
+        if path.is_fifo():
+            raise InputError(f"{path} is a pipe; write its content to a file first")
         if not path.exists():
             raise InputError(f"there is no file {path}; `kreassign plan check {path} --update` writes one")
 

@@ -174,7 +174,7 @@ def _files(paths: Sequence[Path]) -> Iterator[Path]:
         if not path.is_dir():
             yield path
             continue
-        inside = sorted(one for one in path.glob("*.json") if not one.name.endswith(BESIDE))
+        inside = sorted(one for one in path.glob("*.json") if one.is_file() and not one.name.endswith(BESIDE))
         if not inside:
             raise InputError(f"no file in {path} has a name that ends in .json; name the files, or another directory")
         yield from inside

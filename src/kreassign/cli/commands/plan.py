@@ -13,7 +13,7 @@ from kreassign.cli.options.cluster import ClusterOptions
 from kreassign.cli.options.plan import PlanOptions, circumstance_options, parse_brokers, planning_options
 from kreassign.cli.options.run import factor_change_option
 from kreassign.cli.options.run_id import meant_journal, state_dir_option
-from kreassign.cli.options.values import REGEX, ReadBy, WholeRange
+from kreassign.cli.options.values import INPUT_FILE, REGEX, InputPath, ReadBy, WholeRange
 from kreassign.cli.output import examples
 from kreassign.cli.plan_alternatives import brokers_needed, fleet, pareto
 from kreassign.cli.plan_placements import CHECK, check, new_topic, partitions, savings_text
@@ -88,9 +88,7 @@ def finish(options: PlanOptions, task: Task, *, savings: bool = False, allow_fac
         "kreassign plan import maps/ --bootstrap-server localhost:9092 --out plan.json",
     ),
 )
-@click.argument(
-    "files", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path), metavar="FILE|DIRECTORY..."
-)
+@click.argument("files", nargs=-1, required=True, type=InputPath(takes_directory=True), metavar="FILE|DIRECTORY...")
 @factor_change_option
 @planning_options
 def import_plan(options: PlanOptions, files: tuple[Path, ...], allow_factor_change: bool) -> None:
@@ -322,7 +320,7 @@ def disks(options: PlanOptions, between_brokers: bool) -> None:
         "kreassign plan restore --run 20270131T220000Z-1a2b --snapshot cluster.json.gz --out plan.json",
     )
 )
-@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path), required=False)
+@click.argument("file", type=INPUT_FILE, required=False)
 @click.option("--run", metavar="RUN_ID|JOURNAL", help="Restore the state before this run.  "
               "[default: restore what FILE says]")  # fmt: skip
 @state_dir_option

@@ -11,7 +11,7 @@ from kreassign.cli.commands.twin import fault_options
 from kreassign.cli.next_command import CLUSTER, again, next_command, print_next
 from kreassign.cli.options.pace import PaceOptions, pace_options, throttle_options
 from kreassign.cli.options.run import factor_change_option, guards_option
-from kreassign.cli.options.values import OUTPUT_FILE, parse_speed, plan_argument
+from kreassign.cli.options.values import INPUT_FILE, OUTPUT_FILE, parse_speed, plan_argument
 from kreassign.cli.output import examples, format_option, print_json
 from kreassign.cli.run_text import exit_code
 from kreassign.cli.streams import working
@@ -37,7 +37,7 @@ from kreassign.report.text import format_bytes, format_duration
 @plan_argument
 @click.option(
     "--snapshot",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    type=INPUT_FILE,
     required=True,
     metavar="FILE",
     help="Snapshot file of the cluster (from `kreassign snapshot --out`; with --measure-for it has write rates).",

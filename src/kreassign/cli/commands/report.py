@@ -12,7 +12,14 @@ import click
 from kreassign.cli.next_command import CLUSTER, DATA, STATE, next_command, print_next
 from kreassign.cli.options.cluster import ClusterOptions, cluster_options, of_run_options
 from kreassign.cli.options.run_id import meant_journal, state_dir_option
-from kreassign.cli.options.values import OUTPUT_FILE, REGEX, data_option, master_option, optional_data_option
+from kreassign.cli.options.values import (
+    INPUT_FILE,
+    OUTPUT_FILE,
+    REGEX,
+    data_option,
+    master_option,
+    optional_data_option,
+)
 from kreassign.cli.output import examples, format_option, print_json, warn
 from kreassign.cli.profiles import typed_words
 from kreassign.cli.run_text import commands_after
@@ -55,7 +62,7 @@ from kreassign.report.text import format_bytes, format_duration, format_rate
 )
 @click.option(
     "--plan",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    type=INPUT_FILE,
     metavar="FILE",
     help="Report the plan in FILE instead, for those who approve it.  [default: a run is reported]",
 )

@@ -36,7 +36,7 @@ from kreassign.cli.options.run import (
     run_context_options,
 )
 from kreassign.cli.options.run_id import meant_journal, run_id_argument
-from kreassign.cli.options.values import plan_argument
+from kreassign.cli.options.values import INPUT_FILE, plan_argument
 from kreassign.cli.output import console, examples, format_option, print_json, warn
 from kreassign.cli.profiles import typed_words
 from kreassign.cli.run_text import document, exit_code, in_flight, print_accepted, print_end, print_summary
@@ -248,7 +248,7 @@ def _lines(found: Rollback) -> Iterator[str]:
 @throttle_options("no limit")
 @click.option(
     "--expect-current",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    type=INPUT_FILE,
     metavar="FILE",
     help="Run only if the partitions still have the replicas in FILE (from `kreassign plan --current-out`).  "
     "[default: whatever they have]",

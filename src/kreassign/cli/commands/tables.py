@@ -14,6 +14,7 @@ from kreassign.cli.next_command import CLUSTER, DATA, next_command, print_next
 from kreassign.cli.options.cluster import ClusterOptions, cluster_options
 from kreassign.cli.options.values import (
     BROKER_ID,
+    INPUT_FILE,
     FiniteRange,
     WholeRange,
     data_option,
@@ -49,7 +50,7 @@ def parse_instances(context: click.Context, option: click.Parameter, given: tupl
     return found
 
 
-_FILES = click.argument("files", nargs=-1, required=True, type=click.Path(exists=True, dir_okay=False, path_type=Path))
+_FILES = click.argument("files", nargs=-1, required=True, type=INPUT_FILE)
 
 
 @click.command(

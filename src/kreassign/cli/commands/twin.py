@@ -16,7 +16,9 @@ import click
 from kreassign.cli.options.values import (
     BROKER_ID,
     DIRECTORY,
+    INPUT_FILE,
     Decorator,
+    InputPath,
     ReadBy,
     WholeRange,
     checked,
@@ -64,7 +66,7 @@ _OPTIONS = (
     click.option(
         "--faults",
         "fault_file",
-        type=click.Path(exists=True, dir_okay=False, path_type=Path),
+        type=INPUT_FILE,
         metavar="FILE",
         help="Load faults from a TOML file.  [default: none]",
     ),
@@ -93,7 +95,7 @@ def parse_speed(text: str) -> float | None:
     )
 
 
-class ScenarioPath(click.Path):
+class ScenarioPath(InputPath):
     """A scenario file, or the name of a scenario that comes with kreassign; an existing file wins."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
@@ -192,7 +194,7 @@ def twin() -> None:
 @click.option(
     "--scenario",
     "file",
-    type=ScenarioPath(exists=True, dir_okay=False, path_type=Path),
+    type=ScenarioPath(),
     metavar="NAME|FILE",
     help="Simulate a cluster that comes with kreassign, such as skewed or full-disk, or one described in a TOML file, "
     "instead of --brokers and --racks.  [default: none]",
@@ -242,7 +244,7 @@ def start(
         "kreassign twin from-snapshot cluster.json.gz --speed max",
     ),
 )
-@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.argument("file", type=INPUT_FILE)
 @click.option(
     "--disk",
     type=parse_bytes_per_s,

@@ -9,7 +9,7 @@ import click
 
 from kreassign.admin.settings import Address
 from kreassign.cli.options.run_id import state_dir_option
-from kreassign.cli.options.values import ReadBy, optional_data_option
+from kreassign.cli.options.values import INPUT_FILE, ReadBy, optional_data_option
 from kreassign.cli.output import examples
 from kreassign.cli.profiles import config_path, shared_in
 from kreassign.errors import InputError, requires
@@ -19,7 +19,6 @@ from kreassign.operations.text_files import named_once, read_text
 from kreassign.web.settings import DEFAULT_PORT, Tls, Token, WebSettings
 
 WEB_VARIABLE = "KREASSIGN_WEB_TOKEN"
-_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
 def listen_address(text: str) -> Address:
@@ -56,11 +55,13 @@ def listen_address(text: str) -> Address:
     help="Let whoever has the token pause, resume, throttle, pace and cancel runs, and approve plans.",
 )  # fmt: skip
 @click.option(
-    "--token-file", type=_FILE, metavar="FILE",
+    "--token-file", type=INPUT_FILE, metavar="FILE",
     help=f"File of the token.  [default: the environment variable {WEB_VARIABLE}]",
 )  # fmt: skip
-@click.option("--certificate", type=_FILE, metavar="FILE", help="Certificate chain in PEM, for TLS.  [default: none]")
-@click.option("--key", type=_FILE, metavar="FILE", help="Private key in PEM, for TLS.  [default: none]")
+@click.option(
+    "--certificate", type=INPUT_FILE, metavar="FILE", help="Certificate chain in PEM, for TLS.  [default: none]"
+)
+@click.option("--key", type=INPUT_FILE, metavar="FILE", help="Private key in PEM, for TLS.  [default: none]")
 @optional_data_option
 @state_dir_option
 def web(

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from kreassign.cli.options.values import Decorator, ReadBy, option_group, parse_duration
+from kreassign.cli.options.values import INPUT_FILE, Decorator, ReadBy, option_group, parse_duration
 from kreassign.cli.profiles import ADDRESS_ENVIRONMENT, IN_FORCE, Profile, around
 from kreassign.errors import InputError, KreassignError
 from kreassign.model.authorization import error_text
@@ -140,7 +140,7 @@ config_option = click.option(
     "--command-config",
     is_eager=True,  # It may name the servers.
     envvar="KREASSIGN_COMMAND_CONFIG",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    type=INPUT_FILE,
     metavar="FILE",
     help="Client properties, in the format of Kafka's own tools (servers, security, timeouts).  "
     "[default: Kafka's defaults, in plain text]",

@@ -17,6 +17,7 @@ import click
 from kreassign.admin import AdminClient
 from kreassign.cli.options.cluster import ClusterOptions, bootstrap_option, config_option, measure_for_option
 from kreassign.cli.options.values import (
+    INPUT_FILE,
     OUTPUT_FILE,
     REGEX,
     Decorator,
@@ -51,7 +52,6 @@ from kreassign.planner.problem.policy import Coordinated, PlanPolicy, parse_name
 
 PARTS_ON_SPARK = 4
 MOST_PARTS = 10_000
-INPUT_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 Names = TypeVar("Names")
 
 
@@ -232,7 +232,7 @@ def parse_brokers(_: click.Context, __: click.Parameter, text: str | None) -> tu
 
 goals_file_option = click.option(
     "--goals-file",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    type=INPUT_FILE,
     metavar="FILE",
     help="Goals, limits and tenants in TOML.  [default: all goals, no other limits]",
 )
@@ -255,7 +255,7 @@ _OPTIONS: tuple[Decorator, ...] = (
                  help="Load to plan for: mean, a percentile, the peak hour, the forecast, or its upper end."),
     click.option("--require-load", is_flag=True,
                  help="Refuse to plan with doubtful, unknown or stale loads.  [default: name them; priors stand in]"),
-    click.option("--snapshot", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE",
+    click.option("--snapshot", type=INPUT_FILE, metavar="FILE",
                  help="Plan for the placement in a snapshot file (from `kreassign snapshot --out`), instead of the "
                  "cluster as it is.  [default: none]"),
     click.option("--cluster", metavar="ID",

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
 
 import click
 from click.core import ParameterSource
 
 from kreassign.cli.options.run_id import state_dir_option
-from kreassign.cli.options.values import ReadBy, WholeRange, option_group, parse_duration, parse_interval
+from kreassign.cli.options.values import INPUT_FILE, ReadBy, WholeRange, option_group, parse_duration, parse_interval
 from kreassign.errors import InputError
 from kreassign.executor.guards import DEFAULTS, GuardName, Reaction
 from kreassign.executor.lease import LeasePolicy
@@ -22,8 +20,6 @@ from kreassign.monitoring.webhooks import Webhook, checked_secret, checked_url
 from kreassign.operations.monitoring import Monitoring
 from kreassign.operations.run import POLL_INTERVAL_S, RunContext
 from kreassign.operations.text_files import named_once, read_text
-
-Command = TypeVar("Command", bound=Callable[..., Any])
 
 LEAST_POLL_S = 0.1
 
@@ -88,62 +84,32 @@ found_options = option_group(
 """Add `--adopt` and `--alongside`: keyword `found: FoundThrottles`."""
 
 
-def replan_option(command: Command) -> Command:
-    """Add `--replan`: parameter `replan: bool`."""
-    return click.option(
-        "--replan",
-        is_flag=True,
-        help="Choose other destinations for moves to a broker that is lost, which is down for --give-up-after, or for "
-        "a minute: as few changes as possible, by rack and free space.  [default: wait for the broker]",
-    )(command)
-
-
-def give_up_option(command: Command) -> Command:
-    """Add `--give-up-after`: parameter `give_up_after: float | None`, in seconds."""
-    return click.option(
-        "--give-up-after",
-        type=parse_interval,
-        metavar="DURATION",
-        help="Cancel moves to a broker that is down for so long, which throws away what was copied.  "
-        "[default: wait for the broker]",
-    )(command)
-
-
-def producer_outage_option(command: Command) -> Command:
-    """Add `--allow-producer-outage`: parameter `allow_producer_outage: bool`."""
-    return click.option(
-        "--allow-producer-outage",
-        is_flag=True,
-        help="Start moves although producers with acks=all are refused until they are over: fewer replicas in sync "
-        "than min.insync.replicas, since those that are added count.  [default: refuse such a plan]",
-    )(command)
-
-
-def factor_change_option(command: Command) -> Command:
-    """Add `--allow-factor-change`: parameter `allow_factor_change: bool`."""
-    return click.option(
-        "--allow-factor-change",
-        is_flag=True,
-        help="Allow that replication factors fall, or change to one below min.insync.replicas.  "
-        "[default: refuse such a plan]",
-    )(command)
-
-
-def guards_option(command: Command) -> Command:
-    """Add `--guard NAME=REACTION`, any number of times: parameter `guards: dict[GuardName, Reaction]`."""
-    names, reactions = ", ".join(GuardName), ", ".join(Reaction)
-    warned = [guard for guard, reaction in DEFAULTS.items() if reaction is Reaction.WARN]
-    defaults = f"{Reaction.WARN} for {', '.join(warned)}; {Reaction.HOLD} for the others"
-    return click.option(
-        "--guard",
-        "guards",
-        multiple=True,
-        type=_guard,
-        callback=lambda _, __, pairs: dict(pairs),
-        metavar="NAME=REACTION",
-        help=f"Set the reaction to a breached guard; may be repeated. Guards: {names}. Reactions: {reactions}.  "
-        f"[default: {defaults}]",
-    )(command)
+replan_option = click.option(
+    "--replan",
+    is_flag=True,
+    help="Choose other destinations for moves to a broker that is lost, which is down for --give-up-after, or for a "
+    "minute: as few changes as possible, by rack and free space.  [default: wait for the broker]",
+)
+give_up_option = click.option(
+    "--give-up-after",
+    type=parse_interval,
+    metavar="DURATION",
+    help="Cancel moves to a broker that is down for so long, which throws away what was copied.  "
+    "[default: wait for the broker]",
+)
+"""In seconds: parameter `give_up_after: float | None`."""
+producer_outage_option = click.option(
+    "--allow-producer-outage",
+    is_flag=True,
+    help="Start moves although producers with acks=all are refused until they are over: fewer replicas in sync than "
+    "min.insync.replicas, since those that are added count.  [default: refuse such a plan]",
+)
+factor_change_option = click.option(
+    "--allow-factor-change",
+    is_flag=True,
+    help="Allow that replication factors fall, or change to one below min.insync.replicas.  "
+    "[default: refuse such a plan]",
+)
 
 
 def _guard(text: str) -> tuple[GuardName, Reaction]:
@@ -152,6 +118,21 @@ def _guard(text: str) -> tuple[GuardName, Reaction]:
         return GuardName(name), Reaction(reaction)
     except ValueError as error:
         raise click.BadParameter(f"{text!r} is not a guard and its reaction, such as disk=hold: {error}") from error
+
+
+guards_option = click.option(
+    "--guard",
+    "guards",
+    multiple=True,
+    type=_guard,
+    callback=lambda _, __, pairs: dict(pairs),
+    metavar="NAME=REACTION",
+    help=f"Set the reaction to a breached guard; may be repeated. Guards: {', '.join(GuardName)}. Reactions: "
+    f"{', '.join(Reaction)}.  [default: {Reaction.WARN} for "
+    f"{', '.join(guard for guard, reaction in DEFAULTS.items() if reaction is Reaction.WARN)}; {Reaction.HOLD} for the "
+    "others]",
+)
+"""Any number of times: parameter `guards: dict[GuardName, Reaction]`."""
 
 
 # Options for monitoring a run.
@@ -224,7 +205,7 @@ monitoring_options = option_group(
         ),
         click.option(
             "--webhook-secret-file",
-            type=click.Path(exists=True, dir_okay=False, path_type=Path),
+            type=INPUT_FILE,
             envvar=SIGNING_FILE_VARIABLE,
             metavar="FILE",
             help="Sign messages to the webhook with the secret in FILE.  "

@@ -193,6 +193,24 @@ class Place(click.Path):
         return super().convert(value, param, ctx)
 
 
+class InputPath(click.Path):
+    """A file that is there. A named pipe is refused: reading one waits for its writer, maybe for ever.
+
+    What a shell puts in place of `<(command)` is below /dev or /proc, and has its writer.
+    """
+
+    def __init__(self, *, takes_directory: bool = False) -> None:
+        super().__init__(exists=True, dir_okay=takes_directory, path_type=Path)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The path. Raises click.BadParameter."""
+        path = Path(str(super().convert(value, param, ctx)))
+        if path.is_fifo() and path.parts[:2] not in {("/", "dev"), ("/", "proc")}:
+            self.fail(f"{str(path)!r} is a pipe; write its content to a file first", param, ctx)
+        return path
+
+
+INPUT_FILE = InputPath()
 OUTPUT_FILE = Place(is_file=True)
 DIRECTORY = Place(is_file=False)
 FILE_OR_DIRECTORY = Place(is_file=True, takes_both=True)
@@ -205,8 +223,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 def plan_argument(command: Command) -> Command:
     """Add `PLAN`: parameter `plan: Path`, a file that exists."""
-    kind = click.Path(exists=True, dir_okay=False, path_type=Path)
-    return click.argument("plan", type=kind, shell_complete=_plans)(command)
+    return click.argument("plan", type=INPUT_FILE, shell_complete=_plans)(command)
 
 
 def _plans(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
