@@ -12,8 +12,10 @@ from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
 
+from kreassign.model.error_codes import error_code
 from kreassign.twin.api.handlers import HANDLERS
 from kreassign.twin.api.request import Handler
+from kreassign.twin.refused import NOT_OFFERED, REFUSED
 from kreassign.twin.version import RELEASES
 from kreassign.wire import api
 
@@ -22,13 +24,27 @@ PAGE = Path(__file__).resolve().parent.parent / "docs" / "reference" / "twin-omi
 _HEAD = """\
 # What the twin leaves out
 
-The Kafka APIs that a [twin](kreassign.md#kreassign-twin) answers, in which versions, and what each does not do. An API
-that is not here is not offered: clients see that in the answer to ApiVersions and do without it. The connection of a
-client that still asks is closed, as by a broker that does not know the API. There are no records: nothing can be
-produced or fetched, sizes and offsets are computed.
+The Kafka APIs that a [twin](kreassign.md#kreassign-twin) answers, in which versions, and what each does not do. There
+are no records: nothing can be produced or fetched, sizes and offsets are computed. What it does not do at all is
+[refused](#what-is-refused).
 
 This page is written by `python scripts/twin_omissions_page.py` from the headers of the handlers in
-`src/kreassign/twin/api/`; change those instead.
+`src/kreassign/twin/api/`, and from the tables in `src/kreassign/twin/refused.py`; change those instead.
+"""
+_REFUSED = """\
+## What is refused
+
+Each item of these requests is answered at once with an error after which no client asks again:
+
+| API | Error | Says | In ApiVersions |
+|---|---|---|---|
+"""
+_NOT_OFFERED = """
+What is not in ApiVersions, clients do without, or say that brokers do not support it. These are not answered either:
+the connection of a client that asks all the same is closed, as by a broker that does not know the API.
+
+| API | Why |
+|---|---|
 """
 _NO_KAFKAS = {known.key for known in api.KIP_179_APIS}
 _SECTIONS = ("Behaviour:", "Left out:")
@@ -76,7 +92,19 @@ def offered(api_key: int) -> str:
 
 def omissions_page(handlers: tuple[Handler, ...] = HANDLERS) -> str:
     """The page in Markdown."""
-    return "\n".join([_HEAD, *(_section(handler) for handler in sorted(handlers, key=lambda one: one.api.key))])
+    sections = (_section(handler) for handler in sorted(handlers, key=lambda one: one.api.key))
+    return "\n".join([_HEAD, *sections, refusals()])
+
+
+def refusals() -> str:
+    """The tables of what is refused and of what is not offered."""
+    refused = (
+        f"| {row.api.name} ({row.api.key}) | {error_code(row.code)} | {row.text} | "
+        f"{'yes' if row.is_listed else 'no'} |\n"
+        for row in REFUSED
+    )
+    others = (f"| {name} ({key}) | {why} |\n" for key, (name, why) in NOT_OFFERED.items())
+    return "".join([_REFUSED, *refused, _NOT_OFFERED, *others])
 
 
 def documented(handler: Handler) -> Header:

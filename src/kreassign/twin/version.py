@@ -1,9 +1,8 @@
 """Properties of the Kafka release that a twin simulates.
 
-The ranges are those that brokers and controllers of these releases offer. An API that the twin lacks is not offered, so
-that clients do without it as they do with an older broker. Source: Kafka's published message definitions of each
-release, and the answers of real 3.9.1 and 4.3.1 nodes. Of what Kafka 4.4 added to APIs (ApiVersions 5, DeleteGroups 3)
-the twin has nothing yet.
+The ranges are those that brokers and controllers of these releases offer, also of APIs that the twin refuses
+(`refused.py`). Source: Kafka's published message definitions of each release, and the answers of real 3.9.1, 4.3.1 and
+4.4.0 nodes.
 """
 
 from __future__ import annotations
@@ -16,6 +15,7 @@ from typing import NamedTuple
 from kreassign.errors import InputError
 from kreassign.model.text import shortened
 from kreassign.twin.controller.decision import ZOOKEEPER_RULES, Rules, rules_of
+from kreassign.twin.refused import REFUSED, UNLISTED
 from kreassign.wire import api
 
 
@@ -65,8 +65,8 @@ class KafkaVersion:
         return self.offered.get(api_key)
 
     def all_versions(self, endpoint: Endpoint) -> dict[int, Versions]:
-        """Every API that such a node offers, by key, in ascending order."""
-        ranges = {key: self.versions(key, endpoint) for key in sorted(self.offered)}
+        """Every API that such a node lists in ApiVersions, by key, in ascending order."""
+        ranges = {key: self.versions(key, endpoint) for key in sorted(self.offered) if key not in UNLISTED}
         return {key: versions for key, versions in ranges.items() if versions is not None}
 
     def with_kip_179(self) -> KafkaVersion:
@@ -87,6 +87,7 @@ CONTROLLER_KEYS = frozenset(
         api.ALTER_REPLICATION_FACTORS, api.REASSIGN_PARTITIONS,
     )
 )  # fmt: skip
+CONTROLLER_KEYS |= {row.api.key for row in REFUSED if row.at_controllers}
 
 _RELEASES = ("3.7", "3.9", "4.2", "4.3", "4.4")
 
@@ -136,6 +137,7 @@ _OFFERED: dict[api.Api, tuple[_Range, _Range, _Range, _Range, _Range]] = {
 def _offered(release: str) -> dict[int, Versions]:
     column = _RELEASES.index(release)
     ranges = {known.key: row[column] for known, row in _OFFERED.items()}
+    ranges |= {row.api.key: row.range_in(release) for row in REFUSED}
     return {key: Versions(*found) for key, found in ranges.items() if found is not None}
 
 

@@ -96,6 +96,72 @@ def _snake(name: str) -> str:
     return re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()
 
 
+# Refusals.
+
+
+def refusing(api: Api, version: int, request: Message, code: int, text: str | None) -> Message:
+    """Return the response in which the whole and every item of a request have this error.
+
+    As Kafka builds error responses: lists of the response repeat the lists of the request, item by item. A list goes
+    with the list of its name, else with all lists at its place; the first field of an item is its key.
+    """
+    error = {"error_code": code, "error_message": text, "partition_error_code": code}
+    return api.response(
+        **_refused(api.response, api.response.json["fields"], (request, api.request.json["fields"]), version, error)
+    )
+
+
+_Sent = tuple[Any, list[Mapping[str, Any]]]
+"""A structure or a plain value of a request, and the definitions of its fields."""
+
+
+def _refused(
+    made: Any, definitions: list[Mapping[str, Any]], sent: _Sent, version: int, error: Mapping[str, object]
+) -> dict[str, object]:
+    """The values of a structure's fields: errors, and lists."""
+    values: dict[str, object] = {}
+    for definition in definitions:
+        name, kind, inner = _snake(definition["name"]), definition["type"], definition.get("fields")
+        if not _covers(definition["versions"], version):
+            continue
+        if name in error:
+            values[name] = error[name]
+        elif inner is not None and kind.startswith("[]"):
+            item, named = getattr(made, kind[2:]), _keys(inner, version, error)
+            values[name] = [
+                item(**_named(named, entry), **_refused(item, inner, entry, version, error))
+                for entry in _entries(name, sent, version)
+            ]
+    return values
+
+
+def _entries(name: str, sent: _Sent, version: int) -> list[_Sent]:
+    """The items of the list of this name in a request; without one, the items of all lists at this place."""
+    holder, definitions = sent
+    lists = {
+        _snake(one["name"]): one.get("fields", [])
+        for one in definitions
+        if one["type"].startswith("[]") and _covers(one["versions"], version)
+    }
+    wanted = [name] if name in lists else list(lists)
+    return [(entry, lists[each]) for each in wanted for entry in getattr(holder, each) or ()]
+
+
+def _keys(definitions: list[Mapping[str, Any]], version: int, error: Mapping[str, object]) -> list[str]:
+    """The names of the plain fields of an item of a response."""
+    plain = (one for one in definitions if not one["type"].startswith("[]") and _covers(one["versions"], version))
+    return [name for name in (_snake(one["name"]) for one in plain) if name not in error]
+
+
+def _named(keys: list[str], entry: _Sent) -> dict[str, object]:
+    """The fields by which an item of a response says which item of the request it answers."""
+    item, definitions = entry
+    if not definitions:
+        return {keys[0]: item} if keys else {}
+    shared = {key: getattr(item, key) for key in keys if hasattr(item, key)}
+    return shared or ({keys[0]: getattr(item, _snake(definitions[0]["name"]))} if keys else {})
+
+
 # Requests and responses.
 
 # All that kafka-python's decoder raises on malformed bytes, including assertions. A length that was sent as a huge

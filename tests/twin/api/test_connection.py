@@ -36,7 +36,7 @@ def authenticate(conversation: Connection, token: bytes) -> Message:
 
 @pytest.mark.parametrize(
     ("key", "version", "endpoint"),
-    [(3, 14, Endpoint.BROKER), (3, 1, Endpoint.CONTROLLER), (75, 0, Endpoint.CONTROLLER), (21, 2, Endpoint.BROKER)],
+    [(3, 14, Endpoint.BROKER), (3, 1, Endpoint.CONTROLLER), (75, 0, Endpoint.CONTROLLER), (38, 2, Endpoint.BROKER)],
     ids=["too new", "not at controllers", "not at controllers either", "not in the twin"],
 )
 def test_what_is_not_offered_ends_the_connection(key: int, version: int, endpoint: Endpoint) -> None:

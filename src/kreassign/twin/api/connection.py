@@ -22,6 +22,7 @@ from kreassign.twin.access import ANONYMOUS, SASL_MECHANISM, Node, Users
 from kreassign.twin.api.handlers import HANDLERS_BY_KEY
 from kreassign.twin.api.refusals import not_controller_refusal, refuse_all
 from kreassign.twin.api.request import Client, Handler, Request, ServedCluster
+from kreassign.twin.refused import NOT_OFFERED
 from kreassign.wire import api
 from kreassign.wire.api import Api, Message
 from kreassign.wire.codec import (
@@ -215,7 +216,8 @@ class Connection:
         handler = HANDLERS_BY_KEY.get(head.api_key)
         offered = self._cluster.version.versions(head.api_key, self._node.endpoint)
         if handler is None or offered is None:
-            raise ProtocolViolation(f"API {head.api_key} is not offered by {self._node.endpoint.name.lower()}s")
+            name, _ = NOT_OFFERED.get(head.api_key, (str(head.api_key), ""))
+            raise ProtocolViolation(f"API {name} is not offered by {self._node.endpoint.name.lower()}s")
         if not offered.low <= head.version <= offered.high:
             if handler.api is api.API_VERSIONS:
                 return Reply(encode_unsupported_version(head.correlation_id, UNSUPPORTED_VERSION, offered))

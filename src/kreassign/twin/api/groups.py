@@ -20,6 +20,7 @@ from kreassign.model.error_codes import (
     NONE,
     NOT_COORDINATOR,
     TOPIC_AUTHORIZATION_FAILED,
+    TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
     UNKNOWN_TOPIC_ID,
     UNKNOWN_TOPIC_OR_PARTITION,
     error_code,
@@ -94,7 +95,8 @@ def _find_coordinator(request: Request) -> Message:
     - An unknown type of key is INVALID_REQUEST.
 
     Left out:
-    - Coordinators of transactions and share groups: always COORDINATOR_NOT_AVAILABLE, and their topics are not created.
+    - Coordinators of transactions and share groups: always TRANSACTIONAL_ID_AUTHORIZATION_FAILED, the one error after
+      which no client asks again.
     - `__consumer_offsets` has three replicas of 50 partitions, or as many as there are brokers; its default on a real
       cluster with fewer than three brokers cannot be met.
     """
@@ -117,7 +119,7 @@ def _found_coordinator(request: Request, key: str) -> tuple[int, dict[str, objec
     if kind not in (_GROUP_KEY, _TRANSACTION_KEY, _SHARE_KEY):
         return INVALID_REQUEST, nobody
     if kind != _GROUP_KEY:
-        return COORDINATOR_NOT_AVAILABLE, nobody
+        return TRANSACTIONAL_ID_AUTHORIZATION_FAILED, nobody
     if not request.allows_group(Operation.DESCRIBE, key):
         return GROUP_AUTHORIZATION_FAILED, nobody
     if OFFSETS_TOPIC not in request.metadata.topics:

@@ -17,6 +17,7 @@ from kreassign.twin.api import (
     security,
     topics,
 )
+from kreassign.twin.api.refusals import REFUSING
 from kreassign.twin.api.request import Handler
 
 _ROOMS = (
@@ -35,5 +36,5 @@ _ROOMS = (
 HANDLERS: tuple[Handler, ...] = tuple(handler for room in _ROOMS for handler in room.HANDLERS)
 """One handler per API."""
 
-HANDLERS_BY_KEY = {handler.api.key: handler for handler in HANDLERS}
-"""The handlers by API key."""
+HANDLERS_BY_KEY = {handler.api.key: handler for handler in (*HANDLERS, *REFUSING)}
+"""The handlers by API key, with those that refuse."""

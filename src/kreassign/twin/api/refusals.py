@@ -11,11 +11,27 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 from uuid import UUID
 
-from kreassign.model.error_codes import NONE, NOT_CONTROLLER, error_code
+from kreassign.model.error_codes import NONE, NOT_CONTROLLER, POLICY_VIOLATION, SECURITY_DISABLED, error_code
 from kreassign.twin.api.metadata import is_internal, metadata_brokers, shown_controller
-from kreassign.twin.api.request import Request
+from kreassign.twin.api.request import Handler, Request
+from kreassign.twin.refused import REFUSED
 from kreassign.wire import api
 from kreassign.wire.api import Message
+from kreassign.wire.codec import refusing
+
+
+def _refuse(request: Request) -> Message:
+    """Answer what the twin does not simulate; where there are access rules, that they stay as they are."""
+    row = _ROWS[request.called.key]
+    code, text = row.code, row.text
+    if code == SECURITY_DISABLED and request.cluster.permissions is not None:
+        code, text = POLICY_VIOLATION, "This is a twin: its access rules are those of its scenario."
+    return refusing(row.api, request.version, request.message, code, text)
+
+
+_ROWS = {row.api.key: row for row in REFUSED}
+REFUSING = tuple(Handler(row.api, _refuse) for row in REFUSED)
+"""The handlers of what the twin offers and does not simulate."""
 
 Refuse = Callable[[Request, dict[str, Any]], Message]
 """Builds the answer; the second argument has `error_code` and `error_message` for every item."""

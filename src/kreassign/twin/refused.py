@@ -1,0 +1,118 @@
+"""The APIs of Kafka's brokers that the twin does not simulate, and how it says so.
+
+Every API that a broker or a controller of Kafka 4.4 offers has a handler (`api/handlers.py`) or a row here. `REFUSED`
+are answered in Kafka's versions, at once and on every item, with an error that no client asks again after. They are
+in ApiVersions but for those that clients without `is_listed` do better: they say "not supported" before they ask, and
+only a client that never looks gets the answer. `NOT_OFFERED` are not in ApiVersions either; the connection of a client
+that asks all the same is closed, as by a broker that does not know the API.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from kreassign.model.error_codes import (
+    POLICY_VIOLATION,
+    SECURITY_DISABLED,
+    TRANSACTIONAL_ID_NOT_FOUND,
+    UNSUPPORTED_VERSION,
+)
+from kreassign.wire import api
+from kreassign.wire.api import Api
+
+
+class Refusal(NamedTuple):
+    """A refused API: its error, and the versions that nodes offer by the release from which on they do."""
+
+    api: Api
+    text: str
+    versions: Mapping[str, tuple[int, int]]
+    code: int = POLICY_VIOLATION
+    at_controllers: bool = False
+    is_listed: bool = True
+
+    def range_in(self, release: str) -> tuple[int, int] | None:
+        """The first and the last version that nodes of a release offer; None before the first of the releases."""
+        reached = [versions for since, versions in self.versions.items() if _number(since) <= _number(release)]
+        return reached[-1] if reached else None
+
+
+def _number(release: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in release.split("."))
+
+
+_ANY = "3.7"  # the oldest release that the twin knows
+NO_AUTHORIZER = "No Authorizer is configured."
+"""A real node's text, where access rules are changed and there are none."""
+
+
+def _no(what: str) -> str:
+    return f"This is a twin: it keeps no {what}."
+
+
+def _unlisted(known: Api, versions: Mapping[str, tuple[int, int]]) -> Refusal:
+    return Refusal(known, _no("records and no transactions"), versions, UNSUPPORTED_VERSION, is_listed=False)
+
+
+REFUSED = (
+    Refusal(api.DELETE_RECORDS, _no("records"), {_ANY: (0, 2)}),
+    # Were it listed, an idempotent producer of librdkafka would ask again after any error but of authorization.
+    _unlisted(api.INIT_PRODUCER_ID, {_ANY: (0, 4), "3.9": (0, 5)}),
+    # Were it listed, a consumer of Java would ask again for ever. Without it, it fetches, and is refused.
+    _unlisted(api.OFFSET_FOR_LEADER_EPOCH, {_ANY: (0, 4), "4.2": (2, 4)}),
+    _unlisted(api.ADD_PARTITIONS_TO_TXN, {_ANY: (0, 4), "3.9": (0, 5)}),
+    _unlisted(api.ADD_OFFSETS_TO_TXN, {_ANY: (0, 3), "3.9": (0, 4)}),
+    _unlisted(api.END_TXN, {_ANY: (0, 3), "3.9": (0, 4), "4.2": (0, 5)}),
+    _unlisted(api.TXN_OFFSET_COMMIT, {_ANY: (0, 3), "3.9": (0, 4), "4.2": (0, 5)}),
+    Refusal(api.CREATE_ACLS, NO_AUTHORIZER, {_ANY: (0, 3), "4.2": (1, 3)}, SECURITY_DISABLED, at_controllers=True),
+    Refusal(api.DELETE_ACLS, NO_AUTHORIZER, {_ANY: (0, 3), "4.2": (1, 3)}, SECURITY_DISABLED, at_controllers=True),
+    Refusal(api.OFFSET_DELETE, "This is a twin: it deletes offsets of whole groups only.", {_ANY: (0, 0)}),
+    Refusal(api.ALTER_CLIENT_QUOTAS, _no("quotas"), {_ANY: (0, 1)}, at_controllers=True),
+    Refusal(api.ALTER_USER_SCRAM_CREDENTIALS, _no("SCRAM credentials"), {_ANY: (0, 0)}, at_controllers=True),
+    Refusal(
+        api.UPDATE_FEATURES, "This is a twin: its features are those of its release.", {_ANY: (0, 1), "4.2": (0, 2)},
+        at_controllers=True,
+    ),
+    Refusal(api.DESCRIBE_PRODUCERS, _no("records and no producers"), {_ANY: (0, 0)}),
+    Refusal(api.DESCRIBE_TRANSACTIONS, _no("transactions"), {_ANY: (0, 0)}, TRANSACTIONAL_ID_NOT_FOUND),
+)  # fmt: skip
+"""The APIs that are answered with a refusal."""
+
+UNLISTED = frozenset(row.api.key for row in REFUSED if not row.is_listed)
+"""Keys of the refused APIs that are not in ApiVersions."""
+
+_TOKENS = "no client asks for delegation tokens without looking at ApiVersions"
+_NEW_GROUPS = "consumers of the new protocols say at once that brokers do not support it"
+_AMONG_BROKERS = "brokers ask each other"
+_QUORUM = "the quorum of a twin does not change"
+NOT_OFFERED: Mapping[int, tuple[str, str]] = {
+    27: ("WriteTxnMarkers", _AMONG_BROKERS),
+    38: ("CreateDelegationToken", _TOKENS),
+    39: ("RenewDelegationToken", _TOKENS),
+    40: ("ExpireDelegationToken", _TOKENS),
+    41: ("DescribeDelegationToken", _TOKENS),
+    68: ("ConsumerGroupHeartbeat", _NEW_GROUPS),
+    69: ("ConsumerGroupDescribe", "clients ask DescribeGroups instead"),
+    71: ("GetTelemetrySubscriptions", "as on brokers without a plugin that takes metrics of clients"),
+    72: ("PushTelemetry", "as on brokers without a plugin that takes metrics of clients"),
+    76: ("ShareGroupHeartbeat", _NEW_GROUPS),
+    77: ("ShareGroupDescribe", _NEW_GROUPS),
+    78: ("ShareFetch", _NEW_GROUPS),
+    79: ("ShareAcknowledge", _NEW_GROUPS),
+    80: ("AddRaftVoter", _QUORUM),
+    81: ("RemoveRaftVoter", _QUORUM),
+    83: ("InitializeShareGroupState", _AMONG_BROKERS),
+    84: ("ReadShareGroupState", _AMONG_BROKERS),
+    85: ("WriteShareGroupState", _AMONG_BROKERS),
+    86: ("DeleteShareGroupState", _AMONG_BROKERS),
+    87: ("ReadShareGroupStateSummary", _AMONG_BROKERS),
+    88: ("StreamsGroupHeartbeat", _NEW_GROUPS),
+    89: ("StreamsGroupDescribe", _NEW_GROUPS),
+    90: ("DescribeShareGroupOffsets", _NEW_GROUPS),
+    91: ("AlterShareGroupOffsets", _NEW_GROUPS),
+    92: ("DeleteShareGroupOffsets", _NEW_GROUPS),
+    93: ("StreamsGroupTopologyDescriptionUpdate", _NEW_GROUPS),
+    94: ("UnregisterController", _QUORUM),
+}
+"""The APIs of brokers of Kafka 4.4 that are not in ApiVersions, by key: name, and why."""
