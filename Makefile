@@ -158,22 +158,22 @@ test-browser: $(VENV_READY) ## the tests of pages in headless Chromium
 	@bash scripts/prerequisites.sh chromium
 	KREASSIGN_REQUIRE_CHROMIUM=1 $(TESTS) -n 0 -m browser
 
-SEEDS ?= 1-200
 ADVERSARIES ?= 1-9
 .PHONY: simulate
-simulate: $(VENV_READY) ## stories of faults on the twin: SEEDS=1-1000, or one seed to see it again; ADVERSARIES=1-90
-	$(BIN)/python -m tests.simulation $(SEEDS)
-	$(BIN)/python -m tests.simulation.adversary $(ADVERSARIES)
+simulate: $(VENV_READY) ## runs under the scenarios of adversaries, in turn: ADVERSARIES=1-90
+	$(BIN)/python -m tests.simulation adversaries $(ADVERSARIES)
 
 RUNS ?= 1-1000
+SEQUENCES ?= 1-1000
 FAULTS ?= 160
 SEED ?= 1
 .PHONY: torture
 torture: torture-twin torture-kafka ## both campaigns that try to break what runs promise; their tables: docs/reference/torture.md
 
 .PHONY: torture-twin
-torture-twin: $(VENV_READY) ## runs on random twins, by seed, and what they have to stand: RUNS=1-1000
-	$(BIN)/python -m tests.simulation.runs $(RUNS) --write
+torture-twin: $(VENV_READY) ## runs, and sequences of commands, on random twins by seed: RUNS=1-1000 SEQUENCES=1-1000
+	$(BIN)/python -m tests.simulation runs $(RUNS) --write
+	$(BIN)/python -m tests.simulation sequences $(SEQUENCES) --write
 
 .PHONY: torture-kafka
 torture-kafka: $(VENV_READY) $(JARS_READY) $(CLASS_DATA) ## faults on real Kafka while runs move partitions: FAULTS=160 SEED=1

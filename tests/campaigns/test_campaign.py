@@ -27,7 +27,6 @@ from tests.campaigns.campaign import (
 )
 from tests.campaigns.promises import Aftermath
 from tests.fuzz import __main__ as fuzz
-from tests.simulation import runs
 from tests.torture import __main__ as torture
 
 MIB = 1 << 20
@@ -129,7 +128,9 @@ def test_a_section_of_the_page_is_replaced_and_nothing_else() -> None:
         page.with_section(text, "two", "new")
 
 
-@pytest.mark.parametrize("name", [runs.SECTION, torture.SECTION, fuzz.SECTION, "mutants", "soak: hour"])
+@pytest.mark.parametrize(
+    "name", ["runs on the twin", "sequences on the twin", torture.SECTION, fuzz.SECTION, "mutants", "soak: hour"]
+)
 def test_the_page_has_the_sections_that_campaigns_write(name: str) -> None:
     assert page.with_section(page.PAGE.read_text(encoding="utf-8"), name, "new")
 

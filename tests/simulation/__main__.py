@@ -1,22 +1,54 @@
-"""`python -m tests.simulation 1-1000`: let stories happen; those that go wrong say how to see them again."""
+"""`python -m tests.simulation runs 1-1000`: trials of a kind by seed; exit code 1 if a promise was broken."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
 import click
 
-from tests.campaigns.campaign import JOBS, MINUTES, parse_seeds, play, print_results
-from tests.simulation.story import play_story
+from tests.campaigns.campaign import JOBS, MINUTES, WRITE, Result, Tally, parse_seeds, play, print_results
+from tests.campaigns.page import report
+from tests.simulation import runs, sequence
+
+
+class Kind(NamedTuple):
+    """A kind of trial: how one is played, the command that repeats it, and its table on the page, if it has one."""
+
+    play: Callable[[int], Result]
+    again: str
+    table: Callable[[Tally], str] | None = None
+
+
+KINDS = {
+    "runs": Kind(runs.play_run, "make torture-twin RUNS={} SEQUENCES=0", runs.table),
+    "sequences": Kind(sequence.play_sequence, "make torture-twin RUNS=0 SEQUENCES={}", sequence.table),
+    "adversaries": Kind(runs.play_adversary, "make simulate ADVERSARIES={}"),
+}
+
+
+def campaign(kind: str, seeds: Iterable[int], minutes: float | None = None, jobs: int = 1) -> Tally:
+    """Try one seed after the other, for so long at the most, in so many processes."""
+    return print_results(play(KINDS[kind].play, seeds, minutes, jobs), KINDS[kind].again)
 
 
 @click.command()
-@click.argument("seeds")
+@click.argument("kind", type=click.Choice(sorted(KINDS)))
+@click.argument("seeds", default="1-1000")
 @MINUTES
 @JOBS
-@click.option("--verbose", "is_verbose", is_flag=True, help="Print every line of the stories.")
-def main(seeds: str, minutes: float | None, jobs: int, *, is_verbose: bool) -> None:
-    """Let the stories of these seeds happen; exit code 1 if one goes wrong."""
-    stories = play(play_story, parse_seeds(seeds), minutes, jobs)
-    if print_results(stories, "make simulate SEEDS={}", is_verbose=is_verbose).broken:
+@WRITE
+def main(kind: str, seeds: str, minutes: float | None, jobs: int, *, writes: bool) -> None:
+    """Play the trials of these seeds, of which 0 is none; print a table."""
+    if seeds == "0":
+        return
+    tally = campaign(kind, parse_seeds(seeds), minutes, jobs)
+    # By the clock perhaps fewer than were asked for: these are they.
+    done = f"{seeds.partition('-')[0]}-{tally.last}" if minutes else seeds
+    _, again, table = KINDS[kind]
+    if table is not None:
+        report(f"{kind} on the twin", again.format(done), table(tally), is_broken=tally.failed > 0, writes=writes)
+    elif tally.failed:
         raise SystemExit(1)
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from kreassign.errors import InputError
 from kreassign.executor.guards import DEFAULTS, GuardName, Reaction
@@ -51,39 +51,54 @@ _AT_ANY_TIME = tuple(deed for deed in Deed if deed not in ONLY_IN_A_STATE)
 # --- clusters ------------------------------------------------------------------------------------------------------
 
 
-def draw_twin(chance: random.Random, log: MemoryLog) -> Twin:
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """Bytes of partitions, and of log directories that hold little more; without any they hold whatever comes.
+
+    A log grows by so many bytes until its retention; of large ones without small directories most grow without end.
+    """
+
+    sizes: tuple[int, ...] = (0, MB, 100 * MB, 5_000 * MB)
+    capacities: tuple[int, ...] = ()
+    growth: int = 50 * MB
+
+
+LARGE = Scale()
+
+
+def draw_twin(chance: random.Random, log: MemoryLog, scale: Scale = LARGE) -> Twin:
     """A twin of any release with this metadata log and some topics, to some of which records are written."""
     broker_count = chance.randint(3, 6)
     shape = small_cluster(broker_count, racks=chance.choice(((), ("a", "b"), ("a", "b", "c"))))
-    brokers = tuple(replace(broker, hardware=_hardware(chance, broker.id)) for broker in shape.brokers)
-    topics = tuple(_topic(chance, f"topic-{number}", broker_count) for number in range(chance.randint(1, 4)))
+    brokers = tuple(replace(broker, hardware=_hardware(chance, broker.id, scale)) for broker in shape.brokers)
+    topics = tuple(_topic(chance, f"topic-{number}", broker_count, scale) for number in range(chance.randint(1, 4)))
     blueprint: Blueprint = replace(shape, brokers=brokers, topics=topics)
     settings = TwinSettings(chance.choice(RELEASES), chance.randrange(1_000), controller_count=chance.randint(1, 3))
     return Twin(blueprint, settings, log)
 
 
-def _hardware(chance: random.Random, broker: int) -> BrokerHardware:
+def _hardware(chance: random.Random, broker: int, scale: Scale) -> BrokerHardware:
     speed, network = chance.choice((50, 200, 500)) * MB, chance.choice((100, 1_250)) * MB
     log_dirs = range(chance.randint(1, 3))
-    return BrokerHardware(
-        tuple(LogDirHardware(f"/data/{broker}/d{number}", TB, speed, speed) for number in log_dirs), network, network
-    )
+    sizes = [chance.choice(scale.capacities) for _ in log_dirs] if scale.capacities else [TB for _ in log_dirs]
+    dirs = (LogDirHardware(f"/data/{broker}/d{number}", size, speed, speed) for number, size in enumerate(sizes))
+    return BrokerHardware(tuple(dirs), network, network)
 
 
-def _topic(chance: random.Random, name: str, broker_count: int) -> TopicPlan:
+def _topic(chance: random.Random, name: str, broker_count: int, scale: Scale) -> TopicPlan:
     factor = chance.randint(1, min(3, broker_count))
     configs = {}
     if chance.random() < 0.3:
         configs["min.insync.replicas"] = str(chance.randint(1, factor))
     if chance.random() < 0.2:
         configs["unclean.leader.election.enable"] = "true"
-    plans = (_partition(chance, factor, broker_count) for _ in range(chance.randint(1, 5)))
+    plans = (_partition(chance, factor, broker_count, scale) for _ in range(chance.randint(1, 5)))
     return TopicPlan(name, tuple(plans), configs)
 
 
-def _partition(chance: random.Random, factor: int, broker_count: int) -> PartitionPlan:
-    size, rate = chance.choice((0, 1, 100, 5_000)) * MB, chance.choice((0, 0, 0.01, 1)) * MB
-    retention = None if chance.random() < 0.7 else size + 50 * MB
+def _partition(chance: random.Random, factor: int, broker_count: int, scale: Scale) -> PartitionPlan:
+    size, rate = chance.choice(scale.sizes), chance.choice((0, 0, 0.01, 1)) * MB
+    retention = None if chance.random() < 0.7 and not scale.capacities else size + scale.growth
     replicas = tuple(chance.sample(range(broker_count), factor))
     return PartitionPlan(replicas, Traffic(size, rate, retention_bytes=retention))
 
@@ -136,11 +151,11 @@ def draw_trial(seed: int) -> Trial:
     twin = _twin_of_seed(seed, MemoryLog())
     aim = aims.aim_of(seed)
     if aim is not None:
-        moves = aims.shaped(aim, twin, tuple(_moves(chance, twin)))
+        moves = aims.shaped(aim, twin, tuple(draw_moves(chance, twin)))
         incidents = aims.incidents(aim, chance, twin, moves) + _beside(chance, twin)
     else:
         incidents = _harmless(chance) if chance.random() < 0.25 else _harmful(chance, twin)
-        moves = tuple(_moves(chance, twin))
+        moves = tuple(draw_moves(chance, twin))
     return Trial(seed, moves, tuple(sorted(incidents, key=lambda incident: incident.at_ms)))
 
 
@@ -248,7 +263,7 @@ def _foreign(chance: random.Random, twin: Twin) -> Incident:
     return _fault(chance, chance.choice(kinds))
 
 
-def _moves(chance: random.Random, twin: Twin) -> Iterator[PartitionAssignment]:
+def draw_moves(chance: random.Random, twin: Twin) -> Iterator[PartitionAssignment]:
     brokers = twin.processes.ids
     states = partitions_of(twin)
     chosen = [state for state in states if chance.random() < 0.7] or states[:1]

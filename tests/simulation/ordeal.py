@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import pairwise
@@ -21,11 +21,9 @@ from kreassign.executor.lease import NO_LEASE, ClusterLease, Lease, LeaseHolder,
 from kreassign.executor.lease.lease import GROUP_ID, OFFSETS_TOPIC, PROTOCOL_TYPE
 from kreassign.executor.preflight import RunSettings, prepare
 from kreassign.executor.runner import Runner
-from kreassign.executor.scheduling import PaceChange
-from kreassign.executor.scheduling.limits import EndpointKind, Limit, Measure
 from kreassign.executor.state import ENDED, REPLAN_AFTER_MS, RunView
 from kreassign.executor.state.move import IN_FLIGHT, MoveStatus
-from kreassign.executor.throttle_rates import AdaptiveThrottle, ThrottleRates
+from kreassign.executor.throttle_rates import ThrottleRates
 from kreassign.model import ConfigChange, ConfigResource, NewTopic, TopicPartition
 from kreassign.model.plan import Plan
 from kreassign.model.throttle import BROKER_THROTTLES, TOPIC_THROTTLES
@@ -41,45 +39,30 @@ from tests.executor.deaths import Died
 from tests.simulation.draw import settings_of, twin_of
 from tests.simulation.scene import Scene, partitions_of
 from tests.simulation.trial import (
+    FAST,
     HARMLESS,
+    LATEST,
     MOVED_BY_OTHERS,
     ONLY_IN_A_STATE,
+    REQUESTS,
     SET_BY_OTHERS,
+    TICK_MS,
     Deed,
     Happening,
     Incident,
     Request,
     Trial,
+    answers,
 )
 from tests.twin.memory_log import MemoryLog
 
 RUN_ID, OTHER_RUN_ID = "run-1", "run-2"
 MB = 1_000_000
-FAST = 200 * MB
 POLL_S = 5.0
-TICK_MS = 60_000
-HURRY, DRAIN, ABANDON, LATEST = 0.25, 1.0, 2.0, 4.0
-"""After so much of its patience the operator gives more throttle, cancels, cancels at once, and finds it broken."""
 MOST_ATTEMPTS = 200
 FOREIGN_LEASE_MS = 90_000
 EVERY_MS = 30_000
 """Snapshots are kept so often, as by the command line."""
-
-REQUESTS: Mapping[Request, Callable[[int, int], events.Request]] = {
-    Request.HOLD: events.HoldRequested,
-    Request.RELEASE: events.ReleaseRequested,
-    Request.CANCEL: partial(events.CancelRequested, is_now=False),
-    Request.CANCEL_NOW: partial(events.CancelRequested, is_now=True),
-    Request.FASTER: lambda at_ms, number: events.ThrottleRequested(at_ms, number, FAST),
-    Request.SLOWER: lambda at_ms, number: events.ThrottleRequested(at_ms, number, 2 * MB),
-    Request.UNTHROTTLED: lambda at_ms, number: events.ThrottleRequested(at_ms, number, None),
-    Request.ADAPTIVE: lambda at_ms, number: events.ThrottleRequested(
-        at_ms, number, None, adaptive=AdaptiveThrottle(FAST)
-    ),
-    Request.PACE: lambda at_ms, number: events.PaceRequested(
-        at_ms, number, PaceChange(limits=(Limit(EndpointKind.CLUSTER, Measure.MOVES, 1),))
-    ),
-}
 
 
 @dataclass(slots=True)
@@ -331,7 +314,7 @@ class Ordeal:
                 f"not at rest {quiet_for_ms // 60_000} min after all trouble: {shown or self.outcome.run}"
             )
         if quiet_for_ms > 0 and self._runner is not None:
-            for request in _answers(self._runner.run, quiet_for_ms, self._settings.patience_ms):
+            for request in answers(self._runner.run, quiet_for_ms, self._settings.patience_ms):
                 self._let_happen(request)
         self.twin.schedule(self.twin.now_ms + TICK_MS, self._tick)
 
@@ -365,22 +348,6 @@ class Ordeal:
                 runner = Runner(admin, self.scene.world, journal, poll_s=POLL_S)
                 self.outcome.rolled_back = runner.start(started)
         return back.skipped
-
-
-def _answers(run: RunView, quiet_for_ms: int, patience_ms: int) -> Iterator[Request]:
-    """The requests of an operator whose cluster has had no trouble for so long."""
-
-    def is_due(mark: float) -> bool:
-        return 0 < quiet_for_ms - mark * patience_ms <= TICK_MS
-
-    if run.is_held:
-        yield Request.RELEASE
-    if is_due(HURRY) or is_due(DRAIN) or "foreign-throttle" in " ".join(map(str, run.verdicts)):
-        yield Request.FASTER
-    if is_due(DRAIN):
-        yield Request.CANCEL
-    if is_due(ABANDON):
-        yield Request.CANCEL_NOW
 
 
 # --- what was promised ---------------------------------------------------------------------------------------------

@@ -1,38 +1,19 @@
-"""`python -m tests.simulation.runs 1-1000`: runs of kreassign on random clusters, and what they have to stand.
-
-What goes wrong is made as small as it can be and printed; the exit code is 1 then.
-"""
+"""Runs of kreassign on random clusters, and what they have to stand; what goes wrong is made as small as it can be."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-import click
-
 from kreassign.executor.state import TRANSITIONS, machine
 from kreassign.executor.state.run import Key, Row
-from tests.campaigns.campaign import (
-    JOBS,
-    MINUTES,
-    WRITE,
-    Caught,
-    Result,
-    Tally,
-    fast_folder,
-    parse_seeds,
-    play,
-    print_results,
-)
-from tests.campaigns.page import report
-from tests.simulation.draw import draw_trial
+from tests.campaigns.campaign import Caught, Result, Tally, fast_folder
+from tests.simulation.draw import ADVERSARIES, adversary, draw_trial
 from tests.simulation.ordeal import Ordeal, Outcome, broken, broken_going_back
 from tests.simulation.scene import asked_in_turn
 from tests.simulation.trial import Trial, minimised
 
-SECTION = "runs on the twin"
 NAMED = 20
 """So many rows that were not met are named on the page."""
 
@@ -106,12 +87,13 @@ def play_trial(trial: Trial) -> Result:
 
 
 def play_run(seed: int) -> Result:
+    """A run of the trial of a seed."""
     return play_trial(draw_trial(seed))
 
 
-def campaign(seeds: Iterable[int], minutes: float | None = None, jobs: int = 1) -> Tally:
-    """Try one seed after the other, for so long at the most, in so many processes."""
-    return print_results(play(play_run, seeds, minutes, jobs), "make torture-twin RUNS={}")
+def play_adversary(seed: int) -> Result:
+    """A run while an adversary does what it does: all in turn; the seed shifts when each fault begins."""
+    return play_trial(adversary(ADVERSARIES[(seed - 1) % len(ADVERSARIES)], seed))
 
 
 def table(tally: Tally) -> str:
@@ -143,21 +125,3 @@ def unused(tally: Tally) -> tuple[str, ...]:
     """The rows of the table of states that nothing used."""
     missing = TRANSITIONS.keys() - tally.counts["rows"].keys()
     return tuple(sorted(f"{state.__name__} on {event.__name__}" for state, event in missing))
-
-
-@click.command()
-@click.argument("seeds", default="1-1000")
-@MINUTES
-@JOBS
-@WRITE
-def main(seeds: str, minutes: float | None, jobs: int, *, writes: bool) -> None:
-    """Let the runs of these seeds stand what they have to; print a table. Exit code 1 if a promise was broken."""
-    tally = campaign(parse_seeds(seeds), minutes, jobs)
-    click.echo(f"rows not met: {', '.join(unused(tally)) or 'none'}\n")
-    # By the clock perhaps fewer than were asked for: these are they.
-    done = f"{seeds.partition('-')[0]}-{tally.last}" if minutes else seeds
-    report(SECTION, f"make torture-twin RUNS={done}", table(tally), is_broken=tally.failed > 0, writes=writes)
-
-
-if __name__ == "__main__":
-    main()

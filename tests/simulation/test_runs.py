@@ -13,10 +13,10 @@ from kreassign.executor import events
 from kreassign.executor.state import phases
 from tests.campaigns.campaign import Tally
 from tests.simulation import aims, ordeal, runs
-from tests.simulation.adversary import play_adversary
+from tests.simulation.__main__ import campaign, main
 from tests.simulation.aims import Aim
 from tests.simulation.draw import ADVERSARIES, draw_trial
-from tests.simulation.runs import campaign, main, table, try_trial, unused
+from tests.simulation.runs import play_adversary, table, try_trial, unused
 from tests.simulation.trial import Deed, Incident, Trial, minimised
 
 thorough = pytest.mark.thorough
@@ -25,7 +25,7 @@ SEEDS = [seed for seed in range(1, 21) if seed not in QUICK_SEEDS]
 
 
 def test_a_few_runs_keep_their_promises_whatever_they_have_to_stand() -> None:
-    tally = campaign(QUICK_SEEDS)
+    tally = campaign("runs", QUICK_SEEDS)
     assert tally.broken == []
     assert tally.ends == {"cancelled": 1, "done": 1, "failed": 1}
     assert len(tally.counts["rows"]) > 20
@@ -33,7 +33,7 @@ def test_a_few_runs_keep_their_promises_whatever_they_have_to_stand() -> None:
 
 @thorough
 def test_runs_keep_their_promises_whatever_they_have_to_stand() -> None:
-    tally = campaign(SEEDS)
+    tally = campaign("runs", SEEDS)
     assert tally.broken == []
     assert tally.count == len(SEEDS)
     assert {"done", "failed"} <= tally.ends.keys()
@@ -54,7 +54,7 @@ THOROUGH_AIMS = (
 def test_a_trial_meets_the_row_at_which_it_aims(aim: Aim) -> None:
     number = aims.AIMS.index(aim) if aim in aims.AIMS else aims.AIMS.index(Aim(aim.state, events.HoldRequested))
     for turn in range(3):
-        tally = campaign([aims.EVERY * (number + turn * len(aims.AIMS))])
+        tally = campaign("runs", [aims.EVERY * (number + turn * len(aims.AIMS))])
         assert tally.broken == []
         if (aim.state, aim.event) in tally.counts["rows"]:
             return
@@ -81,13 +81,13 @@ def test_a_seed_is_the_same_trial_with_the_same_end_each_time() -> None:
 
 def test_what_goes_wrong_is_printed_as_small_as_it_can_be_and_ends_with_code_1(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ordeal, "_throttles_left", lambda *_: iter(["it is told to be elsewhere"]))
-    result = CliRunner().invoke(main, ["7"])
+    result = CliRunner().invoke(main, ["runs", "7"])
     assert result.exit_code == 1, result.output
     seed, move, sentence, again = result.stderr.strip().splitlines()
     assert seed == "seed 7"
     assert move.startswith("  move "), "one move is left; no incident is needed"
     assert "it is told to be elsewhere" in sentence
-    assert again == "reproduce with: make torture-twin RUNS=7"
+    assert again == "reproduce with: make torture-twin RUNS=7 SEQUENCES=0"
 
 
 def goes_wrong_with(*needed: Incident) -> Callable[[Trial], bool]:

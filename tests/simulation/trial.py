@@ -6,17 +6,24 @@ is one of the same run: `minimised` leaves out what it can.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from functools import partial
+from typing import Any, TypeVar, cast
 
+from kreassign.executor import events
 from kreassign.executor.guards import GuardName, Reaction
-from kreassign.executor.scheduling import NO_LIMITS, Pace
-from kreassign.executor.throttle_rates import ThrottleRates
+from kreassign.executor.scheduling import NO_LIMITS, Pace, PaceChange
+from kreassign.executor.scheduling.limits import EndpointKind, Limit, Measure
+from kreassign.executor.state import RunView
+from kreassign.executor.throttle_rates import AdaptiveThrottle, ThrottleRates
 from kreassign.model.plan import PartitionAssignment
 from kreassign.twin.faults import PlannedFault
 
 MOST_ATTEMPTS = 200
+PARTS: Mapping[str, int] = {"incidents": 0, "moves": 1}
+Tried = TypeVar("Tried")
 
 
 class Request(StrEnum):
@@ -43,6 +50,27 @@ class Deed(StrEnum):
     STOP = "asked to pause"
     LOSE_LEASE = "another run has the lease"
 
+
+FAST = 200_000_000
+REQUESTS: Mapping[Request, Callable[[int, int], events.Request]] = {
+    Request.HOLD: events.HoldRequested,
+    Request.RELEASE: events.ReleaseRequested,
+    Request.CANCEL: partial(events.CancelRequested, is_now=False),
+    Request.CANCEL_NOW: partial(events.CancelRequested, is_now=True),
+    Request.FASTER: lambda at_ms, number: events.ThrottleRequested(at_ms, number, FAST),
+    Request.SLOWER: lambda at_ms, number: events.ThrottleRequested(at_ms, number, 2_000_000),
+    Request.UNTHROTTLED: lambda at_ms, number: events.ThrottleRequested(at_ms, number, None),
+    Request.ADAPTIVE: lambda at_ms, number: events.ThrottleRequested(
+        at_ms, number, None, adaptive=AdaptiveThrottle(FAST)
+    ),
+    Request.PACE: lambda at_ms, number: events.PaceRequested(
+        at_ms, number, PaceChange(limits=(Limit(EndpointKind.CLUSTER, Measure.MOVES, 1),))
+    ),
+}
+
+TICK_MS = 60_000
+HURRY, DRAIN, ABANDON, LATEST = 0.25, 1.0, 2.0, 4.0
+"""After so much of its patience the operator gives more throttle, cancels, cancels at once, and finds it broken."""
 
 Happening = Request | Deed | PlannedFault
 
@@ -128,13 +156,19 @@ class Trial:
         return "\n".join([f"seed {self.seed}{self.scenario and f', {self.scenario}'}", *moves, *incidents])
 
 
-def minimised(trial: Trial, goes_wrong: Callable[[Trial], bool], *, attempts: int = MOST_ATTEMPTS) -> Trial:
-    """Leave out incidents and moves as long as the trial still goes wrong, at most so many times.
+def minimised(
+    trial: Tried,
+    goes_wrong: Callable[[Tried], bool],
+    *,
+    parts: Mapping[str, int] = PARTS,
+    attempts: int = MOST_ATTEMPTS,
+) -> Tried:
+    """Leave out items of these parts (and of each keep some) as long as the trial still goes wrong, so many times.
 
     Big parts are left out first, then smaller ones, as in delta debugging.
     """
     left = attempts
-    for part, least in (("incidents", 0), ("moves", 1)):
+    for part, least in parts.items():
         size = max(1, len(getattr(trial, part)) // 2)
         while size and left > 0:
             kept = getattr(trial, part)
@@ -143,7 +177,7 @@ def minimised(trial: Trial, goes_wrong: Callable[[Trial], bool], *, attempts: in
                 if len(fewer) < least or left <= 0:
                     continue
                 left -= 1
-                smaller = replace(trial, **{part: fewer})
+                smaller = replace(cast(Any, trial), **{part: fewer})
                 if goes_wrong(smaller):
                     trial = smaller
                     break
@@ -151,3 +185,19 @@ def minimised(trial: Trial, goes_wrong: Callable[[Trial], bool], *, attempts: in
                 size //= 2
             size = min(size, max(1, len(getattr(trial, part)) // 2)) if size else 0
     return trial
+
+
+def answers(run: RunView, quiet_for_ms: int, patience_ms: int) -> Iterator[Request]:
+    """The requests of an operator whose cluster has had no trouble for so long."""
+
+    def is_due(mark: float) -> bool:
+        return 0 < quiet_for_ms - mark * patience_ms <= TICK_MS
+
+    if run.is_held:
+        yield Request.RELEASE
+    if is_due(HURRY) or is_due(DRAIN) or "foreign-throttle" in " ".join(map(str, run.verdicts)):
+        yield Request.FASTER
+    if is_due(DRAIN):
+        yield Request.CANCEL
+    if is_due(ABANDON):
+        yield Request.CANCEL_NOW

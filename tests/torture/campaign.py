@@ -2,6 +2,7 @@
 
 Beside what every run promises (tests/campaigns/promises.py), once its faults are repaired:
 
+- what comes after it keeps what is promised of sequences (tests/torture/sequels.py);
 - what somebody else did to its settings or moves is said, and no command ended in a traceback;
 - where a broker is lost for good, the next run begins, and what is left on that broker was said;
 - after each run, and once more at the end of all: each acknowledged record is there, once, unchanged and in the order
@@ -39,6 +40,7 @@ from tests.torture.disk_faults import FULL_LOG_DIR
 from tests.torture.fault import Fault, Order
 from tests.torture.operator_faults import FOREIGN_RATE, OPERATOR_FAULTS, topics
 from tests.torture.scene import NOT_YET, PARTITIONS, RATE, RECREATED, TOPIC, MissedError, Scene, opened, spec
+from tests.torture.sequels import sequel
 
 RUN_S, STRIKE_S = 420.0, 75.0
 LOST_S = 45.0
@@ -132,7 +134,7 @@ class Campaign:
         run = _bring_to_rest(scene)
         ended_s = time.monotonic()
         done = {fault: what for fault, (what, _) in struck.items()}
-        broken = (*_judge(scene, done, run), *_bring_back_lost(scene, run), *scene.untrue)
+        broken = (*_judge(scene, done, run), *_bring_back_lost(scene, run), *sequel(scene, run, number), *scene.untrue)
         lost = records.newly_missing()
         result = Result(number, _end(scene, run), broken, counts={"records": Counter(lost=len(lost))})
         for fault, (_, at_s) in struck.items():

@@ -53,10 +53,11 @@ def delete_configs(scene: Scene, kind: str, name: object, keys: Sequence[str]) -
     """`kafka-configs --delete-config` of those of these keys that are set; whether any was."""
     left = scene.throttles()
     present = [key for key in keys if f"{kind} {name} {key}" in left]
-    return bool(present) and _alter(scene, kind, name, "--delete-config", ",".join(present))
+    return bool(present) and alter(scene, kind, name, "--delete-config", ",".join(present))
 
 
-def _alter(scene: Scene, kind: str, name: object, *change: str) -> bool:
+def alter(scene: Scene, kind: str, name: object, *change: str) -> bool:
+    """`kafka-configs --alter` of a topic or a broker; whether it succeeded."""
     of = ("--entity-type", f"{kind}s", "--entity-name", name)
     return scene.tool(CONFIGS_TOOL, "--alter", *of, *change).exit_code == 0
 
@@ -168,7 +169,7 @@ def raise_rates(scene: Scene) -> str:
     if scene.is_running():
         scene.repair_after(20, lambda: _clear_foreign(scene, broker))
     rates = ",".join(f"{key}={FOREIGN_RATE}" for key in (LEADER_THROTTLED_RATE, FOLLOWER_THROTTLED_RATE))
-    need(_alter(scene, "broker", broker, "--add-config", rates) and scene.moving())
+    need(alter(scene, "broker", broker, "--add-config", rates) and scene.moving())
     return f"rates of broker {broker} raised"
 
 

@@ -215,10 +215,11 @@ class Scene:
     def begin(self) -> None:
         self.start("run", "--yes", *self.words)
 
-    def history(self) -> RunHistory | None:
-        """What the journal says of the run, None as long as there is none that can be read."""
+    def history(self, *, latest: bool = False) -> RunHistory | None:
+        """What the journal says of the first run, or the `latest`; None as long as there is none that can be read."""
         try:
-            read = map(status_or_problem, find_journals(self.state_dir))
+            journals = find_journals(self.state_dir)
+            read = map(status_or_problem, reversed(journals) if latest else journals)
             return next((run for run in read if isinstance(run, RunHistory)), None)
         except (KreassignError, OSError, sqlite3.Error):
             return None
@@ -277,8 +278,10 @@ class Scene:
 
     def small_plan(self) -> Path:
         """New replicas of one partition that is not part of the plan, on brokers that are not lost."""
-        there = sorted(set(self.cluster.brokers) - self.lost)
-        return self._written("small-plan.json", {TopicPartition(BYSTANDER, 0): (*there[1:FACTOR], there[0])})
+        there, partition = sorted(set(self.cluster.brokers) - self.lost), TopicPartition(BYSTANDER, 0)
+        others = ((*there[begin + 1 : begin + FACTOR], there[begin]) for begin in range(len(there) - FACTOR + 1))
+        present = self.replicas(BYSTANDER)[partition]
+        return self._written("small-plan.json", {partition: next(each for each in others if each != present)})
 
     def _written(self, name: str, targets: Mapping[TopicPartition, tuple[int, ...]]) -> Path:
         path = self.folder / name

@@ -24,5 +24,9 @@ class MemoryLog:
         """All records from the first, as far as they are written now."""
         return iter(self._records[:])
 
+    def clear(self) -> None:
+        """Forget all records."""
+        self._records.clear()
+
     def close(self) -> None:
         """Nothing to let go of."""

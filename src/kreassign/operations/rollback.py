@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from kreassign.admin import AdminClient
-from kreassign.clock import SystemClock
+from kreassign.clock import Clock, SystemClock
 from kreassign.errors import InputError
 from kreassign.executor.cluster.readings import partitions_of, read_topics, topic_ids_of
 from kreassign.executor.cluster.requests import has_another_id, read_copies, read_factors
@@ -76,9 +76,11 @@ class Rollback:
     factors: tuple[str, ...] = ()
 
 
-def roll_back(client: AdminClient, request: RollbackRequest, context: RunContext) -> Rollback:
+def roll_back(
+    client: AdminClient, request: RollbackRequest, context: RunContext, clock: Clock = SYSTEM_CLOCK
+) -> Rollback:
     """End the run if it goes on, and undo it. Raises InputError, IllegalPlan, ClusterError."""
-    return start_rollback(client, end_run_to_undo(client, request.run_id, context), request, context)
+    return start_rollback(client, end_run_to_undo(client, request.run_id, context, clock), request, context, clock)
 
 
 def preview_rollback(client: AdminClient, run_id: str, context: RunContext) -> Rollback:
@@ -87,10 +89,10 @@ def preview_rollback(client: AdminClient, run_id: str, context: RunContext) -> R
     return _prepared(client, path, read_history(path), context)
 
 
-def end_run_to_undo(client: AdminClient, run_id: str, context: RunContext) -> Rollback:
+def end_run_to_undo(client: AdminClient, run_id: str, context: RunContext, clock: Clock = SYSTEM_CLOCK) -> Rollback:
     """Cancel the run at once if it goes on or was interrupted; return the rollback then."""
     path = _journal(client, run_id, context)
-    return _prepared(client, path, _ended(client, path, context), context)
+    return _prepared(client, path, _ended(client, path, context, clock), context)
 
 
 def _prepared(client: AdminClient, path: Path, done: RunHistory, context: RunContext) -> Rollback:
@@ -107,12 +109,18 @@ def _later_runs(path: Path) -> Iterator[RunHistory]:
             yield found
 
 
-def start_rollback(client: AdminClient, prepared: Rollback, request: RollbackRequest, context: RunContext) -> Rollback:
+def start_rollback(
+    client: AdminClient,
+    prepared: Rollback,
+    request: RollbackRequest,
+    context: RunContext,
+    clock: Clock = SYSTEM_CLOCK,
+) -> Rollback:
     """Undo, by a run that is checked, throttled, journaled and resumable like any other; an empty plan does nothing."""
     if not len(prepared.plan.plan):
         return prepared
-    started = replace(_prepared_run(client, prepared, request, context)[0], undoes=prepared.undone.run_id)
-    return replace(prepared, run=start_run(client, started, context))
+    started = replace(_prepared_run(client, prepared, request, context, clock)[0], undoes=prepared.undone.run_id)
+    return replace(prepared, run=start_run(client, started, context, clock=clock))
 
 
 def preview_rollback_run(
@@ -152,11 +160,15 @@ def is_settled(run: RunHistory) -> bool:
 
 
 def _prepared_run(
-    client: AdminClient, prepared: Rollback, request: RollbackRequest, context: RunContext
+    client: AdminClient,
+    prepared: Rollback,
+    request: RollbackRequest,
+    context: RunContext,
+    clock: Clock = SYSTEM_CLOCK,
 ) -> tuple[RunStarted, RunRequest]:
     """The run of the rollback, checked against the cluster, and its request."""
     refuse_unless_free(client, context)
-    now_ms = SYSTEM_CLOCK.now_ms()
+    now_ms = clock.now_ms()
     first = first_event(_journal(client, request.run_id, context))
     asked = _request(request, first, prepared)
     # A rollback is never refused for producer outages, nor for factors: it restores what was there before the run.
@@ -228,7 +240,7 @@ def _request(request: RollbackRequest, first: RunStarted, prepared: Rollback) ->
     return RunRequest(file, rates, reactions, pace, give_up_after_s=limit_s)
 
 
-def _ended(client: AdminClient, path: Path, context: RunContext) -> RunHistory:
+def _ended(client: AdminClient, path: Path, context: RunContext, clock: Clock) -> RunHistory:
     """End the run: cancel it at once if it goes on or was interrupted."""
     if is_active(path):
         run_journals.cancel(path, is_now=True)
@@ -239,5 +251,5 @@ def _ended(client: AdminClient, path: Path, context: RunContext) -> RunHistory:
         return read_history(path)
     found = read_history(path)
     if not is_settled(found):
-        return cancel_interrupted_run(client, path, context, is_now=True)
+        return cancel_interrupted_run(client, path, context, clock, is_now=True)
     return found

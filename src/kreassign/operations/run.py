@@ -481,12 +481,16 @@ def _warn_of_old_journal(client: AdminClient, run_id: str, first: RunStarted, wa
     warn_without_topic_ids(warn, f"the journal of run {run_id}", unsure)
 
 
-def cancel_interrupted_run(client: AdminClient, path: Path, context: RunContext, *, is_now: bool) -> RunHistory:
+def cancel_interrupted_run(
+    client: AdminClient, path: Path, context: RunContext, clock: Clock = SYSTEM_CLOCK, *, is_now: bool
+) -> RunHistory:
     """Resume the run of this journal and cancel it. Raises InputError if it has ended already."""
     found = read_history(path)
     if found.ended_ms is not None and not found.throttle_residue:
         raise InputError(f"run {path.stem} is already {found.state}; nothing to cancel")
-    return resume_run(client, path, context, lambda number: CancelRequested(SYSTEM_CLOCK.now_ms(), number, is_now))
+    return resume_run(
+        client, path, context, lambda number: CancelRequested(clock.now_ms(), number, is_now), clock=clock
+    )
 
 
 def refuse_unless_free(client: AdminClient, context: RunContext, run_id: str | None = None) -> None:

@@ -278,6 +278,11 @@ class MoveRecord:
         return self.observation is not None and self.observation.placement in GONE
 
     @property
+    def is_diverged(self) -> bool:
+        """True if others have sent its partition elsewhere, by the last observation."""
+        return self.observation is not None and self.observation.placement is PlacementState.DIVERGED
+
+    @property
     def offline(self) -> tuple[int, ...]:
         """Brokers that lag and are down, or whose new copy is in an offline log directory."""
         broken = () if self.observation is None else self.observation.offline

@@ -387,7 +387,7 @@ def _may_send_on(run: Run, event: MovesSubmitted) -> bool:
 
 
 def _wind_down(run: Run, actions: Sequence[tuple[MoveRecord, NextAction]], at_ms: int) -> Next:
-    """The run was cancelled: start nothing, and cancel moves in flight if requested.
+    """The run was cancelled: start nothing, and cancel moves in flight if requested, but for those of others.
 
     Moves that may finish are guarded as before: their throttle may be removed, their destination may die.
     """
@@ -403,7 +403,7 @@ def _wind_down(run: Run, actions: Sequence[tuple[MoveRecord, NextAction]], at_ms
         for record, action in actions
         if action is NextAction.CANCEL
         or (record.status is MoveStatus.SENT and action is NextAction.SUBMIT)
-        or (cancels_all and record.status is MoveStatus.MOVING)
+        or (cancels_all and record.status is MoveStatus.MOVING and not record.is_diverged)
     )
     if cancelling:
         return Next(Cancelling(), (CancelMoves(cancelling),))

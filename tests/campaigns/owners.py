@@ -1,0 +1,105 @@
+"""Whose the throttles of a cluster are over a sequence of runs, hosts and operators, judged from outside. Values.
+
+No journal is asked: whoever plays the sequence says who wrote what. A rate has one entry, its value; a list has those
+of which it consists. What others set by hand is changed only where somebody agreed to that; what runs wrote is not in
+force after the last run that knew of it has ended, unless that is said.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from kreassign.executor.throttle_ledger import ConfigKey, items
+from kreassign.model.throttle import TOPIC_THROTTLES
+
+Entries = frozenset[str]
+NONE: Entries = frozenset()
+HAND, ORPHANED = "an operator", "a run whose journal is lost"
+
+
+def entries(key: ConfigKey, value: str | None) -> Entries:
+    """Entries of a list of throttled replicas; of any other setting its value."""
+    if value is None:
+        return NONE
+    return items(value) if key.name in TOPIC_THROTTLES else frozenset({value})
+
+
+@dataclass(slots=True)
+class Agreement:
+    """Entries that the run of a host may take away, and those of them that it has to put back."""
+
+    taken: dict[ConfigKey, Entries] = field(default_factory=dict)
+    kept: dict[ConfigKey, Entries] = field(default_factory=dict)
+
+    def without(self, key: ConfigKey, others: Iterable[str]) -> None:
+        """An operator has changed these entries since."""
+        for agreed in (self.taken, self.kept):
+            if key in agreed:
+                agreed[key] = agreed[key].difference(others)
+
+
+@dataclass(slots=True)
+class Owners:
+    """Writers of the entries in force, by setting; `broken` has a sentence per change that nobody agreed to."""
+
+    written: dict[ConfigKey, dict[str, str]] = field(default_factory=dict)
+    agreements: dict[str, Agreement] = field(default_factory=lambda: defaultdict(Agreement))
+    broken: list[str] = field(default_factory=list)
+
+    def take_in(self, key: ConfigKey, value: str | None, writer: str) -> None:
+        """A writer has set this value: `HAND`, or the host of a run."""
+        of, now = self.written.get(key, {}), entries(key, value)
+        gone, new = of.keys() - now, now - of.keys()
+        if writer == HAND:
+            for agreement in self.agreements.values():
+                agreement.without(key, gone | new)
+        else:
+            for entry in sorted(gone - self.agreements[writer].taken.get(key, NONE)):
+                if of[entry] == HAND:
+                    self.broken.append(f"{key} was {entry!r} by hand, and a run of {writer} made it {value!r}")
+        kept = NONE if writer == HAND else self.agreements[writer].kept.get(key, NONE)
+        after = {entry: was for entry, was in of.items() if entry in now}
+        self.written[key] = after | {entry: HAND if entry in kept else writer for entry in new}
+
+    def forget(self, topic: str) -> None:
+        """A topic was deleted, with its settings."""
+        self.written = {
+            key: of for key, of in self.written.items() if key.broker is not None or key.resource.name != topic
+        }
+
+    def lose(self, host: str) -> None:
+        """The journals of a host are lost: nobody can say any more what its runs wrote."""
+        for of in self.written.values():
+            of.update({entry: ORPHANED for entry, writer in of.items() if writer == host})
+
+    def agree(self, host: str, *, takes: bool = True, is_kept: bool = False) -> None:
+        """A run begins, and may take away all that is set now; perhaps it has to put it back at its end."""
+        now = self.of() if takes else {}
+        self.agreements[host] = Agreement(dict(now), dict(now) if is_kept else {})
+
+    def agree_to_rates(self, host: str) -> None:
+        """Somebody asks a run for a throttle: it may take the place of whatever rate is set now."""
+        for key, of in self.of().items():
+            if key.broker is not None:
+                agreement = self.agreements[host]
+                agreement.taken[key] = agreement.taken.get(key, NONE) | of
+                agreement.kept.pop(key, None)
+
+    def left(self, host: str, said: str) -> Iterator[str]:
+        """The run of a host is over: sentences about what is left of it, or was not put back, and is not told."""
+        for key, of in sorted(self.of(host).items()):
+            if str(key) not in said:
+                yield f"left in force and not told: {key} is {','.join(sorted(of))}"
+        for key, wanted in sorted(self.agreements[host].kept.items()):
+            if (missing := wanted - self.of().get(key, NONE)) and str(key) not in said:
+                yield f"to be kept, and not put back: {key} was {','.join(sorted(missing))}"
+
+    def of(self, *writers: str) -> dict[ConfigKey, Entries]:
+        """Entries in force of these writers, by setting; of all if none is named."""
+        found = {
+            key: frozenset(entry for entry, writer in of.items() if not writers or writer in writers)
+            for key, of in self.written.items()
+        }
+        return {key: those for key, those in found.items() if those}

@@ -1,0 +1,185 @@
+"""Some sequences, and whether each of their checkers can fail; more on demand: `make torture-twin RUNS=0`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from click.testing import CliRunner
+
+from kreassign.executor.throttle_ledger import ConfigKey, FoundThrottles
+from kreassign.executor.throttle_rates import ThrottleRates
+from kreassign.model import ConfigResource, TopicPartition
+from kreassign.model.plan import PartitionAssignment, Plan
+from kreassign.model.throttle import FOLLOWER_THROTTLED_REPLICAS, LEADER_THROTTLED_RATE
+from kreassign.twin import (
+    Blueprint,
+    BrokerHardware,
+    BrokerPlan,
+    LogDirHardware,
+    PartitionPlan,
+    TopicPlan,
+    Traffic,
+    Twin,
+)
+from kreassign.twin.faults.operator import MovePartition
+from tests.campaigns.owners import HAND, Owners
+from tests.simulation import sequence
+from tests.simulation.__main__ import campaign, main
+from tests.simulation.sequence import Call, Command, Deed, Lost, Meanwhile, Sequence, draw_sequence, try_sequence
+from tests.simulation.watch import Configure, Watch
+from tests.twin.memory_log import MemoryLog
+
+QUICK_SEEDS = (1, 3)
+RATE, LIST = (
+    ConfigKey(ConfigResource.broker(1), LEADER_THROTTLED_RATE),
+    ConfigKey(ConfigResource.topic("t"), FOLLOWER_THROTTLED_REPLICAS),
+)
+HOST, OTHER = "host-1", "host-2"
+
+
+def test_a_few_sequences_keep_what_is_promised() -> None:
+    tally = campaign("sequences", QUICK_SEEDS)
+    assert tally.broken == []
+    assert tally.ends == {"kept": len(QUICK_SEEDS)}
+
+
+@pytest.mark.thorough
+def test_sequences_keep_what_is_promised() -> None:
+    tally = campaign("sequences", range(4, 20))
+    assert tally.broken == []
+    assert {"run", "resume", "rollback", "maintenance enter"} <= tally.counts["calls"].keys()
+    assert {"done", "died", "refused"} <= tally.counts["ends"].keys()
+
+
+def test_a_seed_is_the_same_sequence_with_the_same_end_each_time() -> None:
+    assert draw_sequence(3) == draw_sequence(3)
+    assert try_sequence(draw_sequence(3)).ends == try_sequence(draw_sequence(3)).ends
+
+
+def test_a_sequence_that_goes_wrong_is_printed_with_its_least_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sequence.Played, "_clear_up", lambda self: self.failures.append("it is never over"))
+    result = CliRunner().invoke(main, ["sequences", "1"])
+    assert result.exit_code == 1, result.output
+    seed, step, so, *_, sentence, again = result.stderr.strip().splitlines()
+    assert (seed.partition(",")[0], so, sentence) == ("seed 1", "so that:", "it is never over")
+    assert step, "one step is left"
+    assert again == "reproduce with: make torture-twin RUNS=0 SEQUENCES=1"
+
+
+# --- whose a setting is --------------------------------------------------------------------------------------------
+
+
+def test_a_run_that_changes_what_an_operator_set_is_found() -> None:
+    owners = Owners()
+    owners.take_in(RATE, "7", HAND)
+    owners.take_in(RATE, None, HOST)
+    owners.take_in(LIST, "0:1,9:9", HAND)
+    owners.take_in(LIST, "0:1", HOST)
+    assert [*owners.broken] == [
+        f"{RATE} was '7' by hand, and a run of {HOST} made it None",
+        f"{LIST} was '9:9' by hand, and a run of {HOST} made it '0:1'",
+    ]
+
+
+def test_entries_that_others_add_to_a_list_of_a_run_stay_theirs() -> None:
+    owners = Owners()
+    owners.take_in(LIST, "0:1", HOST)
+    owners.take_in(LIST, "0:1,9:9", HAND)
+    owners.take_in(LIST, "9:9", HOST)
+    assert (owners.broken, owners.of(HAND), owners.of(HOST)) == ([], {LIST: {"9:9"}}, {})
+
+
+def test_what_a_run_leaves_in_force_has_to_be_told() -> None:
+    owners = Owners()
+    owners.agree(HOST, takes=False)
+    owners.take_in(RATE, "5", HOST)
+    assert [*owners.left(HOST, "")] == [f"left in force and not told: {RATE} is 5"]
+    assert [*owners.left(HOST, f"{RATE} is still 5")] == []
+    owners.lose(HOST)
+    assert [*owners.left(HOST, "")] == []
+    assert owners.of() == {RATE: {"5"}}
+
+
+def test_what_a_run_may_take_it_has_to_put_back_unless_an_operator_changes_it() -> None:
+    owners = Owners()
+    owners.take_in(RATE, "7", HAND)
+    owners.agree(HOST, is_kept=True)
+    owners.take_in(RATE, "5", HOST)
+    assert "to be kept, and not put back" in " ".join(owners.left(HOST, str(LIST)))
+    owners.take_in(RATE, "7", HOST)
+    assert ([*owners.left(HOST, "")], owners.of(HAND)) == ([], {RATE: {"7"}})
+    owners.take_in(RATE, "8", HAND)
+    owners.take_in(RATE, "7", HOST)
+    assert owners.broken == [f"{RATE} was '8' by hand, and a run of {HOST} made it '7'"]
+
+
+# --- what is watched on a twin -------------------------------------------------------------------------------------
+
+MB = 1_000_000
+TP = TopicPartition("t", 0)
+
+
+@pytest.fixture
+def watch() -> Watch:
+    """Three brokers whose directories hold a gigabyte, and a partition of 900 MB on two of them."""
+    log_dirs = (LogDirHardware("/d", 1_000 * MB),)
+    brokers = tuple(BrokerPlan(number, BrokerHardware(log_dirs)) for number in range(3))
+    topic = TopicPlan("t", (PartitionPlan((0, 1), Traffic(980 * MB)),), {"min.insync.replicas": "2"})
+    twin = Twin(Blueprint(brokers, (topic,)), log=MemoryLog())
+    watch = Watch(twin)
+    watch.begin(HOST, is_allowed=False)
+    return watch
+
+
+def test_a_copy_without_room_beside_the_reserve_is_found(watch: Watch) -> None:
+    MovePartition("t", 0, (0, 2)).inject(watch.twin)
+    watch.twin.advance(1)
+    assert "t-0 was sent to /d of broker 2, which will have" in " ".join(watch.broken)
+
+
+def test_a_lost_min_isr_is_found(watch: Watch) -> None:
+    MovePartition("t", 0, (0,)).inject(watch.twin)
+    assert "min.insync.replicas 2 is lost without consent" in " ".join(watch.broken)
+
+
+def test_a_run_that_takes_over_the_move_of_an_operator_is_found(watch: Watch) -> None:
+    with watch.by_hand():
+        MovePartition("t", 0, (0, 2)).inject(watch.twin)
+    assert [*watch.not_refused(HOST, Plan(()))] == [f"began, though others move {[TP]}"]
+    MovePartition("t", 0, (1, 2)).inject(watch.twin)
+    assert "changed a move of an operator: t-0" in " ".join(watch.broken)
+
+
+def test_a_setting_that_is_no_throttle_is_changed_by_no_run(watch: Watch) -> None:
+    Configure(ConfigResource.topic("t"), "retention.ms", "5").inject(watch.twin)
+    assert watch.broken == (f"{HOST} set retention.ms of topic t to 5",)
+
+
+def test_a_host_that_is_lost_leaves_what_the_next_run_names() -> None:
+    """By hand in the middle of a run; then its host is lost, and another one has to go on."""
+    twin = sequence.sequence_twin(1, MemoryLog())
+    state = next(state for state in sequence.partitions_of(twin) if len(state.replicas) > 1)
+    target = (*state.replicas[1:], next(one for one in twin.processes.ids if one not in state.replicas))
+    run = Call(Command.RUN, HOST, Plan((PartitionAssignment(state.topic_partition, target),)), rates=ThrottleRates(MB))
+    steps = (
+        Meanwhile(6_000, Configure(*RATE, "7000001")), Meanwhile(9_000, Deed.DIE), run, Lost(HOST),
+        Call(Command.RUN, OTHER, run.plan, FoundThrottles.REFUSE, run.rates),
+    )  # fmt: skip
+    played = try_sequence(Sequence(1, steps, has_lease=False, gives_way=False))
+    assert played.broken == ()
+    assert played.ends["refused"] >= 1
+
+
+@pytest.mark.parametrize("command", [Command.CANCEL, Command.ROLLBACK])
+def test_a_cancelled_run_leaves_a_move_that_was_sent_elsewhere(command: Command) -> None:
+    """An operator overrides a move of a run that dies then; who ends the run must not end that move."""
+    of_run = next(
+        step for step in draw_sequence(23).steps if isinstance(step, Call) and len(step.plan.assignments) == 7
+    )
+    call = replace(of_run, host=HOST, command=Command.RUN, consents=True, found=FoundThrottles.REFUSE)
+    steps = (
+        Meanwhile(5_846, MovePartition("topic-0", 2, (1, 2, 3))), Meanwhile(9_000, Deed.DIE), call,
+        Call(command, HOST),
+    )  # fmt: skip
+    assert try_sequence(Sequence(23, steps, has_lease=False, gives_way=True)).broken == ()
