@@ -22,8 +22,8 @@ _HEAD = """\
 # Metrics
 
 What `kreassign run --metrics-port` serves at `/metrics` on 127.0.0.1 (but not to what a proxy forwards), in
-Prometheus' text format ([how to use it](../guides/monitor-runs.md)). Every metric is a gauge and has the labels `{labels}` besides its
-own. What is not known has no sample: no figure is invented.
+Prometheus' text format ([how to use it](../guides/monitor-runs.md)). Every metric is a gauge and has the labels
+`{labels}` besides its own. What is not known has no sample: no figure is invented.
 
 KIP-455 names metrics of reassignment as future work: "how many partitions are being reassigned on a given broker,
 what write and read bandwidth is being used". They are `kreassign_broker_reassigning_partitions`,
