@@ -11,8 +11,8 @@ BIN := $(VENV)/bin
 VENV_READY := $(VENV)/ready
 JARS := build/jvm
 TIERED_READY := $(JARS)/kafka-tiered-4.3.1.ready
-JARS_READY := $(KAFKA_PROFILES:%=$(JARS)/%.ready) $(TIERED_READY)
-ALL_JARS_READY := $(JARS_READY) $(JARS)/kafka-$(FORMER).ready
+JARS_READY := $(KAFKA_PROFILES:%=$(JARS)/%.ready)
+ALL_JARS_READY := $(JARS_READY) $(JARS)/kafka-$(FORMER).ready $(TIERED_READY)
 PYTEST := $(BIN)/python -m pytest
 
 # Compiled files are kept: tests start hundreds of Python processes, which would compile everything again.
@@ -73,8 +73,8 @@ $(TIERED_READY): jvm/tiered.xml
 $(JARS)/kafka-3.9.1.ready: | $(JARS)/kafka-$(KAFKA).ready
 $(JARS)/kafka-2.8.2.ready: | $(JARS)/kafka-3.9.1.ready
 $(JARS)/spark-kafka-4.0.0.ready: | $(JARS)/kafka-2.8.2.ready
-$(TIERED_READY): | $(JARS)/spark-kafka-4.0.0.ready
-$(JARS)/kafka-$(FORMER).ready: | $(TIERED_READY)
+$(JARS)/kafka-$(FORMER).ready: | $(JARS)/spark-kafka-4.0.0.ready
+$(TIERED_READY): | $(JARS)/kafka-$(FORMER).ready
 
 .PHONY: set-up
 set-up: ## all that `make test` needs, fetched and installed side by side

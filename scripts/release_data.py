@@ -23,7 +23,7 @@ from kreassign.wire.api import Api, Message
 from kreassign.wire.codec import decode_response, encode_request
 from testbed import ClusterSpec, KafkaCluster
 from testbed.java import tool_command
-from testbed.releases import DEFAULT
+from testbed.releases import DEFAULT, config_tool
 
 ROOT = Path(__file__).resolve().parent.parent
 CONFIGS = ROOT / "src/kreassign/twin/controller/documented_configs.json"
@@ -31,7 +31,8 @@ ERRORS = ROOT / "src/kreassign/model/error_codes.json"
 WORDS = ROOT / "testbed/ReleaseWords.java"
 _CORRELATION, _TIMEOUT_S = 7, 30.0
 _TOPIC = "described"
-_TOOLS = ("reassign.ReassignPartitionsCommand", "LeaderElectionCommand", "TopicCommand", "ConfigCommand")
+_PACKAGE = "org.apache.kafka.tools"
+_REASSIGN, _ELECT, _TOPICS = "reassign.ReassignPartitionsCommand", "LeaderElectionCommand", "TopicCommand"
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +77,13 @@ def read_facts(release: str) -> ReleaseFacts:
             described(cluster, ResourceType.BROKER, "0"),
             described(cluster, ResourceType.TOPIC, _TOPIC),
             errors,
-            {name: help_text(cluster, name) for name in _TOOLS},
+            {
+                main_class.rpartition(".")[2]: help_text(cluster, main_class)
+                for main_class in (
+                    *(f"{_PACKAGE}.{name}" for name in (_REASSIGN, _ELECT, _TOPICS)),
+                    config_tool(release),
+                )
+            },
         )
 
 
@@ -93,14 +100,10 @@ def words(release: str) -> tuple[dict[int, str], tuple[ErrorCode, ...]]:
     )
 
 
-def help_text(cluster: KafkaCluster, tool: str) -> str:
-    """The help of one of Kafka's tools; before 4.4 that for configurations was in another package."""
-    for package in ("org.apache.kafka.tools", "kafka.admin"):
-        finished = cluster.java_tool(f"{package}.{tool}", "--help")
-        text = finished.stdout + finished.stderr
-        if "Could not find or load main class" not in text:
-            return text
-    return f"{tool} is in neither package that was tried\n"
+def help_text(cluster: KafkaCluster, main_class: str) -> str:
+    """The help of one of Kafka's tools, or that it is not there."""
+    finished = cluster.java_tool(main_class, "--help")
+    return finished.stdout + finished.stderr
 
 
 def described(cluster: KafkaCluster, kind: ResourceType, name: str) -> dict[str, Message]:

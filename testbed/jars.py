@@ -27,7 +27,7 @@ def spark_kafka_jars() -> Path:
 def tiered_storage_jar() -> Path:
     """The jar with Kafka's stand-in for remote storage; raises JarsMissing with the command that fetches it.
 
-    Brokers of 4.4.0 load that of 4.3.1 as well, the last that is in the registry.
+    That of 4.3.1 is the last that is in the registry; brokers of 4.4.0 lack classes that it needs.
     """
     jar = jars_folder() / "kafka-tiered-4.3.1" / "kafka-storage-4.3.1-test.jar"
     if not jar.is_file():

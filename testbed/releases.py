@@ -11,6 +11,12 @@ FORMER = "4.3.1"
 """The line before it, for what differs."""
 
 
+def config_tool(release: str) -> str:
+    """The class of `kafka-configs`, which Kafka 4.4 moved."""
+    is_moved = tuple(map(int, line(release).split("."))) >= (4, 4)
+    return "org.apache.kafka.tools.ConfigCommand" if is_moved else "kafka.admin.ConfigCommand"
+
+
 def line(release: str) -> str:
     """The line of a release: 4.4 of 4.4.0."""
     return ".".join(release.split(".")[:2])

@@ -27,7 +27,7 @@ from kreassign.wire.api import Api
 from testbed.waiting import PATIENCE_S
 from tests.admin import answers
 from tests.admin.conftest import RETRY_BACKOFF_MS, SILENCE_MS
-from tests.admin.listener import Deed, Listener, Reply, in_turn, join
+from tests.admin.listener import EVERYTHING, Deed, Listener, Reply, in_turn, join
 from tests.wire.peer import Asked, write_response
 
 ALTER, LIST, LOG_DIRS = api.ALTER_PARTITION_REASSIGNMENTS, api.LIST_PARTITION_REASSIGNMENTS, api.DESCRIBE_LOG_DIRS
@@ -782,3 +782,55 @@ def test_a_client_of_one_cluster_cannot_become_one_of_another(node: Listener, co
     client.expect_cluster("id")
     with pytest.raises(InputError, match="the client is one of cluster id, not of ours"):
         client.expect_cluster("ours")
+
+
+# Brokers compare the node that a call is for (KIP-1242)
+
+
+def as_node(node_id: int, cluster_id: str = "id") -> Callable[[Asked], Reply]:
+    """ApiVersions as a broker of Kafka 4.4 answers it."""
+
+    def reply(asked: Asked) -> Reply:
+        named = (asked.message.cluster_id, asked.message.node_id)
+        is_refused = asked.version >= 5 and named not in {(None, -1), (cluster_id, node_id)}
+        return answers.api_versions({} if is_refused else EVERYTHING, error_code=129 if is_refused else 0)
+
+    return reply
+
+
+def test_a_call_for_a_broker_names_it_and_its_cluster(listen: Listen, connect: Connect) -> None:
+    one, other = listen(), listen()
+    join(one, other)
+    for number, node in enumerate((one, other)):
+        node.answers[api.API_VERSIONS] = as_node(number)
+        node.answers[LOG_DIRS] = log_dirs(f"/{number}")
+    assert set(connect(one).describe_log_dirs().ok) == {0, 1}
+    (asked,) = [asked for asked in other.asked if asked.api is api.API_VERSIONS]
+    assert (asked.version, asked.message.cluster_id, asked.message.node_id) == (5, "id", 1)
+
+
+def test_a_broker_that_is_not_the_listed_one_gets_no_call(listen: Listen, connect: Connect) -> None:
+    one, other = listen(), listen()
+    join(one, other)
+    one.answers[api.API_VERSIONS], other.answers[api.API_VERSIONS] = as_node(0), as_node(7)
+    one.answers[LOG_DIRS] = other.answers[LOG_DIRS] = log_dirs("/a")
+    batch = connect(one).describe_log_dirs([0, 1], timeout_ms=300)
+    assert set(batch.ok) == {0}
+    assert isinstance(batch.failed[1], Unreachable)
+    assert "is not broker 1 of cluster id, which lists it there; nothing was sent to it" in str(batch.failed[1])
+    assert not other.times_asked(LOG_DIRS)
+
+
+def test_an_older_broker_among_newer_ones_is_asked_as_before(listen: Listen, connect: Connect) -> None:
+    new, old = listen(), listen()
+    join(new, old)
+    new.answers[api.API_VERSIONS] = as_node(0)
+    offered = EVERYTHING | {18: (0, 4)}
+    old.answers[api.API_VERSIONS] = lambda asked: answers.api_versions(
+        offered if asked.version <= 4 else {18: (0, 4)}, error_code=35 if asked.version > 4 else 0
+    )
+    new.answers[LOG_DIRS] = old.answers[LOG_DIRS] = log_dirs("/a")
+    with_both = connect(new)
+    for _ in range(2):
+        assert set(with_both.describe_log_dirs().ok) == {0, 1}
+    assert [asked.version for asked in old.asked if asked.api is api.API_VERSIONS] == [5, 0]

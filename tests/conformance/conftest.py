@@ -2,7 +2,7 @@
 
 Where releases differ a test says so by `@pytest.mark.releases(NEWEST, "3.9")`; else only the newest is asked. Real
 brokers of the line before it are asked the same by `make test-all`. Only brokers of tests marked `tiered` have remote
-storage.
+storage, those of the line before.
 
 A twin answers with the same bytes over TCP and without sockets. So the quick tests ask over TCP only where a file is
 about frames or about clients of others; all other questions over TCP are thorough.
@@ -50,13 +50,10 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         releases = mark.args if mark else (NEWEST,)
         quick_over_tcp = metafunc.definition.path.name in QUICK_OVER_TCP
         is_tiered = metafunc.definition.get_closest_marker("tiered") is not None
-        places = [
-            _parameter(Place(kind, release, is_tiered), quick_over_tcp)
-            for release in releases
-            for kind in ("in-process", "tcp", "kafka")
-        ]
-        if NEWEST in releases and BEFORE not in releases and not is_tiered:
-            places.append(_parameter(Place("kafka", BEFORE), quick_over_tcp))
+        kinds = ("in-process", "tcp") if is_tiered else ("in-process", "tcp", "kafka")
+        places = [_parameter(Place(kind, release, is_tiered), quick_over_tcp) for release in releases for kind in kinds]
+        if NEWEST in releases and BEFORE not in releases:
+            places.append(_parameter(Place("kafka", BEFORE, is_tiered), quick_over_tcp))
         metafunc.parametrize("cluster", places, indirect=True)
 
 

@@ -42,7 +42,9 @@ def no_group_is_left(cluster: Cluster) -> Iterator[None]:
             member_id=member.member_id, group_instance_id=member.instance_id
         )
         cluster.ask(api.LEAVE_GROUP, node=coordinator(cluster), group_id=cluster.topic, members=[leaving])
-    cluster.ask(api.DELETE_GROUPS, node=coordinator(cluster), groups_names=[cluster.topic])
+    cluster.ask(
+        api.DELETE_GROUPS, cluster.newest(api.DELETE_GROUPS), node=coordinator(cluster), groups_names=[cluster.topic]
+    )
 
 
 def candidate(cluster: Cluster, name: str, *, session_ms: int = SESSION_MS) -> GroupCandidate:
@@ -160,7 +162,9 @@ def test_a_group_that_does_not_exist_is_dead(cluster: Cluster) -> None:
 def test_a_group_that_does_not_exist_has_no_offsets_and_cannot_be_deleted(cluster: Cluster) -> None:
     chosen = coordinator(cluster)
     assert fetched(cluster, 0, 1) == [(-1, ""), (-1, "")]
-    (answer,) = cluster.ask(api.DELETE_GROUPS, node=chosen, groups_names=[cluster.topic]).results
+    (answer,) = cluster.ask(
+        api.DELETE_GROUPS, cluster.newest(api.DELETE_GROUPS), node=chosen, groups_names=[cluster.topic]
+    ).results
     assert (answer.group_id, answer.error_code) == (cluster.topic, GROUP_ID_NOT_FOUND)
     assert refused(cluster, Membership(cluster.topic, "a", "nobody", 1)) == UNKNOWN_MEMBER_ID
 
@@ -304,10 +308,14 @@ def test_offsets_of_a_topic_that_does_not_exist_are_refused(cluster: Cluster) ->
 def test_a_group_is_deleted_with_its_offsets_once_it_is_empty(cluster: Cluster) -> None:
     chosen, joined = coordinator(cluster), join(cluster, "first")
     assert commit(cluster, joined, "text") == [None]
-    (answer,) = cluster.ask(api.DELETE_GROUPS, node=chosen, groups_names=[cluster.topic]).results
+    (answer,) = cluster.ask(
+        api.DELETE_GROUPS, cluster.newest(api.DELETE_GROUPS), node=chosen, groups_names=[cluster.topic]
+    ).results
     assert answer.error_code == NON_EMPTY_GROUP
     cluster.client.leave_group(cluster.topic, "first")
-    (answer,) = cluster.ask(api.DELETE_GROUPS, node=chosen, groups_names=[cluster.topic]).results
+    (answer,) = cluster.ask(
+        api.DELETE_GROUPS, cluster.newest(api.DELETE_GROUPS), node=chosen, groups_names=[cluster.topic]
+    ).results
     assert answer.error_code == 0
     assert (found(cluster).state, fetched(cluster, 0)) == ("Dead", [(-1, "")])
 

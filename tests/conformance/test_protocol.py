@@ -7,10 +7,10 @@ import struct
 import pytest
 
 from kreassign.errors import OutcomeUnknown
-from kreassign.twin.version import Endpoint, kafka_version
+from kreassign.twin.version import Endpoint
 from kreassign.wire import api
 from kreassign.wire.codec import encode_request, framed
-from tests.conformance.clusters import CONTROLLER, NEWEST, Cluster
+from tests.conformance.clusters import CONTROLLER, NEWEST, Cluster, release_of_twin
 
 both_releases = pytest.mark.releases(NEWEST, "3.9")
 ALTER_PARTITION, ENVELOPE, NO_API = 56, 58, 999
@@ -31,7 +31,7 @@ def head(key: int, version: int) -> bytes:
 @pytest.mark.parametrize("endpoint", list(Endpoint), ids=lambda endpoint: endpoint.name.lower())
 def test_the_apis_of_the_twin_have_kafkas_versions(cluster: Cluster, endpoint: Endpoint) -> None:
     found = offered(cluster, CONTROLLER if endpoint is Endpoint.CONTROLLER else 0)
-    expected = kafka_version(cluster.release).all_versions(endpoint)
+    expected = release_of_twin(cluster.release).all_versions(endpoint)
     assert {key: found.get(key) for key in expected} == expected
 
 
@@ -52,21 +52,55 @@ def test_features_are_told_with_the_level_of_the_cluster(cluster: Cluster) -> No
     supported = {one.name: (one.min_version, one.max_version) for one in answer.supported_features}
     finalized = {one.name: one.max_version_level for one in answer.finalized_features}
     # Before version 4 a feature that may be at level 0 is not among those supported.
-    known = [feature for feature in kafka_version(cluster.release).features if feature.low > 0]
+    known = [feature for feature in release_of_twin(cluster.release).features if feature.low > 0]
     assert {one.name: (one.low, one.high) for one in known}.items() <= supported.items()
     # A feature at level 0 is not told of.
-    at_work = {one.name: one.finalized for one in kafka_version(cluster.release).features if one.finalized}
+    at_work = {one.name: one.finalized for one in release_of_twin(cluster.release).features if one.finalized}
     assert at_work.items() <= finalized.items()
     assert answer.finalized_features_epoch >= 0
 
 
 @both_releases
-@pytest.mark.parametrize("version", [5, 99])
+@pytest.mark.parametrize("version", [6, 99])
 def test_an_unknown_version_of_api_versions_is_answered_in_version_0(cluster: Cluster, version: int) -> None:
     payload = cluster.exchange(head(api.API_VERSIONS.key, version))
     correlation, error, count, key, low, high = struct.unpack(">ihihhh", payload)
     assert (correlation, error, count, key) == (7, 35, 1, 18)
     assert (low, high) == offered(cluster, 0)[18]
+
+
+HERE, ELSEWHERE, NOT_SAID = "here", "elsewhere", None
+
+
+@pytest.mark.parametrize(("node", "cluster_id", "node_id", "error"), [
+    (0, HERE, 0, 0),
+    (0, NOT_SAID, -1, 0),
+    (0, ELSEWHERE, 0, 129),
+    (0, "", 0, 129),
+    (0, HERE, 1, 129),
+    (0, ELSEWHERE, -1, 42),
+    (0, NOT_SAID, 0, 42),
+    (CONTROLLER, HERE, CONTROLLER, 0),
+    (CONTROLLER, ELSEWHERE, 1, 0),
+    (CONTROLLER, HERE, -1, 42),
+    (CONTROLLER, NOT_SAID, CONTROLLER, 42),
+])  # fmt: skip
+def test_a_broker_refuses_who_means_another_node(
+    cluster: Cluster, node: int, cluster_id: str | None, node_id: int, error: int
+) -> None:
+    if cluster.release == "4.3":
+        return  # from 4.4 on (KIP-1242)
+    here = cluster.client.describe_cluster().cluster_id
+    answer = cluster.ask(
+        api.API_VERSIONS,
+        5,
+        node=node,
+        client_software_name="tests",
+        client_software_version="1",
+        cluster_id=here if cluster_id == HERE else cluster_id,
+        node_id=node_id,
+    )
+    assert (answer.error_code, bool(answer.api_keys)) == (error, error == 0)
 
 
 @pytest.mark.parametrize("bad", ["", "a/b", " ", "\t"])

@@ -57,7 +57,7 @@ def test_help_goes_to_stderr_and_fails(run, words):
 
 
 def test_version_is_kafkas(run):
-    assert run("--version", *SERVER) == (0, "4.3.1\n", "")
+    assert run("--version", *SERVER) == (0, "4.4.0\n", "")
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ def test_help_goes_to_stderr_and_fails(run, words):
 
 
 def test_version_is_kafkas(run):
-    assert run("--version", "--list", "anything") == (0, "4.3.1\n", "")
+    assert run("--version", "--list", "anything") == (0, "4.4.0\n", "")
 
 
 def test_wrong_usage_is_told_with_the_help_on_stderr(run):

@@ -108,7 +108,7 @@ def test_what_cannot_begin_is_told_on_stderr(run, words, said):
 
 
 def test_version_is_kafkas(run):
-    assert run("--version") == (0, "4.3.1\n", "")
+    assert run("--version") == (0, "4.4.0\n", "")
 
 
 def test_a_server_that_nobody_reaches_is_told(run, tmp_path):

@@ -22,6 +22,7 @@ from kreassign.model.throttle import (
 )
 from testbed import ClusterSpec, KafkaCluster
 from testbed.fork_server import Forked
+from testbed.releases import config_tool
 from testbed.waiting import wait_until
 from tests.real.run_processes import start_run
 from tests.real.test_run import (
@@ -45,7 +46,6 @@ from tests.real.test_run import (
 pytestmark = pytest.mark.usefixtures("calm")
 
 REASSIGN = "org.apache.kafka.tools.reassign.ReassignPartitionsCommand"
-CONFIGS = "kafka.admin.ConfigCommand"
 AWAY = dict.fromkeys(range(5), (2, 3))
 MANY = 6_000
 DEFAULT = 90 * MEGABYTE
@@ -73,7 +73,7 @@ def configs(cluster: KafkaCluster, kind: str, name: str | None, *change: str) ->
     """`kafka-configs --alter`, by hand; without a name for all of this kind."""
     entity = ("--entity-default",) if name is None else ("--entity-name", name)
     words = ("--alter", "--entity-type", kind, *entity, *change)
-    done = cluster.java_tool(CONFIGS, "--bootstrap-server", cluster.bootstrap_servers, *words)
+    done = cluster.java_tool(config_tool(cluster.version), "--bootstrap-server", cluster.bootstrap_servers, *words)
     assert done.exit_code == 0, done
 
 

@@ -45,4 +45,4 @@ def write_response(asked: Asked, response: Message, *, correlation_id: int | Non
 
 def _body_version(asked: Asked, response: Message) -> int:
     # KIP-511: who does not know the version of an ApiVersions request answers in version 0.
-    return 0 if asked.api is api.API_VERSIONS and response.error_code else asked.version
+    return 0 if asked.api is api.API_VERSIONS and response.error_code == 35 else asked.version

@@ -266,7 +266,7 @@ class Session:
             if broker is None:
                 listed = ",".join(map(str, cluster.broker_ids))
                 raise Unreachable(f"broker {target} is not among those that the cluster lists ({listed})")
-            return self._link(Address(broker.host, broker.port))
+            return self._link(Address(broker.host, broker.port), target)
         return self._any_link(cluster.brokers, avoid)
 
     def _active_controller(self, cluster: Cluster, deadline: float) -> Link:
@@ -296,7 +296,8 @@ class Session:
         link = self._links.get(address)
         return (False, True) if link is None else (link.is_busy, not link.is_open)
 
-    def _link(self, address: Address) -> Link:
+    def _link(self, address: Address, node_id: int | None = None) -> Link:
+        """The link to this address, for the node that is listed there; None if any node will do."""
         with self._lock:
             if self._is_closed:
                 raise Unreachable("the client is closed")
@@ -304,6 +305,7 @@ class Session:
                 self._links[address] = Link(
                     address, self._transport, self.settings.client_id, self._clock, self._identity, self._look_up
                 )
+            self._links[address].node_id = node_id
             return self._links[address]
 
     def _known_cluster(self, deadline: float) -> Cluster:

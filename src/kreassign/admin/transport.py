@@ -32,7 +32,7 @@ from kreassign.errors import (
     Unsupported,
 )
 from kreassign.model import Cluster
-from kreassign.model.error_codes import NONE, UNSUPPORTED_VERSION
+from kreassign.model.error_codes import NONE, REBOOTSTRAP_REQUIRED, UNSUPPORTED_VERSION
 from kreassign.wire import api
 from kreassign.wire.codec import PREFIX_BYTES, decode_response, encode_request, frame_length
 
@@ -279,6 +279,13 @@ class ClusterIdentity:
     def __init__(self) -> None:
         self._lock = Lock()
         self._cluster_id = ""
+        self.is_compared_by_brokers = False
+        """True once a broker offered to compare the cluster and the node that a client means (KIP-1242, Kafka 4.4)."""
+
+    @property
+    def cluster_id(self) -> str:
+        """The cluster id; empty before a node has reported it."""
+        return self._cluster_id
 
     @property
     def is_known(self) -> bool:
@@ -310,7 +317,8 @@ class ClusterIdentity:
 # A link to one node, with the API versions it offers; opened on first use and again after it broke.
 #
 # Before the first call on a new connection the node must report its cluster id, once the client knows the right
-# one.
+# one. Brokers of Kafka 4.4 also compare the node that a call is for with themselves (KIP-1242), so that an address that
+# leads to another broker of the same cluster is refused, too.
 
 Answer = TypeVar("Answer")
 Versions = dict[int, tuple[int, int]]
@@ -319,6 +327,8 @@ Versions = dict[int, tuple[int, int]]
 # The broker gets a little less time than this client waits, so that its timeout errors per partition still arrive.
 _BROKERS_SHARE = 0.9
 _LONGEST_WAY_BACK_S = 2.0
+_WITHOUT_NODE = 3
+"""The version of ApiVersions that names neither cluster nor node; Kafka 3.7 does not know 4."""
 
 
 class Link:
@@ -341,6 +351,10 @@ class Link:
         self._ask_identity = ask_identity
         self._lock = Lock()
         self._connection: Connection | None = None
+        self.node_id: int | None = None
+        """The node that the next call is for; None if any node will do."""
+        self._asked_for: int | None = None
+        """The node for which the open connection asked. One that was opened for any node is not opened again."""
         self.was_reached = False
         """True once a connection was open, logged in and ready for calls."""
         self._versions: Versions = {}
@@ -387,7 +401,8 @@ class Link:
         return remaining
 
     def _connected(self, deadline: float, connect_s: float | None) -> Connection:
-        if self._connection is not None and self._connection.is_usable():
+        is_meant = self.node_id is None or self._asked_for in {None, self.node_id}
+        if self._connection is not None and self._connection.is_usable() and is_meant:
             return self._connection
         if self._connection is not None:
             self._connection.close()
@@ -409,16 +424,28 @@ class Link:
         return connection
 
     def _offered_versions(self, connection: Connection, deadline: float) -> Versions:
-        for version in (api.API_VERSIONS.max_version, 0):
+        node_id = self.node_id if self._identity.is_known and self._identity.is_compared_by_brokers else None
+        for version in (_WITHOUT_NODE if node_id is None else api.API_VERSIONS.max_version, 0):
             request = api.API_VERSIONS.request(client_software_name="kreassign", client_software_version=__version__)
+            if version > _WITHOUT_NODE:
+                request.cluster_id, request.node_id = self._identity.cluster_id, node_id
             response = self._ask(connection, api.API_VERSIONS, version, request, self._remaining_s(deadline))
             # A broker that does not know our version answers in version 0 (KIP-511); ask again in that version.
             if response.error_code != UNSUPPORTED_VERSION:
                 break
+        if response.error_code == REBOOTSTRAP_REQUIRED:
+            raise Unreachable(
+                f"{self.address} is not broker {node_id} of cluster {self._identity.cluster_id}, which lists it there; "
+                "nothing was sent to it. Check where this address leads"
+            )
         if response.error_code != NONE:
             raise rejection(api.API_VERSIONS, response.error_code, None)
+        self._asked_for = node_id
         with reading_answer(api.API_VERSIONS):
-            return {offer.api_key: (offer.min_version, offer.max_version) for offer in response.api_keys}
+            versions = {offer.api_key: (offer.min_version, offer.max_version) for offer in response.api_keys}
+        if versions.get(api.API_VERSIONS.key, (0, 0))[1] > _WITHOUT_NODE:
+            self._identity.is_compared_by_brokers = True
+        return versions
 
     def _cluster_id(self, connection: Connection, deadline: float) -> str:
         response = self._send(connection, self._ask_identity, deadline)

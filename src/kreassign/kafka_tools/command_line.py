@@ -28,6 +28,9 @@ from kreassign.model.authorization import refused_permission
 from kreassign.model.error_codes import error_code
 from kreassign.model.text import PrintableStream, signed_number
 
+KAFKA_VERSION = "4.4.0"
+"""The Kafka release whose tools are replaced, printed by `--version`."""
+
 # Failures of a tool, and our errors in the words of Kafka's Java client.
 
 _PACKAGE = "org.apache.kafka.common.errors"

@@ -1,4 +1,4 @@
-"""`kafka-leader-election`: replaces the tool of that name in Kafka 4.3.1.
+"""`kafka-leader-election`: replaces the tool of that name in Kafka 4.4.0.
 
 Same options, help texts, rules, streams and exit codes; docs/reference/kafka-leader-election.md lists the differences
 with reasons. `kafka-preferred-replica-election` shares its functions.
@@ -23,6 +23,7 @@ from kreassign.errors import (
     Unreachable,
 )
 from kreassign.kafka_tools.command_line import (
+    KAFKA_VERSION,
     Option,
     Options,
     PlainError,
@@ -144,9 +145,6 @@ def _is(error: ClusterError, name: str) -> bool:
 
 
 # The tool.
-
-KAFKA_VERSION = "4.3.1"
-"""The Kafka release of the replaced tool, printed by `--version`."""
 
 HELP_TEXT = (
     "This tool attempts to elect a new leader for a set of topic partitions. The type of elections supported are "

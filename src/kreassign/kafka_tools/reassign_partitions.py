@@ -1,4 +1,4 @@
-"""`kafka-reassign-partitions`: replaces the tool of that name in Kafka 4.3.1.
+"""`kafka-reassign-partitions`: replaces the tool of that name in Kafka 4.4.0.
 
 Same options, texts, streams and exit codes; docs/reference/kafka-reassign-partitions.md lists the differences.
 """
@@ -13,11 +13,11 @@ from typing import assert_never
 from kreassign.admin import AdminClient, ClientSettings, client_settings, read_properties
 from kreassign.clock import SystemClock
 from kreassign.errors import InputError
-from kreassign.kafka_tools.command_line import ErrorStyle, Options, ToolError, exit_code, parse, portless
+from kreassign.kafka_tools.command_line import KAFKA_VERSION, ErrorStyle, Options, ToolError, exit_code, parse, portless
 from kreassign.kafka_tools.reassign import messages
 from kreassign.kafka_tools.reassign.actions import cancel, cancel_all, execute, generate, verify
 from kreassign.kafka_tools.reassign.messages import say
-from kreassign.kafka_tools.reassign.options import KAFKA_VERSION, OPTIONS, choose_action, goes_through_zookeeper
+from kreassign.kafka_tools.reassign.options import OPTIONS, choose_action, goes_through_zookeeper
 from kreassign.kafka_tools.reassign.requests import (
     CancelAllRequest,
     CancelRequest,

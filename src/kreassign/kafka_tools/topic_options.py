@@ -1,4 +1,4 @@
-"""The options of `kafka-topics` and their values; names, help texts and rules are those of Kafka 4.3.1."""
+"""The options of `kafka-topics` and their values; names, help texts and rules are those of Kafka 4.4.0."""
 
 from __future__ import annotations
 
@@ -8,9 +8,6 @@ from enum import Enum
 
 from kreassign.kafka_tools.command_line import Option, Options, PlainError, ToolError, UsageError, Value
 from kreassign.model.text import signed_number
-
-KAFKA_VERSION = "4.3.1"
-"""The Kafka release of the replaced tool, printed by `--version`."""
 
 HELP_TEXT = "This tool helps to create, delete, describe, or change a topic."
 NO_WORDS_TEXT = "Create, delete, describe, or change a topic."
@@ -22,14 +19,14 @@ ID_WINS = "Only topic id will be used when both --topic and --topic-id are speci
 _CONFIGS_TOOL = " (To alter topic configurations, the kafka-configs tool can be used.)"
 CONFIG_NAMES = (
     "cleanup.policy", "compression.gzip.level", "compression.lz4.level", "compression.type", "compression.zstd.level",
-    "delete.retention.ms", "file.delete.delay.ms", "flush.messages", "flush.ms",
-    "follower.replication.throttled.replicas", "index.interval.bytes", "leader.replication.throttled.replicas",
-    "local.retention.bytes", "local.retention.ms", "max.compaction.lag.ms", "max.message.bytes",
-    "message.timestamp.after.max.ms", "message.timestamp.before.max.ms", "message.timestamp.type",
-    "min.cleanable.dirty.ratio", "min.compaction.lag.ms", "min.insync.replicas", "preallocate",
-    "remote.log.copy.disable", "remote.log.delete.on.disable", "remote.storage.enable", "retention.bytes",
-    "retention.ms", "segment.bytes", "segment.index.bytes", "segment.jitter.ms", "segment.ms",
-    "unclean.leader.election.enable",
+    "delete.retention.ms", "errors.deadletterqueue.group.enable", "file.delete.delay.ms", "flush.messages",
+    "flush.ms", "follower.replication.throttled.replicas", "index.interval.bytes",
+    "leader.replication.throttled.replicas", "local.retention.bytes", "local.retention.ms", "max.compaction.lag.ms",
+    "max.decompressed.message.bytes", "max.message.bytes", "message.timestamp.after.max.ms",
+    "message.timestamp.before.max.ms", "message.timestamp.type", "min.cleanable.dirty.ratio", "min.compaction.lag.ms",
+    "min.insync.replicas", "preallocate", "remote.copy.lag.bytes", "remote.copy.lag.ms", "remote.log.copy.disable",
+    "remote.log.delete.on.disable", "remote.storage.enable", "retention.bytes", "retention.ms", "segment.bytes",
+    "segment.index.bytes", "segment.jitter.ms", "segment.ms", "unclean.leader.election.enable",
 )  # fmt: skip
 """All settings of topics."""
 

@@ -1,4 +1,4 @@
-"""`kafka-topics`: replaces the tool of that name in Kafka 4.3.1.
+"""`kafka-topics`: replaces the tool of that name in Kafka 4.4.0.
 
 Same options, texts, streams and exit codes; docs/reference/kafka-topics.md lists the differences with reasons.
 """
@@ -17,13 +17,21 @@ from kreassign.admin import AdminClient, client_settings, read_properties
 from kreassign.admin.settings import ClientSettings
 from kreassign.errors import ClusterError, InputError, Rejected, Unsupported
 from kreassign.kafka_tools import topic_options
-from kreassign.kafka_tools.command_line import Options, PlainError, ToolError, exit_code, java_message, parse, portless
+from kreassign.kafka_tools.command_line import (
+    KAFKA_VERSION,
+    Options,
+    PlainError,
+    ToolError,
+    exit_code,
+    java_message,
+    parse,
+    portless,
+)
 from kreassign.kafka_tools.reassign import messages
 from kreassign.kafka_tools.reassign import messages as reassign_texts
 from kreassign.kafka_tools.topic_options import (
     DELETE_CONFIG_IS_GONE,
     ID_WINS,
-    KAFKA_VERSION,
     OPTIONS,
     Action,
     changes_replicas,

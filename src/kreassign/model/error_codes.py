@@ -1,8 +1,8 @@
 """Kafka's error codes: number, name, the Java client's exception and the default text of an error without a message.
 
-`error_codes.json` has all codes of Kafka 4.3's class `org.apache.kafka.common.protocol.Errors`, because
-operators search for the names and scripts match the texts. It is read when the first name or text is needed. The
-constants are the codes that kreassign's modules compare with.
+`error_codes.json` has all codes of Kafka 4.4's class `org.apache.kafka.common.protocol.Errors`, because
+operators search for the names and scripts match the texts; `python scripts/release_data.py` writes it. It is read when
+the first name or text is needed. The constants are the codes that kreassign's modules compare with.
 """
 
 from __future__ import annotations
@@ -79,6 +79,7 @@ INELIGIBLE_REPLICA = 107
 NEW_LEADER_ELECTED = 108
 MISMATCHED_ENDPOINT_TYPE = 114
 UNSUPPORTED_ENDPOINT_TYPE = 115
+REBOOTSTRAP_REQUIRED = 129
 
 
 @dataclass(frozen=True, slots=True)

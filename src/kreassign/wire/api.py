@@ -15,6 +15,7 @@ from kafka.protocol import consumer as _consumer
 from kafka.protocol import metadata as _metadata
 from kafka.protocol import producer as _producer
 from kafka.protocol import sasl as _sasl
+from kafka.protocol.api_header import ResponseClassRegistry
 from kafka.protocol.api_message import ApiMessage
 from kafka.protocol.consumer import ListOffsetsRequest, ListOffsetsResponse
 from kafka.protocol.consumer import group as _group
@@ -56,16 +57,51 @@ def _api(key: int, name: str, versions: tuple[int, int], home: Any = _admin) -> 
     return Api(key, name, getattr(home, f"{name}Request"), getattr(home, f"{name}Response"), *versions)
 
 
-def _own(key: int, name: str) -> Api:
-    """An API that kafka-python lacks, from the definitions in `messages/`, version 0 and up."""
-    request, response = (own_message(f"{name}{kind}") for kind in ("Request", "Response"))
+class _AnswerToStrangers:
+    """An answer to ApiVersions: no tagged fields in its header, and version 0 if its own is unknown (KIP-511)."""
+
+    @classmethod
+    def parse_header(cls: Any, data: Any, version: int | None = None) -> Any:
+        """Decode the header."""
+        del version
+        return cls.header_class.decode(data, flexible=False)
+
+    def encode_header(self, flexible: bool = False) -> Any:
+        """Encode the header."""
+        del flexible
+        return super().encode_header(flexible=False)  # type: ignore[misc]
+
+    @classmethod
+    def decode(cls, data: Any, version: int | None = None, header: bool = False) -> Any:
+        """Decode an answer, which is of version 0 where the node does not know the version of the request."""
+        start = _ID_BYTES if header else 0
+        is_unknown = int.from_bytes(data[start : start + 2], "big") == _UNSUPPORTED_VERSION
+        return super().decode(data, version=0 if is_unknown else version, header=header)  # type: ignore[misc]
+
+
+_ID_BYTES, _UNSUPPORTED_VERSION = 4, 35
+
+
+def _own(key: int, name: str, least: int = 0, *answers: type) -> Api:
+    """An API that kafka-python lacks, or has in older versions alone, from the definitions in `messages/`.
+
+    `answers` are further bases of its response.
+    """
+    request, response = own_message(f"{name}Request"), own_message(f"{name}Response", *answers)
     assert request.API_KEY == response.API_KEY == key
-    return Api(key, name, request, response, 0, request.max_version)
+    return Api(key, name, request, response, least, request.max_version)
 
 
-def own_message(name: str) -> Any:
+def own_message(name: str, *bases: type) -> Any:
     """The class of the definition `messages/<name>.json`."""
-    return new_class(name, (ApiMessage,), {"load_json": messages}, lambda names: names.update(__module__=__name__))
+    registry = ResponseClassRegistry._response_class_registry  # noqa: SLF001  # it has no other way back
+    known = {**registry}
+    made = new_class(
+        name, (*bases, ApiMessage), {"load_json": messages}, lambda names: names.update(__module__=__name__)
+    )
+    # A client of kafka-python's in this process goes on reading what it asked for by its own classes.
+    registry.update(known)
+    return made
 
 
 # APIs without a caller in `admin/` are for the twin alone: foreign clients send them.
@@ -86,7 +122,7 @@ SYNC_GROUP = _api(14, "SyncGroup", (3, 5), _group)
 DESCRIBE_GROUPS = _api(15, "DescribeGroups", (4, 6))
 LIST_GROUPS = _api(16, "ListGroups", (0, 5))
 SASL_HANDSHAKE = _api(17, "SaslHandshake", (1, 1), _sasl)
-API_VERSIONS = _api(18, "ApiVersions", (0, 3), _metadata)
+API_VERSIONS = _own(18, "ApiVersions", 0, _AnswerToStrangers)
 CREATE_TOPICS = _api(19, "CreateTopics", (4, 7))
 DELETE_TOPICS = _api(20, "DeleteTopics", (1, 6))
 DELETE_RECORDS = _api(21, "DeleteRecords", (0, 2))
@@ -105,7 +141,7 @@ ALTER_REPLICA_LOG_DIRS = _api(34, "AlterReplicaLogDirs", (1, 2))
 DESCRIBE_LOG_DIRS = _api(35, "DescribeLogDirs", (1, 5))
 SASL_AUTHENTICATE = _api(36, "SaslAuthenticate", (0, 2), _sasl)
 CREATE_PARTITIONS = _api(37, "CreatePartitions", (0, 3))
-DELETE_GROUPS = _api(42, "DeleteGroups", (1, 2))
+DELETE_GROUPS = _own(42, "DeleteGroups", 1)
 ELECT_LEADERS = _api(43, "ElectLeaders", (0, 2))
 INCREMENTAL_ALTER_CONFIGS = _api(44, "IncrementalAlterConfigs", (0, 1))
 ALTER_PARTITION_REASSIGNMENTS = _api(45, "AlterPartitionReassignments", (0, 1))

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from testbed.processes import Finished
-from testbed.releases import DEFAULT
+from testbed.releases import DEFAULT, config_tool
 from testbed.tool_host import run_hosted
 from tests.clients.python.walk import Walk, once_so, start
 
@@ -19,7 +19,7 @@ CLASSES = {
     "acls": f"{TOOLS}.AclCommand",
     "client-metrics": f"{TOOLS}.ClientMetricsCommand",
     "cluster": f"{TOOLS}.ClusterTool",
-    "configs": f"{TOOLS}.ConfigCommand",
+    "configs": config_tool(DEFAULT),
     "consumer-groups": f"{TOOLS}.consumer.group.ConsumerGroupCommand",
     "delete-records": f"{TOOLS}.DeleteRecordsCommand",
     "features": f"{TOOLS}.FeatureCommand",

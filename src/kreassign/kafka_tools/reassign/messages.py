@@ -1,4 +1,4 @@
-"""Every sentence printed by `kafka-reassign-partitions`, worded as in Kafka 4.3.1, because scripts parse them."""
+"""Every sentence printed by `kafka-reassign-partitions`, worded as in Kafka 4.4.0, because scripts parse them."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The options of `kafka-reassign-partitions`, the options of each action, and batches (KIP-1335).
 
-Names, help texts and rules are those of Kafka 4.3.1; `--all` and `--output` are ours.
+Names, help texts and rules are those of Kafka 4.4.0; `--all` and `--output` are ours.
 """
 
 from __future__ import annotations
@@ -110,9 +110,6 @@ def out_of_sync(partition: Partition) -> tuple[int, ...]:
     """The replicas outside the ISR, in their order."""
     return tuple(broker for broker in partition.replicas if broker not in partition.isr)
 
-
-KAFKA_VERSION = "4.3.1"
-"""The Kafka release of the replaced tool, printed by `--version`."""
 
 HELP_TEXT = "This tool helps to move topic partitions between replicas."
 NO_THROTTLE = -1

@@ -10,11 +10,12 @@ from kreassign.model.error_codes import (
     MISMATCHED_ENDPOINT_TYPE,
     NONE,
     NOT_LEADER_OR_FOLLOWER,
+    REBOOTSTRAP_REQUIRED,
     UNKNOWN_TOPIC_OR_PARTITION,
     UNSUPPORTED_ENDPOINT_TYPE,
     error_code,
 )
-from kreassign.twin.access import Operation
+from kreassign.twin.access import ANONYMOUS, Operation
 from kreassign.twin.api.metadata import cluster_operations, shown_controller
 from kreassign.twin.api.request import Handler, Request
 from kreassign.twin.version import Endpoint
@@ -23,12 +24,13 @@ from kreassign.wire.api import Message
 
 _SOFTWARE_NAME = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 _FEATURES_EPOCH = 1
+_FIRST_WITH_NODE, _NO_NODE = 5, -1
 
 
 def _api_versions(request: Request) -> Message:
     """ApiVersions: which APIs in which versions a node offers, and the features of its cluster.
 
-    Versions: 0-3 on 3.7; 0-4 on 3.9, 4.2, 4.3, 4.4.
+    Versions: 0-3 on 3.7; 0-4 on 3.9, 4.2, 4.3; 0-5 on 4.4.
     Permission: none; answered before a client is authenticated too.
 
     Behaviour:
@@ -36,6 +38,9 @@ def _api_versions(request: Request) -> Message:
       alone.
     - Only APIs that the twin has are listed.
     - A client that names its software with other than letters, digits, dots and dashes gets INVALID_REQUEST.
+    - Version 5 may say which cluster and which node the client means (KIP-1242), both or neither (INVALID_REQUEST).
+      A broker that is not it answers REBOOTSTRAP_REQUIRED, but not before the client is authenticated; a controller
+      compares nothing.
 
     Left out:
     - Features of 3.7 and 3.9 other than metadata.version.
@@ -43,6 +48,8 @@ def _api_versions(request: Request) -> Message:
     response = api.API_VERSIONS.response
     if request.version >= 3 and not _is_legal_software_name(request.message):
         return response(error_code=INVALID_REQUEST, api_keys=[])
+    if request.version >= _FIRST_WITH_NODE and (refusal := _misrouted(request)) != NONE:
+        return response(error_code=refusal, api_keys=[])
     release = request.cluster.version
     return response(
         api_keys=[
@@ -64,6 +71,18 @@ def _api_versions(request: Request) -> Message:
             if feature.finalized > 0
         ],
     )
+
+
+def _misrouted(request: Request) -> int:
+    """Compare the cluster and the node that a client means with those that it has reached."""
+    cluster_id, node_id = request.message.cluster_id, request.message.node_id
+    if (cluster_id is None) != (node_id == _NO_NODE):
+        return INVALID_REQUEST
+    is_here = (cluster_id, node_id) == (request.cluster.cluster_id, request.node.id)
+    is_stranger = request.node.listener.users is not None and request.client.principal == ANONYMOUS
+    if cluster_id is None or is_here or is_stranger or request.node.endpoint is Endpoint.CONTROLLER:
+        return NONE
+    return REBOOTSTRAP_REQUIRED
 
 
 def _is_legal_software_name(message: Message) -> bool:

@@ -88,7 +88,7 @@ def _describe_configs(request: Request) -> Message:
     - With eligible leader replicas the cluster has min.insync.replicas=1 for all brokers, which shows on every topic.
 
     Left out:
-    - Keys that were added or removed between releases: they are those of 4.3.
+    - Keys that were added or removed between releases: they are those of 4.4.
     - Broker loggers, client metrics and groups are INVALID_REQUEST.
     - Server settings in another unit than the topic's (log.retention.hours) are not converted.
     """
@@ -171,7 +171,7 @@ def _incremental_alter_configs(request: Request) -> Message:
 
     Left out:
     - Broker loggers, client metrics and groups are INVALID_REQUEST.
-    - Names of keys are those of 4.3 whatever the release.
+    - Names of keys are those of 4.4 whatever the release.
     - Policies of the operator's own.
     """
     outcomes = alter_configs(request, map(_incremental_changes, request.message.resources), replaces=False)

@@ -252,7 +252,7 @@ _DELETE_GROUPS_RESPONSE = api.DELETE_GROUPS.response
 def _delete_groups(request: Request) -> Message:
     """DeleteGroups: forget groups that have no members, with the offsets that they committed.
 
-    Versions: 0-2.
+    Versions: 0-2 on 3.7, 3.9, 4.2, 4.3; 0-3 on 4.4.
     Permission: DELETE on each group; without it GROUP_AUTHORIZATION_FAILED.
 
     Behaviour:

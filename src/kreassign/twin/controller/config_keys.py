@@ -1,6 +1,6 @@
 """Configuration keys of topics and brokers, and validation of their values, in Kafka's words.
 
-Types, limits and defaults are from Kafka 4.3.1. Broker keys are those whose values are validated; the twin stores other
+Types, limits and defaults are from Kafka 4.4.0. Broker keys are those whose values are validated; the twin stores other
 keys that can be changed while a broker runs (`ssl.`, `sasl.`, `remote.` and more) as they are. All keys of a real
 broker, with their documentation, are in `documented_configs.json`, which `python scripts/release_data.py` writes.
 """
@@ -87,9 +87,10 @@ _BOOLEAN, _STRING, _INT, _LONG, _DOUBLE, _LIST = (
     ValueType.BOOLEAN, ValueType.STRING, ValueType.INT, ValueType.LONG, ValueType.DOUBLE, ValueType.LIST,
 )  # fmt: skip
 _AT_LEAST_0, _AT_LEAST_1 = Limits(0), Limits(1)
-_AT_LEAST_MINUS_2 = Limits(-2)
+_AT_LEAST_MINUS_1, _AT_LEAST_MINUS_2 = Limits(-1), Limits(-2)
 _DAY_MS, _WEEK_MS, _MEBIBYTE = "86400000", "604800000", 1024 * 1024
 _FOREVER = str(MAX_LONG)
+_DECOMPRESSED, _LONGEST_ARRAY = "max.decompressed.message.bytes", str(MAX_INT - 8)
 _POLICIES = Words(("compact", "delete"))
 _COMPRESSIONS = Words(("uncompressed", "zstd", "lz4", "snappy", "gzip", "producer"))
 _TIMESTAMPS = Words(("CreateTime", "LogAppendTime"))
@@ -108,8 +109,9 @@ _TOPIC_KEYS = (
     Key("flush.messages", _LONG, _FOREVER, _AT_LEAST_1, ("log.flush.interval.messages",)),
     Key("flush.ms", _LONG, _FOREVER, _AT_LEAST_0, ("log.flush.interval.ms", _FLUSH_CHECK[0]), _FLUSH_CHECK),
     Key("retention.bytes", _LONG, "-1", None, ("log.retention.bytes",)),
-    Key("retention.ms", _LONG, _WEEK_MS, Limits(-1), _RETENTION, _RETENTION_HOURS),
+    Key("retention.ms", _LONG, _WEEK_MS, _AT_LEAST_MINUS_1, _RETENTION, _RETENTION_HOURS),
     Key("max.message.bytes", _INT, "1048588", _AT_LEAST_0, ("message.max.bytes",)),
+    Key(_DECOMPRESSED, _INT, _LONGEST_ARRAY, Limits(1, int(_LONGEST_ARRAY)), (_DECOMPRESSED,)),
     Key("index.interval.bytes", _INT, "4096", _AT_LEAST_0, ("log.index.interval.bytes",)),
     Key("delete.retention.ms", _LONG, _DAY_MS, _AT_LEAST_0, ("log.cleaner.delete.retention.ms",)),
     Key("min.compaction.lag.ms", _LONG, "0", _AT_LEAST_0, ("log.cleaner.min.compaction.lag.ms",)),
@@ -133,7 +135,10 @@ _TOPIC_KEYS = (
     Key("local.retention.ms", _LONG, "-2", _AT_LEAST_MINUS_2, ("log.local.retention.ms",)),
     Key("local.retention.bytes", _LONG, "-2", _AT_LEAST_MINUS_2, ("log.local.retention.bytes",)),
     Key("remote.log.copy.disable", _BOOLEAN, "false"),
+    Key("remote.copy.lag.ms", _LONG, "0", _AT_LEAST_MINUS_1, ("log.remote.copy.lag.ms",)),
+    Key("remote.copy.lag.bytes", _LONG, "-1", _AT_LEAST_MINUS_1, ("log.remote.copy.lag.bytes",)),
     Key("remote.log.delete.on.disable", _BOOLEAN, "false"),
+    Key("errors.deadletterqueue.group.enable", _BOOLEAN, "false"),
 )
 
 _BROKER_KEYS = (
@@ -146,6 +151,8 @@ _BROKER_KEYS = (
     Key("compression.type", _STRING, "producer", _COMPRESSIONS),
     Key("compression.zstd.level", _INT, "3", _ZSTD),
     Key("cordoned.log.dirs", _LIST, ""),
+    Key("errors.deadletterqueue.auto.create.topics.enable", _BOOLEAN, "false"),
+    Key("errors.deadletterqueue.topic.name.prefix", _STRING, "dlq."),
     Key("log.cleaner.backoff.ms", _LONG, "15000", _AT_LEAST_0),
     Key("log.cleaner.dedupe.buffer.size", _LONG, "134217728"),
     Key("log.cleaner.delete.retention.ms", _LONG, _DAY_MS, _AT_LEAST_0),
@@ -166,6 +173,8 @@ _BROKER_KEYS = (
     Key("log.message.timestamp.before.max.ms", _LONG, _FOREVER, _AT_LEAST_0),
     Key("log.message.timestamp.type", _STRING, "CreateTime", _TIMESTAMPS),
     Key("log.preallocate", _BOOLEAN, "false"),
+    Key("log.remote.copy.lag.bytes", _LONG, "-1", _AT_LEAST_MINUS_1),
+    Key("log.remote.copy.lag.ms", _LONG, "0", _AT_LEAST_MINUS_1),
     Key("log.retention.bytes", _LONG, "-1"),
     Key("log.retention.ms", _LONG, fallback=_RETENTION_HOURS),
     Key("log.roll.jitter.ms", _LONG, fallback=_JITTER_HOURS),
@@ -176,6 +185,7 @@ _BROKER_KEYS = (
     Key("max.connections", _INT, str(MAX_INT), _AT_LEAST_0),
     Key("max.connections.per.ip", _INT, str(MAX_INT), _AT_LEAST_0),
     Key("max.connections.per.ip.overrides", _STRING, ""),
+    Key(_DECOMPRESSED, _INT, _LONGEST_ARRAY, Limits(1, int(_LONGEST_ARRAY))),
     Key("message.max.bytes", _INT, "1048588", _AT_LEAST_0),
     Key("min.insync.replicas", _INT, "1", _AT_LEAST_1),
     Key("num.io.threads", _INT, "8", _AT_LEAST_1),

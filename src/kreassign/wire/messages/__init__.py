@@ -1,1 +1,1 @@
-"""Message definitions that kafka-python lacks: KIP-179's, those of ZooKeeper mode, and UnregisterBroker's."""
+"""Message definitions that kafka-python lacks: KIP-179's, those of ZooKeeper mode, and what Kafka 4 added."""
