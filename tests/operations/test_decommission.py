@@ -115,7 +115,7 @@ class Operators:
 
 @pytest.fixture
 def operators(tmp_path: Path) -> Operators:
-    return Operators(TwinRig(tmp_path, LISTS, release="4.3"))
+    return Operators(TwinRig(tmp_path, LISTS))
 
 
 def is_named(rig: TwinRig, broker: int = 3) -> bool:
@@ -170,8 +170,9 @@ def test_a_swap_whose_process_was_killed_goes_on_with_the_same_successor(tmp_pat
     assert operators.rig.replicas == {0: (0, 1), 1: (1, 2)}
 
 
-def test_a_topic_that_somebody_places_on_it_after_the_drain_is_found_and_drained(operators: Operators) -> None:
-    """A cordon keeps nobody from naming the broker."""
+def test_a_topic_that_somebody_places_on_it_after_the_drain_is_found_and_drained(tmp_path: Path) -> None:
+    """Before Kafka 4.4 a cordon keeps nobody from naming the broker."""
+    operators = of_release(tmp_path, "4.3")
     assert operators.decommission().is_finished
     operators.rig.client.create_topics([NewTopic("late", assignments=((3, 0),))]).raise_if_any()
     again = operators.decommission(unregisters=True)
@@ -180,7 +181,9 @@ def test_a_topic_that_somebody_places_on_it_after_the_drain_is_found_and_drained
     assert not is_named(operators.rig)
 
 
-def test_a_topic_that_is_placed_on_it_during_the_drain_is_drained_by_a_second_run(operators: Operators) -> None:
+def test_a_topic_that_is_placed_on_it_during_the_drain_is_drained_by_a_second_run(tmp_path: Path) -> None:
+    """Before Kafka 4.4, which refuses such a topic."""
+    operators = of_release(tmp_path, "4.3")
     rig = operators.rig
     rig.between_steps(5, lambda: rig.client.create_topics([NewTopic("late", assignments=((3, 0),))]))
     found = operators.decommission()
@@ -262,15 +265,14 @@ def test_controllers_of_another_cluster_are_not_told_to_open_their_broker(
 
 
 def test_a_partition_that_cannot_move_is_named_before_anything_is_changed(tmp_path: Path) -> None:
-    operators = Operators(TwinRig(tmp_path, [[0, 1, 2, 3, 4]], release="4.3"))
+    operators = Operators(TwinRig(tmp_path, [[0, 1, 2, 3, 4]]))
     with pytest.raises(Infeasible, match=r"t-0|replica"):
         operators.decommission()
     assert (operators.cordon, operators.said) == (None, [])
 
 
-def test_a_partition_that_cannot_move_and_comes_later_is_named_and_the_broker_stays_cordoned(
-    operators: Operators,
-) -> None:
+def test_a_partition_that_cannot_move_and_comes_later_is_named_and_the_broker_stays_cordoned(tmp_path: Path) -> None:
+    operators = of_release(tmp_path, "4.3")
     wide = NewTopic("wide", assignments=((0, 1, 2, 3, 4),))
     runs = VirtualRuns(operators.rig, before=lambda: operators.rig.client.create_topics([wide]).raise_if_any())
     with pytest.raises(Infeasible, match=r"wide-0|replica"):
@@ -400,6 +402,34 @@ def test_a_run_that_another_process_executes_here_is_named_before_anything_is_ch
     ):
         operators.decommission()
     assert operators.cordon is None
+
+
+def test_an_interrupted_run_is_named_before_the_cordon(operators: Operators) -> None:
+    rig = operators.rig
+    started = rig.prepared({2: (2, 1)})
+
+    def die(*_: object) -> None:
+        if rig.client.list_partition_reassignments():
+            raise Killed
+
+    rig.listener = die
+    with pytest.raises(Killed):
+        rig.run(started)
+    rig.listener = None
+    with pytest.raises(InputError, match=started.run_id):
+        operators.decommission()
+    assert operators.cordon is None
+
+
+@pytest.mark.parametrize("release", ["4.3", "4.4"])
+@pytest.mark.parametrize("calls", [((3, 4),), ((3,), (4,)), ((4,), (3,))], ids=str)
+def test_two_brokers_are_emptied_at_once_or_in_turn(
+    tmp_path: Path, calls: tuple[tuple[int, ...], ...], release: str
+) -> None:
+    rig = TwinRig(tmp_path, [[3, 4], [4, 0], [0, 3]], release=release)
+    operators = Operators(rig)
+    assert all(operators.decommission(*brokers).is_finished for brokers in calls)
+    assert not any(is_named(rig, broker) for broker in calls[-1])
 
 
 def test_another_run_on_the_cluster_is_not_disturbed(operators: Operators) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import cast
 
@@ -11,7 +11,7 @@ import pytest
 
 from kreassign.admin import AdminClient
 from kreassign.errors import ClusterError, InputError
-from kreassign.executor.brokers import Blocked
+from kreassign.executor.brokers import CORDON, Blocked
 from kreassign.executor.journal import Journal
 from kreassign.executor.lease import LeasePolicy
 from kreassign.executor.maintenance import InMaintenance, MaintenanceFacts, Step, next_to_enter, next_to_exit
@@ -20,8 +20,16 @@ from kreassign.operations.doctor import diagnose_cluster
 from kreassign.operations.maintenance import Maintenance, MaintenanceResult, Way, maintain
 from kreassign.operations.run import RunContext
 from kreassign.twin.groups import RETENTION_MS
+from kreassign.twin.version import kafka_version
 from tests.approved import approve
-from tests.executor.odd_port import OddPort, as_it_is, lost_on_the_way_back, lost_on_the_way_there, not_reached
+from tests.executor.odd_port import (
+    OddPort,
+    as_it_is,
+    each_refused,
+    lost_on_the_way_back,
+    lost_on_the_way_there,
+    not_reached,
+)
 from tests.executor.twin_runs import TwinRig
 
 LISTS = [[3, 0, 1], [0, 3, 2], [2, 1, 4], [3, 4, 0]]
@@ -63,7 +71,7 @@ class Operator:
 
 @pytest.fixture
 def ann(tmp_path: Path) -> Operator:
-    return Operator(TwinRig(tmp_path / "ann", LISTS, release="4.3"), tmp_path / "ann")
+    return Operator(TwinRig(tmp_path / "ann", LISTS), tmp_path / "ann")
 
 
 def leaders(rig: TwinRig) -> list[int]:
@@ -205,11 +213,14 @@ def test_where_the_cluster_keeps_nothing_it_is_said_who_has_to_end_it(ann: Opera
     assert lists(ann.rig) == LISTS
 
 
-@pytest.mark.parametrize("dies_before", range(9))
-def test_a_process_that_is_killed_before_any_of_its_steps_leaves_nothing_that_the_next_one_does_not_end(
-    ann: Operator, dies_before: int
+@pytest.mark.parametrize(("release", "then"), [("4.3", "4.3"), ("4.4", "4.4"), ("4.3", "4.4")])
+@pytest.mark.parametrize("dies_before", range(11))
+def test_another_host_ends_what_a_killed_process_began(
+    tmp_path: Path, dies_before: int, release: str, then: str
 ) -> None:
-    rig = ann.rig
+    """Whichever step is its last, and also when the cluster is upgraded after that."""
+    rig = TwinRig(tmp_path / "ann", LISTS, release=release)
+    ann, bob = (Operator(rig, tmp_path / name, LeasePolicy.REQUIRE) for name in ("ann", "bob"))
     calls = 0
 
     def mortal(decide: Callable[[MaintenanceFacts], Step]) -> Callable[[MaintenanceFacts], Step]:
@@ -227,10 +238,34 @@ def test_a_process_that_is_killed_before_any_of_its_steps_leaves_nothing_that_th
             Maintenance(rig.client, (3,), ann.context, clock=rig.transport).go_on(mortal(decide))
         except Killed:
             break
-    assert ann.enter().is_finished
+    rig.twin.settings = replace(rig.twin.settings, version=kafka_version(then))
+    assert bob.enter().is_finished
     assert 3 not in leaders(rig)
-    assert ann.exit().is_finished
+    assert bob.exit().is_finished
     assert (lists(rig), leaders(rig), cordons(rig)) == (LISTS, [3, 0, 2, 3], {})
+
+
+def test_a_cordon_of_others_is_refused_before_anything_is_written_from_4_4(ann: Operator, tmp_path: Path) -> None:
+    ann.rig.client.incremental_alter_configs({ConfigResource.broker(3): [CORDON]}).raise_if_any()
+    refused = ann.enter()
+    assert isinstance(refused.next_step, Blocked)
+    assert "Kafka takes no changed list that names broker 3, because all its working log dir" in str(refused.next_step)
+    assert (ann.said, lists(ann.rig), ann.rig.twin.metadata.topics.keys()) == ([], LISTS, {"t"})
+    older = Operator(TwinRig(tmp_path / "old", LISTS, release="4.3"), tmp_path / "old")
+    older.rig.client.incremental_alter_configs({ConfigResource.broker(3): [CORDON]}).raise_if_any()
+    assert older.enter().is_finished
+    assert older.exit().is_finished
+    assert (lists(older.rig), cordons(older.rig)) == (LISTS, {3: "*"})
+
+
+def test_a_controller_that_hears_of_the_end_of_a_cordon_late_is_asked_again(ann: Operator) -> None:
+    assert ann.enter().is_finished
+    odd = OddPort(ann.rig.client)
+    odd.answer("alter_partition_reassignments", each_refused(39), each_refused(39))
+    client = cast(AdminClient, odd)
+    ended = maintain(client, (3,), Way.EXIT, ann.context, wait_s=60, clock=ann.rig.transport)
+    assert ended.is_finished
+    assert lists(ann.rig) == LISTS
 
 
 def test_a_run_that_goes_on_starts_no_moves_to_it_and_the_lists_of_its_moves_are_left_alone(ann: Operator) -> None:

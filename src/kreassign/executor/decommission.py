@@ -5,6 +5,8 @@ is the same. Each step changes what the next reading shows, so no step is taken 
 of the brokers decides:
 
     there are replicas of topics that this client may not see →  `Blocked`
+    it is to be unregistered, and has topics that may stay   →  `Blocked`
+    a reassignment to it or away from it can never end       →  `Blocked`
     it is live, can be cordoned, and is not                  →  `Cordon`; `Blocked` where that could not be undone
     something is being reassigned to it or away from it      →  `Await` the end of that
     a replica list names it                                  →  `Drain`
@@ -13,8 +15,10 @@ of the brokers decides:
     it is to be unregistered, and is registered              →  `Unregister`
     otherwise                                                →  `Finished`
 
-The cordon comes first, so that the controller places nothing on a broker that is being emptied. A reassignment may
-still name the broker (Kafka 4.3.1): what is placed so, also after the drain, is found here and drained again.
+The cordon comes before the drain, so that the controller places nothing on a broker that is being emptied; what forbids
+a later step comes before the cordon. Before Kafka 4.4 a reassignment may still name the broker: what is placed so, also
+after the drain, is found here and drained again. From 4.4 on no changed list may, so that a partition moves off all
+brokers that are decommissioned at once.
 
 Topics that may stay, such as canaries that a vendor keeps on every broker, are left out of all of that, and named in
 the end; a broker that has replicas of them is not unregistered.
@@ -88,6 +92,8 @@ class Decommission:
             return Blocked(f"it cannot be told what is on the brokers: {said}. Try again")
         return (
             unseen_on(found)
+            or self._stays_registered(everything)
+            or _endless(found)
             or cordon_open(found, self.uncordoned)
             or _await_moves(found)
             or _drain(found)
@@ -126,16 +132,20 @@ class Decommission:
             if one.cordon is not None and not one.is_closed
         )
 
+    def _stays_registered(self, found: Readings) -> Blocked | None:
+        staying = {name for one in found.brokers for name in one.replicas if self.stays(name.topic)}
+        if not (self.unregisters and staying):
+            return None
+        holders = (one.broker for one in found.brokers if not staying.isdisjoint(one.replicas))
+        return Blocked(
+            f"{listed_brokers(holders)} cannot be unregistered while {some_partitions(sorted(staying))} may stay "
+            "there: a replica on a broker that is not registered is never in sync. Leave out --unregister, or that "
+            "they may stay"
+        )
+
     def _unregister(self, found: Readings) -> Step | None:
         if not self.unregisters:
             return None
-        staying = sorted({name for one in found.brokers for name in one.replicas})
-        if staying:
-            return Blocked(
-                f"{listed_brokers(one.broker for one in found.brokers if one.replicas)} cannot be unregistered while "
-                f"{some_partitions(staying)} may stay there: a replica on a broker that is not registered is never in "
-                "sync. Leave out --unregister, or that they may stay"
-            )
         if live := [one.broker for one in found.brokers if one.is_live]:
             return Blocked(
                 f"{listed_brokers(live)} {'is' if len(live) == 1 else 'are'} empty and still running: stop the "
@@ -162,14 +172,22 @@ class Decommission:
         return f"broker {one.broker} is empty{but}: {', '.join(said)}"
 
 
-def _await_moves(found: Readings) -> Step | None:
-    moves = {name: move for one in found.brokers for name, move in (*one.arriving.items(), *one.leaving.items())}
-    if endless := [name for name, move in sorted(moves.items()) if _never_ends(move, found.live)]:
+def _moves(found: Readings) -> dict[TopicPartition, OngoingReassignment]:
+    return {name: move for one in found.brokers for name, move in (*one.arriving.items(), *one.leaving.items())}
+
+
+def _endless(found: Readings) -> Blocked | None:
+    if endless := [name for name, move in sorted(_moves(found).items()) if _never_ends(move, found.live)]:
         return Blocked(
             f"the reassignment of {some_partitions(endless)} cannot end: a broker that it adds is not live, or "
             "was overridden. "
             "Cancel it (`kreassign doctor` says how), then give the command again"
         )
+    return None
+
+
+def _await_moves(found: Readings) -> Await | None:
+    moves = _moves(found)
     if not moves:
         return None
     return Await(f"no run of this state directory accounts for the reassignment of {some_partitions(sorted(moves))}")

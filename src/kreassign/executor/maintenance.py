@@ -99,15 +99,16 @@ class MaintenanceRecord:
             orders[name] = Order(known.original if known is not None and is_known else present[name], target)
         return replace(self, at_ms=self._after(at_ms), orders=orders)
 
-    def left(self, brokers: Collection[int], at_ms: int) -> MaintenanceRecord:
-        """Remove these brokers, and the lists that were changed only for them."""
+    def left(self, brokers: Collection[int], at_ms: int, later: Collection[TopicPartition] = ()) -> MaintenanceRecord:
+        """Remove these brokers, and the lists that were changed only for them, but not those that go back `later`."""
         remaining = {broker: one for broker, one in self.brokers.items() if broker not in brokers}
-        orders = {name: order for name, order in self.orders.items() if order.original[0] in remaining}
+        orders = {name: order for name, order in self.orders.items() if order.original[0] in remaining or name in later}
         return MaintenanceRecord(self._after(at_ms), remaining, orders)
 
     def only(self, brokers: Collection[int]) -> MaintenanceRecord:
         """The part about these brokers."""
-        return self.left(self.brokers.keys() - set(brokers), self.at_ms)
+        later = [name for name, order in self.orders.items() if not set(brokers).isdisjoint(order.original)]
+        return self.left(self.brokers.keys() - set(brokers), self.at_ms, later)
 
     def beside(self, other: MaintenanceRecord) -> MaintenanceRecord:
         """Add what another record has besides."""
@@ -214,12 +215,17 @@ def known_maintenance(here: MaintenanceRecord | None, cluster: MaintenanceRecord
 #     topics on it cannot be seen                                →  `Blocked`
 #     min.insync.replicas of a topic cannot be read              →  `Blocked`
 #     a partition can never keep min.insync.replicas without it  →  `Blocked`, with the partitions
-#     it, or that the cordon is ours, is not recorded            →  `Remember`
-#     it can be cordoned, and is not                             →  `Cordon`: runs start no moves to it then
-#     it cannot, and a run of this machine will move to it       →  `Blocked` until that run is paused
+#     a part of its directories is cordoned                      →  `Blocked`: closing the others could not be undone
+#     it cannot be cordoned, and a run here will move to it      →  `Blocked` until that run is paused
+#     a list to be reordered names a broker that no list may
+#     name, and its cordon is not that of this maintenance       →  `Blocked`, with the broker and the partitions
+#     it is not recorded                                         →  `Remember`
+#     as above, and the cordon is that of this maintenance       →  `Uncordon`, until the lists are reordered
 #     it is first in a list, and another replica is in sync      →  `Reorder`: that one comes first, it comes last
 #     it leads, and the first of the list is in sync             →  `Elect`
 #     a partition has too few in sync besides it                 →  `Await` them
+#     it can be cordoned, is not, and that is not recorded       →  `Remember`: the cordon is ours
+#     it can be cordoned, and is not                             →  `Cordon`: runs start no moves to it then
 #     something is being reassigned to it                        →  `Await` the end of that
 #     otherwise                                                  →  `Finished`: it may be stopped
 #
@@ -228,12 +234,18 @@ def known_maintenance(here: MaintenanceRecord | None, cluster: MaintenanceRecord
 #     a broker is not registered any more                        →  `Forget`
 #     a broker is not live                                       →  `Blocked` until it is started
 #     topics on it cannot be seen                                →  `Blocked`: their lists would stay as they are
-#     it is out of sync with a partition                         →  `Await`
-#     a list is as the maintenance left it                       →  `Reorder`, to what it was
-#     it is first in a list, in sync, and does not lead          →  `Elect`
 #     it has the cordon of the maintenance                       →  `Uncordon`
-#     it is recorded                                             →  `Forget`
+#     it is out of sync with a partition                         →  `Await`
+#     a list is as the maintenance left it, and may be changed   →  `Reorder`, to what it was
+#     it is first in a list, in sync, and does not lead          →  `Elect`
+#     a list names a broker that others have cordoned            →  `Blocked` until that is uncordoned
+#     it is recorded                                             →  `Forget`; lists that name a broker still in
+#                                                                   maintenance go back with the end of that
 #     otherwise                                                  →  `Finished`
+#
+# Kafka 4.4 takes no list that names a broker all of whose directories are cordoned. So lists are changed before the
+# cordon and after its end, on every version: what was entered under one is left under the next. Which brokers no list
+# may name, the cluster is asked (`executor/cluster/receivers.py`).
 #
 # A partition that is being reassigned is left alone, because another order would override its move. So are partitions
 # that a run of this machine is still to move. Their leaders move in the controlled shutdown of the broker.
@@ -275,10 +287,14 @@ class Uncordon:
 
 @dataclass(frozen=True, slots=True)
 class Forget:
-    """Record that the maintenance of these brokers is over; `left_alone` names lists that stay as they are."""
+    """Record that the maintenance of these brokers is over; `left_alone` names lists that stay as they are.
+
+    Those of `later` partitions go back with the end of another broker's maintenance.
+    """
 
     brokers: tuple[int, ...]
     left_alone: tuple[str, ...] = ()
+    later: tuple[TopicPartition, ...] = ()
 
     def __str__(self) -> str:
         said = "".join(f"; {sentence}" for sentence in self.left_alone[:SHOWN])
@@ -290,9 +306,11 @@ class Remember:
     """Record that these brokers are in maintenance, and which of them are about to be cordoned for it."""
 
     brokers: tuple[int, ...]
-    cordoned: tuple[int, ...]
+    cordoned: tuple[int, ...] = ()
 
     def __str__(self) -> str:
+        if self.cordoned:
+            return f"write down that the cordon of {listed_brokers(self.cordoned)} is for the maintenance"
         return f"begin the maintenance of {listed_brokers(self.brokers)}"
 
 
@@ -304,8 +322,8 @@ class MaintenanceFacts:
     """Input of a decision: the cluster, min.insync.replicas by topic, and the record.
 
     `busy` are partitions that a run of this machine is still to move, with the brokers to which it copies them.
-    `uncordoned` are brokers whose cordon Kafka refused, with its reason. `unread` has the reason for topics without a
-    known min.insync.replicas.
+    `uncordoned` are brokers whose cordon Kafka refuses, with its reason. `unread` has the reason for topics without a
+    known min.insync.replicas. `refused` are brokers that no changed list may name now, with the reason.
     """
 
     found: Readings
@@ -314,6 +332,7 @@ class MaintenanceFacts:
     busy: Lists = field(default_factory=dict)
     uncordoned: Mapping[int, str] = field(default_factory=dict)
     unread: Mapping[str, str] = field(default_factory=dict)
+    refused: Mapping[int, str] = field(default_factory=dict)
 
     @property
     def brokers(self) -> tuple[int, ...]:
@@ -337,6 +356,13 @@ class MaintenanceFacts:
         kept = self.found.moving.union(self.busy)
         return tuple(one for one in self.concerned if one.topic_partition not in kept)
 
+    @property
+    def to_be_named(self) -> frozenset[int]:
+        """Brokers in the lists that either way would change now."""
+        changes = (_demote(self), _restored(dict(_due_back(self)), self))
+        lists = (replicas for change in changes if change is not None for replicas in change.targets.values())
+        return frozenset(broker for replicas in lists for broker in replicas)
+
     def needed(self, partition: Partition) -> int:
         """Number of replicas that must be in sync."""
         return required_in_sync(self.min_isr[partition.topic_partition.topic], len(partition.replicas))
@@ -347,16 +373,22 @@ class MaintenanceFacts:
 
 def next_to_enter(facts: MaintenanceFacts) -> Step:
     """Return the next step until the brokers may be stopped."""
+    demoted = _demote(facts)
+    opened = _opened(facts, demoted)
     return (
         _not_live(facts)
         or unseen_on(facts.found)
         or _unknown(facts)
         or _lost(facts)
-        or _remember_or_cordon(facts)
+        or _only_blocked(cordon_open(facts.found, facts.uncordoned))
         or _not_held(facts)
-        or _demote(facts)
+        or _only_blocked(opened)
+        or _remember(facts)
+        or opened
+        or demoted
         or _elect_others(facts)
         or _await_others(facts)
+        or _cordon(facts)
         or _await_arriving(facts)
         or Finished(tuple(_may_stop(facts, one) for one in facts.found.brokers))
     )
@@ -369,10 +401,13 @@ def due_to_enter(facts: MaintenanceFacts) -> tuple[Step, ...]:
         return ()
     demoted, elected = _demote(facts), _elect_others(facts)
     names = {*(demoted.targets if demoted else ()), *(elected.partitions if elected else ())}
+    opened = _opened(facts, demoted)
+    again = Cordon(opened.brokers) if isinstance(opened, Uncordon) else None
     later = (
-        cordon_open(facts.found, facts.uncordoned),
+        opened,
         demoted,
         Elect(tuple(sorted(names))) if names else None,
+        cordon_open(facts.found, facts.uncordoned) or again,
         _await_arriving(facts),
     )
     return (first, *(step for step in later if step is not None and step != first))
@@ -425,24 +460,84 @@ def _lost(facts: MaintenanceFacts) -> Blocked | None:
     )
 
 
-def _remember_or_cordon(facts: MaintenanceFacts) -> Step | None:
-    """Record the owner of a cordon before setting it."""
+def _only_blocked(step: Step | None) -> Blocked | None:
+    return step if isinstance(step, Blocked) else None
+
+
+def _remember(facts: MaintenanceFacts) -> Remember | None:
+    new = tuple(broker for broker in facts.brokers if broker not in facts.record.brokers)
+    return Remember(new) if new else None
+
+
+def _cordon(facts: MaintenanceFacts) -> Step | None:
+    """Record the owner of a cordon right before setting it: others may cordon the broker until then."""
     due = cordon_open(facts.found, facts.uncordoned)
-    if isinstance(due, Blocked):
+    if not isinstance(due, Cordon):
         return due
-    cordoned = () if due is None else due.brokers
-    known = facts.record.brokers
-    new = tuple(
-        broker
-        for broker in facts.brokers
-        if broker not in known or (broker in cordoned and not known[broker].is_cordoned)
+    new = tuple(broker for broker in due.brokers if not facts.record.brokers[broker].is_cordoned)
+    return Remember(new, new) if new else due
+
+
+def _opened(facts: MaintenanceFacts, change: Reorder | None) -> Uncordon | Blocked | None:
+    """Uncordon brokers that a changed list could not name otherwise, if the cordon is ours."""
+    due = {} if change is None else _naming(facts, change.targets)
+    ours = due.keys() & set(_our_cordons(facts))
+    if others := {broker: names for broker, names in due.items() if broker not in ours}:
+        return Blocked(f"another replica cannot be put first in {_why_not(facts, others)}. Then give the command again")
+    return Uncordon(tuple(sorted(ours))) if ours else None
+
+
+def _naming(facts: MaintenanceFacts, lists: Lists) -> dict[int, list[TopicPartition]]:
+    """The partitions of these lists by each broker in them that no changed list may name."""
+    found: dict[int, list[TopicPartition]] = {}
+    for name, replicas in sorted(lists.items()):
+        for broker in facts.refused.keys() & set(replicas):
+            found.setdefault(broker, []).append(name)
+    return found
+
+
+def _why_not(facts: MaintenanceFacts, brokers: Mapping[int, Collection[TopicPartition]]) -> str:
+    """For each broker that no list may name: its partitions, the reason, and what to do."""
+    return "; ".join(
+        f"{some_partitions(names)}: Kafka takes no changed list that names broker {broker}, because "
+        f"{facts.refused[broker]}; {_way_to_open(facts, broker)}"
+        for broker, names in sorted(brokers.items())
     )
-    return Remember(new, tuple(broker for broker in new if broker in cordoned)) if new else due
+
+
+def _way_to_open(facts: MaintenanceFacts, broker: int) -> str:
+    if broker in _others_away(facts):
+        both = ",".join(map(str, sorted({broker, *facts.brokers})))
+        return (
+            f"end its maintenance (`kreassign maintenance exit {broker}`), or have both in maintenance at once after "
+            f"that (`kreassign maintenance enter {both}`)"
+        )
+    return f"uncordon it (`kreassign decommission {broker} --cancel`, or kafka-configs where others have cordoned it)"
+
+
+def _others_away(facts: MaintenanceFacts) -> frozenset[int]:
+    """Brokers in maintenance that are not in question."""
+    return facts.away.difference(facts.brokers)
+
+
+def _our_cordons(facts: MaintenanceFacts) -> tuple[int, ...]:
+    """Brokers in question with the cordon of their maintenance."""
+    return tuple(
+        one.broker
+        for one in facts.found.brokers
+        if one.cordon is not None and is_our_cordon(one.cordon.value)
+        if one.broker in facts.record.brokers and facts.record.brokers[one.broker].is_cordoned
+    )
 
 
 def _not_held(facts: MaintenanceFacts) -> Blocked | None:
     """Runs avoid cordoned brokers; for a broker that cannot be cordoned the operator has to pause them."""
-    open_ones = {one.broker for one in facts.found.brokers if not one.is_closed}
+    open_ones = {
+        one.broker
+        for one in facts.found.brokers
+        if one.cordon is not None and not one.is_closed
+        if not one.cordon.is_known or one.broker in facts.uncordoned
+    }
     names = sorted(name for name, brokers in facts.busy.items() if open_ones.intersection(brokers))
     if not names:
         return None
@@ -531,10 +626,11 @@ def next_to_exit(facts: MaintenanceFacts) -> Step:
     return (
         _silent(facts.found.brokers)
         or unseen_on(facts.found)
+        or _uncordon(facts)
         or _await_sync(facts)
         or _restore(facts)
         or _elect_back(facts)
-        or _uncordon(facts)
+        or _not_back(facts)
         or _forget(facts)
         or Finished(tuple(map(_in_service, facts.found.brokers)))
     )
@@ -546,11 +642,10 @@ def due_to_exit(facts: MaintenanceFacts) -> tuple[Step, ...]:
     if isinstance(first, Blocked | Finished | Forget):
         return () if isinstance(first, Blocked | Finished) else (first,)
     restored, elected = _restore(facts), _elect_back(facts)
-    back = {name for name, order in (restored.targets if restored else {}).items() if order[0] in facts.brokers}
-    names = back.union(elected.partitions if elected else ())
+    names = {*(restored.targets if restored else ()), *(elected.partitions if elected else ())}
     # Lists left alone are reported when the others are restored.
     ended = None if _forget(facts) is None else Forget(facts.brokers)
-    later = (restored, Elect(tuple(sorted(names))) if names else None, _uncordon(facts), ended)
+    later = (_uncordon(facts), restored, Elect(tuple(sorted(names))) if names else None, ended)
     return (first, *(step for step in later if step is not None and step != first))
 
 
@@ -579,10 +674,35 @@ def _await_sync(facts: MaintenanceFacts) -> Await | None:
 
 
 def _restore(facts: MaintenanceFacts) -> Reorder | None:
+    """Restore all lists but those that name a broker which no list may name, once our own cordons are gone."""
+    held = {name for names in _held_back(facts).values() for name in names}
+    return _restored({name: order for name, order in _due_back(facts) if name not in held}, facts)
+
+
+def _held_back(facts: MaintenanceFacts) -> dict[int, list[TopicPartition]]:
+    """Lists that are due back and cannot go, by the brokers in them that no list may name."""
+    due = _restored(dict(_due_back(facts)), facts)
+    held = {} if due is None else _naming(facts, due.targets)
+    return {broker: names for broker, names in held.items() if broker not in _our_cordons(facts)}
+
+
+def _not_back(facts: MaintenanceFacts) -> Blocked | None:
+    """Others have cordoned brokers that are not in maintenance: their operator has to open them."""
+    others = {broker: names for broker, names in _held_back(facts).items() if broker not in _others_away(facts)}
+    if not others:
+        return None
+    return Blocked(
+        "all else is as it was before the maintenance; the former order cannot be restored in "
+        f"{_why_not(facts, others)}. Then give the command again"
+    )
+
+
+def _restored(orders: Mapping[TopicPartition, Order], facts: MaintenanceFacts) -> Reorder | None:
+    """The change that restores these orders, as far as their lists are as the maintenance left them."""
     present = {one.topic_partition: one.replicas for one in facts.free}
     due = {
         name: order
-        for name, order in _due_back(facts)
+        for name, order in orders.items()
         if present.get(name) == order.ours and order.ours != order.original
     }
     return (
@@ -594,26 +714,23 @@ def _restore(facts: MaintenanceFacts) -> Reorder | None:
 
 def _due_back(facts: MaintenanceFacts) -> Iterator[tuple[TopicPartition, Order]]:
     """Replica orders that can be restored now."""
-    remaining = facts.away.difference(facts.brokers)
+    remaining = _others_away(facts)
     return ((name, order) for name, order in facts.record.orders.items() if order.original[0] not in remaining)
 
 
 def _elect_back(facts: MaintenanceFacts) -> Elect | None:
+    restored = {name: order.original for name, order in _due_back(facts)}
     names = [
         one.topic_partition
         for one in facts.free
-        if one.replicas[0] in facts.brokers and one.replicas[0] in one.isr and one.leader != one.replicas[0]
+        if one.replicas[0] in facts.brokers or restored.get(one.topic_partition) == one.replicas
+        if one.replicas[0] in one.isr and one.leader != one.replicas[0]
     ]
     return Elect(tuple(sorted(names))) if names else None
 
 
 def _uncordon(facts: MaintenanceFacts) -> Uncordon | None:
-    closed = tuple(
-        one.broker
-        for one in facts.found.brokers
-        if one.cordon is not None and is_our_cordon(one.cordon.value)
-        if one.broker in facts.record.brokers and facts.record.brokers[one.broker].is_cordoned
-    )
+    closed = _our_cordons(facts)
     return Uncordon(closed) if closed else None
 
 
@@ -621,12 +738,18 @@ def _forget(facts: MaintenanceFacts) -> Forget | None:
     if facts.record.brokers.keys().isdisjoint(facts.brokers):
         return None
     present = {one.topic_partition: one.replicas for one in facts.found.partitions}
+    later = {name: broker for broker, names in _held_back(facts).items() for name in names}
     left = (
-        f"{name} keeps {list(present[name])}, for somebody else has changed or moves it"
+        f"{name} keeps {list(present[name])}"
+        + (
+            f" until broker {later[name]}, which is cordoned, leaves its maintenance, too"
+            if name in later
+            else ", for somebody else has changed or moves it"
+        )
         for name, order in _due_back(facts)
         if name in present and present[name] != order.original
     )
-    return Forget(facts.brokers, tuple(left))
+    return Forget(facts.brokers, tuple(left), tuple(sorted(later)))
 
 
 def _is(names: Sized) -> str:

@@ -13,6 +13,7 @@ from kreassign.model.cluster import ConfigResource, TopicPartition
 from kreassign.model.error_codes import (
     CLUSTER_AUTHORIZATION_FAILED,
     GROUP_AUTHORIZATION_FAILED,
+    INVALID_REPLICA_ASSIGNMENT,
     TOPIC_AUTHORIZATION_FAILED,
 )
 
@@ -99,8 +100,20 @@ def missing_permission(operation: str, topics: Collection[str] = ()) -> str:
 
 
 def error_text(error: BaseException) -> str:
-    """The message of an error; for a refusal the permission that it requires."""
-    return refused_permission(error) or str(error)
+    """The message of an error; for a refusal the permission that it requires, or the cordon to be lifted."""
+    return refused_permission(error) or _refused_for_cordon(error) or str(error)
+
+
+def is_for_cordon(error: BaseException) -> bool:
+    """True if Kafka refused a list because it names a broker all of whose directories are cordoned (from 4.4)."""
+    is_of_list = isinstance(error, Rejected) and error.code == INVALID_REPLICA_ASSIGNMENT
+    return is_of_list and "all its log directories are cordoned" in str(error)
+
+
+def _refused_for_cordon(error: BaseException) -> str | None:
+    if not is_for_cordon(error):
+        return None
+    return f"{error}: uncordon that broker (`kreassign doctor` says how), or plan without it"
 
 
 def refused_permission(error: BaseException) -> str | None:

@@ -40,6 +40,7 @@ from kreassign.executor.maintenance import (
 )
 from kreassign.model import ConfigResource
 from kreassign.model.error_codes import (
+    CLUSTER_AUTHORIZATION_FAILED,
     GROUP_AUTHORIZATION_FAILED,
     INVALID_CONFIG,
     INVALID_REQUEST,
@@ -76,19 +77,37 @@ def sole_change(client: AdminClient, context: RunContext, what: str, clock: Cloc
         yield confirm
 
 
-def cordon(client: AdminClient, broker: int) -> str | None:
-    """Close the log directories of a live broker; return the reason if Kafka refuses. Raises ClusterError."""
+def cordon(client: AdminClient, broker: int, *, validate_only: bool = False) -> str | None:
+    """Close the log directories of a live broker; return the reason if Kafka refuses. Raises ClusterError.
+
+    With `validate_only` nothing is changed; whether this client may change it is not answered then.
+    """
     resource = ConfigResource.broker(broker)
-    error = client.incremental_alter_configs({resource: [CORDON]}).failed.get(resource)
+    error = client.incremental_alter_configs({resource: [CORDON]}, validate_only=validate_only).failed.get(resource)
     if error is not None and has_code(error, INVALID_CONFIG, INVALID_REQUEST):
         return error.message  # brokers of 4.3 in a cluster whose metadata.version is an older one
-    if error is not None:
+    if error is not None and not (validate_only and has_code(error, CLUSTER_AUTHORIZATION_FAILED)):
         raise error
     return None
 
 
 def uncordon(client: AdminClient, found: BrokerReading, context: RunContext) -> str:
     """Remove the cordon of a broker if it has our value; return what was done. Raises InputError, ClusterError."""
+    check_uncordon(found, context)
+    if found.cordon is None:
+        assert context.controllers is not None
+        uncordon_dead(context.controllers, found.broker)
+        return f"uncordon broker {found.broker}, which is not live"
+    if is_our_cordon(found.cordon.value):
+        client.incremental_alter_configs({ConfigResource.broker(found.broker): [UNCORDON]}).raise_if_any()
+        return f"uncordon broker {found.broker}"
+    if found.cordon.value:
+        return f"broker {found.broker} stays as it is: its {CORDONED_LOG_DIRS} is {found.cordon.value}, set by others"
+    return f"broker {found.broker} is not cordoned"
+
+
+def check_uncordon(found: BrokerReading, context: RunContext) -> None:
+    """Raise InputError unless `uncordon` can do its work on this broker."""
     if found.is_live and found.cordon is None:
         raise InputError(f"broker {found.broker} cannot be read: {found.unread}. Then give the command again")
     if found.cordon is None:
@@ -97,19 +116,11 @@ def uncordon(client: AdminClient, found: BrokerReading, context: RunContext) -> 
                 f"broker {found.broker} is not live, and only it and the controllers take {CORDONED_LOG_DIRS}: start "
                 "it, or give --bootstrap-controller, then give the command again"
             )
-        uncordon_dead(context.controllers, found.broker)
-        return f"uncordon broker {found.broker}, which is not live"
-    if is_our_cordon(found.cordon.value):
-        client.incremental_alter_configs({ConfigResource.broker(found.broker): [UNCORDON]}).raise_if_any()
-        return f"uncordon broker {found.broker}"
-    if found.cordon.value:
-        return f"broker {found.broker} stays as it is: its {CORDONED_LOG_DIRS} is {found.cordon.value}, set by others"
-    if found.is_closed:
+    elif found.is_closed and not found.cordon.value:
         raise InputError(
             f"broker {found.broker} has only cordoned log directories, and none in its {CORDONED_LOG_DIRS}: one answer "
             "is not so, or server.properties has it. Give the command again, or change it there"
         )
-    return f"broker {found.broker} is not cordoned"
 
 
 def uncordon_dead(controllers: ConfigPort, broker: int) -> None:

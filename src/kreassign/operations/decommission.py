@@ -17,7 +17,7 @@ from typing import Protocol
 
 from kreassign.admin import AdminClient
 from kreassign.clock import Clock, SystemClock
-from kreassign.errors import ClusterError, IllegalPlan, InputError, JournalUnreadable, Rejected
+from kreassign.errors import ClusterError, InputError, JournalUnreadable, Rejected
 from kreassign.executor.brokers import (
     CORDONED_LOG_DIRS,
     Await,
@@ -26,26 +26,38 @@ from kreassign.executor.brokers import (
     Finished,
     Readings,
     confirming_brokers,
+    is_our_cordon,
     listed_brokers,
     read_brokers,
 )
 from kreassign.executor.cluster import permissions
-from kreassign.executor.cluster.readings import partitions_of, read_topics
 from kreassign.executor.decommission import Decommission, Drain, Step, Unregister
 from kreassign.executor.history.run_history import RunHistory, left_behind
 from kreassign.executor.journal import active_run, cluster_journals, first_event
-from kreassign.executor.preflight import producer_outages
 from kreassign.model.error_codes import BROKER_ID_NOT_REGISTERED, has_code
 from kreassign.model.plan import Plan
 from kreassign.model.snapshot import ClusterSnapshot, SnapshotLogDir
 from kreassign.operations import run as runs
-from kreassign.operations.broker_changes import cordon, sole_change, uncordon, uncordon_dead
+from kreassign.operations.broker_changes import (
+    check_uncordon,
+    cordon,
+    sole_change,
+    uncordon,
+    uncordon_dead,
+)
 from kreassign.operations.plan import make_plan
 from kreassign.operations.plan_files import PlanFile
 from kreassign.operations.plan_inputs import inputs_of_snapshot
 from kreassign.operations.plan_tasks import DrainBrokers, ReplaceBrokers, Task
 from kreassign.operations.rollback import RollbackRequest, end_run_to_undo, roll_back
-from kreassign.operations.run import RunContext, RunPreview, RunRequest, prepare_run, preview_run
+from kreassign.operations.run import (
+    RunContext,
+    RunPreview,
+    RunRequest,
+    prepare_run,
+    preview_run,
+    refuse_unless_free,
+)
 from kreassign.operations.run_journals import find_journal
 from kreassign.operations.snapshot import observe, whole_snapshot
 from kreassign.planner.problem.policy import INTERNAL, PlanPolicy, matching
@@ -129,16 +141,17 @@ class JournalledRuns:
 
     client: AdminClient
     context: RunContext
-    how: RunRequest
+    request: DecommissionRequest
+    tell: Tell = tell_nobody
 
     def execute(self, plan: PlanFile) -> RunHistory:
         """Execute a plan, and undo it if one of its guards demands that."""
-        return self._settled(runs.run(self.client, replace(self.how, plan=plan), self.context))
+        return self._settled(runs.run(self.client, replace(self.request.run, plan=plan), self.context))
 
     def resume(self, run_id: str) -> RunHistory:
         """Resume a run of this state directory."""
         path = find_journal(self.context.state_dir, run_id)
-        how = self.how
+        how = self.request.run
         resumed = runs.resume_run(
             self.client, path, self.context, replan=how.replan, give_up_after_s=how.give_up_after_s
         )
@@ -146,8 +159,19 @@ class JournalledRuns:
 
     def _settled(self, found: RunHistory) -> RunHistory:
         if found.wants_rollback and found.ended_ms is not None:
+            uncordon_drained(self.client, self.request.brokers, self.context, self.tell)
             roll_back(self.client, RollbackRequest(found.run_id), self.context)
         return found
+
+
+def uncordon_drained(
+    client: AdminClient, brokers: tuple[int, ...], context: RunContext, tell: Tell, clock: Clock = SYSTEM_CLOCK
+) -> None:
+    """Uncordon live brokers before their drain is rolled back: Kafka 4.4 lets no list name a cordoned one."""
+    with sole_change(client, context, "decommission", clock):
+        for one in read_brokers(client, brokers).brokers:
+            if one.cordon is not None and is_our_cordon(one.cordon.value):
+                tell(uncordon(client, one, context))
 
 
 def decommission(
@@ -158,7 +182,7 @@ def decommission(
     Returns when that is done, when only the operator can go on, or when a run did not end well. Raises InputError,
     Infeasible, IllegalPlan, ExecutionError, ClusterError.
     """
-    executed = JournalledRuns(client, context, request.run)
+    executed = JournalledRuns(client, context, request, tell)
     return Decommissioning(client, request, context, executed, SYSTEM_CLOCK, tell).go_on()
 
 
@@ -290,6 +314,7 @@ class Decommissioning:
             if isinstance(step, Blocked | Finished):
                 return self._result(step)
             self._check_first(step, found)
+            step = self._wanted.next_step(found) if isinstance(step, Cordon) else step
             self._note(str(step))
             match step:
                 case Cordon(brokers):
@@ -331,23 +356,25 @@ class Decommissioning:
         if not isinstance(step, Cordon):
             return
         ahead = _drain_ahead(self._wanted, found)
-        if ahead is not None:
-            self._check_drain(ahead)
         is_throttled = ahead is not None and self._request.run.throttle.is_limited
         topics = {name.topic for name in ahead.partitions} if ahead is not None and is_throttled else set[str]()
         self._refuse_if_lacking(step.brokers, sorted(topics), reassigns=ahead is not None)
+        if any(one.replicas or one.arriving for one in found.brokers):
+            refuse_unless_free(self._client, self._context)
+        if ahead is not None:
+            self._check_drain(ahead)
+        for broker in step.brokers:
+            if (refusal := cordon(self._client, broker, validate_only=True)) is not None:
+                self._keep_open(broker, refusal)
 
     def _check_drain(self, ahead: Drain) -> None:
+        """Prepare the run of the drain as it will be prepared after the cordon."""
         quiet = replace(self._context, warn=tell_nobody)
-        plan = drain_plan(self._client, self._request, ahead, quiet, self._clock).plan
-        how = self._request.run
-        if how.allow_producer_outage:
-            return
-        topics = read_topics(self._client, plan.topics)
-        for error in topics.unknown.values():
-            raise error
-        if outages := producer_outages(self._client, plan, partitions_of(topics.known), how.throttle):
-            raise IllegalPlan(outages)
+        plan = drain_plan(self._client, self._request, ahead, quiet, self._clock)
+        prepare_run(self._client, replace(self._request.run, plan=plan), quiet, self._clock)
+
+    def _keep_open(self, broker: int, refusal: str) -> None:
+        self._wanted = replace(self._wanted, uncordoned={**self._wanted.uncordoned, broker: refusal})
 
     def _refuse_if_lacking(self, brokers: Collection[int], topics: Iterable[str] = (), *, reassigns: bool) -> None:
         if lacking := permissions.lacking_for_brokers(self._client, brokers, reassigns=reassigns, topics=topics):
@@ -373,8 +400,7 @@ class Decommissioning:
             for broker in brokers:
                 refusal = cordon(self._client, broker)
                 if refusal is not None:
-                    known = {**self._wanted.uncordoned, broker: refusal}
-                    self._wanted = replace(self._wanted, uncordoned=known)
+                    self._keep_open(broker, refusal)
 
     def _drain(self, step: Drain) -> Blocked | None:
         """Plan and execute the drain; return the obstacle, if any. Raises what `make_plan` and the run raise."""
@@ -476,6 +502,9 @@ def cancel_decommission(
     """Cancel the run that drains these brokers, if there is one, and uncordon them. Raises InputError, ClusterError."""
     cluster_id = client.describe_cluster().cluster_id
     steps = []
+    # All that can keep a broker cordoned is known before its run is cancelled.
+    for one in read_brokers(client, brokers).brokers:
+        check_uncordon(one, context)
     active = active_run(context.state_dir, cluster_id)
     unfinished = [*interrupted_drains(context.state_dir, cluster_id, brokers)]
     drains = [*_drains(context.state_dir, cluster_id, brokers)]

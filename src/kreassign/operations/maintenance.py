@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from kreassign.admin import AdminClient
@@ -19,11 +19,14 @@ from kreassign.executor.brokers import (
     Blocked,
     Cordon,
     Finished,
+    Readings,
     confirming_brokers,
+    cordon_open,
     listed_brokers,
     read_brokers,
 )
 from kreassign.executor.cluster import permissions
+from kreassign.executor.cluster.receivers import read_closures
 from kreassign.executor.cluster.requests import min_isr_of
 from kreassign.executor.history.run_history import RunHistory, left_behind, read_history
 from kreassign.executor.journal import active_run, journal_path
@@ -41,8 +44,9 @@ from kreassign.executor.maintenance import (
     next_to_exit,
 )
 from kreassign.executor.state import ACTIVE
-from kreassign.model import TopicPartition
+from kreassign.model import Batch, TopicPartition
 from kreassign.model.authorization import error_text
+from kreassign.model.error_codes import INVALID_REPLICA_ASSIGNMENT, has_code
 from kreassign.operations.broker_changes import MaintenanceStore, cordon, sole_change, uncordon
 from kreassign.operations.decommission import Tell, tell_nobody
 from kreassign.operations.run import RunContext, new_run_id
@@ -130,6 +134,8 @@ class Maintenance:
     wait_s: float = WAIT_S
     clock: Clock = SYSTEM_CLOCK
     _uncordoned: dict[int, str] = field(default_factory=dict)
+    _asked: set[int] = field(default_factory=set)
+    _refusal: str = ""
     _steps: list[str] = field(default_factory=list)
     _lease: ExitStack = field(default_factory=ExitStack)
     _confirm: Callable[[], None] | None = None
@@ -149,7 +155,18 @@ class Maintenance:
         least = min_isr_of(self.client, topics)
         unread = {topic: error_text(error) for topic, error in least.unknown.items()}
         record = self._store.read().decided(self.brokers)
-        return MaintenanceFacts(found, least.known, record, self._busy(), self._uncordoned, unread)
+        self._ask_for_cordons(found)
+        facts = MaintenanceFacts(found, least.known, record, self._busy(), self._uncordoned, unread)
+        closures = read_closures(self.client, facts.to_be_named)
+        return replace(facts, refused={broker: one.why for broker, one in closures.items() if one.is_binding})
+
+    def _ask_for_cordons(self, found: Readings) -> None:
+        """Ask each open broker once whether it could be cordoned: a refusal is known before the first change."""
+        due = cordon_open(found, self._asked | self._uncordoned.keys())
+        for broker in due.brokers if isinstance(due, Cordon) else ():
+            if (refusal := cordon(self.client, broker, validate_only=True)) is not None:
+                self._uncordoned[broker] = refusal
+            self._asked.add(broker)
 
     def go_on(self, decide: Decide, due: Due = _unknown_ahead) -> MaintenanceResult:
         """Take steps until nothing is left to do, or only the operator can go on.
@@ -194,9 +211,10 @@ class Maintenance:
         return step
 
     def _too_long(self, step: Step) -> Blocked:
+        refused = f" (the cluster answers: {self._refusal})" if self._refusal else ""
         return Blocked(
-            f"after {self.wait_s:g} s there is still to {step}. What was done stays done: give the command again, or "
-            "the other of `kreassign maintenance enter` and `exit`"
+            f"after {self.wait_s:g} s there is still to {step}{refused}. What was done stays done: give the command "
+            "again, or the other of `kreassign maintenance enter` and `exit`"
         )
 
     def _check_permissions(self, due: tuple[Step, ...]) -> None:
@@ -229,8 +247,8 @@ class Maintenance:
                 for one in facts.found.brokers:
                     if one.broker in brokers:
                         uncordon(self.client, one, self.context)
-            case Forget(brokers):
-                self._store.write(facts.record.left(brokers, self.clock.now_ms()))
+            case Forget(brokers, _, later):
+                self._store.write(facts.record.left(brokers, self.clock.now_ms(), later))
 
     def _reorder(self, step: Reorder, facts: MaintenanceFacts) -> None:
         known = facts.record.orders
@@ -238,9 +256,13 @@ class Maintenance:
             self._store.write(facts.record.reordered(step.present, step.targets, self.clock.now_ms()))
         # One list with another order by now, or a reassignment, prevents the whole request.
         with suppress(Drifted):
-            self.client.alter_partition_reassignments(
+            answers = self.client.alter_partition_reassignments(
                 step.targets, expected=step.present, warns_of_overrides=False
-            ).raise_if_any()
+            )
+            # The controller hears of a cordon and of its end with a heartbeat of the broker: try again.
+            late = {name: why for name, why in answers.failed.items() if has_code(why, INVALID_REPLICA_ASSIGNMENT)}
+            Batch(answers.ok, {name: why for name, why in answers.failed.items() if name not in late}).raise_if_any()
+            self._refusal = error_text(next(iter(late.values()))) if late else ""
 
     # --- around them --------------------------------------------------------------------------------------------
 

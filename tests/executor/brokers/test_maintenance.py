@@ -53,6 +53,7 @@ class Cluster:
     moving: dict[int, OngoingReassignment] = field(default_factory=dict)
     min_isr: int = 2
     has_cordon: bool = True
+    binds: bool = True
     record: MaintenanceRecord = field(default_factory=MaintenanceRecord)
     busy: Mapping[TopicPartition, tuple[int, ...]] = field(default_factory=dict)
     now_ms: int = 0
@@ -78,7 +79,9 @@ class Cluster:
             partitions,
             frozenset(map(tp, self.moving)),
         )
-        return MaintenanceFacts(found, {"t": self.min_isr}, self.record, self.busy)
+        facts = MaintenanceFacts(found, {"t": self.min_isr}, self.record, self.busy)
+        refused = sorted(facts.to_be_named & self.values.keys()) if self.binds else ()
+        return replace(facts, refused=dict.fromkeys(refused, "all its working log directories are cordoned"))
 
     def _reading(self, broker: int) -> BrokerReading:
         is_live = broker not in self.down
@@ -110,8 +113,8 @@ class Cluster:
                     first = self.lists[name.partition][0]
                     assert first in self.isr(name.partition)
                     self.leaders[name.partition] = first
-            case Forget(brokers):
-                self.record = self.record.left(brokers, self.now_ms)
+            case Forget(brokers, _, later):
+                self.record = self.record.left(brokers, self.now_ms, later)
             case Await():
                 self.out_of_sync.clear()
                 self.moving.clear()
@@ -125,6 +128,7 @@ class Cluster:
         for name, target in targets.items():
             assert sorted(target) == sorted(self.lists[name.partition]), "an order copies nothing"
             assert name.partition not in self.moving, "the move would be overridden"
+            assert not self.binds or self.values.keys().isdisjoint(target), "Kafka 4.4 refuses it"
             self.lists[name.partition] = target
 
     def stop(self, broker: int) -> None:
@@ -157,7 +161,7 @@ def kinds(steps: list[Step]) -> list[type[Step]]:
 def test_maintenance_takes_leaders_off_and_gives_them_back() -> None:
     cluster = Cluster()
     steps = way(cluster, next_to_enter, 3)
-    assert kinds(steps) == [Remember, Cordon, Reorder, Elect, Finished]
+    assert kinds(steps) == [Remember, Reorder, Elect, Remember, Cordon, Finished]
     approve(steps, "maintenance-enter")
     assert cluster.lists == {0: (1, 2, 3), 1: (1, 3, 2), 2: (2, 1, 4), 3: (4, 1, 3)}, "4 leads nothing yet"
     assert cluster.leaders == {0: 1, 1: 1, 2: 2, 3: 4}
@@ -170,7 +174,7 @@ def test_maintenance_takes_leaders_off_and_gives_them_back() -> None:
     cluster.start(3)
     cluster.out_of_sync = {(0, 3)}
     steps = way(cluster, next_to_exit, 3)
-    assert kinds(steps) == [Await, Reorder, Elect, Uncordon, Forget, Finished]
+    assert kinds(steps) == [Uncordon, Await, Reorder, Elect, Forget, Finished]
     approve(steps, "maintenance-exit")
     assert (cluster.lists, cluster.leaders, cluster.values) == (LISTS, {0: 3, 1: 1, 2: 2, 3: 3}, {})
     assert (dict(cluster.record.brokers), dict(cluster.record.orders)) == ({}, {})
@@ -178,7 +182,8 @@ def test_maintenance_takes_leaders_off_and_gives_them_back() -> None:
 
 
 def test_two_brokers_leave_one_after_the_other_and_nobody_leads_who_is_still_away() -> None:
-    cluster = Cluster({0: (3, 4, 1, 2), 1: (4, 3, 1, 2)})
+    """Of Kafka before 4.4, which takes lists that name a cordoned broker."""
+    cluster = Cluster({0: (3, 4, 1, 2), 1: (4, 3, 1, 2)}, binds=False)
     way(cluster, next_to_enter, 3)
     way(cluster, next_to_enter, 4)
     assert [cluster.leaders[number] in {1, 2} for number in (0, 1)] == [True, True]
@@ -189,6 +194,80 @@ def test_two_brokers_leave_one_after_the_other_and_nobody_leads_who_is_still_awa
     assert cluster.lists == {0: (3, 4, 1, 2), 1: (4, 3, 1, 2)}
     assert cluster.leaders == {0: 3, 1: 4}
     assert cluster.values == {}
+
+
+# --- brokers that no changed list may name (Kafka 4.4) --------------------------------------------------------------
+
+
+@pytest.mark.parametrize("order", [(3, 4), (4, 3)], ids=str)
+def test_lists_of_two_brokers_go_back_with_the_end_of_the_last_maintenance(order: tuple[int, int]) -> None:
+    before = {0: (3, 4, 1, 2), 1: (4, 3, 1, 2), 2: (order[0], 1, 2)}
+    cluster = Cluster(dict(before))
+    assert isinstance(way(cluster, next_to_enter, 3, 4)[-1], Finished)
+    assert set(cluster.leaders.values()) <= {1, 2}
+    steps = way(cluster, next_to_exit, order[0])
+    assert isinstance(steps[-1], Finished)
+    assert cluster.lists[2] == before[2]
+    assert {cluster.lists[number][0] for number in (0, 1)} <= {1, 2}, "they name the other one, which is cordoned"
+    (forget,) = (str(step) for step in steps if isinstance(step, Forget))
+    assert f"until broker {order[1]}, which is cordoned, leaves its maintenance, too" in forget
+    assert isinstance(way(cluster, next_to_exit, order[1])[-1], Finished)
+    assert (cluster.lists, cluster.values) == (before, {})
+    assert cluster.leaders == {number: replicas[0] for number, replicas in before.items()}
+    assert dict(cluster.record.orders) == {}
+
+
+def test_a_list_that_names_a_broker_in_maintenance_keeps_another_from_entering() -> None:
+    cluster = Cluster({0: (4, 1, 2), 1: (3, 4, 1)}, min_isr=1)
+    way(cluster, next_to_enter, 4)
+    before = replace(cluster.record), dict(cluster.lists)
+    (step,) = way(cluster, next_to_enter, 3)
+    approve([step], "names-a-broker-in-maintenance")
+    assert (cluster.record, cluster.lists) == before
+    way(cluster, next_to_exit, 4)
+    assert isinstance(way(cluster, next_to_enter, 3, 4)[-1], Finished)
+
+
+def test_a_cordon_of_others_is_named_before_anything_is_changed() -> None:
+    cluster = Cluster(values={3: "*"})
+    (step,) = way(cluster, next_to_enter, 3)
+    approve([step], "cordoned-by-others")
+    assert (cluster.values, cluster.record, cluster.lists) == ({3: "*"}, MaintenanceRecord(), LISTS)
+
+
+def test_a_cordon_of_others_that_comes_later_is_named_when_all_else_is_back() -> None:
+    cluster = Cluster({0: (3, 1, 2), 1: (3, 4, 1)})
+    way(cluster, next_to_enter, 3)
+    cluster.values[4] = "*"
+    steps = way(cluster, next_to_exit, 3)
+    assert kinds(steps) == [Uncordon, Reorder, Elect, Blocked]
+    approve(steps[-1:], "keeps-its-order")
+    assert (cluster.lists, cluster.values) == ({0: (3, 1, 2), 1: (4, 1, 3)}, {4: "*"})
+    del cluster.values[4]
+    assert kinds(way(cluster, next_to_exit, 3)) == [Reorder, Elect, Forget, Finished]
+    assert cluster.lists == {0: (3, 1, 2), 1: (3, 4, 1)}
+
+
+@pytest.mark.parametrize("reordered", [0, 1, 2])
+@pytest.mark.parametrize("decide", [next_to_enter, next_to_exit])
+def test_the_order_of_earlier_versions_is_gone_on_with(
+    decide: Callable[[MaintenanceFacts], Step], reordered: int
+) -> None:
+    """They cordoned first: with the lists as they were, written down, or changed, the broker has its cordon."""
+    cluster = Cluster()
+    cluster.take(Remember((3,)))
+    cluster.take(Remember((3,), (3,)))
+    change = next_to_enter(cluster.facts(3))
+    assert isinstance(change, Reorder)
+    if reordered:
+        cluster.take(change, only_written=reordered == 1)
+    cluster.take(Cordon((3,)))
+    steps = way(cluster, decide, 3)
+    assert isinstance(steps[-1], Finished)
+    assert cluster.values == ({} if decide is next_to_exit else {3: "*"})
+    assert isinstance(way(cluster, next_to_exit, 3)[-1], Finished)
+    assert (cluster.lists, cluster.values) == (LISTS, {})
+    assert cluster.leaders == {number: replicas[0] for number, replicas in LISTS.items()}
 
 
 # --- what is in the way ---------------------------------------------------------------------------------------------
@@ -217,21 +296,21 @@ def test_brokers_that_are_in_maintenance_already_do_not_count() -> None:
 def test_a_replica_that_is_catching_up_is_waited_for() -> None:
     cluster = Cluster(out_of_sync={(0, 1), (0, 2)})
     steps = way(cluster, next_to_enter, 3)
-    assert kinds(steps) == [Remember, Cordon, Reorder, Elect, Await, Reorder, Elect, Finished]
-    assert str(steps[4]) == "wait: t-0 has [] in sync besides, and needs 2"
+    assert kinds(steps) == [Remember, Reorder, Elect, Await, Reorder, Elect, Remember, Cordon, Finished]
+    assert str(steps[3]) == "wait: t-0 has [] in sync besides, and needs 2"
 
 
 def test_a_partition_that_is_being_reassigned_keeps_its_order_and_its_leader_until_the_shutdown() -> None:
     cluster = Cluster(moving={3: OngoingReassignment((3, 4, 1), (4,), ())}, busy={tp(0): (4,)})
     steps = way(cluster, next_to_enter, 3)
-    assert kinds(steps) == [Remember, Cordon, Finished]
+    assert kinds(steps) == [Remember, Remember, Cordon, Finished]
     assert "it leads only t-0, t-3, which a reassignment keeps until it shuts down" in str(steps[-1])
 
 
 def test_what_is_being_reassigned_to_it_is_waited_for() -> None:
     steps = way(Cluster(moving={2: OngoingReassignment((2, 1, 4, 3), (3,), ())}), next_to_enter, 3)
-    assert kinds(steps) == [Remember, Cordon, Reorder, Elect, Await, Finished]
-    assert str(steps[4]) == "wait: t-2 is being reassigned to broker 3"
+    assert kinds(steps) == [Remember, Reorder, Elect, Remember, Cordon, Await, Finished]
+    assert str(steps[5]) == "wait: t-2 is being reassigned to broker 3"
 
 
 def test_where_it_cannot_be_cordoned_a_run_that_will_move_to_it_has_to_be_paused() -> None:
@@ -242,7 +321,7 @@ def test_where_it_cannot_be_cordoned_a_run_that_will_move_to_it_has_to_be_paused
 
 
 def test_a_cordon_that_takes_the_place_of_somebody_elses_is_taken_back() -> None:
-    cluster = Cluster(values={3: "*"})
+    cluster = Cluster(values={3: "*"}, binds=False)
     way(cluster, next_to_enter, 3)
     cluster.values = {}
     assert kinds(way(cluster, next_to_enter, 3)) == [Remember, Cordon, Finished]
@@ -276,7 +355,7 @@ def test_a_broker_that_was_unregistered_meanwhile_is_forgotten() -> None:
 
 
 def test_a_cordon_of_somebody_else_outlives_the_maintenance() -> None:
-    cluster = Cluster(values={3: "*"})
+    cluster = Cluster(values={3: "*"}, binds=False)
     way(cluster, next_to_enter, 3)
     way(cluster, next_to_exit, 3)
     assert cluster.values == {3: "*"}
@@ -309,17 +388,23 @@ def test_a_broker_without_a_record_is_in_service_but_cordoned() -> None:
         lambda order: st.lists(st.permutations(order).map(lambda one: tuple(one[:3])), min_size=1, max_size=5)
     ),
     st.lists(st.tuples(st.sampled_from(["enter", "exit"]), st.booleans()), max_size=14),
-    st.booleans(),
+    st.sampled_from([(False, False), (True, False), (True, True)]),
+    st.integers(0, 14),
 )
 def test_whoever_goes_on_after_whatever_interruption_ends_where_it_began(
-    lists: list[tuple[int, ...]], events: list[tuple[str, bool]], has_cordon: bool
+    lists: list[tuple[int, ...]], events: list[tuple[str, bool]], cordons: tuple[bool, bool], upgraded: int
 ) -> None:
-    """Each event is one process that takes one step of either way, dying after it or in the middle of it."""
+    """Each event is one process that takes one step of either way, dying after it or in the middle of it.
+
+    The brokers have cordons or not, and from one of the events on these bind or not.
+    """
     before = dict(enumerate(lists))
-    cluster = Cluster(dict(before), has_cordon=has_cordon)
-    for verb, only_written in events:
+    cluster = Cluster(dict(before), has_cordon=cordons[0], binds=False)
+    for number, (verb, only_written) in enumerate(events):
+        cluster.binds = cordons[1] and number >= upgraded
         step = (next_to_enter if verb == "enter" else next_to_exit)(cluster.facts(3))
         cluster.take(step, only_written=only_written)
+    cluster.binds = cordons[1]
     *_, entered = way(cluster, next_to_enter, 3)
     assert isinstance(entered, Finished)
     assert 3 not in cluster.leaders.values()

@@ -1,7 +1,8 @@
 """Read which brokers receive no replicas, and ask whether the cluster takes lists that name them; changes nothing.
 
 What brokers report does not tell whether their cordons bind: Kafka 4.3.1 and a later 4.3 look alike. So the controller
-is asked to validate, without creating it, a topic with one replica on the broker. It is believed only if all live
+is asked to validate, without creating it, a topic with one replica on the broker, and one on an open broker: a topic
+on dead brokers alone would be refused for that. It is believed only if all live
 brokers offer the same versions of everything: in a rolling upgrade the next controller may answer otherwise.
 
     all live brokers alike, and the controller accepts the topic            →  the broker may be named
@@ -87,12 +88,13 @@ def nameable_brokers(
     closed = [broker for broker in sorted(set(brokers)) if False not in _cordons(log_dirs.get(broker, ()))]
     if not closed:
         return {}
+    opened = tuple(broker for broker in sorted(set(brokers)) if broker not in closed)[:1]
     topics = {f"kreassign-asks-whether-broker-{broker}-may-be-named": broker for broker in closed}
     try:
         offered = ask_twice(port.offered_versions, port.describe_cluster().broker_ids)
         if offered.failed or len(set(offered.ok.values())) != 1:
             return dict.fromkeys(closed, False)
-        wanted = [NewTopic(name, assignments=((broker,),)) for name, broker in topics.items()]
+        wanted = [NewTopic(name, assignments=((*opened, broker),)) for name, broker in topics.items()]
         answer = port.create_topics(wanted, validate_only=True)
     except ClusterError:
         return dict.fromkeys(closed, False)

@@ -48,7 +48,7 @@ from kreassign.model import (
     TopicPartition,
     TopicPartitionReplica,
 )
-from kreassign.model.authorization import error_text
+from kreassign.model.authorization import error_text, is_for_cordon
 from kreassign.model.error_codes import (
     BROKER_ID_NOT_REGISTERED,
     CLUSTER_AUTHORIZATION_FAILED,
@@ -458,8 +458,11 @@ def may_be_done(error: ClusterError) -> bool:
 
 
 def is_for_now(error: ClusterError) -> bool:
-    """True if the change was not made and Kafka's own client would retry."""
-    return isinstance(error, Rejected) and error.retriable and not may_be_done(error)
+    """True if the change was not made and Kafka's own client would retry, or a cordon is in its way.
+
+    The controller hears of the end of a cordon only with the next heartbeat of the broker.
+    """
+    return isinstance(error, Rejected) and (error.retriable or is_for_cordon(error)) and not may_be_done(error)
 
 
 def is_final(error: ClusterError) -> bool:
