@@ -201,6 +201,7 @@ soak: $(VENV_READY) $(JARS_READY) $(CLASS_DATA) ## many clients at once, a day i
 test-clients: $(VENV_READY) $(JARS_READY) $(CLASS_DATA) ## foreign clients of Go, npm and PyPI on a twin and on real Kafka
 	@bash scripts/prerequisites.sh java
 	$(BIN)/python -m tests.clients
+	$(BIN)/python -m tests.clients.foreign_suites $(if $(KAFKA),--kafka)
 
 VERSION ?=
 .PHONY: kafka-next

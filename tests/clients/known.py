@@ -10,57 +10,46 @@ from collections.abc import Iterable, Mapping
 from tests.clients.walks import Difference
 
 NOT_KEPT = {"code": 44}
-"""POLICY_VIOLATION, the answer to Produce and Fetch."""
+"""POLICY_VIOLATION, the answer to Produce, Fetch, DeleteRecords and AlterClientQuotas."""
 
-_KGO_DOES_NOT_SEND = "broker is too old; the broker has already indicated it will not know how to handle the request"
 _FOUR_BROKERS = "--bootstrap-server HOST:PORT,HOST:PORT,HOST:PORT,HOST:PORT"
 _QUOTA = "--alter --entity-type users --entity-name alice --add-config producer_byte_rate=1000000"
-_NOT_SENT = "org.apache.kafka.common.errors.UnsupportedVersionException: The node does not support"
+_REFUSED = "org.apache.kafka.common.errors.PolicyViolationException:"
 KNOWN: Mapping[str, Mapping[str, object]] = {
     "kadm": {
-        "delete records": {
-            "error": f"request DeleteRecords has 1 separate shard errors, first: {_KGO_DOES_NOT_SEND}",
-        },
-        "set a quota": {"error": _KGO_DOES_NOT_SEND},
+        "delete records": NOT_KEPT,
+        "set a quota": NOT_KEPT,
         "produce": NOT_KEPT,
         "consume": NOT_KEPT,
     },
     "sarama": {
-        "delete records": {"code": 35},
-        "set a quota": {"code": 35},
+        "delete records": NOT_KEPT,
+        "set a quota": {"error": "This is a twin: it keeps no quotas."},
         "produce": NOT_KEPT,
         "consume": NOT_KEPT,
     },
     "kafkago": {
-        "set a quota": {"error": "kafka.(*Client).AlterClientQuotas: unexpected EOF"},
+        "set a quota": NOT_KEPT,
         "produce": NOT_KEPT,
         "consume": NOT_KEPT,
     },
     "kafkajs": {
-        "delete records": {
-            "error": "KafkaJSNonRetriableError: The Kafka server does not support the requested API version",
-        },
+        "delete records": {"error": "KafkaJSNonRetriableError: Error while deleting records"},
         "produce": NOT_KEPT,
     },
     "platformatic": {
-        "delete records": {"error": "AggregateError: Deleting records failed."},
-        "set a quota": {"error": "AggregateError: Altering client quotas failed."},
+        "delete records": NOT_KEPT,
+        "set a quota": NOT_KEPT,
         "produce": NOT_KEPT,
     },
     "librdkafka": {
-        "delete records": {
-            "error": "KafkaException: KafkaError{code=_UNSUPPORTED_FEATURE,val=-165,"
-            'str="Local: Required feature not supported by broker"}',
-        },
+        "delete records": NOT_KEPT,
         "produce": [44],
         "consume": NOT_KEPT,
     },
     "kafka_python": {"produce": {"code": 35}},
     "aio_kafka": {
-        "delete records": {
-            "error": "IncompatibleBrokerVersion: IncompatibleBrokerVersion: "
-            "DeleteRecordsRequest cannot be used if the API version is unknown",
-        },
+        "delete records": NOT_KEPT,
         "produce": NOT_KEPT,
         "consume": {"logged": "Unexpected error while fetching data: PolicyViolationError"},
     },
@@ -69,13 +58,13 @@ KNOWN: Mapping[str, Mapping[str, object]] = {
             "exit code": 1,
             "said": [
                 f"Error while executing config command with args '{_FOUR_BROKERS} {_QUOTA}'",
-                f"java.util.concurrent.ExecutionException: {_NOT_SENT} ALTER_CLIENT_QUOTAS",
+                f"java.util.concurrent.ExecutionException: {_REFUSED} This is a twin: it keeps no quotas.",
             ],
         },
         "delete records": [
             "Executing records delete operation",
             "Records delete operation completed:",
-            f"partition: TOPIC-0 error: {_NOT_SENT} DELETE_RECORDS",
+            f"partition: TOPIC-0 error: {_REFUSED} Request parameters do not satisfy the configured policy.",
         ],
     },
 }

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from kreassign.model.error_codes import (
+    INVALID_UPDATE_VERSION,
     POLICY_VIOLATION,
     SECURITY_DISABLED,
     TRANSACTIONAL_ID_NOT_FOUND,
@@ -72,6 +73,7 @@ REFUSED = (
     Refusal(api.ALTER_USER_SCRAM_CREDENTIALS, _no("SCRAM credentials"), {_ANY: (0, 0)}, at_controllers=True),
     Refusal(
         api.UPDATE_FEATURES, "This is a twin: its features are those of its release.", {_ANY: (0, 1), "4.2": (0, 2)},
+        INVALID_UPDATE_VERSION,
         at_controllers=True,
     ),
     Refusal(api.DESCRIBE_PRODUCERS, _no("records and no producers"), {_ANY: (0, 0)}),

@@ -203,6 +203,7 @@ def _static_configs(context: ControllerContext, node_id: int) -> Iterator[Descri
     listeners = f"PLAINTEXT://{broker.host}:{broker.port}"
     default = Synonym("listeners", documented_keys("brokers")["listeners"].default, ConfigSource.DEFAULT)
     yield replace(_static("listeners", listeners, ValueType.LIST, default), is_read_only=False)
+    yield _static("advertised.listeners", listeners, ValueType.LIST)
     yield _static("log.dirs", ",".join(log_dir.path for log_dir in broker.log_dirs), ValueType.LIST)
     if broker.rack is not None:
         yield _static("broker.rack", broker.rack, ValueType.STRING)

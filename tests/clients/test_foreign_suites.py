@@ -1,0 +1,34 @@
+"""The table of foreign suites: what is told of a run, and that the guide has it. `make test-clients` runs them."""
+
+from __future__ import annotations
+
+from tests.clients.foreign_suites import KAFKA_PYTHON, SARAMA, SUITES, Suite, guide_table, surprises
+from tests.clients.programs import ROOT, Language
+
+GUIDE = ROOT / "docs" / "guides" / "test-your-tooling-against-the-twin.md"
+
+
+def test_the_guide_has_the_table_of_suites() -> None:
+    assert guide_table() in GUIDE.read_text(encoding="utf-8"), guide_table()
+
+
+def test_no_test_both_passes_and_is_left_out() -> None:
+    assert not [suite.name for suite in SUITES if set(suite.passes) & suite.left_out.keys()]
+
+
+def test_each_test_that_ends_otherwise_is_told() -> None:
+    suite = Suite("a client", Language.PYTHON, 1, ("test_a", "test_b"), {"test_c": "records", "test_d": "records"})
+    as_told = {"test_a": True, "test_b": True, "test_c": False, "test_d": False}
+    assert surprises(suite, as_told) == ()
+    otherwise = {"test_a": False, "test_c": True, "test_d": False, "test_e": True}
+    assert surprises(suite, otherwise) == (
+        "test_a fails",
+        "test_c passes, though it is left out",
+        "test_b was not run",
+        "test_e is not in the table",
+    )
+
+
+def test_reasons_name_what_the_twin_lacks_or_the_suite_needs() -> None:
+    reasons = {*KAFKA_PYTHON.left_out.values(), *SARAMA.left_out.values()}
+    assert all(reason.split()[0] in {"produces", "needs", "stops", "breaks", "sets"} for reason in reasons)
