@@ -326,6 +326,8 @@ CLIENT_KEYS: tuple[ClientKey, ...] = (
         "metadata.recovery.strategy metadata.recovery.rebootstrap.trigger.ms",
         "when no known broker answers, the bootstrap addresses are asked again",
     ),
+    *_ignored("bootstrap.resolve.timeout.ms", "names are resolved within `socket.connection.setup.timeout.ms`"),
+    *_ignored("metadata.cluster.check.enable", "each connection is asked of which cluster it is, where brokers tell"),
     *_ignored("retries", "`default.api.timeout.ms` ends the retries"),
     *_ignored("retry.backoff.max.ms", "the pause stays `retry.backoff.ms`"),
     *_ignored("socket.connection.setup.timeout.max.ms", "the limit stays `socket.connection.setup.timeout.ms`"),
@@ -348,6 +350,7 @@ CLIENT_KEYS: tuple[ClientKey, ...] = (
         "a login is tried again as the call that needs it",
     ),
     *_ignored(
+        "sasl.oauthbearer.allow.unverified.audience sasl.oauthbearer.allow.unverified.issuer "
         "sasl.oauthbearer.clock.skew.seconds sasl.oauthbearer.expected.audience sasl.oauthbearer.expected.issuer "
         "sasl.oauthbearer.jwks.endpoint.refresh.ms sasl.oauthbearer.jwks.endpoint.retry.backoff.max.ms "
         "sasl.oauthbearer.jwks.endpoint.retry.backoff.ms sasl.oauthbearer.jwks.endpoint.url "

@@ -80,9 +80,9 @@ class Terminal:
 
 
 @contextmanager
-def serving_terminal(folder: Path) -> Iterator[Terminal]:
+def serving_terminal(folder: Path, settings: TwinSettings | None = None) -> Iterator[Terminal]:
     """A terminal of a twin with two partitions, and a plan that moves both to brokers 3 and 2."""
-    twin = Twin(cluster({"t": [[0, 1], [1, 0]]}), TwinSettings())
+    twin = Twin(cluster({"t": [[0, 1], [1, 0]]}), settings or TwinSettings())
     with serving(twin) as thread:
         found = Terminal(thread.bootstrap_servers, folder)
         assignments = (PartitionAssignment(TopicPartition("t", number), (3, 2)) for number in range(2))

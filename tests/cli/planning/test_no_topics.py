@@ -44,7 +44,11 @@ def test_a_cluster_without_topics_needs_no_plan(snapshot: Path, tmp_path: Path, 
     done = CliRunner().invoke(kreassign, words)
     assert done.exit_code == 0, done.output
     assert "nothing to do" in done.stdout
-    assert json.loads((tmp_path / "plan.json").read_text()) == {"version": 1, "partitions": []}
+    assert json.loads((tmp_path / "plan.json").read_text()) == {
+        "version": 1,
+        "cluster_id": "cluster",
+        "partitions": [],
+    }
 
 
 def test_the_first_topic_has_a_place_on_it(snapshot: Path, tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from kreassign.model.error_codes import (
     MEMBER_ID_REQUIRED,
     NONE,
     TOPIC_AUTHORIZATION_FAILED,
+    TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
     UNKNOWN_MEMBER_ID,
 )
 from kreassign.twin.access import ALL_GROUPS, ANONYMOUS, Allow, Operation, Permissions
@@ -64,7 +65,7 @@ def test_transactions_have_no_coordinator_and_no_topic() -> None:
     asked = twin()
     for _ in range(2):
         (answer,) = ask(asked, api.FIND_COORDINATOR, 6, key_type=1, coordinator_keys=["a"]).coordinators
-        assert answer.error_code == COORDINATOR_NOT_AVAILABLE
+        assert answer.error_code == TRANSACTIONAL_ID_AUTHORIZATION_FAILED
     assert not asked.metadata.topics
 
 
