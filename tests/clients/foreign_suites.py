@@ -229,7 +229,7 @@ class _Toxiproxy(BaseHTTPRequestHandler):
         self.send_response(204)
         self.end_headers()
 
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - its name there
+    def log_message(self, *args: object, **named: object) -> None:
         """Say nothing."""
 
 

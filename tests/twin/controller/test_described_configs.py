@@ -124,7 +124,8 @@ def test_a_broker_tells_what_its_file_says():
     assert (configs["broker.id"].value, configs["node.id"].value) == ("7", "7")
     static = {name: config for name, config in configs.items() if config.source is ConfigSource.STATIC_BROKER}
     assert {name: (config.type.name, config.is_read_only) for name, config in static.items()} == {
-        "broker.id": ("INT", True), "broker.rack": ("STRING", True), "listeners": ("LIST", False),
+        "advertised.listeners": ("LIST", True), "broker.id": ("INT", True), "broker.rack": ("STRING", True),
+        "listeners": ("LIST", False),
         "log.dirs": ("LIST", True), "node.id": ("INT", True), "process.roles": ("LIST", True),
     }  # fmt: skip
 

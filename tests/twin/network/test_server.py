@@ -174,7 +174,7 @@ def test_an_unknown_version_of_api_versions_is_answered_in_version_0_and_the_con
         client.socket.sendall(framed(_header(18, 99) + b"\x00"))
         answer = client.receive(api.API_VERSIONS, 3)
         assert answer.error_code == 35
-        assert [(one.api_key, one.min_version, one.max_version) for one in answer.api_keys] == [(18, 0, 4)]
+        assert [(one.api_key, one.min_version, one.max_version) for one in answer.api_keys] == [(18, 0, 5)]
         client.send(api.API_VERSIONS, 3, client_software_name="tests", client_software_version="1")
         assert client.receive(api.API_VERSIONS, 3).error_code == 0
 
