@@ -64,7 +64,7 @@ with (
     done = kreassign.run(cluster, plan, measure_for_s=0, poll_s=0.2, state_dir=journals)
     print("run:", done.state, "and verified:", kreassign.verify(cluster, plan).is_ok)
 
-    declared = kreassign.read_placement([placement])
+    declared = kreassign.read_placement([placement]).plan
     for drift in kreassign.check_placement(declared, kreassign.placement_of_cluster(cluster), ["payments"]).drifts[:2]:
         print(drift)
 

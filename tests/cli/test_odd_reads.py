@@ -32,7 +32,7 @@ LOOK = (
 MEASURED = (*LOOK, api.LIST_OFFSETS)
 READS: dict[str, tuple[Api, ...]] = {
     "snapshot": MEASURED,
-    "plan check": (api.DESCRIBE_TOPIC_PARTITIONS, api.LIST_PARTITION_REASSIGNMENTS, api.METADATA),
+    "plan check": (api.DESCRIBE_CLUSTER, api.DESCRIBE_TOPIC_PARTITIONS, api.LIST_PARTITION_REASSIGNMENTS, api.METADATA),
     "plan rebalance": MEASURED,
     "run": MEASURED,
     "run without a throttle": MEASURED,
@@ -48,7 +48,7 @@ READS: dict[str, tuple[Api, ...]] = {
 """Of plans only one: all of them read the same, which the first test holds."""
 NO_READS = {
     api.API_VERSIONS, api.ALTER_PARTITION_REASSIGNMENTS, api.ALTER_REPLICA_LOG_DIRS, api.ELECT_LEADERS,
-    api.INCREMENTAL_ALTER_CONFIGS,
+    api.INCREMENTAL_ALTER_CONFIGS, api.CREATE_TOPICS,
 }  # fmt: skip
 TOLD = re.compile(r"could not be|cannot be|is not known|UNREAD|PERMISSION|warning:")
 """What was not read is named."""

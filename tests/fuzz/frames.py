@@ -208,6 +208,7 @@ ALL_CALLS: dict[str, Callable[[AdminClient], object]] = {
     **CALLS,
     "unregister_broker": lambda admin: admin.unregister_broker(3),
     "delete_topics": lambda admin: admin.delete_topics(["other"]),
+    "offered_versions": lambda admin: admin.offered_versions([0, 1]),
     "risky_overrides": lambda admin: admin.risky_overrides({ORDERS: (2, 3)}),
     "replace_reassignments": lambda admin: admin.replace_reassignments({ORDERS: (2, 3)}),
     "alter_partition_counts": lambda admin: admin.alter_partition_counts({"orders": 4}),

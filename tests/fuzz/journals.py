@@ -31,7 +31,6 @@ from tests.model.test_odd_fields import FACTS
 ASKED = (
     "status", "status --all", "status run-1", "status run-1 -o json", "report --run run-1 --out {odd}.html",
     "pause run-1",
-    "rollback run-1 --yes --bootstrap-server localhost:1",
 )  # fmt: skip
 BODIES = (None, 7, 1.5, b"", b"\xff", "", "null", "[]", "7", '"x"', "[" * 100_000, "{}")
 KINDS = ("HoldRequested", "UneventfulPolls", "Nobody", "", "\x1b[2J", b"x")

@@ -186,11 +186,10 @@ def rehearse(
         # A broker that a fault has crashed may stay down: a rehearsal does not wait for it for ever.
         lost_after_ms = REPLAN_AFTER_MS if settings.lost_after_ms is None else settings.lost_after_ms
         asked = replace(settings, allows_producer_outage=True, lost_after_ms=lost_after_ms)
-        # Topics whose ids the snapshot does not have get others in the twin.
-        ids = {topic.name for topic in snapshot.topics if topic.topic_id is not None}
-        origin = request.plan.origin
-        origin = replace(origin, topic_ids={name: one for name, one in origin.topic_ids.items() if name in ids})
-        started = prepare(client, request.plan.plan, asked, expected=request.plan.expected, origin=origin)
+        # The plan is compared with the snapshot: topics have other ids in the twin.
+        ids = {topic.name: topic.topic_id for topic in snapshot.topics if topic.topic_id is not None}
+        request.plan.origin.refuse_others(request.plan.plan, snapshot.cluster_id, ids)
+        started = prepare(client, request.plan.plan, asked, expected=request.plan.expected)
         factors = read_factors(client, *lists_of(started.moves)).sentences
         if recording is not None:
             recording.events.append(started)  # the creator of a real journal writes this event

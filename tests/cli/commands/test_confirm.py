@@ -146,7 +146,7 @@ def test_a_rollback_shows_what_it_does_and_begins_only_if_somebody_agrees(termin
 def test_brokers_leave_service_only_if_somebody_agrees(terminal: Terminal) -> None:
     code, shown = typed(terminal, "n\n", "maintenance", "enter", "1")
     assert code == 1, shown
-    assert "then: elect the preferred leaders of t-1\nbegin? [y/N]: " in shown
+    assert "then: cordon the log directories of broker 1\nbegin? [y/N]: " in shown
     code, shown = typed(terminal, "n\n", "decommission", "1", "--measure-for", "0")
     assert code == 1, shown
     assert "next: cordon the log directories of broker 1\nto drain:\n  this run changes 2 partitions: " in shown

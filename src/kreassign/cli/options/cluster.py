@@ -170,7 +170,7 @@ def bootstrap_option(default: str = "", *, reads_journals: bool = False) -> Deco
         "--bootstrap-server",
         cls=click.Option if reads_journals else AddressOption,
         required=not default,
-        type=click.STRING if reads_journals else ADDRESSES,
+        type=ADDRESSES,
         envvar=ADDRESS_ENVIRONMENT,
         metavar="HOST:PORT[,…]",
         help=f"Brokers to connect to first (or the environment variable {ADDRESS_ENVIRONMENT}, or "
