@@ -85,11 +85,12 @@ def install(lock: str, *words: str) -> int:
     be built is built by what is installed here: an isolated build would fetch tools that no lock has.
     """
     where = () if {"--python", "--target"} & {*words} else ("--python", sys.executable)
+    settings = {"UV_HTTP_TIMEOUT": _PATIENCE_S, "DIST_EXTRA_CONFIG": str(FOLDER / "unpacked.cfg")}
     done = subprocess.run(
         [str(Path(sys.executable).parent / "uv"), "pip", "install", "--require-hashes", "--no-build-isolation",
          *where, *words, "-r", lock],
         check=False,
-        env={"UV_HTTP_TIMEOUT": _PATIENCE_S, **os.environ, "UV_NO_CONFIG": "1", **settings_for_uv()},
+        env={**settings, **os.environ, "UV_NO_CONFIG": "1", **settings_for_uv()},
     )  # fmt: skip
     return done.returncode
 

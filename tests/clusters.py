@@ -39,10 +39,10 @@ SHARED = {
     "undisturbed": ClusterSpec(brokers=4),
     # Kafka's stand-in for remote storage is not in the registry for 4.4.
     "kafka_tiered": ClusterSpec(version=FORMER, brokers=3, is_tiered=True),
-    # The conformance tests leave open moves and broken leaders behind, which others must not find.
+    # The conformance tests leave open moves and broken leaders behind, which others must not find: where they share a
+    # cluster they come last.
     "conformance": ClusterSpec(brokers=4),
     "conformance_431": ClusterSpec(version=FORMER, brokers=4),
-    "conformance_391": ClusterSpec(version="3.9.1", brokers=3),
 }
 
 
@@ -132,26 +132,27 @@ def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> 
 def _group_of(item: pytest.Item) -> str | None:
     """The tests with which a test shares what takes long to start; None if it runs longer than anything starts.
 
-    Tests that start programs which start Spark share nothing with those that share a session. What streams from the
-    secured cluster has a Spark of its own, and shares only the cluster.
+    Tests that start programs which start Spark share nothing with those that share a session, but their cluster.
     """
     file = item.path.name
-    if item.get_closest_marker("spark") and "kafka_secure" not in _clusters_of(item):
+    if names := ", ".join(_clusters_of(item)):
+        # The tests of one cluster would take longer than all others together on another worker.
+        return f"{names}, both tools" if names == "kafka" and "differential" in file else names
+    if item.get_closest_marker("spark"):
         return "spark" if "spark" in getattr(item, "fixturenames", ()) else "spark processes"
     if uses_browser(item):
         return "browser"
-    if item.get_closest_marker("kafka") is None:
-        return "search" if item.nodeid.startswith(SEARCHING) else None
-    names = ", ".join(_clusters_of(item)) or file
-    # The tests of one cluster would take longer than all others together on another worker.
-    return f"{names}, both tools" if names == "kafka" and "differential" in file else names
+    if item.get_closest_marker("kafka"):
+        return file
+    return "search" if item.nodeid.startswith(SEARCHING) else None
 
 
-def _turn(item: pytest.Item) -> tuple[int, str]:
+def _turn(item: pytest.Item) -> tuple[int, str, bool]:
     group = _group_of(item)
     if group is None:
-        return len(LONGEST) + 1, ""
-    return (LONGEST.index(group), "") if group in LONGEST else (len(LONGEST), group)
+        return len(LONGEST) + 1, "", False
+    leaves_moves = item.nodeid.startswith("tests/conformance/")
+    return (LONGEST.index(group), "", leaves_moves) if group in LONGEST else (len(LONGEST), group, leaves_moves)
 
 
 def _clusters_of(item: pytest.Item) -> tuple[str, ...]:
@@ -185,7 +186,6 @@ undisturbed = _shared_cluster("undisturbed")
 kafka_tiered = _shared_cluster("kafka_tiered")
 conformance = _shared_cluster("conformance")
 conformance_431 = _shared_cluster("conformance_431")
-conformance_391 = _shared_cluster("conformance_391")
 
 
 @pytest.fixture

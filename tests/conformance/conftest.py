@@ -23,7 +23,7 @@ from tests.clusters import SHARED
 from tests.conformance.clusters import NEWEST, Backend, Cluster, InProcess, OverTcp, RealKafka, small_twin
 
 BEFORE = line(FORMER)
-KAFKAS = {BEFORE: "conformance_431", NEWEST: "conformance", "3.9": "conformance_391"}
+KAFKAS = {BEFORE: "conformance_431", NEWEST: "conformance", "3.9": "kafka_391"}
 TIERED = "kafka_tiered"
 BROKERS = {BEFORE: 4, NEWEST: 4, "3.9": 3}
 TCP_SPEED = 10.0

@@ -24,7 +24,7 @@ from kreassign.model.error_codes import (
 from kreassign.model.requests import CommittedOffset, Group, GroupCandidate, Membership
 from kreassign.wire import api
 from kreassign.wire.api import Message
-from tests.conformance.clusters import NEWEST, Cluster, OverTcp
+from tests.conformance.clusters import NEWEST, Cluster
 
 both_releases = pytest.mark.releases(NEWEST, "3.9")
 OFFSETS_TOPIC = "__consumer_offsets"
@@ -210,10 +210,8 @@ def test_the_next_one_gets_in_once_the_first_has_left(cluster: Cluster) -> None:
 
 @both_releases
 def test_the_next_one_gets_in_once_the_session_of_the_first_is_over(cluster: Cluster) -> None:
-    # A twin behind sockets lives so much faster that the shortest session may be over before it has begun.
-    session_ms = SHORT_SESSION_MS * 20 if isinstance(cluster.backend, OverTcp) else SHORT_SESSION_MS
-    first = join(cluster, "first", session_ms=session_ms)
-    cluster.backend.pass_time(session_ms / 1000)
+    first = join(cluster, "first", session_ms=SHORT_SESSION_MS)
+    cluster.backend.pass_time(SHORT_SESSION_MS / 1000)
     cluster.until(lambda: not found(cluster).members, "the session over")
     second = join(cluster, "second")
     assert (second.generation, refused(cluster, first)) == (first.generation + 2, UNKNOWN_MEMBER_ID)
