@@ -100,7 +100,7 @@ def test_a_move_to_a_broker_that_is_lost_gets_another_one_and_the_others_stay_as
     assert (replan.lost, replan.targets, replan.refused) == ((2,), (NewTarget(tp(0), (2, 1), (4, 1)),), ())
     assert ended(found, rig) == ("done", (), {0: (4, 1), 1: (3, 0)}, {})
     assert [move.former_targets for move in found.moves] == [((2, 1),), ()]
-    told = "brokers [2] were down, so that moves were planned again at 00:01:30 UTC: t-0 to [4, 1] instead of [2, 1]"
+    told = "brokers [2] were down, so that moves were planned again at 00:01:31 UTC: t-0 to [4, 1] instead of [2, 1]"
     assert told in found.problems
 
 

@@ -112,7 +112,7 @@ def stopped_and_resumed(rig: TwinRig) -> RunHistory:
 
 def failed_with_a_dead_destination(rig: TwinRig) -> RunHistory:
     rig.after(4, lambda: rig.twin.crash(3))
-    rig.after(90, lambda: rig.twin.start(3))
+    rig.after(95, lambda: rig.twin.start(3))
     return run_slowly(rig)
 
 

@@ -33,6 +33,8 @@ from kreassign.twin.transport import TwinTransport
 from kreassign.twin.version import DEFAULT, kafka_version
 from tests.twin.asking import MEGABYTES, cluster
 
+POLL_S = 2.0
+"""Half as often as a run looks by default, for what a test of hundreds of polls costs is these."""
 RATE = MEGABYTES
 """With this throttle a copy of ten megabytes takes some eleven seconds."""
 
@@ -205,6 +207,7 @@ class TwinRig:
             lease=self.lease,
             replanner=self.replanner,
             in_maintenance=self.in_maintenance,
+            poll_s=POLL_S,
         )
         return self.runner
 
