@@ -46,21 +46,22 @@ SHARED = {
 }
 
 
-# Groups that take longest, in the order in which they are handed to the workers; all others follow.
+# Groups that take longest, in the order in which they are handed to the workers; all others follow. Programs that plan
+# on Spark come after the search, which has compiled the loops by then: each of their processes would do so by itself.
 LONGEST = (
     "kafka",
+    "search",
     "spark",
-    "spark processes",
     "conformance",
     "kafka_zookeeper",
-    "browser",
     "kafka, both tools",
+    "browser",
+    "spark processes",
     "test_differential.py",
     "test_kip_455.py",
     "test_tools_in_zookeeper_mode.py",
     "test_zookeeper_twin.py",
     "test_kips_in_zookeeper_mode.py",
-    "search",
 )
 # Where most tests plan. Each process that does loads compiled code for two seconds, or compiles it for twenty.
 SEARCHING = (
