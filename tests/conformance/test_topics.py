@@ -306,7 +306,7 @@ def test_a_topic_that_shall_grow_twice_is_refused_once(cluster: Cluster) -> None
     ]
 
 
-@pytest.mark.parametrize(("count", "model"), [(2, 0), (3, 2), (4, 2), (5, 0), (6, 5), (9, 5), (14, 13)])
+@pytest.mark.parametrize(("count", "model"), [(2, 0), (3, 2), (4, 2), (5, 0), (6, 5), (9, 5), (10, 0), (14, 13)])
 def test_new_partitions_get_as_many_replicas_as_a_certain_other_one_has(
     cluster: Cluster, count: int, model: int
 ) -> None:

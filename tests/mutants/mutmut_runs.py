@@ -15,6 +15,8 @@ from tests.mutants.packages import Package
 
 TIMEOUT_S = 1800.0
 MARKS = "not kafka and not spark and not browser and not exhaustive"
+WITHOUT_SOCKETS = "not tcp-"
+"""A twin answers with the same bytes over TCP, only later: `tests/conformance` asks it both ways."""
 _STATUS = {0: "survived", 1: "killed", 3: "killed", 33: "without a test", 5: "without a test"}
 _TIMEOUTS = frozenset({36, -24, 24, 152, 255, -9, -14})
 _BESIDE = ("testbed", "README.md", "docs", "examples", "bench", "scripts", "constraints.txt", "CHANGELOG.md", "jvm")
@@ -81,14 +83,25 @@ def _settings(package: Package, modules: Iterable[Path]) -> str:
         "source_paths": ["src"],
         "only_mutate": [str(one) for one in modules],
         "also_copy": list(_BESIDE),
-        "pytest_add_cli_args": ["-p", "no:cacheprovider", "-p", "tests.mutants.selection", "-n", "0", "-m", MARKS],
+        "pytest_add_cli_args": [
+            "-p",
+            "no:cacheprovider",
+            "-p",
+            "tests.mutants.selection",
+            "-n",
+            "0",
+            "-m",
+            MARKS,
+            "-k",
+            WITHOUT_SOCKETS,
+        ],
         "pytest_add_cli_args_test_selection": [f"tests/{one}" for one in package.tests],
         # A mutant that does not end gets four times what its tests take, in seconds of the processor.
         "timeout_multiplier": 2.0,
         "timeout_constant": 5.0,
         "use_git_change_detection": False,
         "track_dependencies": False,
-    }
+    }  # fmt: skip
     return "[tool.mutmut]\n" + "".join(f"{name} = {json.dumps(value)}\n" for name, value in values.items())
 
 

@@ -2,24 +2,14 @@
 
 from __future__ import annotations
 
-import re
 import ssl
-from collections.abc import Callable
 
 import pytest
 import trustme
 
 from kreassign.admin import AdminClient, client_settings
 from kreassign.errors import Rejected, Unauthenticated, Unreachable
-from kreassign.model import (
-    Batch,
-    ConfigChange,
-    ConfigResource,
-    NewPartitions,
-    NewTopic,
-    TopicPartition,
-    TopicPartitionReplica,
-)
+from kreassign.model import TopicPartition
 from kreassign.twin.access import ALL_TOPICS, Allow, Operation, Permissions, Users
 from kreassign.twin.server import ListenerConfig, ServerThread, serving
 from tests.twin.asking import twin
@@ -32,7 +22,6 @@ PERMISSIONS = Permissions(
 )
 JAAS = "org.apache.kafka.common.security.plain.PlainLoginModule required"
 PARTITION = TopicPartition("orders", 0)
-RATE = ConfigChange.set("leader.replication.throttled.rate", "1")
 
 
 def client(server: ServerThread, listener: str, properties: dict[str, str]) -> AdminClient:
@@ -96,63 +85,14 @@ def test_tls_and_sasl_together() -> None:
         assert not server.server.failures
 
 
-def test_who_may_only_look_is_denied_everything_else_in_the_words_of_kafka() -> None:
-    with (
-        serving(twin({"orders": [[0, 1]]}, permissions=PERMISSIONS), (SASL_LISTENER,)) as server,
-        client(server, SASL_LISTENER.name, as_user("alice", "al-pass")) as admin,
-    ):
-        assert admin.describe_topics(["orders"]).ok.keys() == {"orders"}
-        assert admin.list_offsets([PARTITION]).ok
-        assert admin.describe_cluster().brokers
-        denied = {
-            "alter": denial(lambda: admin.alter_partition_reassignments({PARTITION: (2, 3)})),
-            "elect": denial(lambda: admin.elect_leaders([PARTITION])),
-            "list": denial(admin.list_partition_reassignments),
-            "log dirs": denial(lambda: admin.describe_log_dirs([0])),
-            "move": denial(lambda: admin.alter_replica_log_dirs({TopicPartitionReplica(0, *PARTITION): "/data/0/d1"})),
-            "more partitions": denial(lambda: admin.create_partitions({"orders": NewPartitions(3)})),
-            "delete": denial(lambda: admin.delete_topics(["orders"])),
-            "create": denial(lambda: admin.create_topics([NewTopic("new", 1, 1)])),
-            "topic config": denial(lambda: admin.incremental_alter_configs({ConfigResource.topic("orders"): [RATE]})),
-            "broker config": denial(lambda: admin.incremental_alter_configs({ConfigResource.broker(0): [RATE]})),
-            "describe topic": denial(lambda: admin.describe_configs([ConfigResource.topic("orders")])),
-            "describe broker": denial(lambda: admin.describe_configs([ConfigResource.broker(0)])),
-        }
+def test_a_client_does_only_what_its_user_may() -> None:
+    with serving(twin({"orders": [[0, 1]]}, permissions=PERMISSIONS), (SASL_LISTENER,)) as server:
+        with client(server, SASL_LISTENER.name, as_user("alice", "al-pass")) as admin:
+            assert admin.describe_topics(["orders"]).ok.keys() == {"orders"}
+            assert admin.list_offsets([PARTITION]).ok
+            with pytest.raises(Rejected, match="needs ALTER permission"):
+                admin.alter_partition_reassignments({PARTITION: (2, 3)}).raise_if_any()
+        with client(server, SASL_LISTENER.name, as_user("bob", "bo-pass")) as admin:
+            admin.alter_partition_reassignments({PARTITION: (2, 3)}).raise_if_any()
+            assert PARTITION in admin.list_partition_reassignments()
         assert not server.server.failures
-    assert denied == {
-        "alter": (31, "Request Request(…) needs ALTER permission."),
-        "elect": (31, "Cluster authorization failed."),
-        "list": (31, "Request Request(…) needs DESCRIBE permission."),
-        "log dirs": (31, "Cluster authorization failed."),
-        "move": (31, "Cluster authorization failed."),
-        "more partitions": (29, "Topic authorization failed."),
-        "delete": (29, "Topic authorization failed."),
-        "create": (29, "Authorization failed."),
-        "topic config": (29, "Topic authorization failed."),
-        "broker config": (31, "Cluster authorization failed."),
-        "describe topic": (29, "Topic authorization failed."),
-        "describe broker": (31, "Cluster authorization failed."),
-    }
-
-
-def denial(ask: Callable[[], object]) -> tuple[int, str]:
-    """Code and text of the one refusal, of the whole request or of its one part; connections left out."""
-    try:
-        answer = ask()
-    except Rejected as error:
-        refusal: BaseException = error
-    else:
-        assert isinstance(answer, Batch)
-        assert not answer.ok
-        (refusal,) = answer.failed.values()
-    assert isinstance(refusal, Rejected)
-    return refusal.code, re.sub(r"Request\(processor.*\) needs", "Request(…) needs", refusal.message)
-
-
-def test_who_may_do_everything_does() -> None:
-    with (
-        serving(twin({"orders": [[0, 1]]}, permissions=PERMISSIONS), (SASL_LISTENER,)) as server,
-        client(server, SASL_LISTENER.name, as_user("bob", "bo-pass")) as admin,
-    ):
-        admin.alter_partition_reassignments({PARTITION: (2, 3)}).raise_if_any()
-        assert PARTITION in admin.list_partition_reassignments()

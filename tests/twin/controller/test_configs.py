@@ -6,7 +6,7 @@ import pytest
 
 from kreassign.model import ConfigOperation
 from kreassign.twin.controller.configs import AlterConfigs, KeyChange, ResourceChanges, alter_configs, first_records
-from kreassign.twin.controller.decision import Outcome, ServerSettings, rules_of
+from kreassign.twin.controller.decision import ServerSettings, rules_of
 from kreassign.twin.metadata import ConfigChanged
 from tests.twin.controller.small_cluster import SmallCluster, resource_of
 
@@ -78,23 +78,6 @@ def test_an_unchanged_value_of_a_topic_writes_nothing_but_one_of_a_broker_does()
             cluster.write(*decision.records)
             counts.append(len(decision.records))
         assert counts == ([1, 0] if owner == "foo" else [1, 1])
-
-
-def test_a_resource_changes_as_a_whole_or_not_at_all():
-    cluster = foo().topic("bar", "0 1")
-    answers = change(
-        cluster,
-        resource("foo", (SET, LEADERS, "*"), (SET, "retention.ms", "x")),
-        resource("bar", (SET, LEADERS, "*")),
-    )
-    assert [code for code, _ in answers] == [40, 0]
-    assert (values(cluster, "foo"), values(cluster, "bar")) == ({}, {LEADERS: "*"})
-
-
-def test_validating_changes_nothing():
-    cluster = foo()
-    assert change(cluster, resource("foo", (SET, LEADERS, "*")), validate_only=True) == [DONE]
-    assert values(cluster) == {}
 
 
 # Refusals
@@ -200,16 +183,6 @@ def test_bad_values_are_found_before_missing_topics():
     assert message.startswith("Invalid value [x] for configuration")
 
 
-def test_a_broker_answers_both_of_a_resource_that_comes_twice_and_a_controller_once():
-    twice = (resource("foo", (SET, LEADERS, "*")), resource("foo", (SET, LEADERS, "*")))
-    cluster = foo().topic("bar", "0 1")
-    fine = resource("bar", (SET, LEADERS, "*"))
-    text = "Each resource must appear at most once."
-    assert change(cluster, *twice, fine) == [(42, text), (42, text), DONE]
-    assert change(cluster, *twice, fine, at=None) == [(42, "Duplicate resource."), DONE]
-    assert values(cluster) == {}
-
-
 def test_an_unknown_operation_makes_the_controller_fail_over_everything_it_got():
     cluster = foo().topic("bar", "0 1")
     answers = change(
@@ -220,14 +193,6 @@ def test_an_unknown_operation_makes_the_controller_fail_over_everything_it_got()
     )
     assert answers == [(-1, None), (-1, None), (42, "Unexpected broker id, expected 0, but received 2")]
     assert values(cluster, "bar") == {}
-
-
-def test_what_is_denied_is_not_changed():
-    cluster = foo().topic("bar", "0 1")
-    denied = {(2, "foo"): Outcome(29, "Topic authorization failed.")}
-    wanted = (resource("foo", (SET, LEADERS, "*")), resource("bar", (SET, LEADERS, "*")))
-    assert change(cluster, *wanted, denied=denied) == [(29, "Topic authorization failed."), DONE]
-    assert (values(cluster, "foo"), values(cluster, "bar")) == ({}, {LEADERS: "*"})
 
 
 def test_a_request_that_would_write_too_much_is_refused_as_a_whole():
@@ -243,12 +208,6 @@ def test_a_request_that_would_write_too_much_is_refused_as_a_whole():
 
 
 # Brokers
-
-
-def test_a_broker_takes_its_own_settings_and_those_of_all():
-    cluster = foo()
-    assert change(cluster, resource(0, (SET, RATE, "1000")), resource("", (SET, RATE, "5"))) == [DONE, DONE]
-    assert (values(cluster, 0), values(cluster, "")) == ({RATE: "1000"}, {RATE: "5"})
 
 
 def test_the_controller_takes_settings_of_a_dead_broker():
@@ -364,17 +323,6 @@ def test_a_controller_that_is_no_broker_can_be_configured():
         command = AlterConfigs((resource(node, (SET, RATE, "5")),))
         (answer,) = alter_configs(context, command).answer
         assert (answer.type, answer.name, answer.outcome.code) == (4, str(node), code)
-
-
-# AlterConfigs
-
-
-def test_replacing_takes_back_what_is_not_named():
-    cluster = foo().configure("foo", LEADERS, "*").configure("foo", "retention.ms", "5")
-    assert change(cluster, resource("foo", (SET, "retention.ms", "6")), replaces=True) == [DONE]
-    assert values(cluster) == {"retention.ms": "6"}
-    assert change(cluster, resource("foo"), replaces=True) == [DONE]
-    assert values(cluster) == {}
 
 
 def test_all_directories_of_a_broker_are_cordoned_by_one_star_alone():

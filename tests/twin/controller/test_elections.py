@@ -32,15 +32,6 @@ def elected(cluster, election_type, topics, **options):
     return (answer.outcome.code, answer.outcome.message), outcomes
 
 
-@pytest.mark.parametrize("election_type", [PREFERRED, UNCLEAN])
-def test_unknown_topics_and_partitions_are_distinguished(election_type):
-    cluster = SmallCluster().topic("foo", "0 1")
-    assert cluster.elect(election_type, ("bar", 0), ("foo", 9)) == [
-        (3, "No such topic as bar"),
-        (3, "No such partition as foo-9"),
-    ]
-
-
 @pytest.mark.parametrize(("state", "dead", "outcome", "leader"), [
     ("0 1 2", (), NOT_NEEDED, 0),
     ("0 1 2 / 0 1 2 / - / - / 1", (), DONE, 0),
@@ -90,21 +81,6 @@ def test_an_unclean_election_may_end_a_move():
     assert cluster.state() == "0 4 / 0 / 0 / 4 / 0"
     cluster.report_isr("0")
     assert cluster.idle() == "0 / 0"
-
-
-def test_whoever_comes_twice_is_answered_twice():
-    cluster = SmallCluster().topic("foo", "0 1 / 0 1 / - / - / 1")
-    assert cluster.elect(PREFERRED, ("foo", 0), ("foo", 0)) == [DONE, DONE]
-    assert cluster.partition().leader_epoch == 2
-
-
-def test_all_partitions_leave_out_those_that_need_no_election_but_not_their_topics():
-    cluster = SmallCluster(dead=(3,)).topic("foo", "0 1", "0 1 / 0 1 / - / - / 1", "3 1 / 1").topic("bar", "0 1")
-    assert elected(cluster, PREFERRED, None) == (DONE, [("bar", []), ("foo", [(1, DONE), (2, NO_PREFERRED)])])
-
-
-def test_no_partitions_are_nothing_to_do():
-    assert elected(SmallCluster().topic("foo", "0 1"), PREFERRED, ()) == (DONE, [])
 
 
 @pytest.mark.parametrize(("options", "election_type", "outcome"), [
@@ -164,19 +140,6 @@ def test_leaderless_partitions_get_a_leader_where_their_topic_allows_it():
 
 
 # Kafka's ReplicationControlManagerTest
-
-
-def test_elect_preferred_leaders():
-    cluster = SmallCluster(brokers=range(5), dead=(0,), stopping=(1,))
-    cluster.topic("foo", "1 2 3 / 2 3", "2 3 4", "0 2 1 / 2")
-    asked = (("foo", 0), ("foo", 1), ("foo", 2), ("bar", 0))
-    expected = [NO_PREFERRED, NOT_NEEDED, NO_PREFERRED, (3, "No such topic as bar")]
-    assert cluster.elect(PREFERRED, *asked) == expected
-    fresh = SmallCluster(brokers=range(5)).topic(
-        "foo", "1 2 3 / 2 3 1 / - / - / 2", "2 3 4", "0 2 1 / 0 2 1 / - / - / 2"
-    )
-    assert fresh.elect(PREFERRED, *asked) == [DONE, NOT_NEEDED, DONE, expected[3]]
-    assert [fresh.partition(index=index).leader for index in range(3)] == [1, 2, 0]
 
 
 def test_elect_unclean_leaders_without_eligible_leaders():

@@ -4,7 +4,7 @@ from uuid import UUID
 
 import pytest
 
-from kreassign.model import ConfigResource, TopicPartition
+from kreassign.model import TopicPartition
 from kreassign.twin.controller.decision import ServerSettings, rules_of
 from kreassign.twin.controller.topics import CreateTopics, TopicReference, WantedTopic, create_topics, delete_topics
 from kreassign.twin.metadata import UNASSIGNED, ConfigChanged, PartitionCreated, TopicCreated
@@ -12,10 +12,6 @@ from tests.twin.controller.small_cluster import SmallCluster, random, topic_id
 
 DONE = (0, None)
 OR_CORDONED = " or some brokers have all their log directories cordoned"
-INCONSISTENT = (
-    "The manual partition assignment includes a partition with 1 replica(s), but this is not consistent with "
-    "previous partitions, which have 2 replica(s)."
-)
 
 
 def too_few(factor, brokers):
@@ -61,16 +57,6 @@ def test_the_same_chance_gives_the_same_topic_and_every_topic_has_its_own_id():
     assert len(first.topic_names) == 2
 
 
-def test_the_answer_tells_what_was_created():
-    cluster = SmallCluster()
-    wanted = WantedTopic("foo", 2, 3, configs=(("retention.ms", "5"),))
-    (answer,) = cluster.commit(create_topics, CreateTopics((wanted,)), random())
-    assert answer.topic_id == cluster.metadata.topics["foo"].topic_id
-    assert (answer.partition_count, answer.replication_factor) == (2, 3)
-    assert answer.configs == {"retention.ms": "5"}
-    assert cluster.metadata.configs == {ConfigResource.topic("foo"): {"retention.ms": "5"}}
-
-
 def test_settings_come_before_partitions():
     wanted = manual("foo", (0,), configs=(("retention.ms", "5"),))
     decision = create_topics(SmallCluster().context, CreateTopics((wanted,)), random())
@@ -86,25 +72,7 @@ def test_counts_that_are_not_given_are_the_servers():
 
 
 @pytest.mark.parametrize(("wanted", "code", "message"), [
-    (WantedTopic("foo", 0, 1), 37, "Number of partitions was set to an invalid non-positive value."),
-    (WantedTopic("foo", -2, 1), 37, "Number of partitions was set to an invalid non-positive value."),
     (WantedTopic("foo", 0, 0), 38, "Replication factor must be larger than 0, or -1 to use the default value."),
-    (WantedTopic("foo", 1, -2), 38, "Replication factor must be larger than 0, or -1 to use the default value."),
-    (WantedTopic("foo", 1, 7), 38, f"Unable to replicate the partition 7 time(s): {too_few(7, 6)}{OR_CORDONED}."),
-    (manual("foo", ()), 39, "The manual partition assignment includes an empty replica list."),
-    (manual("foo", (0, 9)), 39, "The manual partition assignment includes broker 9, but no such broker is registered."),
-    (manual("foo", (1, 1)), 39, "The manual partition assignment includes the broker 1 more than once."),
-    (manual("foo", (0, 1), (1,)), 39, INCONSISTENT),
-    (
-        manual("foo", (0, 1), (1, 0), partition_count=2),
-        42,
-        "A manual partition assignment was specified, but numPartitions was not set to -1.",
-    ),
-    (
-        manual("foo", (0, 1), (1, 0), replication_factor=2),
-        42,
-        "A manual partition assignment was specified, but replication factor was not set to -1.",
-    ),
     (
         WantedTopic("foo", assignments=((0, (1,)), (0, (2,)))),
         39,
@@ -115,16 +83,8 @@ def test_counts_that_are_not_given_are_the_servers():
         39,
         "partitions should be a consecutive 0-based integer sequence",
     ),
-    (WantedTopic("", 1, 1), 17, "Topic name is invalid: the empty string is not allowed"),
     (WantedTopic("old", 1, 1), 36, "Topic 'old' already exists."),
-    (WantedTopic("a_b", 1, 1), 17, "Topic 'a_b' collides with existing topic: a.b"),
     (WantedTopic("a.b", 1, 1), 36, "Topic 'a.b' already exists."),
-    (WantedTopic("foo", 1, 1, configs=(("zzz", "1"),)), 40, "Unknown topic config name: zzz"),
-    (
-        WantedTopic("foo", 1, 1, configs=(("retention.ms", "x"),)),
-        40,
-        "Invalid value x for configuration retention.ms: Not a number of type LONG",
-    ),
     (
         WantedTopic("foo", 1, 1, configs=(("retention.ms", None), ("a", None))),
         40,
@@ -140,27 +100,8 @@ def test_what_cannot_be_created_is_refused_in_kafkas_words_and_the_rest_is_creat
     assert cluster.metadata.topics.keys() == {"old", "a.b", "fine"}
 
 
-def test_a_name_that_comes_twice_is_answered_once_and_not_created():
-    cluster = SmallCluster()
-    assert create(cluster, manual("foo", (0,)), manual("bar", (0,)), manual("foo", (1,))) == [
-        ("bar", DONE),
-        ("foo", (42, "Duplicate topic name.")),
-    ]
-
-
 def test_similar_names_in_one_request_do_not_collide():
     assert create(SmallCluster(), manual("a.b", (0,)), manual("a_b", (1,))) == [("a.b", DONE), ("a_b", DONE)]
-
-
-def test_validating_creates_nothing():
-    cluster = SmallCluster()
-    assert create(cluster, WantedTopic("foo", 2, 2), WantedTopic("", 1, 1), validate_only=True)[0] == ("foo", DONE)
-    assert cluster.metadata.topics == {}
-
-
-@pytest.mark.parametrize("timeout_ms", [0, -1])
-def test_a_request_without_time_creates_nothing(timeout_ms):
-    assert create(SmallCluster(), WantedTopic("foo", 2, 2), timeout_ms=timeout_ms) == [("foo", (7, None))]
 
 
 def test_too_many_partitions_are_refused_as_a_whole():
@@ -212,15 +153,6 @@ def test_only_active_brokers_are_in_sync_at_first(options, after):
     assert cluster.state() == after
 
 
-def test_a_list_of_inactive_brokers_is_refused():
-    cluster = SmallCluster(dead=(4,), stopping=(5,))
-    ((name, (code, message)),) = create(cluster, manual("foo", (0, 1), (4, 5)))
-    assert (name, code) == ("foo", 39)
-    assert message == (
-        "All brokers specified in the manual partition assignment for partition 1 are fenced or in controlled shutdown."
-    )
-
-
 @pytest.mark.parametrize(("options", "reason"), [
     ({"dead": range(6)}, "All brokers are currently fenced, or have all their log directories cordoned."),
     ({"dead": range(6), "rules": rules_of("4.2")}, "All brokers are currently fenced."),
@@ -262,21 +194,10 @@ def test_deleting_ends_moves_and_forgets_settings():
     assert cluster.alter("0").message == "Unable to find a topic named foo."
 
 
-def test_topics_can_be_deleted_by_their_id():
-    cluster = SmallCluster().topic("foo", "0")
-    assert delete(cluster, TopicReference(topic_id=topic_id("foo"))) == [("foo", topic_id("foo"), 0, None)]
-    assert cluster.metadata.topics == {}
-
-
 FOO, FOO_ID = TopicReference("foo"), TopicReference(topic_id=topic_id("foo"))
 
 
 @pytest.mark.parametrize(("references", "answers"), [
-    ([TopicReference("nope")], [("nope", None, 3, "This server does not host this topic-partition.")]),
-    ([TopicReference(topic_id="x")], [(None, "x", 100, "This server does not host this topic ID.")]),
-    ([TopicReference()], [(None, None, 42, "Neither topic name nor id were specified.")]),
-    ([TopicReference("foo", "x")], [("foo", "x", 42, "You may not specify both topic name and topic id.")]),
-    ([FOO, FOO], [("foo", None, 42, "Duplicate topic name.")]),
     ([FOO_ID, FOO_ID], [(None, topic_id("foo"), 42, "Duplicate topic id.")]),
     (
         [FOO_ID, FOO],
@@ -286,11 +207,4 @@ FOO, FOO_ID = TopicReference("foo"), TopicReference(topic_id=topic_id("foo"))
 def test_what_cannot_be_deleted_is_refused(references, answers):
     cluster = SmallCluster().topic("foo", "0")
     assert delete(cluster, *references) == answers
-    assert cluster.metadata.topics.keys() == {"foo"}
-
-
-def test_deleting_needs_time_and_permission():
-    cluster = SmallCluster().topic("foo", "0")
-    assert delete(cluster, FOO, timeout_ms=0) == [("foo", None, 7, None)]
-    assert delete(cluster, FOO, timeout_ms=1, denied={"foo"}) == [("foo", None, 29, "Topic authorization failed.")]
     assert cluster.metadata.topics.keys() == {"foo"}
