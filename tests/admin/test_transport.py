@@ -36,6 +36,7 @@ SHORT_S = 0.2
 LARGE_FRAME = bytes(64 * 1024 * 1024)
 FRAME = encode_request(0, api.API_VERSIONS.request(), 7, "us")
 PASSWORD = "pa55-w0rd"
+Dial, Listen = Callable[..., Connection], Callable[..., Listener]
 
 
 class RawServer:
@@ -65,7 +66,7 @@ def server() -> Iterator[RawServer]:
 
 
 @pytest.fixture
-def dial(stack: ExitStack) -> Callable[..., Connection]:
+def dial(stack: ExitStack) -> Dial:
     """Open a connection that is closed when the test ends."""
 
     def connect(address: Address, timeout_s: float = PATIENCE_S, **fields: object) -> Connection:
@@ -78,18 +79,18 @@ def dial(stack: ExitStack) -> Callable[..., Connection]:
 # Connecting
 
 
-def test_a_refused_connection_is_unreachable(server: RawServer, dial: Callable[..., Connection]) -> None:
+def test_a_refused_connection_is_unreachable(server: RawServer, dial: Dial) -> None:
     server.close()
     with pytest.raises(Unreachable, match=f"could not connect to {server.address}: connection refused"):
         dial(server.address)
 
 
-def test_a_name_that_does_not_resolve_is_unreachable(dial: Callable[..., Connection]) -> None:
+def test_a_name_that_does_not_resolve_is_unreachable(dial: Dial) -> None:
     with pytest.raises(Unreachable, match=r"the host name of no-such-host.invalid:9092 does not resolve"):
         dial(Address("no-such-host.invalid", 9092))
 
 
-def test_a_backlog_that_is_full_costs_the_timeout(stack: ExitStack, dial: Callable[..., Connection]) -> None:
+def test_a_backlog_that_is_full_costs_the_timeout(stack: ExitStack, dial: Dial) -> None:
     full = stack.enter_context(socket.create_server(("127.0.0.1", 0), backlog=0))
     address = Address(*full.getsockname())
     for _ in range(4):
@@ -103,14 +104,14 @@ def test_a_backlog_that_is_full_costs_the_timeout(stack: ExitStack, dial: Callab
 # Exchanging
 
 
-def test_a_frame_is_answered(node: Listener, dial: Callable[..., Connection]) -> None:
+def test_a_frame_is_answered(node: Listener, dial: Dial) -> None:
     connection = dial(node.address)
     response = decode_response(api.API_VERSIONS, 0, connection.exchange(FRAME, PATIENCE_S), 7)
     assert response.error_code == 0
     assert connection.is_usable()
 
 
-def test_an_answer_in_many_pieces_is_put_together(server: RawServer, dial: Callable[..., Connection]) -> None:
+def test_an_answer_in_many_pieces_is_put_together(server: RawServer, dial: Dial) -> None:
     connection = dial(server.address)
     peer = server.accept()
     payload = bytes(range(256)) * 20_000
@@ -125,16 +126,14 @@ def test_an_answer_in_many_pieces_is_put_together(server: RawServer, dial: Calla
         sending.result()
 
 
-def test_an_answer_ends_where_its_length_says(node: Listener, dial: Callable[..., Connection]) -> None:
+def test_an_answer_ends_where_its_length_says(node: Listener, dial: Dial) -> None:
     node.answers[api.API_VERSIONS] = b"\x00\x00\x00\x04four and more"
     connection = dial(node.address)
     assert connection.exchange(FRAME, PATIENCE_S) == b"four"
     assert not connection.is_usable()
 
 
-def test_closed_before_the_frame_was_whole_means_it_never_arrived(
-    server: RawServer, dial: Callable[..., Connection]
-) -> None:
+def test_closed_before_the_frame_was_whole_means_it_never_arrived(server: RawServer, dial: Dial) -> None:
     connection = dial(server.address)
     peer = server.accept()
     with ThreadPoolExecutor(1) as threads:
@@ -146,9 +145,7 @@ def test_closed_before_the_frame_was_whole_means_it_never_arrived(
     assert not connection.is_usable()
 
 
-def test_a_frame_that_the_other_side_does_not_take_never_arrived(
-    server: RawServer, dial: Callable[..., Connection]
-) -> None:
+def test_a_frame_that_the_other_side_does_not_take_never_arrived(server: RawServer, dial: Dial) -> None:
     connection = dial(server.address)
     server.accept()
     with pytest.raises(Unreachable, match=r"could not send to .*: timed out"):
@@ -156,7 +153,7 @@ def test_a_frame_that_the_other_side_does_not_take_never_arrived(
     assert not connection.is_usable()
 
 
-def test_closed_after_the_frame_leaves_the_outcome_unknown(node: Listener, dial: Callable[..., Connection]) -> None:
+def test_closed_after_the_frame_leaves_the_outcome_unknown(node: Listener, dial: Dial) -> None:
     node.answers[api.API_VERSIONS] = Deed.HANG_UP
     connection = dial(node.address)
     with pytest.raises(OutcomeUnknown, match="broke before the answer came: closed by the broker"):
@@ -165,7 +162,7 @@ def test_closed_after_the_frame_leaves_the_outcome_unknown(node: Listener, dial:
     assert not connection.is_usable()
 
 
-def test_silence_leaves_the_outcome_unknown_after_one_timeout(node: Listener, dial: Callable[..., Connection]) -> None:
+def test_silence_leaves_the_outcome_unknown_after_one_timeout(node: Listener, dial: Dial) -> None:
     node.answers[api.API_VERSIONS] = Deed.STAY_SILENT
     connection = dial(node.address)
     with pytest.raises(OutcomeUnknown, match=f"{node.address} did not answer within 0.2 s"):
@@ -174,14 +171,14 @@ def test_silence_leaves_the_outcome_unknown_after_one_timeout(node: Listener, di
 
 
 @pytest.mark.parametrize("part", [b"\x00", b"\x00\x00\x00\x08", b"\x00\x00\x00\x08half"])
-def test_half_an_answer_is_none(part: bytes, node: Listener, dial: Callable[..., Connection]) -> None:
+def test_half_an_answer_is_none(part: bytes, node: Listener, dial: Dial) -> None:
     node.answers[api.API_VERSIONS] = part
     connection = dial(node.address)
     with pytest.raises(OutcomeUnknown, match="did not answer"):
         connection.exchange(FRAME, SHORT_S)
 
 
-def test_bytes_that_keep_dripping_do_not_move_the_deadline(server: RawServer, dial: Callable[..., Connection]) -> None:
+def test_bytes_that_keep_dripping_do_not_move_the_deadline(server: RawServer, dial: Dial) -> None:
     connection = dial(server.address)
     peer = server.accept()
     done = threading.Event()
@@ -199,9 +196,7 @@ def test_bytes_that_keep_dripping_do_not_move_the_deadline(server: RawServer, di
         assert dripping.exception(PATIENCE_S) is None or isinstance(dripping.exception(), OSError)
 
 
-def test_another_protocol_is_a_violation_and_ends_the_connection(
-    node: Listener, dial: Callable[..., Connection]
-) -> None:
+def test_another_protocol_is_a_violation_and_ends_the_connection(node: Listener, dial: Dial) -> None:
     node.answers[api.API_VERSIONS] = b"HTTP"
     connection = dial(node.address)
     with pytest.raises(ProtocolViolation, match="it looks like HTTP"):
@@ -209,9 +204,7 @@ def test_another_protocol_is_a_violation_and_ends_the_connection(
     assert not connection.is_usable()
 
 
-def test_an_idle_connection_that_the_other_side_closed_is_not_usable(
-    server: RawServer, dial: Callable[..., Connection]
-) -> None:
+def test_an_idle_connection_that_the_other_side_closed_is_not_usable(server: RawServer, dial: Dial) -> None:
     connection = dial(server.address)
     peer = server.accept()
     assert connection.is_usable()
@@ -222,7 +215,7 @@ def test_an_idle_connection_that_the_other_side_closed_is_not_usable(
     assert not connection.is_usable()
 
 
-def test_closing_ends_an_exchange_that_hangs_in_another_thread(node: Listener, dial: Callable[..., Connection]) -> None:
+def test_closing_ends_an_exchange_that_hangs_in_another_thread(node: Listener, dial: Dial) -> None:
     arrived = threading.Event()
 
     def silence(_asked: object) -> Deed:
@@ -262,9 +255,7 @@ def over_tls(authority: trustme.CA, **fields: object) -> dict[str, object]:
     return {"security_protocol": SecurityProtocol.SSL, "tls": tls}
 
 
-def test_a_trusted_broker_is_talked_to_over_tls(
-    listen: Callable[..., Listener], dial: Callable[..., Connection], authority: trustme.CA
-) -> None:
+def test_a_trusted_broker_is_talked_to_over_tls(listen: Listen, dial: Dial, authority: trustme.CA) -> None:
     node = listen(server_context(authority))
     connection = dial(node.address, **over_tls(authority))
     for _ in range(3):
@@ -273,16 +264,14 @@ def test_a_trusted_broker_is_talked_to_over_tls(
     assert len(node.connections) == 1
 
 
-def test_a_broker_of_another_authority_is_not_trusted(
-    listen: Callable[..., Listener], dial: Callable[..., Connection], authority: trustme.CA
-) -> None:
+def test_a_broker_of_another_authority_is_not_trusted(listen: Listen, dial: Dial, authority: trustme.CA) -> None:
     node = listen(server_context(trustme.CA()))
     with pytest.raises(Unauthenticated, match=f"the certificate of {node.address} is not trusted: unable to get"):
         dial(node.address, **over_tls(authority))
 
 
 def test_a_certificate_for_another_name_is_not_trusted_unless_names_are_not_checked(
-    listen: Callable[..., Listener], dial: Callable[..., Connection], authority: trustme.CA
+    listen: Listen, dial: Dial, authority: trustme.CA
 ) -> None:
     node = listen(server_context(authority, "elsewhere.example"))
     with pytest.raises(Unauthenticated, match="is not trusted: IP address mismatch"):
@@ -291,7 +280,7 @@ def test_a_certificate_for_another_name_is_not_trusted_unless_names_are_not_chec
 
 
 def test_a_listener_without_tls_is_told_from_one_that_is_not_trusted(
-    server: RawServer, dial: Callable[..., Connection], authority: trustme.CA
+    server: RawServer, dial: Dial, authority: trustme.CA
 ) -> None:
     with ThreadPoolExecutor(1) as threads:
         talking = threads.submit(lambda: server.accept().sendall(b"SSH-2.0-OpenSSH_9.2\r\n"))
@@ -301,7 +290,7 @@ def test_a_listener_without_tls_is_told_from_one_that_is_not_trusted(
 
 
 def test_a_listener_that_closes_on_tls_may_speak_plain_text(
-    server: RawServer, dial: Callable[..., Connection], authority: trustme.CA
+    server: RawServer, dial: Dial, authority: trustme.CA
 ) -> None:
     with ThreadPoolExecutor(1) as threads:
         closing_it = threads.submit(lambda: server.accept().shutdown(socket.SHUT_RDWR))
@@ -311,15 +300,13 @@ def test_a_listener_that_closes_on_tls_may_speak_plain_text(
 
 
 def test_silence_in_the_handshake_is_unreachable_after_one_timeout(
-    server: RawServer, dial: Callable[..., Connection], authority: trustme.CA
+    server: RawServer, dial: Dial, authority: trustme.CA
 ) -> None:
     with pytest.raises(Unreachable, match=r"no TLS connection with .*timed out"):
         dial(server.address, SHORT_S, **over_tls(authority))
 
 
-def test_only_the_enabled_versions_are_spoken(
-    listen: Callable[..., Listener], dial: Callable[..., Connection], authority: trustme.CA
-) -> None:
+def test_only_the_enabled_versions_are_spoken(listen: Listen, dial: Dial, authority: trustme.CA) -> None:
     context = server_context(authority)
     context.maximum_version = ssl.TLSVersion.TLSv1_2
     node = listen(context)
@@ -330,7 +317,7 @@ def test_only_the_enabled_versions_are_spoken(
 
 @pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
 def test_a_broker_that_wants_a_certificate_gets_it_and_refuses_who_has_none(
-    version: ssl.TLSVersion, listen: Callable[..., Listener], dial: Callable[..., Connection], authority: trustme.CA
+    version: ssl.TLSVersion, listen: Listen, dial: Dial, authority: trustme.CA
 ) -> None:
     context = server_context(authority)
     context.verify_mode = ssl.CERT_REQUIRED
@@ -348,9 +335,7 @@ def test_a_broker_that_wants_a_certificate_gets_it_and_refuses_who_has_none(
 
 
 @pytest.mark.parametrize("trusts", ["root", "intermediate", "the server itself"])
-def test_whatever_is_in_the_trust_store_is_trusted_as_in_java(
-    trusts: str, listen: Callable[..., Listener], dial: Callable[..., Connection]
-) -> None:
+def test_whatever_is_in_the_trust_store_is_trusted_as_in_java(trusts: str, listen: Listen, dial: Dial) -> None:
     root = trustme.CA()
     between = root.create_child_ca()
     server = between.issue_cert("127.0.0.1")
@@ -378,8 +363,8 @@ def test_a_broker_that_refuses_our_certificate_is_heard_with_what_helps(
     signed_by_us: bool | None,
     days: tuple[int, int],
     words: str,
-    listen: Callable[..., Listener],
-    dial: Callable[..., Connection],
+    listen: Listen,
+    dial: Dial,
     authority: trustme.CA,
 ) -> None:
     context = server_context(authority)
@@ -411,7 +396,7 @@ def test_a_trust_store_that_holds_nonsense_is_the_users_mistake() -> None:
 
 @pytest.mark.parametrize("is_encrypted", [True, False])
 def test_a_refused_login_leaves_no_connection_open(
-    is_encrypted: bool, listen: Callable[..., Listener], dial: Callable[..., Connection], authority: trustme.CA
+    is_encrypted: bool, listen: Listen, dial: Dial, authority: trustme.CA
 ) -> None:
     node = listen(server_context(authority) if is_encrypted else None)
     node.answers |= {api.SASL_HANDSHAKE: handshake(), api.SASL_AUTHENTICATE: authentication(b"", 58)}
@@ -437,7 +422,7 @@ def authentication(auth_bytes: bytes, error_code: int = 0, message: str | None =
     return api.SASL_AUTHENTICATE.response(error_code=error_code, error_message=message, auth_bytes=auth_bytes)
 
 
-def test_plain_sends_name_and_password_once(node: Listener, dial: Callable[..., Connection]) -> None:
+def test_plain_sends_name_and_password_once(node: Listener, dial: Dial) -> None:
     node.answers |= {api.SASL_HANDSHAKE: handshake(), api.SASL_AUTHENTICATE: authentication(b"")}
     assert dial(node.address, **as_alice()).is_usable()
     assert [asked.message.mechanism for asked in node.asked if asked.api is api.SASL_HANDSHAKE] == ["PLAIN"]
@@ -445,14 +430,14 @@ def test_plain_sends_name_and_password_once(node: Listener, dial: Callable[..., 
     assert bytes(message.auth_bytes).split(b"\0")[1:] == [b"alice", PASSWORD.encode()]
 
 
-def refused_login(node: Listener, dial: Callable[..., Connection], mechanism: str = "PLAIN") -> ClusterError:
+def refused_login(node: Listener, dial: Dial, mechanism: str = "PLAIN") -> ClusterError:
     with pytest.raises(Unauthenticated) as refused:
         dial(node.address, **as_alice(mechanism))
     assert PASSWORD not in str(refused.value)
     return refused.value
 
 
-def test_a_wrong_password_is_refused_in_the_brokers_words(node: Listener, dial: Callable[..., Connection]) -> None:
+def test_a_wrong_password_is_refused_in_the_brokers_words(node: Listener, dial: Dial) -> None:
     node.answers |= {
         api.SASL_HANDSHAKE: handshake(),
         api.SASL_AUTHENTICATE: authentication(b"", 58, "Authentication failed: Invalid username or password"),
@@ -463,17 +448,13 @@ def test_a_wrong_password_is_refused_in_the_brokers_words(node: Listener, dial: 
     assert str(refused_login(node, dial)) == "SASL PLAIN as alice was refused: SASL Authentication failed."
 
 
-def test_a_mechanism_that_the_broker_lacks_is_refused_with_those_it_has(
-    node: Listener, dial: Callable[..., Connection]
-) -> None:
+def test_a_mechanism_that_the_broker_lacks_is_refused_with_those_it_has(node: Listener, dial: Dial) -> None:
     node.answers[api.SASL_HANDSHAKE] = handshake(33)
     text = "the broker does not accept SASL mechanism SCRAM-SHA-256; it offers PLAIN, SCRAM-SHA-512"
     assert str(refused_login(node, dial, "SCRAM-SHA-256")) == text
 
 
-def test_a_listener_without_sasl_is_told_from_a_missing_mechanism(
-    node: Listener, dial: Callable[..., Connection]
-) -> None:
+def test_a_listener_without_sasl_is_told_from_a_missing_mechanism(node: Listener, dial: Dial) -> None:
     node.answers[api.SASL_HANDSHAKE] = handshake(34)
     error = refused_login(node, dial)
     assert "Request is not valid given the current SASL state." in str(error)
@@ -481,21 +462,17 @@ def test_a_listener_without_sasl_is_told_from_a_missing_mechanism(
 
 
 @pytest.mark.parametrize("answer", [b"", b"nonsense", b"e=other-error", b"r=x,s=y,i=z", b"\xff"])
-def test_a_broker_that_cannot_scram_is_not_believed(
-    answer: bytes, node: Listener, dial: Callable[..., Connection]
-) -> None:
+def test_a_broker_that_cannot_scram_is_not_believed(answer: bytes, node: Listener, dial: Dial) -> None:
     node.answers |= {api.SASL_HANDSHAKE: handshake(), api.SASL_AUTHENTICATE: authentication(answer)}
     assert "SASL SCRAM-SHA-512 as alice failed" in str(refused_login(node, dial, "SCRAM-SHA-512"))
 
 
-def test_a_broker_that_answers_plain_with_more_than_yes_is_not_believed(
-    node: Listener, dial: Callable[..., Connection]
-) -> None:
+def test_a_broker_that_answers_plain_with_more_than_yes_is_not_believed(node: Listener, dial: Dial) -> None:
     node.answers |= {api.SASL_HANDSHAKE: handshake(), api.SASL_AUTHENTICATE: authentication(b"what?")}
     assert str(refused_login(node, dial)) == "SASL PLAIN as alice was refused"
 
 
-def test_names_in_scram_are_spelled_by_its_rules(node: Listener, dial: Callable[..., Connection]) -> None:
+def test_names_in_scram_are_spelled_by_its_rules(node: Listener, dial: Dial) -> None:
     node.answers |= {api.SASL_HANDSHAKE: handshake(), api.SASL_AUTHENTICATE: authentication(b"")}
     sasl = Sasl("SCRAM-SHA-512", "CN=alice,O=us", Secret(PASSWORD))
     with pytest.raises(Unauthenticated):
@@ -506,7 +483,7 @@ def test_names_in_scram_are_spelled_by_its_rules(node: Listener, dial: Callable[
 
 @pytest.mark.parametrize("silent", [api.SASL_HANDSHAKE, api.SASL_AUTHENTICATE])
 def test_an_unanswered_login_is_unreachable_because_it_changes_nothing(
-    silent: api.Api, node: Listener, dial: Callable[..., Connection]
+    silent: api.Api, node: Listener, dial: Dial
 ) -> None:
     node.answers |= {api.SASL_HANDSHAKE: handshake(), silent: Deed.STAY_SILENT}
     with pytest.raises(Unreachable, match="did not answer within"):

@@ -176,14 +176,6 @@ def test_an_empty_name_makes_a_page_fail(cluster: Cluster) -> None:
     ]
 
 
-@pytest.mark.parametrize(("node", "kind", "code"), [(0, 2, 114), (0, 3, 115), (CONTROLLER, 1, 114)])
-def test_the_wrong_kind_of_endpoint_is_answered_as_if_brokers_had_been_asked_for(
-    cluster: Cluster, node: int, kind: int, code: int
-) -> None:
-    answer = cluster.ask(api.DESCRIBE_CLUSTER, 2, node=node, endpoint_type=kind)
-    assert (answer.error_code, answer.endpoint_type, answer.brokers) == (code, 1, [])
-
-
 @pytest.mark.parametrize("asked", [
     [("nope", 0)], [("__cluster_metadata", 1)], [("__cluster_metadata", 0), ("nope", 0)], []
 ], ids=str)  # fmt: skip

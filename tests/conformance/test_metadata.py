@@ -117,11 +117,12 @@ def test_brokers_list_brokers_and_controllers_list_controllers(cluster: Cluster)
     (CONTROLLER, 1, 114,
      "The request was sent to an endpoint of type CONTROLLER, but we wanted an endpoint of type BROKER"),
     (0, 9, 115, "Unsupported endpoint type 9"),
+    (0, 3, 115, "Unsupported endpoint type 3"),
 ])  # fmt: skip
 def test_the_wrong_kind_of_endpoint_says_so(cluster: Cluster, node: int, wanted: int, code: int, text: str) -> None:
     answer = cluster.ask(api.DESCRIBE_CLUSTER, 2, node=node, endpoint_type=wanted)
     assert Answered(answer.error_code, answer.error_message) == (code, text)
-    assert (answer.cluster_id, answer.controller_id, answer.brokers) == ("", -1, [])
+    assert (answer.cluster_id, answer.controller_id, answer.endpoint_type, answer.brokers) == ("", -1, 1, [])
 
 
 def test_all_brokers_are_told_as_not_fenced_while_they_live(cluster: Cluster) -> None:

@@ -118,10 +118,3 @@ def test_one_controller_votes_and_all_brokers_follow(cluster: Cluster, node: int
     assert {one.replica_id for one in partition.observers} == set(cluster.brokers)
     assert partition.high_watermark > 0
     assert [one.node_id for one in answer.nodes] == [CONTROLLER]
-
-
-@pytest.mark.parametrize(("topic", "number"), [("__cluster_metadata", 1), ("nope", 0)])
-def test_there_is_no_other_quorum(cluster: Cluster, topic: str, number: int) -> None:
-    (partition,) = quorum(cluster, topic, number, 0).topics[0].partitions
-    assert (partition.partition_index, partition.error_code) == (number, 3)
-    assert (partition.current_voters, partition.observers) == ([], [])

@@ -17,29 +17,10 @@ DOCUMENTS = st.recursive(
 )
 
 
-@pytest.mark.parametrize(("text", "complaint"), [
-    ("[NaN]", "NaN is not a number in JSON"),
-    ('{"a": -Infinity}', "-Infinity is not a number in JSON"),
-    ("1e999", "1e999 is not a finite number"),
-    (f'{{"a": {"9" * 5000}}}', r"^9+.* is larger than any size"),
-    (r'{"topics": ["a", "\ud800"]}', r"\$\.topics\[1\] is '\\ud800', which has half of a surrogate pair"),
-    (r'{"a": {"\uDFFF": 1}}', r"a key of \$\.a is '\\udfff', which has half"),
-])  # fmt: skip
-def test_what_is_no_value_is_refused_by_its_name_or_place(text: str, complaint: str) -> None:
-    with pytest.raises(ValueError, match=complaint):
-        read_json(text)
-
-
 @given(DOCUMENTS, st.booleans())
 def test_any_other_document_is_read_as_ever(document: object, is_ascii: bool) -> None:
     text = json.dumps(document, ensure_ascii=is_ascii)
     assert read_json(text) == document
-
-
-@pytest.mark.parametrize("text", ["nan", "inf", "-Infinity", "1e400", "9" * 400])
-def test_a_number_is_finite(text: str) -> None:
-    with pytest.raises(ValueError, match="is not a finite number"):
-        finite(text)
 
 
 @pytest.mark.parametrize(("text", "value"), [("1.5", 1.5), ("-2", -2.0), ("1e308", 1e308), ("0", 0.0)])
@@ -49,6 +30,8 @@ def test_any_other_number_is_read(text: str, value: float) -> None:
 
 @pytest.mark.parametrize(("text", "said"), [
     ("x", "could not convert string to float: 'x'"),
+    ("nan", "nan is not a finite number"),
+    ("-Infinity", "-Infinity is not a finite number"),
     ("1e" + "9" * 38, f"1e{'9' * 38} is not a finite number"),
     ("1e" + "9" * 39, f"1e{'9' * 38}… is not a finite number"),
 ])  # fmt: skip
@@ -59,7 +42,7 @@ def test_a_number_that_is_none_is_named_as_far_as_a_message_has_room(text: str, 
 
 @pytest.mark.parametrize(("text", "said"), [
     ("[NaN]", "NaN is not a number in JSON"),
-    ("Infinity", "Infinity is not a number in JSON"),
+    ('{"a": -Infinity}', "-Infinity is not a number in JSON"),
     ("[1e400]", "1e400 is not a finite number"),
     ("9" * 4301, f"{'9' * 40}… is larger than any size, rate or time"),
     (r'"\uD800"', r"$ is '\ud800', which has half of a surrogate pair and is no text"),

@@ -15,7 +15,7 @@ from kreassign.twin.controller.reassignments import AlterReassignments, Target, 
 from kreassign.twin.core import TwinSettings
 from kreassign.twin.replication.partition_logs import Traffic
 from kreassign.twin.store import FileLog
-from kreassign.twin.version import KAFKA_3_7, KAFKA_3_9, KAFKA_4_3, KafkaVersion
+from kreassign.twin.version import KAFKA_3_9, KAFKA_4_3, KafkaVersion
 from kreassign.wire import api
 from kreassign.wire.codec import encode_request
 from tests.twin.asking import ask, cluster, partition, twin
@@ -99,17 +99,6 @@ def test_a_move_that_only_its_leader_throttles_to_nothing_stands_still_after_the
 # Brokers
 
 
-def test_a_broker_that_shuts_down_hands_over_at_once() -> None:
-    asked = twin({"orders": [[0, 1]]})
-    asked.stop(0)
-    assert partition(asked, "orders") == ((0, 1), {1}, 1)
-    assert asked.metadata.brokers[0].fenced
-    asked.start(0)
-    asked.advance(5_000)
-    assert partition(asked, "orders") == ((0, 1), {0, 1}, 1)
-    assert not asked.metadata.brokers[0].fenced
-
-
 def test_a_broker_that_crashes_is_missed_when_its_session_is_over() -> None:
     asked = twin({"orders": [[0, 1]]})
     asked.crash(0)
@@ -141,18 +130,6 @@ def test_a_broker_that_dies_again_while_it_starts_stays_away() -> None:
     asked.advance(60_000)
     assert asked.metadata.brokers[0].fenced
     assert not asked.is_running(0)
-
-
-def test_a_move_to_a_dead_broker_waits_until_it_is_back() -> None:
-    asked = twin({"orders": [[0, 1]]})
-    asked.crash(3)
-    asked.advance(20_000)
-    move(asked, "orders", 0, 0, 3)
-    asked.advance(600_000)
-    assert asked.metadata.reassigning == {ORDERS}
-    asked.start(3)
-    asked.advance(10_000)
-    assert partition(asked, "orders") == ((0, 3), {0, 3}, 0)
 
 
 def test_brokers_cannot_be_stopped_twice_or_started_while_they_run() -> None:
@@ -194,20 +171,6 @@ def test_a_broker_with_another_directory_lives_on() -> None:
 
 
 # The release
-
-
-def test_the_release_decides_when_a_move_is_complete() -> None:
-    def ends(version_name: str) -> bool:
-        release = {"3.7": KAFKA_3_7, "3.9": KAFKA_3_9}.get(version_name)
-        settings = TwinSettings(release) if release else TwinSettings()
-        asked = Twin(cluster({"orders": [[0, 3, 1]]}), settings)
-        asked.crash(3)
-        asked.advance(20_000)
-        move(asked, "orders", 0, 0, 3, 2)  # 3 stays and is out of sync, 2 replaces 1
-        asked.advance(20_000)
-        return not asked.metadata.reassigning
-
-    assert (ends("3.7"), ends("3.9"), ends("4.3")) == (True, False, True)
 
 
 def test_a_new_cluster_with_eligible_leaders_fixes_the_least_isr() -> None:

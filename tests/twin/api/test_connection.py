@@ -52,15 +52,6 @@ def test_an_older_release_does_not_know_newer_versions() -> None:
         ask(asked, api.METADATA, 13, topics=None)
 
 
-@pytest.mark.parametrize("version", [6, 99, -1])
-def test_an_unknown_version_of_api_versions_is_answered_in_version_0(version: int) -> None:
-    reply = twin().connect(0).answer(struct.pack(">hhih", 18, version, 7, -1))
-    response = decode_response(api.API_VERSIONS, 3, bytes(reply.frame[PREFIX_BYTES:]), 7)
-    assert response.error_code == 35
-    assert [entry.api_key for entry in response.api_keys] == [18]
-    assert not reply.is_last
-
-
 # SASL
 
 

@@ -6,20 +6,9 @@ import struct
 
 import pytest
 
-from kreassign.twin.version import Endpoint
 from kreassign.wire import api
 from kreassign.wire.codec import PREFIX_BYTES, encode_request
 from tests.twin.asking import ask, twin
-
-
-def test_a_node_tells_what_it_offers() -> None:
-    asked = twin()
-    for node, endpoint in ((0, Endpoint.BROKER), (100, Endpoint.CONTROLLER)):
-        response = ask(
-            asked, api.API_VERSIONS, 3, node=node, client_software_name="tests", client_software_version="1.0"
-        )
-        told = {one.api_key: (one.min_version, one.max_version) for one in response.api_keys}
-        assert told == asked.version.all_versions(endpoint)
 
 
 def test_features_with_a_lowest_level_of_0_are_kept_from_older_clients() -> None:

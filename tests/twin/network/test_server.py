@@ -28,7 +28,6 @@ from kreassign.wire.api import Api, Message
 from kreassign.wire.codec import PREFIX_BYTES, decode_response, encode_request, framed
 from testbed.waiting import PATIENCE_S, wait_until
 from tests.twin.asking import cluster, twin
-from tests.twin.paced_time import PacedTime
 
 
 @pytest.fixture
@@ -256,16 +255,6 @@ def test_a_broker_that_is_down_cannot_be_reached_until_it_is_back(server: Server
     with closing(Client(address)) as client:
         client.send(api.API_VERSIONS, 0)
         assert client.receive(api.API_VERSIONS, 0).error_code == 0
-
-
-def test_a_move_takes_time() -> None:
-    partition, time = TopicPartition("orders", 0), PacedTime(0.01)
-    with serving(twin({"orders": [[0, 1], [1, 2]]}), clock=time) as server, admin_of(server) as admin:
-        admin.alter_partition_reassignments({partition: (2, 3)}).raise_if_any()
-        assert partition in admin.list_partition_reassignments()
-        server.do(lambda _: time.go_on(10.0))
-        wait_until(lambda: not admin.list_partition_reassignments(), what="no moves")
-        assert admin.describe_topics(["orders"])["orders"].partitions[0].replicas == (2, 3)
 
 
 def test_a_twin_that_leaps_does_an_hour_of_copying_at_once() -> None:
