@@ -109,9 +109,7 @@ def test_partitions_refused_in_any_part_are_told_with_the_others(node: Listener,
     assert len(batch.ok) == 5_000
 
 
-def test_a_later_part_that_fails_is_told_for_its_partitions_and_nothing_follows_it(
-    node: Listener, connect: Connect
-) -> None:
+def test_a_failed_part_fails_its_partitions_and_stops_the_rest(node: Listener, connect: Connect) -> None:
     join(node)
     node.answers[ALTER] = in_turn(all_fine, Deed.HANG_UP, all_fine)
     batch = connect(node).alter_partition_reassignments(many(15_000), warns_of_overrides=False)
@@ -134,9 +132,7 @@ def test_a_first_part_that_fails_fails_the_call(node: Listener, connect: Connect
 # KIP-860
 
 
-def test_the_guard_of_the_factor_is_refused_to_a_broker_that_lacks_it_and_nothing_is_sent(
-    node: Listener, connect: Connect
-) -> None:
+def test_a_guard_that_a_broker_lacks_is_refused_and_nothing_sent(node: Listener, connect: Connect) -> None:
     join(node)
     node.offer({ALTER: (0, 0)})
     with pytest.raises(Unsupported) as refused:

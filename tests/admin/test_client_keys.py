@@ -122,7 +122,7 @@ def test_every_property_that_is_said_to_be_heard_has_an_example() -> None:
 
 
 @pytest.mark.parametrize("key", HEARD)
-def test_what_is_said_to_be_heard_changes_the_settings_or_is_refused_by_name(key: str) -> None:
+def test_a_supported_property_changes_settings_or_is_refused(key: str) -> None:
     base, value = HEARD[key]
     before, after = outcome(base), outcome(base | {key: value})
     assert before != after

@@ -75,7 +75,7 @@ def test_each_brokers_configuration_is_asked_of_that_very_broker(listen: Listen,
         assert [resource.resource_name for resource in message.resources] == [str(number)]
 
 
-def test_a_change_of_a_broker_goes_to_that_broker_and_all_topics_go_together(listen: Listen, connect: Connect) -> None:
+def test_a_broker_gets_its_own_changes_and_topics_go_together(listen: Listen, connect: Connect) -> None:
     def accept(asked: Asked) -> Reply:
         asked_for = [(ResourceType(entry.resource_type), entry.resource_name) for entry in asked.message.resources]
         return answers.configs_altered({ConfigResource(*resource): answers.FINE for resource in asked_for})
@@ -227,9 +227,7 @@ def test_offsets_of_a_partition_whose_leader_just_changed_are_asked_again(listen
     assert asked == [[[T0, T1], [T1]], [[T1], [T1]]]
 
 
-def test_known_partitions_are_not_described_again_but_those_whose_leader_is_another_now(
-    listen: Listen, connect: Connect
-) -> None:
+def test_known_partitions_are_described_again_for_a_new_leader_only(listen: Listen, connect: Connect) -> None:
     first, second = listen(), listen()
     join(first, second)
     both = (*some_topic("t", 0, leader=0).partitions, *some_topic("t", 1, leader=0).partitions)

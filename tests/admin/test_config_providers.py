@@ -121,7 +121,7 @@ def test_paths_and_addresses_are_shown_wherever_they_come_from(monkeypatch: pyte
 
 
 @pytest.mark.parametrize("name", PROVIDER_CLASSES)
-def test_a_provider_that_is_not_declared_is_refused_with_the_lines_that_declare_it(name: str) -> None:
+def test_an_undeclared_provider_is_refused_with_the_lines_to_add(name: str) -> None:
     said = refusal({"sasl.jaas.config": f"${{{name}:x:y}}"})
     line = f"config.providers.{name}.class={PROVIDER_CLASSES[name]}"
     assert f"sasl.jaas.config has a reference, but config.providers does not declare {name!r}: add" in said

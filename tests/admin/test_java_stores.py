@@ -108,7 +108,7 @@ def test_a_key_store_trusts_its_own_certificate_as_in_java(name: str) -> None:
     assert found.tls.trusted_certificates.count("BEGIN CERTIFICATE") == 1
 
 
-def test_a_chain_is_in_the_order_of_tls_and_without_what_does_not_belong_to_it() -> None:
+def test_a_chain_is_in_the_order_of_tls_without_strangers() -> None:
     root = trustme.CA()
     between = root.create_child_ca()
     ours = between.issue_cert("alice@example.org", common_name="alice")

@@ -84,7 +84,7 @@ def test_replacing_what_does_not_move_only_submits(client: AdminClient) -> None:
     assert client.replace_reassignments({}).ok == {}
 
 
-def test_what_cannot_be_cancelled_keeps_its_move_and_nothing_is_submitted_for_it() -> None:
+def test_a_move_that_cannot_be_cancelled_stays() -> None:
     """Only a new replica is in sync, so that Kafka refuses to take it away."""
     asked = twin({"foo": [[0, 1]], "bar": [[2]]}, brokers=5)
     asked.crash(3)

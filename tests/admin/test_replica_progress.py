@@ -30,7 +30,7 @@ def progress(leader: BrokerReport, follower: BrokerReport) -> ReplicaStatus:
     return found
 
 
-def test_lag_is_what_the_leader_has_more_and_bytes_go_by_the_leaders_mean_record() -> None:
+def test_lag_is_counted_from_the_leader_and_bytes_by_its_mean_record() -> None:
     status = progress(report(100, 1100, 5000), report(100, 850, 3700, taken_ms=77))
     assert status == ReplicaStatus(T0, FOLLOWER, False, 77, 100, 850, 250, 1250, 3700)
 
@@ -74,7 +74,7 @@ def test_a_broker_that_did_not_answer_is_left_out() -> None:
     assert [status.broker for status in outcome[T0]] == [LEADER, FOLLOWER]
 
 
-def test_without_its_leaders_answer_a_partition_fails_with_the_leaders_error() -> None:
+def test_a_partition_fails_with_the_error_of_its_leader() -> None:
     hung = OutcomeUnknown("hung")
     outcome = replica_statuses(moving(), {FOLLOWER: report(0, 1, 1)}, {LEADER: hung})
     assert dict(outcome.failed) == {T0: hung}

@@ -128,7 +128,7 @@ def test_a_busy_connection_logs_in_again_before_its_session_ends(
     assert len(node.connections) == 1
 
 
-def test_a_connection_that_was_idle_beyond_its_session_logs_in_before_it_sends_anything(
+def test_an_idle_connection_logs_in_again_before_it_sends_anything(
     node: Listener, dial: Dial, clock: VirtualClock
 ) -> None:
     believing(node, step(lifetime_ms=round(LIFETIME_S * 1000)))
@@ -139,7 +139,7 @@ def test_a_connection_that_was_idle_beyond_its_session_logs_in_before_it_sends_a
     assert [asked.api for asked in node.asked] == 2 * [HANDSHAKE, AUTHENTICATE] + [api.API_VERSIONS]
 
 
-def test_a_session_that_ends_within_the_second_in_which_a_broker_takes_no_other_login_needs_a_new_connection(
+def test_a_session_of_less_than_a_second_needs_a_new_connection(
     node: Listener, dial: Dial, clock: VirtualClock
 ) -> None:
     believing(node, step(lifetime_ms=500))
@@ -154,9 +154,7 @@ def test_a_session_that_ends_within_the_second_in_which_a_broker_takes_no_other_
     assert node.times_asked(HANDSHAKE) == 2
 
 
-def test_a_login_that_is_refused_later_sends_nothing_and_ends_the_connection(
-    node: Listener, dial: Dial, clock: VirtualClock
-) -> None:
+def test_a_refused_later_login_sends_nothing_and_disconnects(node: Listener, dial: Dial, clock: VirtualClock) -> None:
     believing(node, in_turn(step(lifetime_ms=1000), step(error_code=58)))
     connection = dial(node, clock=clock)
     clock.sleep(1)
@@ -166,9 +164,7 @@ def test_a_login_that_is_refused_later_sends_nothing_and_ends_the_connection(
     assert not connection.is_usable()
 
 
-def test_a_login_that_is_not_answered_later_is_unreachable_because_nothing_was_sent(
-    node: Listener, dial: Dial, clock: VirtualClock
-) -> None:
+def test_an_unanswered_later_login_leaves_nothing_sent(node: Listener, dial: Dial, clock: VirtualClock) -> None:
     believing(node, in_turn(step(lifetime_ms=1000), Deed.HANG_UP))
     connection = dial(node, clock=clock)
     clock.sleep(1)
@@ -254,7 +250,7 @@ def test_an_answer_that_is_no_refusal_is_none_of_yes(
         dial(node, own=fetched(issuer))
 
 
-def test_a_token_that_is_withdrawn_in_a_long_run_is_replaced_by_the_next_try(
+def test_a_withdrawn_token_is_replaced_by_the_next_try(
     node: Listener, dial: Dial, clock: VirtualClock, issuer: TokenServer
 ) -> None:
     believing(node, in_turn(step(lifetime_ms=60_000), ENDED, REFUSED, step()))

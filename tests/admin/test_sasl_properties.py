@@ -137,7 +137,7 @@ def test_an_assertion_is_the_grant_where_that_class_is_named() -> None:
     assert "pa55" not in repr(found)
 
 
-def test_without_that_class_an_assertion_takes_the_place_of_the_secret_as_in_kafka_4_3() -> None:
+def test_an_assertion_takes_the_place_of_the_secret() -> None:
     claims = (("iss", "us"), ("sub", "alice"))
     found = oauth(CLIENT, **SIGNED)
     assert found.tokens == TokenEndpoint(ISSUER, ClientAssertion(SignedAssertion("/k.pem", claims), "alice"))
@@ -346,7 +346,7 @@ KEYS = [key.name for key in CLIENT_KEYS if key.use is Use.HEARD and key.name.sta
     st.dictionaries(st.sampled_from(OPTIONS), TEXTS),
     st.dictionaries(st.sampled_from(sorted({*KEYS} - {"sasl.mechanism", "sasl.jaas.config"})), TEXTS),
 )
-def test_whatever_stands_there_is_credentials_or_an_error_in_words_that_shows_no_secret(
+def test_any_login_is_credentials_or_an_error_without_secrets(
     mechanism: str, options: dict[str, str], properties: dict[str, str]
 ) -> None:
     options = options | {"clientSecret": "pa55-client", "password": "pa55-sasl"}

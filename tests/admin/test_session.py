@@ -151,9 +151,7 @@ def test_a_listing_that_timed_out_at_a_broker_is_asked_again(node: Listener, con
     assert (node.times_asked(LIST), node.times_asked(ALTER)) == (2, 1)
 
 
-def test_most_of_the_time_left_is_told_to_the_controller_so_that_its_answer_arrives(
-    node: Listener, connect: Connect
-) -> None:
+def test_the_controller_gets_most_of_the_time_that_is_left(node: Listener, connect: Connect) -> None:
     join(node)
     node.answers[ALTER] = DONE
     alter(connect(node), timeout_ms=30_000)
@@ -161,7 +159,7 @@ def test_most_of_the_time_left_is_told_to_the_controller_so_that_its_answer_arri
     assert message.timeout_ms == 28_000
 
 
-def test_an_idle_connection_that_was_closed_is_opened_again_without_an_error(node: Listener, connect: Connect) -> None:
+def test_a_closed_idle_connection_is_opened_again_silently(node: Listener, connect: Connect) -> None:
     join(node)
     node.answers |= {LIST: NO_MOVES, ALTER: DONE}
     client = connect(node)
@@ -297,7 +295,7 @@ def test_a_cluster_that_is_down_is_said_to_be_down_with_every_address(listen: Li
     assert "security.protocol" in text
 
 
-def test_a_cluster_that_is_down_is_not_waited_for_as_long_as_a_call_may_take(listen: Listen) -> None:
+def test_a_call_gives_a_cluster_up_early_that_is_down(listen: Listen) -> None:
     node, clock = listen(), VirtualClock()
     node.close()
     settings = ClientSettings(bootstrap_servers=(node.address,), api_timeout_ms=60_000)
@@ -438,9 +436,7 @@ def test_a_node_without_a_host_is_no_answer(host: str | None, node: Listener, co
         connect(node).list_topics()
 
 
-def test_a_broker_that_the_cluster_does_not_list_is_looked_up_again_before_it_is_given_up(
-    listen: Listen, connect: Connect
-) -> None:
+def test_an_unlisted_broker_is_looked_up_again_before_it_is_given_up(listen: Listen, connect: Connect) -> None:
     first, added = listen(), listen()
     join(first)
     client = connect(first)
@@ -716,9 +712,7 @@ def test_a_broker_of_another_cluster_is_found_out_on_its_first_connection(listen
     assert not strange.times_asked(ALTER)
 
 
-def test_a_connection_on_which_nobody_said_whose_it_is_is_not_used_once_the_cluster_is_known(
-    listen: Listen, connect: Connect
-) -> None:
+def test_a_connection_of_an_unknown_cluster_is_not_used_later(listen: Listen, connect: Connect) -> None:
     """Its address answered the first question with a refusal, and is listed by the cluster that another one named."""
     strange, ours = listen(), listen()
     join(strange, ours)

@@ -125,9 +125,7 @@ def test_an_assertion_is_sent_in_the_place_of_a_secret(
     assert "Authorization" not in asked.headers
 
 
-def test_an_assertion_that_the_endpoint_repeats_is_hidden_and_what_to_check_is_told(
-    serve: Serve, signed: AssertionFile
-) -> None:
+def test_a_repeated_assertion_is_hidden_and_the_checks_are_told(serve: Serve, signed: AssertionFile) -> None:
     said = str(failure(serve(refused("invalid_grant", f"not {ASSERTION}")).url, grant=JwtBearer(signed)))
     assert "answered 400 (invalid_grant: not [hidden]). Check the key, iss, sub and aud of the assertion" in said
     assert "clientSecret" not in said

@@ -67,9 +67,7 @@ def source(issuer: Issuer, clock: VirtualClock) -> TokenSource:
     return TokenSource(OAuth(TokenFile("/t")), issuer, clock)
 
 
-def test_the_last_moment_of_a_call_does_not_hide_what_is_wrong_with_the_issuer(
-    source: TokenSource, issuer: Issuer
-) -> None:
+def test_the_end_of_a_call_does_not_hide_the_trouble_of_the_issuer(source: TokenSource, issuer: Issuer) -> None:
     issuer.failure = NoToken("it answered 503")
     with pytest.raises(NoToken, match="503"):
         source.get(PATIENCE_S)
@@ -161,7 +159,7 @@ def test_while_a_token_lasts_nobody_waits_for_who_renews_it(clock: VirtualClock)
 
 
 @pytest.mark.parametrize("failure", [NoToken("it is down"), Unauthenticated("invalid_client")])
-def test_while_a_token_lasts_an_issuer_in_trouble_is_only_warned_of_and_left_alone(
+def test_an_issuer_in_trouble_is_only_warned_of_while_a_token_lasts(
     failure: ClusterError, source: TokenSource, issuer: Issuer, clock: VirtualClock, caplog: pytest.LogCaptureFixture
 ) -> None:
     used(source)
@@ -206,15 +204,13 @@ def test_a_token_that_no_broker_ever_took_is_refused_for_good(source: TokenSourc
     assert used(source) == "t2"
 
 
-def test_brokers_that_take_and_refuse_a_new_token_do_not_make_a_client_fetch_for_ever(source: TokenSource) -> None:
+def test_a_client_does_not_fetch_tokens_for_ever(source: TokenSource) -> None:
     token = source.get(PATIENCE_S)
     source.accepted(token)
     assert not source.refused(token)
 
 
-def test_who_is_refused_with_a_token_that_another_login_has_replaced_tries_again(
-    source: TokenSource, clock: VirtualClock
-) -> None:
+def test_a_login_with_a_replaced_token_tries_again(source: TokenSource, clock: VirtualClock) -> None:
     old = source.get(PATIENCE_S)
     clock.sleep(HOUR_S)
     source.accepted(source.get(PATIENCE_S))
@@ -294,7 +290,7 @@ def test_a_file_without_a_token_is_named(
         token_from_file(TokenFile(str(file)), clock)
 
 
-def test_a_file_whose_token_has_ended_is_warned_of_since_the_broker_decides(
+def test_an_ended_token_in_a_file_is_warned_of_and_used(
     tmp_path: Path, clock: VirtualClock, caplog: pytest.LogCaptureFixture
 ) -> None:
     text = jwt(sub="pa55", exp=1_799_999_940)

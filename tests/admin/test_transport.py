@@ -270,7 +270,7 @@ def test_a_broker_of_another_authority_is_not_trusted(listen: Listen, dial: Dial
         dial(node.address, **over_tls(authority))
 
 
-def test_a_certificate_for_another_name_is_not_trusted_unless_names_are_not_checked(
+def test_a_certificate_must_have_the_name_if_names_are_checked(
     listen: Listen, dial: Dial, authority: trustme.CA
 ) -> None:
     node = listen(server_context(authority, "elsewhere.example"))
@@ -316,7 +316,7 @@ def test_only_the_enabled_versions_are_spoken(listen: Listen, dial: Dial, author
 
 
 @pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
-def test_a_broker_that_wants_a_certificate_gets_it_and_refuses_who_has_none(
+def test_a_broker_that_wants_a_certificate_gets_one_or_refuses(
     version: ssl.TLSVersion, listen: Listen, dial: Dial, authority: trustme.CA
 ) -> None:
     context = server_context(authority)

@@ -211,9 +211,7 @@ def test_odd_lists_of_throttled_replicas_are_taken(cluster: Cluster, fine: str) 
      ("Invalid value perhaps for configuration unclean.leader.election.enable: Expected value to be either true or "
      "false")),
 ])  # fmt: skip
-def test_steps_that_cannot_be_taken_are_refused_and_take_the_others_with_them(
-    cluster: Cluster, step: Step, code: int, text: str
-) -> None:
+def test_an_impossible_step_refuses_the_steps_beside_it(cluster: Cluster, step: Step, code: int, text: str) -> None:
     cluster.create((0,))
     assert change_topic(cluster, (SET, "retention.bytes", "5"), step) == (code, text)
     assert value(cluster, "retention.bytes") == "-1"

@@ -238,9 +238,7 @@ def test_every_key_is_told_with_type_and_documentation(cluster: Cluster, kind: i
 
 
 @pytest.mark.parametrize("name", ["0", ""])
-def test_just_those_keys_that_are_told_as_read_only_cannot_be_changed_while_a_broker_runs(
-    cluster: Cluster, name: str
-) -> None:
+def test_only_read_only_keys_cannot_be_changed_while_a_broker_runs(cluster: Cluster, name: str) -> None:
     internal = "unclean.leader.election.interval.ms"
     steps = [(SET, key, "1") for key in documented_keys("brokers")]
     ((_, refused),) = change(cluster, resource(BROKER, name, *steps, (SET, internal, "1")), validate_only=True)

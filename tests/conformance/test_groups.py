@@ -189,7 +189,7 @@ def test_a_member_is_shown_with_who_it_says_that_it_is(cluster: Cluster) -> None
 
 
 @both_releases
-def test_a_second_one_without_a_common_protocol_is_refused_at_once_and_disturbs_nobody(cluster: Cluster) -> None:
+def test_a_member_without_a_common_protocol_is_refused_at_once(cluster: Cluster) -> None:
     joined = join(cluster, "first")
     with pytest.raises(Rejected) as refusal:
         join(cluster, "second")

@@ -83,7 +83,7 @@ def test_moves_of_all_brokers_at_once_end(cluster: Cluster) -> None:
 
 
 @both_releases
-def test_another_order_of_the_same_replicas_counts_at_once_and_keeps_leader_and_epoch(
+def test_another_order_counts_at_once_and_keeps_leader_and_epoch(
     cluster: Cluster,
 ) -> None:
     partition = cluster.create_one(0, 1, 2)
@@ -116,7 +116,7 @@ def test_a_least_isr_does_not_hold_a_removal_up(cluster: Cluster) -> None:
     cluster.becomes(partition, (0,), {0}, 0)
 
 
-def test_who_led_before_leads_after_a_move_and_the_preferred_replica_only_when_elected(
+def test_the_leader_stays_after_a_move_until_an_election(
     cluster: Cluster,
 ) -> None:
     partition = cluster.create_one(0, 1)
@@ -214,7 +214,7 @@ def test_every_entry_has_an_outcome_of_its_own_in_the_order_of_the_request(clust
 
 
 @both_releases
-def test_a_request_without_topics_is_answered_with_an_empty_text_in_place_of_none(cluster: Cluster) -> None:
+def test_a_request_without_topics_is_answered_with_an_empty_text(cluster: Cluster) -> None:
     answer = alter(cluster, version=cluster.newest(api.ALTER_PARTITION_REASSIGNMENTS))
     assert (answer.error_code, answer.error_message, answer.responses) == (0, "", [])
 
@@ -254,7 +254,7 @@ def test_a_change_of_the_replication_factor_can_be_forbidden(
 
 
 @pytest.mark.parametrize("flag", [True, False])
-def test_the_answer_repeats_whether_the_factor_may_change_if_it_is_about_anything(cluster: Cluster, flag: bool) -> None:
+def test_the_answer_repeats_whether_the_factor_may_change(cluster: Cluster, flag: bool) -> None:
     for topics, shown in (([topic_entry("nope")], flag), ([], True)):
         answer = cluster.ask(
             api.ALTER_PARTITION_REASSIGNMENTS, 1, topics=topics, timeout_ms=5_000, allow_replication_factor_change=flag

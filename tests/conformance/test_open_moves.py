@@ -61,7 +61,7 @@ def test_a_started_move_lists_its_target_first_and_who_leaves_last(
     ((3, 1), (2, 1), (2, 1), {1, 2}, 1),
     ((0, 3), (1, 2), (1, 2), {1, 2}, 1),
 ])  # fmt: skip
-def test_a_move_ends_without_a_dead_replica_that_stays_if_it_adds_as_many_as_it_removes(
+def test_a_move_ends_without_a_dead_replica_if_it_adds_enough(
     cluster: Cluster, before: Brokers, target: Brokers, replicas: Brokers, isr: set[int], epoch: int
 ) -> None:
     partition = cluster.create_one(*before)
@@ -77,7 +77,7 @@ def test_a_move_ends_without_a_dead_replica_that_stays_if_it_adds_as_many_as_it_
     ((0, 3, 1, 2), (0, 3, 1), listed((0, 3, 1, 2), (), (2,))),
     ((0, 3, 1), (3, 2), listed((3, 2, 0, 1), (2,), (0, 1))),
 ])  # fmt: skip
-def test_a_move_that_removes_more_than_it_adds_waits_for_a_dead_replica_that_stays(
+def test_a_move_that_mostly_removes_waits_for_a_dead_replica(
     cluster: Cluster, before: Brokers, target: Brokers, expected: Move
 ) -> None:
     partition = cluster.create_one(*before)

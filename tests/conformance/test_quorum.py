@@ -72,7 +72,7 @@ def asked_to_move(quorum: Cluster, node: int, partition: TopicPartition) -> list
     return [(one.error_code, one.error_message) for one in (answer, answer.responses[0].partitions[0])]
 
 
-def test_a_controller_that_is_not_active_refuses_moves_and_lists_what_it_knows_without_an_error(
+def test_an_inactive_controller_refuses_moves_and_lists_what_it_knows(
     quorum: Cluster,
 ) -> None:
     """So nobody can tell from an answer whether it is the active controller's, nor how old it is."""

@@ -69,7 +69,7 @@ def test_a_log_that_is_not_tiered_begins_once(cluster: Cluster) -> None:
     assert [offset(cluster, partition, timestamp) for timestamp in asked] == [0, 0, -1, -1]
 
 
-def test_a_tiered_log_begins_twice_and_a_new_replica_gets_what_its_leader_has_itself(cluster: Cluster) -> None:
+def test_a_new_replica_of_a_tiered_log_copies_only_its_local_part(cluster: Cluster) -> None:
     partition = tiered(cluster, 0, 1)
     local, pending, end = (offset(cluster, partition, timestamp) for timestamp in (LOCAL, PENDING, LATEST))
     assert offset(cluster, partition, EARLIEST) == 0

@@ -79,7 +79,7 @@ def test_defaults_are_asked_for_by_minus_one(cluster: Cluster) -> None:
     assert (one.error_code, one.num_partitions, one.replication_factor) == (0, 1, 1)
 
 
-def test_automatic_placement_spreads_replicas_over_racks_and_leaders_over_brokers(cluster: Cluster) -> None:
+def test_automatic_placement_uses_all_racks_and_many_leaders(cluster: Cluster) -> None:
     assert create(cluster, new(cluster.topic, 4, 3)) == {cluster.topic: DONE}
     cluster.until(lambda: cluster.topic in cluster.client.list_topics(), "the new topic")
     partitions = cluster.client.describe_topics([cluster.topic])[cluster.topic].partitions

@@ -51,7 +51,7 @@ def registered(cluster: Cluster) -> set[int]:
     return {one.broker_id for one in cluster.ask(api.DESCRIBE_CLUSTER, 2, include_fenced_brokers=True).brokers}
 
 
-def test_a_dead_broker_is_unregistered_and_registers_again_when_it_is_started(apart: Cluster) -> None:
+def test_an_unregistered_dead_broker_registers_again_at_its_start(apart: Cluster) -> None:
     led, other = apart.create((GONE, 0), (0, 1))
     apart.backend.kill(GONE)
     apart.becomes(led, (GONE, 0), {0}, 0)
@@ -70,9 +70,7 @@ def test_a_dead_broker_is_unregistered_and_registers_again_when_it_is_started(ap
 
 
 @pytest.mark.kafka
-def test_a_broker_of_kafka_is_cordoned_drained_proven_empty_unregistered_and_starts_again_uncordoned(
-    own_kafka: KafkaCluster, tmp_path: Path
-) -> None:
+def test_a_broker_is_cordoned_drained_unregistered_and_starts_again(own_kafka: KafkaCluster, tmp_path: Path) -> None:
     said: list[str] = []
     wanted = DecommissionRequest((GONE,), unregisters=True)
     with (
@@ -111,9 +109,7 @@ def test_a_broker_of_kafka_is_cordoned_drained_proven_empty_unregistered_and_sta
 
 
 @pytest.mark.kafka
-def test_a_broker_of_kafka_is_restarted_in_maintenance_and_leads_again_as_before(
-    own_kafka: KafkaCluster, tmp_path: Path
-) -> None:
+def test_a_broker_restarted_in_maintenance_leads_again_as_before(own_kafka: KafkaCluster, tmp_path: Path) -> None:
     said: list[str] = []
     before = ((GONE, 0), (0, GONE), (1, GONE))
     with Cluster(RealKafka(own_kafka), "kept") as cluster, connect(own_kafka.bootstrap_servers) as client:

@@ -106,7 +106,7 @@ def test_characters_that_control_a_terminal_are_seen_and_others_are_not() -> Non
     assert {name for name in EVIL_NAMES if not unfit(f"text {name} text")} == harmless
 
 
-def test_an_example_is_the_same_for_the_same_number_and_mostly_another_for_others() -> None:
+def test_an_example_depends_on_its_number_alone() -> None:
     shape = tree({"a": [1, {"b": "c"}], "d": None})
     for form in (JSON, TOML):
         texts = [changed(shape, form, chance_of("sample", number)) for number in range(100)]

@@ -33,7 +33,7 @@ def test_every_kind_of_error_has_its_java_class(error, expected):
     assert str(java_failure(error, "call")) == f"Error: org.apache.kafka.common.errors.{expected}"
 
 
-def test_what_was_never_sent_waited_for_a_node_and_the_reason_comes_on_a_line_of_its_own():
+def test_an_unsent_request_has_its_reason_on_a_line_of_its_own():
     failure = java_failure(Unreachable("connection refused"), "listNodes")
     waiting = "TimeoutException: Timed out waiting for a node assignment. Call: listNodes"
     assert str(failure) == f"Error: org.apache.kafka.common.errors.{waiting}\nCaused by: connection refused"

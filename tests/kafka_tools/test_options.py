@@ -61,7 +61,7 @@ def test_all_words_are_counted():
     assert (read().word_count, read(" ").word_count, read("--", "x").word_count) == (0, 1, 2)
 
 
-def test_an_option_that_was_not_given_has_no_text_and_its_default_as_number():
+def test_a_missing_option_has_no_text_and_its_default_number():
     assert read("--list").text("rate") is None
     assert read("--list").number("rate", 7) == 7
 

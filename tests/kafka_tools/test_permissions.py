@@ -113,7 +113,7 @@ def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ServerTh
 
 
 @pytest.mark.parametrize("name", NEEDS)
-def test_a_tool_needs_just_what_is_listed_names_each_that_is_missing_and_leaves_nothing_behind(
+def test_a_tool_needs_just_the_listed_permissions_and_names_the_missing(
     name: str, server: ServerThread, capsys: pytest.CaptureFixture[str]
 ) -> None:
     need = NEEDS[name]

@@ -51,7 +51,7 @@ def cluster():
 
 
 @pytest.mark.parametrize("words", [(), ("--help",)])
-def test_help_says_what_the_preferred_replica_is_and_when_the_command_is_not_needed(run, words):
+def test_help_explains_the_preferred_replica_and_when_to_run_it(run, words):
     code, out, err = run(*words)
     assert (code, out) == (1, "")
     text, _, table = err.partition("Option  ")

@@ -74,7 +74,7 @@ def test_input_is_read_before_the_cluster_is_asked(run, tmp_path):
     assert run(*words) == (1, "Error: Not supported version field value 2\n", "")
 
 
-def test_a_cluster_that_is_not_there_is_reported_with_the_java_call_and_our_reason(run, tmp_path):
+def test_a_missing_cluster_is_reported_with_the_java_call_and_a_reason(run, tmp_path):
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{unused.getsockname()[1]}"

@@ -120,7 +120,7 @@ def cluster_to_elect_in() -> ZooKeeperCluster:
 
 
 @pytest.mark.parametrize("keys", [(FOO, BAR, BAZ), None], ids=["partitions by name", "all"])
-def test_the_election_znode_is_served_as_a_request_for_a_preferred_election(
+def test_the_election_znode_is_a_request_for_preferred_leaders(
     keys: tuple[TopicPartition, ...] | None, capsys: pytest.CaptureFixture[str]
 ) -> None:
     by_znode, by_request, unclean = cluster_to_elect_in(), cluster_to_elect_in(), cluster_to_elect_in()

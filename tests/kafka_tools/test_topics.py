@@ -145,7 +145,7 @@ def test_a_topic_is_described_with_its_partitions(run, cluster):
     assert run(*server, "--describe", "--topic-id", topic_id) == (0, out, "")
 
 
-def test_replicas_that_are_being_added_do_not_make_a_partition_under_replicated(run, cluster):
+def test_replicas_being_added_are_not_under_replication(run, cluster):
     _, server = cluster
     _, out, _ = run(*server, "--describe", "--topic", "b")
     head, line = out.rstrip("\n").split("\n")

@@ -90,7 +90,7 @@ def test_one_by_one_each_partition_has_a_request_of_its_own(tool: ToolOnTwin) ->
     assert _at_end(tool) == [(2, 1)] * 10
 
 
-def test_a_batch_waits_for_all_of_the_one_before_and_the_last_is_not_waited_for(tool: ToolOnTwin) -> None:
+def test_a_batch_waits_for_the_one_before_and_nothing_waits_for_the_last(tool: ToolOnTwin) -> None:
     tool.execute(TARGETS, BatchOptions(5))
     first, second = (request.at_ms for request in tool.sent(REASSIGN))
     assert second - first >= POLL_MS
@@ -98,7 +98,7 @@ def test_a_batch_waits_for_all_of_the_one_before_and_the_last_is_not_waited_for(
     assert ongoing.keys() == set(FOO[5:])
 
 
-def test_three_partitions_by_two_need_two_requests_at_least_an_interval_apart(tool: ToolOnTwin) -> None:
+def test_three_partitions_by_two_need_two_requests(tool: ToolOnTwin) -> None:
     tool.execute(dict.fromkeys(FOO[:3], (2, 1)), BatchOptions(2))
     assert tool.batches == [tuple(FOO[:2]), (FOO[2],)]
     first, second = (request.at_ms for request in tool.sent(REASSIGN))
@@ -304,7 +304,7 @@ def test_moves_of_others_that_begin_during_a_wait_are_warned_of(
     assert named == (["foo-5", "bar-0,foo-5"] if warns else [])
 
 
-def test_without_additional_a_running_reassignment_refuses_a_plan_in_batches_too(tool: ToolOnTwin) -> None:
+def test_a_running_reassignment_refuses_a_plan_in_batches(tool: ToolOnTwin) -> None:
     hold(tool, FOO[0])
     tool.admin.alter_partition_reassignments({FOO[0]: (2, 1)}).raise_if_any()
     with pytest.raises(TerseError, match="existing partition assignment"):
@@ -380,7 +380,7 @@ def after_the_first_batch(tool: ToolOnTwin, deed: Callable[[Request], None]) -> 
     ],
     ids=["time is up", "interrupted", "the cluster is lost"],
 )
-def test_whatever_ends_a_plan_in_batches_the_rest_is_in_a_file_that_goes_on_with_it(
+def test_a_plan_that_ends_early_leaves_a_file_with_the_rest(
     tool: ToolOnTwin,
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
@@ -436,9 +436,7 @@ def test_the_rest_has_what_may_be_unsubmitted_and_not_what_was_refused(
     assert (TopicPartition("zz", 0) in tool.admin.list_partition_reassignments()) is not is_lost
 
 
-def test_the_rest_is_in_the_file_at_every_moment_and_the_file_is_gone_when_all_is_submitted(
-    tool: ToolOnTwin, tmp_path: Path
-) -> None:
+def test_the_file_has_the_rest_until_all_is_submitted(tool: ToolOnTwin, tmp_path: Path) -> None:
     """So it is there after a kill, too."""
     file, seen = tmp_path / "plan.not-submitted.json", []
 

@@ -53,7 +53,7 @@ FOO = TopicPartition("foo", 0)
 ON_TOPICS = [Allow(ANONYMOUS, operation, ALL_TOPICS) for operation in (Operation.DESCRIBE, Operation.DESCRIBE_CONFIGS)]
 
 
-def test_a_move_in_zookeeper_mode_is_kept_in_the_znode_of_its_topic_until_it_ends() -> None:
+def test_a_move_stays_in_the_znode_of_its_topic_until_it_ends() -> None:
     cluster = ZooKeeperCluster([1, 2, 3], version=WITH_ZOOKEEPER).begin()
     with client_of(cluster.twin) as client:
         client.reassign_partitions({FOO: (4, 3, 2)}).raise_if_any()
@@ -65,7 +65,7 @@ def test_a_move_in_zookeeper_mode_is_kept_in_the_znode_of_its_topic_until_it_end
         assert not client.list_partition_reassignments()
 
 
-def test_new_partitions_in_zookeeper_mode_go_only_to_brokers_that_are_alive() -> None:
+def test_new_partitions_in_zookeeper_mode_go_to_live_brokers_only() -> None:
     cluster = ZooKeeperCluster([1, 2, 3], version=WITH_ZOOKEEPER).begin()
     with client_of(cluster.twin) as client:
         for broker in (4, 5, 6):
@@ -105,7 +105,7 @@ def held(asked: Twin) -> AdminClient:
 
 
 @pytest.mark.parametrize("version", [WITH, DEFAULT], ids=["with its requests", "without"])
-def test_a_partition_that_moves_is_refused_and_its_status_tells_how_far_it_is(version: KafkaVersion) -> None:
+def test_a_moving_partition_is_refused_and_its_progress_told(version: KafkaVersion) -> None:
     with held(twin({"foo": [[0, 1]]}, version=version)) as client:
         again = client.reassign_partitions({FOO: (3, 1)}).failed[FOO]
         factor = client.alter_replication_factors({"foo": 3}).failed["foo"]
@@ -215,7 +215,7 @@ def test_the_status_names_what_it_cannot_tell_of() -> None:
 
 
 @pytest.mark.parametrize("version", [WITH, DEFAULT], ids=["with its requests", "without"])
-def test_a_new_replica_goes_to_the_broker_with_the_fewest_bytes_of_its_rack(version: KafkaVersion) -> None:
+def test_a_new_replica_goes_to_the_emptiest_broker_of_its_rack(version: KafkaVersion) -> None:
     # 1 and 3 are on the other rack; the partitions of `large` lie on 1.
     with client_of(twin({"foo": [[0]], "large": [[1], [1]], "more": [[3]]}, version=version)) as client:
         client.alter_replication_factors({"foo": 2}).raise_if_any()
@@ -223,7 +223,7 @@ def test_a_new_replica_goes_to_the_broker_with_the_fewest_bytes_of_its_rack(vers
 
 
 @pytest.mark.parametrize("version", [WITH, DEFAULT], ids=["with its requests", "without"])
-def test_a_replica_out_of_sync_goes_first_and_else_one_of_a_rack_that_has_two(version: KafkaVersion) -> None:
+def test_a_replica_out_of_sync_goes_before_one_of_a_shared_rack(version: KafkaVersion) -> None:
     asked = twin({"foo": [[0, 1, 2]], "bar": [[0, 1, 2]]}, version=version)
     with client_of(asked) as client:
         client.alter_replication_factors({"foo": 2}).raise_if_any()

@@ -91,7 +91,7 @@ def test_an_additional_plan_changes_the_throttle_of_what_moves(tool: ServedTool)
     }
 
 
-def test_a_guard_that_the_cluster_does_not_know_is_refused_before_anything_is_changed(
+def test_a_guard_unknown_to_the_cluster_is_refused_before_any_change(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     asked = twin({"foo": [[0, 1]], "bar": [[1, 0]]}, version=kafka_version("3.9"))

@@ -18,7 +18,7 @@ def test_what_is_as_expected_passes() -> None:
     check_expected({}, {})
 
 
-def test_a_partition_that_is_on_its_way_is_not_as_expected_even_with_the_same_list() -> None:
+def test_a_moving_partition_is_never_as_expected() -> None:
     with pytest.raises(Drifted, match=r"  foo-0: expected at rest on 1,2, but it is on its way to 1$"):
         check_expected({A: (1, 2)}, {A: (1, 2)}, {A: OngoingReassignment((1, 2), (), (2,))})
 

@@ -42,6 +42,6 @@ def test_a_hash_belongs_to_one_of_many_by_its_amount(hash_code: int, count: int,
     assert share_of(hash_code, count) == expected
 
 
-def test_the_least_hash_which_has_no_positive_counterpart_belongs_to_the_first() -> None:
+def test_the_least_hash_belongs_to_the_first_partition() -> None:
     assert share_of(string_hash("polygenelubricants"), 50) == 0
     assert share_of(LEAST, 7) == 0

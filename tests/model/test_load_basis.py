@@ -73,7 +73,7 @@ def test_what_is_wrong_with_loads_is_told_with_what_to_do(basis: LoadBasis, said
     assert str(refused.value) == said
 
 
-def test_of_several_things_that_are_wrong_the_age_comes_first_and_doubt_last() -> None:
+def test_of_several_faults_the_age_comes_first_and_doubt_last() -> None:
     basis = replace(doubtful(1), taken_ms=0, unsized=1, measured_for_s=1.0)
     for cure, word in (
         (basis, "hours old"),

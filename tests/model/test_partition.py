@@ -20,7 +20,7 @@ def test_a_topic_may_hold_dashes() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "orders", "3", "-3", "orders-", "orders-x", "orders-٣", "orders-1.0"])
-def test_a_text_that_is_no_partition_is_refused_with_the_form_it_should_have(text: str) -> None:
+def test_a_malformed_partition_is_refused_with_the_right_form(text: str) -> None:
     with pytest.raises(InputError, match=r"is not a partition; write topic-partition, for example orders-3") as refused:
         TopicPartition.parse(text)
     assert repr(text) in str(refused.value)

@@ -23,7 +23,7 @@ def test_a_cluster_that_is_as_declared_does_not_drift() -> None:
     assert told(declared(1, 2, log_dirs=("/a", "any")), Placed((1, 2), log_dirs={1: "/a", 2: "/z"})) == []
 
 
-def test_other_replicas_are_named_with_what_is_missing_and_what_is_not_declared() -> None:
+def test_other_replicas_are_named_with_what_is_undeclared() -> None:
     assert told(declared(1, 2), Placed((1, 3))) == [
         (DriftKind.REPLICAS, "orders-0: is on 1,3, declared on 1,2: broker 2 missing, broker 3 not declared")
     ]
@@ -54,7 +54,7 @@ def test_a_log_directory_counts_where_it_is_declared() -> None:
     assert how.endswith("that is not known, declared in /b")
 
 
-def test_what_is_missing_or_not_declared_is_told_and_other_topics_are_no_matter() -> None:
+def test_missing_and_undeclared_partitions_are_told() -> None:
     placed = {ORDERS_1: Placed((4,)), USERS_0: Placed((1,))}
     assert [(one.topic_partition, one.kind) for one in drifts(declared(1), placed)] == [
         (ORDERS_0, DriftKind.MISSING),

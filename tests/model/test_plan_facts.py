@@ -46,9 +46,7 @@ def test_the_gap_of_a_time_is_told_only_where_there_is_a_bound_and_an_end(
 @pytest.mark.parametrize(("load", "limit", "use"), [
     (9.0, 6.0, 1.5), (6.0, 6.0, 1.0), (0.0, 6.0, 0.0), (0.5, 0.0, math.inf), (0.0, 0.0, 0.0),
 ])  # fmt: skip
-def test_the_use_of_a_limit_is_a_part_of_it_and_infinite_where_it_is_nothing(
-    load: float, limit: float, use: float
-) -> None:
+def test_the_use_of_a_limit_of_nothing_is_infinite(load: float, limit: float, use: float) -> None:
     assert WorstLoss("after", "disk", "rack a", 2, load, limit).use == use
 
 

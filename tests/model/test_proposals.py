@@ -56,7 +56,7 @@ def test_old_replicas_may_be_left_out() -> None:
     )
 
 
-def test_where_the_list_stays_another_leader_is_an_election_and_the_same_a_move_of_log_dirs() -> None:
+def test_the_same_list_is_an_election_or_a_move_of_log_dirs() -> None:
     same = [1, 2]
     read = parse_proposals(json.dumps({
         "proposals": [

@@ -18,7 +18,7 @@ def test_what_has_been_copied_is_the_size_of_the_leader_without_the_lag() -> Non
     assert replace(COPY, lag_bytes=1200).done_bytes(LEADER) == 0
 
 
-def test_without_leader_or_lag_or_size_of_the_leader_it_is_what_the_copy_takes() -> None:
+def test_the_size_of_the_copy_counts_without_that_of_the_leader() -> None:
     assert COPY.done_bytes(None) == 620
     assert replace(COPY, lag_bytes=None).done_bytes(LEADER) == 620
     assert COPY.done_bytes(replace(LEADER, size_bytes=None)) == 620

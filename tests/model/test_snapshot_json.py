@@ -337,7 +337,7 @@ def test_a_topic_of_a_head_has_a_count_instead_of_partitions(changes: dict[str, 
     assert parse_head(head_with(partition_count=LARGEST_ID), "x.json")[1] == (2, LARGEST_ID)
 
 
-def test_a_long_name_that_is_there_twice_is_named_as_far_as_a_message_has_room() -> None:
+def test_a_duplicate_long_name_is_shortened_in_the_message() -> None:
     topics = (SnapshotTopic("t" * 41, ()), SnapshotTopic("t" * 41, ()))
     with pytest.raises(InputError, match=rf"^x\.json: topic {'t' * 40}… is there more than once$"):
         parse_head(format_head(replace(SNAPSHOT, topics=topics), (0, 0)), "x.json")

@@ -61,7 +61,7 @@ def test_numbers_may_have_as_many_digits_as_python_reads() -> None:
     assert read_json("9" * 4300) == int("9" * 4300)
 
 
-def test_what_other_writers_put_for_no_number_is_null_where_that_is_allowed() -> None:
+def test_nan_of_other_writers_is_null_where_that_is_allowed() -> None:
     assert read_json('[NaN, Infinity, {"a": -Infinity}, 1.5]', takes_nan=True) == [None, None, {"a": None}, 1.5]
     with pytest.raises(ValueError, match=r"^1e400 is not a finite number$"):
         read_json("[1e400]", takes_nan=True)

@@ -140,7 +140,7 @@ def test_without_chance_racks_and_brokers_are_in_their_order() -> None:
     assert place(alive(3, 1, 2), 6, 2, NoChance()) == lists("12 23 31 23 31 12")
 
 
-def test_a_broker_without_a_rack_stands_before_one_in_a_rack_whatever_its_name() -> None:
+def test_a_broker_without_a_rack_comes_before_those_in_racks() -> None:
     assert place([*alive(1, rack=""), *alive(2)], 1, 2, NoChance()) == ((2, 1),)
 
 
@@ -165,7 +165,7 @@ def test_a_ring_may_start_anywhere_and_goes_on_from_there() -> None:
 
 
 @pytest.mark.parametrize("racks", [1, 2, 3])
-def test_no_partition_has_a_broker_twice_and_even_racks_share_leaders_evenly(racks: int) -> None:
+def test_no_partition_has_a_broker_twice_and_racks_share_leaders(racks: int) -> None:
     brokers = [UsableBroker(number, str(number % racks)) for number in range(6)]
     placements = placed(brokers, 12, 4)
     assert all(len(set(replicas)) == 4 for replicas in placements)

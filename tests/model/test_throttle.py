@@ -81,7 +81,7 @@ def test_lists_are_sorted_as_text() -> None:
     assert leader_lists(moves) == {"foo": "10:1,2:1,2:10"}
 
 
-def test_a_planned_partition_that_stays_has_senders_and_an_empty_receiving_list() -> None:
+def test_a_planned_partition_that_stays_has_an_empty_receiving_list() -> None:
     moves = move_map({}, {foo(0): (2, 1)}, {foo(0): (1, 2)})
     assert topic_changes(moves) == {
         ConfigResource.topic("foo"): (

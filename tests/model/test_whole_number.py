@@ -53,7 +53,7 @@ def test_a_number_beyond_its_bounds_is_refused_with_them(text: str, least: int, 
         parse_whole(text, least=least, most=most)
 
 
-def test_the_least_and_the_largest_id_are_the_bounds_of_which_nobody_said_others() -> None:
+def test_ids_are_the_default_bounds_of_a_number() -> None:
     assert (parse_whole("0"), parse_whole("2147483647")) == (0, LARGEST_ID)
     for text in ("-1", "2147483648"):
         with pytest.raises(ValueError, match=f"'{text}' is not a whole number from 0 to 2147483647"):

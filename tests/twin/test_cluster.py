@@ -84,7 +84,7 @@ def test_what_happens_next_is_known_and_nothing_is_never() -> None:
     assert asked.is_copying
 
 
-def test_a_move_that_only_its_leader_throttles_to_nothing_stands_still_after_the_first_answer() -> None:
+def test_a_leader_rate_of_nothing_stops_a_move_after_one_answer() -> None:
     rates = {broker: {"leader.replication.throttled.rate": "0"} for broker in range(4)}
     lists = {"leader.replication.throttled.replicas": "*"}
     plan = TopicPlan("orders", (PartitionPlan((0, 1), Traffic(size_bytes=50_000_000)),), lists)
@@ -108,7 +108,7 @@ def test_a_broker_that_crashes_is_missed_when_its_session_is_over() -> None:
     assert partition(asked, "orders") == ((0, 1), {1}, 1)
 
 
-def test_a_broker_that_is_back_before_its_session_is_over_is_taken_in_only_after_that() -> None:
+def test_a_broker_back_within_its_session_joins_only_after_it() -> None:
     asked = twin({"orders": [[0, 1]]})
     asked.crash(0)
     asked.advance(3_000)
@@ -259,7 +259,7 @@ def test_a_log_of_another_cluster_is_refused() -> None:
         Twin(cluster(brokers=4), log=log)
 
 
-def test_leaders_come_back_to_preferred_replicas_only_when_that_is_asked_for() -> None:
+def test_leaders_return_to_preferred_replicas_only_on_request() -> None:
     asked = twin({"orders": [[0, 1], [0, 2]]})
     asked.stop(0)
     asked.start(0)
@@ -269,7 +269,7 @@ def test_leaders_come_back_to_preferred_replicas_only_when_that_is_asked_for() -
     assert [partition(asked, "orders", number)[2] for number in range(2)] == [0, 0]
 
 
-def test_a_topic_that_allows_it_gets_a_leader_out_of_sync_only_when_that_is_asked_for() -> None:
+def test_an_allowed_unclean_election_happens_only_on_request() -> None:
     blueprint = cluster({"orders": [[0, 1]]})
     (topic,) = blueprint.topics
     asked = Twin(replace(blueprint, topics=(replace(topic, configs={"unclean.leader.election.enable": "true"}),)),

@@ -99,7 +99,7 @@ def successor(log: list[object]) -> SmallCluster:
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_whoever_takes_over_at_any_record_and_carries_on_ends_in_the_same_state(seed: int) -> None:
+def test_a_takeover_at_any_record_ends_in_the_same_state(seed: int) -> None:
     first, commands = beginning(), story(seed)
     ends = [len(first.log)]
     for command in commands:
@@ -123,7 +123,7 @@ def move(twin: Twin, target: tuple[int, ...]) -> None:
     twin.commit(alter_reassignments(twin.context, AlterReassignments(requested)))
 
 
-def test_a_twin_whose_log_is_torn_in_its_last_decision_has_lost_that_one_or_nothing(tmp_path: Path) -> None:
+def test_a_torn_log_loses_at_most_its_last_decision(tmp_path: Path) -> None:
     path, blueprint = tmp_path / "metadata.log", cluster({"orders": [[0, 1], [1, 2]]})
     log = FileLog(path)
     twin = Twin(blueprint, log=log)

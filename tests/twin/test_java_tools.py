@@ -350,7 +350,7 @@ def test_an_older_release_cannot_forbid_changes_of_the_replication_factor(tmp_pa
         assert refused.exit_code == 1
 
 
-def test_a_twin_with_the_requests_of_kip_179_is_a_kafka_to_them_all_the_same(tmp_path: Path) -> None:
+def test_a_twin_with_the_requests_of_kip_179_works_with_the_tools(tmp_path: Path) -> None:
     with serving(twin(ORDERS, version=DEFAULT.with_kip_179())) as server:
         tools = JavaTools(server, tmp_path)
         assert success(tools.run(TOPICS, "--list")) == "orders"

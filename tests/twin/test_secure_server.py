@@ -38,7 +38,7 @@ def as_user(name: str, password: str, protocol: str = "SASL_PLAINTEXT") -> dict[
     }
 
 
-def test_clients_with_the_password_get_in_and_are_shown_the_ports_of_the_same_listener() -> None:
+def test_clients_with_the_password_see_the_ports_of_their_listener() -> None:
     with serving(twin({"orders": [[0, 1]]}), (ListenerConfig(), SASL_LISTENER)) as server:
         with client(server, SASL_LISTENER.name, as_user("bob", "bo-pass")) as admin:
             ports = {broker.port for broker in admin.describe_cluster().brokers}

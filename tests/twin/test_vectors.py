@@ -28,7 +28,7 @@ def eligible(asked: Twin, number: int = 0) -> tuple[int, ...]:
     return state.elr
 
 
-def test_a_broker_that_stopped_before_it_told_a_directory_tells_it_when_it_is_back() -> None:
+def test_a_stopped_broker_tells_its_directory_when_it_is_back() -> None:
     asked = configured(0, [[0]])
     new = PartitionCreated(TopicPartition("t", 1), (2,), (2,), 2, 0, 0, (UNASSIGNED,))
     asked.commit(Decision((new,), None))
@@ -43,7 +43,7 @@ def test_a_broker_that_stopped_before_it_told_a_directory_tells_it_when_it_is_ba
     assert (state.leader, state.directories != (UNASSIGNED,)) == (2, True)
 
 
-def test_two_changes_of_one_partition_leave_as_many_directories_as_replicas() -> None:
+def test_two_changes_leave_as_many_directories_as_replicas() -> None:
     asked = configured(0, [[0]])
     new = PartitionCreated(TopicPartition("t", 1), (0, 1, 2), (0, 1, 2), 0, 0, 0, (UNASSIGNED,) * 3)
     asked.commit(Decision((new,), None))

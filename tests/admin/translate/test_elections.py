@@ -32,7 +32,7 @@ def test_a_broker_reads_the_kind_of_election(election_type: ElectionType, versio
     assert as_seen_by_broker(elect_leaders([T0], election_type), version).election_type == int(election_type)
 
 
-def test_a_broker_that_knows_only_preferred_leaders_is_not_asked_for_others() -> None:
+def test_an_unclean_election_is_not_asked_of_an_old_broker() -> None:
     with pytest.raises(Unsupported, match="can only elect preferred leaders"):
         elect_leaders([T0], ElectionType.UNCLEAN).build(0, TIMEOUT_MS)
 

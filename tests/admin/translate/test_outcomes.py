@@ -66,7 +66,7 @@ def test_what_is_answered_both_ways_is_a_violation_of_the_protocol(codes: tuple[
 
 
 @pytest.mark.parametrize("codes", [(0, 35), (35, 0)])
-def test_what_is_read_and_refused_in_one_answer_is_a_violation_of_the_protocol(codes: tuple[int, int]) -> None:
+def test_an_item_read_and_refused_at_once_violates_the_protocol(codes: tuple[int, int]) -> None:
     entry = api.DESCRIBE_LOG_DIRS.response.DescribeLogDirsResult
     answered = [("dir", entry(error_code=code, log_dir="dir", topics=[])) for code in codes]
     batch = readings(api.DESCRIBE_LOG_DIRS, answered, lambda _, one: one.log_dir, asked=["dir"])

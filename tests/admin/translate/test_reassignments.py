@@ -42,7 +42,7 @@ def test_a_broker_that_knows_kip_860_reads_whether_the_factor_may_change(allowed
     assert seen.allow_replication_factor_change is allowed
 
 
-def test_a_broker_that_does_not_know_kip_860_is_refused_the_guard_in_kafkas_words() -> None:
+def test_a_guard_that_a_broker_lacks_is_refused_in_kafkas_words() -> None:
     call = alter_partition_reassignments({T0: (1,)}, allow_replication_factor_change=False)
     with pytest.raises(Unsupported) as refused:
         call.build(0, TIMEOUT_MS)

@@ -85,7 +85,7 @@ def test_an_item_that_the_answer_forgot_fails(asking: Asking) -> None:
             assert (error.item, error.api) == (item, known.name)
 
 
-def test_a_group_whose_offsets_are_forgotten_in_part_is_not_one_without_them() -> None:
+def test_a_group_keeps_the_offsets_that_were_not_forgotten() -> None:
     """The record of maintenance is kept in committed offsets: a lost piece must not read as none."""
     response = api.OFFSET_FETCH.response
     entry = response.OffsetFetchResponseTopic
@@ -106,7 +106,7 @@ def test_a_coordinator_that_is_not_told_is_not_broker_0(version: int) -> None:
 
 
 @pytest.mark.parametrize("version", [0, 3])
-def test_a_coordinator_is_told_by_older_brokers_without_the_name_of_its_group(version: int) -> None:
+def test_older_brokers_name_a_coordinator_without_its_group(version: int) -> None:
     response = api.FIND_COORDINATOR.response(node_id=4, host="h", port=9092)
     assert as_read_by_us(translate.find_coordinator("g"), version, response) == 4
 

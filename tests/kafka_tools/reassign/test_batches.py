@@ -80,7 +80,7 @@ def test_a_batch_larger_than_the_plan_is_the_plan() -> None:
     st.booleans(),
     st.randoms(use_true_random=False),
 )
-def test_every_partition_is_submitted_once_in_order_and_never_too_many_at_a_time(
+def test_every_partition_is_submitted_once_and_few_at_a_time(
     partitions: set[TopicPartition], size: int, is_incremental: bool, random: Random
 ) -> None:
     queue = BatchQueue(partitions, BatchOptions(size, is_incremental))
@@ -96,13 +96,13 @@ def at(key: TopicPartition, replicas: tuple[int, ...], isr: tuple[int, ...] = (1
     return Partition(key, replicas, isr, replicas[0])
 
 
-def test_a_partition_is_done_when_nothing_moves_it_and_its_list_is_the_target() -> None:
+def test_a_partition_is_done_when_it_rests_on_its_target() -> None:
     targets = dict.fromkeys((A_0, A_1, B_1, Z_0), (1, 2))
     found = move_states(targets, {A_0}, {A_0: at(A_0, (1, 2, 0)), A_1: at(A_1, (1, 2)), B_1: at(B_1, (2, 1))})
     assert found == {A_0: MoveState.MOVING, A_1: MoveState.COMPLETE, B_1: MoveState.ELSEWHERE, Z_0: MoveState.ELSEWHERE}
 
 
-def test_a_partition_that_has_its_target_and_not_all_of_it_in_sync_is_lagging() -> None:
+def test_a_partition_on_its_target_but_out_of_sync_is_lagging() -> None:
     found = {key: at(key, (1, 2), isr) for key, isr in ((A_0, (1,)), (A_1, (2, 1)), (B_1, ()))}
     assert move_states(dict.fromkeys(found, (1, 2)), set(), found) == {
         A_0: MoveState.LAGGING,

@@ -111,7 +111,7 @@ def test_a_plan_that_cancels_first_ends_with_its_own_targets(
 
 
 @pytest.mark.parametrize("stale", ["ListPartitionReassignments", "DescribeTopicPartitions"])
-def test_a_plan_that_cancels_first_waits_until_controller_and_brokers_show_it(
+def test_a_plan_waits_until_all_nodes_show_its_cancels(
     tool: ToolOnTwin, tmp_path: Path, capsys: pytest.CaptureFixture[str], stale: str
 ) -> None:
     """A broker that lags shows the list of the move that was cancelled: one to plan by, and to save for a rollback."""

@@ -138,7 +138,7 @@ def test_a_file_that_is_not_there_is_named(action):
     assert str(caught.value) == "Error: Unable to read file /no/such\nCaused by: No such file or directory"
 
 
-def test_the_file_is_read_before_the_numbers_and_the_numbers_before_the_json(request_of):
+def test_the_file_is_read_before_numbers_and_json(request_of):
     with pytest.raises(ToolError, match="Unable to read file"):
         request_of(Action.EXECUTE, "--reassignment-json-file /no/such --throttle x")
     with pytest.raises(ToolError, match="Cannot parse argument 'x' of option throttle"):

@@ -94,7 +94,7 @@ def test_fewer_replicas_keep_the_leader_and_delete_the_others(run, cluster):
     assert "0 to be copied (0 B), 2 to be deleted (7 MB)." in out
 
 
-def test_the_advice_to_go_back_is_right_while_it_is_under_way_and_leaves_others_alone(run, cluster, tmp_path, capsys):
+def test_the_advice_to_go_back_works_and_leaves_others_alone(run, cluster, tmp_path, capsys):
     asked, words = cluster
     moves = move_map({}, {TopicPartition("a", 0): (2, 3)}, {TopicPartition("a", 0): (0, 1)})
     with AdminClient.connect(client_settings(bootstrap_servers=words[1])) as client:
@@ -116,9 +116,7 @@ def test_the_advice_to_go_back_is_right_while_it_is_under_way_and_leaves_others_
     assert asked.metadata.reassigning == {TopicPartition("b", 0)}
 
 
-def test_an_assignment_by_hand_is_carried_out_and_can_be_taken_back_with_what_was_printed(
-    run, cluster, tmp_path, capsys
-):
+def test_an_assignment_by_hand_can_be_taken_back_as_printed(run, cluster, tmp_path, capsys):
     asked, words = cluster
     code, out = run(*words, "--topic", "a", "--replica-assignment", "3:0,1:2")
     assert code == 0

@@ -132,7 +132,7 @@ def test_a_list_of_replicas_names_registered_brokers_once(replicas: tuple[int, .
     assert unfit_assignment(replicas, {0, 1}) == said
 
 
-def test_of_a_list_that_undercuts_the_present_number_of_replicas_counts_too() -> None:
+def test_a_list_with_fewer_replicas_than_now_counts_too() -> None:
     seen = view(partition(0, (0, 1)), min_in_sync=3)
     text = "Replication factor 1 is below min.insync.replicas=3 of topic foo."
     assert unwise_removals(seen, {FOO_0: (4,)}) == {FOO_0: Refusal(38, text)}

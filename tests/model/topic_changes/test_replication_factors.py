@@ -36,7 +36,7 @@ def test_within_a_rack_the_broker_with_the_fewest_bytes_is_taken() -> None:
     assert decided == {FOO: {FOO_0: (0, 2)}}
 
 
-def test_of_brokers_with_as_many_bytes_that_with_the_fewest_replicas_is_taken() -> None:
+def test_the_fewest_replicas_decide_between_brokers_of_equal_bytes() -> None:
     brokers = (BrokerView(0), BrokerView(1, replica_count=3), BrokerView(2, replica_count=2))
     decided = decide_replication_factors(view(partition(0, (0,)), brokers=brokers), [(FOO, 2)])
     assert decided == {FOO: {FOO_0: (0, 2)}}
@@ -124,14 +124,14 @@ def test_more_replicas_than_brokers_are_refused_in_kafkas_words() -> None:
     assert decide_replication_factors(two, [(FOO, 6)]) == {FOO: {FOO_0: (0, 1, 2, 3, 4, 5)}}
 
 
-def test_brokers_that_have_a_replica_count_even_if_they_may_receive_nothing_or_are_gone() -> None:
+def test_brokers_with_a_replica_count_even_if_they_are_gone() -> None:
     brokers = (BrokerView(0), BrokerView(1, may_receive=False), BrokerView(2, may_receive=False))
     seen = view(partition(0, (9, 1)), brokers=brokers)
     assert decide_replication_factors(seen, [(FOO, 3)]) == {FOO: {FOO_0: (9, 1, 0)}}
     assert decide_replication_factors(seen, [(FOO, 4)]) == {FOO: too_many(4, 3)}
 
 
-def test_a_topic_of_which_something_moves_is_refused_and_the_partition_named() -> None:
+def test_a_topic_with_a_moving_partition_is_refused_by_its_name() -> None:
     moving = view(partition(0, (0, 1)), partition(1, (0, 1)), ongoing=frozenset({FOO_1}))
     text = "A partition reassignment is in progress: foo-1."
     assert decide_replication_factors(moving, [(FOO, 3)]) == {FOO: Refusal(60, text)}
@@ -263,7 +263,7 @@ def test_every_partition_gets_its_factor_and_keeps_what_it_can(cluster: TopicsVi
         assert not out_of_sync_kept or set(one.isr) <= set(replicas)
 
 
-def test_replicas_that_the_call_has_placed_already_count_where_nobody_knows_sizes() -> None:
+def test_replicas_placed_by_the_call_count_without_sizes() -> None:
     brokers = (BrokerView(0), BrokerView(1), BrokerView(2))
     decided = decide_replication_factors(view(partition(0, (0,)), partition(1, (0,)), brokers=brokers), [(FOO, 2)])
     assert decided == {FOO: {FOO_0: (0, 1), FOO_1: (0, 2)}}

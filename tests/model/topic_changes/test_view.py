@@ -15,7 +15,7 @@ def log_dir(path: str, *replicas: LogDirReplica, is_cordoned: bool = False) -> L
     return LogDir(path, None, None, None, is_cordoned, replicas)
 
 
-def test_a_broker_holds_what_its_directories_hold_but_copies_that_are_being_built() -> None:
+def test_a_broker_holds_the_copies_in_its_directories_but_future_ones() -> None:
     being_built = LogDirReplica(FOO_1, 5, 9, True)
     dirs = {
         1: (log_dir("/a", LogDirReplica(FOO_0, 70, 0, False), being_built), log_dir("/b")),

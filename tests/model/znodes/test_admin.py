@@ -74,7 +74,7 @@ def test_a_sentence_for_each_entry_that_would_harm_the_cluster() -> None:
     assert str(refused.value).splitlines()[1:] == [f"  - {line}" for line in find_poison(targets)]
 
 
-def test_orders_keep_their_order_and_name_each_partition_of_an_election_once() -> None:
+def test_orders_name_each_partition_of_an_election_once_in_order() -> None:
     one, two = TopicPartition("b", 1), TopicPartition("a", 2)
     assert list(parse_reassignments(format_reassignments({one: (1,), two: (2,)}))) == [one, two]
     assert parse_election(format_election((one, two, one))) == (one, two)

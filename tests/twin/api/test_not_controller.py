@@ -72,7 +72,7 @@ CALLS = [(called, version) for called in (
 
 
 @pytest.mark.parametrize(("called", "version"), CALLS)
-def test_a_controller_that_is_not_active_refuses_everything_in_a_request(twin: Twin, called: Api, version: int) -> None:
+def test_an_inactive_controller_refuses_everything_in_a_request(twin: Twin, called: Api, version: int) -> None:
     before = twin.metadata.offset
     assert codes(ask(twin, called, version, node=100, **fields(called))) == {NOT_CONTROLLER}
     assert twin.metadata.offset == before
@@ -89,7 +89,7 @@ def test_the_text_names_the_active_controller(twin: Twin) -> None:
     assert (answer.error_code, answer.error_message) == (NOT_CONTROLLER, TEXT)
 
 
-def test_a_controller_that_is_not_active_lists_reassignments_without_an_error(twin: Twin) -> None:
+def test_an_inactive_controller_lists_reassignments_without_an_error(twin: Twin) -> None:
     for node in (100, 101, 102):
         answer = ask(twin, api.LIST_PARTITION_REASSIGNMENTS, 0, node=node, topics=None)
         assert (answer.error_code, answer.topics) == (NONE, [])

@@ -33,7 +33,7 @@ OFFERED = [
     OFFERED,
     ids=[f"{endpoint.name.lower()}-{HANDLERS_BY_KEY[key].api.name}" for endpoint, key, _ in OFFERED],
 )
-def test_an_odd_request_is_answered_or_closes_its_connection_and_harms_nobody(
+def test_an_odd_request_is_answered_or_closes_its_connection(
     endpoint: Endpoint, key: int, versions: tuple[int, int]
 ) -> None:
     asked = twin({"orders": [[0, 1], [1, 2]], "other": [[2]]})

@@ -123,7 +123,7 @@ def test_a_new_leader_gives_its_followers_the_full_time_again() -> None:
     assert [time for time, _ in box.run(40)] == [50 * SECOND]
 
 
-def test_a_follower_too_slow_for_the_writes_leaves_the_isr_and_catches_up_when_they_end() -> None:
+def test_a_slow_follower_leaves_the_isr_until_writes_end() -> None:
     # Of 20 MB/s it takes 10. Out after 30 s, 400 MB behind after 40 s; then 10 MB/s for 40 s.
     box = Box(Given((0, 1), rate=20), hardware={1: broker(net=10)})
     assert box.live(40) == [(30 * SECOND, ReplicaFellBehind(tp(0), 1))]
@@ -190,7 +190,7 @@ def test_an_unclean_leader_brings_back_what_others_have_let_go() -> None:
     assert (readings.log_start_offset(tp(0), 1), readings.log_end_offset(tp(0), 1)) == (60_000, 120_000)
 
 
-def test_the_time_behind_is_counted_from_when_a_slow_member_was_last_up_to_date() -> None:
+def test_the_time_behind_counts_from_the_last_moment_in_sync() -> None:
     # Two partitions through 100 MB/s: 90 and 20 are too much, but the small one keeps up until it grows at 65 s.
     big = {number: broker(net=(1000, 100)[number], write=1000, capacity=10**6) for number in range(2)}
     box = Box(Given((0, 1), rate=90), Given((0, 1), rate=20), hardware=big)
@@ -283,7 +283,7 @@ def test_a_log_at_its_retention_fills_nothing() -> None:
 
 
 @pytest.mark.timeout(20)
-def test_time_goes_on_where_leaders_alone_are_too_much_for_a_slow_directory() -> None:
+def test_time_goes_on_although_leaders_overload_a_slow_directory() -> None:
     # Broker 0 writes 12 MB/s to a directory that takes 10, and follows an idle partition in the same directory.
     box = Box(Given((0, 1), size=10, rate=12), Given((1, 0), size=10))
     box.replication.slow_dir(0, "/d0", 0.1)

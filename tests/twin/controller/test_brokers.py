@@ -102,7 +102,7 @@ def test_without_eligible_leaders_the_last_member_stays_and_leads_again():
     assert cluster.partition().leader_epoch == 2
 
 
-def test_with_eligible_leaders_the_isr_becomes_empty_and_the_last_member_eligible():
+def test_the_last_member_becomes_eligible_and_the_isr_empty():
     cluster = SmallCluster().topic("foo", "0 1 / 0 / - / - / 0")
     cluster.commit(fence, 0)
     assert cluster.state() == "0 1 / - / - / - / -"
@@ -188,7 +188,7 @@ def test_a_broker_that_died_unnoticed_loses_its_place_when_it_comes_back():
     assert not cluster.metadata.is_active(0)
 
 
-def test_after_a_crash_a_broker_is_not_eligible_but_may_lead_again_as_the_last_leader_uncleanly():
+def test_a_crashed_last_leader_may_lead_again_uncleanly():
     cluster = SmallCluster().topic("foo", "0 1 / 0 / - / - / 0")
     cluster.commit(fence, 0)
     come_back(cluster, 0)
@@ -201,7 +201,7 @@ def test_after_a_crash_a_broker_is_not_eligible_but_may_lead_again_as_the_last_l
     assert elr(cluster) == ((), ())
 
 
-def test_after_a_crash_of_one_that_did_not_lead_last_the_partition_stays_without_a_leader():
+def test_a_crashed_broker_that_did_not_lead_last_does_not_lead():
     cluster = SmallCluster().topic("foo", "0 1 2 / 0 1").configure("foo", "min.insync.replicas", "2")
     for broker in (1, 0):
         cluster.commit(fence, broker)
@@ -276,7 +276,7 @@ def test_what_four_topics_went_through_on_kafka_4_3_1():
     assert states() == [(2, 2, (2,), (), ()), (3, 2, (3,), (), ()), (2, 3, (2,), (), ()), (3, 3, (3,), (), ())]
 
 
-def test_a_move_without_a_leader_starts_and_ends_once_the_last_leader_is_back():
+def test_a_leaderless_move_ends_once_the_last_leader_is_back():
     cluster = SmallCluster(dead=(3,)).topic("foo", "2 3 / 2 / - / - / 2")
     cluster.commit(fence, 2)
     assert cluster.alter("0 1").code == 0

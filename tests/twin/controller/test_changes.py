@@ -80,7 +80,7 @@ def test_a_leader_that_leaves_goes_even_if_nobody_can_follow_it():
     assert written(cluster, PartitionUpdate(replicas=(2, 1), removing=(1,)))["leader"] == NO_LEADER
 
 
-def test_an_election_without_anybody_in_sync_leaves_the_winner_alone_and_recovering():
+def test_an_unclean_winner_is_alone_in_the_isr_and_recovers():
     cluster = foo("1 2 3 / 1 / - / - / 1", dead=(1,))
     assert written(cluster, PartitionUpdate(election=Election.UNCLEAN)) == {
         "isr": (2,), "leader": 2, "leader_recovery": LeaderRecovery.RECOVERING,
@@ -106,7 +106,7 @@ def test_a_changed_isr_alone_leaves_the_leader_field_out(isr):
     assert written(cluster, PartitionUpdate(isr=isr)) == {"isr": isr}
 
 
-def test_a_leader_that_falls_out_of_the_isr_is_followed_by_the_first_replica_in_sync():
+def test_the_first_replica_in_sync_follows_a_leader_out_of_sync():
     assert written(foo(), PartitionUpdate(isr=(3, 2))) == {"isr": (3, 2), "leader": 2}
 
 
@@ -121,7 +121,7 @@ def test_who_died_with_its_log_is_not_eligible():
     assert written(cluster, PartitionUpdate(isr=(1,), lost=2)) == {"isr": (1,)}
 
 
-def test_an_eligible_replica_that_comes_to_lead_is_in_sync_and_not_eligible_any_more():
+def test_an_eligible_replica_that_comes_to_lead_is_in_sync():
     cluster = SmallCluster().topic("foo", "1 2 3 / - / - / - / -", elr=(2, 3))
     cluster.configure("foo", "min.insync.replicas", "2")
     assert written(cluster, PartitionUpdate()) == {"isr": (2,), "leader": 2, "elr": (3,)}

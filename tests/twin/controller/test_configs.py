@@ -68,7 +68,7 @@ def test_steps_on_a_topic(before, step, after, at):
     assert values(cluster).get(step[1]) == after
 
 
-def test_an_unchanged_value_of_a_topic_writes_nothing_but_one_of_a_broker_does():
+def test_only_brokers_get_a_record_for_an_unchanged_value():
     cluster = foo()
     for owner, key, value in (("foo", LEADERS, "*"), (0, RATE, "5")):
         command = AlterConfigs((resource(owner, (SET, key, value)),), broker_id=0)
@@ -183,7 +183,7 @@ def test_bad_values_are_found_before_missing_topics():
     assert message.startswith("Invalid value [x] for configuration")
 
 
-def test_an_unknown_operation_makes_the_controller_fail_over_everything_it_got():
+def test_an_unknown_operation_fails_all_changes_at_the_controller():
     cluster = foo().topic("bar", "0 1")
     answers = change(
         cluster,
@@ -291,7 +291,7 @@ def test_a_value_of_just_the_largest_length_is_taken():
     assert code == 40
 
 
-def test_a_topic_is_tiered_where_servers_are_and_untiered_with_its_segments():
+def test_a_topic_is_tiered_where_servers_are_and_can_be_untiered():
     tiered = (SET, "remote.storage.enable", "true")
     disabled = (
         "Tiered Storage functionality is disabled in the broker. Topic cannot be configured with remote log storage."
@@ -356,12 +356,12 @@ def test_another_setting_leaves_those_who_were_eligible():
     assert cluster.partition("foo").elr == (1, 2)
 
 
-def test_without_eligible_leaders_brokers_may_have_a_least_isr_of_their_own():
+def test_brokers_may_have_a_min_isr_without_eligible_leaders():
     cluster = foo(rules=rules_of("3.9"))
     assert change(cluster, resource(0, (SET, MIN_ISR, "2"))) == [DONE]
 
 
-def test_formatting_fixes_the_least_isr_of_clusters_that_keep_eligible_leaders():
+def test_formatting_sets_min_isr_where_eligible_leaders_are_kept():
     assert first_records(SmallCluster(rules=rules_of("3.9")).context) == ()
     everybody = resource_of("")
     assert first_records(SmallCluster().context) == (ConfigChanged(everybody, MIN_ISR, "1"),)

@@ -48,7 +48,7 @@ def test_preferred_elections(state, dead, outcome, leader):
     assert cluster.partition().leader == leader
 
 
-def test_a_preferred_election_never_loses_records_whatever_the_topic_allows():
+def test_a_preferred_election_never_loses_records():
     cluster = (
         SmallCluster(dead=(0,), rules=OLDER).topic("foo", "0 1 / 0 / - / - / -").configure("foo", UNCLEAN_KEY, "true")
     )

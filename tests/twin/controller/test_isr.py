@@ -110,7 +110,7 @@ def test_who_completes_a_move_by_which_it_loses_the_lead_is_told_so():
 
 
 @pytest.mark.parametrize(("allowed", "after"), [("true", "1 2 / 2 / - / - / 2"), ("false", "1 2 / 1 / - / - / -")])
-def test_a_move_may_end_with_a_leader_whose_disk_is_gone_only_if_nothing_better_is_allowed(allowed, after):
+def test_a_leader_without_a_disk_is_only_the_last_choice(allowed, after):
     made = SmallCluster().topic("foo", "1 2 0 / 0 / 1 / 0 / 0", directories=("dir 1.0", "dir 2.0", "dir 0.0"))
     made.configure("foo", "unclean.leader.election.enable", allowed)
     made.write(LogDirFailed(1, "dir 1.0"))
@@ -138,7 +138,7 @@ def test_nobody_becomes_eligible_while_the_isr_is_as_large_as_it_has_to_be():
     assert made.partition().elr == ()
 
 
-def test_members_below_the_least_isr_become_eligible_and_are_forgotten_above_it():
+def test_members_below_the_least_isr_are_eligible_only_below_it():
     made = SmallCluster().topic("foo", "0 1 2").configure("foo", "min.insync.replicas", "3")
     made.report_isr("0 1")
     assert made.partition().elr == (2,)

@@ -48,7 +48,7 @@ def test_the_same_list_writes_nothing():
     ("3 1", (3,), (0, None)),
     ("1", (), (0, None)),
 ])  # fmt: skip
-def test_kafka_stumbles_over_an_eligible_leader_that_comes_back_while_nobody_is_in_sync(target, dead, answer):
+def test_kafka_fails_on_an_eligible_leader_while_none_is_in_sync(target, dead, answer):
     cluster = SmallCluster(dead=dead).topic("foo", "1 2 / - / - / - / -", elr=(2, 3))
     assert result(cluster.alter(target)) == answer
 
@@ -71,7 +71,7 @@ def test_an_open_removal_ends_when_the_missing_replica_joins():
     ("0 3 5 1 2 / 0 1 2 3 / 3 5 / 1 2 / 0", "0 1 2 / 0 1 2 / - / - / 0"),
     ("4 5 3 2 1 / 4 5 2 / 4 5 / - / 4", "3 2 1 / 2 / - / - / 2"),
 ])  # fmt: skip
-def test_a_cancel_keeps_the_order_and_throws_the_new_replicas_out_of_the_isr(before, after):
+def test_a_cancel_keeps_the_order_and_removes_new_replicas_from_the_isr(before, after):
     cluster = foo(before)
     assert result(cluster.alter(None)) == DONE
     assert cluster.state() == after
@@ -199,7 +199,7 @@ def test_all_that_moves_is_listed_by_name_and_number():
 # Kafka's ReplicationControlManagerTest
 
 
-def test_cancel_while_the_old_replicas_are_not_all_in_sync_under_the_older_rule():
+def test_the_older_rule_cancels_with_old_replicas_out_of_sync():
     cluster = SmallCluster(brokers=range(5), dead=(3,), rules=OLD).topic("bar", "4 3 2 / 4 2")
     cluster.alter("1 2 3 4 0", "bar")
     cluster.report_isr("4 1 2 0", "bar")

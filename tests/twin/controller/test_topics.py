@@ -47,7 +47,7 @@ def test_a_topic_is_created_where_chance_puts_it():
     assert {partition.leader for partition in topic.partitions.values()} == set(range(6))
 
 
-def test_the_same_chance_gives_the_same_topic_and_every_topic_has_its_own_id():
+def test_the_same_seed_gives_the_same_topics_with_ids_of_their_own():
     clusters = [SmallCluster(), SmallCluster()]
     for cluster in clusters:
         create(cluster, WantedTopic("foo", 3, 2), WantedTopic("bar", 3, 2))
@@ -93,7 +93,7 @@ def test_counts_that_are_not_given_are_the_servers():
     (WantedTopic("__cluster_metadata", 1, 1), 42, "Creation of internal topic __cluster_metadata is prohibited."),
     (WantedTopic("secret", 1, 1), 29, "Authorization failed."),
 ])  # fmt: skip
-def test_what_cannot_be_created_is_refused_in_kafkas_words_and_the_rest_is_created(wanted, code, message):
+def test_a_topic_that_cannot_be_created_does_not_stop_the_others(wanted, code, message):
     cluster = SmallCluster().topic("old", "0").topic("a.b", "0")
     answers = create(cluster, wanted, manual("fine", (0, 1)), denied=frozenset({"secret"}))
     assert dict(answers) == {wanted.name: (code, message), "fine": DONE}
@@ -110,7 +110,7 @@ def test_too_many_partitions_are_refused_as_a_whole():
     assert answers == [("foo", excess), ("bar", excess), ("baz", excess)]
 
 
-def test_partitions_by_default_and_those_placed_by_hand_count_and_nonsense_does_not():
+def test_partitions_by_default_and_by_hand_count_towards_the_limit():
     many = SmallCluster(server=ServerSettings(partition_count=5_001, replication_factor=1))
     excess = (44, "Excessively large number of partitions per request.")
     assert create(many, WantedTopic("foo"), WantedTopic("bar")) == [("foo", excess), ("bar", excess)]

@@ -58,7 +58,7 @@ def test_a_broker_that_is_frozen_for_less_than_its_session_is_never_missed() -> 
     assert twin.metadata.offset == offset
 
 
-def test_a_frozen_broker_lets_requests_hang_and_answers_them_when_it_is_thawed() -> None:
+def test_a_frozen_broker_answers_when_it_is_thawed() -> None:
     twin = broken("freeze:2@1s+4s")
     transport = TwinTransport(twin)
     with client(transport) as admin:
@@ -188,7 +188,7 @@ def test_a_directory_that_broke_is_given_up_and_comes_back_with_a_restart(kind: 
     assert partition(twin, "orders") == ((0, 1), {0, 1}, 1)
 
 
-def test_a_directory_that_breaks_while_its_broker_is_down_is_told_of_when_it_is_back() -> None:
+def test_a_broker_tells_at_its_start_which_directory_broke() -> None:
     twin = broken("crash:0@1s+20s", "fail:0:/data/0/d0@10s")
     twin.advance_to(20_999)
     assert not twin.metadata.brokers[0].failed_dirs

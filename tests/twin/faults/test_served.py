@@ -93,7 +93,7 @@ def test_a_frozen_broker_takes_connections_and_says_nothing(server: ServerThread
         admin.list_topics()
 
 
-def test_a_frozen_broker_that_is_killed_closes_its_connections_so_that_another_is_asked(server: ServerThread) -> None:
+def test_a_killed_frozen_broker_closes_its_connections(server: ServerThread) -> None:
     with client(server, 2, 3) as admin, ThreadPoolExecutor(1) as threads:
         admin.list_topics()
         server.do(lambda box: box.freeze(2))

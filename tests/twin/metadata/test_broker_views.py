@@ -54,7 +54,7 @@ def test_a_node_can_always_be_so_many_records_late() -> None:
     assert seen == [1, 1, 2]
 
 
-def test_a_node_that_stood_still_and_then_lags_reads_all_that_it_missed_in_its_order() -> None:
+def test_a_lagging_node_reads_all_missed_records_in_order() -> None:
     log = Log()
     log.views.hold_back(1)
     log.create("second")

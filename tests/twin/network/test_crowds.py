@@ -22,7 +22,7 @@ def _open() -> tuple[int, int]:
     return len(list(Path("/proc/self/fd").iterdir())), threading.active_count()
 
 
-def test_busy_connections_among_idle_ones_are_answered_rightly_and_leave_nothing() -> None:
+def test_busy_connections_among_idle_ones_are_answered_rightly() -> None:
     with serving(twin({"orders": [[0, 1], [1, 2]]})) as server:
         before = _open()
         with ExitStack() as stack:

@@ -166,7 +166,7 @@ def test_random_bytes_harm_nobody(server: ServerThread) -> None:
     assert is_alive(server)
 
 
-def test_an_unknown_version_of_api_versions_is_answered_in_version_0_and_the_connection_stays(
+def test_an_unknown_version_of_api_versions_keeps_the_connection(
     server: ServerThread,
 ) -> None:
     with connect(server) as client:

@@ -60,7 +60,7 @@ def test_a_controller_that_knows_the_directories_is_not_told_them() -> None:
     assert box.replication.readings.log_dir(tp(0, "new"), 0) == "/d1"
 
 
-def test_brokers_fill_the_directory_with_the_fewest_logs_and_avoid_cordoned_ones() -> None:
+def test_brokers_fill_the_emptiest_directory_that_is_not_cordoned() -> None:
     box = Box(hardware={0: broker(log_dirs=3)})
     box.configure(ConfigResource.broker(0), "cordoned.log.dirs", "/d1")
     box.say(TopicCreated("new", "topic-new"))

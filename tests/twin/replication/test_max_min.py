@@ -113,7 +113,7 @@ def test_no_capacity_is_overrun(network: Network) -> None:
 
 
 @given(networks())
-def test_every_flow_is_held_by_a_full_capacity_on_which_nobody_has_more_or_by_its_limit(network: Network) -> None:
+def test_every_flow_is_held_by_its_limit_or_a_full_capacity(network: Network) -> None:
     capacities, uses, limits = network
     found = rates(*network)
     used = loads(capacities, uses, found)

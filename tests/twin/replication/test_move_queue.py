@@ -38,7 +38,7 @@ def test_threads_and_brokers_do_not_wait_for_each_other() -> None:
     assert turns.add(key(2), TopicPartition("t", 2), 2) is None
 
 
-def test_the_least_that_waits_is_next_and_who_gives_up_waiting_starts_nobody() -> None:
+def test_the_least_waiting_move_is_next() -> None:
     turns = MoveQueue()
     for row in (2, 6, 0, 4):
         turns.add(key(row), TopicPartition("t", row), 2)

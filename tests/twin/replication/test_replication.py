@@ -87,7 +87,7 @@ def test_a_new_move_slows_those_that_run() -> None:
 # Writes
 
 
-def test_a_copy_of_a_partition_that_is_written_to_closes_in_at_the_difference() -> None:
+def test_a_copy_closes_in_at_the_difference_to_the_write_rate() -> None:
     # The leader reads 10 MB/s for it; 90 MB at 10 - 1 MB/s.
     box = Box(Given((0,), size=90, rate=1), hardware={0: broker(read=10)})
     box.add(0, 1)
@@ -193,9 +193,7 @@ def test_a_follower_has_a_budget_of_its_own() -> None:
         ("0:1", "0:0", 1),
     ],
 )
-def test_only_listed_replicas_are_slowed_and_the_leader_list_alone_is_enough(
-    leaders: str | None, followers: str | None, seconds: int
-) -> None:
+def test_only_listed_replicas_are_slowed(leaders: str | None, followers: str | None, seconds: int) -> None:
     box = Box(Given((0,), size=100))
     box.throttle(10, leaders=leaders, followers=followers)
     box.add(0, 1)
@@ -228,7 +226,7 @@ def test_an_out_of_sync_replica_is_slowed_though_nothing_moves() -> None:
     assert box.caught_up() == {(0, 1): 10_000}
 
 
-def test_what_followers_in_sync_get_of_a_throttled_partition_counts_against_the_budget() -> None:
+def test_traffic_of_followers_in_sync_counts_against_the_budget() -> None:
     # Kafka counts all traffic of a listed partition: of 10 MB/s the follower in sync uses 4, and 6 - 4 close the gap.
     box = throttled(Given((0, 1), size=10, rate=4))
     box.add(0, 2)
@@ -312,7 +310,7 @@ def test_a_request_to_join_the_isr_is_repeated_until_it_is_granted() -> None:
     assert box.run(10) == []
 
 
-def test_a_copy_that_is_made_again_asks_to_join_the_isr_again_and_not_twice() -> None:
+def test_a_copy_that_is_made_again_asks_once_to_join_the_isr() -> None:
     box = Box(Given((0,)))
     box.add(0, 1)
     assert [time for time, _ in box.run(0.2, ReplicaCaughtUp)] == [0]

@@ -50,7 +50,7 @@ def offsets(box: Box) -> tuple[int | None, ...]:
     )
 
 
-def test_a_log_that_becomes_tiered_moves_away_what_is_older_and_loses_nothing() -> None:
+def test_a_log_that_becomes_tiered_loses_nothing() -> None:
     box = Box(Given((0, 1), size=50))
     configured(box, remote_storage_enable="true", local_retention_bytes=str(10 * MB), segment_bytes=str(9 * MB))
     assert offsets(box) == (0, 40_000, 45_000, 50_000)
@@ -63,7 +63,7 @@ def test_full_segments_are_in_remote_storage_before_they_are_deleted() -> None:
     assert offsets(box) == (0, 0, 40_000, 50_000)
 
 
-def test_a_tiered_log_that_grows_keeps_its_local_part_and_ends_in_all_by_its_retention() -> None:
+def test_a_growing_tiered_log_keeps_to_its_retentions() -> None:
     box = Box(Given((0,), size=50, rate=1))
     configured(
         box, remote_storage_enable="true", local_retention_bytes=str(10 * MB), retention_bytes=str(60 * MB),

@@ -64,7 +64,7 @@ def test_a_decision_without_records_leaves_no_trace(path, written):
 
 
 @pytest.mark.thorough
-def test_a_log_cut_off_anywhere_keeps_all_whole_decisions_and_goes_on_from_there(path, written):
+def test_a_cut_off_log_keeps_its_whole_decisions_and_goes_on(path, written):
     whole = path.read_bytes()
     for length in range(len(whole) + 1):
         path.write_bytes(whole[:length])

@@ -10,7 +10,7 @@ from tests.twin.zookeeper.sending import SENDER, TOPIC_ID, body, live, order, se
 EVERYBODY = [("UpdateMetadata", broker) for broker in range(5)]
 
 
-def test_those_concerned_are_told_first_then_all_learn_and_then_replicas_are_given_up() -> None:
+def test_replicas_are_told_first_and_given_up_last() -> None:
     requests = sent(step(stopped=((1, False),)), step(told=(4, 3, 2)))
     assert order(requests) == [
         *(("LeaderAndIsr", broker) for broker in (2, 3, 4)), *EVERYBODY, ("StopReplica", 1)
@@ -26,7 +26,7 @@ def test_whoever_is_not_alive_gets_nothing_and_is_known_to_be_offline() -> None:
     assert body(requests[0])["liveLeaders"] == []
 
 
-def test_the_replicas_of_a_topic_that_is_deleted_go_at_an_epoch_that_no_leader_has() -> None:
+def test_replicas_of_a_deleted_topic_go_at_an_epoch_of_their_own() -> None:
     """`LeaderAndIsr.EpochDuringDelete`: whatever a broker has heard before, it gives the replica up."""
     (*_, stopped) = sent(step(stopped=((1, True),), leader=BEING_DELETED, leader_epoch=9), alive=(1,))
     ((state,),) = [one["partitionStates"] for one in body(stopped)["topicStates"]]

@@ -96,7 +96,7 @@ def test_the_last_submission_prevails_whichever_way_it_came() -> None:
     assert cluster.lists == ((4, 5, 6, 3, 1, 2), (4, 5, 6), (3, 1, 2))
 
 
-def test_a_move_raises_the_leader_epoch_at_its_start_and_once_for_each_step_of_its_end() -> None:
+def test_a_move_raises_the_leader_epoch_at_its_start_and_end() -> None:
     cluster = ZooKeeperCluster([1, 2, 3]).begin()
     cluster.alter([4, 5, 6])
     assert cluster.state[1] == 1
@@ -104,7 +104,7 @@ def test_a_move_raises_the_leader_epoch_at_its_start_and_once_for_each_step_of_i
     assert cluster.state == (4, 5, {4, 5, 6})
 
 
-def test_the_topic_znode_is_shortened_after_the_isr_and_before_the_entry_goes() -> None:
+def test_the_topic_znode_shrinks_between_the_isr_and_the_entry() -> None:
     cluster = ZooKeeperCluster([1, 2]).begin()
     cluster.submit({FOO: (3, 2)})
     cluster.settle()
@@ -139,7 +139,7 @@ def test_brokers_are_told_what_the_table_of_the_phases_says() -> None:
     assert [{one.replicas for one in batch} for batch in batches[7:]] == [{(4, 5, 6)}] * 4
 
 
-def test_an_override_starts_from_the_originals_and_drops_what_was_being_added() -> None:
+def test_an_override_starts_from_the_originals_and_drops_additions() -> None:
     cluster = ZooKeeperCluster([0]).begin()
     cluster.alter([1])
     cluster.alter([2])
@@ -165,7 +165,7 @@ def test_unknown_partitions_and_idle_ones_are_refused() -> None:
     assert cluster.alter(None) == (85, "No partition reassignment is in progress.")
 
 
-def test_entries_of_unknown_partitions_are_taken_out_of_the_znode_and_the_others_stay_until_they_are_done() -> None:
+def test_entries_of_unknown_partitions_are_taken_out_of_the_znode() -> None:
     cluster = ZooKeeperCluster().begin()
     cluster.submit({BAR: (1, 2), FOO: (4, 5)})
     assert parse_reassignments(cluster.tree.znodes[paths.REASSIGN_PARTITIONS].content) == {FOO: (4, 5)}
@@ -240,7 +240,7 @@ def elect_by_request(cluster: ZooKeeperCluster, election_type: ElectionType, key
     return answer.topics[0].outcomes[0][1].code
 
 
-def test_the_election_znode_asks_for_preferred_leaders_only_and_a_request_for_unclean_ones_too() -> None:
+def test_the_election_znode_asks_for_preferred_leaders_only() -> None:
     cluster = ZooKeeperCluster([1, 2, 3]).begin()
     for broker in (1, 2, 3):
         cluster.twin.stop(broker)
@@ -255,7 +255,7 @@ def test_the_election_znode_asks_for_preferred_leaders_only_and_a_request_for_un
     assert (cluster.state[0], cluster.state[2]) == (1, {1})
 
 
-def test_the_election_znode_and_a_request_are_served_one_after_the_other_and_elect_once() -> None:
+def test_the_election_znode_and_a_request_elect_once() -> None:
     cluster = ZooKeeperCluster([1, 2, 3], others={"bar": [[1, 2, 3]]}).begin()
     for topic in ("foo", "bar"):
         cluster.alter([2, 1, 3], topic)
@@ -295,7 +295,7 @@ def test_throttles_that_a_tool_writes_are_learnt_from_the_notification() -> None
     assert cluster.twin.metadata.config(owner, "leader.replication.throttled.rate") == "1000"
 
 
-def test_throttles_set_through_any_broker_are_written_with_a_notification_and_stay_as_nothing_when_taken_back() -> None:
+def test_throttles_set_through_any_broker_are_written_and_taken_back() -> None:
     cluster = ZooKeeperCluster().begin()
     path, key = paths.config_path(ConfigResource.broker(1)), "leader.replication.throttled.rate"
     resource = api.INCREMENTAL_ALTER_CONFIGS.request.AlterConfigsResource
@@ -355,7 +355,7 @@ def test_the_znode_prevails_over_the_api_when_another_takes_over() -> None:
     assert second.begin().lists == ((1, 5, 2, 3), (5,), (2, 3))
 
 
-def test_after_its_session_has_ended_a_controller_is_elected_again_and_goes_on() -> None:
+def test_a_controller_goes_on_after_its_session_has_ended() -> None:
     cluster = ZooKeeperCluster([1, 2, 3]).begin()
     cluster.alter([4, 5, 6])
     left_by(cluster)

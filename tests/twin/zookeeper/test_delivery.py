@@ -56,7 +56,7 @@ class Informed(ZooKeeperCluster):
         return self.log.cache.lists(partition.topic_partition).replicas
 
 
-def test_example_of_kip_455_from_1_2_3_to_4_3_2_is_told_as_kafka_3_9_tells_it() -> None:
+def test_the_example_of_kip_455_is_told_as_kafka_3_9_tells_it() -> None:
     cluster = Informed([1, 2, 3])
     cluster.begin()
     cluster.check()
@@ -95,7 +95,7 @@ def test_brokers_know_all_that_is_so_after_every_order(others: list[list[int] | 
     cluster.check()
 
 
-def test_brokers_know_all_that_is_so_after_elections_failures_returns_and_failovers() -> None:
+def test_brokers_know_all_after_elections_failures_and_failovers() -> None:
     cluster = Informed([1, 2, 3])
     cluster.begin()
     cluster.alter([3, 2, 1])

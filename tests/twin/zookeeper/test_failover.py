@@ -102,7 +102,7 @@ def _stop_after(case: Case, writes: int) -> tuple[ZooKeeperCluster, bool]:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_a_controller_that_stops_after_any_write_is_followed_by_one_that_ends_its_work(name: str) -> None:
+def test_the_next_controller_ends_the_work_after_any_write(name: str) -> None:
     for writes in range(MOST_WRITES):
         cluster, was_stopped = _stop_after(CASES[name], writes)
         assert CASES[name].is_done(cluster), f"stopped after {writes} writes"

@@ -124,7 +124,7 @@ def built() -> Iterator[ControlRequest]:
         yield from build(SENDER, (), live(0), versions)
 
 
-def test_kafka_reads_every_version_field_by_field_as_we_wrote_it_and_writes_the_same_bytes() -> None:
+def test_kafka_reads_and_writes_every_version_as_the_twin_does() -> None:
     requests = [*every_version(), *((one.api, one.version, one.body) for one in built())]
     for (api, version, body), (read, written) in zip(requests, converted(requests), strict=True):
         ours = as_json(decode_body(api, version, body))

@@ -67,7 +67,7 @@ def test_a_topic_that_makes_no_sense_is_refused(
     assert create(ZooKeeperCluster().begin(), new("new", partitions, factor, lists)) == [refusal]
 
 
-def test_a_topic_that_is_named_twice_is_refused_once_and_one_that_is_there_too() -> None:
+def test_a_topic_named_twice_or_already_there_is_refused() -> None:
     cluster = ZooKeeperCluster().begin()
     assert create(cluster, new("new", 1, 1), new("new", 1, 1)) == [(42, "Found multiple entries for this topic.")]
     assert create(cluster, new("foo", 1, 1)) == [(36, "Topic 'foo' already exists.")]

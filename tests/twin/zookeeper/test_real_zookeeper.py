@@ -167,7 +167,7 @@ def test_tool_of_kafka_3_9_moves_lists_and_cancels_through_brokers(
     assert sorted(twin.topic().partitions[0]) == [0, 1]
 
 
-def test_a_twin_that_is_killed_in_the_middle_of_a_move_is_followed_by_one_that_ends_it(
+def test_the_next_twin_ends_the_move_of_a_killed_one(
     kafka_zookeeper: KafkaCluster, tmp_path: Path, topic_name: str
 ) -> None:
     address = f"{kafka_zookeeper.zookeeper_connect}/{topic_name}"
@@ -197,7 +197,7 @@ def test_of_two_candidates_one_is_elected_and_a_deposed_one_writes_nothing(
         assert first.get("/brokers") is not None
 
 
-def test_a_controller_that_loses_its_session_in_the_middle_of_a_move_is_elected_again_and_ends_it(
+def test_a_controller_without_a_session_is_elected_and_ends_the_move(
     kafka_zookeeper: KafkaCluster, tmp_path: Path, topic_name: str
 ) -> None:
     address = f"{kafka_zookeeper.zookeeper_connect}/{topic_name}"
@@ -217,9 +217,7 @@ def test_a_controller_that_loses_its_session_in_the_middle_of_a_move_is_elected_
         wait_until(lambda: len(twin.znodes.get_children(paths.BROKER_IDS)) == 4, what="all brokers")
 
 
-def test_topics_of_kafka_2_8_are_created_extended_and_deleted_through_znodes(
-    twin: Served, kafka_zookeeper: KafkaCluster
-) -> None:
+def test_kafka_2_8_creates_extends_and_deletes_topics_by_znodes(twin: Served, kafka_zookeeper: KafkaCluster) -> None:
     def tool(*words: str) -> None:
         done = kafka_zookeeper.java_tool(TOPICS, "--zookeeper", twin.zookeeper, *words, version="2.8.2")
         assert done.exit_code == 0, done
