@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Mapping
 from copy import copy
 from dataclasses import dataclass
+from typing import Any
 
 from kreassign.wire import api
 from kreassign.wire.api import Api, Message
@@ -25,6 +27,19 @@ class Asked:
     correlation_id: int
     client_id: str
     message: Message
+
+
+def message(kind: Any, fields: Mapping[str, Any]) -> Message:
+    """A message, or a part of one, with these fields. A part may be given as a mapping in the place of its class."""
+    return kind(**{name: _part(kind.fields[name], value) for name, value in fields.items()})
+
+
+def _part(field: Any, value: Any) -> Any:
+    if isinstance(value, Mapping) and field.is_struct():
+        return message(field.data_class, value)
+    if isinstance(value, list) and field.is_struct_array():
+        return [message(field.data_class, one) if isinstance(one, Mapping) else one for one in value]
+    return value
 
 
 def read_request(payload: bytes) -> Asked:

@@ -175,15 +175,6 @@ class SmallCluster:
         ((_, outcome),) = answer.topics[0].outcomes
         return outcome
 
-    def alter_many(self, *targets, **options):
-        """Ask for several changes at once, each as (topic, partition, target); code and message of each."""
-        entries = tuple(
-            TopicTargets(name, (Target(index, None if target is None else ids(target)),))
-            for name, index, target in targets
-        )
-        answer = self.commit(alter_reassignments, AlterReassignments(entries, **options))
-        return [(outcome.code, outcome.message) for topic in answer.topics for _, outcome in topic.outcomes]
-
     def elect(self, election_type, *partitions):
         """Ask for elections of (topic, partition); code and message of each."""
         topics = tuple((name, (index,)) for name, index in partitions)
