@@ -32,6 +32,7 @@ from testbed import KafkaCluster
 from testbed.records import BATCH_BYTES, load_topic
 from testbed.releases import DEFAULT, line
 from testbed.waiting import PATIENCE_S, wait_until
+from tests.wire.peer import message
 
 NEWEST = line(DEFAULT)
 """The release line of the real brokers that tests are asked of unless they name others."""
@@ -285,9 +286,9 @@ class Cluster:
     # --- asking -----------------------------------------------------------------------------------------------
 
     def ask(self, asked: Api, version: int | None = None, *, node: int = 0, **fields: object) -> Message:
-        """The answer of a node to a request with these fields, in the newest version that we speak if none is given."""
+        """The answer of a node to a request with these fields, in our newest version by default; see `message`."""
         version = asked.max_version if version is None else version
-        frame = encode_request(version, asked.request(**fields), _CORRELATION, "conformance")
+        frame = encode_request(version, message(asked.request, fields), _CORRELATION, "conformance")
         # The first bytes of an answer are its correlation id; what `exchange` returns begins with it.
         return decode_response(asked, version, self.exchange(frame, node), _CORRELATION)
 
@@ -317,7 +318,6 @@ class Cluster:
         node: int = 0,
     ) -> dict[TopicPartition, Answered]:
         """Start, override or cancel (None) moves; code and text of each as they are on the wire."""
-        request = api.ALTER_PARTITION_REASSIGNMENTS.request.ReassignableTopic
         answer = self.ask(
             api.ALTER_PARTITION_REASSIGNMENTS,
             self.newest(api.ALTER_PARTITION_REASSIGNMENTS) if version is None else version,
@@ -325,7 +325,7 @@ class Cluster:
             timeout_ms=30_000,
             allow_replication_factor_change=may_change_factor,
             topics=[
-                request(name=topic, partitions=[request.ReassignablePartition(partition_index=number, replicas=target)])
+                {"name": topic, "partitions": [{"partition_index": number, "replicas": target}]}
                 for (topic, number), target in targets.items()
             ],
         )
@@ -360,7 +360,7 @@ class Cluster:
         """A partition as a broker shows it; None if it does not know it."""
         topic, number = topic_partition
         asked = self.brokers[0] if node is None else node
-        entry = api.METADATA.request.MetadataRequestTopic(name=topic)
+        entry = {"name": topic}
         answer = self.ask(api.METADATA, 9, node=asked, topics=[entry], allow_auto_topic_creation=False)
         for one in answer.topics[0].partitions:
             if one.partition_index == number:

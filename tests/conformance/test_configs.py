@@ -11,14 +11,12 @@ from kreassign.wire.api import Message
 from tests.conformance.clusters import CONTROLLER, NEWEST, Answered, Cluster
 
 both_releases = pytest.mark.releases(NEWEST, "3.9")
-RESOURCE = api.INCREMENTAL_ALTER_CONFIGS.request.AlterConfigsResource
-LEGACY = api.ALTER_CONFIGS.request.AlterConfigsResource
-ASKED = api.DESCRIBE_CONFIGS.request.DescribeConfigsResource
 TOPIC, BROKER, NONSENSE = 2, 4, 77
 SET, DELETE, APPEND, SUBTRACT, UNKNOWN = 0, 1, 2, 3, 9
 DONE = Answered(0, None)
 LISTS, RATE = "leader.replication.throttled.replicas", "leader.replication.throttled.rate"
 Step = tuple[int, str, str | None]
+Fields = dict[str, object]
 BAD_LIST = (
     "Invalid value [{value}] for configuration leader.replication.throttled.replicas: "
     "leader.replication.throttled.replicas must be the literal '*' or a list of replicas in the following format: "
@@ -26,13 +24,13 @@ BAD_LIST = (
 )
 
 
-def resource(kind: int, name: str, *steps: Step) -> Message:
+def resource(kind: int, name: str, *steps: Step) -> Fields:
     """What shall become of a resource."""
-    entries = [RESOURCE.AlterableConfig(config_operation=step, name=key, value=value) for step, key, value in steps]
-    return RESOURCE(resource_type=kind, resource_name=name, configs=entries)
+    entries = [{"config_operation": step, "name": key, "value": value} for step, key, value in steps]
+    return {"resource_type": kind, "resource_name": name, "configs": entries}
 
 
-def change(cluster: Cluster, *resources: Message, node: int = 0, **options: object) -> list[tuple[str, Answered]]:
+def change(cluster: Cluster, *resources: Fields, node: int = 0, **options: object) -> list[tuple[str, Answered]]:
     """Name, code and text of each resource in the answer, by name."""
     answer = cluster.ask(api.INCREMENTAL_ALTER_CONFIGS, 1, node=node, resources=list(resources), **options)
     return sorted((one.resource_name, Answered(one.error_code, one.error_message)) for one in answer.responses)
@@ -46,8 +44,8 @@ def change_topic(cluster: Cluster, *steps: Step, node: int = 0, **options: objec
 
 def replace(cluster: Cluster, *settings: tuple[str, str | None], **options: object) -> Answered:
     """Replace all settings of the test's topic in the older way."""
-    entries = [LEGACY.AlterableConfig(name=key, value=value) for key, value in settings]
-    entry = LEGACY(resource_type=TOPIC, resource_name=cluster.topic, configs=entries)
+    entries = [{"name": key, "value": value} for key, value in settings]
+    entry = {"resource_type": TOPIC, "resource_name": cluster.topic, "configs": entries}
     (one,) = cluster.ask(api.ALTER_CONFIGS, 2, resources=[entry], **options).responses
     return Answered(one.error_code, one.error_message)
 
@@ -56,7 +54,7 @@ def describe(
     cluster: Cluster, kind: int, name: str, *keys: str, node: int = 0, synonyms: bool = False
 ) -> tuple[Answered, dict[str, Message]]:
     """Code and text, and the settings by key."""
-    asked = ASKED(resource_type=kind, resource_name=name, configuration_keys=list(keys) or None)
+    asked = {"resource_type": kind, "resource_name": name, "configuration_keys": list(keys) or None}
     answer = cluster.ask(api.DESCRIBE_CONFIGS, 4, node=node, resources=[asked], include_synonyms=synonyms)
     (one,) = answer.results
     return Answered(one.error_code, one.error_message), {config.name: config for config in one.configs}
@@ -145,7 +143,8 @@ def test_what_cannot_be_told_is_refused(cluster: Cluster, kind: int, name: str, 
 def test_a_kind_of_resource_that_nobody_knows_fails_the_whole_request(cluster: Cluster) -> None:
     cluster.create((0,))
     asked = [
-        ASKED(resource_type=kind, resource_name=cluster.topic, configuration_keys=None) for kind in (TOPIC, NONSENSE)
+        {"resource_type": kind, "resource_name": cluster.topic, "configuration_keys": None}
+        for kind in (TOPIC, NONSENSE)
     ]
     answer = cluster.ask(api.DESCRIBE_CONFIGS, 4, resources=asked)
     text = error_code(42).text

@@ -14,11 +14,10 @@ DONE = Answered(0, None)
 
 def pages(cluster: Cluster, partition: TopicPartition) -> tuple[list[int] | None, list[int] | None, list[int]]:
     """Eligible leaders, the last known one, and replicas that are offline."""
-    request = api.DESCRIBE_TOPIC_PARTITIONS.request
     answer = cluster.ask(
         api.DESCRIBE_TOPIC_PARTITIONS,
         node=0,
-        topics=[request.TopicRequest(name=partition.topic)],
+        topics=[{"name": partition.topic}],
         response_partition_limit=10,
     )
     one = answer.topics[0].partitions[partition.partition]
@@ -90,8 +89,7 @@ def test_elections_with_dead_brokers_say_why_not(cluster: Cluster) -> None:
 
 
 def elected(cluster: Cluster, kind: ElectionType, *partitions: TopicPartition) -> dict[TopicPartition, Answered]:
-    entry = api.ELECT_LEADERS.request.TopicPartitions
-    asked = [entry(topic=topic, partitions=[number]) for topic, number in partitions]
+    asked = [{"topic": topic, "partitions": [number]} for topic, number in partitions]
     answer = cluster.ask(api.ELECT_LEADERS, 2, election_type=int(kind), topic_partitions=asked, timeout_ms=30_000)
     return {
         TopicPartition(topic.topic, one.partition_id): Answered(one.error_code, one.error_message)

@@ -9,7 +9,6 @@ from kreassign.wire import api
 from tests.conformance.clusters import CONTROLLER, NEWEST, Answered, Cluster
 
 both_releases = pytest.mark.releases(NEWEST, "3.9")
-ENTRY = api.ELECT_LEADERS.request.TopicPartitions
 PREFERRED, UNCLEAN = 0, 1
 DONE = Answered(0, None)
 NOT_NEEDED = Answered(84, "Leader election not needed for topic partition.")
@@ -30,7 +29,7 @@ def elect(
         version,
         node=node,
         election_type=kind,
-        topic_partitions=[ENTRY(topic=topic, partitions=numbers) for topic, numbers in asked],
+        topic_partitions=[{"topic": topic, "partitions": numbers} for topic, numbers in asked],
         timeout_ms=timeout_ms,
     )
     return answer.error_code, results(answer.replica_election_results)
@@ -148,7 +147,7 @@ def test_null_elects_everywhere_and_tells_only_what_was_elected(cluster: Cluster
 def test_version_0_knows_only_the_preferred_election(cluster: Cluster) -> None:
     partition = led_by_the_wrong_one(cluster)
     answer = cluster.ask(
-        api.ELECT_LEADERS, 0, topic_partitions=[ENTRY(topic=partition.topic, partitions=[0, 9])], timeout_ms=30_000
+        api.ELECT_LEADERS, 0, topic_partitions=[{"topic": partition.topic, "partitions": [0, 9]}], timeout_ms=30_000
     )
     assert results(answer.replica_election_results) == [
         (partition.topic, [(0, DONE), (9, Answered(3, f"No such partition as {partition.topic}-9"))])

@@ -13,8 +13,6 @@ from tests.conformance.clusters import CONTROLLER, NEWEST, Answered, Cluster
 from tests.conformance.test_configs import BROKER, DONE, SET, TOPIC, change, describe, resource
 
 both_releases = pytest.mark.releases(NEWEST, "3.9")
-OFFSETS = api.LIST_OFFSETS.request.ListOffsetsTopic
-PAGE = api.DESCRIBE_TOPIC_PARTITIONS.request.TopicRequest
 EVERYTHING_BUT_CLUSTER = 3576
 NOT_TOLD = -(2**31)
 DEFAULT = 5
@@ -39,11 +37,10 @@ def test_no_client_has_a_quota(cluster: Cluster) -> None:
 
 
 def test_no_user_logs_in_with_scram(cluster: Cluster) -> None:
-    user = api.DESCRIBE_USER_SCRAM_CREDENTIALS.request.UserName
     for everybody in (None, []):
         answer = cluster.ask(api.DESCRIBE_USER_SCRAM_CREDENTIALS, users=everybody)
         assert (answer.error_code, answer.error_message, answer.results) == (0, "", [])
-    answer = cluster.ask(api.DESCRIBE_USER_SCRAM_CREDENTIALS, users=[user(name=name) for name in ("ann", "bob", "ann")])
+    answer = cluster.ask(api.DESCRIBE_USER_SCRAM_CREDENTIALS, users=[{"name": name} for name in ("ann", "bob", "ann")])
     assert [(one.user, one.error_code, one.error_message) for one in answer.results] == [
         ("ann", 92, "Cannot describe SCRAM credentials for the same user twice in a single request: ann"),
         ("bob", 91, "Attempt to describe a user credential that does not exist: bob"),
@@ -51,8 +48,7 @@ def test_no_user_logs_in_with_scram(cluster: Cluster) -> None:
 
 
 def test_a_controller_cannot_tell_who_logs_in_with_scram(cluster: Cluster) -> None:
-    user = api.DESCRIBE_USER_SCRAM_CREDENTIALS.request.UserName
-    answer = cluster.ask(api.DESCRIBE_USER_SCRAM_CREDENTIALS, node=CONTROLLER, users=[user(name="ann")])
+    answer = cluster.ask(api.DESCRIBE_USER_SCRAM_CREDENTIALS, node=CONTROLLER, users=[{"name": "ann"}])
     assert (answer.error_code, answer.error_message) == (-1, None)
     assert [(one.user, one.error_code) for one in answer.results] == [("", -1)]
 
@@ -128,8 +124,8 @@ def test_the_start_of_a_log_has_the_leader_epoch_of_its_first_record(cluster: Cl
 
 def offset(cluster: Cluster, partition: TopicPartition, timestamp: int, version: int) -> tuple[int, int, int]:
     """Error code, offset and leader epoch."""
-    entry = OFFSETS.ListOffsetsPartition(partition_index=0, timestamp=timestamp, current_leader_epoch=-1)
-    topics = [OFFSETS(name=partition.topic, partitions=[entry])]
+    entry = {"partition_index": 0, "timestamp": timestamp, "current_leader_epoch": -1}
+    topics = [{"name": partition.topic, "partitions": [entry]}]
     answer = cluster.ask(
         api.LIST_OFFSETS, version, replica_id=-1, isolation_level=0, timeout_ms=1_000, topics=topics
     )  # fmt: skip
@@ -150,7 +146,7 @@ def test_an_isr_that_a_leader_proposed_is_in_the_order_of_ids(cluster: Cluster) 
 
 def page(cluster: Cluster, *names: str) -> list[Message]:
     answer = cluster.ask(
-        api.DESCRIBE_TOPIC_PARTITIONS, topics=[PAGE(name=name) for name in names], response_partition_limit=10
+        api.DESCRIBE_TOPIC_PARTITIONS, topics=[{"name": name} for name in names], response_partition_limit=10
     )
     topics: list[Message] = answer.topics
     return topics
@@ -180,9 +176,8 @@ def test_an_empty_name_makes_a_page_fail(cluster: Cluster) -> None:
     [("nope", 0)], [("__cluster_metadata", 1)], [("__cluster_metadata", 0), ("nope", 0)], []
 ], ids=str)  # fmt: skip
 def test_only_the_metadata_alone_has_a_quorum(cluster: Cluster, asked: list[tuple[str, int]]) -> None:
-    data = api.DESCRIBE_QUORUM.request.TopicData
     topics = [
-        data(topic_name=name, partitions=[data.PartitionData(partition_index=number)]) for name, number in asked
+        {"topic_name": name, "partitions": [{"partition_index": number}]} for name, number in asked
     ]  # fmt: skip
     answer = cluster.ask(api.DESCRIBE_QUORUM, 2, topics=topics)
     assert [one.error_code for topic in answer.topics for one in topic.partitions] == [3] * len(asked)
@@ -217,9 +212,7 @@ OWN = {
 def test_every_key_is_told_with_type_and_documentation(cluster: Cluster, kind: int) -> None:
     cluster.create((0,))
     name = cluster.topic if kind == TOPIC else "0"
-    entry = api.DESCRIBE_CONFIGS.request.DescribeConfigsResource(
-        resource_type=kind, resource_name=name, configuration_keys=None
-    )
+    entry = {"resource_type": kind, "resource_name": name, "configuration_keys": None}
     answer = cluster.ask(
         api.DESCRIBE_CONFIGS, 4, resources=[entry], include_synonyms=True, include_documentation=True
     )  # fmt: skip
@@ -307,19 +300,17 @@ def test_a_twin_refuses_records_at_once(cluster: Cluster) -> None:
     if CONTROLLER not in cluster.backend.nodes or type(cluster.backend).__name__ == "RealKafka":
         pytest.skip("real brokers take them")
     partition = cluster.create_one(0, 1)
-    topic = api.PRODUCE.request.TopicProduceData
-    data = [topic(name=partition.topic, partition_data=[topic.PartitionProduceData(index=0, records=b"")])]
+    data = [{"name": partition.topic, "partition_data": [{"index": 0, "records": b""}]}]
     fields = {"transactional_id": None, "timeout_ms": 1_000, "topic_data": data}
     answer = cluster.ask(api.PRODUCE, 9, acks=-1, **fields)
     (one,) = answer.responses[0].partition_responses
     assert (one.error_code, one.error_message.startswith("This is a twin: it keeps no records")) == (44, True)
     with pytest.raises(OutcomeUnknown):
         cluster.ask(api.PRODUCE, 9, acks=0, **fields)
-    topic = api.FETCH.request.FetchTopic
-    wanted = topic.FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=1_000, log_start_offset=-1)
+    wanted = {"partition": 0, "fetch_offset": 0, "partition_max_bytes": 1_000, "log_start_offset": -1}
     answer = cluster.ask(
         api.FETCH, 12, max_wait_ms=500, min_bytes=1, max_bytes=1_000, isolation_level=0, session_id=0,
-        session_epoch=-1, topics=[topic(topic=partition.topic, partitions=[wanted])], forgotten_topics_data=[],
+        session_epoch=-1, topics=[{"topic": partition.topic, "partitions": [wanted]}], forgotten_topics_data=[],
         rack_id="", replica_id=-1,
     )  # fmt: skip
     assert [one.error_code for found in answer.responses for one in found.partitions] == [44]

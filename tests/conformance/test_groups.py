@@ -38,9 +38,7 @@ def no_group_is_left(cluster: Cluster) -> Iterator[None]:
     """The group of the test is deleted after it, with whoever is in it."""
     yield
     for member in found(cluster).members:
-        leaving = api.LEAVE_GROUP.request.MemberIdentity(
-            member_id=member.member_id, group_instance_id=member.instance_id
-        )
+        leaving = {"member_id": member.member_id, "group_instance_id": member.instance_id}
         cluster.ask(api.LEAVE_GROUP, node=coordinator(cluster), group_id=cluster.topic, members=[leaving])
     cluster.ask(
         api.DELETE_GROUPS, cluster.newest(api.DELETE_GROUPS), node=coordinator(cluster), groups_names=[cluster.topic]
@@ -251,7 +249,7 @@ def test_a_session_must_be_neither_too_short_nor_too_long(cluster: Cluster) -> N
 @both_releases
 def test_who_has_no_instance_id_is_given_a_member_id_first(cluster: Cluster) -> None:
     chosen = coordinator(cluster)
-    protocol = api.JOIN_GROUP.request.JoinGroupRequestProtocol(name="range", metadata=b"")
+    protocol = {"name": "range", "metadata": b""}
     fields = {
         "group_id": cluster.topic,
         "session_timeout_ms": SESSION_MS,
@@ -267,7 +265,7 @@ def test_who_has_no_instance_id_is_given_a_member_id_first(cluster: Cluster) -> 
     joined = cluster.ask(api.JOIN_GROUP, 9, node=chosen, member_id=promised.member_id, **fields)
     assert (joined.error_code, joined.generation_id, joined.protocol_name) == (0, 1, "range")
     assert (joined.leader, [one.member_id for one in joined.members]) == (promised.member_id, [promised.member_id])
-    left = api.LEAVE_GROUP.request.MemberIdentity(member_id=promised.member_id, group_instance_id=None)
+    left = {"member_id": promised.member_id, "group_instance_id": None}
     answer = cluster.ask(api.LEAVE_GROUP, node=chosen, group_id=cluster.topic, members=[left])
     assert (answer.error_code, [one.error_code for one in answer.members]) == (0, [0])
 

@@ -10,7 +10,6 @@ from kreassign.wire.api import Message
 from tests.conformance.clusters import NEWEST, Answered, Cluster, other_dir
 
 both_releases = pytest.mark.releases(NEWEST, "3.9")
-ALTER, ASKED = api.ALTER_REPLICA_LOG_DIRS.request.AlterReplicaLogDir, api.DESCRIBE_LOG_DIRS.request
 SIZE_BYTES = 3_000_000
 TOO_MANY = (
     "Unable to replicate the partition 4 time(s): The target replication factor of 4 cannot be reached because only 3 "
@@ -20,8 +19,7 @@ TOO_MANY = (
 
 def described(cluster: Cluster, partition: TopicPartition | None, node: int = 0) -> list[Message]:
     """The directories of a broker, with all copies or those of one partition."""
-    entry = ASKED.DescribableLogDirTopic
-    topics = None if partition is None else [entry(topic=partition.topic, partitions=[partition.partition])]
+    topics = None if partition is None else [{"topic": partition.topic, "partitions": [partition.partition]}]
     version = cluster.newest(api.DESCRIBE_LOG_DIRS)
     answer = cluster.ask(api.DESCRIBE_LOG_DIRS, version, node=node, topics=topics)
     assert answer.error_code == 0
@@ -42,8 +40,8 @@ def log_dirs_of(cluster: Cluster, partition: TopicPartition, node: int) -> set[s
 
 def alter(cluster: Cluster, node: int, path: str, *partitions: TopicPartition) -> dict[TopicPartition, int]:
     """The codes of the answer, by partition."""
-    topics = [ALTER.AlterReplicaLogDirTopic(name=topic, partitions=[number]) for topic, number in partitions]
-    answer = cluster.ask(api.ALTER_REPLICA_LOG_DIRS, 2, node=node, dirs=[ALTER(path=path, topics=topics)])
+    topics = [{"name": topic, "partitions": [number]} for topic, number in partitions]
+    answer = cluster.ask(api.ALTER_REPLICA_LOG_DIRS, 2, node=node, dirs=[{"path": path, "topics": topics}])
     return {
         TopicPartition(topic.topic_name, one.partition_index): one.error_code
         for topic in answer.results
@@ -152,9 +150,8 @@ def test_a_partition_may_move_between_brokers_and_directories_at_once(cluster: C
 
 def cordon(cluster: Cluster, node: int, value: str | None) -> None:
     """Take directories of a broker out of use for new copies, or (None) none."""
-    entry = api.INCREMENTAL_ALTER_CONFIGS.request.AlterConfigsResource
-    step = entry.AlterableConfig(name="cordoned.log.dirs", config_operation=0 if value else 1, value=value)
-    request = entry(resource_type=4, resource_name=str(node), configs=[step])
+    step = {"name": "cordoned.log.dirs", "config_operation": 0 if value else 1, "value": value}
+    request = {"resource_type": 4, "resource_name": str(node), "configs": [step]}
     (one,) = cluster.ask(api.INCREMENTAL_ALTER_CONFIGS, 1, node=node, resources=[request]).responses
     assert (one.error_code, one.error_message) == (0, None)
     paths = {"*": set(cluster.backend.log_dirs(node)), None: set()}.get(value, {value})
@@ -188,10 +185,13 @@ def test_a_cordoned_broker_can_be_named_by_hand_before_4_4(cluster: Cluster) -> 
         else:
             said = "The manual partition assignment includes broker 2, but all its log directories are cordoned."
             cluster.until(lambda: cluster.alter({partition: (0, 2)}) == {partition: Answered(39, said)}, "the cordon")
-        automatic = api.CREATE_TOPICS.request.CreatableTopic
-        request = automatic(
-            name=f"{cluster.topic}-b", num_partitions=1, replication_factor=4, assignments=[], configs=[]
-        )
+        request = {
+            "name": f"{cluster.topic}-b",
+            "num_partitions": 1,
+            "replication_factor": 4,
+            "assignments": [],
+            "configs": [],
+        }
         (one,) = cluster.ask(api.CREATE_TOPICS, 7, topics=[request], timeout_ms=30_000, validate_only=True).topics
         assert (one.error_code, one.error_message) == (38, TOO_MANY)
     finally:

@@ -8,16 +8,14 @@ import pytest
 
 from kreassign.model import NewTopic
 from kreassign.wire import api
-from kreassign.wire.api import Message
 from tests.conformance.clusters import CONTROLLER, NEWEST, RACKS, Answered, Cluster
 
 both_releases = pytest.mark.releases(NEWEST, "3.9")
-TOPIC = api.METADATA.request.MetadataRequestTopic
-PAGE = api.DESCRIBE_TOPIC_PARTITIONS.request
 UNSET = -2_147_483_648
+Fields = dict[str, object]
 
 
-def described(cluster: Cluster, *topics: Message, version: int = 12) -> list[tuple[str | None, int]]:
+def described(cluster: Cluster, *topics: Fields, version: int = 12) -> list[tuple[str | None, int]]:
     """Names and error codes."""
     answer = cluster.ask(api.METADATA, version, topics=list(topics), allow_auto_topic_creation=False)
     return [(one.name, one.error_code) for one in answer.topics]
@@ -44,7 +42,7 @@ def test_no_topics_are_asked_for_by_an_empty_list_and_all_by_null(cluster: Clust
 @both_releases
 def test_a_topic_is_told_with_its_partitions(cluster: Cluster) -> None:
     cluster.create((0, 1), (2, 1), (1, 0))
-    answer = cluster.ask(api.METADATA, 9, topics=[TOPIC(name=cluster.topic)], allow_auto_topic_creation=False)
+    answer = cluster.ask(api.METADATA, 9, topics=[{"name": cluster.topic}], allow_auto_topic_creation=False)
     (topic,) = answer.topics
     assert (topic.error_code, topic.name, topic.is_internal) == (0, cluster.topic, False)
     described = {
@@ -55,35 +53,35 @@ def test_a_topic_is_told_with_its_partitions(cluster: Cluster) -> None:
 
 
 def test_unknown_names_and_invalid_names_are_distinguished(cluster: Cluster) -> None:
-    found = described(cluster, TOPIC(name="nope"), TOPIC(name="a/b"), TOPIC(name=""), TOPIC(name="x" * 250))
+    found = described(cluster, {"name": "nope"}, {"name": "a/b"}, {"name": ""}, {"name": "x" * 250})
     assert sorted(found) == [("", 17), ("a/b", 17), ("nope", 3), ("x" * 250, 17)]
 
 
 def test_a_topic_asked_for_twice_is_told_once(cluster: Cluster) -> None:
     cluster.create((0,))
-    assert described(cluster, TOPIC(name=cluster.topic), TOPIC(name=cluster.topic)) == [(cluster.topic, 0)]
+    assert described(cluster, {"name": cluster.topic}, {"name": cluster.topic}) == [(cluster.topic, 0)]
 
 
 def test_topics_are_asked_for_by_id(cluster: Cluster) -> None:
     cluster.create((0,))
-    (named,) = cluster.ask(api.METADATA, 12, topics=[TOPIC(name=cluster.topic)]).topics
+    (named,) = cluster.ask(api.METADATA, 12, topics=[{"name": cluster.topic}]).topics
     assert named.topic_id.int != 0
-    assert described(cluster, TOPIC(name=None, topic_id=named.topic_id)) == [(cluster.topic, 0)]
-    assert described(cluster, TOPIC(name=None, topic_id=uuid.UUID(int=5))) == [(None, 100)]
+    assert described(cluster, {"name": None, "topic_id": named.topic_id}) == [(cluster.topic, 0)]
+    assert described(cluster, {"name": None, "topic_id": uuid.UUID(int=5)}) == [(None, 100)]
 
 
 def test_a_list_with_an_id_is_not_searched_for_names(cluster: Cluster) -> None:
     cluster.create((0,))
-    (named,) = cluster.ask(api.METADATA, 12, topics=[TOPIC(name=cluster.topic)]).topics
-    found = described(cluster, TOPIC(name=cluster.topic), TOPIC(name=None, topic_id=named.topic_id))
+    (named,) = cluster.ask(api.METADATA, 12, topics=[{"name": cluster.topic}]).topics
+    found = described(cluster, {"name": cluster.topic}, {"name": None, "topic_id": named.topic_id})
     assert found == [(cluster.topic, 0)]
 
 
 def test_what_a_client_may_do_is_told_when_it_asks(cluster: Cluster) -> None:
     cluster.create((0,))
-    quiet = cluster.ask(api.METADATA, 9, topics=[TOPIC(name=cluster.topic)])
+    quiet = cluster.ask(api.METADATA, 9, topics=[{"name": cluster.topic}])
     described = cluster.ask(
-        api.METADATA, 9, topics=[TOPIC(name=cluster.topic)],
+        api.METADATA, 9, topics=[{"name": cluster.topic}],
         include_cluster_authorized_operations=True, include_topic_authorized_operations=True,
     )  # fmt: skip
     assert (quiet.authorized_operations, quiet.topics[0].authorized_operations) == (None, None)
@@ -145,9 +143,9 @@ def page(
     """Name, error code and partitions of each topic, and where to go on."""
     answer = cluster.ask(
         api.DESCRIBE_TOPIC_PARTITIONS,
-        topics=[PAGE.TopicRequest(name=name) for name in topics],
+        topics=[{"name": name} for name in topics],
         response_partition_limit=limit,
-        cursor=None if cursor is None else PAGE.Cursor(topic_name=cursor[0], partition_index=cursor[1]),
+        cursor=None if cursor is None else {"topic_name": cursor[0], "partition_index": cursor[1]},
     )
     found = [(one.name, one.error_code, [each.partition_index for each in one.partitions]) for one in answer.topics]
     following = answer.next_cursor
@@ -196,9 +194,7 @@ def test_unknown_topics_are_told_as_unknown_also_as_a_cursor(cluster: Cluster) -
 
 def test_a_partition_in_sync_has_empty_lists_of_eligible_leaders(cluster: Cluster) -> None:
     cluster.create((0, 1))
-    answer = cluster.ask(
-        api.DESCRIBE_TOPIC_PARTITIONS, topics=[PAGE.TopicRequest(name=cluster.topic)], response_partition_limit=10
-    )
+    answer = cluster.ask(api.DESCRIBE_TOPIC_PARTITIONS, topics=[{"name": cluster.topic}], response_partition_limit=10)
     (partition,) = answer.topics[0].partitions
     assert (partition.error_code, partition.leader_id, partition.leader_epoch) == (0, 0, 0)
     assert (partition.eligible_leader_replicas, partition.last_known_elr, partition.offline_replicas) == ([], [], [])

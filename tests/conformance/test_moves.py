@@ -10,21 +10,20 @@ from kreassign.wire.api import Message
 from tests.conformance.clusters import CONTROLLER, HELD_BYTES, NEWEST, Answered, Cluster, Move
 
 both_releases = pytest.mark.releases(NEWEST, "3.9")
-REQUEST = api.ALTER_PARTITION_REASSIGNMENTS.request
-TOPIC = REQUEST.ReassignableTopic
+Fields = dict[str, object]
 DONE = Answered(0, None)
 IDLE = Answered(85, None)
 LISTS_ARE_BAD = "The manual partition assignment includes"
 SIZE_BYTES = 4_000_000
 
 
-def topic_entry(topic: str, *targets: tuple[int, tuple[int, ...] | None]) -> Message:
+def topic_entry(topic: str, *targets: tuple[int, tuple[int, ...] | None]) -> Fields:
     """One topic entry of a request."""
-    entries = [TOPIC.ReassignablePartition(partition_index=number, replicas=target) for number, target in targets]
-    return TOPIC(name=topic, partitions=entries)
+    entries = [{"partition_index": number, "replicas": target} for number, target in targets]
+    return {"name": topic, "partitions": entries}
 
 
-def alter(cluster: Cluster, *entries: Message, timeout_ms: int = 30_000, version: int = 1, node: int = 0) -> Message:
+def alter(cluster: Cluster, *entries: Fields, timeout_ms: int = 30_000, version: int = 1, node: int = 0) -> Message:
     """The whole answer."""
     return cluster.ask(
         api.ALTER_PARTITION_REASSIGNMENTS, version, node=node, topics=list(entries), timeout_ms=timeout_ms
@@ -281,8 +280,7 @@ def test_of_two_entries_about_a_partition_the_later_prevails(cluster: Cluster) -
 @pytest.mark.parametrize("timeout_ms", [5_000, 0, -1])
 def test_idle_and_unknown_partitions_are_not_listed(cluster: Cluster, timeout_ms: int) -> None:
     cluster.create((0, 1))
-    entry = api.LIST_PARTITION_REASSIGNMENTS.request.ListPartitionReassignmentsTopics
-    asked = [entry(name=cluster.topic, partition_indexes=[0, 7, -1]), entry(name="nope", partition_indexes=[0])]
+    asked = [{"name": cluster.topic, "partition_indexes": [0, 7, -1]}, {"name": "nope", "partition_indexes": [0]}]
     for node in (0, CONTROLLER):
         for topics in (asked, []):
             answer = cluster.ask(api.LIST_PARTITION_REASSIGNMENTS, node=node, topics=topics, timeout_ms=timeout_ms)

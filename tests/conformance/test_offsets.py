@@ -9,7 +9,6 @@ from kreassign.wire import api
 from tests.conformance.clusters import CONTROLLER, NEWEST, Cluster
 
 both_releases = pytest.mark.releases(NEWEST, "3.9")
-TOPIC = api.LIST_OFFSETS.request.ListOffsetsTopic
 LATEST, EARLIEST = -1, -2
 CONSUMER, DEBUGGER = -1, -2
 SIZE_BYTES = 300_000
@@ -25,10 +24,8 @@ def offset(
     epoch: int = -1,
 ) -> tuple[int, int]:
     """Error code and offset."""
-    entry = TOPIC.ListOffsetsPartition(
-        partition_index=partition.partition, timestamp=timestamp, current_leader_epoch=epoch
-    )
-    topics = [TOPIC(name=partition.topic, partitions=[entry])]
+    entry = {"partition_index": partition.partition, "timestamp": timestamp, "current_leader_epoch": epoch}
+    topics = [{"name": partition.topic, "partitions": [entry]}]
     answer = cluster.ask(api.LIST_OFFSETS, 7, node=node, replica_id=replica, isolation_level=0, topics=topics)
     (one,) = answer.topics[0].partitions
     return one.error_code, one.offset
@@ -78,8 +75,8 @@ def test_a_leader_epoch_must_be_the_present_one(cluster: Cluster, epoch: int, co
 
 def test_a_partition_asked_for_twice_is_refused_once(cluster: Cluster) -> None:
     partition = cluster.create_one(0)
-    entry = TOPIC.ListOffsetsPartition(partition_index=0, timestamp=LATEST, current_leader_epoch=-1)
-    topics = [TOPIC(name=partition.topic, partitions=[entry, entry])]
+    entry = {"partition_index": 0, "timestamp": LATEST, "current_leader_epoch": -1}
+    topics = [{"name": partition.topic, "partitions": [entry, entry]}]
     answer = cluster.ask(api.LIST_OFFSETS, 7, replica_id=CONSUMER, isolation_level=0, topics=topics)
     assert [one.error_code for topic in answer.topics for one in topic.partitions] == [42]
 
@@ -103,8 +100,7 @@ def test_there_are_no_groups(cluster: Cluster) -> None:
 
 
 def quorum(cluster: Cluster, topic: str, number: int, node: int) -> api.Message:
-    data = api.DESCRIBE_QUORUM.request.TopicData
-    asked = data(topic_name=topic, partitions=[data.PartitionData(partition_index=number)])
+    asked = {"topic_name": topic, "partitions": [{"partition_index": number}]}
     return cluster.ask(api.DESCRIBE_QUORUM, 2, node=node, topics=[asked])
 
 

@@ -244,10 +244,9 @@ def test_without_the_flag_the_factor_is_inflated_by_a_list_of_all_replicas(clust
 
 
 def twice(cluster: Cluster, partition: TopicPartition, *targets: Brokers | None) -> list[Answered]:
-    topic = api.ALTER_PARTITION_REASSIGNMENTS.request.ReassignableTopic
-    entries = [topic.ReassignablePartition(partition_index=partition.partition, replicas=target) for target in targets]
+    entries = [{"partition_index": partition.partition, "replicas": target} for target in targets]
     answer = cluster.ask(
-        api.ALTER_PARTITION_REASSIGNMENTS, topics=[topic(name=partition.topic, partitions=entries)], timeout_ms=30_000
+        api.ALTER_PARTITION_REASSIGNMENTS, topics=[{"name": partition.topic, "partitions": entries}], timeout_ms=30_000
     )
     return [Answered(one.error_code, one.error_message) for one in answer.responses[0].partitions]
 
@@ -296,11 +295,10 @@ def test_what_moves_is_listed_alone_or_among_all(cluster: Cluster) -> None:
 def test_what_is_asked_for_twice_is_listed_twice(cluster: Cluster) -> None:
     partition = cluster.create_one(0, 1)
     cluster.move(partition, 0, 3)
-    entry = api.LIST_PARTITION_REASSIGNMENTS.request.ListPartitionReassignmentsTopics
     topics = [
-        entry(name=partition.topic, partition_indexes=[0, 0]),
-        entry(name=partition.topic, partition_indexes=[0]),
-        entry(name=partition.topic, partition_indexes=[]),
+        {"name": partition.topic, "partition_indexes": [0, 0]},
+        {"name": partition.topic, "partition_indexes": [0]},
+        {"name": partition.topic, "partition_indexes": []},
     ]
     for node in (0, CONTROLLER):
         answer = cluster.ask(api.LIST_PARTITION_REASSIGNMENTS, node=node, topics=topics, timeout_ms=5_000)

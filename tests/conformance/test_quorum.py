@@ -54,9 +54,7 @@ def active(quorum: Cluster) -> int:
 
 def listed(quorum: Cluster, node: int, partition: TopicPartition) -> tuple[object, ...]:
     """What a node lists of a partition: its error, and the move, if it knows of one."""
-    asked = api.LIST_PARTITION_REASSIGNMENTS.request.ListPartitionReassignmentsTopics(
-        name=partition.topic, partition_indexes=[partition.partition]
-    )
+    asked = {"name": partition.topic, "partition_indexes": [partition.partition]}
     answer = quorum.ask(api.LIST_PARTITION_REASSIGNMENTS, 0, node=node, timeout_ms=10_000, topics=[asked])
     moves = [one for topic in answer.topics for one in topic.partitions]
     found = [(tuple(one.replicas), tuple(one.adding_replicas), tuple(one.removing_replicas)) for one in moves]
@@ -65,9 +63,8 @@ def listed(quorum: Cluster, node: int, partition: TopicPartition) -> tuple[objec
 
 def asked_to_move(quorum: Cluster, node: int, partition: TopicPartition) -> list[tuple[int, str | None]]:
     """Code and text that a node gives to a move, then those for its only partition."""
-    topic = api.ALTER_PARTITION_REASSIGNMENTS.request.ReassignableTopic
-    move = topic.ReassignablePartition(partition_index=partition.partition, replicas=[GONE])
-    asked = topic(name=partition.topic, partitions=[move])
+    move = {"partition_index": partition.partition, "replicas": [GONE]}
+    asked = {"name": partition.topic, "partitions": [move]}
     answer = quorum.ask(api.ALTER_PARTITION_REASSIGNMENTS, 0, node=node, timeout_ms=30_000, topics=[asked])
     return [(one.error_code, one.error_message) for one in (answer, answer.responses[0].partitions[0])]
 

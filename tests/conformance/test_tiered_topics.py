@@ -9,7 +9,6 @@ from kreassign.wire import api
 from tests.conformance.clusters import Answered, Cluster
 from tests.conformance.test_configs import DONE, SET, TOPIC, change, resource
 from tests.conformance.test_offsets import CONSUMER, DEBUGGER, EARLIEST, LATEST
-from tests.conformance.test_offsets import TOPIC as ENTRY
 
 pytestmark = pytest.mark.tiered
 
@@ -21,8 +20,8 @@ KEEPS_NOTHING = {"remote_storage_enable": "true", "segment_bytes": str(SEGMENT),
 
 def offset(cluster: Cluster, partition: TopicPartition, timestamp: int, node: int = 0, replica: int = CONSUMER) -> int:
     """The offset that a node tells, which must not refuse."""
-    entry = ENTRY.ListOffsetsPartition(partition_index=0, timestamp=timestamp, current_leader_epoch=-1)
-    topics = [ENTRY(name=partition.topic, partitions=[entry])]
+    entry = {"partition_index": 0, "timestamp": timestamp, "current_leader_epoch": -1}
+    topics = [{"name": partition.topic, "partitions": [entry]}]
     answer = cluster.ask(api.LIST_OFFSETS, 11, node=node, replica_id=replica, isolation_level=0, topics=topics)
     (one,) = answer.topics[0].partitions
     assert one.error_code == 0

@@ -7,33 +7,31 @@ import uuid
 import pytest
 
 from kreassign.wire import api
-from kreassign.wire.api import Message
 from tests.conformance.clusters import CONTROLLER, Answered, Cluster
 
-CREATE, DELETE, GROW = api.CREATE_TOPICS.request, api.DELETE_TOPICS.request, api.CREATE_PARTITIONS.request
+Fields = dict[str, object]
 DONE = Answered(0, None)
 ILLEGAL = "contains one or more characters other than ASCII alphanumerics, '.', '_' and '-'"
 LISTS_ARE_BAD = "The manual partition assignment includes"
 
 
-def new(name: str, partitions: int = 1, factor: int = 1, *lists: tuple[int, ...], **configs: str | None) -> Message:
+def new(name: str, partitions: int = 1, factor: int = 1, *lists: tuple[int, ...], **configs: str | None) -> Fields:
     """A topic to create."""
-    assignment, setting = CREATE.CreatableTopic.CreatableReplicaAssignment, CREATE.CreatableTopic.CreatableTopicConfig
-    return CREATE.CreatableTopic(
-        name=name,
-        num_partitions=partitions,
-        replication_factor=factor,
-        assignments=[assignment(partition_index=place, broker_ids=brokers) for place, brokers in enumerate(lists)],
-        configs=[setting(name=key.replace("_", "."), value=value) for key, value in configs.items()],
-    )
+    return {
+        "name": name,
+        "num_partitions": partitions,
+        "replication_factor": factor,
+        "assignments": [{"partition_index": place, "broker_ids": brokers} for place, brokers in enumerate(lists)],
+        "configs": [{"name": key.replace("_", "."), "value": value} for key, value in configs.items()],
+    }
 
 
-def placed(name: str, *lists: tuple[int, ...]) -> Message:
+def placed(name: str, *lists: tuple[int, ...]) -> Fields:
     """A topic to create with these replica lists."""
     return new(name, -1, -1, *lists)
 
 
-def create(cluster: Cluster, *topics: Message, timeout_ms: int = 30_000, **options: object) -> dict[str, Answered]:
+def create(cluster: Cluster, *topics: Fields, timeout_ms: int = 30_000, **options: object) -> dict[str, Answered]:
     """Code and text by topic."""
     answer = cluster.ask(api.CREATE_TOPICS, 7, topics=list(topics), timeout_ms=timeout_ms, **options)
     return {one.name: Answered(one.error_code, one.error_message) for one in answer.topics}
@@ -54,8 +52,8 @@ def grow(
     **options: object,
 ) -> Answered:
     """Code and text of a request for more partitions."""
-    assignments = [GROW.CreatePartitionsTopic.CreatePartitionsAssignment(broker_ids=brokers) for brokers in lists]
-    entry = GROW.CreatePartitionsTopic(name=topic, count=count, assignments=assignments or None)
+    assignments = [{"broker_ids": brokers} for brokers in lists]
+    entry = {"name": topic, "count": count, "assignments": assignments or None}
     (one,) = cluster.ask(api.CREATE_PARTITIONS, 3, topics=[entry], timeout_ms=timeout_ms, **options).results
     return Answered(one.error_code, one.error_message)
 
@@ -216,7 +214,7 @@ def test_a_topic_named_twice_is_not_deleted(cluster: Cluster) -> None:
 def test_topics_are_deleted_by_id(cluster: Cluster) -> None:
     partition = cluster.create_one(0)
     topic_id = uuid.UUID(str(cluster.client.describe_topics([partition.topic])[partition.topic].topic_id))
-    states = [DELETE.DeleteTopicState(name=None, topic_id=each) for each in (topic_id, uuid.UUID(int=5))]
+    states = [{"name": None, "topic_id": each} for each in (topic_id, uuid.UUID(int=5))]
     answer = cluster.ask(api.DELETE_TOPICS, 6, topics=states, timeout_ms=30_000)
     assert {one.topic_id: (one.name, one.error_code, one.error_message) for one in answer.responses} == {
         topic_id: (cluster.topic, 0, None),
@@ -229,10 +227,10 @@ def test_a_topic_is_deleted_by_name_or_by_id_not_by_both_or_neither(cluster: Clu
     topic_id = uuid.UUID(str(cluster.client.describe_topics([partition.topic])[partition.topic].topic_id))
     for state, text in (
         (
-            DELETE.DeleteTopicState(name=cluster.topic, topic_id=topic_id),
+            {"name": cluster.topic, "topic_id": topic_id},
             "You may not specify both topic name and topic id.",
         ),
-        (DELETE.DeleteTopicState(name=None, topic_id=uuid.UUID(int=0)), "Neither topic name nor id were specified."),
+        ({"name": None, "topic_id": uuid.UUID(int=0)}, "Neither topic name nor id were specified."),
     ):
         (one,) = cluster.ask(api.DELETE_TOPICS, 6, topics=[state], timeout_ms=30_000).responses
         assert (one.error_code, one.error_message) == (42, text)
@@ -299,7 +297,7 @@ def test_growing_without_time_does_nothing(cluster: Cluster, timeout_ms: int) ->
 
 def test_a_topic_that_shall_grow_twice_is_refused_once(cluster: Cluster) -> None:
     cluster.create((0,))
-    entry = GROW.CreatePartitionsTopic(name=cluster.topic, count=3, assignments=None)
+    entry = {"name": cluster.topic, "count": 3, "assignments": None}
     answer = cluster.ask(api.CREATE_PARTITIONS, 3, topics=[entry, entry], timeout_ms=30_000)
     assert [(one.name, one.error_code, one.error_message) for one in answer.results] == [
         (cluster.topic, 42, "Duplicate topic name.")

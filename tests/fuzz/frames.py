@@ -41,6 +41,7 @@ from tests.fuzz.target import Attempt, Target
 from tests.twin.api.test_every_version import FIELDS
 from tests.twin.asking import ask, twin
 from tests.wire.mangled import MangledTransport, mangled_request
+from tests.wire.peer import message
 
 VERSION = DEFAULT.with_kip_179()
 OFFERED = tuple(
@@ -83,7 +84,7 @@ class _Twins:
 
 
 def _encoded(known: Any, version: int, **fields: Any) -> bytes:
-    return bytes(encode_request(version, known.request(**fields), 7, "tests"))
+    return bytes(encode_request(version, message(known.request, fields), 7, "tests"))
 
 
 def _fields(folder: Path, stack: ExitStack) -> Attempt:
@@ -95,7 +96,7 @@ def _fields(folder: Path, stack: ExitStack) -> Attempt:
         known, version = HANDLERS_BY_KEY[key].api, chance.randint(low, high)
         payload = None
         while payload is None:
-            payload = mangled_request(key, version, known.request(**FIELDS.get(known, {})), chance)
+            payload = mangled_request(key, version, message(known.request, FIELDS.get(known, {})), chance)
         return twins.answer(payload, endpoint)
 
     return attempt

@@ -15,7 +15,7 @@ from kreassign.twin.cluster import Twin
 from kreassign.twin.transport import TwinTransport
 from kreassign.twin.version import DEFAULT, KAFKA_3_9_ZOOKEEPER, Endpoint, KafkaVersion, kafka_version
 from kreassign.wire import api
-from kreassign.wire.api import Api, Message
+from kreassign.wire.api import Api
 from tests.kips.topic_change_checks import CHECKS, Check
 from tests.twin.asking import ask, partition, twin
 from tests.twin.zookeeper.zookeeper_cluster import ZooKeeperCluster
@@ -134,28 +134,16 @@ def test_no_release_of_kafka_offers_the_requests() -> None:
         assert ("ReplicaStatus" in offered) == (endpoint is Endpoint.BROKER)
 
 
-def _topics(known: Api, entry: str, **values: object) -> list[Message]:
-    """The same topic twice."""
-    return [getattr(known.request, entry)(name="foo", **values) for _ in range(2)]
-
-
-def test_a_topic_that_comes_twice_is_an_invalid_request() -> None:
+@pytest.mark.parametrize(("known", "wanted"), [
+    (api.ALTER_PARTITION_COUNTS, {"partition_count": 3}),
+    (api.ALTER_REPLICATION_FACTORS, {"replication_factor": 1}),
+    (api.REASSIGN_PARTITIONS, {"partitions": [{"partition_index": 0, "replicas": [1]}]}),
+], ids=str)  # fmt: skip
+def test_a_topic_that_comes_twice_is_an_invalid_request(known: Api, wanted: dict[str, object]) -> None:
     asked = twin({"foo": [[0, 1]]}, version=WITH)
-    counts, factors, moves = (
-        api.ALTER_PARTITION_COUNTS,
-        api.ALTER_REPLICATION_FACTORS,
-        api.REASSIGN_PARTITIONS,
-    )
-    one = moves.request.ReassignedTopic.ReassignedPartition(partition_index=0, replicas=[1])
-    answers = [
-        ask(asked, counts, 0, topics=_topics(counts, "TopicPartitionCount", partition_count=3), timeout_ms=1000),
-        ask(
-            asked, factors, 0, topics=_topics(factors, "TopicReplicationFactor", replication_factor=1), timeout_ms=1000
-        ),
-        ask(asked, moves, 0, topics=_topics(moves, "ReassignedTopic", partitions=[one]), timeout_ms=1000),
-    ]
-    assert [[entry.error_code for entry in answer.topics] for answer in answers[:2]] == [[42], [42]]
-    assert [entry.error_code for topic in answers[2].topics for entry in topic.partitions] == [42]
+    (topic,) = ask(asked, known, 0, topics=[{"name": "foo", **wanted}] * 2, timeout_ms=1000).topics
+    refused = topic.partitions if known is api.REASSIGN_PARTITIONS else [topic]
+    assert [entry.error_code for entry in refused] == [42]
 
 
 def test_who_may_not_alter_the_cluster_is_refused_as_a_whole() -> None:
@@ -200,16 +188,15 @@ def test_a_time_out_of_nothing_is_over_at_once() -> None:
 def test_the_status_names_what_it_cannot_tell_of() -> None:
     asked = twin({"foo": [[0, 1]]}, version=WITH)
     known = api.REPLICA_STATUS
-    entry = known.request.AskedTopic
 
     def code(topic: str, number: int, node: int) -> int:
-        partitions = [entry.AskedPartition(partition_index=number)]
-        answer = ask(asked, known, 0, node=node, topics=[entry(name=topic, partitions=partitions)])
+        partitions = [{"partition_index": number}]
+        answer = ask(asked, known, 0, node=node, topics=[{"name": topic, "partitions": partitions}])
         return int(answer.topics[0].partitions[0].error_code)
 
     assert [code("nope", 0, 0), code("foo", 7, 0), code("foo", 0, 1), code("foo", 0, 0)] == [17, 37, 6, 0]
-    partitions = [entry.AskedPartition(partition_index=0, brokers=[0, 3, 77])]
-    answer = ask(asked, known, 0, topics=[entry(name="foo", partitions=partitions)])
+    partitions = [{"partition_index": 0, "brokers": [0, 3, 77]}]
+    answer = ask(asked, known, 0, topics=[{"name": "foo", "partitions": partitions}])
     told = answer.topics[0].partitions[0].replicas
     assert [(one.broker_id, one.error_code) for one in told] == [(0, 0), (3, 3), (77, 25)]
 

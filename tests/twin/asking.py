@@ -15,6 +15,7 @@ from kreassign.twin.replication.partition_logs import Traffic
 from kreassign.twin.version import DEFAULT, KafkaVersion
 from kreassign.wire.api import Api, Message
 from kreassign.wire.codec import PREFIX_BYTES, decode_response, encode_request
+from tests.wire.peer import message
 
 MEGABYTES = 1_000_000
 
@@ -46,13 +47,13 @@ def twin(
 
 
 def ask(asked: Twin, api: Api, version: int, *, node: int = 0, **fields: object) -> Message:
-    """The response of a node to a request with these fields, on a connection of its own."""
+    """The response of a node to a request with these fields, on a connection of its own; see `message`."""
     return ask_on(asked.connect(node), api, version, **fields)
 
 
 def ask_on(conversation: Connection, api: Api, version: int, **fields: object) -> Message:
     """The response on a connection."""
-    frame = encode_request(version, api.request(**fields), 7, "tests")
+    frame = encode_request(version, message(api.request, fields), 7, "tests")
     reply = conversation.answer(bytes(frame[PREFIX_BYTES:]))
     return decode_response(api, version, bytes(reply.frame[PREFIX_BYTES:]), 7)
 

@@ -213,7 +213,7 @@ def test_a_cluster_goes_on_from_its_file(tmp_path: Path) -> None:
     blueprint = cluster({"orders": [[0, 1]]})
     log = FileLog(tmp_path / "metadata.log")
     first = Twin(blueprint, log=log)
-    topic = api.CREATE_TOPICS.request.CreatableTopic(name="new", num_partitions=3, replication_factor=2)
+    topic = {"name": "new", "num_partitions": 3, "replication_factor": 2}
     ask(first, api.CREATE_TOPICS, 7, topics=[topic], timeout_ms=1000)
     log.close()
     log = FileLog(tmp_path / "metadata.log")

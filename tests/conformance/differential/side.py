@@ -111,12 +111,9 @@ class Side:
                 return tuple((one.name, one.error_code, one.error_message) for one in answer.responses)
 
     def _create(self, step: Create) -> Answer:
-        entry = api.CREATE_TOPICS.request.CreatableTopic
-        lists = [
-            entry.CreatableReplicaAssignment(partition_index=place, broker_ids=list(brokers))
-            for place, brokers in enumerate(step.replicas)
-        ]
-        topic = entry(name=step.topic, num_partitions=-1, replication_factor=-1, assignments=lists, configs=[])
+        lists = [{"partition_index": place, "broker_ids": list(brokers)} for place, brokers in enumerate(step.replicas)]
+        counts = {"num_partitions": -1, "replication_factor": -1}
+        topic = {"name": step.topic, **counts, "assignments": lists, "configs": []}
         answer = self._ask(api.CREATE_TOPICS, 7, topics=[topic], timeout_ms=TIMEOUT_MS)
         if step.is_big:
             self.cluster.until(lambda: self._is_led_everywhere(step), f"{step.topic} with leaders")
@@ -130,16 +127,14 @@ class Side:
         return all(view is not None and view.leader >= 0 for view in views)
 
     def _grow(self, step: Grow) -> Answer:
-        entry = api.CREATE_PARTITIONS.request.CreatePartitionsTopic
-        lists = [entry.CreatePartitionsAssignment(broker_ids=list(brokers)) for brokers in step.replicas]
-        topic = entry(name=step.topic, count=step.count, assignments=lists or None)
+        lists = [{"broker_ids": list(brokers)} for brokers in step.replicas]
+        topic = {"name": step.topic, "count": step.count, "assignments": lists or None}
         answer = self._ask(api.CREATE_PARTITIONS, 3, topics=[topic], timeout_ms=TIMEOUT_MS, validate_only=False)
         return tuple((one.name, one.error_code, one.error_message) for one in answer.results)
 
     def _alter(self, step: Alter) -> Answer:
-        entry = api.ALTER_PARTITION_REASSIGNMENTS.request.ReassignableTopic
         topics = [
-            entry(name=topic, partitions=[entry.ReassignablePartition(partition_index=number, replicas=target)])
+            {"name": topic, "partitions": [{"partition_index": number, "replicas": target}]}
             for (topic, number), target in step.targets
         ]
         answer = self._ask(
@@ -156,9 +151,8 @@ class Side:
         return (answer.error_code, answer.error_message, answer.allow_replication_factor_change, *outcomes)
 
     def _elect(self, step: Elect) -> Answer:
-        entry = api.ELECT_LEADERS.request.TopicPartitions
         asked = (
-            None if step.places is None else [entry(topic=name, partitions=[number]) for name, number in step.places]
+            None if step.places is None else [{"topic": name, "partitions": [number]} for name, number in step.places]
         )
         answer = self._ask(
             api.ELECT_LEADERS, election_type=int(step.is_unclean), topic_partitions=asked, timeout_ms=TIMEOUT_MS
@@ -180,22 +174,19 @@ class Side:
         return answer
 
     def _throttle_at(self, broker: int, step: Throttle) -> bool:
-        asked = api.DESCRIBE_CONFIGS.request.DescribeConfigsResource
-        entry = asked(resource_type=TOPIC, resource_name=step.topic, configuration_keys=list(TOPIC_THROTTLES))
+        entry = {"resource_type": TOPIC, "resource_name": step.topic, "configuration_keys": list(TOPIC_THROTTLES)}
         (described,) = self.cluster.ask(api.DESCRIBE_CONFIGS, 4, node=broker, resources=[entry]).results
         return {one.value for one in described.configs} == {"*" if step.is_on else ""}
 
     def _configure(self, *resources: tuple[int, str, list[tuple[int, str, str | None]]]) -> Answer:
-        entry = api.INCREMENTAL_ALTER_CONFIGS.request.AlterConfigsResource
         entries = [
-            entry(
-                resource_type=kind,
-                resource_name=name,
-                configs=[
-                    entry.AlterableConfig(config_operation=operation, name=key, value=value)
-                    for operation, key, value in changes
+            {
+                "resource_type": kind,
+                "resource_name": name,
+                "configs": [
+                    {"config_operation": operation, "name": key, "value": value} for operation, key, value in changes
                 ],
-            )
+            }
             for kind, name, changes in resources
         ]
         answer = self.cluster.ask(api.INCREMENTAL_ALTER_CONFIGS, node=CONTROLLER, resources=entries)

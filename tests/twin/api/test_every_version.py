@@ -21,28 +21,17 @@ OFFERED = [
 ]
 
 
-def _topic(asked: Api, entry: str, **values: object) -> dict[str, object]:
-    return {"topics": [getattr(asked.request, entry)(name="orders", **values)], "timeout_ms": 1000}
-
-
-def _resource(asked: Api, entry: str, **values: object) -> dict[str, object]:
-    return {"resources": [getattr(asked.request, entry)(resource_type=2, resource_name="orders", **values)]}
-
-
-_OFFSETS = api.LIST_OFFSETS.request.ListOffsetsTopic
-_END = _OFFSETS.ListOffsetsPartition(partition_index=0, current_leader_epoch=-1, timestamp=-1)
-_MOVE = api.ALTER_PARTITION_REASSIGNMENTS.request.ReassignableTopic.ReassignablePartition
-_FETCHED = api.OFFSET_FETCH.request.OffsetFetchRequestGroup
-_RANGE = api.JOIN_GROUP.request.JoinGroupRequestProtocol(name="range", metadata=b"")
-_QUORUM = api.DESCRIBE_QUORUM.request.TopicData
+_TOPIC, _CONFIGURED = {"name": "orders"}, {"resource_type": 2, "resource_name": "orders"}
+_END = {"partition_index": 0, "current_leader_epoch": -1, "timestamp": -1}
+_MOVE = {"name": "orders", "partitions": [{"partition_index": 0, "replicas": [1, 2]}]}
 
 # Requests that name something where their APIs can; the rest is as the message classes have it.
 FIELDS: dict[Api, dict[str, object]] = {
-    api.LIST_OFFSETS: {"replica_id": -1, "topics": [_OFFSETS(name="orders", partitions=[_END])]},
-    api.METADATA: {"topics": [api.METADATA.request.MetadataRequestTopic(name="orders")]},
+    api.LIST_OFFSETS: {"replica_id": -1, "topics": [{**_TOPIC, "partitions": [_END]}]},
+    api.METADATA: {"topics": [_TOPIC]},
     api.FIND_COORDINATOR: {"coordinator_keys": ["group"], "key": "group"},
     api.OFFSET_FETCH: {
-        "groups": [_FETCHED(group_id="group", member_id="", topics=[])],
+        "groups": [{"group_id": "group", "member_id": "", "topics": []}],
         "group_id": "group",
         "topics": [],
     },
@@ -50,23 +39,19 @@ FIELDS: dict[Api, dict[str, object]] = {
         "group_id": "group",
         "session_timeout_ms": 10_000,
         "protocol_type": "consumer",
-        "protocols": [_RANGE],
+        "protocols": [{"name": "range", "metadata": b""}],
     },
     api.API_VERSIONS: {"client_software_name": "tests", "client_software_version": "1.0"},
     api.SASL_HANDSHAKE: {"mechanism": "PLAIN"},
-    api.CREATE_TOPICS: _topic(api.CREATE_TOPICS, "CreatableTopic", num_partitions=1, replication_factor=1),
-    api.DELETE_TOPICS: {**_topic(api.DELETE_TOPICS, "DeleteTopicState"), "topic_names": ["orders"]},
-    api.CREATE_PARTITIONS: _topic(api.CREATE_PARTITIONS, "CreatePartitionsTopic", count=3, assignments=None),
-    api.DESCRIBE_CONFIGS: _resource(api.DESCRIBE_CONFIGS, "DescribeConfigsResource", configuration_keys=None),
-    api.ALTER_CONFIGS: _resource(api.ALTER_CONFIGS, "AlterConfigsResource", configs=[]),
-    api.INCREMENTAL_ALTER_CONFIGS: _resource(api.INCREMENTAL_ALTER_CONFIGS, "AlterConfigsResource", configs=[]),
-    api.ALTER_PARTITION_REASSIGNMENTS: _topic(
-        api.ALTER_PARTITION_REASSIGNMENTS, "ReassignableTopic", partitions=[_MOVE(partition_index=0, replicas=[1, 2])]
-    ),
+    api.CREATE_TOPICS: {"topics": [{**_TOPIC, "num_partitions": 1, "replication_factor": 1}], "timeout_ms": 1000},
+    api.DELETE_TOPICS: {"topics": [_TOPIC], "topic_names": ["orders"], "timeout_ms": 1000},
+    api.CREATE_PARTITIONS: {"topics": [{**_TOPIC, "count": 3, "assignments": None}], "timeout_ms": 1000},
+    api.DESCRIBE_CONFIGS: {"resources": [{**_CONFIGURED, "configuration_keys": None}]},
+    api.ALTER_CONFIGS: {"resources": [{**_CONFIGURED, "configs": []}]},
+    api.INCREMENTAL_ALTER_CONFIGS: {"resources": [{**_CONFIGURED, "configs": []}]},
+    api.ALTER_PARTITION_REASSIGNMENTS: {"topics": [_MOVE], "timeout_ms": 1000},
     api.ELECT_LEADERS: {"topic_partitions": None, "timeout_ms": 1000},
-    api.DESCRIBE_QUORUM: {
-        "topics": [_QUORUM(topic_name="__cluster_metadata", partitions=[_QUORUM.PartitionData(partition_index=0)])]
-    },
+    api.DESCRIBE_QUORUM: {"topics": [{"topic_name": "__cluster_metadata", "partitions": [{"partition_index": 0}]}]},
     api.DESCRIBE_CLUSTER: {"endpoint_type": 1},
     api.PRODUCE: {"transactional_id": None, "acks": -1, "timeout_ms": 1000, "topic_data": []},
     api.UNREGISTER_BROKER: {"broker_id": 3},

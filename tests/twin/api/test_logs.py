@@ -19,9 +19,8 @@ def offset(
     asked: Twin, *, node: int = 0, replica: int = -1, timestamp: int = END, version: int = 7
 ) -> tuple[int, int, int]:
     """Error code, offset and leader epoch of orders-0."""
-    topic = api.LIST_OFFSETS.request.ListOffsetsTopic
-    entry = topic.ListOffsetsPartition(partition_index=0, current_leader_epoch=-1, timestamp=timestamp)
-    topics = [topic(name="orders", partitions=[entry])]
+    entry = {"partition_index": 0, "current_leader_epoch": -1, "timestamp": timestamp}
+    topics = [{"name": "orders", "partitions": [entry]}]
     response = ask(asked, api.LIST_OFFSETS, version, node=node, replica_id=replica, topics=topics)
     (one,) = response.topics[0].partitions
     return one.error_code, one.offset, one.leader_epoch
@@ -29,8 +28,7 @@ def offset(
 
 def relocate(asked: Twin, path: str, topic: str = "orders", number: int = 0) -> int:
     """Error code of a move of a replica of broker 0 into a directory."""
-    entry = api.ALTER_REPLICA_LOG_DIRS.request.AlterReplicaLogDir
-    dirs = [entry(path=path, topics=[entry.AlterReplicaLogDirTopic(name=topic, partitions=[number])])]
+    dirs = [{"path": path, "topics": [{"name": topic, "partitions": [number]}]}]
     (result,) = ask(asked, api.ALTER_REPLICA_LOG_DIRS, 2, dirs=dirs).results
     code: int = result.partitions[0].error_code
     return code
@@ -43,8 +41,7 @@ def directories(asked: Twin) -> list[Message]:
 
 def test_a_copy_that_is_being_made_tells_how_far_it_is() -> None:
     asked = Twin(cluster({"orders": [[0, 1]]}, size_bytes=1_000_000_000))
-    move = api.ALTER_PARTITION_REASSIGNMENTS.request.ReassignableTopic
-    entry = move(name="orders", partitions=[move.ReassignablePartition(partition_index=0, replicas=[2, 1])])
+    entry = {"name": "orders", "partitions": [{"partition_index": 0, "replicas": [2, 1]}]}
     ask(asked, api.ALTER_PARTITION_REASSIGNMENTS, 1, topics=[entry], timeout_ms=1000)
     asked.advance(1_000)
     code, position, _ = offset(asked, node=2, replica=DEBUGGER)
@@ -72,9 +69,8 @@ def test_records_are_not_searched_by_time(timestamp: int, version: int, answer: 
 
 def test_version_0_tells_a_list_of_offsets() -> None:
     asked = twin({"orders": [[0, 1]]}, version=KAFKA_3_9)
-    topic = api.LIST_OFFSETS.request.ListOffsetsTopic
-    wanted = topic.ListOffsetsPartition(partition_index=0, timestamp=END, max_num_offsets=1)
-    topics = [topic(name="orders", partitions=[wanted])]
+    wanted = {"partition_index": 0, "timestamp": END, "max_num_offsets": 1}
+    topics = [{"name": "orders", "partitions": [wanted]}]
     response = ask_on(asked.connect(0), api.LIST_OFFSETS, 0, replica_id=-1, topics=topics)
     assert response.topics[0].partitions[0].old_style_offsets == [10_000]
 

@@ -11,8 +11,6 @@ from kreassign.wire import api
 from kreassign.wire.api import Message
 from tests.twin.asking import ask, twin
 
-TOPIC = api.METADATA.request.MetadataRequestTopic
-
 
 def shown(response: Message) -> list[tuple[int, int, list[int], list[int], list[int]]]:
     """Error code, leader, replicas, ISR and offline replicas of each partition of the one topic."""
@@ -32,7 +30,7 @@ def test_version_0_asks_for_all_topics_by_an_empty_list() -> None:
 
 @pytest.mark.parametrize("version", [10, 11])
 def test_ids_are_refused_before_their_time(version: int) -> None:
-    topic = TOPIC(topic_id=uuid.UUID(int=5), name="orders")
+    topic = {"topic_id": uuid.UUID(int=5), "name": "orders"}
     (refused,) = ask(twin({"orders": [[0, 1]]}), api.METADATA, version, topics=[topic]).topics
     assert (refused.name, refused.error_code) == ("orders", 42)
 
@@ -61,8 +59,7 @@ def test_a_cluster_is_described_to_brokers_alone_in_version_0() -> None:
 def test_only_live_brokers_watch_the_quorum() -> None:
     asked = twin()
     asked.stop(3)
-    topic = api.DESCRIBE_QUORUM.request.TopicData
-    wanted = [topic(topic_name="__cluster_metadata", partitions=[topic.PartitionData(partition_index=0)])]
+    wanted = [{"topic_name": "__cluster_metadata", "partitions": [{"partition_index": 0}]}]
     response = ask(asked, api.DESCRIBE_QUORUM, 2, topics=wanted)
     (partition,) = response.topics[0].partitions
     assert partition.high_watermark == asked.metadata.offset
@@ -72,8 +69,7 @@ def test_only_live_brokers_watch_the_quorum() -> None:
 
 
 def test_version_0_of_described_settings_tells_what_is_a_default() -> None:
-    resource = api.DESCRIBE_CONFIGS.request.DescribeConfigsResource
-    wanted = [resource(resource_type=2, resource_name="orders", configuration_keys=None)]
+    wanted = [{"resource_type": 2, "resource_name": "orders", "configuration_keys": None}]
     answer = ask(twin({"orders": [[0]]}, version=KAFKA_3_9), api.DESCRIBE_CONFIGS, 0, resources=wanted)
     defaults = {config.name: config.is_default for config in answer.results[0].configs}
     assert defaults["retention.ms"] is True

@@ -15,6 +15,7 @@ from kreassign.wire import api
 from tests.twin.api.test_every_version import FIELDS
 from tests.twin.asking import ask, twin
 from tests.wire.mangled import mangled_request
+from tests.wire.peer import message
 
 pytestmark = pytest.mark.thorough
 
@@ -44,7 +45,7 @@ def test_an_odd_request_is_answered_or_closes_its_connection(
     low, high = versions
     for version in range(low, high + 1):
         for _ in range(FEW_TRIES if key in MAKE_PARTITIONS else TRIES):
-            payload = mangled_request(key, version, known.request(**FIELDS.get(known, {})), chance)
+            payload = mangled_request(key, version, message(known.request, FIELDS.get(known, {})), chance)
             if payload is None:
                 continue
             sent += 1
@@ -61,7 +62,7 @@ def test_an_odd_request_is_answered_or_closes_its_connection(
 @pytest.mark.parametrize("count", [10_002, 2**31 - 1])
 def test_a_topic_does_not_grow_beyond_what_a_controller_takes_at_once(count: int) -> None:
     asked = twin({"orders": [[0, 1]]})
-    entry = api.CREATE_PARTITIONS.request.CreatePartitionsTopic(name="orders", count=count, assignments=None)
+    entry = {"name": "orders", "count": count, "assignments": None}
     answer = ask(asked, api.CREATE_PARTITIONS, 3, topics=[entry], timeout_ms=1000)
     assert answer.results[0].error_code
     assert len(asked.metadata.topics["orders"].partitions) <= MAX_RECORDS + 1

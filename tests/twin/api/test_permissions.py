@@ -40,21 +40,17 @@ def only(*operations: tuple[Operation, str]) -> Permissions:
     return Permissions(frozenset(Allow(ANONYMOUS, operation, topic) for operation, topic in operations))
 
 
-def names(asked: Api, entry: str, field: str, *topics: str, **values: object) -> list[Message]:
-    """Items of a request about these topics."""
-    return [getattr(asked.request, entry)(**{field: topic}, **values) for topic in topics]
+def about(field: str, *topics: str, **values: object) -> list[dict[str, object]]:
+    """Items of a request, each about a topic."""
+    return [{field: topic, **values} for topic in topics]
 
 
-_FIRST = names(api.ELECT_LEADERS, "TopicPartitions", "topic", "orders", partitions=[0])
-_DESCRIBED = names(api.DESCRIBE_TOPIC_PARTITIONS, "TopicRequest", "name", "orders")
-_DIRS = api.ALTER_REPLICA_LOG_DIRS.request.AlterReplicaLogDir
-_DIR = _DIRS(path="/data/0/d1", topics=[_DIRS.AlterReplicaLogDirTopic(name="orders", partitions=[0, 1])])
-_ASKED, _CHANGED = api.DESCRIBE_CONFIGS.request.DescribeConfigsResource, api.INCREMENTAL_ALTER_CONFIGS.request
-_BROKER = _ASKED(resource_type=4, resource_name="0", configuration_keys=None)
-_RATE = _CHANGED.AlterConfigsResource.AlterableConfig(
-    name="leader.replication.throttled.rate", config_operation=0, value="9"
-)
-_OF_BROKER = _CHANGED.AlterConfigsResource(resource_type=4, resource_name="0", configs=[_RATE])
+_FIRST = about("topic", "orders", partitions=[0])
+_DIR = {"path": "/data/0/d1", "topics": about("name", "orders", partitions=[0, 1])}
+_BROKER = {"resource_type": 4, "resource_name": "0"}
+_DESCRIBED = {**_BROKER, "configuration_keys": None}
+_RATE = {"name": "leader.replication.throttled.rate", "config_operation": 0, "value": "9"}
+_CHANGED = {**_BROKER, "configs": [_RATE]}
 
 
 @pytest.mark.parametrize(("called", "version", "node", "fields", "expected"), [
@@ -64,10 +60,10 @@ _OF_BROKER = _CHANGED.AlterConfigsResource(resource_type=4, resource_name="0", c
     (api.DELETE_TOPICS, 5, 0, {}, {TOPIC}),
     (api.CREATE_PARTITIONS, 3, 0, {}, {(29, None)}),
     (api.DESCRIBE_CONFIGS, 4, 0, {}, {TOPIC}),
-    (api.DESCRIBE_CONFIGS, 4, 0, {"resources": [_BROKER]}, {CLUSTER}),
+    (api.DESCRIBE_CONFIGS, 4, 0, {"resources": [_DESCRIBED]}, {CLUSTER}),
     (api.ALTER_CONFIGS, 2, 0, {}, {TOPIC}),
     (api.INCREMENTAL_ALTER_CONFIGS, 1, 0, {}, {TOPIC}),
-    (api.INCREMENTAL_ALTER_CONFIGS, 1, 0, {"resources": [_OF_BROKER]}, {CLUSTER}),
+    (api.INCREMENTAL_ALTER_CONFIGS, 1, 0, {"resources": [_CHANGED]}, {CLUSTER}),
     (api.ALTER_REPLICA_LOG_DIRS, 2, 0, {"dirs": [_DIR]}, {(31, None)}),
     (api.DESCRIBE_LOG_DIRS, 5, 0, {"topics": None}, {(31, None)}),
     (api.DESCRIBE_LOG_DIRS, 2, 0, {"topics": None}, set()),
@@ -80,7 +76,7 @@ _OF_BROKER = _CHANGED.AlterConfigsResource(resource_type=4, resource_name="0", c
     (api.DESCRIBE_QUORUM, 2, 0, {}, {NEEDS_DESCRIBE}),
     (api.DESCRIBE_CLUSTER, 2, 0, {}, {(0, None)}),
     (api.DESCRIBE_CLUSTER, 2, CONTROLLER, {"endpoint_type": 2}, {NEEDS_ALTER}),
-    (api.DESCRIBE_TOPIC_PARTITIONS, 0, 0, {"topics": _DESCRIBED}, {(29, None)}),
+    (api.DESCRIBE_TOPIC_PARTITIONS, 0, 0, {"topics": about("name", "orders")}, {(29, None)}),
 ])  # fmt: skip
 def test_a_client_without_permissions_is_refused_on_every_item(
     called: Api, version: int, node: int, fields: dict[str, object], expected: set[Error]
@@ -113,7 +109,7 @@ def test_every_partition_of_a_refused_request_repeats_the_refusal() -> None:
 @pytest.mark.parametrize(("called", "version", "node", "fields"), [
     (api.ALTER_PARTITION_REASSIGNMENTS, 1, 0, {}),
     (api.DESCRIBE_CLUSTER, 2, CONTROLLER, {"endpoint_type": 2}),
-    (api.INCREMENTAL_ALTER_CONFIGS, 1, 0, {"resources": [_OF_BROKER]}),
+    (api.INCREMENTAL_ALTER_CONFIGS, 1, 0, {"resources": [_CHANGED]}),
 ])  # fmt: skip
 def test_a_permission_on_the_cluster_is_enough(called: Api, version: int, node: int, fields: dict[str, object]) -> None:
     allowed = Permissions(frozenset({Allow(ANONYMOUS, one) for one in (Operation.ALTER, Operation.ALTER_CONFIGS)}))
@@ -128,13 +124,13 @@ def test_of_two_topics_only_the_allowed_one_is_changed() -> None:
     asked = twin(TOPICS, permissions=only(
         (Operation.CREATE, "mine"), (Operation.ALTER, "orders"), (Operation.DELETE, "orders"),
     ))  # fmt: skip
-    topics = names(create, "CreatableTopic", "name", "mine", "yours", num_partitions=1, replication_factor=1)
+    topics = about("name", "mine", "yours", num_partitions=1, replication_factor=1)
     created = ask(asked, create, 7, topics=topics, timeout_ms=1000).topics
     # The client may create the topic, but not see how it was configured.
     assert {one.name: (one.error_code, one.topic_config_error_code) for one in created} == {
         "mine": (0, 29), "yours": (29, 0),
     }  # fmt: skip
-    topics = names(grow, "CreatePartitionsTopic", "name", "orders", "payments", count=3, assignments=None)
+    topics = about("name", "orders", "payments", count=3, assignments=None)
     grown = ask(asked, grow, 3, topics=topics, timeout_ms=1000).results
     assert {one.name: one.error_code for one in grown} == {"orders": 0, "payments": 29}
     assert {name: len(topic.partitions) for name, topic in asked.metadata.topics.items()} == {
@@ -148,14 +144,14 @@ def test_of_two_topics_only_the_allowed_one_is_changed() -> None:
 def test_topics_that_a_client_may_not_describe_are_left_out_or_refused() -> None:
     asked = twin(TOPICS, permissions=only((Operation.DESCRIBE, "payments")))
     assert [one.name for one in ask(asked, api.METADATA, 13, topics=None).topics] == ["payments"]
-    named = names(api.METADATA, "MetadataRequestTopic", "name", "orders", "nope")
+    named = about("name", "orders", "nope")
     assert errors(ask(asked, api.METADATA, 13, topics=named)) == {(29, None), (0, None)}
     pages = {
         one.name: one.error_code
         for wanted in ((), ("orders", "payments"))
         for one in ask(
             asked, api.DESCRIBE_TOPIC_PARTITIONS, 0, response_partition_limit=10,
-            topics=names(api.DESCRIBE_TOPIC_PARTITIONS, "TopicRequest", "name", *wanted),
+            topics=about("name", *wanted),
         ).topics
     }  # fmt: skip
     # Refused topics come last.

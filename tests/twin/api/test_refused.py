@@ -29,64 +29,34 @@ KAFKA_4_4 = {
     78: (1, 2), 79: (1, 2), 80: (0, 1), 81: (0, 0), 83: (0, 0), 84: (0, 0), 85: (0, 1), 86: (0, 0), 87: (0, 1),
     88: (0, 1), 89: (0, 1), 90: (0, 1), 91: (0, 0), 92: (0, 0), 93: (0, 0), 94: (0, 0),
 }  # fmt: skip
-_TXN = api.ADD_PARTITIONS_TO_TXN.request
-_BATCH = _TXN.AddPartitionsToTxnTransaction
+_ORDERS = {"name": "orders", "partitions": [0]}
 FIELDS: dict[api.Api, dict[str, Any]] = {
-    api.DELETE_RECORDS: {
-        "topics": [
-            api.DELETE_RECORDS.request.DeleteRecordsTopic(
-                name="orders",
-                partitions=[
-                    api.DELETE_RECORDS.request.DeleteRecordsTopic.DeleteRecordsPartition(partition_index=1, offset=7)
-                ],
-            )
-        ],
-    },
-    api.ALTER_CLIENT_QUOTAS: {
-        "entries": [
-            api.ALTER_CLIENT_QUOTAS.request.EntryData(
-                entity=[api.ALTER_CLIENT_QUOTAS.request.EntryData.EntityData(entity_type="user", entity_name=None)],
-                ops=[api.ALTER_CLIENT_QUOTAS.request.EntryData.OpData(key="producer_byte_rate", value=1.0)],
-            )
-        ],
-    },
+    api.DELETE_RECORDS: {"topics": [{"name": "orders", "partitions": [{"partition_index": 1, "offset": 7}]}]},
+    api.ALTER_CLIENT_QUOTAS: {"entries": [{
+        "entity": [{"entity_type": "user", "entity_name": None}],
+        "ops": [{"key": "producer_byte_rate", "value": 1.0}],
+    }]},
     api.ALTER_USER_SCRAM_CREDENTIALS: {
-        "deletions": [api.ALTER_USER_SCRAM_CREDENTIALS.request.ScramCredentialDeletion(name="alice", mechanism=1)],
+        "deletions": [{"name": "alice", "mechanism": 1}],
         "upsertions": [
-            api.ALTER_USER_SCRAM_CREDENTIALS.request.ScramCredentialUpsertion(
-                name="bob", mechanism=1, iterations=4096, salt=b"s", salted_password=b"p"
-            )
+            {"name": "bob", "mechanism": 1, "iterations": 4096, "salt": b"s", "salted_password": b"p"},
         ],
     },
-    api.CREATE_ACLS: {
-        "creations": [
-            api.CREATE_ACLS.request.AclCreation(
-                resource_type=2, resource_name="orders", principal="User:a", host="*", operation=3, permission_type=3
-            )
-        ],
-    },
-    api.DELETE_ACLS: {
-        "filters": [
-            api.DELETE_ACLS.request.DeleteAclsFilter(
-                resource_type_filter=2, resource_name_filter="orders", principal_filter=None, host_filter=None,
-                operation=3, permission_type=3,
-            )
-        ],
-    },
-    api.DESCRIBE_PRODUCERS: {
-        "topics": [api.DESCRIBE_PRODUCERS.request.TopicRequest(name="orders", partition_indexes=[0, 1])],
-    },
+    api.CREATE_ACLS: {"creations": [{
+        "resource_type": 2, "resource_name": "orders", "principal": "User:a", "host": "*", "operation": 3,
+        "permission_type": 3,
+    }]},
+    api.DELETE_ACLS: {"filters": [{
+        "resource_type_filter": 2, "resource_name_filter": "orders", "principal_filter": None, "host_filter": None,
+        "operation": 3, "permission_type": 3,
+    }]},
+    api.DESCRIBE_PRODUCERS: {"topics": [{"name": "orders", "partition_indexes": [0, 1]}]},
     api.DESCRIBE_TRANSACTIONS: {"transactional_ids": ["payments"]},
     api.ADD_PARTITIONS_TO_TXN: {
         "v3_and_below_transactional_id": "payments",
-        "v3_and_below_topics": [_TXN.AddPartitionsToTxnTopic(name="orders", partitions=[0])],
+        "v3_and_below_topics": [_ORDERS],
         "transactions": [
-            _BATCH(
-                transactional_id="payments",
-                producer_id=1,
-                producer_epoch=0,
-                topics=[_TXN.AddPartitionsToTxnTopic(name="orders", partitions=[0])],
-            )
+            {"transactional_id": "payments", "producer_id": 1, "producer_epoch": 0, "topics": [_ORDERS]},
         ],
     },
 }  # fmt: skip

@@ -40,7 +40,7 @@ def coordinator(asked: Twin, group: str = "group") -> int:
 
 
 def join(asked: Twin, version: int = 9, **fields: object) -> Message:
-    protocol = api.JOIN_GROUP.request.JoinGroupRequestProtocol(name="range", metadata=b"me")
+    protocol = {"name": "range", "metadata": b"me"}
     chosen: dict[str, object] = {
         "group_id": "group",
         "member_id": "",
@@ -116,7 +116,7 @@ def test_a_member_id_that_was_not_given_out_is_unknown() -> None:
 def test_a_group_needs_a_name() -> None:
     asked = twin()
     node = coordinator(asked, "")
-    protocol = api.JOIN_GROUP.request.JoinGroupRequestProtocol(name="range", metadata=b"")
+    protocol = {"name": "range", "metadata": b""}
     answer = ask(
         asked, api.JOIN_GROUP, 9, node=node, group_id="", session_timeout_ms=SESSION_MS, protocol_type="x",
         protocols=[protocol],
@@ -166,12 +166,11 @@ def test_groups_are_listed_by_state_and_type() -> None:
 def test_a_tool_without_a_group_may_commit_while_nobody_is_in_it() -> None:
     asked = twin({"orders": [[0]]})
     node = coordinator(asked)
-    request = api.OFFSET_COMMIT.request.OffsetCommitRequestTopic
-    one = request.OffsetCommitRequestPartition(partition_index=0, committed_offset=7, committed_metadata="text")
+    one = {"partition_index": 0, "committed_offset": 7, "committed_metadata": "text"}
     fields = {"group_id": "group", "generation_id_or_member_epoch": -1, "member_id": ""}
 
     def committed() -> int:
-        topics = [request(name="orders", partitions=[one])]
+        topics = [{"name": "orders", "partitions": [one]}]
         answer = ask(asked, api.OFFSET_COMMIT, 9, node=node, topics=topics, **fields)
         return int(answer.topics[0].partitions[0].error_code)
 
@@ -202,11 +201,10 @@ def test_offsets_of_a_topic_need_a_permission_on_it() -> None:
         {"orders": [[0]]}, permissions=Permissions(frozenset({Allow(ANONYMOUS, Operation.READ, group="group")}))
     )
     node = coordinator(asked)
-    request = api.OFFSET_COMMIT.request.OffsetCommitRequestTopic
-    one = request.OffsetCommitRequestPartition(partition_index=0, committed_offset=7, committed_metadata="text")
+    one = {"partition_index": 0, "committed_offset": 7, "committed_metadata": "text"}
     answer = ask(
         asked, api.OFFSET_COMMIT, 9, node=node, group_id="group", generation_id_or_member_epoch=-1, member_id="",
-        topics=[request(name="orders", partitions=[one])],
+        topics=[{"name": "orders", "partitions": [one]}],
     )  # fmt: skip
     assert answer.topics[0].partitions[0].error_code == TOPIC_AUTHORIZATION_FAILED
 
@@ -217,7 +215,7 @@ def test_a_former_member_cannot_take_its_successor_out() -> None:
     node = coordinator(asked)
 
     def leave(member_id: str) -> int:
-        member = api.LEAVE_GROUP.request.MemberIdentity(member_id=member_id, group_instance_id="one")
+        member = {"member_id": member_id, "group_instance_id": "one"}
         return int(ask(asked, api.LEAVE_GROUP, 5, node=node, group_id="group", members=[member]).members[0].error_code)
 
     assert [leave(former.member_id), leave(latter.member_id), leave("")] == [

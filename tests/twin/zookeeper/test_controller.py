@@ -298,11 +298,10 @@ def test_throttles_that_a_tool_writes_are_learnt_from_the_notification() -> None
 def test_throttles_set_through_any_broker_are_written_and_taken_back() -> None:
     cluster = ZooKeeperCluster().begin()
     path, key = paths.config_path(ConfigResource.broker(1)), "leader.replication.throttled.rate"
-    resource = api.INCREMENTAL_ALTER_CONFIGS.request.AlterConfigsResource
 
     def alter(operation: int, value: str | None) -> None:
-        config = resource.AlterableConfig(name=key, config_operation=operation, value=value)
-        entry = resource(resource_type=4, resource_name="1", configs=[config])
+        config = {"name": key, "config_operation": operation, "value": value}
+        entry = {"resource_type": 4, "resource_name": "1", "configs": [config]}
         ask(cluster.twin, api.INCREMENTAL_ALTER_CONFIGS, 1, node=1, resources=[entry], validate_only=False)
 
     alter(0, "1000")

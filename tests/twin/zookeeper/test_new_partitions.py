@@ -5,12 +5,10 @@ from __future__ import annotations
 import pytest
 
 from kreassign.wire import api
-from kreassign.wire.api import Message
 from tests.twin.asking import ask
 from tests.twin.zookeeper.zookeeper_cluster import ZooKeeperCluster
 
-TOPIC = api.CREATE_TOPICS.request.CreatableTopic
-GROWTH = api.CREATE_PARTITIONS.request.CreatePartitionsTopic
+Fields = dict[str, object]
 BOTH = "Both numPartitions or replicationFactor and replicasAssignments were set. Both cannot be used at the same time."
 INCONSISTENT = (
     "Inconsistent replication factor between partitions, partition 0 has 3 while partitions [1] have "
@@ -19,16 +17,19 @@ INCONSISTENT = (
 Lists = tuple[tuple[int, ...], ...]
 
 
-def new(name: str, partitions: int, factor: int, lists: Lists = ()) -> Message:
+def new(name: str, partitions: int, factor: int, lists: Lists = ()) -> Fields:
     """A topic to create."""
-    assigned = [
-        TOPIC.CreatableReplicaAssignment(partition_index=number, broker_ids=list(replicas))
-        for number, replicas in enumerate(lists)
-    ]
-    return TOPIC(name=name, num_partitions=partitions, replication_factor=factor, assignments=assigned, configs=[])
+    assigned = [{"partition_index": number, "broker_ids": list(replicas)} for number, replicas in enumerate(lists)]
+    return {
+        "name": name,
+        "num_partitions": partitions,
+        "replication_factor": factor,
+        "assignments": assigned,
+        "configs": [],
+    }
 
 
-def create(cluster: ZooKeeperCluster, *topics: Message, timeout_ms: int = 1_000) -> list[tuple[int, str | None]]:
+def create(cluster: ZooKeeperCluster, *topics: Fields, timeout_ms: int = 1_000) -> list[tuple[int, str | None]]:
     """Codes and texts."""
     answer = ask(
         cluster.twin, api.CREATE_TOPICS, 5, node=0, timeout_ms=timeout_ms, validate_only=False, topics=list(topics)
@@ -46,9 +47,8 @@ def grow(
     timeout_ms: int = 1_000,
 ) -> list[tuple[int, str | None]]:
     """Codes and texts."""
-    entry = GROWTH.CreatePartitionsAssignment
-    assigned = None if lists is None else [entry(broker_ids=list(replicas)) for replicas in lists]
-    wanted = [GROWTH(name=topic, count=count, assignments=assigned)] * times
+    assigned = None if lists is None else [{"broker_ids": list(replicas)} for replicas in lists]
+    wanted = [{"name": topic, "count": count, "assignments": assigned}] * times
     answer = ask(cluster.twin, api.CREATE_PARTITIONS, 3, node=0, timeout_ms=timeout_ms, topics=wanted)
     return [(one.error_code, one.error_message) for one in answer.results]
 

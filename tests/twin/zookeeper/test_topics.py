@@ -154,10 +154,9 @@ def test_who_takes_over_makes_what_its_predecessor_was_about_to_make() -> None:
 def test_topics_created_and_deleted_by_requests_leave_their_znodes() -> None:
     cluster = ZooKeeperCluster().begin()
     topic = {"name": "new", "num_partitions": -1, "replication_factor": -1, "configs": []}
-    entry = api.CREATE_TOPICS.request.CreatableTopic
-    assigned = [entry.CreatableReplicaAssignment(partition_index=0, broker_ids=[2, 3])]
+    assigned = [{"partition_index": 0, "broker_ids": [2, 3]}]
     ask(cluster.twin, api.CREATE_TOPICS, 5, node=0, timeout_ms=1000, validate_only=False,
-        topics=[entry(**topic, assignments=assigned)])  # fmt: skip
+        topics=[{**topic, "assignments": assigned}])  # fmt: skip
     assert state(cluster, NEW) == (2, 0, (2, 3))
     ask(cluster.twin, api.DELETE_TOPICS, 4, node=0, timeout_ms=1000, topic_names=["new"])
     assert not [path for path in cluster.tree.znodes if "new" in path and "config_change" not in path]
@@ -231,12 +230,11 @@ def test_a_deposed_controller_refuses_every_request_to_write() -> None:
     stranger = type(cluster.candidate)(cluster.tree)
     assert stranger.elect(5, 0) == 2
     before = dict(cluster.tree.znodes)
-    wanted = api.CREATE_PARTITIONS.request.CreatePartitionsTopic(name="foo", count=2, assignments=None)
+    wanted = {"name": "foo", "count": 2, "assignments": None}
     (result,) = ask(cluster.twin, api.CREATE_PARTITIONS, 3, node=0, topics=[wanted], timeout_ms=1000).results
     assert result.error_code == 41
-    resource = api.INCREMENTAL_ALTER_CONFIGS.request.AlterConfigsResource
-    config = resource.AlterableConfig(name="retention.ms", config_operation=0, value="1")
-    entry = resource(resource_type=2, resource_name="foo", configs=[config])
+    config = {"name": "retention.ms", "config_operation": 0, "value": "1"}
+    entry = {"resource_type": 2, "resource_name": "foo", "configs": [config]}
     with pytest.raises(ProtocolViolation):
         ask(cluster.twin, api.INCREMENTAL_ALTER_CONFIGS, 1, node=0, resources=[entry], validate_only=False)
     assert cluster.tree.znodes == before
