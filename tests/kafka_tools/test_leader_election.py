@@ -1,14 +1,13 @@
 """`kafka-leader-election`: streams, exit codes, bad input, and what it does to a twin."""
 
-import json
-import socket
-
 import pytest
 
-from kreassign.kafka_tools.leader_election import CONFIG_IS_DEPRECATED, main
+from kreassign.kafka_tools import leader_election
+from kreassign.kafka_tools.leader_election import CONFIG_IS_DEPRECATED
 from kreassign.twin.access import Permissions
 from tests.kafka_tools.served_twin import leaders, served, twin
 
+TOOL = leader_election.main
 SERVER = ("--bootstrap-server", "localhost:9092")
 PREFERRED = ("--election-type", "preferred")
 ALL = "--all-topic-partitions"
@@ -16,33 +15,6 @@ UNAVAILABLE = (
     "org.apache.kafka.common.errors.PreferredLeaderNotAvailableException: The preferred leader was not available."
 )
 JACKSON = "com.fasterxml.jackson.databind.JsonMappingException: "
-
-
-@pytest.fixture
-def run(capsys):
-    def run_with(*words):
-        code = main(list(map(str, words)))
-        captured = capsys.readouterr()
-        return code, captured.out, captured.err
-
-    return run_with
-
-
-@pytest.fixture
-def file(tmp_path):
-    def write(content):
-        path = tmp_path / "elections.json"
-        path.write_text(content if isinstance(content, str) else json.dumps(content), encoding="utf-8")
-        return path
-
-    return write
-
-
-@pytest.fixture
-def cluster():
-    asked = twin()
-    with served(asked) as address:
-        yield asked, ("--bootstrap-server", address)
 
 
 # Command line
@@ -154,13 +126,10 @@ def test_addresses_that_are_only_commas_are_told(run):
 
 
 @pytest.mark.parametrize("which", [(ALL,), ("--path-to-json-file",)])
-def test_a_server_that_nobody_reaches_is_a_time_out(run, file, tmp_path, which):
-    with socket.create_server(("127.0.0.1", 0)) as closed:
-        port = closed.getsockname()[1]
-    config = tmp_path / "client.properties"
-    config.write_text("default.api.timeout.ms=300\nrequest.timeout.ms=200\n")
+def test_a_server_that_nobody_reaches_is_a_time_out(run, file, unreached, which):
+    address, config = unreached
     words = which if which == (ALL,) else (*which, file({"partitions": []}))
-    code, out, err = run("--bootstrap-server", f"127.0.0.1:{port}", *PREFERRED, *words, "--command-config", config)
+    code, out, err = run("--bootstrap-server", address, *PREFERRED, *words, "--command-config", config)
     assert (code, out) == (1, "Timeout waiting for election results\n")
     assert err.startswith("Timeout waiting for election results\nCaused by: ")
 

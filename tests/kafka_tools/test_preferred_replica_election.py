@@ -1,15 +1,13 @@
 """`kafka-preferred-replica-election`: streams, exit codes, bad input, and what it does to a twin (KIP-183)."""
 
-import json
-import socket
-
 import pytest
 
-from kreassign.kafka_tools.preferred_replica_election import main
+from kreassign.kafka_tools import preferred_replica_election
 from kreassign.twin.access import Permissions
 from tests.kafka_tools.served_twin import leaders, served, twin
 
 DEPRECATED = "This tool is deprecated. Please use kafka-leader-election tool. Tracking issue: KAFKA-8405\n"
+TOOL = preferred_replica_election.main
 SERVER = ("--bootstrap-server", "localhost:9092")
 ESCAPED = 'Exception in thread "main" '
 EMPTY = "kafka.admin.AdminOperationException: Preferred replica election data is empty"
@@ -20,31 +18,13 @@ JACKSON = "com.fasterxml.jackson.databind.JsonMappingException: "
 
 
 @pytest.fixture
-def run(capsys):
+def run(run):
     def run_with(*words):
-        code = main(list(map(str, words)))
-        captured = capsys.readouterr()
-        assert captured.out.startswith(DEPRECATED)
-        return code, captured.out.removeprefix(DEPRECATED), captured.err
+        code, out, err = run(*words)
+        assert out.startswith(DEPRECATED)
+        return code, out.removeprefix(DEPRECATED), err
 
     return run_with
-
-
-@pytest.fixture
-def file(tmp_path):
-    def write(content, name="elections.json"):
-        path = tmp_path / name
-        path.write_text(content if isinstance(content, str) else json.dumps(content), encoding="utf-8")
-        return path
-
-    return write
-
-
-@pytest.fixture
-def cluster():
-    asked = twin()
-    with served(asked) as address:
-        yield asked, ("--bootstrap-server", address)
 
 
 # Command line
@@ -117,11 +97,8 @@ def test_an_address_that_is_none_is_told(run):
     assert (code, out, err) == (1, "", f"{ESCAPED}{said}\nCaused by: Invalid url in bootstrap.servers: foo\n")
 
 
-def test_a_server_that_nobody_reaches_is_a_time_out(run, file):
-    with socket.create_server(("127.0.0.1", 0)) as closed:
-        port = closed.getsockname()[1]
-    config = file("default.api.timeout.ms=300\nrequest.timeout.ms=200\n", "client.properties")
-    code, out, err = run("--bootstrap-server", f"127.0.0.1:{port}", "--admin.config", config)
+def test_a_server_that_nobody_reaches_is_a_time_out(run, unreached):
+    code, out, err = run("--bootstrap-server", unreached.address, "--admin.config", unreached.config)
     assert (code, out) == (1, "Timeout waiting for election results\n")
     assert err.startswith(f"{ESCAPED}kafka.common.AdminCommandFailedException: Timeout waiting for election results\n")
 
@@ -158,12 +135,10 @@ def test_who_may_not_is_told_so_and_nothing_changes(run):
     assert leaders(asked) == [0, 2, 0, 1]
 
 
-def test_a_zookeeper_that_nobody_reaches_is_told_after_the_warning(run, monkeypatch):
+def test_a_zookeeper_that_nobody_reaches_is_told_after_the_warning(run, unreached, monkeypatch):
     monkeypatch.setattr("kreassign.kafka_tools.zookeeper.CONNECT_TIMEOUT_S", 0.3)
-    with socket.create_server(("127.0.0.1", 0)) as closed:
-        port = closed.getsockname()[1]
-    code, out, err = run("--zookeeper", f"127.0.0.1:{port}")
+    code, out, err = run("--zookeeper", unreached.address)
     assert (code, out) == (1, "")
     warning, _, failure = err.partition("\nUse --bootstrap-server instead to specify a broker to connect to.\n")
     assert warning.startswith("Warning: --zookeeper is deprecated")
-    assert failure.startswith(f"No ZooKeeper answered at 127.0.0.1:{port}")
+    assert failure.startswith(f"No ZooKeeper answered at {unreached.address}")

@@ -4,17 +4,9 @@ import socket
 
 import pytest
 
-from kreassign.kafka_tools.reassign_partitions import main
+from kreassign.kafka_tools import reassign_partitions
 
-
-@pytest.fixture
-def run(capsys):
-    def run_with(*words):
-        code = main(words)
-        captured = capsys.readouterr()
-        return code, captured.out, captured.err
-
-    return run_with
+TOOL = reassign_partitions.main
 
 
 @pytest.mark.parametrize("words", [(), ("--help",), ("--version", "--help")])

@@ -1,11 +1,10 @@
 """`kafka-topics`: streams, exit codes, bad input, and what it does to a twin."""
 
-import socket
 from dataclasses import replace
 
 import pytest
 
-from kreassign.kafka_tools.topics import main
+from kreassign.kafka_tools import topics
 from kreassign.model import TopicPartition
 from kreassign.twin.access import Permissions
 from kreassign.twin.blueprint import PartitionPlan, TopicPlan, small_cluster
@@ -14,18 +13,9 @@ from kreassign.twin.core import TwinSettings
 from kreassign.twin.replication.partition_logs import Traffic
 from tests.kafka_tools.served_twin import served
 
+TOOL = topics.main
 SERVER = ("--bootstrap-server", "localhost:9092")
 FAILED = "Error while executing topic command : "
-
-
-@pytest.fixture
-def run(capsys):
-    def run_with(*words):
-        code = main(list(words))
-        captured = capsys.readouterr()
-        return code, captured.out, captured.err
-
-    return run_with
 
 
 def twin(permissions=None):
@@ -111,12 +101,8 @@ def test_version_is_kafkas(run):
     assert run("--version") == (0, "4.4.0\n", "")
 
 
-def test_a_server_that_nobody_reaches_is_told(run, tmp_path):
-    with socket.create_server(("127.0.0.1", 0)) as closed:
-        port = closed.getsockname()[1]
-    config = tmp_path / "client.properties"
-    config.write_text("default.api.timeout.ms=300\nrequest.timeout.ms=200\n")
-    code, out, err = run("--list", "--bootstrap-server", f"127.0.0.1:{port}", "--command-config", str(config))
+def test_a_server_that_nobody_reaches_is_told(run, unreached):
+    code, out, err = run("--list", "--bootstrap-server", unreached.address, "--command-config", unreached.config)
     assert (code, out, err) == (1, f"{FAILED}Timed out waiting for a node assignment. Call: listTopics\n", "")
 
 
