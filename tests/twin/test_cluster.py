@@ -213,13 +213,13 @@ def test_a_cluster_goes_on_from_its_file(tmp_path: Path) -> None:
     blueprint = cluster({"orders": [[0, 1]]})
     log = FileLog(tmp_path / "metadata.log")
     first = Twin(blueprint, log=log)
-    topic = {"name": "new", "num_partitions": 3, "replication_factor": 2}
+    topic: dict[str, object] = {"name": "new", "num_partitions": 3, "replication_factor": 2}
     ask(first, api.CREATE_TOPICS, 7, topics=[topic], timeout_ms=1000)
     log.close()
     log = FileLog(tmp_path / "metadata.log")
     second = Twin(blueprint, log=log)
     assert second.metadata == first.metadata
-    topic.name = "newer"
+    topic["name"] = "newer"
     ask(second, api.CREATE_TOPICS, 7, topics=[topic], timeout_ms=1000)
     ids = [known.topic_id for known in second.metadata.topics.values()]
     assert len(set(ids)) == 3
