@@ -37,16 +37,17 @@ from kreassign.executor.state.move import (
     conclude,
 )
 from kreassign.executor.state.phases import RunState
-from kreassign.executor.throttle_ledger import ConfigKey, ConfigOverride, ConfigValue, restoration
-from kreassign.model import ConfigResource, TopicPartition
+from kreassign.executor.state.setting import OPEN, PROPAGATION_MS, READINGS, Conclusion, SettingEvent, SettingState
+from kreassign.executor.state.setting import RULES as RULES_OF_SETTINGS
+from kreassign.model import TopicPartition
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "reference" / "run-states.md"
 
 _HEAD = """\
-# States of a run, of a move, of a setting to restore
+# States of a run, of a move, of a setting
 
-This page is written by `python scripts/run_states_page.py` from the tables in `src/kreassign/executor/state/` and
-`src/kreassign/executor/state/move.py`; change those instead.
+This page is written by `python scripts/run_states_page.py` from the tables in `src/kreassign/executor/state/`: those of
+`move.py` and `setting.py`, and the rows of a run; change those instead.
 
 The journal of a run holds its events. Folding them, in order, through these tables gives the state of the run: that is
 what a process does that resumes the run after a crash, and what `kreassign status` and `kreassign watch` do.
@@ -55,7 +56,7 @@ what a process does that resumes the run after a crash, and what `kreassign stat
 
 def states_page() -> str:
     """The page in Markdown."""
-    return "\n".join([_HEAD, *_run(), *_move(), *_override()])
+    return "\n".join([_HEAD, *_run(), *_move(), *_setting()])
 
 
 def main() -> None:
@@ -158,39 +159,43 @@ def _order(status: MoveStatus, where: PlacementState) -> tuple[int, int]:
     return list(MoveStatus).index(status), list(PlacementState).index(where)
 
 
-def _override() -> list[str]:
-    key = ConfigKey(ConfigResource.broker(1), "leader.replication.throttled.rate")
-    override = ConfigOverride(key, "before", "ours", ("earlier",))
-    cases = (
-        ("the value before the run", "before"),
-        ("the value that the run set", "ours"),
-        ("an earlier value of the run, whose successor got no answer", "earlier"),
-        ("any other", "another"),
-    )
-    rows = [(told, _fate(override, ConfigValue(key, value))) for told, value in cases]
-    rows.append(("not known, because its broker does not answer", _fate(override)))
-    rows.append(
-        (
-            "not known, because its broker is down, and controllers were given",
-            "restored: the active controller took the old value, and the broker loads it when it starts",
-        )
+def _setting() -> list[str]:
+    steps = [
+        (event.value, *(RULES_OF_SETTINGS[event].get(state, state).value for state in _IN_ORDER))
+        for event in SettingEvent
+    ]
+    arrows = {
+        (start.value.replace(" ", "_"), end.value.replace(" ", "_"))
+        for steps in RULES_OF_SETTINGS.values()
+        for start, end in steps.items()
+        if start is not end and (start in OPEN or start is SettingState.UNCHANGED)
+    }
+    readings = [
+        (seen.value, *row[:-1], row.certain if Conclusion.DOUBT in row[2:] else "") for seen, row in READINGS.items()
+    ]
+    columns = ("in force", "intended or restoring", "in force, at the end", "intended or restoring, at the end")
+    ended = ", ".join(
+        f"`{state}`" for state in SettingState if state not in OPEN and state is not SettingState.UNCHANGED
     )
     text = (
-        "A setting is to be restored from the moment that the intention to change it was written down. The run "
-        "reads the present value:"
+        f"A setting is to be restored while it is {', '.join(f'`{state}`' for state in _IN_ORDER[:-1])} or "
+        f"`{_IN_ORDER[-1]}`. One that has ended ({ended}) begins again when another change of it is written down."
     )
-    return ["## A setting to restore", "", text, "", *_table(("Present value", "what follows"), rows)]
+    doubts = (
+        "A doubt stops new moves, and passes with a value as set. Once the value is read so again "
+        f"{PROPAGATION_MS // 1000} s later, others have certainly changed it: that is reported, and at the end the "
+        "last column says what follows. A value that could not be read changes nothing: at the end it is tried again "
+        "for a minute, then the setting is named; `kreassign resume` tries once more."
+    )
+    return [
+        *("## A setting of the throttle", "", *_diagram(arrows), "", text, ""),
+        *_table(("What happens", *(f"to a setting {state}" for state in _IN_ORDER)), steps),
+        *("", doubts, ""),
+        *_table(("Value read", *columns, "once certain"), readings),
+    ]
 
 
-def _fate(override: ConfigOverride, *present: ConfigValue) -> str:
-    found = restoration([override], present)
-    if found.restored:
-        return "restored"
-    if found.foreign:
-        return "set by someone else: it is kept and reported, and no longer to be restored"
-    if found.changes:
-        return "pending: the old value is written, and read again"
-    return "pending: it is tried again for a minute, then named at the end; `kreassign resume` tries once more"
+_IN_ORDER = tuple(state for state in SettingState if state in OPEN)
 
 
 def _diagram(arrows: Iterable[tuple[str, str]]) -> list[str]:

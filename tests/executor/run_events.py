@@ -28,7 +28,6 @@ from kreassign.executor.state import Machine, RunView
 from kreassign.executor.throttle_ledger import (
     ConfigOverride,
     ConfigValue,
-    changes,
     flows,
     keys_to_change,
     wanted_lists,
@@ -45,8 +44,8 @@ FLOWS = flows({move.topic_partition: move.reassignment for move in MOVES})
 KEYS = keys_to_change(FLOWS, LIVE)
 BEFORE = tuple(ConfigValue(key, "7000" if key.resource.name == "1" else None) for key in KEYS)
 KNOWN = {present.key: present.value for present in BEFORE}
-RATES = changes(wanted_rates(KNOWN, ThrottleRates(RATE)), KNOWN, {})
-LISTS = changes(wanted_lists(FLOWS, KNOWN), KNOWN, {})
+RATES = tuple(ConfigOverride(key, KNOWN[key], value) for key, value in wanted_rates(KNOWN, ThrottleRates(RATE)).items())
+LISTS = tuple(ConfigOverride(key, KNOWN[key], value) for key, value in wanted_lists(FLOWS, KNOWN).items())
 OVERRIDES = (*RATES, *LISTS)
 
 

@@ -22,7 +22,7 @@ from kreassign.executor.events import (
 from kreassign.executor.guards import GuardName, Reaction
 from kreassign.executor.history.run_history import RunHistory, fold
 from kreassign.executor.journal import read_events
-from kreassign.executor.state.throttling import PROPAGATION_MS
+from kreassign.executor.state.setting import PROPAGATION_MS
 from kreassign.executor.throttle_rates import AdaptiveThrottle, BrokerRate
 from kreassign.model import Batch, ConfigEntry, ConfigResource
 from kreassign.model.throttle import (

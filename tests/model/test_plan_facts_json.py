@@ -83,9 +83,9 @@ SHORT = PlanFacts("id", "hash", "rebalance", Totals(9, 1, 2))
 ENDLESS = Prediction(math.inf, math.inf, math.inf, math.inf)
 
 
-@pytest.mark.parametrize(("facts", "file"), [(FULL, "plan.facts.json"), (SHORT, "short.facts.json")])
+@pytest.mark.parametrize(("facts", "file"), [(FULL, "plan"), (SHORT, "short")])
 def test_every_known_field_of_facts_has_its_place_in_the_text(facts: PlanFacts, file: str) -> None:
-    approve(format_facts(facts), file)
+    approve(format_facts(facts), f"{file}.facts.json")
 
 
 @pytest.mark.parametrize("facts", [

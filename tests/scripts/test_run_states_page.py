@@ -14,4 +14,4 @@ def test_it_draws_runs_and_moves_and_says_how_each_setting_is_restored() -> None
     assert "    Observing --> Paused" in page
     assert "    cancelling --> cancelled" in page
     assert "| sent | untouched | sent, submit again; failed |" in page
-    assert "| any other | set by someone else: it is kept and reported, and no longer to be restored |" in page
+    assert "| any other | doubt | doubt | doubt | doubt | kept as theirs |" in page

@@ -157,19 +157,6 @@ class ConfigOverride:
         return replace(self, unconfirmed=())
 
 
-@dataclass(frozen=True, slots=True)
-class Restoration:
-    """How to restore settings: writes to make, settings already restored, and values that others changed.
-
-    `shared` are lists in which others have entries: deleting such a list would delete theirs.
-    """
-
-    changes: tuple[ConfigOverride, ...]
-    restored: tuple[ConfigKey, ...]
-    foreign: tuple[ConfigValue, ...]
-    shared: tuple[ConfigKey, ...] = ()
-
-
 def flows(reassignments: Mapping[TopicPartition, Reassignment]) -> Flows:
     """Brokers between which the data of these moves flows; only moves that copy something.
 
@@ -232,42 +219,6 @@ def wanted_lists(moves: Flows, before: Mapping[ConfigKey, str | None]) -> dict[C
     pairs = _lists_by_key(moves)
     lists = {key: value for key, value in before.items() if key.name in TOPIC_THROTTLES}
     return {key: _with_listed(value, pairs[key]) if pairs.get(key) else value for key, value in lists.items()}
-
-
-def changes(
-    wanted: Mapping[ConfigKey, str | None],
-    before: Mapping[ConfigKey, str | None],
-    pending_restores: Mapping[ConfigKey, ConfigOverride],
-    unset: Collection[ConfigResource] = (),
-) -> tuple[ConfigOverride, ...]:
-    """Overrides that set the wanted values; settings already right are left alone, except the `unset`."""
-    return tuple(
-        ConfigOverride(
-            key, before[key], value, pending_restores[key].possible_values if key in pending_restores else ()
-        )
-        for key, value in wanted.items()
-        if value != (pending_restores[key].value if key in pending_restores else before[key])
-        or (key in pending_restores and key.resource in unset)
-    )
-
-
-def restoration(pending_restores: Iterable[ConfigOverride], now: Iterable[ConfigValue]) -> Restoration:
-    """Decide what each override needs, given the present values. Overrides whose value is unknown stay as they are."""
-    values = {present.key: present for present in now}
-    changes, restored, foreign, shared = [], [], [], []
-    for override in pending_restores:
-        present = values.get(override.key)
-        if present is None:
-            continue
-        if override.is_restored(present.value):
-            restored.append(override.key)
-        elif override.is_ours(present.value):
-            changes.append(override)
-        else:
-            foreign.append(present)
-        if override.is_list and items(present.value) - override.our_items:
-            shared.append(override.key)
-    return Restoration(tuple(changes), tuple(restored), tuple(foreign), tuple(shared))
 
 
 def differing(overrides: Iterable[ConfigOverride], now: Iterable[ConfigValue]) -> tuple[ConfigValue, ...]:

@@ -11,6 +11,7 @@ from dataclasses import replace
 import pytest
 
 from kreassign.executor.events import (
+    ConfigsRead,
     CopyProgress,
     Event,
     HealthObserved,
@@ -18,6 +19,8 @@ from kreassign.executor.events import (
     PlacementState,
     PlannedMove,
     RunStarted,
+    ThrottleIntended,
+    ThrottleSet,
     TimePassed,
     VerdictsRecorded,
 )
@@ -26,8 +29,8 @@ from kreassign.executor.instructions import CheckHealth, ObserveMoves, RecordVer
 from kreassign.executor.journal.file import event_from_json, event_to_json
 from kreassign.executor.scheduling import Cap, Caps, Pace
 from kreassign.executor.state import RunView, WindDown
-from kreassign.executor.throttle_ledger import ConfigKey, ConfigValue
-from kreassign.executor.throttle_rates import NO_THROTTLE
+from kreassign.executor.throttle_ledger import ConfigKey, ConfigOverride, ConfigValue
+from kreassign.executor.throttle_rates import NO_THROTTLE, ThrottleRates
 from kreassign.model import ConfigResource, TopicPartition
 from tests.executor.run_events import A0, A1, LIVE, look, replayed, seen
 
@@ -38,6 +41,7 @@ PACE = Pace(caps=Caps(cluster=Cap(moves=2)), is_eager=True)
 LATER = 2_000 + STALL_MS
 WELL = Health(LIVE)
 THEIRS = ConfigValue(ConfigKey(ConfigResource.broker(1), "leader.replication.throttled.rate"), "7")
+OURS = ConfigOverride(THEIRS.key, None, "5")
 ROOM = (LogDirSpace(2, "/data/2/d0", 10_000, 499), LogDirSpace(2, "/data/2/d1", 10_000, 9_000))
 
 ADVANCED = CopyProgress(2, 900, 100)
@@ -63,7 +67,8 @@ def started(guard: GuardName, reaction: Reaction) -> RunStarted:
     """A run with this guard and one that finds nothing here, so that the cluster is inspected in any case."""
     quiet = GuardName.OFFLINE if guard is not GuardName.OFFLINE else GuardName.MIN_ISR
     chosen = {**dict.fromkeys(GuardName, Reaction.OFF), quiet: Reaction.WARN, guard: reaction}
-    return RunStarted(0, "run-1", "cluster-1", (STAYS, ARRIVES, WAITS), NO_THROTTLE, LIVE, guard_settings(chosen), PACE)
+    rates = ThrottleRates(5) if guard is GuardName.FOREIGN_THROTTLE else NO_THROTTLE
+    return RunStarted(0, "run-1", "cluster-1", (STAYS, ARRIVES, WAITS), rates, LIVE, guard_settings(chosen), PACE)
 
 
 def breached(guard: GuardName, reaction: Reaction) -> tuple[Event, ...]:
@@ -72,8 +77,10 @@ def breached(guard: GuardName, reaction: Reaction) -> tuple[Event, ...]:
     # A throttle has to be read twice with another value before somebody else is thought to have changed it.
     earlier = health if guard is GuardName.FOREIGN_THROTTLE else WELL
     going_on = replace(seen(STAYS, PlacementState.MOVING), copies=(copy,))
+    throttled = (ConfigsRead(0, (ConfigValue(OURS.key, None),)), ThrottleIntended(0, (OURS,)), ThrottleSet(0))
     return (
         started(guard, reaction),
+        *(throttled if guard is GuardName.FOREIGN_THROTTLE else ()),
         look(1_000, PlacementState.MOVING, STAYS, ARRIVES),
         HealthObserved(1_000, earlier),
         TimePassed(LATER),

@@ -30,7 +30,7 @@ from kreassign.executor.guards import Reaction
 from kreassign.executor.scheduling import Pace
 from kreassign.executor.state import Phase
 from kreassign.executor.state.finishing import CALL_PATIENCE_MS, VERIFY_PATIENCE_MS
-from kreassign.executor.state.throttling import PROPAGATION_MS
+from kreassign.executor.state.setting import PROPAGATION_MS
 from kreassign.executor.throttle_ledger import ConfigValue, FoundThrottles
 from kreassign.model import TopicPartition
 from tests.executor.run_events import (

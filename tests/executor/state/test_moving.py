@@ -249,7 +249,7 @@ def test_replicas_are_listed_that_copy_now_or_are_about_to(
 def test_adopted_entries_stay_listed() -> None:
     adopted = (ConfigValue(FOLLOWERS, "7:7"), ConfigValue(LEADER_0, "7"))
     run = Played(begun(adopted=adopted)).go("observe").go("set")
-    assert run.decided == "set followers of a=0:2,1:3,7:7|7:7, leaders of a"
+    assert run.decided == "set leaders of a, followers of a=0:2,1:3,7:7|7:7"
 
 
 TOPIC = ConfigResource.topic("a")

@@ -29,7 +29,7 @@ from kreassign.executor.guards import GuardName, Health, Reaction
 from kreassign.executor.scheduling import Pace
 from kreassign.executor.state.move import move_steps
 from kreassign.executor.state.preparing import CONFIG_PATIENCE_MS
-from kreassign.executor.state.throttling import PROPAGATION_MS
+from kreassign.executor.state.setting import PROPAGATION_MS
 from kreassign.executor.throttle_ledger import ConfigKey, ConfigValue
 from kreassign.executor.throttle_rates import ThrottleRates
 from kreassign.model import ConfigResource

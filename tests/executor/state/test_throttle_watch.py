@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from kreassign.executor.events import (
+    BrokersForgotten,
     CallFailed,
     ConfigsRead,
     Event,
@@ -22,7 +23,7 @@ from kreassign.executor.events import (
     ThrottleSet,
 )
 from kreassign.executor.guards import GuardName, Health, Reaction
-from kreassign.executor.state.throttling import PROPAGATION_MS
+from kreassign.executor.state.setting import PROPAGATION_MS
 from kreassign.executor.throttle_ledger import ConfigKey, ConfigValue
 from kreassign.model import TopicPartition
 from tests.executor.run_events import LIVE, MOVES, RATE, look
@@ -185,3 +186,8 @@ def test_values_under_restore_raise_no_doubt() -> None:
     # Of the one with another value a second reading decides.
     run.on(ConfigsRead(5_000 + PROPAGATION_MS, values[2:]))
     assert run.pending == "leader 0, both lists"
+
+
+def test_no_doubt_remains_about_a_broker_given_up_while_it_was_read() -> None:
+    run = Played(guarded()).go("wait").on(look(31_000, MOVING), BrokersForgotten(31_000, (0,)))
+    assert run.on(HealthObserved(31_000, Health(LIVE, foreign_configs=(odd(LEADER_0),)))).decided == "wait"

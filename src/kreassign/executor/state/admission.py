@@ -118,7 +118,7 @@ REPLAN_AFTER_MS = 60_000
 
 def is_health_check_due(run: Run, starting: Names, at_ms: int) -> bool:
     """True if the health of the cluster must be checked before going on."""
-    is_wanted = run.identity.reactions or run.throttle.awaited or run.throttle.due
+    is_wanted = run.identity.reactions or run.throttle.awaited or run.throttle.is_due
     if not (is_wanted or lost_after_ms(run) is not None):
         return False
     patience_ms = FRESH_MS if starting else CHECK_EVERY_MS
@@ -134,19 +134,20 @@ def judge(run: Run, starting: Names, event: HealthObserved) -> tuple[Names, tupl
     starting, wanted = take_stock(run, starting, health)
     watch.first = watch.first or health
     destinations = run.moves.index.destinations
-    read = dict.fromkeys((*run.throttle.in_force, *(present.key for present in health.foreign_configs)))
+    in_force = (setting.key for setting in run.throttle.in_force)
+    read = dict.fromkeys((*in_force, *(present.key for present in health.foreign_configs)))
     throttling.take_in_check(run, event.at_ms, read, health.foreign_configs, health.unread_configs)
     _note_absences(run, event.at_ms, (destinations | watch.replaced).difference(health.live))
     starting = tuple(name for name in starting if not _waits_for_broker(run, run.moves.records[name]))
     now = GuardInputs(
-        health=replace(health, foreign_configs=throttling.foreign_settings(run)),
+        health=replace(health, foreign_configs=run.throttle.foreign),
         first=watch.first,
         moves=tuple(record for record in run.moves.in_flight if record.lagging),
         destinations=tuple(sorted(destinations)),
         at_ms=event.at_ms,
         incoming_bytes=_incoming(run, wanted),
         disk_reserve=run.control.pace.disk_reserve,
-        our_configs={key: override.value for key, override in run.throttle.overrides.items()},
+        our_configs={one.key: one.override.value for one in run.throttle.settings.values() if one.override},
         named_log_dirs=run.moves.index.named_log_dirs,
         to_be_named=_to_be_named(run) if health.refused else (),
     )
@@ -178,7 +179,8 @@ def take_in_verdicts(run: Run, event: VerdictsRecorded) -> None:
             breach.until_ms = event.at_ms
     known = {breach.verdict.guard for breach in open_before}
     if GuardName.FOREIGN_THROTTLE in said - known:
-        run.throttle.told |= {present.key: present for present in throttling.foreign_settings(run)}
+        for present in run.throttle.foreign:
+            run.throttle.put(replace(run.throttle.of(present.key), told=present))
     run.health.breaches += [
         GuardBreach(verdict, event.at_ms, event.at_ms) for verdict in event.verdicts if verdict.guard not in known
     ]

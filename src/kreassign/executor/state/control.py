@@ -97,8 +97,8 @@ def _change_throttle_and_set_it(run: Run, _: RunState, event: ThrottleRequested)
 def _forget_brokers(run: Run, state: RunState, event: BrokersForgotten) -> Next:
     """Moves to these brokers are cancelled like any move whose destination is down."""
     by = "" if event.operator is None else f" by {event.operator.user}@{event.operator.host}"
-    for override in run.throttle.forget(event.brokers):
-        run.note(f"{override.then}; that broker was given up as lost{by}, so nothing was restored there")
+    for setting in run.throttle.forget(event.brokers):
+        run.note(f"{setting.pending.then}; that broker was given up as lost{by}, so nothing was restored there")
     return Next(state)
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from kreassign.executor import throttle_ledger
 from kreassign.executor.events import (
     CallFailed,
     ConfigsRead,
@@ -38,6 +37,8 @@ from kreassign.executor.state.phases import (
     within,
 )
 from kreassign.executor.state.run import Next, Rows, Run, row
+from kreassign.executor.state.setting import UNREADABLE, Conclusion, Seen, Setting, SettingEvent, SettingState
+from kreassign.executor.throttle_ledger import ConfigValue, items
 
 VERIFY_PATIENCE_MS = 20_000
 """How long brokers may take to show what the controller already knows."""
@@ -110,50 +111,75 @@ def restore(run: Run, afterwards: Afterwards) -> Next:
 def _write_back(run: Run, state: Restoring, event: ConfigsRead) -> Next:
     """Write the old values that are not set."""
     order = _take_in(run, state.restore, event)
-    if not run.throttle.pending:
+    if not run.throttle.open:
         return _after_restoring(run, state.restore, event.at_ms)
     if not order.overrides:
         return _restore_later(run, state.restore, event.at_ms, event.problems)
-    run.throttle.in_force -= {override.key for override in order.overrides}
+    run.throttle.apply(SettingEvent.WRITE_BACK, (run.throttle.of(override.key) for override in order.overrides))
     return Next(WritingBack(state.restore), (order,))
 
 
 def _confirm(run: Run, state: ConfirmingRestore, event: ConfigsRead) -> Next:
     """Values written just now that do not show are not rewritten at once."""
     _take_in(run, state.restore, event)
-    if not run.throttle.pending:
+    if not run.throttle.open:
         return _after_restoring(run, state.restore, event.at_ms)
     return _restore_later(run, state.restore, event.at_ms, event.problems)
 
 
 def _take_in(run: Run, how: Restore, event: ConfigsRead) -> RestoreThrottle:
-    """Close the overrides that are restored; return the writes for the others.
-
-    An unexpected value waits for a second reading, because one may be stale; so does the old value before we wrote it.
-    A broker can be behind for longer than that. So its value is overwritten when it is the old value or an earlier
-    one of ours; if the old value is really set, nothing changes.
-    Values that others changed are kept, and named.
-    """
+    """Close the settings that are restored, or changed by others; return the writes for the rest."""
     throttle = run.throttle
     if event.others_move:
         _leave_rates(run, event)
-    throttling.take_in_check_at_end(run, event, is_end=how.afterwards is Afterwards.VERIFY)
-    settled = (
-        throttle.with_every_rate(one) for key, one in throttle.pending.items() if not throttling.is_undecided(run, key)
-    )
-    found = throttle_ledger.restoration(settled, event.values)
-    unwritten = [key for key in found.restored if key in throttle.in_force]
-    for key in (*found.restored, *(present.key for present in found.foreign)):
-        if key not in unwritten:
-            throttle.close(key)
-            if key.resource in event.gone:
-                throttle.given_up.add(key)
-    for present in found.foreign:
+    values = {present.key: present for present in event.values}
+    changes, shared = [], []
+    for setting in throttle.open:
+        present = values.get(setting.key)
+        if present is None:
+            # Settings of a broker that is down cannot be read, but the controller may take them.
+            is_written = setting.key.broker in event.down
+        else:
+            is_written = _conclude_setting(run, how, event, setting, present) is Conclusion.WRITE
+        if is_written:
+            changes.append(setting.pending)
+            if present is not None and setting.pending.is_list and items(present.value) - setting.pending.our_items:
+                shared.append(setting.key)
+    return RestoreThrottle(tuple(changes), tuple(shared))
+
+
+def _conclude_setting(run: Run, how: Restore, event: ConfigsRead, setting: Setting, present: ConfigValue) -> Conclusion:
+    """Conclude from a value at the end; what guards reported is not repeated. Values of others are kept, and named."""
+    is_gone = setting.key.resource in event.gone
+    conclusion = setting.meaning_at_end(present.value, is_gone=is_gone)
+    if conclusion is Conclusion.DOUBT:
+        setting = setting.doubted(present, event.at_ms)
+        if setting.is_undecided:
+            run.throttle.put(setting)
+            return conclusion
+        conclusion = setting.certain(present.value)
+        if setting.state is SettingState.IN_FORCE:
+            setting = _note_change(run, setting, present, conclusion)
+            run.throttle.is_lost = run.throttle.is_lost or how.afterwards is Afterwards.VERIFY
+        run.throttle.put(setting)
+    else:
+        run.throttle.settle(setting)
+    if conclusion in {Conclusion.RESTORED, Conclusion.THEIRS}:
+        ends = SettingEvent.READ_BACK if conclusion is Conclusion.RESTORED else SettingEvent.FOREIGN
+        run.throttle.apply(SettingEvent.TOPIC_GONE if is_gone else ends, (run.throttle.of(setting.key),))
+    if conclusion is Conclusion.THEIRS:
         run.note(f"someone else changed a throttle during the run, and it was left so: {present.then}")
-    # Settings of a broker that is down cannot be read, but the controller may take them.
-    silent = (one for one in throttle.pending.values() if one.key.broker in event.down)
-    changes = (*found.changes, *(throttle.pending[key] for key in unwritten), *silent)
-    return RestoreThrottle(changes, found.shared)
+    return conclusion
+
+
+def _note_change(run: Run, setting: Setting, present: ConfigValue, conclusion: Conclusion) -> Setting:
+    """Report once what others certainly changed, and the run writes back."""
+    is_theirs = conclusion is Conclusion.WRITE and setting.seen(present.value) is not Seen.EARLIER
+    if setting.told == present or not is_theirs:
+        return setting
+    ours = f"the run had set it to {setting.pending.value!r}"
+    run.note(f"someone else changed a throttle during the run: {present.then}, and {ours}")
+    return replace(setting, told=present)
 
 
 def _read(run: Run) -> ReadConfigs:
@@ -162,11 +188,10 @@ def _read(run: Run) -> ReadConfigs:
 
 def _leave_rates(run: Run, event: ConfigsRead) -> None:
     """Keep a rate where moves of others had one: without it they would go on unthrottled."""
-    throttle = run.throttle
     for present in event.values:
-        if present.key in throttle.pending and present.key.broker is not None and present.key in throttle.originals:
-            throttle.close(present.key)
-            throttle.left.add(present.key)
+        setting = run.throttle.of(present.key)
+        if setting.is_open and setting.key.broker is not None and setting.original is not None:
+            run.throttle.apply(SettingEvent.LEAVE, (setting,))
             run.note(f"moves of others went on, so that a throttle was left that they had before: {present.then}")
 
 
@@ -175,13 +200,14 @@ def _read_back(run: Run, state: WritingBack, event: ThrottleRestored) -> Next:
     throttle = run.throttle
     run.tell(RESTORING, event.at_ms, *event.problems)
     state = replace(state, restore=replace(state.restore, unwritten=tuple(map(str, event.unwritten))))
-    for key in [key for key in throttle.pending if key.broker in event.by_controller]:
-        throttle.close(key)
-        throttle.carried.add(key)
-        run.note(f"broker {key.broker} was down: the controller took the values that it had before the run")
-    for override in throttle.forget(event.unregistered):
-        run.note(f"{override.then}; the cluster did not know that broker any more, so nothing was restored there")
-    if not throttle.pending:
+    down = (setting for setting in throttle.open if setting.key.broker in event.by_controller)
+    for setting in throttle.apply(SettingEvent.CONTROLLER_TOOK, down):
+        run.note(f"broker {setting.key.broker} was down: the controller took the values that it had before the run")
+    for setting in throttle.forget(event.unregistered):
+        run.note(
+            f"{setting.pending.then}; the cluster did not know that broker any more, so nothing was restored there"
+        )
+    if not throttle.open:
         return _after_restoring(run, state.restore, event.at_ms)
     return Next(ConfirmingRestore(state.restore), (_read(run),))
 
@@ -196,7 +222,7 @@ def _restore_later(run: Run, how: Restore, at_ms: int, problems: tuple[str, ...]
         return Next(Restoring(failing(how, since_ms)), (Wait(),))
     run.problems.unrestored = tuple(dict.fromkeys((*problems, *how.unwritten)))
     # The operator sees the remaining settings and may restore them by hand.
-    run.throttle.in_force.clear()
+    run.throttle.apply(SettingEvent.UNWATCHED, run.throttle.open)
     return _after_restoring(run, how, at_ms)
 
 
@@ -205,7 +231,7 @@ def _restore_again(run: Run, state: Restoring, _: TimePassed) -> Next:
 
 
 def _after_restoring(run: Run, how: Restore, at_ms: int) -> Next:
-    if not run.throttle.pending:
+    if not run.throttle.open:
         run.problems.unrestored = ()
         run.tell(RESTORING, at_ms)
     match how.afterwards:
@@ -222,9 +248,8 @@ def _after_restoring(run: Run, how: Restore, at_ms: int) -> Next:
 
 def _verify(run: Run, state: Verifying) -> Next:
     made = tuple(record.move for record in run.moves.records.values() if record.status is MoveStatus.COMPLETE)
-    gone = run.throttle.carried | run.throttle.left
-    readable = (override for override in run.throttle.ever_set if override.key not in gone)
-    return Next(state, (Verify(made, tuple(readable)),))
+    settings = (setting.ever_ours for setting in run.throttle.settings.values() if setting.state not in UNREADABLE)
+    return Next(state, (Verify(made, tuple(override for override in settings if override is not None)),))
 
 
 def _conclude(run: Run, state: Verifying, event: Verified) -> Next:
@@ -250,7 +275,7 @@ def _verify_again(run: Run, state: Verifying, _: TimePassed) -> Next:
 def _end(run: Run, at_ms: int) -> Next:
     """Choose the end state. Failures outweigh cancellations."""
     statuses = {record.status for record in run.moves.records.values()}
-    if MoveStatus.FAILED in statuses or run.problems.findings or run.throttle.pending:
+    if MoveStatus.FAILED in statuses or run.problems.findings or run.throttle.open:
         return Next(Failed(at_ms))
     if throttling.was_lost(run):
         return Next(Failed(at_ms))

@@ -57,8 +57,8 @@ def moves_to_replan(run: Run) -> tuple[MoveRecord, ...]:
 def begin_replanning(run: Run, records: tuple[MoveRecord, ...], returned: frozenset[int]) -> Next:
     """Request other destinations."""
     made = (record.wanted for record in run.moves.records.values() if record.status in ACTIVE | {MoveStatus.COMPLETE})
-    throttle = run.throttle
-    known = frozenset((*throttle.before, *throttle.pending, *throttle.originals, *throttle.adopted))
+    settings = run.throttle.settings.values()
+    known = frozenset(one.key for one in settings if one.is_open or one.found or one.original or one.adopted)
     question = ReplanMoves(
         tuple(record.move for record in records),
         run.health.lost,
@@ -97,7 +97,7 @@ def _change_targets(run: Run, event: MovesReplanned) -> None:
     throttle.live_brokers = tuple(sorted({*throttle.live_brokers, *chosen}))
     if run.control.rates.is_limited:
         # As for brokers that are back: if their settings cannot be read now, nothing starts until they are.
-        throttle.awaited |= {broker for broker in chosen if _rate_of(broker) not in throttle.before}
+        throttle.awaited |= {broker for broker in chosen if throttle.of(_rate_of(broker)).found is None}
 
 
 def _rate_of(destination: int) -> ConfigKey:
@@ -138,7 +138,7 @@ def _go_on(run: Run, starting: Names, cancelling: Names, returned: frozenset[int
     if lost := moves_to_replan(run):
         return begin_replanning(run, lost, returned)
     is_winding_down = run.control.wind_down is not None
-    if (returned or run.throttle.due) and (run.identity.guards_to_the_end or not is_winding_down):
+    if (returned or run.throttle.is_due) and (run.identity.guards_to_the_end or not is_winding_down):
         run.throttle.live_brokers = tuple(sorted({*run.throttle.live_brokers, *returned}))
         return preparing.enter(run)
     return moving.observe(run) if is_winding_down else moving.proceed(run, starting, cancelling)

@@ -90,7 +90,7 @@ def enter(run: Run) -> Next:
 
 def pause(run: Run, _: object, __: object) -> Next:
     """Pause. Copies in flight keep their throttle: without it they would run at full speed unwatched."""
-    if run.moves.in_flight or not run.throttle.pending:
+    if run.moves.in_flight or not run.throttle.open:
         return Next(Paused())
     return finishing.restore(run, Afterwards.PAUSE)
 
@@ -98,17 +98,9 @@ def pause(run: Run, _: object, __: object) -> Next:
 def record_overrides(run: Run, state: Throttling | SettingLists, event: ThrottleIntended) -> Next:
     """Record that these settings are to be restored from now on."""
     for override in event.overrides:
-        former = run.throttle.pending.get(override.key)
-        if former is not None and not former.is_open:
-            run.throttle.in_force.discard(override.key)  # Our value was not set, and may still not be.
-        run.throttle.pending[override.key] = run.throttle.overrides[override.key] = override
-        if override.is_list:
-            run.throttle.listed.setdefault(override.key, set()).update(override.our_items)
-        elif override.is_open and override.value is not None:
-            run.throttle.rated.setdefault(override.key, set()).add(override.value)
-        if run.throttle.doubts.pop(override.key, None) is not None:
-            run.throttle.told.pop(override.key, None)
+        if run.throttle.of(override.key).doubt is not None:
             run.health.checked_ms = None  # The verdicts about it may be outdated.
+        run.throttle.intend(override)
     return Next(state)
 
 
@@ -120,13 +112,10 @@ def confirm(run: Run, event: ThrottleSet) -> None:
     for one in event.unwritten:
         run.problems.unset[one.broker] = f"{one}; it is set when the broker is back"
     if not event.problems:
-        # Doubtful settings were left alone.
-        made = {key for key in throttle.pending if key.broker not in throttle.awaited and key not in throttle.doubts}
-        throttle.pending = {
-            key: override.confirmed() if key in made else override for key, override in throttle.pending.items()
-        }
-        throttle.overrides |= throttle.pending
-        throttle.in_force |= made
+        for setting in throttle.open:
+            # Doubtful settings were left alone.
+            if setting.doubt is None and setting.key.broker not in throttle.awaited:
+                throttle.put(setting.confirmed())
 
 
 # --- observing and choosing ----------------------------------------------------------------------------------------
@@ -173,7 +162,8 @@ def _check_then_proceed(run: Run, starting: Names, cancelling: Names, at_ms: int
         return proceed(run, starting, cancelling)
     active = tuple(record.step for record in run.moves.active)
     lost = run.health.lost if run.control.replans else ()
-    check = CheckHealth(active, throttling.in_force(run), run.health.first, lost, run.identity.allows_producer_outage)
+    in_force = tuple(setting.pending for setting in run.throttle.in_force)
+    check = CheckHealth(active, in_force, run.health.first, lost, run.identity.allows_producer_outage)
     return Next(CheckingHealth(starting, cancelling), (check,))
 
 
@@ -265,12 +255,12 @@ def _topics(starting: Names, changes: Iterable[throttle_ledger.ConfigOverride]) 
 
 def _after_throttle_check(run: Run, state: CheckingThrottle, event: ThrottleChecked) -> Next:
     """Send a batch only if its throttle is known and ours."""
-    known = throttling.foreign_settings(run)
+    known = run.throttle.foreign
     run.throttle.close_gone(event.gone)
     asked = throttling.check(run, state.topics).overrides
     throttling.take_in_check(run, event.at_ms, (one.key for one in asked), event.differ, event.unread)
     run.throttle.checked_ms, run.throttle.unread = event.at_ms, event.unread
-    if throttling.foreign_settings(run) != known:
+    if run.throttle.foreign != known:
         run.health.checked_ms = None  # The guards report it at the next inspection.
     is_clear = throttling.allows_start(run) and not event.unread
     return _list_then_send(run, state.starting if is_clear else ())
@@ -292,19 +282,18 @@ def _listing(run: Run, starting: Names) -> tuple[throttle_ledger.ConfigOverride,
 
     Rates that follow the traffic are changed with them, and settings in doubt are set again.
     """
-    throttle, limit = run.throttle, run.control.rates
-    if not throttle.before or not run.moves.are_left:
+    throttle, limit, found = run.throttle, run.control.rates, run.throttle.found
+    if not found or not run.moves.are_left:
         return ()
     flows = _present_flows(run, starting) if limit.is_limited else {}
     rates = throttling.wanted_rates(run, starting) if limit.adaptive is not None or throttle.unset else {}
-    wanted = throttle_ledger.wanted_lists(flows, throttle.before | throttle.adopted_lists) | rates
     doubtful = {ConfigResource.topic(record.name.topic) for record in run.moves.in_flight if record.is_lost}
-    touched = {
-        key: value
-        for key, value in wanted.items()
+    changes = (
+        throttle.of(key).change_to(value, again=key.resource in throttle.unset)
+        for key, value in (throttle_ledger.wanted_lists(flows, found | throttle.adopted) | rates).items()
         if not (throttling.is_left_alone(run, key) or key.resource in doubtful)
-    }
-    return throttle_ledger.changes(touched, throttle.before, throttle.pending, throttle.unset)
+    )
+    return tuple(change for change in changes if change is not None)
 
 
 def _present_flows(run: Run, starting: Names) -> throttle_ledger.Flows:

@@ -38,7 +38,7 @@ from kreassign.executor.state.phases import (
     within,
 )
 from kreassign.executor.state.run import Control, CopySpeed, MoveIndex, Next, Rows, Run, RunIdentity, row
-from kreassign.executor.throttle_ledger import ConfigKey, FoundThrottles
+from kreassign.executor.throttle_ledger import ConfigKey, ConfigValue, FoundThrottles
 
 READING = "reading the throttle"
 """Kind of messages about reading the throttle."""
@@ -50,7 +50,7 @@ CONFIG_PATIENCE_MS = 60_000
 def enter(run: Run) -> Next:
     """Set the wanted throttle, then move."""
     throttle = run.throttle
-    if not run.moves.active or not (run.control.rates.is_limited or throttle.pending or throttle.adopted):
+    if not run.moves.active or not (run.control.rates.is_limited or throttle.open or throttle.adopted):
         return moving.enter(run)
     if throttling.is_to_be_read_first(run):
         return _see(run, Resuming())
@@ -64,8 +64,10 @@ def _begin(run: Run, _: New, event: RunStarted) -> Next:
     run.identity.guards_to_the_end = event.guards_to_the_end
     run.identity.rereads_first = event.rereads_first
     run.identity.allows_producer_outage = event.allows_producer_outage
-    run.throttle.originals = {one.key: one.value for one in event.originals}
-    run.throttle.adopted = {one.key: one.value for one in event.adopted}
+    for value in event.originals:
+        run.throttle.put(replace(run.throttle.of(value.key), original=value))
+    for value in event.adopted:
+        run.throttle.put(replace(run.throttle.of(value.key), adopted=value))
     run.throttle.is_alongside = event.found is FoundThrottles.ALONGSIDE
     run.identity.note(event.operator)
     run.control = Control(event.rates, event.pace, replans=event.replans, lost_after_ms=event.lost_after_ms)
@@ -97,14 +99,13 @@ def resume(run: Run, at_ms: int, *, others_may_restore: bool = False) -> Next:
     for record in run.moves.active:
         record.resumed(at_ms)
     throttle = run.throttle
-    were_set = tuple(sorted(throttle.in_force.intersection(throttle.pending))) if others_may_restore else ()
+    were_set = tuple(sorted(setting.key for setting in throttle.in_force)) if others_may_restore else ()
     run.moves.speed, throttle.unset_since_ms = CopySpeed(), None
-    throttle.before, throttle.doubts, throttle.unread = {}, {}, ()
-    throttle.due, throttle.is_asked_for = set(throttle.pending), False
-    if run.identity.rereads_first and not others_may_restore:
-        throttle.unseen = set(throttle.pending)
-    else:
-        throttle.unseen, throttle.in_force, throttle.is_lost = set(), set(), False
+    throttle.unread, throttle.is_asked_for = (), False
+    reads_first = run.identity.rereads_first and not others_may_restore
+    throttle.is_lost = throttle.is_lost and reads_first
+    for setting in [*throttle.settings.values()]:
+        throttle.put(setting.resumed(reads_first=reads_first))
     # An operator's pause outlives the loss of the lease; another process begins without.
     run.control.is_held = run.control.is_held and others_may_restore
     # Findings and unrestored settings of an earlier end are checked again.
@@ -132,7 +133,7 @@ def _after_seeing(run: Run, state: Resuming, event: ThrottleChecked) -> Next:
         run.tell(READING, event.at_ms)
     else:
         return _try_again(run, state, event.at_ms, tuple(f"{one} could not be read" for one in event.unread))
-    return Next(Resuming(), (Wait(),)) if run.throttle.unseen else enter(run)
+    return Next(Resuming(), (Wait(),)) if run.throttle.is_unread else enter(run)
 
 
 def _could_not_see(run: Run, state: Resuming, event: CallFailed) -> Next:
@@ -150,7 +151,7 @@ def _read(run: Run, state: Preparing) -> Next:
     throttle = run.throttle
     rearranging = {broker for record in run.moves.active for broker in record.move.rearranging}
     throttle.awaited |= (throttle_ledger.brokers_of(_flows(run)) | rearranging).difference(throttle.live_brokers)
-    unknown = tuple(key for key in _keys(run) if key not in throttle.pending)
+    unknown = tuple(key for key in _keys(run) if not throttle.of(key).is_open)
     return Next(state, (ReadConfigs(unknown),)) if unknown else _set(run)
 
 
@@ -161,7 +162,9 @@ def _take_in(run: Run, state: Preparing, event: ConfigsRead) -> Next:
     if event.problems:
         return _try_again(run, state, event.at_ms, event.problems)
     run.tell(READING, event.at_ms)
-    throttle.before |= {present.key: throttle.originals.get(present.key, present.value) for present in event.values}
+    for present in event.values:
+        setting = throttle.of(present.key)
+        throttle.put(replace(setting, found=setting.original or present))
     return _set(run)
 
 
@@ -172,20 +175,23 @@ def _set(run: Run) -> Next:
     changed are set again only on request.
     """
     throttle = run.throttle
-    throttle.before |= {key: override.before for key, override in throttle.pending.items()}
-    wanted = throttling.wanted_rates(run) | _adopted(run)
-    wanted = {key: value for key, value in wanted.items() if key not in throttle.doubts or key in throttle.due}
-    changes = {one.key: one for one in throttle_ledger.changes(wanted, throttle.before, throttle.pending)}
+    for setting in throttle.open:
+        throttle.put(replace(setting, found=ConfigValue(setting.key, setting.pending.before)))
     back = throttle.awaited.intersection(throttle.live_brokers)
-    again = {
-        key: override
-        for key, override in throttle.pending.items()
-        if key in throttle.due or (key.broker in back and key not in throttle.doubts)
+    orders = {
+        setting.key: setting.pending
+        for setting in throttle.open
+        if setting.is_due or (setting.key.broker in back and setting.doubt is None)
     }
-    throttle.due, throttle.is_asked_for, throttle.awaited = set(), False, throttle.awaited - back
-    if not (changes or again):
-        return moving.enter(run)
-    return Next(Throttling(), (SetThrottle(tuple({**again, **changes}.values())),))
+    for key, value in (throttling.wanted_rates(run) | _adopted(run)).items():
+        setting = throttle.of(key)
+        change = setting.change_to(value) if setting.doubt is None or setting.is_due else None
+        if change is not None:
+            orders[key] = change
+    throttle.is_asked_for, throttle.awaited = False, throttle.awaited - back
+    for setting in throttle.open:
+        throttle.put(replace(setting, is_due=False))
+    return Next(Throttling(), (SetThrottle(tuple(orders.values())),)) if orders else moving.enter(run)
 
 
 def _keys(run: Run) -> tuple[throttle_ledger.ConfigKey, ...]:
@@ -198,12 +204,11 @@ def _keys(run: Run) -> tuple[throttle_ledger.ConfigKey, ...]:
 
 def _adopted(run: Run) -> dict[ConfigKey, str | None]:
     """Adopted settings stay as they are until the end, unless this run has another rate for them."""
-    rates = throttling.wanted_rates(run)
-    known = run.throttle.before
+    rates, found = throttling.wanted_rates(run), run.throttle.found
     return {
         key: value
         for key, value in run.throttle.adopted.items()
-        if key in known and rates.get(key) in {None, known[key]}
+        if key in found and rates.get(key) in {None, found[key]}
     }
 
 
@@ -247,7 +252,7 @@ def _continue_or_fail(run: Run, at_ms: int, kind: str, problems: tuple[str, ...]
         return moving.enter(run)
     run.note_for_good(kind, problems)
     run.note("the throttle could not be set, so nothing more was started")
-    return finishing.restore(run, Afterwards.FAIL) if run.throttle.pending else Next(Failed(at_ms))
+    return finishing.restore(run, Afterwards.FAIL) if run.throttle.open else Next(Failed(at_ms))
 
 
 _INTO_MOVING = (Resuming, Preparing, Throttling, Observing)

@@ -7,7 +7,7 @@ is what a handler returns; `Row` and `Rows` are the table's rows, which each han
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -20,9 +20,9 @@ from kreassign.executor.scheduling import NO_LIMITS, Candidate, DiskBudget, Pace
 from kreassign.executor.scheduling.limits import LogDirKey, named_log_dirs
 from kreassign.executor.state.move import ACTIVE, IN_FLIGHT, MoveRecord, MoveStatus, NextAction
 from kreassign.executor.state.phases import New, RunState
-from kreassign.executor.throttle_ledger import ConfigKey, ConfigOverride, ConfigValue
+from kreassign.executor.state.setting import ThrottleLedger
 from kreassign.executor.throttle_rates import NO_THROTTLE, BrokerTraffic, ThrottleRates
-from kreassign.model import ConfigResource, TopicPartition
+from kreassign.model import TopicPartition
 
 # Index of unfinished moves: waiting, in flight, or still to be observed.
 #
@@ -283,128 +283,6 @@ class Moves:
     def are_left(self) -> bool:
         """True if any move has not ended."""
         return any(record.status in ACTIVE for record in self.records.values())
-
-
-@dataclass(frozen=True, slots=True)
-class Doubt:
-    """A setting with another value than ours, first read at `since_ms`.
-
-    It `is_foreign` once it was read so again later than a stale answer can be: others have changed it.
-    """
-
-    found: ConfigValue
-    since_ms: int
-    is_foreign: bool = False
-
-
-@dataclass(slots=True)
-class ThrottleLedger:
-    """Settings that the run changed, and those still to be set or restored."""
-
-    live_brokers: tuple[int, ...] = ()
-    before: dict[ConfigKey, str | None] = field(default_factory=dict)
-    """Value of every throttle setting before this run changed it."""
-    overrides: dict[ConfigKey, ConfigOverride] = field(default_factory=dict)
-    """Every setting that this run ever changed."""
-    pending: dict[ConfigKey, ConfigOverride] = field(default_factory=dict)
-    """Settings that are not confirmed to have their old value again."""
-    awaited: frozenset[int] = frozenset()
-    """Brokers that are down and whose rates are set when they are back."""
-    unset: frozenset[ConfigResource] = frozenset()
-    """Topics and brokers that may not have taken their last settings; these are set again."""
-    unset_since_ms: int | None = None
-    in_force: set[ConfigKey] = field(default_factory=set)
-    """Pending settings of which the cluster has taken a value of ours: the original value there is a change by others
-    like any other.
-    """
-    doubts: dict[ConfigKey, Doubt] = field(default_factory=dict)
-    """Pending settings that were read with another value than ours."""
-    told: dict[ConfigKey, ConfigValue] = field(default_factory=dict)
-    """Reported values of settings that others have changed, so that each is reported exactly once."""
-    checked_ms: int | None = None
-    """Time of the last throttle check."""
-    unread: tuple[ConfigResource, ...] = ()
-    """Resources that were unreadable then; nothing is started meanwhile."""
-    is_lost: bool = False
-    """True if others had changed the throttle of moves in flight when they ended."""
-    full_lists: frozenset[str] = frozenset()
-    """Topics of which moves wait for room in the lists of throttled replicas."""
-    listed: dict[ConfigKey, set[str]] = field(default_factory=dict)
-    """Every entry that this run ever added to a list."""
-    rated: dict[ConfigKey, set[str]] = field(default_factory=dict)
-    """Every value that this run ever gave a rate."""
-    originals: dict[ConfigKey, str | None] = field(default_factory=dict)
-    """Values that settings get at the end, because others had changed them before the run."""
-    adopted: dict[ConfigKey, str | None] = field(default_factory=dict)
-    """Settings left behind by others that this run restores."""
-    is_alongside: bool = False
-    """True if moves of others go on under the rates of this run."""
-    left: set[ConfigKey] = field(default_factory=set)
-    """Rates that stay at the end, because moves of others go on."""
-    given_up: set[ConfigKey] = field(default_factory=set)
-    """Settings that were not read back as restored, because their topic is gone or their broker lost. They may show
-    again: a broker may come back, and Kafka shows the settings of a former topic of the name after a restart.
-    """
-    carried: set[ConfigKey] = field(default_factory=set)
-    """Settings of brokers that are down that cannot be read back: a controller restored them, or they are lost."""
-    due: set[ConfigKey] = field(default_factory=set)
-    """Pending settings to set again, whatever their last value: the run was resumed, or an operator requested it.
-    Nothing starts before.
-    """
-    unseen: set[ConfigKey] = field(default_factory=set)
-    """Pending settings not read since the run was resumed; they are read before they are set again."""
-    is_asked_for: bool = False
-    """True if an operator requested a throttle meanwhile: then changes of others are reported, and overwritten."""
-    was_found_changed: bool = False
-    """True if others had changed it when the run was resumed."""
-
-    def forget(self, brokers: Collection[int]) -> tuple[ConfigOverride, ...]:
-        """Give up restoring on these brokers; settings there stay as the run set them."""
-        lost = tuple(override for key, override in self.pending.items() if key.broker in brokers)
-        for override in lost:
-            self.close(override.key)
-            self.carried.add(override.key)
-            self.given_up.add(override.key)
-        self.awaited = self.awaited.difference(brokers)
-        return lost
-
-    def close(self, key: ConfigKey) -> None:
-        """End the override of this setting: nothing is to be set or restored any more."""
-        del self.pending[key]
-        self.doubts.pop(key, None)
-        for keys in (self.in_force, self.due, self.unseen):
-            keys.discard(key)
-
-    def close_gone(self, topics: Collection[ConfigResource]) -> None:
-        """Close settings of deleted topics; new topics of the same names are not the run's."""
-        for key in [key for key in self.pending if key.resource in topics]:
-            self.close(key)
-            self.given_up.add(key)
-
-    @property
-    def adopted_lists(self) -> dict[ConfigKey, str | None]:
-        """Lists that others left behind; their entries stay until the end."""
-        return {key: value for key, value in self.adopted.items() if key.broker is None}
-
-    @property
-    def ever_set(self) -> tuple[ConfigOverride, ...]:
-        """Every setting that this run changed, with all entries that it ever added to lists."""
-        return tuple(
-            one
-            if self.listed.get(key, set()) <= one.our_items
-            else replace(one, unconfirmed=(",".join(sorted(self.listed[key])),))
-            for key, one in self.overrides.items()
-        )
-
-    def with_every_rate(self, override: ConfigOverride) -> ConfigOverride:
-        """Return the override with every value that this run ever gave the rate: any of them may still be set."""
-        earlier = self.rated.get(override.key, set()).difference(override.possible_values)
-        return replace(override, unconfirmed=(*override.unconfirmed, *sorted(earlier))) if earlier else override
-
-    @property
-    def residue(self) -> tuple[str, ...]:
-        """A sentence per setting that still has a value of the run."""
-        return tuple(str(override) for override in self.pending.values() if override.is_open)
 
 
 @dataclass(slots=True)

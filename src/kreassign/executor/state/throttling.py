@@ -7,14 +7,15 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from kreassign.executor import throttle_ledger
-from kreassign.executor.events import ConfigsRead, ThrottleChecked, TrafficMeasured, topic_ids_of_moves
+from kreassign.executor.events import ThrottleChecked, TrafficMeasured, topic_ids_of_moves
 from kreassign.executor.guards import GuardName, Reaction
 from kreassign.executor.instructions import CheckThrottle, MeasureTraffic
 from kreassign.executor.scheduling import Candidate
 from kreassign.executor.state.move import MoveRecord
 from kreassign.executor.state.phases import Names
-from kreassign.executor.state.run import Doubt, Run, ThrottleLedger
-from kreassign.executor.throttle_ledger import EVERY_REPLICA, ConfigKey, ConfigOverride, ConfigValue
+from kreassign.executor.state.run import Run
+from kreassign.executor.state.setting import Conclusion, SettingState
+from kreassign.executor.throttle_ledger import EVERY_REPLICA, ConfigKey, ConfigValue
 from kreassign.executor.throttle_rates import AdaptiveThrottle, adaptive_rate, demand
 from kreassign.model import ConfigResource, TopicPartition
 from kreassign.model.throttle import (
@@ -40,7 +41,7 @@ Needs = defaultdict[tuple[str, int], float]
 
 def wanted_rates(run: Run, starting: Names = ()) -> dict[ConfigKey, str | None]:
     """Wanted value of each rate among the settings of the run."""
-    rates = throttle_ledger.wanted_rates(run.throttle.before, run.control.rates)
+    rates = throttle_ledger.wanted_rates(run.throttle.found, run.control.rates)
     adaptive = run.control.rates.adaptive
     if adaptive is None:
         return rates
@@ -73,7 +74,7 @@ def take_in_traffic(run: Run, event: TrafficMeasured) -> None:
 def _follows_traffic(run: Run, key: ConfigKey) -> bool:
     """False if the broker has a rate of its own, or is down and has a rate already."""
     return not run.control.rates.has_own_rate(key.broker) and not (
-        key.broker in run.throttle.awaited and key in run.throttle.pending
+        key.broker in run.throttle.awaited and run.throttle.of(key).is_open
     )
 
 
@@ -82,7 +83,8 @@ def _left_over(run: Run, adaptive: AdaptiveThrottle, key: ConfigKey, needed: Nee
     way = SENDING if key.name == LEADER_THROTTLED_RATE else RECEIVING
     seen = run.traffic.brokers.get(key.broker)
     traffic = None if seen is None else seen[1].sent_bytes_per_s if way == SENDING else seen[1].received_bytes_per_s
-    value = run.throttle.pending[key].value if key in run.throttle.pending else None
+    setting = run.throttle.of(key)
+    value = setting.pending.value if setting.is_open else None
     return adaptive_rate(adaptive, key.broker, traffic, needed[way, key.broker], None if value is None else int(value))
 
 
@@ -155,31 +157,22 @@ class ListRoom:
 
 def list_room(run: Run) -> ListRoom:
     """Room in the lists of the run, given what is in them now; a list that has `*` takes no entries."""
-    throttle = run.throttle
-    lists = [key for key in throttle.before if key.name in TOPIC_THROTTLES] if run.control.rates.is_limited else []
-    listed = {key: set(throttle_ledger.items(throttle.before[key])) for key in lists}
-    for key in lists:
-        if key in throttle.pending:
-            listed[key] |= throttle.pending[key].our_items
+    listed: dict[ConfigKey, set[str]] = {}
+    for key, setting in run.throttle.settings.items() if run.control.rates.is_limited else ():
+        if setting.found is not None and key.name in TOPIC_THROTTLES:
+            ours = setting.pending.our_items if setting.is_open else frozenset()
+            listed[key] = {*throttle_ledger.items(setting.found.value), *ours}
     return ListRoom(
         run.moves.records, {key: entries for key, entries in listed.items() if EVERY_REPLICA not in entries}
     )
 
 
-# Changes by others: which settings to read again, and how to treat an unexpected value.
+# Changes by others: which settings to read again, and how to treat an unexpected value (`setting.py`).
 #
-# While a setting is in force, every value but ours is a breach, also the original value: others delete throttles that
-# they take for forgotten (Kafka's own `--cancel` deletes all). One unexpected answer proves nothing, because a broker
-# may answer with the value from before our last change, seen 11 ms after it on 4.3.1. So the first such answer only
-# stops new moves; a change by others is reported after a second one, `PROPAGATION_MS` later.
+# The first unexpected value only stops new moves; a change by others is reported after a second one.
 #
 # The same holds for changes while no process executed the run: its remaining settings are read before any is set again.
 # A change that a process intended when it died, without an answer, counts as ours either way.
-
-PROPAGATION_MS = 10_000
-"""A broker that is behind the controller for longer than broker.session.timeout.ms, 9 s, is fenced: settings of a
-broker that is down are not read.
-"""
 
 DOUBT_EVERY_MS = 5_000
 """Doubtful settings are read again at least this often, and sooner at first; also while nothing is about to start."""
@@ -193,28 +186,26 @@ def is_check_due(run: Run, topics: Collection[ConfigResource]) -> bool:
     throttle, now_ms = run.throttle, run.moves.observed_ms
     if not run.identity.rereads_throttle or not _reaction(run) or not throttle.in_force:
         return False
-    if not throttle.doubts or throttle.checked_ms is None:
-        return bool(topics) or bool(throttle.doubts)
+    since_ms = [setting.doubt.since_ms for setting in throttle.settings.values() if setting.doubt is not None]
+    if not since_ms or throttle.checked_ms is None:
+        return bool(topics or since_ms)
     # A stale answer passes at once, and a change by others lasts long.
-    age_ms = now_ms - min(doubt.since_ms for doubt in throttle.doubts.values())
-    return now_ms - throttle.checked_ms >= min(age_ms, DOUBT_EVERY_MS)
+    return now_ms - throttle.checked_ms >= min(now_ms - min(since_ms), DOUBT_EVERY_MS)
 
 
 def check(run: Run, topics: Collection[ConfigResource]) -> CheckThrottle:
     """Check rates, the lists of these topics, and all doubtful settings."""
-    throttle = run.throttle
     concerned = (
-        key
-        for key in throttle.pending
-        if key in throttle.in_force and (key.broker is not None or key.resource in topics or key in throttle.doubts)
+        setting.pending
+        for setting in run.throttle.in_force
+        if setting.key.broker is not None or setting.key.resource in topics or setting.doubt is not None
     )
-    doubtful = {key.resource for key in throttle.doubts}
-    return CheckThrottle(tuple(throttle.pending[key] for key in concerned), _topic_ids(run, doubtful))
+    return CheckThrottle(tuple(concerned), _topic_ids(run, {setting.key.resource for setting in run.throttle.doubtful}))
 
 
 def is_to_be_read_first(run: Run) -> bool:
     """True if remaining settings must be read before they are set again; False without the guard."""
-    return bool(run.throttle.unseen) and is_guarded(run)
+    return run.throttle.is_unread and is_guarded(run)
 
 
 def is_guarded(run: Run) -> bool:
@@ -236,35 +227,34 @@ def _topic_ids(run: Run, resources: Collection[ConfigResource]) -> dict[str, str
 
 def take_in_check_of_all(run: Run, event: ThrottleChecked) -> None:
     """Conclude from reading the remaining settings, and report at once what others have changed."""
-    throttle = run.throttle
+    throttle, silent = run.throttle, set(event.unread)
     throttle.close_gone(event.gone)
-    silent = set(event.unread)
     take_in_check(run, event.at_ms, tuple(throttle.pending), event.differ, event.unread)
-    throttle.unseen = {key for key in throttle.pending if key.resource in silent or is_undecided(run, key)}
-    throttle.was_found_changed = throttle.was_found_changed or bool(foreign_settings(run))
+    throttle.was_found_changed = throttle.was_found_changed or bool(throttle.foreign)
     read_for = "a throttle was asked for" if throttle.is_asked_for else "the run was resumed"
-    for present in foreign_settings(run):
-        if throttle.told.get(present.key) != present:
-            ours = f"the run had set it to {throttle.pending[present.key].value!r}"
+    for present in throttle.foreign:
+        setting = throttle.of(present.key)
+        if setting.told != present:
+            ours = f"the run had set it to {setting.pending.value!r}"
             run.note(f"someone else had changed a throttle when {read_for}: {present.then}, and {ours}")
-            throttle.told[present.key] = present
-    # Settings of a broker that is down are read, and set, when it is back.
-    throttle.due -= {key for key in throttle.due if key.broker is not None and key.broker not in throttle.live_brokers}
-    if throttle.is_asked_for:
-        throttle.due |= {present.key for present in foreign_settings(run)}
-    else:
-        throttle.due -= {present.key for present in foreign_settings(run) if is_left_alone(run, present.key)}
+            throttle.put(replace(setting, told=present))
+    for setting in throttle.open:
+        # Settings of a broker that is down are read, and set, when it is back.
+        is_due = setting.is_due and (setting.key.broker is None or setting.key.broker in throttle.live_brokers)
+        if setting.is_foreign:
+            is_due = throttle.is_asked_for or (is_due and not is_left_alone(run, setting.key))
+        is_unread = setting.key.resource in silent or setting.is_undecided
+        throttle.put(replace(setting, is_due=is_due, is_unread=is_unread))
 
 
 def note_request(run: Run) -> None:
     """Read what is in force before setting a requested throttle, which would hide changes of others."""
     throttle = run.throttle
-    if run.identity.rereads_first and is_guarded(run):
-        in_force = throttle.in_force.intersection(throttle.pending)
-        throttle.unseen |= in_force
-        throttle.due |= {key for key in in_force if key.broker is not None}
-    throttle.due |= set(throttle.doubts)
-    throttle.is_asked_for = bool(throttle.unseen)
+    for setting in throttle.open:
+        is_read = run.identity.rereads_first and is_guarded(run) and setting.state is SettingState.IN_FORCE
+        is_due = setting.is_due or setting.doubt is not None or (is_read and setting.key.broker is not None)
+        throttle.put(replace(setting, is_due=is_due, is_unread=setting.is_unread or is_read))
+    throttle.is_asked_for = throttle.is_unread
 
 
 def note_differences(run: Run, were_set: Collection[ConfigKey], event: ThrottleChecked) -> None:
@@ -273,16 +263,11 @@ def note_differences(run: Run, were_set: Collection[ConfigKey], event: ThrottleC
     Others may have changed them too, so they are reported before they are set again.
     """
     run.throttle.close_gone(event.gone)
-    pending = run.throttle.pending
     for present in event.differ:
-        if present.key in were_set and present.key in pending:
-            ours = f"the run had set it to {pending[present.key].value!r} and set it again"
+        setting = run.throttle.of(present.key)
+        if present.key in were_set and setting.is_open:
+            ours = f"the run had set it to {setting.pending.value!r} and set it again"
             run.note(f"when the run had the lease again, {present.then}; {ours}")
-
-
-def in_force(run: Run) -> tuple[ConfigOverride, ...]:
-    """Settings that must have our values."""
-    return tuple(override for key, override in run.throttle.pending.items() if key in run.throttle.in_force)
 
 
 def take_in_check(
@@ -290,41 +275,15 @@ def take_in_check(
 ) -> None:
     """Conclude from reading these settings. Unreadable ones stay as doubtful as before."""
     throttle, silent = run.throttle, set(unread)
-    odd = {present.key: present for present in differ if not _may_be_unset(throttle, present)}
-    for key in read:
-        if key in odd:
-            known = throttle.doubts.get(key)
-            since_ms = at_ms if known is None else known.since_ms
-            throttle.doubts[key] = Doubt(odd[key], since_ms, at_ms - since_ms >= PROPAGATION_MS)
-        elif key.resource not in silent and throttle.doubts.pop(key, None) is not None:
-            throttle.told.pop(key, None)
-            if key in throttle.pending and throttle.pending[key].unconfirmed:
-                throttle.unset |= {key.resource}  # It was not set again while in doubt.
-
-
-def take_in_check_at_end(run: Run, event: ConfigsRead, *, is_end: bool) -> None:
-    """Conclude about settings about to be restored, or just restored; what guards reported is not repeated."""
-    throttle = run.throttle
-    kept = {key: throttle.pending[key] for key in throttle.in_force if key.resource not in event.gone}
-    odd = throttle_ledger.differing(kept.values(), (present for present in event.values if present.key in kept))
-    rest = (one for key, one in throttle.pending.items() if key not in kept)
-    theirs = throttle_ledger.restoration(rest, event.values).foreign
-    take_in_check(run, event.at_ms, (present.key for present in event.values), (*odd, *theirs), ())
-    for present in odd:
-        if throttle.doubts[present.key].is_foreign:
-            override = kept[present.key]
-            stays = not (override.is_restored(present.value) or override.is_ours(present.value))
-            if throttle.told.get(present.key) != present and not stays:
-                ours = f"the run had set it to {override.value!r}"
-                run.note(f"someone else changed a throttle during the run: {present.then}, and {ours}")
-                throttle.told[present.key] = present
-            throttle.is_lost = throttle.is_lost or is_end
-
-
-def is_undecided(run: Run, key: ConfigKey) -> bool:
-    """True if a second reading has to decide about this setting."""
-    doubt = run.throttle.doubts.get(key)
-    return doubt is not None and not doubt.is_foreign
+    odd = {present.key: present for present in differ}
+    for setting in map(throttle.of, read):
+        value = odd.get(setting.key)
+        if not setting.is_open:
+            continue  # It was given up while it was read.
+        if value is not None and setting.meaning(value.value) is Conclusion.DOUBT:
+            throttle.put(setting.doubted(value, at_ms))
+        elif setting.key.resource not in silent:
+            throttle.settle(setting)
 
 
 def was_lost(run: Run) -> bool:
@@ -332,17 +291,9 @@ def was_lost(run: Run) -> bool:
     return run.throttle.is_lost and not _only_warns(run)
 
 
-def _may_be_unset(throttle: ThrottleLedger, present: ConfigValue) -> bool:
-    """True if nothing of ours is set, in a setting that may or may not be in force."""
-    key, pending = present.key, throttle.pending
-    return key not in throttle.in_force and key in pending and pending[key].is_without_ours(present.value)
-
-
 def allows_start(run: Run) -> bool:
     """True if moves may start. With a guard that only warns the operator accepts the risk."""
-    if run.throttle.due:
-        return False
-    return not run.throttle.doubts or _only_warns(run)
+    return not run.throttle.is_due and (not run.throttle.doubtful or _only_warns(run))
 
 
 def is_left_alone(run: Run, key: ConfigKey) -> bool:
@@ -350,12 +301,7 @@ def is_left_alone(run: Run, key: ConfigKey) -> bool:
 
     With a guard that only warns lists are adapted: without its entries the next moves would start unthrottled.
     """
-    return key in run.throttle.doubts and not (key.broker is None and _only_warns(run))
-
-
-def foreign_settings(run: Run) -> tuple[ConfigValue, ...]:
-    """Settings that others have certainly changed."""
-    return tuple(doubt.found for _, doubt in sorted(run.throttle.doubts.items()) if doubt.is_foreign)
+    return run.throttle.of(key).doubt is not None and not (key.broker is None and _only_warns(run))
 
 
 def _only_warns(run: Run) -> bool:

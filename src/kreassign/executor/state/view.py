@@ -22,6 +22,7 @@ from kreassign.executor.state.phases import (
     Phase,
 )
 from kreassign.executor.state.run import GuardBreach, PassingProblem, Run, WindDown, time_of_day
+from kreassign.executor.state.setting import SettingState
 from kreassign.executor.throttle_ledger import ConfigKey, ConfigOverride
 from kreassign.executor.throttle_rates import ThrottleRates
 from kreassign.model import ConfigResource, ResourceType, TopicPartition
@@ -61,14 +62,15 @@ def _reasons(run: Run, at_ms: int) -> Iterator[str]:
 
 def _throttle(run: Run) -> Iterator[str]:
     throttle = run.throttle
-    if throttle.doubts and not throttling.allows_start(run):
-        found = next(iter(throttle.doubts.values())).found
+    doubts = [setting.doubt for setting in throttle.settings.values() if setting.doubt is not None]
+    if doubts and not throttling.allows_start(run):
+        found = min(doubts, key=lambda doubt: doubt.since_ms).value
         others = f"somebody else changed its throttle: {found}"
         checked = f"its throttle is checked before anything is started: {found}"
-        yield others if throttling.foreign_settings(run) else checked
+        yield others if throttle.foreign else checked
     if throttle.unread:
         yield unread_throttle(throttle.unread[0])
-    if throttle.due:
+    if throttle.is_due:
         yield "nothing is started before its throttle is set again"
     if throttle.full_lists:
         topics = ", ".join(sorted(throttle.full_lists)[:NAMED])
@@ -267,25 +269,26 @@ class RunView:
     @property
     def overrides(self) -> Mapping[ConfigKey, ConfigOverride]:
         """Every setting that the run changed, with every entry that it added to a list."""
-        return MappingProxyType({override.key: override for override in self._run.throttle.ever_set})
+        settings = ((key, setting.ever_ours) for key, setting in self._run.throttle.settings.items())
+        return MappingProxyType({key: override for key, override in settings if override is not None})
 
     @property
     def given_up(self) -> tuple[ConfigOverride, ...]:
         """Settings that were never read back as restored, with every value that the run gave them."""
-        throttle = self._run.throttle
         lost = {ConfigResource.topic(record.name.topic) for record in self.records.values() if record.is_lost}
-        given_up = (one for one in throttle.ever_set if one.key in throttle.given_up or one.key.resource in lost)
-        return tuple(map(throttle.with_every_rate, given_up))
+        settings = (one for one in self._run.throttle.settings.values() if one.was_given_up or one.key.resource in lost)
+        return tuple(override for override in (setting.ever_ours for setting in settings) if override is not None)
 
     @property
     def left_to_others(self) -> frozenset[ConfigKey]:
         """Rates that stayed at the end, because moves of others went on."""
-        return frozenset(self._run.throttle.left)
+        settings = self._run.throttle.settings.items()
+        return frozenset(key for key, setting in settings if setting.state is SettingState.LEFT)
 
     @property
     def residue(self) -> tuple[str, ...]:
         """A sentence per setting that still has a value of the run."""
-        return self._run.throttle.residue
+        return tuple(str(override) for override in self._run.throttle.pending.values() if override.is_open)
 
     @property
     def was_throttle_kept(self) -> bool:
@@ -297,7 +300,7 @@ class RunView:
     @property
     def can_be_resumed(self) -> bool:
         """True if moves, or settings to restore, are left."""
-        return self._run.moves.are_left or bool(self._run.throttle.pending)
+        return self._run.moves.are_left or bool(self._run.throttle.open)
 
     @property
     def lease(self) -> str:
