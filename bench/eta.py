@@ -21,10 +21,11 @@ from kreassign.executor.preflight import RunSettings, prepare
 from kreassign.executor.preview import measure_writes
 from kreassign.executor.progress import ProgressMeter
 from kreassign.executor.runner import Runner
-from kreassign.executor.scheduling import NO_LIMITS, Pace
-from kreassign.executor.state import Phase, RunView
-from kreassign.executor.throttle_rates import ThrottleRates
+from kreassign.executor.state import RunView
 from kreassign.model import TopicPartition
+from kreassign.model.pace import NO_LIMITS, Pace
+from kreassign.model.run import Phase
+from kreassign.model.throttle import ThrottleRates
 
 PARTS = (0.10, 0.25, 0.50, 0.75)
 MEASURED_S = 5.0

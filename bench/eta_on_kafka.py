@@ -16,11 +16,11 @@ from bench.eta_told import ALL_AT_ONCE, Told, at_most
 from kreassign.admin import AdminClient, client_settings
 from kreassign.executor.lease import LeasePolicy
 from kreassign.executor.progress import Progress
-from kreassign.executor.scheduling import NO_LIMITS, Pace
-from kreassign.executor.state import Phase
-from kreassign.executor.throttle_rates import ThrottleRates
 from kreassign.model import TopicPartition
+from kreassign.model.pace import NO_LIMITS, Pace
 from kreassign.model.plan import PartitionAssignment, Plan
+from kreassign.model.run import Phase
+from kreassign.model.throttle import ThrottleRates
 from kreassign.operations.plan_files import PlanFile
 from kreassign.operations.run import RunContext, RunRequest, Show, run
 from testbed import ClusterSpec, KafkaCluster

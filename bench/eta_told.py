@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from kreassign.executor.eta import Interval
-from kreassign.executor.scheduling import NO_LIMITS, EndpointKind, Limit, Measure, Pace, PaceChange
+from kreassign.model.pace import NO_LIMITS, EndpointKind, Limit, Measure, Pace, PaceChange
 
 ALL_AT_ONCE = replace(NO_LIMITS, is_eager=True)
 

@@ -22,8 +22,8 @@ from kreassign.executor.guards import guard_settings
 from kreassign.executor.journal import Journal
 from kreassign.executor.preflight import RunSettings, prepare
 from kreassign.executor.runner import Runner
-from kreassign.executor.scheduling import NO_LIMITS
-from kreassign.executor.throttle_rates import NO_THROTTLE
+from kreassign.model.pace import NO_LIMITS
+from kreassign.model.throttle import NO_THROTTLE
 from kreassign.twin.transport import HostAndPort, TwinConnection, TwinTransport
 
 COUNTS = (1_000, 10_000, 100_000)

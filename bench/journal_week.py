@@ -46,10 +46,10 @@ from kreassign.executor.instructions import (
 )
 from kreassign.executor.journal import Journal
 from kreassign.executor.runner import ProgressSampling
-from kreassign.executor.scheduling import Cap, Caps, Pace
 from kreassign.executor.state import Machine
-from kreassign.executor.throttle_rates import NO_THROTTLE
 from kreassign.model import TopicPartition
+from kreassign.model.pace import Cap, Caps, Pace
+from kreassign.model.throttle import NO_THROTTLE
 
 DAYS = (1, 7)
 BROKERS, LOG_DIRS = 20, 4

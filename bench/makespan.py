@@ -27,9 +27,9 @@ from kreassign.executor.events import Event, Request
 from kreassign.executor.guards import guard_settings
 from kreassign.executor.preflight import RunSettings, prepare
 from kreassign.executor.runner import Runner
-from kreassign.executor.scheduling import NO_LIMITS, Pace
-from kreassign.executor.throttle_rates import NO_THROTTLE
 from kreassign.model import TopicPartition
+from kreassign.model.pace import NO_LIMITS, Pace
+from kreassign.model.throttle import NO_THROTTLE
 from kreassign.planner import Assignment, solve
 from kreassign.twin.cluster import Twin
 from kreassign.twin.core import Step

@@ -16,8 +16,9 @@ from random import Random
 
 import numpy as np
 
-from kreassign.executor.scheduling import Candidate, Cap, Caps, choose
+from kreassign.executor.scheduling import Candidate, choose
 from kreassign.model import TopicPartition
+from kreassign.model.pace import Cap, Caps
 from kreassign.twin.replication.copy_rates import max_min_rates
 
 RATE = 50e6

@@ -28,9 +28,9 @@ from kreassign.executor.history.run_history import SnapshotKeeper
 from kreassign.executor.journal import Journal
 from kreassign.executor.preflight import RunSettings, prepare
 from kreassign.executor.runner import Runner
-from kreassign.executor.scheduling import Cap, Caps, Pace
 from kreassign.executor.state import RunView
-from kreassign.executor.throttle_rates import ThrottleRates
+from kreassign.model.pace import Cap, Caps, Pace
+from kreassign.model.throttle import ThrottleRates
 from kreassign.twin.cluster import Twin
 from kreassign.twin.core import TwinSettings
 from kreassign.twin.server import serving

@@ -26,10 +26,11 @@ from rich.text import Text
 import kreassign
 from kreassign.cli.main import kreassign as command_line
 from kreassign.cli.run_text import screen
-from kreassign.executor.events import HoldRequested, MovesObserved, Operator, ReleaseRequested, ThrottleRequested
+from kreassign.executor.events import HoldRequested, MovesObserved, ReleaseRequested, ThrottleRequested
 from kreassign.executor.journal import read_events
-from kreassign.executor.throttle_rates import ThrottleRates
+from kreassign.model.run import Operator
 from kreassign.model.text import parse_amount
+from kreassign.model.throttle import ThrottleRates
 from kreassign.operations.plan import PlanRequest
 from kreassign.operations.plan_files import read_plan_file
 from kreassign.operations.report import Recording, rehearsal_page, rehearse, report_page

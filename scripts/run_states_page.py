@@ -24,7 +24,7 @@ from kreassign.executor.events import (
     StopRequested,
     ThrottleRequested,
 )
-from kreassign.executor.state import AT_REST, STATES, TRANSITIONS
+from kreassign.executor.state import STATES, TRANSITIONS
 from kreassign.executor.state.move import (
     DOUBT_MS,
     LEAST_ATTEMPTS,
@@ -32,7 +32,6 @@ from kreassign.executor.state.move import (
     RULES,
     Attempts,
     MoveRecord,
-    MoveStatus,
     NextAction,
     conclude,
 )
@@ -40,6 +39,7 @@ from kreassign.executor.state.phases import RunState
 from kreassign.executor.state.setting import OPEN, PROPAGATION_MS, READINGS, Conclusion, SettingEvent, SettingState
 from kreassign.executor.state.setting import RULES as RULES_OF_SETTINGS
 from kreassign.model import TopicPartition
+from kreassign.model.run import AT_REST, MoveStatus
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "reference" / "run-states.md"
 

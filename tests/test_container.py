@@ -19,10 +19,10 @@ import kubernetes_validate
 import pytest
 import yaml
 
-from kreassign.executor.history.run_history import RunHistory
 from kreassign.executor.journal import find_journals
 from kreassign.model import TopicPartition
 from kreassign.model.plan import PartitionAssignment, Plan
+from kreassign.model.run import RunHistory
 from kreassign.operations.connect import connect
 from kreassign.operations.plan_files import write_plan
 from kreassign.operations.run_journals import status

@@ -8,10 +8,10 @@ import pytest
 
 from kreassign.admin import AdminClient, ClientSettings, client_settings
 from kreassign.errors import ClusterError, InputError
-from kreassign.executor.throttle_rates import BrokerRate, ThrottleRates
 from kreassign.model import ConfigResource, NewPartitions, NewTopic, TopicPartition, TopicPartitionReplica
 from kreassign.model.requests import CommittedOffset, GroupCandidate, Membership
 from kreassign.model.text import check_wait
+from kreassign.model.throttle import BrokerRate, ThrottleRates
 from kreassign.twin.cluster import Twin
 from kreassign.twin.transport import TwinTransport
 from tests.twin.asking import twin

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from kreassign.executor.history.run_history import RunHistory
-from kreassign.executor.state import ENDED
-from kreassign.executor.state.move import MoveStatus
 from kreassign.model import TopicPartition
+from kreassign.model.run import ENDED, MoveStatus, RunHistory
 
 THROTTLED, MOVING = "throttles left", "ended, and still moving"
 RESIDUE = (THROTTLED, MOVING, "left on the lost broker")

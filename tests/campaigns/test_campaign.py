@@ -10,9 +10,9 @@ from pathlib import Path
 import click
 import pytest
 
-from kreassign.executor.history.run_history import MoveHistory, RunHistory
-from kreassign.executor.throttle_rates import ThrottleRates
 from kreassign.model import TopicPartition
+from kreassign.model.run import MoveHistory, RunHistory
+from kreassign.model.throttle import ThrottleRates
 from tests.campaigns import page, promises
 from tests.campaigns.campaign import (
     BrokenError,

@@ -14,11 +14,11 @@ from click.testing import CliRunner, Result
 from kreassign.cli.main import kreassign
 from kreassign.executor.events import PlannedMove, RunStarted
 from kreassign.executor.journal import Journal
-from kreassign.executor.throttle_rates import NO_THROTTLE
 from kreassign.model import Broker, TopicPartition
 from kreassign.model.plan import PartitionAssignment, Plan
 from kreassign.model.requests import NewPartitions
 from kreassign.model.snapshot import ClusterSnapshot, SnapshotBroker, SnapshotLogDir, SnapshotPartition, SnapshotTopic
+from kreassign.model.throttle import NO_THROTTLE
 from kreassign.operations.api import place_partitions, place_topic, plan
 from kreassign.operations.plan import PlanRequest, Search
 from kreassign.operations.plan_files import read_plan_file, write_plan

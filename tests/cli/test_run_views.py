@@ -19,7 +19,6 @@ from kreassign.executor.events import (
     HealthObserved,
     HoldRequested,
     MovesObserved,
-    Operator,
     PlacementState,
     ReleaseRequested,
     RunStarted,
@@ -29,9 +28,10 @@ from kreassign.executor.events import (
 from kreassign.executor.guards import GuardName, Health, Reaction, Verdict, guard_settings
 from kreassign.executor.journal import Journal
 from kreassign.executor.progress import MoveProgress, Progress, ProgressMeter
-from kreassign.executor.state import Machine, MoveStatus
-from kreassign.executor.throttle_rates import NO_THROTTLE
+from kreassign.executor.state import Machine
 from kreassign.model import TopicPartition
+from kreassign.model.run import MoveStatus, Operator
+from kreassign.model.throttle import NO_THROTTLE
 from kreassign.operations.run_journals import NO_CLUSTER, InForce, find_journal
 from tests.approved import approve
 from tests.executor.run_events import LIVE, MOVES, SUBMITTED, WHOLE, fold_with_progress, look, seen

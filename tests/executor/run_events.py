@@ -33,8 +33,8 @@ from kreassign.executor.throttle_ledger import (
     wanted_lists,
     wanted_rates,
 )
-from kreassign.executor.throttle_rates import ThrottleRates
 from kreassign.model import TopicPartition
+from kreassign.model.throttle import ThrottleRates
 
 A0, A1 = TopicPartition("a", 0), TopicPartition("a", 1)
 MOVES = (PlannedMove(A0, (0, 1), (2, 1), 1_000), PlannedMove(A1, (1, 0), (1, 3), 500))

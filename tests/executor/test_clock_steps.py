@@ -10,7 +10,7 @@ import pytest
 from kreassign.clock import Clock
 from kreassign.executor.events import ClockStepped, Event, HealthObserved, MovesObserved, MovesSubmitted
 from kreassign.executor.journal import read_events
-from kreassign.executor.scheduling import Pace, Schedule, Window
+from kreassign.model.pace import Pace, Schedule, Window
 from tests.executor.twin_runs import RATE, TwinRig, pace
 
 pytestmark = pytest.mark.thorough

@@ -15,9 +15,9 @@ from kreassign.executor.events import LeadersElected, RunStarted
 from kreassign.executor.history.run_history import rollback_plan
 from kreassign.executor.journal import journal_path, read_events
 from kreassign.executor.preflight import RunSettings, prepare
-from kreassign.executor.scheduling import Pace
-from kreassign.executor.throttle_rates import ThrottleRates
 from kreassign.model import TopicPartition
+from kreassign.model.pace import Pace
+from kreassign.model.throttle import ThrottleRates
 from kreassign.twin.cluster import Twin
 from kreassign.twin.core import Step
 from kreassign.twin.metadata import PartitionChanged

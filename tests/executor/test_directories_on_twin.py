@@ -10,14 +10,15 @@ import pytest
 from kreassign.executor.cluster.observations import replica_locations
 from kreassign.executor.cluster.readings import partitions_of
 from kreassign.executor.events import CancelRequested, PlannedMove, RunStarted, SubmissionIntended
-from kreassign.executor.history.run_history import RunHistory, rollback_plan
+from kreassign.executor.history.run_history import rollback_plan
 from kreassign.executor.journal import read_events
 from kreassign.executor.journal.file import event_from_json, event_to_json
 from kreassign.executor.preflight import RunSettings, prepare
-from kreassign.executor.scheduling import Cap, Caps, Order, Pace
-from kreassign.executor.throttle_rates import NO_THROTTLE, ThrottleRates
 from kreassign.model import TopicPartition
+from kreassign.model.pace import Cap, Caps, Order, Pace
 from kreassign.model.plan import PartitionAssignment, Plan
+from kreassign.model.run import RunHistory
+from kreassign.model.throttle import NO_THROTTLE, ThrottleRates
 from tests.executor.deaths import die
 from tests.executor.twin_runs import RATE, TwinRig, tp
 

@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 
 from kreassign.executor.events import Event, StopRequested, ThrottleIntended
 from kreassign.executor.journal.file import KINDS, event_from_json, event_to_json, kind_of
-from kreassign.executor.scheduling import Pace, PaceChange
 from kreassign.executor.throttle_ledger import ConfigKey, ConfigOverride
 from kreassign.model import ConfigResource
 from kreassign.model.cluster import ResourceType
+from kreassign.model.pace import Pace, PaceChange
 from tests.executor.run_events import OVERRIDES, WHOLE
 from tests.model.test_odd_fields import ODD_JSON, with_odd_json
 

@@ -20,17 +20,19 @@ from kreassign.executor.events import (
     VerdictsRecorded,
 )
 from kreassign.executor.guards import GuardName, Reaction
-from kreassign.executor.history.run_history import RunHistory, fold
+from kreassign.executor.history.run_history import fold
 from kreassign.executor.journal import read_events
 from kreassign.executor.state.setting import PROPAGATION_MS
-from kreassign.executor.throttle_rates import AdaptiveThrottle, BrokerRate
 from kreassign.model import Batch, ConfigEntry, ConfigResource
+from kreassign.model.run import RunHistory
 from kreassign.model.throttle import (
     BROKER_THROTTLES,
     FOLLOWER_THROTTLED_REPLICAS,
     LEADER_THROTTLED_RATE,
     LEADER_THROTTLED_REPLICAS,
     TOPIC_THROTTLES,
+    AdaptiveThrottle,
+    BrokerRate,
 )
 from kreassign.operations.verify import verify_run
 from kreassign.twin.controller.decision import DEFAULT_BROKER, Decision

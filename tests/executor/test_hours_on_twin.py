@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from kreassign.executor.events import CancelIntended, MovesObserved, MovesSubmitted, PaceRequested, RunStarted
-from kreassign.executor.history.run_history import RunHistory
 from kreassign.executor.journal import read_events
 from kreassign.executor.journal.file import event_from_json, event_to_json
-from kreassign.executor.scheduling import AtWindowEnd, Pace, PaceChange, Schedule, Window
-from kreassign.executor.throttle_rates import NO_THROTTLE
+from kreassign.model.pace import AtWindowEnd, Pace, PaceChange, Schedule, Window
+from kreassign.model.run import RunHistory
+from kreassign.model.throttle import NO_THROTTLE
 from tests.executor.run_events import fold_with_progress
 from tests.executor.twin_runs import RATE, TwinRig, pace
 

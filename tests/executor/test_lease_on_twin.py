@@ -12,18 +12,18 @@ from kreassign.executor.events import (
     LeaseLost,
     LeaseRefused,
     LeaseTaken,
-    Operator,
     StopRequested,
     SubmissionIntended,
     ThrottleIntended,
     ThrottleRestored,
 )
-from kreassign.executor.history.run_history import RunHistory, fold
+from kreassign.executor.history.run_history import fold
 from kreassign.executor.journal import Journal, read_events
 from kreassign.executor.lease import ClusterLease, Held, Lease, LeaseHolder, LeasePolicy, LeaseStatus
 from kreassign.executor.lease.lease import GROUP_ID, OFFSETS_TOPIC, PROTOCOL_TYPE
 from kreassign.model import ConfigResource, NewTopic
 from kreassign.model.error_codes import NONE
+from kreassign.model.run import Operator, RunHistory
 from kreassign.model.throttle import LEADER_THROTTLED_RATE
 from kreassign.operations.run import LeaseRequest, leased
 from kreassign.twin.groups import Candidate, Claim

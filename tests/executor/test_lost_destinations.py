@@ -8,8 +8,8 @@ import pytest
 
 from kreassign.executor.events import CancelIntended, CancelRequested, Event, SubmissionIntended, ThrottleRequested
 from kreassign.executor.progress import Progress, ProgressMeter
-from kreassign.executor.scheduling import Order
 from kreassign.executor.state import RunView
+from kreassign.model.pace import Order
 from tests.executor.twin_runs import RATE, TwinRig, pace
 
 pytestmark = pytest.mark.thorough

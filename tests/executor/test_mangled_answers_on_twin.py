@@ -12,9 +12,9 @@ import pytest
 
 from kreassign.admin import AdminClient, client_settings
 from kreassign.errors import ClusterError, ExecutionError
-from kreassign.executor.history.run_history import RunHistory, fold, history
+from kreassign.executor.history.run_history import fold, history
 from kreassign.executor.journal import Journal, read_events
-from kreassign.executor.state import ENDED
+from kreassign.model.run import ENDED, RunHistory
 from tests.executor.twin_runs import RATE, TwinRig
 from tests.wire.mangled import MangledTransport
 

@@ -13,8 +13,8 @@ from kreassign.executor.eta import CALCULATING
 from kreassign.executor.events import CancelRequested, HoldRequested, ReleaseRequested
 from kreassign.executor.guards import GuardName, Reaction
 from kreassign.executor.progress import Progress
-from kreassign.executor.scheduling import AtWindowEnd, Schedule, Window
 from kreassign.model import Batch
+from kreassign.model.pace import AtWindowEnd, Schedule, Window
 from tests.approved import approve
 from tests.executor.odd_port import OddPort, Real, as_it_is, not_reached
 from tests.executor.test_foreign_throttle_on_twin import ONE_BY_ONE, clear_all, keep_settings_to_themselves

@@ -12,7 +12,6 @@ import pytest
 from kreassign.errors import Unsupported
 from kreassign.executor.events import CancelRequested, Event, MovesSubmitted
 from kreassign.executor.state import RunView
-from kreassign.executor.state.move import IN_FLIGHT, MoveStatus
 from kreassign.model import Batch, Topic
 from kreassign.model.error_codes import (
     CLUSTER_AUTHORIZATION_FAILED,
@@ -23,6 +22,7 @@ from kreassign.model.error_codes import (
     UNKNOWN_SERVER_ERROR,
     UNKNOWN_TOPIC_OR_PARTITION,
 )
+from kreassign.model.run import IN_FLIGHT, MoveStatus
 from kreassign.model.throttle import FOLLOWER_THROTTLED_REPLICAS
 from tests.executor.odd_port import (
     Answer,

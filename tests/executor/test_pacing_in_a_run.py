@@ -6,9 +6,9 @@ from dataclasses import replace
 
 from kreassign.executor.events import MovesObserved, MovesSubmitted, PlacementState, PlannedMove, SubmissionIntended
 from kreassign.executor.instructions import ObserveMoves, SubmitMoves
-from kreassign.executor.scheduling import Cap, Caps, Pace
-from kreassign.executor.state.move import MoveStatus
 from kreassign.model import TopicPartition
+from kreassign.model.pace import Cap, Caps, Pace
+from kreassign.model.run import MoveStatus
 from tests.executor.run_events import look, machine_after, started
 
 

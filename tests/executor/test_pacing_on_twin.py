@@ -8,8 +8,8 @@ import pytest
 
 from kreassign.executor.events import LeadersElected, PaceRequested, RunStarted
 from kreassign.executor.journal.file import event_from_json, event_to_json
-from kreassign.executor.scheduling import NO_LIMITS, EndpointKind, Limit, Measure, Order, Pace, PaceChange
-from kreassign.executor.throttle_rates import NO_THROTTLE
+from kreassign.model.pace import NO_LIMITS, EndpointKind, Limit, Measure, Order, Pace, PaceChange
+from kreassign.model.throttle import NO_THROTTLE
 from kreassign.twin.api.connection import AffectedResponses, Lost
 from kreassign.wire import api
 from tests.executor.twin_runs import TwinRig, pace

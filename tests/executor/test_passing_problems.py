@@ -14,11 +14,12 @@ import pytest
 from kreassign.errors import OutcomeUnknown
 from kreassign.executor.events import CancelRequested, ThrottleRestored
 from kreassign.executor.guards import GuardName, Reaction
-from kreassign.executor.history.run_history import RunHistory, fold, history
+from kreassign.executor.history.run_history import fold, history
 from kreassign.executor.journal import read_events
 from kreassign.executor.state.run import PassingProblem, Run
 from kreassign.executor.state.view import RunView
 from kreassign.model import Batch, ConfigResource
+from kreassign.model.run import RunHistory
 from kreassign.model.throttle import LEADER_THROTTLED_RATE
 from tests.executor.odd_port import OddPort, as_it_is, each_refused, not_reached
 from tests.executor.test_foreign_throttle_on_twin import ONE_BY_ONE, change

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from kreassign.executor.events import RunStarted, ThrottleIntended, ThrottleRequested, ThrottleSet, TrafficMeasured
-from kreassign.executor.history.run_history import RunHistory
 from kreassign.executor.journal import read_events
 from kreassign.executor.throttle_ledger import ConfigKey
-from kreassign.executor.throttle_rates import AdaptiveThrottle, BrokerCapacity, BrokerRate, ThrottleRates
 from kreassign.model import ConfigResource
+from kreassign.model.run import RunHistory
+from kreassign.model.throttle import AdaptiveThrottle, BrokerCapacity, BrokerRate, ThrottleRates
 from tests.executor.deaths import die
 from tests.executor.twin_runs import RATE, TwinRig
 

@@ -12,7 +12,6 @@ from kreassign.executor.events import Event, LeadersElected, MovesObserved, Plac
 from kreassign.executor.history.run_history import Present, rollback_plan
 from kreassign.executor.preflight import PlanOrigin, RunSettings, prepare
 from kreassign.executor.state import RunView
-from kreassign.executor.throttle_rates import ThrottleRates
 from kreassign.model import NewTopic
 from kreassign.model.plan import PartitionAssignment, Plan
 from kreassign.model.throttle import (
@@ -20,6 +19,7 @@ from kreassign.model.throttle import (
     FOLLOWER_THROTTLED_REPLICAS,
     LEADER_THROTTLED_RATE,
     LEADER_THROTTLED_REPLICAS,
+    ThrottleRates,
 )
 from tests.executor.odd_port import OddPort, Real, as_it_is
 from tests.executor.twin_runs import RATE, TwinRig, pace, tp

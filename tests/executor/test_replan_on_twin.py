@@ -22,23 +22,23 @@ from kreassign.executor.events import (
     MovesReplanned,
     MovesSubmitted,
     NewTarget,
-    Operator,
     SubmissionIntended,
     ThrottleIntended,
     ThrottleRequested,
 )
 from kreassign.executor.guards import GuardName, Reaction
 from kreassign.executor.history.audit_trail import audit_trail
-from kreassign.executor.history.run_history import RunHistory, history, rollback_plan
+from kreassign.executor.history.run_history import history, rollback_plan
 from kreassign.executor.journal import Journal, post_request, read_events
 from kreassign.executor.lease.lease import OFFSETS_TOPIC
 from kreassign.executor.progress import ProgressMeter
 from kreassign.executor.runner import Listener
-from kreassign.executor.scheduling import Pace
 from kreassign.executor.state import Machine, RunView
 from kreassign.executor.state.phases import Replanning
 from kreassign.model import Batch, ConfigResource, LogDir, NewTopic
 from kreassign.model.error_codes import REQUEST_TIMED_OUT
+from kreassign.model.pace import Pace
+from kreassign.model.run import Operator, RunHistory
 from kreassign.model.throttle import FOLLOWER_THROTTLED_RATE
 from kreassign.operations.run_journals import forget_brokers
 from kreassign.operations.verify import verify_run

@@ -11,16 +11,17 @@ import pytest
 from kreassign.executor.cluster.readings import partitions_of
 from kreassign.executor.events import CancelRequested, HoldRequested, ReleaseRequested, ThrottleRequested
 from kreassign.executor.guards import GuardName, Reaction
-from kreassign.executor.history.run_history import RunHistory, rollback_plan
+from kreassign.executor.history.run_history import rollback_plan
 from kreassign.executor.preflight import RunSettings, prepare
-from kreassign.executor.scheduling import AtWindowEnd, Pace, Schedule
-from kreassign.executor.throttle_rates import ThrottleRates
 from kreassign.model import ConfigResource
+from kreassign.model.pace import AtWindowEnd, Pace, Schedule
+from kreassign.model.run import RunHistory
 from kreassign.model.throttle import (
     FOLLOWER_THROTTLED_RATE,
     FOLLOWER_THROTTLED_REPLICAS,
     LEADER_THROTTLED_RATE,
     LEADER_THROTTLED_REPLICAS,
+    ThrottleRates,
 )
 from kreassign.twin.controller.decision import Decision
 from kreassign.twin.metadata import ConfigChanged

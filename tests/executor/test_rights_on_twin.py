@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from kreassign.executor.events import Event
-from kreassign.executor.history.run_history import RunHistory
 from kreassign.executor.state.view import RunView
 from kreassign.model import ConfigResource, TopicPartition
+from kreassign.model.run import RunHistory
 from kreassign.model.throttle import BROKER_THROTTLES, TOPIC_THROTTLES
 from kreassign.twin.access import ALL_TOPICS, ANONYMOUS, Allow, Operation, Permissions
 from tests.executor.twin_runs import TwinRig, pace, tp

@@ -8,9 +8,10 @@ import pytest
 
 from kreassign.executor.cluster.readings import partitions_of
 from kreassign.executor.events import CancelRequested
-from kreassign.executor.history.run_history import RollbackPlan, RunHistory, rollback_plan
+from kreassign.executor.history.run_history import RollbackPlan, rollback_plan
 from kreassign.executor.preflight import RunSettings, prepare
-from kreassign.executor.throttle_rates import ThrottleRates
+from kreassign.model.run import RunHistory
+from kreassign.model.throttle import ThrottleRates
 from tests.executor.twin_runs import RATE, TwinRig
 
 pytestmark = pytest.mark.thorough

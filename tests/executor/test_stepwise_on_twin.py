@@ -8,11 +8,12 @@ import pytest
 
 from kreassign.executor.cluster.readings import partitions_of
 from kreassign.executor.events import CancelRequested, SubmissionIntended
-from kreassign.executor.history.run_history import RunHistory, rollback_plan
+from kreassign.executor.history.run_history import rollback_plan
 from kreassign.executor.journal import read_events
 from kreassign.executor.preflight import RunSettings, prepare
-from kreassign.executor.scheduling import AtWindowEnd, Pace, Schedule, Window
-from kreassign.executor.throttle_rates import ThrottleRates
+from kreassign.model.pace import AtWindowEnd, Pace, Schedule, Window
+from kreassign.model.run import RunHistory
+from kreassign.model.throttle import ThrottleRates
 from kreassign.twin.cluster import Twin
 from tests.executor.deaths import die
 from tests.executor.twin_runs import RATE, TwinRig

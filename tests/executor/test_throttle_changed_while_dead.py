@@ -28,11 +28,11 @@ from kreassign.executor.events import (
     VerdictsRecorded,
 )
 from kreassign.executor.guards import DEFAULTS, GuardName, Reaction
-from kreassign.executor.history.run_history import RunHistory
 from kreassign.executor.journal import read_events
 from kreassign.executor.state.setting import PROPAGATION_MS
 from kreassign.executor.throttle_ledger import ConfigKey, items
 from kreassign.model import Batch, ConfigResource, NewTopic
+from kreassign.model.run import RunHistory
 from kreassign.model.throttle import (
     FOLLOWER_THROTTLED_RATE,
     FOLLOWER_THROTTLED_REPLICAS,

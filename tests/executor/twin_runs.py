@@ -13,17 +13,17 @@ from kreassign.clock import Clock
 from kreassign.executor.cluster.port import ClusterPort, ConfigPort
 from kreassign.executor.events import Event, Request, RunStarted
 from kreassign.executor.guards import DEFAULTS, GuardName, Reaction, guard_settings
-from kreassign.executor.history.run_history import RunHistory, fold, history
+from kreassign.executor.history.run_history import fold, history
 from kreassign.executor.journal import Journal, journal_path, post_request, read_events
 from kreassign.executor.lease import NO_LEASE, Lease
 from kreassign.executor.preflight import RunSettings, prepare
 from kreassign.executor.runner import Listener, Memory, Replanner, Runner
-from kreassign.executor.scheduling import NO_LIMITS, Cap, Caps, Order, Pace
-from kreassign.executor.state import AT_REST, REPLAN_AFTER_MS, RunView
-from kreassign.executor.throttle_rates import AdaptiveThrottle, BrokerRate, ThrottleRates
+from kreassign.executor.state import REPLAN_AFTER_MS, RunView
 from kreassign.model import ConfigResource, TopicPartition
+from kreassign.model.pace import NO_LIMITS, Cap, Caps, Order, Pace
 from kreassign.model.plan import PartitionAssignment, Plan
-from kreassign.model.throttle import BROKER_THROTTLES, TOPIC_THROTTLES
+from kreassign.model.run import AT_REST, RunHistory
+from kreassign.model.throttle import BROKER_THROTTLES, TOPIC_THROTTLES, AdaptiveThrottle, BrokerRate, ThrottleRates
 from kreassign.operations.plan import replanned
 from kreassign.twin.blueprint import Blueprint, PartitionPlan, TopicPlan
 from kreassign.twin.cluster import Twin

@@ -15,7 +15,7 @@ from grafana_foundation_sdk.models.dashboard import Dashboard
 
 from kreassign.cli.main import kreassign
 from kreassign.executor.guards import GuardName
-from kreassign.executor.state import MoveStatus, Phase
+from kreassign.model.run import MoveStatus, Phase
 from kreassign.monitoring.metrics import METRICS, RUN_LABELS
 from scripts.metrics_page import DASHBOARD, PAGE, PANELS, dashboard, metrics_page
 from tests.monitoring.queries import Selected, selected

@@ -21,7 +21,8 @@ from kreassign.executor.events import (
 )
 from kreassign.executor.guards import GuardName
 from kreassign.executor.progress import ProgressMeter
-from kreassign.executor.state import MoveStatus, Phase, RunView
+from kreassign.executor.state import RunView
+from kreassign.model.run import MoveStatus, Phase
 from kreassign.monitoring.metrics import METRICS, exposition
 from kreassign.monitoring.run_metrics import RunMetrics, run_metrics
 from tests.executor.run_events import A0, WHOLE, fold_with_progress, look, seen, started

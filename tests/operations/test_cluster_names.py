@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from kreassign.executor.events import Operator
-from kreassign.executor.history.run_history import RunHistory, history
+from kreassign.executor.history.run_history import history
+from kreassign.model.run import Operator, RunHistory
 from kreassign.operations.run_journals import NamedCluster, name_of
 from tests.executor.run_events import WHOLE, replayed
 

@@ -12,12 +12,12 @@ import pytest
 from kreassign.admin import AdminClient
 from kreassign.errors import Infeasible, InputError, Unreachable
 from kreassign.executor.brokers import Blocked
-from kreassign.executor.history.run_history import RunHistory
 from kreassign.executor.journal import Journal, find_journals
 from kreassign.executor.lease import ClusterLease, Held, LeaseHolder, LeasePolicy
 from kreassign.executor.preflight import RunSettings, prepare
-from kreassign.executor.throttle_rates import ThrottleRates
 from kreassign.model import Batch, ConfigChange, ConfigResource, NewTopic
+from kreassign.model.run import RunHistory
+from kreassign.model.throttle import ThrottleRates
 from kreassign.operations.decommission import (
     Decommissioning,
     DecommissionRequest,

@@ -10,14 +10,22 @@ import pytest
 
 from kreassign.errors import InputError
 from kreassign.executor.events import RunStarted
-from kreassign.executor.history.run_history import RunHistory, fold
+from kreassign.executor.history.run_history import fold
 from kreassign.executor.journal import Journal, journal_path, read_events
 from kreassign.executor.runner import Runner
 from kreassign.executor.throttle_ledger import FoundThrottles
-from kreassign.executor.throttle_rates import NO_THROTTLE, AdaptiveThrottle, BrokerRate, ThrottleRates
 from kreassign.model import ConfigResource
 from kreassign.model.plan import PartitionAssignment, Plan
-from kreassign.model.throttle import FOLLOWER_THROTTLED_RATE, FOLLOWER_THROTTLED_REPLICAS, LEADER_THROTTLED_RATE
+from kreassign.model.run import RunHistory
+from kreassign.model.throttle import (
+    FOLLOWER_THROTTLED_RATE,
+    FOLLOWER_THROTTLED_REPLICAS,
+    LEADER_THROTTLED_RATE,
+    NO_THROTTLE,
+    AdaptiveThrottle,
+    BrokerRate,
+    ThrottleRates,
+)
 from kreassign.operations.plan_files import PlanFile
 from kreassign.operations.run import RunContext, RunRequest, prepare_run
 from kreassign.operations.verify import verify_run

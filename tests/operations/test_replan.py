@@ -11,10 +11,9 @@ from kreassign.executor.events import NewTarget
 from kreassign.executor.instructions import ReplanMoves
 from kreassign.executor.runner import Replanned
 from kreassign.executor.throttle_ledger import ConfigKey
-from kreassign.executor.throttle_rates import NO_THROTTLE, BrokerRate, ThrottleRates
 from kreassign.model import ConfigResource, TopicPartition
 from kreassign.model.plan import PartitionAssignment, Plan
-from kreassign.model.throttle import LEADER_THROTTLED_RATE
+from kreassign.model.throttle import LEADER_THROTTLED_RATE, NO_THROTTLE, BrokerRate, ThrottleRates
 from kreassign.operations.plan import replanned
 from kreassign.operations.plan_files import PlanFile
 from kreassign.operations.run import RunContext, RunRequest, prepare_run

@@ -10,13 +10,13 @@ from click.testing import CliRunner
 
 from kreassign.cli.main import kreassign
 from kreassign.executor.events import HoldRequested, ReleaseRequested, ThrottleRequested
+from kreassign.executor.history.audit_trail import audit_trail, planned_s
 from kreassign.executor.history.run_history import fold, history
 from kreassign.executor.journal import read_events
 from kreassign.model import TopicPartition
 from kreassign.model.plan import PartitionAssignment, Plan
 from kreassign.model.plan_facts import plan_id
 from kreassign.operations.plan_files import write_plan
-from kreassign.operations.report import planned_s, trail_of
 from kreassign.report.run_pictures import run_pictures
 from tests.approved import approve
 from tests.executor.run_events import started
@@ -99,10 +99,10 @@ def test_the_page_of_a_run_is_written_from_its_journal_alone(eventful: TwinRig, 
 
 def test_what_a_run_copied_is_kept_apart_from_what_was_written_meanwhile(eventful: TwinRig) -> None:
     events = read_events(eventful.path())
-    trail = trail_of(events)
+    trail = audit_trail(events)
     found = history(fold(events))
     pictures = run_pictures(found, trail)
-    copied = sum({(one.partition, one.broker): one.done_bytes for one in trail.arrivals}.values())
+    copied = sum({(one.partition, one.broker): one.done_bytes for one in trail.copy_progress}.values())
     assert pictures.planned_bytes == sum(move.size_bytes for move in found.moves)
     assert copied == found.bytes_copied
     assert pictures.growth_bytes == pytest.approx(copied - pictures.planned_bytes)

@@ -11,10 +11,10 @@ from kreassign.errors import IllegalPlan, InputError, JournalLocked
 from kreassign.executor.events import PlannedMove, RunStarted
 from kreassign.executor.journal import Journal
 from kreassign.executor.lease import LeasePolicy
-from kreassign.executor.scheduling import Pace, Schedule, Window
-from kreassign.executor.throttle_rates import ThrottleRates
 from kreassign.model import TopicPartition
+from kreassign.model.pace import Pace, Schedule, Window
 from kreassign.model.plan import PartitionAssignment, Plan
+from kreassign.model.throttle import ThrottleRates
 from kreassign.operations.plan_files import PlanFile
 from kreassign.operations.run import LockWatch, RunContext, RunRequest, prepare_run, warn_of_outlook
 from tests.executor.twin_runs import TwinRig

@@ -9,8 +9,8 @@ import pytest
 from kreassign.errors import IllegalPlan, PlanIsMet
 from kreassign.executor.events import CancelRequested
 from kreassign.executor.journal import post_request
-from kreassign.executor.throttle_rates import ThrottleRates
 from kreassign.model.plan import PartitionAssignment, Plan
+from kreassign.model.throttle import ThrottleRates
 from kreassign.operations.plan_files import PlanFile
 from kreassign.operations.run import RunContext, RunRequest, prepare_run
 from tests.executor.twin_runs import RATE, TwinRig, pace, tp

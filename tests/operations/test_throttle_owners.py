@@ -12,19 +12,18 @@ from pathlib import Path
 import pytest
 
 from kreassign.errors import InputError
-from kreassign.executor.events import Operator
-from kreassign.executor.history.run_history import RunHistory
 from kreassign.executor.journal import find_journals
 from kreassign.executor.lease.lease import GROUP_ID, OFFSETS_TOPIC
 from kreassign.executor.throttle_ledger import FoundThrottles
-from kreassign.executor.throttle_rates import ThrottleRates
 from kreassign.model import ConfigResource, NewTopic
 from kreassign.model.plan import PartitionAssignment, Plan
+from kreassign.model.run import Operator, RunHistory
 from kreassign.model.throttle import (
     FOLLOWER_THROTTLED_RATE,
     FOLLOWER_THROTTLED_REPLICAS,
     LEADER_THROTTLED_RATE,
     LOG_DIR_RATE,
+    ThrottleRates,
 )
 from kreassign.operations.plan_files import PlanFile
 from kreassign.operations.rollback import RollbackRequest, roll_back

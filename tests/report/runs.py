@@ -2,53 +2,47 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Any
 
-from kreassign.report.records import SnapshotRows
+from kreassign.model.run import MoveHistory, RunHistory
+from kreassign.model.throttle import ThrottleRates
+from kreassign.report.run_checks import SnapshotRows
 
 STARTED_MS = 1_762_250_400_000
 MB = 1_000_000
 
 
-@dataclass(frozen=True, slots=True)
-class Move:
-    """A move of a partition in the shape that the page reads."""
+def a_move(
+    topic: str,
+    partition: int,
+    original: tuple[int, ...],
+    target: tuple[int, ...],
+    submitted_ms: int | None = STARTED_MS,
+    completed_ms: int | None = STARTED_MS + 10_000,
+    bytes_copied: int = 100 * MB,
+    problem: str | None = None,
+) -> MoveHistory:
+    """A move of a partition of 100 MB."""
+    return MoveHistory(
+        topic=topic, partition=partition, original=original, target=target,
+        adding=tuple(sorted(set(target) - set(original))), size_bytes=100 * MB, submitted_ms=submitted_ms,
+        completed_ms=completed_ms, bytes_copied=bytes_copied, status="complete", problem=problem,
+    )  # fmt: skip
 
-    topic: str
-    partition: int
-    original: tuple[int, ...]
-    target: tuple[int, ...]
-    submitted_ms: int | None = STARTED_MS
-    completed_ms: int | None = STARTED_MS + 10_000
-    bytes_copied: int = 100 * MB
-    problem: str | None = None
-    size_bytes: int = 100 * MB
 
-    @property
-    def adding(self) -> tuple[int, ...]:
-        return tuple(sorted(set(self.target) - set(self.original)))
-
-
-@dataclass(frozen=True, slots=True)
-class Run:
-    """A run in the shape that the page reads."""
-
-    moves: tuple[Move, ...]
-    run_id: str = "r-1"
-    cluster_id: str = "c-1"
-    started_ms: int = STARTED_MS
-    ended_ms: int | None = STARTED_MS + 20_000
-    state: str = "done"
-    throttle_bytes_per_s: int | None = None
-    was_throttle_kept: bool = True
-    throttle_residue: tuple[str, ...] = ()
-    problems: tuple[str, ...] = ()
+def a_run(moves: tuple[MoveHistory, ...], throttle_bytes_per_s: int | None = None, **changes: Any) -> RunHistory:
+    """A run of these moves that is done after 20 s, but for the changes."""
+    run = RunHistory(
+        run_id="r-1", cluster_id="c-1", started_ms=STARTED_MS, ended_ms=STARTED_MS + 20_000, state="done",
+        rates=ThrottleRates(throttle_bytes_per_s), moves=moves, throttle_residue=(), problems=(),
+    )  # fmt: skip
+    return replace(run, **changes)
 
 
 TWO_MOVES = (
-    Move("orders", 0, original=(1, 2), target=(3, 2)),
-    Move("orders", 1, original=(2, 1), target=(1, 2), completed_ms=STARTED_MS, bytes_copied=0),
+    a_move("orders", 0, original=(1, 2), target=(3, 2)),
+    a_move("orders", 1, original=(2, 1), target=(1, 2), completed_ms=STARTED_MS, bytes_copied=0),
 )
 
 

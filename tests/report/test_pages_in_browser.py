@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from kreassign.executor.throttle_rates import ThrottleRates
 from kreassign.model import TopicPartition
 from kreassign.model.plan import PartitionAssignment, Plan
+from kreassign.model.throttle import ThrottleRates
 from kreassign.operations.plan_files import PlanFile
 from kreassign.operations.report import Recording, rehearsal_page, rehearse
 from kreassign.operations.run import RunRequest
@@ -45,8 +45,8 @@ def run_page() -> str:
 
 
 def huge_run_page() -> str:
-    run, trail = huge_run()
-    return render_run(report_view(run, None, None, {}, trail, huge()[0]))
+    trail = huge_run()
+    return render_run(report_view(trail.history, None, None, {}, trail, huge()[0]))
 
 
 def rehearsed_page() -> str:

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from kreassign.report.records import RunTrail
+from kreassign.model.run import InSync, RunTrail, ThrottleStep, Timeline
 from kreassign.report.run_page import render_run, report_view
 from kreassign.report.run_pictures import copy_rates, run_pictures, throttle_over_time
 from tests.approved import approve
-from tests.report.eventful import EVENTFUL, TRAIL, Arrival, Step, Sync, at, huge_run
+from tests.report.eventful import EVENTFUL, TRAIL, arrival, at, huge_run
 from tests.report.plans import huge
-from tests.report.runs import MB, STARTED_MS, Move, Run
+from tests.report.runs import MB, STARTED_MS, a_move, a_run
 from tests.report.test_html import Page, markup
 
-NOTHING = RunTrail((), (), (), (), (), (), ())
+NOTHING = RunTrail(EVENTFUL)
 
 
 def test_bytes_between_two_looks_came_evenly() -> None:
-    arrivals = (Arrival(at(0), 0, 3, 1, 0), Arrival(at(4), 0, 3, 1, 8 * MB), Arrival(at(10), 0, 3, 1, 8 * MB))
+    arrivals = (arrival(at(0), 0, 3, 1, 0), arrival(at(4), 0, 3, 1, 8 * MB), arrival(at(10), 0, 3, 1, 8 * MB))
     rates = copy_rates(arrivals, (), STARTED_MS, end_s=10, slots=5)
     assert rates.slot_s == 2
     assert rates.received == {3: [4 * MB, 4 * MB, 0, 0, 0]}
@@ -27,21 +29,27 @@ def test_bytes_between_two_looks_came_evenly() -> None:
 
 
 def test_what_goes_beyond_the_size_of_before_is_growth() -> None:
-    move = Move("orders", 0, (1, 2), (3, 2), size_bytes=5 * MB)
-    arrivals = (Arrival(at(0), 0, 3, 1, 0), Arrival(at(2), 0, 3, 1, 4 * MB), Arrival(at(4), 0, 3, 1, 8 * MB))
+    move = replace(a_move("orders", 0, (1, 2), (3, 2)), size_bytes=5 * MB)
+    arrivals = (arrival(at(0), 0, 3, 1, 0), arrival(at(2), 0, 3, 1, 4 * MB), arrival(at(4), 0, 3, 1, 8 * MB))
     rates = copy_rates(arrivals, (move,), STARTED_MS, end_s=4, slots=2)
     assert rates.growth == pytest.approx([0, 3 * MB])
     assert sum(rates.total) == 8 * MB
 
 
 def test_a_copy_that_was_begun_again_adds_from_nothing() -> None:
-    arrivals = (Arrival(at(1), 0, 3, 1, 6 * MB), Arrival(at(2), 0, 3, 1, 2 * MB))
+    arrivals = (arrival(at(1), 0, 3, 1, 6 * MB), arrival(at(2), 0, 3, 1, 2 * MB))
     rates = copy_rates(arrivals, (), STARTED_MS, end_s=4, slots=4)
     assert sum(rates.total) == 8 * MB
 
 
 def test_the_throttle_is_the_lowest_and_the_highest_of_brokers_at_each_time() -> None:
-    steps = (Step(at(1), 1, 10), Step(at(1), 2, 10), Step(at(3), 2, 20), Step(at(5), 1, None), Step(at(5), 2, None))
+    steps = (
+        ThrottleStep(at(1), 1, 10),
+        ThrottleStep(at(1), 2, 10),
+        ThrottleStep(at(3), 2, 20),
+        ThrottleStep(at(5), 1, None),
+        ThrottleStep(at(5), 2, None),
+    )
     lowest, highest = throttle_over_time(steps, STARTED_MS, 8)
     assert lowest == [(1, 10), (3, 10), (5, None), (8, None)]
     assert highest == [(1, 10), (3, 20), (5, None), (8, None)]
@@ -54,13 +62,13 @@ def test_pictures_say_in_words_what_they_show() -> None:
 
 def test_a_run_of_which_little_is_known_has_the_pictures_that_can_be_made() -> None:
     assert [chart.name for chart in run_pictures(EVENTFUL, NOTHING).charts] == ["timeline"]
-    assert run_pictures(Run(()), NOTHING).charts == ()
+    assert run_pictures(a_run(()), NOTHING).charts == ()
 
 
 def test_a_run_of_a_second_has_columns_that_can_be_distinguished() -> None:
-    run = Run((Move("orders", 0, (1, 2), (3, 2), completed_ms=at(1)),), ended_ms=at(1))
-    arrivals = (Arrival(at(0), 0, 3, 1, 0), Arrival(at(1), 0, 3, 1, MB))
-    trail = RunTrail(arrivals, (), (), (), (), (Sync(at(0), 0),), ())
+    run = a_run((a_move("orders", 0, (1, 2), (3, 2), completed_ms=at(1)),), ended_ms=at(1))
+    arrivals = (arrival(at(0), 0, 3, 1, 0), arrival(at(1), 0, 3, 1, MB))
+    trail = RunTrail(run, arrivals, timeline=Timeline(in_sync=(InSync(at(0), 0),)))
     for chart in run_pictures(run, trail).charts:
         for trace in chart.figure["data"]:
             if trace["type"] == "heatmap":
@@ -70,8 +78,8 @@ def test_a_run_of_a_second_has_columns_that_can_be_distinguished() -> None:
 @pytest.mark.thorough
 def test_a_run_of_a_thousand_brokers_and_a_hundred_thousand_moves_stays_readable() -> None:
     """Bars become colours, and what would be too many rows is put together."""
-    run, trail = huge_run()
-    view = report_view(run, None, None, {}, trail, huge()[0])
+    trail = huge_run()
+    view = report_view(trail.history, None, None, {}, trail, huge()[0])
     assert view.pictures is not None
     for chart in view.pictures.charts:
         assert chart.height_px < 1_100, chart.name

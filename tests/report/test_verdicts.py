@@ -4,14 +4,14 @@ from dataclasses import replace
 
 import pytest
 
-from kreassign.report.records import Outcome, SnapshotRows, checks_of
-from tests.report.runs import AFTER, STARTED_MS, TWO_MOVES, Run, partition, snapshot
+from kreassign.report.run_checks import Outcome, SnapshotRows, checks_of
+from tests.report.runs import AFTER, STARTED_MS, TWO_MOVES, a_run, partition, snapshot
 
 COMPLETE, PLACED, IN_SYNC, LED, SETTLED, UNTHROTTLED = range(6)
 
 
 def test_a_run_that_went_as_planned_passes_every_check() -> None:
-    checks = checks_of(Run(TWO_MOVES), AFTER)
+    checks = checks_of(a_run(TWO_MOVES), AFTER)
     assert len(checks) == 6
     assert {check.outcome for check in checks} == {Outcome.PASSED}
     assert not any(check.details for check in checks)
@@ -28,14 +28,14 @@ def test_a_run_that_went_as_planned_passes_every_check() -> None:
     ],
 )
 def test_what_the_snapshot_shows_to_be_wrong_fails_its_check_only(number: int, row: dict, detail: str) -> None:
-    checks = checks_of(Run(TWO_MOVES), snapshot(AFTER.taken_ms, row, partition(1, (1, 2))))
+    checks = checks_of(a_run(TWO_MOVES), snapshot(AFTER.taken_ms, row, partition(1, (1, 2))))
     assert [check.outcome for check in checks].index(Outcome.FAILED) == number
     assert sum(check.outcome is Outcome.FAILED for check in checks) == 1
     assert checks[number].details == (detail,)
 
 
 def test_a_partition_that_is_gone_is_told() -> None:
-    checks = checks_of(Run(TWO_MOVES), snapshot(AFTER.taken_ms, partition(1, (1, 2))))
+    checks = checks_of(a_run(TWO_MOVES), snapshot(AFTER.taken_ms, partition(1, (1, 2))))
     assert checks[PLACED].details == ("orders-0 is not in the snapshot",)
 
 
@@ -44,13 +44,13 @@ def test_moves_that_did_not_complete_are_told_with_their_problem() -> None:
         replace(TWO_MOVES[0], completed_ms=None, problem="broker 3 died"),
         replace(TWO_MOVES[1], submitted_ms=None, completed_ms=None),
     )
-    check = checks_of(Run(moves), AFTER)[COMPLETE]
+    check = checks_of(a_run(moves), AFTER)[COMPLETE]
     assert check.outcome is Outcome.FAILED
     assert check.details == ("orders-0 is not complete: broker 3 died", "orders-1 was not started")
 
 
 def test_open_moves_of_a_run_that_goes_on_are_no_failure() -> None:
-    going_on = Run((replace(TWO_MOVES[0], completed_ms=None),), ended_ms=None)
+    going_on = a_run((replace(TWO_MOVES[0], completed_ms=None),), ended_ms=None)
     check = checks_of(going_on, None)[COMPLETE]
     assert check.outcome is Outcome.UNKNOWN
     assert check.details == ("the run has not ended", "orders-0 is not complete")
@@ -58,14 +58,14 @@ def test_open_moves_of_a_run_that_goes_on_are_no_failure() -> None:
 
 @pytest.mark.parametrize("after", [None, replace(AFTER, taken_ms=STARTED_MS + 19_999)])
 def test_without_a_snapshot_after_the_run_the_cluster_is_not_judged(after: SnapshotRows | None) -> None:
-    checks = checks_of(Run(TWO_MOVES), after)
+    checks = checks_of(a_run(TWO_MOVES), after)
     assert {check.outcome for check in checks[PLACED : SETTLED + 1]} == {Outcome.UNKNOWN}
     assert "kreassign snapshot" in checks[PLACED].details[0]
     assert checks[COMPLETE].outcome is checks[UNTHROTTLED].outcome is Outcome.PASSED
 
 
 def test_a_throttle_that_is_left_fails_and_one_of_a_run_that_goes_on_is_unknown() -> None:
-    left = Run(TWO_MOVES, throttle_residue=("broker 3 has follower.replication.throttled.rate=1",))
+    left = a_run(TWO_MOVES, throttle_residue=("broker 3 has follower.replication.throttled.rate=1",))
     check = checks_of(left, AFTER)[UNTHROTTLED]
     assert (check.outcome, check.details) == (Outcome.FAILED, left.throttle_residue)
     assert checks_of(replace(left, ended_ms=None), AFTER)[UNTHROTTLED].outcome is Outcome.UNKNOWN

@@ -16,8 +16,8 @@ from kreassign.executor.events import Event
 from kreassign.executor.guards import GuardName, Reaction
 from kreassign.executor.state import STATES, TRANSITIONS, phases
 from kreassign.executor.state.phases import RunState
-from kreassign.executor.throttle_rates import AdaptiveThrottle, ThrottleRates
 from kreassign.model.plan import PartitionAssignment
+from kreassign.model.throttle import AdaptiveThrottle, ThrottleRates
 from kreassign.twin import Twin
 from kreassign.twin.faults import read_fault
 from tests.simulation.scene import partitions_of

@@ -11,12 +11,12 @@ from dataclasses import dataclass, replace
 
 from kreassign.errors import InputError
 from kreassign.executor.guards import DEFAULTS, GuardName, Reaction
-from kreassign.executor.scheduling import Cap, Caps, Order, Pace
 from kreassign.executor.state import STATES
 from kreassign.executor.state.phases import Cancelled, Done, New
-from kreassign.executor.throttle_rates import AdaptiveThrottle, ThrottleRates
 from kreassign.model import TopicPartition
+from kreassign.model.pace import Cap, Caps, Order, Pace
 from kreassign.model.plan import ANY_LOG_DIR, PartitionAssignment
+from kreassign.model.throttle import AdaptiveThrottle, ThrottleRates
 from kreassign.operations.twin import SCENARIOS
 from kreassign.twin import (
     Blueprint,

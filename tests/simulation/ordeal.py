@@ -15,18 +15,17 @@ from kreassign.errors import ClusterError, ExecutionError, IllegalPlan
 from kreassign.executor import events
 from kreassign.executor.events import Event, RunStarted
 from kreassign.executor.guards import GuardName, guard_settings
-from kreassign.executor.history.run_history import RunHistory, SnapshotKeeper, fold, history, latest_start, read_view
+from kreassign.executor.history.run_history import SnapshotKeeper, fold, history, latest_start, read_view
 from kreassign.executor.journal import Journal, journal_path, post_request, read_events
 from kreassign.executor.lease import NO_LEASE, ClusterLease, Lease, LeaseHolder, LeasePolicy
 from kreassign.executor.lease.lease import GROUP_ID, OFFSETS_TOPIC, PROTOCOL_TYPE
 from kreassign.executor.preflight import RunSettings, prepare
 from kreassign.executor.runner import Runner
-from kreassign.executor.state import ENDED, REPLAN_AFTER_MS, RunView
-from kreassign.executor.state.move import IN_FLIGHT, MoveStatus
-from kreassign.executor.throttle_rates import ThrottleRates
+from kreassign.executor.state import REPLAN_AFTER_MS, RunView
 from kreassign.model import ConfigChange, ConfigResource, NewTopic, TopicPartition
 from kreassign.model.plan import Plan
-from kreassign.model.throttle import BROKER_THROTTLES, TOPIC_THROTTLES
+from kreassign.model.run import ENDED, IN_FLIGHT, MoveStatus, RunHistory
+from kreassign.model.throttle import BROKER_THROTTLES, TOPIC_THROTTLES, ThrottleRates
 from kreassign.operations.plan import replanned
 from kreassign.operations.rollback import plan_rollback
 from kreassign.operations.run_journals import forget_brokers

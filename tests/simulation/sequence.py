@@ -19,20 +19,18 @@ from pathlib import Path
 
 from kreassign.admin import AdminClient
 from kreassign.errors import ClusterError, ExecutionError, IllegalPlan, InputError
-from kreassign.executor.events import Operator
-from kreassign.executor.history.run_history import RunHistory, history, read_history
+from kreassign.executor.history.run_history import history, read_history
 from kreassign.executor.journal import Journal, journal_path, post_request
 from kreassign.executor.lease import LeasePolicy
 from kreassign.executor.lease.lease import OFFSETS_TOPIC
 from kreassign.executor.preflight import RunSettings, prepare
 from kreassign.executor.progress import ProgressMeter
-from kreassign.executor.state import ENDED, RunView
-from kreassign.executor.state.move import IN_FLIGHT
+from kreassign.executor.state import RunView
 from kreassign.executor.throttle_ledger import FoundThrottles
-from kreassign.executor.throttle_rates import ThrottleRates
 from kreassign.model import ConfigOperation, ConfigResource, NewTopic, TopicPartition
 from kreassign.model.plan import PartitionAssignment, Plan
-from kreassign.model.throttle import BROKER_THROTTLES, TOPIC_THROTTLES
+from kreassign.model.run import ENDED, IN_FLIGHT, Operator, RunHistory
+from kreassign.model.throttle import BROKER_THROTTLES, TOPIC_THROTTLES, ThrottleRates
 from kreassign.operations.maintenance import Way, maintain
 from kreassign.operations.plan_files import PlanFile
 from kreassign.operations.rollback import RollbackRequest, roll_back

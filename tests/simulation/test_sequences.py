@@ -8,10 +8,9 @@ import pytest
 from click.testing import CliRunner
 
 from kreassign.executor.throttle_ledger import ConfigKey, FoundThrottles
-from kreassign.executor.throttle_rates import ThrottleRates
 from kreassign.model import ConfigResource, TopicPartition
 from kreassign.model.plan import PartitionAssignment, Plan
-from kreassign.model.throttle import FOLLOWER_THROTTLED_REPLICAS, LEADER_THROTTLED_RATE
+from kreassign.model.throttle import FOLLOWER_THROTTLED_REPLICAS, LEADER_THROTTLED_RATE, ThrottleRates
 from kreassign.twin import (
     Blueprint,
     BrokerHardware,

@@ -14,11 +14,10 @@ from typing import Any, TypeVar, cast
 
 from kreassign.executor import events
 from kreassign.executor.guards import GuardName, Reaction
-from kreassign.executor.scheduling import NO_LIMITS, Pace, PaceChange
-from kreassign.executor.scheduling.limits import EndpointKind, Limit, Measure
 from kreassign.executor.state import RunView
-from kreassign.executor.throttle_rates import AdaptiveThrottle, ThrottleRates
+from kreassign.model.pace import NO_LIMITS, EndpointKind, Limit, Measure, Pace, PaceChange
 from kreassign.model.plan import PartitionAssignment
+from kreassign.model.throttle import AdaptiveThrottle, ThrottleRates
 from kreassign.twin.faults import PlannedFault
 
 MOST_ATTEMPTS = 200

@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
 
-from kreassign.executor.scheduling import RESERVE
 from kreassign.executor.throttle_ledger import ConfigKey
 from kreassign.model import ConfigOperation, ConfigResource, TopicPartition
+from kreassign.model.pace import RESERVE
 from kreassign.model.plan import Plan
 from kreassign.model.throttle import BROKER_THROTTLES, TOPIC_THROTTLES
 from kreassign.twin import Twin

@@ -26,8 +26,7 @@ from random import Random
 
 import click
 
-from kreassign.executor.history.run_history import RunHistory
-from kreassign.executor.state import ENDED
+from kreassign.model.run import ENDED, RunHistory
 from testbed import KafkaCluster, Listener
 from testbed.waiting import wait_until
 from tests.campaigns import promises

@@ -16,11 +16,10 @@ from kafka import KafkaConsumer
 
 from kreassign.admin import AdminClient, client_settings
 from kreassign.errors import KreassignError
-from kreassign.executor.history.run_history import RunHistory
 from kreassign.executor.journal import find_journals
-from kreassign.executor.state.move import MoveStatus
 from kreassign.model import NewTopic, TopicPartition
 from kreassign.model.plan import PartitionAssignment, Plan
+from kreassign.model.run import MoveStatus, RunHistory
 from kreassign.operations.connect import connect
 from kreassign.operations.plan_files import write_plan
 from kreassign.operations.run_journals import status_or_problem

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from kreassign.executor.history.run_history import RunHistory
-from kreassign.executor.state import ENDED
 from kreassign.model import TopicPartition
+from kreassign.model.run import ENDED, RunHistory
 from kreassign.model.throttle import LEADER_THROTTLED_REPLICAS, LOG_DIR_RATE
 from testbed.processes import Finished
 from testbed.waiting import wait_until

@@ -8,19 +8,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from kreassign.executor.events import (
-    MovesSubmitted,
-    Operator,
-    PlacementState,
-    PlannedMove,
-    Refusal,
-    SubmissionIntended,
-)
-from kreassign.executor.history.run_history import RunHistory
+from kreassign.executor.events import MovesSubmitted, PlacementState, PlannedMove, Refusal, SubmissionIntended
 from kreassign.executor.journal import Journal, find_journals
-from kreassign.executor.throttle_rates import ThrottleRates
 from kreassign.model import TopicPartition
 from kreassign.model.plan import PartitionAssignment, Plan
+from kreassign.model.run import Operator, RunHistory
+from kreassign.model.throttle import ThrottleRates
 from kreassign.operations import run as operation
 from kreassign.operations.connect import connect
 from kreassign.operations.plan_files import PlanFile

@@ -14,7 +14,7 @@ from shlex import join
 import click
 
 from kreassign.cli.profiles import ADDRESS_ENVIRONMENT, IN_FORCE, Profile, typed_words, was_typed
-from kreassign.executor.history.run_history import RunHistory
+from kreassign.model.run import RunHistory
 
 CLUSTER = ("--bootstrap-server", "--command-config")
 STATE = ("--state-dir",)

@@ -26,12 +26,11 @@ from kreassign.cli.output import console, figures, print_json, text_table
 from kreassign.errors import ExecutionError
 from kreassign.executor.eta import CALCULATING, HAS_ENDED, Estimate, Interval
 from kreassign.executor.events import Request
-from kreassign.executor.history.run_history import RunHistory
 from kreassign.executor.progress import BrokerProgress, MoveProgress, Progress
-from kreassign.executor.scheduling import Cap, Pace, Schedule
 from kreassign.executor.scheduling.windows import local_time
-from kreassign.executor.state import ENDED, IN_FLIGHT, MoveStatus, Phase
 from kreassign.model import Reassignment
+from kreassign.model.pace import Cap, Pace, Schedule
+from kreassign.model.run import ENDED, IN_FLIGHT, MoveStatus, Phase, RunHistory
 from kreassign.model.text import printable
 from kreassign.report.text import format_bytes, format_duration, format_rate, run_state
 

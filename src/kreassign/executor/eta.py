@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from kreassign.executor.guards import STALL_MS
-from kreassign.executor.scheduling import AtWindowEnd
 from kreassign.executor.scheduling.windows import local_time, open_interval
-from kreassign.executor.state import ENDED, MoveRecord, MoveStatus, Phase, RunView, WindDown
+from kreassign.executor.state import MoveRecord, RunView, WindDown
+from kreassign.model.pace import AtWindowEnd
+from kreassign.model.run import ENDED, MoveStatus, Phase
 from kreassign.model.text import counted, format_amount
 
 # ETA of one copy, or of several as one: t = s / (r - w), because the bytes left shrink only by the difference. r and w

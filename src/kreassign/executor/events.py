@@ -14,24 +14,12 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from kreassign.executor.guards import GuardSetting, Health, Verdict
-from kreassign.executor.scheduling import NO_LIMITS, Pace, PaceChange
 from kreassign.executor.throttle_ledger import ConfigOverride, ConfigValue, FoundThrottles
-from kreassign.executor.throttle_rates import AdaptiveThrottle, BrokerTraffic, PartitionWrites, ThrottleRates
+from kreassign.executor.throttle_rates import BrokerTraffic, PartitionWrites
 from kreassign.model import ConfigResource, Reassignment, TopicPartition, TopicPartitionReplica
-
-
-@dataclass(frozen=True, slots=True)
-class LogDirTarget:
-    """Log directory of a copy on a broker, and its directory before the run; None if there was no copy."""
-
-    broker: int
-    path: str
-    before: str | None = None
-
-    @property
-    def is_move(self) -> bool:
-        """True if the copy moves between two directories of its broker."""
-        return self.before is not None and self.before != self.path
+from kreassign.model.pace import NO_LIMITS, Pace, PaceChange
+from kreassign.model.run import LogDirTarget, Operator
+from kreassign.model.throttle import AdaptiveThrottle, ThrottleRates
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,18 +150,6 @@ class Unwritten:
 
     def __str__(self) -> str:
         return f"the throttle of broker {self.broker} could not be written: {self.reason}"
-
-
-@dataclass(frozen=True, slots=True)
-class Operator:
-    """User and host of the process that executes a run, and its command line."""
-
-    user: str
-    host: str
-    command: tuple[str, ...] = ()
-
-    def __str__(self) -> str:
-        return f"{self.user}@{self.host}: {' '.join(self.command)}" if self.command else f"{self.user}@{self.host}"
 
 
 @dataclass(frozen=True, slots=True)

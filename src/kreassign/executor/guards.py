@@ -12,11 +12,11 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import Protocol
 
-from kreassign.executor.scheduling import RESERVE
 from kreassign.executor.throttle_ledger import ConfigKey, ConfigValue
 from kreassign.executor.throttle_rates import CopiedPartition, demand, least_rate
 from kreassign.model import NO_LEADER, ConfigResource, OngoingReassignment, Partition, TopicPartition
 from kreassign.model.closures import REFUSES
+from kreassign.model.pace import RESERVE
 from kreassign.model.replication_factor import required_in_sync
 from kreassign.model.text import counted
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from kreassign.executor.events import Operator, PlannedMove
+from kreassign.executor.events import PlannedMove
 from kreassign.executor.guards import Health, Verdict
 from kreassign.executor.throttle_ledger import ConfigKey, ConfigOverride
-from kreassign.executor.throttle_rates import ThrottleRates
 from kreassign.model import TopicPartition, TopicPartitionReplica
+from kreassign.model.run import Operator
+from kreassign.model.throttle import ThrottleRates
 
 
 @dataclass(frozen=True, slots=True)

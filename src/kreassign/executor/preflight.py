@@ -26,16 +26,14 @@ from kreassign.executor.cluster.readings import (
 )
 from kreassign.executor.cluster.receivers import read_closures
 from kreassign.executor.cluster.requests import is_denied, tiered_topics
-from kreassign.executor.events import LogDirTarget, PlannedMove, RunStarted
+from kreassign.executor.events import PlannedMove, RunStarted
 from kreassign.executor.guards import GuardSetting
-from kreassign.executor.scheduling import NO_LIMITS, Pace
 from kreassign.executor.throttle_ledger import (
     EVERY_REPLICA,
     ConfigValue,
     FoundThrottles,
     items,
 )
-from kreassign.executor.throttle_rates import NO_THROTTLE, ThrottleRates
 from kreassign.model import (
     NO_LEADER,
     Batch,
@@ -55,10 +53,13 @@ from kreassign.model.error_codes import (
     TOPIC_AUTHORIZATION_FAILED,
     has_code,
 )
+from kreassign.model.pace import NO_LIMITS, Pace
 from kreassign.model.plan import PartitionAssignment, Plan, of_another_cluster
 from kreassign.model.plan_facts import UNKNOWN_ORIGIN, PlanOrigin, other_cluster, plan_id
 from kreassign.model.replication_factor import lost_in_sync, required_in_sync
 from kreassign.model.requests import NO_OFFSET
+from kreassign.model.run import LogDirTarget
+from kreassign.model.throttle import NO_THROTTLE, ThrottleRates
 
 # Violations: everything that forbids executing a plan.
 

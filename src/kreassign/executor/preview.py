@@ -20,11 +20,12 @@ from kreassign.clock import Clock
 from kreassign.executor.cluster.measurements import sample_offsets
 from kreassign.executor.cluster.port import ClusterPort
 from kreassign.executor.events import PlannedMove
-from kreassign.executor.scheduling import NO_LIMITS, Cap, Caps
 from kreassign.executor.scheduling.windows import REACHED
-from kreassign.executor.throttle_rates import BrokerTraffic, CopiedPartition, Demand, ThrottleRates, demand, least_rate
+from kreassign.executor.throttle_rates import BrokerTraffic, CopiedPartition, Demand, demand, least_rate
 from kreassign.model import LogDir, TopicPartition
+from kreassign.model.pace import NO_LIMITS, Cap, Caps
 from kreassign.model.plan_facts import PlanFacts
+from kreassign.model.throttle import ThrottleRates
 
 # Check that a throttle is enough for the writes of producers meanwhile.
 

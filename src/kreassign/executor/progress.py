@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from enum import StrEnum
 
 from kreassign.executor.eta import (
     INTERVAL_WINDOW_MS,
@@ -54,28 +53,12 @@ from kreassign.executor.events import (
     Verified,
 )
 from kreassign.executor.scheduling.windows import REACHED
-from kreassign.executor.state import ACTIVE, AT_REST, MoveRecord, MoveStatus, Phase, RunView
+from kreassign.executor.state import MoveRecord, RunView
 from kreassign.model import TopicPartition
+from kreassign.model.run import ACTIVE, AT_REST, MarkKind, MoveStatus, Phase
 from kreassign.model.text import counted, format_amount
 
 # Events in words: marks for pictures of a run, sentences for its log.
-
-
-class MarkKind(StrEnum):
-    """Kind of mark on a picture of a run."""
-
-    PAUSED = "paused"
-    RELEASED = "released"
-    STOPPED = "stopped"
-    KILLED = "killed"
-    RESUMED = "resumed"
-    THROTTLE = "throttle"
-    PACE = "pace"
-    CANCELLED = "cancelled"
-    GUARD = "guard"
-    ALL_CLEAR = "all clear"
-    REPLANNED = "replanned"
-    LEASE_LOST = "lease lost"
 
 
 def marks(event: Event) -> Iterator[tuple[MarkKind, str]]:

@@ -48,7 +48,6 @@ from kreassign.executor.events import (
     MovesReplanned,
     MovesSubmitted,
     NewTarget,
-    Operator,
     PartitionObservation,
     Refusal,
     Request,
@@ -65,7 +64,7 @@ from kreassign.executor.events import (
     Verified,
     topic_ids_of_moves,
 )
-from kreassign.executor.history.run_history import RunHistory, history
+from kreassign.executor.history.run_history import history
 from kreassign.executor.instructions import (
     CancelMoves,
     CheckHealth,
@@ -88,11 +87,12 @@ from kreassign.executor.instructions import (
 )
 from kreassign.executor.lease import NO_LEASE, Forgone, Held, Lease, LeaseStatus, Taken
 from kreassign.executor.maintenance import none_in_maintenance
-from kreassign.executor.state import AT_REST, ENDED, Machine, RunView
+from kreassign.executor.state import Machine, RunView
 from kreassign.model import Batch, ConfigChange, ConfigResource, ElectionType, TopicPartition
 from kreassign.model.authorization import error_text
 from kreassign.model.error_codes import ELECTION_NOT_NEEDED, NO_REASSIGNMENT_IN_PROGRESS, has_code
 from kreassign.model.requests import join
+from kreassign.model.run import AT_REST, ENDED, Operator, RunHistory
 
 # Replanning: the planner as a run uses it.
 

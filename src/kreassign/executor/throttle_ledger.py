@@ -17,7 +17,6 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import NamedTuple
 
-from kreassign.executor.throttle_rates import ThrottleRates
 from kreassign.model import ConfigChange, ConfigResource, Reassignment, ResourceType, TopicPartition
 from kreassign.model.throttle import (
     BROKER_THROTTLES,
@@ -28,6 +27,7 @@ from kreassign.model.throttle import (
     LOG_DIR_RATE,
     TOPIC_THROTTLES,
     ThrottledMove,
+    ThrottleRates,
     follower_lists,
     leader_lists,
     move_map,

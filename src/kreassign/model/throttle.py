@@ -9,8 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from kreassign.errors import InputError
 from kreassign.model.cluster import ConfigChange, ConfigResource, TopicPartition
 from kreassign.model.reassignment import OngoingReassignment
+from kreassign.model.text import LARGEST_AMOUNT, check_ids
 
 LEADER_THROTTLED_REPLICAS = "leader.replication.throttled.replicas"
 FOLLOWER_THROTTLED_REPLICAS = "follower.replication.throttled.replicas"
@@ -110,3 +112,115 @@ def clear_topic_changes(topics: Iterable[str]) -> dict[ConfigResource, tuple[Con
     """Changes that delete both lists of these topics."""
     changes = tuple(map(ConfigChange.delete, TOPIC_THROTTLES))
     return {ConfigResource.topic(topic): changes for topic in topics}
+
+
+# The throttle of a run: given rates, or what a broker can carry less what it carries already.
+
+FLOOR_PART = 0.1
+"""Default floor of a broker, as a share of its capacity."""
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerCapacity:
+    """Total rate that one broker can send, and receive, in bytes per second."""
+
+    broker: int
+    bytes_per_s: int
+
+
+@dataclass(frozen=True, slots=True)
+class AdaptiveThrottle:
+    """Total rate that each broker can send, and receive.
+
+    `per_broker` names brokers with another capacity; `floor_bytes_per_s` is the lowest rate for copies.
+    """
+
+    capacity_bytes_per_s: int
+    per_broker: tuple[BrokerCapacity, ...] = ()
+    floor_bytes_per_s: int | None = None
+
+    def capacity_of(self, broker: int) -> int:
+        """Capacity of this broker in each direction."""
+        known = (one.bytes_per_s for one in self.per_broker if one.broker == broker)
+        return next(known, self.capacity_bytes_per_s)
+
+    def floor_of(self, broker: int) -> int:
+        """Lowest rate for copies on this broker."""
+        return self.floor_bytes_per_s or max(1, int(FLOOR_PART * self.capacity_of(broker)))
+
+
+def check_rate(bytes_per_s: int | None) -> None:
+    """Raise InputError for a rate that a setting of Kafka cannot hold; what is no rate at all the preflight tells."""
+    if bytes_per_s is not None and bytes_per_s > LARGEST_AMOUNT:
+        raise InputError(f"a throttle of {bytes_per_s} B/s is too large; the largest is {LARGEST_AMOUNT} B/s")
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class BrokerRate:
+    """Rate that one broker may send, and receive, in bytes per second; None for no limit."""
+
+    broker: int
+    bytes_per_s: int | None
+
+    def __post_init__(self) -> None:
+        check_ids("throttle", (self.broker,))
+        check_rate(self.bytes_per_s)
+
+
+@dataclass(frozen=True, slots=True)
+class ThrottleRates:
+    """Throttle of a run: a rate for every broker, or None for no limit, except brokers with a rate of their own.
+
+    With `adaptive` the others get the rate that their traffic leaves free, which is not known beforehand.
+    """
+
+    bytes_per_s: int | None = None
+    per_broker: tuple[BrokerRate, ...] = ()
+    adaptive: AdaptiveThrottle | None = None
+
+    def __post_init__(self) -> None:
+        check_rate(self.bytes_per_s)
+
+    @property
+    def is_limited(self) -> bool:
+        """True if any broker is throttled."""
+        return self.adaptive is not None or bool(self._known)
+
+    @property
+    def slowest_bytes_per_s(self) -> int | None:
+        """Lowest rate of any broker; None if nothing is limited, or the rate is unknown."""
+        return None if self.adaptive is not None else min(self._known, default=None)
+
+    @property
+    def fastest_bytes_per_s(self) -> int | None:
+        """Highest rate of any broker; None if a broker has no limit."""
+        return None if self.bytes_per_s is None or len(self._known) <= len(self.per_broker) else max(self._known)
+
+    @property
+    def _known(self) -> list[int]:
+        rates = (self.bytes_per_s, *(one.bytes_per_s for one in self.per_broker))
+        return [rate for rate in rates if rate is not None]
+
+    def of(self, broker: int | None) -> int | None:
+        """Rate of this broker in each direction; None for no limit."""
+        return next((one.bytes_per_s for one in self.per_broker if one.broker == broker), self.bytes_per_s)
+
+    def has_own_rate(self, broker: int | None) -> bool:
+        """True if this broker has a rate, or no limit, of its own."""
+        return any(one.broker == broker for one in self.per_broker)
+
+    def changed(
+        self, bytes_per_s: int | None, brokers: Iterable[int] = (), adaptive: AdaptiveThrottle | None = None
+    ) -> ThrottleRates:
+        """Return a copy with another rate for these brokers; without brokers, with one rate, or `adaptive`, for all."""
+        others = tuple(BrokerRate(broker, bytes_per_s) for broker in sorted({*brokers}))
+        if not others:
+            return ThrottleRates(bytes_per_s, (), adaptive)
+        names = {one.broker for one in others}
+        kept = (one for one in self.per_broker if one.broker not in names)
+        return ThrottleRates(
+            self.bytes_per_s, tuple(sorted((*kept, *others), key=lambda one: one.broker)), self.adaptive
+        )
+
+
+NO_THROTTLE = ThrottleRates()

@@ -22,8 +22,8 @@ from prometheus_client.registry import Collector
 from kreassign.errors import InputError
 from kreassign.executor.guards import GuardName
 from kreassign.executor.progress import BrokerProgress
-from kreassign.executor.state import Phase
 from kreassign.model.listeners import FORWARDED, LOCAL_NAMES, is_forwarded, name_of_host
+from kreassign.model.run import Phase
 from kreassign.model.text import printable
 from kreassign.monitoring.run_metrics import RunMetrics
 

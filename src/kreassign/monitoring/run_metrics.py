@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from kreassign.executor.eta import Interval
 from kreassign.executor.guards import GuardName, Reaction
 from kreassign.executor.progress import BrokerProgress, ProgressMeter
-from kreassign.executor.state import AT_REST, MoveStatus, Phase, RunView
+from kreassign.executor.state import RunView
+from kreassign.model.run import AT_REST, MoveStatus, Phase
 
 
 @dataclass(frozen=True, slots=True)

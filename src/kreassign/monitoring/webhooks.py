@@ -18,7 +18,7 @@ from urllib.parse import SplitResult, urlsplit
 
 from kreassign.clock import Clock
 from kreassign.errors import InputError
-from kreassign.executor.state import Phase
+from kreassign.model.run import Phase
 from kreassign.model.text import printable, shortened
 from kreassign.monitoring.run_metrics import RunMetrics
 

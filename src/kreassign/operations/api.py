@@ -16,15 +16,15 @@ from kreassign.clock import SystemClock
 from kreassign.errors import InputError
 from kreassign.executor.guards import GuardName, Reaction
 from kreassign.executor.history.findings import Issue
-from kreassign.executor.history.run_history import RunHistory
 from kreassign.executor.progress import Progress
-from kreassign.executor.scheduling import NO_LIMITS, Pace, PaceChange
 from kreassign.executor.throttle_ledger import FoundThrottles
-from kreassign.executor.throttle_rates import NO_THROTTLE, AdaptiveThrottle, ThrottleRates
 from kreassign.model.load import LAST_LOAD, MEASURED_S, AsOf, SparkOptions
+from kreassign.model.pace import NO_LIMITS, Pace, PaceChange
 from kreassign.model.plan import Plan
+from kreassign.model.run import RunHistory
 from kreassign.model.snapshot import ClusterSnapshot
 from kreassign.model.text import parse_amount
+from kreassign.model.throttle import NO_THROTTLE, AdaptiveThrottle, ThrottleRates
 from kreassign.operations import plan as planning
 from kreassign.operations import plan_tasks, report, run_journals
 from kreassign.operations import run as runs

@@ -32,10 +32,11 @@ from kreassign.executor.brokers import (
 )
 from kreassign.executor.cluster import permissions
 from kreassign.executor.decommission import Decommission, Drain, Step, Unregister
-from kreassign.executor.history.run_history import RunHistory, left_behind
+from kreassign.executor.history.run_history import left_behind
 from kreassign.executor.journal import active_run, cluster_journals, first_event
 from kreassign.model.error_codes import BROKER_ID_NOT_REGISTERED, has_code
 from kreassign.model.plan import Plan
+from kreassign.model.run import RunHistory
 from kreassign.model.snapshot import ClusterSnapshot, SnapshotLogDir
 from kreassign.operations import run as runs
 from kreassign.operations.broker_changes import (

@@ -18,7 +18,7 @@ from kreassign.executor.cluster.receivers import nameable_brokers
 from kreassign.executor.cluster.requests import without_records
 from kreassign.executor.history.diagnosis import NO_MAINTENANCE, ClusterReadings, diagnose, notes
 from kreassign.executor.history.findings import NO_RUN, Issue, Moving, fillings
-from kreassign.executor.history.run_history import RunHistory, UnreadableJournal, left_behind, read_view
+from kreassign.executor.history.run_history import UnreadableJournal, left_behind, read_view
 from kreassign.executor.journal import active_run, cluster_journals
 from kreassign.executor.lease import LeaseHolder, present_holder
 from kreassign.executor.lease.lease import GROUP_ID as LEASE_GROUP
@@ -38,6 +38,7 @@ from kreassign.model import (
 )
 from kreassign.model.authorization import error_text
 from kreassign.model.error_codes import TOPIC_AUTHORIZATION_FAILED, has_code
+from kreassign.model.run import RunHistory
 from kreassign.model.text import check_wait, signed_number
 from kreassign.model.throttle import FOLLOWER_THROTTLED_RATE
 from kreassign.operations.broker_changes import MaintenanceStore

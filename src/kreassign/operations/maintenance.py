@@ -28,7 +28,7 @@ from kreassign.executor.brokers import (
 from kreassign.executor.cluster import permissions
 from kreassign.executor.cluster.receivers import read_closures
 from kreassign.executor.cluster.requests import min_isr_of
-from kreassign.executor.history.run_history import RunHistory, left_behind, read_history
+from kreassign.executor.history.run_history import left_behind, read_history
 from kreassign.executor.journal import active_run, journal_path
 from kreassign.executor.maintenance import (
     Elect,
@@ -43,10 +43,10 @@ from kreassign.executor.maintenance import (
     next_to_enter,
     next_to_exit,
 )
-from kreassign.executor.state import ACTIVE
 from kreassign.model import Batch, TopicPartition
 from kreassign.model.authorization import error_text
 from kreassign.model.error_codes import INVALID_REPLICA_ASSIGNMENT, has_code
+from kreassign.model.run import ACTIVE, RunHistory
 from kreassign.operations.broker_changes import MaintenanceStore, cordon, sole_change, uncordon
 from kreassign.operations.decommission import Tell, tell_nobody
 from kreassign.operations.run import RunContext, new_run_id

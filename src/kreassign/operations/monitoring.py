@@ -12,7 +12,8 @@ from pathlib import Path
 from kreassign.clock import Clock, SystemClock
 from kreassign.executor.history.run_history import read_progress
 from kreassign.executor.progress import ProgressMeter
-from kreassign.executor.state import Phase, RunView
+from kreassign.executor.state import RunView
+from kreassign.model.run import Phase
 from kreassign.monitoring.metrics import exposition, serving_metrics
 from kreassign.monitoring.run_metrics import RunMetrics, is_held, run_metrics
 from kreassign.monitoring.webhooks import LAST_S, NEWS_OF_PHASE, Message, News, Webhook, message, sending

@@ -25,7 +25,6 @@ from kreassign.executor.preflight import read_cluster, violations
 from kreassign.executor.preview import starved
 from kreassign.executor.runner import Replanned
 from kreassign.executor.throttle_ledger import throttle_keys
-from kreassign.executor.throttle_rates import NO_THROTTLE
 from kreassign.model import Cluster, LogDir, Partition, TopicPartition
 from kreassign.model.closures import REFUSES, Closure
 from kreassign.model.error_codes import GROUP_AUTHORIZATION_FAILED, has_code
@@ -34,6 +33,7 @@ from kreassign.model.plan import PartitionAssignment, Plan
 from kreassign.model.plan_facts import PlanOrigin
 from kreassign.model.replication_factor import CONSENT, FactorChanges, factor_changes
 from kreassign.model.text import format_amount
+from kreassign.model.throttle import NO_THROTTLE
 from kreassign.operations.plan_inputs import Inputs
 from kreassign.operations.plan_tasks import FactorConsent, Rebalance, Task, WhatIf, described
 from kreassign.planner import BrokerFacts, Budget, Problem, evaluate, solve

@@ -14,11 +14,11 @@ from enum import Enum
 from typing import Protocol
 
 from kreassign.errors import Drifted, IllegalPlan, Infeasible, InputError, InvariantBroken
-from kreassign.executor.history.run_history import RunHistory
 from kreassign.model import TopicPartition
 from kreassign.model.plan import PartitionAssignment, Plan
 from kreassign.model.plan_facts import NOT_SAID, UNKNOWN_ORIGIN, PlanOrigin
 from kreassign.model.requests import NewPartitions, NewTopic
+from kreassign.model.run import RunHistory
 from kreassign.model.text import parse_whole, shortened
 from kreassign.operations.plan_files import Assignments, named
 from kreassign.operations.plan_inputs import Inputs

@@ -20,8 +20,7 @@ from kreassign.errors import ClusterError, DataError, InputError, MalformedPlan,
 from kreassign.executor.cluster.permissions import lacking_to_read, unseen_topics
 from kreassign.executor.cluster.requests import read_factors
 from kreassign.executor.events import Event, MovesObserved, Request, RunStarted, VerdictsRecorded, lists_of
-from kreassign.executor.history.audit_trail import AuditTrail, audit_trail, timeline
-from kreassign.executor.history.run_history import MoveHistory, RunHistory
+from kreassign.executor.history.audit_trail import audit_trail
 from kreassign.executor.journal import read_events
 from kreassign.executor.preflight import prepare
 from kreassign.executor.runner import Runner
@@ -30,6 +29,7 @@ from kreassign.model import ConfigResource, LogDir, OffsetSpec, TopicPartition
 from kreassign.model.authorization import missing_permission
 from kreassign.model.load import LOCAL_SPARK, SparkOptions, spark_log
 from kreassign.model.plan_facts import PlanFacts
+from kreassign.model.run import MoveHistory, RunHistory, RunTrail
 from kreassign.model.snapshot import ClusterSnapshot
 from kreassign.operations import run_journals
 from kreassign.operations.connect import Warn, warn_program
@@ -43,7 +43,7 @@ from kreassign.pipeline.tables.audit_schemas import AUDITED_PARTITIONS, RECORD_D
 from kreassign.pipeline.tables.parquet import read_rows, stored_rows, write_rows
 from kreassign.pipeline.tables.schemas import BROKERS, CLUSTERS, LOAD_MODEL, PARTITIONS, REPLICAS, Row
 from kreassign.report.plan_page import render_plan
-from kreassign.report.records import RunRecord, RunTrail, SnapshotRows
+from kreassign.report.run_checks import SnapshotRows
 from kreassign.report.run_page import AuditView, render_run, report_view
 from kreassign.report.text import format_bytes, format_duration
 from kreassign.twin.blueprint import TYPICAL, Blueprint, Speeds, blueprint_of
@@ -71,13 +71,11 @@ __all__ = [
     "labels_of_readings",
     "origin_of",
     "plan_page",
-    "planned_s",
     "read_records",
     "rehearsal_page",
     "rehearse",
     "report_page",
     "snapshots_around",
-    "trail_of",
     "write_audit_trail",
     "write_rates",
 ]
@@ -267,7 +265,7 @@ def audit_runs(journals: Sequence[Path], data: Path | str, spark_options: SparkO
     return [row | origin_of(runs[row["run_id"]]) for row in found]
 
 
-def write_audit_trail(trail: AuditTrail, data: Path | str) -> None:
+def write_audit_trail(trail: RunTrail, data: Path | str) -> None:
     """Write a journal into the tables of runs: one file in each; `runs` comes last and seals the others."""
     head = {"run_id": trail.history.run_id, "cluster_id": trail.history.cluster_id}
     parts: list[list[Row]] = [
@@ -453,7 +451,7 @@ def report_page(
     """
     run, events = run_journals.status(journal), read_events(journal)
     before, after, rates = (None, None, {}) if data is None else _around(run, data, warn)
-    view = report_view(run, before, after, rates, trail_of(events), _facts(journal, run.plan_id, warn))
+    view = report_view(run, before, after, rates, audit_trail(events), _facts(journal, run.plan_id, warn))
     return render_run(view, f"Audit of reassignment {run.run_id}" if audit else None, audit)
 
 
@@ -467,7 +465,7 @@ def rehearsal_page(
     rates = {name: one.write_bytes_per_s for name, one in snapshot.partitions}
     known = rates if any(rate is not None for rate in rates.values()) else {}
     before, after = _observed(recording.before), _observed(recording.after)
-    view = report_view(shown.history, before, after, known, trail_of(recording.events), facts)
+    view = report_view(shown.history, before, after, known, audit_trail(recording.events), facts)
     return render_run(view, f"Rehearsal of {name}")
 
 
@@ -506,47 +504,15 @@ def _facts(journal: Path, plan_id: str, warn: Warn) -> PlanFacts | None:
         return None
 
 
-def trail_of(events: Sequence[Event]) -> RunTrail:
-    """Data for pictures of a run, from its events."""
-    trail, happened = audit_trail(events), timeline(events)
-    return RunTrail(
-        arrivals=trail.copy_progress,
-        etas=trail.eta_history,
-        breaches=trail.breaches,
-        marks=happened.marks,
-        throttle=happened.throttle,
-        in_sync=happened.in_sync,
-        log=happened.log,
-        more_lines=happened.more_lines,
-        planned_s=next((planned_s(event) for event in events if isinstance(event, RunStarted)), None),
-    )
-
-
-def planned_s(started: RunStarted) -> float | None:
-    """Seconds that the busiest broker takes at its throttle for the planned copies; None if one has no throttle."""
-    sent, received = Counter[int](), Counter[int]()
-    for move in started.moves:
-        for broker in move.adding:
-            received[broker] += move.size_bytes
-            sent[move.original[0]] += move.size_bytes
-    seconds = [0.0]
-    for broker, size in (*sent.items(), *received.items()):
-        rate = started.rates.of(broker)
-        if rate is None:
-            return None
-        seconds.append(size / rate)
-    return max(seconds)
-
-
 def _around(
-    run: RunRecord, data: Path | str, warn: Warn
+    run: RunHistory, data: Path | str, warn: Warn
 ) -> tuple[SnapshotRows | None, SnapshotRows | None, dict[TopicPartition, float | None]]:
     """Snapshots before and after a run, and the write rate of each partition."""
     before, after = snapshots_around(run, _snapshots_of(run.cluster_id, data, warn))
     return _snapshot(data, before), _snapshot(data, after), write_rates(data, run.cluster_id, warn)
 
 
-def snapshots_around(run: RunRecord, clusters: list[Row]) -> tuple[Row | None, Row | None]:
+def snapshots_around(run: RunHistory, clusters: list[Row]) -> tuple[Row | None, Row | None]:
     """The last snapshot from before the start of a run and the first from after its end (the last, if it goes on)."""
     ordered = sorted(clusters, key=lambda row: (row["taken_ms"], row["snapshot_id"]))
     before = [row for row in ordered if row["taken_ms"] <= run.started_ms]

@@ -13,14 +13,15 @@ from kreassign.executor.cluster.readings import partitions_of, read_topics, topi
 from kreassign.executor.cluster.requests import has_another_id, read_copies, read_factors
 from kreassign.executor.events import RunStarted
 from kreassign.executor.guards import GuardName, Reaction
-from kreassign.executor.history.run_history import Present, RollbackPlan, RunHistory, read_history, rollback_plan
+from kreassign.executor.history.run_history import Present, RollbackPlan, read_history, rollback_plan
 from kreassign.executor.journal import find_journals, first_event
 from kreassign.executor.preflight import hindrances, prepare, read_cluster
-from kreassign.executor.scheduling import PaceChange, Schedule
 from kreassign.executor.throttle_ledger import FoundThrottles
-from kreassign.executor.throttle_rates import NO_THROTTLE, ThrottleRates
 from kreassign.model import Partition, TopicPartition, TopicPartitionReplica
+from kreassign.model.pace import PaceChange, Schedule
 from kreassign.model.plan_facts import PlanOrigin
+from kreassign.model.run import RunHistory
+from kreassign.model.throttle import NO_THROTTLE, ThrottleRates
 from kreassign.operations import run_journals
 from kreassign.operations.connect import Warn, warn_program, warn_without_topic_ids
 from kreassign.operations.plan_files import PlanFile

@@ -30,18 +30,9 @@ from kreassign.executor.cluster import permissions
 from kreassign.executor.cluster.measurements import TrafficMeter
 from kreassign.executor.cluster.readings import ask_twice, read_topics, topic_ids_of
 from kreassign.executor.cluster.requests import read_factors
-from kreassign.executor.events import (
-    CancelRequested,
-    Event,
-    Operator,
-    Request,
-    RunStarted,
-    lists_of,
-    topic_ids_of_moves,
-)
+from kreassign.executor.events import CancelRequested, Event, Request, RunStarted, lists_of, topic_ids_of_moves
 from kreassign.executor.guards import GuardName, Reaction, guard_settings
 from kreassign.executor.history.run_history import (
-    RunHistory,
     SnapshotKeeper,
     explained_settings,
     history,
@@ -88,17 +79,19 @@ from kreassign.executor.preview import (
 )
 from kreassign.executor.progress import Progress, ProgressMeter
 from kreassign.executor.runner import POLL_S, Replanned, Runner
-from kreassign.executor.scheduling import NO_LIMITS, Pace, forecast
+from kreassign.executor.scheduling import forecast
 from kreassign.executor.scheduling.windows import REACHED, shortfalls
 from kreassign.executor.state import MoveRecord, RunView, candidate
 from kreassign.executor.throttle_ledger import FoundThrottles
-from kreassign.executor.throttle_rates import NO_THROTTLE, ThrottleRates
 from kreassign.model.authorization import error_text
 from kreassign.model.load import MEASURED_S
+from kreassign.model.pace import NO_LIMITS, Pace
 from kreassign.model.plan import Plan
 from kreassign.model.plan_facts import PlanFacts, PlanOrigin, plan_id, refuse_other_cluster
 from kreassign.model.reassignment import Replicas, missing_expectations
+from kreassign.model.run import Operator, RunHistory
 from kreassign.model.text import check_wait
+from kreassign.model.throttle import NO_THROTTLE, ThrottleRates
 from kreassign.operations.connect import Warn, warn_program, warn_without_topic_ids
 from kreassign.operations.plan_files import PlanFile
 from kreassign.operations.run_journals import default_state_dir, keep_facts, this_operator

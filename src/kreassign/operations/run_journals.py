@@ -26,7 +26,6 @@ from kreassign.executor.events import (
     CancelRequested,
     HoldRequested,
     MovesObserved,
-    Operator,
     PaceRequested,
     ReleaseRequested,
     Request,
@@ -34,7 +33,6 @@ from kreassign.executor.events import (
     ThrottleSet,
 )
 from kreassign.executor.history.run_history import (
-    RunHistory,
     UnreadableJournal,
     history,
     latest_start,
@@ -59,12 +57,12 @@ from kreassign.executor.journal import (
 )
 from kreassign.executor.journal.folder import make_folder
 from kreassign.executor.progress import MoveProgress, Progress
-from kreassign.executor.scheduling import PaceChange
-from kreassign.executor.state import AT_REST, IN_FLIGHT, MoveStatus
-from kreassign.executor.throttle_rates import AdaptiveThrottle
+from kreassign.model.pace import PaceChange
 from kreassign.model.plan_facts import PlanFacts, refuse_other_cluster
 from kreassign.model.plan_facts_json import format_facts, parse_facts
+from kreassign.model.run import AT_REST, IN_FLIGHT, MoveStatus, Operator, RunHistory
 from kreassign.model.text import format_amount
+from kreassign.model.throttle import AdaptiveThrottle
 from kreassign.monitoring.run_metrics import RunMetrics, run_metrics
 from kreassign.operations.whole_file import PRIVATE_MODE, replace_file
 

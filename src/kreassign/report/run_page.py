@@ -11,21 +11,11 @@ from dataclasses import dataclass
 
 from kreassign.model import TopicPartition
 from kreassign.model.plan_facts import PlanFacts, Reason, Totals
+from kreassign.model.run import Breach, LogLine, MoveHistory, RunHistory, RunTrail
 from kreassign.report.broker_loads import BrokerLoad, Hottest, Resource, heat_maps, hottest
 from kreassign.report.charts import MOST_ROWS, Chart
 from kreassign.report.page import render_page
-from kreassign.report.records import (
-    BreachRecord,
-    Check,
-    LogLineRecord,
-    MoveRecord,
-    Outcome,
-    Row,
-    RunRecord,
-    RunTrail,
-    SnapshotRows,
-    checks_of,
-)
+from kreassign.report.run_checks import Check, Outcome, Row, SnapshotRows, checks_of
 from kreassign.report.run_pictures import RunPictures, run_pictures
 from kreassign.report.text import bound_sentence, format_bytes, format_rate
 
@@ -151,15 +141,15 @@ class ReportView:
     throttle_residue: tuple[str, ...]
     problems: tuple[str, ...]
     pictures: RunPictures | None = None
-    breaches: tuple[BreachRecord, ...] = ()
-    log: tuple[LogLineRecord, ...] = ()
+    breaches: tuple[Breach, ...] = ()
+    log: tuple[LogLine, ...] = ()
     more_lines: int = 0
     growths: tuple[GrowthView, ...] = ()
     bound: BoundView | None = None
 
 
 def report_view(
-    run: RunRecord,
+    run: RunHistory,
     before: SnapshotRows | None,
     after: SnapshotRows | None,
     write_rates: Mapping[TopicPartition, float | None],
@@ -185,15 +175,15 @@ def report_view(
         problems=tuple(run.problems),
         pictures=None if trail is None else run_pictures(run, trail),
         breaches=() if trail is None else tuple(trail.breaches[:SHOWN_LINES]),
-        log=() if trail is None else tuple(trail.log[-SHOWN_LINES:]),
-        more_lines=0 if trail is None else trail.more_lines + max(0, len(trail.log) - SHOWN_LINES),
+        log=() if trail is None else tuple(trail.timeline.log[-SHOWN_LINES:]),
+        more_lines=0 if trail is None else trail.timeline.more_lines + max(0, len(trail.timeline.log) - SHOWN_LINES),
         growths=growths(run.moves, before, after),
         bound=None if facts is None else BoundView(facts.totals, bound_sentence(facts.totals)),
     )
 
 
 def growths(
-    moves: Iterable[MoveRecord], before: SnapshotRows | None, after: SnapshotRows | None
+    moves: Iterable[MoveHistory], before: SnapshotRows | None, after: SnapshotRows | None
 ) -> tuple[GrowthView, ...]:
     """Change of each broker's bytes: by arriving and leaving moves, and by writes and expiry."""
     if before is None or after is None:
@@ -256,7 +246,7 @@ def busy_s(spans: Iterable[tuple[float, float]]) -> float:
     return total
 
 
-def _run_view(run: RunRecord, moves: Sequence[MoveView]) -> RunView:
+def _run_view(run: RunHistory, moves: Sequence[MoveView]) -> RunView:
     bytes_copied = sum(move.bytes_copied for move in moves)
     copying_s = busy_s(_spans(move for move in moves if move.bytes_copied))
     return RunView(
@@ -274,7 +264,7 @@ def _run_view(run: RunRecord, moves: Sequence[MoveView]) -> RunView:
     )
 
 
-def _move_view(move: MoveRecord, started_ms: int, planned: Mapping[TopicPartition, tuple[Reason, ...]]) -> MoveView:
+def _move_view(move: MoveHistory, started_ms: int, planned: Mapping[TopicPartition, tuple[Reason, ...]]) -> MoveView:
     submitted, completed = move.submitted_ms, move.completed_ms
     duration_s = None if submitted is None or completed is None else max(0, completed - submitted) / 1000
     partition = TopicPartition(move.topic, move.partition)

@@ -8,17 +8,9 @@ from dataclasses import dataclass, field
 from itertools import accumulate
 
 from kreassign.model import TopicPartition
+from kreassign.model.run import Arrival, InSync, Mark, MoveHistory, RunHistory, RunTrail, ThrottleStep
 from kreassign.report.broker_loads import flow_matrix
 from kreassign.report.charts import MOST_ROWS, Chart, Flag, Grid, Line, Span, Table, heat_map, largest, lines, spans
-from kreassign.report.records import (
-    ArrivalRecord,
-    InSyncRecord,
-    MarkRecord,
-    MoveRecord,
-    RunRecord,
-    RunTrail,
-    ThrottleStepRecord,
-)
 from kreassign.report.text import format_bytes, format_duration, format_rate, format_replicas
 
 # Copied bytes per slot of time, by receiver and sender, and the part of growth. Pure.
@@ -54,7 +46,7 @@ class CopyRates:
 
 
 def copy_rates(
-    arrivals: Iterable[ArrivalRecord], moves: Iterable[MoveRecord], started_ms: int, end_s: float, slots: int = SLOTS
+    arrivals: Iterable[Arrival], moves: Iterable[MoveHistory], started_ms: int, end_s: float, slots: int = SLOTS
 ) -> CopyRates:
     """Divide arrived bytes into slots; bytes between two observations count as evenly spread."""
     sizes = {(move.topic, move.partition): move.size_bytes for move in moves}
@@ -81,11 +73,11 @@ def copy_rates(
 
 
 def throttle_over_time(
-    steps: Iterable[ThrottleStepRecord], started_ms: int, end_s: float
+    steps: Iterable[ThrottleStep], started_ms: int, end_s: float
 ) -> tuple[list[tuple[float, float | None]], list[tuple[float, float | None]]]:
     """Lowest and highest throttle of any broker, each as a stair: (start, rate or None)."""
     rates: dict[int, int | None] = {}
-    by_time: dict[float, list[ThrottleStepRecord]] = defaultdict(list)
+    by_time: dict[float, list[ThrottleStep]] = defaultdict(list)
     for step in steps:
         by_time[(step.at_ms - started_ms) / 1000].append(step)
     lowest: list[tuple[float, float | None]] = []
@@ -159,11 +151,11 @@ class RunPictures:
         return tuple(chart for chart in found if chart is not None)
 
 
-def run_pictures(run: RunRecord, trail: RunTrail) -> RunPictures:
+def run_pictures(run: RunHistory, trail: RunTrail) -> RunPictures:
     """Draw all pictures of a run."""
     end_s = _end_s(run, trail)
-    rates = copy_rates(trail.arrivals, run.moves, run.started_ms, end_s)
-    marks = marked(trail.marks, run.started_ms)
+    rates = copy_rates(trail.copy_progress, run.moves, run.started_ms, end_s)
+    marks = marked(trail.timeline.marks, run.started_ms)
     flags = [Flag(one.at_s, str(one.number), one.text, COLOURS.get(one.kind, "--open")) for one in marks]
     flows = flow_matrix(
         ((source, broker, size) for (source, broker), size in rates.flows.items()),
@@ -175,7 +167,7 @@ def run_pictures(run: RunRecord, trail: RunTrail) -> RunPictures:
         by_broker=_by_broker(rates),
         progress=_progress(run, trail, rates, flags, end_s),
         etas=_etas(run, trail, end_s),
-        in_sync=_in_sync(trail.in_sync, run.started_ms, end_s),
+        in_sync=_in_sync(trail.timeline.in_sync, run.started_ms, end_s),
         flows=flows,
         marks=marks,
         planned_bytes=planned_bytes(run.moves),
@@ -183,12 +175,12 @@ def run_pictures(run: RunRecord, trail: RunTrail) -> RunPictures:
     )
 
 
-def planned_bytes(moves: Iterable[MoveRecord]) -> int:
+def planned_bytes(moves: Iterable[MoveHistory]) -> int:
     """Bytes to copy, by the sizes at the start of the run."""
     return sum(move.size_bytes * len(move.adding) for move in moves)
 
 
-def marked(marks: Sequence[MarkRecord], started_ms: int) -> tuple[Marked, ...]:
+def marked(marks: Sequence[Mark], started_ms: int) -> tuple[Marked, ...]:
     """Number the first `SHOWN_MARKS` marks."""
     return tuple(
         Marked(number, max(0.0, (mark.at_ms - started_ms) / 1000), mark.kind, mark.text)
@@ -196,13 +188,14 @@ def marked(marks: Sequence[MarkRecord], started_ms: int) -> tuple[Marked, ...]:
     )
 
 
-def _end_s(run: RunRecord, trail: RunTrail) -> float:
+def _end_s(run: RunHistory, trail: RunTrail) -> float:
     """Length of the time axis in seconds: to the end of the run, or to the last known event."""
-    ends = [run.ended_ms, *(part[-1].at_ms for part in (trail.arrivals, trail.log, trail.marks) if part)]
+    parts = (trail.copy_progress, trail.timeline.log, trail.timeline.marks)
+    ends = [run.ended_ms, *(part[-1].at_ms for part in parts if part)]
     return max([1.0, *((end - run.started_ms) / 1000 for end in ends if end is not None)])
 
 
-def _timeline(run: RunRecord, flags: Sequence[Flag], end_s: float) -> Chart | None:
+def _timeline(run: RunHistory, flags: Sequence[Flag], end_s: float) -> Chart | None:
     """Moves by receiving broker as bars; as counts over time if there are too many for bars."""
     spans_of: dict[int, list[Span]] = {}
     for move in run.moves:
@@ -232,7 +225,7 @@ def _timeline(run: RunRecord, flags: Sequence[Flag], end_s: float) -> Chart | No
     )
 
 
-def _span(move: MoveRecord, started_ms: int, end_s: float) -> Span:
+def _span(move: MoveHistory, started_ms: int, end_s: float) -> Span:
     start_s = max(0.0, ((move.submitted_ms or started_ms) - started_ms) / 1000)
     is_open = move.completed_ms is None
     until_s = end_s if move.completed_ms is None else max(start_s, (move.completed_ms - started_ms) / 1000)
@@ -288,11 +281,11 @@ def _at_once(mine: Sequence[Span], slot_s: float) -> list[float]:
     return list(accumulate(changes))[:-1]
 
 
-def _rates(run: RunRecord, trail: RunTrail, rates: CopyRates, flags: Sequence[Flag], end_s: float) -> Chart | None:
+def _rates(run: RunHistory, trail: RunTrail, rates: CopyRates, flags: Sequence[Flag], end_s: float) -> Chart | None:
     """Rates of the busiest brokers against the throttle over time."""
     if not rates.received:
         return None
-    lowest, highest = throttle_over_time(trail.throttle, run.started_ms, end_s)
+    lowest, highest = throttle_over_time(trail.timeline.throttle, run.started_ms, end_s)
     into, out = rates.busiest(rates.received), rates.busiest(rates.sent)
     curves = [
         Line("into the busiest broker", _stair(into, rates.slot_s), is_stepped=True, is_filled=True),
@@ -361,7 +354,7 @@ def _coarse(slots: Sequence[float], slot_s: float) -> list[float]:
     return [sum(part) / (slot_s * len(part)) for part in parts]
 
 
-def _progress(run: RunRecord, trail: RunTrail, rates: CopyRates, flags: Sequence[Flag], end_s: float) -> Chart | None:
+def _progress(run: RunHistory, trail: RunTrail, rates: CopyRates, flags: Sequence[Flag], end_s: float) -> Chart | None:
     """Copied bytes, and the part written meanwhile, against the plan's progress."""
     planned = planned_bytes(run.moves)
     if not rates.received or not planned:
@@ -397,11 +390,11 @@ def _progress(run: RunRecord, trail: RunTrail, rates: CopyRates, flags: Sequence
     )
 
 
-def _etas(run: RunRecord, trail: RunTrail, end_s: float) -> Chart | None:
+def _etas(run: RunHistory, trail: RunTrail, end_s: float) -> Chart | None:
     """Predicted end of the run, by the time of the prediction."""
     told = [
         (at_s, at_s + one.eta_s)
-        for one in trail.etas
+        for one in trail.eta_history
         if one.topic is None
         for at_s in [(one.at_ms - run.started_ms) / 1000]
     ]
@@ -431,7 +424,7 @@ _TROUBLES = (
 )
 
 
-def _in_sync(seen: Sequence[InSyncRecord], started_ms: int, end_s: float) -> Chart | None:
+def _in_sync(seen: Sequence[InSync], started_ms: int, end_s: float) -> Chart | None:
     """A strip per kind of trouble: number of affected partitions over time."""
     if not seen:
         return None
@@ -450,7 +443,7 @@ def _in_sync(seen: Sequence[InSyncRecord], started_ms: int, end_s: float) -> Cha
     )
 
 
-def _strip(seen: Sequence[InSyncRecord], field: str, started_ms: int, slot_s: float) -> list[float | None] | None:
+def _strip(seen: Sequence[InSync], field: str, started_ms: int, slot_s: float) -> list[float | None] | None:
     """Maximum of each slot; the last observation holds until the next."""
     found: list[float | None] = [None] * SLOTS_OF_GRIDS
     values = [(one.at_ms, getattr(one, field)) for one in seen if getattr(one, field) is not None]

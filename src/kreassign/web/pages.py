@@ -17,7 +17,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from kreassign import __version__
-from kreassign.executor.scheduling import Order
+from kreassign.model.pace import Order
 from kreassign.operations.run_journals import LiveRun, RunSummary
 from kreassign.report.page import page_environment
 from kreassign.report.text import (

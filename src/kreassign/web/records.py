@@ -12,7 +12,7 @@ from types import MappingProxyType
 
 from kreassign.errors import InputError
 from kreassign.executor.progress import MoveProgress
-from kreassign.executor.scheduling import EndpointKind, Limit, Measure, Order, Pace, PaceChange
+from kreassign.model.pace import EndpointKind, Limit, Measure, Order, Pace, PaceChange
 from kreassign.model.plan_facts import Limit as PlanLimit
 from kreassign.model.plan_facts import UnevenTopic
 from kreassign.model.text import printable, shortened

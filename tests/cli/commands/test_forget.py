@@ -9,8 +9,9 @@ from pathlib import Path
 from click.testing import CliRunner
 
 from kreassign.cli.main import kreassign
-from kreassign.executor.events import Operator, RunResumed
+from kreassign.executor.events import RunResumed
 from kreassign.executor.journal import find_journals
+from kreassign.model.run import Operator
 from tests.approved import approve
 from tests.executor.journal.test_journal import written
 from tests.executor.run_events import LIVE, SUBMITTED, WHOLE, started

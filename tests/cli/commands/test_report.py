@@ -8,7 +8,7 @@ from click.testing import CliRunner, Result
 from kreassign.cli.main import kreassign
 from kreassign.executor.events import PlannedMove, RunStarted
 from kreassign.executor.journal import Journal
-from kreassign.executor.throttle_rates import NO_THROTTLE
+from kreassign.model.throttle import NO_THROTTLE
 from kreassign.operations.report import snapshots_around
 from kreassign.pipeline.ingest.snapshots import snapshot_tables
 from kreassign.pipeline.tables.schemas import LOAD_MODEL, Row

@@ -10,7 +10,7 @@ import click
 import pytest
 
 from kreassign.cli.options.pace import HoursOptions
-from kreassign.executor.scheduling import AtWindowEnd, Schedule, Window
+from kreassign.model.pace import AtWindowEnd, Schedule, Window
 
 BERLIN = "Europe/Berlin"
 NOON_MS = round(datetime(2026, 10, 24, 12, tzinfo=ZoneInfo(BERLIN)).timestamp() * 1000)

@@ -8,7 +8,7 @@ from click.testing import CliRunner
 
 from kreassign.cli.main import kreassign
 from kreassign.cli.options.pace import broker_rate, capacity, rate_or_auto, rates_text, read_throttle
-from kreassign.executor.throttle_rates import NO_THROTTLE, AdaptiveThrottle, BrokerCapacity, BrokerRate, ThrottleRates
+from kreassign.model.throttle import NO_THROTTLE, AdaptiveThrottle, BrokerCapacity, BrokerRate, ThrottleRates
 
 
 def read(**given: Any) -> ThrottleRates:

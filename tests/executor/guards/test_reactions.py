@@ -27,11 +27,11 @@ from kreassign.executor.events import (
 from kreassign.executor.guards import STALL_MS, GuardName, Health, LogDirSpace, Reaction, Troubled, guard_settings
 from kreassign.executor.instructions import CheckHealth, ObserveMoves, RecordVerdicts, SubmitMoves, Wait
 from kreassign.executor.journal.file import event_from_json, event_to_json
-from kreassign.executor.scheduling import Cap, Caps, Pace
 from kreassign.executor.state import RunView, WindDown
 from kreassign.executor.throttle_ledger import ConfigKey, ConfigOverride, ConfigValue
-from kreassign.executor.throttle_rates import NO_THROTTLE, ThrottleRates
 from kreassign.model import ConfigResource, TopicPartition
+from kreassign.model.pace import Cap, Caps, Pace
+from kreassign.model.throttle import NO_THROTTLE, ThrottleRates
 from tests.executor.run_events import A0, A1, LIVE, look, replayed, seen
 
 STAYS = PlannedMove(A0, (0, 1), (2, 1), 1_000)

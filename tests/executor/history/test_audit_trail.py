@@ -15,8 +15,9 @@ from kreassign.executor.events import (
     VerdictsRecorded,
 )
 from kreassign.executor.guards import GuardName, Health, Reaction, Verdict, guard_settings
-from kreassign.executor.history.audit_trail import Arrival, Breach, Call, audit_trail
+from kreassign.executor.history.audit_trail import audit_trail
 from kreassign.executor.journal import read_events
+from kreassign.model.run import Arrival, Breach, Call
 from tests.executor.run_events import A0, A1, LIVE, RATE, SUBMITTED, WHOLE, look, started
 from tests.executor.twin_runs import TwinRig
 

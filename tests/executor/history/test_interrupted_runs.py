@@ -9,7 +9,8 @@ import pytest
 
 from kreassign.errors import InputError, JournalDamaged
 from kreassign.executor.events import HoldRequested
-from kreassign.executor.history.run_history import RunHistory, left_behind, refuse_if_interrupted_runs
+from kreassign.executor.history.run_history import left_behind, refuse_if_interrupted_runs
+from kreassign.model.run import RunHistory
 from tests.executor.twin_runs import RATE, TwinRig
 
 AWAY = {0: (2, 1), 1: (3, 0)}

@@ -1,9 +1,9 @@
 from dataclasses import replace
 
 from kreassign.executor.cluster.observations import ReplicaLocation
-from kreassign.executor.events import LogDirTarget
-from kreassign.executor.history.run_history import MoveHistory, rollback_plan
+from kreassign.executor.history.run_history import rollback_plan
 from kreassign.model import Partition, TopicPartition, TopicPartitionReplica
+from kreassign.model.run import LogDirTarget, MoveHistory
 
 ORIGINAL, TARGET = (0, 1), (2, 1)
 

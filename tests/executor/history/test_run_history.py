@@ -1,8 +1,9 @@
 from pathlib import Path
 
 from kreassign.executor.events import MovesSubmitted, Refusal, StopRequested
-from kreassign.executor.history.run_history import MoveHistory, fold, history, read_history
+from kreassign.executor.history.run_history import fold, history, read_history
 from kreassign.executor.journal import Journal
+from kreassign.model.run import MoveHistory
 from tests.executor.run_events import A0, A1, OVERRIDES, RATE, SUBMITTED, WHOLE, started
 
 

@@ -21,9 +21,9 @@ from kreassign.executor.events import (
     Verified,
 )
 from kreassign.executor.guards import GuardName, Health, Reaction, Troubled, Verdict, guard_settings
-from kreassign.executor.history.audit_trail import InSync, ThrottleStep, timeline
+from kreassign.executor.history.audit_trail import audit_trail
 from kreassign.executor.journal import read_events
-from kreassign.executor.progress import MarkKind
+from kreassign.model.run import InSync, MarkKind, ThrottleStep
 from tests.approved import approve
 from tests.executor.run_events import A0, A1, LIVE, RATE, SUBMITTED, WHOLE, look, started
 from tests.executor.twin_runs import RATE as TWIN_RATE
@@ -33,14 +33,14 @@ BEHIND = Verdict(GuardName.UNDER_REPLICATED, Reaction.HOLD, "1 partition is out 
 
 
 def test_a_run_without_incidents_has_no_marks_and_a_log_of_what_it_did() -> None:
-    told = timeline(WHOLE)
+    told = audit_trail(WHOLE).timeline
     assert told.marks == ()
     approve((f"{line.at_ms} ms: {line.text}" for line in told.log), "log-of-a-run")
     assert [line.at_ms for line in told.log] == sorted(line.at_ms for line in told.log)
 
 
 def test_the_throttle_is_told_as_it_was_written_and_until_it_was_restored() -> None:
-    told = timeline(WHOLE)
+    told = audit_trail(WHOLE).timeline
     assert {(step.at_ms, step.bytes_per_s) for step in told.throttle} == {(1_000, RATE), (10_000, None)}
     assert {step.broker for step in told.throttle} == {0, 1, 2, 3}
     assert ThrottleStep(1_000, 2, RATE) in told.throttle
@@ -54,12 +54,12 @@ def test_what_people_asked_for_is_marked_in_words() -> None:
         ThrottleRequested(4_400, 4, None, (2,)),
         CancelRequested(4_500, 5, is_now=True),
     )
-    marks = timeline([*SUBMITTED, *asked]).marks
+    marks = audit_trail([*SUBMITTED, *asked]).timeline.marks
     approve((f"{mark.at_ms} ms, {mark.kind.name}: {mark.text}" for mark in marks), "marks-of-requests")
 
 
 def test_a_process_that_ended_without_a_word_was_killed_when_it_was_last_heard_of() -> None:
-    told = timeline([*SUBMITTED, RunResumed(60_000, LIVE)])
+    told = audit_trail([*SUBMITTED, RunResumed(60_000, LIVE)]).timeline
     assert [(mark.at_ms, mark.kind) for mark in told.marks] == [(4_000, MarkKind.KILLED), (60_000, MarkKind.RESUMED)]
 
 
@@ -75,11 +75,11 @@ def guarded(*checks: tuple[Event, ...]) -> list[Event]:
 
 def test_guards_are_marked_when_they_begin_and_when_all_are_content() -> None:
     worse = replace(BEHIND, seen="2 partitions are out of sync")
-    told = timeline(guarded(
+    told = audit_trail(guarded(
         checked(40_000, Health(LIVE, cordoned=(2,)), BEHIND),
         checked(80_000, Health(LIVE, cordoned=(2, 3)), worse),
         checked(120_000, Health(LIVE)),
-    ))  # fmt: skip
+    )).timeline  # fmt: skip
     assert [(mark.at_ms, mark.kind) for mark in told.marks] == [
         (40_000, MarkKind.GUARD), (120_000, MarkKind.ALL_CLEAR)
     ]  # fmt: skip
@@ -87,7 +87,7 @@ def test_guards_are_marked_when_they_begin_and_when_all_are_content() -> None:
 
 def test_replicas_out_of_sync_are_told_of_the_run_and_of_the_cluster() -> None:
     health = Health(LIVE, cordoned=(2,), offline=Troubled(1), under_min_isr=Troubled(2), under_replicated=Troubled(3))
-    told = timeline(guarded(checked(40_000, health, BEHIND)))
+    told = audit_trail(guarded(checked(40_000, health, BEHIND))).timeline
     # What a run adds itself is not out of sync.
     assert told.in_sync == (InSync(40_000, 0), InSync(40_000, 0, 3, 2, 1))
 
@@ -97,13 +97,13 @@ def test_equal_outcomes_that_follow_each_other_are_told_once() -> None:
     verified = [
         Verified(12_000 + 1_000 * n, words) for n, words in enumerate((missing, missing, other, other, missing))
     ]
-    told = [line.text for line in timeline([*WHOLE[:-1], *verified]).log if "led by" in line.text]
+    told = [line.text for line in audit_trail([*WHOLE[:-1], *verified]).timeline.log if "led by" in line.text]
     assert told == ["a-0: led by 1", "a-0: led by 1; a-1: led by 1", "a-0: led by 1"]
 
 
 def test_refusals_are_in_the_log_with_their_words() -> None:
     answer = MovesSubmitted(4_500, (A1,), (Refusal(A0, "not enough brokers"),))
-    log = [line.text for line in timeline([*SUBMITTED[:-1], answer]).log]
+    log = [line.text for line in audit_trail([*SUBMITTED[:-1], answer]).timeline.log]
     assert "moves: 1 submitted, 1 refused" in log
     assert "a-0 was refused: not enough brokers" in log
 
@@ -115,7 +115,7 @@ def test_a_run_on_the_twin_that_was_slowed_stopped_and_resumed_tells_all_of_it(t
     rig.run(rig.prepared({0: (2, 1), 1: (3, 0)}))
     rig.resume()
     events = read_events(rig.path())
-    told = timeline(events)
+    told = audit_trail(events).timeline
     assert [mark.kind for mark in told.marks] == [MarkKind.THROTTLE, MarkKind.STOPPED, MarkKind.RESUMED]
     rates = [step.bytes_per_s for step in told.throttle if step.broker == 2]
     assert rates == [TWIN_RATE, 2 * TWIN_RATE, None]

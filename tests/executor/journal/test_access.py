@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from kreassign.errors import InputError
-from kreassign.executor.events import HoldRequested, Operator, RunStarted, StopRequested
+from kreassign.executor.events import HoldRequested, RunStarted, StopRequested
 from kreassign.executor.journal import (
     Journal,
     active_run,
@@ -23,7 +23,8 @@ from kreassign.executor.journal import (
     set_aside,
 )
 from kreassign.executor.journal.folder import mounted_type
-from kreassign.executor.throttle_rates import NO_THROTTLE
+from kreassign.model.run import Operator
+from kreassign.model.throttle import NO_THROTTLE
 from kreassign.operations.run_journals import find_journal, is_active, this_operator
 from tests.executor.journal.test_journal import written
 from tests.executor.run_events import WHOLE, started

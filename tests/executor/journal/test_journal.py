@@ -26,7 +26,7 @@ from kreassign.executor.journal import (
     read_events,
     stopped_process_in,
 )
-from kreassign.executor.throttle_rates import NO_THROTTLE
+from kreassign.model.throttle import NO_THROTTLE
 from testbed.waiting import wait_until
 from tests.executor.run_events import WHOLE, started
 

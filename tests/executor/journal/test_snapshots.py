@@ -21,8 +21,8 @@ from kreassign.executor.history.run_history import (
 from kreassign.executor.journal import Journal, Position, read_events, stored_snapshots
 from kreassign.executor.progress import ProgressMeter
 from kreassign.executor.runner import Runner
-from kreassign.executor.scheduling import Pace
 from kreassign.executor.state import Machine, RunView, machine
+from kreassign.model.pace import Pace
 from tests.executor.deaths import Died, Dying
 from tests.executor.journal.test_journal import written
 from tests.executor.run_events import WHOLE, fold_with_progress

@@ -4,7 +4,6 @@ from dataclasses import replace
 import pytest
 
 from kreassign.executor.preflight import ClusterView, violations, was_executed
-from kreassign.executor.throttle_rates import BrokerRate, ThrottleRates
 from kreassign.model import (
     Batch,
     Broker,
@@ -17,6 +16,7 @@ from kreassign.model import (
 )
 from kreassign.model.closures import REFUSES, Closure
 from kreassign.model.plan import PartitionAssignment, Plan
+from kreassign.model.throttle import BrokerRate, ThrottleRates
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
 CLUSTER = Cluster("c", 0, tuple(Broker(number, "localhost", 9092) for number in range(3)))

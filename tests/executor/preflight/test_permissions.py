@@ -9,8 +9,8 @@ import pytest
 from kreassign.admin import AdminClient, client_settings
 from kreassign.errors import IllegalPlan
 from kreassign.executor.preflight import RunSettings, prepare
-from kreassign.executor.throttle_rates import ThrottleRates
 from kreassign.model.plan import PartitionAssignment, Plan
+from kreassign.model.throttle import ThrottleRates
 from kreassign.twin.access import ALL_TOPICS, ANONYMOUS, Allow, Operation, Permissions
 from kreassign.twin.transport import TwinTransport
 from tests.executor.twin_runs import TwinRig, tp

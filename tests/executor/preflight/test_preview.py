@@ -6,8 +6,9 @@ import pytest
 
 from kreassign.executor.events import PlannedMove
 from kreassign.executor.preview import FreeSpace, RunPreview, preview, propose
-from kreassign.executor.throttle_rates import NO_THROTTLE, AdaptiveThrottle, BrokerRate, BrokerTraffic, ThrottleRates
+from kreassign.executor.throttle_rates import BrokerTraffic
 from kreassign.model import LogDir, TopicPartition
+from kreassign.model.throttle import NO_THROTTLE, AdaptiveThrottle, BrokerRate, ThrottleRates
 
 MB = 1_000_000
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)

@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 from kreassign.errors import IllegalPlan
 from kreassign.executor.events import PlannedMove
 from kreassign.executor.preview import ONE_AT_A_TIME, RateAdvice, Starvation, measure_writes, rate_advice, starved
-from kreassign.executor.scheduling import Cap, Caps
-from kreassign.executor.throttle_rates import BrokerRate, CopiedPartition, ThrottleRates, demand, least_rate
+from kreassign.executor.throttle_rates import CopiedPartition, demand, least_rate
 from kreassign.model import TopicPartition
+from kreassign.model.pace import Cap, Caps
+from kreassign.model.throttle import BrokerRate, ThrottleRates
 from kreassign.operations.run import measured
 from tests.approved import approve
 from tests.executor.twin_runs import TwinRig, tp

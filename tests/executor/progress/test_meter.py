@@ -10,10 +10,9 @@ from kreassign.executor.events import (
     SubmissionIntended,
     TimePassed,
 )
-from kreassign.executor.state import Phase
-from kreassign.executor.state.move import MoveStatus
-from kreassign.executor.throttle_rates import ThrottleRates
 from kreassign.model import TopicPartition
+from kreassign.model.run import MoveStatus, Phase
+from kreassign.model.throttle import ThrottleRates
 from tests.executor.run_events import MOVES, SUBMITTED, fold_with_progress, look, seen, started
 
 A, B = MOVES

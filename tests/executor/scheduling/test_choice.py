@@ -5,8 +5,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kreassign.executor.scheduling import Candidate, Cap, Caps, DiskBudget, Order, Waiting, choose
+from kreassign.executor.scheduling import Candidate, DiskBudget, Waiting, choose
 from kreassign.model import TopicPartition
+from kreassign.model.pace import Cap, Caps, Order
 
 DISK = (9, "/d")
 PLACE = ("log_dir", DISK)

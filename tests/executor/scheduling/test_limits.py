@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from kreassign.executor.scheduling import (
     Candidate,
-    Caps,
     Choice,
     DiskBudget,
     InFlight,
-    Order,
     PriorityMerge,
     Queue,
     Saturation,
@@ -18,6 +16,7 @@ from kreassign.executor.scheduling import (
     ranking,
 )
 from kreassign.model import TopicPartition
+from kreassign.model.pace import Caps, Order
 
 
 def _move(number: int, source: int, *destinations: int, left: int = 100, is_urgent: bool = False) -> Candidate:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kreassign.errors import InputError
-from kreassign.executor.scheduling import Pace, PaceChange
+from kreassign.model.pace import Pace, PaceChange
 
 
 @pytest.mark.parametrize("part", [float("nan"), float("inf"), -0.1, 1.0, 5.0])

@@ -8,10 +8,7 @@ from hypothesis import strategies as st
 
 from kreassign.executor.scheduling import (
     Candidate,
-    Cap,
-    Caps,
     InFlight,
-    Order,
     PriorityMerge,
     Queue,
     add_left,
@@ -22,6 +19,7 @@ from kreassign.executor.scheduling import (
 from kreassign.executor.scheduling.limits import named_log_dirs
 from kreassign.executor.scheduling.queue import in_order
 from kreassign.model import TopicPartition
+from kreassign.model.pace import Cap, Caps, Order
 from tests.executor.scheduling.test_choice import MOVES
 
 

@@ -11,9 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kreassign.executor.scheduling import Candidate, Order, Schedule, TimeLeft, Window, choose, forecast
+from kreassign.executor.scheduling import Candidate, TimeLeft, choose, forecast
 from kreassign.executor.scheduling.windows import local_time, longest_s, open_interval, open_intervals, shortfalls
 from kreassign.model import TopicPartition
+from kreassign.model.pace import Order, Schedule, Window
 
 BERLIN = "Europe/Berlin"
 NIGHT = Window(22 * 60, 6 * 60)

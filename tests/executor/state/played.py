@@ -11,9 +11,10 @@ from kreassign.executor import instructions as orders
 from kreassign.executor.events import Event, PartitionObservation, PlacementState, PlannedMove, RunStarted
 from kreassign.executor.guards import GuardName, GuardSetting, Health, Reaction
 from kreassign.executor.instructions import Instruction, Wait
-from kreassign.executor.state import Machine, MoveStatus, RunView
+from kreassign.executor.state import Machine, RunView
 from kreassign.executor.throttle_ledger import ConfigKey, ConfigOverride, ConfigValue
 from kreassign.model import TopicPartition
+from kreassign.model.run import MoveStatus
 from tests.executor.run_events import KNOWN, LISTS, LIVE, OVERRIDES, RATE, RATES, seen, started
 
 LEADER_0, LEADER_1, FOLLOWER_2, FOLLOWER_3 = (override.key for override in RATES)

@@ -16,7 +16,6 @@ from kreassign.executor.events import (
     HoldRequested,
     LeadersElected,
     MovesCancelled,
-    Operator,
     PaceRequested,
     PlacementState,
     PlannedMove,
@@ -30,11 +29,12 @@ from kreassign.executor.events import (
     ThrottleSet,
     TimePassed,
 )
-from kreassign.executor.scheduling import Pace, PaceChange
-from kreassign.executor.state import AT_REST, STATES, TRANSITIONS, Phase, WindDown
+from kreassign.executor.state import STATES, TRANSITIONS, WindDown
 from kreassign.executor.throttle_ledger import ConfigValue
-from kreassign.executor.throttle_rates import AdaptiveThrottle, BrokerRate, ThrottleRates
 from kreassign.model import TopicPartition
+from kreassign.model.pace import Pace, PaceChange
+from kreassign.model.run import AT_REST, Operator, Phase
+from kreassign.model.throttle import AdaptiveThrottle, BrokerRate, ThrottleRates
 from tests.executor.run_events import A0, A1, ARRIVED, LIVE, PREPARED, RATE, SUBMITTED, look, started
 from tests.executor.state.played import LEADER_0, MOVING, UNTOUCHED, Played, begun, guarded
 

@@ -6,9 +6,10 @@ import pytest
 
 from kreassign.executor.events import CopyProgress, PartitionObservation, PlacementState, PlannedMove
 from kreassign.executor.scheduling import Candidate, Saturation, SaturationThreshold
-from kreassign.executor.state.move import MoveRecord, MoveStatus
+from kreassign.executor.state.move import MoveRecord
 from kreassign.executor.state.run import FADING, LEAST_BYTES, MEASURED_OVER_MS, POLLS, CopySpeed
 from kreassign.model import TopicPartition
+from kreassign.model.run import MoveStatus
 from tests.executor.run_events import A0
 
 

@@ -11,15 +11,16 @@ import pytest
 from kreassign.executor.events import (
     CancelRequested,
     HealthObserved,
-    LogDirTarget,
     MovesObserved,
     MovesSubmitted,
     PlannedMove,
     SubmissionIntended,
 )
 from kreassign.executor.guards import GuardName, Health, LogDirSpace, Reaction
-from kreassign.executor.scheduling import Order, Pace, find_cycle
+from kreassign.executor.scheduling import find_cycle
 from kreassign.model import TopicPartition
+from kreassign.model.pace import Order, Pace
+from kreassign.model.run import LogDirTarget
 from tests.executor.run_events import LIVE, look, machine_after, seen
 from tests.executor.state.played import MOVING, UNTOUCHED, Played, begun
 from tests.executor.twin_runs import TwinRig, tp

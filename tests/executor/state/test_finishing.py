@@ -27,12 +27,12 @@ from kreassign.executor.events import (
     Verified,
 )
 from kreassign.executor.guards import Reaction
-from kreassign.executor.scheduling import Pace
-from kreassign.executor.state import Phase
 from kreassign.executor.state.finishing import CALL_PATIENCE_MS, VERIFY_PATIENCE_MS
 from kreassign.executor.state.setting import PROPAGATION_MS
 from kreassign.executor.throttle_ledger import ConfigValue, FoundThrottles
 from kreassign.model import TopicPartition
+from kreassign.model.pace import Pace
+from kreassign.model.run import Phase
 from tests.executor.run_events import (
     A0,
     A1,

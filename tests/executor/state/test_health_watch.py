@@ -13,7 +13,6 @@ from kreassign.executor.events import (
     CancelRequested,
     HealthObserved,
     HoldRequested,
-    LogDirTarget,
     MovesCancelled,
     MovesObserved,
     MovesReplanned,
@@ -29,11 +28,12 @@ from kreassign.executor.events import (
     VerdictsRecorded,
 )
 from kreassign.executor.guards import GuardName, Health, LogDirSpace, Reaction, Verdict, guard_settings
-from kreassign.executor.scheduling import Pace
 from kreassign.executor.state import WindDown
 from kreassign.executor.state.admission import CHECK_EVERY_MS, FRESH_MS
 from kreassign.executor.throttle_ledger import ConfigValue
 from kreassign.model import ConfigResource
+from kreassign.model.pace import Pace
+from kreassign.model.run import LogDirTarget
 from tests.executor.run_events import A0, A1, LIVE, MOVES, PREPARED, RATE, look, seen
 from tests.executor.state.played import FOLLOWER_3, LEADER_0, MOVING, UNTOUCHED, Played, begun, guarded
 

@@ -20,9 +20,9 @@ from kreassign.executor.events import (
     VerdictsRecorded,
 )
 from kreassign.executor.guards import GuardName, Health, LogDirSpace, Reaction, Verdict
-from kreassign.executor.scheduling import Pace, PaceChange, Schedule, Window
 from kreassign.executor.throttle_ledger import ConfigValue
 from kreassign.model import NO_LEADER, ConfigResource
+from kreassign.model.pace import Pace, PaceChange, Schedule, Window
 from tests.executor.run_events import LISTED, LISTS, LIVE, MOVES, PREPARED, SUBMITTED, look, seen
 from tests.executor.state.played import LEADER_0, MOVING, UNTOUCHED, Played, begun, guarded
 

@@ -17,9 +17,9 @@ from kreassign.executor.events import (
     TimePassed,
 )
 from kreassign.executor.guards import GuardName, Reaction
-from kreassign.executor.state import Phase
 from kreassign.executor.state.control import ASK_EVERY_MS
 from kreassign.executor.throttle_ledger import ConfigValue
+from kreassign.model.run import Phase
 from tests.executor.run_events import RATE, SUBMITTED
 from tests.executor.state.played import FOLLOWERS, LEADER_0, Played, begun, guarded
 

@@ -26,10 +26,11 @@ from kreassign.executor.events import (
     TrafficMeasured,
     Verified,
 )
-from kreassign.executor.state import AT_REST, STATES, TRANSITIONS, Machine, Phase
+from kreassign.executor.state import STATES, TRANSITIONS, Machine
 from kreassign.executor.state.machine import handle
 from kreassign.executor.state.phases import Throttling
 from kreassign.model import TopicPartition
+from kreassign.model.run import AT_REST, Phase
 from tests.executor.run_events import (
     A0,
     ARRIVED,

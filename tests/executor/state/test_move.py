@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from kreassign.executor.events import CopyProgress, LogDirTarget, PartitionObservation, PlacementState, PlannedMove
+from kreassign.executor.events import CopyProgress, PartitionObservation, PlacementState, PlannedMove
 from kreassign.executor.state.move import (
     DOUBT_MS,
     LAST_WORD_MS,
@@ -18,7 +18,6 @@ from kreassign.executor.state.move import (
     PATIENCE_MS,
     Attempts,
     MoveRecord,
-    MoveStatus,
     NextAction,
     Pace,
     Replan,
@@ -28,6 +27,7 @@ from kreassign.executor.state.move import (
 )
 from kreassign.executor.throttle_rates import CopiedPartition
 from kreassign.model import NO_LEADER, TopicPartition
+from kreassign.model.run import LogDirTarget, MoveStatus
 from tests.executor.state.played import ARRIVED, MOVING, UNTOUCHED
 
 MOVE = PlannedMove(TopicPartition("t", 0), (0, 1), (2, 3), 1_000)

@@ -6,11 +6,12 @@ from dataclasses import replace
 
 import pytest
 
-from kreassign.executor.events import CopyProgress, LogDirTarget, PartitionObservation, PlannedMove
+from kreassign.executor.events import CopyProgress, PartitionObservation, PlannedMove
 from kreassign.executor.scheduling import Candidate
-from kreassign.executor.state.move import MoveRecord, MoveStatus, NextAction
+from kreassign.executor.state.move import MoveRecord, NextAction
 from kreassign.executor.state.run import MoveIndex, candidate, left_by_destination, left_of
 from kreassign.model import TopicPartition
+from kreassign.model.run import LogDirTarget, MoveStatus
 from tests.executor.state.played import MOVING
 
 

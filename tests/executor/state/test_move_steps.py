@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kreassign.executor.events import LogDirTarget, PlannedMove
+from kreassign.executor.events import PlannedMove
 from kreassign.executor.state.move import move_steps
 from kreassign.model import TopicPartition
+from kreassign.model.run import LogDirTarget
 
 WHOLE = PlannedMove(TopicPartition("t", 0), (1, 2), (4, 2, 5), 7, 3.0, is_urgent=True)
 

@@ -13,7 +13,6 @@ from kreassign.executor.events import (
     Event,
     HealthObserved,
     HoldRequested,
-    LogDirTarget,
     MovesObserved,
     MovesSubmitted,
     PlacementState,
@@ -32,15 +31,15 @@ from kreassign.executor.events import (
 )
 from kreassign.executor.guards import GuardName, Health, Reaction
 from kreassign.executor.instructions import CheckHealth, ObserveMoves, SubmitMoves
-from kreassign.executor.scheduling import Cap, Caps, Order, Pace
-from kreassign.executor.state import Phase
 from kreassign.executor.state.admission import FRESH_MS
 from kreassign.executor.state.move import DOUBT_MS, LEADERLESS_MS, delay_ms
 from kreassign.executor.state.moving import CHECKED_AT_ONCE, OUT_OF_REACH_MS, UNSET_PATIENCE_MS
 from kreassign.executor.throttle_ledger import ConfigValue
-from kreassign.executor.throttle_rates import AdaptiveThrottle, ThrottleRates
 from kreassign.model import NO_LEADER, ConfigResource, TopicPartition, TopicPartitionReplica
 from kreassign.model.authorization import missing_permission
+from kreassign.model.pace import Cap, Caps, Order, Pace
+from kreassign.model.run import LogDirTarget, Phase
+from kreassign.model.throttle import AdaptiveThrottle, ThrottleRates
 from tests.executor.run_events import (
     A0,
     A1,

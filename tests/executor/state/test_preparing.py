@@ -13,8 +13,6 @@ from kreassign.executor.events import (
     Event,
     HealthObserved,
     HoldRequested,
-    LogDirTarget,
-    Operator,
     PlacementState,
     RunResumed,
     RunStarted,
@@ -26,14 +24,14 @@ from kreassign.executor.events import (
     Verified,
 )
 from kreassign.executor.guards import GuardName, Health, Reaction
-from kreassign.executor.scheduling import Pace
 from kreassign.executor.state.move import move_steps
 from kreassign.executor.state.preparing import CONFIG_PATIENCE_MS
 from kreassign.executor.state.setting import PROPAGATION_MS
 from kreassign.executor.throttle_ledger import ConfigKey, ConfigValue
-from kreassign.executor.throttle_rates import ThrottleRates
 from kreassign.model import ConfigResource
-from kreassign.model.throttle import LEADER_THROTTLED_RATE
+from kreassign.model.pace import Pace
+from kreassign.model.run import LogDirTarget, Operator
+from kreassign.model.throttle import LEADER_THROTTLED_RATE, ThrottleRates
 from tests.executor.run_events import (
     BEFORE,
     ELECTED,

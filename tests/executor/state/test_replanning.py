@@ -19,7 +19,6 @@ from kreassign.executor.events import (
     MovesReplanned,
     MovesSubmitted,
     NewTarget,
-    Operator,
     PlacementState,
     PlannedMove,
     Refusal,
@@ -29,11 +28,12 @@ from kreassign.executor.events import (
 )
 from kreassign.executor.guards import GuardName, Health, Reaction
 from kreassign.executor.instructions import ReplanMoves
-from kreassign.executor.scheduling import Pace
 from kreassign.executor.throttle_ledger import ConfigKey, ConfigValue
-from kreassign.executor.throttle_rates import AdaptiveThrottle, PartitionWrites, ThrottleRates
+from kreassign.executor.throttle_rates import PartitionWrites
 from kreassign.model import NO_LEADER, ConfigResource, TopicPartition
-from kreassign.model.throttle import LEADER_THROTTLED_RATE
+from kreassign.model.pace import Pace
+from kreassign.model.run import Operator
+from kreassign.model.throttle import LEADER_THROTTLED_RATE, AdaptiveThrottle, ThrottleRates
 from tests.executor.run_events import A0, A1, LIVE, MOVES, RATE, look, seen
 from tests.executor.state.played import MOVING, UNTOUCHED, Played, begun
 

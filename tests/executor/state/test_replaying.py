@@ -7,8 +7,8 @@ from pathlib import Path
 from kreassign.executor.events import Event, HoldRequested, LeadersElected, ReleaseRequested, Request
 from kreassign.executor.history.run_history import history, read_history
 from kreassign.executor.journal import read_events
-from kreassign.executor.scheduling import Pace
 from kreassign.executor.state import Machine, RunView
+from kreassign.model.pace import Pace
 from tests.executor.twin_runs import TwinRig
 
 

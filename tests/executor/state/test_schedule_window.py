@@ -17,9 +17,9 @@ from kreassign.executor.events import (
     SubmissionIntended,
     TimePassed,
 )
-from kreassign.executor.scheduling import AtWindowEnd, Order, Pace, PaceChange, Schedule, Window
 from kreassign.executor.state import WindDown
 from kreassign.model import TopicPartition
+from kreassign.model.pace import AtWindowEnd, Order, Pace, PaceChange, Schedule, Window
 from tests.executor.run_events import A0, A1, MOVES, look, seen
 from tests.executor.state.played import MOVING, UNTOUCHED, Played, begun
 

@@ -10,7 +10,6 @@ import pytest
 from kreassign.executor.events import (
     Event,
     HealthObserved,
-    LogDirTarget,
     MovesObserved,
     PlannedMove,
     RunResumed,
@@ -19,14 +18,9 @@ from kreassign.executor.events import (
 )
 from kreassign.executor.guards import Health
 from kreassign.executor.state.throttling import MEASURE_EVERY_MS, STALE_MS
-from kreassign.executor.throttle_rates import (
-    AdaptiveThrottle,
-    BrokerCapacity,
-    BrokerRate,
-    BrokerTraffic,
-    PartitionWrites,
-    ThrottleRates,
-)
+from kreassign.executor.throttle_rates import BrokerTraffic, PartitionWrites
+from kreassign.model.run import LogDirTarget
+from kreassign.model.throttle import AdaptiveThrottle, BrokerCapacity, BrokerRate, ThrottleRates
 from tests.executor.run_events import A0, A1, LIVE, MOVES, look, seen
 from tests.executor.state.played import MOVING, Played, begun, word_of
 

@@ -14,14 +14,15 @@ from kreassign.executor import events, instructions
 from kreassign.executor.events import Event, PlacementState, RunStarted
 from kreassign.executor.guards import GuardName, Health, Reaction
 from kreassign.executor.instructions import ClusterChange, Instruction
-from kreassign.executor.scheduling import Pace, PaceChange
-from kreassign.executor.state import AT_REST, TRANSITIONS, Phase
+from kreassign.executor.state import TRANSITIONS
 from kreassign.executor.state.machine import handle
 from kreassign.executor.state.phases import AwaitingLease, Cancelled, Done, New, RunState, Verifying
 from kreassign.executor.state.run import Key, Run
 from kreassign.executor.throttle_ledger import ConfigKey, ConfigValue
-from kreassign.executor.throttle_rates import AdaptiveThrottle, ThrottleRates
 from kreassign.model import ConfigResource
+from kreassign.model.pace import Pace, PaceChange
+from kreassign.model.run import AT_REST, Phase
+from kreassign.model.throttle import AdaptiveThrottle, ThrottleRates
 from tests.executor.run_events import LIVE, MOVES, PREPARED, RATE, look, started
 from tests.executor.state.played import ARRIVED, MOVING, UNTOUCHED, begun, guarded
 

@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kreassign.executor.throttle_rates import AdaptiveThrottle, BrokerCapacity, BrokerTraffic, adaptive_rate, traffic_of
+from kreassign.executor.throttle_rates import BrokerTraffic, adaptive_rate, traffic_of
 from kreassign.model import NO_LEADER, Partition, TopicPartition
+from kreassign.model.throttle import AdaptiveThrottle, BrokerCapacity
 
 AUTO = AdaptiveThrottle(1_000, (BrokerCapacity(3, 400),))
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)

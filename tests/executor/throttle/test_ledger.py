@@ -23,7 +23,6 @@ from kreassign.executor.throttle_ledger import (
     wanted_lists,
     wanted_rates,
 )
-from kreassign.executor.throttle_rates import BrokerRate, ThrottleRates
 from kreassign.model import ConfigChange, ConfigOperation, ConfigResource, Reassignment, TopicPartition
 from kreassign.model.throttle import (
     FOLLOWER_THROTTLED_RATE,
@@ -31,6 +30,8 @@ from kreassign.model.throttle import (
     LEADER_THROTTLED_RATE,
     LEADER_THROTTLED_REPLICAS,
     LOG_DIR_RATE,
+    BrokerRate,
+    ThrottleRates,
 )
 from tests.approved import approve
 

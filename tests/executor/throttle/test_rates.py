@@ -4,16 +4,9 @@ from __future__ import annotations
 
 from kreassign.executor.events import RunStarted, ThrottleRequested, TrafficMeasured
 from kreassign.executor.journal.file import event_from_json, event_to_json
-from kreassign.executor.throttle_rates import (
-    NO_THROTTLE,
-    AdaptiveThrottle,
-    BrokerCapacity,
-    BrokerRate,
-    BrokerTraffic,
-    PartitionWrites,
-    ThrottleRates,
-)
+from kreassign.executor.throttle_rates import BrokerTraffic, PartitionWrites
 from kreassign.model import TopicPartition
+from kreassign.model.throttle import NO_THROTTLE, AdaptiveThrottle, BrokerCapacity, BrokerRate, ThrottleRates
 
 MIXED = ThrottleRates(100, (BrokerRate(1, 20), BrokerRate(3, 500)))
 

@@ -13,7 +13,7 @@ from kreassign.executor.history.audit_trail import audit_trail
 from kreassign.executor.journal import read_events
 from kreassign.model import ConfigResource
 from kreassign.model.throttle import BROKER_THROTTLES
-from kreassign.operations.report import audit_page, found_of, trail_of, write_audit_trail
+from kreassign.operations.report import audit_page, found_of, write_audit_trail
 from kreassign.operations.snapshot import observe
 from kreassign.pipeline.ingest.snapshots import snapshot_tables
 from kreassign.pipeline.run_audit import write_run_audit
@@ -94,7 +94,7 @@ def test_a_run_that_kept_its_promises(spark: SparkSession, rig: TwinRig, tmp_pat
     assert {row["is_on_target"] for row in read_rows(data, AUDIT_MOVES)} == {True}
 
     # The page, which does without Spark, has the same figures.
-    assert trail_of(read_events(rig.path())).planned_s == run["predicted_s"]
+    assert audit_trail(read_events(rig.path())).planned_s == run["predicted_s"]
     warned: list[str] = []
     words = Page(audit_page(run, rig.path(), data, warned.append)).words
     assert [warning for warning in warned if "write rates" not in warning] == []

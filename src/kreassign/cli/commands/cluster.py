@@ -19,8 +19,8 @@ from kreassign.cli.run_text import state_text
 from kreassign.cli.streams import uncollected
 from kreassign.errors import InputError, KreassignError
 from kreassign.executor.history.findings import Words
-from kreassign.executor.history.run_history import RunHistory
 from kreassign.model.authorization import error_text
+from kreassign.model.run import RunHistory
 from kreassign.model.text import counted
 from kreassign.operations import run_journals
 from kreassign.operations.doctor import Diagnosis, diagnose_cluster

@@ -29,7 +29,7 @@ from kreassign.errors import ExecutionError
 from kreassign.executor.brokers import Blocked, Finished
 from kreassign.executor.guards import GuardName, Reaction
 from kreassign.executor.throttle_ledger import FoundThrottles
-from kreassign.executor.throttle_rates import ThrottleRates
+from kreassign.model.throttle import ThrottleRates
 from kreassign.operations import decommission as operation
 from kreassign.operations.decommission import (
     WITHOUT_PLAN,

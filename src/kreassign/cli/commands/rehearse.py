@@ -16,7 +16,7 @@ from kreassign.cli.output import examples, format_option, print_json
 from kreassign.cli.run_text import exit_code
 from kreassign.cli.streams import working
 from kreassign.executor.guards import GuardName, Reaction
-from kreassign.executor.throttle_rates import ThrottleRates
+from kreassign.model.throttle import ThrottleRates
 from kreassign.operations import report as operation
 from kreassign.operations.plan_files import read_plan_file
 from kreassign.operations.report import Recording, Rehearsal, Speeds, rehearsal_page

@@ -53,10 +53,10 @@ from kreassign.clock import SystemClock
 from kreassign.errors import ExecutionError, InputError
 from kreassign.executor.events import RunStarted
 from kreassign.executor.guards import GuardName, Reaction
-from kreassign.executor.history.run_history import RunHistory
 from kreassign.executor.throttle_ledger import FoundThrottles
-from kreassign.executor.throttle_rates import ThrottleRates
 from kreassign.model.plan import format_plan
+from kreassign.model.run import RunHistory
+from kreassign.model.throttle import ThrottleRates
 from kreassign.operations import run as operation
 from kreassign.operations import run_journals
 from kreassign.operations.monitoring import Monitoring, MonitoringFile, monitored, monitoring_file

@@ -51,12 +51,11 @@ from kreassign.cli.run_text import (
     view_for,
 )
 from kreassign.clock import SystemClock
-from kreassign.executor.history.run_history import RunHistory
-from kreassign.executor.scheduling import PaceChange
-from kreassign.executor.state import AT_REST, IN_FLIGHT
-from kreassign.executor.throttle_rates import ThrottleRates
+from kreassign.model.pace import PaceChange
 from kreassign.model.plan_facts import plan_id
+from kreassign.model.run import AT_REST, IN_FLIGHT, RunHistory
 from kreassign.model.text import counted
+from kreassign.model.throttle import ThrottleRates
 from kreassign.operations import run_journals
 from kreassign.operations.plan_files import approve as approve_plan
 from kreassign.operations.plan_files import read_plan_file, revoke

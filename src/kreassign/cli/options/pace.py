@@ -24,7 +24,7 @@ from kreassign.cli.options.values import (
     parse_quantity,
     parse_speed,
 )
-from kreassign.executor.scheduling import (
+from kreassign.model.pace import (
     NO_LIMITS,
     AtWindowEnd,
     EndpointKind,
@@ -36,8 +36,8 @@ from kreassign.executor.scheduling import (
     Schedule,
     Window,
 )
-from kreassign.executor.throttle_rates import AdaptiveThrottle, BrokerCapacity, BrokerRate, ThrottleRates
 from kreassign.model.text import parse_whole, shortened
+from kreassign.model.throttle import AdaptiveThrottle, BrokerCapacity, BrokerRate, ThrottleRates
 from kreassign.report.text import format_rate
 
 NO_LIMIT = "none"

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from kreassign.executor.events import CopyProgress, LogDirTarget, PartitionObservation, PlacementState, PlannedMove
+from kreassign.executor.events import CopyProgress, PartitionObservation, PlacementState, PlannedMove
 from kreassign.executor.throttle_ledger import ConfigKey, ConfigOverride, ConfigValue
 from kreassign.model import (
     NO_LEADER,
@@ -22,6 +22,7 @@ from kreassign.model import (
     TopicPartitionReplica,
 )
 from kreassign.model.plan_facts import is_another
+from kreassign.model.run import LogDirTarget
 
 # Log directories in a run: the target directory of each copy, and where the copy is.
 #

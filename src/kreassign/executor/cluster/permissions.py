@@ -13,10 +13,11 @@ from typing import Protocol
 from kreassign.errors import ClusterError
 from kreassign.executor.cluster.port import ClusterPort, TopicsPort
 from kreassign.executor.cluster.readings import read_topics
-from kreassign.executor.state import ACTIVE, RunView
+from kreassign.executor.state import RunView
 from kreassign.model import AllowedOperations, ConfigChange, ConfigResource, LogDir, ResourceType
 from kreassign.model.authorization import missing_permission
 from kreassign.model.error_codes import CLUSTER_AUTHORIZATION_FAILED, TOPIC_AUTHORIZATION_FAILED, has_code
+from kreassign.model.run import ACTIVE
 from kreassign.model.throttle import FOLLOWER_THROTTLED_RATE, FOLLOWER_THROTTLED_REPLICAS
 
 CHECK_TIMEOUT_MS = 20_000

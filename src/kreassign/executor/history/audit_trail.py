@@ -1,11 +1,12 @@
 """Collect everything that a journal has about a run, for audits and reports. Pure.
 
-`AuditTrail` has arrivals, estimates, calls and breaches; `Timeline` has the events around them: marks, the
+A `RunTrail` has arrivals, estimates, calls and breaches, and in its `timeline` the events around them: marks, the
 throttle, replicas in sync and a log in sentences, so that one explains the other.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -22,6 +23,7 @@ from kreassign.executor.events import (
     MovesSubmitted,
     PlacementState,
     RunResumed,
+    RunStarted,
     SubmissionIntended,
     ThrottleChecked,
     ThrottleIntended,
@@ -31,11 +33,25 @@ from kreassign.executor.events import (
     Verified,
 )
 from kreassign.executor.guards import Verdict
-from kreassign.executor.history.run_history import RunHistory, history
+from kreassign.executor.history.run_history import history
 from kreassign.executor.journal.file import kind_of
-from kreassign.executor.progress import MarkKind, ProgressMeter, marks, new_sentences
-from kreassign.executor.state import ACTIVE, Machine, MoveRecord, RunView
+from kreassign.executor.progress import ProgressMeter, marks, new_sentences
+from kreassign.executor.state import Machine, MoveRecord, RunView
 from kreassign.model import TopicPartition
+from kreassign.model.run import (
+    ACTIVE,
+    Arrival,
+    Breach,
+    Call,
+    EtaShown,
+    InSync,
+    LogLine,
+    Mark,
+    MarkKind,
+    RunTrail,
+    ThrottleStep,
+    Timeline,
+)
 from kreassign.model.text import format_amount
 from kreassign.model.throttle import FOLLOWER_THROTTLED_RATE, LEADER_THROTTLED_RATE
 
@@ -47,76 +63,11 @@ PROMISES_AT_MOST = 200
 _ON_THE_WAY = frozenset({PlacementState.UNTOUCHED, PlacementState.MOVING})
 
 
-@dataclass(frozen=True, slots=True)
-class Arrival:
-    """Bytes of one copy that had arrived at a time, its leader, and the throttle (None: without one).
-
-    A copy between two log directories of a broker has no leader as its source, and is not listed.
-    """
-
-    at_ms: int
-    topic: str
-    partition: int
-    broker: int
-    source: int
-    done_bytes: int
-    throttle_bytes_per_s: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class EtaShown:
-    """Estimated end of one move, or of all moves if there is no topic, as shown at a time."""
-
-    at_ms: int
-    topic: str | None
-    partition: int | None
-    eta_s: float
-
-
-@dataclass(frozen=True, slots=True)
-class Call:
-    """A query or request to the cluster, and its answer. `asked_ms` is known only for changes.
-
-    `ok`, `refused` and `unknown` count partitions, settings or brokers, whichever it concerned.
-    """
-
-    number: int
-    kind: str
-    asked_ms: int | None
-    answered_ms: int
-    ok: int
-    refused: int = 0
-    unknown: int = 0
-    problem: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Breach:
-    """Verdict of a guard and its duration; `until_ms` is None while it lasts at the end of the journal."""
-
-    guard: str
-    reaction: str
-    seen: str
-    advice: str
-    from_ms: int
-    until_ms: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class AuditTrail:
-    """Complete record of a run."""
-
-    history: RunHistory
-    copy_progress: tuple[Arrival, ...]
-    eta_history: tuple[EtaShown, ...]
-    calls: tuple[Call, ...]
-    breaches: tuple[Breach, ...]
-
-
-def audit_trail(events: Sequence[Event]) -> AuditTrail:
+def audit_trail(events: Sequence[Event]) -> RunTrail:
     """Build the audit trail from these events, in their order."""
     machine = Machine()
     run, meter = machine.view, ProgressMeter(machine.view)
+    timeline = _Timeline()
     leaders: dict[TopicPartition, int] = {}
     copy_progress: list[Arrival] = []
     eta_history: list[EtaShown] = []
@@ -124,12 +75,36 @@ def audit_trail(events: Sequence[Event]) -> AuditTrail:
     for event in events:
         machine.replay(event)
         meter.follow(event)
+        timeline.follow(event, run)
         copy_progress += _arrivals(run, event, leaders)
         if id(event) in asked_of:
             eta_history += _promises(meter, event.at_ms)
-    return AuditTrail(
-        history(run), tuple(copy_progress), tuple(eta_history), tuple(_calls(events)), tuple(_breaches(events))
+    started = events[0] if events else None
+    return RunTrail(
+        history=history(run),
+        copy_progress=tuple(copy_progress),
+        eta_history=tuple(eta_history),
+        calls=tuple(_calls(events)),
+        breaches=tuple(_breaches(events)),
+        timeline=timeline.value,
+        planned_s=planned_s(started) if isinstance(started, RunStarted) else None,
     )
+
+
+def planned_s(started: RunStarted) -> float | None:
+    """Seconds that the busiest broker takes at its throttle for the planned copies; None if one has no throttle."""
+    sent, received = Counter[int](), Counter[int]()
+    for move in started.moves:
+        for broker in move.adding:
+            received[broker] += move.size_bytes
+            sent[move.original[0]] += move.size_bytes
+    seconds = [0.0]
+    for broker, size in (*sent.items(), *received.items()):
+        rate = started.rates.of(broker)
+        if rate is None:
+            return None
+        seconds.append(size / rate)
+    return max(seconds)
 
 
 def _promising(events: Iterable[Event]) -> set[int]:
@@ -265,77 +240,10 @@ LOGGED_AT_MOST = 5_000
 """Lines of the log that are kept; the journal of a longer run has the rest."""
 
 
-@dataclass(frozen=True, slots=True)
-class Mark:
-    """An event that explains the course of a run."""
-
-    at_ms: int
-    kind: MarkKind
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class ThrottleStep:
-    """From this time a broker was limited to this rate in each direction; None for no limit."""
-
-    at_ms: int
-    broker: int
-    bytes_per_s: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class InSync:
-    """Replicas in sync at a time: those of the run's partitions and, where guards inspected, of the whole cluster.
-
-    `moving` counts partitions of the run with a replica out of sync that the run does not add itself.
-    """
-
-    at_ms: int
-    moving: int
-    under_replicated: int | None = None
-    under_min_isr: int | None = None
-    offline: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class LogLine:
-    """One line of the log of a run."""
-
-    at_ms: int
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Timeline:
-    """All events of a run, each part in order of time. `more_lines` of the log are left out."""
-
-    marks: tuple[Mark, ...]
-    throttle: tuple[ThrottleStep, ...]
-    in_sync: tuple[InSync, ...]
-    log: tuple[LogLine, ...]
-    more_lines: int = 0
-
-
-def timeline(events: Iterable[Event]) -> Timeline:
-    """Build the timeline from these events, in their order."""
-    follower = _Follower()
-    for event in events:
-        follower.follow(event)
-    log = tuple(follower.log)
-    return Timeline(
-        tuple(follower.marks),
-        tuple(follower.throttle),
-        tuple(follower.in_sync),
-        log[:LOGGED_AT_MOST],
-        max(0, len(log) - LOGGED_AT_MOST),
-    )
-
-
 @dataclass(slots=True)
-class _Follower:
+class _Timeline:
     """Collects the timeline, event by event."""
 
-    machine: Machine = field(default_factory=Machine)
     marks: list[Mark] = field(default_factory=list)
     throttle: list[ThrottleStep] = field(default_factory=list)
     in_sync: list[InSync] = field(default_factory=list)
@@ -348,11 +256,16 @@ class _Follower:
     verdicts: tuple[str, ...] = ()
     last_told: dict[str, Event] = field(default_factory=dict)
 
-    def follow(self, event: Event) -> None:
+    @property
+    def value(self) -> Timeline:
+        log = tuple(self.log)
+        left_out = max(0, len(log) - LOGGED_AT_MOST)
+        return Timeline(tuple(self.marks), tuple(self.throttle), tuple(self.in_sync), log[:LOGGED_AT_MOST], left_out)
+
+    def follow(self, event: Event, run: RunView) -> None:
+        """Follow an event that the run has processed."""
         if isinstance(event, RunResumed) and not self.was_stopped:
             self.mark(self.last_ms, MarkKind.KILLED, "the process that executed the run ended without a word")
-        self.machine.replay(event)
-        run = self.machine.view
         for mark in marks(event):
             self.mark(event.at_ms, *mark)
         self.note_guards(event)

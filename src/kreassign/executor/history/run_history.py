@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from kreassign.errors import InputError, JournalDamaged, JournalLocked, JournalUnreadable
 from kreassign.executor.cluster.observations import OTHER_TOPIC, ReplicaLocations
-from kreassign.executor.events import Event, LogDirTarget, Operator, RunStarted, Verified
+from kreassign.executor.events import Event, RunStarted, Verified
 from kreassign.executor.journal import (
     Journal,
     JournalReader,
@@ -29,13 +29,12 @@ from kreassign.executor.journal import (
     stored_snapshots,
 )
 from kreassign.executor.progress import ProgressMeter
-from kreassign.executor.scheduling import NO_LIMITS, Pace
-from kreassign.executor.state import AT_REST, IN_FLIGHT, Machine, MoveRecord, MoveStatus, RunView
+from kreassign.executor.state import Machine, MoveRecord, RunView
 from kreassign.executor.throttle_ledger import ConfigKey, ConfigValue
-from kreassign.executor.throttle_rates import ThrottleRates
 from kreassign.model import Partition, Reassignment, TopicPartition, TopicPartitionReplica
 from kreassign.model.plan import ANY_LOG_DIR, PartitionAssignment, Plan
 from kreassign.model.plan_facts import is_another
+from kreassign.model.run import AT_REST, IN_FLIGHT, MoveHistory, MoveStatus, RunHistory
 from kreassign.model.text import counted
 
 # Read runs from a snapshot in their journals and the events since.
@@ -130,77 +129,6 @@ class SnapshotKeeper:
 
 
 # A run as plain values, built from its journal.
-
-
-@dataclass(frozen=True, slots=True)
-class MoveHistory:
-    """Outcome of one partition. Times are ms since the epoch; `size_bytes` is that of one copy before the run.
-
-    `reached` are its replicas without moves in progress: in a move by steps, those after the last step.
-    `log_dirs` are the copies whose directory the plan names. `topic_id` is None if unknown.
-    `former_targets` are earlier targets, in order, before it was planned again because a destination was lost.
-    """
-
-    topic: str
-    partition: int
-    original: tuple[int, ...]
-    target: tuple[int, ...]
-    adding: tuple[int, ...]
-    size_bytes: int
-    submitted_ms: int | None
-    completed_ms: int | None
-    bytes_copied: int
-    status: str
-    problem: str | None
-    reached: tuple[int, ...] = ()
-    log_dirs: tuple[LogDirTarget, ...] = ()
-    topic_id: str | None = None
-    former_targets: tuple[tuple[int, ...], ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class RunHistory:
-    """Outcome of a run.
-
-    `state` is its phase: `done`, `cancelled` and `failed` are ends, `paused` was left on purpose; any other
-    is going on, or was when its process died. A run that `is_held` goes on, but starts nothing. `verdicts` are the
-    present verdicts of the guards; one of them may have ended the run in such a way that it `wants_rollback`.
-    `pace` is its present order, limits and hours, `outlook` what it waits for and what will not fit into its hours.
-    `was_throttle_kept` unless others are known to have changed the throttle while the run had it set.
-    `throttle_residue` has a sentence per setting that the run still has to restore. `operators` are those who started
-    and resumed it, each once; `plan_id` is that of the plan's facts file. `lease` is the state of the lease of its
-    cluster, "" without one; `silence` says since when the cluster does not answer, None if it does.
-    """
-
-    run_id: str
-    cluster_id: str
-    started_ms: int
-    ended_ms: int | None
-    state: str
-    rates: ThrottleRates
-    moves: tuple[MoveHistory, ...]
-    throttle_residue: tuple[str, ...]
-    problems: tuple[str, ...]
-    is_held: bool = False
-    was_throttle_kept: bool = True
-    wants_rollback: bool = False
-    verdicts: tuple[str, ...] = ()
-    pace: Pace = NO_LIMITS
-    outlook: tuple[str, ...] = ()
-    plan_id: str = ""
-    operators: tuple[Operator, ...] = ()
-    lease: str = ""
-    silence: str | None = None
-
-    @property
-    def throttle_bytes_per_s(self) -> int | None:
-        """Rate of every broker without one of its own, for reports; None for no limit."""
-        return self.rates.bytes_per_s
-
-    @property
-    def bytes_copied(self) -> int:
-        """Bytes that reached new brokers, summed over all moves."""
-        return sum(move.bytes_copied for move in self.moves)
 
 
 def fold(events: Iterable[Event]) -> RunView:

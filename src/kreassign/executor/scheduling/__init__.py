@@ -1,22 +1,15 @@
 """Pacing: which of the waiting moves start now, and what the others wait for."""
 
 from kreassign.executor.scheduling.limits import (
-    RESERVE,
     Candidate,
-    Cap,
-    Caps,
     DiskBudget,
-    EndpointKind,
     InFlight,
-    Limit,
-    Measure,
     Saturation,
     SaturationThreshold,
     find_cycle,
 )
 from kreassign.executor.scheduling.queue import (
     Choice,
-    Order,
     PriorityMerge,
     Queue,
     Waiting,
@@ -25,43 +18,20 @@ from kreassign.executor.scheduling.queue import (
     choose_from,
     ranking,
 )
-from kreassign.executor.scheduling.windows import (
-    NO_LIMITS,
-    AtWindowEnd,
-    Forecast,
-    Pace,
-    PaceChange,
-    Schedule,
-    TimeLeft,
-    Window,
-    forecast,
-)
+from kreassign.executor.scheduling.windows import Forecast, TimeLeft, forecast
 
 __all__ = [
-    "NO_LIMITS",
-    "RESERVE",
-    "AtWindowEnd",
     "Candidate",
-    "Cap",
-    "Caps",
     "Choice",
     "DiskBudget",
-    "EndpointKind",
     "Forecast",
     "InFlight",
-    "Limit",
-    "Measure",
-    "Order",
-    "Pace",
-    "PaceChange",
     "PriorityMerge",
     "Queue",
     "Saturation",
     "SaturationThreshold",
-    "Schedule",
     "TimeLeft",
     "Waiting",
-    "Window",
     "add_left",
     "choose",
     "choose_from",

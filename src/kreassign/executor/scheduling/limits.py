@@ -9,14 +9,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
-from enum import StrEnum
+from dataclasses import dataclass, field
 from graphlib import CycleError, TopologicalSorter
 from math import inf, isfinite
 from types import MappingProxyType
 
 from kreassign.model import TopicPartition, TopicPartitionReplica
-from kreassign.model.text import counted
+from kreassign.model.pace import Cap, Caps
 
 # A move as pacing sees it.
 
@@ -86,77 +85,11 @@ def named_log_dirs(moves: Iterable[Endpoints]) -> dict[int, frozenset[str]]:
     return {broker: frozenset(paths) for broker, paths in named.items() if broker not in anywhere}
 
 
-class EndpointKind(StrEnum):
-    """Kind of end where moves in flight can be limited; the names are those of the fields of `Caps`."""
-
-    SOURCE = "source"
-    DESTINATION = "destination"
-    LOG_DIR = "log_dir"
-    CLUSTER = "cluster"
-
-
 # Limits of what is in flight: those set by the operator, and what keeps a broker busy.
 #
 # `InFlight` counts against the limits. `Saturation` keeps in flight what keeps every broker busy, no more: then
 # all copies are as fast as can be, fewer replicas are out of sync at a time, less is lost when a run is cancelled, and
 # the whole ends no later. Pure except for their own counts.
-
-
-class Measure(StrEnum):
-    """Measure that is limited; the names are those of the fields of `Cap`."""
-
-    MOVES = "moves"
-    BYTES = "size_bytes"
-
-
-@dataclass(frozen=True, slots=True)
-class Limit:
-    """One limit of moves in flight; None is no limit."""
-
-    end: EndpointKind
-    measure: Measure
-    at_most: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class Cap:
-    """Most moves and most bytes in flight at one end; None is no limit."""
-
-    moves: int | None = None
-    size_bytes: int | None = None
-
-    def refuses(self, moves: int, size_bytes: int) -> str | None:
-        """Describe the limit that these would exceed; None if they fit."""
-        if self.moves is not None and moves > self.moves:
-            return counted(self.moves, "move")
-        if self.size_bytes is not None and size_bytes > self.size_bytes:
-            return f"{self.size_bytes} bytes"
-        return None
-
-
-@dataclass(frozen=True, slots=True)
-class Caps:
-    """Limits of moves in flight: per source broker, destination broker, log directory, and in the whole cluster.
-
-    A move with several copies counts as one in the cluster and at each destination, and as one per copy at its source.
-    """
-
-    source: Cap = Cap()
-    destination: Cap = Cap()
-    log_dir: Cap = Cap()
-    cluster: Cap = Cap()
-
-    def of(self, kind: str) -> Cap:
-        """Limit of a kind of end, as `Candidate.ends` names it."""
-        return {"source": self.source, "destination": self.destination, "log_dir": self.log_dir}[kind]
-
-    def limited(self, limits: Iterable[Limit]) -> Caps:
-        """Return a copy with these limits replaced."""
-        caps = self
-        for limit in limits:
-            cap: Cap = getattr(caps, limit.end)
-            caps = replace(caps, **{limit.end: replace(cap, **{limit.measure: limit.at_most})})
-        return caps
 
 
 _NONE = Caps()
@@ -300,9 +233,6 @@ class Saturation:
 # is never relied on. Bytes that copies in flight still bring are subtracted beforehand, in the directory where they
 # are. Where the plan names no directory, Kafka takes that with the fewest replicas (`LogManager.nextLogDirs`); among
 # equals, or if their counts are unknown, the one with the least space is assumed.
-
-RESERVE = 0.05
-"""Share of every log directory that stays free by default."""
 
 
 @dataclass(slots=True)

@@ -12,25 +12,14 @@ from bisect import bisect_left, insort
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import StrEnum
 from heapq import heapify, heappop, heappush
 from types import MappingProxyType
 from typing import NamedTuple, Protocol
 
-from kreassign.executor.scheduling.limits import Candidate, Caps, Endpoint, Endpoints, InFlight, Saturation
+from kreassign.executor.scheduling.limits import Candidate, Endpoint, Endpoints, InFlight, Saturation
 from kreassign.model import TopicPartition
+from kreassign.model.pace import Caps, Order
 from kreassign.model.plan import partition_order
-
-
-class Order(StrEnum):
-    """Order of the waiting moves. Urgent ones precede all others in every order."""
-
-    MAKESPAN = "makespan"  # the longest on the broker with the most left to do
-    RELIEF = "relief"  # moves that leave the broker with the most to send
-    SMALL_FIRST = "small-first"
-    LARGE_FIRST = "large-first"
-    NAME = "name"  # KIP-1335: topic, then partition
-
 
 Ranked = tuple[bool, int, int, tuple[bytes, int]]
 """Sort key of a move: smaller starts sooner; unique per move."""

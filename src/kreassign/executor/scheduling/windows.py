@@ -14,17 +14,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import date, datetime, time, timedelta
-from enum import StrEnum
 from functools import lru_cache
 from math import ceil, inf
 from zoneinfo import ZoneInfo
 
-from kreassign.errors import InputError
-from kreassign.executor.scheduling.limits import RESERVE, Candidate, Caps, EndpointKind, Limit, needed_bytes
-from kreassign.executor.scheduling.queue import Order, in_order
+from kreassign.executor.scheduling.limits import Candidate, needed_bytes
+from kreassign.executor.scheduling.queue import in_order
 from kreassign.model import TopicPartition
+from kreassign.model.pace import EndpointKind, Order, Schedule, Window
 from kreassign.model.text import counted, format_amount
 
 DAYS = 8
@@ -37,39 +36,6 @@ REACHED = 11 / 12
 
 Side = tuple[EndpointKind, int]
 """A broker as a source, as a destination, or copying among its own directories."""
-
-
-class AtWindowEnd(StrEnum):
-    """Treatment of moves in flight when a window closes or the deadline comes."""
-
-    FINISH = "finish"  # they finish
-    CANCEL = "cancel"  # they are cancelled (KIP-455); after a window they start again in the next one
-
-
-@dataclass(frozen=True, slots=True, order=True)
-class Window:
-    """A daily time, in minutes after midnight; it ends on the next day if it ends before it begins."""
-
-    begins_minute: int
-    ends_minute: int
-
-    def __str__(self) -> str:
-        return f"{_clock(self.begins_minute)}-{_clock(self.ends_minute)}"
-
-
-@dataclass(frozen=True, slots=True)
-class Schedule:
-    """Hours in which moves may be started and in flight. Without windows: any time before the deadline."""
-
-    windows: tuple[Window, ...] = ()
-    time_zone: str = "UTC"
-    deadline_ms: int | None = None
-    at_end: AtWindowEnd = AtWindowEnd.FINISH
-
-    @property
-    def are_limited(self) -> bool:
-        """True if there is any time at which no move may be started."""
-        return bool(self.windows) or self.deadline_ms is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,10 +124,6 @@ def _at(day: date, minute: int, zone: ZoneInfo, *, is_second: bool) -> float:
     # offset before or after. Either way one of the two is the later in UTC.
     first, second = (local.replace(fold=fold).timestamp() * 1000 for fold in (0, 1))
     return max(first, second) if is_second else min(first, second)
-
-
-def _clock(minute: int) -> str:
-    return "{:02}:{:02}".format(*divmod(minute, 60))
 
 
 @dataclass(slots=True)
@@ -282,65 +244,3 @@ def _required_rate(moves: Iterable[Candidate], seconds: float) -> int:
 
 
 # Order and hours of moves, limits of what is in flight, and changes of these.
-
-ELECTIONS_PER_STEP = 100
-"""Leaders that change between two waits: their clients look for the new leader at the same time."""
-
-
-@dataclass(frozen=True, slots=True)
-class Pace:
-    """Order, limits and hours of a run; journaled, so that a resumed run keeps them.
-
-    An eager run starts all that the limits allow; others start only what keeps brokers busy.
-    A stepwise one gives each partition one new replica at a time. `disk_reserve` is the share of every log directory
-    that stays free, from 0 to below 1. Raises InputError.
-    """
-
-    order: Order = Order.MAKESPAN
-    caps: Caps = field(default_factory=Caps)
-    elections_per_step: int = ELECTIONS_PER_STEP
-    hours: Schedule = field(default_factory=Schedule)
-    disk_reserve: float = RESERVE
-    is_eager: bool = False
-    is_stepwise: bool = False
-
-    def __post_init__(self) -> None:
-        _check_reserve(self.disk_reserve)
-
-    def changed(self, change: PaceChange) -> Pace:
-        """Return a copy with this change."""
-        return replace(
-            self,
-            order=change.order or self.order,
-            caps=self.caps.limited(change.limits),
-            elections_per_step=change.elections_per_step or self.elections_per_step,
-            is_eager=self.is_eager if change.is_eager is None else change.is_eager,
-            hours=change.hours or self.hours,
-            disk_reserve=self.disk_reserve if change.disk_reserve is None else change.disk_reserve,
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class PaceChange:
-    """Changes from now on; None and an empty tuple leave a field as it is."""
-
-    order: Order | None = None
-    limits: tuple[Limit, ...] = ()
-    elections_per_step: int | None = None
-    hours: Schedule | None = None
-    disk_reserve: float | None = None
-    is_eager: bool | None = None
-
-    def __post_init__(self) -> None:
-        if self.disk_reserve is not None:
-            _check_reserve(self.disk_reserve)
-
-
-def _check_reserve(part: float) -> None:
-    if not 0 <= part < 1:
-        raise InputError(
-            f"{part} is no disk reserve: it is a part of each log directory, from 0 to below 1, such as 0.05"
-        )
-
-
-NO_LIMITS = Pace()

@@ -2,23 +2,17 @@
 
 from kreassign.executor.state.admission import REPLAN_AFTER_MS
 from kreassign.executor.state.machine import TRANSITIONS, Machine
-from kreassign.executor.state.move import ACTIVE, IN_FLIGHT, MoveRecord, MoveStatus
-from kreassign.executor.state.phases import AT_REST, ENDED, STATES, Phase
+from kreassign.executor.state.move import MoveRecord
+from kreassign.executor.state.phases import STATES
 from kreassign.executor.state.run import WindDown, candidate, left_by_destination
 from kreassign.executor.state.view import RunView
 
 __all__ = [
-    "ACTIVE",
-    "AT_REST",
-    "ENDED",
-    "IN_FLIGHT",
     "REPLAN_AFTER_MS",
     "STATES",
     "TRANSITIONS",
     "Machine",
     "MoveRecord",
-    "MoveStatus",
-    "Phase",
     "RunView",
     "WindDown",
     "candidate",

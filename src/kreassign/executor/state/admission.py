@@ -12,13 +12,15 @@ from dataclasses import dataclass, replace
 
 from kreassign.executor.events import HealthObserved, VerdictsRecorded
 from kreassign.executor.guards import GuardInputs, GuardName, Health, Reaction, Verdict, evaluate
-from kreassign.executor.scheduling import AtWindowEnd, Candidate, Choice, DiskBudget, TimeLeft, find_cycle, forecast
+from kreassign.executor.scheduling import Candidate, Choice, DiskBudget, TimeLeft, find_cycle, forecast
 from kreassign.executor.scheduling.windows import REACHED, OpenInterval, local_time, open_interval, shortfalls
 from kreassign.executor.state import throttling
-from kreassign.executor.state.move import MoveRecord, MoveStatus
+from kreassign.executor.state.move import MoveRecord
 from kreassign.executor.state.phases import Names
 from kreassign.executor.state.run import GuardBreach, Run, WindDown, candidate, left_by_destination, left_of
 from kreassign.model import TopicPartition, TopicPartitionReplica
+from kreassign.model.pace import AtWindowEnd
+from kreassign.model.run import MoveStatus
 
 # Free space on the disks of destinations: that of the last inspection, less promises made since.
 

@@ -25,15 +25,12 @@ from kreassign.executor.events import (
 from kreassign.executor.instructions import TakeLease, Wait
 from kreassign.executor.state import moving, preparing, throttling
 from kreassign.executor.state.phases import (
-    AT_REST,
-    OVER,
     STATES,
     AwaitingLease,
     Cancelling,
     Electing,
     Observing,
     Paused,
-    Phase,
     Preparing,
     Restoring,
     Resuming,
@@ -45,6 +42,7 @@ from kreassign.executor.state.phases import (
     WritingBack,
 )
 from kreassign.executor.state.run import Handler, Next, Rows, Run, WindDown, row
+from kreassign.model.run import AT_REST, OVER, Phase
 
 # Requests of operators.
 

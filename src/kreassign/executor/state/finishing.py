@@ -19,7 +19,7 @@ from kreassign.executor.events import (
 )
 from kreassign.executor.instructions import ElectLeaders, ReadConfigs, RestoreThrottle, Verify, Wait
 from kreassign.executor.state import throttling
-from kreassign.executor.state.move import MoveRecord, MoveStatus
+from kreassign.executor.state.move import MoveRecord
 from kreassign.executor.state.phases import (
     Afterwards,
     Cancelled,
@@ -39,6 +39,7 @@ from kreassign.executor.state.phases import (
 from kreassign.executor.state.run import Next, Rows, Run, row
 from kreassign.executor.state.setting import UNREADABLE, Conclusion, Seen, Setting, SettingEvent, SettingState
 from kreassign.executor.throttle_ledger import ConfigValue, items
+from kreassign.model.run import MoveStatus
 
 VERIFY_PATIENCE_MS = 20_000
 """How long brokers may take to show what the controller already knows."""

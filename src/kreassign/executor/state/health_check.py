@@ -5,7 +5,7 @@ from __future__ import annotations
 from kreassign.executor.events import CallFailed, HealthObserved, MovesReplanned, VerdictsRecorded
 from kreassign.executor.instructions import RecordVerdicts, ReplanMoves, Wait
 from kreassign.executor.state import admission, moving, preparing
-from kreassign.executor.state.move import ACTIVE, MoveRecord, MoveStatus, Replan
+from kreassign.executor.state.move import MoveRecord, Replan
 from kreassign.executor.state.phases import (
     Cancelling,
     CheckingHealth,
@@ -25,6 +25,7 @@ from kreassign.executor.state.phases import (
 from kreassign.executor.state.run import Next, Rows, Run, row
 from kreassign.executor.throttle_ledger import ConfigKey
 from kreassign.model import ConfigResource
+from kreassign.model.run import ACTIVE, MoveStatus
 from kreassign.model.throttle import FOLLOWER_THROTTLED_RATE
 
 # Replanning: other destinations for moves whose destination is lost, if the operator asked for that.

@@ -38,6 +38,7 @@ from zlib import crc32
 from kreassign.executor.events import CopyProgress, PartitionObservation, PlacementState, PlannedMove
 from kreassign.executor.throttle_rates import CopiedPartition
 from kreassign.model import NO_LEADER, Reassignment, TopicPartition
+from kreassign.model.run import ACTIVE, MoveStatus
 
 # A stepwise move: one new replica at a time, each step a separate reassignment.
 #
@@ -153,22 +154,6 @@ LEADERLESS_MS = 60_000
 
 PACE_MS = 60_000
 """Interval at which a copy's gain on its leader is measured."""
-
-
-class MoveStatus(StrEnum):
-    """Progress of a move, as known to its run."""
-
-    PLANNED = "planned"
-    SENT = "sent"
-    MOVING = "moving"
-    CANCELLING = "cancelling"
-    COMPLETE = "complete"
-    CANCELLED = "cancelled"
-    FAILED = "failed"
-
-
-IN_FLIGHT = frozenset({MoveStatus.SENT, MoveStatus.MOVING, MoveStatus.CANCELLING})
-ACTIVE = IN_FLIGHT | {MoveStatus.PLANNED}
 
 
 COPYING = frozenset({PlacementState.MOVING, PlacementState.UNCONFIRMED})

@@ -34,15 +34,7 @@ from kreassign.executor.events import (
 )
 from kreassign.executor.instructions import CancelMoves, CheckHealth, ObserveMoves, SetThrottle, SubmitMoves, Wait
 from kreassign.executor.state import admission, finishing, throttling
-from kreassign.executor.state.move import (
-    ACTIVE,
-    IN_FLIGHT,
-    LEAST_ATTEMPTS,
-    MoveRecord,
-    MoveStatus,
-    NextAction,
-    conclude,
-)
+from kreassign.executor.state.move import LEAST_ATTEMPTS, MoveRecord, NextAction, conclude
 from kreassign.executor.state.phases import (
     Afterwards,
     Cancelling,
@@ -64,6 +56,7 @@ from kreassign.executor.state.phases import (
 from kreassign.executor.state.run import Next, Rows, Run, WindDown, candidate, row
 from kreassign.model import ConfigResource
 from kreassign.model.authorization import is_of_permission
+from kreassign.model.run import ACTIVE, IN_FLIGHT, MoveStatus
 from kreassign.model.throttle import ThrottledMove
 
 MOVES_PER_REQUEST = 1_000

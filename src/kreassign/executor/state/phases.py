@@ -16,31 +16,9 @@ from typing import ClassVar
 
 from kreassign.executor.throttle_ledger import ConfigKey
 from kreassign.model import ConfigResource, TopicPartition
+from kreassign.model.run import Phase
 
 Names = tuple[TopicPartition, ...]
-
-
-class Phase(StrEnum):
-    """What a run is doing."""
-
-    NEW = "new"
-    PREPARING = "preparing"
-    THROTTLING = "throttling"
-    AWAITING_LEASE = "awaiting lease"
-    MOVING = "moving"
-    ELECTING = "electing"
-    RESTORING = "restoring"
-    VERIFYING = "verifying"
-    DONE = "done"
-    CANCELLED = "cancelled"
-    FAILED = "failed"
-    PAUSED = "paused"
-
-
-ENDED = frozenset({Phase.DONE, Phase.CANCELLED, Phase.FAILED})
-AT_REST = ENDED | {Phase.PAUSED}
-OVER = frozenset({Phase.DONE, Phase.CANCELLED})
-"""A run that ended so has no moves left, and nothing to restore: it cannot be resumed, and no broker of it given up."""
 
 
 @dataclass(frozen=True, slots=True)

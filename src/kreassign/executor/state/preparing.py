@@ -23,14 +23,12 @@ from kreassign.executor.instructions import ReadConfigs, SetThrottle, Wait
 from kreassign.executor.state import finishing, moving, throttling
 from kreassign.executor.state.move import MoveRecord, move_steps
 from kreassign.executor.state.phases import (
-    OVER,
     STATES,
     Afterwards,
     Electing,
     Failed,
     New,
     Observing,
-    Phase,
     Preparing,
     Restoring,
     Resuming,
@@ -39,6 +37,7 @@ from kreassign.executor.state.phases import (
 )
 from kreassign.executor.state.run import Control, CopySpeed, MoveIndex, Next, Rows, Run, RunIdentity, row
 from kreassign.executor.throttle_ledger import ConfigKey, ConfigValue, FoundThrottles
+from kreassign.model.run import OVER, Phase
 
 READING = "reading the throttle"
 """Kind of messages about reading the throttle."""

@@ -13,16 +13,19 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any, NamedTuple
 
-from kreassign.executor.events import CallFailed, Event, Operator, PlannedMove, is_answer
+from kreassign.executor.events import CallFailed, Event, PlannedMove, is_answer
 from kreassign.executor.guards import GuardName, Health, Reaction, Verdict
 from kreassign.executor.instructions import Instruction
-from kreassign.executor.scheduling import NO_LIMITS, Candidate, DiskBudget, Pace, Queue, Saturation, SaturationThreshold
+from kreassign.executor.scheduling import Candidate, DiskBudget, Queue, Saturation, SaturationThreshold
 from kreassign.executor.scheduling.limits import LogDirKey, named_log_dirs
-from kreassign.executor.state.move import ACTIVE, IN_FLIGHT, MoveRecord, MoveStatus, NextAction
+from kreassign.executor.state.move import MoveRecord, NextAction
 from kreassign.executor.state.phases import New, RunState
 from kreassign.executor.state.setting import ThrottleLedger
-from kreassign.executor.throttle_rates import NO_THROTTLE, BrokerTraffic, ThrottleRates
+from kreassign.executor.throttle_rates import BrokerTraffic
 from kreassign.model import TopicPartition
+from kreassign.model.pace import NO_LIMITS, Pace
+from kreassign.model.run import ACTIVE, IN_FLIGHT, MoveStatus, Operator
+from kreassign.model.throttle import NO_THROTTLE, ThrottleRates
 
 # Index of unfinished moves: waiting, in flight, or still to be observed.
 #

@@ -16,13 +16,14 @@ from kreassign.executor.state.phases import Names
 from kreassign.executor.state.run import Run
 from kreassign.executor.state.setting import Conclusion, SettingState
 from kreassign.executor.throttle_ledger import EVERY_REPLICA, ConfigKey, ConfigValue
-from kreassign.executor.throttle_rates import AdaptiveThrottle, adaptive_rate, demand
+from kreassign.executor.throttle_rates import adaptive_rate, demand
 from kreassign.model import ConfigResource, TopicPartition
 from kreassign.model.throttle import (
     FOLLOWER_THROTTLED_REPLICAS,
     LEADER_THROTTLED_RATE,
     LEADER_THROTTLED_REPLICAS,
     TOPIC_THROTTLES,
+    AdaptiveThrottle,
 )
 
 # The rates: as given, or what the measured traffic leaves free.

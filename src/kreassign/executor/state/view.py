@@ -8,25 +8,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 
-from kreassign.executor.events import Operator
 from kreassign.executor.guards import NAMED, GuardName, Reaction, Verdict
-from kreassign.executor.scheduling import Pace
 from kreassign.executor.scheduling.limits import Endpoint
 from kreassign.executor.state import admission, throttling
-from kreassign.executor.state.move import MoveRecord, MoveStatus
-from kreassign.executor.state.phases import (
-    AT_REST,
-    Cancelled,
-    Done,
-    Failed,
-    Phase,
-)
+from kreassign.executor.state.move import MoveRecord
+from kreassign.executor.state.phases import Cancelled, Done, Failed
 from kreassign.executor.state.run import GuardBreach, PassingProblem, Run, WindDown, time_of_day
 from kreassign.executor.state.setting import SettingState
 from kreassign.executor.throttle_ledger import ConfigKey, ConfigOverride
-from kreassign.executor.throttle_rates import ThrottleRates
 from kreassign.model import ConfigResource, ResourceType, TopicPartition
+from kreassign.model.pace import Pace
+from kreassign.model.run import AT_REST, MoveStatus, Operator, Phase
 from kreassign.model.text import counted
+from kreassign.model.throttle import ThrottleRates
 
 # Hindrances: the first of several reasons why waiting moves are not started now.
 

@@ -1,0 +1,189 @@
+"""Order, limits and hours of a run: what paces its moves, as options, journals and pages have it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+
+from kreassign.errors import InputError
+from kreassign.model.text import counted
+
+
+class Order(StrEnum):
+    """Order of the waiting moves. Urgent ones precede all others in every order."""
+
+    MAKESPAN = "makespan"  # the longest on the broker with the most left to do
+    RELIEF = "relief"  # moves that leave the broker with the most to send
+    SMALL_FIRST = "small-first"
+    LARGE_FIRST = "large-first"
+    NAME = "name"  # KIP-1335: topic, then partition
+
+
+class EndpointKind(StrEnum):
+    """Kind of end where moves in flight can be limited; the names are those of the fields of `Caps`."""
+
+    SOURCE = "source"
+    DESTINATION = "destination"
+    LOG_DIR = "log_dir"
+    CLUSTER = "cluster"
+
+
+class Measure(StrEnum):
+    """Measure that is limited; the names are those of the fields of `Cap`."""
+
+    MOVES = "moves"
+    BYTES = "size_bytes"
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """One limit of moves in flight; None is no limit."""
+
+    end: EndpointKind
+    measure: Measure
+    at_most: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Cap:
+    """Most moves and most bytes in flight at one end; None is no limit."""
+
+    moves: int | None = None
+    size_bytes: int | None = None
+
+    def refuses(self, moves: int, size_bytes: int) -> str | None:
+        """Describe the limit that these would exceed; None if they fit."""
+        if self.moves is not None and moves > self.moves:
+            return counted(self.moves, "move")
+        if self.size_bytes is not None and size_bytes > self.size_bytes:
+            return f"{self.size_bytes} bytes"
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Caps:
+    """Limits of moves in flight: per source broker, destination broker, log directory, and in the whole cluster.
+
+    A move with several copies counts as one in the cluster and at each destination, and as one per copy at its source.
+    """
+
+    source: Cap = Cap()
+    destination: Cap = Cap()
+    log_dir: Cap = Cap()
+    cluster: Cap = Cap()
+
+    def of(self, kind: str) -> Cap:
+        """Limit of a kind of end, as `Candidate.ends` names it."""
+        return {"source": self.source, "destination": self.destination, "log_dir": self.log_dir}[kind]
+
+    def limited(self, limits: Iterable[Limit]) -> Caps:
+        """Return a copy with these limits replaced."""
+        caps = self
+        for limit in limits:
+            cap: Cap = getattr(caps, limit.end)
+            caps = replace(caps, **{limit.end: replace(cap, **{limit.measure: limit.at_most})})
+        return caps
+
+
+class AtWindowEnd(StrEnum):
+    """Treatment of moves in flight when a window closes or the deadline comes."""
+
+    FINISH = "finish"  # they finish
+    CANCEL = "cancel"  # they are cancelled (KIP-455); after a window they start again in the next one
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Window:
+    """A daily time, in minutes after midnight; it ends on the next day if it ends before it begins."""
+
+    begins_minute: int
+    ends_minute: int
+
+    def __str__(self) -> str:
+        return f"{_clock(self.begins_minute)}-{_clock(self.ends_minute)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """Hours in which moves may be started and in flight. Without windows: any time before the deadline."""
+
+    windows: tuple[Window, ...] = ()
+    time_zone: str = "UTC"
+    deadline_ms: int | None = None
+    at_end: AtWindowEnd = AtWindowEnd.FINISH
+
+    @property
+    def are_limited(self) -> bool:
+        """True if there is any time at which no move may be started."""
+        return bool(self.windows) or self.deadline_ms is not None
+
+
+def _clock(minute: int) -> str:
+    return "{:02}:{:02}".format(*divmod(minute, 60))
+
+
+RESERVE = 0.05
+"""Share of every log directory that stays free by default."""
+
+ELECTIONS_PER_STEP = 100
+"""Leaders that change between two waits: their clients look for the new leader at the same time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """Order, limits and hours of a run; journaled, so that a resumed run keeps them.
+
+    An eager run starts all that the limits allow; others start only what keeps brokers busy.
+    A stepwise one gives each partition one new replica at a time. `disk_reserve` is the share of every log directory
+    that stays free, from 0 to below 1. Raises InputError.
+    """
+
+    order: Order = Order.MAKESPAN
+    caps: Caps = field(default_factory=Caps)
+    elections_per_step: int = ELECTIONS_PER_STEP
+    hours: Schedule = field(default_factory=Schedule)
+    disk_reserve: float = RESERVE
+    is_eager: bool = False
+    is_stepwise: bool = False
+
+    def __post_init__(self) -> None:
+        _check_reserve(self.disk_reserve)
+
+    def changed(self, change: PaceChange) -> Pace:
+        """Return a copy with this change."""
+        return replace(
+            self,
+            order=change.order or self.order,
+            caps=self.caps.limited(change.limits),
+            elections_per_step=change.elections_per_step or self.elections_per_step,
+            is_eager=self.is_eager if change.is_eager is None else change.is_eager,
+            hours=change.hours or self.hours,
+            disk_reserve=self.disk_reserve if change.disk_reserve is None else change.disk_reserve,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class PaceChange:
+    """Changes from now on; None and an empty tuple leave a field as it is."""
+
+    order: Order | None = None
+    limits: tuple[Limit, ...] = ()
+    elections_per_step: int | None = None
+    hours: Schedule | None = None
+    disk_reserve: float | None = None
+    is_eager: bool | None = None
+
+    def __post_init__(self) -> None:
+        if self.disk_reserve is not None:
+            _check_reserve(self.disk_reserve)
+
+
+def _check_reserve(part: float) -> None:
+    if not 0 <= part < 1:
+        raise InputError(
+            f"{part} is no disk reserve: it is a part of each log directory, from 0 to below 1, such as 0.05"
+        )
+
+
+NO_LIMITS = Pace()

@@ -1,0 +1,288 @@
+"""A run and its moves as plain values: the one shape that all read who do not execute it.
+
+`RunHistory` has what became of a run, and `RunTrail` what happened when. The executor makes both of a journal; status,
+metrics, web and reports read them, and keep no shapes of their own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from kreassign.model.pace import NO_LIMITS, Pace
+from kreassign.model.throttle import ThrottleRates
+
+
+class Phase(StrEnum):
+    """What a run is doing."""
+
+    NEW = "new"
+    PREPARING = "preparing"
+    THROTTLING = "throttling"
+    AWAITING_LEASE = "awaiting lease"
+    MOVING = "moving"
+    ELECTING = "electing"
+    RESTORING = "restoring"
+    VERIFYING = "verifying"
+    DONE = "done"
+    CANCELLED = "cancelled"
+    FAILED = "failed"
+    PAUSED = "paused"
+
+
+ENDED = frozenset({Phase.DONE, Phase.CANCELLED, Phase.FAILED})
+AT_REST = ENDED | {Phase.PAUSED}
+OVER = frozenset({Phase.DONE, Phase.CANCELLED})
+"""A run that ended so has no moves left, and nothing to restore: it cannot be resumed, and no broker of it given up."""
+
+
+class MoveStatus(StrEnum):
+    """Progress of a move, as known to its run."""
+
+    PLANNED = "planned"
+    SENT = "sent"
+    MOVING = "moving"
+    CANCELLING = "cancelling"
+    COMPLETE = "complete"
+    CANCELLED = "cancelled"
+    FAILED = "failed"
+
+
+IN_FLIGHT = frozenset({MoveStatus.SENT, MoveStatus.MOVING, MoveStatus.CANCELLING})
+ACTIVE = IN_FLIGHT | {MoveStatus.PLANNED}
+
+
+@dataclass(frozen=True, slots=True)
+class Operator:
+    """User and host of the process that executes a run, and its command line."""
+
+    user: str
+    host: str
+    command: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return f"{self.user}@{self.host}: {' '.join(self.command)}" if self.command else f"{self.user}@{self.host}"
+
+
+@dataclass(frozen=True, slots=True)
+class LogDirTarget:
+    """Log directory of a copy on a broker, and its directory before the run; None if there was no copy."""
+
+    broker: int
+    path: str
+    before: str | None = None
+
+    @property
+    def is_move(self) -> bool:
+        """True if the copy moves between two directories of its broker."""
+        return self.before is not None and self.before != self.path
+
+
+@dataclass(frozen=True, slots=True)
+class MoveHistory:
+    """Outcome of one partition. Times are ms since the epoch; `size_bytes` is that of one copy before the run.
+
+    `reached` are its replicas without moves in progress: in a move by steps, those after the last step.
+    `log_dirs` are the copies whose directory the plan names. `topic_id` is None if unknown.
+    `former_targets` are earlier targets, in order, before it was planned again because a destination was lost.
+    """
+
+    topic: str
+    partition: int
+    original: tuple[int, ...]
+    target: tuple[int, ...]
+    adding: tuple[int, ...]
+    size_bytes: int
+    submitted_ms: int | None
+    completed_ms: int | None
+    bytes_copied: int
+    status: str
+    problem: str | None
+    reached: tuple[int, ...] = ()
+    log_dirs: tuple[LogDirTarget, ...] = ()
+    topic_id: str | None = None
+    former_targets: tuple[tuple[int, ...], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RunHistory:
+    """Outcome of a run.
+
+    `state` is its phase: `done`, `cancelled` and `failed` are ends, `paused` was left on purpose; any other
+    is going on, or was when its process died. A run that `is_held` goes on, but starts nothing. `verdicts` are the
+    present verdicts of the guards; one of them may have ended the run in such a way that it `wants_rollback`.
+    `pace` is its present order, limits and hours, `outlook` what it waits for and what will not fit into its hours.
+    `was_throttle_kept` unless others are known to have changed the throttle while the run had it set.
+    `throttle_residue` has a sentence per setting that the run still has to restore. `operators` are those who started
+    and resumed it, each once; `plan_id` is that of the plan's facts file. `lease` is the state of the lease of its
+    cluster, "" without one; `silence` says since when the cluster does not answer, None if it does.
+    """
+
+    run_id: str
+    cluster_id: str
+    started_ms: int
+    ended_ms: int | None
+    state: str
+    rates: ThrottleRates
+    moves: tuple[MoveHistory, ...]
+    throttle_residue: tuple[str, ...]
+    problems: tuple[str, ...]
+    is_held: bool = False
+    was_throttle_kept: bool = True
+    wants_rollback: bool = False
+    verdicts: tuple[str, ...] = ()
+    pace: Pace = NO_LIMITS
+    outlook: tuple[str, ...] = ()
+    plan_id: str = ""
+    operators: tuple[Operator, ...] = ()
+    lease: str = ""
+    silence: str | None = None
+
+    @property
+    def throttle_bytes_per_s(self) -> int | None:
+        """Rate of every broker without one of its own, for reports; None for no limit."""
+        return self.rates.bytes_per_s
+
+    @property
+    def bytes_copied(self) -> int:
+        """Bytes that reached new brokers, summed over all moves."""
+        return sum(move.bytes_copied for move in self.moves)
+
+
+# What happened when.
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """Bytes of one copy that had arrived at a time, its leader, and the throttle (None: without one).
+
+    A copy between two log directories of a broker has no leader as its source, and is not listed.
+    """
+
+    at_ms: int
+    topic: str
+    partition: int
+    broker: int
+    source: int
+    done_bytes: int
+    throttle_bytes_per_s: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class EtaShown:
+    """Estimated end of one move, or of all moves if there is no topic, as shown at a time."""
+
+    at_ms: int
+    topic: str | None
+    partition: int | None
+    eta_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A query or request to the cluster, and its answer. `asked_ms` is known only for changes.
+
+    `ok`, `refused` and `unknown` count partitions, settings or brokers, whichever it concerned.
+    """
+
+    number: int
+    kind: str
+    asked_ms: int | None
+    answered_ms: int
+    ok: int
+    refused: int = 0
+    unknown: int = 0
+    problem: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Breach:
+    """Verdict of a guard and its duration; `until_ms` is None while it lasts at the end of the journal."""
+
+    guard: str
+    reaction: str
+    seen: str
+    advice: str
+    from_ms: int
+    until_ms: int | None
+
+
+class MarkKind(StrEnum):
+    """Kind of mark on a picture of a run."""
+
+    PAUSED = "paused"
+    RELEASED = "released"
+    STOPPED = "stopped"
+    KILLED = "killed"
+    RESUMED = "resumed"
+    THROTTLE = "throttle"
+    PACE = "pace"
+    CANCELLED = "cancelled"
+    GUARD = "guard"
+    ALL_CLEAR = "all clear"
+    REPLANNED = "replanned"
+    LEASE_LOST = "lease lost"
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """An event that explains the course of a run."""
+
+    at_ms: int
+    kind: MarkKind
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ThrottleStep:
+    """From this time a broker was limited to this rate in each direction; None for no limit."""
+
+    at_ms: int
+    broker: int
+    bytes_per_s: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class InSync:
+    """Replicas in sync at a time: those of the run's partitions and, where guards inspected, of the whole cluster.
+
+    `moving` counts partitions of the run with a replica out of sync that the run does not add itself.
+    """
+
+    at_ms: int
+    moving: int
+    under_replicated: int | None = None
+    under_min_isr: int | None = None
+    offline: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LogLine:
+    """One line of the log of a run."""
+
+    at_ms: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Timeline:
+    """All events of a run, each part in order of time. `more_lines` of the log are left out."""
+
+    marks: tuple[Mark, ...] = ()
+    throttle: tuple[ThrottleStep, ...] = ()
+    in_sync: tuple[InSync, ...] = ()
+    log: tuple[LogLine, ...] = ()
+    more_lines: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class RunTrail:
+    """Everything that a journal has about a run; `planned_s` is its duration at the plan's throttle, if it had one."""
+
+    history: RunHistory
+    copy_progress: tuple[Arrival, ...] = ()
+    eta_history: tuple[EtaShown, ...] = ()
+    calls: tuple[Call, ...] = ()
+    breaches: tuple[Breach, ...] = ()
+    timeline: Timeline = Timeline()
+    planned_s: float | None = None

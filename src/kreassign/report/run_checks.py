@@ -1,0 +1,127 @@
+"""Check a run's promises, by its history and the snapshot after it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+from kreassign.model import TopicPartition
+from kreassign.model.run import MoveHistory, RunHistory
+from kreassign.report.text import format_replicas
+
+Row = Mapping[str, Any]
+"""A row of a snapshot table: column name → value."""
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotRows:
+    """Rows of one snapshot that the page needs."""
+
+    taken_ms: int
+    brokers: tuple[Row, ...]
+    partitions: tuple[Row, ...]
+    replicas: tuple[Row, ...]
+
+
+_NO_SNAPSHOT = "no snapshot was taken after the run; take one with `kreassign snapshot`"
+_Complaint = Callable[[MoveHistory, Row], str | None]
+
+
+class Outcome(Enum):
+    """Result of a check."""
+
+    PASSED = "passed"
+    FAILED = "failed"
+    UNKNOWN = "not checked"
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """A statement that should hold; `details` says where it does not, or why that is unknown."""
+
+    statement: str
+    outcome: Outcome
+    details: tuple[str, ...] = ()
+
+
+def checks_of(run: RunHistory, after: SnapshotRows | None) -> tuple[Check, ...]:
+    """All checks of a run, in the order in which a reader would ask."""
+    return (_moves_complete(run), *_cluster_checks(run, after), _no_throttle_left(run))
+
+
+def _cluster_checks(run: RunHistory, after: SnapshotRows | None) -> tuple[Check, ...]:
+    """Checks that need a snapshot taken after the run's end."""
+    is_later = after is not None and run.ended_ms is not None and after.taken_ms >= run.ended_ms
+    rows = after.partitions if after and is_later else None
+    found = None if rows is None else {TopicPartition(row["topic"], row["partition"]): row for row in rows}
+    return tuple(_cluster_check(statement, complaint, run, found) for statement, complaint in _CLUSTER_CHECKS)
+
+
+def _cluster_check(
+    statement: str, complaint: _Complaint, run: RunHistory, found: Mapping[TopicPartition, Row] | None
+) -> Check:
+    if found is None:
+        return Check(statement, Outcome.UNKNOWN, (_NO_SNAPSHOT,))
+    return _check(statement, (_complaint_about(move, complaint, found) for move in run.moves))
+
+
+def _complaint_about(move: MoveHistory, complaint: _Complaint, found: Mapping[TopicPartition, Row]) -> str | None:
+    partition = TopicPartition(move.topic, move.partition)
+    row = found.get(partition)
+    text = "is not in the snapshot" if row is None else complaint(move, row)
+    return text and f"{partition} {text}"
+
+
+def _check(statement: str, complaints: Iterable[str | None]) -> Check:
+    details = tuple(text for text in complaints if text)
+    return Check(statement, Outcome.FAILED if details else Outcome.PASSED, details)
+
+
+def _moves_complete(run: RunHistory) -> Check:
+    check = _check("Every move completed", (_open_move(move) for move in run.moves))
+    if run.ended_ms is None and check.outcome is Outcome.FAILED:
+        return Check(check.statement, Outcome.UNKNOWN, ("the run has not ended", *check.details))
+    return check
+
+
+def _open_move(move: MoveHistory) -> str | None:
+    if move.completed_ms is not None:
+        return None
+    state = "was not started" if move.submitted_ms is None else "is not complete"
+    return f"{TopicPartition(move.topic, move.partition)} {state}" + (f": {move.problem}" if move.problem else "")
+
+
+def _no_throttle_left(run: RunHistory) -> Check:
+    statement = "No throttle is left behind"
+    if run.ended_ms is None:
+        return Check(statement, Outcome.UNKNOWN, ("the run has not ended",))
+    return _check(statement, run.throttle_residue)
+
+
+def _wrong_order(move: MoveHistory, row: Row) -> str | None:
+    shown = tuple(row["replicas"])
+    return None if shown == move.target else f"is on {format_replicas(shown)}, not on {format_replicas(move.target)}"
+
+
+def _out_of_sync(_: MoveHistory, row: Row) -> str | None:
+    missing = tuple(sorted(set(row["replicas"]) - set(row["isr"])))
+    return f"has {format_replicas(missing)} out of sync" if missing else None
+
+
+def _wrong_leader(move: MoveHistory, row: Row) -> str | None:
+    preferred = move.target[0]
+    return None if row["leader"] == preferred else f"is led by {row['leader']}, not by {preferred}"
+
+
+def _still_moving(_: MoveHistory, row: Row) -> str | None:
+    return "is still being reassigned" if row["adding"] or row["removing"] else None
+
+
+_CLUSTER_CHECKS: tuple[tuple[str, _Complaint], ...] = (
+    ("Replicas are where the plan says, in its order", _wrong_order),
+    ("All replicas of the moved partitions are in sync", _out_of_sync),
+    ("The preferred leaders lead", _wrong_leader),
+    ("No partition of the plan is still being reassigned", _still_moving),
+)
