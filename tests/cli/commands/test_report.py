@@ -14,7 +14,7 @@ from kreassign.pipeline.ingest.snapshots import snapshot_tables
 from kreassign.pipeline.tables.schemas import LOAD_MODEL, Row
 from tests.pipeline.clusters import ORDERS_0, TAKEN_MS, observation
 from tests.pipeline.finished_load import write_rows
-from tests.report.runs import Run
+from tests.report.runs import a_run
 
 STARTED = RunStarted(
     at_ms=TAKEN_MS + 1,
@@ -100,7 +100,7 @@ def test_an_unknown_run_is_an_error_and_writes_nothing(tmp_path: Path, journal: 
 def test_before_is_the_last_snapshot_before_the_run_and_after_the_first_after_it() -> None:
     def around(*taken_ms: int, ended_ms: int | None = 200) -> tuple[int | None, int | None]:
         rows = [{"snapshot_id": str(time), "taken_ms": time} for time in taken_ms]
-        before, after = snapshots_around(Run((), started_ms=100, ended_ms=ended_ms), rows)
+        before, after = snapshots_around(a_run((), started_ms=100, ended_ms=ended_ms), rows)
         return before and before["taken_ms"], after and after["taken_ms"]
 
     assert around(150, 90, 300, 50, 200) == (90, 200)
