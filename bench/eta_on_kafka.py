@@ -15,11 +15,10 @@ from pathlib import Path
 from bench.eta_told import ALL_AT_ONCE, Told, at_most
 from kreassign.admin import AdminClient, client_settings
 from kreassign.executor.lease import LeasePolicy
-from kreassign.executor.progress import Progress
 from kreassign.model import TopicPartition
 from kreassign.model.pace import NO_LIMITS, Pace
 from kreassign.model.plan import PartitionAssignment, Plan
-from kreassign.model.run import Phase
+from kreassign.model.run import Phase, RunHistory
 from kreassign.model.throttle import ThrottleRates
 from kreassign.operations.plan_files import PlanFile
 from kreassign.operations.run import RunContext, RunRequest, Show, run
@@ -80,7 +79,7 @@ def _told(cluster: KafkaCluster, kind: Kind, topic: str, side: int) -> list[Told
         pace=kind.pace,
         measure_for_s=5.0 if kind.records_per_s else 0.0,
     )
-    said: list[Progress] = []
+    said: list[RunHistory] = []
 
     @contextmanager
     def watch(run_id: str, stop: Callable[[], None] | None) -> Iterator[Show]:
@@ -99,5 +98,6 @@ def _told(cluster: KafkaCluster, kind: Kind, topic: str, side: int) -> list[Told
         found = run(client, request, RunContext(state_dir, POLL_S, watch=watch, lease=LeasePolicy.OFF))
     if found.state != "done":
         raise RuntimeError(f"{kind.name}: {found.state}, {found.problems}")
-    moving = [each for each in said if each.phase is Phase.MOVING]
-    return [Told((each.at_ms - moving[0].at_ms) / 1000, each.end) for each in moving]
+    moving = [each for each in said if each.state is Phase.MOVING]
+    begun_ms = moving[0].measured.at_ms
+    return [Told((each.measured.at_ms - begun_ms) / 1000, each.measured.end) for each in moving]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from kreassign.executor.eta import Interval
 from kreassign.model.pace import NO_LIMITS, EndpointKind, Limit, Measure, Pace, PaceChange
+from kreassign.model.run import Interval
 
 ALL_AT_ONCE = replace(NO_LIMITS, is_eager=True)
 

@@ -6,8 +6,12 @@ docs/design/architecture.md: to allow something new, change the rule and the pic
 
 from __future__ import annotations
 
+import ast
+from dataclasses import fields
+
 import pytest
 
+from kreassign.model.run import MoveHistory, RunHistory
 from tests.checks.architecture import (
     Home,
     QuickStart,
@@ -17,7 +21,7 @@ from tests.checks.architecture import (
     slow_starts,
     strangers,
 )
-from tests.checks.source import Source, assert_none, product
+from tests.checks.source import ROOT, Source, assert_none, product
 
 # They load a command, or an operation, when it is first used; the names are in a table of texts.
 LOADED_BY_NAME = ("src/kreassign/cli/main.py", "src/kreassign/kafka_tools/scripts.py", "src/kreassign/__init__.py")
@@ -377,3 +381,36 @@ def test_what_a_package_re_exports_counts_as_loaded() -> None:
         _source("a/b.py", "import x"),
     )
     assert {"kreassign", "kreassign.a", "kreassign.a.b", "x"} == loaded_with("kreassign.a.b", sources).keys()
+
+
+MOST_SHARED = 4
+"""Fields that a class may share with a run or a move by chance."""
+
+RESTATED = {
+    "Run": "document of the HTTP API, whose names stay",
+    "Move": "document of the HTTP API, whose names stay",
+    "Change": "document of a plan, before there is a run",
+    "RunSummary": "document of a run in a list, also of a journal that cannot be read",
+    "MoveView": "times of a move since the start of its run, for the page of a run",
+}
+"""Classes that have fields of a run's or a move's value again, and why."""
+
+
+def test_no_class_restates_a_run_or_a_move() -> None:
+    values = [{field.name for field in fields(one)} for one in (RunHistory, MoveHistory)]
+    found = {
+        node.name
+        for folder in ("report", "web", "monitoring", "operations", "cli")
+        for path in (ROOT / "src" / "kreassign" / folder).rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.ClassDef)
+        for names in [{_name_of_field(one) for one in node.body}]
+        if any(len(names & value) > MOST_SHARED for value in values)
+    }
+    assert found == set(RESTATED), "read RunHistory and MoveHistory of model/run.py instead"
+
+
+def _name_of_field(node: ast.stmt) -> str | None:
+    if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+        return node.target.id
+    return node.name if isinstance(node, ast.FunctionDef) else None

@@ -26,25 +26,21 @@ from kreassign.executor.events import (
     VerdictsRecorded,
 )
 from kreassign.executor.guards import GuardName, Health, Reaction, Verdict, guard_settings
+from kreassign.executor.history.run_history import history
 from kreassign.executor.journal import Journal
-from kreassign.executor.progress import MoveProgress, Progress, ProgressMeter
+from kreassign.executor.progress import ProgressMeter
 from kreassign.executor.state import Machine
-from kreassign.model import TopicPartition
-from kreassign.model.run import MoveStatus, Operator
+from kreassign.model.run import MoveStatus, Operator, RunHistory
 from kreassign.model.throttle import NO_THROTTLE
 from kreassign.operations.run_journals import NO_CLUSTER, InForce, find_journal
 from tests.approved import approve
-from tests.executor.run_events import LIVE, MOVES, SUBMITTED, WHOLE, fold_with_progress, look, seen
+from tests.executor.run_events import LIVE, MOVES, SUBMITTED, WHOLE, look, measured, seen
 
 HALF_WAY: tuple[Event, ...] = (
     *SUBMITTED,
     look(10_000, PlacementState.MOVING, done=0),
     look(20_000, PlacementState.MOVING, done=400),
 )
-
-
-def progress_of(*events: Event) -> Progress:
-    return fold_with_progress(events)[1].progress()
 
 
 def terminal(*, is_terminal: bool) -> tuple[Console, io.StringIO]:
@@ -66,7 +62,7 @@ def written(state_dir: Path, *events: Event) -> Path:
 
 def test_a_run_that_is_over_has_no_end_to_be_unknown() -> None:
     console, text = terminal(is_terminal=True)
-    console.print(screen(progress_of(*WHOLE), 120, 40))
+    console.print(screen(measured(WHOLE), 120, 40))
     shown = text.getvalue()
     assert "the run has ended: done" in shown
     assert "ETA unknown" not in shown
@@ -79,14 +75,14 @@ def test_bars_are_for_terminals_and_lines_for_the_rest() -> None:
 
 def test_bars_show_each_move_and_the_whole_with_bytes_rate_and_end() -> None:
     console, text = terminal(is_terminal=False)
-    console.print(picture(progress_of(*HALF_WAY), lines=10))
+    console.print(picture(measured(HALF_WAY), lines=10))
     approve(text.getvalue(), "bars")
 
 
 def test_moves_that_do_not_fit_are_counted_and_the_unfinished_come_first() -> None:
     console, text = terminal(is_terminal=False)
-    progress = progress_of(*HALF_WAY, MovesObserved(21_000, (seen(MOVES[0], PlacementState.ARRIVED),)))
-    console.print(picture(progress, lines=1))
+    run = measured((*HALF_WAY, MovesObserved(21_000, (seen(MOVES[0], PlacementState.ARRIVED),))))
+    console.print(picture(run, lines=1))
     lines = text.getvalue().splitlines()
     assert "a-1 →" in lines[1]
     assert lines[2].strip() == "and 1 more"
@@ -95,8 +91,8 @@ def test_moves_that_do_not_fit_are_counted_and_the_unfinished_come_first() -> No
 @pytest.mark.parametrize("status", MoveStatus)
 def test_a_move_of_any_status_has_a_bar(status: MoveStatus) -> None:
     console, text = terminal(is_terminal=False)
-    progress = progress_of(*HALF_WAY)
-    console.print(picture(replace(progress, moves=(replace(progress.moves[0], status=status),)), lines=10))
+    run = measured(HALF_WAY)
+    console.print(picture(replace(run, moves=(replace(run.moves[0], status=status),)), lines=10))
     assert "a-0 → 2" in text.getvalue()
 
 
@@ -107,7 +103,7 @@ def test_with_no_color_bars_have_none(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("", "1"):
         monkeypatch.setenv("NO_COLOR", name)
         text = io.StringIO()
-        PlainConsole(text, width=120).print(picture(progress_of(*HALF_WAY), lines=10))
+        PlainConsole(text, width=120).print(picture(measured(HALF_WAY), lines=10))
         shown[name] = bool(coloured.search(text.getvalue()))
     assert shown == {"": True, "1": False}
 
@@ -115,15 +111,15 @@ def test_with_no_color_bars_have_none(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_bars_are_redrawn_in_place() -> None:
     console, text = terminal(is_terminal=True)
     with BarsView(console) as view:
-        view.show(progress_of(*HALF_WAY))
-        view.show(progress_of(*HALF_WAY))
+        view.show(measured(HALF_WAY))
+        view.show(measured(HALF_WAY))
     assert "\x1b[1A" in text.getvalue()
 
 
-def screen_of(progress: Progress, width: int = 100, height: int = 30) -> list[str]:
+def screen_of(run: RunHistory, width: int = 100, height: int = 30) -> list[str]:
     text = io.StringIO()
     console = Console(file=text, force_terminal=False, width=width, height=height, highlight=False, markup=False)
-    console.print(screen(progress, width, height))
+    console.print(screen(run, width, height))
     return text.getvalue().splitlines()
 
 
@@ -132,36 +128,31 @@ TOLD = ("stall: a-0 has made no progress. Look.",)
 
 def test_a_terminal_shows_moves_brokers_guards_and_events() -> None:
     # Brokers with most still to copy come first: 2 and 0 have the larger of the two copies.
-    approve(screen_of(replace(progress_of(*HALF_WAY), verdicts=TOLD)), "terminal")
+    approve(screen_of(replace(measured(HALF_WAY), verdicts=TOLD)), "terminal")
 
 
 @pytest.mark.parametrize("width", [40, 60, 80, 200])
 @pytest.mark.parametrize("height", [8, 16, 17, 24, 60])
 def test_a_terminal_of_any_size_is_neither_overfull_nor_too_wide(width: int, height: int) -> None:
-    progress = progress_of(*HALF_WAY)
+    run = measured(HALF_WAY)
     many = tuple(
-        replace(move, topic_partition=replace_number(move, number)) for number in range(50) for move in progress.moves
+        replace(move, topic=f"a-topic-with-a-rather-long-name-{number}") for number in range(50) for move in run.moves
     )
-    brokers = tuple(replace(progress.brokers[0], broker=number) for number in range(30))
-    crowded = replace(
-        progress, moves=many, brokers=brokers, verdicts=TOLD * 9, recent=tuple((0, "x" * 300) for _ in range(20))
-    )
+    brokers = tuple(replace(run.measured.brokers[0], broker=number) for number in range(30))
+    progress = replace(run.measured, brokers=brokers, recent=tuple((0, "x" * 300) for _ in range(20)))
+    crowded = replace(run, moves=many, verdicts=TOLD * 9, progress=progress)
     shown = screen_of(crowded, width, height)
     assert len(shown) <= height
     assert max(map(len, shown)) <= width
 
 
-def replace_number(move: MoveProgress, number: int) -> TopicPartition:
-    return TopicPartition(f"a-topic-with-a-rather-long-name-{number}", move.topic_partition.partition)
-
-
 def test_at_80_columns_every_figure_of_a_move_is_whole() -> None:
-    approve(screen_of(progress_of(*HALF_WAY), width=80, height=24), "terminal-of-80-columns")
+    approve(screen_of(measured(HALF_WAY), width=80, height=24), "terminal-of-80-columns")
 
 
 def test_lines_tell_what_a_guard_says_once_until_it_is_content() -> None:
     console, text = terminal(is_terminal=False)
-    calm = progress_of(*HALF_WAY)
+    calm = measured(HALF_WAY)
     with LinesView(console) as view:
         for verdicts in ((), TOLD, ("stall: a-0 has made no progress for longer. Look.",), (), TOLD):
             view.show(replace(calm, verdicts=verdicts))
@@ -176,7 +167,7 @@ def lines_of(*events: Event) -> list[str]:
         for event in events:
             machine.replay(event)
             meter.follow(event)
-            view.show(meter.progress())
+            view.show(history(machine.view, meter, is_active=True))
     return text.getvalue().splitlines()
 
 
@@ -189,11 +180,11 @@ def test_every_live_view_shows_a_paused_run_as_paused() -> None:
     going_on = (*paused, ReleaseRequested(22_000, 2))
     approve(lines_of(*going_on), "lines-of-a-paused-run")
     bars, lines = terminal(is_terminal=False)
-    bars.print(picture(progress_of(*paused), lines=10))
+    bars.print(picture(measured(paused), lines=10))
     assert lines.getvalue().split()[:2] == ["paused", "0/2"]
     assert "moving 0/2" not in lines.getvalue()
     documents, text = terminal(is_terminal=False)
-    JsonView(documents).show(progress_of(*paused))
+    JsonView(documents).show(measured(paused))
     told_to_programs = json.loads(text.getvalue())
     assert (told_to_programs["phase"], told_to_programs["state"].partition(",")[0]) == ("moving", "paused")
 
@@ -362,11 +353,11 @@ def test_what_guards_said_last_of_a_killed_run_is_told_with_the_time_of_that(tmp
 def test_why_there_is_no_end_is_shown_on_a_terminal_too_and_once(tmp_path: Path) -> None:
     for outlook in ((), ("broker 2 is down",)):
         console, text = terminal(is_terminal=False)
-        progress = replace(progress_of(*HALF_WAY), outlook=outlook).without_end("broker 2 is down")
-        console.print(picture(progress, lines=10))
+        run = replace(measured(HALF_WAY), outlook=outlook).without_end("broker 2 is down")
+        console.print(picture(run, lines=10))
         assert text.getvalue().count("broker 2 is down") == 1
     console, text = terminal(is_terminal=False)
-    console.print(picture(progress_of(*SUBMITTED), lines=10))
+    console.print(picture(measured(SUBMITTED), lines=10))
     assert "ETA calculating; no copy has begun yet" in text.getvalue()
 
 

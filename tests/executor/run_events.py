@@ -22,6 +22,7 @@ from kreassign.executor.events import (
     TimePassed,
     Verified,
 )
+from kreassign.executor.history.run_history import history
 from kreassign.executor.instructions import Instruction
 from kreassign.executor.progress import ProgressMeter
 from kreassign.executor.state import Machine, RunView
@@ -34,6 +35,7 @@ from kreassign.executor.throttle_ledger import (
     wanted_rates,
 )
 from kreassign.model import TopicPartition
+from kreassign.model.run import RunHistory
 from kreassign.model.throttle import ThrottleRates
 
 A0, A1 = TopicPartition("a", 0), TopicPartition("a", 1)
@@ -139,3 +141,8 @@ def fold_with_progress(events: Iterable[Event]) -> tuple[RunView, ProgressMeter]
         machine.replay(event)
         meter.follow(event)
     return machine.view, meter
+
+
+def measured(events: Iterable[Event]) -> RunHistory:
+    """The run that these events lead to while a process executes it, as a plain value with its progress."""
+    return history(*fold_with_progress(events), is_active=True)

@@ -7,24 +7,26 @@ from pathlib import Path
 import pytest
 
 from kreassign.executor.events import CancelIntended, CancelRequested, Event, SubmissionIntended, ThrottleRequested
-from kreassign.executor.progress import Progress, ProgressMeter
+from kreassign.executor.history.run_history import history
+from kreassign.executor.progress import ProgressMeter
 from kreassign.executor.state import RunView
 from kreassign.model.pace import Order
+from kreassign.model.run import RunHistory
 from tests.executor.twin_runs import RATE, TwinRig, pace
 
 pytestmark = pytest.mark.thorough
 
 
-def shown(rig: TwinRig) -> list[tuple[int, Progress]]:
+def shown(rig: TwinRig) -> list[tuple[int, RunHistory]]:
     """What somebody who watches is shown, with the time since now."""
     meters: list[ProgressMeter] = []
-    found: list[tuple[int, Progress]] = []
+    found: list[tuple[int, RunHistory]] = []
     begun_ms = rig.transport.now_ms()
 
     def follow(event: Event, run: RunView) -> None:
         meters.append(meters[0] if meters else ProgressMeter(run))
         meters[0].follow(event)
-        found.append((rig.transport.now_ms() - begun_ms, meters[0].progress()))
+        found.append((rig.transport.now_ms() - begun_ms, history(run, meters[0])))
 
     rig.listener = follow
     return found
@@ -112,8 +114,8 @@ def test_no_time_is_told_while_a_destination_is_down(tmp_path: Path) -> None:
     rig.run(rig.prepared({0: (2, 1)}, throttle=RATE // 4))
     down = [progress for _, progress in found if progress.outlook]
     assert down
-    assert {progress.overall.eta_s for progress in down} == {None}
-    assert any(progress.overall.eta_s for _, progress in found)
+    assert {progress.measured.eta_s for progress in down} == {None}
+    assert any(progress.measured.eta_s for _, progress in found)
 
 
 def test_what_is_shown_first_after_a_run_was_resumed_has_what_it_had_copied(tmp_path: Path) -> None:

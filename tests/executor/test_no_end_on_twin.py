@@ -12,9 +12,9 @@ import pytest
 from kreassign.executor.eta import CALCULATING
 from kreassign.executor.events import CancelRequested, HoldRequested, ReleaseRequested
 from kreassign.executor.guards import GuardName, Reaction
-from kreassign.executor.progress import Progress
 from kreassign.model import Batch
 from kreassign.model.pace import AtWindowEnd, Schedule, Window
+from kreassign.model.run import Progress
 from tests.approved import approve
 from tests.executor.odd_port import OddPort, Real, as_it_is, not_reached
 from tests.executor.test_foreign_throttle_on_twin import ONE_BY_ONE, clear_all, keep_settings_to_themselves
@@ -42,7 +42,7 @@ class Watched:
     def __iter__(self) -> Iterator[tuple[float, Progress]]:
         for at_ms, progress in self._found:
             assert (progress.end is None) == (progress.why_no_end is not None)
-            assert (progress.end is None) == (progress.overall.eta_s is None)
+            assert (progress.end is None) == (progress.eta_s is None)
             yield at_ms / 1000, progress
 
     def reasons(self, begin_s: float = 0.0, end_s: float = float("inf")) -> list[str]:

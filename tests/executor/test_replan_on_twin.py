@@ -465,7 +465,7 @@ def test_a_snapshot_after_any_event_is_the_run_that_was_planned_again(rig: TwinR
             again.replay(later)
             shown.follow(later)
         assert history(again.view) == done, number
-        assert (shown.progress().overall.done_bytes, shown.progress().overall.left_bytes) == (2 * 10 * RATE, 0), number
+        assert (shown.progress().done_bytes, shown.progress().left_bytes) == (2 * 10 * RATE, 0), number
 
 
 # --- the process dies, and another one resumes the run ---

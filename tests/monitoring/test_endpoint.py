@@ -10,22 +10,22 @@ from urllib.parse import urlsplit
 import pytest
 
 from kreassign.errors import InputError
+from kreassign.model.run import RunHistory
 from kreassign.monitoring.metrics import serving_metrics
-from kreassign.monitoring.run_metrics import RunMetrics, run_metrics
 from testbed.waiting import PATIENCE_S
-from tests.executor.run_events import WHOLE, fold_with_progress
+from tests.executor.run_events import WHOLE, measured
 from tests.monitoring.pages import Page
 
 FORWARDED_BY = ("Forwarded", "X-Forwarded-For", "x-forwarded-host", "Via", "X-Real-IP", "CF-Connecting-IP")
 
 
 @pytest.fixture
-def runs() -> list[RunMetrics]:
+def runs() -> list[RunHistory]:
     return []
 
 
 @pytest.fixture
-def port(runs: list[RunMetrics]) -> Iterator[int]:
+def port(runs: list[RunHistory]) -> Iterator[int]:
     with serving_metrics(0, lambda: tuple(runs)) as address:
         found = urlsplit(address)
         assert (found.hostname, found.path) == ("127.0.0.1", "/metrics")
@@ -43,17 +43,17 @@ def ask(port: int, path: str = "/metrics", method: str = "GET", host: str | None
         connection.close()
 
 
-def test_the_page_is_that_of_the_run_once_it_has_begun(port: int, runs: list[RunMetrics]) -> None:
+def test_the_page_is_that_of_the_run_once_it_has_begun(port: int, runs: list[RunHistory]) -> None:
     status, kind, before = ask(port)
     assert (status, kind) == (200, "text/plain; version=0.0.4; charset=utf-8")
     assert not Page(before).samples
-    runs.append(run_metrics(*fold_with_progress(WHOLE)))
+    runs.append(measured(WHOLE))
     assert Page(ask(port)[2]).value("run_phase", phase="done") == 1
 
 
 @pytest.mark.parametrize("host", ["evil.example", "evil.example:80", "127.0.0.1.evil.example", ""])
-def test_a_browser_that_was_led_here_by_another_name_gets_nothing(port: int, host: str, runs: list[RunMetrics]) -> None:
-    runs.append(run_metrics(*fold_with_progress(WHOLE)))
+def test_a_browser_that_was_led_here_by_another_name_gets_nothing(port: int, host: str, runs: list[RunHistory]) -> None:
+    runs.append(measured(WHOLE))
     status, _, body = ask(port, host=host)
     assert status == 421
     assert "run-1" not in body
@@ -61,8 +61,8 @@ def test_a_browser_that_was_led_here_by_another_name_gets_nothing(port: int, hos
 
 
 @pytest.mark.parametrize("name", FORWARDED_BY)
-def test_what_a_proxy_forwards_is_refused(port: int, name: str, runs: list[RunMetrics]) -> None:
-    runs.append(run_metrics(*fold_with_progress(WHOLE)))
+def test_what_a_proxy_forwards_is_refused(port: int, name: str, runs: list[RunHistory]) -> None:
+    runs.append(measured(WHOLE))
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE_S)
     try:
         connection.request("GET", "/metrics", headers={name: "192.0.2.7"})
@@ -77,7 +77,7 @@ def test_nothing_but_the_page_is_there_and_it_can_only_be_read(port: int) -> Non
     assert [ask(port, method=method)[0] for method in ("POST", "PUT", "DELETE", "OPTIONS")] == [405] * 4
 
 
-def test_who_says_nothing_keeps_nobody_from_the_page_nor_the_end_waiting(runs: list[RunMetrics]) -> None:
+def test_who_says_nothing_keeps_nobody_from_the_page_nor_the_end_waiting(runs: list[RunHistory]) -> None:
     with serving_metrics(0, lambda: tuple(runs)) as address:
         port = urlsplit(address).port or 0
         with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE_S):

@@ -20,12 +20,12 @@ from kreassign.executor.events import (
     SubmissionIntended,
 )
 from kreassign.executor.guards import GuardName
+from kreassign.executor.history.run_history import history
 from kreassign.executor.progress import ProgressMeter
 from kreassign.executor.state import RunView
-from kreassign.model.run import MoveStatus, Phase
+from kreassign.model.run import MoveStatus, Phase, RunHistory
 from kreassign.monitoring.metrics import METRICS, exposition
-from kreassign.monitoring.run_metrics import RunMetrics, run_metrics
-from tests.executor.run_events import A0, WHOLE, fold_with_progress, look, seen, started
+from tests.executor.run_events import A0, WHOLE, fold_with_progress, look, measured, seen, started
 from tests.executor.twin_runs import RATE, TwinRig
 from tests.monitoring.pages import Page
 from tests.twin.asking import MEGABYTES
@@ -38,7 +38,7 @@ class Scrapes:
         self._rig = rig
         self._meter: ProgressMeter | None = None
         self.pages: list[Page] = []
-        self.runs: list[RunMetrics] = []
+        self.runs: list[RunHistory] = []
         self.reassigning: list[dict[str, float]] = []
         rig.listener = self._listen
 
@@ -47,7 +47,7 @@ class Scrapes:
         self._meter.follow(event)
         if not isinstance(event, MovesObserved | HoldRequested | ReleaseRequested) and run.ended_ms is None:
             return
-        found = run_metrics(run, self._meter)
+        found = history(run, self._meter)
         self.runs.append(found)
         self.pages.append(Page(exposition((found,)).decode()))
         self.reassigning.append(self._moving())
@@ -126,7 +126,6 @@ def test_the_pages_of_a_run_say_what_its_cluster_does(scrapes: Scrapes) -> None:
     assert 1 in held
     assert (held[0], held[-1]) == (0, 0)
     assert any("an operator paused it" in str(run.why_held) for run in scrapes.runs)
-    assert all((run.why_held is None) is not run.is_held for run in scrapes.runs)
 
 
 def test_a_new_replica_that_has_caught_up_counts_as_in_sync_while_its_move_goes_on() -> None:
@@ -139,16 +138,16 @@ def test_a_new_replica_that_has_caught_up_counts_as_in_sync_while_its_move_goes_
         MovesSubmitted(4_000, (A0,)),
         MovesObserved(5_000, (half,)),
     ))  # fmt: skip
-    page = Page(exposition((run_metrics(run, meter),)).decode())
+    page = Page(exposition((history(run, meter),)).decode())
     assert page.by("broker", "broker_out_of_sync_replicas") == {"3": 1}
     assert page.by("broker", "broker_in_sync_lag_bytes") == {"3": 600}
     assert page.by("broker", "broker_reassigning_partitions") == {"0": 1, "2": 1, "3": 1}
 
 
 @pytest.fixture
-def whole() -> RunMetrics:
+def whole() -> RunHistory:
     """A run that has ended."""
-    return run_metrics(*fold_with_progress(WHOLE))
+    return measured(WHOLE)
 
 
 ODD = {
@@ -161,19 +160,25 @@ ODD = {
 
 
 @pytest.mark.parametrize("name", ODD.values(), ids=ODD)
-def test_whatever_a_cluster_is_called_the_page_is_read_back_with_that_name(whole: RunMetrics, name: str) -> None:
+def test_whatever_a_cluster_is_called_the_page_is_read_back_with_that_name(whole: RunHistory, name: str) -> None:
     page = Page(exposition((replace(whole, cluster_id=name),)).decode())
     assert {(one.labels["cluster_id"], one.labels["run_id"]) for one in page.samples} == {(name, "run-1")}
 
 
 @pytest.mark.parametrize(("name", "shown"), [("\udc80", "\\udc80"), ("a\x1b[2J", "a\\u001b[2J"), ("\u202e", "\\u202e")])
-def test_what_cannot_be_shown_in_a_name_is_shown_by_its_number(whole: RunMetrics, name: str, shown: str) -> None:
+def test_what_cannot_be_shown_in_a_name_is_shown_by_its_number(whole: RunHistory, name: str, shown: str) -> None:
     page = Page(exposition((replace(whole, cluster_id=name),)).decode())
     assert {one.labels["cluster_id"] for one in page.samples} == {shown}
 
 
-def test_several_runs_are_distinguished_by_their_labels(whole: RunMetrics) -> None:
-    other = replace(whole, run_id="run-2", phase=Phase.MOVING, ended_ms=None, moves={MoveStatus.MOVING: 1})
+def test_several_runs_are_distinguished_by_their_labels(whole: RunHistory) -> None:
+    other = replace(
+        whole,
+        run_id="run-2",
+        state=Phase.MOVING,
+        ended_ms=None,
+        moves=(replace(whole.moves[0], status=MoveStatus.MOVING),),
+    )
     page = Page(exposition((whole, other)).decode())
     assert page.value("run_moves", run_id="run-1", state="complete") == 2
     assert page.value("run_moves", run_id="run-2", state="moving") == 1
@@ -181,15 +186,15 @@ def test_several_runs_are_distinguished_by_their_labels(whole: RunMetrics) -> No
     assert page.value("run_end_time_seconds", run_id="run-2") is None
 
 
-def test_every_guard_is_on_the_page_breached_or_not(whole: RunMetrics) -> None:
-    page = Page(exposition((replace(whole, guards=frozenset({GuardName.DISK})),)).decode())
+def test_every_guard_is_on_the_page_breached_or_not(whole: RunHistory) -> None:
+    page = Page(exposition((replace(whole, guards=(GuardName.DISK.value,)),)).decode())
     assert {one.labels["guard"]: one.value for one in page.families["kreassign_run_guard_breached"].samples} == {
         guard.value: float(guard is GuardName.DISK) for guard in GuardName
     }
 
 
-def test_what_is_not_known_is_not_on_the_page(whole: RunMetrics) -> None:
-    unknown = replace(whole, left_bytes=None, rate_bytes_per_s=None, end=None)
+def test_what_is_not_known_is_not_on_the_page(whole: RunHistory) -> None:
+    unknown = replace(whole, progress=replace(whole.measured, left_bytes=None, rate_bytes_per_s=None, end=None))
     page = Page(exposition((unknown,)).decode())
     for name in ("run_left_bytes", "run_rate_bytes_per_second", "run_eta_expected_seconds"):
         assert page.value(name) is None

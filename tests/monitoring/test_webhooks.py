@@ -12,7 +12,7 @@ import pytest
 
 from kreassign.clock import SystemClock
 from kreassign.errors import InputError
-from kreassign.monitoring.run_metrics import RunMetrics, run_metrics
+from kreassign.model.run import RunHistory
 from kreassign.monitoring.webhooks import (
     Message,
     News,
@@ -24,7 +24,7 @@ from kreassign.monitoring.webhooks import (
     sending,
     signature,
 )
-from tests.executor.run_events import WHOLE, fold_with_progress
+from tests.executor.run_events import WHOLE, measured
 from tests.monitoring.receiver import Receiver, receiving
 
 SECRET = b"0123456789abcdef0123"
@@ -33,8 +33,8 @@ LATEST_S = 60.0
 
 
 @pytest.fixture
-def whole() -> RunMetrics:
-    return run_metrics(*fold_with_progress(WHOLE))
+def whole() -> RunHistory:
+    return measured(WHOLE)
 
 
 def sent(receiver: Receiver, *messages: Message, retries_s: tuple[float, ...] = SOON) -> list[str]:
@@ -47,7 +47,7 @@ def sent(receiver: Receiver, *messages: Message, retries_s: tuple[float, ...] = 
     return sender.undelivered
 
 
-def test_a_receiver_can_tell_that_a_message_is_the_runs_and_when_it_was_sent(whole: RunMetrics) -> None:
+def test_a_receiver_can_tell_that_a_message_is_the_runs_and_when_it_was_sent(whole: RunHistory) -> None:
     told = message(News.DONE, whole)
     with receiving() as receiver:
         assert sent(receiver, told) == []
@@ -75,7 +75,7 @@ def test_a_signature_is_of_secret_time_and_body_together() -> None:
     )
 
 
-def test_what_may_pass_is_sent_again_as_the_same_delivery(whole: RunMetrics) -> None:
+def test_what_may_pass_is_sent_again_as_the_same_delivery(whole: RunHistory) -> None:
     with receiving([503, 429]) as receiver:
         assert sent(receiver, message(News.HELD, whole)) == []
     assert len(receiver.got) == 3
@@ -83,7 +83,7 @@ def test_what_may_pass_is_sent_again_as_the_same_delivery(whole: RunMetrics) -> 
     assert len({body for _, body in receiver.got}) == 1
 
 
-def test_it_is_given_up_after_some_attempts_and_the_next_message_is_sent_all_the_same(whole: RunMetrics) -> None:
+def test_it_is_given_up_after_some_attempts_and_the_next_message_is_sent_all_the_same(whole: RunHistory) -> None:
     with receiving([500, 500, 500]) as receiver:
         undelivered = sent(receiver, message(News.HELD, whole), message(News.DONE, whole))
     assert undelivered == [f"held: {receiver.url.partition('/hook')[0]} answered 500"]
@@ -91,7 +91,7 @@ def test_it_is_given_up_after_some_attempts_and_the_next_message_is_sent_all_the
 
 
 @pytest.mark.parametrize("status", [400, 401, 404, 410])
-def test_a_refusal_is_final(whole: RunMetrics, status: int) -> None:
+def test_a_refusal_is_final(whole: RunHistory, status: int) -> None:
     with receiving([status]) as receiver:
         (problem,) = sent(receiver, message(News.DONE, whole))
     assert problem.endswith(f"answered {status}")
@@ -99,14 +99,14 @@ def test_a_refusal_is_final(whole: RunMetrics, status: int) -> None:
 
 
 @pytest.mark.parametrize("status", [301, 302, 307, 308])
-def test_no_redirection_is_followed(whole: RunMetrics, status: int) -> None:
+def test_no_redirection_is_followed(whole: RunHistory, status: int) -> None:
     with receiving([status]) as receiver:
         (problem,) = sent(receiver, message(News.DONE, whole))
     assert problem.endswith(f"answered {status}")
     assert len(receiver.got) == 1
 
 
-def test_nobody_there_is_told_once_at_the_end_and_without_the_path(whole: RunMetrics) -> None:
+def test_nobody_there_is_told_once_at_the_end_and_without_the_path(whole: RunHistory) -> None:
     with receiving() as receiver:
         pass
     warnings: list[str] = []
@@ -117,7 +117,7 @@ def test_nobody_there_is_told_once_at_the_end_and_without_the_path(whole: RunMet
     assert "hook" not in warning
 
 
-def test_who_never_answers_keeps_neither_the_run_nor_its_end_waiting(whole: RunMetrics) -> None:
+def test_who_never_answers_keeps_neither_the_run_nor_its_end_waiting(whole: RunHistory) -> None:
     warnings: list[str] = []
     clock = SystemClock()
     with (
@@ -132,14 +132,14 @@ def test_who_never_answers_keeps_neither_the_run_nor_its_end_waiting(whole: RunM
     assert "others wait already" in warning
 
 
-def test_names_and_sentences_of_a_cluster_are_printable_in_a_message(whole: RunMetrics) -> None:
+def test_names_and_sentences_of_a_cluster_are_printable_in_a_message(whole: RunHistory) -> None:
     odd = replace(whole, cluster_id="\x1b[2J\udc80", problems=("\u202eevil", "<script>"), verdicts=("disk: full",))
     document = json.loads(message(News.FAILED, odd).body)
     assert document["cluster_id"] == "\\u001b[2J\\udc80"
     assert document["problems"] == ["disk: full", "\\u202eevil", "<script>"]
 
 
-def test_a_message_is_not_larger_than_its_reader_wants(whole: RunMetrics) -> None:
+def test_a_message_is_not_larger_than_its_reader_wants(whole: RunHistory) -> None:
     many = replace(whole, problems=tuple(f"problem {number}" for number in range(10_000)))
     document = json.loads(message(News.FAILED, many).body)
     assert (len(document["problems"]), document["problem_count"]) == (20, 10_000)

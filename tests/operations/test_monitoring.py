@@ -143,5 +143,5 @@ def test_holds_and_pauses_are_news_once_each(tmp_path: Path) -> None:
     assert [one.news.value for one in told] == ["held", "paused"]
     assert "an operator paused it" in json.loads(told[0].body)["why_held"]
     (shown,) = latest.runs()
-    assert (shown.phase, shown.is_held) == ("paused", False), "what is at rest is held by nothing"
+    assert (shown.state, shown.why_held) == ("paused", None), "what is at rest is held by nothing"
     assert len(read_events(rig.path())) > 5

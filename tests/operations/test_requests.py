@@ -17,8 +17,8 @@ from kreassign.clock import VirtualClock
 from kreassign.errors import ExecutionError, InputError, Unreachable
 from kreassign.executor.events import CancelRequested, HoldRequested, MovesSubmitted
 from kreassign.executor.journal import Journal, read_events
-from kreassign.executor.progress import Progress
 from kreassign.model.plan import PartitionAssignment, Plan
+from kreassign.model.run import RunHistory
 from kreassign.operations import run as operation
 from kreassign.operations import run_journals
 from kreassign.operations.connect import connect
@@ -113,14 +113,14 @@ def test_a_request_to_a_stopped_process_is_refused_at_once_and_not_stored(
 
 def test_who_looks_at_a_run_is_told_that_its_process_is_stopped(path: Path) -> None:
     with executed_elsewhere(path) as holder:
-        assert not [line for line in run_journals.status_and_progress(path)[0].outlook if "stopped" in line]
+        assert not [line for line in run_journals.status_and_progress(path).outlook if "stopped" in line]
         holder.send_signal(signal.SIGSTOP)
         wait_until(lambda: ") T " in Path(f"/proc/{holder.pid}/stat").read_text(), what="a stop")
-        for outlook in (run_journals.status_and_progress(path)[0].outlook, next(run_journals.watch(path)).outlook):
+        for outlook in (run_journals.status_and_progress(path).outlook, next(run_journals.watch(path)).outlook):
             assert outlook[0].startswith(f"its process {holder.pid} is stopped; continue it with `fg`")
-        for progress in (run_journals.status_and_progress(path)[1], next(run_journals.watch(path))):
-            assert (progress.end, progress.overall.eta_s) == (None, None)
-            assert str(progress.why_no_end).startswith(f"its process {holder.pid} is stopped")
+        for run in (run_journals.status_and_progress(path), next(run_journals.watch(path))):
+            assert (run.measured.end, run.measured.eta_s) == (None, None)
+            assert str(run.measured.why_no_end).startswith(f"its process {holder.pid} is stopped")
 
 
 def test_a_request_to_no_process_is_refused_and_not_stored(path: Path) -> None:
@@ -159,8 +159,8 @@ def test_a_request_is_heard_without_reading_what_is_before_the_latest_snapshot(p
 def failing_view(run_id: str, stop: Callable[[], None] | None) -> Iterator[Show | None]:
     del run_id, stop
 
-    def show(progress: Progress) -> None:
-        raise OSError(28, f"No space left on device, while {progress.phase}")
+    def show(run: RunHistory) -> None:
+        raise OSError(28, f"No space left on device, while {run.state}")
 
     yield show
 

@@ -10,8 +10,7 @@ import yaml
 
 from kreassign.executor.events import Event
 from kreassign.monitoring.metrics import exposition
-from kreassign.monitoring.run_metrics import run_metrics
-from tests.executor.run_events import SUBMITTED, WHOLE, fold_with_progress
+from tests.executor.run_events import SUBMITTED, WHOLE, measured
 from tests.prometheus.conftest import promtool
 
 RUN = 'cluster_id="c1",run_id="r1"'
@@ -112,5 +111,5 @@ def test_the_text_of_an_alert_names_the_run_the_broker_and_the_amount(alerts: Pa
 
 @pytest.mark.parametrize("events", [WHOLE, SUBMITTED], ids=["done", "moving"])
 def test_the_page_of_metrics_is_one_without_faults(events: tuple[Event, ...]) -> None:
-    told = promtool("check", "metrics", given=exposition([run_metrics(*fold_with_progress(events))]).decode())
+    told = promtool("check", "metrics", given=exposition([measured(events)]).decode())
     assert (told.returncode, told.stdout) == (0, ""), told.stderr

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from kreassign.model.run import MoveHistory, RunHistory
+from kreassign.model.run import MoveHistory, MoveStatus, Phase, RunHistory
 from kreassign.model.throttle import ThrottleRates
 from kreassign.report.run_checks import SnapshotRows
 
@@ -27,14 +27,15 @@ def a_move(
     return MoveHistory(
         topic=topic, partition=partition, original=original, target=target,
         adding=tuple(sorted(set(target) - set(original))), size_bytes=100 * MB, submitted_ms=submitted_ms,
-        completed_ms=completed_ms, bytes_copied=bytes_copied, status="complete", problem=problem,
+        completed_ms=completed_ms, bytes_copied=bytes_copied,
+        status=MoveStatus.MOVING if completed_ms is None else MoveStatus.COMPLETE, problem=problem,
     )  # fmt: skip
 
 
 def a_run(moves: tuple[MoveHistory, ...], throttle_bytes_per_s: int | None = None, **changes: Any) -> RunHistory:
     """A run of these moves that is done after 20 s, but for the changes."""
     run = RunHistory(
-        run_id="r-1", cluster_id="c-1", started_ms=STARTED_MS, ended_ms=STARTED_MS + 20_000, state="done",
+        run_id="r-1", cluster_id="c-1", started_ms=STARTED_MS, ended_ms=STARTED_MS + 20_000, state=Phase.DONE,
         rates=ThrottleRates(throttle_bytes_per_s), moves=moves, throttle_residue=(), problems=(),
     )  # fmt: skip
     return replace(run, **changes)

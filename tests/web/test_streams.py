@@ -11,7 +11,8 @@ import anyio
 import pytest
 
 from kreassign.errors import InputError
-from kreassign.operations.run_journals import LiveRun, RunFollower
+from kreassign.model.run import RunHistory
+from kreassign.operations.run_journals import RunFollower
 from kreassign.web.guard import LARGEST_BODY
 from kreassign.web.operations import MOST_STREAMS, Followed, Look, Streams
 from kreassign.web.server import MOST_CONNECTIONS
@@ -40,8 +41,8 @@ def _events(connection: socket.socket) -> list[str]:
     return [line for line in content.splitlines() if line.startswith(("data: ", "event: end"))]
 
 
-def _state(live: LiveRun) -> str:
-    return live.history.state
+def _state(live: RunHistory) -> str:
+    return live.state
 
 
 def _open_descriptors() -> int:

@@ -6,7 +6,7 @@ Live progress is bars on a terminal, plain lines elsewhere.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
@@ -24,13 +24,21 @@ from kreassign.cli.next_command import CLUSTER, STATE, next_command, print_next
 from kreassign.cli.options.pace import rates_text
 from kreassign.cli.output import console, figures, print_json, text_table
 from kreassign.errors import ExecutionError
-from kreassign.executor.eta import CALCULATING, HAS_ENDED, Estimate, Interval
+from kreassign.executor.eta import CALCULATING, HAS_ENDED
 from kreassign.executor.events import Request
-from kreassign.executor.progress import BrokerProgress, MoveProgress, Progress
 from kreassign.executor.scheduling.windows import local_time
 from kreassign.model import Reassignment
 from kreassign.model.pace import Cap, Pace, Schedule
-from kreassign.model.run import ENDED, IN_FLIGHT, MoveStatus, Phase, RunHistory
+from kreassign.model.run import (
+    BrokerProgress,
+    Estimate,
+    Interval,
+    MoveHistory,
+    MoveStatus,
+    Phase,
+    Progress,
+    RunHistory,
+)
 from kreassign.model.text import printable
 from kreassign.report.text import format_bytes, format_duration, format_rate, run_state
 
@@ -56,22 +64,11 @@ WIDTH_OF_BYTES = 18
 WIDTH_WITH_BYTES = 76
 """On a narrower terminal the bytes of moves are left out: bar and percentage show much the same."""
 
-INTEREST = (
-    MoveStatus.MOVING,
-    MoveStatus.CANCELLING,
-    MoveStatus.SENT,
-    MoveStatus.FAILED,
-    MoveStatus.PLANNED,
-    MoveStatus.CANCELLED,
-    MoveStatus.COMPLETE,
-)
-"""Move statuses that are shown first."""
-
 
 class View(Protocol):
-    """Shows the progress of a run repeatedly."""
+    """Shows a run repeatedly, with its progress."""
 
-    def show(self, progress: Progress) -> None:
+    def show(self, run: RunHistory) -> None:
         """Show the present progress."""
         ...
 
@@ -99,39 +96,39 @@ class LinesView:
         self._outlook_ms = 0
         self._guards: set[str] = set()
 
-    def show(self, progress: Progress) -> None:
+    def show(self, run: RunHistory) -> None:
         """Print changes."""
-        for move in progress.moves:
+        for move in run.copying:
             self._print_end(move)
-        if live_state_text(progress, is_short=True) != self._state:
-            self._state = live_state_text(progress, is_short=True)
-            self._console.print(live_state_text(progress))
-            if progress.phase is Phase.AWAITING_LEASE:
-                self._console.print(f"  {progress.why_no_end}", soft_wrap=True)
-        self._print_outlook(progress)
-        self._print_guards(progress)
-        if progress.phase == "moving" and progress.at_ms - self._last_ms >= LINE_EVERY_MS:
-            self._last_ms = progress.at_ms
-            self._console.print(f"  {overall_text(progress)}", soft_wrap=True)
+        if state_text(run, is_short=True) != self._state:
+            self._state = state_text(run, is_short=True)
+            self._console.print(state_text(run))
+            if run.state is Phase.AWAITING_LEASE:
+                self._console.print(f"  {run.measured.why_no_end}", soft_wrap=True)
+        self._print_outlook(run)
+        self._print_guards(run)
+        if run.state is Phase.MOVING and run.measured.at_ms - self._last_ms >= LINE_EVERY_MS:
+            self._last_ms = run.measured.at_ms
+            self._console.print(f"  {overall_text(run)}", soft_wrap=True)
 
-    def _print_outlook(self, progress: Progress) -> None:
-        is_due = len(progress.outlook) > len(self._outlook) or progress.at_ms - self._outlook_ms >= OUTLOOK_EVERY_MS
-        if progress.outlook == self._outlook or not is_due:
+    def _print_outlook(self, run: RunHistory) -> None:
+        is_due = len(run.outlook) > len(self._outlook) or run.measured.at_ms - self._outlook_ms >= OUTLOOK_EVERY_MS
+        if run.outlook == self._outlook or not is_due:
             return
-        self._outlook, self._outlook_ms = progress.outlook, progress.at_ms
-        for sentence in progress.outlook:
+        self._outlook, self._outlook_ms = run.outlook, run.measured.at_ms
+        for sentence in run.outlook:
             self._console.print(f"  {sentence}", soft_wrap=True)
 
-    def _print_guards(self, progress: Progress) -> None:
+    def _print_guards(self, run: RunHistory) -> None:
         """Print each guard's message once, until the guard passes again: its figures change with every inspection."""
-        said = {text.partition(":")[0]: text for text in progress.verdicts}
+        said = {text.partition(":")[0]: text for text in run.verdicts}
         for guard, text in said.items():
             if guard not in self._guards:
                 self._console.print(f"  guard {text}", soft_wrap=True)
         self._guards = set(said)
 
-    def _print_end(self, move: MoveProgress) -> None:
-        name = str(move.topic_partition)
+    def _print_end(self, move: MoveHistory) -> None:
+        name = str(move.name)
         if self._shown.get(name) != move.status and move.status in {MoveStatus.COMPLETE, MoveStatus.FAILED}:
             self._shown[name] = move.status
             self._console.print(f"  {name} {move.problem or 'complete'}", soft_wrap=True)
@@ -152,20 +149,22 @@ class JsonView:
         self._console = console
         self._shown: dict[str, object] = {}
 
-    def show(self, progress: Progress) -> None:
+    def show(self, run: RunHistory) -> None:
         """Print the progress if it changed."""
         now = {
-            "phase": progress.phase.value,
-            "state": live_state_text(progress),
-            "moves": progress.move_count,
-            "finished": progress.finished_count,
-            "failed": progress.failed_count,
-            "outlook": list(progress.outlook),
-            **overall_fields(progress),
+            "phase": run.state.value,
+            "state": state_text(run),
+            "moves": len(run.moves),
+            "finished": run.moves_by_state[MoveStatus.COMPLETE],
+            "failed": run.moves_by_state[MoveStatus.FAILED],
+            "outlook": list(run.outlook),
+            **asdict(run.measured.overall),
+            "end": None if run.measured.end is None else asdict(run.measured.end),
+            "why_no_end": run.measured.why_no_end,
         }
         if now != self._shown:
             self._shown = now
-            self._console.print(json.dumps({"at_ms": progress.at_ms, **now}), soft_wrap=True)
+            self._console.print(json.dumps({"at_ms": run.measured.at_ms, **now}), soft_wrap=True)
 
     def __enter__(self) -> Self:
         return self
@@ -183,9 +182,9 @@ class BarsView:
         self._console = console
         self._live = Live(console=console, auto_refresh=False, transient=False)
 
-    def show(self, progress: Progress) -> None:
+    def show(self, run: RunHistory) -> None:
         """Redraw."""
-        self._live.update(screen(progress, self._console.width, self._console.height), refresh=True)
+        self._live.update(screen(run, self._console.width, self._console.height), refresh=True)
 
     def __enter__(self) -> Self:
         self._live.__enter__()
@@ -197,19 +196,19 @@ class BarsView:
         self._live.__exit__(kind, error, trace)
 
 
-def screen(progress: Progress, width: int, height: int) -> Group:
+def screen(run: RunHistory, width: int, height: int) -> Group:
     """A run on a terminal of this size: totals and moves, then brokers, guards and events, as far as they fit."""
     room = height - LINES_AROUND_MOVES
     if height <= LINES_OF_A_LOW_TERMINAL:
-        return picture(progress, max(1, room), width)
-    guards = [f"guard {line}" for line in progress.verdicts[:LINES_OF_GUARDS]]
-    events = [f"{time_text(at_ms)} {text}" for at_ms, text in progress.recent[-LINES_OF_EVENTS:]]
-    busy = _busiest(progress.brokers)
+        return picture(run, max(1, room), width)
+    guards = [f"guard {line}" for line in run.verdicts[:LINES_OF_GUARDS]]
+    events = [f"{time_text(at_ms)} {text}" for at_ms, text in run.measured.recent[-LINES_OF_EVENTS:]]
+    busy = _busiest(run.measured.brokers)
     shown = busy[: max(0, min(len(busy), (room - len(guards) - len(events)) // 3))]
-    ends = [] if progress.end is None else [eta_text(progress)]
+    ends = [] if run.measured.end is None else [eta_text(run.measured)]
     titles = sum(1 for part in (shown, events, ends) if part) + (len(busy) > len(shown) > 0)
     left = room - len(guards) - len(events) - len(shown) - titles
-    parts: list[RenderableType] = [picture(progress, max(LEAST_LINES_OF_MOVES, left), width)]
+    parts: list[RenderableType] = [picture(run, max(LEAST_LINES_OF_MOVES, left), width)]
     parts += [_one_line(f"  {line}") for line in ends]
     if shown:
         parts.append(_brokers(shown, len(busy) - len(shown)))
@@ -258,15 +257,15 @@ def _use(rate: float | None, broker: BrokerProgress) -> ProgressBar | str:
     return ProgressBar(total=float(limit), completed=min(rate or 0.0, limit), width=10) if limit else ""
 
 
-def picture(progress: Progress, lines: int, width: int = 120) -> Group:
+def picture(run: RunHistory, lines: int, width: int = 120) -> Group:
     """All bars of a run, moves in flight first, with at most `lines` lines of moves.
 
     On a narrow terminal bars get shorter, then bytes are left out, then names are cut.
     """
     has_bytes = width >= WIDTH_WITH_BYTES
-    ordered = sorted(progress.moves, key=lambda move: (INTEREST.index(move.status), *move.topic_partition))
-    whole = f"{live_state_text(progress, is_short=True)} {progress.finished_count}/{progress.move_count}"
-    moves = [f"  {move.topic_partition} → {_added(move)}" for move in ordered[:lines]]
+    ordered = run.by_interest
+    whole = f"{state_text(run, is_short=True)} {run.moves_by_state[MoveStatus.COMPLETE]}/{len(run.moves)}"
+    moves = [f"  {move.name} → {_added(move)}" for move in ordered[:lines]]
     left = width - WIDTH_OF_FIGURES + (0 if has_bytes else WIDTH_OF_BYTES)
     bar_width = max(SHORTEST_BAR, min(LONGEST_BAR, left - max(map(len, (whole, *moves)))))
     columns = [
@@ -274,43 +273,26 @@ def picture(progress: Progress, lines: int, width: int = 120) -> Group:
         *figures("", *(("",) if has_bytes else ()), "", ""),
     ]  # fmt: skip
     rows: list[tuple[RenderableType, ...]] = []
-    figures_of = (_cells(move.estimate, move.status) for move in ordered)
-    cells = [(whole, _cells(progress.overall)), *zip(moves, figures_of, strict=False)]
+    figures_of = (_cells(move.estimate, move.status) for move in ordered if move.estimate is not None)
+    cells = [(whole, _cells(run.measured.overall)), *zip(moves, figures_of, strict=False)]
     for name, (estimate, percent, size, rate, eta) in cells:
         bar = ProgressBar(total=1.0, completed=estimate.fraction or 0.0, width=bar_width)
         rows.append((name, bar, percent, *((size,) if has_bytes else ()), rate, eta))
     table = text_table(columns, rows, has_titles=False)
     hidden = len(ordered) - lines
     more = [f"and {hidden} more"] if hidden > 0 else []
-    told = progress.end is not None or progress.why_no_end in progress.outlook
-    no_end = [] if told else [eta_text(progress)]
-    return Group(table, *(Text(printable(f"  {line}")) for line in (*more, *progress.outlook, *no_end)))
+    told = run.measured.end is not None or run.measured.why_no_end in run.outlook
+    no_end = [] if told else [eta_text(run.measured)]
+    return Group(table, *(Text(printable(f"  {line}")) for line in (*more, *run.outlook, *no_end)))
 
 
-def live_state_text(progress: Progress, *, is_short: bool = False) -> str:
-    """State of a run that a process executes, as text; short, without ongoing activity."""
-    return run_state(
-        progress.phase,
-        is_active=True,
-        is_held=progress.is_held,
-        has_ended=progress.phase in ENDED,
-        in_flight=0 if is_short else progress.in_flight_count,
-    )
-
-
-def overall_fields(progress: Progress) -> dict[str, object]:
-    """Totals of a run as a document; `end` is in seconds from now, None if unknown, with the reason."""
-    end = None if progress.end is None else asdict(progress.end)
-    return asdict(progress.overall) | {"end": end, "why_no_end": progress.why_no_end}
-
-
-def overall_text(progress: Progress) -> str:
+def overall_text(run: RunHistory) -> str:
     """Totals of a run in one line."""
-    overall = progress.overall
+    overall = run.measured.overall
     left = "unknown" if overall.left_bytes is None else format_bytes(overall.left_bytes)
     return (
-        f"{progress.finished_count}/{progress.move_count} moves, {format_bytes(overall.done_bytes)} copied, "
-        f"{left} left, {format_rate(overall.rate_bytes_per_s)}, {eta_text(progress)}"
+        f"{run.moves_by_state[MoveStatus.COMPLETE]}/{len(run.moves)} moves, {format_bytes(overall.done_bytes)} copied, "
+        f"{left} left, {format_rate(overall.rate_bytes_per_s)}, {eta_text(run.measured)}"
     )
 
 
@@ -331,7 +313,7 @@ def _between(end: Interval) -> str:
     return f" (from {format_duration(end.earliest_s)} to {format_duration(end.latest_s)})"
 
 
-def _added(move: MoveProgress) -> str:
+def _added(move: MoveHistory) -> str:
     adding = Reassignment(move.original, move.target).adding_in_order
     return ",".join(map(str, adding)) or "another log directory"
 
@@ -363,28 +345,25 @@ def exit_code(found: RunHistory) -> int:
             return INTERRUPTED_EXIT_CODE
 
 
-def document(history: RunHistory, *, is_active: bool = False, progress: Progress | None = None) -> dict[str, Any]:
-    """A run as a document: every field of its history, whether a process executes it, and its progress."""
-    found = asdict(history) | {"bytes_copied": history.bytes_copied, "is_active": is_active}
-    if progress is not None:
-        found["progress"] = overall_fields(progress)
-    return found
+def document(history: RunHistory) -> dict[str, Any]:
+    """A run as a document: every field of its value."""
+    return asdict(history) | {"bytes_copied": history.bytes_copied}
 
 
-def print_summary(console: Console, history: RunHistory, *, is_active: bool = False) -> None:
+def print_summary(console: Console, history: RunHistory) -> None:
     """Print a run: its state or end, problems, and the next command."""
-    print_state(console, history, is_active=is_active)
-    print_ways(console, history, is_active=is_active)
+    print_state(console, history)
+    print_ways(console, history)
 
 
-def print_state(console: Console, history: RunHistory, *, is_active: bool = False) -> None:
+def print_state(console: Console, history: RunHistory) -> None:
     """Print the state or end of a run, and its problems.
 
     The throttle of an unfinished run is in force; only that of an ended run is left behind.
     """
     moved = [move for move in history.moves if move.status == "complete"]
     console.print(
-        f"run {history.run_id}: {state_text(history, is_active=is_active)}; {len(moved)} of {len(history.moves)} moves "
+        f"run {history.run_id}: {state_text(history)}; {len(moved)} of {len(history.moves)} moves "
         f"complete, {format_bytes(history.bytes_copied)} copied{_time(history)}",
         soft_wrap=True,
     )
@@ -396,20 +375,20 @@ def print_state(console: Console, history: RunHistory, *, is_active: bool = Fals
         _print_list(console, "throttle left behind: ", list(history.throttle_residue))
     elif limit := _throttle_in_force(history):
         console.print(f"  {limit}", soft_wrap=True)
-    if is_active and history.ended_ms is None and not (history.problems or history.verdicts or history.outlook):
+    if history.is_active and history.ended_ms is None and not (history.problems or history.verdicts or history.outlook):
         console.print("  healthy")
 
 
-def print_ways(console: Console, history: RunHistory, *, is_active: bool = False) -> None:
+def print_ways(console: Console, history: RunHistory) -> None:
     """Print the next commands."""
-    for number, command in enumerate(commands_after(history, is_active=is_active)):
+    for number, command in enumerate(commands_after(history)):
         console.print(f"{'  or' if number else 'next'}: {command}", soft_wrap=True)
 
 
-def commands_after(history: RunHistory, *, is_active: bool) -> tuple[str, ...]:
+def commands_after(history: RunHistory) -> tuple[str, ...]:
     """Alternatives for the next command after a run, by its state."""
     takes = (*CLUSTER, *STATE)
-    if is_active:
+    if history.is_active:
         return (next_command("resume" if history.is_held else "watch", history.run_id, takes=STATE),)
     if history.ended_ms is None:
         return tuple(next_command(word, history.run_id, takes=takes, of=history) for word in ("resume", "cancel"))
@@ -420,20 +399,15 @@ def commands_after(history: RunHistory, *, is_active: bool) -> tuple[str, ...]:
     return (next_command("rollback", history.run_id, "--dry-run", takes=takes, of=history),)
 
 
-def state_text(found: RunHistory, *, is_active: bool) -> str:
-    """State of a run as text."""
+def state_text(found: RunHistory, *, is_short: bool = False) -> str:
+    """State of a run as text; short, without ongoing activity."""
     return run_state(
         found.state,
-        is_active=is_active,
+        is_active=found.is_active,
         is_held=found.is_held,
         has_ended=found.ended_ms is not None,
-        in_flight=in_flight(found),
+        in_flight=0 if is_short else found.in_flight_count,
     )
-
-
-def in_flight(found: RunHistory) -> int:
-    """Number of moves that were sent and have not ended."""
-    return sum(move.status in IN_FLIGHT for move in found.moves)
 
 
 def _throttle_in_force(found: RunHistory) -> str:
@@ -441,16 +415,6 @@ def _throttle_in_force(found: RunHistory) -> str:
     if not (limit and count):
         return ""
     return f"throttle in force: {limit}; the {count} settings of it are restored when the run ends"
-
-
-def origin_lines(history: RunHistory) -> Iterator[str]:
-    """Plan, operators with their commands, and lease of a run, as far as they are recorded."""
-    if history.plan_id:
-        yield f"plan {history.plan_id}"
-    for number, operator in enumerate(history.operators):
-        yield f"{'resumed' if number else 'started'} by {operator}"
-    if history.lease:
-        yield f"lease of the cluster: {history.lease}"
 
 
 def pace_text(pace: Pace) -> str:
@@ -479,13 +443,12 @@ def _limits(cap: Cap) -> list[str]:
 
 
 def _time(history: RunHistory) -> str:
-    if history.ended_ms is None:
+    if history.duration_s is None:
         return ""
-    seconds = (history.ended_ms - history.started_ms) / 1000
     limit = rates_text(history.rates)
     kept = "" if history.was_throttle_kept else ", but not all the time"
     throttled = f", throttled to {limit}{kept}" if limit else ""
-    return f" in {format_duration(seconds)}{throttled}"
+    return f" in {format_duration(history.duration_s)}{throttled}"
 
 
 def _print_list(console: Console, prefix: str, lines: list[str]) -> None:

@@ -15,7 +15,7 @@ from kreassign.executor.guards import STALL_MS
 from kreassign.executor.scheduling.windows import local_time, open_interval
 from kreassign.executor.state import MoveRecord, RunView, WindDown
 from kreassign.model.pace import AtWindowEnd
-from kreassign.model.run import ENDED, MoveStatus, Phase
+from kreassign.model.run import ENDED, Estimate, Interval, MoveStatus, Phase
 from kreassign.model.text import counted, format_amount
 
 # ETA of one copy, or of several as one: t = s / (r - w), because the bytes left shrink only by the difference. r and w
@@ -41,29 +41,6 @@ class Sample:
     def total_bytes(self) -> int | None:
         """Total to copy; grows as producers write."""
         return None if self.left_bytes is None else self.done_bytes + self.left_bytes
-
-
-@dataclass(frozen=True, slots=True)
-class Estimate:
-    """Progress, rates and ETA of a copy.
-
-    `rate_bytes_per_s` is the copy rate, `write_bytes_per_s` what producers add meanwhile; each is None until the
-    samples span long enough. `eta_s` is None also when the remaining bytes do not shrink.
-    """
-
-    done_bytes: int
-    left_bytes: int | None
-    rate_bytes_per_s: float | None = None
-    write_bytes_per_s: float | None = None
-    eta_s: float | None = None
-
-    @property
-    def fraction(self) -> float | None:
-        """Done over total, 0 to 1; None when the total is not known."""
-        if self.left_bytes is None:
-            return None
-        total = self.done_bytes + self.left_bytes
-        return self.done_bytes / total if total else 1.0
 
 
 def recent(samples: Sequence[Sample], window_ms: int = WINDOW_MS) -> tuple[Sample, ...]:
@@ -139,15 +116,6 @@ UNCERTAIN = 0.1
 """Uncertainty that cannot be measured: how well the last moves use their brokers."""
 
 PARTS = 4
-
-
-@dataclass(frozen=True, slots=True)
-class Interval:
-    """Seconds from now to the earliest, expected and latest end."""
-
-    earliest_s: float
-    expected_s: float
-    latest_s: float
 
 
 @dataclass(frozen=True, slots=True)

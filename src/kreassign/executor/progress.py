@@ -1,8 +1,8 @@
 """Show the progress of a run by move, by broker and in total, and describe its events.
 
-`ProgressMeter` follows the events of a run and gives a `Progress` at any moment: bytes done and left, rates, the time
-left (`eta.py`) and the latest sentences of its log. `marks` and `sentences` describe an event for people: a mark
-where it explains the course of a run, and a sentence for the log.
+`ProgressMeter` follows the events of a run and gives its progress and that of its moves at any moment: bytes done and
+left, rates, the time left (`eta.py`) and the latest sentences of its log. `marks` and `sentences` describe an event
+for people: a mark where it explains the course of a run, and a sentence for the log.
 """
 
 from __future__ import annotations
@@ -13,8 +13,6 @@ from dataclasses import dataclass, replace
 
 from kreassign.executor.eta import (
     INTERVAL_WINDOW_MS,
-    Estimate,
-    Interval,
     ProgressSample,
     Sample,
     Side,
@@ -55,7 +53,17 @@ from kreassign.executor.events import (
 from kreassign.executor.scheduling.windows import REACHED
 from kreassign.executor.state import MoveRecord, RunView
 from kreassign.model import TopicPartition
-from kreassign.model.run import ACTIVE, AT_REST, MarkKind, MoveStatus, Phase
+from kreassign.model.run import (
+    ACTIVE,
+    AT_REST,
+    BrokerProgress,
+    Estimate,
+    Interval,
+    MarkKind,
+    MoveHistory,
+    MoveStatus,
+    Progress,
+)
 from kreassign.model.text import counted, format_amount
 
 # Events in words: marks for pictures of a run, sentences for its log.
@@ -157,77 +165,6 @@ def _submitted(event: MovesSubmitted) -> Iterator[str]:
 # Progress of moves, of brokers and of the run.
 
 
-@dataclass(frozen=True, slots=True)
-class MoveProgress:
-    """Progress of one move: all its copies together."""
-
-    topic_partition: TopicPartition
-    original: tuple[int, ...]
-    target: tuple[int, ...]
-    status: MoveStatus
-    estimate: Estimate
-    problem: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class BrokerProgress:
-    """Effect of a run's moves on one broker now.
-
-    `reassigning` counts partitions in flight of which it sends or gets a copy. Rates are bytes per second of the last
-    minute, None until measured: bytes read from it by others, written to it, and copied between its own log
-    directories. `left_bytes` is what has still to arrive, also of moves that wait; `out_of_sync` counts its new
-    replicas in flight that have not caught up, and `lag_bytes` their lag. `left_to_send_bytes` is what it has still to
-    send, and `throttle_bytes_per_s` its rate per direction in the run: None for no limit, and for a throttle
-    that follows the traffic.
-    """
-
-    broker: int
-    reassigning: int
-    read_bytes_per_s: float | None
-    written_bytes_per_s: float | None
-    within_bytes_per_s: float | None
-    left_bytes: int
-    out_of_sync: int
-    lag_bytes: int
-    left_to_send_bytes: int = 0
-    throttle_bytes_per_s: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """Progress of a run at one moment. `moves` has those that copy something, in the order of the plan.
-
-    It `is_held` while an operator lets nothing start; `in_flight_count` moves were sent and have not ended.
-    `overall` sums the moves; its `eta_s` is the expected one of `end`, see `eta.py`. `finished_count` and
-    `failed_count` are of all `move_count` moves, also those that only change an order. `outlook` is what the run waits
-    for, and what will not fit into its hours. Without an `end`, `why_no_end` has the reason. `brokers` are those that
-    copy for it, `verdicts` those of the guards, `recent` the last log sentences, each with its time in ms.
-    """
-
-    phase: Phase
-    is_held: bool
-    in_flight_count: int
-    at_ms: int
-    started_ms: int
-    overall: Estimate
-    moves: tuple[MoveProgress, ...]
-    move_count: int
-    finished_count: int
-    failed_count: int
-    outlook: tuple[str, ...] = ()
-    end: Interval | None = None
-    why_no_end: str | None = None
-    brokers: tuple[BrokerProgress, ...] = ()
-    verdicts: tuple[str, ...] = ()
-    recent: tuple[tuple[int, str], ...] = ()
-
-    def without_end(self, why: str) -> Progress:
-        """Return a copy without ETAs, with the reason why the run does not end by itself."""
-        overall = replace(self.overall, eta_s=None)
-        moves = tuple(replace(move, estimate=replace(move.estimate, eta_s=None)) for move in self.moves)
-        return replace(self, overall=overall, moves=moves, end=None, why_no_end=why)
-
-
 REMEMBERED = 20
 """Number of recent log sentences that are kept."""
 
@@ -269,7 +206,7 @@ class ProgressMeter:
     def __init__(self, run: RunView) -> None:
         self._run = run
         self._samples: dict[TopicPartition, tuple[Sample, ...]] = {}
-        self._shown: dict[TopicPartition, MoveProgress] = {}
+        self._shown: dict[TopicPartition, MoveHistory] = {}
         self._counted: dict[TopicPartition, tuple[tuple[Endpoint, Sample], ...]] = {}
         self._sums: dict[Endpoint, _Sum] = {}
         self._totals: tuple[Sample, ...] = ()
@@ -315,6 +252,8 @@ class ProgressMeter:
         if isinstance(event, HealthObserved | MovesReplanned) or not self._counted:
             touched = set(self._run.records)
         self._flying = in_flight
+        for name in touched:
+            self._shown.pop(name, None)
         records = [record for name in touched if (record := self._run.records[name]).move.receiving]
         for record in records:
             self._count(record)
@@ -323,27 +262,24 @@ class ProgressMeter:
 
     def progress(self) -> Progress:
         """Current progress of the run."""
-        records = self._run.records.values()
-        statuses = Counter(record.status for record in records)
         end, why = self._end()
+        overall = estimate(self._totals or (self._total(),))
         return Progress(
-            phase=self._run.phase,
-            is_held=self._run.is_held,
-            in_flight_count=len(self._run.in_flight),
             at_ms=self._at_ms,
-            started_ms=self._run.started_ms,
-            overall=self._overall(end),
-            moves=tuple(self._move_progress(record) for record in records if record.move.receiving),
-            move_count=len(records),
-            finished_count=statuses[MoveStatus.COMPLETE],
-            failed_count=statuses[MoveStatus.FAILED],
-            outlook=self._run.outlook,
+            done_bytes=overall.done_bytes,
+            left_bytes=overall.left_bytes,
+            rate_bytes_per_s=overall.rate_bytes_per_s,
+            write_bytes_per_s=overall.write_bytes_per_s,
+            eta_s=None if end is None else end.expected_s,
             end=end,
             why_no_end=why,
             brokers=self.brokers(),
-            verdicts=tuple(map(str, self._run.verdicts)),
             recent=self._recent,
         )
+
+    def moves(self) -> tuple[MoveHistory, ...]:
+        """Every move of the run, with the estimate of its copies. Costs what may have changed since the last call."""
+        return tuple(map(self._shown_move, self._run.records.values()))
 
     def brokers(self) -> tuple[BrokerProgress, ...]:
         """Progress by broker, by id, for brokers with moves. Costs what is in flight."""
@@ -382,7 +318,6 @@ class ProgressMeter:
 
     def _count(self, record: MoveRecord) -> None:
         """Update the sums for the present state of a move."""
-        self._shown.pop(record.name, None)
         before = self._counted.get(record.name, ())
         for end, copy in before:
             self._sums[end].add(copy, -1)
@@ -405,7 +340,7 @@ class ProgressMeter:
                 now = _sample(record, self._at_ms)
                 self._samples[record.name] = recent((*self._samples.get(record.name, ()), now))
             if record.status not in ACTIVE:
-                self._shown[record.name] = self._progress_of(record)
+                self._shown[record.name] = self._seen_now(record)
                 del self._samples[record.name]
         if not has_progress or not (begun or self._totals):
             return
@@ -430,23 +365,17 @@ class ProgressMeter:
         left = None if any(side.unknown for side in into) else sum(side.left_bytes for side in into)
         return Sample(self._at_ms, sum(side.done_bytes for side in into), left)
 
-    def _move_progress(self, record: MoveRecord) -> MoveProgress:
+    def _shown_move(self, record: MoveRecord) -> MoveHistory:
         shown = self._shown.get(record.name)
         if shown is None or shown.status is not record.status:
-            shown = self._shown[record.name] = self._progress_of(record)
+            shown = self._shown[record.name] = self._seen_now(record)
         return shown
 
-    def _progress_of(self, record: MoveRecord) -> MoveProgress:
-        move = record.move
-        samples = self._samples.get(move.topic_partition) or [_sample(record, self._at_ms)]
-        return MoveProgress(
-            move.topic_partition,
-            move.original,
-            move.target,
-            record.status,
-            estimate(samples, self._limit(record)),
-            record.problem,
-        )
+    def _seen_now(self, record: MoveRecord) -> MoveHistory:
+        if not record.move.receiving:
+            return move_history(record)
+        samples = self._samples.get(record.name) or [_sample(record, self._at_ms)]
+        return move_history(record, estimate(samples, self._limit(record)))
 
     def _limit(self, record: MoveRecord) -> int | None:
         """Rate limit for all copies of a move together, by the throttles of both sides; None for no limit."""
@@ -457,13 +386,6 @@ class ProgressMeter:
         known = [rate for rate in into if rate is not None]
         sides = (rates.of(record.source), sum(known) if len(known) == len(into) else None)
         return min((side for side in sides if side is not None), default=None)
-
-    def _overall(self, end: Interval | None) -> Estimate:
-        eta_s = None if end is None else end.expected_s
-        if not self._totals:
-            whole = self._total()
-            return Estimate(whole.done_bytes, whole.left_bytes, eta_s=eta_s)
-        return replace(estimate(self._totals), eta_s=eta_s)
 
     def _end(self) -> tuple[Interval | None, str | None]:
         """End of the run, or the reason why it is unknown."""
@@ -503,6 +425,29 @@ class ProgressMeter:
         """Best present rate of any broker."""
         measured = [side.samples for side in self._sums.values() if side.samples]
         return max((Side(samples).rate_bytes_per_s or 0.0 for samples in measured), default=0.0)
+
+
+def move_history(record: MoveRecord, estimate: Estimate | None = None) -> MoveHistory:
+    """Convert a move to its plain value."""
+    move = record.move
+    return MoveHistory(
+        topic=move.topic_partition.topic,
+        partition=move.topic_partition.partition,
+        original=move.original,
+        target=move.target,
+        adding=move.adding,
+        size_bytes=move.size_bytes,
+        submitted_ms=record.submitted_ms,
+        completed_ms=record.completed_ms,
+        bytes_copied=record.bytes_copied,
+        status=record.status,
+        problem=record.problem,
+        reached=move.target if record.status is MoveStatus.COMPLETE else record.step.original,
+        log_dirs=move.log_dirs,
+        topic_id=move.topic_id,
+        former_targets=tuple(one.before for one in record.replans),
+        estimate=estimate,
+    )
 
 
 def _into(broker: int) -> tuple[Endpoint, ...]:

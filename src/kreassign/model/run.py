@@ -6,9 +6,11 @@ metrics, web and reports read them, and keep no shapes of their own.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections import Counter
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from kreassign.model.cluster import TopicPartition
 from kreassign.model.pace import NO_LIMITS, Pace
 from kreassign.model.throttle import ThrottleRates
 
@@ -51,6 +53,17 @@ class MoveStatus(StrEnum):
 IN_FLIGHT = frozenset({MoveStatus.SENT, MoveStatus.MOVING, MoveStatus.CANCELLING})
 ACTIVE = IN_FLIGHT | {MoveStatus.PLANNED}
 
+INTEREST = (
+    MoveStatus.MOVING,
+    MoveStatus.CANCELLING,
+    MoveStatus.SENT,
+    MoveStatus.FAILED,
+    MoveStatus.PLANNED,
+    MoveStatus.CANCELLED,
+    MoveStatus.COMPLETE,
+)
+"""Order in which moves are shown, by their state."""
+
 
 @dataclass(frozen=True, slots=True)
 class Operator:
@@ -79,12 +92,94 @@ class LogDirTarget:
 
 
 @dataclass(frozen=True, slots=True)
+class Estimate:
+    """Progress, rates and ETA of a copy.
+
+    `rate_bytes_per_s` is the copy rate, `write_bytes_per_s` what producers add meanwhile; each is None until the
+    samples span long enough. `eta_s` is None also when the remaining bytes do not shrink.
+    """
+
+    done_bytes: int
+    left_bytes: int | None
+    rate_bytes_per_s: float | None = None
+    write_bytes_per_s: float | None = None
+    eta_s: float | None = None
+
+    @property
+    def fraction(self) -> float | None:
+        """Done over total, 0 to 1; None when the total is not known."""
+        if self.left_bytes is None:
+            return None
+        total = self.done_bytes + self.left_bytes
+        return self.done_bytes / total if total else 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """Seconds from now to the earliest, expected and latest end."""
+
+    earliest_s: float
+    expected_s: float
+    latest_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerProgress:
+    """Effect of a run's moves on one broker now.
+
+    `reassigning` counts partitions in flight of which it sends or gets a copy. Rates are bytes per second of the last
+    minute, None until measured: bytes read from it by others, written to it, and copied between its own log
+    directories. `left_bytes` is what has still to arrive, also of moves that wait; `out_of_sync` counts its new
+    replicas in flight that have not caught up, and `lag_bytes` their lag. `left_to_send_bytes` is what it has still to
+    send, and `throttle_bytes_per_s` its rate per direction in the run: None for no limit, and for a throttle
+    that follows the traffic.
+    """
+
+    broker: int
+    reassigning: int
+    read_bytes_per_s: float | None
+    written_bytes_per_s: float | None
+    within_bytes_per_s: float | None
+    left_bytes: int
+    out_of_sync: int
+    lag_bytes: int
+    left_to_send_bytes: int = 0
+    throttle_bytes_per_s: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """What was measured of a run at one moment: sums of its moves, and when it ends.
+
+    `eta_s` is the expected one of `end`; without an `end`, `why_no_end` has the reason. `brokers` are those that copy
+    for it, `recent` the last log sentences, each with its time in ms.
+    """
+
+    at_ms: int
+    done_bytes: int
+    left_bytes: int | None
+    rate_bytes_per_s: float | None = None
+    write_bytes_per_s: float | None = None
+    eta_s: float | None = None
+    end: Interval | None = None
+    why_no_end: str | None = None
+    brokers: tuple[BrokerProgress, ...] = ()
+    recent: tuple[tuple[int, str], ...] = ()
+
+    @property
+    def overall(self) -> Estimate:
+        """All moves together."""
+        return Estimate(self.done_bytes, self.left_bytes, self.rate_bytes_per_s, self.write_bytes_per_s, self.eta_s)
+
+
+@dataclass(frozen=True, slots=True)
 class MoveHistory:
     """Outcome of one partition. Times are ms since the epoch; `size_bytes` is that of one copy before the run.
 
     `reached` are its replicas without moves in progress: in a move by steps, those after the last step.
     `log_dirs` are the copies whose directory the plan names. `topic_id` is None if unknown.
     `former_targets` are earlier targets, in order, before it was planned again because a destination was lost.
+    `estimate` is the progress of its copies; None if it copies nothing, or the run was read without progress.
     """
 
     topic: str
@@ -96,12 +191,18 @@ class MoveHistory:
     submitted_ms: int | None
     completed_ms: int | None
     bytes_copied: int
-    status: str
+    status: MoveStatus
     problem: str | None
     reached: tuple[int, ...] = ()
     log_dirs: tuple[LogDirTarget, ...] = ()
     topic_id: str | None = None
     former_targets: tuple[tuple[int, ...], ...] = ()
+    estimate: Estimate | None = None
+
+    @property
+    def name(self) -> TopicPartition:
+        """Its partition."""
+        return TopicPartition(self.topic, self.partition)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,14 +216,17 @@ class RunHistory:
     `was_throttle_kept` unless others are known to have changed the throttle while the run had it set.
     `throttle_residue` has a sentence per setting that the run still has to restore. `operators` are those who started
     and resumed it, each once; `plan_id` is that of the plan's facts file. `lease` is the state of the lease of its
-    cluster, "" without one; `silence` says since when the cluster does not answer, None if it does.
+    cluster, "" without one; `silence` says since when the cluster does not answer, None if it does. It `is_active`
+    while a process executes it. `why_held` says why an operator or guards let nothing start, `guards` names those
+    breached now; `open_settings` counts settings that it has changed and not restored. `progress` is None where the
+    run was read without.
     """
 
     run_id: str
     cluster_id: str
     started_ms: int
     ended_ms: int | None
-    state: str
+    state: Phase
     rates: ThrottleRates
     moves: tuple[MoveHistory, ...]
     throttle_residue: tuple[str, ...]
@@ -137,6 +241,11 @@ class RunHistory:
     operators: tuple[Operator, ...] = ()
     lease: str = ""
     silence: str | None = None
+    is_active: bool = False
+    why_held: str | None = None
+    guards: tuple[str, ...] = ()
+    open_settings: int = 0
+    progress: Progress | None = None
 
     @property
     def throttle_bytes_per_s(self) -> int | None:
@@ -147,6 +256,55 @@ class RunHistory:
     def bytes_copied(self) -> int:
         """Bytes that reached new brokers, summed over all moves."""
         return sum(move.bytes_copied for move in self.moves)
+
+    @property
+    def duration_s(self) -> float | None:
+        """Seconds from its start to its end; None before that."""
+        return None if self.ended_ms is None else (self.ended_ms - self.started_ms) / 1000
+
+    @property
+    def about(self) -> tuple[str, ...]:
+        """Sentences on its plan, operators and lease, as far as recorded, for `status` and pages."""
+        return (
+            *((f"plan {self.plan_id}",) if self.plan_id else ()),
+            *(f"{'resumed' if number else 'started'} by {operator}" for number, operator in enumerate(self.operators)),
+            *((f"lease of the cluster: {self.lease}",) if self.lease else ()),
+        )
+
+    @property
+    def moves_by_state(self) -> dict[MoveStatus, int]:
+        """Number of moves by state, of every state."""
+        return dict.fromkeys(MoveStatus, 0) | Counter(move.status for move in self.moves)
+
+    @property
+    def in_flight_count(self) -> int:
+        """Number of moves that were sent and have not ended."""
+        return sum(move.status in IN_FLIGHT for move in self.moves)
+
+    @property
+    def copying(self) -> tuple[MoveHistory, ...]:
+        """Moves that copy something, in the order of the plan."""
+        return tuple(move for move in self.moves if move.estimate is not None)
+
+    @property
+    def by_interest(self) -> list[MoveHistory]:
+        """Moves that copy something, those in progress first."""
+        return sorted(self.copying, key=lambda move: (INTEREST.index(move.status), move.name))
+
+    @property
+    def measured(self) -> Progress:
+        """Its progress. Raises ValueError for a run that was read without."""
+        if self.progress is None:
+            raise ValueError(f"run {self.run_id} was read without its progress")
+        return self.progress
+
+    def without_end(self, why: str) -> RunHistory:
+        """Return a copy without ETAs, with the reason why the run does not end by itself."""
+        moves = tuple(
+            move if move.estimate is None else replace(move, estimate=replace(move.estimate, eta_s=None))
+            for move in self.moves
+        )
+        return replace(self, moves=moves, progress=replace(self.measured, eta_s=None, end=None, why_no_end=why))
 
 
 # What happened when.

@@ -21,11 +21,9 @@ from prometheus_client.registry import Collector
 
 from kreassign.errors import InputError
 from kreassign.executor.guards import GuardName
-from kreassign.executor.progress import BrokerProgress
 from kreassign.model.listeners import FORWARDED, LOCAL_NAMES, is_forwarded, name_of_host
-from kreassign.model.run import Phase
+from kreassign.model.run import BrokerProgress, Phase, Progress, RunHistory
 from kreassign.model.text import printable
-from kreassign.monitoring.run_metrics import RunMetrics
 
 PREFIX = "kreassign_"
 RUN_LABELS = ("cluster_id", "run_id")
@@ -42,14 +40,14 @@ class RunMetric:
     name: str
     meaning: str
     labels: tuple[str, ...]
-    samples: Callable[[RunMetrics], Iterable[Sample]]
+    samples: Callable[[RunHistory], Iterable[Sample]]
 
     @property
     def full_name(self) -> str:
         """Name on the page, with the prefix."""
         return PREFIX + self.name
 
-    def family(self, runs: Iterable[RunMetrics]) -> Metric:
+    def family(self, runs: Iterable[RunHistory]) -> Metric:
         """Samples of this metric for all runs."""
         found = GaugeMetricFamily(self.full_name, self.meaning, labels=[*RUN_LABELS, *self.labels])
         for run in runs:
@@ -60,28 +58,28 @@ class RunMetric:
         return found
 
 
-def _one(read: Callable[[RunMetrics], float | None]) -> Callable[[RunMetrics], Iterable[Sample]]:
+def _one(read: Callable[[RunHistory], float | None]) -> Callable[[RunHistory], Iterable[Sample]]:
     return lambda run: (((), read(run)),)
 
 
-def _by_broker(read: Callable[[BrokerProgress], float | None]) -> Callable[[RunMetrics], Iterable[Sample]]:
-    return lambda run: (((str(one.broker),), read(one)) for one in run.brokers)
+def _measured(read: Callable[[Progress], float | None]) -> Callable[[RunHistory], Iterable[Sample]]:
+    return _one(lambda run: read(run.measured))
 
 
-def _phases(run: RunMetrics) -> Iterator[Sample]:
-    return (((phase.value,), float(run.phase is phase)) for phase in Phase)
+def _by_broker(read: Callable[[BrokerProgress], float | None]) -> Callable[[RunHistory], Iterable[Sample]]:
+    return lambda run: (((str(one.broker),), read(one)) for one in run.measured.brokers)
 
 
-def _moves(run: RunMetrics) -> Iterator[Sample]:
-    return (((status.value,), float(count)) for status, count in run.moves.items())
+def _phases(run: RunHistory) -> Iterator[Sample]:
+    return (((phase.value,), float(run.state is phase)) for phase in Phase)
 
 
-def _guards(run: RunMetrics) -> Iterator[Sample]:
-    return (((guard.value,), float(guard in run.guards)) for guard in GuardName)
+def _moves(run: RunHistory) -> Iterator[Sample]:
+    return (((status.value,), float(count)) for status, count in run.moves_by_state.items())
 
 
-def _throttles(run: RunMetrics) -> Iterator[Sample]:
-    return (((str(broker),), float(rate)) for broker, rate in run.throttles.items())
+def _guards(run: RunHistory) -> Iterator[Sample]:
+    return (((guard.value,), float(guard.value in run.guards)) for guard in GuardName)
 
 
 _BROKER = ("broker",)
@@ -95,25 +93,25 @@ METRICS: tuple[RunMetric, ...] = (
     RunMetric("run_end_time_seconds", "When the run ended; no sample before that.", (),
               _one(lambda run: None if run.ended_ms is None else run.ended_ms / 1000)),
     RunMetric("run_last_event_time_seconds", "When the run last learnt anything; it polls its cluster all the time.",
-              (), _one(lambda run: run.at_ms / 1000)),
+              (), _measured(lambda now: now.at_ms / 1000)),
     RunMetric("run_moves", "Moves of the plan by state.", ("state",), _moves),
     RunMetric("run_copied_bytes", "Bytes that reached new replicas, all moves together.", (),
-              _one(lambda run: run.copied_bytes)),
+              _measured(lambda now: now.done_bytes)),
     RunMetric("run_left_bytes", "Bytes still to copy; no sample while some size is unknown.", (),
-              _one(lambda run: run.left_bytes)),
+              _measured(lambda now: now.left_bytes)),
     RunMetric("run_rate_bytes_per_second", "What all copies together get done, over the last 15 s.", (),
-              _one(lambda run: run.rate_bytes_per_s)),
+              _measured(lambda now: now.rate_bytes_per_s)),
     RunMetric("run_eta_earliest_seconds", "Seconds until the earliest end that is expected; no sample without one.",
-              (), _one(lambda run: None if run.end is None else run.end.earliest_s)),
+              (), _measured(lambda now: None if now.end is None else now.end.earliest_s)),
     RunMetric("run_eta_expected_seconds", "Seconds until the end that is expected.", (),
-              _one(lambda run: None if run.end is None else run.end.expected_s)),
+              _measured(lambda now: None if now.end is None else now.end.expected_s)),
     RunMetric("run_eta_latest_seconds", "Seconds until the latest end that is expected.", (),
-              _one(lambda run: None if run.end is None else run.end.latest_s)),
+              _measured(lambda now: None if now.end is None else now.end.latest_s)),
     RunMetric("run_guard_breached", "1 for each guard that is breached now, 0 for the others.", ("guard",), _guards),
     RunMetric("run_held", "1 while an operator or a guard lets no move start.", (),
-              _one(lambda run: float(run.is_held))),
+              _one(lambda run: float(run.why_held is not None))),
     RunMetric("run_cluster_reachable", "0 while the cluster does not answer the run.", (),
-              _one(lambda run: float(run.is_cluster_reachable))),
+              _one(lambda run: float(run.silence is None))),
     RunMetric("run_problems", "What operators are to know, in sentences of `kreassign status`.", (),
               _one(lambda run: len(run.problems))),
     RunMetric("run_open_settings", "Settings of its throttle that the run has changed and not restored.", (),
@@ -136,7 +134,8 @@ METRICS: tuple[RunMetric, ...] = (
     RunMetric("broker_in_sync_lag_bytes", "What these replicas lack until they are in sync.", _BROKER,
               _by_broker(lambda one: one.lag_bytes)),
     RunMetric("broker_throttle_bytes_per_second",
-              "What the broker may send, and get, for moves; no sample without a limit.", _BROKER, _throttles),
+              "What the broker may send, and get, for moves; no sample without a limit.", _BROKER,
+              _by_broker(lambda one: one.throttle_bytes_per_s)),
 )  # fmt: skip
 """All metrics, in the order of the page."""
 
@@ -144,7 +143,7 @@ METRICS: tuple[RunMetric, ...] = (
 class RunCollector(Collector):
     """Collects the metrics of the runs that a function returns at each scrape."""
 
-    def __init__(self, runs: Callable[[], Sequence[RunMetrics]]) -> None:
+    def __init__(self, runs: Callable[[], Sequence[RunHistory]]) -> None:
         self._runs = runs
 
     def collect(self) -> Iterator[Metric]:
@@ -153,7 +152,7 @@ class RunCollector(Collector):
         return (metric.family(runs) for metric in METRICS)
 
 
-def exposition(runs: Sequence[RunMetrics]) -> bytes:
+def exposition(runs: Sequence[RunHistory]) -> bytes:
     """Render the page of metrics, in Prometheus' text format."""
     return bytes(generate_latest(RunCollector(lambda: runs)))
 
@@ -192,7 +191,7 @@ class _Handler(WSGIRequestHandler):
 
 
 @contextmanager
-def serving_metrics(port: int, runs: Callable[[], Sequence[RunMetrics]]) -> Iterator[str]:
+def serving_metrics(port: int, runs: Callable[[], Sequence[RunHistory]]) -> Iterator[str]:
     """Serve the metrics of these runs during the block; yield the address, with a free port for port 0.
 
     `runs` is called in other threads. Raises InputError if the port cannot be used.
@@ -214,7 +213,7 @@ def serving_metrics(port: int, runs: Callable[[], Sequence[RunMetrics]]) -> Iter
         thread.join()
 
 
-def _application(runs: Callable[[], Sequence[RunMetrics]]) -> Callable[[dict[str, Any], Start], Iterable[bytes]]:
+def _application(runs: Callable[[], Sequence[RunHistory]]) -> Callable[[dict[str, Any], Start], Iterable[bytes]]:
     def answer(environ: dict[str, Any], start: Start) -> Iterable[bytes]:
         status, body = _answered(environ, runs)
         kind = CONTENT_TYPE if status.startswith("200") else "text/plain; charset=utf-8"
@@ -225,7 +224,7 @@ def _application(runs: Callable[[], Sequence[RunMetrics]]) -> Callable[[dict[str
     return answer
 
 
-def _answered(environ: dict[str, Any], runs: Callable[[], Sequence[RunMetrics]]) -> tuple[str, bytes]:
+def _answered(environ: dict[str, Any], runs: Callable[[], Sequence[RunHistory]]) -> tuple[str, bytes]:
     host = str(environ.get("HTTP_HOST", ""))
     headers = (name.removeprefix("HTTP_").replace("_", "-") for name in environ if name.startswith("HTTP_"))
     if is_forwarded(headers, ()):

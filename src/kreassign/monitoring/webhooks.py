@@ -18,9 +18,8 @@ from urllib.parse import SplitResult, urlsplit
 
 from kreassign.clock import Clock
 from kreassign.errors import InputError
-from kreassign.model.run import Phase
+from kreassign.model.run import Phase, RunHistory
 from kreassign.model.text import printable, shortened
-from kreassign.monitoring.run_metrics import RunMetrics
 
 # Content and signature of a message. Pure.
 #
@@ -75,25 +74,25 @@ class Message:
         }
 
 
-def message(news: News, run: RunMetrics) -> Message:
+def message(news: News, run: RunHistory) -> Message:
     """Create a message on a run. Names and sentences from the cluster are made printable."""
-    delivery = f"{printable(run.run_id)}-{run.at_ms}-{news}"
+    now = run.measured
+    delivery = f"{printable(run.run_id)}-{now.at_ms}-{news}"
     problems = (*run.verdicts, *run.problems)
-    end = None if run.end is None else asdict(run.end)
     document = {
         "event": news.value,
         "delivery": delivery,
         "run_id": printable(run.run_id),
         "cluster_id": printable(run.cluster_id),
         "plan_id": run.plan_id,
-        "phase": run.phase.value,
-        "at_ms": run.at_ms,
+        "phase": run.state.value,
+        "at_ms": now.at_ms,
         "started_ms": run.started_ms,
         "ended_ms": run.ended_ms,
-        "moves": {status.value: count for status, count in run.moves.items()},
-        "copied_bytes": run.copied_bytes,
-        "left_bytes": run.left_bytes,
-        "eta": end,
+        "moves": {status.value: count for status, count in run.moves_by_state.items()},
+        "copied_bytes": now.done_bytes,
+        "left_bytes": now.left_bytes,
+        "eta": None if now.end is None else asdict(now.end),
         "why_held": None if run.why_held is None else printable(run.why_held),
         "problems": [printable(problem) for problem in problems[:SHOWN]],
         "problem_count": len(problems),

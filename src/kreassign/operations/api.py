@@ -16,7 +16,6 @@ from kreassign.clock import SystemClock
 from kreassign.errors import InputError
 from kreassign.executor.guards import GuardName, Reaction
 from kreassign.executor.history.findings import Issue
-from kreassign.executor.progress import Progress
 from kreassign.executor.throttle_ledger import FoundThrottles
 from kreassign.model.load import LAST_LOAD, MEASURED_S, AsOf, SparkOptions
 from kreassign.model.pace import NO_LIMITS, Pace, PaceChange
@@ -285,8 +284,8 @@ def status(run_id: str, *, state_dir: Path | None = None) -> RunHistory:
     return run_journals.status(find_journal(state_dir or default_state_dir(), run_id))
 
 
-def watch(run_id: str, *, state_dir: Path | None = None) -> Iterator[Progress]:
-    """The progress of a run that another process executes, until none does any more. Raises InputError."""
+def watch(run_id: str, *, state_dir: Path | None = None) -> Iterator[RunHistory]:
+    """A run that another process executes, with its progress, until none does any more. Raises InputError."""
     return run_journals.watch(find_journal(state_dir or default_state_dir(), run_id))
 
 

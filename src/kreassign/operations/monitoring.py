@@ -10,12 +10,11 @@ from importlib.resources import files
 from pathlib import Path
 
 from kreassign.clock import Clock, SystemClock
-from kreassign.executor.history.run_history import read_progress
+from kreassign.executor.history.run_history import history, read_progress
 from kreassign.executor.progress import ProgressMeter
 from kreassign.executor.state import RunView
-from kreassign.model.run import Phase
+from kreassign.model.run import Phase, RunHistory
 from kreassign.monitoring.metrics import exposition, serving_metrics
-from kreassign.monitoring.run_metrics import RunMetrics, is_held, run_metrics
 from kreassign.monitoring.webhooks import LAST_S, NEWS_OF_PHASE, Message, News, Webhook, message, sending
 from kreassign.operations.run import Observer, RunContext
 from kreassign.operations.run_journals import is_active
@@ -66,15 +65,15 @@ class LatestMetrics:
     """Latest metrics of the run. One thread writes, others read: values are replaced, never changed."""
 
     def __init__(self) -> None:
-        self._latest: RunMetrics | None = None
+        self._latest: RunHistory | None = None
 
     def observe(self, run: RunView, meter: ProgressMeter) -> None:
         """Update the metrics of a run, if due."""
         known = self._latest
-        if known is None or run.phase is not known.phase or abs(meter.at_ms - known.at_ms) >= EVERY_MS:
-            self._latest = run_metrics(run, meter)
+        if known is None or run.phase is not known.state or abs(meter.at_ms - known.measured.at_ms) >= EVERY_MS:
+            self._latest = history(run, meter)
 
-    def runs(self) -> tuple[RunMetrics, ...]:
+    def runs(self) -> tuple[RunHistory, ...]:
         """Metrics of the run; empty before it begins."""
         latest = self._latest
         return () if latest is None else (latest,)
@@ -92,10 +91,10 @@ class Newsroom:
     def observe(self, run: RunView, meter: ProgressMeter) -> None:
         """Send what is new."""
         for news in self._news(run, meter.at_ms):
-            self._send(message(news, run_metrics(run, meter)))
+            self._send(message(news, history(run, meter)))
 
     def _news(self, run: RunView, at_ms: int) -> Iterator[News]:
-        held = is_held(run)
+        held = run.why_held is not None
         if held and not self._was_held and (self._held_ms is None or at_ms - self._held_ms >= HELD_AGAIN_MS):
             self._held_ms = at_ms
             yield News.HELD
@@ -109,10 +108,10 @@ def metrics_of_journals(journals: list[Path]) -> bytes:
     return exposition([_metrics_of(path) for path in journals])
 
 
-def _metrics_of(path: Path) -> RunMetrics:
+def _metrics_of(path: Path) -> RunHistory:
     is_executed = is_active(path)
     run, meter = read_progress(path)
-    return run_metrics(run if is_executed else run.as_left, meter)
+    return history(run if is_executed else run.as_left, meter)
 
 
 # Files for those who monitor runs: alert rules for Prometheus, a dashboard for Grafana.

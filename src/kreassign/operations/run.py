@@ -77,7 +77,7 @@ from kreassign.executor.preview import (
     rate_advice,
     starved,
 )
-from kreassign.executor.progress import Progress, ProgressMeter
+from kreassign.executor.progress import ProgressMeter
 from kreassign.executor.runner import POLL_S, Replanned, Runner
 from kreassign.executor.scheduling import forecast
 from kreassign.executor.scheduling.windows import REACHED, shortfalls
@@ -226,7 +226,7 @@ def _refusal(reason: str) -> InputError:
 
 POLL_INTERVAL_S = POLL_S
 """Seconds between polls of the cluster."""
-Show = Callable[[Progress], None]
+Show = Callable[[RunHistory], None]
 Observer = Callable[[RunView, ProgressMeter], None]
 """Observes a run after each event, in the thread that executes it: must be quick, and keep neither argument."""
 
@@ -578,7 +578,7 @@ class _Listener:
             return
         with ExitStack() as outlived:
             outlived.push(partial(self._stop_showing, run.run_id))
-            self.show(meter.progress())
+            self.show(history(run, meter, is_active=True))
 
     def _stop_observing(
         self, observer: Observer, run_id: str, _: object, error: BaseException | None, __: object

@@ -11,7 +11,6 @@ import os
 import pwd
 import sys
 import zlib
-from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
@@ -36,9 +35,9 @@ from kreassign.executor.history.run_history import (
     UnreadableJournal,
     history,
     latest_start,
-    read_history,
     read_or_name,
     read_progress,
+    read_view,
 )
 from kreassign.executor.journal import (
     BEGINNING,
@@ -56,14 +55,14 @@ from kreassign.executor.journal import (
     stored_snapshots,
 )
 from kreassign.executor.journal.folder import make_folder
-from kreassign.executor.progress import MoveProgress, Progress
+from kreassign.executor.progress import ProgressMeter
+from kreassign.executor.state import RunView
 from kreassign.model.pace import PaceChange
 from kreassign.model.plan_facts import PlanFacts, refuse_other_cluster
 from kreassign.model.plan_facts_json import format_facts, parse_facts
-from kreassign.model.run import AT_REST, IN_FLIGHT, MoveStatus, Operator, RunHistory
+from kreassign.model.run import AT_REST, MoveStatus, Operator, RunHistory
 from kreassign.model.text import format_amount
 from kreassign.model.throttle import AdaptiveThrottle
-from kreassign.monitoring.run_metrics import RunMetrics, run_metrics
 from kreassign.operations.whole_file import PRIVATE_MODE, replace_file
 
 # Paths of journals, lookup of a run, and the present operator.
@@ -384,19 +383,19 @@ def _stopped(process: int) -> str:
     return f"its process {process} is stopped; continue it with `fg` in its terminal, or with `kill -CONT {process}`"
 
 
-def seen_from_outside(path: Path, progress: Progress, *, is_executed: bool) -> Progress:
-    """Progress of a run for an outside observer, who knows whether its process exists and is running."""
+def seen_from_outside(path: Path, run: RunView, meter: ProgressMeter, *, is_executed: bool) -> RunHistory:
+    """A run for an outside observer, who knows whether its process exists and is running."""
+    found = history(run if is_executed else run.as_left, meter, is_active=is_executed)
     if not is_executed:
-        left = replace(progress, outlook=())
-        return left if progress.phase in AT_REST else left.without_end(_no_end_reason(path))
+        return found if found.state in AT_REST else found.without_end(_no_end_reason(path))
     if (process := stopped_process_in(path.parent)) is not None:
         stop = _stopped(process)
     elif (lock := foreign_lock(path)) is not None:
         stop = f"{lock}, so that it can start nothing; end or continue that process"
     else:
-        return progress
+        return found
     stop = f"{stop}; until then its moves in flight go on, throttled but not guarded"
-    return replace(progress, outlook=(stop, *progress.outlook)).without_end(stop)
+    return replace(found, outlook=(stop, *found.outlook)).without_end(stop)
 
 
 def _no_end_reason(path: Path) -> str:
@@ -405,18 +404,13 @@ def _no_end_reason(path: Path) -> str:
     )
 
 
-def watch(path: Path, clock: Clock = SYSTEM_CLOCK) -> Iterator[Progress]:
-    """The progress of a run, whenever it may have changed, until no process executes it any more."""
-    machine, meter, position = latest_start(path)
-    reader = JournalReader(path, position)
+def watch(path: Path, clock: Clock = SYSTEM_CLOCK) -> Iterator[RunHistory]:
+    """A run with its progress, whenever it may have changed, until no process executes it any more."""
+    follower = RunFollower(path)
     while True:
-        # Check before reading: events that a process wrote before it ended are then among the new events.
-        goes_on = is_active(path)
-        for event in reader.new_events():
-            machine.replay(event)
-            meter.follow(event)
-        yield seen_from_outside(path, meter.progress(), is_executed=goes_on)
-        if not goes_on:
+        run = follower.look()
+        yield run
+        if not run.is_active:
             return
         clock.sleep(LOOK_EVERY_S)
 
@@ -424,7 +418,9 @@ def watch(path: Path, clock: Clock = SYSTEM_CLOCK) -> Iterator[Progress]:
 def status(path: Path) -> RunHistory:
     """What became of a run so far. Raises JournalUnreadable."""
     # Check before reading: a process that ends in between has journaled its end.
-    return read_history(path, is_left=not is_active(path))
+    is_executed = is_active(path)
+    run = read_view(path)
+    return history(run if is_executed else run.as_left, is_active=is_executed)
 
 
 def status_or_problem(path: Path) -> RunHistory | UnreadableJournal:
@@ -435,37 +431,13 @@ def status_or_problem(path: Path) -> RunHistory | UnreadableJournal:
         return UnreadableJournal.of(path, error)
 
 
-def status_and_progress(path: Path) -> tuple[RunHistory, Progress]:
+def status_and_progress(path: Path) -> RunHistory:
     """As `status`, with the progress of its moves. Raises JournalUnreadable."""
     is_executed = is_active(path)
-    run, meter = read_progress(path)
-    progress = seen_from_outside(path, meter.progress(), is_executed=is_executed)
-    found = history(run if is_executed else run.as_left)
-    return replace(found, outlook=progress.outlook), progress
+    return seen_from_outside(path, *read_progress(path), is_executed=is_executed)
 
 
 # One run for its followers: figures, brokers, moves and problems.
-
-INTEREST = (
-    MoveStatus.MOVING,
-    MoveStatus.CANCELLING,
-    MoveStatus.SENT,
-    MoveStatus.FAILED,
-    MoveStatus.PLANNED,
-    MoveStatus.CANCELLED,
-    MoveStatus.COMPLETE,
-)
-"""Order of moves by status."""
-
-
-@dataclass(frozen=True, slots=True)
-class LiveRun:
-    """A run at one moment, and whether a process executes it."""
-
-    history: RunHistory
-    metrics: RunMetrics
-    progress: Progress
-    is_active: bool
 
 
 class RunFollower:
@@ -476,21 +448,14 @@ class RunFollower:
         self._machine, self._meter, position = latest_start(path)
         self._reader = JournalReader(path, position)
 
-    def look(self) -> LiveRun:
+    def look(self) -> RunHistory:
         """Read the new events and return the present state."""
         # Check before reading: events that a process wrote before it ended are then among the new events.
         goes_on = is_active(self._path)
         for event in self._reader.new_events():
             self._machine.replay(event)
             self._meter.follow(event)
-        run = self._machine.view if goes_on else self._machine.view.as_left
-        progress = seen_from_outside(self._path, self._meter.progress(), is_executed=goes_on)
-        return LiveRun(history(run), run_metrics(run, self._meter), progress, goes_on)
-
-
-def interesting(moves: Iterable[MoveProgress]) -> list[MoveProgress]:
-    """Sort moves for display: those in progress first."""
-    return sorted(moves, key=lambda move: (INTEREST.index(move.status), *move.topic_partition))
+        return seen_from_outside(self._path, self._machine.view, self._meter, is_executed=goes_on)
 
 
 # Runs of a state directory: a summary of each, and lookup by id.
@@ -583,7 +548,7 @@ class RunList:
             return _unreadable(found, active=active)
         if (name := name_of(found, path, self.named)) is not None:
             self.names[found.cluster_id] = name
-        return run_summary(found, active=active)
+        return run_summary(found)
 
 
 def _stamp(path: Path) -> object:
@@ -603,25 +568,25 @@ def _unreadable(found: UnreadableJournal, *, active: bool) -> RunSummary:
     )  # fmt: skip
 
 
-def run_summary(found: RunHistory, *, active: bool) -> RunSummary:
+def run_summary(found: RunHistory) -> RunSummary:
     """Summarise a run in one line."""
-    statuses = Counter(move.status for move in found.moves)
+    statuses = found.moves_by_state
     return RunSummary(
         run_id=found.run_id,
         cluster_id=found.cluster_id,
         plan_id=found.plan_id,
         state=found.state,
-        is_active=active,
+        is_active=found.is_active,
         is_held=found.is_held and found.ended_ms is None,
-        can_be_resumed=not active and (found.ended_ms is None or bool(found.throttle_residue)),
+        can_be_resumed=not found.is_active and (found.ended_ms is None or bool(found.throttle_residue)),
         started_ms=found.started_ms,
         ended_ms=found.ended_ms,
         move_count=len(found.moves),
-        complete_count=statuses["complete"],
-        failed_count=statuses["failed"],
+        complete_count=statuses[MoveStatus.COMPLETE],
+        failed_count=statuses[MoveStatus.FAILED],
         copied_bytes=found.bytes_copied,
         problem_count=len(found.problems),
-        in_flight_count=sum(statuses[status] for status in IN_FLIGHT),
+        in_flight_count=found.in_flight_count,
     )
 
 

@@ -90,23 +90,6 @@ class RateStep:
 
 
 @dataclass(frozen=True, slots=True)
-class RunView:
-    """Key figures of the run. `completed_count` counts moves seen complete."""
-
-    run_id: str
-    cluster_id: str
-    state: str
-    started_ms: int
-    duration_s: float | None
-    move_count: int
-    completed_count: int
-    bytes_copied: int
-    rate_bytes_per_s: float | None
-    throttle_bytes_per_s: int | None
-    was_throttle_kept: bool
-
-
-@dataclass(frozen=True, slots=True)
 class GrowthView:
     """Change of a broker's bytes: by moves, and by writes and expiry meanwhile."""
 
@@ -128,9 +111,10 @@ class BoundView:
 
 @dataclass(frozen=True, slots=True)
 class ReportView:
-    """Content of the whole page."""
+    """Content of the whole page. `rate_bytes_per_s` is the mean rate while moves copied."""
 
-    run: RunView
+    run: RunHistory
+    rate_bytes_per_s: float | None
     before_ms: int | None
     after_ms: int | None
     brokers: tuple[BrokerView, ...]
@@ -163,7 +147,8 @@ def report_view(
     planned = {} if facts is None else {one.topic_partition: one.reasons for one in facts.partitions}
     moves = tuple(sorted((_move_view(move, run.started_ms, planned) for move in run.moves), key=_by_start))
     return ReportView(
-        run=_run_view(run, moves),
+        run=run,
+        rate_bytes_per_s=_mean_rate(moves),
         before_ms=before.taken_ms if before else None,
         after_ms=after.taken_ms if after else None,
         brokers=_broker_views(before, after, write_rates),
@@ -246,22 +231,10 @@ def busy_s(spans: Iterable[tuple[float, float]]) -> float:
     return total
 
 
-def _run_view(run: RunHistory, moves: Sequence[MoveView]) -> RunView:
-    bytes_copied = sum(move.bytes_copied for move in moves)
+def _mean_rate(moves: Sequence[MoveView]) -> float | None:
+    """Bytes per second while any move copied."""
     copying_s = busy_s(_spans(move for move in moves if move.bytes_copied))
-    return RunView(
-        run_id=run.run_id,
-        cluster_id=run.cluster_id,
-        state=run.state,
-        started_ms=run.started_ms,
-        duration_s=None if run.ended_ms is None else (run.ended_ms - run.started_ms) / 1000,
-        move_count=len(moves),
-        completed_count=sum(move.completed_ms is not None for move in run.moves),
-        bytes_copied=bytes_copied,
-        rate_bytes_per_s=bytes_copied / copying_s if copying_s else None,
-        throttle_bytes_per_s=run.throttle_bytes_per_s,
-        was_throttle_kept=run.was_throttle_kept,
-    )
+    return sum(move.bytes_copied for move in moves) / copying_s if copying_s else None
 
 
 def _move_view(move: MoveHistory, started_ms: int, planned: Mapping[TopicPartition, tuple[Reason, ...]]) -> MoveView:

@@ -18,11 +18,12 @@ from starlette.responses import StreamingResponse
 
 from kreassign.clock import Clock, SystemClock
 from kreassign.errors import InputError
+from kreassign.model.run import RunHistory
 from kreassign.operations import plan_files, run_journals
 from kreassign.operations.monitoring import metrics_of_journals
 from kreassign.operations.plan_files import PlanDirectory, plan_summary
 from kreassign.operations.report import plan_page, report_page
-from kreassign.operations.run_journals import LiveRun, RunFollower, RunList
+from kreassign.operations.run_journals import RunFollower, RunList
 from kreassign.web.records import (
     Accepted,
     Approved,
@@ -82,7 +83,7 @@ class Served:
         """One run, in detail."""
         return run_of(self.live(run_id))
 
-    def live(self, run_id: str) -> LiveRun:
+    def live(self, run_id: str) -> RunHistory:
         """Present state of one run."""
         return self.follower(run_id).look()
 
@@ -92,7 +93,7 @@ class Served:
 
     def moves(self, run_id: str, offset: int, limit: int) -> Moves:
         """`limit` moves of a run from `offset` on."""
-        moves = self.live(run_id).progress.moves
+        moves = self.live(run_id).copying
         return Moves(len(moves), offset, tuple(map(move_of, moves[offset : offset + limit])))
 
     def report(self, run_id: str) -> str:
@@ -188,7 +189,7 @@ SILENT_LOOKS = 30
 
 MOST_STREAMS = 250
 
-Content = Callable[[LiveRun], str]
+Content = Callable[[RunHistory], str]
 """Encoder of a run's document; must be a module-level function, because it is part of the key of shared streams."""
 
 

@@ -18,7 +18,8 @@ from starlette.routing import Route
 
 from kreassign import __version__
 from kreassign.model.pace import Order
-from kreassign.operations.run_journals import LiveRun, RunSummary
+from kreassign.model.run import RunHistory
+from kreassign.operations.run_journals import RunSummary
 from kreassign.report.page import page_environment
 from kreassign.report.text import (
     format_bytes,
@@ -286,7 +287,7 @@ class Pages:
         return answer
 
 
-def _fields(live: LiveRun) -> str:
+def _fields(live: RunHistory) -> str:
     """Encode the texts of a run's page."""
     return text(shown(run_of(live)))
 

@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from kreassign.errors import InputError
-from kreassign.executor.progress import MoveProgress
 from kreassign.model.pace import EndpointKind, Limit, Measure, Order, Pace, PaceChange
 from kreassign.model.plan_facts import Limit as PlanLimit
 from kreassign.model.plan_facts import UnevenTopic
+from kreassign.model.run import MoveHistory, RunHistory
 from kreassign.model.text import printable, shortened
 from kreassign.operations.plan_files import Approval, PlanFile, PlanSummary
-from kreassign.operations.run_journals import LiveRun, NamedCluster, RunSummary, interesting, run_summary
+from kreassign.operations.run_journals import NamedCluster, RunSummary, run_summary
 
 SHOWN_MOVES = 100
 SHOWN_CHANGES = 500
@@ -115,7 +115,10 @@ class Move:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A run in detail. `moves` are the first of those that copy data, moves in progress first."""
+    """A run in detail. `about` has sentences on its origin; `moves` are the first of those that copy data.
+
+    Moves in progress come first.
+    """
 
     summary: RunSummary
     phase: str
@@ -135,6 +138,7 @@ class Run:
     throttle_residue: tuple[str, ...]
     operators: tuple[str, ...]
     lease: str
+    about: tuple[str, ...]
     brokers: tuple[Broker, ...]
     moves: tuple[Move, ...]
 
@@ -269,37 +273,38 @@ def clusters_of(
     return Clusters((*found, *(Cluster(None, one.name, one.bootstrap_server, 0, None, None) for one in others)))
 
 
-def run_of(live: LiveRun, shown: int = SHOWN_MOVES) -> Run:
+def run_of(run: RunHistory, shown: int = SHOWN_MOVES) -> Run:
     """Convert a run to its document, with the first `shown` moves."""
-    found, metrics, progress = live.history, live.metrics, live.progress
+    progress = run.measured
     end = progress.end
     return Run(
-        summary=run_summary(found, active=live.is_active),
-        phase=progress.phase.value,
+        summary=run_summary(run),
+        phase=run.state.value,
         at_ms=progress.at_ms,
-        moves_by_state={status.value: count for status, count in metrics.moves.items()},
-        left_bytes=metrics.left_bytes,
-        rate_bytes_per_s=metrics.rate_bytes_per_s,
+        moves_by_state={status.value: count for status, count in run.moves_by_state.items()},
+        left_bytes=progress.left_bytes,
+        rate_bytes_per_s=progress.rate_bytes_per_s,
         eta=None if end is None else EtaRange(end.earliest_s, end.expected_s, end.latest_s),
         why_no_end=progress.why_no_end,
-        throttle_bytes_per_s=found.rates.bytes_per_s,
-        is_throttle_adaptive=found.rates.adaptive is not None,
-        pace=pace_of(found.pace),
-        why_held=metrics.why_held,
-        verdicts=metrics.verdicts,
-        problems=found.problems,
-        outlook=progress.outlook,
-        throttle_residue=() if live.is_active else found.throttle_residue,
-        operators=tuple(map(str, found.operators)),
-        lease=found.lease,
+        throttle_bytes_per_s=run.rates.bytes_per_s,
+        is_throttle_adaptive=run.rates.adaptive is not None,
+        pace=pace_of(run.pace),
+        why_held=run.why_held,
+        verdicts=run.verdicts,
+        problems=run.problems,
+        outlook=run.outlook,
+        throttle_residue=() if run.is_active else run.throttle_residue,
+        operators=tuple(map(str, run.operators)),
+        lease=run.lease,
+        about=run.about,
         brokers=tuple(
             Broker(
                 one.broker, one.reassigning, one.read_bytes_per_s, one.written_bytes_per_s, one.within_bytes_per_s,
-                metrics.throttles.get(one.broker), one.left_bytes, one.out_of_sync, one.lag_bytes,
+                one.throttle_bytes_per_s, one.left_bytes, one.out_of_sync, one.lag_bytes,
             )
-            for one in metrics.brokers
+            for one in progress.brokers
         ),
-        moves=tuple(map(move_of, interesting(progress.moves)[:shown])),
+        moves=tuple(map(move_of, run.by_interest[:shown])),
     )  # fmt: skip
 
 
@@ -327,12 +332,13 @@ def pace_change_of(request: PaceRequest) -> PaceChange:
     return PaceChange(None if request.order is None else Order(request.order), limits)
 
 
-def move_of(move: MoveProgress) -> Move:
-    """Convert one move to its document."""
-    estimate = move.estimate
+def move_of(move: MoveHistory) -> Move:
+    """Convert one move that copies data to its document."""
+    now = move.estimate
+    assert now is not None, f"{move.name} copies nothing"
     return Move(
-        *move.topic_partition, move.original, move.target, move.status.value, estimate.done_bytes, estimate.left_bytes,
-        estimate.rate_bytes_per_s, estimate.eta_s, move.problem,
+        move.topic, move.partition, move.original, move.target, move.status.value, now.done_bytes, now.left_bytes,
+        now.rate_bytes_per_s, now.eta_s, move.problem,
     )  # fmt: skip
 
 

@@ -16,7 +16,7 @@ from starlette.staticfiles import StaticFiles
 
 from kreassign.clock import Clock, SystemClock
 from kreassign.errors import InputError, KreassignError
-from kreassign.operations.run_journals import LiveRun
+from kreassign.model.run import RunHistory
 from kreassign.web import api
 from kreassign.web.api import text
 from kreassign.web.guard import Access, App, guarded
@@ -58,7 +58,7 @@ def make_app(settings: WebSettings, clock: Clock = SYSTEM_CLOCK, streams: Stream
     return guarded(app, settings)
 
 
-def _document(live: LiveRun) -> str:
+def _document(live: RunHistory) -> str:
     return text(run_of(live))
 
 

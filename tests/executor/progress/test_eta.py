@@ -2,7 +2,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kreassign.executor.eta import Estimate, Sample, estimate, recent, total
+from kreassign.executor.eta import Sample, estimate, recent, total
+from kreassign.model.run import Estimate
 
 
 def steady(rate: int, writes: int, size: int, seconds: int) -> list[Sample]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from kreassign.executor.eta import UNCERTAIN, Interval, ProgressSample, Side, interval
+from kreassign.executor.eta import UNCERTAIN, ProgressSample, Side, interval
+from kreassign.model.run import Interval
 
 
 def _side(

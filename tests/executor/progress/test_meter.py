@@ -11,26 +11,33 @@ from kreassign.executor.events import (
     TimePassed,
 )
 from kreassign.model import TopicPartition
-from kreassign.model.run import MoveStatus, Phase
+from kreassign.model.run import Estimate, MoveStatus, Phase, RunHistory
 from kreassign.model.throttle import ThrottleRates
-from tests.executor.run_events import MOVES, SUBMITTED, fold_with_progress, look, seen, started
+from tests.executor.run_events import MOVES, SUBMITTED, look, measured, seen, started
 
 A, B = MOVES
 
 
+def estimate_of(run: RunHistory, place: int) -> Estimate:
+    """The estimate of a move that copies data."""
+    found = run.moves[place].estimate
+    assert found is not None
+    return found
+
+
 def test_before_the_first_look_everything_is_still_to_do() -> None:
-    progress = fold_with_progress([started()])[1].progress()
-    assert (progress.overall.done_bytes, progress.overall.left_bytes) == (0, 1_500)
-    assert (progress.phase, progress.move_count, progress.finished_count) == (Phase.PREPARING, 2, 0)
+    run = measured([started()])
+    assert (run.measured.done_bytes, run.measured.left_bytes) == (0, 1_500)
+    assert (run.state, len(run.moves), run.moves_by_state[MoveStatus.COMPLETE]) == (Phase.PREPARING, 2, 0)
 
 
 def test_moves_and_total_have_bytes_rate_and_end() -> None:
     looks = [look(10_000 + 1_000 * second, PlacementState.MOVING, done=50 * second) for second in range(6)]
-    progress = fold_with_progress([*SUBMITTED, *looks])[1].progress()
-    first = progress.moves[0].estimate
+    run = measured([*SUBMITTED, *looks])
+    first = estimate_of(run, 0)
     assert (first.done_bytes, first.left_bytes, first.rate_bytes_per_s, first.eta_s) == (250, 750, 50.0, 15.0)
-    assert (progress.overall.done_bytes, progress.overall.left_bytes) == (500, 1_000)
-    assert progress.overall.rate_bytes_per_s == 100.0
+    assert (run.measured.done_bytes, run.measured.left_bytes) == (500, 1_000)
+    assert run.measured.rate_bytes_per_s == 100.0
 
 
 @pytest.mark.parametrize(("throttle", "eta_s"), [(50, 15.0), (10, 75.0)])
@@ -38,8 +45,8 @@ def test_a_move_is_not_told_to_end_sooner_than_its_throttle_lets_it(throttle: in
     """What a throttle lets through at its begin is beyond it."""
     begun = replace(started(), rates=ThrottleRates(throttle))
     looks = [look(10_000 + 1_000 * second, PlacementState.MOVING, done=50 * second) for second in range(6)]
-    first = fold_with_progress([begun, *SUBMITTED[1:], *looks])[1].progress().moves[0]
-    assert (first.estimate.rate_bytes_per_s, first.estimate.left_bytes, first.estimate.eta_s) == (50.0, 750, eta_s)
+    first = estimate_of(measured([begun, *SUBMITTED[1:], *looks]), 0)
+    assert (first.rate_bytes_per_s, first.left_bytes, first.eta_s) == (50.0, 750, eta_s)
 
 
 def test_the_whole_ends_when_the_slowest_receiver_has_everything() -> None:
@@ -47,9 +54,9 @@ def test_the_whole_ends_when_the_slowest_receiver_has_everything() -> None:
     for second in range(6):
         slow, fast = seen(A, PlacementState.MOVING, done=10 * second), seen(B, PlacementState.MOVING, done=90 * second)
         events.append(MovesObserved(10_000 + 1_000 * second, (slow, fast)))
-    progress = fold_with_progress(events)[1].progress()
-    assert progress.moves[0].estimate.eta_s == 95.0
-    assert progress.overall.eta_s == 95.0
+    run = measured(events)
+    assert estimate_of(run, 0).eta_s == 95.0
+    assert run.measured.eta_s == 95.0
 
 
 def test_copies_that_wait_for_each_other_at_one_broker_end_when_that_broker_is_filled() -> None:
@@ -64,41 +71,41 @@ def test_copies_that_wait_for_each_other_at_one_broker_end_when_that_broker_is_f
             seen(waiting, PlacementState.MOVING, done=second),
         )
         events.append(MovesObserved(10_000 + 1_000 * second, observations))
-    progress = fold_with_progress(events)[1].progress()
-    assert progress.moves[1].estimate.eta_s == 995.0
-    assert progress.overall.eta_s == pytest.approx(1_495 / 101)
+    run = measured(events)
+    assert estimate_of(run, 1).eta_s == 995.0
+    assert run.measured.eta_s == pytest.approx(1_495 / 101)
 
 
 def test_a_look_without_news_of_a_move_says_that_it_stands_still() -> None:
     events = [*SUBMITTED, look(10_000, PlacementState.MOVING, done=100)]
     for second in range(1, 21):
         events += [TimePassed(10_000 + 1_000 * second), MovesObserved(10_000 + 1_000 * second, ())]
-    progress = fold_with_progress(events)[1].progress()
-    assert progress.moves[0].estimate.rate_bytes_per_s == 0.0
-    assert progress.moves[0].estimate.eta_s is None
+    run = measured(events)
+    assert estimate_of(run, 0).rate_bytes_per_s == 0.0
+    assert estimate_of(run, 0).eta_s is None
 
 
 def test_a_finished_move_counts_in_full() -> None:
     events = [*SUBMITTED, look(10_000, PlacementState.MOVING, done=100), TimePassed(10_500)]
     events.append(MovesObserved(11_000, (seen(A, PlacementState.ARRIVED),)))
-    progress = fold_with_progress(events)[1].progress()
-    assert progress.moves[0].status is MoveStatus.COMPLETE
-    assert (progress.moves[0].estimate.done_bytes, progress.moves[0].estimate.left_bytes) == (1_000, 0)
-    assert (progress.finished_count, progress.overall.done_bytes) == (1, 1_100)
+    run = measured(events)
+    assert run.moves[0].status is MoveStatus.COMPLETE
+    assert (estimate_of(run, 0).done_bytes, estimate_of(run, 0).left_bytes) == (1_000, 0)
+    assert (run.moves_by_state[MoveStatus.COMPLETE], run.measured.done_bytes) == (1, 1_100)
 
 
 def test_another_leader_that_no_poll_has_measured_yet_does_not_keep_the_progress_from_being_shown() -> None:
     looks = [look(10_000 + 1_000 * second, PlacementState.MOVING, done=50 * second) for second in range(6)]
     led_by_1 = replace(seen(A, PlacementState.MOVING, done=250), leader=1)
     unmeasured = MovesObserved(16_000, (led_by_1,), has_progress=False)
-    progress = fold_with_progress([*SUBMITTED, *looks, TimePassed(16_000), unmeasured])[1].progress()
-    assert progress.overall.done_bytes == 500
-    assert (progress.end is None) == (progress.why_no_end is not None)
+    run = measured([*SUBMITTED, *looks, TimePassed(16_000), unmeasured])
+    assert run.measured.done_bytes == 500
+    assert (run.measured.end is None) == (run.measured.why_no_end is not None)
 
 
 def test_one_copy_that_has_stood_still_for_ten_minutes_is_named_though_others_go_on() -> None:
     events = [*SUBMITTED, look(10_000, PlacementState.MOVING, done=100)]
     for at_ms in range(20_000, 640_000, 10_000):
         events += [TimePassed(at_ms), MovesObserved(at_ms, (seen(B, PlacementState.MOVING, done=at_ms // 10_000),))]
-    told = fold_with_progress(events)[1].progress().why_no_end
+    told = measured(events).measured.why_no_end
     assert told == "a-0 has made no progress since 00:00:10 UTC"

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from kreassign.admin import AdminClient, client_settings
-from kreassign.executor.eta import Estimate
 from kreassign.kafka_tools.command_line import ToolError, UsageError, parse
 from kreassign.kafka_tools.reassign.options import OPTIONS, choose_action
 from kreassign.kafka_tools.reassign.progress import Copy, Flow, by_broker, progress
@@ -16,6 +15,7 @@ from kreassign.kafka_tools.reassign.requests import ProgressRequest, read_reques
 from kreassign.kafka_tools.reassign.tool_client import ToolClient
 from kreassign.model import TopicPartition, TopicPartitionReplica
 from kreassign.model.plan import PartitionAssignment, Plan
+from kreassign.model.run import Estimate
 from kreassign.model.throttle import log_dir_rate_changes, move_map, rate_changes, topic_changes
 from kreassign.twin import Twin, TwinTransport
 from tests.twin.asking import twin

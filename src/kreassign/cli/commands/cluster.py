@@ -31,7 +31,6 @@ from kreassign.operations.run_journals import (
     all_journals,
     default_state_dir,
     find_journal,
-    is_active,
     is_journal,
 )
 from kreassign.operations.snapshot import Observation, Overview, SnapshotOutputs, overview, store_snapshot
@@ -66,8 +65,7 @@ def show_home(cluster: ClusterOptions, state_dir: Path) -> None:
     seen = _cluster(cluster)
     found = _latest(cluster, seen, state_dir)
     if found is not None:
-        history, is_executed = found
-        click.echo(f"run {history.run_id}: {state_text(history, is_active=is_executed)}")
+        click.echo(f"run {found.run_id}: {state_text(found)}")
     elif others := all_journals(state_dir):
         click.echo(f"{counted(len(others), 'run')} of other clusters or unknown ones: kreassign status --all")
     print_next(*_next(seen, found))
@@ -104,28 +102,26 @@ def _figures(seen: Overview) -> Iterator[str]:
         yield f"{counted(seen.unread, 'broker or topic', 'brokers or topics')} could not be read and are not counted"
 
 
-def _latest(cluster: ClusterOptions, seen: Overview | None, state_dir: Path) -> tuple[RunHistory, bool] | None:
-    """The active or latest run of the cluster in force, and whether a process executes it.
+def _latest(cluster: ClusterOptions, seen: Overview | None, state_dir: Path) -> RunHistory | None:
+    """The active or latest run of the cluster in force.
 
     None if there is none, if it is unreadable, or if it is not known whose run is meant.
     """
     here = NO_CLUSTER if cluster.bootstrap_server is None else InForce(why="the cluster does not answer")
     try:
-        path = find_journal(state_dir, here=here if seen is None else InForce(seen.cluster_id))
-        return run_journals.status(path), is_active(path)
+        return run_journals.status(find_journal(state_dir, here=here if seen is None else InForce(seen.cluster_id)))
     except KreassignError:
         return None
 
 
-def _next(seen: Overview | None, found: tuple[RunHistory, bool] | None) -> Iterator[str]:
+def _next(seen: Overview | None, found: RunHistory | None) -> Iterator[str]:
     """Next commands: for an unfinished run first, then for the cluster, then for planning."""
-    if found is not None and found[0].ended_ms is None:
-        history, is_executed = found
-        if is_executed:
-            yield next_command("watch", history.run_id, takes=STATE)
+    if found is not None and found.ended_ms is None:
+        if found.is_active:
+            yield next_command("watch", found.run_id, takes=STATE)
         else:
-            yield next_command("resume", history.run_id, takes=(*CLUSTER, *STATE), of=history)
-            yield next_command("cancel", history.run_id, takes=(*CLUSTER, *STATE), of=history)
+            yield next_command("resume", found.run_id, takes=(*CLUSTER, *STATE), of=found)
+            yield next_command("cancel", found.run_id, takes=(*CLUSTER, *STATE), of=found)
     elif seen is None:
         yield "kreassign twin start"
         yield "kreassign doctor --bootstrap-server HOST:PORT"

@@ -40,7 +40,6 @@ from kreassign.operations.report import (
     read_records,
     report_page,
 )
-from kreassign.operations.run_journals import is_active
 from kreassign.report.text import format_bytes, format_duration, format_rate
 
 # `kreassign report`: one page about a run or a plan.
@@ -104,7 +103,7 @@ def report(
     if found.state == "done" and not found.throttle_residue:
         print_next(next_command("doctor", takes=CLUSTER, of=found))
     else:
-        print_next(*commands_after(found, is_active=is_active(journal)))
+        print_next(*commands_after(found))
 
 
 # `kreassign audit`: compare a run's promises with what happened, and prove that a move lost no record.

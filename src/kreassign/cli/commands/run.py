@@ -39,7 +39,7 @@ from kreassign.cli.options.run_id import meant_journal, run_id_argument
 from kreassign.cli.options.values import INPUT_FILE, plan_argument
 from kreassign.cli.output import console, examples, format_option, print_json, warn
 from kreassign.cli.profiles import typed_words
-from kreassign.cli.run_text import document, exit_code, in_flight, print_accepted, print_end, print_summary
+from kreassign.cli.run_text import document, exit_code, print_accepted, print_end, print_summary
 from kreassign.cli.terminal import (
     ask,
     detach,
@@ -470,7 +470,7 @@ def cancel(
     path = meant_journal(run_context.state_dir, run_id, cluster)
     if is_active(path):
         refuse_monitoring_of_others(path.stem)
-        flying = in_flight(run_journals.status(path))
+        flying = run_journals.status(path).in_flight_count
         sentence = (
             f"draining: {flying} moves in flight finish, then it ends"
             if drains

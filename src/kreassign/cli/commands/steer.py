@@ -39,8 +39,6 @@ from kreassign.cli.output import (
 from kreassign.cli.run_text import (
     JsonView,
     document,
-    in_flight,
-    origin_lines,
     overall_text,
     pace_text,
     print_accepted,
@@ -63,7 +61,6 @@ from kreassign.operations.run_journals import (
     all_journals,
     forget_brokers,
     forget_journal,
-    is_active,
     named_journal,
     this_operator,
 )
@@ -103,38 +100,37 @@ def status(run_id: str | None, lists_all: bool, cluster: ClusterOptions, state_d
 
 
 def _show_run(path: Path, output_format: str) -> None:
-    active = is_active(path)
-    found, progress = run_journals.status_and_progress(path)
+    found = run_journals.status_and_progress(path)
     if output_format == "json":
-        print_json(document(found, is_active=active, progress=progress))
+        print_json(document(found))
         return
     terminal = console()
-    print_state(terminal, found, is_active=active)
-    for sentence in origin_lines(found):
+    print_state(terminal, found)
+    for sentence in found.about:
         terminal.print(f"  {sentence}", soft_wrap=True)
     if found.ended_ms is None:
         terminal.print(f"  {pace_text(found.pace)}")
         for sentence in found.outlook:
             terminal.print(f"  {sentence}", soft_wrap=True)
-        terminal.print(f"  {overall_text(progress)}", soft_wrap=True)
-    print_ways(terminal, found, is_active=active)
+        terminal.print(f"  {overall_text(found)}", soft_wrap=True)
+    print_ways(terminal, found)
 
 
 def _list_runs(state_dir: Path, output_format: str) -> None:
-    read = [(run_journals.status_or_problem(path), is_active(path)) for path in all_journals(state_dir)]
-    runs = [(found, active) for found, active in read if isinstance(found, RunHistory)]
-    unreadable = [found for found, _ in read if not isinstance(found, RunHistory)]
+    read = [run_journals.status_or_problem(path) for path in all_journals(state_dir)]
+    runs = [found for found in read if isinstance(found, RunHistory)]
+    unreadable = [found for found in read if not isinstance(found, RunHistory)]
     if output_format == "json":
         problems = [{"run_id": one.run_id, "journal": str(one.path), "problem": str(one)} for one in unreadable]
-        print_json({"runs": [document(found, is_active=active) for found, active in runs], "unreadable": problems})
+        print_json({"runs": [document(found) for found in runs], "unreadable": problems})
         return
     if not read:
         console().print(f"no runs in {state_dir}")
         return
     rows = [
-        (found.run_id, found.cluster_id, state_text(found, is_active=active), format_time(found.started_ms),
+        (found.run_id, found.cluster_id, state_text(found), format_time(found.started_ms),
          str(len(found.moves)), format_bytes(found.bytes_copied))
-        for found, active in runs
+        for found in runs
     ]  # fmt: skip
     if rows:
         console().print(text_table(names("run", "cluster", "state", "started", "moves", "copied"), rows))
@@ -166,13 +162,12 @@ def watch(run_id: str | None, cluster: ClusterOptions, state_dir: Path, output_f
     path = meant_journal(state_dir, run_id, cluster)
     try:
         with JsonView(console()) if output_format == "json" else view_for(console()) as view:
-            for progress in run_journals.watch(path):
-                view.show(progress)
+            for found in run_journals.watch(path):
+                view.show(found)
     except KeyboardInterrupt:
         return
-    found = run_journals.status(path)
     if output_format == "json":
-        click.echo(json.dumps(document(found, is_active=is_active(path), progress=progress)))
+        click.echo(json.dumps(document(found)))
     else:
         print_summary(console(), found)
 
@@ -206,7 +201,7 @@ def pause(run_id: str | None, drains: bool, cluster: ClusterOptions, state_dir: 
         if move.status in IN_FLIGHT
     )
     sentence = "starts no new moves; nothing is in flight"
-    if count := in_flight(found):
+    if count := found.in_flight_count:
         sentence = f"starts no new moves; {count} in flight continue, {format_bytes(left)} left of them"
     if found.silence is not None:
         sentence = f"asked; starts no new moves; {count} were in flight{_silence(found)}"
@@ -225,9 +220,9 @@ def _drain(path: Path, output_format: str) -> None:
     """Follow the run until no move is in flight."""
     is_quiet = output_format == "json"
     with view_for(console(stderr=is_quiet)) as view:
-        for progress in run_journals.watch(path):
-            view.show(progress)
-            if progress.phase in AT_REST or not any(move.status in IN_FLIGHT for move in progress.moves):
+        for run in run_journals.watch(path):
+            view.show(run)
+            if run.state in AT_REST or not run.in_flight_count:
                 break
     if not is_quiet:
         click.echo(f"run {path.stem}: nothing is in flight")

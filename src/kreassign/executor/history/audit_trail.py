@@ -142,11 +142,12 @@ def _source(record: MoveRecord, leaders: dict[TopicPartition, int]) -> int:
 
 def _promises(meter: ProgressMeter, at_ms: int) -> Iterator[EtaShown]:
     now = meter.progress()
-    if now.overall.eta_s is not None and now.overall.left_bytes:
-        yield EtaShown(at_ms, None, None, now.overall.eta_s)
-    for move in now.moves:
-        if move.status in ACTIVE and move.estimate.eta_s is not None and move.estimate.left_bytes:
-            yield EtaShown(at_ms, *move.topic_partition, move.estimate.eta_s)
+    if now.eta_s is not None and now.left_bytes:
+        yield EtaShown(at_ms, None, None, now.eta_s)
+    for move in meter.moves():
+        now_of = move.estimate
+        if move.status in ACTIVE and now_of is not None and now_of.eta_s is not None and now_of.left_bytes:
+            yield EtaShown(at_ms, *move.name, now_of.eta_s)
 
 
 def _calls(events: Iterable[Event]) -> Iterator[Call]:

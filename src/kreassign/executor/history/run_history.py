@@ -28,13 +28,13 @@ from kreassign.executor.journal import (
     last_event,
     stored_snapshots,
 )
-from kreassign.executor.progress import ProgressMeter
-from kreassign.executor.state import Machine, MoveRecord, RunView
+from kreassign.executor.progress import ProgressMeter, move_history
+from kreassign.executor.state import Machine, RunView
 from kreassign.executor.throttle_ledger import ConfigKey, ConfigValue
 from kreassign.model import Partition, Reassignment, TopicPartition, TopicPartitionReplica
 from kreassign.model.plan import ANY_LOG_DIR, PartitionAssignment, Plan
 from kreassign.model.plan_facts import is_another
-from kreassign.model.run import AT_REST, IN_FLIGHT, MoveHistory, MoveStatus, RunHistory
+from kreassign.model.run import AT_REST, IN_FLIGHT, MoveHistory, RunHistory
 from kreassign.model.text import counted
 
 # Read runs from a snapshot in their journals and the events since.
@@ -139,16 +139,16 @@ def fold(events: Iterable[Event]) -> RunView:
     return machine.view
 
 
-def history(run: RunView) -> RunHistory:
-    """Convert a run to plain values."""
+def history(run: RunView, meter: ProgressMeter | None = None, *, is_active: bool = False) -> RunHistory:
+    """Convert a run to plain values, with its progress if a meter has followed it."""
     return RunHistory(
         run_id=run.run_id,
         cluster_id=run.cluster_id,
         started_ms=run.started_ms,
         ended_ms=run.ended_ms,
-        state=run.phase.value,
+        state=run.phase,
         rates=run.rates,
-        moves=tuple(_move(record) for record in run.records.values()),
+        moves=tuple(map(move_history, run.records.values())) if meter is None else meter.moves(),
         throttle_residue=run.residue,
         problems=(*run.problems, *run.findings),
         is_held=run.is_held,
@@ -161,37 +161,17 @@ def history(run: RunView) -> RunHistory:
         operators=run.operators,
         lease=run.lease,
         silence=run.silence,
+        is_active=is_active,
+        why_held=run.why_held,
+        guards=tuple(verdict.guard.value for verdict in run.verdicts),
+        open_settings=len(run.pending_restores),
+        progress=None if meter is None else meter.progress(),
     )
 
 
-def read_history(path: Path, *, is_left: bool = False) -> RunHistory:
-    """History of the run in a journal. Raises JournalDamaged, or InputError when there is none.
-
-    If the run `is_left`, no process executes it, and what its last one observed is not shown as present.
-    """
-    run = read_view(path)
-    return history(run.as_left if is_left else run)
-
-
-def _move(record: MoveRecord) -> MoveHistory:
-    move = record.move
-    return MoveHistory(
-        topic=move.topic_partition.topic,
-        partition=move.topic_partition.partition,
-        original=move.original,
-        target=move.target,
-        adding=move.adding,
-        size_bytes=move.size_bytes,
-        submitted_ms=record.submitted_ms,
-        completed_ms=record.completed_ms,
-        bytes_copied=record.bytes_copied,
-        status=record.status.value,
-        problem=record.problem,
-        reached=move.target if record.status is MoveStatus.COMPLETE else record.step.original,
-        log_dirs=move.log_dirs,
-        topic_id=move.topic_id,
-        former_targets=tuple(one.before for one in record.replans),
-    )
+def read_history(path: Path) -> RunHistory:
+    """History of the run in a journal. Raises JournalDamaged, or InputError when there is none."""
+    return history(read_view(path))
 
 
 # Interrupted runs: no process executes them, though they left moves or settings in the cluster.

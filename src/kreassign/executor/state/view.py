@@ -312,6 +312,15 @@ class RunView:
         return self._run.control.is_held
 
     @property
+    def why_held(self) -> str | None:
+        """Why an operator or guards let no move start in a run that is not at rest; None if none does."""
+        guards = dict.fromkeys(one.guard.value for one in self.verdicts if one.reaction is Reaction.HOLD)
+        if self.phase in AT_REST or not (self.is_held or guards):
+            return None
+        paused = [f"an operator paused it; `kreassign resume {self.run_id}` goes on"] if self.is_held else []
+        return "; ".join((*paused, *([f"these guards hold it: {', '.join(guards)}"] if guards else [])))
+
+    @property
     def wind_down(self) -> WindDown | None:
         """Treatment of moves in flight in a cancelled run; None while it is not cancelled."""
         return self._run.control.wind_down

@@ -8,11 +8,12 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from kreassign.clock import Clock
-from kreassign.executor.eta import Estimate, Sample, estimate, recent
+from kreassign.executor.eta import Sample, estimate, recent
 from kreassign.kafka_tools.reassign.messages import NOTHING_MOVES, never_ends, say
 from kreassign.kafka_tools.reassign.requests import ProgressRequest
 from kreassign.kafka_tools.reassign.tool_client import ToolClient
 from kreassign.model import LogDir, LogDirReplica, OngoingReassignment, ReplicaStatus, TopicPartition
+from kreassign.model.run import Estimate
 from kreassign.report.text import format_bytes, format_duration, format_rate, format_time
 
 _LOAD_COLUMNS = (
