@@ -28,14 +28,19 @@ def entries(key: ConfigKey, value: str | None) -> Entries:
 
 @dataclass(slots=True)
 class Agreement:
-    """Entries that the run of a host may take away, and those of them that it has to put back."""
+    """Entries that the run of a host may take away: those that it has to put back, and those to put back or to name."""
 
     taken: dict[ConfigKey, Entries] = field(default_factory=dict)
     kept: dict[ConfigKey, Entries] = field(default_factory=dict)
+    displaced: dict[ConfigKey, Entries] = field(default_factory=dict)
+
+    def of_others(self, key: ConfigKey) -> Entries:
+        """Entries that stay an operator's when the run sets them again."""
+        return self.kept.get(key, NONE) | self.displaced.get(key, NONE)
 
     def without(self, key: ConfigKey, others: Iterable[str]) -> None:
         """An operator has changed these entries since."""
-        for agreed in (self.taken, self.kept):
+        for agreed in (self.taken, self.kept, self.displaced):
             if key in agreed:
                 agreed[key] = agreed[key].difference(others)
 
@@ -59,7 +64,7 @@ class Owners:
             for entry in sorted(gone - self.agreements[writer].taken.get(key, NONE)):
                 if of[entry] == HAND:
                     self.broken.append(f"{key} was {entry!r} by hand, and a run of {writer} made it {value!r}")
-        kept = NONE if writer == HAND else self.agreements[writer].kept.get(key, NONE)
+        kept = NONE if writer == HAND else self.agreements[writer].of_others(key)
         after = {entry: was for entry, was in of.items() if entry in now}
         self.written[key] = after | {entry: HAND if entry in kept else writer for entry in new}
 
@@ -80,12 +85,17 @@ class Owners:
         self.agreements[host] = Agreement(dict(now), dict(now) if is_kept else {})
 
     def agree_to_rates(self, host: str) -> None:
-        """Somebody asks a run for a throttle: it may take the place of whatever rate is set now."""
-        for key, of in self.of().items():
+        """Somebody asks a run for a throttle: it may take the place of whatever rate is set now, and says so."""
+        for key in self.of():
             if key.broker is not None:
-                agreement = self.agreements[host]
-                agreement.taken[key] = agreement.taken.get(key, NONE) | of
-                agreement.kept.pop(key, None)
+                self.agree_to_rate(host, key)
+
+    def agree_to_rate(self, host: str, key: ConfigKey) -> None:
+        """A requested throttle may take the place of what is set there now."""
+        agreement, by_hand = self.agreements[host], self.of(HAND).get(key, NONE)
+        taken = agreement.taken.get(key, NONE)
+        agreement.displaced[key] = agreement.displaced.get(key, NONE) | by_hand - taken
+        agreement.taken[key] = taken | self.of().get(key, NONE)
 
     def left(self, host: str, said: str) -> Iterator[str]:
         """The run of a host is over: sentences about what is left of it, or was not put back, and is not told."""
@@ -95,6 +105,9 @@ class Owners:
         for key, wanted in sorted(self.agreements[host].kept.items()):
             if (missing := wanted - self.of().get(key, NONE)) and str(key) not in said:
                 yield f"to be kept, and not put back: {key} was {','.join(sorted(missing))}"
+        for key, wanted in sorted(self.agreements[host].displaced.items()):
+            if (missing := wanted - self.of().get(key, NONE)) and str(key) not in said:
+                yield f"overwritten as requested, and not told: {key} was {','.join(sorted(missing))}"
 
     def of(self, *writers: str) -> dict[ConfigKey, Entries]:
         """Entries in force of these writers, by setting; of all if none is named."""

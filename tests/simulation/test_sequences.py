@@ -8,9 +8,14 @@ import pytest
 from click.testing import CliRunner
 
 from kreassign.executor.throttle_ledger import ConfigKey, FoundThrottles
-from kreassign.model import ConfigResource, TopicPartition
+from kreassign.model import ConfigOperation, ConfigResource, TopicPartition
 from kreassign.model.plan import PartitionAssignment, Plan
-from kreassign.model.throttle import FOLLOWER_THROTTLED_REPLICAS, LEADER_THROTTLED_RATE, ThrottleRates
+from kreassign.model.throttle import (
+    FOLLOWER_THROTTLED_REPLICAS,
+    LEADER_THROTTLED_RATE,
+    LEADER_THROTTLED_REPLICAS,
+    ThrottleRates,
+)
 from kreassign.twin import (
     Blueprint,
     BrokerHardware,
@@ -21,12 +26,14 @@ from kreassign.twin import (
     Traffic,
     Twin,
 )
+from kreassign.twin.faults import PlannedFault
+from kreassign.twin.faults.failures import Stop
 from kreassign.twin.faults.operator import MovePartition
 from tests.campaigns.owners import HAND, Owners
 from tests.simulation import sequence
 from tests.simulation.__main__ import campaign, main
-from tests.simulation.sequence import Call, Command, Deed, Lost, Meanwhile, Sequence, draw_sequence, try_sequence
-from tests.simulation.watch import Configure, Watch
+from tests.simulation.sequence import Call, Command, Deed, Lost, Meanwhile, Quiet, Sequence, draw_sequence, try_sequence
+from tests.simulation.watch import MIN_ISR, Configure, Produce, Watch
 from tests.twin.memory_log import MemoryLog
 
 QUICK_SEEDS = (1, 3)
@@ -113,6 +120,27 @@ def test_what_a_run_may_take_it_has_to_put_back_unless_an_operator_changes_it() 
     assert owners.broken == [f"{RATE} was '8' by hand, and a run of {HOST} made it '7'"]
 
 
+def test_a_rate_that_a_requested_throttle_displaces_is_named_or_put_back() -> None:
+    owners = Owners()
+    owners.take_in(RATE, "7", HAND)
+    owners.agree_to_rates(HOST)
+    owners.take_in(RATE, "5", HOST)
+    owners.take_in(RATE, None, HOST)
+    assert [*owners.left(HOST, "")] == [f"overwritten as requested, and not told: {RATE} was 7"]
+    assert [*owners.left(HOST, f"{RATE} was 7")] == []
+    owners.take_in(RATE, "7", HOST)
+    assert ([*owners.left(HOST, "")], owners.of(HAND), owners.broken) == ([], {RATE: {"7"}}, [])
+
+
+def test_a_requested_throttle_ends_no_duty_to_put_back_a_rate() -> None:
+    owners = Owners()
+    owners.take_in(RATE, "7", HAND)
+    owners.agree(HOST, is_kept=True)
+    owners.take_in(RATE, "5", HOST)
+    owners.agree_to_rates(HOST)
+    assert "to be kept, and not put back" in " ".join(owners.left(HOST, str(LIST)))
+
+
 # --- what is watched on a twin -------------------------------------------------------------------------------------
 
 MB = 1_000_000
@@ -125,7 +153,11 @@ def watch() -> Watch:
     log_dirs = (LogDirHardware("/d", 1_000 * MB),)
     brokers = tuple(BrokerPlan(number, BrokerHardware(log_dirs)) for number in range(3))
     topic = TopicPlan("t", (PartitionPlan((0, 1), Traffic(980 * MB)),), {"min.insync.replicas": "2"})
-    twin = Twin(Blueprint(brokers, (topic,)), log=MemoryLog())
+    others = (
+        TopicPlan("small", (PartitionPlan((0,), Traffic(300 * MB)),)),
+        TopicPlan("middle", (PartitionPlan((0,), Traffic(900 * MB)),)),
+    )
+    twin = Twin(Blueprint(brokers, (topic, *others)), log=MemoryLog())
     watch = Watch(twin)
     watch.begin(HOST, is_allowed=False)
     return watch
@@ -148,6 +180,40 @@ def test_a_run_that_takes_over_the_move_of_an_operator_is_found(watch: Watch) ->
     assert [*watch.not_refused(HOST, Plan(()))] == [f"began, though others move {[TP]}"]
     MovePartition("t", 0, (1, 2)).inject(watch.twin)
     assert "changed a move of an operator: t-0" in " ".join(watch.broken)
+
+
+def test_space_that_the_copy_of_an_operator_just_took_is_no_fault_of_a_run(watch: Watch) -> None:
+    watch.twin.replication.set_write_rate(TP, 0)
+    with watch.by_hand():
+        MovePartition("small", 0, (0, 2)).inject(watch.twin)
+    watch.twin.advance(5_000)
+    MovePartition("middle", 0, (0, 2)).inject(watch.twin)
+    watch.twin.advance(1)
+    assert watch.broken == ()
+
+
+def test_moves_of_other_hosts_and_of_operators_are_moves_by_others(watch: Watch) -> None:
+    MovePartition("t", 0, (2, 1)).inject(watch.twin)
+    assert (watch.moved_by_others([TP], HOST, 0), watch.moved_by_others([TP], OTHER, 0)) == (set(), {TP})
+    with watch.by_hand():
+        MovePartition("t", 0, (0, 1)).inject(watch.twin)
+    assert (watch.moved_by_others([TP], HOST, 0), watch.moved_by_others([TP], HOST, 1)) == ({TP}, set())
+
+
+@pytest.mark.parametrize("trouble_until_ms", [-1, 90_000])
+def test_a_requested_throttle_replaces_rates_of_meanwhile_in_trouble_only(watch: Watch, trouble_until_ms: int) -> None:
+    watch.ask_for_throttle(HOST)
+    watch.trouble_until_ms = trouble_until_ms
+    with watch.by_hand():
+        Configure(*RATE, "7").inject(watch.twin)
+    watch.twin.advance(60_000)
+    Configure(*RATE, "5").inject(watch.twin)
+    Configure(*RATE, None, ConfigOperation.DELETE).inject(watch.twin)
+    told = [*watch.owners.left(HOST, "")]
+    if trouble_until_ms > 0:
+        assert (watch.broken, told) == ((), [f"overwritten as requested, and not told: {RATE} was 7"])
+    else:
+        assert "was '7' by hand" in " ".join(watch.broken)
 
 
 def test_a_setting_that_is_no_throttle_is_changed_by_no_run(watch: Watch) -> None:
@@ -182,3 +248,27 @@ def test_a_cancelled_run_leaves_a_move_that_was_sent_elsewhere(command: Command)
         Call(command, HOST),
     )  # fmt: skip
     assert try_sequence(Sequence(23, steps, has_lease=False, gives_way=True)).broken == ()
+
+
+def test_the_last_run_moves_a_topic_whose_producers_need_consent() -> None:
+    """It moves the first partition, which has one replica left, of a topic that asks for two in sync."""
+    state = sequence.partitions_of(sequence.sequence_twin(1556, MemoryLog()))[0]
+    topic, number = state.topic_partition
+    steps = (
+        Meanwhile(0, MovePartition(topic, number, state.replicas[:1])),
+        Meanwhile(0, Configure(ConfigResource.topic(topic), MIN_ISR, "2")),
+        Quiet(600_000),
+    )  # fmt: skip
+    assert try_sequence(Sequence(1556, steps, has_lease=False, gives_way=False)).broken == ()
+
+
+def test_followers_behind_the_throttle_of_an_operator_are_in_sync_without_it() -> None:
+    state = next(one for one in sequence.partitions_of(sequence.sequence_twin(1721, MemoryLog())) if one.replicas[1:])
+    topic, leader = ConfigResource.topic(state.topic_partition.topic), state.leader
+    steps = (
+        Meanwhile(0, Configure(topic, LEADER_THROTTLED_REPLICAS, "*")),
+        Meanwhile(0, Configure(ConfigResource.broker(leader), LEADER_THROTTLED_RATE, "1000001")),
+        Meanwhile(0, Produce(state.topic_partition, 5.0 * MB)),
+        Meanwhile(0, PlannedFault(Stop(state.replicas[1]), 0, 40_000)),
+    )  # fmt: skip
+    assert try_sequence(Sequence(1721, steps, has_lease=False, gives_way=False)).broken == ()

@@ -50,6 +50,8 @@ class Deed(StrEnum):
     LOSE_LEASE = "another run has the lease"
 
 
+THROTTLES = frozenset({Request.FASTER, Request.SLOWER, Request.UNTHROTTLED, Request.ADAPTIVE})
+"""Requests for another throttle."""
 FAST = 200_000_000
 REQUESTS: Mapping[Request, Callable[[int, int], events.Request]] = {
     Request.HOLD: events.HoldRequested,

@@ -10,12 +10,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
 
+from kreassign.executor.state.admission import FRESH_MS
 from kreassign.executor.throttle_ledger import ConfigKey
 from kreassign.model import ConfigOperation, ConfigResource, TopicPartition
 from kreassign.model.pace import RESERVE
@@ -92,9 +93,10 @@ class Watch:
         self.owners = Owners()
         self.writer = HAND
         self.movers: dict[TopicPartition, str] = {}
-        self.by_hand_ms: dict[TopicPartition, int] = {}
+        self.moved_ms: dict[TopicPartition, dict[str, int]] = {}
         self.trouble_until_ms = -1
         self._by_hand_at: dict[ConfigKey, int] = {}
+        self._asked_ms: dict[str, int] = {}
         self.twin = twin
         self._is_allowed = False
         self._broken: list[str] = []
@@ -116,6 +118,12 @@ class Watch:
     def begin(self, host: str, *, is_allowed: bool) -> None:
         """A command of this host begins; `is_allowed` if it may cost min.insync.replicas."""
         self.writer, self._is_allowed = host, is_allowed
+        self._asked_ms.pop(host, None)
+
+    def ask_for_throttle(self, host: str) -> None:
+        """Somebody asks the run of this host for another throttle."""
+        self._asked_ms[host] = self.twin.now_ms
+        self.owners.agree_to_rates(host)
 
     def end(self) -> None:
         """The command is over: what follows is done by nobody's request."""
@@ -130,6 +138,17 @@ class Watch:
         if moving := self.twin.metadata.reassigning - set(plan.replicas):
             yield f"began, though others move {sorted(moving)}"
 
+    def moved_by_others(self, names: Iterable[TopicPartition], host: str, since_ms: int) -> set[TopicPartition]:
+        """Partitions of these that an operator or a run of another host has moved or deleted since then."""
+        return {
+            name
+            for name in names
+            if any(at_ms >= since_ms for writer, at_ms in self.moved_ms.get(name, {}).items() if writer != host)
+        }
+
+    def _note_move(self, name: TopicPartition, writer: str) -> None:
+        self.moved_ms.setdefault(name, {})[writer] = self.twin.now_ms
+
     # --- every step -----------------------------------------------------------------------------------------------
 
     def _look(self, twin: TwinCore, step: Step) -> None:
@@ -138,7 +157,8 @@ class Watch:
                 self._set(ConfigKey(record.resource, record.name), record.value)
             elif isinstance(record, TopicDeleted):
                 self.owners.forget(record.name)
-                self.by_hand_ms |= {name: twin.now_ms for name in step.before if name.topic == record.name}
+                for name in (each for each in step.before if each.topic == record.name):
+                    self._note_move(name, HAND)
         is_request = isinstance(step.answer, ReassignmentsAltered)
         for name, before in step.before.items():
             after = twin.metadata.partition(name)
@@ -157,16 +177,23 @@ class Watch:
                 self.trouble_until_ms, self._by_hand_at.get(key, -RACE_MS) + RACE_MS
             ):
                 self.owners.agreements[self.writer].taken[key] = self.owners.of().get(key, frozenset())
+            if self._is_under_way(key):
+                self.owners.agree_to_rate(self.writer, key)
             if self.writer == HAND:
                 self._by_hand_at[key] = now_ms
             self.owners.take_in(key, value, self.writer)
         elif self.writer != HAND and key.name != CORDON:
             self._broken.append(f"{self.writer} set {key} to {value}")
 
+    def _is_under_way(self, key: ConfigKey) -> bool:
+        """While brokers have trouble, a requested throttle takes until its end, and holds for what is set meanwhile."""
+        asked_ms, by_hand_ms = self._asked_ms.get(self.writer), self._by_hand_at.get(key, -1)
+        is_late = asked_ms is not None and asked_ms <= by_hand_ms
+        return is_late and key.broker is not None and self.twin.now_ms < self.trouble_until_ms
+
     def _request(self, name: TopicPartition, before: PartitionState, after: PartitionState) -> None:
-        if self.writer == HAND:
-            self.by_hand_ms[name] = self.twin.now_ms
-        elif before.is_reassigning and self.movers.get(name) == HAND and self.writer != "the campaign":
+        self._note_move(name, self.writer)
+        if before.is_reassigning and self.movers.get(name) == HAND and self.writer not in (HAND, "the campaign"):
             self._broken.append(f"{self.writer} changed a move of an operator: {name} was {before}, is {after}")
         self.movers[name] = self.writer
         if self.writer != HAND:
@@ -196,7 +223,15 @@ class Watch:
                 missing += max(0, size - replica.size_bytes)
         if log_dir.usable_bytes is None or log_dir.total_bytes is None:
             return
-        left, least = log_dir.usable_bytes - missing, (RESERVE - SLACK) * log_dir.total_bytes
+        # A run starts moves by what it read at most so long ago.
+        unseen = sum(
+            replica.size_bytes
+            for replica in log_dir.replicas
+            if self.moved_ms.get(replica.topic_partition, {}).get(HAND, -FRESH_MS) > self.twin.now_ms - FRESH_MS
+            and (of := metadata.partition(replica.topic_partition)) is not None
+            and broker in of.adding
+        )
+        left, least = log_dir.usable_bytes + unseen - missing, (RESERVE - SLACK) * log_dir.total_bytes
         if missing and left < least:
             self._broken.append(
                 f"{name} was sent to {path} of broker {broker}, which will have {left} of {log_dir.total_bytes} bytes"
