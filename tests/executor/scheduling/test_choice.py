@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from random import Random
+
 from hypothesis import given
 from hypothesis import strategies as st
 
 from kreassign.executor.scheduling import Candidate, DiskBudget, Waiting, choose
-from kreassign.model import TopicPartition
+from kreassign.model import TopicPartition, TopicPartitionReplica
 from kreassign.model.pace import Cap, Caps, Order
 
 DISK = (9, "/d")
@@ -83,6 +85,53 @@ def test_what_is_written_meanwhile_needs_room_too() -> None:
 def test_a_copy_that_never_catches_up_finds_no_room() -> None:
     written = Candidate(_partition(0), 60, 1, (9,), (DISK,), write_bytes_per_s=10.0)
     assert DiskBudget.after({PLACE: 10**15}, [], rate_bytes_per_s=10).refuses(written) is not None
+
+
+def _anywhere(number: int, size_bytes: int) -> Candidate:
+    return Candidate(_partition(number), size_bytes, 1, (9,))
+
+
+def test_copies_fit_whichever_of_equal_directories_kafka_chooses() -> None:
+    """The first goes to one of two that have three replicas each; so the second may go to either."""
+    free, counts = (
+        {("log_dir", (9, "/a")): 600, ("log_dir", (9, "/b")): 400},
+        {(9, "/a"): 3, (9, "/b"): 3, (9, "/c"): 4},
+    )
+    chosen = choose(
+        [_anywhere(0, 2), _anywhere(1, 402)], [], order=Order.NAME,
+        supplies=(DiskBudget.after(free, [], replica_counts=counts),),
+    )  # fmt: skip
+    assert chosen.starting == (_partition(0),)
+    assert "log directory /b of broker 9 has 400 bytes" in chosen.waiting[0].reason
+
+
+def test_a_copy_that_has_arrived_in_a_directory_counts_there_once() -> None:
+    free, counts = {("log_dir", (9, "/a")): 600, ("log_dir", (9, "/b")): 400}, {(9, "/a"): 3, (9, "/b"): 4}
+    places = {TopicPartitionReplica(9, "t", 0): "/a"}
+    budget = DiskBudget.after(free, [_anywhere(0, 100)], replica_counts=counts, places=places)
+    assert budget.refuses(_anywhere(1, 450)) is None
+
+
+@given(
+    st.lists(st.integers(0, 3), min_size=1, max_size=4),
+    st.lists(st.integers(0, 60), min_size=1, max_size=6),
+    st.randoms(use_true_random=False),
+)
+def test_admitted_copies_fill_no_directory_however_kafka_breaks_ties(
+    replicas: list[int], sizes: list[int], chance: Random
+) -> None:
+    paths = [(9, f"/{number}") for number in range(len(replicas))]
+    free = {("log_dir", path): 100 for path in paths}
+    counts = dict(zip(paths, replicas, strict=True))
+    moves = [_anywhere(number, size) for number, size in enumerate(sizes)]
+    chosen = choose(moves, [], supplies=(DiskBudget.after(free, [], replica_counts=counts),))
+    left = dict.fromkeys(paths, 100)
+    # Replicas are made in an order of their broker's.
+    for name in chance.sample(chosen.starting, len(chosen.starting)):
+        place = chance.choice([path for path in paths if counts[path] == min(counts.values())])
+        counts[place] += 1
+        left[place] -= sizes[name.partition]
+    assert min(left.values()) >= 0
 
 
 MOVES = st.lists(

@@ -231,8 +231,9 @@ class Saturation:
 #
 # Usable bytes are what a broker reports as free: the space of old copies is not free until they are deleted, so it
 # is never relied on. Bytes that copies in flight still bring are subtracted beforehand, in the directory where they
-# are. Where the plan names no directory, Kafka takes that with the fewest replicas (`LogManager.nextLogDirs`); among
-# equals, or if their counts are unknown, the one with the least space is assumed.
+# are. Where the plan names no directory, Kafka takes that with the fewest replicas (`LogManager.nextLogDirs`), in any
+# order of the copies. Which of equals it takes shows at the next inspection: until then the largest copies that a
+# directory may get have to fit there together.
 
 
 @dataclass(slots=True)
@@ -240,14 +241,15 @@ class DiskBudget:
     """Bytes that may still be promised at each destination; shrinks with each move that starts.
 
     An unknown end refuses nothing. `rate_bytes_per_s` is the rate of incoming copies, None for no limit: the
-    partition is still written meanwhile. `replica_counts` are of log directories, `places` the directories
-    of copies that have arrived in one.
+    partition is still written meanwhile. `replica_counts` are of log directories, `places` the
+    directories of copies that have arrived in one, and `unplaced` the bytes of each other copy, by broker.
     """
 
     free: dict[Endpoint, float]
     rate_bytes_per_s: int | None = None
     replica_counts: dict[LogDirKey, int | None] = field(default_factory=dict)
     places: Mapping[TopicPartitionReplica, str] = field(default_factory=dict)
+    unplaced: dict[int, tuple[float, ...]] = field(default_factory=dict)
 
     @classmethod
     def after(
@@ -267,7 +269,9 @@ class DiskBudget:
 
     def copy(self) -> DiskBudget:
         """Independent copy of the budget."""
-        return DiskBudget(dict(self.free), self.rate_bytes_per_s, dict(self.replica_counts), self.places)
+        return DiskBudget(
+            dict(self.free), self.rate_bytes_per_s, dict(self.replica_counts), self.places, dict(self.unplaced)
+        )
 
     @property
     def depends_on_size(self) -> bool:
@@ -276,45 +280,86 @@ class DiskBudget:
 
     def promise(self, move: Candidate) -> None:
         """Subtract what the copies of a move will need."""
+        needed = needed_bytes(move, self.rate_bytes_per_s)
         for end in self._ends(move):
+            if isinstance(end[1], int) and self._is_open(end):
+                self.unplaced[end[1]] = (*self.unplaced.get(end[1], ()), needed)
+                continue
             if end in self.free:
-                self.free[end] -= needed_bytes(move, self.rate_bytes_per_s)
+                self.free[end] -= needed
             if isinstance(end[1], tuple) and (count := self.replica_counts.get(end[1])) is not None:
-                self.replica_counts[end[1]] = count + 1
+                has_arrived = self.places.get(TopicPartitionReplica(end[1][0], *move.topic_partition)) == end[1][1]
+                self.replica_counts[end[1]] = count + (not has_arrived)
 
     def refusing(self, move: Candidate) -> Endpoint | None:
         """The first end without enough free space for the move."""
         needed = needed_bytes(move, self.rate_bytes_per_s)
-        return next((end for end in self._ends(move) if needed > self.free.get(end, needed)), None)
+        return next((end for end, left in self._left(move, needed) if needed > left), None)
 
     def refuses(self, move: Candidate) -> str | None:
         """Describe the end that lacks free space for the move, or None."""
-        end = self.refusing(move)
+        needed = needed_bytes(move, self.rate_bytes_per_s)
+        end, left = next(((end, left) for end, left in self._left(move, needed) if needed > left), (None, 0.0))
         if end is None:
             return None
-        needed = needed_bytes(move, self.rate_bytes_per_s)
         much = f"needs {int(needed)}" if isfinite(needed) else "never catches up with what is written"
-        return f"{_disk_admission_words(end)} has {max(0, int(self.free[end]))} bytes to promise, and a copy {much}"
+        return f"{_disk_admission_words(end)} has {max(0, int(left))} bytes to promise, and a copy {much}"
 
     def _ends(self, move: Candidate) -> Iterator[Endpoint]:
+        """Ends of the copies: log directories, where they are known, else brokers."""
         named = {broker for broker, _ in move.log_dirs}
         for broker in move.destinations:
-            if broker not in named:
-                yield self._chosen(broker, move.topic_partition)
+            if path := self.places.get(TopicPartitionReplica(broker, *move.topic_partition)):
+                yield ("log_dir", (broker, path))
+            elif broker not in named:
+                only = self._places_of(broker)
+                yield ("log_dir", only[0]) if len(only) == 1 else ("destination", broker)
         for place in move.log_dirs:
             yield ("log_dir", place)
 
-    def _chosen(self, broker: int, name: TopicPartition) -> Endpoint:
-        """Log directory of a copy, or the one that Kafka will choose; the broker if none is known."""
-        if path := self.places.get(TopicPartitionReplica(broker, *name)):
-            return ("log_dir", (broker, path))
-        known = [place for place in self.replica_counts if place[0] == broker]
-        if not known:
-            return ("destination", broker)
-        counts = {place: self.replica_counts[place] for place in known}
-        fewest = min((count for count in counts.values() if count is not None), default=None)
-        possible = [place for place, count in counts.items() if count is None or count == fewest]
-        return ("log_dir", min(possible, key=lambda place: self.free.get(("log_dir", place), inf)))
+    def _places_of(self, broker: int) -> list[LogDirKey]:
+        return [place for place in self.replica_counts if place[0] == broker]
+
+    def _is_open(self, end: Endpoint) -> bool:
+        """True if Kafka chooses one of several known directories."""
+        return isinstance(end[1], int) and bool(self._places_of(end[1]))
+
+    def _left(self, move: Candidate, needed: float) -> Iterator[tuple[Endpoint, float]]:
+        """Per end that the copies of a move may get, bytes that are left for one of them; the least first."""
+        for end in self._ends(move):
+            broker = end[1] if isinstance(end[1], int) else end[1][0]
+            others = self.unplaced.get(broker, ())
+            if not self._is_open(end):
+                yield end, self.free.get(end, inf) - sum(self._largest(end, others))
+                continue
+            sizes = (*others, needed)
+            ends: list[Endpoint] = [("log_dir", place) for place in self._places_of(broker)]
+            rows = [
+                (each, self.free.get(each, inf) + needed - sum(largest))
+                for each in ends
+                if (largest := self._largest(each, sizes))
+            ]
+            yield from sorted(rows, key=_by_left)
+
+    def _largest(self, end: Endpoint, sizes: tuple[float, ...]) -> tuple[float, ...]:
+        """The most that a directory may get of copies of these sizes, whichever of equals Kafka takes."""
+        place = end[1]
+        if isinstance(place, int) or place not in self.replica_counts:
+            return ()
+        counts = {each: n for each in self._places_of(place[0]) if (n := self.replica_counts[each]) is not None}
+        if place not in counts:
+            return sizes
+        taken = 0
+        for _ in sizes:
+            fewest = min(counts.values())
+            chosen = place if counts[place] == fewest else next(each for each in counts if counts[each] == fewest)
+            counts[chosen] += 1
+            taken += chosen == place
+        return tuple(sorted(sizes, reverse=True)[:taken])
+
+
+def _by_left(row: tuple[Endpoint, float]) -> float:
+    return row[1]
 
 
 def needed_bytes(move: Candidate, rate_bytes_per_s: float | None) -> float:
