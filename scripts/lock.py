@@ -19,7 +19,10 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "locks"
 # What each lock is made of: extras of the project, or a file of requirements.
-EXTRAS = {"develop": ("dev", "docs", "spark", "web"), "product": ("kerberos", "msk", "spark", "web")}
+EXTRAS = {
+    "develop": ("dev", "docs", "plan-at-scale", "spark", "tables", "web"),
+    "product": ("kerberos", "msk", "plan-at-scale", "spark", "tables", "web"),
+}
 FILES = {"logins": "tests/logins/requirements.txt", "s3": "tests/s3/requirements.txt"}
 PURPOSES = {
     "build": "what installs and builds: pip, uv, and what pyproject.toml builds with",

@@ -14,11 +14,13 @@ import re
 import sys
 import uuid
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import Distribution, PackageNotFoundError, distribution
 
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
+
+from kreassign.report import page
 
 PRODUCT, EXTRAS = "kreassign", ("spark", "web")
 # What packages that name no SPDX expression write in its place.
@@ -40,17 +42,31 @@ class IncompleteError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Component:
-    """An installed package. `needs` are the names of the packages that it asks for and that are installed."""
+    """A package of an installation, with the names of those that it needs, or a script that kreassign brings."""
 
     name: str
     version: str
     licence: str
     needs: tuple[str, ...]
+    registry: str = "pypi"
 
     @property
     def purl(self) -> str:
         """Its package URL."""
-        return f"pkg:pypi/{self.name}@{self.version}"
+        return f"pkg:{self.registry}/{self.name}@{self.version}"
+
+
+PLOTLY = "plotly.js-cartesian-dist-min"
+
+
+def plotly() -> Component:
+    """The script of the pages, which is a file of kreassign; its first lines say what it is."""
+    head = page.plotly()[:300]
+    version = re.search(r"\* plotly\.js \(cartesian - minified\) v([\d.]+)\n", head)
+    licence = re.search(r"\* Licensed under the (MIT) license\n", head)
+    if version is None or licence is None:
+        raise IncompleteError(f"the head of plotly.js names no version and licence: {head}")
+    return Component(PLOTLY, version[1], licence[1], (), "npm")
 
 
 def licence_of(found: Distribution) -> str:
@@ -80,6 +96,9 @@ def components(product: str = PRODUCT, extras: Iterable[str] = EXTRAS) -> dict[s
         known = {need for need, _ in needs} | set(found[name].needs if name in found else ())
         found[name] = Component(name, installed.version, licence_of(installed), tuple(sorted(known)))
         queue += needs
+    if (ours := found.get(PRODUCT)) is not None:
+        found[PRODUCT] = replace(ours, needs=(*ours.needs, PLOTLY))
+        found[PLOTLY] = plotly()
     return found
 
 

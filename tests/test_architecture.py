@@ -65,7 +65,7 @@ THIRD_PARTY = (
     Home(
         "the compiler of inner loops",
         ("numba",),
-        ("planner/search/compiled/compiler.py",),
+        ("planner/search/compiled/machine_code.py",),
         "one file bears what it asks for; the loops themselves stay ordinary functions of arrays",
         "import numba",
     ),

@@ -26,7 +26,9 @@ pytestmark = [pytest.mark.thorough, pytest.mark.timeout(900)]
 PACKAGED = ("src", "pyproject.toml", "README.md", "LICENSE")
 TOOLS = ("kafka-leader-election", "kafka-preferred-replica-election", "kafka-reassign-partitions", "kafka-topics")
 PROGRAMS = (*TOOLS, *(f"{tool}.sh" for tool in TOOLS), "kreassign")
-EXTRAS = ("pyspark", "pandas", "starlette", "uvicorn", "gssapi", "boto3", "pytest")
+EXTRAS = (
+    "pyspark", "pandas", "starlette", "uvicorn", "gssapi", "boto3", "pytest", "numba", "pyarrow", "deltalake",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

@@ -104,7 +104,6 @@ HEAVY = (
     "kreassign.admin",
     "numba",
     "numpy",
-    "plotly",
     "prometheus_client",
     "pyarrow",
     "rich",

@@ -232,4 +232,29 @@ def requires(what: str, package: str, extra: str) -> Iterator[None]:
     try:
         yield
     except ImportError as error:
-        raise KreassignError(f"{what} needs {package} ({error}): pip install 'kreassign[{extra}]'") from error
+        raise missing_extra(f"{what} needs {package} ({error})", extra) from error
+
+
+def missing_extra(problem: str, extra: str) -> KreassignError:
+    """Error about packages that are not installed, with the line that installs them."""
+    return KreassignError(f"{problem}: pip install 'kreassign[{extra}]'")
+
+
+EXTRA_OF = {
+    "arro3": "tables", "deltalake": "tables", "pyarrow": "tables",
+    "pandas": "spark", "py4j": "spark", "pyspark": "spark",
+    "llvmlite": "plan-at-scale", "numba": "plan-at-scale",
+    "anyio": "web", "starlette": "web", "uvicorn": "web",
+}  # fmt: skip
+"""Extra that installs a package which an installation may lack."""
+_ON_SPARK = frozenset({"audit", "load", "stream-metrics"})
+
+
+def lacking(error: ImportError, command: str) -> KreassignError | None:
+    """Translate the failed import of a command: it names the extra. None if no extra installs the package."""
+    package = (error.name or "").partition(".")[0]
+    if package not in EXTRA_OF:
+        return None
+    # These need tables too, but never tables alone.
+    extra = "spark" if command in _ON_SPARK else EXTRA_OF[package]
+    return missing_extra(f"`kreassign {command}` needs {package}, which is not installed", extra)

@@ -17,11 +17,14 @@ import click
 
 from kreassign.cli.profiles import IN_FORCE, WORDS, config_path, defaults_of, names_in, profile_in_force
 from kreassign.cli.streams import printable_output
-from kreassign.errors import InputError, KreassignError
+from kreassign.errors import InputError, KreassignError, lacking
 from kreassign.model.authorization import error_text
 from kreassign.model.documents import is_half
 from kreassign.model.text import shortened
 from kreassign.startup import defer_kafka_clients
+
+_COMMAND = "kreassign.command"
+"""Where click keeps the name of the command that is loaded and run."""
 
 # Format help: what the command does, examples, then its options, in groups if there are many.
 #
@@ -253,6 +256,11 @@ class LazyGroup(click.Group):
             return super().invoke(ctx)
         except BrokenPipeError:
             raise  # the reader of our output closed the pipe; click ends quietly
+        except ImportError as error:
+            if ctx.params.get("debug") or (failed := lacking(error, ctx.meta[_COMMAND])) is None:
+                raise
+            click.echo(f"error: {failed}", err=True)
+            ctx.exit(failed.exit_code)
         except (KreassignError, OSError) as error:
             if ctx.params.get("debug"):
                 raise
@@ -264,6 +272,7 @@ class LazyGroup(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """The sub-command, with the profile in force as its defaults; an unknown name gets a suggestion."""
         args = [*ALIASES.get(args[0], (args[0],)), *args[1:]]
+        ctx.meta[_COMMAND] = args[0]
         try:
             name, command, rest = super().resolve_command(ctx, args)
         except click.exceptions.NoSuchCommand as error:

@@ -40,8 +40,7 @@ from kreassign.operations.snapshot import observe
 from kreassign.pipeline.ingest.snapshots import Observation, broker_rows, partition_rows, replica_rows
 from kreassign.pipeline.tables.access import by_reference
 from kreassign.pipeline.tables.audit_schemas import AUDITED_PARTITIONS, RECORD_DIGESTS, RUN_MOVES, RUN_TABLES, RUNS
-from kreassign.pipeline.tables.parquet import read_rows, stored_rows, write_rows
-from kreassign.pipeline.tables.schemas import BROKERS, CLUSTERS, LOAD_MODEL, PARTITIONS, REPLICAS, Row
+from kreassign.pipeline.tables.schemas import BROKERS, CLUSTERS, LOAD_MODEL, PARTITIONS, REPLICAS, Row, Table
 from kreassign.report.plan_page import render_plan
 from kreassign.report.run_checks import SnapshotRows
 from kreassign.report.run_page import AuditView, render_run, report_view
@@ -250,13 +249,14 @@ def audit_runs(journals: Sequence[Path], data: Path | str, spark_options: SparkO
 
     Writes the journals' contents into the tables of runs first. Raises JournalDamaged.
     """
-    trails = [audit_trail(read_events(journal)) for journal in journals]
-    for one in trails:
-        write_audit_trail(one, data)
     with requires("an audit", "PySpark", "spark"):
         from kreassign.pipeline.run_audit import write_run_audit
         from kreassign.pipeline.spark_session import SMALL_ROWS, spark_session
+        from kreassign.pipeline.tables.parquet import stored_rows
 
+    trails = [audit_trail(read_events(journal)) for journal in journals]
+    for one in trails:
+        write_audit_trail(one, data)
     is_small = stored_rows(data, (*RUN_TABLES, PARTITIONS, REPLICAS)) <= SMALL_ROWS
     with spark_session(spark_log(data), spark_options, name="kreassign audit", is_small=is_small) as spark:
         tables = write_run_audit(spark, data)
@@ -267,6 +267,9 @@ def audit_runs(journals: Sequence[Path], data: Path | str, spark_options: SparkO
 
 def write_audit_trail(trail: RunTrail, data: Path | str) -> None:
     """Write a journal into the tables of runs: one file in each; `runs` comes last and seals the others."""
+    with requires("a run in tables", "pyarrow", "tables"):
+        from kreassign.pipeline.tables.parquet import write_rows
+
     head = {"run_id": trail.history.run_id, "cluster_id": trail.history.cluster_id}
     parts: list[list[Row]] = [
         [_run_row(trail.history)],
@@ -328,6 +331,9 @@ def read_records(
 
 def labels_of_readings(data: Path | str) -> tuple[str, ...]:
     """Labels of the stored readings, the earliest first."""
+    with requires("an audit", "PySpark", "spark"):
+        from kreassign.pipeline.tables.parquet import read_rows
+
     taken = {row["label"]: row["taken_ms"] for row in read_rows(data, AUDITED_PARTITIONS)}
     return tuple(sorted(taken, key=lambda label: (taken[label], label)))
 
@@ -337,6 +343,7 @@ def compare_readings(before: str, after: str, data: Path | str, spark_options: S
     with requires("an audit", "PySpark", "spark"):
         from kreassign.pipeline import data_audit
         from kreassign.pipeline.spark_session import SMALL_ROWS, spark_session
+        from kreassign.pipeline.tables.parquet import stored_rows
 
     is_small = stored_rows(data, [RECORD_DIGESTS]) <= SMALL_ROWS
     with spark_session(spark_log(data), spark_options, name="kreassign audit", is_small=is_small) as spark:
@@ -524,7 +531,7 @@ def snapshots_around(run: RunHistory, clusters: list[Row]) -> tuple[Row | None, 
 def write_rates(data: Path | str, cluster_id: str, warn: Warn) -> dict[TopicPartition, float | None]:
     """Bytes per second per partition, from the load model; empty without one."""
     try:
-        rows = read_rows(data, LOAD_MODEL, only={"cluster_id": cluster_id})
+        rows = _rows(data, LOAD_MODEL, only={"cluster_id": cluster_id})
     except DataError as error:
         warn(f"the report will not show write rates: {error}")
         return {}
@@ -533,7 +540,7 @@ def write_rates(data: Path | str, cluster_id: str, warn: Warn) -> dict[TopicPart
 
 def _snapshots_of(cluster_id: str, data: Path | str, warn: Warn) -> list[Row]:
     try:
-        return read_rows(data, CLUSTERS, only={"cluster_id": cluster_id})
+        return _rows(data, CLUSTERS, only={"cluster_id": cluster_id})
     except DataError as error:
         warn(f"the report will not show brokers before and after: {error}")
         return []
@@ -543,7 +550,12 @@ def _snapshot(data: Path | str, cluster: Row | None) -> SnapshotRows | None:
     if cluster is None:
         return None
     only = {"snapshot_id": cluster["snapshot_id"]}
-    brokers, partitions, replicas = (
-        tuple(read_rows(data, table, only=only)) for table in (BROKERS, PARTITIONS, REPLICAS)
-    )
+    brokers, partitions, replicas = (tuple(_rows(data, table, only=only)) for table in (BROKERS, PARTITIONS, REPLICAS))
     return SnapshotRows(cluster["taken_ms"], brokers, partitions, replicas)
+
+
+def _rows(data: Path | str, table: Table, only: Mapping[str, str]) -> list[Row]:
+    with requires("a report with snapshots", "pyarrow", "tables"):
+        from kreassign.pipeline.tables.parquet import read_rows
+
+    return read_rows(data, table, only=only)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from kreassign.admin import AdminClient
 from kreassign.clock import Clock, SystemClock
-from kreassign.errors import ClusterError, Unsupported
+from kreassign.errors import ClusterError, Unsupported, requires
 from kreassign.executor.cluster.measurements import sample_offsets
 from kreassign.executor.cluster.permissions import unseen_topics
 from kreassign.executor.cluster.readings import ask_twice, partitions_of
@@ -74,7 +74,8 @@ def store_snapshot(
     if outputs.file is not None:
         whole = whole_columns_of(client, seen, clock, outputs.measure_for_s, warn)
     if outputs.data is not None:
-        from kreassign.pipeline.tables.parquet import write_rows  # noqa: PLC0415 - slow to load, and a file needs none
+        with requires("a snapshot in tables", "pyarrow", "tables"):
+            from kreassign.pipeline.tables.parquet import write_rows
 
         for table, rows in snapshot_tables(seen):
             write_rows(outputs.data, table, rows, file_stem=seen.snapshot_id)

@@ -10,7 +10,7 @@ import gzip
 import zlib
 from pathlib import Path
 
-from kreassign.errors import InputError
+from kreassign.errors import InputError, requires
 from kreassign.model.snapshot import ClusterSnapshot, format_snapshot, parse_snapshot
 from kreassign.model.text import format_amount
 from kreassign.operations.text_files import decoded_file
@@ -58,7 +58,8 @@ def read_snapshot_columns(path: Path) -> SnapshotColumns:
     """Read as columns, directly for a file of columns. Raises InputError, which names the file."""
     if not _is_columns(path):
         return columns_of(read_snapshot(path))
-    from kreassign.pipeline.tables.snapshot_parquet import read_columns_file
+    with requires("a snapshot in columns", "pyarrow", "tables"):
+        from kreassign.pipeline.tables.snapshot_parquet import read_columns_file
 
     return read_columns_file(path)
 
@@ -66,7 +67,8 @@ def read_snapshot_columns(path: Path) -> SnapshotColumns:
 def write_snapshot(path: Path, snapshot: ClusterSnapshot | SnapshotColumns) -> None:
     """Write a snapshot file; an existing file is replaced as a whole or not at all."""
     if path.suffix == _COLUMNS:
-        from kreassign.pipeline.tables.snapshot_parquet import write_columns_file
+        with requires("a snapshot in columns", "pyarrow", "tables"):
+            from kreassign.pipeline.tables.snapshot_parquet import write_columns_file
 
         columns = snapshot if isinstance(snapshot, SnapshotColumns) else columns_of(snapshot)
         with replacing(path) as unfinished:

@@ -96,19 +96,19 @@ def policy(scripts: tuple[str, ...]) -> str:
 
 @cache
 def plotly() -> str:
-    """Source of plotly.js, from its Python package."""
-    return _file_of("plotly", "package_data", "plotly.min.js")
+    """Source of plotly.js: its bundle of charts with two axes, as it comes from the npm registry."""
+    return _file_of("plotly.js")
 
 
 @cache
 def own_script() -> str:
     """Source of the script that draws the charts."""
-    return _file_of("kreassign.report", "templates", "charts.js")
+    return _file_of("charts.js")
 
 
-def _file_of(package: str, folder: str, name: str) -> str:
-    """Content of a package file, verbatim: an included template would interpret braces in scripts."""
-    return PackageLoader(package, folder).get_source(page_environment(), name)[0]
+def _file_of(name: str) -> str:
+    """Content of a file of the templates, verbatim: an included template would interpret braces in scripts."""
+    return PackageLoader("kreassign.report").get_source(page_environment(), name)[0]
 
 
 def _hash(script: str) -> str:

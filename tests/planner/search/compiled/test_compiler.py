@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from kreassign.planner.arrays import FloatArray
-from kreassign.planner.search.compiled.compiler import kept_in
+from kreassign.planner.search.compiled.machine_code import kept_in
 
 CALLED = """
 from kreassign.planner.search.compiled.compiler import compiled_part
@@ -67,7 +67,7 @@ def test_compiled_code_of_an_archive_is_kept_as_that_of_a_folder_is(
 def test_sources_in_an_archive_are_known_as_those_in_a_folder_are(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, package: str
 ) -> None:
-    source_digest = importlib.import_module("kreassign.planner.search.compiled.compiler").source_digest
+    source_digest = importlib.import_module("kreassign.planner.search.compiled.machine_code").source_digest
     caller = CALLER.replace("from called", "from package.called") if package else CALLER
     found = set()
     for step in (1, 2):
