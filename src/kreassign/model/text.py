@@ -48,9 +48,9 @@ class PrintableStream:
         self.encoding = inner.encoding
         self.errors = inner.errors
 
-    def write(self, text: str) -> int:
-        """Write the text, made printable; return the number of characters given."""
-        self.inner.write(printable(text))
+    def write(self, text: str | bytes) -> int:
+        """Write the text, made printable; return the number of characters given. Click writes completions as bytes."""
+        self.inner.write(printable(text.decode(errors="replace") if isinstance(text, bytes) else text))
         return len(text)
 
     def flush(self) -> None:

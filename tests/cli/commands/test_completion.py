@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import shlex
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -14,6 +17,9 @@ from kreassign.cli.commands.completion import PROGRAM, VARIABLE
 from kreassign.cli.main import kreassign
 from tests.cli.test_run_views import written
 from tests.executor.run_events import WHOLE
+
+# As the installed script of that name: Python imports what this process imports.
+PROGRAM_HERE = (sys.executable, "-c", "from kreassign.cli.main import main; main()")
 
 
 def completed(*words: str) -> list[str]:
@@ -32,6 +38,55 @@ def test_the_script_of_each_shell_asks_kreassign(shell: str) -> None:
         return  # where it is, it reads the script without executing it
     checked = subprocess.run([program, "-n"], input=script.stdout, text=True, capture_output=True, check=False)
     assert (checked.returncode, checked.stderr) == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("shell", "asked", "answer"),
+    [
+        ("bash", {"COMP_WORDS": "kreassign dec", "COMP_CWORD": "1"}, "plain,decommission"),
+        ("zsh", {"COMP_WORDS": "kreassign dec", "COMP_CWORD": "1"}, "plain\ndecommission\n"),
+        ("fish", {"COMP_WORDS": "kreassign dec", "COMP_CWORD": "dec"}, "plain,decommission\t"),
+    ],
+)
+def test_the_program_answers_what_the_script_of_a_shell_asks(shell: str, asked: dict[str, str], answer: str) -> None:
+    done = subprocess.run(
+        PROGRAM_HERE, env={**os.environ, VARIABLE: f"{shell}_complete", **asked},
+        capture_output=True, text=True, check=False, timeout=60,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, "")
+    assert answer in done.stdout
+
+
+# What each shell runs to complete `kreassign dec` with our script, without a terminal.
+IN_SHELL = {
+    "bash": """
+        eval "$(kreassign completion bash)"
+        COMP_WORDS=(kreassign dec); COMP_CWORD=1; _kreassign_completion kreassign; echo "${COMPREPLY[@]}"
+    """,
+    "fish": "kreassign completion fish | source; complete --do-complete 'kreassign dec'",
+    "zsh": """
+        autoload -Uz compinit; compinit -u -d "$TMPDIR/zcompdump"
+        eval "$(kreassign completion zsh)"
+        _describe() { print -- "${(P)3}" }  # which only works while a line is edited
+        words=(kreassign dec); CURRENT=2; _kreassign_completion
+    """,
+}
+
+
+@pytest.mark.parametrize("shell", IN_SHELL)
+def test_the_shell_itself_completes_a_command(shell: str, tmp_path: Path) -> None:
+    if (program := shutil.which(shell)) is None:
+        assert shell != "bash"
+        return
+    here = tmp_path / "kreassign"
+    here.write_text(f'#!/bin/sh\nexec {shlex.join(PROGRAM_HERE)} "$@"\n')
+    here.chmod(0o755)
+    done = subprocess.run(
+        [program, "-c", IN_SHELL[shell]],
+        env={**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}", "HOME": str(tmp_path), "TMPDIR": str(tmp_path)},
+        capture_output=True, text=True, check=False, timeout=60,
+    )  # fmt: skip
+    assert "decommission" in done.stdout, (done.stdout, done.stderr)
 
 
 def test_commands_options_choices_and_runs_are_completed(tmp_path: Path) -> None:
