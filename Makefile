@@ -292,6 +292,10 @@ demo-kafka: $(VENV_READY) $(JARS_READY) ## the demo on real Kafka, with load fro
 	@bash scripts/prerequisites.sh java
 	$(BIN)/python -m testbed.demo_kafka
 
+.PHONY: animation
+animation: $(VENV_READY) ## docs/images/terminal.svg: a run that is killed and resumed, from commands on a twin; two minutes
+	PYTHONPATH=. $(BIN)/python scripts/terminal_animation.py
+
 .PHONY: bench
 bench: $(VENV_READY) $(JARS_READY) ## the figures of the documentation, measured here and now
 	@bash scripts/prerequisites.sh java
