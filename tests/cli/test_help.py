@@ -94,8 +94,8 @@ def test_the_first_help_has_every_command_once_and_examples_that_parse() -> None
     for line in typed:
         parsed(shlex.split(line)[1:])
     headings = re.findall(r"^([A-Z][a-z, ]+):$", lists, re.MULTILINE)
-    assert headings == [*PURPOSES, "Other words for them"]
-    told = lists[lists.index(next(iter(PURPOSES))) : lists.index("Other words")]
+    assert headings == [*PURPOSES, "Aliases"]
+    told = lists[lists.index(next(iter(PURPOSES))) : lists.index("Aliases:")]
     assert sorted(re.findall(r"^  ([a-z][a-z-]*) {2,}[A-Z]", told, re.MULTILINE)) == sorted(COMMANDS)
     assert max(len(names) for names in PURPOSES.values()) < 10
 

@@ -239,7 +239,7 @@ class LazyGroup(click.Group):
         for purpose, names in PURPOSES.items():
             with formatter.section(purpose):
                 formatter.write_dl([(name, COMMANDS[name].summary) for name in names])
-        with formatter.section("Other words for them"):
+        with formatter.section("Aliases"):
             formatter.write_dl([(name, " ".join(words)) for name, words in ALIASES.items()])
 
     def main(self, *args: Any, **extra: Any) -> Any:
@@ -356,7 +356,7 @@ def _problem(word: str) -> str:
 def kreassign(context: click.Context, /, debug: bool, cluster: str | None) -> None:
     """Plan, execute, watch and verify partition reassignments of Apache Kafka clusters.
 
-    Without a command: show the journey, how the cluster is, and what to do next.
+    Without a command: show the steps, the cluster's state, and what to do next.
     """
     del debug  # read by LazyGroup.invoke
     if context.invoked_subcommand is None:

@@ -43,8 +43,8 @@ def refuse_unless_asked(what: str = "the run", *, is_agreed: bool) -> None:
     """Raise InputError if the question is unanswered and stdin is no terminal."""
     if not (is_agreed or sys.stdin.isatty()):
         raise InputError(
-            f"nobody can be asked whether {what} shall begin, for standard input is no terminal: --yes begins it, "
-            "--dry-run shows what it would do"
+            f"cannot ask whether to begin {what}: standard input is no terminal. Add --yes to begin, or --dry-run "
+            "to look first"
         )
 
 

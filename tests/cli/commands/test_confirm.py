@@ -92,7 +92,7 @@ def test_without_a_terminal_nothing_begins_unless_that_is_said_and_nothing_is_as
 ) -> None:
     refused = terminal.type("run", terminal.plan, "--bootstrap-server", "localhost:1")
     assert refused.exit_code == 2
-    assert "standard input is no terminal: --yes begins it, --dry-run shows what it would do" in refused.stderr
+    assert "standard input is no terminal. Add --yes to begin, or --dry-run to look first" in refused.stderr
 
 
 def test_a_dry_run_shows_what_would_be_done_and_the_command_that_does_it(terminal: Terminal) -> None:
@@ -129,7 +129,7 @@ def test_what_others_are_moving_already_is_counted_before_anything_begins(tmp_pa
 def test_a_rollback_shows_what_it_does_and_begins_only_if_somebody_agrees(terminal: Terminal) -> None:
     done = json.loads(terminal.ask_cluster("run", terminal.plan, "--yes", *QUICK, "--format", "json").stdout)
     unasked = terminal.ask_cluster("rollback")
-    assert (unasked.exit_code, "whether the rollback shall begin" in unasked.stderr) == (2, True)
+    assert (unasked.exit_code, "cannot ask whether to begin the rollback" in unasked.stderr) == (2, True)
     priced = terminal.ask_cluster("rollback", "--dry-run")
     approve(priced.output, "rollback", RUN=done["run_id"], SERVER=terminal.bootstrap, STATE=terminal.state)
     command = ("rollback", "--throttle", "50MB/s", "--poll-interval", "0.1")

@@ -303,7 +303,7 @@ def kill(broker: int, lasts: str | None, control: str) -> None:
 @_lasts_option
 @_control_option
 def stop(broker: int, lasts: str | None, control: str) -> None:
-    """Shut BROKER of a twin that runs down in order."""
+    """Shut down BROKER of a running twin cleanly."""
     click.echo(give_order(control, "stop", broker, lasts))
 
 
@@ -320,7 +320,7 @@ def restart(broker: int, control: str) -> None:
 @_lasts_option
 @_control_option
 def isolate(broker: int, lasts: str | None, control: str) -> None:
-    """Cut BROKER of a twin that runs off from all others and from clients."""
+    """Cut off BROKER of a running twin from all others and from clients."""
     click.echo(give_order(control, "isolate", broker, lasts))
 
 

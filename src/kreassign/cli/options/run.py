@@ -48,8 +48,8 @@ _LEASE = click.option(
     default=LeasePolicy.AUTO.value,
     show_default=True,
     callback=lambda _, __, policy: LeasePolicy(policy),
-    help="Be the only run on the cluster, whatever the machine: where the cluster can keep a lease without a side "
-    "effect, always, or do not ask.",
+    help="Lock the cluster against runs of other machines: if that creates no topic (auto), always (require), or never "
+    "(off).",
 )
 
 run_context_options = option_group("run_context", (_POLL, _LEASE, state_dir_option), RunContext)
