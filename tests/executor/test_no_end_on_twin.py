@@ -40,7 +40,8 @@ class Watched:
         self._found = shown(rig)
 
     def __iter__(self) -> Iterator[tuple[float, Progress]]:
-        for at_ms, progress in self._found:
+        for at_ms, run in self._found:
+            progress = run.measured
             assert (progress.end is None) == (progress.why_no_end is not None)
             assert (progress.end is None) == (progress.eta_s is None)
             yield at_ms / 1000, progress

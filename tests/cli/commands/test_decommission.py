@@ -35,7 +35,7 @@ def test_decommission_given_again_takes_the_broker_out(server: ServerThread, tmp
     priced = type_in("--dry-run").stdout
     approve(priced, "decommission")
     unasked = type_in("--unregister")
-    assert (unasked.exit_code, "--yes begins it" in unasked.stderr) == (2, True)
+    assert (unasked.exit_code, "Add --yes to begin" in unasked.stderr) == (2, True)
     emptied = type_in("--unregister", "--yes", "--format", "json")
     found = json.loads(emptied.stdout)
     assert emptied.exit_code == 5

@@ -24,7 +24,7 @@ def test_a_broker_enters_maintenance_and_leaves_it(tmp_path: Path) -> None:
 
         approve(type_in("enter", 3, "--dry-run").stdout, "maintenance-enter")
         unasked = type_in("enter", 3)
-        assert (unasked.exit_code, "--yes begins it" in unasked.stderr) == (2, True)
+        assert (unasked.exit_code, "Add --yes to begin" in unasked.stderr) == (2, True)
         entered = type_in("enter", 3, "--yes", "--poll-interval", "0.1")
         assert entered.exit_code == 0, entered.output
         assert entered.stdout.splitlines()[-1].startswith(
