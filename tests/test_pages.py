@@ -22,7 +22,7 @@ from tests.checks.source import ROOT, Source, assert_none, product, read
 TOOLS = ("kafka-reassign-partitions", "kafka-leader-election", "kafka-preferred-replica-election", "kafka-topics")
 # Options of programs that are not ours, where a page speaks of them.
 OTHER_OPTIONS = frozenset({
-    "--archives", "--py-files", "--packages", "--option",
+    "--archives", "--py-files", "--packages", "--option", "--add-config",
 })  # fmt: skip
 # kafka-topics of Kafka 2.8, which pages compare the twin with.
 OLDER_OPTIONS = {"kafka-topics": frozenset({"--zookeeper"})}

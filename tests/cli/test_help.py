@@ -22,7 +22,7 @@ IMPERATIVES = frozenset({
     "Diagnose", "Execute", "Follow", "Forget", "Give", "Import", "Inject", "Kill", "Limit", "Move", "Pause", "Place",
     "Plan", "Print", "Read", "Rebalance", "Rehearse", "Repair", "Replace", "Restart", "Restore", "Resume", "Roll",
     "Run", "Sample", "Serve",
-    "Show", "Shut", "Start", "Stream", "Take", "Verify", "Write",
+    "Show", "Shut", "Start", "Stream", "Take", "Verify", "Watch", "Write",
 })  # fmt: skip
 
 

@@ -124,6 +124,10 @@ NEEDS = {
         f"decommission 3 --cancel {STATE}", (LOOK, ALTER_SETTINGS), (SEE,),
         before=(f"decommission 3 --yes --measure-for 0 {STATE} --poll-interval 0.1",),
     ),
+    "autopilot watch": Need(f"autopilot watch policy.toml --once --dry-run {STATE}", (), ()),
+    "autopilot why": Need(
+        f"autopilot why policy.toml {STATE}", (), (), before=(f"autopilot watch policy.toml --once {STATE}",)
+    ),
     "verify": Need("verify plan.json", codes=(1,)),
     "audit records": Need("audit records --label one --data data", (READ, SEE_SETTINGS), ()),
     "stream-metrics": Need("stream-metrics --topic t --cluster c --data data --once", (READ,), ()),
@@ -140,7 +144,19 @@ ELSEWHERE = {
 """Of a run that was interrupted, on real brokers."""
 ASKS_NONE = {"plan fleet"}
 """It takes the options of all plans, and refuses to go without tables or snapshots."""
-ASKS_ITS_ID = {"status", "watch", "pause", "throttle", "pace", "report", "audit run"}
+ASKS_ITS_ID = {
+    "autopilot status",
+    "autopilot off",
+    "autopilot on",
+    "autopilot silence",
+    "status",
+    "watch",
+    "pause",
+    "throttle",
+    "pace",
+    "report",
+    "audit run",
+}
 """They ask which cluster it is, which needs no permission; the rest is in journals."""
 OF_MAINTENANCE = "which brokers are in maintenance could not be read"
 """Told besides: the cluster keeps the record in a topic of its own."""
@@ -202,6 +218,7 @@ def serving_everything(folder: Path) -> Iterator[Asked]:
 
 def _served() -> Iterator[Asked]:
     Path(PATIENT).write_text("default.api.timeout.ms=600000\nretry.backoff.ms=10\n")
+    Path("policy.toml").write_text("")
     moved = PartitionAssignment(TopicPartition("t", 0), (3, 1))
     write_plan(Path("plan.json"), Plan((moved,)))
     write_plan(Path("dirs.json"), Plan((replace(moved, replicas=(0, 1), log_dirs=("/data/0/d1", "any")),)))

@@ -178,6 +178,9 @@ COMMANDS = {
     "decommission": LazyCommand(
         "kreassign.cli.commands.decommission:command", "Take brokers out of the cluster for good."
     ),
+    "autopilot": LazyCommand(
+        "kreassign.cli.commands.autopilot:autopilot", "Watch a cluster and repair it, by a policy."
+    ),
     "verify": LazyCommand("kreassign.cli.commands.cluster:verify", "Verify that the cluster matches a plan or a run."),
     "audit": LazyCommand("kreassign.cli.commands.report:audit", "Audit a run, or records."),
     "doctor": LazyCommand("kreassign.cli.commands.cluster:doctor", "Diagnose reassignments."),
@@ -193,6 +196,7 @@ PURPOSES = {
     "Run a plan": ("run", "pause", "resume", "throttle", "pace", "cancel", "rollback", "forget"),
     "Watch and report runs": ("status", "watch", "report", "audit", "web", "define-monitoring"),
     "Restart and remove brokers": ("maintenance", "decommission"),
+    "Look after a cluster": ("autopilot",),
     "Collect data and compute load": (
         "collect", "import-metrics", "import-samples", "stream-metrics", "load", "show-load", "compact",
         "define-tables",

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from kreassign.errors import InputError
-from kreassign.model.text import counted
+from kreassign.model.text import counted, shortened
 
 
 class Order(StrEnum):
@@ -102,6 +104,30 @@ class Window:
 
     def __str__(self) -> str:
         return f"{_clock(self.begins_minute)}-{_clock(self.ends_minute)}"
+
+
+_TIME = r"([01]?\d|2[0-4]):([0-5]\d)"
+_WINDOW = re.compile(f"{_TIME}-{_TIME}", re.ASCII)
+_DAY_MINUTES = 24 * 60
+
+
+def parse_window(text: str) -> Window:
+    """Parse a window such as `22:00-06:00`. Raises InputError."""
+    match = _WINDOW.fullmatch(text.strip())
+    if match is None:
+        raise InputError(f"{shortened(text)!r} is not a window; write for example 22:00-06:00")
+    begins, ends = int(match[1]) * 60 + int(match[2]), int(match[3]) * 60 + int(match[4])
+    if begins in {ends, _DAY_MINUTES} or max(begins, ends) > _DAY_MINUTES:
+        raise InputError(f"{text!r} is not a window of a day; the whole day is 00:00-24:00")
+    return Window(begins, ends)
+
+
+def parse_time_zone(name: str) -> str:
+    """The name of a time zone that this machine knows. Raises InputError."""
+    try:
+        return ZoneInfo(name).key
+    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
+        raise InputError(f"unknown time zone {shortened(name)!r}; write for example Europe/Berlin") from error
 
 
 @dataclass(frozen=True, slots=True)

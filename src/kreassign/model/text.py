@@ -179,6 +179,30 @@ def parse_amount(text: str) -> int:
     return int(amount)
 
 
+_UNIT_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0, "": 1.0}
+_DURATION = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(ms|s|m|h|d|)\s*", re.ASCII)
+
+
+def parse_seconds(text: str) -> float:
+    """Parse a duration: `5s`, `500ms`, `1.5m`, `2h`, `7d` or a plain number of seconds. Raises InputError."""
+    match = _DURATION.fullmatch(text)
+    if match is None:
+        raise InputError(f"{shortened(text)!r} is not a duration; write for example 5s, 500ms or 1m")
+    seconds = float(match[1]) * _UNIT_SECONDS[match[2]]
+    if seconds > LONGEST_WAIT_S:
+        raise InputError(f"{shortened(text)!r} is too long; the longest duration is {LONGEST_WAIT_S / 3600:.0f}h")
+    return seconds
+
+
+def format_seconds(seconds: float) -> str:
+    """Format a duration by its largest unit that divides it: `45s`, `30m`, `72h`; days from four on."""
+    whole = round(seconds)
+    for unit, size, least in (("d", 86_400, 4), ("h", 3600, 1), ("m", 60, 1)):
+        if whole >= least * size and whole % size == 0:
+            return f"{whole // size}{unit}"
+    return f"{whole}s"
+
+
 # Java's hash of a text, by which Kafka spreads groups over partitions and copies over threads.
 #
 # Kafka's rules use `String.hashCode` (computed by the Java Language Specification over UTF-16 units, in

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import NamedTuple
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+from zoneinfo import ZoneInfo
 
 import click
 
@@ -24,6 +24,7 @@ from kreassign.cli.options.values import (
     parse_quantity,
     parse_speed,
 )
+from kreassign.errors import InputError
 from kreassign.model.pace import (
     NO_LIMITS,
     AtWindowEnd,
@@ -35,6 +36,8 @@ from kreassign.model.pace import (
     PaceChange,
     Schedule,
     Window,
+    parse_time_zone,
+    parse_window,
 )
 from kreassign.model.text import parse_whole, shortened
 from kreassign.model.throttle import AdaptiveThrottle, BrokerCapacity, BrokerRate, ThrottleRates
@@ -46,7 +49,6 @@ PERCENT = 100
 MOST_MOVES = 1_000_000_000
 
 _TIME = r"([01]?\d|2[0-4]):([0-5]\d)"
-_WINDOW = re.compile(f"{_TIME}-{_TIME}", re.ASCII)
 _TIME_OF_DAY = re.compile(_TIME, re.ASCII)
 
 
@@ -147,20 +149,17 @@ def _limit_name(measure: Measure, where: _Where) -> str:
 
 
 def _window(text: str) -> Window:
-    match = _WINDOW.fullmatch(text.strip())
-    if match is None:
-        raise click.BadParameter(f"{shortened(text)!r} is not a window; write for example 22:00-06:00")
-    begins, ends = int(match[1]) * 60 + int(match[2]), int(match[3]) * 60 + int(match[4])
-    if begins == ends or max(begins, ends) > 24 * 60 or begins == 24 * 60:
-        raise click.BadParameter(f"{text!r} is not a window of a day; the whole day is 00:00-24:00")
-    return Window(begins, ends)
+    try:
+        return parse_window(text)
+    except InputError as error:
+        raise click.BadParameter(str(error)) from error
 
 
 def _known(name: str) -> str:
     try:
-        return ZoneInfo(name).key
-    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
-        raise click.BadParameter(f"unknown time zone {shortened(name)!r}; write for example Europe/Berlin") from error
+        return parse_time_zone(name)
+    except InputError as error:
+        raise click.BadParameter(str(error)) from error
 
 
 def _parsed(text: str) -> datetime:

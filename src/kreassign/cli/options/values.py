@@ -20,12 +20,8 @@ from click.shell_completion import CompletionItem
 
 from kreassign.errors import InputError
 from kreassign.model.load import LAST_LOAD, AsOf, LoadNumber
-from kreassign.model.text import LARGEST_ID, LONGEST_WAIT_S, parse_amount, shortened, signed_number
+from kreassign.model.text import LARGEST_ID, parse_amount, parse_seconds, shortened, signed_number
 from kreassign.operations.plan_files import BESIDE
-
-_UNIT_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "": 1.0}
-
-_DURATION = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(ms|s|m|h|)\s*", re.ASCII)
 
 
 def parse_quantity(text: str) -> int:
@@ -45,16 +41,11 @@ def parse_speed(text: str) -> int:
 
 
 def parse_duration(text: str) -> float:
-    """Seconds: `5s`, `500ms`, `1.5m`, `2h` or a plain number of seconds. For `click.option(type=…)`."""
-    match = _DURATION.fullmatch(text)
-    if match is None:
-        raise click.BadParameter(f"{shortened(text)!r} is not a duration; write for example 5s, 500ms or 1m")
-    seconds = float(match[1]) * _UNIT_SECONDS[match[2]]
-    if seconds > LONGEST_WAIT_S:
-        raise click.BadParameter(
-            f"{shortened(text)!r} is too long; the longest duration is {LONGEST_WAIT_S / 3600:.0f}h"
-        )
-    return seconds
+    """Seconds: `5s`, `500ms`, `1.5m`, `2h`, `7d` or a plain number of seconds. For `click.option(type=…)`."""
+    try:
+        return parse_seconds(text)
+    except InputError as error:
+        raise click.BadParameter(str(error)) from error
 
 
 def parse_age(text: str) -> float | None:

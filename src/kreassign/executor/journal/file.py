@@ -47,7 +47,15 @@ from types import MappingProxyType, NoneType, UnionType
 from typing import Any, NamedTuple, get_args, get_origin, get_type_hints
 
 from kreassign.errors import InputError, InvariantBroken, JournalDamaged
-from kreassign.executor.events import Event, MovesObserved, RunStarted
+from kreassign.executor.events import (
+    CancelIntended,
+    Event,
+    MovesObserved,
+    Request,
+    RunStarted,
+    SubmissionIntended,
+    ThrottleIntended,
+)
 from kreassign.executor.journal.locks import is_lock, locked
 from kreassign.model.text import format_amount, printable, shortened
 
@@ -59,22 +67,22 @@ from kreassign.model.text import format_amount, printable, shortened
 KINDS: Mapping[str, type[Event]] = MappingProxyType({kind.__name__: kind for kind in get_args(Event)})
 
 
-def kind_of(event: Event) -> str:
+def kind_of(event: object) -> str:
     """Class name of the event, which is its kind in the journal."""
     return type(event).__name__
 
 
-def event_to_json(event: Event) -> str:
+def event_to_json(event: object) -> str:
     """The fields of an event, on one line."""
     return json.dumps(event, separators=(",", ":"), ensure_ascii=False, default=_plain)
 
 
-def event_from_json(kind: str, text: str) -> Event:
+def event_from_json(kind: str, text: str, kinds: Mapping[str, type[Any]] = KINDS) -> Any:
     """Parse an event of this kind. Raises ValueError."""
-    if kind not in KINDS:
+    if kind not in kinds:
         raise ValueError(f"no event is called {kind!r}; a newer version of kreassign may have written it")
     try:
-        event: Event = _read_value(json.loads(text), KINDS[kind])
+        event = _read_value(json.loads(text), kinds[kind])
     except (InputError, InvariantBroken, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         raise ValueError(f"a {kind} cannot be read: {error}") from error
     return event
@@ -134,6 +142,27 @@ APPLICATION_ID = 0x6B726561
 VERSION = 7
 """Version of the tables and events of a journal."""
 
+
+class Form(NamedTuple):
+    """Whose journal a file is: its application id, the class of its first event, and all classes by their names.
+
+    Events of `binding` classes, and requests, leave work to do which the cluster does not show. Requests that no
+    process accepted are void for the next one, unless it `keeps_requests`.
+    """
+
+    application_id: int
+    first: type[Any]
+    kinds: Mapping[str, type[Any]]
+    binding: tuple[type[Any], ...]
+    requests: tuple[type[Any], ...]
+    keeps_requests: bool = False
+
+
+RUNS = Form(
+    APPLICATION_ID, RunStarted, KINDS, (ThrottleIntended, SubmissionIntended, CancelIntended), get_args(Request)
+)
+"""Journals of runs."""
+
 MOST_BYTES = 500_000_000
 """Most bytes in one row. A plan takes some hundred bytes per move, so this is more than a million moves."""
 LOCK_PATIENCE_S = 5.0
@@ -146,7 +175,6 @@ CREATE = f"""
     PRAGMA page_size = 16384; -- rows of some kilobytes would waste half of smaller pages
     PRAGMA journal_mode = WAL;
     PRAGMA synchronous = FULL;
-    PRAGMA application_id = {APPLICATION_ID};
     PRAGMA user_version = {VERSION};
     CREATE TABLE events (
         sequence INTEGER PRIMARY KEY,
@@ -207,7 +235,7 @@ def chained(before: str, kind: str, body: str | bytes) -> str:
 
 
 @contextmanager
-def opened(path: Path, *, mode: str = "ro") -> Iterator[sqlite3.Connection]:
+def opened(path: Path, *, mode: str = "ro", form: Form = RUNS) -> Iterator[sqlite3.Connection]:
     """Connect to a journal. Raises InputError without one, JournalDamaged when it is no journal, or unreadable.
 
     Raises JournalLocked if another process keeps it locked for `LOCK_PATIENCE_S`.
@@ -219,7 +247,7 @@ def opened(path: Path, *, mode: str = "ro") -> Iterator[sqlite3.Connection]:
         address = f"{path.absolute().as_uri()}?mode={mode}"
         with closing(sqlite3.connect(address, uri=True, timeout=LOCK_PATIENCE_S)) as connection:
             (application,) = connection.execute("PRAGMA application_id").fetchone()
-            if application != APPLICATION_ID:
+            if application != form.application_id:
                 raise damaged(path, "is not a journal of kreassign, or its beginning is damaged")
             _refuse_other_version(path, connection)
             _refuse_cut(path, connection)
@@ -376,8 +404,8 @@ class JournalReader:
     It begins at the first event, or after the one at `start`.
     """
 
-    def __init__(self, path: Path, start: Position = BEGINNING) -> None:
-        self._path = path
+    def __init__(self, path: Path, start: Position = BEGINNING, form: Form = RUNS) -> None:
+        self._path, self._form = path, form
         self._sequence, self._digest = start
 
     @property
@@ -385,18 +413,18 @@ class JournalReader:
         """Position of the last event read."""
         return Position(self._sequence, self._digest)
 
-    def new_events(self) -> tuple[Event, ...]:
+    def new_events(self) -> tuple[Any, ...]:
         """Events not returned yet. Raises JournalDamaged when they cannot be trusted, InputError without a journal."""
-        with opened(self._path) as connection:
+        with opened(self._path, form=self._form) as connection:
             rows = connection.execute(SELECT, (self._sequence,)).fetchall()
         return tuple(self._checked(rows))
 
-    def _checked(self, rows: Iterable[Row]) -> Iterator[Event]:
+    def _checked(self, rows: Iterable[Row]) -> Iterator[Any]:
         for sequence, _, kind, body, digest in rows:
             if sequence != self._sequence + 1 or digest != chained(self._digest, kind, body):
                 raise _broken_chain(self._path, self._sequence + 1)
             try:
-                events = _events(kind, body)
+                events = _events(kind, body, self._form)
             except ValueError as error:
                 raise damaged(self._path, f"cannot be understood at event {sequence}: {error}") from error
             self._sequence, self._digest = sequence, digest
@@ -430,39 +458,40 @@ def _no_beginning(path: Path) -> JournalDamaged:
     return damaged(path, "has no beginning: its first events are lost")
 
 
-def read_events(path: Path) -> tuple[Event, ...]:
+def read_events(path: Path, form: Form = RUNS) -> tuple[Any, ...]:
     """All events of a journal. Raises JournalDamaged when it cannot be trusted, InputError when there is none."""
-    events = JournalReader(path).new_events()
-    _start(path, events[0] if events else None)
+    events = JournalReader(path, form=form).new_events()
+    _start(path, events[0] if events else None, form)
     return events
 
 
-def _start(path: Path, event: Event | None) -> RunStarted:
-    if not isinstance(event, RunStarted):
+def _start(path: Path, event: object, form: Form) -> Any:
+    if not isinstance(event, form.first):
         raise _no_beginning(path)
     return event
 
 
-def first_event(path: Path) -> RunStarted:
+def first_event(path: Path, form: Form = RUNS) -> Any:
     """First event of a run, without checking the chain. Raises JournalDamaged, or InputError without a journal."""
-    return _start(path, _at_its_word(path, _FIRST, "beginning"))
+    return _start(path, _at_its_word(path, _FIRST, "beginning", form), form)
 
 
 def last_event(path: Path) -> Event | None:
     """Latest event of a journal, without checking the chain; None if there is none. Raises JournalDamaged."""
-    return _at_its_word(path, _LAST, "end")
+    event: Event | None = _at_its_word(path, _LAST, "end", RUNS)
+    return event
 
 
-def _at_its_word(path: Path, query: str, where: str) -> Event | None:
-    with opened(path) as connection:
+def _at_its_word(path: Path, query: str, where: str, form: Form) -> Any:
+    with opened(path, form=form) as connection:
         row = connection.execute(query).fetchone()
     try:
-        return None if row is None else _events(*row)[-1]
+        return None if row is None else _events(row[0], row[1], form)[-1]
     except (ValueError, TypeError, LookupError) as error:
         raise damaged(path, f"cannot be understood at its {where}: {error}") from error
 
 
-def _events(kind: str, body: str | bytes) -> tuple[Event, ...]:
+def _events(kind: str, body: str | bytes, form: Form) -> tuple[Any, ...]:
     """Events of a row: one, or polls that showed nothing. Raises ValueError."""
     text = unstored(body)
-    return tuple(polls_from_json(text)) if kind == POLLS_KIND else (event_from_json(kind, text),)
+    return tuple(polls_from_json(text)) if kind == POLLS_KIND else (event_from_json(kind, text, form.kinds),)

@@ -12,24 +12,18 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from kreassign.errors import ExecutionError, InputError, JournalDamaged, JournalLocked
-from kreassign.executor.events import (
-    CancelIntended,
-    Event,
-    MovesObserved,
-    Request,
-    RunStarted,
-    SubmissionIntended,
-    ThrottleIntended,
-)
+from kreassign.executor.events import Event, MovesObserved, RunStarted
 from kreassign.executor.journal.file import (
     BEGINNING,
     CREATE,
     CREATE_SNAPSHOTS,
     INSERT,
     POLLS_KIND,
+    RUNS,
+    Form,
     JournalReader,
     Position,
     chained,
@@ -59,9 +53,6 @@ from kreassign.model.plan_facts import refuse_other_cluster
 
 _REQUESTS = "SELECT kind, body FROM requests WHERE number > ? ORDER BY number"
 _LAST_REQUEST = "SELECT coalesce(max(number), 0) FROM requests"
-_BINDING = (ThrottleIntended, SubmissionIntended, CancelIntended, *Request.__args__)
-"""Events that leave work to do which the cluster does not show."""
-
 LOOK_EVERY_S = 1.0
 """How often a run that waits for a locked journal looks at anything else."""
 
@@ -84,8 +75,10 @@ class Journal:
     Nothing follows from an event before it is written, so that a run holds while it waits.
     """
 
-    def __init__(self, path: Path, lock: ClusterLock, position: Position, last_void: int = 0) -> None:
-        self.path = path
+    def __init__(
+        self, path: Path, lock: ClusterLock, position: Position, last_void: int = 0, form: Form = RUNS
+    ) -> None:
+        self.path, self._form = path, form
         self._last_void = last_void
         self._lock = lock
         self._position = position
@@ -107,31 +100,39 @@ class Journal:
         when the file cannot be written.
         """
         path = journal_path(state_dir, started.cluster_id, started.run_id)
+        return cls.begin(path, started, f"run {started.run_id}")
+
+    @classmethod
+    def begin(cls, path: Path, first: Any, what: str, form: Form = RUNS) -> Journal:
+        """Begin a journal of any form with its first event; `what` it is of is named in errors. Raises as `create`."""
         with _told(
             f"the journal {path} cannot be created", "Nothing was sent; make room or choose another --state-dir"
         ):
             refuse_shared_file_system(path.parent)
             make_folder(path.parent)
             if path.exists():
-                raise InputError(f"run {started.run_id} has a journal already: {path}")
+                raise InputError(f"{what} has a journal already: {path}")
             with _held(path) as lock:
-                return cls(path, lock, Position(1, _begin(path, started)))
+                return cls(path, lock, Position(1, _begin(path, first, form)), form=form)
 
     @classmethod
-    def resume(cls, path: Path, cluster_id: str, start: Position = BEGINNING) -> tuple[Journal, tuple[Event, ...]]:
+    def resume(
+        cls, path: Path, cluster_id: str, start: Position = BEGINNING, form: Form = RUNS
+    ) -> tuple[Journal, tuple[Any, ...]]:
         """Open an existing journal; return it with all its events, or those after the one at `start`.
 
         Raises JournalDamaged when it cannot be trusted, InputError for another cluster, or when a run is active.
         """
         told = _told(f"the journal {path} cannot be opened", "Nothing was sent; see to the file and resume the run")
         with told, _held(path) as lock:
-            refuse_other_cluster(f"run {path.stem} is of", first_event(path).cluster_id, cluster_id)
+            refuse_other_cluster(f"run {path.stem} is of", first_event(path, form).cluster_id, cluster_id)
             path.chmod(FILE_MODE)
-            reader = JournalReader(path, start)
+            reader = JournalReader(path, start, form)
             events = reader.new_events()
-            return cls(path, lock, reader.position, _last_request(path)), events
+            void = 0 if form.keeps_requests else _last_request(path, form)
+            return cls(path, lock, reader.position, void, form), events
 
-    def append(self, event: Event) -> None:
+    def append(self, event: Event | Any) -> None:
         """Write an event; it is on disk when this returns, unless it is a poll that showed nothing (`file.py`).
 
         Raises JournalDamaged when it cannot be written.
@@ -141,7 +142,7 @@ class Journal:
             return
         self._patiently(self._write_polls)
         self._patiently(lambda: self._write(event.at_ms, kind_of(event), event_to_json(event)))
-        if isinstance(event, _BINDING):
+        if isinstance(event, (*self._form.binding, *self._form.requests)):
             # Readers and locks of others keep rows in the log for now, where they are as durable.
             with self._refusing(), _despite_locks():
                 self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
@@ -155,7 +156,7 @@ class Journal:
         with self._refusing(), _despite_locks():
             store_snapshot(self._connection, self._position, text)
 
-    def requests_after(self, number: int) -> tuple[Request, ...]:
+    def requests_after(self, number: int) -> tuple[Any, ...]:
         """Requests with higher numbers, oldest first; none while others have locked the journal. Raises JournalDamaged.
 
         Only those made to this process: earlier requesters were told that the run did not respond, and may have changed
@@ -167,7 +168,7 @@ class Journal:
                 rows = self._connection.execute(_REQUESTS, (max(number, self._last_void),)).fetchall()
         except sqlite3.Error as error:
             raise damaged(self.path, f"cannot be read: {error}") from error
-        return tuple(_request(self.path, kind, body) for kind, body in rows)
+        return tuple(_request(self.path, kind, body, self._form) for kind, body in rows)
 
     def close(self) -> None:
         """Stop writing and release the lock of the cluster."""
@@ -225,14 +226,14 @@ class Journal:
         self.close()
 
 
-def post_request(path: Path, make: Callable[[int], Request]) -> Request:
+def post_request(path: Path, make: Callable[[int], Any], form: Form = RUNS) -> Any:
     """Post a request to the run that writes this journal: `make` gets its number and returns the request.
 
     It is on disk when this returns; an event shows that the run accepted it. Raises JournalDamaged, JournalLocked,
     InputError.
     """
     refuse_shared_file_system(path.parent)
-    with opened(path, mode="rw") as connection:
+    with opened(path, mode="rw", form=form) as connection:
         connection.isolation_level = None
         connection.execute("BEGIN IMMEDIATE")
         (last,) = connection.execute(_LAST_REQUEST).fetchone()
@@ -259,26 +260,26 @@ def set_aside(path: Path) -> Path:
     return path.with_name(path.name + ASIDE)
 
 
-def _last_request(path: Path) -> int:
+def _last_request(path: Path, form: Form) -> int:
     """Number of the latest request; 0 if there is none."""
-    with opened(path) as connection:
+    with opened(path, form=form) as connection:
         (last,) = connection.execute(_LAST_REQUEST).fetchone()
     return int(last)
 
 
-def _begin(path: Path, started: RunStarted) -> str:
+def _begin(path: Path, first: Any, form: Form) -> str:
     """Create the file with its first event; return the event's digest.
 
     The file is renamed when complete, so that half a journal is never read.
     """
     unfinished = path.with_name(f".{path.name}.unfinished")
-    kind, row = kind_of(started), stored(event_to_json(started))
+    kind, row = kind_of(first), stored(event_to_json(first))
     digest = chained("", kind, row)
     try:
         make_file(unfinished)
         with closing(sqlite3.connect(unfinished)) as connection:
-            connection.executescript(CREATE + CREATE_SNAPSHOTS)
-            connection.execute(INSERT, (1, started.at_ms, kind, row, digest))
+            connection.executescript(f"{CREATE}{CREATE_SNAPSHOTS}PRAGMA application_id = {form.application_id};")
+            connection.execute(INSERT, (1, first.at_ms, kind, row, digest))
             connection.commit()
         rename_file(unfinished, path)
     except BaseException:
@@ -318,11 +319,11 @@ def _told(what: str, what_to_do: str) -> Iterator[None]:
         raise ExecutionError(f"{what}: {error}. {what_to_do}") from error
 
 
-def _request(path: Path, kind: str, body: str) -> Request:
+def _request(path: Path, kind: str, body: str, form: Form) -> Any:
     try:
-        found = event_from_json(kind, body)
+        found = event_from_json(kind, body, form.kinds)
     except ValueError as error:
         raise damaged(path, f"holds a request that cannot be understood: {error}") from error
-    if not isinstance(found, Request):
+    if not isinstance(found, form.requests):
         raise damaged(path, f"holds a {kind} among its requests")
     return found

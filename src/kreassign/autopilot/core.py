@@ -1,0 +1,290 @@
+"""One tick: from what is remembered and what a look shows, to events, messages, and at most one thing to do. Pure.
+
+    look ──▶ symptoms ──▶ evidence of each finding ──▶ its next state (`lifecycle.STEPS`) ──▶ messages
+                                                             │
+                             the most urgent that is due ────┴──▶ plan it, run it, or end its run
+
+What is decided is written down before it is done; what came of it is an event as well. So a process that is killed
+anywhere is replaced by any other, and a tick in virtual time is a tick.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from kreassign.autopilot.detectors import DETECTORS, Look, Symptom, use_of
+from kreassign.autopilot.gates import Case, closed_gates, others_now, stopped
+from kreassign.autopilot.lifecycle import (
+    HOUR_MS,
+    STEPS,
+    BrokerCame,
+    BrokerWent,
+    DisksMeasured,
+    EndAsked,
+    Event,
+    Evidence,
+    Finding,
+    FindingMoved,
+    HoldAsked,
+    Looked,
+    Memory,
+    Name,
+    NextAction,
+    OthersMoved,
+    Planned,
+    State,
+    WentOn,
+    remember,
+)
+from kreassign.autopilot.observation import Known, Observation
+from kreassign.autopilot.policy import Kind, Level, Policy
+
+MISSED_MS = 600_000
+"""Longest break between two looks after which evidence still counts."""
+
+SIGN_OF_LIFE_MS = 300_000
+"""A look that shows nothing new is written down so often."""
+
+PLANNED_AGAIN_MS = HOUR_MS
+"""A proposal for people is planned again so often."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlanRepair:
+    """Plan the repair of this finding, and say what it costs."""
+
+    name: Name
+
+
+@dataclass(frozen=True, slots=True)
+class RunRepair:
+    """Plan it once more, and run the plan if it is still this one."""
+
+    name: Name
+    plan_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class EndRun:
+    """Let the running repair end once its moves in flight are done."""
+
+    run_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class HoldRun:
+    """Let the running repair start no moves for now."""
+
+    run_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseRun:
+    """Let the running repair start moves again."""
+
+    run_id: str
+
+
+Order = PlanRepair | RunRepair | EndRun | HoldRun | ReleaseRun
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One message to people: what and what it costs, why, and what they can do."""
+
+    name: Name
+    what: str
+    why: str
+    commands: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return "\n".join((self.what, self.why, *(f"    {one}" for one in self.commands)))
+
+
+@dataclass(slots=True)
+class Decision:
+    """What a tick comes to: the memory after its events, in order, messages, and what to do now."""
+
+    memory: Memory
+    events: list[Event] = field(default_factory=list)
+    messages: list[Message] = field(default_factory=list)
+    order: Order | None = None
+
+    def note(self, event: Event) -> None:
+        """Take in an event."""
+        self.events.append(event)
+        self.memory = remember(self.memory, event)
+
+
+def tick(memory: Memory, now: Observation, policy: Policy) -> Decision:
+    """Decide on one look."""
+    decided = Decision(memory)
+    for event in _facts(memory, now):
+        decided.note(event)
+    shown = symptoms(Look(now, decided.memory, policy))
+    for name in sorted({*shown, *(one.name for one in decided.memory.open)}, key=_order):
+        _step(decided, Look(now, decided.memory, policy), name, shown.get(name))
+    _hold(decided, now)
+    if not decided.events and _is_due(memory.looked_ms, now.at_ms, SIGN_OF_LIFE_MS):
+        decided.note(Looked(now.at_ms))
+    return decided
+
+
+def _order(name: Name) -> tuple[int, str]:
+    return name.kind.urgency, name.subject
+
+
+def _is_due(last_ms: int | None, at_ms: int, every_ms: float) -> bool:
+    return last_ms is None or at_ms - last_ms >= every_ms
+
+
+def _hold(decided: Decision, now: Observation) -> None:
+    """Hold the running repair while the brake is pulled, or acting is off; go on when both are over."""
+    act = decided.memory.running
+    if act is None or act.is_end_asked:
+        return
+    stop = stopped(now, decided.memory)
+    if stop and not act.held:
+        decided.note(HoldAsked(now.at_ms, act.name, stop))
+        decided.messages.append(Message(act.name, f"{act.name}: its repair holds, and starts nothing", stop))
+        decided.order = HoldRun(act.run_id)
+    elif act.held and not stop:
+        decided.note(HoldAsked(now.at_ms, act.name, ""))
+        decided.order = ReleaseRun(act.run_id)
+
+
+# Facts: what changed since the last look, whatever it means.
+
+
+def _facts(memory: Memory, now: Observation) -> Iterator[Event]:
+    if memory.looked_ms is not None and now.at_ms - memory.looked_ms > MISSED_MS:
+        yield WentOn(now.at_ms)
+    if isinstance(now.brokers, Known) and isinstance(now.partitions, Known):
+        yield from (BrokerWent(now.at_ms, broker) for broker in sorted(now.down - memory.away.keys()))
+        yield from (BrokerCame(now.at_ms, broker) for broker in sorted(memory.away.keys() & now.live))
+    seen = others_now(now)
+    if seen is not None and _is_due(memory.others.at_ms if memory.others else None, now.at_ms, SIGN_OF_LIFE_MS):
+        yield OthersMoved(now.at_ms, seen)
+    if _is_due(memory.disks[-1].at_ms if memory.disks else None, now.at_ms, HOUR_MS):
+        uses = [use for broker, dirs in now.directories() for one in dirs if (use := use_of(broker, one)) is not None]
+        if uses:
+            yield DisksMeasured(now.at_ms, tuple(uses))
+
+
+# Symptoms, and the evidence that they are.
+
+
+def symptoms(look: Look) -> dict[Name, Symptom]:
+    """All symptoms of a look; kinds that need what was not read show none."""
+    return {
+        Name(kind, symptom.subject): symptom
+        for kind, detector in DETECTORS.items()
+        if detector.blind(look, "") is None
+        for symptom in detector.find(look)
+    }
+
+
+def evidence_of(look: Look, name: Name, symptom: Symptom | None, since_ms: int) -> Evidence:
+    """What a look shows of a finding that is there since then."""
+    if symptom is None:
+        is_blind = DETECTORS[name.kind].blind(look, name.subject) is not None
+        return Evidence.UNKNOWN if is_blind else Evidence.GONE
+    age_s = (look.now.at_ms - since_ms) / 1000
+    if age_s < symptom.tell_s:
+        return Evidence.FRESH
+    return Evidence.LASTING if age_s < symptom.propose_s else Evidence.RIPE
+
+
+def _step(decided: Decision, look: Look, name: Name, symptom: Symptom | None) -> None:
+    """Move one finding by the table, and take what follows."""
+    at_ms = look.now.at_ms
+    before = decided.memory.findings.get(name)
+    if before is None or before.state is State.CLOSED:
+        if symptom is None:
+            return
+        decided.note(FindingMoved(at_ms, name, State.SEEN, "it is there", symptom.seen, symptom.since_ms))
+    for _ in range(len(State)):  # what is old when it is first seen passes several states at once
+        finding = decided.memory.findings[name]
+        evidence = evidence_of(look, name, symptom, finding.since_ms)
+        to, action = STEPS[finding.state, evidence]
+        if to is not finding.state:
+            seen = finding.seen if symptom is None else symptom.seen
+            decided.note(FindingMoved(at_ms, name, to, f"the evidence is {evidence}", seen))
+        _follow(decided, look, name, symptom, action)
+        if to is finding.state or to is State.CLOSED:
+            return
+
+
+def _follow(decided: Decision, look: Look, name: Name, symptom: Symptom | None, action: NextAction) -> None:
+    finding = decided.memory.findings[name]
+    match action:
+        case NextAction.TELL:
+            decided.messages.append(_told(finding, look.policy))
+        case NextAction.TELL_OVER:
+            decided.messages.append(Message(name, f"{name}: it is over", finding.seen))
+        case NextAction.PLAN:
+            if _may_plan(finding, look) and decided.order is None:
+                decided.order = PlanRepair(name)
+        case NextAction.ACT:
+            assert symptom is not None, "only what is there is ripe"
+            if decided.order is None:
+                decided.order = _next_order(Case(finding, symptom, look.now, decided.memory, look.policy))
+        case NextAction.END_RUN:
+            act = decided.memory.running
+            if act is not None and act.name == name and not act.is_end_asked:
+                decided.note(EndAsked(look.now.at_ms, name, "what it repairs is over"))
+                decided.order = EndRun(act.run_id)
+        case NextAction.JUDGE:
+            if look.now.at_ms - finding.state_ms >= look.policy.care.settle * 1000:
+                why = "it is still there after its repair: look into it"
+                decided.note(FindingMoved(look.now.at_ms, name, State.GIVEN_UP, why, finding.seen))
+                decided.messages.append(Message(name, f"{name}: {why}", finding.seen, _COMMANDS))
+        case NextAction.NOTHING:
+            pass
+
+
+_COMMANDS = ("kreassign autopilot why", "kreassign doctor")
+
+
+def _told(finding: Finding, policy: Policy) -> Message:
+    level = policy.level(finding.name.kind)
+    why = "it is only told" if level is Level.TELL else "a repair is planned when it lasts"
+    return Message(finding.name, f"{finding.name}: {finding.seen}", f'{why} (level = "{level}")', _COMMANDS)
+
+
+def proposed_message(planned: Planned) -> Message:
+    """The message about a proposal."""
+    what, *why = planned.sentences
+    return Message(planned.name, f"{planned.name}: {what}", "; ".join(why), _COMMANDS)
+
+
+def _may_plan(finding: Finding, look: Look) -> bool:
+    """True where the level wants a plan, and neither back-off, silence, the end of a run nor many losses forbid it."""
+    silence = finding.silence
+    return (
+        look.policy.level(finding.name.kind) is not Level.TELL
+        and finding.not_before_ms <= look.now.at_ms
+        and (silence is None or silence.until_ms <= look.now.at_ms)
+        and look.memory.running is None
+        and not any(one.name.kind is Kind.MANY_GONE for one in look.memory.open)
+        and not any(look.now.unread())
+    )
+
+
+def _next_order(case: Case) -> Order | None:
+    """Run what is due; else plan again what is to be compared, or is an hour old."""
+    proposal = case.finding.proposal
+    assert proposal is not None, f"{case.finding.name} is proposed without a plan"
+    closed = closed_gates(case)
+    if not closed:
+        return RunRepair(case.finding.name, proposal.plan_id)
+    acts = case.policy.level(case.kind) is Level.ACT
+    is_compared = acts and closed.keys() == {"two looks"}
+    every_ms = case.policy.care.looks_apart * 1000 if is_compared else PLANNED_AGAIN_MS
+    is_due = case.now.at_ms - proposal.at_ms >= every_ms
+    return (
+        PlanRepair(case.finding.name)
+        if is_due and _may_plan(case.finding, Look(case.now, case.memory, case.policy))
+        else None
+    )

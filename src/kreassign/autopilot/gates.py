@@ -1,0 +1,271 @@
+"""Why a repair does not run now: gates, each open or with the sentence that says what would open it. Pure.
+
+All are asked before a repair begins, and `kreassign autopilot why` prints them all. What could not be read keeps the
+gate closed that needs it. Nothing here starts anything: `core` does, when all are open.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import NamedTuple
+
+from kreassign.autopilot.detectors import Symptom
+from kreassign.autopilot.lifecycle import Finding, Memory
+from kreassign.autopilot.observation import Absent, Known, Observation, Unknown
+from kreassign.autopilot.policy import Kind, Level, Policy
+from kreassign.executor.scheduling.windows import local_time, open_interval
+from kreassign.model.text import counted, format_amount, format_seconds
+
+DAY_MS = 24 * 3_600_000
+WEEK_MS = 7 * DAY_MS
+REDUNDANCY = frozenset({Kind.BROKER_GONE, Kind.DIRECTORY_FAILED})
+"""Kinds that bring back copies that are lost."""
+
+RESTING = frozenset({Kind.BAND_LEFT, Kind.PLACEMENT})
+"""Kinds whose plans leave alone what was moved lately: a full disk or a lost copy cannot wait for that."""
+
+
+class Case(NamedTuple):
+    """A finding that may be repaired now, and what speaks for it and against it."""
+
+    finding: Finding
+    symptom: Symptom
+    now: Observation
+    memory: Memory
+    policy: Policy
+
+    @property
+    def kind(self) -> Kind:
+        """Kind of the finding."""
+        return self.finding.name.kind
+
+
+Gate = Callable[[Case], str | None]
+"""None if it is open, else why it is closed and what opens it."""
+
+
+def _since(case: Case, at_ms: int) -> float:
+    return (case.now.at_ms - at_ms) / 1000
+
+
+def _rest_of(case: Case, until_ms: float) -> str:
+    return format_seconds(max(0.0, (until_ms - case.now.at_ms) / 1000))
+
+
+# People: the policy, the brake, off, silence.
+
+
+def _level(case: Case) -> str | None:
+    if case.policy.level(case.kind) is Level.ACT:
+        return None
+    return f'the policy has level = "{case.policy.level(case.kind)}" for {case.kind}; "act" would let it run'
+
+
+def brake_text(now: Observation) -> str | None:
+    """Why nothing may begin by the brake of the cluster."""
+    match now.brake:
+        case Absent():
+            return None
+        case Known(brake):
+            return f"the brake is pulled: {brake.text}"
+        case Unknown(why):
+            return f"whether the brake is pulled could not be read ({why})"
+
+
+def off_text(now: Observation, memory: Memory) -> str | None:
+    """Why nothing may begin by an operator's `kreassign autopilot off`."""
+    off = memory.off
+    if off is None or off.until_ms <= now.at_ms:
+        return None
+    left = format_seconds((off.until_ms - now.at_ms) / 1000)
+    return f"{off.by} turned it off ({off.why}), for another {left}; `kreassign autopilot on`"
+
+
+def stopped(now: Observation, memory: Memory) -> str | None:
+    """Why nothing may begin, nor go on, whatever the finding."""
+    return brake_text(now) or off_text(now, memory)
+
+
+def _brake(case: Case) -> str | None:
+    return brake_text(case.now)
+
+
+def _off(case: Case) -> str | None:
+    return off_text(case.now, case.memory)
+
+
+def _silence(case: Case) -> str | None:
+    silence = case.finding.silence
+    if silence is None or silence.until_ms <= case.now.at_ms:
+        return None
+    return f"{silence.by} silenced it ({silence.why}), for another {_rest_of(case, silence.until_ms)}"
+
+
+def _people(case: Case) -> str | None:
+    return f"{case.symptom.may_act}: people decide" if case.symptom.may_act else None
+
+
+# The cluster: others who change it, brokers that are away.
+
+
+def _many(case: Case) -> str | None:
+    many = [one for one in case.memory.open if one.name.kind is Kind.MANY_GONE]
+    return f"everything stops: {many[0].seen}" if many else None
+
+
+def _read(case: Case) -> str | None:
+    unread = list(case.now.unread())
+    return f"it could not be read: {'; '.join(unread)}" if unread else None
+
+
+def _lease(case: Case) -> str | None:
+    match case.now.lease:
+        case Absent():
+            return None
+        case Known(holder):
+            return f"{holder} holds the lease of the cluster"
+        case Unknown(why):
+            return f"the holder of the lease could not be read ({why})"
+
+
+def _running(case: Case) -> str | None:
+    act = case.memory.running
+    return None if act is None else f"the repair of {act.name} runs ({act.run_id})"
+
+
+def others_now(now: Observation) -> str | None:
+    """What others move or have throttled at this time; None if nothing, or if that is unknown."""
+    moves = now.moves_of_others.value if isinstance(now.moves_of_others, Known) else frozenset()
+    throttles = now.throttles_of_others.value if isinstance(now.throttles_of_others, Known) else ()
+    if moves:
+        return f"others move {counted(len(moves), 'partition')}, such as {min(moves)}"
+    return f"others have set throttles, such as {throttles[0]}" if throttles else None
+
+
+def _others(case: Case) -> str | None:
+    if seen := others_now(case.now):
+        return f"{seen}; they are left alone, and waited for"
+    last = case.memory.others
+    if last is None or _since(case, last.at_ms) >= case.policy.care.quiet:
+        return None
+    return f"{last.what}, until {format_seconds(_since(case, last.at_ms))} ago; it waits {_quiet(case)}"
+
+
+def _quiet(case: Case) -> str:
+    return format_seconds(case.policy.care.quiet)
+
+
+def _restarts(case: Case) -> str | None:
+    latest = max(case.memory.outages, key=lambda one: one.to_ms, default=None)
+    if latest is None or _since(case, latest.to_ms) >= case.policy.care.quiet:
+        return None
+    return (
+        f"broker {latest.broker} came back {format_seconds(_since(case, latest.to_ms))} ago: brokers may be restarted "
+        f"one by one; it waits until {_quiet(case)} after the last"
+    )
+
+
+def _whole(case: Case) -> str | None:
+    """Nothing but copies that are lost, and disks that fill, is worth moving while a broker is down."""
+    down = sorted(case.now.down)
+    if not down or case.kind in REDUNDANCY | {Kind.DISK_FILLS}:
+        return None
+    return f"brokers {down} are down: that comes first"
+
+
+# Time and cost.
+
+
+def _age(case: Case) -> str | None:
+    due_s = case.symptom.act_s
+    age_s = _since(case, case.finding.since_ms)
+    return None if age_s >= due_s else f"it is there for {format_seconds(age_s)} of {format_seconds(due_s)}"
+
+
+def _back_off(case: Case) -> str | None:
+    left = case.finding.not_before_ms
+    if left <= case.now.at_ms:
+        return None
+    return f"{case.finding.problem}; the next try is in {_rest_of(case, left)}"
+
+
+def _window(case: Case) -> str | None:
+    hours = case.policy.runs.hours
+    is_exempt = case.kind is Kind.DISK_FILLS and case.symptom.is_urgent and case.policy.disk_fills.urgent_any_time
+    interval = open_interval(hours, case.now.at_ms)
+    if is_exempt or (interval is not None and interval.begins_ms <= case.now.at_ms):
+        return None
+    begins = "" if interval is None else f"; the next one begins at {local_time(hours, interval.begins_ms)}"
+    return f"no window is open{begins}"
+
+
+def _settling(case: Case) -> str | None:
+    ended = max((one.ended_ms for one in case.memory.acts if one.ended_ms is not None), default=None)
+    settle = case.policy.care.settle
+    if ended is None or _since(case, ended) >= settle or case.symptom.is_urgent:
+        return None
+    return f"the last repair ended {format_seconds(_since(case, ended))} ago; it settles for {format_seconds(settle)}"
+
+
+def _budget(case: Case) -> str | None:
+    budget, at_ms = case.policy.budget, case.now.at_ms
+    proposal = case.finding.proposal
+    size = 0 if proposal is None else proposal.copied_bytes
+    for name, span_ms, most in (("day", DAY_MS, budget.bytes_per_day), ("week", WEEK_MS, budget.bytes_per_week)):
+        spent = sum(one.copied_bytes for one in case.memory.acts if one.begun_ms > at_ms - span_ms)
+        if spent + size > most:
+            amounts = f"{format_amount(spent, 'B')} of {format_amount(most, 'B')}"
+            return f"{amounts} a {name} are spent, and it copies {format_amount(size, 'B')}"
+    runs = sum(one.begun_ms > at_ms - DAY_MS for one in case.memory.acts)
+    if runs >= budget.runs_per_day:
+        return f"{counted(runs, 'repair')} began within 24 hours, of {budget.runs_per_day} a day"
+    return None
+
+
+def _rest(case: Case) -> str | None:
+    proposal, rest = case.finding.proposal, case.policy.care.rest
+    if proposal is None or case.kind not in RESTING:
+        return None
+    moved = {name for one in case.memory.acts if _since(case, one.begun_ms) < rest for name in one.moves}
+    tired = sorted(moved & set(proposal.moves))
+    return f"{tired[0]} was moved within {format_seconds(rest)}, and rests" if tired else None
+
+
+def _looks(case: Case) -> str | None:
+    proposal, apart = case.finding.proposal, case.policy.care.looks_apart
+    if proposal is None:
+        return case.finding.problem or "there is no plan yet"
+    steady_s = (proposal.at_ms - case.finding.steady_ms) / 1000
+    if steady_s >= apart:
+        return None
+    return f"plans were the same for {format_seconds(steady_s)} of {format_seconds(apart)}"
+
+
+GATES: Mapping[str, Gate] = MappingProxyType({
+    "level": _level,
+    "brake": _brake,
+    "off": _off,
+    "silence": _silence,
+    "people": _people,
+    "many gone": _many,
+    "unread": _read,
+    "lease": _lease,
+    "running": _running,
+    "others": _others,
+    "restarts": _restarts,
+    "brokers down": _whole,
+    "age": _age,
+    "back-off": _back_off,
+    "window": _window,
+    "settling": _settling,
+    "budget": _budget,
+    "rest": _rest,
+    "two looks": _looks,
+})  # fmt: skip
+
+
+def closed_gates(case: Case) -> dict[str, str]:
+    """The gates that are closed, with what they say."""
+    answers = {name: gate(case) for name, gate in GATES.items()}
+    return {name: text for name, text in answers.items() if text is not None}

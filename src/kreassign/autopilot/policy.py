@@ -1,0 +1,419 @@
+"""The policy of an autopilot: one typed schema, with a default for every line, read from TOML.
+
+The fields below are the schema: their names are the keys (with `-` for `_`), their types say what is taken, their
+metadata what they mean. Parsing, the reference page and the sentences of `check` follow from them. A file that says
+nothing tells, and changes nothing.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import MISSING, Field, dataclass, field, fields
+from difflib import get_close_matches
+from enum import StrEnum
+from types import MappingProxyType
+from typing import Any, NamedTuple, cast
+
+from kreassign.errors import InputError
+from kreassign.model.pace import Schedule, Window, parse_time_zone, parse_window
+from kreassign.model.text import format_amount, format_seconds, parse_amount, parse_seconds, shortened
+
+
+class Level(StrEnum):
+    """How far the autopilot goes with a kind of finding."""
+
+    TELL = "tell"  # it says what is wrong
+    PROPOSE = "propose"  # it plans the repair, with its cost, and leaves it to people
+    ACT = "act"  # it repairs by itself, when all gates are open
+
+
+class Kind(StrEnum):
+    """Kinds of findings, the most urgent first: only one is repaired at a time."""
+
+    MANY_GONE = "many-gone"
+    BROKER_GONE = "broker-gone"
+    DISK_FILLS = "disk-fills"
+    DIRECTORY_FAILED = "directory-failed"
+    PLACEMENT = "placement"
+    NEW_BROKER = "new-broker"
+    SLOW_BROKER = "slow-broker"
+    BAND_LEFT = "band-left"
+    LEADERS = "leaders"
+
+    @property
+    def urgency(self) -> int:
+        """0 for the most urgent."""
+        return list(Kind).index(self)
+
+
+# Forms of values: how each is read and written.
+
+
+class Form(NamedTuple):
+    """A kind of value: what a file may have, and how it is parsed and shown. `parse` raises InputError."""
+
+    allowed: str
+    parse: Callable[[Any], Any]
+    show: Callable[[Any], str]
+
+
+def _duration(value: Any) -> float:
+    if not isinstance(value, str):
+        raise InputError("it is no text")
+    return parse_seconds(value)
+
+
+def _bytes(value: Any) -> int:
+    return parse_amount(str(value)) if isinstance(value, str) or _is_whole(value) else _refuse()
+
+
+def _rate(value: Any) -> int:
+    return _bytes(value) or _refuse()
+
+
+def _share(value: Any) -> float:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return float(value) if is_number and 0 <= value <= 1 else _refuse()
+
+
+def _factor(value: Any) -> float:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return float(value) if is_number and 1 <= value <= _MOST_FACTOR else _refuse()
+
+
+def _count(value: Any) -> int:
+    return int(value) if _is_whole(value) and 0 < value <= _MOST_COUNT else _refuse()
+
+
+def _flag(value: Any) -> bool:
+    return value if isinstance(value, bool) else _refuse()
+
+
+def _level(value: Any) -> Level:
+    return Level(value) if isinstance(value, str) and value in set(Level) else _refuse()
+
+
+def _windows(value: Any) -> tuple[Window, ...]:
+    if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
+        _refuse()
+    return tuple(map(parse_window, value))
+
+
+def _zone(value: Any) -> str:
+    return parse_time_zone(value) if isinstance(value, str) else _refuse()
+
+
+def _is_whole(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _refuse() -> Any:
+    raise InputError
+
+
+_MOST_FACTOR = 100.0
+_MOST_COUNT = 1_000_000
+
+DURATION = Form('a duration such as "30m", "72h" or "7d"', _duration, format_seconds)
+BYTES = Form('an amount such as "500GB" or "20MB/s"', _bytes, lambda value: format_amount(value, "B"))
+RATE = Form('a rate such as "20MB/s"', _rate, lambda value: format_amount(value, "B/s"))
+SHARE = Form("a share from 0 to 1, such as 0.85", _share, lambda value: f"{value:.0%}")
+FACTOR = Form("a multiple of the mean from 1 to 100, such as 1.25", _factor, lambda value: f"{value:g} times")
+COUNT = Form(f"a whole number from 1 to {_MOST_COUNT}", _count, str)
+FLAG = Form("true or false", _flag, lambda value: "yes" if value else "no")
+LEVEL = Form(" or ".join(f'"{one}"' for one in Level), _level, str)
+WINDOWS = Form(
+    'a list of daily times such as ["22:00-06:00"]', _windows, lambda value: ", ".join(map(str, value)) or "any time"
+)
+ZONE = Form('a time zone such as "Europe/Berlin"', _zone, str)
+
+
+def _line(form: Form, default: object, meaning: str) -> Any:
+    """A line of the schema; defaults of durations and amounts are written as in a file."""
+    value = form.parse(default) if isinstance(default, str) else default
+    return field(default=value, metadata={"form": form, "meaning": meaning, "written": default})
+
+
+HOW_FAR = MappingProxyType({"form": LEVEL, "meaning": "How far to go with it", "written": Level.TELL.value})
+
+# The schema.
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerGone:
+    """A broker that is down, or not registered any more, and has replicas."""
+
+    level: Level = field(default=Level.TELL, metadata=HOW_FAR)
+    tell_after: float = _line(DURATION, "2m", "Told when it is down for so long")
+    propose_after: float = _line(DURATION, "30m", "Proposed then, or earlier where waiting costs more than copying")
+    act_after: float = _line(DURATION, "60m", "Repaired by itself never earlier")
+    most_share: float = _line(SHARE, 0.10, "Repaired by itself only if so much of the brokers is down at most")
+
+
+@dataclass(frozen=True, slots=True)
+class ManyGone:
+    """Several brokers at once, or a whole rack: that is the network, and everything stops."""
+
+    tell_after: float = _line(DURATION, "2m", "Told when they are down for so long")
+    brokers: int = _line(COUNT, 2, "So many brokers that went within the time below are many")
+    within: float = _line(DURATION, "10m", "Brokers that went within this time went at once")
+
+
+@dataclass(frozen=True, slots=True)
+class DiskFills:
+    """A log directory that is full soon."""
+
+    level: Level = field(default=Level.TELL, metadata=HOW_FAR)
+    tell_share: float = _line(SHARE, 0.80, "Told at this used share")
+    tell_within: float = _line(DURATION, "72h", "Told when it is full within this time by its growth")
+    propose_share: float = _line(SHARE, 0.85, "Proposed at this used share")
+    urgent_share: float = _line(SHARE, 0.92, "Urgent at this used share")
+    urgent_within: float = _line(DURATION, "6h", "Urgent when it is full within this time by its growth")
+    urgent_any_time: bool = _line(FLAG, default=False, meaning="Whether urgent repairs run outside the windows, too")
+
+
+@dataclass(frozen=True, slots=True)
+class DirectoryFailed:
+    """A log directory that is offline on a live broker."""
+
+    level: Level = field(default=Level.TELL, metadata=HOW_FAR)
+    act_after: float = _line(DURATION, "0s", "Repaired by itself when it failed for so long")
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """Partitions with fewer replicas than their topic, or more in one rack than needed."""
+
+    level: Level = field(default=Level.TELL, metadata=HOW_FAR)
+    propose_after: float = _line(DURATION, "60m", "Proposed when it lasts so long, with no broker and no rack down")
+
+
+@dataclass(frozen=True, slots=True)
+class NewBroker:
+    """A live broker that has no replicas."""
+
+    level: Level = field(default=Level.TELL, metadata=HOW_FAR)
+    propose_after: float = _line(DURATION, "30m", "Proposed when it is live and empty for so long")
+
+
+@dataclass(frozen=True, slots=True)
+class BandLeft:
+    """A broker that has much more than the mean of what brokers hold."""
+
+    level: Level = field(default=Level.TELL, metadata=HOW_FAR)
+    find_at: float = _line(FACTOR, 1.25, "Found at this multiple of the mean")
+    lasting: float = _line(DURATION, "6h", "Proposed when it lasts so long without a break")
+    ignore_below: float = _line(SHARE, 0.30, "Ignored where no broker uses more than this share of its capacity")
+
+
+@dataclass(frozen=True, slots=True)
+class SlowBroker:
+    """A broker whose followers are out of sync with it, or that is out of sync with most of its leaders."""
+
+    level: Level = field(default=Level.TELL, metadata=HOW_FAR)
+    lagging_share: float = _line(SHARE, 0.5, "Found when so much of its following replicas is out of sync")
+    lasting: float = _line(DURATION, "30m", "Proposed when it lasts so long; leaders leave it, replicas stay")
+    most_share: float = _line(SHARE, 0.10, "More of the brokers slow at once is the infrastructure, and only told")
+
+
+@dataclass(frozen=True, slots=True)
+class Leaders:
+    """Partitions that their preferred replica does not lead, though it is in sync."""
+
+    level: Level = field(default=Level.TELL, metadata=HOW_FAR)
+    propose_after: float = _line(DURATION, "30m", "Proposed when it lasts so long")
+    step: int = _line(COUNT, 100, "Leaders that change in one step")
+
+
+@dataclass(frozen=True, slots=True)
+class Runs:
+    """How repairs run."""
+
+    throttle: int = _line(RATE, "20MB/s", "Rate of each broker and direction")
+    windows: tuple[Window, ...] = _line(WINDOWS, (), "Repairs start only in these times of each day")
+    time_zone: str = _line(ZONE, "UTC", "Time zone of the windows")
+
+    @property
+    def hours(self) -> Schedule:
+        """The windows as runs take them."""
+        return Schedule(self.windows, self.time_zone)
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """What repairs may cost at most."""
+
+    bytes_per_day: int = _line(BYTES, "2TB", "Copied in 24 hours at most")
+    bytes_per_week: int = _line(BYTES, "6TB", "Copied in seven days at most")
+    runs_per_day: int = _line(COUNT, 4, "Repairs begun in 24 hours at most")
+
+
+@dataclass(frozen=True, slots=True)
+class Care:
+    """Looks, and what is waited for."""
+
+    interval: float = _line(DURATION, "60s", "Time between two looks at the cluster")
+    looks_apart: float = _line(
+        DURATION, "5m", "A plan is made twice, so far apart, and must be the same to be executed"
+    )
+    settle: float = _line(DURATION, "60m", "Time after a repair until the next one, and until it is judged")
+    quiet: float = _line(DURATION, "15m", "Time without moves of others, and since a broker came back")
+    rest: float = _line(DURATION, "7d", "Time for which a moved partition rests, unless a disk fills")
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """What the autopilot may do, and when."""
+
+    care: Care = Care()
+    runs: Runs = Runs()
+    budget: Budget = Budget()
+    many_gone: ManyGone = ManyGone()
+    broker_gone: BrokerGone = BrokerGone()
+    disk_fills: DiskFills = DiskFills()
+    directory_failed: DirectoryFailed = DirectoryFailed()
+    placement: Placement = Placement()
+    new_broker: NewBroker = NewBroker()
+    slow_broker: SlowBroker = SlowBroker()
+    band_left: BandLeft = BandLeft()
+    leaders: Leaders = Leaders()
+
+    def level(self, kind: Kind) -> Level:
+        """How far to go with a kind; many brokers gone are only ever told."""
+        section = getattr(self, kind.replace("-", "_"))
+        return Level(getattr(section, "level", Level.TELL))
+
+
+def key_of(name: str) -> str:
+    """The key of a field in a file."""
+    return name.replace("_", "-")
+
+
+class SchemaLine(NamedTuple):
+    """A line of the schema: its table, key, form, default as it is written, and meaning."""
+
+    table: str
+    key: str
+    form: Form
+    default: object
+    meaning: str
+
+
+def schema() -> Iterator[tuple[str, str, tuple[SchemaLine, ...]]]:
+    """Each table with what it is about, and its lines."""
+    for section in fields(Policy):
+        table = key_of(section.name)
+        kind = type(section.default)
+        lines = (SchemaLine(table, key_of(one.name), *_described(one)) for one in fields(cast(Any, kind)))
+        yield table, (kind.__doc__ or "").strip(), tuple(lines)
+
+
+def _described(one: Field[Any]) -> tuple[Form, object, str]:
+    return one.metadata["form"], one.metadata["written"], one.metadata["meaning"]
+
+
+# Parsing.
+
+LONGEST_INTERVAL_S = 300.0
+"""Longest time between two looks: evidence needs several."""
+
+RULES: tuple[tuple[str, str, str], ...] = (
+    ("care", "interval", "looks-apart"),
+    ("broker-gone", "tell-after", "propose-after"),
+    ("broker-gone", "propose-after", "act-after"),
+    ("disk-fills", "tell-share", "propose-share"),
+    ("disk-fills", "propose-share", "urgent-share"),
+    ("disk-fills", "urgent-within", "tell-within"),
+    ("budget", "bytes-per-day", "bytes-per-week"),
+)
+"""Lines of a table of which the first may not be more than the second."""
+
+
+def parse_policy(text: str, name: str) -> Policy:
+    """Parse a policy file; `name` is that of the file. Raises InputError with file, key, value and what is allowed."""
+    try:
+        document = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(f"{name}: this is not TOML: {error}") from error
+    sections = {key_of(one.name): one for one in fields(Policy)}
+    _refuse_strangers(name, document, sections, "table")
+    found = Policy(**{
+        one.name: _section(f"{name}: [{key}]", document.get(key, {}), type(one.default))
+        for key, one in sections.items()
+    })  # fmt: skip
+    for table, less, more in RULES:
+        section = getattr(found, table.replace("-", "_"))
+        low, high = (getattr(section, key.replace("-", "_")) for key in (less, more))
+        if low > high:
+            form = next(one.metadata["form"] for one in fields(section) if key_of(one.name) == less)
+            raise InputError(
+                f"{name}: [{table}]: {less!r} is {form.show(low)}, more than {more!r} with {form.show(high)}; it must "
+                "be at most that"
+            )
+    if not 0 < found.care.interval <= LONGEST_INTERVAL_S:
+        shown = format_seconds(found.care.interval)
+        most = format_seconds(LONGEST_INTERVAL_S)
+        raise InputError(f"{name}: [care]: 'interval' is {shown}; it must be more than 0 and at most {most}")
+    return found
+
+
+def _section(where: str, table: object, kind: Any) -> Any:
+    if not isinstance(table, dict):
+        raise InputError(f"{where} is {shortened(repr(table))}; it must be a table")
+    lines = {key_of(one.name): one for one in fields(kind)}
+    _refuse_strangers(where, table, lines, "key")
+    values = {lines[key].name: _value(where, key, value, lines[key]) for key, value in table.items()}
+    return kind(**values)
+
+
+def _value(where: str, key: str, value: object, line: Field[Any]) -> object:
+    form: Form = line.metadata["form"]
+    try:
+        return form.parse(value)
+    except InputError as error:
+        why = f" ({error})" if str(error) else ""
+        raise InputError(f"{where}: {key!r} is {shortened(repr(value))}{why}; it must be {form.allowed}") from error
+
+
+def _refuse_strangers(where: str, table: Mapping[str, object], known: Mapping[str, object], what: str) -> None:
+    for key in table.keys() - known.keys():
+        near = get_close_matches(key, list(known), n=1)
+        hint = f" (did you mean {near[0]!r}?)" if near else ""
+        raise InputError(f"{where}: there is no {what} {key!r}{hint}; there are {', '.join(known)}")
+
+
+# What a policy says, in sentences.
+
+_LEVELS: Mapping[Level, str] = MappingProxyType({
+    Level.TELL: "only told",
+    Level.PROPOSE: "told, and a repair is planned with its cost, for people to run",
+    Level.ACT: "repaired by the autopilot itself when all gates are open",
+})  # fmt: skip
+
+
+def explained(policy: Policy) -> Iterator[str]:
+    """What the policy lets happen, a sentence each; lines that differ from their defaults are marked."""
+    acting = [kind for kind in Kind if policy.level(kind) is Level.ACT]
+    if acting:
+        yield f"The autopilot changes the cluster by itself for {', '.join(acting)}; for nothing else."
+    else:
+        yield 'The autopilot changes nothing by itself: no kind of finding has level = "act".'
+    for kind in Kind:
+        section = getattr(policy, kind.replace("-", "_"))
+        about = (type(section).__doc__ or "").strip()
+        what = "only told, and stops all repairs" if kind is Kind.MANY_GONE else _LEVELS[policy.level(kind)]
+        yield f"{kind} ({about[0].lower()}{about[1:].rstrip('.')}): {what}. {_lines(section)}"
+    for name in ("runs", "budget", "care"):
+        section = getattr(policy, name)
+        yield f"{name}: {_lines(section)}"
+
+
+def _lines(section: Any) -> str:
+    return "; ".join(
+        f"{one.metadata['meaning'][0].lower()}{one.metadata['meaning'][1:]}: "
+        f"{one.metadata['form'].show(getattr(section, one.name))}"
+        + ("" if one.default is not MISSING and getattr(section, one.name) == one.default else " (set)")
+        for one in fields(section)
+        if one.name != "level"
+    )

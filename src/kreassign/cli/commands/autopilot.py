@@ -1,0 +1,218 @@
+"""`kreassign autopilot`: look after a cluster by a policy; say what it does and why not; stop it."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+import click
+
+from kreassign.autopilot.core import Message
+from kreassign.autopilot.lifecycle import Finding, Memory, Name
+from kreassign.autopilot.policy import Kind, explained
+from kreassign.cli.options.cluster import ClusterOptions, cluster_options, of_run_options, run_cluster_options
+from kreassign.cli.options.run import run_context_options
+from kreassign.cli.options.run_id import state_dir_option
+from kreassign.cli.options.values import INPUT_FILE, parse_interval
+from kreassign.cli.output import console, examples, format_option, names, print_json, text_table, warn
+from kreassign.clock import SystemClock
+from kreassign.operations import autopilot as operation
+from kreassign.operations.run import RunContext
+from kreassign.operations.run_journals import this_operator
+from kreassign.report.text import format_bytes, format_time
+
+DEFAULT = "watch"
+
+
+class PolicyGroup(click.Group):
+    """Commands; a policy file in place of a command means `watch`."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Insert the default command if none is named."""
+        if args and not args[0].startswith("-") and args[0] not in self.commands and not ctx.resilient_parsing:
+            args = [DEFAULT, *args]
+        return super().parse_args(ctx, args)
+
+
+POLICY = click.argument("policy", type=INPUT_FILE)
+WHY = click.option("--why", required=True, metavar="TEXT", help="The reason, for those who ask.")
+
+
+@click.group(
+    cls=PolicyGroup,
+    epilog=examples(
+        "kreassign autopilot watch policy.toml --dry-run --bootstrap-server localhost:9092",
+        "kreassign autopilot check policy.toml",
+        "kreassign autopilot why policy.toml --bootstrap-server localhost:9092",
+        "kreassign autopilot off --for 4h --why 'broker upgrade'",
+    ),
+)
+def autopilot() -> None:
+    """Watch a cluster, and look after it, by a policy file.
+
+    It finds what is wrong or will be, plans the least change, and runs it where the policy says so. By default it only
+    tells.
+    """
+
+
+@autopilot.command(
+    epilog=examples(
+        "kreassign autopilot watch policy.toml --dry-run --bootstrap-server localhost:9092",
+        "kreassign autopilot watch policy.toml --once --bootstrap-server localhost:9092",
+    )
+)
+@POLICY
+@run_cluster_options
+@run_context_options
+@click.option("--dry-run", "is_dry", is_flag=True, help="Do everything but the runs, in a journal of its own.")
+@click.option("--once", "is_once", is_flag=True, help="Look once, do what is due, and end.")
+def watch(policy: Path, cluster: ClusterOptions, run_context: RunContext, is_dry: bool, is_once: bool) -> None:
+    """Watch the cluster, and look after it by POLICY, until interrupted.
+
+    The journal of decisions is in the state directory. A run that an interrupt leaves is resumed by the next start.
+    Kafka's own tools stop it: `kafka-configs --alter --entity-type brokers --entity-default --add-config
+    kreassign-autopilot-off=true`.
+    """
+    found = operation.read_policy(policy)
+    with cluster.connect() as client, cluster.connect_controllers() as controllers:
+        context = replace(run_context, warn=warn, controllers=controllers)
+        with operation.Autopilot(client, found, context, _tell, is_dry=is_dry) as pilot:
+            if is_once:
+                pilot.look()
+                return
+            with suppress(KeyboardInterrupt):
+                pilot.watch()
+
+
+def _tell(message: Message) -> None:
+    click.echo(str(message))
+
+
+@autopilot.command(epilog=examples("kreassign autopilot check policy.toml"))
+@POLICY
+def check(policy: Path) -> None:
+    """Check POLICY, and explain what it lets happen, in sentences."""
+    for sentence in explained(operation.read_policy(policy)):
+        click.echo(sentence)
+
+
+@autopilot.command(epilog=examples("kreassign autopilot why policy.toml --bootstrap-server localhost:9092"))
+@POLICY
+@cluster_options
+@state_dir_option
+@click.option("--dry-run", "is_dry", is_flag=True, help="By the journal of dry runs.")
+@format_option
+def why(policy: Path, cluster: ClusterOptions, state_dir: Path, is_dry: bool, output_format: str) -> None:
+    """Show of each finding what keeps its repair from running, by a look of now; change nothing."""
+    found = operation.read_policy(policy)
+    with cluster.connect() as client:
+        memory = operation.remembered(state_dir, client.describe_cluster().cluster_id, is_dry=is_dry)
+        reasons = tuple(operation.why(client, found, memory))
+    if output_format == "json":
+        rows = [
+            {"kind": one.name.kind, "subject": one.name.subject, "state": one.state, "seen": one.seen,
+             "gates": dict(one.gates)}
+            for one in reasons
+        ]  # fmt: skip
+        print_json({"findings": rows})
+        return
+    if not reasons:
+        click.echo("there is no finding")
+    for one in reasons:
+        click.echo(f"{one.name} ({one.state}): {one.seen}")
+        for gate, text in one.gates.items():
+            click.echo(f"    {gate}: {text or 'open'}")
+
+
+@autopilot.command(epilog=examples("kreassign autopilot status", "kreassign autopilot status --format json"))
+@of_run_options
+@state_dir_option
+@click.option("--dry-run", "is_dry", is_flag=True, help="Of the journal of dry runs.")
+@format_option
+def status(cluster: ClusterOptions, state_dir: Path, is_dry: bool, output_format: str) -> None:
+    """Show findings and repairs by the journal of decisions, without the cluster."""
+    memory = operation.remembered(state_dir, _meant(cluster, state_dir, is_dry=is_dry), is_dry=is_dry)
+    if output_format == "json":
+        print_json(_document(memory))
+        return
+    click.echo(f"cluster {memory.cluster_id}, looked at {format_time(memory.looked_ms)}")
+    if memory.off is not None:
+        click.echo(f"off until {format_time(memory.off.until_ms)} by {memory.off.by}: {memory.off.why}")
+    rows = [(str(one.name), one.state, format_time(one.since_ms), one.seen) for one in memory.open]
+    console().print(text_table(names("finding", "state", "since", "seen"), rows) if rows else "there is no finding")
+    acts = [
+        (str(one.name), one.run_id, format_time(one.begun_ms), one.outcome or "runs", format_bytes(one.copied_bytes))
+        for one in memory.acts
+    ]
+    if acts:
+        console().print(text_table(names("repair of", "run", "begun", "outcome", "copied"), acts))
+
+
+def _document(memory: Memory) -> dict[str, object]:
+    return {
+        "cluster_id": memory.cluster_id,
+        "looked_ms": memory.looked_ms,
+        "off": None if memory.off is None else {"until_ms": memory.off.until_ms, "why": memory.off.why},
+        "findings": [_row(one) for one in memory.open],
+        "acts": [{**one._asdict(), "name": str(one.name), "moves": list(map(str, one.moves))} for one in memory.acts],
+    }
+
+
+def _row(one: Finding) -> dict[str, object]:
+    return {
+        "kind": one.name.kind,
+        "subject": one.name.subject,
+        "state": one.state,
+        "since_ms": one.since_ms,
+        "seen": one.seen,
+        "problem": one.problem,
+    }
+
+
+@autopilot.command(epilog=examples("kreassign autopilot off --for 4h --why 'broker upgrade'"))
+@of_run_options
+@state_dir_option
+@click.option("--for", "for_s", type=parse_interval, required=True, metavar="TIME", help="How long, for example 4h.")
+@WHY
+def off(cluster: ClusterOptions, state_dir: Path, for_s: float, why: str) -> None:
+    """Pause all repairs for a while.
+
+    A repair that runs starts no further moves. The autopilot goes on watching.
+    """
+    operation.turn_off(state_dir, _meant(cluster, state_dir), for_s, _user(), why)
+    until_ms = SystemClock().now_ms() + round(for_s * 1000)
+    click.echo(f"off until {format_time(until_ms)}; `kreassign autopilot on` ends that")
+
+
+@autopilot.command(epilog=examples("kreassign autopilot on"))
+@of_run_options
+@state_dir_option
+def on(cluster: ClusterOptions, state_dir: Path) -> None:
+    """Resume repairs."""
+    operation.turn_on(state_dir, _meant(cluster, state_dir), _user())
+    click.echo("on, from the next look")
+
+
+@autopilot.command(epilog=examples("kreassign autopilot silence broker-gone 'broker 3' --for 24h --why 'new disk'"))
+@click.argument("kind", type=click.Choice([one.value for one in Kind]))
+@click.argument("subject")
+@of_run_options
+@state_dir_option
+@click.option("--for", "for_s", type=parse_interval, required=True, metavar="TIME", help="How long, for example 24h.")
+@WHY
+def silence(kind: str, subject: str, cluster: ClusterOptions, state_dir: Path, for_s: float, why: str) -> None:
+    """Pause what is done about one finding, by its KIND and SUBJECT as `status` shows them."""
+    name = Name(Kind(kind), subject)
+    operation.silence(state_dir, _meant(cluster, state_dir), name, for_s, _user(), why)
+    click.echo(f"{name} is silent, from the next look")
+
+
+def _user() -> str:
+    operator = this_operator()
+    return f"{operator.user}@{operator.host}"
+
+
+def _meant(cluster: ClusterOptions, state_dir: Path, *, is_dry: bool = False) -> str:
+    """Id of the cluster that is meant: the only one with an autopilot here, else that of the addresses."""
+    return operation.looked_after(state_dir, lambda: cluster.in_force().cluster_id, is_dry=is_dry)

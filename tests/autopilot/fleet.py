@@ -1,0 +1,48 @@
+"""A twin with an autopilot, in virtual time: the scenarios run days of looks in seconds."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from pathlib import Path
+
+from kreassign.autopilot.core import Message
+from kreassign.autopilot.lifecycle import Finding, Name
+from kreassign.autopilot.policy import Kind, Policy, parse_policy
+from kreassign.operations.autopilot import Autopilot
+from kreassign.operations.decommission import tell_nobody
+from kreassign.operations.run import RunContext
+from tests.executor.twin_runs import TwinRig
+
+HOUR_S = 3600.0
+
+
+class Fleet:
+    """A cluster whose policy lets it repair dead and new brokers by itself, unless a test says otherwise."""
+
+    def __init__(self, state_dir: Path, rig: TwinRig, policy: str) -> None:
+        self.rig, self.state_dir = rig, state_dir
+        self.policy: Policy = parse_policy(policy, "policy.toml")
+        self.messages: list[Message] = []
+        self.context = RunContext(state_dir, warn=tell_nobody)
+
+    def opened(self, *, is_dry: bool = False) -> AbstractContextManager[Autopilot]:
+        """An autopilot as a new process would begin it."""
+        return Autopilot(
+            self.rig.client, self.policy, self.context, self.messages.append, self.rig.transport, is_dry=is_dry
+        )
+
+    def watch(self, autopilot: Autopilot, seconds: float, every_s: float) -> None:
+        """Look for so long, in the twin's time."""
+        end_s = self.rig.transport.monotonic_s() + seconds
+        while self.rig.transport.monotonic_s() < end_s:
+            autopilot.look()
+            self.rig.transport.sleep(every_s)
+
+    def holders(self) -> frozenset[int]:
+        """Brokers with a replica of topic t."""
+        return frozenset(broker for replicas in self.rig.replicas.values() for broker in replicas)
+
+
+def finding(autopilot: Autopilot, kind: Kind, subject: str) -> Finding | None:
+    """A finding as it is remembered."""
+    return autopilot.memory.findings.get(Name(kind, subject))

@@ -1,0 +1,110 @@
+"""Whole repairs on a twin in virtual time: looks, plans, runs, journals, and the brake by Kafka's own setting."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from kreassign.autopilot.gates import GATES
+from kreassign.autopilot.lifecycle import Name, RunBegan, State
+from kreassign.autopilot.observation import Known
+from kreassign.autopilot.policy import Kind
+from kreassign.model import ConfigChange, ConfigResource
+from kreassign.operations.autopilot import BRAKE, observe, remembered, silence, turn_off, turn_on, why
+from tests.autopilot.fleet import HOUR_S, Fleet, finding
+from tests.executor.twin_runs import TwinRig
+
+LOOKS_S = 300.0
+ACT = "[broker-gone]\nlevel = 'act'\n[care]\ninterval = '5m'\n"
+GONE = Name(Kind.BROKER_GONE, "broker 3")
+ALL = ConfigResource.all_brokers()
+
+
+def fleet(tmp_path: Path, policy: str = ACT) -> Fleet:
+    lists = [[one, (one + 1) % 6, (one + 2) % 6] for one in range(6)]
+    return Fleet(tmp_path, TwinRig(tmp_path, lists, brokers=6), policy)
+
+
+def test_a_dead_broker_is_repaired_and_its_outage_remembered(tmp_path: Path) -> None:
+    ours = fleet(tmp_path)
+    with ours.opened() as autopilot:
+        ours.rig.twin.crash(3)
+        ours.watch(autopilot, 1.5 * HOUR_S, LOOKS_S)
+        assert 3 not in ours.holders()
+        assert ours.rig.throttles == {}
+        (act,) = autopilot.memory.acts
+        assert (act.outcome, act.copied_bytes) == ("done", 30_000_000)
+        ours.rig.twin.start(3)
+        ours.watch(autopilot, 2 * LOOKS_S, LOOKS_S)
+        assert [one.broker for one in autopilot.memory.outages] == [3]
+        assert remembered(tmp_path, ours.rig.twin.cluster_id) == autopilot.memory
+
+
+def test_a_dry_run_says_what_it_would_do_and_changes_nothing(tmp_path: Path) -> None:
+    ours = fleet(tmp_path)
+    before = ours.rig.replicas
+    with ours.opened(is_dry=True) as autopilot:
+        ours.rig.twin.crash(3)
+        ours.watch(autopilot, 1.5 * HOUR_S, LOOKS_S)
+        assert ours.rig.replicas == before
+        assert any("would be repaired now" in one.what for one in ours.messages)
+
+
+def test_the_brake_of_kafka_configs_is_seen_and_named(tmp_path: Path) -> None:
+    ours = fleet(tmp_path)
+    before = ours.rig.replicas
+    ours.rig.client.incremental_alter_configs({ALL: [ConfigChange.set(BRAKE, "true")]}).raise_if_any()
+    with ours.opened() as autopilot:
+        ours.rig.twin.crash(3)
+        ours.watch(autopilot, 1.5 * HOUR_S, LOOKS_S)
+        assert ours.rig.replicas == before
+        (one,) = why(ours.rig.client, ours.policy, autopilot.memory, ours.rig.transport)
+        assert one.gates.keys() == GATES.keys()
+        closed = {name: text for name, text in one.gates.items() if text is not None}
+        assert closed.keys() == {"brake", "two looks"}
+        assert str(closed["brake"]).startswith(f"the brake is pulled: {BRAKE} is set for all brokers")
+        ours.rig.client.incremental_alter_configs({ALL: [ConfigChange.delete(BRAKE)]}).raise_if_any()
+        ours.watch(autopilot, 3 * LOOKS_S, LOOKS_S)
+        assert 3 not in ours.holders()
+
+
+def test_requests_hold_for_a_process_that_starts_later(tmp_path: Path) -> None:
+    ours = fleet(tmp_path)
+    with ours.opened() as autopilot:
+        autopilot.look()
+    cluster_id, clock = ours.rig.twin.cluster_id, ours.rig.transport
+    turn_off(tmp_path, cluster_id, HOUR_S, "ann@host", "upgrade", clock)
+    silence(tmp_path, cluster_id, GONE, HOUR_S, "ann@host", "new disk", clock)
+    with ours.opened() as autopilot:
+        autopilot.look()
+        assert autopilot.memory.off is not None
+        assert autopilot.memory.findings[GONE].silence is not None
+        turn_on(tmp_path, cluster_id, "ann@host", clock)
+        ours.rig.transport.sleep(LOOKS_S)
+        autopilot.look()
+        assert autopilot.memory.off is None
+
+
+def test_a_repair_that_a_killed_process_had_not_begun_is_settled(tmp_path: Path) -> None:
+    ours = fleet(tmp_path)
+    with ours.opened() as autopilot:
+        ours.rig.twin.crash(3)
+        ours.watch(autopilot, 0.75 * HOUR_S, LOOKS_S)
+        begun = RunBegan(ours.rig.transport.now_ms(), GONE, "20270131T220000Z-1a2b", 5, ())
+        autopilot._note(begun)  # killed before anything was sent
+    with ours.opened() as autopilot:
+        autopilot.look()
+        assert autopilot.memory.running is None
+        gone = finding(autopilot, Kind.BROKER_GONE, "broker 3")
+        assert gone is not None
+        assert (gone.state, gone.problem) == (State.TOLD, "its run 20270131T220000Z-1a2b is not begun")
+        ours.watch(autopilot, 2 * HOUR_S, LOOKS_S)
+        assert 3 not in ours.holders()
+
+
+def test_moves_of_others_are_seen_as_theirs(tmp_path: Path) -> None:
+    ours = fleet(tmp_path)
+    (name,) = [one for one in ours.rig.client.describe_topics()["t"].partitions if one.topic_partition.partition == 0]
+    ours.rig.client.alter_partition_reassignments({name.topic_partition: (0, 1, 5)}).raise_if_any()
+    seen = observe(ours.rig.client, 0)
+    assert seen.moves_of_others == Known(frozenset({name.topic_partition}))
+    assert list(seen.unread()) == []

@@ -1,0 +1,71 @@
+"""Policies: defaults for every line, and errors that name file, table, key, value and what is allowed."""
+
+from __future__ import annotations
+
+import pytest
+
+from kreassign.autopilot.policy import Kind, Level, Policy, explained, parse_policy, schema
+from kreassign.errors import InputError
+
+DEFAULT_POLICY = Policy()
+WRONG = {
+    "a": "p.toml: this is not TOML: Expected '=' after a key",
+    "[brokers]": "p.toml: there is no table 'brokers'",
+    "broker-gone = 1": "p.toml: [broker-gone] is 1; it must be a table",
+    "[broker-gone]\nlevels = 'act'": "p.toml: [broker-gone]: there is no key 'levels' (did you mean 'level'?)",
+    "[broker-gone]\nlevel = 'ask'": '\'level\' is \'ask\'; it must be "tell" or "propose" or "act"',
+    "[broker-gone]\nlevel = ['act']": "'level' is ['act']; it must be \"tell\"",
+    "[broker-gone]\ntell-after = '2 hours'": "'tell-after' is '2 hours' ('2 hours' is not a duration",
+    "[broker-gone]\ntell-after = 120": "'tell-after' is 120 (it is no text); it must be a duration such as",
+    "[broker-gone]\ntell-after = '-2m'": "'tell-after' is '-2m'",
+    "[broker-gone]\ntell-after = '2h'": "'tell-after' is 2h, more than 'propose-after' with 30m",
+    "[broker-gone]\nmost-share = true": "'most-share' is True; it must be a share from 0 to 1",
+    "[disk-fills]\ntell-share = 85": "'tell-share' is 85; it must be a share from 0 to 1",
+    "[disk-fills]\ntell-share = nan": "'tell-share' is nan",
+    "[disk-fills]\nurgent-any-time = 1": "'urgent-any-time' is 1; it must be true or false",
+    "[band-left]\nfind-at = 0.9": "'find-at' is 0.9; it must be a multiple of the mean from 1",
+    "[runs]\nwindows = '22:00-06:00'": "'windows' is '22:00-06:00'; it must be a list",
+    "[runs]\nwindows = ['22-06']": "('22-06' is not a window; write for example 22:00-06:00)",
+    "[runs]\ntime-zone = 'Berlin'": "unknown time zone 'Berlin'",
+    "[runs]\nthrottle = 'fast'": "'throttle' is 'fast' ('fast' is not an amount",
+    "[runs]\nthrottle = 0": "[runs]: 'throttle' is 0",
+    "[budget]\nbytes-per-day = '9TB'": "'bytes-per-day' is 9 TB, more than 'bytes-per-week' with 6 TB",
+    "[budget]\nruns-per-day = 0": "'runs-per-day' is 0; it must be a whole number from 1",
+    "[care]\ninterval = '0s'": "p.toml: [care]: 'interval' is 0s; it must be more than 0",
+    "[care]\ninterval = '30m'": "'interval' is 30m, more than",
+}
+
+
+@pytest.mark.parametrize("text", WRONG)
+def test_a_wrong_policy_is_refused_with_place_value_and_choice(text: str) -> None:
+    with pytest.raises(InputError) as refused:
+        parse_policy(text, "p.toml")
+    assert WRONG[text] in str(refused.value)
+    assert str(refused.value).startswith("p.toml: ")
+
+
+def test_an_empty_policy_tells_and_changes_nothing() -> None:
+    assert parse_policy("", "p.toml") == DEFAULT_POLICY
+    assert {DEFAULT_POLICY.level(kind) for kind in Kind} == {Level.TELL}
+    assert next(iter(explained(DEFAULT_POLICY))).startswith("The autopilot changes nothing by itself")
+
+
+def test_every_default_can_be_written_into_a_file() -> None:
+    for table, _, lines in schema():
+        written = "\n".join(f"{line.key} = {_toml(line.default)}" for line in lines)
+        assert parse_policy(f"[{table}]\n{written}", "p.toml") == DEFAULT_POLICY
+
+
+def test_check_names_what_acts_and_what_was_set() -> None:
+    policy = parse_policy("[broker-gone]\nlevel = 'act'\nact-after = '2h'", "p.toml")
+    first, *rest = explained(policy)
+    assert first == "The autopilot changes the cluster by itself for broker-gone; for nothing else."
+    (gone,) = (one for one in rest if one.startswith("broker-gone"))
+    assert "repaired by itself never earlier: 2h (set)" in gone
+    assert gone.count("(set)") == 1
+
+
+def _toml(value: object) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return repr(list(value)) if isinstance(value, tuple) else repr(value)

@@ -1,0 +1,222 @@
+"""What the core does in the situations that went wrong elsewhere, tick by tick, over clusters as values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from kreassign.autopilot.core import EndRun, HoldRun, PlanRepair, ReleaseRun, RunRepair
+from kreassign.autopilot.lifecycle import Name, Silenced, State, TurnedOff, TurnedOn, memory_of
+from kreassign.autopilot.observation import Brake, Known, Observation, Unknown
+from kreassign.autopilot.policy import Kind
+from kreassign.model import TopicPartition
+from tests.autopilot.values import DAY, HOUR, MINUTE, Watched, cluster
+
+ACT = "".join(f"[{kind}]\nlevel = 'act'\n" for kind in Kind if kind is not Kind.MANY_GONE)
+LISTS = [(one % 9, (one + 1) % 9, (one + 2) % 9) for one in range(18)]
+WITHOUT_3 = [tuple(broker if broker != 3 else 6 for broker in one) for one in LISTS]
+GONE_3 = Name(Kind.BROKER_GONE, "broker 3")
+
+
+def outages(*times: tuple[int, float, float]) -> Callable[[float], Observation]:
+    """A cluster of nine brokers, each down from a time until another."""
+    return lambda now_s: cluster(0, LISTS, down=[broker for broker, begin, end in times if begin <= now_s < end])
+
+
+def test_a_rolling_restart_is_told_at_most() -> None:
+    watched = Watched(ACT, outages(*((one % 9, one * 360.0, one * 360.0 + 240) for one in range(30))))
+    watched.watch(4 * HOUR)
+    assert watched.orders == []
+    assert watched.states <= {State.SEEN, State.TOLD, State.CLOSED}
+
+
+def test_a_broker_that_is_back_in_time_is_not_copied_for() -> None:
+    watched = Watched(ACT, outages((3, 600, 600 + 25 * MINUTE)))
+    watched.watch(3 * HOUR)
+    assert watched.orders == []
+    assert watched.memory.findings[GONE_3].state is State.CLOSED
+
+
+def test_a_broker_that_stays_away_is_repaired_once() -> None:
+    watched = Watched(ACT, lambda _: cluster(0, WITHOUT_3 if watched.runs else LISTS, down=[3]))
+    watched.watch(26 * HOUR, every_s=300)
+    assert watched.runs == [GONE_3]
+    began = next(one.begun_ms for one in watched.memory.acts)
+    assert HOUR * 1000 <= began <= HOUR * 1000 + 10 * MINUTE * 1000
+    assert watched.memory.findings[GONE_3].state is State.CLOSED
+
+
+def test_a_broker_that_comes_back_empty_is_filled_every_time() -> None:
+    def world(now_s: float) -> Observation:
+        fills = sum(name.kind is Kind.NEW_BROKER for name in watched.runs)
+        repairs = sum(name.kind is Kind.BROKER_GONE for name in watched.runs)
+        is_down = now_s % (2 * DAY) < DAY
+        return cluster(0, LISTS if fills >= repairs else WITHOUT_3, down=[3] if is_down else [])
+
+    watched = Watched(ACT, world)
+    watched.watch(6 * DAY, every_s=300)
+    kinds = [name.kind for name in watched.runs]
+    assert kinds == [Kind.BROKER_GONE, Kind.NEW_BROKER] * 3
+
+
+@pytest.mark.parametrize("down", [(0, 4, 8), (0, 3, 6), (1, 2)], ids=["three", "a rack", "two"])
+def test_many_brokers_at_once_stop_everything(down: tuple[int, ...]) -> None:
+    watched = Watched(ACT, outages(*((one, 600 + one, 600 + 50 * MINUTE) for one in down)))
+    watched.watch(5 * HOUR)
+    assert watched.orders == []
+    assert any("the network or a rack" in one.what for one in watched.messages)
+    assert not watched.memory.open
+
+
+def test_a_broker_that_dies_while_it_is_off_is_repaired_later() -> None:
+    watched = Watched(ACT, lambda _: cluster(0, WITHOUT_3 if watched.runs else LISTS, down=[3]))
+    watched.note(TurnedOff(0, 1, 4 * HOUR * 1000, "ann", "upgrade"))
+    watched.watch(3 * HOUR)
+    assert watched.runs == []
+    assert watched.memory.findings[GONE_3].state is State.PROPOSED
+    watched.note(TurnedOn(3 * HOUR * 1000, 2, "ann"))
+    watched.watch(HOUR)
+    assert watched.runs == [GONE_3]
+
+
+def test_a_spike_each_hour_moves_nothing_in_thirty_days() -> None:
+    def world(now_s: float) -> Observation:
+        return cluster(0, LISTS[:9], used={3: 0.75 if now_s % HOUR < 20 * MINUTE else 0.5})
+
+    watched = Watched(ACT, world)
+    watched.watch(30 * DAY, every_s=600)
+    assert watched.runs == []
+
+
+def test_others_are_waited_for_and_named() -> None:
+    theirs = Known(frozenset({TopicPartition("t", 7)}))
+    watched = Watched(ACT, lambda now_s: replace(outages((3, 0, DAY))(now_s), moves_of_others=theirs))
+    watched.watch(3 * HOUR)
+    assert watched.runs == []
+    assert watched.memory.others is not None
+    assert watched.memory.others.what == "others move 1 partition, such as t-7"
+
+
+def test_a_cancelled_repair_is_not_begun_again_for_a_day() -> None:
+    watched = Watched(ACT, outages((3, 0, 5 * DAY)))
+    watched.outcome, watched.by = "cancelled", "an operator"
+    watched.watch(25 * HOUR, every_s=300)
+    assert watched.runs == [GONE_3]
+    silence = watched.memory.findings[GONE_3].silence
+    assert silence is not None
+    assert silence.why == "an operator ended its run run-0"
+    watched.watch(3 * HOUR, every_s=300)
+    assert watched.runs == [GONE_3, GONE_3]
+
+
+def test_an_impossible_repair_leaves_the_possible_one_alone() -> None:
+    used = {5: 0.9}
+    watched = Watched(ACT, lambda _: cluster(0, LISTS, down=[3], used=used))
+    watched.impossible = frozenset({Kind.BROKER_GONE})
+    watched.watch(6 * HOUR)
+    assert watched.runs[0] == Name(Kind.DISK_FILLS, "broker 5:/d0")
+    tries = [one for one in watched.orders if one == PlanRepair(GONE_3)]
+    assert len(tries) == 3, "again after an hour, and after four more"
+    assert watched.memory.findings[GONE_3].problem == "no plan repairs it"
+
+
+@pytest.mark.parametrize("unread", ["brokers", "partitions", "moves_of_others", "maintenance", "throttles_of_others",
+                                    "lease", "brake"])  # fmt: skip
+def test_what_could_not_be_read_permits_nothing(unread: str) -> None:
+    lost = Unknown("no answer")
+    fields: dict[str, Any] = {unread: lost}
+    watched = Watched(ACT, lambda now_s: replace(outages((3, 0, DAY))(now_s), **fields))
+    watched.watch(3 * HOUR)
+    assert watched.runs == []
+
+
+def test_an_unread_look_closes_no_finding() -> None:
+    def world(now_s: float) -> Observation:
+        seen = outages((3, 0, DAY))(now_s)
+        return replace(seen, partitions=Unknown("no answer")) if now_s >= HOUR / 2 else seen
+
+    watched = Watched("", world)
+    watched.watch(HOUR)
+    assert watched.memory.findings[GONE_3].state is State.TOLD
+
+
+def test_the_brake_stops_what_is_to_begin_and_holds_what_runs() -> None:
+    brake = Known(Brake("pulled"))
+
+    def world(now_s: float) -> Observation:
+        seen = outages((3, 0, DAY))(now_s)
+        return replace(seen, brake=brake) if pulled else seen
+
+    pulled = True
+    watched = Watched(ACT, world)
+    watched.watch(2 * HOUR)
+    assert watched.runs == []
+    pulled = False
+    watched.watch(2 * MINUTE)
+    assert watched.runs == [GONE_3]
+    pulled = True
+    watched.watch(2 * MINUTE)
+    assert watched.orders[-1] == HoldRun("run-0")
+    pulled = False
+    watched.watch(MINUTE)
+    assert watched.orders[-1] == ReleaseRun("run-0")
+
+
+def test_a_broker_that_returns_ends_its_own_repair() -> None:
+    watched = Watched(ACT, outages((3, 0, HOUR + 10 * MINUTE)), run_s=DAY)
+    watched.watch(2 * HOUR)
+    assert watched.orders[-1] == EndRun("run-0")
+    assert watched.memory.findings[GONE_3].state is State.CLOSED
+
+
+def test_evidence_begins_again_after_a_break() -> None:
+    watched = Watched(ACT, outages((3, 0, DAY)))
+    watched.watch(50 * MINUTE)
+    watched.now_s += HOUR
+    watched.watch(50 * MINUTE)
+    assert watched.runs == []
+    watched.watch(20 * MINUTE)
+    assert watched.runs == [GONE_3]
+
+
+def test_a_repair_that_did_not_help_is_given_to_people() -> None:
+    watched = Watched(ACT, outages((3, 0, 5 * DAY)))
+    watched.watch(2 * DAY, every_s=300)
+    assert watched.runs == [GONE_3]
+    assert watched.memory.findings[GONE_3].state is State.GIVEN_UP
+
+
+def test_windows_and_budgets_hold() -> None:
+    night = ACT + "[runs]\nwindows = ['22:00-06:00']\n"
+    watched = Watched(night, outages((3, 8 * HOUR, DAY)))
+    watched.watch(21 * HOUR, every_s=300)
+    assert watched.runs == []
+    watched.watch(2 * HOUR, every_s=300)
+    assert watched.runs == [GONE_3]
+    poor = Watched(ACT + "[budget]\nbytes-per-day = '100MB'\n", outages((3, 0, DAY)))
+    poor.watch(3 * HOUR, every_s=300)
+    assert poor.runs == []
+
+
+def test_a_silenced_finding_is_left_alone() -> None:
+    watched = Watched(ACT, outages((3, 0, DAY)))
+    watched.note(Silenced(0, 1, *GONE_3, 5 * HOUR * 1000, "ann", "new disk"))
+    watched.watch(4 * HOUR, every_s=300)
+    assert watched.orders == []
+
+
+def test_the_default_policy_only_tells_and_tells_once() -> None:
+    watched = Watched("", outages((3, 0, DAY)))
+    watched.watch(DAY, every_s=300)
+    assert watched.orders == []
+    assert [one.name for one in watched.messages] == [GONE_3]
+
+
+def test_the_events_are_all_that_is_remembered() -> None:
+    watched = Watched(ACT, outages((3, 0, 3 * HOUR), (7, 30 * HOUR, 31 * HOUR)))
+    watched.watch(40 * HOUR, every_s=300)
+    assert memory_of(watched.events) == replace(watched.memory, cluster_id="")
+    assert any(isinstance(one, RunRepair) for one in watched.orders)

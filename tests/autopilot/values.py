@@ -1,0 +1,117 @@
+"""Clusters as values, and an autopilot's core that is ticked over them: weeks in milliseconds, without a cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+
+from kreassign.autopilot.core import EndRun, HoldRun, Message, PlanRepair, ReleaseRun, RunRepair, tick
+from kreassign.autopilot.lifecycle import Event, Memory, Name, NotPlanned, Planned, RunBegan, RunEnded, State, remember
+from kreassign.autopilot.observation import Absent, Known, Observation
+from kreassign.autopilot.policy import Kind, parse_policy
+from kreassign.model import NO_LEADER, Broker, LogDir, LogDirReplica, Partition, TopicPartition
+
+GIGABYTE = 1_000_000_000
+MINUTE, HOUR, DAY = 60, 3600, 86_400
+
+
+def partition(number: int, replicas: tuple[int, ...], down: frozenset[int], topic: str = "t") -> Partition:
+    """A partition whose replicas on live brokers are in sync."""
+    isr = tuple(broker for broker in replicas if broker not in down)
+    name = TopicPartition(topic, number)
+    return Partition(name, replicas, isr, isr[0] if isr else NO_LEADER)
+
+
+def cluster(
+    at_ms: int,
+    lists: Iterable[tuple[int, ...]],
+    *,
+    brokers: int = 9,
+    racks: int = 3,
+    down: Iterable[int] = (),
+    used: Mapping[int, float] | None = None,
+    size_bytes: int = GIGABYTE,
+) -> Observation:
+    """A cluster with a topic t, whose brokers have one directory of a terabyte, half full unless said otherwise."""
+    gone = frozenset(down)
+    hosts = tuple(Broker(one, f"b{one}", 9092, f"r{one % racks}", one in gone) for one in range(brokers))
+    partitions = tuple(partition(number, replicas, gone) for number, replicas in enumerate(lists))
+    total = 1000 * GIGABYTE
+    dirs = {}
+    for host in hosts:
+        if host.id not in gone:
+            copies = tuple(
+                LogDirReplica(one.topic_partition, size_bytes, 0, is_future=False)
+                for one in partitions
+                if host.id in one.replicas
+            )
+            free = round(total * (1 - (used or {}).get(host.id, 0.5)))
+            dirs[host.id] = Known((LogDir("/d0", None, total, free, is_cordoned=False, replicas=copies),))
+    none = Known(frozenset[TopicPartition]())
+    return Observation(
+        at_ms, "c", Known(hosts), Known(partitions), dirs, none, Known(()), Known(frozenset()), Absent(), Absent()
+    )  # fmt: skip
+
+
+class Watched:
+    """The core over a world that changes with the time: what it orders is done at once, or as a test says."""
+
+    def __init__(self, policy: str, world: Callable[[float], Observation], *, run_s: float = 600.0) -> None:
+        self.policy = parse_policy(policy, "policy.toml")
+        self.world, self.run_s = world, run_s
+        self.memory = Memory("c")
+        self.events: list[Event] = []
+        self.messages: list[Message] = []
+        self.orders: list[object] = []
+        self.now_s = 0.0
+        self.impossible: frozenset[Kind] = frozenset()
+        self.outcome, self.by = "done", ""
+        self._ends_s = 0.0
+
+    def note(self, event: Event) -> None:
+        self.events.append(event)
+        self.memory = remember(self.memory, event)
+
+    def watch(self, seconds: float, every_s: float = 60.0) -> None:
+        """Look for so long."""
+        end_s = self.now_s + seconds
+        while self.now_s < end_s:
+            self.look()
+            self.now_s += every_s
+
+    def look(self) -> None:
+        at_ms = round(self.now_s * 1000)
+        act = self.memory.running
+        if act is not None and self.now_s >= self._ends_s and not act.held:
+            self.note(RunEnded(at_ms, act.name, self.outcome, act.copied_bytes, self.by))
+        decision = tick(self.memory, replace(self.world(self.now_s), at_ms=at_ms), self.policy)
+        self.events += decision.events
+        self.memory = decision.memory
+        self.messages += decision.messages
+        self._do(decision.order, at_ms)
+
+    def _do(self, order: object, at_ms: int) -> None:
+        if order is not None:
+            self.orders.append(order)
+        match order:
+            case PlanRepair(name) if name.kind in self.impossible:
+                self.note(NotPlanned(at_ms, name, "no plan repairs it"))
+            case PlanRepair(name):
+                self.note(Planned(at_ms, name, str(name), GIGABYTE, (TopicPartition("t", 0),), ("a plan",)))
+            case RunRepair(name):
+                self.note(RunBegan(at_ms, name, f"run-{len(self.memory.acts)}", GIGABYTE, (TopicPartition("t", 0),)))
+                self._ends_s = self.now_s + self.run_s
+            case EndRun():
+                self._ends_s = self.now_s
+            case HoldRun() | ReleaseRun() | None:
+                pass
+
+    @property
+    def runs(self) -> list[Name]:
+        """What was repaired, in order."""
+        return [one.name for one in self.events if isinstance(one, RunBegan)]
+
+    @property
+    def states(self) -> set[State]:
+        """All states in which any finding ever was, by the messages and events of it."""
+        return {one.state for one in self.events if hasattr(one, "state")}
