@@ -211,6 +211,37 @@ def test_the_wrong_controller_is_left_for_the_right_one(listen: Listen, connect:
     assert (old.times_asked(api.METADATA), new.times_asked(api.METADATA)) == (2, 1)
 
 
+def test_a_change_is_confirmed_before_each_time_that_it_is_sent(listen: Listen, connect: Connect) -> None:
+    old, new = listen(), listen()
+    join(old, new, controller=0)
+    left = [2]
+
+    def moved(_asked: Asked) -> Reply:
+        join(old, new, controller=1)
+        return answers.altered({T0: (NOT_CONTROLLER, None)}, top=(NOT_CONTROLLER, None))
+
+    def confirm() -> None:
+        left[0] -= 1
+        if left[0] < 0:
+            raise InputError("no lease any more")
+
+    old.answers[ALTER], new.answers[ALTER] = moved, DONE
+    assert dict(alter(connect(old), confirm=confirm).ok) == {T0: None}
+    assert left == [0]
+    with pytest.raises(InputError, match="no lease any more"):
+        alter(connect(new), confirm=confirm)
+    assert (old.times_asked(ALTER), new.times_asked(ALTER)) == (1, 1)
+
+
+def test_a_reassignment_that_one_node_does_not_list_is_asked_of_another(listen: Listen, connect: Connect) -> None:
+    first, second = listen(), listen()
+    join(first, second, controller=0)
+    move = OngoingReassignment((1, 2), (2,), (1,))
+    first.answers[LIST], second.answers[LIST] = NO_MOVES, answers.listed({T0: move})
+    assert connect(first, second).list_partition_reassignments([T0]) == {T0: move}
+    assert connect(first, second).list_partition_reassignments() == {T0: move}
+
+
 def test_a_controller_that_stays_wrong_is_reported_when_time_is_up(node: Listener, connect: Connect) -> None:
     join(node)
     node.answers[ALTER] = answers.altered({}, top=(NOT_CONTROLLER, None))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -242,9 +243,10 @@ def test_each_write_is_confirmed_right_before_it_is_sent(rig: TwinRig) -> None:
     def written(real: Real, *values: object, **named: object) -> object:
         if named.get("validate_only"):
             return real(*values, **named)
+        answer = real(*values, **named)
         assert lease.asked > asked[-1], f"{len(asked)} writes, and only {lease.asked} questions"
         asked.append(lease.asked)
-        return real(*values, **named)
+        return answer
 
     for call in WRITES:
         odd.answer_always(call, written)
@@ -259,7 +261,8 @@ def test_nothing_is_written_once_the_lease_is_lost(rig: TwinRig, question: int) 
     lease, odd = CountedLease(rig, question), OddPort(rig.client)
     rig.odd_port = odd.port
 
-    def refused(*_: object, **__: object) -> object:
+    def refused(_: Real, *__: object, confirm: Callable[[], None], **___: object) -> object:
+        confirm()
         raise AssertionError("written without the lease")
 
     def forbid() -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
 from kreassign.errors import ClusterError, OutcomeUnknown, ProtocolViolation, Rejected
@@ -32,6 +32,10 @@ def _second(_first: Answer, second: Answer) -> Answer:
     return second
 
 
+Confirm = Callable[[], object]
+"""Called before each request that changes the cluster is sent, also before it is sent again; raises to prevent that."""
+
+
 @dataclass(frozen=True, slots=True)
 class Call(Generic[Answer]):
     """A request and the reading of its response.
@@ -42,7 +46,8 @@ class Call(Generic[Answer]):
     which NOT_CONTROLLER means: nothing was done, ask the controller. `is_answered_by_inactive_controllers`: they give
     no such code, but an answer from what they have read, which may be stale or empty. `is_doubtful(answer)`: a node
     that has not read the metadata yet, or is behind, answers so too; another one is asked before it is believed.
-    `join(first, second)` is what both say together: what either has found is there.
+    `join(first, second)` is what both say together: what either has found is there. `confirm` is called before each
+    time that the request is sent.
     """
 
     api: Api
@@ -53,6 +58,11 @@ class Call(Generic[Answer]):
     is_answered_by_inactive_controllers: bool = False
     is_doubtful: Callable[[Answer], bool] = _never
     join: Callable[[Answer, Answer], Answer] = _second
+    confirm: Confirm | None = None
+
+    def confirmed(self, confirm: Confirm | None) -> Call[Answer]:
+        """Return the call with a confirmation of each try."""
+        return replace(self, confirm=confirm)
 
 
 _SENSELESS = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)

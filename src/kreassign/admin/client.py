@@ -2,7 +2,8 @@
 
 Calls about many topics, partitions, brokers or configurations return a `Batch`: each item has its own outcome and
 the good ones count. A call that fails as a whole raises a subclass of `ClusterError`; `session.py` has the rules of
-retrying. `timeout_ms` bounds a whole call, retries included; None takes `ClientSettings.api_timeout_ms`.
+retrying. `timeout_ms` bounds a whole call, retries included; None takes `ClientSettings.api_timeout_ms`. `confirm` is
+called before each request of a change is sent, from whichever thread sends it, and raises if it must not be any more.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from types import MappingProxyType, TracebackType
 from typing import Self
 
 from kreassign.admin import topic_changes, translate
+from kreassign.admin.call import Confirm
 from kreassign.admin.sasl import principal_of
 from kreassign.admin.session import Session, Target, To
 from kreassign.admin.settings import ClientSettings, check_timeout
@@ -112,20 +114,24 @@ class AdminClient:
 
     # --- nodes ------------------------------------------------------------------------------------------------
 
-    def describe_cluster(self, *, include_fenced: bool = False, timeout_ms: int | None = None) -> Cluster:
+    def describe_cluster(
+        self, *, include_fenced: bool = False, broker: int | None = None, timeout_ms: int | None = None
+    ) -> Cluster:
         """The live brokers, or with `bootstrap_controllers` the controllers.
 
-        `include_fenced` also lists brokers that are registered but not live (Kafka 4.0 and later).
+        `include_fenced` also lists brokers that are registered but not live (Kafka 4.0 and later); `broker` names the
+        broker to ask, which answers from its own metadata.
         """
         if self._session.talks_to_controllers:
             return self._session.call(translate.controller_nodes(), To.CONTROLLER, timeout_ms)
         call = translate.describe_cluster(include_fenced=include_fenced)
+        target: Target = To.ANY if broker is None else broker
         try:
-            return self._session.call(call, To.ANY, timeout_ms)
+            return self._session.call(call, target, timeout_ms)
         except Unsupported:
             if include_fenced:
                 raise
-            return self._session.call(translate.nodes(), To.ANY, timeout_ms)
+            return self._session.call(translate.nodes(), target, timeout_ms)
 
     def has_quorum(self, *, timeout_ms: int | None = None) -> bool:
         """True if the cluster keeps its metadata in a quorum (KRaft), not in ZooKeeper."""
@@ -168,14 +174,14 @@ class AdminClient:
                 return frozenset()
             raise
 
-    def unregister_broker(self, broker: int, *, timeout_ms: int | None = None) -> None:
+    def unregister_broker(self, broker: int, *, confirm: Confirm | None = None, timeout_ms: int | None = None) -> None:
         """Unregister a broker from a KRaft cluster for good; a restarted broker registers again.
 
         Kafka does not check that it is empty: replica lists continue to name it. Its settings stay.
 
         Errors: BROKER_ID_NOT_REGISTERED; `Unsupported` in ZooKeeper mode.
         """
-        self._session.call(translate.unregister_broker(broker), To.CONTROLLER, timeout_ms)
+        self._session.call(translate.unregister_broker(broker).confirmed(confirm), To.CONTROLLER, timeout_ms)
 
     # --- topics -----------------------------------------------------------------------------------------------
 
@@ -265,6 +271,7 @@ class AdminClient:
         allow_replication_factor_change: bool = True,
         expected: Mapping[TopicPartition, tuple[int, ...]] | None = None,
         warns_of_overrides: bool = True,
+        confirm: Confirm | None = None,
         timeout_ms: int | None = None,
     ) -> Batch[TopicPartition, None]:
         """Start or override reassignments, or cancel them where the target is None (KIP-455).
@@ -300,7 +307,7 @@ class AdminClient:
             call = translate.alter_partition_reassignments(
                 {key: targets[key] for key in chunk}, allow_replication_factor_change=allow_replication_factor_change
             )
-            return self._session.call(call, To.CONTROLLER, timeout_ms)
+            return self._session.call(call.confirmed(confirm), To.CONTROLLER, timeout_ms)
 
         ordered = sorted(targets)
         starts = range(0, len(ordered), REASSIGNMENTS_PER_REQUEST)
@@ -387,6 +394,7 @@ class AdminClient:
         partitions: Iterable[TopicPartition] | None,
         election_type: ElectionType = ElectionType.PREFERRED,
         *,
+        confirm: Confirm | None = None,
         timeout_ms: int | None = None,
     ) -> Batch[TopicPartition, None]:
         """Elect leaders of these partitions or (None) of all (KIP-183, KIP-460).
@@ -399,7 +407,8 @@ class AdminClient:
         wanted = None if partitions is None else list(partitions)
         if wanted is not None and not wanted:
             return Batch()
-        return self._session.call(translate.elect_leaders(wanted, election_type), To.CONTROLLER, timeout_ms)
+        call = translate.elect_leaders(wanted, election_type).confirmed(confirm)
+        return self._session.call(call, To.CONTROLLER, timeout_ms)
 
     # --- KIP-179: topics as a whole ---------------------------------------------------------------------------
 
@@ -499,6 +508,7 @@ class AdminClient:
         changes: Mapping[ConfigResource, Sequence[ConfigChange]],
         *,
         validate_only: bool = False,
+        confirm: Confirm | None = None,
         timeout_ms: int | None = None,
     ) -> Batch[ConfigResource, None]:
         """Change configuration (KIP-339): topics and all brokers in one request, each broker's own at that broker.
@@ -511,7 +521,7 @@ class AdminClient:
             def send(chunk: list[ConfigResource]) -> Batch[ConfigResource, None]:
                 chosen = {resource: changes[resource] for resource in chunk}
                 call = translate.incremental_alter_configs(chosen, validate_only=validate_only)
-                return self._session.call(call, node, timeout_ms)
+                return self._session.call(call.confirmed(confirm), node, timeout_ms)
 
             return _in_parts(_by_number_of_changes(asked, changes), send)
 
@@ -542,7 +552,11 @@ class AdminClient:
         return self._session.fan_out_batch(asked, lambda broker: self._session.call(call, broker, timeout_ms))
 
     def alter_replica_log_dirs(
-        self, targets: Mapping[TopicPartitionReplica, str], *, timeout_ms: int | None = None
+        self,
+        targets: Mapping[TopicPartitionReplica, str],
+        *,
+        confirm: Confirm | None = None,
+        timeout_ms: int | None = None,
     ) -> Batch[TopicPartitionReplica, None]:
         """Move replicas into other log directories of their brokers; the call only starts the moves (KIP-113).
 
@@ -554,10 +568,12 @@ class AdminClient:
         for replica, path in targets.items():
             check_ids(replica, (replica.partition,))
             grouped.setdefault(replica.broker, {})[replica.topic_partition] = path
-        answers, errors = self._session.fan_out(
-            grouped,
-            lambda broker: self._session.call(translate.alter_replica_log_dirs(grouped[broker]), broker, timeout_ms),
-        )
+
+        def send(broker: int) -> Batch[TopicPartition, None]:
+            call = translate.alter_replica_log_dirs(grouped[broker]).confirmed(confirm)
+            return self._session.call(call, broker, timeout_ms)
+
+        answers, errors = self._session.fan_out(grouped, send)
         ok = {_replica(broker, key): None for broker, batch in answers.items() for key in batch.ok}
         failed = {
             replica: error.about(replica)

@@ -5,6 +5,7 @@ The rules of retrying live here only:
 - never sent (`Unreachable`): retry until the deadline, at another node where any will do; a read gives up on a
   broker that the cluster does not list;
 - sent, no answer (`OutcomeUnknown`): retry a read, elsewhere if possible; never a write;
+- a change that needs a confirmation: confirmed before each time that it is sent, and not sent without;
 - NOT_CONTROLLER: nothing was done, so look the controller up again and ask it;
 - a listing of reassignments at a controller: an inactive one answers without an error, from what it has read, so first
   ask the controller that is named whether it is the active one;
@@ -29,7 +30,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from enum import Enum
 from functools import partial, reduce
-from threading import Lock
+from threading import Lock, RLock
 from typing import TypeVar
 
 from kreassign.admin import translate
@@ -107,6 +108,7 @@ class Session:
         self._transport = transport
         self._clock = clock
         self._lock = Lock()
+        self._confirming = RLock()  # Threads of one call confirm in turn; a confirmation may ask through this session.
         self._links: dict[Address, Link] = {}
         self._cluster: Cluster | None = None
         self._named_by: Address | None = None
@@ -129,6 +131,9 @@ class Session:
             link: Link | None = None
             try:
                 link = self._route(call, target, avoid, deadline)
+                if call.confirm is not None:
+                    with self._confirming:
+                        call.confirm()
                 timeout_s = min(self._remaining_s(deadline), self._request_timeout_s)
                 response = link.exchange(call, timeout_s, self._connect_timeout_s(link))
                 if not _is_wrong_controller(call, response):

@@ -387,7 +387,7 @@ class Runner:
         assert_never(question)
 
     def _change(self, deed: ClusterChange) -> Event:
-        """Confirm the lease before an intention is journaled; each call of the change confirms it once more."""
+        """Confirm the lease before an intention is journaled; each request of the change confirms it once more."""
         self._confirm()
         match deed:
             case SetThrottle():

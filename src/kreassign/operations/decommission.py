@@ -31,6 +31,7 @@ from kreassign.executor.brokers import (
     read_brokers,
 )
 from kreassign.executor.cluster import permissions
+from kreassign.executor.cluster.port import confirmed_writes
 from kreassign.executor.decommission import Decommission, Drain, Step, Unregister
 from kreassign.executor.history.run_history import left_behind
 from kreassign.executor.journal import active_run, cluster_journals, first_event
@@ -169,10 +170,10 @@ def uncordon_drained(
     client: AdminClient, brokers: tuple[int, ...], context: RunContext, tell: Tell, clock: Clock = SYSTEM_CLOCK
 ) -> None:
     """Uncordon live brokers before their drain is rolled back: Kafka 4.4 lets no list name a cordoned one."""
-    with sole_change(client, context, "decommission", clock):
+    with sole_change(client, context, "decommission", clock) as confirm:
         for one in read_brokers(client, brokers).brokers:
             if one.cordon is not None and is_our_cordon(one.cordon.value):
-                tell(uncordon(client, one, context))
+                tell(uncordon(confirmed_writes(client, confirm), one, context))
 
 
 def decommission(
@@ -397,9 +398,9 @@ class Decommissioning:
     # --- steps --------------------------------------------------------------------------------------------------
 
     def _cordon(self, brokers: Iterable[int]) -> None:
-        with sole_change(self._client, self._context, "decommission", self._clock):
+        with sole_change(self._client, self._context, "decommission", self._clock) as confirm:
             for broker in brokers:
-                refusal = cordon(self._client, broker)
+                refusal = cordon(confirmed_writes(self._client, confirm), broker)
                 if refusal is not None:
                     self._keep_open(broker, refusal)
 
@@ -409,7 +410,7 @@ class Decommissioning:
         return self._after(self._runs.execute(plan))
 
     def _unregister(self, broker: int) -> None:
-        with sole_change(self._client, self._context, "decommission", self._clock):
+        with sole_change(self._client, self._context, "decommission", self._clock) as confirm:
             # It may hold replicas, or run, by now: Kafka would unregister it all the same.
             found = self._read()
             step = self._confirmed(self._wanted.next_step(found), found)
@@ -418,7 +419,7 @@ class Decommissioning:
             self._refuse_if_lacking((), reassigns=True)  # unregistering needs the same permission
             self._open_for_namesake(broker)
             try:
-                self._client.unregister_broker(broker)
+                self._client.unregister_broker(broker, confirm=confirm)
             except Rejected as error:
                 if not has_code(error, BROKER_ID_NOT_REGISTERED):
                     raise
@@ -512,8 +513,10 @@ def cancel_decommission(
     for run_id in ([active] if active in drains else []) + unfinished:
         end_run_to_undo(client, run_id, context)
         steps.append(f"cancel run {run_id}")
-    with sole_change(client, context, "decommission", clock):
-        steps += [uncordon(client, one, context) for one in read_brokers(client, brokers).brokers]
+    with sole_change(client, context, "decommission", clock) as confirm:
+        steps += [
+            uncordon(confirmed_writes(client, confirm), one, context) for one in read_brokers(client, brokers).brokers
+        ]
     return CancelledDecommission(tuple(steps), tuple(reversed(drains)))
 
 

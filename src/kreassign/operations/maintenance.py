@@ -26,6 +26,7 @@ from kreassign.executor.brokers import (
     read_brokers,
 )
 from kreassign.executor.cluster import permissions
+from kreassign.executor.cluster.port import confirmed_writes
 from kreassign.executor.cluster.receivers import read_closures
 from kreassign.executor.cluster.requests import min_isr_of
 from kreassign.executor.history.run_history import left_behind, read_history
@@ -208,6 +209,8 @@ class Maintenance:
                 other = Await(f"what broker {broker} knows of the partitions: {error}")
             if not isinstance(other, Finished):
                 return other
+            if other != step:  # One of both is behind, and would tell what is over.
+                return Await(f"brokers to show the same as broker {broker}")
         return step
 
     def _too_long(self, step: Step) -> Blocked:
@@ -232,31 +235,32 @@ class Maintenance:
             self._let_others()
             return
         self._confirm_lease()
+        client = self.client if self._confirm is None else confirmed_writes(self.client, self._confirm)
         match step:
             case Remember(brokers, cordoned):
                 by = f"{self.context.operator.user}@{self.context.operator.host}"
                 self._store.write(facts.record.entered(brokers, self.clock.now_ms(), by, cordoned))
             case Cordon(brokers):
-                refusals = {broker: cordon(self.client, broker) for broker in brokers}
+                refusals = {broker: cordon(client, broker) for broker in brokers}
                 self._uncordoned |= {broker: said for broker, said in refusals.items() if said is not None}
             case Reorder():
-                self._reorder(step, facts)
+                self._reorder(client, step, facts)
             case Elect(partitions):
-                self.client.elect_leaders(partitions)  # The next reading shows whether it succeeded.
+                client.elect_leaders(partitions)  # The next reading shows whether it succeeded.
             case Uncordon(brokers):
                 for one in facts.found.brokers:
                     if one.broker in brokers:
-                        uncordon(self.client, one, self.context)
+                        uncordon(client, one, self.context)
             case Forget(brokers, _, later):
                 self._store.write(facts.record.left(brokers, self.clock.now_ms(), later))
 
-    def _reorder(self, step: Reorder, facts: MaintenanceFacts) -> None:
+    def _reorder(self, client: AdminClient, step: Reorder, facts: MaintenanceFacts) -> None:
         known = facts.record.orders
         if any(name not in known or known[name].original != target for name, target in step.targets.items()):
             self._store.write(facts.record.reordered(step.present, step.targets, self.clock.now_ms()))
         # One list with another order by now, or a reassignment, prevents the whole request.
         with suppress(Drifted):
-            answers = self.client.alter_partition_reassignments(
+            answers = client.alter_partition_reassignments(
                 step.targets, expected=step.present, warns_of_overrides=False
             )
             # The controller hears of a cordon and of its end with a heartbeat of the broker: try again.

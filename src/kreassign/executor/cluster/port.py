@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any, Protocol, TypeVar, cast
 
 from kreassign.model import (
@@ -37,8 +38,11 @@ class ConfigPort(Protocol):
 class TopicsPort(Protocol):
     """Brokers and topics, with the meaning that `AdminClient` gives them. All raise ClusterError."""
 
-    def describe_cluster(self, *, include_fenced: bool = False) -> Cluster:
-        """The live brokers; with `include_fenced` all that are registered, Unsupported before Kafka 4.0."""
+    def describe_cluster(self, *, include_fenced: bool = False, broker: int | None = None) -> Cluster:
+        """The live brokers, from this broker, or any; with `include_fenced` all that are registered.
+
+        Unsupported with `include_fenced` before Kafka 4.0.
+        """
         ...
 
     def describe_topics(self, names: Iterable[str] | None, *, broker: int | None = None) -> Batch[str, Topic]:
@@ -135,13 +139,14 @@ class ClusterPort(SettingsPort, Protocol):
         ...
 
 
-# Calls that change a cluster, each confirmed right before it is sent.
+# Calls that change a cluster. Each time that one of their requests is sent is confirmed right before: a client sends a
+# request again, sends large calls in parts, and asks each broker about its own.
 
 WRITES = frozenset({
-    "alter_partition_reassignments", "alter_replica_log_dirs", "commit_offsets", "elect_leaders",
-    "incremental_alter_configs", "unregister_broker",
+    "alter_partition_reassignments", "alter_replica_log_dirs", "elect_leaders", "incremental_alter_configs",
+    "unregister_broker",
 })  # fmt: skip
-"""Names of the calls that change a cluster, for runs and for changes to single brokers."""
+"""Names of the calls that change a cluster; they take a `confirm`."""
 
 AnyPort = TypeVar("AnyPort")
 
@@ -151,16 +156,27 @@ class _Confirmed:
         self._port, self._confirm = port, confirm
 
     def __getattr__(self, name: str) -> Any:
-        return self._confirmed(getattr(self._port, name)) if name in WRITES else getattr(self._port, name)
+        method = getattr(self._port, name)
+        return partial(method, confirm=_OfOneCall(self._confirm)) if name in WRITES else method
 
-    def _confirmed(self, call: Callable[..., object]) -> Callable[..., object]:
-        def confirmed(*values: object, **named: object) -> object:
+
+class _OfOneCall:
+    """A confirmation of each request of one call; once it fails for one, it fails for all others."""
+
+    def __init__(self, confirm: Callable[[], object]) -> None:
+        self._confirm = confirm
+        self._failure: Exception | None = None
+
+    def __call__(self) -> None:
+        if self._failure is not None:
+            raise self._failure
+        try:
             self._confirm()
-            return call(*values, **named)
-
-        return confirmed
+        except Exception as error:
+            self._failure = error
+            raise
 
 
 def confirmed_writes(port: AnyPort, confirm: Callable[[], object]) -> AnyPort:
-    """Call `confirm`, which raises if nothing may be changed, before each call of a port that changes the cluster."""
+    """Call `confirm` before each request by which a port changes the cluster; it raises if nothing may be changed."""
     return cast(AnyPort, _Confirmed(port, confirm))
