@@ -233,15 +233,6 @@ def test_a_change_is_confirmed_before_each_time_that_it_is_sent(listen: Listen, 
     assert (old.times_asked(ALTER), new.times_asked(ALTER)) == (1, 1)
 
 
-def test_a_reassignment_that_one_node_does_not_list_is_asked_of_another(listen: Listen, connect: Connect) -> None:
-    first, second = listen(), listen()
-    join(first, second, controller=0)
-    move = OngoingReassignment((1, 2), (2,), (1,))
-    first.answers[LIST], second.answers[LIST] = NO_MOVES, answers.listed({T0: move})
-    assert connect(first, second).list_partition_reassignments([T0]) == {T0: move}
-    assert connect(first, second).list_partition_reassignments() == {T0: move}
-
-
 def test_a_controller_that_stays_wrong_is_reported_when_time_is_up(node: Listener, connect: Connect) -> None:
     join(node)
     node.answers[ALTER] = answers.altered({}, top=(NOT_CONTROLLER, None))

@@ -44,8 +44,10 @@ def test_a_wrong_policy_is_refused_with_place_value_and_choice(text: str) -> Non
     assert str(refused.value).startswith("p.toml: ")
 
 
-def test_an_empty_policy_tells_and_changes_nothing() -> None:
-    assert parse_policy("", "p.toml") == DEFAULT_POLICY
+def test_a_policy_without_settings_tells_and_changes_nothing() -> None:
+    assert parse_policy("[care]", "p.toml") == DEFAULT_POLICY
+    with pytest.raises(InputError, match="is empty"):
+        parse_policy(" \n", "p.toml")
     assert {DEFAULT_POLICY.level(kind) for kind in Kind} == {Level.TELL}
     assert next(iter(explained(DEFAULT_POLICY))).startswith("The autopilot changes nothing by itself")
 

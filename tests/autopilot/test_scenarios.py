@@ -138,7 +138,7 @@ def test_an_unread_look_closes_no_finding() -> None:
         seen = outages((3, 0, DAY))(now_s)
         return replace(seen, partitions=Unknown("no answer")) if now_s >= HOUR / 2 else seen
 
-    watched = Watched("", world)
+    watched = Watched("[care]", world)
     watched.watch(HOUR)
     assert watched.memory.findings[GONE_3].state is State.TOLD
 
@@ -209,7 +209,7 @@ def test_a_silenced_finding_is_left_alone() -> None:
 
 
 def test_the_default_policy_only_tells_and_tells_once() -> None:
-    watched = Watched("", outages((3, 0, DAY)))
+    watched = Watched("[care]", outages((3, 0, DAY)))
     watched.watch(DAY, every_s=300)
     assert watched.orders == []
     assert [one.name for one in watched.messages] == [GONE_3]

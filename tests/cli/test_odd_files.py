@@ -35,6 +35,9 @@ SNAPSHOT = ClusterSnapshot(
 PROPOSAL = {"topicPartition": {"topic": "t", "partition": 0}, "oldReplicas": [1], "newReplicas": [1]}
 COMMAND_LINES = {
     "approve plan": "approve {odd}",
+    "autopilot check policy": "autopilot check {odd}",
+    "autopilot watch policy": f"autopilot watch {{odd}} --once {NOWHERE}",
+    "autopilot why policy": f"autopilot why {{odd}} {NOWHERE}",
     "decommission --goals-file": f"decommission 1 --yes --goals-file {{odd}} {NOWHERE}",
     "import-metrics files": "import-metrics {odd} --data {folder} --cluster c --broker 1",
     "import-samples files": "import-samples {odd} --data {folder} --cluster c",

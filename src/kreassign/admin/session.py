@@ -131,9 +131,7 @@ class Session:
             link: Link | None = None
             try:
                 link = self._route(call, target, avoid, deadline)
-                if call.confirm is not None:
-                    with self._confirming:
-                        call.confirm()
+                self._confirm(call)
                 timeout_s = min(self._remaining_s(deadline), self._request_timeout_s)
                 response = link.exchange(call, timeout_s, self._connect_timeout_s(link))
                 if not _is_wrong_controller(call, response):
@@ -170,6 +168,11 @@ class Session:
                 avoid.clear()
             has_looked_afresh = True
             self._clock.sleep(self._backoff_s)
+
+    def _confirm(self, call: Call[Answer]) -> None:
+        if call.confirm is not None:
+            with self._confirming:
+                call.confirm()
 
     def _may_ask_again(self, call: Call[Answer], target: Target, error: ClusterError, deadline: float) -> bool:
         if isinstance(error, OutcomeUnknown) and call.is_write:

@@ -332,6 +332,8 @@ RULES: tuple[tuple[str, str, str], ...] = (
 
 def parse_policy(text: str, name: str) -> Policy:
     """Parse a policy file; `name` is that of the file. Raises InputError with file, key, value and what is allowed."""
+    if not text.strip():
+        raise InputError(f"{name} is empty: a policy that only tells is the line `[care]`")
     try:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:

@@ -11,6 +11,7 @@ import click
 from kreassign.autopilot.core import Message
 from kreassign.autopilot.lifecycle import Finding, Memory, Name
 from kreassign.autopilot.policy import Kind, explained
+from kreassign.cli.next_command import next_command, print_next
 from kreassign.cli.options.cluster import ClusterOptions, cluster_options, of_run_options, run_cluster_options
 from kreassign.cli.options.run import run_context_options
 from kreassign.cli.options.run_id import state_dir_option
@@ -23,6 +24,7 @@ from kreassign.operations.run_journals import this_operator
 from kreassign.report.text import format_bytes, format_time
 
 DEFAULT = "watch"
+TAKEN = ("--bootstrap-server", "--command-config", "--state-dir")
 
 
 class PolicyGroup(click.Group):
@@ -95,6 +97,7 @@ def check(policy: Path) -> None:
     """Check POLICY, and explain what it lets happen, in sentences."""
     for sentence in explained(operation.read_policy(policy)):
         click.echo(sentence)
+    print_next(next_command("autopilot", "watch", policy, "--dry-run"))
 
 
 @autopilot.command(epilog=examples("kreassign autopilot why policy.toml --bootstrap-server localhost:9092"))
@@ -147,6 +150,7 @@ def status(cluster: ClusterOptions, state_dir: Path, is_dry: bool, output_format
     ]
     if acts:
         console().print(text_table(names("repair of", "run", "begun", "outcome", "copied"), acts))
+    print_next(next_command("autopilot", "why", "POLICY", takes=TAKEN))
 
 
 def _document(memory: Memory) -> dict[str, object]:
@@ -182,7 +186,8 @@ def off(cluster: ClusterOptions, state_dir: Path, for_s: float, why: str) -> Non
     """
     operation.turn_off(state_dir, _meant(cluster, state_dir), for_s, _user(), why)
     until_ms = SystemClock().now_ms() + round(for_s * 1000)
-    click.echo(f"off until {format_time(until_ms)}; `kreassign autopilot on` ends that")
+    click.echo(f"off until {format_time(until_ms)}")
+    print_next(next_command("autopilot", "on", takes=TAKEN))
 
 
 @autopilot.command(epilog=examples("kreassign autopilot on"))
