@@ -22,9 +22,9 @@ _HEAD = """\
 This page is written by `python scripts/autopilot_policy_page.py` from `src/kreassign/autopilot/policy.py` and
 `src/kreassign/autopilot/lifecycle.py`; change those instead.
 
-A policy is a TOML file for `kreassign autopilot`. Every line has a default, so that an empty file is a policy: it
-tells, and changes nothing. A table or a key that is not listed here is refused. `kreassign autopilot check policy.toml`
-says in sentences what a policy lets happen.
+A policy is a TOML file for `kreassign autopilot`. Every line has a default, so that the line `[care]` alone is
+a policy: it tells, and changes nothing. An empty file, and a table or a key that is not listed here, are refused.
+`kreassign autopilot check policy.toml` says in sentences what a policy lets happen.
 
 | Level | What it does |
 |---|---|

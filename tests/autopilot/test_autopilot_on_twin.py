@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from kreassign.autopilot.gates import GATES
 from kreassign.autopilot.lifecycle import Name, RunBegan, State
 from kreassign.autopilot.observation import Known
 from kreassign.autopilot.policy import Kind
+from kreassign.errors import InputError
 from kreassign.model import ConfigChange, ConfigResource
-from kreassign.operations.autopilot import BRAKE, observe, remembered, silence, turn_off, turn_on, why
+from kreassign.operations.autopilot import BRAKE, looked_after, observe, remembered, silence, turn_off, turn_on, why
+from kreassign.operations.run_journals import NO_CLUSTER, InForce
 from tests.autopilot.fleet import HOUR_S, Fleet, finding
 from tests.executor.twin_runs import TwinRig
 
@@ -82,6 +86,17 @@ def test_requests_hold_for_a_process_that_starts_later(tmp_path: Path) -> None:
         ours.rig.transport.sleep(LOOKS_S)
         autopilot.look()
         assert autopilot.memory.off is None
+
+
+def test_no_other_cluster_is_meant_than_the_one_that_is_named(tmp_path: Path) -> None:
+    ours = fleet(tmp_path)
+    with ours.opened() as autopilot:
+        autopilot.look()
+    cluster_id = ours.rig.twin.cluster_id
+    assert looked_after(tmp_path, NO_CLUSTER) == looked_after(tmp_path, InForce(cluster_id)) == cluster_id
+    for here, said in ((InForce("other"), "cluster other is not one"), (InForce(why="it is silent"), "it is silent")):
+        with pytest.raises(InputError, match=said):
+            looked_after(tmp_path, here)
 
 
 def test_a_repair_that_a_killed_process_had_not_begun_is_settled(tmp_path: Path) -> None:

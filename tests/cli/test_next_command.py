@@ -15,7 +15,6 @@ from tests.cli.test_help import every_command
 WITHOUT = {
     "autopilot on": "it says that it is on again",
     "autopilot silence": "it says what is silent",
-    "autopilot watch": "it goes on until it is stopped",
     "autopilot why": "it says why nothing is done",
     "completion": "it prints a script for a shell",
     "plan brokers-needed": "it answers with a number",

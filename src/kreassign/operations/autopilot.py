@@ -81,6 +81,7 @@ from kreassign.operations.plan_tasks import (
     Task,
 )
 from kreassign.operations.run import RunContext, RunRequest, prepare_run, resume_run, start_run
+from kreassign.operations.run_journals import InForce
 from kreassign.operations.snapshot import described_cluster
 from kreassign.operations.text_files import read_text
 from kreassign.planner.problem.policy import PlanPolicy
@@ -467,21 +468,25 @@ def _opened(state_dir: Path, cluster_id: str, at_ms: int, *, is_dry: bool) -> tu
     return Journal.begin(path, began, "the autopilot", DECISIONS), (began,)
 
 
-def looked_after(state_dir: Path, ask: Callable[[], str | None], *, is_dry: bool = False) -> str:
-    """Id of the only cluster with an autopilot in the state directory; else of the one that is asked.
+def looked_after(state_dir: Path, here: InForce, *, is_dry: bool = False) -> str:
+    """Id of the cluster in force; where none is named, of the only one with an autopilot in the state directory.
 
-    Raises InputError where there is none, or several and the cluster did not answer.
+    Raises InputError where there is none, where several could be meant, or the cluster that is named did not answer.
     """
+    if here.why is not None:
+        raise InputError(f"nobody knows which cluster is meant: {here.why}")
     folder = decisions_path(state_dir, "", is_dry=is_dry).parent.name
-    known = sorted(path.parent for path in state_dir.glob(f"*/{folder}/decisions.sqlite"))
-    if len(known) == 1:
-        first = read_events(known[0] / "decisions.sqlite", DECISIONS)[0]
-        return str(first.cluster_id)
-    cluster_id = ask() if known else None
-    if cluster_id is None:
-        what = f"autopilots of {len(known)} clusters are" if known else "no autopilot is"
-        raise InputError(f"{what} known in {state_dir}; name the cluster (--bootstrap-server) or another --state-dir")
-    return cluster_id
+    journals = sorted(state_dir.glob(f"*/{folder}/decisions.sqlite"))
+    known = [str(read_events(path, DECISIONS)[0].cluster_id) for path in journals]
+    if here.cluster_id is None and len(known) == 1:
+        return known[0]
+    if here.cluster_id is None:
+        what = "several clusters are" if known else "no cluster is"
+        raise InputError(f"{what} looked after by {state_dir}; name the cluster (--bootstrap-server) or --state-dir")
+    if here.cluster_id not in known:
+        what = "has been looked at by a dry run" if is_dry else "is looked after"
+        raise InputError(f"no autopilot in {state_dir}: cluster {here.cluster_id} is not one that {what} from there")
+    return here.cluster_id
 
 
 def remembered(state_dir: Path, cluster_id: str, *, is_dry: bool = False) -> Memory:

@@ -80,11 +80,12 @@ def watch(policy: Path, cluster: ClusterOptions, run_context: RunContext, is_dry
     with cluster.connect() as client, cluster.connect_controllers() as controllers:
         context = replace(run_context, warn=warn, controllers=controllers)
         with operation.Autopilot(client, found, context, _tell, is_dry=is_dry) as pilot:
-            if is_once:
-                pilot.look()
+            if not is_once:
+                with suppress(KeyboardInterrupt):
+                    pilot.watch()
                 return
-            with suppress(KeyboardInterrupt):
-                pilot.watch()
+            pilot.look()
+    print_next(next_command("autopilot", "status", *["--dry-run"] * is_dry, takes=TAKEN))
 
 
 def _tell(message: Message) -> None:
@@ -139,7 +140,8 @@ def status(cluster: ClusterOptions, state_dir: Path, is_dry: bool, output_format
     if output_format == "json":
         print_json(_document(memory))
         return
-    click.echo(f"cluster {memory.cluster_id}, looked at {format_time(memory.looked_ms)}")
+    looked = "" if memory.looked_ms is None else f", looked at {format_time(memory.looked_ms)}"
+    click.echo(f"cluster {memory.cluster_id}{looked}")
     if memory.off is not None:
         click.echo(f"off until {format_time(memory.off.until_ms)} by {memory.off.by}: {memory.off.why}")
     rows = [(str(one.name), one.state, format_time(one.since_ms), one.seen) for one in memory.open]
@@ -219,5 +221,5 @@ def _user() -> str:
 
 
 def _meant(cluster: ClusterOptions, state_dir: Path, *, is_dry: bool = False) -> str:
-    """Id of the cluster that is meant: the only one with an autopilot here, else that of the addresses."""
-    return operation.looked_after(state_dir, lambda: cluster.in_force().cluster_id, is_dry=is_dry)
+    """Id of the cluster that is meant: that of the addresses, else the only one with an autopilot here."""
+    return operation.looked_after(state_dir, cluster.in_force(), is_dry=is_dry)
