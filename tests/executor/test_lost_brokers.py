@@ -26,9 +26,8 @@ class ForgetfulControllers:
     """Controllers that do not know a broker any more."""
 
     def incremental_alter_configs(
-        self, changes: Mapping[ConfigResource, Sequence[ConfigChange]], *, timeout_ms: int | None
+        self, changes: Mapping[ConfigResource, Sequence[ConfigChange]], **_: object
     ) -> Batch[ConfigResource, None]:
-        del timeout_ms
         refusal = Rejected(
             "The given broker ID was not registered.",
             api="INCREMENTAL_ALTER_CONFIGS",
