@@ -18,7 +18,7 @@ _SMALL_BROKER = {
     "auto.create.topics.enable": "false",
     "auto.leader.rebalance.enable": "false",
     "background.threads": "2",
-    "broker.heartbeat.interval.ms": "500",
+    "broker.heartbeat.interval.ms": "1000",
     "controlled.shutdown.enable": "true",
     "group.initial.rebalance.delay.ms": "0",
     "log.cleaner.dedupe.buffer.size": "4194304",
@@ -87,6 +87,8 @@ def controller_settings(place: Place, controllers: tuple[Place, ...]) -> dict[st
         "controller.quorum.voters": quorum_voters(controllers),
         "log.dirs": str(place.metadata_dir),
         "broker.session.timeout.ms": SESSION_TIMEOUT_MS,
+        # Records that say nothing wake every node: twice a second they cost a cluster a tenth of what it takes at rest.
+        "metadata.max.idle.interval.ms": "5000",
         # In KRaft mode it is the controller that would move leaders back, five minutes after it became active.
         "auto.leader.rebalance.enable": _SMALL_BROKER["auto.leader.rebalance.enable"],
     }

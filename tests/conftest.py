@@ -12,7 +12,7 @@ from tests.checked_twins import invariants_hold, watched_twins
 
 __all__ = ["invariants_hold", "watched_twins"]
 
-pytest_plugins = ["tests.browser", "tests.clusters", "tests.leftovers", "tests.suites"]
+pytest_plugins = ["tests.browser", "tests.clusters", "tests.leftovers", "tests.logs", "tests.suites"]
 
 # The same few examples every time, so that a red test is the change's fault; many new ones on demand.
 settings.register_profile("quick", max_examples=25, derandomize=True, deadline=None)

@@ -23,6 +23,7 @@ from kreassign.wire.api import Api
 from tests.admin import answers
 from tests.admin.answers import some_topic
 from tests.admin.listener import Deed, Listener, Reply, in_turn, join, partitions_of
+from tests.logs import Logged
 from tests.wire.peer import Asked
 
 ALTER, PAGE = api.ALTER_PARTITION_REASSIGNMENTS, api.DESCRIBE_TOPIC_PARTITIONS
@@ -144,14 +145,14 @@ def test_a_guard_that_a_broker_lacks_is_refused_and_nothing_sent(node: Listener,
 
 
 def test_without_the_guard_an_old_broker_gets_version_0_silently(
-    node: Listener, connect: Connect, caplog: pytest.LogCaptureFixture
+    node: Listener, connect: Connect, logged: Logged
 ) -> None:
     join(node)
     node.offer({ALTER: (0, 0)})
     node.answers[ALTER] = all_fine
     assert connect(node).alter_partition_reassignments({T0: (1,)}, warns_of_overrides=False) == Batch({T0: None})
     assert [asked.version for asked in node.asked if asked.api is ALTER] == [0]
-    assert not caplog.records
+    assert not logged.warnings
 
 
 @pytest.mark.parametrize("allowed", [True, False])

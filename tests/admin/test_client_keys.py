@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from pathlib import Path
 
 import pytest
@@ -10,6 +9,7 @@ import pytest
 from kreassign.admin import client_settings
 from kreassign.admin.properties import CLIENT_KEYS, ClientKey, Use
 from kreassign.errors import InputError
+from tests.logs import Logged
 
 
 def of(use: Use) -> list[ClientKey]:
@@ -37,11 +37,10 @@ def test_the_default_of_what_is_refused_is_accepted(key: ClientKey) -> None:
     assert client_settings({key.name: key.default}, bootstrap_servers="b")
 
 
-def test_what_has_no_effect_changes_nothing_and_is_not_warned_of(caplog: pytest.LogCaptureFixture) -> None:
+def test_what_has_no_effect_changes_nothing_and_is_not_warned_of(logged: Logged) -> None:
     properties = {key.name: "7" for key in of(Use.IGNORED)}
     assert client_settings(properties, bootstrap_servers="b") == client_settings(bootstrap_servers="b")
-    with caplog.at_level(logging.DEBUG):
-        assert not caplog.records
+    assert not logged.warnings
 
 
 # What is heard: with each property, something is otherwise, or is refused by its name

@@ -9,6 +9,7 @@ from kreassign.admin import Address, ClientSettings, SecurityProtocol, client_se
 from kreassign.admin.settings import Sasl, Secret, Tls
 from kreassign.errors import InputError
 from tests.admin.test_pem import CERTIFICATE, KEY
+from tests.logs import Logged
 
 PLAIN_MODULE = "org.apache.kafka.common.security.plain.PlainLoginModule"
 SCRAM_MODULE = "org.apache.kafka.common.security.scram.ScramLoginModule"
@@ -155,22 +156,22 @@ def test_a_name_of_librdkafka_is_answered_with_that_of_java(key: str, name: str)
         client_settings({"bootstrap.servers": "broker:9092", key: "x"})
 
 
-def test_unknown_keys_are_warned_of_in_one_line(caplog: pytest.LogCaptureFixture) -> None:
+def test_unknown_keys_are_warned_of_in_one_line(logged: Logged) -> None:
     settings(group_id="pa55-x", acks="all", metadata_max_age_ms="5")
-    assert [(record.levelno, record.getMessage()) for record in caplog.records] == [
+    assert [(record.levelno, record.getMessage()) for record in logged.warnings] == [
         (logging.WARNING, "ignored unknown client properties: acks, group.id")
     ]
 
 
-def test_lines_that_fell_out_of_a_broken_secret_are_counted_but_not_shown(caplog: pytest.LogCaptureFixture) -> None:
+def test_lines_that_fell_out_of_a_broken_secret_are_counted_but_not_shown(logged: Logged) -> None:
     fallen = {"MIIEvQIBADAN": "", "gkqhkiG9w0BAQEF": "=", "pa55word": "", "-----END": "PRIVATE KEY-----"}
     client_settings({"acks": "all", **fallen}, bootstrap_servers="b")
-    assert caplog.messages == ["ignored unknown client properties: acks, 4 whose names are not those of properties"]
+    assert logged.messages == ["ignored unknown client properties: acks, 4 whose names are not those of properties"]
 
 
-def test_known_keys_are_not_warned_of(caplog: pytest.LogCaptureFixture) -> None:
+def test_known_keys_are_not_warned_of(logged: Logged) -> None:
     settings(retries="5", ssl_protocol="TLSv1.3", client_id="x", security_protocol="plaintext")
-    assert not caplog.records
+    assert not logged.warnings
 
 
 @pytest.mark.parametrize(
@@ -381,8 +382,7 @@ def test_a_missing_store_is_named(tmp_path: Path) -> None:
 # Secrets
 
 
-def test_no_secret_is_shown_by_settings_or_in_the_log(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.DEBUG)
+def test_no_secret_is_shown_by_settings_or_in_the_log(tmp_path: Path, logged: Logged) -> None:
     (tmp_path / "key.pem").write_text(f"{KEY}\n{CERTIFICATE}\n")
     found = settings(
         security_protocol="SASL_SSL",
@@ -395,7 +395,7 @@ def test_no_secret_is_shown_by_settings_or_in_the_log(tmp_path: Path, caplog: py
         ssl_truststore_password="pa55-store",
         password="pa55-store",
     )
-    shown = f"{found} {found!r} {found.sasl} {found.tls!r} {caplog.text}"
+    shown = f"{found} {found!r} {found.sasl} {found.tls!r} {logged.text}"
     assert not [secret for secret in SECRETS if secret in shown]
     assert "alice" in shown
-    assert "ignored unknown client properties: password" in caplog.text
+    assert "ignored unknown client properties: password" in logged.text

@@ -28,6 +28,7 @@ from testbed.waiting import PATIENCE_S
 from tests.admin import answers
 from tests.admin.conftest import RETRY_BACKOFF_MS, SILENCE_MS
 from tests.admin.listener import EVERYTHING, Deed, Listener, Reply, in_turn, join
+from tests.logs import Logged
 from tests.wire.peer import Asked, write_response
 
 ALTER, LIST, LOG_DIRS = api.ALTER_PARTITION_REASSIGNMENTS, api.LIST_PARTITION_REASSIGNMENTS, api.DESCRIBE_LOG_DIRS
@@ -374,7 +375,7 @@ BAD_ENTRIES: dict[str, tuple[Callable[[Listen], Address], str]] = {
 
 @pytest.mark.parametrize("bad", BAD_ENTRIES)
 def test_a_bad_bootstrap_entry_is_named_and_the_next_one_asked(
-    bad: str, listen: Listen, connect: Connect, caplog: pytest.LogCaptureFixture
+    bad: str, listen: Listen, connect: Connect, logged: Logged
 ) -> None:
     make, words = BAD_ENTRIES[bad]
     alive = listen()
@@ -383,7 +384,7 @@ def test_a_bad_bootstrap_entry_is_named_and_the_next_one_asked(
     address = make(listen)
     client = connect(bootstrap_servers=(address, alive.address))
     assert client.list_partition_reassignments() == {}
-    (warning,) = caplog.messages
+    (warning,) = logged.messages
     assert str(address) in warning
     assert words in warning
 

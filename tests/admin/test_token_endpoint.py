@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import datetime as dt
-import logging
 import socket
 import ssl
 import threading
@@ -23,6 +22,7 @@ from kreassign.clock import SystemClock
 from kreassign.errors import ClusterError, Unauthenticated
 from testbed.waiting import PATIENCE_S
 from tests.admin.token_server import Reply, TokenServer, granted, refused
+from tests.logs import Logged
 
 SECRET = "pa55/w+rd ü"
 SHAPES = (SECRET, "pa55%2Fw%2Brd+%C3%BC", base64.b64encode(f"alice:{SECRET}".encode()).decode())
@@ -140,11 +140,11 @@ def test_no_proxy_of_the_environment_gets_the_secret(serve: Serve, monkeypatch: 
     assert not proxy.asked
 
 
-def test_an_endpoint_elsewhere_without_tls_is_warned_of(caplog: pytest.LogCaptureFixture) -> None:
+def test_an_endpoint_elsewhere_without_tls_is_warned_of(logged: Logged) -> None:
     for url in ("http://issuer.example/token", "http://127.0.0.1:1/token", "https://issuer.example/token"):
         EndpointClient(TokenEndpoint(url, ALICE), SystemClock())
-    assert len(caplog.messages) == 1
-    assert "the token endpoint http://issuer.example/token is asked without TLS" in caplog.text
+    assert len(logged.messages) == 1
+    assert "the token endpoint http://issuer.example/token is asked without TLS" in logged.text
 
 
 # What comes back: refused for good
@@ -301,10 +301,7 @@ def test_an_answer_that_drips_does_not_move_the_deadline(
 YESTERDAY = dt.datetime.now(dt.UTC) - dt.timedelta(days=1)
 
 
-def test_an_endpoint_that_is_not_believed_gets_no_secret(
-    serve: Serve, authority: trustme.CA, caplog: pytest.LogCaptureFixture
-) -> None:
-    caplog.set_level(logging.DEBUG)
+def test_an_endpoint_that_is_not_believed_gets_no_secret(serve: Serve, authority: trustme.CA, logged: Logged) -> None:
     before = YESTERDAY - dt.timedelta(days=1)
     cases = (
         (context(trustme.CA()), "unable to get local issuer certificate. Import the authority that signed it"),
@@ -321,7 +318,7 @@ def test_an_endpoint_that_is_not_believed_gets_no_secret(
         assert f"the certificate of the token endpoint {server.url} is not trusted" in str(error)
         assert words in str(error)
         assert not server.asked
-    assert SECRET not in caplog.text
+    assert SECRET not in logged.text
 
 
 def test_http_where_https_is_wanted_is_no_answer(serve: Serve) -> None:

@@ -27,6 +27,7 @@ from kreassign.admin.tokens import (
 from kreassign.clock import VirtualClock
 from kreassign.errors import ClusterError, Unauthenticated, Unreachable
 from testbed.waiting import PATIENCE_S
+from tests.logs import Logged
 
 HOUR_S = 3600.0
 
@@ -160,15 +161,15 @@ def test_while_a_token_lasts_nobody_waits_for_who_renews_it(clock: VirtualClock)
 
 @pytest.mark.parametrize("failure", [NoToken("it is down"), Unauthenticated("invalid_client")])
 def test_an_issuer_in_trouble_is_only_warned_of_while_a_token_lasts(
-    failure: ClusterError, source: TokenSource, issuer: Issuer, clock: VirtualClock, caplog: pytest.LogCaptureFixture
+    failure: ClusterError, source: TokenSource, issuer: Issuer, clock: VirtualClock, logged: Logged
 ) -> None:
     used(source)
     clock.sleep(0.9 * HOUR_S)
     issuer.failure = failure
     assert {used(source) for _ in range(50)} == {"t1"}
     assert issuer.times_asked == 2
-    assert [record.levelno for record in caplog.records] == [logging.WARNING]
-    assert str(failure) in caplog.text
+    assert [record.levelno for record in logged.warnings] == [logging.WARNING]
+    assert str(failure) in logged.text
     clock.sleep(60)
     issuer.failure = None
     assert used(source) == "t3"
@@ -290,13 +291,11 @@ def test_a_file_without_a_token_is_named(
         token_from_file(TokenFile(str(file)), clock)
 
 
-def test_an_ended_token_in_a_file_is_warned_of_and_used(
-    tmp_path: Path, clock: VirtualClock, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_an_ended_token_in_a_file_is_warned_of_and_used(tmp_path: Path, clock: VirtualClock, logged: Logged) -> None:
     text = jwt(sub="pa55", exp=1_799_999_940)
     (tmp_path / "token").write_text(text)
     assert token_from_file(TokenFile(str(tmp_path / "token")), clock).text == Secret(text)
-    assert caplog.messages == [
+    assert logged.messages == [
         f"the token file {tmp_path}/token expired 60 s ago by the clock of this machine; have it renewed"
     ]
 

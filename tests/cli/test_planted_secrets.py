@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import base64
 import gzip
-import logging
 import ssl
 import traceback
 from collections.abc import Iterator
@@ -29,6 +28,7 @@ from kreassign.kafka_tools import leader_election, reassign_partitions, topics
 from kreassign.twin.access import Users
 from kreassign.twin.server import ListenerConfig, serving
 from testbed.properties import render
+from tests.logs import Logged
 from tests.monitoring.receiver import Receiver, receiving
 from tests.twin.asking import twin
 
@@ -139,9 +139,8 @@ def sent(receiver: Receiver) -> bytes:
 
 
 def test_no_secret_of_any_kind_is_said_logged_sent_or_left_by_any_command(
-    story: Story, caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
+    story: Story, logged: Logged, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    caplog.set_level(logging.DEBUG)
     Path("move.json").write_text('{"version":1,"partitions":[{"topic":"t","partition":0,"replicas":[3,1]}]}')
     with receiving([400]) as receiver:
         monitored = f"--webhook {receiver.url} --webhook-secret-file {story.secrets / 'hook'}"
@@ -169,7 +168,7 @@ def test_no_secret_of_any_kind_is_said_logged_sent_or_left_by_any_command(
     assert story.give("doctor", "bearer") != 0
     assert reassign_partitions.main(story.words("--list", "good")) == 0
     printed = capsys.readouterr()
-    said = story.said + printed.out.encode() + printed.err.encode() + caplog.text.encode()
+    said = story.said + printed.out.encode() + printed.err.encode() + logged.text.encode()
     assert b"was refused" in said, "of the wrong password"
     assert b"answered 400" in said, "of the webhook"
     assert b"Traceback" in said

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import logging
 import traceback
 from collections.abc import Iterator
 from contextlib import closing
@@ -19,6 +18,7 @@ from kreassign.errors import InputError, Unauthenticated
 from kreassign.wire import api
 from testbed.waiting import PATIENCE_S
 from tests.admin.listener import Listener
+from tests.logs import Logged
 
 REGION = MskIam(region="eu-west-1")
 
@@ -65,9 +65,8 @@ def failure(node: Listener, source: MskIam = REGION) -> str:
 
 
 def test_credentials_of_the_environment_sign_the_token(
-    node: Listener, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    node: Listener, monkeypatch: pytest.MonkeyPatch, logged: Logged
 ) -> None:
-    caplog.set_level(logging.DEBUG)
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKIDEXAMPLE")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "pa55-aws")
     monkeypatch.setenv("AWS_SESSION_TOKEN", "pa55-session")
@@ -76,7 +75,7 @@ def test_credentials_of_the_environment_sign_the_token(
     assert said["Action"] == ["kafka-cluster:Connect"]
     assert said["X-Amz-Credential"][0].startswith("AKIDEXAMPLE/")
     assert said["X-Amz-Expires"] == ["900"]
-    assert "pa55" not in caplog.text
+    assert "pa55" not in logged.text
 
 
 def test_a_profile_has_its_own_credentials(node: Listener, aws: Path) -> None:

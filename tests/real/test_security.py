@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import re
 import subprocess
 import time
@@ -36,6 +35,7 @@ from testbed.tokens import Issuer
 from testbed.waiting import wait_until
 from tests.admin.token_server import TokenServer, granted, refused
 from tests.clusters import SHORT_LOGINS
+from tests.logs import Logged
 
 MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
 WRONG = "pa55-wrong"
@@ -75,11 +75,10 @@ def failure(client: AdminClient) -> ClusterError:
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 @pytest.mark.parametrize("listener", [Listener.SASL_PLAINTEXT, Listener.SASL_SSL])
 def test_sasl_lets_in_who_has_the_password(
-    listener: Listener, mechanism: str, kafka_secure: KafkaCluster, enter: Enter, caplog: pytest.LogCaptureFixture
+    listener: Listener, mechanism: str, kafka_secure: KafkaCluster, enter: Enter, logged: Logged
 ) -> None:
-    caplog.set_level(logging.DEBUG)
     assert is_served(enter(kafka_secure.client_properties(listener, mechanism=mechanism), listener))
-    assert USERS["admin"] not in caplog.text
+    assert USERS["admin"] not in logged.text
 
 
 def test_tls_lets_in_who_has_a_certificate(kafka_secure: KafkaCluster, enter: Enter) -> None:
@@ -226,9 +225,8 @@ def test_who_has_a_token_is_let_in_by_both_of_kafkas_validators(
     enter: Enter,
     token_server: TokenServer,
     tmp_path: Path,
-    caplog: pytest.LogCaptureFixture,
+    logged: Logged,
 ) -> None:
-    caplog.set_level(logging.DEBUG)
     assert kafka_secure.issuer is not None
     token = kafka_secure.issuer.token(lifetime_s=300)
     token_server.reply = granted(token)
@@ -244,8 +242,8 @@ def test_who_has_a_token_is_let_in_by_both_of_kafkas_validators(
         assert is_served(enter(bearer(kafka_secure, token_server) | assertion | named, Listener.SASL_SSL))
         assert sent in token_server.asked[-1].body
     assert is_served(enter(unsecured(kafka_secure, "admin"), Listener.SASL_PLAINTEXT))
-    assert token not in caplog.text
-    assert WRONG not in caplog.text
+    assert token not in logged.text
+    assert WRONG not in logged.text
 
 
 def test_tokens_that_a_broker_does_not_believe_are_refused_at_once_and_not_shown(

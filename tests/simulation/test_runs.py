@@ -42,11 +42,7 @@ def test_runs_keep_their_promises_whatever_they_have_to_stand() -> None:
 
 
 QUICK_AIMS = (Aim(phases.Replanning, events.RunResumed), Aim(phases.Failed, events.BrokersForgotten))
-THOROUGH_AIMS = (
-    Aim(phases.Replanning, events.MovesReplanned), Aim(phases.MeasuringTraffic, events.RunResumed),
-    Aim(phases.Electing, events.CallFailed),
-    Aim(phases.WritingBack, events.LeaseLost), Aim(phases.ConfirmingRestore, events.CancelRequested),
-)  # fmt: skip
+THOROUGH_AIMS = (Aim(phases.WritingBack, events.LeaseLost), Aim(phases.Replanning, events.MovesReplanned))
 """Some of the rows that nothing but an aim meets."""
 
 

@@ -19,6 +19,7 @@ from kreassign.web.guard import HEADERS, POLICY, Access
 from kreassign.web.operations import Served, Streams
 from kreassign.web.pages import Pages, report_policy
 from kreassign.web.settings import LONGEST_S, MOST, Sessions, Tls, Token, WebSettings
+from tests.logs import Logged
 from tests.web.conftest import Place
 from tests.web.runs import HOSTILE
 from tests.web.site import TOKEN, Site, serving_page
@@ -329,7 +330,7 @@ def test_no_kind_of_answer_lacks_the_headers(site: Site, what: str) -> None:
 
 
 def test_a_bug_is_answered_with_the_headers_and_without_its_words(
-    site: Site, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    site: Site, monkeypatch: pytest.MonkeyPatch, logged: Logged
 ) -> None:
     def broken(*_: object) -> None:
         raise RuntimeError("planted-0nly-here")
@@ -340,7 +341,7 @@ def test_a_bug_is_answered_with_the_headers_and_without_its_words(
         assert answer.status == 500
         assert answer.headers["content-security-policy"] == POLICY
         assert "planted-0nly-here" not in answer.text
-    assert "planted-0nly-here" in caplog.text, "the log says what"
+    assert "planted-0nly-here" in logged.text, "the log says what"
 
 
 class Markup(HTMLParser):
