@@ -72,6 +72,9 @@ SEARCHING = (
     "tests/cli/commands/test_twin.py",
     "tests/test_public_api.py",
 )
+# Tests by themselves that start whole programs, up to three quarters of a minute each: before the thousands of short
+# ones, so that at the end no worker waits for another.
+PROGRAMS = ("tests/pages/", "tests/scripts/", "tests/test_", "tests/torture/")
 
 
 class SharedClusters:
@@ -149,9 +152,10 @@ def _group_of(item: pytest.Item) -> str | None:
 
 
 def _turn(item: pytest.Item) -> tuple[int, str, bool]:
+    """What a test is sorted by: its group, and whether it comes late among others of its kind."""
     group = _group_of(item)
     if group is None:
-        return len(LONGEST) + 1, "", False
+        return len(LONGEST) + 1, "", not item.nodeid.startswith(PROGRAMS)
     leaves_moves = item.nodeid.startswith("tests/conformance/")
     return (LONGEST.index(group), "", leaves_moves) if group in LONGEST else (len(LONGEST), group, leaves_moves)
 

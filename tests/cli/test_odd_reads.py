@@ -50,7 +50,7 @@ NO_READS = {
     api.API_VERSIONS, api.ALTER_PARTITION_REASSIGNMENTS, api.ALTER_REPLICA_LOG_DIRS, api.ELECT_LEADERS,
     api.INCREMENTAL_ALTER_CONFIGS, api.CREATE_TOPICS,
 }  # fmt: skip
-TOLD = re.compile(r"could not be|cannot be|is not known|UNREAD|PERMISSION|warning:")
+TOLD = re.compile(r"could not be|cannot be|is not known|passed over|UNREAD|PERMISSION|warning:")
 """What was not read is named."""
 
 
