@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from kreassign.pipeline.tables.audit_schemas import AUDIT_TABLES, AUDITED_RUN_TABLES, RUN_TABLES
-from kreassign.pipeline.tables.schemas import METRIC_TABLES, TABLES, Table
+from kreassign.pipeline.tables.schemas import AUDIT_TABLES, AUDITED_RUN_TABLES, METRIC_TABLES, RUN_TABLES, TABLES, Table
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "reference" / "tables.md"
 
@@ -24,8 +23,8 @@ not in the log is not part of it.
 Times are milliseconds since the epoch, sizes are bytes, and a column marked *nullable* is NULL only for the reason
 given.
 
-This page is written by `python scripts/tables_page.py` from `src/kreassign/pipeline/tables/schemas.py` and
-`audit_schemas.py`; change those instead.
+This page is written by `python scripts/tables_page.py` from `src/kreassign/pipeline/tables/schemas.json`; change that
+instead.
 """
 
 

@@ -168,6 +168,7 @@ EFFECTS = (
         ("?.read_text",),
         (
             "model/error_codes.py", "twin/controller/config_keys.py", "operations/monitoring.py",  # of the package
+            "pipeline/tables/schemas.py",
             "admin/tokens.py", "admin/properties.py", "kafka_tools/",  # in encodings that Kafka decides
             "executor/journal/folder.py", "planner/search/compiled/", "cli/terminal.py",  # that kreassign wrote
             "executor/journal/locks.py",  # of the kernel

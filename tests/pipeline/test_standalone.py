@@ -17,10 +17,9 @@ from kreassign.cli.main import kreassign
 from kreassign.errors import DataError
 from kreassign.operations.plan_files import read_plan_file
 from kreassign.pipeline.load.job import run_load
-from kreassign.pipeline.tables.audit_schemas import DATA_AUDIT
 from kreassign.pipeline.tables.commits import last_load
 from kreassign.pipeline.tables.parquet import read_rows
-from kreassign.pipeline.tables.schemas import LOAD_HOURS, LOAD_MODEL, PLAN_INPUTS
+from kreassign.pipeline.tables.schemas import DATA_AUDIT, LOAD_HOURS, LOAD_MODEL, PLAN_INPUTS
 from testbed import KafkaCluster
 from testbed.jars import spark_kafka_jars
 from testbed.java import spark_flags

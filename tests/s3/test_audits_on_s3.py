@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 import kreassign
-from kreassign.pipeline.tables.audit_schemas import AUDIT_BROKERS, AUDIT_MOVES, AUDIT_RUNS, DATA_AUDIT
 from kreassign.pipeline.tables.parquet import read_rows
+from kreassign.pipeline.tables.schemas import AUDIT_BROKERS, AUDIT_MOVES, AUDIT_RUNS, DATA_AUDIT
 from kreassign.twin.cluster import Twin, TwinSettings
 from kreassign.twin.server import serving
 from testbed import ClusterSpec, KafkaCluster

@@ -39,8 +39,20 @@ from kreassign.operations.run_journals import kept_facts
 from kreassign.operations.snapshot import observe
 from kreassign.pipeline.ingest.snapshots import Observation, broker_rows, partition_rows, replica_rows
 from kreassign.pipeline.tables.access import by_reference
-from kreassign.pipeline.tables.audit_schemas import AUDITED_PARTITIONS, RECORD_DIGESTS, RUN_MOVES, RUN_TABLES, RUNS
-from kreassign.pipeline.tables.schemas import BROKERS, CLUSTERS, LOAD_MODEL, PARTITIONS, REPLICAS, Row, Table
+from kreassign.pipeline.tables.schemas import (
+    AUDITED_PARTITIONS,
+    BROKERS,
+    CLUSTERS,
+    LOAD_MODEL,
+    PARTITIONS,
+    RECORD_DIGESTS,
+    REPLICAS,
+    RUN_MOVES,
+    RUN_TABLES,
+    RUNS,
+    Row,
+    Table,
+)
 from kreassign.report.plan_page import render_plan
 from kreassign.report.run_checks import SnapshotRows
 from kreassign.report.run_page import AuditView, render_run, report_view

@@ -38,10 +38,18 @@ from kreassign.pipeline.load.summary import (
     windows,
 )
 from kreassign.pipeline.tables.access import dbt_sources, ddl
-from kreassign.pipeline.tables.audit_schemas import AUDIT_TABLES, AUDITED_RUN_TABLES, RUN_TABLES
 from kreassign.pipeline.tables.commits import compact, expire, repair, vacuum
 from kreassign.pipeline.tables.parquet import Load, TablesAt, has_table, last_load, read_rows, tables_at, tables_of
-from kreassign.pipeline.tables.schemas import LOAD_QUALITY, METRIC_TABLES, TABLES, Table, date_of
+from kreassign.pipeline.tables.schemas import (
+    AUDIT_TABLES,
+    AUDITED_RUN_TABLES,
+    LOAD_QUALITY,
+    METRIC_TABLES,
+    RUN_TABLES,
+    TABLES,
+    Table,
+    date_of,
+)
 from kreassign.report.page import render_load
 
 __all__ = [

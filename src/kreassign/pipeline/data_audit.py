@@ -23,9 +23,8 @@ from pyspark.sql import functions as sql
 from pyspark.sql.types import StructType
 
 from kreassign.errors import DataError
-from kreassign.pipeline.tables.audit_schemas import AUDITED_PARTITIONS, DATA_AUDIT, RECORD_DIGESTS
 from kreassign.pipeline.tables.delta import DataDir
-from kreassign.pipeline.tables.schemas import Row
+from kreassign.pipeline.tables.schemas import AUDITED_PARTITIONS, DATA_AUDIT, RECORD_DIGESTS, Row
 from kreassign.pipeline.tables.spark_io import read_table, struct_type, write_table
 
 _PLACE = ("topic", "partition")

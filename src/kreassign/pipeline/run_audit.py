@@ -12,10 +12,20 @@ from dataclasses import dataclass
 from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as sql
 
-from kreassign.pipeline.tables.audit_schemas import AUDIT_BROKERS, AUDIT_MOVES, AUDIT_RUNS, RUN_TABLES
 from kreassign.pipeline.tables.delta import DataDir
 from kreassign.pipeline.tables.parquet import has_table
-from kreassign.pipeline.tables.schemas import BROKERS, CLUSTERS, PARTITIONS, REPLICAS, Row, Table
+from kreassign.pipeline.tables.schemas import (
+    AUDIT_BROKERS,
+    AUDIT_MOVES,
+    AUDIT_RUNS,
+    BROKERS,
+    CLUSTERS,
+    PARTITIONS,
+    REPLICAS,
+    RUN_TABLES,
+    Row,
+    Table,
+)
 from kreassign.pipeline.tables.spark_io import read_table, struct_type, write_table
 
 THROTTLE_TOLERANCE = 1.1
@@ -27,7 +37,7 @@ _MOVE = (*_RUN, "topic", "partition")
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """Tables of journals (see `audit_schemas.py`) and of snapshots; the snapshot tables may be empty."""
+    """Tables of journals and of snapshots; the snapshot tables may be empty."""
 
     runs: DataFrame
     moves: DataFrame

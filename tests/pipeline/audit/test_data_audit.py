@@ -11,8 +11,8 @@ from pyspark.sql import SparkSession
 
 from kreassign.errors import DataError
 from kreassign.pipeline.data_audit import compare_readings
-from kreassign.pipeline.tables.audit_schemas import AUDITED_PARTITIONS, RECORD_DIGESTS
 from kreassign.pipeline.tables.parquet import write_rows
+from kreassign.pipeline.tables.schemas import AUDITED_PARTITIONS, RECORD_DIGESTS
 
 pytestmark = pytest.mark.spark
 

@@ -17,9 +17,8 @@ from kreassign.operations.report import audit_page, found_of, write_audit_trail
 from kreassign.operations.snapshot import observe
 from kreassign.pipeline.ingest.snapshots import snapshot_tables
 from kreassign.pipeline.run_audit import write_run_audit
-from kreassign.pipeline.tables.audit_schemas import AUDIT_BROKERS, AUDIT_MOVES, AUDIT_RUNS, RUN_CALLS
 from kreassign.pipeline.tables.parquet import read_rows, write_rows
-from kreassign.pipeline.tables.schemas import Row
+from kreassign.pipeline.tables.schemas import AUDIT_BROKERS, AUDIT_MOVES, AUDIT_RUNS, RUN_CALLS, Row
 from kreassign.twin.controller.decision import Decision
 from kreassign.twin.metadata import ConfigChanged
 from tests.executor.twin_runs import RATE, TwinRig, tp

@@ -4,8 +4,7 @@ import pytest
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from kreassign.pipeline.tables.arrow import arrow_schema
-from kreassign.pipeline.tables.audit_schemas import AUDIT_TABLES, AUDITED_RUN_TABLES, RUN_TABLES
-from kreassign.pipeline.tables.schemas import TABLES, Table
+from kreassign.pipeline.tables.schemas import AUDIT_TABLES, AUDITED_RUN_TABLES, RUN_TABLES, TABLES, Table
 from kreassign.pipeline.tables.spark_io import struct_type
 
 EVERY = (*TABLES, *AUDIT_TABLES, *RUN_TABLES, *AUDITED_RUN_TABLES)
