@@ -53,15 +53,6 @@ def test_what_never_began_has_no_span() -> None:
     assert [kind for kind, _, _ in bars(charts.span_bar(None, None, 20.0, "x"))] == ["track"]
 
 
-def test_a_stair_goes_up_and_down_at_its_steps() -> None:
-    svg = charts.step_area([(0.0, 10.0), (5.0, 20.0), (10.0, 0.0)], 20.0, 20.0, "x")
-    (points,) = re.findall(r'points="([^"]*)"', svg)
-    assert points.split() == [
-        "0,120", "0.0,120.0", "0.0,60.0", "250.0,60.0", "250.0,0.0", "500.0,0.0", "500.0,120.0",
-        "1000,120.0", "1000,120",
-    ]  # fmt: skip
-
-
 def points(chart: str, shape: str) -> list[tuple[float, float]]:
     (found,) = re.findall(rf'class="{shape}" points="([^"]*)"', chart)
     return [(float(x), float(y)) for x, y in (pair.split(",") for pair in found.split())]

@@ -80,7 +80,6 @@ def test_a_run_of_a_thousand_brokers_and_a_hundred_thousand_moves_stays_readable
     """Bars become colours, and what would be too many rows is put together."""
     trail = huge_run()
     view = report_view(trail.history, None, None, {}, trail, huge()[0])
-    assert view.pictures is not None
     for chart in view.pictures.charts:
         assert chart.height_px < 1_100, chart.name
         assert all(len(trace["y"]) <= 130 for trace in chart.figure["data"]), chart.name

@@ -6,7 +6,7 @@ import pytest
 
 from kreassign.model import TopicPartition
 from kreassign.model.run import MoveStatus
-from kreassign.report.run_page import Holding, RateStep, ReceiverView, busy_s, holdings, report_view
+from kreassign.report.run_page import Holding, ReceiverView, busy_s, holdings, report_view
 from tests.report.runs import AFTER, BEFORE, MB, STARTED_MS, TWO_MOVES, a_move, a_run, partition, snapshot
 
 RATES = {TopicPartition("orders", 0): 10.0, TopicPartition("orders", 1): 5.0}
@@ -93,16 +93,6 @@ def test_receivers_share_a_move_and_rest_between_moves() -> None:
     three, four = report_view(a_run(moves), None, None, {}).receivers
     assert three == ReceiverView(3, 60.0, 4.0, 15.0)
     assert four == ReceiverView(4, 40.0, 2.0, 20.0)
-
-
-def test_rates_of_moves_add_up_over_time() -> None:
-    moves = (
-        a_move("a", 0, (1,), (3,), STARTED_MS, STARTED_MS + 2000, bytes_copied=20),
-        a_move("a", 1, (1,), (3,), STARTED_MS + 1000, STARTED_MS + 2000, bytes_copied=30),
-        a_move("a", 2, (1,), (3,), STARTED_MS + 1000, None, bytes_copied=30),
-    )
-    steps = report_view(a_run(moves), None, None, {}).rate_steps
-    assert steps == (RateStep(0.0, 10.0), RateStep(1.0, 40.0), RateStep(2.0, 0.0))
 
 
 def test_busy_time_counts_overlaps_once() -> None:

@@ -319,18 +319,6 @@ def span_bar(start: float | None, end: float | None, whole: float, label: str) -
     return _drawing(BAR_HEIGHT, label, track + bar)
 
 
-def step_area(steps: Sequence[tuple[float, float]], whole: float, largest: float, label: str) -> str:
-    """A value over time as a filled stair; each step is (start, value)."""
-    outline = [f"0,{PLOT_HEIGHT}"]
-    level = 0.0
-    for at, value in steps:
-        x = PLOT_WIDTH * _percent(at, whole) / 100
-        outline += [f"{x:.1f},{_height(level, largest):.1f}", f"{x:.1f},{_height(value, largest):.1f}"]
-        level = value
-    outline += [f"{PLOT_WIDTH},{_height(level, largest):.1f}", f"{PLOT_WIDTH},{PLOT_HEIGHT}"]
-    return _plot(label, f'<polygon class="area" points="{" ".join(outline)}"/>')
-
-
 def daily_curve(values: Sequence[float | None], largest: float, label: str) -> str:
     """A value by hour of the day as a line, with marks at 6, 12 and 18 o'clock; gaps where it is missing."""
     slot = PLOT_WIDTH / len(values)

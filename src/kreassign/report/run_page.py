@@ -5,6 +5,7 @@ Converts a run and the snapshots around it, as in `records.py`, to the small rec
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -82,14 +83,6 @@ class ReceiverView:
 
 
 @dataclass(frozen=True, slots=True)
-class RateStep:
-    """Total rate of the moves in flight, from `start_s` (seconds from the start of the run) on."""
-
-    start_s: float
-    rate_bytes_per_s: float
-
-
-@dataclass(frozen=True, slots=True)
 class GrowthView:
     """Change of a broker's bytes: by moves, and by writes and expiry meanwhile."""
 
@@ -120,16 +113,15 @@ class ReportView:
     brokers: tuple[BrokerView, ...]
     moves: tuple[MoveView, ...]
     receivers: tuple[ReceiverView, ...]
-    rate_steps: tuple[RateStep, ...]
     checks: tuple[Check, ...]
     throttle_residue: tuple[str, ...]
     problems: tuple[str, ...]
-    pictures: RunPictures | None = None
-    breaches: tuple[Breach, ...] = ()
-    log: tuple[LogLine, ...] = ()
-    more_lines: int = 0
-    growths: tuple[GrowthView, ...] = ()
-    bound: BoundView | None = None
+    pictures: RunPictures
+    breaches: tuple[Breach, ...]
+    log: tuple[LogLine, ...]
+    more_lines: int
+    growths: tuple[GrowthView, ...]
+    bound: BoundView | None
 
 
 def report_view(
@@ -142,10 +134,12 @@ def report_view(
 ) -> ReportView:
     """View of a run. Missing snapshots are None; `write_rates` is empty without a load model.
 
-    Pictures need the `trail` of the run; bound and reasons need the `facts` of its plan.
+    Without a `trail` pictures show only moves; bound and reasons need the `facts` of the run's plan.
     """
+    trail = trail or RunTrail(run)
     planned = {} if facts is None else {one.topic_partition: one.reasons for one in facts.partitions}
-    moves = tuple(sorted((_move_view(move, run.started_ms, planned) for move in run.moves), key=_by_start))
+    views = (_move_view(move, run.started_ms, planned) for move in run.moves)
+    moves = tuple(sorted(views, key=lambda move: (math.inf if move.start_s is None else move.start_s, move.name)))
     return ReportView(
         run=run,
         rate_bytes_per_s=_mean_rate(moves),
@@ -154,14 +148,13 @@ def report_view(
         brokers=_broker_views(before, after, write_rates),
         moves=moves,
         receivers=receivers(moves),
-        rate_steps=rate_steps(moves),
         checks=checks_of(run, after),
         throttle_residue=tuple(run.throttle_residue),
         problems=tuple(run.problems),
-        pictures=None if trail is None else run_pictures(run, trail),
-        breaches=() if trail is None else tuple(trail.breaches[:SHOWN_LINES]),
-        log=() if trail is None else tuple(trail.timeline.log[-SHOWN_LINES:]),
-        more_lines=0 if trail is None else trail.timeline.more_lines + max(0, len(trail.timeline.log) - SHOWN_LINES),
+        pictures=run_pictures(run, trail),
+        breaches=trail.breaches[:SHOWN_LINES],
+        log=trail.timeline.log[-SHOWN_LINES:],
+        more_lines=trail.timeline.more_lines + max(0, len(trail.timeline.log) - SHOWN_LINES),
         growths=growths(run.moves, before, after),
         bound=None if facts is None else BoundView(facts.totals, bound_sentence(facts.totals)),
     )
@@ -207,21 +200,6 @@ def receivers(moves: Iterable[MoveView]) -> tuple[ReceiverView, ...]:
     return tuple(_receiver(broker, mine) for broker, mine in sorted(per_broker.items()))
 
 
-def rate_steps(moves: Iterable[MoveView]) -> tuple[RateStep, ...]:
-    """Total rate of all moves over time, each counted with its mean rate while it was open."""
-    changes: dict[float, float] = {}
-    for move in moves:
-        if move.rate_bytes_per_s and move.start_s is not None and move.end_s is not None:
-            changes[move.start_s] = changes.get(move.start_s, 0.0) + move.rate_bytes_per_s
-            changes[move.end_s] = changes.get(move.end_s, 0.0) - move.rate_bytes_per_s
-    total = 0.0
-    steps = []
-    for at_s, change in sorted(changes.items()):
-        total += change
-        steps.append(RateStep(at_s, max(0.0, total)))
-    return tuple(steps)
-
-
 def busy_s(spans: Iterable[tuple[float, float]]) -> float:
     """Seconds inside at least one of the spans (start, end)."""
     total, covered = 0.0, float("-inf")
@@ -255,10 +233,6 @@ def _move_view(move: MoveHistory, started_ms: int, planned: Mapping[TopicPartiti
         problem=move.problem,
         reasons=tuple(map(str, reasons)),
     )
-
-
-def _by_start(move: MoveView) -> tuple[float, str]:
-    return (float("inf") if move.start_s is None else move.start_s, move.name)
 
 
 def _spans(moves: Iterable[MoveView]) -> list[tuple[float, float]]:
@@ -343,15 +317,13 @@ class MeasureView:
 def render_run(view: ReportView, heading: str | None = None, audit: AuditView | None = None) -> str:
     """Render the page under the run's id or another heading, with the audit's findings, if any."""
     heat, most = broker_pictures(view.brokers)
-    pictures = view.pictures.charts if view.pictures else ()
     return render_page(
         "report.html",
-        (*heat, *pictures),
+        (*heat, *view.pictures.charts),
         view=view,
         heading=heading or f"Reassignment {view.run.run_id}",
         audit=audit,
         Outcome=Outcome,
-        steps=[] if pictures else [(step.start_s, step.rate_bytes_per_s) for step in view.rate_steps],
         verdict=verdict(view),
         heat=heat,
         hottest=most,
@@ -362,7 +334,6 @@ def render_run(view: ReportView, heading: str | None = None, audit: AuditView | 
         shown_moves=longest_moves(view.moves, SHOWN_MOVES),
         shown_details=SHOWN_DETAILS,
         whole_s=_whole_s(view),
-        largest_step=max((step.rate_bytes_per_s for step in view.rate_steps), default=0.0),
         largest_rate=_largest_rate(view),
     )
 

@@ -145,9 +145,9 @@ METRICS, METRICS_QUARANTINE, METRIC_BATCHES, IMPORT_QUARANTINE = METRIC_TABLES
 AUDIT_TABLES = tuple(_TABLES["audit_tables"].values())
 RECORD_DIGESTS, AUDITED_PARTITIONS, DATA_AUDIT = AUDIT_TABLES
 
-RUN_TABLES = tuple(_TABLES["run_tables"].values())
+RUNS, RUN_MOVES, RUN_COPY_PROGRESS, RUN_ETA_HISTORY, RUN_CALLS, RUN_GUARD_BREACHES = _TABLES["run_tables"].values()
+RUN_TABLES = (RUNS, RUN_MOVES, RUN_COPY_PROGRESS, RUN_ETA_HISTORY, RUN_CALLS, RUN_GUARD_BREACHES)
 """Tables from journals: one file per run in each."""
-RUNS, RUN_MOVES, _, _, RUN_CALLS, _ = RUN_TABLES
 
 AUDITED_RUN_TABLES = tuple(_TABLES["audited_run_tables"].values())
 """Tables computed from journals and snapshots."""
