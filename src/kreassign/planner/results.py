@@ -13,37 +13,16 @@ from itertools import accumulate
 import numpy as np
 
 from kreassign.errors import IllegalPlan, InputError
-from kreassign.model import TopicPartition
+from kreassign.model import TopicPartition, plan_facts
 from kreassign.model.load import LoadBasis
 from kreassign.model.plan import ANY_LOG_DIR, PartitionAssignment, Plan, of_another_cluster
-from kreassign.model.plan_facts import (
-    MOST_UNEVEN,
-    NO_PRICES,
-    GoalMean,
-    Limit,
-    PlanFacts,
-    PlannedBroker,
-    PlannedPartition,
-    Prediction,
-    RackPrices,
-    Reason,
-    Totals,
-    plan_id,
-)
 from kreassign.model.text import format_amount
 from kreassign.planner.arrays import NOWHERE, BoolArray, FloatArray, IntArray
+from kreassign.planner.check import topics
 from kreassign.planner.check.cost import BytesBound, bytes_bound, changes_of, least_seconds, predict, rack_bytes
 from kreassign.planner.check.evaluate import Evaluation, evaluate, full_log_dirs
 from kreassign.planner.check.failover import STATES, Losses, losses
 from kreassign.planner.check.legality import rack_excess
-from kreassign.planner.check.topics import (
-    leader_racks,
-    leaders_elsewhere,
-    topic_leaders,
-    topics_outside,
-    uneven_topics,
-    uneven_topics_by_size,
-)
 from kreassign.planner.problem.holds import Hold, first_names, held_sentences
 from kreassign.planner.problem.problem import Assignment, Partitions, Problem, fingerprint
 from kreassign.planner.reasons import distance_from_band, reasons_of
@@ -198,8 +177,8 @@ class Origin:
     left: tuple[str, ...] = ()
     topic_ids: Mapping[str, str] = field(default_factory=dict)
     loads: LoadBasis | None = None
-    rack_prices: RackPrices = NO_PRICES
-    limits: tuple[Limit, ...] = ()
+    rack_prices: plan_facts.RackPrices = plan_facts.NO_PRICES
+    limits: tuple[plan_facts.Limit, ...] = ()
     unknown_goals: tuple[str, ...] = ()
 
 
@@ -212,7 +191,7 @@ class Outcome:
     plan: Plan
     current: Plan
     evaluation: Evaluation
-    facts: PlanFacts
+    facts: plan_facts.PlanFacts
 
 
 def outcome_of(problem: Problem, assignment: Assignment, origin: Origin) -> Outcome:
@@ -223,8 +202,8 @@ def outcome_of(problem: Problem, assignment: Assignment, origin: Origin) -> Outc
     plan = plan_of(problem, assignment)
     rate = origin.rate_bytes_per_s
     failover = _worst_losses(problem, assignment)
-    facts = PlanFacts(
-        plan_id=plan_id(plan),
+    facts = plan_facts.PlanFacts(
+        plan_id=plan_facts.plan_id(plan),
         input_hash=fingerprint(problem),
         task=origin.task,
         totals=_totals(evaluation, _bound(problem, evaluation)),
@@ -241,18 +220,18 @@ def outcome_of(problem: Problem, assignment: Assignment, origin: Origin) -> Outc
             *evaluation.out_of_reach,
             *evaluation.unfinished,
             *map(str, evaluation.misses()),
-            *topics_outside(problem, assignment),
-            *uneven_topics(problem, assignment),
-            *leaders_elsewhere(problem, assignment),
+            *topics.topics_outside(problem, assignment),
+            *topics.uneven_topics(problem, assignment),
+            *topics.leaders_elsewhere(problem, assignment),
             *full_log_dirs(problem, assignment),
             *(failover[1].sentences() if failover else ()),
         ),
-        leader_racks=leader_racks(problem, assignment),
-        topic_leaders=topic_leaders(problem, assignment),
+        leader_racks=topics.leader_racks(problem, assignment),
+        topic_leaders=topics.topic_leaders(problem, assignment),
         racks=rack_bytes(problem, assignment, origin.rack_prices),
         limits=origin.limits,
         unknown_goals=origin.unknown_goals,
-        uneven_topics=uneven_topics_by_size(problem)[:MOST_UNEVEN],
+        uneven_topics=topics.uneven_topics_by_size(problem)[: plan_facts.MOST_UNEVEN],
         losses=tuple(one for state, when in zip(failover, STATES, strict=False) for one in state.worst(when)),
     )
     return Outcome(problem, assignment, plan, current_plan(problem, assignment), evaluation, facts)
@@ -279,13 +258,13 @@ def _measured_by(problem: Problem, evaluation: Evaluation) -> Problem:
     return replace(problem, bands=()) if evaluation.misses() else problem
 
 
-def _prediction(problem: Problem, assignment: Assignment, evaluation: Evaluation, rate: float) -> Prediction:
+def _prediction(problem: Problem, assignment: Assignment, evaluation: Evaluation, rate: float) -> plan_facts.Prediction:
     least = 0.0 if evaluation.unfinished else least_seconds(_measured_by(problem, evaluation), rate)
     return replace(predict(problem, assignment, rate), least_s=least)
 
 
-def _totals(evaluation: Evaluation, bound: BytesBound) -> Totals:
-    return Totals(
+def _totals(evaluation: Evaluation, bound: BytesBound) -> plan_facts.Totals:
+    return plan_facts.Totals(
         moved_bytes=evaluation.moved_bytes,
         moves=evaluation.moves,
         leader_changes=evaluation.leader_changes,
@@ -297,10 +276,10 @@ def _totals(evaluation: Evaluation, bound: BytesBound) -> Totals:
 
 
 def _partitions(
-    problem: Problem, assignment: Assignment, reasons: dict[int, tuple[Reason, ...]]
-) -> tuple[PlannedPartition, ...]:
+    problem: Problem, assignment: Assignment, reasons: dict[int, tuple[plan_facts.Reason, ...]]
+) -> tuple[plan_facts.PlannedPartition, ...]:
     return tuple(
-        PlannedPartition(
+        plan_facts.PlannedPartition(
             problem.partitions.name(partition),
             tuple(problem.brokers.ids[problem.partitions.list_of(partition)].tolist()),
             int(problem.partitions.size_bytes[partition]),
@@ -317,17 +296,17 @@ def _paths(problem: Problem, partition: int) -> tuple[str, ...]:
     return () if dirs is None or NOWHERE in chosen else tuple(dirs.paths[directory] for directory in chosen)
 
 
-def means_of(evaluation: Evaluation) -> tuple[GoalMean, ...]:
+def means_of(evaluation: Evaluation) -> tuple[plan_facts.GoalMean, ...]:
     """Mean load of the brokers for each goal, before and after."""
     return tuple(
-        GoalMean(goal, unit, evaluation.mean(index, before=True), evaluation.mean(index))
+        plan_facts.GoalMean(goal, unit, evaluation.mean(index, before=True), evaluation.mean(index))
         for index, (goal, unit) in enumerate(zip(evaluation.goals, evaluation.units, strict=True))
     )
 
 
-def _brokers(evaluation: Evaluation) -> tuple[PlannedBroker, ...]:
+def _brokers(evaluation: Evaluation) -> tuple[plan_facts.PlannedBroker, ...]:
     return tuple(
-        PlannedBroker(
+        plan_facts.PlannedBroker(
             broker,
             dict(zip(evaluation.goals, evaluation.before[index].tolist(), strict=True)),
             dict(zip(evaluation.goals, evaluation.after[index].tolist(), strict=True)),

@@ -19,24 +19,9 @@ from kreassign import __version__
 from kreassign.errors import InputError
 from kreassign.model.documents import read_json
 from kreassign.model.text import parse_whole, printable, shortened
+from kreassign.web import records
 from kreassign.web.guard import Access, body_of
 from kreassign.web.operations import MOST_MOVES, MOST_RUNS, Served
-from kreassign.web.records import (
-    Accepted,
-    Approved,
-    ApproveRequest,
-    CancelRequest,
-    Clusters,
-    Moves,
-    Nothing,
-    PaceRequest,
-    Plan,
-    Plans,
-    Problem,
-    Run,
-    Runs,
-    ThrottleRequest,
-)
 from kreassign.web.settings import HttpError
 
 # Records to JSON, JSON to records, and the JSON Schema of both: all from the types of their fields. Pure.
@@ -167,49 +152,49 @@ class Call:
 LIMIT = "at most so many; by default 100"
 
 CALLS = (
-    Call("/clusters", "Clusters on which there were runs.", Clusters, lambda served, _, __: served.clusters()),
+    Call("/clusters", "Clusters on which there were runs.", records.Clusters, lambda served, _, __: served.clusters()),
     Call(
-        "/runs", "Runs, the newest first.", Runs,
+        "/runs", "Runs, the newest first.", records.Runs,
         lambda served, _, query: served.runs(_number(query, "limit", 100, MOST_RUNS), query.get("cluster_id")),
         query={"limit": LIMIT, "cluster_id": "those of this cluster only"},
     ),
-    Call("/runs/{run_id}", "A run in detail.", Run, lambda served, path, _: served.run(path["run_id"])),
+    Call("/runs/{run_id}", "A run in detail.", records.Run, lambda served, path, _: served.run(path["run_id"])),
     Call(
-        "/runs/{run_id}/moves", "Moves of a run, in the order of the plan.", Moves,
+        "/runs/{run_id}/moves", "Moves of a run, in the order of the plan.", records.Moves,
         lambda served, path, query: served.moves(
             path["run_id"], _number(query, "offset", 0, None), _number(query, "limit", 100, MOST_MOVES)
         ),
         query={"offset": "from this one on; by default 0", "limit": LIMIT},
     ),
     Call(
-        "/runs/{run_id}/pause", "Pause a run: start no new moves; those in flight continue.", Accepted,
-        lambda served, path, request: served.pause(path["run_id"], request), Nothing,
+        "/runs/{run_id}/pause", "Pause a run: start no new moves; those in flight continue.", records.Accepted,
+        lambda served, path, request: served.pause(path["run_id"], request), records.Nothing,
     ),
     Call(
-        "/runs/{run_id}/resume", "Let a paused run start moves again.", Accepted,
-        lambda served, path, request: served.resume(path["run_id"], request), Nothing,
+        "/runs/{run_id}/resume", "Let a paused run start moves again.", records.Accepted,
+        lambda served, path, request: served.resume(path["run_id"], request), records.Nothing,
     ),
     Call(
-        "/runs/{run_id}/cancel", "Cancel a run, and restore its throttle.", Accepted,
-        lambda served, path, request: served.cancel(path["run_id"], request), CancelRequest,
+        "/runs/{run_id}/cancel", "Cancel a run, and restore its throttle.", records.Accepted,
+        lambda served, path, request: served.cancel(path["run_id"], request), records.CancelRequest,
     ),
     Call(
-        "/runs/{run_id}/throttle", "Change the throttle of a run.", Accepted,
-        lambda served, path, request: served.throttle(path["run_id"], request), ThrottleRequest,
+        "/runs/{run_id}/throttle", "Change the throttle of a run.", records.Accepted,
+        lambda served, path, request: served.throttle(path["run_id"], request), records.ThrottleRequest,
     ),
     Call(
-        "/runs/{run_id}/pace", "Change the order and the limits of a run.", Accepted,
-        lambda served, path, request: served.pace(path["run_id"], request), PaceRequest,
+        "/runs/{run_id}/pace", "Change the order and the limits of a run.", records.Accepted,
+        lambda served, path, request: served.pace(path["run_id"], request), records.PaceRequest,
     ),
-    Call("/plans", "Plans of the directory that is served.", Plans, lambda served, _, __: served.plans()),
-    Call("/plans/{name}", "A plan in detail.", Plan, lambda served, path, _: served.plan(path["name"])),
+    Call("/plans", "Plans of the directory that is served.", records.Plans, lambda served, _, __: served.plans()),
+    Call("/plans/{name}", "A plan in detail.", records.Plan, lambda served, path, _: served.plan(path["name"])),
     Call(
-        "/plans/{name}/approve", "Approve a plan as it was looked at.", Approved,
-        lambda served, path, request: served.approve(path["name"], request), ApproveRequest,
+        "/plans/{name}/approve", "Approve a plan as it was looked at.", records.Approved,
+        lambda served, path, request: served.approve(path["name"], request), records.ApproveRequest,
     ),
     Call(
-        "/plans/{name}/revoke", "Take the approval of a plan back.", Approved,
-        lambda served, path, request: served.revoke(path["name"], request), Nothing,
+        "/plans/{name}/revoke", "Take the approval of a plan back.", records.Approved,
+        lambda served, path, request: served.revoke(path["name"], request), records.Nothing,
     ),
 )  # fmt: skip
 """All calls that answer with one document."""
@@ -274,7 +259,7 @@ def openapi() -> Json:
     known: dict[str, Json] = {}
     problem = {
         "description": "What is wrong.",
-        "content": {"application/problem+json": {"schema": schema(Problem, known)}},
+        "content": {"application/problem+json": {"schema": schema(records.Problem, known)}},
     }
     paths: dict[str, Json] = {}
     for call in CALLS:

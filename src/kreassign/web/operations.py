@@ -24,26 +24,7 @@ from kreassign.operations.monitoring import metrics_of_journals
 from kreassign.operations.plan_files import PlanDirectory, plan_summary
 from kreassign.operations.report import plan_page, report_page
 from kreassign.operations.run_journals import RunFollower, RunList
-from kreassign.web.records import (
-    Accepted,
-    Approved,
-    ApproveRequest,
-    CancelRequest,
-    Clusters,
-    Moves,
-    Nothing,
-    PaceRequest,
-    Plan,
-    Plans,
-    Run,
-    Runs,
-    ThrottleRequest,
-    clusters_of,
-    move_of,
-    pace_change_of,
-    plan_of,
-    run_of,
-)
+from kreassign.web import records
 from kreassign.web.settings import HttpError, WebSettings, not_found
 
 MOST_RUNS = 500
@@ -70,18 +51,18 @@ class Served:
 
     # --- runs ---
 
-    def clusters(self) -> Clusters:
+    def clusters(self) -> records.Clusters:
         """All clusters with runs, and the named ones."""
         runs = self._runs.newest(MOST_RUNS)
-        return clusters_of(runs, self.settings.clusters, self._runs.names)
+        return records.clusters_of(runs, self.settings.clusters, self._runs.names)
 
-    def runs(self, limit: int, cluster_id: str | None) -> Runs:
+    def runs(self, limit: int, cluster_id: str | None) -> records.Runs:
         """Newest runs, at most `limit`, of one cluster or all."""
-        return Runs(self._runs.newest(limit, cluster_id))
+        return records.Runs(self._runs.newest(limit, cluster_id))
 
-    def run(self, run_id: str) -> Run:
+    def run(self, run_id: str) -> records.Run:
         """One run, in detail."""
-        return run_of(self.live(run_id))
+        return records.run_of(self.live(run_id))
 
     def live(self, run_id: str) -> RunHistory:
         """Present state of one run."""
@@ -91,10 +72,10 @@ class Served:
         """Reader that follows the journal of a run."""
         return RunFollower(self._journal(run_id))
 
-    def moves(self, run_id: str, offset: int, limit: int) -> Moves:
+    def moves(self, run_id: str, offset: int, limit: int) -> records.Moves:
         """`limit` moves of a run from `offset` on."""
         moves = self.live(run_id).copying
-        return Moves(len(moves), offset, tuple(map(move_of, moves[offset : offset + limit])))
+        return records.Moves(len(moves), offset, tuple(map(records.move_of, moves[offset : offset + limit])))
 
     def report(self, run_id: str) -> str:
         """Report of a run, as an HTML page."""
@@ -107,29 +88,29 @@ class Served:
         shown = [run for run in newest if run.is_active or latest[run.cluster_id] == run.run_id]
         return metrics_of_journals([self._journal(run.run_id) for run in shown if run.problem is None])
 
-    def pause(self, run_id: str, _: Nothing) -> Accepted:
+    def pause(self, run_id: str, _: records.Nothing) -> records.Accepted:
         """Pause a run."""
         return _accepted(run_id, run_journals.pause(self._journal(run_id)))
 
-    def resume(self, run_id: str, _: Nothing) -> Accepted:
+    def resume(self, run_id: str, _: records.Nothing) -> records.Accepted:
         """Let a paused run start moves again."""
         return _accepted(run_id, run_journals.release(self._journal(run_id)))
 
-    def cancel(self, run_id: str, request: CancelRequest) -> Accepted:
+    def cancel(self, run_id: str, request: records.CancelRequest) -> records.Accepted:
         """Cancel a run."""
         return _accepted(run_id, run_journals.cancel(self._journal(run_id), is_now=not request.drain))
 
-    def throttle(self, run_id: str, request: ThrottleRequest) -> Accepted:
+    def throttle(self, run_id: str, request: records.ThrottleRequest) -> records.Accepted:
         """Change the throttle of a run."""
         limit = request.bytes_per_s
         if limit is not None and limit <= 0:
             raise HttpError(422, "that cannot be done", f"with {limit} no move would ever end; give more, or null")
         return _accepted(run_id, run_journals.set_throttle(self._journal(run_id), limit, request.brokers))
 
-    def pace(self, run_id: str, request: PaceRequest) -> Accepted:
+    def pace(self, run_id: str, request: records.PaceRequest) -> records.Accepted:
         """Change the order and the limits of a run."""
         try:
-            change = pace_change_of(request)
+            change = records.pace_change_of(request)
         except InputError as error:
             raise HttpError(422, "that cannot be done", str(error)) from error
         return _accepted(run_id, run_journals.change_pace(self._journal(run_id), change))
@@ -140,30 +121,30 @@ class Served:
 
     # --- plans ---
 
-    def plans(self) -> Plans:
+    def plans(self) -> records.Plans:
         """Plans in the directory; none without a directory."""
-        return Plans(() if self.settings.plans is None else PlanDirectory(self.settings.plans).summaries())
+        return records.Plans(() if self.settings.plans is None else PlanDirectory(self.settings.plans).summaries())
 
-    def plan(self, name: str) -> Plan:
+    def plan(self, name: str) -> records.Plan:
         """One plan."""
         directory = self._directory(name)
         file = directory.read(name)
-        return plan_of(plan_summary(name, file, directory.approval(name)), file)
+        return records.plan_of(plan_summary(name, file, directory.approval(name)), file)
 
     def plan_report(self, name: str) -> str:
         """Report of a plan, as an HTML page."""
         return plan_page(self._directory(name).read(name), name)
 
-    def approve(self, name: str, request: ApproveRequest) -> Approved:
+    def approve(self, name: str, request: records.ApproveRequest) -> records.Approved:
         """Approve a plan."""
         path = self._directory(name).path(name)
         found = plan_files.approve(path, request.plan_id, request.approved_by, request.note, self.clock.now_ms())
-        return Approved(name, found)
+        return records.Approved(name, found)
 
-    def revoke(self, name: str, _: Nothing) -> Approved:
+    def revoke(self, name: str, _: records.Nothing) -> records.Approved:
         """Revoke the approval of a plan."""
         plan_files.revoke(self._directory(name).path(name))
-        return Approved(name, None)
+        return records.Approved(name, None)
 
     def _directory(self, name: str) -> PlanDirectory:
         if self.settings.plans is None:
@@ -174,8 +155,8 @@ class Served:
         return found
 
 
-def _accepted(run_id: str, request: object) -> Accepted:
-    return Accepted(run_id, type(request).__name__)
+def _accepted(run_id: str, request: object) -> records.Accepted:
+    return records.Accepted(run_id, type(request).__name__)
 
 
 # A run as server-sent events: its document again after every change, until no process executes it.

@@ -24,21 +24,8 @@ from deltalake.exceptions import CommitFailedError
 from pyarrow import fs
 
 from kreassign.errors import DataError, InvariantBroken
+from kreassign.pipeline.tables import delta
 from kreassign.pipeline.tables.arrow import arrow_schema
-from kreassign.pipeline.tables.delta import (
-    KEEP_DAYS,
-    LOG_FOLDER,
-    DataDir,
-    DataFile,
-    TableLog,
-    commit_of,
-    has_log,
-    log_to_write,
-    modified_ms,
-    open_log,
-    storage,
-    told,
-)
 from kreassign.pipeline.tables.parquet import Load, append_once, is_of_loads, kept_loads, last_load, loads_of, rows_in
 from kreassign.pipeline.tables.schemas import (
     LAST_DATE_MS,
@@ -81,7 +68,7 @@ class LoadedTable:
     late: int = 0
 
 
-def standing_on(data_dir: DataDir, before: Load) -> Load:
+def standing_on(data_dir: delta.DataDir, before: Load) -> Load:
     """Return the load before if the next load can build on it.
 
     Raises DataError if one of its tables was replaced or restored from an older copy: version numbers no longer show
@@ -96,17 +83,17 @@ def standing_on(data_dir: DataDir, before: Load) -> Load:
     return before
 
 
-def is_as_known(data_dir: DataDir, before: Load, table: Table) -> bool:
+def is_as_known(data_dir: delta.DataDir, before: Load, table: Table) -> bool:
     """True if the table is still the one that the load before knew, so that its version number is valid."""
     return _why_another(data_dir, before, table) is None
 
 
-def _why_another(data_dir: DataDir, before: Load, table: Table) -> str | None:
+def _why_another(data_dir: delta.DataDir, before: Load, table: Table) -> str | None:
     if table.name not in before.versions:
         return "that load does not name it"
-    if not has_log(data_dir, table):
+    if not delta.has_log(data_dir, table):
         return "it is gone"
-    log, version = open_log(data_dir, table), before.versions[table.name]
+    log, version = delta.open_log(data_dir, table), before.versions[table.name]
     if before.ids.get(table.name) != log.table_id:
         return "it was made again since"
     if log.version < version:
@@ -128,7 +115,7 @@ def time_of_load(now_ms: int, before: Load) -> int:
     return max(now_ms, before.load_ms + 1)
 
 
-def publish(data_dir: DataDir, load_ms: int, tables: Iterable[LoadedTable], after: Load | None) -> None:
+def publish(data_dir: delta.DataDir, load_ms: int, tables: Iterable[LoadedTable], after: Load | None) -> None:
     """Make a load the last one; `after` is the load that was the last when this one began.
 
     Raises DataError if another load was finished meanwhile: that load stays, and nothing of this one becomes visible.
@@ -140,7 +127,7 @@ def publish(data_dir: DataDir, load_ms: int, tables: Iterable[LoadedTable], afte
             "load_ms": load_ms,
             "table_name": each.table.name,
             "version": each.version,
-            "table_id": open_log(data_dir, each.table).table_id if each.table in STOOD_ON else None,
+            "table_id": delta.open_log(data_dir, each.table).table_id if each.table in STOOD_ON else None,
             "good": each.good,
             "bad": each.bad,
             "late": each.late,
@@ -151,7 +138,7 @@ def publish(data_dir: DataDir, load_ms: int, tables: Iterable[LoadedTable], afte
         raise DataError(_lost(data_dir))
 
 
-def _lost(data_dir: DataDir) -> str:
+def _lost(data_dir: delta.DataDir) -> str:
     winner = last_load(data_dir)
     begun = "" if winner is None else f", begun {_utc(winner.load_ms)}"
     return (
@@ -172,16 +159,16 @@ _AT_ONCE = 16
 _Action = Mapping[str, Any]
 
 
-def added_since(log: TableLog, version: int) -> tuple[DataFile, ...]:
+def added_since(log: delta.TableLog, version: int) -> tuple[delta.DataFile, ...]:
     """Files with the rows added to a table after a version, and no older rows.
 
     Added rows that were compacted among themselves are in the compacted file. Raises DataError if the log no longer has
     one of the commits, or if a file that was compacted with older ones is gone.
     """
-    system, root = storage(log.data_dir, log.table)
-    added: dict[str, DataFile] = {}
+    system, root = delta.storage(log.data_dir, log.table)
+    added: dict[str, delta.DataFile] = {}
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        commits = pool.map(lambda number: commit_of(system, root, number), range(version + 1, log.version + 1))
+        commits = pool.map(lambda number: delta.commit_of(system, root, number), range(version + 1, log.version + 1))
         try:
             for commit in commits:
                 _compact(added, commit)
@@ -201,20 +188,20 @@ def added_since(log: TableLog, version: int) -> tuple[DataFile, ...]:
     return tuple(added.values())
 
 
-def _no_longer_known(log: TableLog, version: int) -> str:
+def _no_longer_known(log: delta.TableLog, version: int) -> str:
     return (
         f"table {log.table.name} in {log.data_dir} no longer tells what was added to it since version {version}: its "
-        f"log and the files that compaction replaced are kept for {KEEP_DAYS} days; {ALL_AGAIN}"
+        f"log and the files that compaction replaced are kept for {delta.KEEP_DAYS} days; {ALL_AGAIN}"
     )
 
 
-def _compact(added: dict[str, DataFile], commit: Iterable[_Action]) -> None:
+def _compact(added: dict[str, delta.DataFile], commit: Iterable[_Action]) -> None:
     """Replace added files by those that a compaction made of them, partition by partition.
 
     If an older file went into a compacted one, it holds older rows: then the added files are read as written, until
     vacuum deletes them.
     """
-    merged: defaultdict[str | None, list[DataFile]] = defaultdict(list)
+    merged: defaultdict[str | None, list[delta.DataFile]] = defaultdict(list)
     taken: defaultdict[str | None, list[str]] = defaultdict(list)
     for action in commit:
         if "add" in action and not action["add"].get("dataChange"):
@@ -234,9 +221,9 @@ def _compact(added: dict[str, DataFile], commit: Iterable[_Action]) -> None:
             added.update({file.path: file for file in files})
 
 
-def _file(action: _Action) -> DataFile:
+def _file(action: _Action) -> delta.DataFile:
     stats = json.loads(action.get("stats") or "{}")
-    return DataFile(
+    return delta.DataFile(
         unquote(action["path"]),
         action["size"],
         stats.get("numRecords", 0),
@@ -260,7 +247,7 @@ ATTEMPTS = 20
 """Largest number of retries. Before each, another writer has made progress."""
 
 
-def merge_rows(data_dir: DataDir, table: Table, rows: pa.Table, key: Sequence[str] = ()) -> int:
+def merge_rows(data_dir: delta.DataDir, table: Table, rows: pa.Table, key: Sequence[str] = ()) -> int:
     """Add the rows whose `key` (default: the table's) the table does not have; returns their number.
 
     The table is partitioned by date. Raises DataError if others keep changing the table meanwhile.
@@ -270,19 +257,19 @@ def merge_rows(data_dir: DataDir, table: Table, rows: pa.Table, key: Sequence[st
     source = _with_date(table, rows.cast(arrow_schema(table)))
     for _ in range(ATTEMPTS):
         # Another writer was first, and may have added the same rows.
-        with told(data_dir, table), suppress(CommitFailedError):
-            return _merge(log_to_write(data_dir, table), source, key or table.key)
+        with delta.told(data_dir, table), suppress(CommitFailedError):
+            return _merge(delta.log_to_write(data_dir, table), source, key or table.key)
     raise DataError(
         f"table {table.name} in {data_dir} is changed by other processes all the time: nothing was added; run it again"
     )
 
 
-def rows_at(data_dir: DataDir, table: Table, times_ms: pa.ChunkedArray) -> pa.Table:
+def rows_at(data_dir: delta.DataDir, table: Table, times_ms: pa.ChunkedArray) -> pa.Table:
     """Rows of a table, which may be missing, with any of these values in its partition's time column."""
     none = arrow_schema(table).empty_table()
-    if not len(times_ms) or not has_log(data_dir, table):
+    if not len(times_ms) or not delta.has_log(data_dir, table):
         return none
-    log, time = open_log(data_dir, table), _time_column(table)
+    log, time = delta.open_log(data_dir, table), _time_column(table)
     bounds = pc.min_max(times_ms).as_py()
     files = log.files(time=time, begin_ms=bounds["min"], end_ms=bounds["max"] + 1)
     if not files:
@@ -290,7 +277,7 @@ def rows_at(data_dir: DataDir, table: Table, times_ms: pa.ChunkedArray) -> pa.Ta
     return rows_in(log, files, ds.field(time).isin(pc.unique(times_ms)))
 
 
-def _merge(log: TableLog, source: pa.Table, key: Sequence[str]) -> int:
+def _merge(log: delta.TableLog, source: pa.Table, key: Sequence[str]) -> int:
     time = _time_column(log.table)
     bounds = pc.min_max(source[time]).as_py()
     # The bounds let the log skip files; in parentheses, since `IS NOT DISTINCT FROM` takes all that follows.
@@ -334,56 +321,56 @@ DAY_MS = 86_400_000
 _CHECKPOINT = re.compile(r"\d{20}\.checkpoint\.parquet")
 
 
-def compact(data_dir: DataDir, table: Table) -> int:
+def compact(data_dir: delta.DataDir, table: Table) -> int:
     """Merge the small files of each partition of a table; returns by how many the files decreased."""
-    log = log_to_write(data_dir, table)
+    log = delta.log_to_write(data_dir, table)
     if is_of_loads(table) or len(log.files()) < 2:  # readers read tables of loads at the load's versions
         return 0
-    with told(data_dir, table):
+    with delta.told(data_dir, table):
         done = log.delta.optimize.compact()
         _thin_checkpoints(log)
     return int(done["numFilesRemoved"]) - int(done["numFilesAdded"])
 
 
-def expire(data_dir: DataDir, table: Table, before: str) -> int:
+def expire(data_dir: delta.DataDir, table: Table, before: str) -> int:
     """Delete rows of dates before `before` (`2025-01-31`, UTC); returns the number of files removed."""
     part = table.partition_by
     if part is None or not part.is_date:
         return 0
-    log = log_to_write(data_dir, table)
+    log = delta.log_to_write(data_dir, table)
     old = [file for file in log.files() if file.part is not None and file.part < before]
     if old:
-        with told(data_dir, table):
+        with delta.told(data_dir, table):
             log.delta.delete(f"{part.name} < '{before}'")
     return len(old)
 
 
-def repair(data_dir: DataDir, table: Table) -> int:
+def repair(data_dir: delta.DataDir, table: Table) -> int:
     """Take missing files out of the table; returns their number."""
-    log = log_to_write(data_dir, table)
-    with told(data_dir, table):
+    log = delta.log_to_write(data_dir, table)
+    with delta.told(data_dir, table):
         return len(log.delta.repair()["files_removed"])
 
 
-def vacuum(data_dir: DataDir, table: Table, now_ms: int) -> int:
+def vacuum(data_dir: delta.DataDir, table: Table, now_ms: int) -> int:
     """Delete files that no version of the last days uses, and those of killed writers; returns their number.
 
     Files of a load that was the last one at some time in these days stay, however old.
     """
-    log = log_to_write(data_dir, table)
-    with told(data_dir, table):
-        keep = _version_to_keep(data_dir, table, now_ms - KEEP_DAYS * DAY_MS)
-        unused = log.delta.vacuum(retention_hours=24 * KEEP_DAYS, dry_run=True, full=True, keep_versions=keep)
+    log = delta.log_to_write(data_dir, table)
+    with delta.told(data_dir, table):
+        keep = _version_to_keep(data_dir, table, now_ms - delta.KEEP_DAYS * DAY_MS)
+        unused = log.delta.vacuum(retention_hours=24 * delta.KEEP_DAYS, dry_run=True, full=True, keep_versions=keep)
         # The dry run also lists files deleted before, and a vacuum makes two commits.
-        system, root = storage(data_dir, table)
+        system, root = delta.storage(data_dir, table)
         infos = system.get_file_info([f"{root}{path}" for path in unused])
         count = sum(info.type is fs.FileType.File for info in infos)
         if count:
-            log.delta.vacuum(retention_hours=24 * KEEP_DAYS, dry_run=False, full=True, keep_versions=keep)
+            log.delta.vacuum(retention_hours=24 * delta.KEEP_DAYS, dry_run=False, full=True, keep_versions=keep)
     return count
 
 
-def _version_to_keep(data_dir: DataDir, table: Table, since_ms: int) -> list[int] | None:
+def _version_to_keep(data_dir: delta.DataDir, table: Table, since_ms: int) -> list[int] | None:
     """Version of the load that was the last one at `since_ms`; a killed load may have replaced its files long before.
 
     Files of later loads were replaced later, so their age protects them.
@@ -391,21 +378,21 @@ def _version_to_keep(data_dir: DataDir, table: Table, since_ms: int) -> list[int
     loads = kept_loads(loads_of(data_dir), since_ms) if is_of_loads(table) else []
     version = loads[0].versions.get(table.name) if loads else None
     try:
-        return None if version is None else [open_log(data_dir, table, version).version]
+        return None if version is None else [delta.open_log(data_dir, table, version).version]
     except DataError:
         return None  # the log no longer has it
 
 
-def _thin_checkpoints(log: TableLog) -> None:
+def _thin_checkpoints(log: delta.TableLog) -> None:
     """Keep the first checkpoint of each day, from which later commits are read, and the newest."""
-    system, root = storage(log.data_dir, log.table)
-    found = system.get_file_info(fs.FileSelector(f"{root}{LOG_FOLDER}"))
+    system, root = delta.storage(log.data_dir, log.table)
+    found = system.get_file_info(fs.FileSelector(f"{root}{delta.LOG_FOLDER}"))
     checkpoints = sorted(
         (info for info in found if _CHECKPOINT.fullmatch(info.path.rpartition("/")[2])), key=lambda info: info.path
     )
     days: set[str] = set()
     for info in checkpoints[:-1]:
-        day = date_of(modified_ms(info))
+        day = date_of(delta.modified_ms(info))
         if day in days:
             system.delete_file(info.path)
         days.add(day)
