@@ -70,31 +70,21 @@ def _by_broker(read: Callable[[BrokerProgress], float | None]) -> Callable[[RunH
     return lambda run: (((str(one.broker),), read(one)) for one in run.measured.brokers)
 
 
-def _phases(run: RunHistory) -> Iterator[Sample]:
-    return (((phase.value,), float(run.state is phase)) for phase in Phase)
-
-
-def _moves(run: RunHistory) -> Iterator[Sample]:
-    return (((status.value,), float(count)) for status, count in run.moves_by_state.items())
-
-
-def _guards(run: RunHistory) -> Iterator[Sample]:
-    return (((guard.value,), float(guard.value in run.guards)) for guard in GuardName)
-
-
 _BROKER = ("broker",)
 
 METRICS: tuple[RunMetric, ...] = (
     RunMetric("run_info", "1, with the plan that the run executes.", ("plan_id",),
               lambda run: (((run.plan_id,), 1.0),)),
-    RunMetric("run_phase", "1 for the phase that the run is in, 0 for all others.", ("phase",), _phases),
+    RunMetric("run_phase", "1 for the phase that the run is in, 0 for all others.", ("phase",),
+              lambda run: (((phase.value,), float(run.state is phase)) for phase in Phase)),
     RunMetric("run_start_time_seconds", "When the run began, in seconds since the epoch.", (),
               _one(lambda run: run.started_ms / 1000)),
     RunMetric("run_end_time_seconds", "When the run ended; no sample before that.", (),
               _one(lambda run: None if run.ended_ms is None else run.ended_ms / 1000)),
     RunMetric("run_last_event_time_seconds", "When the run last learnt anything; it polls its cluster all the time.",
               (), _measured(lambda now: now.at_ms / 1000)),
-    RunMetric("run_moves", "Moves of the plan by state.", ("state",), _moves),
+    RunMetric("run_moves", "Moves of the plan by state.", ("state",),
+              lambda run: (((status.value,), float(count)) for status, count in run.moves_by_state.items())),
     RunMetric("run_copied_bytes", "Bytes that reached new replicas, all moves together.", (),
               _measured(lambda now: now.done_bytes)),
     RunMetric("run_left_bytes", "Bytes still to copy; no sample while some size is unknown.", (),
@@ -107,7 +97,8 @@ METRICS: tuple[RunMetric, ...] = (
               _measured(lambda now: None if now.end is None else now.end.expected_s)),
     RunMetric("run_eta_latest_seconds", "Seconds until the latest end that is expected.", (),
               _measured(lambda now: None if now.end is None else now.end.latest_s)),
-    RunMetric("run_guard_breached", "1 for each guard that is breached now, 0 for the others.", ("guard",), _guards),
+    RunMetric("run_guard_breached", "1 for each guard that is breached now, 0 for the others.", ("guard",),
+              lambda run: (((guard.value,), float(guard.value in run.guards)) for guard in GuardName)),
     RunMetric("run_held", "1 while an operator or a guard lets no move start.", (),
               _one(lambda run: float(run.why_held is not None))),
     RunMetric("run_cluster_reachable", "0 while the cluster does not answer the run.", (),

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.metadata import entry_points
+from operator import attrgetter
 from typing import Protocol
 
 import numpy as np
@@ -19,14 +20,9 @@ ENTRY_POINT_GROUP = "kreassign.goals"
 """Entry point group for goals of other packages: `weight = "my_goals:WEIGHT"`, where WEIGHT is a Goal."""
 
 TOPIC_SPREAD = "topic-spread"
-"""A goal that is not a load of brokers: see `search/spread.py`."""
-
-
 TOPIC_LEADERS = "topic-leaders"
-"""A goal that is not a load of brokers: see `search/spread.py`."""
-
 FAILOVER = "failover"
-"""A goal that is not a load of brokers: see `search/spread.py`."""
+"""Goals that are not a load of brokers: see `search/spread.py`."""
 
 
 class PartitionLoads(Protocol):
@@ -99,45 +95,23 @@ def _size(partitions: PartitionLoads) -> FloatArray:
     return partitions.size_bytes.astype(float)
 
 
-def _written(partitions: PartitionLoads) -> FloatArray:
-    return partitions.write_bytes_per_s
-
-
-def _read(partitions: PartitionLoads) -> FloatArray:
-    return partitions.read_bytes_per_s
-
-
-def _read_from_followers(partitions: PartitionLoads) -> FloatArray:
-    return partitions.follower_read_bytes_per_s
-
-
-def _coordinated(partitions: PartitionLoads) -> FloatArray:
-    return partitions.coordinated_count
-
-
-def _leader_cpu(partitions: PartitionLoads) -> FloatArray:
-    return partitions.leader_cpu
-
-
-def _follower_cpu(partitions: PartitionLoads) -> FloatArray:
-    return partitions.follower_cpu
-
+_WRITTEN, _READ, _COORDINATED = map(attrgetter, ("write_bytes_per_s", "read_bytes_per_s", "coordinated_count"))
 
 # name, unit, load while leading, load while following, why
 DISK = Goal("disk", "B", _size, _size, "a replica takes its size, whatever its role")
-NET_IN = Goal("net-in", "B/s", _written, _written, "a leader receives what is written, a follower its copy")
+NET_IN = Goal("net-in", "B/s", _WRITTEN, _WRITTEN, "a leader receives what is written, a follower its copy")
 NET_OUT = Goal(
     "net-out",
     "B/s",
-    _read,
-    _read_from_followers,
+    _READ,
+    attrgetter("follower_read_bytes_per_s"),
     "leaders send to consumers and followers, followers to consumers nearby",
 )
-CPU = Goal("cpu", "", _leader_cpu, _follower_cpu, "leading costs more than following")
+CPU = Goal("cpu", "", attrgetter("leader_cpu"), attrgetter("follower_cpu"), "leading costs more than following")
 REPLICAS = Goal("replicas", "", one_each, one_each, "every replica costs open files and fetches", counts=True)
 LEADERS = Goal("leaders", "", one_each, nothing, "clients speak to leaders only", counts=True)
 POTENTIAL_NET_OUT = Goal(
-    "potential-net-out", "B/s", _read, _read, "what a broker would send if it led all that it holds"
+    "potential-net-out", "B/s", _READ, _READ, "what a broker would send if it led all that it holds"
 )
 
 GOALS = (DISK, NET_IN, NET_OUT, CPU, REPLICAS, LEADERS)
@@ -146,7 +120,7 @@ GOALS = (DISK, NET_IN, NET_OUT, CPU, REPLICAS, LEADERS)
 COORDINATORS = Goal(
     "coordinators",
     "",
-    _coordinated,
+    _COORDINATED,
     nothing,
     "what a leader of an internal topic coordinates, not its bytes",
     counts=True,

@@ -115,13 +115,12 @@ def _wrong_leader(move: MoveHistory, row: Row) -> str | None:
     return None if row["leader"] == preferred else f"is led by {row['leader']}, not by {preferred}"
 
 
-def _still_moving(_: MoveHistory, row: Row) -> str | None:
-    return "is still being reassigned" if row["adding"] or row["removing"] else None
-
-
 _CLUSTER_CHECKS: tuple[tuple[str, _Complaint], ...] = (
     ("Replicas are where the plan says, in its order", _wrong_order),
     ("All replicas of the moved partitions are in sync", _out_of_sync),
     ("The preferred leaders lead", _wrong_leader),
-    ("No partition of the plan is still being reassigned", _still_moving),
+    (
+        "No partition of the plan is still being reassigned",
+        lambda _, row: "is still being reassigned" if row["adding"] or row["removing"] else None,
+    ),
 )

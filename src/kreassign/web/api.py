@@ -62,7 +62,7 @@ def parsed(kind: type[Record], content: bytes) -> Record:
         raise InputError(f"the request is no JSON: {error}") from None
     if not isinstance(found, dict):
         raise InputError("the request is no JSON object")
-    hints = _hints(kind)
+    hints = get_type_hints(kind)
     described: Any = kind  # every record is a dataclass
     known = {field.name: field for field in fields(described)}
     for name in found.keys() - known.keys():
@@ -86,10 +86,6 @@ def _checked(name: str, value: Json, kind: Any) -> Json:
     raise InputError(f"the field {name!r} is {shortened(json.dumps(value))}, which is no {_PLAIN.get(kind, 'list')}")
 
 
-def _hints(kind: Any) -> dict[str, Any]:
-    return get_type_hints(kind)
-
-
 def schema(kind: Any, known: dict[str, Json]) -> Json:
     """JSON Schema of a type; schemas of records are added to `known` and referenced."""
     origin = get_origin(kind)
@@ -110,7 +106,7 @@ def schema(kind: Any, known: dict[str, Json]) -> Json:
 
 
 def _of_record(kind: type[Any], known: dict[str, Json]) -> Json:
-    hints = _hints(kind)
+    hints = get_type_hints(kind)
     return {
         "type": "object",
         "description": " ".join((kind.__doc__ or "").split()),
@@ -205,7 +201,7 @@ def routes(served: Served, access: Access) -> list[Route]:
     described = text(openapi())
 
     async def document(request: Request) -> Response:
-        _check_reading(request, access)
+        access.check_read(request)
         return Response(described, media_type="application/json")
 
     made = [Route(PREFIX + call.path, _endpoint(call, served, access), methods=[call.method]) for call in CALLS]
@@ -214,7 +210,7 @@ def routes(served: Served, access: Access) -> list[Route]:
 
 def _endpoint(call: Call, served: Served, access: Access) -> Callable[[Request], Any]:
     async def read(request: Request) -> Response:
-        _check_reading(request, access)
+        access.check_read(request)
         query = _query(request, call)
         found = await run_in_threadpool(call.ask, served, request.path_params, query)
         return Response(text(found), media_type="application/json")
@@ -232,10 +228,6 @@ def _endpoint(call: Call, served: Served, access: Access) -> Callable[[Request],
         return Response(text(found), media_type="application/json")
 
     return read if call.request is None else change
-
-
-def _check_reading(request: Request, access: Access) -> None:
-    access.check_read(request)
 
 
 def _query(request: Request, call: Call) -> Query:

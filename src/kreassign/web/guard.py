@@ -86,7 +86,7 @@ class Access:
         """True if the request may read anything besides the login page."""
         headers = request.headers
         is_local = not is_forwarded(headers.keys(), headers.getlist("host"))
-        is_open = is_local and not self._settings.needs_token_to_read
+        is_open = is_local and self._settings.is_local
         return is_open or self._has_token(request) or self._has_session(request)
 
     def check_read(self, request: Request) -> None:

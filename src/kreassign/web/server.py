@@ -14,7 +14,7 @@ from starlette.responses import Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
-from kreassign.clock import Clock, SystemClock
+from kreassign.clock import SystemClock
 from kreassign.errors import InputError, KreassignError
 from kreassign.model.run import RunHistory
 from kreassign.web import api
@@ -27,13 +27,10 @@ from kreassign.web.settings import HttpError, Sessions, WebSettings, problem_of
 
 # The application: API, pages, and answers to errors.
 
-SYSTEM_CLOCK = SystemClock()
 
-
-def make_app(settings: WebSettings, clock: Clock = SYSTEM_CLOCK, streams: Streams | None = None) -> App:
+def make_app(settings: WebSettings, streams: Streams) -> App:
     """Create the ASGI application for these settings. Import it only with kreassign[web]."""
-    served, sessions = Served(settings, clock), Sessions(clock)
-    streams = streams or Streams()
+    served, sessions = Served(settings), Sessions(SystemClock())
     access = Access(settings, sessions)
     pages = Pages(settings, served, access, sessions, streams)
 
@@ -121,7 +118,7 @@ def server(settings: WebSettings, streams: Streams | None = None) -> uvicorn.Ser
     logging.getLogger("uvicorn.error").setLevel(logging.WARNING)
     try:
         config = uvicorn.Config(
-            make_app(settings, streams=streams), log_config=None, access_log=False, lifespan="off", ws="none",
+            make_app(settings, streams), log_config=None, access_log=False, lifespan="off", ws="none",
             http="h11",
             loop="asyncio", server_header=False, proxy_headers=False, limit_concurrency=MOST_CONNECTIONS,
             timeout_keep_alive=SILENCE_S, timeout_graceful_shutdown=LAST_S, h11_max_incomplete_event_size=16_384,

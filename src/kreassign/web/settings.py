@@ -90,16 +90,11 @@ class WebSettings:
 
     @property
     def is_local(self) -> bool:
-        """True if only this machine can reach the page."""
+        """True if only this machine can reach the page; else reading needs the token too."""
         try:
             return self.host == "localhost" or ip_address(self.host).is_loopback
         except ValueError:
             return False
-
-    @property
-    def needs_token_to_read(self) -> bool:
-        """True if reading needs the token too: if other machines can reach the page."""
-        return not self.is_local
 
     @property
     def scheme(self) -> str:

@@ -216,16 +216,6 @@ _KEEPS_NAME = re.compile(r"(?P<type>.+)_(?P<attribute>total|count|value|oneminut
 _MSK_HOST = re.compile(r"b-(\d{1,6})\.[^:]*(:11001)?")
 
 
-def is_process_cpu(reading: Reading) -> bool:
-    """True for the CPU of the process that wrote the page; the JMX exporter runs inside the broker."""
-    return reading.name == _PROCESS_CPU
-
-
-def is_of_go(reading: Reading) -> bool:
-    """True if the page comes from a Go program (kafka_exporter, node_exporter), which is not a broker."""
-    return reading.name.startswith("go_")
-
-
 def plain_name(reading: Reading) -> str:
     """Lower-case name of the series; without rules it is rebuilt from the bean's name in a label.
 
@@ -368,8 +358,9 @@ class Found:
 
 def of_brokers(readings: Sequence[Reading], origin: Origin) -> list[Reading]:
     """Drop CPU readings of instances that also report Go metrics: they are not brokers."""
-    others = {origin.instance_of(one) for one in readings if is_of_go(one)}
-    return [one for one in readings if not (is_process_cpu(one) and origin.instance_of(one) in others)]
+    # A page with Go metrics comes from kafka_exporter or node_exporter; the JMX exporter runs inside the broker.
+    others = {origin.instance_of(one) for one in readings if one.name.startswith("go_")}
+    return [one for one in readings if one.name != _PROCESS_CPU or origin.instance_of(one) not in others]
 
 
 def metric_rows(readings: Iterable[Reading], origin: Origin) -> Iterator[Found]:

@@ -174,7 +174,9 @@ class PartitionReadings:
         if not 0 <= one.value <= _LARGEST_LONG or not one.value.is_integer():
             return NO_OFFSET
         broker = origin.broker_of(one) if known.is_of_replica else None
-        source = _replica_source(one, broker, origin) if known.is_of_replica else PARTITION
+        source = PARTITION
+        if known.is_of_replica:
+            source = f"instance {origin.instance_of(one)}" if broker is None else f"broker {broker}"
         if known.is_of_replica:
             self._sources.add(source)
         replica = self._seen[topic, partition][origin.time_of(one)].setdefault(source, Replica(broker=broker))
@@ -194,10 +196,6 @@ class PartitionReadings:
             "end_offset": read.end,
             "size_bytes": _size(moment, read, leader),
         }
-
-
-def _replica_source(one: Reading, broker: int | None, origin: Origin) -> str:
-    return f"instance {origin.instance_of(one)}" if broker is None else f"broker {broker}"
 
 
 def _usable(moments: Mapping[int, Moment]) -> str | None:
@@ -404,7 +402,12 @@ class Judge:
         self._asked = sqlite3.connect(":memory:")
         # As in Spark, where LIKE is case-sensitive.
         self._asked.execute("PRAGMA case_sensitive_like = ON")
-        self._asked.create_function("regexp", 2, _has_match, deterministic=True)
+        self._asked.create_function(
+            "regexp",
+            2,
+            lambda pattern, text: None if text is None else bool(re.search(pattern, text)),
+            deterministic=True,
+        )
         # SQLite stores NaN as NULL.
         self._asked.create_function("isnan", 1, lambda value: value is None, deterministic=True)
         reasons = (f"WHEN {rule.is_broken} THEN {number}" for number, rule in enumerate(self._rules))
@@ -416,10 +419,6 @@ class Judge:
         values = {name: _storable(row.get(name)) for name in self._names} | {"now_ms": self._now_ms}
         (number,) = self._asked.execute(self._question, values).fetchone()
         return None if number is None else self._rules[number].reason
-
-
-def _has_match(pattern: str, text: str | None) -> bool | None:
-    return None if text is None else re.search(pattern, text) is not None
 
 
 def _storable(value: object) -> object:

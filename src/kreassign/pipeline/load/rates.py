@@ -177,20 +177,6 @@ class SeriesRule(Generic[Around]):
     treatment: Treatment = Treatment.QUARANTINED
 
 
-def _is_twice(near: Neighbours) -> Mask:
-    return near.is_twice
-
-
-def _is_of_other_topic(near: Neighbours) -> Mask:
-    return near.is_other_topic
-
-
-def _is_behind(near: Neighbours) -> Mask:
-    return (near.end_offset < near.median_before) & (
-        near.rise_after >= near.median_before - near.end_offset + near.step_before
-    )
-
-
 def _is_ahead(near: Neighbours) -> Mask:
     return (
         (near.end_offset > near.median_after)
@@ -234,18 +220,21 @@ def _is_much_smaller(near: Neighbours) -> Mask:
 FIRST_SERIES_RULES: tuple[SeriesRule[Neighbours], ...] = (
     SeriesRule(
         SAME_TIME,
-        _is_twice,
+        lambda near: near.is_twice,
         "a round that was stored twice counts once; of rows that differ, the one that is ahead was seen",
         Treatment.LATE,
     ),
     SeriesRule(
         "topic_id is that of another topic than before and after",
-        _is_of_other_topic,
+        lambda near: near.is_other_topic,
         "the answer of a broker that was behind: a topic that was re-created keeps its new id",
     ),
     SeriesRule(
         "end_offset is behind the samples before it, and comes back",
-        _is_behind,
+        lambda near: (
+            (near.end_offset < near.median_before)
+            & (near.rise_after >= near.median_before - near.end_offset + near.step_before)
+        ),
         "read from a leader that was behind, or with another clock",
     ),
     SeriesRule(
@@ -272,54 +261,38 @@ FIRST_SERIES_RULES: tuple[SeriesRule[Neighbours], ...] = (
 """Rules for a sample among all samples of its partition."""
 
 
-def _is_behind_one(clean: CleanNeighbours) -> Mask:
-    return (clean.end_offset < clean.end_before) & (clean.end_before <= clean.end_after)
-
-
-def _is_ahead_of_two(clean: CleanNeighbours) -> Mask:
-    return (
-        (clean.end_offset > clean.end_after)
-        & (clean.end_after >= clean.end_before)
-        & (clean.end_offset > clean.end_after_next)
-    )
-
-
-def _is_behind_at_the_end(clean: CleanNeighbours) -> Mask:
-    return (clean.end_offset < clean.end_before) & np.isnan(clean.end_after)
-
-
-def _is_too_fast(clean: CleanNeighbours) -> Mask:
-    return (clean.end_offset - clean.end_before) * 1000.0 > MOST_RECORDS_PER_S * (clean.taken_ms - clean.ms_before)
-
-
-def _grows_too_fast(clean: CleanNeighbours) -> Mask:
-    return (clean.size_bytes - clean.size_before) * 1000.0 > MOST_BYTES_PER_S * (clean.taken_ms - clean.ms_before)
-
-
 SECOND_SERIES_RULES: tuple[SeriesRule[CleanNeighbours], ...] = (
     SeriesRule(
         "end_offset is behind the sample before and not behind the one after",
-        _is_behind_one,
+        lambda clean: (clean.end_offset < clean.end_before) & (clean.end_before <= clean.end_after),
         "read from a leader that was behind, or with another clock",
     ),
     SeriesRule(
         "end_offset is ahead of the two samples after it",
-        _is_ahead_of_two,
+        lambda clean: (
+            (clean.end_offset > clean.end_after)
+            & (clean.end_after >= clean.end_before)
+            & (clean.end_offset > clean.end_after_next)
+        ),
         "one of several readings that were too high",
     ),
     SeriesRule(
         "end_offset is behind the sample before it, and is the last",
-        _is_behind_at_the_end,
+        lambda clean: (clean.end_offset < clean.end_before) & np.isnan(clean.end_after),
         "one reading is no proof that a log went back; with the next samples it counts if it did",
     ),
     SeriesRule(
         "end_offset grows faster than a broker can write",
-        _is_too_fast,
+        lambda clean: (
+            (clean.end_offset - clean.end_before) * 1000.0 > MOST_RECORDS_PER_S * (clean.taken_ms - clean.ms_before)
+        ),
         "a hundred million records per second",
     ),
     SeriesRule(
         "size_bytes grows faster than a network can bring",
-        _grows_too_fast,
+        lambda clean: (
+            (clean.size_bytes - clean.size_before) * 1000.0 > MOST_BYTES_PER_S * (clean.taken_ms - clean.ms_before)
+        ),
         "50 GB/s, a network of 400 Gb/s",
     ),
 )

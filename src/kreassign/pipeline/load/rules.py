@@ -301,7 +301,8 @@ def quality_rows(load_ms: int, judged: Iterable[Judged]) -> list[Row]:
 
 def load_accounts(rows: Iterable[Row]) -> tuple[LoadAccount, ...]:
     """Group rows of table `load_quality` by load, oldest first."""
-    by_load = groupby(_sorted(rows), itemgetter("load_ms"))
+    order = sorted(rows, key=lambda row: (row["load_ms"], row["table_name"], row["treatment"], row["reason"] or ""))
+    by_load = groupby(order, itemgetter("load_ms"))
     return tuple(_account(load_ms, list(of_load)) for load_ms, of_load in by_load)
 
 
@@ -325,7 +326,3 @@ def _account(load_ms: int, rows: list[Row]) -> LoadAccount:
     reasons = (row for row in rows if row["reason"] is not None)
     told = (ReasonCount(row["table_name"], row["treatment"], row["reason"], row["row_count"]) for row in reasons)
     return LoadAccount(load_ms, tables, tuple(told))
-
-
-def _sorted(rows: Iterable[Row]) -> list[Row]:
-    return sorted(rows, key=lambda row: (row["load_ms"], row["table_name"], row["treatment"], row["reason"] or ""))

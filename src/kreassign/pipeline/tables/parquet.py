@@ -328,16 +328,12 @@ def _write_file(data_dir: DataDir, table: Table, rows: pa.Table, stem: str, valu
         with system.open_output_stream(f"{root}{path}") as stream, pq.ParquetWriter(stream, rows.schema) as writer:
             writer.write_table(rows)
         if isinstance(system, fs.LocalFileSystem):
-            _sync(Path(f"{root}{path}"))
+            with Path(f"{root}{path}").open("rb") as written:
+                os.fsync(written.fileno())
     info = system.get_file_info(f"{root}{path}")
     with system.open_input_file(f"{root}{path}") as stream:
         metadata = pq.read_metadata(stream)
     return described(table, path, info.size, modified_ms(info), metadata, value)
-
-
-def _sync(file: Path) -> None:
-    with file.open("rb") as stream:
-        os.fsync(stream.fileno())
 
 
 def read_rows(where: Where, table: Table, *, only: Mapping[str, object] | None = None) -> list[Row]:

@@ -106,19 +106,14 @@ def rows_of(spark: SparkSession, log: TableLog, files: Sequence[DataFile]) -> Da
     return reader.parquet(*(log.place_of(file) for file in files))
 
 
-def write_table(
-    rows: DataFrame, data_dir: DataDir, table: Table, *, parts: Sequence[str] | None = None, append: bool = False
-) -> int:
-    """Replace the rows of a table, or of some partitions, or add to them; returns the number of the new version.
+def write_table(rows: DataFrame, data_dir: DataDir, table: Table, *, parts: Sequence[str] | None = None) -> int:
+    """Replace the rows of a table, or of some partitions; returns the number of the new version.
 
     `parts` are values of the partition column, and all rows must be in them. If that is not a date, there is one value.
     """
     _refuse_other_columns(rows, table)
     log = log_to_write(data_dir, table)
-    files = _written(rows, log, parts)
-    if append:
-        return commit(log, files) if files else log.version
-    return commit(log, files, replace=True, parts=parts)
+    return commit(log, _written(rows, log, parts), replace=True, parts=parts)
 
 
 def write_parts(

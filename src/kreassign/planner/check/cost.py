@@ -142,11 +142,9 @@ def rack_bytes(problem: Problem, assignment: Assignment, prices: RackPrices) -> 
         amount = int(now.size_bytes[owners[chosen]].sum())
         names = tuple(None if rack == NOWHERE else problem.brokers.rack_names[rack] for rack in (source, target))
         found.append(RackBytes(names[0], names[1], amount, prices.cost(names[0], names[1], amount)))
-    return tuple(sorted(found, key=_by_rack_name))
-
-
-def _by_rack_name(one: RackBytes) -> tuple[bool, str, bool, str]:
-    return one.source is None, one.source or "", one.target is None, one.target or ""
+    return tuple(
+        sorted(found, key=lambda one: (one.source is None, one.source or "", one.target is None, one.target or ""))
+    )
 
 
 def _present_leaders(problem: Problem) -> IntArray:

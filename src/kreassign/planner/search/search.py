@@ -325,15 +325,11 @@ def _with_room(search: Search, unplaced: IndexArray) -> IndexArray:
     unplaced = _fill(search, unplaced)
     if not len(unplaced):
         return unplaced
-    before = _copy(search.state)
+    before = search.state._replace(**{name: values.copy() for name, values in search.state._asdict().items()})
     left = make_room(search, unplaced)
     if not len(left) and is_overfull(search):
         refuse_unplaced(search.problem, search.encoding, before, unplaced)
     return left
-
-
-def _copy(state: State) -> State:
-    return state._replace(**{name: values.copy() for name, values in state._asdict().items()})
 
 
 def _unplace(search: Search) -> None:
@@ -455,11 +451,18 @@ def _spread_failover(search: Search) -> None:
 
 def _may_stay(search: Search) -> bool:
     """True if the state breaks no rule and leaves no forced change undone."""
-    problem, encoding, state = search.problem, search.encoding, search.state
+    problem, encoding, state, rules = search.problem, search.encoding, search.state, search.problem.rules
     wrong = misplaced(encoding, state, repair_racks=problem.rules.repair_racks) & encoding.movable[encoding.owners]
     full = (state.spare_capacity < -kernels.TINY).any()
     resized = (problem.partitions.wanted_factors != problem.partitions.factors).any()
-    return not (wrong.any() or full or resized or _asks_for_leaders(problem.rules) or _barred_leaders(encoding, state))
+    return not (
+        wrong.any()
+        or full
+        or resized
+        or rules.least_topic_leaders
+        or rules.leader_racks
+        or _barred_leaders(encoding, state)
+    )
 
 
 def _may_change_leaders(rules: Rules) -> bool:
@@ -475,10 +478,6 @@ def _spread_leaders(search: Search) -> None:
         for values, initial in zip(state, present.state, strict=True):
             values[:] = initial
         spread_leaders(problem, encoding, state, allowed)
-
-
-def _asks_for_leaders(rules: Rules) -> bool:
-    return bool(rules.least_topic_leaders or rules.leader_racks)
 
 
 def _pins_leaders(search: Search) -> bool:

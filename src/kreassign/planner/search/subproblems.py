@@ -19,7 +19,7 @@ import numpy as np
 
 from kreassign.errors import Infeasible
 from kreassign.planner.arrays import FloatArray, IndexArray
-from kreassign.planner.problem.problem import Assignment, Brokers, Budget, Partitions, Problem, Rules
+from kreassign.planner.problem.problem import Assignment, Brokers, Budget, Partitions, Problem
 from kreassign.planner.search.search import Solution, solve, unwatched
 
 DEFAULT_SEED = 1
@@ -137,7 +137,9 @@ def _part(problem: Problem, indices: IndexArray, whole: tuple[FloatArray, FloatA
     part = replace(
         problem, gone=None, partitions=subset(problem.partitions, indices), budget=_budget(problem.budget, count)
     )
-    part = replace(part, log_dirs=None, rules=_rules(problem.rules))
+    # The repair of the whole enforces rules that only the whole can judge.
+    rules = replace(problem.rules, between_log_dirs=False, failover=None)
+    part = replace(part, log_dirs=None, rules=rules)
     load, mean = whole
     own = _loads(part)
     shares = np.maximum(own + (mean - load) / count, 0.0)
@@ -148,11 +150,6 @@ def _part(problem: Problem, indices: IndexArray, whole: tuple[FloatArray, FloatA
         if name in problem.brokers.capacity
     }
     return replace(part, brokers=_shared(problem.brokers, dict(zip(names, shares.T, strict=True)), room))
-
-
-def _rules(rules: Rules) -> Rules:
-    """Drop rules that only the whole can judge; the repair enforces them."""
-    return replace(rules, between_log_dirs=False, failover=None)
 
 
 def _shared(brokers: Brokers, shares: dict[str, FloatArray], room: dict[str, FloatArray]) -> Brokers:

@@ -92,17 +92,14 @@ def with_new_brokers(problem: Problem, count: int) -> Problem:
     """
     brokers = problem.brokers
     ids, highest = brokers.ids.tolist(), int(brokers.ids.max())
-    known = frozenset(ids)
+    present = frozenset(ids)
     free = chain(range(highest + 1, min(highest + 1 + count, 2**31)), range(count + len(ids)))
-    ids += list(islice((one for one in free if one not in known), count))
+    ids += list(islice((one for one in free if one not in present), count))
     racks = brokers.racks.tolist()
     for _ in range(count):
-        racks.append(_emptiest_rack(racks, len(brokers.rack_names)))
+        known = range(len(brokers.rack_names))
+        racks.append(min(known, key=lambda rack: (racks.count(rack), rack), default=NOWHERE))
     return replace(problem, brokers=_extended(brokers, count, ids, racks))
-
-
-def _emptiest_rack(racks: list[int], known: int) -> int:
-    return min(range(known), key=lambda rack: (racks.count(rack), rack)) if known else NOWHERE
 
 
 def _extended(brokers: Brokers, count: int, ids: Iterable[int], racks: Iterable[int]) -> Brokers:
