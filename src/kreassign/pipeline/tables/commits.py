@@ -13,7 +13,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import unquote
 
@@ -37,6 +36,7 @@ from kreassign.pipeline.tables.schemas import (
     SAMPLES,
     Table,
     date_of,
+    utc,
 )
 
 # Table `loads`: the versions of the tables that belong to one load. A load exists once it is in this table.
@@ -109,7 +109,7 @@ def time_of_load(now_ms: int, before: Load) -> int:
     """
     if now_ms < before.load_ms - CLOCK_MS:
         raise DataError(
-            f"the clock of this machine says {_utc(now_ms)}, and load {before.number} was begun {_utc(before.load_ms)} "
+            f"the clock of this machine says {utc(now_ms)}, and load {before.number} was begun {utc(before.load_ms)} "
             "by its clock: put this one right; if the other was wrong, run `kreassign load --full`"
         )
     return max(now_ms, before.load_ms + 1)
@@ -140,15 +140,11 @@ def publish(data_dir: delta.DataDir, load_ms: int, tables: Iterable[LoadedTable]
 
 def _lost(data_dir: delta.DataDir) -> str:
     winner = last_load(data_dir)
-    begun = "" if winner is None else f", begun {_utc(winner.load_ms)}"
+    begun = "" if winner is None else f", begun {utc(winner.load_ms)}"
     return (
         f"another load of {data_dir} was finished while this one ran{begun}: its tables stay, and nothing of this one "
         "is seen; run it again if samples came since"
     )
-
-
-def _utc(time_ms: int) -> str:
-    return f"{datetime.fromtimestamp(time_ms / 1000, UTC):%Y-%m-%d %H:%M:%S}Z"
 
 
 # Files that commits added to a table after a version. Compaction adds no rows.

@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from functools import reduce
 from itertools import islice, zip_longest
 from operator import and_
@@ -49,7 +48,7 @@ from kreassign.pipeline.tables.delta import (
     told,
     visible_files,
 )
-from kreassign.pipeline.tables.schemas import LOADS, QUARANTINE, TABLES, Column, Partitioning, Row, Table
+from kreassign.pipeline.tables.schemas import LOADS, QUARANTINE, TABLES, Column, Partitioning, Row, Table, utc
 
 __all__ = [
     "ROWS_AT_ONCE",
@@ -161,8 +160,8 @@ def tables_at(data_dir: DataDir, as_of: AsOf | None = None) -> TablesAt:
     if isinstance(as_of, LoadNumber):
         known = f"its loads are 1 to {loads[-1].number}" if loads else "there is none at all"
         raise DataError(f"{data_dir} has no {as_of}, {known}")
-    first = f"the first began at {_utc(min(load.load_ms for load in loads))}" if loads else "there is none at all"
-    raise DataError(f"no load of {data_dir} had begun by {_utc(as_of)}, {first}")
+    first = f"the first began at {utc(min(load.load_ms for load in loads))}" if loads else "there is none at all"
+    raise DataError(f"no load of {data_dir} had begun by {utc(as_of)}, {first}")
 
 
 def tables_of(data_dir: DataDir, load: Load) -> TablesAt:
@@ -249,10 +248,6 @@ def _has_values(found: pa.Table, column: Column) -> bool:
     values = found.column(places[0])
     kind = pa.string() if values.type in (pa.string_view(), pa.large_string()) else values.type
     return bool(kind == ARROW_TYPES[column.type]) and (column.nullable or not values.null_count)
-
-
-def _utc(time_ms: int) -> str:
-    return f"{datetime.fromtimestamp(time_ms / 1000, UTC):%Y-%m-%d %H:%M:%S}Z"
 
 
 # Read and write rows of tables: row by row, or columns as arrays.

@@ -70,6 +70,11 @@ def date_of(time_ms: int) -> str:
     return f"{datetime.fromtimestamp(min(max(time_ms, 0), LAST_DATE_MS) // 1000, UTC):%Y-%m-%d}"
 
 
+def utc(time_ms: int) -> str:
+    """UTC time for messages, as `2025-01-31 12:00:00Z`."""
+    return f"{datetime.fromtimestamp(time_ms / 1000, UTC):%Y-%m-%d %H:%M:%S}Z"
+
+
 @dataclass(frozen=True, slots=True)
 class Table:
     """A Delta table, in the folder of the same name.
