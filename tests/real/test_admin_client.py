@@ -33,19 +33,19 @@ on_every_cluster = pytest.mark.parametrize("check", CHECKS, ids=lambda check: ch
 
 
 @on_every_cluster
-def test_on_kafka_4_3(check: Check, kafka: KafkaCluster, topic_name: str) -> None:
+def test_calls_answer_alike_on_the_newest_kafka(check: Check, kafka: KafkaCluster, topic_name: str) -> None:
     with client_of(kafka) as client:
         check(kafka, client, topic_name)
 
 
 @on_every_cluster
-def test_on_kafka_3_9(check: Check, kafka_391: KafkaCluster, topic_name: str) -> None:
+def test_calls_answer_alike_on_kafka_3_9(check: Check, kafka_391: KafkaCluster, topic_name: str) -> None:
     with client_of(kafka_391) as client:
         check(kafka_391, client, topic_name)
 
 
 @on_every_cluster
-def test_on_zookeeper(check: Check, kafka_zookeeper: KafkaCluster, topic_name: str) -> None:
+def test_calls_answer_alike_on_zookeeper(check: Check, kafka_zookeeper: KafkaCluster, topic_name: str) -> None:
     with client_of(kafka_zookeeper) as client:
         check(kafka_zookeeper, client, topic_name)
 

@@ -76,6 +76,7 @@ REFUSED = (
         INVALID_UPDATE_VERSION,
         at_controllers=True,
     ),
+    Refusal(api.UNREGISTER_CONTROLLER, "This is a twin: its controllers stay.", {"4.4": (0, 0)}, at_controllers=True),
     Refusal(api.DESCRIBE_PRODUCERS, _no("records and no producers"), {_ANY: (0, 0)}),
     Refusal(api.DESCRIBE_TRANSACTIONS, _no("transactions"), {_ANY: (0, 0)}, TRANSACTIONAL_ID_NOT_FOUND),
 )  # fmt: skip
@@ -115,6 +116,5 @@ NOT_OFFERED: Mapping[int, tuple[str, str]] = {
     91: ("AlterShareGroupOffsets", _NEW_GROUPS),
     92: ("DeleteShareGroupOffsets", _NEW_GROUPS),
     93: ("StreamsGroupTopologyDescriptionUpdate", _NEW_GROUPS),
-    94: ("UnregisterController", _QUORUM),
 }
 """The APIs of brokers of Kafka 4.4 that are not in ApiVersions, by key: name, and why."""

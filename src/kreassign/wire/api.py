@@ -163,6 +163,7 @@ DESCRIBE_TRANSACTIONS = _api(65, "DescribeTransactions", (0, 0))
 LIST_TRANSACTIONS = _api(66, "ListTransactions", (0, 2))
 LIST_CONFIG_RESOURCES = _api(74, "ListConfigResources", (0, 1))
 DESCRIBE_TOPIC_PARTITIONS = _api(75, "DescribeTopicPartitions", (0, 0))
+UNREGISTER_CONTROLLER = _own(94, "UnregisterController")
 
 
 # The four requests of KIP-179, which Kafka never shipped.
