@@ -12,7 +12,7 @@ from kreassign.admin import AdminClient
 from kreassign.clock import Clock, SystemClock
 from kreassign.errors import ClusterError, InputError, JournalUnreadable
 from kreassign.executor.cluster import requests
-from kreassign.executor.cluster.permissions import unseen_topics
+from kreassign.executor.cluster.permissions import explained, unseen_topics
 from kreassign.executor.cluster.readings import ask_twice, partitions_of
 from kreassign.executor.cluster.receivers import nameable_brokers
 from kreassign.executor.cluster.requests import without_records
@@ -37,6 +37,7 @@ from kreassign.model import (
     TopicPartition,
 )
 from kreassign.model.authorization import error_text
+from kreassign.model.distributions import UNKNOWN, Recognised, recognise
 from kreassign.model.error_codes import TOPIC_AUTHORIZATION_FAILED, has_code
 from kreassign.model.run import RunHistory
 from kreassign.model.text import check_wait, signed_number
@@ -50,11 +51,12 @@ SYSTEM_CLOCK = SystemClock()
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """All issues with what to do, the run that holds the lease of the cluster, and further notes."""
+    """All issues with what to do, the run that holds the lease of the cluster, further notes, and its distribution."""
 
     issues: tuple[Issue, ...]
     lease: LeaseHolder | None
     notes: tuple[str, ...] = ()
+    distribution: Recognised = UNKNOWN
 
 
 def diagnose_cluster(
@@ -65,8 +67,9 @@ def diagnose_cluster(
     Filling disks and stuck copies need two readings, `measure_for_s` seconds apart; with 0 neither is
     reported.
     """
-    readings = examine(client, state_dir, measure_for_s, clock)
-    return Diagnosis(diagnose(readings), readings.lease, notes(readings))
+    with explained(client):
+        readings = examine(client, state_dir, measure_for_s, clock)
+    return Diagnosis(diagnose(readings), readings.lease, notes(readings), readings.distribution)
 
 
 def examine(
@@ -97,6 +100,7 @@ def examine(
     partitions = partitions_of(topics.ok)
     moving = [_moving(name, move, runs, partitions, throttles, first, second) for name, move in ongoing.items()]
     empty = without_records(client, partitions, {one.name: one.move for one in moving if one.is_stuck})
+    paths = {one.path for dirs in log_dirs.ok.values() for one in dirs}
     return ClusterReadings(
         live=live,
         partitions=tuple(partitions.values()),
@@ -113,6 +117,7 @@ def examine(
         owned={key: run.run_id for run in runs for key in run.pending_restores},
         allowed=allowed,
         principal=client.principal,
+        distribution=recognise(whole, paths, {*topics.ok, *topics.failed}),
         interrupted_runs=tuple(found.run_id for found in left if isinstance(found, RunHistory)),
         unreadable_journals=tuple(found for found in left if isinstance(found, UnreadableJournal)),
         lease=holder,

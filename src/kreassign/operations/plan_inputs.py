@@ -14,6 +14,7 @@ from pathlib import Path
 from kreassign.admin import AdminClient
 from kreassign.clock import Clock, SystemClock
 from kreassign.errors import InputError
+from kreassign.executor.cluster.permissions import explained
 from kreassign.executor.cluster.requests import MIN_ISR, min_isr_of
 from kreassign.model.closures import Closure
 from kreassign.model.load import MEASURED_S, LoadBasis
@@ -253,5 +254,6 @@ def read_placement(
     client: AdminClient, measure_for_s: float, clock: Clock = SYSTEM_CLOCK, warn: Warn = warn_program
 ) -> tuple[str, SnapshotColumns]:
     """The id of a snapshot of the present cluster, and its columns. Raises ClusterError."""
-    seen = observe(client, clock.now_ms(), warn)
+    with explained(client):
+        seen = observe(client, clock.now_ms(), warn)
     return seen.snapshot_id, whole_columns_of(client, seen, clock, measure_for_s, warn)

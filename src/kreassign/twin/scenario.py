@@ -203,13 +203,15 @@ def _read_log_dirs(tables: tuple[KeyedTable, ...]) -> tuple[LogDirHardware, ...]
     found: list[LogDirHardware] = []
     for table in tables:
         with table.taken_whole():
-            count = table.whole("count", 1, least=1, most=MOST)
+            count, path = table.whole("count", 1, least=1, most=MOST), table.text("path", "")
+            if path and count > 1:
+                raise InputError("a 'path' is one directory; write a table for each of them, without 'count'")
             sizes = (
                 table.amount("capacity", TWO_TERABYTES),
                 table.amount("read", FAST_DISK),
                 table.amount("write", FAST_DISK),
             )
-            found += [LogDirHardware(f"/data/d{len(found) + place}", *sizes) for place in range(count)]
+            found += [LogDirHardware(path or f"/data/d{len(found) + place}", *sizes) for place in range(count)]
     return tuple(found) or (LogDirHardware("/data/d0"),)
 
 

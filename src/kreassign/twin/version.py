@@ -182,9 +182,35 @@ KAFKA_3_9_ZOOKEEPER = replace(
 )
 """Kafka 3.9 with its metadata in ZooKeeper, the last release that could."""
 
+# Distributions whose brokers answer otherwise than Kafka's: docs/reference/distributions.md has the sources.
+
+_NOT_OF_REDPANDA = (
+    api.ALTER_REPLICA_LOG_DIRS, api.ELECT_LEADERS, api.DESCRIBE_QUORUM, api.UNREGISTER_BROKER,
+    api.LIST_CONFIG_RESOURCES, api.DESCRIBE_TOPIC_PARTITIONS, api.UPDATE_FEATURES, api.UNREGISTER_CONTROLLER,
+)  # fmt: skip
+REDPANDA = replace(
+    KAFKA_3_9,
+    name="redpanda",
+    offered={
+        key: versions for key, versions in KAFKA_3_9.offered.items() if key not in {one.key for one in _NOT_OF_REDPANDA}
+    },
+    features=(),
+    rules=replace(KAFKA_3_9.rules, takes_broker_settings=False),
+)
+"""A Redpanda broker, as far as moves go: without elections, moves between directories, and settings of brokers."""
+MSK_EXPRESS = replace(KAFKA_3_9, name="msk-express", rules=replace(KAFKA_3_9.rules, takes_reassignments=False))
+"""Amazon MSK on Express brokers with intelligent rebalancing on."""
+DISTRIBUTIONS = (REDPANDA, MSK_EXPRESS)
+
 
 def kafka_version(name: str) -> KafkaVersion:
-    """The release of this name; a patch level such as `4.3.1` counts as its line. InputError for any other."""
+    """The release of this name; a patch level such as `4.3.1` counts as its line. InputError for any other.
+
+    Scenarios of other distributions name these.
+    """
+    for distribution in DISTRIBUTIONS:
+        if name == distribution.name:
+            return distribution
     for release in RELEASES:
         if name == release.name or name.startswith(f"{release.name}."):
             return release

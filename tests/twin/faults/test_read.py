@@ -32,6 +32,7 @@ from kreassign.twin.faults.failures import (
 )
 from kreassign.twin.faults.operator import (
     CancelMoves,
+    ClearLists,
     ClearThrottles,
     Delete,
     ListReplica,
@@ -80,6 +81,7 @@ GUIDE = "docs/guides/break-the-twin.md"
     ("stale-answers:AlterPartitionReassignments:any:3@1s", PlannedFault(StaleAnswers(ALTER, None, 3), 1_000)),
     ("empty-lists@1s", PlannedFault(EmptyLists(), 1_000)),
     ("clear-throttles@1s", PlannedFault(ClearThrottles(), 1_000)),
+    ("clear-lists@1s", PlannedFault(ClearLists(), 1_000)),
     ("set-throttles:500@1s", PlannedFault(SetThrottles(500), 1_000)),
     ("list-replica:a.b:0:3@1s", PlannedFault(ListReplica("a.b", 0, 3), 1_000)),
     ("move:orders:0:2,3@1s", PlannedFault(MovePartition("orders", 0, (2, 3)), 1_000)),

@@ -203,11 +203,20 @@ def _diagnosis_document(found: Diagnosis, cluster: ClusterOptions) -> dict[str, 
         asdict(issue) | {"commands": [pasted(words, cluster) for words in issue.commands]} for issue in found.issues
     ]
     lease = None if found.lease is None else asdict(found.lease)
-    return {"ok": not found.issues, "lease": lease, "issues": issues, "notes": list(found.notes)}
+    kind, sign = found.distribution.distribution, found.distribution.sign
+    distribution = {"name": kind and kind.name, "sign": sign and sign.value, "text": str(found.distribution)}
+    return {
+        "ok": not found.issues,
+        "lease": lease,
+        "distribution": distribution,
+        "issues": issues,
+        "notes": list(found.notes),
+    }
 
 
 def _tell_diagnosis(found: Diagnosis, cluster: ClusterOptions) -> None:
     terminal = console()
+    terminal.print(f"distribution {found.distribution}")
     if found.lease is not None:
         terminal.print(f"{found.lease} holds the lease of the cluster")
     for note in found.notes:

@@ -8,15 +8,25 @@ none, but its permission is checked.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
+from contextlib import contextmanager
 from typing import Protocol
 
-from kreassign.errors import ClusterError
+from kreassign.errors import ClusterError, Rejected, Unsupported
 from kreassign.executor.cluster.port import ClusterPort, TopicsPort
 from kreassign.executor.cluster.readings import read_topics
 from kreassign.executor.state import RunView
-from kreassign.model import AllowedOperations, ConfigChange, ConfigResource, LogDir, ResourceType
-from kreassign.model.authorization import missing_permission
-from kreassign.model.error_codes import CLUSTER_AUTHORIZATION_FAILED, TOPIC_AUTHORIZATION_FAILED, has_code
+from kreassign.model import AllowedOperations, Cluster, ConfigChange, ConfigResource, LogDir, ResourceType
+from kreassign.model.authorization import error_text, missing_permission
+from kreassign.model.distributions import Change, recognise
+from kreassign.model.error_codes import (
+    CLUSTER_AUTHORIZATION_FAILED,
+    INVALID_CONFIG,
+    INVALID_REPLICA_ASSIGNMENT,
+    POLICY_VIOLATION,
+    TOPIC_AUTHORIZATION_FAILED,
+    UNSUPPORTED_VERSION,
+    has_code,
+)
 from kreassign.model.run import ACTIVE
 from kreassign.model.throttle import FOLLOWER_THROTTLED_RATE, FOLLOWER_THROTTLED_REPLICAS
 
@@ -34,7 +44,8 @@ class ReaderPort(TopicsPort, Protocol):
 def lacking(port: ClusterPort, topics: Iterable[str], brokers: Iterable[int]) -> tuple[str, ...]:
     """Return a sentence per permission missing for a run that throttles copies of these topics on these live brokers.
 
-    Other errors do not concern permissions; they recur when the run makes the change.
+    Also per change that this cluster takes from nobody, as some distributions of Kafka: with what to do there. Other
+    errors recur when the run makes the change.
     """
     return (*_to_reassign(port), *_to_throttle(port, topics, brokers))
 
@@ -104,7 +115,9 @@ def _to_reassign(port: ClusterPort) -> Iterator[str]:
         port.check_reassignment_permission(timeout_ms=CHECK_TIMEOUT_MS)
     except ClusterError as error:
         if has_code(error, CLUSTER_AUTHORIZATION_FAILED):
-            yield missing_permission("Alter")
+            yield _instead(port, Change.MOVES, missing_permission("Alter"))
+        elif _is_final(error):
+            yield _refused(port, Change.MOVES, error)
 
 
 def _to_throttle(port: ClusterPort, topics: Iterable[str], brokers: Iterable[int]) -> Iterator[str]:
@@ -116,7 +129,9 @@ def _to_throttle(port: ClusterPort, topics: Iterable[str], brokers: Iterable[int
         return
     try:
         failed = port.incremental_alter_configs(changes, validate_only=True, timeout_ms=CHECK_TIMEOUT_MS).failed
-    except ClusterError:
+    except ClusterError as error:
+        if _is_final(error):
+            yield _refused(port, Change.THROTTLE, error)
         return
     denied = [
         resource
@@ -127,3 +142,51 @@ def _to_throttle(port: ClusterPort, topics: Iterable[str], brokers: Iterable[int
         yield missing_permission("AlterConfigs", names)
     if any(resource.type is ResourceType.BROKER for resource in denied):
         yield missing_permission("AlterConfigs")
+    if final := [
+        failed[resource] for resource in sorted(failed) if resource not in denied and _is_final(failed[resource])
+    ]:
+        yield _refused(port, Change.THROTTLE, final[0])
+
+
+_FINAL = (INVALID_CONFIG, INVALID_REPLICA_ASSIGNMENT, POLICY_VIOLATION, UNSUPPORTED_VERSION)
+
+
+def _is_final(error: ClusterError) -> bool:
+    """True if the cluster takes such a change from nobody, whoever asks and whenever."""
+    return isinstance(error, Unsupported) or has_code(error, *_FINAL)
+
+
+class NodesPort(Protocol):
+    """The nodes of a cluster, with the meaning that `AdminClient` gives them. Raises ClusterError."""
+
+    def describe_cluster(self) -> Cluster:
+        """The nodes."""
+        ...
+
+
+@contextmanager
+def explained(port: NodesPort) -> Iterator[None]:
+    """Raise a refusal that the cluster's distribution explains as a ClusterError that says so."""
+    try:
+        yield
+    except Rejected as error:
+        if not has_code(error, CLUSTER_AUTHORIZATION_FAILED):
+            raise
+        text = error_text(error)
+        if (whole := _instead(port, Change.MOVES, text)) == text:
+            raise
+        raise ClusterError(whole) from error
+
+
+def _refused(port: NodesPort, change: Change, error: ClusterError) -> str:
+    return _instead(port, change, f"the cluster refuses {change.value}: {error}")
+
+
+def _instead(port: NodesPort, change: Change, sentence: str) -> str:
+    """The sentence, with what to do instead on clusters of this distribution, if it is recognised."""
+    try:
+        recognised = recognise(port.describe_cluster())
+    except ClusterError:
+        return sentence
+    instead, distribution = recognised.instead(change), recognised.distribution
+    return f"{sentence}. This is {distribution.name}: {instead}" if instead and distribution else sentence

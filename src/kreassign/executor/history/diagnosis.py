@@ -36,6 +36,7 @@ from kreassign.model import (
     TopicPartition,
 )
 from kreassign.model.closures import REFUSES, Closure, closure_of
+from kreassign.model.distributions import UNKNOWN, Recognised
 from kreassign.model.text import counted
 
 NO_MAINTENANCE = MaintenanceRecord()
@@ -51,7 +52,7 @@ class ClusterReadings:
     that are down, where the cluster names them. `nameable` is whether lists may name those without an open log
     directory. `owned` are settings of unfinished runs of this state directory, with
     the id of the run, and `run_ids` are those runs. Rates were measured for `measured_s` seconds. `allowed` are the
-    operations allowed to this client, as `principal`.
+    operations allowed to this client, as `principal`, `distribution` whose Kafka it is, as far as it shows.
     """
 
     live: tuple[int, ...]
@@ -74,6 +75,7 @@ class ClusterReadings:
     run_ids: tuple[str, ...] = ()
     allowed: AllowedOperations | None = None
     principal: str | None = None
+    distribution: Recognised = UNKNOWN
 
     @property
     def placement(self) -> PlacementReadings:

@@ -14,6 +14,7 @@ from kreassign.model.error_codes import (
     KAFKA_STORAGE_ERROR,
     LOG_DIR_NOT_FOUND,
     NONE,
+    POLICY_VIOLATION,
     REPLICA_NOT_AVAILABLE,
     UNKNOWN_TOPIC_OR_PARTITION,
 )
@@ -57,8 +58,12 @@ def _alter_partition_reassignments(request: Request) -> Message:
     - Nothing.
     """
     command = _reassign_command(request)
-    if not request.allows(Operation.ALTER):
+    refused = None
+    if not request.context.rules.takes_reassignments:
+        refused = Outcome(POLICY_VIOLATION, "Partitions of this cluster are placed by its provider.")
+    elif not request.allows(Operation.ALTER):
         refused = Outcome(CLUSTER_AUTHORIZATION_FAILED, request.denial(Operation.ALTER))
+    if refused is not None:
         alike = (
             TopicOutcomes(entry.topic, tuple((target.partition, refused) for target in entry.targets))
             for entry in command.topics

@@ -19,6 +19,7 @@ from kreassign.model.error_codes import (
     UNKNOWN_TOPIC_OR_PARTITION,
     UNSUPPORTED_VERSION,
 )
+from kreassign.model.throttle import TOPIC_THROTTLES
 from kreassign.twin.controller.config_keys import (
     BROKER_KEYS,
     THREAD_COUNTS,
@@ -50,6 +51,8 @@ _CORDONS_MORE = (
     f"When updating {CORDONED_LOG_DIRS} via controllers,  the new value must be a subset of the current configuration "
     "value."
 )
+_NO_BROKER_SETTINGS = "Setting broker properties on named brokers is unsupported"
+"""Redpanda's text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,6 +182,8 @@ def _not_this_broker(name: str, broker_id: int) -> str | None:
 
 def _unfit_for_broker(context: ControllerContext, command: AlterConfigs, one: ResourceChanges) -> Outcome:
     """Validate the settings that the broker itself would have."""
+    if one.name and not context.rules.takes_broker_settings:
+        return Outcome(INVALID_CONFIG, _NO_BROKER_SETTINGS)
     resource = ConfigResource(ResourceType.BROKER, one.name)
     values = {} if command.replaces else dict(context.metadata.configs.get(resource, {}))
     for change in one.changes:
@@ -261,6 +266,8 @@ def _change(context: ControllerContext, command: AlterConfigs, one: ResourceChan
         if takes_list and (change.name not in keys or keys[change.name].type is not ValueType.LIST):
             step = ConfigOperation(change.operation).name
             return Outcome(INVALID_CONFIG, f"Can't {step} to key {change.name} because its type is not LIST.")
+        if change.name in TOPIC_THROTTLES and not context.rules.takes_broker_settings:
+            continue
         value = _stepped(present.get(change.name), keys, change)
         # Brokers reload their settings on every record, so they get a record that changes nothing, too.
         if value != present.get(change.name) or resource.type is ResourceType.BROKER:

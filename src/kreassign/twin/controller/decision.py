@@ -43,6 +43,9 @@ class Rules:
     `has_cordoning`: log directories can be cordoned (KIP-1066), which some messages mention.
     `cordons_bind`: no list given by hand may name a broker all of whose directories are cordoned (KAFKA-20832).
     `raises_epoch_for_absent`: the leader epoch also rises when a follower that is gone leaves the ISR.
+    `takes_broker_settings`: brokers may have settings of their own; without it topics ignore lists of throttled
+    replicas, as Redpanda does.
+    `takes_reassignments`: clients may move partitions; a service may keep that to itself.
     `places_on_absent`: new replicas may go to brokers that are down, if there are too few others.
     """
 
@@ -52,6 +55,8 @@ class Rules:
     cordons_bind: bool = True
     raises_epoch_for_absent: bool = False
     places_on_absent: bool = True
+    takes_broker_settings: bool = True
+    takes_reassignments: bool = True
 
 
 LATEST_RULES = Rules()

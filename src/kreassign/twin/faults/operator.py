@@ -72,6 +72,22 @@ class ClearThrottles:
 
 
 @dataclass(frozen=True, slots=True)
+class ClearLists:
+    """Delete the lists of throttled replicas of all topics, as Strimzi's Topic Operator does; rates stay."""
+
+    def check(self, twin: Twin) -> None:
+        """Do nothing: every twin can have the fault."""
+
+    def inject(self, twin: Twin) -> None:
+        """Delete the lists."""
+        topics = map(ConfigResource.topic, sorted(twin.metadata.topics))
+        _change(twin, {one: _deletions(twin, one, TOPIC_THROTTLES) for one in topics})
+
+    def recover(self, twin: Twin) -> None:
+        """Do nothing: the lists stay deleted."""
+
+
+@dataclass(frozen=True, slots=True)
 class SetThrottles:
     """Another tool throttles its own moves: it sets its rate, bytes per second, on every broker.
 

@@ -52,6 +52,7 @@ from kreassign.twin.faults.failures import (
 )
 from kreassign.twin.faults.operator import (
     CancelMoves,
+    ClearLists,
     ClearThrottles,
     Delete,
     ListReplica,
@@ -241,6 +242,7 @@ KINDS: Mapping[str, Kind] = {
     "drop": Kind(_on_answers(Dropped), _ANSWERS),
     "refuse": Kind(_on_answers(Refused), _ERRORS),
     "refuse-after": Kind(_on_answers(partial(Refused, is_executed=True)), _ERRORS),
+    "clear-lists": Kind(ClearLists, ()),
     "clear-throttles": Kind(ClearThrottles, (Parameter("broker", _whole, is_needed=False),)),
     "set-throttles": Kind(SetThrottles, (Parameter("rate", _whole, field="bytes_per_s"),)),
     "list-replica": Kind(ListReplica, (_TOPIC, _PARTITION, _BROKER)),
