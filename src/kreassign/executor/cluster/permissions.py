@@ -16,7 +16,7 @@ from kreassign.executor.cluster.port import ClusterPort, TopicsPort
 from kreassign.executor.cluster.readings import read_topics
 from kreassign.executor.state import RunView
 from kreassign.model import AllowedOperations, Cluster, ConfigChange, ConfigResource, LogDir, ResourceType
-from kreassign.model.authorization import error_text, missing_permission
+from kreassign.model.authorization import error_text, is_of_permission, missing_permission
 from kreassign.model.distributions import Change, recognise
 from kreassign.model.error_codes import (
     CLUSTER_AUTHORIZATION_FAILED,
@@ -54,16 +54,17 @@ def lacking_to_go_on(port: ClusterPort, run: RunView, brokers: Collection[int]) 
     """Missing permissions for the remaining work of an interrupted run: its unfinished moves and its throttle.
 
     One live broker is queried for all, because broker settings belong to the cluster: a broker that hangs would delay
-    the run and tell nothing new.
+    the run and tell nothing new. What the cluster refuses for other reasons does not keep a begun run from its end.
     """
     topics = {record.name.topic for record in run.records.values() if record.status in ACTIVE}
     to_restore = {override.key.resource for override in run.pending_restores.values()}
     hidden = tuple(_to_see(port, topics))
     if not (to_restore or (topics and run.rates.is_limited)):
-        return (*hidden, *(_to_reassign(port) if topics else ()))
+        return (*hidden, *filter(is_of_permission, _to_reassign(port) if topics else ()))
     named = topics if run.rates.is_limited else set[str]()
     named |= {resource.name for resource in to_restore if resource.type is ResourceType.TOPIC}
-    return (*hidden, *(_to_reassign(port) if topics else ()), *_to_throttle(port, sorted(named), sorted(brokers)[:1]))
+    refused = (*(_to_reassign(port) if topics else ()), *_to_throttle(port, sorted(named), sorted(brokers)[:1]))
+    return (*hidden, *filter(is_of_permission, refused))
 
 
 def lacking_for_brokers(
