@@ -7,7 +7,7 @@ the cluster. `evaluate` returns a `Verdict` per guard that is breached: what was
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from types import MappingProxyType
 from typing import Protocol
@@ -46,6 +46,10 @@ class Reaction(StrEnum):
     HOLD = "hold"  # nothing new is started until the breach is over
     CANCEL = "cancel"  # the run ends, and moves in flight are cancelled
     ROLLBACK = "rollback"  # the run ends as for cancel, and completed moves are undone
+
+
+ENDS_RUN = frozenset({Reaction.CANCEL, Reaction.ROLLBACK})
+"""Reactions that end a run: never to what a single inspection shows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,6 +285,18 @@ class Verdict:
     def __str__(self) -> str:
         does = {Reaction.WARN: "", Reaction.HOLD: "; nothing new is started meanwhile"}
         return f"{self.guard}: {self.seen}{does.get(self.reaction, f'; the run does {self.reaction}')}. {self.advice}"
+
+    @property
+    def awaiting_second_look(self) -> Verdict:
+        """A verdict that ends the run, as one that holds it until a second inspection shows the same."""
+        if self.reaction not in ENDS_RUN:
+            return self
+        advice = f"The run does {self.reaction} if a second look, at other brokers, shows the same. {self.advice}"
+        return replace(self, reaction=Reaction.HOLD, advice=advice)
+
+    def is_harsher_than(self, earlier: Verdict) -> bool:
+        """True for the same guard with a reaction that ends the run, where it held before."""
+        return self.guard is earlier.guard and self.reaction in ENDS_RUN and earlier.reaction not in ENDS_RUN
 
 
 Breach = tuple[str, str]

@@ -86,7 +86,8 @@ class CheckHealth:
     """Inspect the cluster and check that these settings are still ours. Ends in HealthObserved or CallFailed.
 
     `before` is the first inspection of the run. The run goes on without the `lost` brokers: their replicas are expected
-    to be out of sync. Moves of a run that `allows_producer_outage` may make the cluster refuse producers.
+    to be out of sync. Moves of a run that `allows_producer_outage` may make the cluster refuse producers. A
+    `second_look` decides whether the run ends: trouble counts if several brokers that are asked by name show it.
     """
 
     moves: tuple[PlannedMove, ...]
@@ -94,6 +95,7 @@ class CheckHealth:
     before: Health | None = None
     lost: tuple[int, ...] = ()
     allows_producer_outage: bool = False
+    second_look: bool = False
 
 
 @dataclass(frozen=True, slots=True)

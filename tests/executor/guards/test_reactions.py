@@ -24,7 +24,16 @@ from kreassign.executor.events import (
     TimePassed,
     VerdictsRecorded,
 )
-from kreassign.executor.guards import STALL_MS, GuardName, Health, LogDirSpace, Reaction, Troubled, guard_settings
+from kreassign.executor.guards import (
+    ENDS_RUN,
+    STALL_MS,
+    GuardName,
+    Health,
+    LogDirSpace,
+    Reaction,
+    Troubled,
+    guard_settings,
+)
 from kreassign.executor.instructions import CheckHealth, ObserveMoves, RecordVerdicts, SubmitMoves, Wait
 from kreassign.executor.journal.file import event_from_json, event_to_json
 from kreassign.executor.state import RunView, WindDown
@@ -89,15 +98,26 @@ def breached(guard: GuardName, reaction: Reaction) -> tuple[Event, ...]:
     )
 
 
-def written_down(guard: GuardName, reaction: Reaction) -> tuple[Event, ...]:
+def journaled(*events: Event) -> tuple[Event, ...]:
     """Until the verdict is in the journal: what is read back from there is the same."""
-    events = breached(guard, reaction)
     (order,) = replayed(*events)[1]
     assert isinstance(order, RecordVerdicts)
-    noted = VerdictsRecorded(LATER, order.verdicts)
+    noted = VerdictsRecorded(events[-1].at_ms, order.verdicts)
     read_back = event_from_json("VerdictsRecorded", event_to_json(noted))
     assert read_back == noted
     return (*events, read_back)
+
+
+def written_down(guard: GuardName, reaction: Reaction) -> tuple[Event, ...]:
+    """Until the verdict that decides is in the journal: what ends a run is looked at twice."""
+    once = journaled(*breached(guard, reaction))
+    if reaction not in ENDS_RUN:
+        return once
+    again = (*once, TimePassed(LATER + 1), MovesObserved(LATER + 1, ()))
+    (check,) = replayed(*again)[1]
+    assert isinstance(check, CheckHealth)
+    assert check.second_look
+    return journaled(*again, HealthObserved(LATER + 1, BREACHES[guard][0]))
 
 
 def sole_problem(execution: RunView) -> str:
@@ -146,7 +166,7 @@ def test_a_guard_that_holds_starts_nothing_and_cancels_nothing(guard: GuardName)
 
 
 @pytest.mark.parametrize("guard", GuardName)
-@pytest.mark.parametrize("reaction", [Reaction.CANCEL, Reaction.ROLLBACK])
+@pytest.mark.parametrize("reaction", sorted(ENDS_RUN))
 def test_a_guard_that_cancels_calls_back_what_is_in_flight_and_only_one_of_them_wants_it_undone(
     guard: GuardName, reaction: Reaction
 ) -> None:
@@ -156,3 +176,17 @@ def test_a_guard_that_cancels_calls_back_what_is_in_flight_and_only_one_of_them_
     assert A0 in {move.topic_partition for move in order.moves}
     assert execution.wind_down is WindDown.CANCEL
     assert execution.wants_rollback is (reaction is Reaction.ROLLBACK)
+
+
+@pytest.mark.parametrize("guard", [guard for guard in GuardName if BREACHES[guard][0] != WELL])
+@pytest.mark.parametrize("reaction", sorted(ENDS_RUN))
+def test_what_one_inspection_alone_shows_ends_no_run(guard: GuardName, reaction: Reaction) -> None:
+    once = journaled(*breached(guard, reaction))
+    held, instructions = replayed(*once)
+    assert (instructions, held.wind_down) == ((Wait(),), None)
+    assert f"The run does {reaction} if a second look" in sole_problem(held)
+    well = (TimePassed(LATER + 1), MovesObserved(LATER + 1, ()), HealthObserved(LATER + 1, WELL))
+    over = journaled(*once, *well)
+    if guard is GuardName.FOREIGN_THROTTLE:  # Their value stays theirs until it is read as ours.
+        return
+    assert replayed(*over)[0].wind_down is None

@@ -6,7 +6,7 @@ Kafka reports offsets of partitions, but no traffic and no rates; rates are comp
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Protocol
 
@@ -15,7 +15,7 @@ from kreassign.errors import ClusterError
 from kreassign.executor.cluster import requests
 from kreassign.executor.cluster.observations import leader_sizes
 from kreassign.executor.cluster.port import ClusterPort
-from kreassign.executor.cluster.readings import ask_twice, partitions_of, read_offsets, read_topics
+from kreassign.executor.cluster.readings import ask_by_name, ask_twice, partitions_of, read_offsets, read_topics
 from kreassign.executor.cluster.receivers import closures_of, read_log_dirs
 from kreassign.executor.events import PlannedMove
 from kreassign.executor.guards import (
@@ -43,10 +43,9 @@ def inspect_health(port: ClusterPort, question: CheckHealth, in_maintenance: Col
     Brokers `in_maintenance` take no copies, whatever their directories say.
     """
     moves, before = question.moves, question.before
-    live = port.describe_cluster().broker_ids
     ongoing = port.list_partition_reassignments(None)
-    topics = port.describe_topics(None)
-    partitions = [partition for topic in topics.ok.values() for partition in topic.partitions]
+    live, topics = _look_twice(port) if question.second_look else _look_once(port)
+    partitions = list(partitions_of(topics.ok).values())
     troubled = under_replicated(partitions, ongoing)
     destinations = sorted({broker for move in moves for broker in move.receiving} & set(live))
     named = sorted({broker for move in moves for broker in (*move.receiving, *move.target)} & set(live))
@@ -101,6 +100,38 @@ def _of_brokers(answers: Batch[int, tuple[LogDir, ...]], brokers: Collection[int
     """The answers of these brokers."""
     ok = {broker: answers.ok[broker] for broker in answers.ok if broker in brokers}
     return Batch(ok, {broker: error for broker, error in answers.failed.items() if broker in brokers})
+
+
+Sight = tuple[tuple[int, ...], Batch[str, Topic]]
+"""Live brokers, and topics."""
+
+
+def _look_once(port: ClusterPort) -> Sight:
+    return port.describe_cluster().broker_ids, port.describe_topics(None)
+
+
+def _look_twice(port: ClusterPort) -> Sight:
+    """Return what two brokers show: the brokers that either lists, each partition as where it is healthiest."""
+
+    def look(broker: int) -> Sight:
+        return port.describe_cluster(broker=broker).broker_ids, port.describe_topics(None, broker=broker)
+
+    looks = ask_by_name(port, look)
+    healthiest: dict[TopicPartition, Partition] = {}
+    for _, topics in looks:
+        for name, partition in partitions_of(topics.ok).items():
+            healthiest[name] = max(healthiest.get(name, partition), partition, key=_health)
+    found = {
+        name: replace(topic, partitions=tuple(healthiest[one.topic_partition] for one in topic.partitions))
+        for _, topics in looks
+        for name, topic in topics.ok.items()
+    }
+    failed = {name: error for _, topics in looks for name, error in topics.failed.items() if name not in found}
+    return tuple(sorted({broker for brokers, _ in looks for broker in brokers})), Batch(found, failed)
+
+
+def _health(partition: Partition) -> tuple[bool, int]:
+    return partition.leader != NO_LEADER, len(partition.isr)
 
 
 def _unread(

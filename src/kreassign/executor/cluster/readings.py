@@ -170,6 +170,29 @@ def _answer(look: Batch[str, Topic], name: str) -> Answer:
     return look.failed.get(name, ClusterError(f"no broker answered about topic {name}"))
 
 
+Look = TypeVar("Look")
+
+
+def ask_by_name(port: TopicsPort, ask: Callable[[int], Look]) -> list[Look]:
+    """Answers of two brokers that are asked by name, or of one if only one is live. Raises ClusterError.
+
+    A broker that does not answer is passed over for another one.
+    """
+    brokers = port.describe_cluster().broker_ids
+    looks: list[Look] = []
+    failure = ClusterError("the cluster lists no live broker")
+    for broker in brokers[:TRIES]:
+        try:
+            looks.append(ask(broker))
+        except ClusterError as error:
+            failure = error
+        if len(looks) == LOOKS:
+            break
+    if len(looks) < min(LOOKS, max(1, len(brokers))):
+        raise failure
+    return looks
+
+
 # Settings.
 
 Configs = Mapping[str, ConfigEntry]

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from kreassign.executor.events import HealthObserved, VerdictsRecorded
-from kreassign.executor.guards import GuardInputs, GuardName, Health, Reaction, Verdict, evaluate
+from kreassign.executor.guards import ENDS_RUN, GuardInputs, GuardName, Health, Reaction, Verdict, evaluate
 from kreassign.executor.scheduling import Candidate, Choice, DiskBudget, TimeLeft, find_cycle, forecast
 from kreassign.executor.scheduling.windows import REACHED, OpenInterval, local_time, open_interval, shortfalls
 from kreassign.executor.state import throttling
@@ -123,8 +123,10 @@ def is_health_check_due(run: Run, starting: Names, at_ms: int) -> bool:
     is_wanted = run.identity.reactions or run.throttle.awaited or run.throttle.is_due
     if not (is_wanted or lost_after_ms(run) is not None):
         return False
+    if run.health.checked_ms is None or (run.health.suspected and run.control.wind_down is None):
+        return True
     patience_ms = FRESH_MS if starting else CHECK_EVERY_MS
-    return run.health.checked_ms is None or at_ms - run.health.checked_ms >= patience_ms
+    return at_ms - run.health.checked_ms >= patience_ms
 
 
 def judge(run: Run, starting: Names, event: HealthObserved) -> tuple[Names, tuple[Verdict, ...]]:
@@ -153,7 +155,14 @@ def judge(run: Run, starting: Names, event: HealthObserved) -> tuple[Names, tupl
         named_log_dirs=run.moves.index.named_log_dirs,
         to_be_named=_to_be_named(run) if health.refused else (),
     )
-    return starting, evaluate(now, run.identity.reactions)
+    return starting, _seen_twice(run, evaluate(now, run.identity.reactions))
+
+
+def _seen_twice(run: Run, verdicts: Iterable[Verdict]) -> tuple[Verdict, ...]:
+    """Let only what two inspections in a row have shown end the run; until the second one, it holds."""
+    verdicts, before = tuple(verdicts), run.health.suspected
+    run.health.suspected = frozenset(verdict.guard for verdict in verdicts if verdict.reaction in ENDS_RUN)
+    return tuple(verdict.awaiting_second_look if verdict.guard not in before else verdict for verdict in verdicts)
 
 
 def _to_be_named(run: Run) -> set[int]:
@@ -168,8 +177,8 @@ def _incoming(run: Run, wanted: Iterable[TopicPartition]) -> dict[int, int]:
 
 
 def are_news(run: Run, verdicts: tuple[Verdict, ...]) -> bool:
-    """True if guards differ from before; other figures of the same guard are no news."""
-    return [verdict.guard for verdict in verdicts] != [verdict.guard for verdict in run.health.verdicts]
+    """True if guards or reactions differ from before; other figures of the same guard are no news."""
+    return [(one.guard, one.reaction) for one in verdicts] != [(one.guard, one.reaction) for one in run.health.verdicts]
 
 
 def take_in_verdicts(run: Run, event: VerdictsRecorded) -> None:
@@ -179,6 +188,10 @@ def take_in_verdicts(run: Run, event: VerdictsRecorded) -> None:
     for breach in open_before:
         if breach.verdict.guard not in said:
             breach.until_ms = event.at_ms
+        else:
+            # A second look may make a run end that held until then.
+            harsher = [verdict for verdict in event.verdicts if verdict.is_harsher_than(breach.verdict)]
+            breach.verdict = next(iter(harsher), breach.verdict)
     known = {breach.verdict.guard for breach in open_before}
     if GuardName.FOREIGN_THROTTLE in said - known:
         for present in run.throttle.foreign:
@@ -188,7 +201,7 @@ def take_in_verdicts(run: Run, event: VerdictsRecorded) -> None:
     ]
     run.health.verdicts = event.verdicts
     demanded = {verdict.reaction for verdict in event.verdicts}
-    if demanded & {Reaction.CANCEL, Reaction.ROLLBACK}:
+    if demanded & ENDS_RUN:
         run.control.wind_down = WindDown.CANCEL
     run.control.wants_rollback = run.control.wants_rollback or Reaction.ROLLBACK in demanded
 

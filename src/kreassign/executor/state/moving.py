@@ -156,7 +156,14 @@ def _check_then_proceed(run: Run, starting: Names, cancelling: Names, at_ms: int
     active = tuple(record.step for record in run.moves.active)
     lost = run.health.lost if run.control.replans else ()
     in_force = tuple(setting.pending for setting in run.throttle.in_force)
-    check = CheckHealth(active, in_force, run.health.first, lost, run.identity.allows_producer_outage)
+    check = CheckHealth(
+        active,
+        in_force,
+        run.health.first,
+        lost,
+        run.identity.allows_producer_outage,
+        second_look=bool(run.health.suspected),
+    )
     return Next(CheckingHealth(starting, cancelling), (check,))
 
 

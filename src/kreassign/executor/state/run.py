@@ -351,6 +351,8 @@ class HealthWatch:
     """Brokers whose moves were planned again: the run goes on without them whenever they are down."""
     disk_budget: DiskBudget = field(default_factory=lambda: DiskBudget({}))
     """Bytes that destinations can still take, as of the last check; empty before the first one."""
+    suspected: frozenset[GuardName] = frozenset()
+    """Guards that end the run if the next inspection shows the same as the last one."""
     stuck: tuple[TopicPartition, ...] = ()
     """Moves without space on disks while nothing is in flight that could free some."""
     silent_since_ms: int | None = None

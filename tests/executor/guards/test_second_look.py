@@ -1,0 +1,80 @@
+"""The inspection that decides whether a run ends: two brokers are asked by name."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kreassign.errors import ClusterError, Unreachable
+from kreassign.executor.cluster.measurements import inspect_health
+from kreassign.executor.guards import Health
+from kreassign.executor.instructions import CheckHealth
+from kreassign.model import NO_LEADER, Batch, Topic
+from tests.executor.odd_port import Answer, OddPort, Real
+from tests.executor.twin_runs import TwinRig
+
+QUESTION = CheckHealth((), (), second_look=True)
+
+
+@pytest.fixture
+def odd(tmp_path: Path) -> OddPort:
+    return OddPort(TwinRig(tmp_path, [[0, 1], [3, 4]]).client)
+
+
+def troubled_at(*brokers: int) -> Answer:
+    """Topics, without a leader and with one replica in sync as these brokers show them."""
+
+    def answer(real: Real, *args: Any, broker: int | None = None, **named: Any) -> Batch[str, Topic]:
+        found: Batch[str, Topic] = real(*args, broker=broker, **named)
+        if broker not in brokers:
+            return found
+        return Batch({name: replace(one, partitions=tuple(replace(each, leader=NO_LEADER, isr=each.isr[:1])
+                                                          for each in one.partitions))
+                      for name, one in found.ok.items()})  # fmt: skip
+
+    return answer
+
+
+def lacking_at(*brokers: int) -> Answer:
+    """The cluster, without broker 4 as these brokers show it."""
+
+    def answer(real: Real, *args: Any, broker: int | None = None, **named: Any) -> Any:
+        found = real(*args, broker=broker, **named)
+        return replace(found, brokers=found.brokers[:-1]) if broker in brokers else found
+
+    return answer
+
+
+def silent_at(*brokers: int) -> Answer:
+    def answer(real: Real, *args: Any, broker: int | None = None, **named: Any) -> Any:
+        if broker in brokers:
+            raise Unreachable(f"broker {broker} does not answer")
+        return real(*args, broker=broker, **named)
+
+    return answer
+
+
+def seen(odd: OddPort) -> Health:
+    return inspect_health(odd.port, QUESTION)
+
+
+@pytest.mark.parametrize(("brokers", "is_trouble"), [((0,), False), ((1,), False), ((0, 1), True)])
+def test_trouble_that_one_of_two_brokers_shows_is_none(
+    odd: OddPort, brokers: tuple[int, ...], *, is_trouble: bool
+) -> None:
+    odd.answer_always("describe_topics", troubled_at(*brokers))
+    odd.answer_always("describe_cluster", lacking_at(*brokers))
+    health = seen(odd)
+    assert bool(health.offline.count) is bool(health.under_replicated.count) is is_trouble
+    assert (4 not in health.live) is is_trouble
+
+
+def test_a_silent_broker_is_passed_over_in_a_second_look(odd: OddPort) -> None:
+    odd.answer_always("describe_topics", silent_at(0))
+    assert seen(odd).offline.count == 0
+    odd.answer_always("describe_topics", silent_at(0, 1))
+    with pytest.raises(ClusterError, match="broker 1 does not answer"):
+        seen(odd)
