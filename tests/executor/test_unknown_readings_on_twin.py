@@ -11,11 +11,14 @@ from typing import Any
 import pytest
 
 from kreassign.errors import ClusterError, IllegalPlan, Unreachable
-from kreassign.executor.events import SubmissionIntended, VerdictsRecorded
+from kreassign.executor.cluster.requests import read_moves
+from kreassign.executor.events import MovesObserved, SubmissionIntended, VerdictsRecorded
 from kreassign.executor.guards import GuardName, Reaction
+from kreassign.executor.instructions import ProducerGuard
 from kreassign.executor.preflight import read_others
-from kreassign.model import Batch, ConfigChange, ConfigResource, LogDir, ResourceType
+from kreassign.model import Batch, ConfigChange, ConfigResource, LogDir, ResourceType, TopicPartition
 from kreassign.model.error_codes import CLUSTER_AUTHORIZATION_FAILED, TOPIC_AUTHORIZATION_FAILED
+from kreassign.model.pace import Order
 from kreassign.model.throttle import FOLLOWER_THROTTLED_RATE
 from kreassign.twin.controller.decision import Decision
 from kreassign.twin.metadata import ConfigChanged
@@ -210,3 +213,76 @@ def test_what_may_not_be_read_matters_to_a_run_that_sets_it(
     odd.answer_always("describe_configs", silent(resource, why=refusal(code)))
     with pytest.raises(ClusterError) if is_refused else nullcontext():
         read_others(rig.port, started)
+
+
+# Between the preflight and the start of a move.
+
+
+def set_min_isr(rig: TwinRig, value: str | None) -> None:
+    change = ConfigChanged(ConfigResource.topic("t"), "min.insync.replicas", value)
+    rig.twin.commit(Decision((change,), None))
+
+
+def told(rig: TwinRig) -> set[str]:
+    return {one.message for event in rig.seen if isinstance(event, MovesObserved) for one in event.unread}
+
+
+def test_a_move_that_would_lock_producers_out_by_now_is_not_started(rig: TwinRig) -> None:
+    started = rig.prepared(AWAY, throttle=None)
+    set_min_isr(rig, "3")
+    begun_ms = rig.transport.now_ms()
+    rig.after(BREAK_S, lambda: set_min_isr(rig, "2"))
+    assert rig.run(started).state == "done"
+    assert submitted_ms(rig) >= begun_ms + BREAK_S * 1000
+    (words,) = told(rig)
+    assert words == (
+        "t-0 is not started: 2 of its replicas are in sync, and with min.insync.replicas 3 producers with acks=all "
+        "would be refused"
+    )
+
+
+def test_a_move_that_waits_for_producers_lets_others_start(tmp_path: Path) -> None:
+    rig = TwinRig(tmp_path, [[0, 1], [0, 1], [2, 3, 4]])
+    rig.after(1, lambda: set_min_isr(rig, "3"))
+    rig.after(BREAK_S, lambda: set_min_isr(rig, "2"))
+    targets = {0: (2, 1), 1: (2, 1), 2: (0, 3, 4)}
+    assert rig.run(rig.prepared(targets, pace=pace(Order.NAME, moves=1))).state == "done"
+    sent = [name for event in rig.seen if isinstance(event, SubmissionIntended) for name in event.partitions]
+    assert sent == [TopicPartition("t", number) for number in (0, 2, 1)]
+
+
+def test_a_move_of_a_partition_that_has_become_short_is_not_started(rig: TwinRig) -> None:
+    set_min_isr(rig, "2")
+    (move,) = rig.prepared(AWAY).moves
+    rig.twin.crash(0)
+    rig.transport.sleep(BREAK_S)
+    for short, is_withheld in ((frozenset[TopicPartition](), True), (frozenset({move.topic_partition}), False)):
+        answers = read_moves(rig.client, [move], {move.topic_partition}, ProducerGuard(short))
+        assert bool(answers.unread) is is_withheld
+    assert not read_moves(rig.client, [move], {move.topic_partition}, ProducerGuard()).unread
+
+
+def test_a_partition_short_from_the_beginning_is_no_reason_to_wait(rig: TwinRig) -> None:
+    set_min_isr(rig, "2")
+    rig.twin.crash(1)
+    rig.transport.sleep(BREAK_S)
+    assert rig.run(rig.prepared({0: (2, 0)}, throttle=None)).state == "done"
+    assert told(rig) == set()
+
+
+def test_nothing_starts_while_min_insync_replicas_cannot_be_read(rig: TwinRig, odd: OddPort) -> None:
+    started = rig.prepared(AWAY, throttle=None)
+    odd.answer_always("describe_configs", silent(ConfigResource.topic("t")))
+    rig.after(BREAK_S, lambda: odd.answer_always("describe_configs", as_it_is))
+    assert rig.run(started).state == "done"
+    assert submitted_ms(rig) >= BREAK_S * 1000
+    assert [words for words in told(rig) if "not started: min.insync.replicas of its topic could not be read" in words]
+
+
+@pytest.mark.parametrize("allowed", [True, False])
+def test_who_warns_or_agreed_starts_all_the_same(rig: TwinRig, *, allowed: bool) -> None:
+    guards = {} if allowed else {GuardName.MIN_ISR: Reaction.WARN}
+    started = rig.prepared(AWAY, throttle=None, guards=guards, allows_producer_outage=allowed)
+    set_min_isr(rig, "3")
+    assert rig.run(started).state == "done"
+    assert told(rig) == set()

@@ -71,14 +71,27 @@ class CancelMoves:
 
 
 @dataclass(frozen=True, slots=True)
+class ProducerGuard:
+    """Withhold moves whose start finds producers with acks=all refused, or has them refused.
+
+    Except partitions that were `short` of replicas in sync when the run began; None before the first inspection, which
+    is made before anything starts.
+    """
+
+    short: frozenset[TopicPartition] | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class ObserveMoves:
     """Read the progress of moves. Ends in MovesObserved or CallFailed.
 
-    The run has not sent the `unsent` ones, so that their target is as unexpected as anything else.
+    The run has not sent the `unsent` ones, so that their target is as unexpected as anything else; with `producers`
+    they are judged by that, too.
     """
 
     moves: tuple[PlannedMove, ...]
     unsent: frozenset[TopicPartition] = frozenset()
+    producers: ProducerGuard | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,7 +56,7 @@ from kreassign.model.error_codes import (
 from kreassign.model.pace import NO_LIMITS, Pace
 from kreassign.model.plan import PartitionAssignment, Plan, of_another_cluster
 from kreassign.model.plan_facts import UNKNOWN_ORIGIN, PlanOrigin, other_cluster, plan_id
-from kreassign.model.replication_factor import lost_in_sync, required_in_sync
+from kreassign.model.replication_factor import locks_out, lost_in_sync
 from kreassign.model.requests import NO_OFFSET
 from kreassign.model.run import LogDirTarget
 from kreassign.model.throttle import NO_THROTTLE, ThrottleRates
@@ -489,23 +489,15 @@ def producer_outages(
 ) -> tuple[str, ...]:
     """A sentence per topic whose producers with acks=all the plan would have refused, or for which that is unknown.
 
-    Brokers cap min.insync.replicas by the number of replicas, and a reassignment counts those that it adds before any
-    of them is in sync: [1] → [2] under 2 has two replicas, and one in sync. Raises ClusterError.
+    Raises ClusterError.
     """
-    growing = {
-        name: (partitions[name], len({*partitions[name].replicas, *target}))
-        for name, target in plan.replicas.items()
-        if name in partitions and set(target) - set(partitions[name].replicas)
-    }
+    growing = requests.growing_lists(partitions, plan.replicas)
     minima = requests.min_isr_of(port, (name.topic for name in growing))
     least = minima.known
     refused = Counter(
         name.topic
         for name, (partition, most) in growing.items()
-        if name.topic in least
-        and required_in_sync(least[name.topic], len(partition.replicas))
-        <= len(partition.isr)
-        < required_in_sync(least[name.topic], most)
+        if name.topic in least and locks_out(least[name.topic], len(partition.replicas), most, len(partition.isr))
     )
     slow = "; under the throttle that takes longer" if rates.is_limited else ""
     denied = [topic for topic, error in minima.unknown.items() if has_code(error, TOPIC_AUTHORIZATION_FAILED)]

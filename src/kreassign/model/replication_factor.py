@@ -82,6 +82,15 @@ def required_in_sync(least: int, replicas: int) -> int:
     return max(1, min(least, replicas))
 
 
+def locks_out(least: int, replicas: int, growing: int, in_sync: int) -> bool:
+    """True if producers with acks=all are refused once the list has grown to so many replicas, and are not now.
+
+    Brokers cap min.insync.replicas by the number of replicas, and a reassignment counts those that it adds before any
+    of them is in sync: [1] → [2] under 2 has two replicas, and one in sync.
+    """
+    return required_in_sync(least, replicas) <= in_sync < required_in_sync(least, growing)
+
+
 def undercut(factor: int, least: int) -> str | None:
     """What a factor below `min.insync.replicas` means; None if it is not below."""
     if factor >= least:

@@ -31,6 +31,7 @@ from kreassign.executor.cluster.readings import (
     topic_ids_of,
 )
 from kreassign.executor.events import PlannedMove, Refusal, Unwritten
+from kreassign.executor.instructions import ProducerGuard
 from kreassign.executor.throttle_ledger import ConfigKey, ConfigOverride, ConfigValue, differing
 from kreassign.model import (
     NO_LEADER,
@@ -58,7 +59,7 @@ from kreassign.model.error_codes import (
     has_code,
 )
 from kreassign.model.plan_facts import is_another
-from kreassign.model.replication_factor import FactorChanges, factor_changes
+from kreassign.model.replication_factor import FactorChanges, factor_changes, locks_out, required_in_sync
 from kreassign.model.throttle import BROKER_THROTTLES, TOPIC_THROTTLES
 
 # Queries of a run, its preparation and its verification.
@@ -123,7 +124,12 @@ def has_another_id(topic_ids: Mapping[str, str | None]) -> Callable[[Topic], boo
     return lambda topic: is_another(topic_ids.get(topic.name), topic.topic_id)
 
 
-def read_moves(port: ClusterPort, moves: Sequence[PlannedMove], unsent: Collection[TopicPartition] = ()) -> Answers:
+def read_moves(
+    port: ClusterPort,
+    moves: Sequence[PlannedMove],
+    unsent: Collection[TopicPartition] = (),
+    producers: ProducerGuard | None = None,
+) -> Answers:
     """Read the state of these moves, and the progress of those that copy. Raises ClusterError."""
     names = [move.topic_partition for move in moves]
     # The controller first: what it no longer lists, brokers show as done now or a moment later, never earlier.
@@ -140,17 +146,66 @@ def read_moves(port: ClusterPort, moves: Sequence[PlannedMove], unsent: Collecti
     # What a copy has at its end is what was copied: the log may have become smaller since the last poll.
     arrived = {move.topic_partition for move in moves if move.adding and _is_there(move, ongoing, found)}
     locations, silent = read_locations(port, moves)
+    topic_ids = topic_ids_of(topics.known)
+    waiting = (
+        move
+        for move in moves
+        if move.topic_partition in unsent and not is_another(move.topic_id, topic_ids.get(move.topic_partition.topic))
+    )
     return Answers(
         partitions={name: found[name] for name in names if name in found},
         gone=gone,
-        unread={name: _why_unread(name, topics.unknown) for name in names if name not in found and name not in gone},
+        unread={
+            **{name: _why_unread(name, topics.unknown) for name in names if name not in found and name not in gone},
+            **({} if producers is None else _withheld(port, waiting, found, producers)),
+        },
         ongoing=ongoing,
         statuses=_statuses(port, [move for move in moves if move.topic_partition in copying | arrived], found),
         locations=locations,
         silent=silent,
-        topic_ids=topic_ids_of(topics.known),
+        topic_ids=topic_ids,
         absent=_absent(port, (move for move in moves if move.topic_partition in copying)),
     )
+
+
+def growing_lists(
+    present: Mapping[TopicPartition, Partition], targets: Mapping[TopicPartition, Sequence[int]]
+) -> dict[TopicPartition, tuple[Partition, int]]:
+    """Partitions that get replicas on further brokers, each with the number of its replicas meanwhile."""
+    return {
+        name: (partition, len({*partition.replicas, *target}))
+        for name, target in targets.items()
+        if (partition := present.get(name)) is not None and set(target) - set(partition.replicas)
+    }
+
+
+def _withheld(
+    port: ClusterPort,
+    waiting: Iterable[PlannedMove],
+    found: Mapping[TopicPartition, Partition],
+    guard: ProducerGuard,
+) -> dict[TopicPartition, str]:
+    """Why moves are not started for the sake of producers with acks=all. Raises ClusterError."""
+    growing = growing_lists(found, {move.topic_partition: move.target for move in waiting})
+    known, absent, unknown = min_isr_of(port, (name.topic for name in growing))
+    del absent  # The observation itself shows that the topic is gone.
+    why = {
+        name: f"{name} is not started: {MIN_ISR} of its topic could not be read, and without it nobody knows whether "
+        f"producers are refused: {error_text(unknown[name.topic])}"
+        for name in growing
+        if name.topic in unknown
+    }
+    for name, (partition, most) in growing.items():
+        least, in_sync = known.get(name.topic, 1), len(partition.isr)
+        is_short = in_sync < required_in_sync(least, len(partition.replicas))
+        if locks_out(least, len(partition.replicas), most, in_sync) or (
+            is_short and guard.short is not None and name not in guard.short
+        ):
+            why[name] = (
+                f"{name} is not started: {in_sync} of its replicas are in sync, and with {MIN_ISR} {least} producers "
+                f"with acks=all {'are' if is_short else 'would be'} refused"
+            )
+    return why
 
 
 def _is_there(

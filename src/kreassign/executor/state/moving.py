@@ -32,7 +32,16 @@ from kreassign.executor.events import (
     TimePassed,
     TrafficMeasured,
 )
-from kreassign.executor.instructions import CancelMoves, CheckHealth, ObserveMoves, SetThrottle, SubmitMoves, Wait
+from kreassign.executor.guards import GuardName, Reaction
+from kreassign.executor.instructions import (
+    CancelMoves,
+    CheckHealth,
+    ObserveMoves,
+    ProducerGuard,
+    SetThrottle,
+    SubmitMoves,
+    Wait,
+)
 from kreassign.executor.state import admission, finishing, throttling
 from kreassign.executor.state.move import LEAST_ATTEMPTS, MoveRecord, NextAction, conclude
 from kreassign.executor.state.phases import (
@@ -126,7 +135,15 @@ def _observing(run: Run) -> Observing:
 def _poll(run: Run, state: Observing) -> Next:
     records = [run.moves.records[name] for name in state.moves]
     unsent = frozenset(record.name for record in records if record.status is MoveStatus.PLANNED)
-    return Next(state, (ObserveMoves(tuple(record.step for record in records), unsent),))
+    return Next(state, (ObserveMoves(tuple(record.step for record in records), unsent, _producer_guard(run)),))
+
+
+def _producer_guard(run: Run) -> ProducerGuard | None:
+    """Between the preflight and the start of a move, its ISR or min.insync.replicas may have changed."""
+    reaction = run.identity.reactions.get(GuardName.MIN_ISR, Reaction.WARN)
+    if reaction is Reaction.WARN or run.identity.allows_producer_outage:
+        return None
+    return ProducerGuard(None if run.health.first is None else frozenset(run.health.first.under_min_isr.first))
 
 
 def _after_observation(run: Run, state: Observing, event: MovesObserved) -> Next:
@@ -177,6 +194,8 @@ def _take_in(run: Run, state: Observing, event: MovesObserved) -> list[tuple[Mov
     unread = {one.topic_partition: one.message for one in event.unread}
     for name in seen:
         run.tell(f"unread {name}", event.at_ms, *([unread[name]] if name in unread else ()))
+    for name in unread:
+        run.moves.index.sort(records[name])  # Out of the queue, where it would stand before moves that can start.
     observed = [record for name in seen if name not in unread and (record := records[name]).status in ACTIVE]
     actions = [(record, conclude(record, event.at_ms)) for record in observed]
     for record, action in actions:
