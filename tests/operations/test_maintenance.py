@@ -15,7 +15,8 @@ from kreassign.executor.brokers import CORDON, Blocked
 from kreassign.executor.journal import Journal
 from kreassign.executor.lease import LeasePolicy
 from kreassign.executor.maintenance import InMaintenance, MaintenanceFacts, Step, next_to_enter, next_to_exit
-from kreassign.model import ConfigChange, ConfigResource, NewTopic
+from kreassign.model import Batch, ConfigChange, ConfigResource, NewTopic
+from kreassign.model.error_codes import GROUP_AUTHORIZATION_FAILED
 from kreassign.operations.doctor import diagnose_cluster
 from kreassign.operations.maintenance import Maintenance, MaintenanceResult, Way, maintain
 from kreassign.operations.run import RunContext
@@ -29,6 +30,7 @@ from tests.executor.odd_port import (
     lost_on_the_way_back,
     lost_on_the_way_there,
     not_reached,
+    refused,
 )
 from tests.executor.twin_runs import TwinRig
 
@@ -310,16 +312,22 @@ def test_before_cordons_a_run_elsewhere_is_held_off_by_what_the_cluster_keeps(tm
     assert lists(rig) == [*LISTS[:2], [2, 1, 3], LISTS[3]]
 
 
-def test_where_the_cluster_does_not_answer_those_stay_in_maintenance_that_it_named_last(ann: Operator) -> None:
+def test_a_run_learns_who_is_in_maintenance_or_that_it_is_unknown(ann: Operator) -> None:
     ann.policy = LeasePolicy.REQUIRE
     assert ann.enter().is_finished
     odd = OddPort(ann.rig.client)
     asked = InMaintenance(odd.groups)
-    assert asked() == {3}
+    odd.answer("fetch_offsets", lambda *_, **__: Batch())
+    assert asked() == {3}, "one empty answer is not believed"
+    odd.answer("fetch_offsets", refused(GROUP_AUTHORIZATION_FAILED))
+    assert asked() == {3}, "nor is one refusal"
     odd.answer_always("fetch_offsets", lost_on_the_way_there)
-    assert ann.exit().is_finished
-    assert asked() == {3}
+    with pytest.raises(ClusterError, match="broke before the answer came"):
+        asked()
+    odd.answer_always("fetch_offsets", refused(GROUP_AUTHORIZATION_FAILED))
+    assert asked() == set(), "it can keep no lease either"
     odd.answer_always("fetch_offsets", as_it_is)
+    assert ann.exit().is_finished
     assert asked() == set()
 
 

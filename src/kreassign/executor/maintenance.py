@@ -12,7 +12,6 @@ import json
 import zlib
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sized
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Protocol
@@ -32,9 +31,10 @@ from kreassign.executor.brokers import (
     unseen_on,
 )
 from kreassign.executor.cluster.port import TopicsPort
-from kreassign.executor.cluster.readings import partitions_of, read_topics
+from kreassign.executor.cluster.readings import LOOKS, partitions_of, read_topics
 from kreassign.executor.lease.lease import CALL_TIMEOUT_MS, OFFSETS_TOPIC
 from kreassign.model import Batch, Partition, TopicPartition
+from kreassign.model.error_codes import GROUP_AUTHORIZATION_FAILED, TOPIC_AUTHORIZATION_FAILED, has_code
 from kreassign.model.replication_factor import required_in_sync
 from kreassign.model.requests import CommittedOffset
 
@@ -851,9 +851,12 @@ def read_maintenance_record(port: OffsetsPort) -> MaintenanceRecord | None:
     places = record_places(port)
     if not places:
         return None
-    offsets = port.fetch_offsets(GROUP_ID, places, timeout_ms=CALL_TIMEOUT_MS).raise_if_any()
-    text = text_of_pieces({place.partition: offset.metadata for place, offset in offsets.items()})
-    return None if text is None else parse_record(text)
+    for _ in range(LOOKS):  # A coordinator that has just taken over may show a group without its offsets.
+        offsets = port.fetch_offsets(GROUP_ID, places, timeout_ms=CALL_TIMEOUT_MS).raise_if_any()
+        text = text_of_pieces({place.partition: offset.metadata for place, offset in offsets.items()})
+        if text is not None:
+            return parse_record(text)
+    return None
 
 
 def brokers_in_maintenance(port: OffsetsPort) -> frozenset[int]:
@@ -866,20 +869,24 @@ def brokers_in_maintenance(port: OffsetsPort) -> frozenset[int]:
 
 
 class InMaintenance:
-    """Brokers in maintenance, queried repeatedly by a run.
-
-    If the cluster does not answer, returns the last known ones, so that no maintenance seems over that is not.
-    """
+    """Brokers in maintenance, queried repeatedly by a run."""
 
     def __init__(self, port: OffsetsPort) -> None:
         self._port = port
-        self._known: frozenset[int] = frozenset()
 
     def __call__(self) -> frozenset[int]:
-        """Ids of the brokers in maintenance."""
-        with suppress(ClusterError):
-            self._known = brokers_in_maintenance(self._port)
-        return self._known
+        """Ids of the brokers in maintenance. Raises ClusterError if they are unknown.
+
+        None for a principal that may not read the group, by two answers: it can keep no lease either, and its run says
+        so.
+        """
+        for _ in range(LOOKS):
+            try:
+                return brokers_in_maintenance(self._port)
+            except ClusterError as error:
+                if not has_code(error, GROUP_AUTHORIZATION_FAILED, TOPIC_AUTHORIZATION_FAILED):
+                    raise
+        return frozenset()
 
 
 def none_in_maintenance() -> frozenset[int]:

@@ -64,6 +64,7 @@ from kreassign.executor.events import (
     Verified,
     topic_ids_of_moves,
 )
+from kreassign.executor.guards import GuardName, Health, Unread
 from kreassign.executor.history.run_history import history
 from kreassign.executor.instructions import (
     CancelMoves,
@@ -199,9 +200,9 @@ class Runner:
     """Executes one run.
 
     `listener` gets every new event after the run has processed it; not those read back. `controllers` take the
-    throttle of brokers that are down. `lease` is confirmed before each call that changes the cluster. The `replanner`
-    finds other destinations for lost ones, in a run that replans. `in_maintenance` returns the brokers that get nothing
-    for now.
+    throttle of brokers that are down. `lease` is confirmed before each request that changes the cluster. The
+    `replanner` finds other destinations for lost ones, in a run that replans. `in_maintenance` returns the brokers that
+    get nothing for now, and raises ClusterError if they are unknown.
     """
 
     def __init__(
@@ -219,6 +220,7 @@ class Runner:
     ) -> None:
         self._lease = lease
         self._in_maintenance = in_maintenance
+        self._maintained: Collection[int] = ()
         self._replanner = replanner
         self._machine = Machine()
         self._port = confirmed_writes(port, self._confirm)
@@ -379,12 +381,20 @@ class Runner:
             case ObserveMoves():
                 return self._observe_moves(question)
             case CheckHealth():
-                return HealthObserved(
-                    self._time.now_ms(), measurements.inspect_health(self._port, question, self._in_maintenance())
-                )
+                return HealthObserved(self._time.now_ms(), self._inspect(question))
             case MeasureTraffic():
                 return self._measure(question)
         assert_never(question)
+
+    def _inspect(self, question: CheckHealth) -> Health:
+        """Inspect the cluster. While it is unknown which brokers are in maintenance, those that were still count."""
+        unread: tuple[Unread, ...] = ()
+        try:
+            self._maintained = frozenset(self._in_maintenance())
+        except ClusterError as error:
+            unread = (Unread(GuardName.CORDONED, "which brokers are in maintenance", error_text(error)),)
+        health = measurements.inspect_health(self._port, question, self._maintained)
+        return replace(health, unread=(*health.unread, *unread))
 
     def _change(self, deed: ClusterChange) -> Event:
         """Confirm the lease before an intention is journaled; each request of the change confirms it once more."""

@@ -12,22 +12,21 @@ from pathlib import Path
 
 from kreassign.admin import AdminClient
 from kreassign.clock import SystemClock
-from kreassign.errors import ClusterError, IllegalPlan, Infeasible, InputError, InvariantBroken, requires
+from kreassign.errors import IllegalPlan, Infeasible, InputError, InvariantBroken, requires
 from kreassign.executor.cluster import permissions
 from kreassign.executor.cluster.observations import replica_locations
 from kreassign.executor.cluster.readings import ask_twice, partitions_of, read_topics
 from kreassign.executor.cluster.receivers import closures_of
-from kreassign.executor.cluster.requests import is_denied, read_configs
+from kreassign.executor.cluster.requests import read_configs
 from kreassign.executor.events import NewTarget, PlannedMove, Refusal, topic_ids_of_moves
 from kreassign.executor.instructions import ReplanMoves
-from kreassign.executor.maintenance import brokers_in_maintenance
+from kreassign.executor.maintenance import InMaintenance
 from kreassign.executor.preflight import read_cluster, violations
 from kreassign.executor.preview import starved
 from kreassign.executor.runner import Replanned
 from kreassign.executor.throttle_ledger import throttle_keys
 from kreassign.model import Cluster, LogDir, Partition, TopicPartition
 from kreassign.model.closures import REFUSES, Closure
-from kreassign.model.error_codes import GROUP_AUTHORIZATION_FAILED, has_code
 from kreassign.model.load import LOCAL_SPARK, SPARK_LOG, SparkOptions
 from kreassign.model.plan import PartitionAssignment, Plan
 from kreassign.model.plan_facts import PlanOrigin
@@ -391,7 +390,7 @@ def _problem_of_lost(client: AdminClient, question: ReplanMoves, cluster: Cluste
     answer = ask_twice(client.describe_log_dirs, cluster.broker_ids)
     # A broker that does not report its directories is no destination: what fits there is not known.
     log_dirs = answer.ok
-    closures = closures_of(client, {*cluster.broker_ids, *answer.failed}, log_dirs, _in_maintenance(client))
+    closures = closures_of(client, {*cluster.broker_ids, *answer.failed}, log_dirs, InMaintenance(client)())
     wanted = {move.topic_partition: move.target for move in question.plan}
     known = {move.topic_partition: move.size_bytes for move in question.plan}
     sizes = Counter(known)
@@ -413,16 +412,6 @@ def _problem_of_lost(client: AdminClient, question: ReplanMoves, cluster: Cluste
         *_absent(cluster, question, found),
     ]
     return problem_from(hosts, columns_of(rows))
-
-
-def _in_maintenance(client: AdminClient) -> frozenset[int]:
-    """Brokers in maintenance, as far as this client may know. Raises ClusterError."""
-    try:
-        return brokers_in_maintenance(client)
-    except ClusterError as error:
-        if is_denied(error) or has_code(error, GROUP_AUTHORIZATION_FAILED):
-            return frozenset()
-        raise
 
 
 def _live(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import cast
 
 import pytest
@@ -16,14 +17,25 @@ from kreassign.model.error_codes import (
     GROUP_MAX_SIZE_REACHED,
     INVALID_SESSION_TIMEOUT,
     REBALANCE_IN_PROGRESS,
+    TOPIC_AUTHORIZATION_FAILED,
     UNKNOWN_MEMBER_ID,
     UNKNOWN_SERVER_ERROR,
     UNKNOWN_TOPIC_OR_PARTITION,
 )
+from kreassign.model.requests import Group
 from kreassign.twin.access import ALL_GROUPS, ANONYMOUS, CLUSTER_OPERATIONS, Allow, Operation, Permissions
 from kreassign.twin.cluster import Twin
 from kreassign.twin.transport import TwinTransport
-from tests.executor.odd_port import Answer, OddPort, lost_on_the_way_there, not_reached, refusal, refused
+from tests.executor.odd_port import (
+    Answer,
+    OddPort,
+    Real,
+    as_it_is,
+    lost_on_the_way_there,
+    not_reached,
+    refusal,
+    refused,
+)
 from tests.twin.asking import twin
 
 TOPICS = {OFFSETS_TOPIC: [[0, 1], [1, 2], [2, 3]], "t": [[0, 1]]}
@@ -198,7 +210,38 @@ def test_a_silent_coordinator_permits_no_beginning(hosts: Hosts, call: str, answ
         assert lease.status is None
 
 
-def no_topic(real: object, names: list[str]) -> Batch[str, object]:
+def no_members(real: Real, *args: object, **named: object) -> Group:
+    """The answer of a coordinator that has just taken over."""
+    return replace(cast(Group, real(*args, **named)), members=())
+
+
+def test_one_answer_does_not_make_the_lease_free(hosts: Hosts) -> None:
+    lease = hosts.lease("one")
+    lease.take()
+    odd = OddPort(hosts.client())
+    odd.answer("describe_group", no_members)
+    assert present_holder(odd.groups) == lease.holder
+    odd.answer("describe_group", no_members, no_members)
+    assert present_holder(odd.groups) is None
+
+
+def test_a_run_without_a_lease_goes_on_once_it_can_look_again() -> None:
+    hosts = Hosts(twin())
+    lease = hosts.lease("one", LeasePolicy.AUTO)
+    assert isinstance(lease.take(), Forgone)
+    odd = OddPort(hosts.client())
+    lease.port = odd.groups
+    odd.answer_always("describe_topics", not_reached)
+    hosts.time.sleep(BEAT_S)
+    assert isinstance(lease.confirm(), Taken)
+    assert isinstance(lease.retake(), Taken)
+    odd.answer_always("describe_topics", refused(TOPIC_AUTHORIZATION_FAILED))
+    assert isinstance(lease.retake(), Taken), "another run may have it where this one may not look"
+    odd.answer_always("describe_topics", as_it_is)
+    assert isinstance(lease.retake(), Forgone)
+
+
+def no_topic(real: object, names: list[str], **_: object) -> Batch[str, object]:
     """The answer of a broker that does not know any topic yet."""
     del real
     return Batch({}, {name: refusal(UNKNOWN_TOPIC_OR_PARTITION, name) for name in names})
@@ -209,8 +252,10 @@ def test_one_broker_that_knows_no_topic_yet_is_not_believed(hosts: Hosts) -> Non
     odd.answer("describe_topics", no_topic)
     assert offsets_topic(odd.groups) is not None
     odd.answer("describe_topics", no_topic, no_topic)
+    assert offsets_topic(odd.groups) is not None
+    odd.answer_always("describe_topics", no_topic)
     assert offsets_topic(odd.groups) is None
-    odd.answer("describe_topics", lambda *_: Batch())
+    odd.answer_always("describe_topics", lambda *_, **__: Batch())
     with pytest.raises(ClusterError, match="no broker answered"):
         offsets_topic(odd.groups)
 

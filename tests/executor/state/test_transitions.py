@@ -241,8 +241,8 @@ def test_the_lease_is_asked_for_first_and_again_once_it_was_lost() -> None:
     assert _states_with(events.LeaseTaken) == FIRST_STATES | {AwaitingLease}
 
 
-def test_a_lease_is_forgone_only_at_the_beginning() -> None:
-    assert _states_with(events.LeaseForgone) == FIRST_STATES
+def test_a_lease_is_forgone_where_a_process_begins_or_awaits_it() -> None:
+    assert _states_with(events.LeaseForgone) == FIRST_STATES | {AwaitingLease}
 
 
 def test_a_lost_lease_is_found_where_a_run_begins_waits_or_changes(explorer: Explorer) -> None:

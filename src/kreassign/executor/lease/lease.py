@@ -7,7 +7,7 @@ How it works, and why it holds on any Kafka since 2.4 (docs/design/decisions/lea
   nothing;
 - a member that is silent for `SESSION_MS` is removed, so a holder that is gone does not block for ever;
 - a former member is recognised by its member id and generation before it changes anything: `confirm` queries the
-  coordinator right before each call that changes the cluster (`confirmed_writes`);
+  coordinator right before each request that changes the cluster, also before it is sent again (`confirmed_writes`);
 - it joins under its run id as `group.instance.id` (KIP-345), so that a run that is resumed takes its own place at
   once, and a former process of the same run is fenced.
 
@@ -20,7 +20,6 @@ that never had it.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -28,7 +27,9 @@ from typing import Protocol
 
 from kreassign.clock import Clock
 from kreassign.errors import ClusterError, Unsupported
-from kreassign.model import Batch, Topic
+from kreassign.executor.cluster.port import TopicsPort
+from kreassign.executor.cluster.readings import LOOKS, read_topics
+from kreassign.model import Topic
 from kreassign.model.authorization import error_text
 from kreassign.model.error_codes import (
     FENCED_INSTANCE_ID,
@@ -40,7 +41,6 @@ from kreassign.model.error_codes import (
     REBALANCE_IN_PROGRESS,
     TOPIC_AUTHORIZATION_FAILED,
     UNKNOWN_MEMBER_ID,
-    UNKNOWN_TOPIC_OR_PARTITION,
     has_code,
 )
 from kreassign.model.requests import Group, GroupCandidate, GroupMember, Membership
@@ -114,15 +114,7 @@ def holder_of(member: GroupMember) -> LeaseHolder:
 # Group calls that the lease needs. `AdminClient` fits them by its shape.
 
 
-class OffsetsTopicPort(Protocol):
-    """The call that shows whether a cluster keeps groups."""
-
-    def describe_topics(self, names: Iterable[str] | None) -> Batch[str, Topic]:
-        """Topics with their partitions."""
-        ...
-
-
-class GroupPort(OffsetsTopicPort, Protocol):
+class GroupPort(TopicsPort, Protocol):
     """Group calls, with the meaning that `AdminClient` gives them."""
 
     def describe_group(self, group_id: str, *, timeout_ms: int | None) -> Group:
@@ -246,8 +238,11 @@ class ClusterLease:
         if self.membership is not None and isinstance(found := self.confirm(), Held):
             return found
         try:
-            group = self.port.describe_group(GROUP_ID, timeout_ms=CALL_TIMEOUT_MS)
-            self.status = _taken_by(group) if group.members else self._join()
+            missing = self._missing_topic() if self._may_be_forgone else None
+            if missing is None:
+                self.status = self._rejoin()
+            else:  # Without groups nobody holds the lease; where they may not be read, another run may.
+                self.status = missing if missing.is_usual else Taken(missing.reason)
         except ClusterError as error:
             self.status = _silent(error)
         return self.status
@@ -297,6 +292,10 @@ class ClusterLease:
             self.port.leave_group(GROUP_ID, member.instance_id, member_id=member.member_id, timeout_ms=CALL_TIMEOUT_MS)
         except ClusterError:
             return
+
+    def _rejoin(self) -> LeaseStatus:
+        group = self.port.describe_group(GROUP_ID, timeout_ms=CALL_TIMEOUT_MS)
+        return _taken_by(group) if group.members else self._join()
 
     # --- joining ----------------------------------------------------------------------------------------------
 
@@ -368,27 +367,25 @@ class ClusterLease:
         return Taken(f"no lease can be had{had}: {reason}")
 
 
-def offsets_topic(port: OffsetsTopicPort) -> Topic | None:
-    """The topic that keeps groups and offsets; None if the cluster has none. Raises ClusterError if that is not known.
-
-    A broker that has just started may not know a topic yet, so its absence is believed when it is told twice.
-    """
-    for _ in range(2):
-        answer = port.describe_topics([OFFSETS_TOPIC])
-        if (topic := answer.ok.get(OFFSETS_TOPIC)) is not None:
-            return topic
-        error = answer.failed.get(OFFSETS_TOPIC)
-        if error is None or not has_code(error, UNKNOWN_TOPIC_OR_PARTITION):
-            raise error or ClusterError(f"no broker answered about the topic {OFFSETS_TOPIC}")
-    return None
+def offsets_topic(port: TopicsPort) -> Topic | None:
+    """The topic that keeps groups and offsets; None if the cluster has none. Raises ClusterError if that is unknown."""
+    known, absent, unknown = read_topics(port, [OFFSETS_TOPIC])
+    del absent
+    for error in unknown.values():
+        raise error
+    return known.get(OFFSETS_TOPIC)
 
 
 def present_holder(port: GroupPort) -> LeaseHolder | None:
     """Current holder of the lease, read without a side effect; None if it is free. Raises ClusterError."""
     if offsets_topic(port) is None:
         return None
-    group = port.describe_group(GROUP_ID, timeout_ms=CALL_TIMEOUT_MS)
-    return holder_of(group.members[0]) if group.members else None
+    # A coordinator that has just taken over may show a group without its members: free is what two answers say.
+    for _ in range(LOOKS):
+        group = port.describe_group(GROUP_ID, timeout_ms=CALL_TIMEOUT_MS)
+        if group.members:
+            return holder_of(group.members[0])
+    return None
 
 
 def _taken_by(group: Group) -> Taken:

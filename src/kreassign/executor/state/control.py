@@ -177,6 +177,13 @@ def _go_on_with_lease(run: Run, _: AwaitingLease, event: LeaseTaken) -> Next:
     return preparing.resume(run, event.at_ms, others_may_restore=True)
 
 
+def _go_on_without_lease(run: Run, _: AwaitingLease, event: LeaseForgone) -> Next:
+    """The run never had a lease, and could not tell for a while that the cluster can keep none."""
+    run.control.lease, run.control.has_had_lease = f"none: {event.reason}", False
+    run.tell(LEASE_LOST, event.at_ms)
+    return preparing.resume(run, event.at_ms, others_may_restore=True)
+
+
 def _pause_without_lease(_: Run, __: AwaitingLease, ___: StopRequested) -> Next:
     """Write nothing back: the present holder of the lease may be using it."""
     return Next(Paused())
@@ -199,5 +206,6 @@ LEASE_ROWS: Rows = {
     (AwaitingLease, TimePassed): row(_wait_or_ask, AwaitingLease),
     (AwaitingLease, LeaseRefused): row(_lease_refused, AwaitingLease),
     (AwaitingLease, LeaseTaken): row(_go_on_with_lease, *_RESUMED),
+    (AwaitingLease, LeaseForgone): row(_go_on_without_lease, *_RESUMED),
     (AwaitingLease, StopRequested): row(_pause_without_lease, Paused),
 }
