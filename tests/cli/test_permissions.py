@@ -84,7 +84,7 @@ def plan(words: str, codes: tuple[int, ...] = (0,)) -> Need:
     return Need(f"plan {words} --measure-for 0", codes=codes)
 
 
-RUN, STATE = "run plan.json --yes --measure-for 0 --state-dir state", "--state-dir state"
+RUN, STATE = "run plan.json --yes --measure-for 0 --state-dir state --poll-interval 0.1", "--state-dir state"
 CHANGES = (ALTER, ALTER_SETTINGS, SEE)
 NEEDS = {
     "snapshot": Need("snapshot --out cluster.json --measure-for 0"),
@@ -108,8 +108,10 @@ NEEDS = {
     "plan what-if": plan("what-if --traffic 2"),
     "run": Need(f"{RUN} --throttle 1GB/s", (*CHANGES, ALTER_TOPICS), ()),
     "run without a throttle": Need(RUN, (ALTER, SEE, SEE_SETTINGS), ()),
-    "run within brokers": Need(f"run dirs.json --yes --measure-for 0 {STATE}", (ALTER, SEE), ()),
-    "rollback": Need(f"rollback --yes {STATE} --throttle 1GB/s", (*CHANGES, ALTER_TOPICS), (), before=(RUN,)),
+    "run within brokers": Need(f"run dirs.json --yes --measure-for 0 {STATE} --poll-interval 0.1", (ALTER, SEE), ()),
+    "rollback": Need(
+        f"rollback --yes {STATE} --throttle 1GB/s --poll-interval 0.1", (*CHANGES, ALTER_TOPICS), (), before=(RUN,)
+    ),
     "maintenance enter": Need(
         f"maintenance enter 0 --yes {STATE} --poll-interval 0.1", (*CHANGES, SEE_SETTINGS), (),
     ),

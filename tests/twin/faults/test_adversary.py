@@ -171,7 +171,7 @@ def test_what_is_only_asked_can_be_refused_too() -> None:
 
 def test_only_requests_of_items_can_be_refused() -> None:
     with pytest.raises(InputError, match="cannot be refused item by item"):
-        broken("refuse:29:DescribeCluster@0")
+        broken("refuse:29:JoinGroup@0")
 
 
 # What answers are made from

@@ -7,9 +7,11 @@ or not; a response can be lost, delayed or duplicated after its request has been
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum, auto
-from typing import NamedTuple, Protocol
+from functools import partial
+from typing import NamedTuple, Protocol, runtime_checkable
 
 from kreassign.errors import ControllerMoved, ProtocolViolation
 from kreassign.model.error_codes import (
@@ -48,9 +50,26 @@ class Reply(NamedTuple):
     delay_ms: int = 0
 
 
+Execute = Callable[[Request], Message]
+"""Executes a request, and returns the response."""
+
+
+@runtime_checkable
+class RequestFault(Protocol):
+    """Something that happens to a request in place of its execution."""
+
+    def meet(self, request: Request, execute: Execute) -> Message | None:
+        """The response to the request; None breaks the connection."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Dropped:
     """Break the connection before the request is executed."""
+
+    def meet(self, request: Request, execute: Execute) -> None:
+        """Return no response, and execute nothing."""
+        del request, execute
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +79,14 @@ class Refused:
     code: int
     is_executed: bool = False
 
-
-RequestFault = Dropped | Refused
+    def meet(self, request: Request, execute: Execute) -> Message | None:
+        """The refusal; an API that has none is executed as always."""
+        refused = refuse_all(request, self.code)
+        if refused is None:
+            return execute(request)
+        if self.is_executed:
+            execute(request)
+        return refused
 
 
 class FailsOver(Protocol):
@@ -162,7 +187,7 @@ class ResponseFaults:
     def before(self, node_id: int, api: Api) -> RequestFault | None:
         """The fault that affects a request to a node; the oldest of several, None if there is none."""
         for one in self._active:
-            if isinstance(one.fault, Dropped | Refused) and (api, node_id) in one.affected:
+            if isinstance(one.fault, RequestFault) and (api, node_id) in one.affected:
                 if one.hits_once:
                     self._active.remove(one)
                 return one.fault
@@ -174,7 +199,7 @@ class ResponseFaults:
             return reply
         hitting = [one for one in self._active if (api, node_id) in one.affected]
         for one in hitting:
-            if not isinstance(one.fault, Dropped | Refused):
+            if not isinstance(one.fault, RequestFault):
                 if one.hits_once:
                     self._active.remove(one)
                 reply = one.fault.apply(controller, reply)
@@ -226,9 +251,10 @@ class Connection:
         if self._stage is not _SaslStage.DONE:
             return self._authenticate(received)
         fault = self._cluster.response_faults.before(self._node.id, handler.api)
-        if isinstance(fault, Dropped):
+        request, execute = self._request(received), partial(self._executed, handler=handler)
+        response = execute(request) if fault is None else fault.meet(request, execute)
+        if response is None:
             return CLOSED
-        response = self._respond(self._request(received), handler, fault)
         reply = Reply(encode_response(received.version, response, received.correlation_id))
         return self._cluster.response_faults.apply(self._cluster.controller, self._node.id, handler.api, reply)
 
@@ -242,14 +268,6 @@ class Connection:
             received.message,
             received.client_id or "",
         )
-
-    def _respond(self, request: Request, handler: Handler, fault: Refused | None) -> Message:
-        refused = None if fault is None else refuse_all(request, fault.code)
-        if fault is None or refused is None:
-            return self._executed(request, handler)
-        if fault.is_executed:
-            self._executed(request, handler)
-        return refused
 
     def _executed(self, request: Request, handler: Handler) -> Message:
         try:

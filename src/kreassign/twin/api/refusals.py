@@ -11,7 +11,14 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 from uuid import UUID
 
-from kreassign.model.error_codes import NONE, NOT_CONTROLLER, POLICY_VIOLATION, SECURITY_DISABLED, error_code
+from kreassign.model.error_codes import (
+    CLUSTER_AUTHORIZATION_FAILED,
+    NONE,
+    NOT_CONTROLLER,
+    POLICY_VIOLATION,
+    SECURITY_DISABLED,
+    error_code,
+)
 from kreassign.twin.api.metadata import is_internal, metadata_brokers, shown_controller
 from kreassign.twin.api.request import Handler, Request
 from kreassign.twin.refused import REFUSED
@@ -168,8 +175,44 @@ def _described_configs(request: Request, failed: dict[str, Any]) -> Message:
     return api.DESCRIBE_CONFIGS.response(results=results)
 
 
+def _described_log_dirs(request: Request, failed: dict[str, Any]) -> Message:
+    """A missing permission stands at the top (before version 3 nowhere), any other error at each directory."""
+    response, code = api.DESCRIBE_LOG_DIRS.response, failed["error_code"]
+    if code == CLUSTER_AUTHORIZATION_FAILED:
+        return response(error_code=code, results=[])
+    entry, unknown_bytes = response.DescribeLogDirsResult, {"total_bytes": -1, "usable_bytes": -1, "is_cordoned": False}
+    log_dirs = request.cluster.replication.readings.log_dirs(request.node.id)
+    return response(results=[entry(error_code=code, log_dir=one.path, topics=[], **unknown_bytes) for one in log_dirs])
+
+
+def _listed_offsets(request: Request, failed: dict[str, Any]) -> Message:
+    response, code = api.LIST_OFFSETS.response, failed["error_code"]
+    entry = response.ListOffsetsTopicResponse
+    none = {"old_style_offsets": [], "timestamp": -1, "offset": -1, "leader_epoch": -1}
+    return response(
+        topics=[
+            entry(
+                name=topic.name,
+                partitions=[
+                    entry.ListOffsetsPartitionResponse(partition_index=one.partition_index, error_code=code, **none)
+                    for one in topic.partitions
+                ],
+            )
+            for topic in request.message.topics
+        ]
+    )
+
+
+def _described_cluster(request: Request, failed: dict[str, Any]) -> Message:
+    del request
+    return api.DESCRIBE_CLUSTER.response(cluster_id="", controller_id=-1, brokers=[], **failed)
+
+
 BY_KEY: Mapping[int, Refuse] = {
     api.METADATA.key: _described_topics,
+    api.DESCRIBE_CLUSTER.key: _described_cluster,
+    api.DESCRIBE_LOG_DIRS.key: _described_log_dirs,
+    api.LIST_OFFSETS.key: _listed_offsets,
     api.CREATE_TOPICS.key: _created,
     api.DELETE_TOPICS.key: _deleted,
     api.DESCRIBE_CONFIGS.key: _described_configs,
