@@ -145,6 +145,8 @@ class Ordeal:
         self._bring_to_rest(started)
         self.outcome.lasted_ms = self.twin.now_ms - self._begun_ms
         self.twin.advance_to(max(self.twin.now_ms, self._quiet_ms) + 5 * TICK_MS)
+        # A suspension that came after the end of the run would fail the first request of the rollback.
+        self.scene.world.sleep(0)
 
     # --- the run ----------------------------------------------------------------------------------------------
 
