@@ -22,7 +22,7 @@ def test_the_size_of_the_copy_counts_without_that_of_the_leader() -> None:
     assert COPY.done_bytes(None) == 620
     assert replace(COPY, lag_bytes=None).done_bytes(LEADER) == 620
     assert COPY.done_bytes(replace(LEADER, size_bytes=None)) == 620
-    assert replace(COPY, size_bytes=None).done_bytes(None) == 0
+    assert replace(COPY, size_bytes=None).done_bytes(None) is None
 
 
 def test_what_a_copy_skipped_counts_only_as_far_as_the_leader_has_it() -> None:

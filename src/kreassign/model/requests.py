@@ -255,14 +255,14 @@ class ReplicaStatus:
     lag_bytes: int | None
     size_bytes: int | None
 
-    def done_bytes(self, leader: ReplicaStatus | None) -> int:
-        """Copied bytes: the leader's size minus the lag, which changes evenly where file sizes do not.
+    def done_bytes(self, leader: ReplicaStatus | None) -> int | None:
+        """Copied bytes: the leader's size minus the lag, which changes evenly where file sizes do not; None if unknown.
 
         A new copy may have skipped data in remote storage (KIP-1023): then it starts after the leader's start.
         """
         whole = leader.size_bytes if leader else None
         if leader is None or self.lag_bytes is None or whole is None:
-            return self.size_bytes or 0
+            return self.size_bytes
         skipped, held = self.log_start_offset - leader.log_start_offset, leader.log_end_offset - leader.log_start_offset
         skipped_bytes = round(whole * skipped / held) if 0 < skipped <= held else 0
         return max(0, whole - skipped_bytes - self.lag_bytes)

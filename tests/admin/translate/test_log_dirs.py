@@ -45,6 +45,12 @@ def test_an_offline_directory_carries_the_name_of_its_error() -> None:
     assert read.error == "KAFKA_STORAGE_ERROR"
 
 
+def test_another_error_of_a_directory_does_not_make_it_offline() -> None:
+    unread = LogDir("/a", None, None, None, False, ())
+    with pytest.raises(Rejected, match="UNKNOWN_SERVER_ERROR"):
+        as_read_by_us(describe_log_dirs(None), 4, answers.log_dirs([unread], {"/a": -1}))
+
+
 @pytest.mark.parametrize("version", [3, 4, 5])
 def test_a_refused_request_raises(version: int) -> None:
     with pytest.raises(Rejected) as refused:

@@ -15,7 +15,7 @@ from kreassign.admin.call import NOT_NAMED, Call, by_topic, outcomes, raise_if_f
 from kreassign.errors import Unsupported
 from kreassign.model import Batch, ElectionType, LogDir, OffsetSpec, OngoingReassignment, ReplicaStatus, TopicPartition
 from kreassign.model.cluster import LogDirReplicas
-from kreassign.model.error_codes import ELECTION_NOT_NEEDED, NONE, error_code, has_code
+from kreassign.model.error_codes import ELECTION_NOT_NEEDED, KAFKA_STORAGE_ERROR, NONE, error_code, has_code
 from kreassign.wire import api
 from kreassign.wire.api import Api, Message
 
@@ -382,6 +382,10 @@ def describe_log_dirs(partitions: Iterable[TopicPartition] | None) -> Call[tuple
 
     def read(response: Message) -> tuple[LogDir, ...]:
         raise_if_failed(api.DESCRIBE_LOG_DIRS, response.error_code or 0)
+        # Any other error says nothing about the directory: taken for an offline one, its copies would count as lost.
+        for result in response.results:
+            if result.error_code != KAFKA_STORAGE_ERROR:
+                raise_if_failed(api.DESCRIBE_LOG_DIRS, result.error_code, item=result.log_dir)
         return tuple(_log_dir(result) for result in response.results)
 
     return Call(api.DESCRIBE_LOG_DIRS, build, read)

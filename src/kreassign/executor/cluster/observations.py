@@ -238,8 +238,12 @@ def _is_certain(move: PlannedMove, partition: Partition) -> bool:
 def _copies(move: PlannedMove, statuses: Iterable[ReplicaStatus]) -> tuple[CopyProgress, ...]:
     by_broker = {status.broker: status for status in statuses}
     leader = next((status for status in by_broker.values() if status.is_leader), None)
-    found = (by_broker[broker] for broker in move.adding if broker in by_broker)
-    return tuple(CopyProgress(status.broker, status.done_bytes(leader), status.lag_bytes) for status in found)
+    found = [by_broker[broker] for broker in move.adding if broker in by_broker]
+    return tuple(
+        CopyProgress(status.broker, done_bytes, status.lag_bytes)
+        for status in found
+        if (done_bytes := status.done_bytes(leader)) is not None
+    )
 
 
 # Compare the cluster with the plan.

@@ -105,10 +105,10 @@ def _reassigned(
         reported = {status.broker: status for status in statuses.get(partition, ())}
         leader = next((status for status in reported.values() if status.is_leader), None)
         for broker in move.adding:
-            if (status := reported.get(broker)) is not None:
+            status = reported.get(broker)
+            if status is not None and (done_bytes := status.done_bytes(leader)) is not None:
                 source = None if leader is None else leader.broker
-                amounts = status.done_bytes(leader), status.lag_bytes, status.lag_records, source
-                found[Copy(partition, broker)] = amounts
+                found[Copy(partition, broker)] = done_bytes, status.lag_bytes, status.lag_records, source
     return found
 
 
