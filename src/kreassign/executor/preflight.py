@@ -28,6 +28,7 @@ from kreassign.executor.cluster.receivers import read_closures
 from kreassign.executor.cluster.requests import is_denied, tiered_topics
 from kreassign.executor.events import PlannedMove, RunStarted
 from kreassign.executor.guards import GuardSetting
+from kreassign.executor.state.move import move_steps
 from kreassign.executor.throttle_ledger import (
     EVERY_REPLICA,
     ConfigValue,
@@ -71,7 +72,8 @@ class ClusterView:
     `partitions` has every partition of the plan's topics, except topics that do not exist; `expected` the
     replica lists from which the plan was made, where its author recorded them. `log_dirs` are those of the brokers
     for which the plan names any, with the copies of its partitions. `topic_ids` is by name, where known. `closures`
-    are the brokers in lists that the plan changes that receive nothing by their log directories.
+    are the brokers in lists that the plan changes that receive nothing by their log directories. With `is_stepwise` the
+    lists in between count as well.
     """
 
     cluster: Cluster
@@ -81,6 +83,7 @@ class ClusterView:
     log_dirs: Batch[int, tuple[LogDir, ...]] = field(default_factory=Batch)
     topic_ids: Mapping[str, str] = field(default_factory=dict)
     closures: Mapping[int, Closure] = field(default_factory=dict)
+    is_stepwise: bool = False
 
 
 def violations(
@@ -171,6 +174,8 @@ def _of_partition(assignment: PartitionAssignment, view: ClusterView) -> Iterato
     if (loss := lost_in_sync(partition, assignment.replicas)) is not None:
         yield loss
     yield from _of_closures(assignment, partition, view.closures)
+    if view.is_stepwise:
+        yield from _of_closures_between(assignment, partition, view.closures)
     expected = view.expected.get(name)
     # Order is ignored: Kafka does not restore it when a reassignment is cancelled, and the copies are the same.
     # What an earlier run of the plan has moved already is as it is to be: the plan can be run on.
@@ -195,6 +200,26 @@ def _of_closures(
             role = "gets a copy" if is_new else "stays in its list, which changes"
             refuses = f", and {REFUSES}" if closure.is_binding else ""
             yield f"broker {broker} {role}, but {closure.why}{refuses}; {closure.remedy}, or replan"
+
+
+def _of_closures_between(
+    assignment: PartitionAssignment, partition: Partition, closures: Mapping[int, Closure]
+) -> Iterator[str]:
+    """Brokers that the partition leaves, and that Kafka refuses in a list between two steps."""
+    between = {broker for replicas in _lists_between(assignment, partition) for broker in replicas}
+    for broker in sorted(between.difference(assignment.replicas)):
+        closure = closures.get(broker, Closure.NONE)
+        if closure.is_binding:
+            yield (
+                f"broker {broker} stays in a list between two steps, but {closure.why}, and {REFUSES}; run without "
+                f"--stepwise, or {closure.remedy}"
+            )
+
+
+def _lists_between(assignment: PartitionAssignment, partition: Partition) -> list[tuple[int, ...]]:
+    """Lists that a stepwise move sends before that of the plan."""
+    move = PlannedMove(assignment.topic_partition, partition.replicas, assignment.replicas, size_bytes=0)
+    return [step.target for step in move_steps(move)[:-1]]
 
 
 def _way_out(ongoing: OngoingReassignment) -> str:
@@ -409,7 +434,7 @@ def prepare(
     `expected` has the replica lists for which the plan was made, if recorded, `origin` the cluster and
     the topics. Raises IllegalPlan with all violations, ClusterError when the cluster does not answer.
     """
-    view = read_cluster(port, plan, expected, origin)
+    view = read_cluster(port, plan, expected, origin, is_stepwise=settings.pace.is_stepwise)
     wrong = violations(plan, view, settings.rates, origin)
     wrong = wrong or _lacking(port, plan, view, settings.rates) or _not_agreed(port, plan, view, settings)
     if wrong:
@@ -524,6 +549,8 @@ def read_cluster(
     plan: Plan,
     expected: Mapping[TopicPartition, tuple[int, ...]],
     origin: PlanOrigin = UNKNOWN_ORIGIN,
+    *,
+    is_stepwise: bool = False,
 ) -> ClusterView:
     """Read the state of the cluster that the checks need; what they would refuse is looked at twice."""
     cluster = port.describe_cluster()
@@ -538,18 +565,26 @@ def read_cluster(
         expected=expected,
         log_dirs=_log_dirs(port, plan, cluster.broker_ids),
         topic_ids=topic_ids_of(topics.known),
-        closures=read_closures(port, _named_in_changes(plan, partitions) & set(cluster.broker_ids)),
+        closures=read_closures(
+            port, _named_in_changes(plan, partitions, is_stepwise=is_stepwise) & set(cluster.broker_ids)
+        ),
+        is_stepwise=is_stepwise,
     )
 
 
-def _named_in_changes(plan: Plan, partitions: Mapping[TopicPartition, Partition]) -> set[int]:
-    """Brokers in lists that the plan changes."""
+def _named_in_changes(plan: Plan, partitions: Mapping[TopicPartition, Partition], *, is_stepwise: bool) -> set[int]:
+    """Brokers in lists that the plan changes, and in those between the steps."""
     changed = (
-        one.replicas
+        (one, present)
         for one in plan.assignments
         if (present := partitions.get(one.topic_partition)) is not None and present.replicas != one.replicas
     )
-    return {broker for replicas in changed for broker in replicas}
+    return {
+        broker
+        for one, present in changed
+        for replicas in (one.replicas, *(_lists_between(one, present) if is_stepwise else ()))
+        for broker in replicas
+    }
 
 
 def _is_odd(

@@ -13,6 +13,7 @@ from kreassign.executor.cluster.receivers import read_closures
 from kreassign.model import Batch, ConfigChange, ConfigResource, LogDir
 from kreassign.model.closures import Closure
 from kreassign.model.error_codes import TOPIC_AUTHORIZATION_FAILED
+from kreassign.model.pace import Pace
 from tests.executor.odd_port import Answer, OddPort, Real, as_it_is, refusal
 from tests.executor.twin_runs import TwinRig
 
@@ -93,6 +94,9 @@ def test_a_run_that_keeps_a_replica_on_a_cordoned_broker_is_refused_where_kafka_
         return
     with pytest.raises(IllegalPlan, match=r"t-1: broker 2 stays in its list, which changes, but .* Kafka 4.4, and 4.3"):
         rig.prepared({1: (2, 0)})
+    rig.prepared({1: (0, 3)})
+    with pytest.raises(IllegalPlan, match=r"t-1: broker 2 stays in a list between two steps, .* without --stepwise"):
+        rig.prepared({1: (0, 3)}, pace=Pace(is_stepwise=True))
     assert rig.throttles == {}
 
 

@@ -41,6 +41,7 @@ def test_a_plan_that_fits_the_cluster_has_no_violation() -> None:
         ([], "it names no partition"),
         ([to(T0)], "t-0: the list of replicas is empty"),
         ([to(T0, 1, 1)], "t-0: broker 1 is named more than once"),
+        ([to(T0, 2, 2, 2)], "t-0: broker 2 is named more than once"),
         ([to(T0, 1, 7)], "t-0: broker 7 is not there, or not up; live brokers are [0, 1, 2]"),
         ([to(T0, 1, 2), to(T0, 2, 1)], "t-0 is named more than once"),
         ([to(T1, 1, 2)], "t-1: there is no such partition"),
@@ -53,6 +54,7 @@ def test_a_plan_that_fits_the_cluster_has_no_violation() -> None:
 )
 def test_each_thing_that_is_wrong_is_a_sentence(wishes: list[PartitionAssignment], sentence: str) -> None:
     assert sentence in violations(plan(*wishes), SITUATION, ThrottleRates())
+    assert sentence in violations(plan(*wishes), replace(SITUATION, is_stepwise=True), ThrottleRates())
 
 
 BINDING = Closure.CORDONED | Closure.BINDING
@@ -74,6 +76,25 @@ def test_a_list_that_kafka_refuses_for_a_cordon_is_refused_before(
     found = violations(plan(to(T0, *wanted)), view, ThrottleRates())
     assert bool(found) is bool(said)
     assert all(one.startswith(said) and REFUSES in one for one in found)
+
+
+@pytest.mark.parametrize(("original", "wanted", "closure", "is_refused"), [
+    ((0, 1), (2, 3), BINDING, True),
+    ((1, 0), (2, 3), BINDING, False),
+    ((0, 1), (2, 1), BINDING, False),
+    ((0, 1), (2, 3), Closure.CORDONED, False),
+])  # fmt: skip
+def test_a_list_between_steps_that_kafka_refuses_is_refused_before(
+    original: tuple[int, ...], wanted: tuple[int, ...], closure: Closure, *, is_refused: bool
+) -> None:
+    live = replace(CLUSTER, brokers=tuple(Broker(number, "localhost", 9092) for number in range(4)))
+    present = {T0: Partition(T0, original, original, original[0])}
+    view = replace(SITUATION, cluster=live, partitions=present, closures={0: closure}, is_stepwise=True)
+    found = violations(plan(to(T0, *wanted)), view, ThrottleRates())
+    assert [one.startswith("t-0: broker 0 stays in a list between two steps, but ") for one in found] == (
+        [True] * is_refused
+    )
+    assert violations(plan(to(T0, *wanted)), replace(view, is_stepwise=False), ThrottleRates()) == ()
 
 
 @pytest.mark.parametrize(("closure", "words"), [
