@@ -79,6 +79,22 @@ def test_what_is_left_elsewhere_is_still_restored_by_a_resumed_run(rig: TwinRig)
     assert list(rig.throttles) == ["broker 2 follower.replication.throttled.rate"]
 
 
+@pytest.mark.parametrize(("others", "is_kept"), [(None, False), (str(RATE // 2 + 1), True)])
+def test_a_forgotten_broker_that_is_back_gets_its_old_rate(rig: TwinRig, others: str | None, *, is_kept: bool) -> None:
+    rig.stop_after(4)
+    rig.run(rig.prepared({0: (2, 1), 1: (3, 0)}, throttle=RATE // 2))
+    rig.twin.crash(2)
+    forget_brokers(rig.path(), (2,), rig.transport)
+    rig.twin.start(2)
+    rig.transport.sleep(30)
+    rate = "broker 2 follower.replication.throttled.rate"
+    if others is not None:
+        changes = {ConfigResource.broker(2): [ConfigChange.set("follower.replication.throttled.rate", others)]}
+        rig.client.incremental_alter_configs(changes).raise_if_any()
+    assert rig.resume().state == "done"
+    assert rig.throttles == ({rate: others} if is_kept else {})
+
+
 def test_a_broker_on_which_nothing_is_to_be_restored_is_refused_with_those_on_which_something_is(rig: TwinRig) -> None:
     lost(rig)
     before = read_events(rig.path())

@@ -163,7 +163,7 @@ def _take_in(run: Run, state: Preparing, event: ConfigsRead) -> Next:
     run.tell(READING, event.at_ms)
     for present in event.values:
         setting = throttle.of(present.key)
-        throttle.put(replace(setting, found=setting.original or present))
+        throttle.put(replace(setting, found=setting.value_before(present)))
     return _set(run)
 
 

@@ -212,6 +212,13 @@ class Setting:
             return replace(self.override, unconfirmed=(",".join(sorted(self.given)),))
         return replace(self.override, unconfirmed=(*self.override.unconfirmed, *sorted(self.given - known)))
 
+    def value_before(self, present: ConfigValue) -> ConfigValue:
+        """Value before the run, given the present one: a broker that was given up may be back with one of the run."""
+        if self.original is not None:
+            return self.original
+        ours = self.ever_ours if self.was_given_up else None
+        return present if ours is None or not ours.wrote(present.value) else ConfigValue(self.key, ours.before)
+
     def change_to(self, value: str | None, *, again: bool = False) -> ConfigOverride | None:
         """The change that gives it this value; None if it has that already, or was not found.
 
