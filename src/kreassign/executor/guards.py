@@ -143,6 +143,19 @@ class LogDirSpace:
 
 
 @dataclass(frozen=True, slots=True)
+class ForeignCopy:
+    """A copy in flight that another tool started, with the bytes that it still takes on its broker.
+
+    `path` is its log directory, None while Kafka may take any.
+    """
+
+    topic_partition: TopicPartition
+    broker: int
+    left_bytes: int
+    path: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Unread:
     """Data that a guard needs and that could not be read, with the reason. It never counts as healthy."""
 
@@ -158,9 +171,10 @@ class Health:
     Effects of the run itself are not trouble: replicas that it adds are out of sync until they have caught up, and in
     a run that plans moves again, `under_replicated` leaves out replicas on the brokers that it goes on without.
     `foreign_moves` are planned partitions moving to another target than ours; `foreign_configs` are throttle settings
-    with another value than ours, `unread_configs` those that could not be read. `cordoned` are destinations in
-    maintenance, and those all of whose directories refuse new copies; `refused` are brokers that Kafka takes in no
-    changed list, although they may have a replica already. `unread` is what could not be read.
+    with another value than ours, `unread_configs` those that could not be read. `foreign_copies` go to
+    destinations. `cordoned` are destinations in maintenance, and those all of whose directories refuse new copies;
+    `refused` are brokers that Kafka takes in no changed list, although they may have a replica already. `unread` is
+    what could not be read.
     """
 
     live: tuple[int, ...]
@@ -171,6 +185,7 @@ class Health:
     cordoned: tuple[int, ...] = ()
     refused: tuple[int, ...] = ()
     foreign_moves: tuple[TopicPartition, ...] = ()
+    foreign_copies: tuple[ForeignCopy, ...] = ()
     foreign_configs: tuple[ConfigValue, ...] = ()
     unread_configs: tuple[ConfigResource, ...] = ()
     unread: tuple[Unread, ...] = ()

@@ -16,11 +16,12 @@ from kreassign.executor.events import (
     PlannedMove,
     SubmissionIntended,
 )
-from kreassign.executor.guards import GuardName, Health, LogDirSpace, Reaction
+from kreassign.executor.guards import ForeignCopy, GuardName, Health, LogDirSpace, Reaction
 from kreassign.executor.scheduling import find_cycle
-from kreassign.model import TopicPartition
+from kreassign.model import ConfigChange, ConfigResource, TopicPartition
 from kreassign.model.pace import Order, Pace
 from kreassign.model.run import LogDirTarget
+from kreassign.model.throttle import LEADER_THROTTLED_RATE, LEADER_THROTTLED_REPLICAS
 from tests.executor.run_events import LIVE, look, machine_after, seen
 from tests.executor.state.played import MOVING, UNTOUCHED, Played, begun
 from tests.executor.twin_runs import TwinRig, tp
@@ -68,6 +69,13 @@ def holding(*counts: int | None) -> Health:
     return replace(ROOMS, log_dir_space=tuple(replace(one, replica_count=count) for one, count in spaces))
 
 
+OTHER = TopicPartition("b", 0)
+
+
+def taken(health: Health, *copies: ForeignCopy) -> Health:
+    return replace(health, foreign_copies=copies)
+
+
 @pytest.mark.parametrize(("health", "moves", "how", "decided"), [
     (free(b2=2_000), TWO, {}, "submit a-0 a-1"),
     (free(b2=1_999), TWO, {}, "submit a-0"),
@@ -90,6 +98,14 @@ def holding(*counts: int | None) -> Health:
     # Each copy counts in its directory, so that the next one goes elsewhere.
     (holding(0, 1, 3), (replace(TWO[0], size_bytes=400), replace(TWO[1], size_bytes=400)), TENTH, "submit a-0 a-1"),
     (holding(0, 1, 3), (replace(TWO[0], size_bytes=400), replace(TWO[1], size_bytes=501)), TENTH, "submit a-0"),
+    # Copies of others have their room first: in their directory, or wherever Kafka may take them.
+    (taken(free(b2=2_000), ForeignCopy(OTHER, 2, 1_001)), TWO, {}, "wait"),
+    (taken(free(b2=2_000), ForeignCopy(OTHER, 2, 1_000, "/d")), TWO, {}, "submit a-0"),
+    (taken(holding(1, 0, 9), ForeignCopy(OTHER, 2, 400)), (replace(TWO[0], size_bytes=100),), TENTH, "submit a-0"),
+    (taken(holding(1, 0, 9), ForeignCopy(OTHER, 2, 400)), (replace(TWO[0], size_bytes=101),), TENTH, "wait"),
+    (taken(holding(0, 9, 9), ForeignCopy(OTHER, 2, 400)), (replace(TWO[0], size_bytes=1_600),), TENTH, "submit a-0"),
+    (taken(holding(0, 9, 9), ForeignCopy(OTHER, 2, 400)), (replace(TWO[0], size_bytes=1_601),), TENTH, "wait"),
+    (taken(holding(2, 1, 3), ForeignCopy(OTHER, 2, 9, "/a")), (replace(TWO[0], size_bytes=500),), TENTH, "submit a-0"),
     (ROOMS, (replace(IN_A, size_bytes=2_000),), TENTH, "submit a-0"),
     (ROOMS, (replace(IN_A, size_bytes=2_001),), TENTH, "record disk"),
     (ROOMS, (replace(IN_B, size_bytes=500), replace(IN_A, topic_partition=A1)), TENTH, "submit a-0 a-1"),
@@ -218,3 +234,18 @@ def test_a_run_fills_no_disk_and_says_what_it_waits_for(tmp_path: Path) -> None:
     assert [one.status for one in found.moves] == ["complete", "complete", "cancelled"]
     (story,) = [problem for problem in found.problems if "disks have no space" in problem]
     assert "t-2 waits because log directory /data/4/d0 of broker 4 has 1400000 bytes to promise" in story
+
+
+def test_copies_of_others_have_their_room_before_those_of_a_run(tmp_path: Path) -> None:
+    rig = TwinRig(tmp_path, [[0, 1]] * 2, log_dir_bytes=12 * MEGABYTES, others={"u": [[0, 1]]})
+    theirs, started = tp(0, "u"), rig.prepared({0: (4, 1), 1: (4, 1)}, throttle=None)
+    slow = {
+        ConfigResource.broker(0): [ConfigChange.set(LEADER_THROTTLED_RATE, "1")],
+        ConfigResource.topic("u"): [ConfigChange.set(LEADER_THROTTLED_REPLICAS, "*")],
+    }
+    rig.client.incremental_alter_configs(slow).raise_if_any()
+    rig.client.alter_partition_reassignments({theirs: (4, 1)}).raise_if_any()
+    rig.between_steps(60, lambda: rig.client.alter_partition_reassignments({theirs: None}).raise_if_any())
+    assert rig.run(started).state == "done"
+    sent = [event.at_ms - started.at_ms for event in rig.seen if isinstance(event, SubmissionIntended)]
+    assert [at_ms >= 60_000 for at_ms in sent] == [False, True]

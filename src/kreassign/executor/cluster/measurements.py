@@ -5,10 +5,10 @@ Kafka reports offsets of partitions, but no traffic and no rates; rates are comp
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from kreassign.clock import Clock
 from kreassign.errors import ClusterError
@@ -19,6 +19,7 @@ from kreassign.executor.cluster.readings import ask_by_name, ask_twice, partitio
 from kreassign.executor.cluster.receivers import closures_of, read_log_dirs
 from kreassign.executor.events import PlannedMove
 from kreassign.executor.guards import (
+    ForeignCopy,
     GuardName,
     Health,
     LogDirSpace,
@@ -30,7 +31,17 @@ from kreassign.executor.guards import (
 )
 from kreassign.executor.instructions import CheckHealth
 from kreassign.executor.throttle_rates import BrokerTraffic, PartitionWrites, traffic_of
-from kreassign.model import NO_LEADER, Batch, ConfigResource, LogDir, OffsetSpec, Partition, Topic, TopicPartition
+from kreassign.model import (
+    NO_LEADER,
+    Batch,
+    ConfigResource,
+    LogDir,
+    OffsetSpec,
+    OngoingReassignment,
+    Partition,
+    Topic,
+    TopicPartition,
+)
 from kreassign.model.authorization import error_text
 from kreassign.model.plan_facts import is_another
 
@@ -55,12 +66,13 @@ def inspect_health(port: ClusterPort, question: CheckHealth, in_maintenance: Col
     striped = [broker for broker, found in spaces.ok.items() if len(found) > 1]
     counted = ask_twice(lambda asked: port.describe_log_dirs(asked, partitions=None), striped)
     log_dirs = {**spaces.ok, **counted.ok}
+    targets = {move.topic_partition: move.target for move in moves}
+    foreign = _foreign_copies(port, ongoing, targets, log_dirs, live)
     uncounted = spaces.ok.keys() - counted.ok.keys() | counted.failed.keys()  # The fullest directory is assumed.
     # Also during a reassignment that adds replicas: brokers count those, and refuse producers until enough are in sync.
     agreed = {move.topic_partition for move in moves} if question.allows_producer_outage else set()
     short = [one for one in partitions if len(one.isr) < len(one.replicas) and one.topic_partition not in agreed]
     minima = requests.min_isr_of(port, (one.topic_partition.topic for one in short))
-    targets = {move.topic_partition: move.target for move in moves}
     own = {name.topic for name in targets}
     throttle = requests.check_throttle(port, question.throttle, {})
     recreated = _recreated(moves, topics.ok)
@@ -85,12 +97,14 @@ def inspect_health(port: ClusterPort, question: CheckHealth, in_maintenance: Col
         foreign_moves=tuple(
             sorted(name for name, move in ongoing.items() if name in targets and move.target != targets[name])
         ),
+        foreign_copies=foreign.known,
         foreign_configs=tuple(present for present in throttle.differ if present.key.resource not in recreated),
         unread_configs=throttle.unread,
         unread=(
             *_unread(GuardName.UNDER_REPLICATED, "topic", _concerning(topics.failed, own)),
             *_unread(GuardName.MIN_ISR, "min.insync.replicas of topic", _concerning(minima.unknown, own)),
             *_unread(GuardName.DISK, "the free space of broker", spaces.failed),
+            *foreign.unread,
             *_unread(GuardName.CORDONED, "the log directories of broker", answers.failed),
         ),
     )
@@ -174,6 +188,61 @@ def _space(
         for log_dir in log_dirs
         if log_dir.total_bytes is not None and log_dir.usable_bytes is not None
     ]
+
+
+class ForeignCopies(NamedTuple):
+    """Copies in flight that other tools started, and those of unknown size."""
+
+    known: tuple[ForeignCopy, ...]
+    unread: tuple[Unread, ...]
+
+
+def _foreign_copies(
+    port: ClusterPort,
+    ongoing: Mapping[TopicPartition, OngoingReassignment],
+    targets: Mapping[TopicPartition, tuple[int, ...]],
+    log_dirs: Mapping[int, tuple[LogDir, ...]],
+    live: Collection[int],
+) -> ForeignCopies:
+    """Copies to these brokers that the moves do not explain, also those from one of their directories to another."""
+    moves = {
+        name: move
+        for name, move in ongoing.items()
+        if move.target != targets.get(name) and log_dirs.keys() & set(move.adding)
+    }
+    known = [*_foreign_rearrangements(log_dirs, targets.keys())]
+    unread = []
+    brokers = sorted({broker for move in moves.values() for broker in move.replicas} & set(live))
+    answer = ask_twice(lambda asked: port.describe_log_dirs(asked, partitions=sorted(moves)), brokers)
+    places = {
+        (copy.topic_partition, broker): (copy.size_bytes, log_dir.path)
+        for broker, found in answer.ok.items()
+        for log_dir in found
+        for copy in log_dir.replicas
+        if not copy.is_future
+    }
+    for name, move in sorted(moves.items()):
+        sizes = [places[name, broker][0] for broker in move.sources if (name, broker) in places]
+        for broker in sorted(log_dirs.keys() & set(move.adding)):
+            if not sizes:
+                what = f"the size of {name}, which others copy to broker {broker}"
+                unread.append(Unread(GuardName.DISK, what, "no broker that has it reported one"))
+                continue
+            copied_bytes, path = places.get((name, broker), (0, None))
+            known.append(ForeignCopy(name, broker, max(0, max(sizes) - copied_bytes), path))
+    return ForeignCopies(tuple(known), tuple(unread))
+
+
+def _foreign_rearrangements(
+    log_dirs: Mapping[int, tuple[LogDir, ...]], moving: Collection[TopicPartition]
+) -> Iterator[ForeignCopy]:
+    for broker, found in sorted(log_dirs.items()):
+        copies = [(one, log_dir.path) for log_dir in found for one in log_dir.replicas]
+        sizes = {one.topic_partition: one.size_bytes for one, _ in copies if not one.is_future}
+        for one, path in copies:
+            if one.is_future and one.topic_partition not in moving:
+                left_bytes = sizes.get(one.topic_partition, 0) - one.size_bytes
+                yield ForeignCopy(one.topic_partition, broker, max(0, left_bytes), path)
 
 
 # Write rates by sampling: the end offset of each log at two times. Every write rate is computed here.

@@ -11,14 +11,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from kreassign.executor.events import HealthObserved, VerdictsRecorded
-from kreassign.executor.guards import ENDS_RUN, GuardInputs, GuardName, Health, Reaction, Verdict, evaluate
+from kreassign.executor.guards import ENDS_RUN, ForeignCopy, GuardInputs, GuardName, Health, Reaction, Verdict, evaluate
 from kreassign.executor.scheduling import Candidate, Choice, DiskBudget, TimeLeft, find_cycle, forecast
 from kreassign.executor.scheduling.windows import REACHED, OpenInterval, local_time, open_interval, shortfalls
 from kreassign.executor.state import throttling
 from kreassign.executor.state.move import MoveRecord
 from kreassign.executor.state.phases import Names
 from kreassign.executor.state.run import GuardBreach, Run, WindDown, candidate, left_by_destination, left_of
-from kreassign.model import TopicPartition, TopicPartitionReplica
+from kreassign.model import NO_LEADER, TopicPartition, TopicPartitionReplica
 from kreassign.model.pace import AtWindowEnd
 from kreassign.model.run import MoveStatus
 
@@ -36,7 +36,12 @@ def take_stock(run: Run, starting: Names, health: Health) -> tuple[Names, Names]
     if GuardName.DISK not in run.identity.reactions:
         return starting, starting
     wanted = starting or run.health.stuck
-    copying = (left_of(record) for record in run.moves.in_flight)
+    copying = (*map(left_of, run.moves.in_flight), *map(_of_others, health.foreign_copies))
+    arrived = {
+        TopicPartitionReplica(one.broker, *one.topic_partition): one.path
+        for one in health.foreign_copies
+        if one.path is not None
+    }
     spaces = health.log_dir_space
     reserve = run.control.pace.disk_reserve
     run.health.disk_budget = DiskBudget.after(
@@ -44,10 +49,17 @@ def take_stock(run: Run, starting: Names, health: Health) -> tuple[Names, Names]
         copying,
         run.control.rates.slowest_bytes_per_s,
         replica_counts={(one.broker, one.path): one.replica_count for one in spaces if not one.is_cordoned},
-        places={TopicPartitionReplica(one.broker, *name): one.path for one in spaces for name in one.arriving},
+        places=arrived
+        | {TopicPartitionReplica(one.broker, *name): one.path for one in spaces for name in one.arriving},
     )
     starting = tuple(_admitted(run, starting))
     return starting, starting if starting or run.moves.in_flight else wanted
+
+
+def _of_others(copy: ForeignCopy) -> Candidate:
+    """A copy that another tool started, as pacing sees it; its leader does not matter."""
+    place = () if copy.path is None else ((copy.broker, copy.path),)
+    return Candidate(copy.topic_partition, copy.left_bytes, NO_LEADER, () if place else (copy.broker,), place)
 
 
 def note_stuck(run: Run, choice: Choice, at_ms: int) -> None:
