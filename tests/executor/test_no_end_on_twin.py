@@ -125,7 +125,7 @@ def test_an_operator_who_holds_the_run(rig: TwinRig) -> None:
     rig.ask_after(60, ReleaseRequested)
     rig.run(rig.prepared(AWAY, pace=ONE_BY_ONE))
     assert watched.reasons(5, 60) == [
-        "an operator paused it, so nothing is started before `kreassign resume run-1`",
+        "paused by an operator; continue with `kreassign resume run-1`",
     ]
     assert "a time" in watched.reasons(70)
 

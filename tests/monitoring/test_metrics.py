@@ -125,7 +125,7 @@ def test_the_pages_of_a_run_say_what_its_cluster_does(scrapes: Scrapes) -> None:
     held = [page.value("run_held") for page in scrapes.pages]
     assert 1 in held
     assert (held[0], held[-1]) == (0, 0)
-    assert any("an operator paused it" in str(run.why_held) for run in scrapes.runs)
+    assert any("paused by an operator" in str(run.why_held) for run in scrapes.runs)
 
 
 def test_a_new_replica_that_has_caught_up_counts_as_in_sync_while_its_move_goes_on() -> None:

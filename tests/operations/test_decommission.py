@@ -226,7 +226,7 @@ def test_a_broker_that_dies_in_the_middle_is_drained_all_the_same(operators: Ope
     rig.let_reach_controllers()
     ended = operators.decommission(unregisters=True)
     assert ended.is_finished
-    assert "it is not live, so its log directories were not asked, it is not registered" in str(ended.next_step)
+    assert "it is down, so its log directories were not checked, it is not registered" in str(ended.next_step)
     assert (rig.throttles, operators.cordon) == ({}, None)
 
 

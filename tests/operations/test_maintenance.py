@@ -207,7 +207,7 @@ def test_nothing_follows_from_a_record_that_the_cluster_may_not_have(
 def test_where_the_cluster_keeps_nothing_it_is_said_who_has_to_end_it(ann: Operator, tmp_path: Path) -> None:
     assert ann.enter().is_finished
     (warning,) = ann.warnings
-    assert "is written down on this machine only" in warning
+    assert "is recorded on this machine only" in warning
     assert "`--lease require` creates it" in warning
     bob = Operator(ann.rig, tmp_path / "bob")
     assert "cordoned by somebody else than its maintenance" in str(bob.exit().next_step)

@@ -141,7 +141,7 @@ def test_holds_and_pauses_are_news_once_each(tmp_path: Path) -> None:
     rig.end_within(60)
     assert rig.run(rig.prepared({0: (2, 1), 1: (1, 3)})).state == "paused"
     assert [one.news.value for one in told] == ["held", "paused"]
-    assert "an operator paused it" in json.loads(told[0].body)["why_held"]
+    assert "paused by an operator" in json.loads(told[0].body)["why_held"]
     (shown,) = latest.runs()
     assert (shown.state, shown.why_held) == ("paused", None), "what is at rest is held by nothing"
     assert len(read_events(rig.path())) > 5

@@ -97,7 +97,7 @@ def test_a_throttle_that_no_run_accounts_for_is_shown_and_nothing_begins(rig: Tw
 def test_what_others_move_is_shown_and_may_only_be_gone_alongside(rig: TwinRig) -> None:
     move_of_others(rig, RATE // 8)
     for choice in (FoundThrottles.REFUSE, FoundThrottles.REMOVE, FoundThrottles.RESTORE):
-        with pytest.raises(InputError, match=r"partitions are being reassigned: t-1.*--alongside"):
+        with pytest.raises(InputError, match=r"partitions are being reassigned by others: t-1.*--alongside"):
             prepared(rig, choice)
 
 

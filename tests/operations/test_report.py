@@ -92,7 +92,7 @@ def test_the_page_of_a_run_is_written_from_its_journal_alone(eventful: TwinRig, 
         "The throttle was 500 kB/s and 1 MB/s.",
         "There are no snapshots to compare.",
         "No guard had anything to say.",
-        "verified: the cluster is as the plan says",
+        "verified: the cluster is as this run should leave it",
     ):
         assert told in words, told
 

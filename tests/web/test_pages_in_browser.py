@@ -58,7 +58,7 @@ def test_a_run_is_followed_and_steered_by_who_has_the_token(tmp_path: Path, open
         assert opened.overflow_px() <= 0
         page.get_by_role("button", name="Pause").click()
         page.locator("[data-field=state]", has_text="paused").wait_for()
-        page.get_by_text("an operator paused it").wait_for()
+        page.get_by_text("paused by an operator").wait_for()
         page.get_by_role("button", name="Resume").click()
         page.locator("[data-list=held]").wait_for(state="hidden")
         page.fill("#rate", "0.03")

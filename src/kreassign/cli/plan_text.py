@@ -177,7 +177,7 @@ def load_lines(basis: LoadBasis, now_ms: int, max_age_s: float | None = None) ->
         only = " only" if basis.is_glimpse else ""
         yield f"loads: measured for {basis.measured_for_s or 0:g} s{only}, {since}{end}"
         if basis.is_glimpse:
-            yield f"  what other hours bring is not known: run `kreassign collect`, then {_LOAD}"
+            yield f"  other hours of the day are unknown: run `kreassign collect`, then {_LOAD}"
     elif basis.source == "snapshot":
         yield f"loads: those of the snapshot, {since}{end}"
     elif basis.last_hour_ms is None:
@@ -194,7 +194,7 @@ def load_lines(basis: LoadBasis, now_ms: int, max_age_s: float | None = None) ->
         yield f"unknown sizes: {basis.unsized} of {basis.partitions} partitions, which stay"
     if basis.assumed_reads:
         count = f"{basis.assumed_reads} of {basis.partitions} partitions"
-        yield f"assumed net-out: {count}, for nobody measured their consumers:"
+        yield f"assumed net-out: {count}, as consumer traffic was not measured:"
         yield f"  taken to read {basis.reads_per_write:g} x what is written (reads-per-write of the goals file)"
 
 
@@ -216,7 +216,7 @@ def _doubts(basis: LoadBasis) -> Iterator[str]:
     yield _fit("  largest: ", named, basis.doubtful_count)
     most = sorted(basis.brokers, key=lambda one: (-one.write_share, -one.size_share, one.broker))
     shares = [f"{one.broker}: {one.write_share:.0%}/{one.size_share:.0%}" for one in most]
-    yield _fit("  share of brokers' writes/bytes: ", shares)
+    yield _fit("  doubtful share per broker (writes/bytes): ", shares)
 
 
 def _forecast(basis: ForecastBasis) -> Iterator[str]:
@@ -293,7 +293,7 @@ SHOWN_PAIRS = 6
 SHOWN_DIRS = 20
 _BINDING = {
     "forced": ", copies that must be made whatever the targets",
-    "excess": ", what brokers cannot keep",
+    "excess": ", what overloaded brokers must give away",
     "lack": ", what others must receive",
 }
 

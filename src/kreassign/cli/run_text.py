@@ -414,7 +414,7 @@ def _throttle_in_force(found: RunHistory) -> str:
     limit, count = rates_text(found.rates), len(found.throttle_residue)
     if not (limit and count):
         return ""
-    return f"throttle in force: {limit}; the {count} settings of it are restored when the run ends"
+    return f"throttle in force: {limit}; its {count} settings are restored when the run ends"
 
 
 def pace_text(pace: Pace) -> str:
@@ -428,8 +428,10 @@ def pace_text(pace: Pace) -> str:
     )
     limits = [f"{limit} {words}" for words, cap in ends for limit in _limits(cap)]
     steps = ", a replica at a time" if pace.is_stepwise else ""
-    at_most = f"at most {', '.join(limits)}" if limits else "no limit of what is in flight"
-    return f"order {pace.order}, {at_most}, {pace.elections_per_step} elections a step{steps}{_hours_text(pace.hours)}"
+    at_most = f"at most {', '.join(limits)}" if limits else "no limit on moves in flight"
+    return (
+        f"order {pace.order}, {at_most}, {pace.elections_per_step} elections per step{steps}{_hours_text(pace.hours)}"
+    )
 
 
 def _hours_text(hours: Schedule) -> str:

@@ -89,7 +89,7 @@ class Decommission:
         silent = [one for one in found.brokers if one.is_live and one.cordon is None]
         if silent:
             said = "; ".join(f"broker {one.broker}: {one.unread}" for one in silent)
-            return Blocked(f"it cannot be told what is on the brokers: {said}. Try again")
+            return Blocked(f"cannot list what the brokers hold: {said}. Try again")
         return (
             unseen_on(found)
             or self._stays_registered(everything)
@@ -160,7 +160,7 @@ class Decommission:
         said = ["no replica list names it", "nothing is being reassigned to it or away from it"]
         staying = sorted({*whole.replicas, *whole.arriving, *whole.leaving, *whole.copies})
         if one.cordon is None:
-            said.append("it is not live, so its log directories were not asked")
+            said.append("it is down, so its log directories were not checked")
         else:
             asked = [each for each in one.cordon.log_dirs if not each.error]
             said.append(f"its {len(asked)} log directories hold nothing")

@@ -330,11 +330,13 @@ _CHOICES_WITH_MOVES = (
 def _named(others: DoneByOthers) -> str:
     found = []
     if others.settings:
-        found.append(f"throttles are set: {_some(map(str, others.settings), len(others.settings))}")
+        found.append(
+            f"throttles are set that no known run owns: {_some(map(str, others.settings), len(others.settings))}"
+        )
     if others.moves:
         moves = (f"{name} ({move})" for name, move in sorted(others.moves.items()))
-        found.append(f"partitions are being reassigned: {_some(moves, len(others.moves))}")
-    return f"no run of this state directory accounts for what is on the cluster: {'; '.join(found)}"
+        found.append(f"partitions are being reassigned by others: {_some(moves, len(others.moves))}")
+    return "; ".join(found)
 
 
 def _some(names: Iterable[str], count: int) -> str:

@@ -49,7 +49,7 @@ class Starvation:
 
     def __str__(self) -> str:
         doubt = "may never end if all its copies go at the same time" if self.is_together else "may never end"
-        times = f" and {self.streams} replicas fetch that from one budget" if self.streams > 1 else ""
+        times = f" and {self.streams} replicas share that throttle" if self.streams > 1 else ""
         return (
             f"{self.subject}: at {self.rate_bytes_per_s} B/s it {'never ends' if self.is_certain else doubt}, for "
             f"producers write {self.needed_bytes_per_s / self.streams:.0f} B/s meanwhile{times}"

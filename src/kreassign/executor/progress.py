@@ -77,7 +77,7 @@ def marks(event: Event) -> Iterator[tuple[MarkKind, str]]:
         case ReleaseRequested():
             yield MarkKind.RELEASED, "released: moves are started again"
         case StopRequested():
-            yield MarkKind.STOPPED, "somebody asked the process to leave the run paused"
+            yield MarkKind.STOPPED, "paused by Ctrl-C or a signal"
         case RunResumed():
             by = "" if event.operator is None else f" by {event.operator}"
             yield MarkKind.RESUMED, f"resumed{by}"
@@ -129,7 +129,7 @@ def sentences(event: Event) -> Iterator[str]:
         case ThrottleSet() if event.problems:
             yield f"the throttle was not set everywhere: {'; '.join(event.problems)}"
         case ThrottleRestored():
-            yield "; ".join(event.problems) or "the settings of before are restored"
+            yield "; ".join(event.problems) or "previous settings restored"
         case MovesSubmitted():
             yield from _submitted(event)
         case MovesCancelled():
@@ -139,7 +139,7 @@ def sentences(event: Event) -> Iterator[str]:
         case CallFailed():
             yield f"a call failed: {event.message}"
         case Verified():
-            yield "; ".join(event.findings) or "verified: the cluster is as the plan says"
+            yield "; ".join(event.findings) or "verified: the cluster is as this run should leave it"
         case _:
             yield from _of_surroundings(event)
 

@@ -167,7 +167,8 @@ class MaintenanceStore:
         if refusal is not None and not self._has_warned:
             self._has_warned = True
             self.context.warn(
-                f"the maintenance is written down on this machine only, so that its end has to be told here: {refusal}"
+                "the maintenance is recorded on this machine only; run `kreassign maintenance exit` from here: "
+                f"{refusal}"
             )
 
     # --- this machine -------------------------------------------------------------------------------------------

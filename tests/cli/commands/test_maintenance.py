@@ -30,7 +30,7 @@ def test_a_broker_enters_maintenance_and_leaves_it(tmp_path: Path) -> None:
         assert entered.stdout.splitlines()[-1].startswith(
             "broker 3 may be stopped: it leads nothing, 1 partition keeps"
         )
-        assert "warning: the maintenance is written down on this machine only" in entered.stderr
+        assert "warning: the maintenance is recorded on this machine only" in entered.stderr
         reach = f"--bootstrap-server {server.bootstrap_servers} --state-dir {tmp_path}"
         assert entered.stderr.endswith(f"next: kreassign maintenance exit 3 {reach}\n")
 

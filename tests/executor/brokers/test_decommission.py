@@ -186,7 +186,7 @@ def test_it_is_unregistered_once_it_is_empty_and_stopped_and_not_before() -> Non
 def test_a_broker_that_was_dead_to_begin_with_is_drained_without_a_cordon() -> None:
     steps = journey(Cluster(is_live=False), Decommission(unregisters=True))
     assert kinds(steps) == [Drain, Unregister, Finished]
-    assert "it is not live, so its log directories were not asked" in str(steps[-1])
+    assert "it is down, so its log directories were not checked" in str(steps[-1])
 
 
 def test_a_cluster_that_cannot_tell_who_is_registered_is_asked_to_unregister_until_it_says_so() -> None:
@@ -229,7 +229,7 @@ def test_a_reassignment_that_can_never_end_is_not_waited_for(move: OngoingReassi
 def test_a_broker_that_does_not_answer_is_no_empty_broker() -> None:
     silent = BrokerReading(BROKER, is_live=True, is_registered=True, unread="no answer in 5 s")
     step = Decommission(unregisters=True).next_step(Readings(OTHERS, (silent,)))
-    assert str(step) == "it cannot be told what is on the brokers: broker 3: no answer in 5 s. Try again"
+    assert str(step) == "cannot list what the brokers hold: broker 3: no answer in 5 s. Try again"
     assert not Decommission().open_ways(Readings(OTHERS, (silent,))), "whether it can be cordoned is not known either"
 
 

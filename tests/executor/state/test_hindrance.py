@@ -58,7 +58,7 @@ def full() -> Played:
 
 
 DISK, STALL = (GuardName.DISK, Reaction.HOLD), (GuardName.STALL, Reaction.HOLD)
-ON_HOLD = "an operator paused it, so nothing is started before `kreassign resume run-1`"
+ON_HOLD = "paused by an operator; continue with `kreassign resume run-1`"
 CLOSED = "waits for its window, which opens 1970-01-02 00:00 UTC"
 DOUBT = f"its throttle is checked before anything is started: {ODD}"
 CANNOT_BE_READ = (

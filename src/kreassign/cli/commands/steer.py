@@ -13,6 +13,7 @@ from pathlib import Path
 
 import click
 from click.core import ParameterSource
+from rich.table import Column
 
 from kreassign.cli.next_command import CLUSTER, STATE, next_command, print_next
 from kreassign.cli.options.cluster import ClusterOptions, of_run_options
@@ -133,7 +134,9 @@ def _list_runs(state_dir: Path, output_format: str) -> None:
         for found in runs
     ]  # fmt: skip
     if rows:
-        console().print(text_table(names("run", "cluster", "state", "started", "moves", "copied"), rows))
+        # Other commands take the id of a run: it is never cut or wrapped.
+        columns = [Column("run", no_wrap=True), *names("cluster", "state", "started", "moves", "copied")]
+        console().print(text_table(columns, rows))
     for one in unreadable:
         console().print(f"run {one.run_id}: {one}. {one.remedy}", soft_wrap=True)
 

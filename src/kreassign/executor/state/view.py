@@ -39,7 +39,7 @@ def _waits(record: MoveRecord) -> bool:
 
 def _reasons(run: Run, at_ms: int) -> Iterator[str]:
     if run.control.is_held:
-        yield f"an operator paused it, so nothing is started before `kreassign resume {run.identity.run_id}`"
+        yield f"paused by an operator; continue with `kreassign resume {run.identity.run_id}`"
     if guards := dict.fromkeys(one.guard for one in run.health.verdicts if one.reaction is Reaction.HOLD):
         yield f"nothing is started while these guards hold it: {', '.join(guards)}"
     if (closed := admission.closed_window(run, at_ms)) is not None:
@@ -317,7 +317,7 @@ class RunView:
         guards = dict.fromkeys(one.guard.value for one in self.verdicts if one.reaction is Reaction.HOLD)
         if self.phase in AT_REST or not (self.is_held or guards):
             return None
-        paused = [f"an operator paused it; `kreassign resume {self.run_id}` goes on"] if self.is_held else []
+        paused = [f"paused by an operator; continue with `kreassign resume {self.run_id}`"] if self.is_held else []
         return "; ".join((*paused, *([f"these guards hold it: {', '.join(guards)}"] if guards else [])))
 
     @property
