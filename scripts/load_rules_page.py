@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -84,10 +85,14 @@ def _line(rule: Rule | SeriesRule[Any], condition: str) -> str:
 
 def _expression(rule: SeriesRule[Any]) -> str:
     """What the function of a rule returns, as it is written."""
-    (function,) = ast.parse(inspect.getsource(rule.is_broken)).body
-    if not isinstance(function, ast.FunctionDef) or not isinstance(function.body[-1], ast.Return):
-        raise TypeError(f"the condition of '{rule.reason}' is no function of one expression")
-    return ast.unparse(function.body[-1].value)
+    source = textwrap.dedent(inspect.getsource(rule.is_broken)).rstrip().removesuffix(",")
+    (found,) = ast.parse(source).body
+    match found:
+        case ast.Expr(ast.Lambda(body=condition)):
+            return ast.unparse(condition)
+        case ast.FunctionDef(body=[*_, ast.Return(ast.expr() as condition)]):
+            return ast.unparse(condition)
+    raise TypeError(f"the condition of '{rule.reason}' is no function of one expression")
 
 
 if __name__ == "__main__":

@@ -335,7 +335,7 @@ def test_a_bug_is_answered_with_the_headers_and_without_its_words(
     def broken(*_: object) -> None:
         raise RuntimeError("planted-0nly-here")
 
-    monkeypatch.setattr("kreassign.web.operations.plan_of", broken)
+    monkeypatch.setattr("kreassign.web.records.plan_of", broken)
     for path in ("/api/v1/plans/plan.json", "/plans/plan.json"):
         answer = site.ask(path)
         assert answer.status == 500

@@ -75,6 +75,7 @@ def test_every_api_has_the_key_and_the_name_that_kafka_gave_it() -> None:
         66: "ListTransactions",
         74: "ListConfigResources",
         75: "DescribeTopicPartitions",
+        94: "UnregisterController",
     }
     assert all((entry.key, entry.key) == (entry.request.API_KEY, entry.response.API_KEY) for entry in APIS.values())
 

@@ -28,7 +28,7 @@ from kreassign.executor.cluster.receivers import read_closures
 from kreassign.executor.cluster.requests import is_denied, tiered_topics
 from kreassign.executor.events import PlannedMove, RunStarted
 from kreassign.executor.guards import GuardSetting
-from kreassign.executor.state.move import move_steps
+from kreassign.executor.state import move_steps
 from kreassign.executor.throttle_ledger import (
     EVERY_REPLICA,
     ConfigValue,

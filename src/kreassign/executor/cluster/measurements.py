@@ -5,7 +5,7 @@ Kafka reports offsets of partitions, but no traffic and no rates; rates are comp
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import NamedTuple, Protocol
@@ -97,7 +97,7 @@ def inspect_health(port: ClusterPort, question: CheckHealth, in_maintenance: Col
         foreign_moves=tuple(
             sorted(name for name, move in ongoing.items() if name in targets and move.target != targets[name])
         ),
-        foreign_copies=foreign.known,
+        foreign_copies=foreign.copies,
         foreign_configs=tuple(present for present in throttle.differ if present.key.resource not in recreated),
         unread_configs=throttle.unread,
         unread=(
@@ -193,7 +193,7 @@ def _space(
 class ForeignCopies(NamedTuple):
     """Copies in flight that other tools started, and those of unknown size."""
 
-    known: tuple[ForeignCopy, ...]
+    copies: tuple[ForeignCopy, ...]
     unread: tuple[Unread, ...]
 
 
@@ -210,8 +210,7 @@ def _foreign_copies(
         for name, move in ongoing.items()
         if move.target != targets.get(name) and log_dirs.keys() & set(move.adding)
     }
-    known = [*_foreign_rearrangements(log_dirs, targets.keys())]
-    unread = []
+    copies, unread = _foreign_rearrangements(log_dirs, targets.keys())
     brokers = sorted({broker for move in moves.values() for broker in move.replicas} & set(live))
     answer = ask_twice(lambda asked: port.describe_log_dirs(asked, partitions=sorted(moves)), brokers)
     places = {
@@ -225,24 +224,34 @@ def _foreign_copies(
         sizes = [places[name, broker][0] for broker in move.sources if (name, broker) in places]
         for broker in sorted(log_dirs.keys() & set(move.adding)):
             if not sizes:
-                what = f"the size of {name}, which others copy to broker {broker}"
-                unread.append(Unread(GuardName.DISK, what, "no broker that has it reported one"))
+                why = next((why for one, why in answer.failed.items() if one in move.sources), "none reported one")
+                unread.append(Unread(GuardName.DISK, _size_of(name, broker), str(why)))
                 continue
             copied_bytes, path = places.get((name, broker), (0, None))
-            known.append(ForeignCopy(name, broker, max(0, max(sizes) - copied_bytes), path))
-    return ForeignCopies(tuple(known), tuple(unread))
+            copies.append(ForeignCopy(name, broker, max(0, max(sizes) - copied_bytes), path))
+    return ForeignCopies(tuple(copies), tuple(unread))
 
 
 def _foreign_rearrangements(
     log_dirs: Mapping[int, tuple[LogDir, ...]], moving: Collection[TopicPartition]
-) -> Iterator[ForeignCopy]:
+) -> tuple[list[ForeignCopy], list[Unread]]:
+    copies, unread = [], []
     for broker, found in sorted(log_dirs.items()):
-        copies = [(one, log_dir.path) for log_dir in found for one in log_dir.replicas]
-        sizes = {one.topic_partition: one.size_bytes for one, _ in copies if not one.is_future}
-        for one, path in copies:
-            if one.is_future and one.topic_partition not in moving:
-                left_bytes = sizes.get(one.topic_partition, 0) - one.size_bytes
-                yield ForeignCopy(one.topic_partition, broker, max(0, left_bytes), path)
+        there = [(one, log_dir.path) for log_dir in found for one in log_dir.replicas]
+        sizes = {one.topic_partition: one.size_bytes for one, _ in there if not one.is_future}
+        for one, path in there:
+            name = one.topic_partition
+            if not one.is_future or name in moving:
+                continue
+            if name in sizes:
+                copies.append(ForeignCopy(name, broker, max(0, sizes[name] - one.size_bytes), path))
+            else:
+                unread.append(Unread(GuardName.DISK, _size_of(name, broker), "its directory reported none"))
+    return copies, unread
+
+
+def _size_of(name: TopicPartition, broker: int) -> str:
+    return f"the size of {name}, which others copy to broker {broker}"
 
 
 # Write rates by sampling: the end offset of each log at two times. Every write rate is computed here.

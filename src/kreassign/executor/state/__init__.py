@@ -2,7 +2,7 @@
 
 from kreassign.executor.state.admission import REPLAN_AFTER_MS
 from kreassign.executor.state.machine import TRANSITIONS, Machine
-from kreassign.executor.state.move import MoveRecord
+from kreassign.executor.state.move import MoveRecord, move_steps
 from kreassign.executor.state.phases import STATES
 from kreassign.executor.state.run import WindDown, candidate, left_by_destination
 from kreassign.executor.state.view import RunView
@@ -17,4 +17,5 @@ __all__ = [
     "WindDown",
     "candidate",
     "left_by_destination",
+    "move_steps",
 ]
