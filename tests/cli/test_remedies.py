@@ -9,9 +9,9 @@ from pathlib import Path
 import click
 import pytest
 
-from kreassign.cli.commands.cluster import pasted
 from kreassign.cli.commands.plan import DEFAULT_TASK
 from kreassign.cli.main import kreassign
+from kreassign.cli.next_command import pasted
 from kreassign.cli.options.cluster import ClusterOptions
 from kreassign.executor.history.diagnosis import ClusterReadings, diagnose
 from kreassign.executor.history.findings import Filling, Issue, Moving

@@ -6,13 +6,14 @@ Options that were not typed came from the environment or a profile, where the ne
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
 from shlex import join
 
 import click
 
+from kreassign.cli.options.cluster import ClusterOptions
 from kreassign.cli.profiles import ADDRESS_ENVIRONMENT, IN_FORCE, Profile, typed_words, was_typed
 from kreassign.model.run import RunHistory
 
@@ -45,6 +46,30 @@ def print_next(*commands: str) -> None:
     """Print the next command on stderr: stdout is for programs."""
     for number, command in enumerate(commands):
         click.echo(f"{'  or' if number else 'next'}: {command}", err=True)
+
+
+def pasted(words: Sequence[str], cluster: ClusterOptions) -> str:
+    """The command with the options that reach this cluster: Kafka's own tools do not read our environment."""
+    if words[0] == "kreassign":
+        return next_command(*words[1:], takes=_taken(words[1:]))
+    reach = ["--bootstrap-server", str(cluster.bootstrap_server)]
+    if cluster.command_config is not None:
+        reach += ["--command-config", str(cluster.command_config)]
+    line = words[0] if len(words) == 1 else join(words)
+    return f"{line} {join(reach)}"
+
+
+def _taken(words: Sequence[str]) -> tuple[str, ...]:
+    """The cluster options that the command takes: `forget`, for example, connects to no cluster."""
+    context = click.get_current_context().find_root()
+    command = context.command
+    for word in words:
+        inner = command.get_command(context, word) if isinstance(command, click.Group) else None
+        if inner is None:
+            break
+        command = inner
+    names = {name for parameter in command.params for name in parameter.opts}
+    return tuple(name for name in (*CLUSTER, *STATE) if name in names or isinstance(command, click.Group))
 
 
 def _given(name: str, of: RunHistory | None) -> Iterator[str]:

@@ -318,8 +318,8 @@ def _problem(started: RunStarted, others: DoneByOthers, choice: FoundThrottles) 
 
 
 _CHOICES = (
-    "If it was left behind, run with --adopt remove: it is gone when the run has ended. If it is meant to be there, "
-    "run with --adopt restore: it has its value again then"
+    "If it was left behind, remove it now (`kreassign throttle --remove-left`), or run with --adopt remove: it is gone "
+    "when the run has ended. If it is meant to be there, run with --adopt restore: it has its value again then"
 )
 _CHOICES_WITH_MOVES = (
     "Wait for the end of these moves, or cancel them, and look again (`kreassign doctor`); or run with --alongside and "

@@ -248,17 +248,21 @@ def changes_to_before(overrides: Iterable[ConfigOverride], shared: Collection[Co
 
 def command_to_restore(override: ConfigOverride, present: str | None) -> tuple[str, ...]:
     """Words of Kafka's own tool that restore this setting by hand, without the address."""
-    kind = "brokers" if override.key.broker is not None else "topics"
     rest = override.before
     if override.is_list:
         # Kafka's tool cannot subtract; a wildcard that was not there before the run is not kept either.
         kept = (items(present) - override.our_items - {EVERY_REPLICA}) | items(override.before)
         rest = ",".join(sorted(kept)) or override.before
+    return command_to_set(ConfigValue(override.key, rest))
+
+
+def command_to_set(wanted: ConfigValue) -> tuple[str, ...]:
+    """Words of Kafka's own tool that give a setting this value, or none of its own, without the address."""
+    name, resource = wanted.key.name, wanted.key.resource
+    kind = "topics" if resource.type is ResourceType.TOPIC else "brokers"
     # The tool takes a value with commas in brackets.
-    name = override.key.name
-    change = ("--delete-config", name) if rest is None else ("--add-config", f"{name}=[{rest}]")
-    what = ("--entity-type", kind, "--entity-name", override.key.resource.name)
-    return ("kafka-configs", "--alter", *what, *change)
+    change = ("--delete-config", name) if wanted.value is None else ("--add-config", f"{name}=[{wanted.value}]")
+    return ("kafka-configs", "--alter", "--entity-type", kind, "--entity-name", resource.name, *change)
 
 
 def _to_ours(override: ConfigOverride) -> ConfigChange | None:
@@ -309,7 +313,29 @@ def _shown(value: str | None) -> str:
     return "not set" if value is None else repr(value)
 
 
-# Throttles that are set when a run begins.
+# Throttles that are set when a run begins, or that were left.
+
+
+@dataclass(frozen=True, slots=True)
+class ThrottleUses:
+    """Uses of throttle settings: `owned` by unfinished runs, by id; topics `reassigned`; brokers `copying`.
+
+    The last ones copy between their own log directories.
+    """
+
+    owned: Mapping[ConfigKey, str]
+    reassigned: frozenset[str]
+    copying: frozenset[int] = frozenset()
+
+    def use_of(self, key: ConfigKey) -> str | None:
+        """Who needs this setting, as a sentence; None if it was left behind."""
+        if (run_id := self.owned.get(key)) is not None:
+            return f"it is of run {run_id}, which `kreassign resume {run_id}` or `kreassign rollback {run_id}` ends"
+        if key.broker is None:
+            return "the topic is being reassigned" if key.resource.name in self.reassigned else None
+        if key.name == LOG_DIR_RATE and key.broker in self.copying:
+            return "the broker copies between its log directories"
+        return "partitions are being reassigned" if self.reassigned else None
 
 
 class FoundThrottles(StrEnum):

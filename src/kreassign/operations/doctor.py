@@ -41,7 +41,7 @@ from kreassign.model.distributions import UNKNOWN, Recognised, recognise
 from kreassign.model.error_codes import TOPIC_AUTHORIZATION_FAILED, has_code
 from kreassign.model.run import RunHistory
 from kreassign.model.text import check_wait, signed_number
-from kreassign.model.throttle import FOLLOWER_THROTTLED_RATE
+from kreassign.model.throttle import FOLLOWER_THROTTLED_RATE, LOG_DIR_RATE
 from kreassign.operations.broker_changes import MaintenanceStore
 from kreassign.operations.run import RunContext
 from kreassign.operations.snapshot import described_cluster
@@ -85,7 +85,7 @@ def examine(
     topics = client.describe_topics()
     settings = requests.read_configs(client, throttle_keys(topics.ok, live))
     left = tuple(left_behind(state_dir, whole.cluster_id))
-    holder, lease_problems = _lease(client)
+    holder, lease_problems = lease_of(client)
     maintenance, maintenance_problems = _maintenance(client, state_dir, whole.cluster_id)
     every = ask_twice(client.describe_log_dirs, live)
     unseen = unseen_topics(client, topics.ok, (one for dirs in every.ok.values() for one in dirs))
@@ -95,7 +95,7 @@ def examine(
     seconds = clock.monotonic_s() - begun_s if measure_for_s else 0.0
     log_dirs = second.log_dirs
     silent = {**every.failed, **first.log_dirs.failed, **log_dirs.failed}
-    runs = _unfinished(state_dir, whole.cluster_id, [one.run_id for one in left])
+    runs = unfinished_runs(state_dir, whole.cluster_id, [one.run_id for one in left])
     throttles = tuple(present for present in settings.values if present.value is not None)
     partitions = partitions_of(topics.ok)
     moving = [_moving(name, move, runs, partitions, throttles, first, second) for name, move in ongoing.items()]
@@ -114,6 +114,7 @@ def examine(
         moving=tuple(replace(one, without_records=empty.get(one.name, ())) for one in moving),
         measured_s=seconds,
         run_ids=tuple(run.run_id for run in runs),
+        copying=copying_brokers(throttles, every.ok),
         owned={key: run.run_id for run in runs for key in run.pending_restores},
         allowed=allowed,
         principal=client.principal,
@@ -181,7 +182,17 @@ def _moving(
     )
 
 
-def _unfinished(state_dir: Path, cluster_id: str, left: Iterable[str]) -> tuple[RunView, ...]:
+def copying_brokers(throttles: Iterable[ConfigValue], log_dirs: Mapping[int, Iterable[LogDir]]) -> frozenset[int]:
+    """Brokers that copy between their directories, among those that throttle it: only there it matters."""
+    throttled = {one.key.broker for one in throttles if one.key.name == LOG_DIR_RATE}
+    return frozenset(
+        broker
+        for broker, dirs in log_dirs.items()
+        if broker in throttled and any(copy.is_future for one in dirs for copy in one.replicas)
+    )
+
+
+def unfinished_runs(state_dir: Path, cluster_id: str, left: Iterable[str]) -> tuple[RunView, ...]:
     """The run that a process executes, and interrupted ones, if their journals are readable."""
     wanted = {*left, active_run(state_dir, cluster_id)}
     views = []
@@ -235,7 +246,7 @@ def _maintenance(client: AdminClient, state_dir: Path, cluster_id: str) -> tuple
     return found.record, (f"maintenance of brokers: {found.doubt}",) if found.doubt else ()
 
 
-def _lease(client: AdminClient) -> tuple[LeaseHolder | None, tuple[str, ...]]:
+def lease_of(client: AdminClient) -> tuple[LeaseHolder | None, tuple[str, ...]]:
     """The holder of the lease, and reasons why it could not be read."""
     try:
         return present_holder(client), ()

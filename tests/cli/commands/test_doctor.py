@@ -45,6 +45,9 @@ def test_issues_are_a_document_for_programs_and_an_exit_code(terminal: Terminal)
     approve(shown.output, "doctor-with-a-throttle", SERVER=terminal.bootstrap, STATE=terminal.state)
     (command,) = issue["commands"]
     assert command in shown.stdout
+    removed = terminal.ask_cluster("throttle", "--remove-left", "--yes")
+    approve(removed.output, "throttle-remove-left", SERVER=terminal.bootstrap, STATE=terminal.state)
+    assert (removed.exit_code, terminal.ask_cluster("doctor", *AT_ONCE).exit_code) == (0, 0)
 
 
 def test_doctor_names_the_commands_that_grant_missing_permissions(tmp_path: Path) -> None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import asdict
+from itertools import groupby
 from pathlib import Path
-from shlex import join
 
 import click
 
-from kreassign.cli.next_command import CLUSTER, DATA, STATE, next_command, print_next
+from kreassign.cli.next_command import CLUSTER, DATA, STATE, next_command, pasted, print_next
 from kreassign.cli.options.cluster import ClusterOptions, cluster_around, cluster_options, measure_for_option
 from kreassign.cli.options.run_id import STATE_ENVIRONMENT, state_dir_option
 from kreassign.cli.options.values import Place, optional_data_option
@@ -18,7 +18,6 @@ from kreassign.cli.profiles import ADDRESS_ENVIRONMENT, IN_FORCE, Profile, aroun
 from kreassign.cli.run_text import state_text
 from kreassign.cli.streams import uncollected
 from kreassign.errors import InputError, KreassignError
-from kreassign.executor.history.findings import Words
 from kreassign.model.authorization import error_text
 from kreassign.model.run import RunHistory
 from kreassign.model.text import counted
@@ -131,33 +130,6 @@ def _next(seen: Overview | None, found: RunHistory | None) -> Iterator[str]:
         yield next_command("plan", "--out", "plan.json", takes=CLUSTER)
 
 
-# Format the remedy of a finding as a line to paste.
-
-
-def pasted(words: Words, cluster: ClusterOptions) -> str:
-    """The command with the options that reach this cluster: Kafka's own tools do not read our environment."""
-    if words[0] == "kreassign":
-        return next_command(*words[1:], takes=_taken(words[1:]))
-    reach = ["--bootstrap-server", str(cluster.bootstrap_server)]
-    if cluster.command_config is not None:
-        reach += ["--command-config", str(cluster.command_config)]
-    line = words[0] if len(words) == 1 else join(words)
-    return f"{line} {join(reach)}"
-
-
-def _taken(words: Words) -> tuple[str, ...]:
-    """The cluster options that the command takes: `forget`, for example, connects to no cluster."""
-    context = click.get_current_context().find_root()
-    command = context.command
-    for word in words:
-        inner = command.get_command(context, word) if isinstance(command, click.Group) else None
-        if inner is None:
-            break
-        command = inner
-    names = {name for parameter in command.params for name in parameter.opts}
-    return tuple(name for name in (*CLUSTER, *STATE) if name in names or isinstance(command, click.Group))
-
-
 # `kreassign doctor`: find problems of the cluster that affect reassignments, with remedies.
 
 
@@ -221,13 +193,15 @@ def _tell_diagnosis(found: Diagnosis, cluster: ClusterOptions) -> None:
         terminal.print(f"{found.lease} holds the lease of the cluster")
     for note in found.notes:
         terminal.print(note)
-    for issue in found.issues:
-        terminal.print(f"{issue.kind.upper()}  {issue}")
-        for words in issue.commands:
+    for commands, issues in groupby(found.issues, key=lambda issue: issue.commands):
+        for issue in issues:
+            terminal.print(f"{issue.kind.upper()}  {issue}")
+        for words in commands:
             click.echo(f"    {pasted(words, cluster)}")
     if found.issues:
         terminal.print(counted(len(found.issues), "finding"))
-        print_next(next_command("doctor", takes=(*CLUSTER, *STATE)))
+        remedies = (pasted(words, cluster) for issue in found.issues for words in issue.commands)
+        print_next(next(remedies, None) or next_command("doctor", takes=(*CLUSTER, *STATE)))
         return
     terminal.print("all is well")
     print_next(next_command("plan", "--out", "plan.json", takes=CLUSTER))

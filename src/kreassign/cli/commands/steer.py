@@ -49,6 +49,7 @@ from kreassign.cli.run_text import (
     state_text,
     view_for,
 )
+from kreassign.cli.terminal import yes_option
 from kreassign.clock import SystemClock
 from kreassign.model.pace import PaceChange
 from kreassign.model.plan_facts import plan_id
@@ -237,6 +238,7 @@ def _drain(path: Path, output_format: str) -> None:
         "kreassign throttle 20MB/s",
         "kreassign throttle 20270131T220000Z-1a2b 5MB/s --broker 3",
         "kreassign throttle 20270131T220000Z-1a2b none",
+        "kreassign throttle --remove-left --bootstrap-server localhost:9092",
     )
 )
 @run_id_argument
@@ -249,7 +251,15 @@ def _drain(path: Path, output_format: str) -> None:
     metavar="ID",
     help="Change the limit of this broker only; may be repeated.  [default: all brokers]",
 )
+@click.option(
+    "--remove-left",
+    "removes_left",
+    is_flag=True,
+    help="Remove throttles that no run and no move needs; no run is changed. Asks, or needs --yes.",
+)
 @capacity_options
+@yes_option
+@click.option("--dry-run", "is_dry", is_flag=True, help="With --remove-left: show what was left; change nothing.")
 @of_run_options
 @state_dir_option
 @format_option
@@ -260,7 +270,10 @@ def throttle(
     run_id: str | None,
     limit: int | str | None,
     brokers: tuple[int, ...],
+    removes_left: bool,
     capacity: CapacityOptions,
+    is_agreed: bool,
+    is_dry: bool,
     cluster: ClusterOptions,
     state_dir: Path,
     output_format: str,
@@ -270,7 +283,17 @@ def throttle(
     Without RUN_ID: of the run that a process executes on the cluster in force, or else of its latest one (`last`).
     With `auto`, the limit adapts to the other traffic of each broker. The values from before the run stay in its
     journal and are restored at its end.
+    With --remove-left: remove from the cluster what `kreassign doctor` finds left behind, and print what sets it again.
     """
+    if removes_left:
+        from kreassign.cli.left_throttles import remove_left
+
+        if run_id is not None or limit is not None or brokers or capacity.auto(is_wanted=False) is not None:
+            raise click.UsageError("--remove-left changes no run; leave out RUN_ID, RATE and --broker")
+        remove_left(cluster, state_dir, output_format, is_agreed=is_agreed, is_dry=is_dry)
+        return
+    if is_agreed or is_dry:
+        raise click.UsageError("--yes and --dry-run go with --remove-left")
     if context.get_parameter_source("limit") is ParameterSource.DEFAULT:
         run_id, limit = None, _only_argument(context, run_id)
     auto = capacity.auto(is_wanted=limit == AUTO)
@@ -368,7 +391,7 @@ def _forget_brokers(path: Path, brokers: tuple[int, ...], output_format: str) ->
         return
     for sentence in found.left_behind:
         click.echo(f"given up: {sentence}")
-    click.echo("should such a broker come back, delete these with kafka-configs")
+    click.echo("should such a broker come back, `kreassign throttle --remove-left` removes these")
     if found.residue:
         click.echo(f"{len(found.residue)} settings are still to be restored")
         print_next(next_command("resume", path.stem, takes=(*CLUSTER, *STATE)))

@@ -80,11 +80,12 @@ class ClusterOptions:
 
     def connect(self) -> AdminClient:
         """A connected client, to be used in a `with` statement. Raises InputError, Unreachable."""
-        if self.bootstrap_server is None:
+        servers = self.resolved().bootstrap_server
+        if servers is None:
             raise InputError("specify --bootstrap-server")
         from kreassign.cli.options.connections import connect
 
-        return connect(self.bootstrap_server, self._properties)
+        return connect(servers, self._properties)
 
     def connect_to_resume(self, run_id: str) -> AdminClient:
         """A client for resuming a run, to be used in a `with` statement. Raises InputError without an address."""
@@ -94,19 +95,24 @@ class ClusterOptions:
             )
         return self.connect()
 
+    def resolved(self) -> ClusterOptions:
+        """The same options, with the addresses that the properties name."""
+        if not self.reads_journals:
+            return self
+        context, name = click.get_current_context(), "bootstrap_server"
+        servers = _addresses(context, name, self.bootstrap_server, context.get_parameter_source(name))
+        return replace(self, bootstrap_server=servers, reads_journals=False)
+
     def in_force(self) -> InForce:
         """Ask the cluster for its id; without an address no cluster is in force."""
-        if self.reads_journals:
-            context, name = click.get_current_context(), "bootstrap_server"
-            servers = _addresses(context, name, self.bootstrap_server, context.get_parameter_source(name))
-            return replace(self, bootstrap_server=servers, reads_journals=False).in_force()
-        if self.bootstrap_server is None:
+        here = self.resolved()
+        if here.bootstrap_server is None:
             return NO_CLUSTER
         try:
-            with self.connect() as client:
+            with here.connect() as client:
                 return InForce(client.describe_cluster().cluster_id)
         except KreassignError as error:
-            return InForce(why=f"the cluster at {self.bootstrap_server} could not be asked ({error_text(error)})")
+            return InForce(why=f"the cluster at {here.bootstrap_server} could not be asked ({error_text(error)})")
 
     def connect_controllers(self) -> AbstractContextManager[AdminClient | None]:
         """A client of the controllers, None without their addresses. Sends nothing yet. Raises InputError."""

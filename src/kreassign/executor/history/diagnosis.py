@@ -24,7 +24,7 @@ from kreassign.executor.history.findings import (
 from kreassign.executor.history.run_history import UnreadableJournal
 from kreassign.executor.lease import LeaseHolder
 from kreassign.executor.maintenance import MaintenanceRecord
-from kreassign.executor.throttle_ledger import ConfigKey, ConfigValue
+from kreassign.executor.throttle_ledger import ConfigKey, ConfigValue, ThrottleUses
 from kreassign.model import (
     NO_LEADER,
     AllowedOperations,
@@ -32,12 +32,12 @@ from kreassign.model import (
     LogDir,
     OngoingReassignment,
     Partition,
-    ResourceType,
     TopicPartition,
 )
 from kreassign.model.closures import REFUSES, Closure, closure_of
 from kreassign.model.distributions import UNKNOWN, Recognised
 from kreassign.model.text import counted
+from kreassign.model.throttle import LOG_DIR_RATE
 
 NO_MAINTENANCE = MaintenanceRecord()
 _AGAIN = "Look at the permissions, or try again"
@@ -50,9 +50,10 @@ class ClusterReadings:
 
     `lease` is the holder of the cluster's lease, `maintenance` the brokers in maintenance. `brokers` includes those
     that are down, where the cluster names them. `nameable` is whether lists may name those without an open log
-    directory. `owned` are settings of unfinished runs of this state directory, with
-    the id of the run, and `run_ids` are those runs. Rates were measured for `measured_s` seconds. `allowed` are the
-    operations allowed to this client, as `principal`, `distribution` whose Kafka it is, as far as it shows.
+    directory. `owned` are settings of unfinished runs of this state directory, with the id of the run, and `run_ids`
+    are those runs; brokers `copying` do so between their log directories. Rates were measured for `measured_s`
+    seconds. `allowed` are the operations allowed to this client, as `principal`; `distribution` is whose Kafka it is,
+    as far as it shows.
     """
 
     live: tuple[int, ...]
@@ -73,6 +74,7 @@ class ClusterReadings:
     measured_s: float = 0.0
     owned: Mapping[ConfigKey, str] = field(default_factory=dict)
     run_ids: tuple[str, ...] = ()
+    copying: frozenset[int] = frozenset()
     allowed: AllowedOperations | None = None
     principal: str | None = None
     distribution: Recognised = UNKNOWN
@@ -264,22 +266,28 @@ def _unreadable_journals(readings: ClusterReadings) -> Iterator[Issue]:
 
 
 def _throttles(readings: ClusterReadings) -> Iterator[Issue]:
-    """Throttle settings that no reassignment of their topic, or of any topic, and no unfinished run explains.
+    """Throttle settings that were left behind.
 
     While a run of another state directory holds the lease, they may belong to it, so deleting them is not advised.
     """
-    topics = {name.topic for name in readings.ongoing}
+    uses = ThrottleUses(readings.owned, frozenset(name.topic for name in readings.ongoing), readings.copying)
     for present in readings.throttles:
         resource, key = present.key.resource, present.key
-        is_explained = resource.name in topics if resource.type is ResourceType.TOPIC else bool(topics)
-        if is_explained or key in readings.owned:
+        if uses.use_of(key) is not None:
             continue
         seen = f"{key.name} is {present.value!r}, and nothing that is being reassigned needs it"
         if readings.elsewhere is not None:
             remedy = f"It may be of {readings.elsewhere}: leave it until that is at its end, then look again"
             yield Issue("throttle", str(resource), seen, remedy, (_LOOK_AGAIN,))
             continue
-        kind = "topics" if resource.type is ResourceType.TOPIC else "brokers"
-        delete = ("--alter", "--entity-type", kind, "--entity-name", resource.name, "--delete-config", key.name)
-        remedy = "No run here has it. If nobody wants it, delete it: it slows replicas that fall out of sync"
-        yield Issue("throttle", str(resource), seen, remedy, (("kafka-configs", *delete),))
+        remove = ("kreassign", "throttle", "--remove-left")
+        yield Issue("throttle", str(resource), seen, f"No run here has it. {_effect(present)}", (remove,))
+
+
+def _effect(present: ConfigValue) -> str:
+    """What a setting that was left does, and what follows."""
+    if not present.value:
+        return "It throttles nothing; this removes it"
+    if present.key.name == LOG_DIR_RATE:
+        return "If nobody wants it, remove it: it slows copies between the disks of the broker"
+    return "If nobody wants it, remove it: it slows replicas that fall out of sync"

@@ -1,0 +1,127 @@
+"""Remove throttles that were left behind: settings that no move and no run of this state directory needs.
+
+Nothing is removed while a run may still need it: one that a process executes here, one that holds the lease of the
+cluster, or one whose journal cannot be read. A setting whose use could not be read is named and stays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from pathlib import Path
+
+from kreassign.admin import AdminClient
+from kreassign.errors import InputError
+from kreassign.executor.cluster import requests
+from kreassign.executor.cluster.readings import ask_twice
+from kreassign.executor.history.run_history import UnreadableJournal, explained_settings, left_behind
+from kreassign.executor.journal import active_run
+from kreassign.executor.throttle_ledger import ConfigKey, ConfigValue, ThrottleUses, throttle_keys
+from kreassign.model import ConfigChange, ConfigResource
+from kreassign.model.authorization import error_text
+from kreassign.model.throttle import LOG_DIR_RATE
+from kreassign.operations.doctor import copying_brokers, lease_of, unfinished_runs
+from kreassign.operations.snapshot import described_cluster
+
+
+@dataclass(frozen=True, slots=True)
+class LeftThrottles:
+    """Throttle settings that were `left`; sentences about those that are `needed`, and about what is `unread`."""
+
+    left: tuple[ConfigValue, ...]
+    needed: tuple[str, ...] = ()
+    unread: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RemovedThrottles:
+    """Settings that were `removed`, and the reason for each that was not."""
+
+    removed: tuple[ConfigValue, ...]
+    kept: tuple[tuple[ConfigValue, str], ...] = ()
+
+
+def find_left_throttles(client: AdminClient, state_dir: Path) -> LeftThrottles:
+    """Find throttles that were left behind; changes nothing. Raises ClusterError, and InputError while a run is active.
+
+    Brokers that are down are named as unread: they answer nothing.
+    """
+    whole = described_cluster(client)
+    owned = _settings_of_runs(client, state_dir, whole.cluster_id)
+    topics = client.describe_topics()
+    live = sorted(broker.id for broker in whole.brokers if not broker.is_fenced)
+    settings = requests.read_configs(client, throttle_keys(topics.ok, live))
+    throttles = tuple(present for present in settings.values if present.value is not None)
+    with_rate = sorted({one.key.resource for one in throttles if one.key.name == LOG_DIR_RATE})
+    log_dirs = ask_twice(client.describe_log_dirs, [int(resource.name) for resource in with_rate])
+    # Last, so that a move that began meanwhile is seen.
+    reassigned = frozenset(name.topic for name in client.list_partition_reassignments())
+    uses = ThrottleUses(owned, reassigned, copying_brokers(throttles, log_dirs.ok))
+    unsure = {broker: error_text(error) for broker, error in log_dirs.failed.items()}
+    known = [one for one in throttles if one.key.name != LOG_DIR_RATE or one.key.broker not in unsure]
+    replaced = {
+        one.present: f"run {one.run_id} set it in place of {one.before!r}, which the next run restores"
+        for one in explained_settings(state_dir, whole.cluster_id, known)
+        if one.before is not None
+    }
+    needs = {one: uses.use_of(one.key) or replaced.get(one) for one in known}
+    return LeftThrottles(
+        tuple(one for one, use in needs.items() if use is None),
+        tuple(f"{one}: {use}" for one, use in needs.items() if use is not None),
+        (
+            *(f"topic {name} could not be read: {error_text(error)}" for name, error in topics.failed.items()),
+            *(f"{resource} {problem}" for resource, problem in settings.unread.items()),
+            *(f"broker {one.id} is down, so its settings were not read" for one in whole.brokers if one.is_fenced),
+            *(
+                f"{LOG_DIR_RATE} of broker {broker} stays: its log directories could not be read: {error}"
+                for broker, error in unsure.items()
+            ),
+        ),
+    )
+
+
+def remove_left_throttles(client: AdminClient, state_dir: Path, wanted: Collection[ConfigValue]) -> RemovedThrottles:
+    """Remove these settings that were left, unless they have changed or are needed by now.
+
+    Raises ClusterError, InputError as `find_left_throttles`.
+    """
+    still = {*find_left_throttles(client, state_dir).left}
+    removable = [one for one in wanted if one in still]
+    changes: dict[ConfigResource, list[ConfigChange]] = {}
+    for one in removable:
+        changes.setdefault(one.key.resource, []).append(ConfigChange.delete(one.key.name))
+    outcome = client.incremental_alter_configs(changes, timeout_ms=requests.CHANGE_TIMEOUT_MS) if changes else None
+    failed = {} if outcome is None else outcome.failed
+    return RemovedThrottles(
+        tuple(one for one in removable if one.key.resource not in failed),
+        (
+            *((one, error_text(failed[one.key.resource])) for one in removable if one.key.resource in failed),
+            *((one, "it was changed, or is needed by now") for one in wanted if one not in still),
+        ),
+    )
+
+
+def _settings_of_runs(client: AdminClient, state_dir: Path, cluster_id: str) -> dict[ConfigKey, str]:
+    """Settings that interrupted runs still have to restore, each with the id of its run.
+
+    Raises InputError while another run may need what nobody here knows of.
+    """
+    if active := active_run(state_dir, cluster_id):
+        raise InputError(
+            f"run {active} is being executed, and may need every throttle. Wait for its end, or end it with "
+            f"`kreassign cancel {active}`; then look again"
+        )
+    left = tuple(left_behind(state_dir, cluster_id))
+    for found in left:
+        if isinstance(found, UnreadableJournal):
+            raise found.error
+    runs = unfinished_runs(state_dir, cluster_id, [found.run_id for found in left])
+    holder, problems = lease_of(client)
+    if problems:
+        raise InputError(
+            f"whether a run of another machine needs the throttles is not known: {problems[0]}. Nothing was removed; "
+            "try again"
+        )
+    if holder is not None and holder.run_id not in {run.run_id for run in runs}:
+        raise InputError(f"{holder} holds the lease of the cluster, and may need every throttle. Wait for its end")
+    return {key: run.run_id for run in runs for key in run.pending_restores}

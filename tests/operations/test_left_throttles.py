@@ -1,0 +1,102 @@
+"""Throttles that were left on a twin: which of them are removed, and what keeps the others."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from kreassign.errors import InputError, JournalUnreadable
+from kreassign.executor.journal import find_journals
+from kreassign.executor.lease import ClusterLease, LeaseHolder, LeasePolicy
+from kreassign.executor.lease.lease import OFFSETS_TOPIC
+from kreassign.model import ConfigResource, NewTopic
+from kreassign.model.plan import PartitionAssignment, Plan
+from kreassign.model.run import Operator
+from kreassign.model.throttle import (
+    FOLLOWER_THROTTLED_RATE,
+    FOLLOWER_THROTTLED_REPLICAS,
+    LEADER_THROTTLED_RATE,
+    ThrottleRates,
+)
+from kreassign.operations.left_throttles import find_left_throttles, remove_left_throttles
+from kreassign.operations.plan_files import PlanFile
+from kreassign.operations.run import RunContext, RunRequest, prepare_run, start_run
+from tests.executor.deaths import Died
+from tests.executor.test_foreign_throttle_on_twin import change
+from tests.executor.twin_runs import RATE, TwinRig, tp
+
+RATE_OF_4 = (ConfigResource.broker(4), LEADER_THROTTLED_RATE, "7000000")
+LIST_OF_U = (ConfigResource.topic("u"), FOLLOWER_THROTTLED_REPLICAS, "")
+
+
+@pytest.fixture
+def rig(tmp_path: Path) -> TwinRig:
+    return TwinRig(tmp_path, [[0, 1]], others={"u": [[0, 1]]})
+
+
+def killed_run(rig: TwinRig) -> str:
+    """A run whose process dies while its throttle is set; its id."""
+    due_ms = rig.transport.now_ms() + 5000
+
+    def kill(*_: object) -> None:
+        if rig.transport.now_ms() >= due_ms:
+            raise Died
+
+    context = RunContext(rig.state_dir, operator=Operator("alice", "host-1"), observers=(kill,))
+    plan = PlanFile(Plan((PartitionAssignment(tp(0), (2, 1)),)))
+    started = prepare_run(rig.client, RunRequest(plan, ThrottleRates(RATE), measure_for_s=0), context, rig.transport)
+    with pytest.raises(Died):
+        start_run(rig.client, started, context, clock=rig.transport)
+    return started.run_id
+
+
+def test_left_throttles_are_removed_with_empty_lists_and_those_of_a_run_stay(rig: TwinRig) -> None:
+    run_id = killed_run(rig)
+    of_run = rig.throttles
+    rig.transport.sleep(60)  # its move ends
+    for setting in (RATE_OF_4, LIST_OF_U):
+        change(rig, *setting)
+    found = find_left_throttles(rig.client, rig.state_dir)
+    assert {(one.key.resource, one.key.name, one.value) for one in found.left} == {RATE_OF_4, LIST_OF_U}
+    assert len(found.needed) == len(of_run)
+    assert all(f"`kreassign resume {run_id}`" in one and "rollback" in one for one in found.needed)
+    change(rig, *RATE_OF_4[:2], "8000000")
+    done = remove_left_throttles(rig.client, rig.state_dir, found.left)
+    assert [one.key.resource for one in done.removed] == [LIST_OF_U[0]]
+    assert [reason for _, reason in done.kept] == ["it was changed, or is needed by now"]
+    assert rig.throttles == of_run | {f"{RATE_OF_4[0]} {LEADER_THROTTLED_RATE}": "8000000"}
+
+
+def test_a_throttle_that_a_move_needs_stays(rig: TwinRig) -> None:
+    of_t = (ConfigResource.topic("t"), FOLLOWER_THROTTLED_REPLICAS, "0:2")
+    receiver = (ConfigResource.broker(2), FOLLOWER_THROTTLED_RATE, "1000")
+    for setting in (of_t, receiver, LIST_OF_U):
+        change(rig, *setting)
+    rig.client.alter_partition_reassignments({tp(0): (2, 1)}).raise_if_any()
+    found = find_left_throttles(rig.client, rig.state_dir)
+    assert [one.key.resource for one in found.left] == [LIST_OF_U[0]]
+    assert [one.rpartition(": ")[2] for one in found.needed] == [
+        "the topic is being reassigned",
+        "partitions are being reassigned",
+    ]
+
+
+def test_nothing_is_removed_while_an_unknown_run_may_need_it(rig: TwinRig) -> None:
+    killed_run(rig)
+    (journal,) = find_journals(rig.state_dir)
+    journal.write_bytes(b"SQLite format 3\x00" + b"\xff" * 4096)
+    with pytest.raises(JournalUnreadable):
+        find_left_throttles(rig.client, rig.state_dir)
+
+
+def test_nothing_is_removed_while_a_run_elsewhere_holds_the_lease(rig: TwinRig) -> None:
+    change(rig, *RATE_OF_4)
+    rig.client.create_topics([NewTopic(OFFSETS_TOPIC, assignments=((0, 1, 2),))]).raise_if_any()
+    lease = ClusterLease(
+        rig.client, rig.transport, LeaseHolder("run-9", "alice", "host-2", 1), LeasePolicy.REQUIRE, was_held=False
+    )
+    lease.take()
+    with pytest.raises(InputError, match=re.escape("holds the lease of the cluster")):
+        find_left_throttles(rig.client, rig.state_dir)
