@@ -70,20 +70,20 @@ def test_only_a_reason_of_capacity_tells_which_limit_would_be_exceeded() -> None
 
 
 @pytest.mark.parametrize(("reason", "sentence"), [
-    (Reason("disk"), "the order of followers changes: without it disk would miss its bands by 0 more"),
-    (Reason("disk", None, 2, 5.0, "B"), "broker 2 gets a copy: without it disk would miss its bands by 5 B more"),
-    (Reason("disk", 1, None, 5e3, "B"), "the copy on broker 1 goes: without it disk would miss its bands by 5 kB more"),
+    (Reason("disk"), "the order of followers changes: brings disk 0 closer to balance"),
+    (Reason("disk", None, 2, 5.0, "B"), "broker 2 gets a copy: brings disk 5 B closer to balance"),
+    (Reason("disk", 1, None, 5e3, "B"), "the copy on broker 1 goes: brings disk 5 kB closer to balance"),
     (
         Reason("disk", 0, 0, 1.0),
-        "a copy goes to another log directory of broker 0: without it disk would miss its bands by 1 more",
+        "a copy goes to another log directory of broker 0: brings disk 1 closer to balance",
     ),
     (
         Reason("disk", 0, 1, 2.5),
-        "a copy goes from broker 0 to broker 1: without it disk would miss its bands by 2.5 more",
+        "a copy goes from broker 0 to broker 1: brings disk 2.5 closer to balance",
     ),
     (
         Reason("leaders", 1, 0, 2.0, leading=True),
-        "leading goes from broker 1 to broker 0: without it leaders would miss its bands by 2 more",
+        "leading goes from broker 1 to broker 0: brings leaders 2 closer to balance",
     ),
     (
         Reason("capacity:disk", 3, 1, 7e6, "B"),
@@ -98,8 +98,8 @@ def test_a_reason_says_what_goes_where_and_why(reason: Reason, sentence: str) ->
 
 
 @pytest.mark.parametrize(("goal", "cause"), [
-    ("disk", "disk nearer to its bands"), ("capacity:disk", "a limit of disk"),
-    ("capacity", "capacity nearer to its bands"),
+    ("disk", "balancing disk"), ("capacity:disk", "a limit of disk"),
+    ("capacity", "balancing capacity"),
     ("drain", "a broker is to be emptied"), ("repair", "a broker is dead"),
     ("together", "together with others nearer to the bands"),
 ])  # fmt: skip

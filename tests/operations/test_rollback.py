@@ -43,7 +43,7 @@ def test_the_run_that_changed_a_partition_since_is_named(rig: TwinRig) -> None:
     latest = rig.run(replace(rig.prepared({2: (3, 1)}, throttle=None), run_id="run-3"))
     for later, why in (
         ((latest, since), "as run run-2 left it since; roll back that run first"),
-        ((latest,), "which neither the run nor its cancelling left; look at it"),
+        ((latest,), "changed since by somebody else; look at it"),
     ):
         back = plan_rollback(rig.client, done, later=later)
         assert back.skipped == (f"t-0: its replicas are [3, 1], {why}",)

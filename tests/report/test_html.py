@@ -185,8 +185,8 @@ def test_text_of_a_cluster_is_shown_without_characters_that_deceive() -> None:
 def test_a_page_with_the_facts_of_its_plan_says_the_bound_and_why_each_move_is_made() -> None:
     shown = page(report_view(a_run(TWO_MOVES), BEFORE, AFTER, {}, facts=FACTS)).words
     assert "Lower bound 2 GB any plan that brings about as much copies at least 2 GB: +50.0%" in shown
-    assert "orders-0 a copy goes from broker 1 to broker 3: without it disk would miss its bands by 2 GB more" in shown
-    assert "orders-1 a copy goes from broker 1 to broker 2: without it disk would miss its bands by 1 GB more" in shown
+    assert "orders-0 a copy goes from broker 1 to broker 3: brings disk 2 GB closer to balance" in shown
+    assert "orders-1 a copy goes from broker 1 to broker 2: brings disk 1 GB closer to balance" in shown
     assert "Lower bound" not in page(a_view(a_run(TWO_MOVES))).words
 
 

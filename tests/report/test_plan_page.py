@@ -40,8 +40,8 @@ def test_every_change_has_its_reasons_and_the_largest_come_first() -> None:
     shown = words(
         replace(FACTS, partitions=(partition(0, (1, 2), Reason("drain", 1, 3), size_bytes=5), *FACTS.partitions[1:]))
     )
-    assert "orders-1 1,3 → 3,2 1 GB a copy goes from broker 1 to broker 2: without it disk would miss" in shown
-    assert "leading goes from broker 1 to broker 3: without it leaders would miss its bands by 1 leaders more" in shown
+    assert "orders-1 1,3 → 3,2 1 GB a copy goes from broker 1 to broker 2: brings disk" in shown
+    assert "leading goes from broker 1 to broker 3: brings leaders 1 leaders closer to balance" in shown
     assert "a copy goes from broker 1 to broker 3: broker 1 is to be emptied" in shown
     assert shown.index("orders-1 1,3") < shown.index("orders-0 1,2")
 

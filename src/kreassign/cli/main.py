@@ -184,7 +184,7 @@ COMMANDS = {
     "verify": LazyCommand("kreassign.cli.commands.cluster:verify", "Verify that the cluster matches a plan or a run."),
     "audit": LazyCommand("kreassign.cli.commands.report:audit", "Audit a run, or records."),
     "doctor": LazyCommand("kreassign.cli.commands.cluster:doctor", "Diagnose reassignments."),
-    "report": LazyCommand("kreassign.cli.commands.report:report", "Write an HTML report of a run."),
+    "report": LazyCommand("kreassign.cli.commands.report:report", "Write an HTML report of a run or a plan."),
     "completion": LazyCommand("kreassign.cli.commands.completion:completion", "Print a script for completion."),
     "web": LazyCommand("kreassign.cli.commands.web:web", "Serve a page of runs and plans."),
     "twin": LazyCommand("kreassign.cli.commands.twin:twin", "Run a simulated cluster that speaks Kafka."),

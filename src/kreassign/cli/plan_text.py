@@ -26,7 +26,7 @@ from kreassign.model.load import ForecastBasis, LoadBasis
 from kreassign.model.plan import format_plan
 from kreassign.model.plan_facts import GoalMean, Limit, PlanFacts, Prediction, RackBytes, WorstLoss
 from kreassign.model.plan_facts_json import format_facts
-from kreassign.model.text import format_load, shortened
+from kreassign.model.text import agreeing, counted, format_load, shortened
 from kreassign.operations.plan_files import facts_path
 from kreassign.planner import Evaluation
 from kreassign.planner.results import Outcome, means_of
@@ -398,11 +398,16 @@ def _cost(outcome: Outcome) -> str:
     totals, count = outcome.facts.totals, len(outcome.plan)
     if not count:
         return f"{outcome.facts.task}: {_nothing(outcome)}"
-    copied = f"{totals.moves} replicas are copied, {format_bytes(totals.moved_bytes)}"
+    copied = f"{_does(totals.moves, 'replica', 'are')} copied, {format_bytes(totals.moved_bytes)}"
     if totals.log_dir_moves:
-        copied += f"; {totals.log_dir_moves} change their disk, {format_bytes(totals.log_dir_bytes)}"
-    changes = f"{copied}; {totals.leader_changes} leaders change"
-    return f"{outcome.facts.task}: {count} partitions change: {changes}"
+        moved = _does(totals.log_dir_moves, "replica", "change")
+        copied += f"; {moved} disk, {format_bytes(totals.log_dir_bytes)}"
+    changes = f"{copied}; {_does(totals.leader_changes, 'leader', 'change')}"
+    return f"{outcome.facts.task}: {_does(count, 'partition', 'change')}: {changes}"
+
+
+def _does(count: int, noun: str, verb: str) -> str:
+    return f"{counted(count, noun)} {agreeing(count, verb)}"
 
 
 def _nothing(outcome: Outcome) -> str:

@@ -18,7 +18,7 @@ from kreassign.model import NO_LEADER, ConfigResource, OngoingReassignment, Part
 from kreassign.model.closures import REFUSES
 from kreassign.model.pace import RESERVE
 from kreassign.model.replication_factor import required_in_sync
-from kreassign.model.text import counted
+from kreassign.model.text import counted, format_amount
 
 # The guards, and the reaction to a breach of each.
 
@@ -404,20 +404,25 @@ def _broker(now: GuardInputs) -> Iterator[Breach]:
         yield f"brokers {gone}, which were there when the run began, are gone", "Start them, or remove them from plans"
 
 
+def _bytes(amount: float) -> str:
+    return format_amount(amount, "B")
+
+
 def _disk(now: GuardInputs) -> Iterator[Breach]:
     named = now.named_log_dirs
     filled = [space for space in now.health.log_dir_space if space.path in named.get(space.broker, {space.path})]
     for space in filled:
         if space.broker in now.destinations and space.usable_bytes < now.disk_reserve * space.total_bytes:
-            seen = f"{space.path} of broker {space.broker} has {space.usable_bytes} of {space.total_bytes} bytes left"
+            left = f"{_bytes(space.usable_bytes)} of {_bytes(space.total_bytes)}"
+            seen = f"{space.path} of broker {space.broker} has {left} left"
             yield seen, "Free space there, or cancel what moves to it with `kreassign cancel`"
     for broker, incoming in now.incoming_bytes.items():
         spaces = [space for space in filled if space.broker == broker]
         left = sum(max(0, int(space.usable_bytes - now.disk_reserve * space.total_bytes)) for space in spaces)
         if spaces and incoming > left:
-            seen = f"broker {broker} has {left} bytes left above the reserve in its log directories, "
+            seen = f"broker {broker} has {_bytes(left)} left above the reserve in its log directories, "
             yield (
-                f"{seen}and {incoming} are to come in",
+                f"{seen}and {_bytes(incoming)} are to come in",
                 "Free space there, or plan less for it: a full log directory goes offline with all its copies",
             )
 
@@ -482,9 +487,9 @@ def _rate(now: GuardInputs) -> Iterator[Breach]:
     for move in now.moves:
         pace = move.losing_ground
         if pace is not None:
-            copied, written = pace
+            copied, written = (format_amount(rate, "B/s") for rate in pace)
             yield (
-                f"{move.name} is copied at {copied:.0f} B/s while producers write {written:.0f} B/s: it never ends",
+                f"{move.name} is copied at {copied} while producers write {written}: it never ends",
                 f"Give every broker at least {least} B/s with `kreassign throttle`",
             )
 

@@ -25,6 +25,7 @@ from kreassign.executor.throttle_rates import BrokerTraffic, CopiedPartition, De
 from kreassign.model import LogDir, TopicPartition
 from kreassign.model.pace import NO_LIMITS, Cap, Caps
 from kreassign.model.plan_facts import PlanFacts
+from kreassign.model.text import format_amount
 from kreassign.model.throttle import ThrottleRates
 
 # Check that a throttle is enough for the writes of producers meanwhile.
@@ -50,10 +51,10 @@ class Starvation:
     def __str__(self) -> str:
         doubt = "may never end if all its copies go at the same time" if self.is_together else "may never end"
         times = f" and {self.streams} replicas share that throttle" if self.streams > 1 else ""
-        return (
-            f"{self.subject}: at {self.rate_bytes_per_s} B/s it {'never ends' if self.is_certain else doubt}, for "
-            f"producers write {self.needed_bytes_per_s / self.streams:.0f} B/s meanwhile{times}"
-        )
+        rate = format_amount(self.rate_bytes_per_s, "B/s")
+        written = format_amount(self.needed_bytes_per_s / self.streams, "B/s")
+        ends = "never ends" if self.is_certain else doubt
+        return f"{self.subject}: at {rate} it {ends}, for producers write {written} meanwhile{times}"
 
 
 @dataclass(frozen=True, slots=True)

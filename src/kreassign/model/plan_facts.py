@@ -52,7 +52,7 @@ class Reason:
         """The reason without brokers: the same text for all changes with one cause."""
         if self.goal in _CAUSES:
             return _CAUSES[self.goal]
-        return f"a limit of {self.limit}" if self.limit else f"{self.goal} nearer to its bands"
+        return f"a limit of {self.limit}" if self.limit else f"balancing {self.goal}"
 
     def __str__(self) -> str:
         if self.goal in _FORCED:
@@ -60,7 +60,7 @@ class Reason:
         amount = format_amount(self.amount, self.unit)
         if self.limit:
             return f"{self._way}: without it broker {self.source} would exceed its limit of {self.limit} by {amount}"
-        return f"{self._way}: without it {self.goal} would miss its bands by {amount} more"
+        return f"{self._way}: brings {self.goal} {amount} closer to balance"
 
     @property
     def _way(self) -> str:

@@ -31,6 +31,15 @@ def counted(count: int, noun: str, plural: str = "") -> str:
     return f"{count:,} {noun if count == 1 else plural or f'{noun}s'}"
 
 
+_SINGULAR = {"are": "is", "have": "has", "lead": "leads", "change": "changes", "were": "was"}
+
+
+def agreeing(count: int, words: str) -> str:
+    """The words, which begin with a verb in the plural, as they go with the count: "is", "are"."""
+    verb, space, rest = words.partition(" ")
+    return f"{_SINGULAR[verb] if count == 1 else verb}{space}{rest}"
+
+
 def shortened(text: str) -> str:
     """The text, or its beginning if it is too long for a message."""
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"

@@ -119,7 +119,7 @@ def test_a_broker_in_maintenance_is_no_forgotten_cordon() -> None:
     cordoned = LogDir("/b", None, 9, 9, True, ())
     record = MaintenanceRecord(1, {1: Entered(0, "ann@host", is_cordoned=True)})
     (issue,) = diagnose(ClusterReadings(LIVE, (one(),), log_dirs={1: (cordoned,)}, maintenance=record))
-    assert str(issue).startswith("broker 1: it is in maintenance since 1970-01-01 00:00 UTC, by ann@host.")
+    assert str(issue).startswith("broker 1: in maintenance since 1970-01-01 00:00 UTC, by ann@host.")
     assert issue.commands == (("kreassign", "maintenance", "exit", "1"),)
 
 

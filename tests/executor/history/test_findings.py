@@ -197,7 +197,7 @@ def test_a_reassignment_that_gets_on_or_was_not_measured_is_a_note_with_its_run(
     assert issues(moving=(stuck(copied_before=None),)) == []
     told = notes(ClusterReadings((), (), moving=(stuck(run_id="run-1"), stuck())))
     assert told == (
-        "1 partition is being reassigned, by somebody else than the runs of this state directory",
+        "1 partition is being reassigned, by somebody else",
         "1 partition is being reassigned, by run run-1",
     )
 
@@ -211,9 +211,9 @@ def test_a_throttle_of_a_run_that_is_not_at_its_end_is_a_note_and_nobody_is_told
     assert notes(readings) == ("1 setting of throttles is in force, of run run-1",)
 
 
-def test_a_throttle_of_nobody_is_found_with_the_command_that_deletes_it() -> None:
+def test_a_left_throttle_is_found_with_the_command_that_removes_it() -> None:
     (issue,) = diagnose(ClusterReadings((0, 1), (part(0, 0, 1),), throttles=(RATE,)))
-    assert issue.commands[0][-4:] == ("--entity-name", "1", "--delete-config", "leader.replication.throttled.rate")
+    assert issue.commands == (("kreassign", "throttle", "--remove-left"),)
 
 
 def test_one_cordoned_directory_of_several_is_a_note() -> None:

@@ -152,7 +152,7 @@ def test_the_least_rate_that_is_named_works_on_the_twin_and_less_than_the_demand
 def test_a_run_that_would_never_end_is_refused_before_anything_is_sent(tmp_path: Path) -> None:
     rig = TwinRig(tmp_path, [[0, 1]], write_bytes_per_s=50_000)
     slow, fast = rig.prepared({0: (2, 1)}, throttle=80_000), rig.prepared({0: (2, 1)}, throttle=140_000)
-    with pytest.raises(IllegalPlan, match=r"t-0: at 80000 B/s it never ends, for producers write \d+ B/s") as refused:
+    with pytest.raises(IllegalPlan, match=r"t-0: at 80 kB/s it never ends, for producers write \d+ kB/s") as refused:
         measured(rig.client, slow, 20, rig.transport)
     assert [sentence for sentence in refused.value.violations if "the least rate that works" in sentence] == [
         refused.value.violations[0]

@@ -21,13 +21,13 @@ def test_a_move_is_explained_by_its_goal_brokers_and_amount() -> None:
     problem = posed(brokers(1, 2), UNEVEN, bands=(Band(DISK, 0.0),))
     assert explained(problem, (0, (2,)), (1, (2,))) == (
         "t-0 goes from [1] to [2]",
-        "a copy goes from broker 1 to broker 2: without it disk would miss its bands by 20 GB more",
+        "a copy goes from broker 1 to broker 2: brings disk 20 GB closer to balance",
     )
 
 
 def test_a_change_of_leader_is_called_so() -> None:
     reason = Reason("leaders", 1, 2, 2.0, leading=True)
-    assert str(reason) == "leading goes from broker 1 to broker 2: without it leaders would miss its bands by 2 more"
+    assert str(reason) == "leading goes from broker 1 to broker 2: brings leaders 2 closer to balance"
 
 
 @pytest.mark.parametrize(("reason", "words"), [

@@ -16,6 +16,7 @@ from kreassign.cli.output import examples, format_option, print_json
 from kreassign.cli.run_text import exit_code
 from kreassign.cli.streams import working
 from kreassign.executor.guards import GuardName, Reaction
+from kreassign.model.text import counted
 from kreassign.model.throttle import ThrottleRates
 from kreassign.operations import report as operation
 from kreassign.operations.plan_files import read_plan_file
@@ -110,7 +111,8 @@ def lines(shown: Rehearsal) -> list[str]:
     made = sum(move.status == "complete" for move in history.moves)
     took = "left: no end is in sight" if shown.seconds is None else f"takes {format_duration(shown.seconds)}"
     peaks = [
-        f"  broker {broker}: peak {count} inbound moves, {format_bytes(shown.peak_bytes[broker])} outstanding"
+        f"  broker {broker}: peak {counted(count, 'inbound move')}, "
+        f"{format_bytes(shown.peak_bytes[broker])} outstanding"
         for broker, count in shown.peak_moves.items()
     ]
     problems = [f"  {move.topic}-{move.partition}: {move.problem}" for move in history.moves if move.problem]

@@ -54,7 +54,7 @@ from kreassign.clock import SystemClock
 from kreassign.model.pace import PaceChange
 from kreassign.model.plan_facts import plan_id
 from kreassign.model.run import AT_REST, IN_FLIGHT, RunHistory
-from kreassign.model.text import counted
+from kreassign.model.text import agreeing, counted
 from kreassign.model.throttle import ThrottleRates
 from kreassign.operations import run_journals
 from kreassign.operations.plan_files import approve as approve_plan
@@ -393,7 +393,9 @@ def _forget_brokers(path: Path, brokers: tuple[int, ...], output_format: str) ->
         click.echo(f"given up: {sentence}")
     click.echo("should such a broker come back, `kreassign throttle --remove-left` removes these")
     if found.residue:
-        click.echo(f"{len(found.residue)} settings are still to be restored")
+        click.echo(
+            f"{counted(len(found.residue), 'setting')} {agreeing(len(found.residue), 'are')} still to be restored"
+        )
         print_next(next_command("resume", path.stem, takes=(*CLUSTER, *STATE)))
 
 

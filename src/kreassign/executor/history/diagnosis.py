@@ -36,7 +36,7 @@ from kreassign.model import (
 )
 from kreassign.model.closures import REFUSES, Closure, closure_of
 from kreassign.model.distributions import UNKNOWN, Recognised
-from kreassign.model.text import counted
+from kreassign.model.text import agreeing, counted
 from kreassign.model.throttle import LOG_DIR_RATE
 
 NO_MAINTENANCE = MaintenanceRecord()
@@ -125,7 +125,7 @@ def notes(readings: ClusterReadings) -> tuple[str, ...]:
     return (
         *move_notes(readings.moving),
         *(
-            f"{counted(count, 'setting')} of throttles {'is' if count == 1 else 'are'} in force, of run {run_id}"
+            f"{counted(count, 'setting')} of throttles {agreeing(count, 'are')} in force, of run {run_id}"
             for run_id, count in sorted(owners.items())
         ),
         *cordoned,
@@ -193,7 +193,7 @@ def _leaders(readings: ClusterReadings) -> Iterator[Issue]:
         and one.preferred_leader in one.isr
         and one.topic_partition not in readings.ongoing
     ]
-    seen = "are not led by their preferred leader, which is in sync"
+    seen = "are not led by the preferred leader, which is in sync"
     elect = ("kafka-leader-election", "--election-type", "preferred", "--all-topic-partitions")
     yield from of_many("leader", names, seen, "Elect them", (elect,))
 
@@ -242,7 +242,7 @@ def _log_dirs(readings: ClusterReadings) -> Iterator[Issue]:
 
 def _maintenance(readings: ClusterReadings) -> Iterator[Issue]:
     for broker, entered in sorted(readings.maintenance.brokers.items()):
-        seen = f"it is in maintenance {entered}"
+        seen = f"in maintenance {entered}"
         leave = ("kreassign", "maintenance", "exit", str(broker))
         yield Issue("maintenance", f"broker {broker}", seen, "When that is over, let it lead again", (leave,))
 

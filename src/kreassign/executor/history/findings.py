@@ -21,7 +21,7 @@ from kreassign.model import NO_LEADER, AllowedOperations, Broker, LogDir, Ongoin
 from kreassign.model.authorization import UNKNOWN_PRINCIPAL, grant
 from kreassign.model.placement import usual_factors
 from kreassign.model.replication_factor import undercut
-from kreassign.model.text import counted, format_amount
+from kreassign.model.text import agreeing, counted, format_amount
 
 # One issue, and the names of its partitions.
 
@@ -49,11 +49,12 @@ class Issue:
 def of_many(
     kind: str, names: Iterable[object], seen: str, remedy: str, commands: Sequence[Words] = ()
 ) -> Iterator[Issue]:
-    """One issue for all these partitions; none without partitions."""
+    """One issue for all these partitions, none without any; `seen` begins with a verb in the plural."""
     found = sorted(map(str, names))
     if found:
         subject = counted(len(found), "partition")
-        yield Issue(kind, subject, f"{named_partitions(found)} {seen}", remedy, tuple(commands))
+        seen = f"{named_partitions(found)} {agreeing(len(found), seen)}"
+        yield Issue(kind, subject, seen, remedy, tuple(commands))
 
 
 def named_partitions(found: Sequence[object]) -> str:
@@ -121,10 +122,12 @@ def _down(readings: PlacementReadings, subject: str, brokers: list[int], seen: s
     touched = [one for one in readings.partitions if set(one.replicas).intersection(brokers)]
     offline = sum(one.leader == NO_LEADER for one in touched)
     last = sum(one.leader != NO_LEADER and len(one.isr) == 1 for one in touched)
-    have = f"{counted(len(touched), 'partition')} {'has' if len(touched) == 1 else 'have'} a replica there"
+    have = f"{counted(len(touched), 'partition')} {agreeing(len(touched), 'have')} a replica there"
     risk = f"{have}: {offline} without leader, {last} with one replica in sync"
     gone = ",".join(map(str, brokers))
-    remedy = "Start it; if it is lost for good, plan without it" if touched else "Start it, or unregister it"
+    them, lost = ("it", "it is") if len(brokers) == 1 else ("them", "they are")
+    otherwise = f"; if {lost} lost for good, plan without {them}" if touched else f", or unregister {them}"
+    remedy = f"Start {them}{otherwise}"
     commands = (
         (plan_command("drain-brokers", gone),) if touched else (("kreassign", "decommission", gone, "--dry-run"),)
     )
@@ -154,7 +157,7 @@ def _factors(readings: PlacementReadings) -> Iterator[Issue]:
     factors = _usual_factors(readings)
     odd = [one.topic_partition for one in _at_rest(readings) if len(one.replicas) < factors[one.topic_partition.topic]]
     yield from of_many(
-        "factor", odd, "have fewer replicas than the rest of their topics", "Add them", (plan_command("repair"),)
+        "factor", odd, "have fewer replicas than other partitions of the topic", "Add them", (plan_command("repair"),)
     )
 
 
@@ -169,7 +172,7 @@ def _racks(readings: PlacementReadings) -> Iterator[Issue]:
         for one in _at_rest(readings)
         if len({racks.get(broker, str(broker)) for broker in one.replicas}) < min(len(one.replicas), len(usable))
     ]
-    seen = f"have more replicas in one rack than they need, of {len(usable)} racks"
+    seen = f"have more replicas in one rack than necessary ({len(usable)} racks)"
     yield from of_many("racks", crowded, seen, "Spread them", (plan_command("repair"),))
 
 
@@ -297,8 +300,8 @@ def move_notes(moves: Iterable[Moving]) -> Iterator[str]:
     """Number of partitions being reassigned, by owner."""
     counts = Counter(one.run_id for one in moves)
     for run_id, count in sorted(counts.items()):
-        whose = f"run {run_id}" if run_id else "somebody else than the runs of this state directory"
-        yield f"{counted(count, 'partition')} {'is' if count == 1 else 'are'} being reassigned, by {whose}"
+        whose = f"run {run_id}" if run_id else "somebody else"
+        yield f"{counted(count, 'partition')} {agreeing(count, 'are')} being reassigned, by {whose}"
 
 
 def move_issues(

@@ -384,4 +384,4 @@ def _reason_to_leave(move: MoveHistory, partition: Partition | None, present: Pr
     what = f"its replicas are {list(partition.replicas)}"
     if (later := present.changed_by.get(partition.topic_partition)) is not None:
         return f"{what}, as run {later} left it since; roll back that run first"
-    return f"{what}, which neither the run nor its cancelling left; look at it"
+    return f"{what}, changed since by somebody else; look at it"
