@@ -233,7 +233,7 @@ def test_a_throttle_below_what_is_written_is_refused_with_the_least_rate_by_what
         """Not where the machine has kept the producer from its work, nor while a segment is deleted."""
         refused = invoke(kafka_tiered, "run", "--yes", plan, *words)
         assert refused.exit_code == 2, refused.output
-        assert f"{topic_name}-0: at 150000 B/s it never ends" in refused.stderr
+        assert f"{topic_name}-0: at 150 kB/s it never ends" in refused.stderr
         (rate,) = re.findall(r"the least rate that works for all moves is (\d+) B/s", refused.stderr)
         return 0.8 * HEADROOM * 2 * written <= int(rate) <= 1.3 * HEADROOM * 2 * written
 

@@ -77,7 +77,7 @@ def _given(name: str, of: RunHistory | None) -> Iterator[str]:
     key = name.removeprefix("--").replace("-", "_")
     if context is not None and key in context.params:
         if was_typed(name):
-            yield from (name, str(context.params[key]))
+            yield from (name, _as_typed(name) or str(context.params[key]))
             return
         if context.params[key] is not None:
             return
@@ -89,6 +89,17 @@ def _given(name: str, of: RunHistory | None) -> Iterator[str]:
         yield from (name, typed)
     elif name == CLUSTER[0] and not os.environ.get(ADDRESS_ENVIRONMENT):
         yield from (name, _ADDRESS)
+
+
+def _as_typed(name: str) -> str | None:
+    """The value of an option in the present command line, as it was spelled: 20MB/s, not 20000000."""
+    found = None
+    for word, following in pairwise((*typed_words(), "")):
+        if word.startswith(f"{name}="):
+            found = word.partition("=")[2]
+        elif word == name:
+            found = following
+    return found
 
 
 def _typed(name: str, of: RunHistory | None) -> str | None:

@@ -413,8 +413,8 @@ def _disk(now: GuardInputs) -> Iterator[Breach]:
     filled = [space for space in now.health.log_dir_space if space.path in named.get(space.broker, {space.path})]
     for space in filled:
         if space.broker in now.destinations and space.usable_bytes < now.disk_reserve * space.total_bytes:
-            left = f"{_bytes(space.usable_bytes)} of {_bytes(space.total_bytes)}"
-            seen = f"{space.path} of broker {space.broker} has {left} left"
+            share = f"{_bytes(space.usable_bytes)} of {_bytes(space.total_bytes)}"
+            seen = f"{space.path} of broker {space.broker} has {share} left"
             yield seen, "Free space there, or cancel what moves to it with `kreassign cancel`"
     for broker, incoming in now.incoming_bytes.items():
         spaces = [space for space in filled if space.broker == broker]

@@ -135,7 +135,7 @@ class AddBrokers:
     @property
     def name(self) -> str:
         """Name of the task, for the facts file."""
-        return f"add brokers {_listed(self.brokers)}"
+        return f"add {_brokers(self.brokers)}"
 
     def pose(self, inputs: Inputs) -> Posed:
         """Let replicas move to the new brokers."""
@@ -152,7 +152,7 @@ class DrainBrokers:
     @property
     def name(self) -> str:
         """Name of the task, for the facts file."""
-        return f"drain brokers {_listed(self.brokers)}"
+        return f"drain {_brokers(self.brokers)}"
 
     def pose(self, inputs: Inputs) -> Posed:
         """Move all replicas off the brokers."""
@@ -169,7 +169,7 @@ class ReplaceBrokers:
     @property
     def name(self) -> str:
         """Name of the task, for the facts file."""
-        return f"replace brokers {_listed(self.brokers)} by {_listed(self.successors)}"
+        return f"replace {_brokers(self.brokers)} by {_listed(self.successors)}"
 
     def pose(self, inputs: Inputs) -> Posed:
         """Put the successors' ids in place of the brokers'. Raises InputError unless each broker has a successor."""
@@ -258,7 +258,7 @@ class DemoteBrokers:
     @property
     def name(self) -> str:
         """Name of the task, for the facts file."""
-        return f"demote brokers {_listed(self.brokers)}"
+        return f"demote {_brokers(self.brokers)}"
 
     def pose(self, inputs: Inputs) -> Posed:
         """Let the brokers lead only partitions that no other broker can lead."""
@@ -399,7 +399,7 @@ def described(found: Circumstances) -> str:
     """The circumstances in words, or that nothing changes."""
     parts = (
         f"{found.added} more broker{'s' if found.added > 1 else ''}" if found.added else "",
-        f"without brokers {_listed(found.removed)}" if found.removed else "",
+        f"without {_brokers(found.removed)}" if found.removed else "",
         f"traffic x {found.traffic:g}" if found.traffic != 1 else "",
         f"{found.growth_per_month:.1%} growth a month for {found.days:.0f} days" if found.growth_per_month else "",
         f"replication factor {found.factor}" if found.factor else "",
@@ -413,6 +413,10 @@ def _limited(problem: Problem, and_balance: bool) -> Problem:
 
 def _of(topics: TopicChoice) -> str:
     return f" of {', '.join((*topics.names, *topics.patterns))}" if topics.names or topics.patterns else ""
+
+
+def _brokers(brokers: tuple[int, ...]) -> str:
+    return f"broker{'' if len(brokers) == 1 else 's'} {_listed(brokers)}"
 
 
 def _listed(brokers: tuple[int, ...]) -> str:

@@ -31,7 +31,7 @@ from kreassign.model.load import (
     TopicLoad,
     Window,
 )
-from kreassign.model.text import shortened
+from kreassign.model.text import counted, shortened
 from kreassign.operations.tables import (
     CHARTED,
     SCHEMA,
@@ -73,7 +73,7 @@ def print_load(terminal: Console, found: LoadSummary) -> None:
     totals = found.totals
     terminal.print(
         f"cluster {found.cluster_id}, snapshot of {format_time(found.taken_ms)}: "
-        f"{format_count(totals.partition_count)} partitions of {format_count(totals.topic_count)} topics"
+        f"{counted(totals.partition_count, 'partition')} of {counted(totals.topic_count, 'topic')}"
     )
     terminal.print(_totals(found))
     if found.before is not None:

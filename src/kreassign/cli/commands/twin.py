@@ -50,6 +50,7 @@ from kreassign.operations.twin import (
     kafka_version,
     run_twin,
     scenario_file,
+    scenario_names,
 )
 
 # Options for the faults that a twin injects.
@@ -184,6 +185,9 @@ def twin() -> None:
     gc.disable()
 
 
+_PLAIN_SCENARIOS = [name for name in scenario_names() if "/" not in name]
+
+
 @twin.command(
     epilog=examples(
         "kreassign twin start",
@@ -196,8 +200,8 @@ def twin() -> None:
     "file",
     type=ScenarioPath(),
     metavar="NAME|FILE",
-    help="Simulate a cluster that comes with kreassign, such as skewed or full-disk, or one described in a TOML file, "
-    "instead of --brokers and --racks.  [default: none]",
+    help=f"Simulate a cluster that comes with kreassign ({', '.join(_PLAIN_SCENARIOS)}), or one described in a "
+    "TOML file, instead of --brokers and --racks.  [default: none]",
 )
 @click.option(
     "--brokers", type=WholeRange(1, MOST_BROKERS), help="Number of equal brokers, with ids from 0.  [default: 3]"

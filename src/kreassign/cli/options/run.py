@@ -117,7 +117,10 @@ def _guard(text: str) -> tuple[GuardName, Reaction]:
     try:
         return GuardName(name), Reaction(reaction)
     except ValueError as error:
-        raise click.BadParameter(f"{text!r} is not a guard and its reaction, such as disk=hold: {error}") from error
+        whole, words = (GuardName, "guards") if name not in [*GuardName] else (Reaction, "reactions")
+        raise click.BadParameter(
+            f"{text!r} is not a guard and its reaction, such as disk=hold; {words} are {', '.join(whole)}"
+        ) from error
 
 
 guards_option = click.option(
