@@ -162,8 +162,8 @@ def test_a_destination_must_have_room_for_what_is_to_come_in() -> None:
     now = GuardInputs(Health((0, 1, 2), log_dir_space=room), WELL, (), (2,), 0, {2: 600})
     assert evaluate(now, DEFAULTS) == ()
     (verdict,) = evaluate(replace(now, incoming_bytes={2: 601}), DEFAULTS)
-    assert verdict.seen.startswith("broker 2 has 600 bytes left above the reserve")
-    assert verdict.seen.endswith("and 601 are to come in")
+    assert verdict.seen.startswith("broker 2 has 600 B left above the reserve")
+    assert verdict.seen.endswith("and 601 B are to come in")
 
 
 def test_a_directory_that_is_full_is_not_minded_where_all_copies_go_into_others() -> None:
@@ -173,9 +173,9 @@ def test_a_directory_that_is_full_is_not_minded_where_all_copies_go_into_others(
     relieving = replace(now, named_log_dirs={2: {"/b"}})
     assert evaluate(relieving, DEFAULTS) == ()
     (verdict,) = evaluate(replace(relieving, incoming_bytes={2: 301}), DEFAULTS)
-    assert verdict.seen.startswith("broker 2 has 300 bytes left above the reserve")
+    assert verdict.seen.startswith("broker 2 has 300 B left above the reserve")
     (verdict,) = evaluate(replace(now, named_log_dirs={2: {"/full"}}, incoming_bytes={}), DEFAULTS)
-    assert verdict.seen.startswith("/full of broker 2 has 10 of 1000 bytes left")
+    assert verdict.seen.startswith("/full of broker 2 has 10 B of 1 kB left")
 
 
 def test_a_guard_that_is_off_says_nothing_and_one_that_is_set_does_that() -> None:

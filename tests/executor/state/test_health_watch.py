@@ -148,9 +148,9 @@ def test_breaches_are_told_from_when_they_began_to_when_they_were_over() -> None
 
 SAID = (
     (GuardName.BROKER, "brokers [4], which were there"),
-    (GuardName.DISK, "/a of broker 2 has 249 of 1000 bytes left"),
-    (GuardName.DISK, "broker 2 has 0 bytes left above the reserve in its log directories, and 900 are to come in"),
-    (GuardName.DISK, "broker 3 has 399 bytes left above the reserve in its log directories, and 400 are to come in"),
+    (GuardName.DISK, "/a of broker 2 has 249 B of 1 kB left"),
+    (GuardName.DISK, "broker 2 has 0 B left above the reserve in its log directories, and 900 B are to come in"),
+    (GuardName.DISK, "broker 3 has 399 B left above the reserve in its log directories, and 400 B are to come in"),
     (GuardName.CORDONED, "broker 2 shall get copies"),
     (
         GuardName.FOREIGN_THROTTLE,
