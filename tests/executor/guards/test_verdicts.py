@@ -82,7 +82,7 @@ def told(health: Health, *moves: Copying, first: Health = WELL, at_ms: int = 0) 
         (
             Health((0, 1, 2), log_dir_space=(LogDirSpace(2, "/d", 1_000, 49),)),
             GuardName.DISK,
-            "/d of broker 2 has 49 of 1000",
+            "/d of broker 2 has 49 B of 1 kB left",
         ),
         (Health((0, 1, 2), cordoned=(2,)), GuardName.CORDONED, "broker 2"),
         (Health((0, 1, 2), foreign_moves=(T0,)), GuardName.FOREIGN_MOVE, "t-0"),
