@@ -130,12 +130,16 @@ NEEDS = {
     "autopilot why": Need(
         f"autopilot why policy.toml {STATE}", (), (), before=(f"autopilot watch policy.toml --once {STATE}",)
     ),
+    "throttle with --remove-left": Need(
+        f"throttle --remove-left --dry-run {STATE}", (LOOK, SEE), (LOOK_AT_SETTINGS, SEE_SETTINGS), codes=(0, 5),
+        said={SEE: "whether a run of another machine"},
+    ),
     "verify": Need("verify plan.json", codes=(1,)),
     "audit records": Need("audit records --label one --data data", (READ, SEE_SETTINGS), ()),
     "stream-metrics": Need("stream-metrics --topic t --cluster c --data data --once", (READ,), ()),
     "doctor": Need(f"doctor --measure-for 0 {STATE}", codes=(1,)),
 }  # fmt: skip
-BY_PLACE = {"verify", "doctor"}
+BY_PLACE = {"verify", "doctor", "throttle with --remove-left"}
 """They name each broker and topic of which they cannot say how it is."""
 WITH_SPARK = {"audit records", "stream-metrics"}
 """They are refused before Spark is started; what is done with it is not tried here."""
@@ -154,7 +158,6 @@ ASKS_ITS_ID = {
     "status",
     "watch",
     "pause",
-    "throttle",
     "pace",
     "report",
     "audit run",
