@@ -4,7 +4,7 @@ A test asks by the name of a fixture below, or by the mark `uses_cluster(name)`.
 clusters are brought back, unless it is marked `keeps_broken` because tests in a row share a broken cluster.
 
 Tests that share what takes long to start form a group: a cluster, a Spark session, a browser, the compiled loops of the
-search.
+search, the process that forks commands of pages.
 They run in a row, and with `--dist loadgroup` on one worker of pytest-xdist, while other groups run on the others. A
 worker has at most the clusters of one group at a time.
 """
@@ -54,6 +54,7 @@ LONGEST = (
     "spark",
     "conformance",
     "kafka_zookeeper",
+    "pages",
     "kafka, both tools",
     "browser",
     "spark processes",
@@ -146,6 +147,8 @@ def _group_of(item: pytest.Item) -> str | None:
         return "spark" if "spark" in getattr(item, "fixturenames", ()) else "spark processes"
     if uses_browser(item):
         return "browser"
+    if item.nodeid.startswith("tests/pages/test_commands.py"):
+        return "pages"
     if item.get_closest_marker("kafka"):
         return file
     return "search" if item.nodeid.startswith(SEARCHING) else None
