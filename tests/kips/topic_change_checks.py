@@ -117,7 +117,7 @@ def factors_that_cannot_be_are_refused(client: AdminClient, name: str) -> None:
     assert _replicas(client, name) == [(0, 1, 2)]
     client.alter_replication_factors({name: 1}, may_undercut_min_in_sync=True).raise_if_any()
     _comes_to(client, name, (0,))
-    # A run that moves it would keep producers out until its copy is in sync, and be refused: no neighbour shall meet it.
+    # A run that moves it would keep producers out until its copy is in sync: no neighbour shall meet it.
     client.delete_topics([name]).raise_if_any()
 
 
