@@ -33,12 +33,6 @@ from kreassign.report.text import format_bytes, format_duration, format_rate
 NAMED = 8
 
 
-yes_option = click.option(
-    "--yes", "is_agreed", is_flag=True, help="Begin without asking; needed where nobody can be asked."
-)
-"""Add `--yes`: parameter `is_agreed: bool`."""
-
-
 def refuse_unless_asked(what: str = "the run", *, is_agreed: bool) -> None:
     """Raise InputError if the question is unanswered and stdin is no terminal."""
     if not (is_agreed or sys.stdin.isatty()):

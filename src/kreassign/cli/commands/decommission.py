@@ -20,10 +20,10 @@ from kreassign.cli.options.run import (
     replan_option,
     run_context_options,
 )
-from kreassign.cli.options.values import REGEX
+from kreassign.cli.options.values import REGEX, yes_option
 from kreassign.cli.output import console, examples, format_option, print_json
 from kreassign.cli.run_text import document, exit_code, print_state
-from kreassign.cli.terminal import ask, on_terminal, preview_lines, refuse_unless_asked, yes_option
+from kreassign.cli.terminal import ask, on_terminal, preview_lines, refuse_unless_asked
 from kreassign.clock import SystemClock
 from kreassign.errors import ExecutionError
 from kreassign.executor.brokers import Blocked, Finished

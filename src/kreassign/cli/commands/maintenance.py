@@ -11,9 +11,9 @@ from kreassign.cli.next_command import CLUSTER, STATE, again, next_command, prin
 from kreassign.cli.options.cluster import ClusterOptions, cluster_options
 from kreassign.cli.options.plan import parse_brokers
 from kreassign.cli.options.run import run_context_options
-from kreassign.cli.options.values import option_group, parse_duration
+from kreassign.cli.options.values import option_group, parse_duration, yes_option
 from kreassign.cli.output import examples, format_option, print_json, warn
-from kreassign.cli.terminal import ask, refuse_unless_asked, yes_option
+from kreassign.cli.terminal import ask, refuse_unless_asked
 from kreassign.errors import ExecutionError
 from kreassign.operations import maintenance as operation
 from kreassign.operations.decommission import tell_nobody

@@ -36,7 +36,7 @@ from kreassign.cli.options.run import (
     run_context_options,
 )
 from kreassign.cli.options.run_id import meant_journal, run_id_argument
-from kreassign.cli.options.values import INPUT_FILE, plan_argument
+from kreassign.cli.options.values import INPUT_FILE, plan_argument, yes_option
 from kreassign.cli.output import console, examples, format_option, print_json, warn
 from kreassign.cli.profiles import typed_words
 from kreassign.cli.run_text import document, exit_code, print_accepted, print_end, print_summary
@@ -47,7 +47,6 @@ from kreassign.cli.terminal import (
     preview_lines,
     refuse_unless_asked,
     show_preview,
-    yes_option,
 )
 from kreassign.clock import SystemClock
 from kreassign.errors import ExecutionError, InputError

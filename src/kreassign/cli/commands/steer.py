@@ -27,7 +27,7 @@ from kreassign.cli.options.pace import (
     rates_text,
 )
 from kreassign.cli.options.run_id import meant_journal, run_id_argument, state_dir_option
-from kreassign.cli.options.values import BROKER_ID, plan_argument
+from kreassign.cli.options.values import BROKER_ID, plan_argument, yes_option
 from kreassign.cli.output import (
     console,
     examples,
@@ -49,7 +49,6 @@ from kreassign.cli.run_text import (
     state_text,
     view_for,
 )
-from kreassign.cli.terminal import yes_option
 from kreassign.clock import SystemClock
 from kreassign.model.pace import PaceChange
 from kreassign.model.plan_facts import plan_id
@@ -292,7 +291,8 @@ def throttle(
             raise click.UsageError("--remove-left changes no run; leave out RUN_ID, RATE and --broker")
         remove_left(cluster, state_dir, output_format, is_agreed=is_agreed, is_dry=is_dry)
         return
-    if is_agreed or is_dry:
+    # KREASSIGN_YES in the environment is for all commands.
+    if is_dry or context.get_parameter_source("is_agreed") is ParameterSource.COMMANDLINE:
         raise click.UsageError("--yes and --dry-run go with --remove-left")
     if context.get_parameter_source("limit") is ParameterSource.DEFAULT:
         run_id, limit = None, _only_argument(context, run_id)

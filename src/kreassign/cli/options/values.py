@@ -342,3 +342,9 @@ def master_option(command: Command) -> Command:
         help="Setting of Spark, such as spark.driver.memory=8g; may be repeated.  [default: none]",
     )
     return click.option("--master", metavar="URL", help=text)(conf(command))
+
+
+yes_option = click.option(
+    "--yes", "is_agreed", is_flag=True, help="Begin without asking; needed where nobody can be asked."
+)
+"""Add `--yes`: parameter `is_agreed: bool`."""
