@@ -31,8 +31,8 @@ from kreassign.executor.brokers import (
     unseen_on,
 )
 from kreassign.executor.cluster.port import TopicsPort
-from kreassign.executor.cluster.readings import LOOKS, partitions_of, read_topics
-from kreassign.executor.lease.lease import CALL_TIMEOUT_MS, OFFSETS_TOPIC
+from kreassign.executor.cluster.readings import LOOKS, seen_in_two_looks
+from kreassign.executor.lease.lease import CALL_TIMEOUT_MS, offsets_topic
 from kreassign.model import Batch, Partition, TopicPartition
 from kreassign.model.error_codes import GROUP_AUTHORIZATION_FAILED, TOPIC_AUTHORIZATION_FAILED, has_code
 from kreassign.model.replication_factor import required_in_sync
@@ -840,10 +840,8 @@ def record_places(port: OffsetsPort) -> list[TopicPartition]:
 
     Raises ClusterError where it is not known whether there is one: there may be a record then.
     """
-    topics = read_topics(port, [OFFSETS_TOPIC])
-    for error in topics.unknown.values():
-        raise error
-    return sorted(partitions_of(topics.known))
+    topic = offsets_topic(port)
+    return [] if topic is None else sorted(partition.topic_partition for partition in topic.partitions)
 
 
 def read_maintenance_record(port: OffsetsPort) -> MaintenanceRecord | None:
@@ -851,12 +849,13 @@ def read_maintenance_record(port: OffsetsPort) -> MaintenanceRecord | None:
     places = record_places(port)
     if not places:
         return None
-    for _ in range(LOOKS):  # A coordinator that has just taken over may show a group without its offsets.
+
+    def record() -> str | None:
         offsets = port.fetch_offsets(GROUP_ID, places, timeout_ms=CALL_TIMEOUT_MS).raise_if_any()
-        text = text_of_pieces({place.partition: offset.metadata for place, offset in offsets.items()})
-        if text is not None:
-            return parse_record(text)
-    return None
+        return text_of_pieces({place.partition: offset.metadata for place, offset in offsets.items()})
+
+    text = seen_in_two_looks(record)
+    return None if text is None else parse_record(text)
 
 
 def brokers_in_maintenance(port: OffsetsPort) -> frozenset[int]:

@@ -38,6 +38,8 @@ from kreassign.model.requests import NO_OFFSET
 Key = TypeVar("Key")
 Value = TypeVar("Value")
 
+Seen = TypeVar("Seen")
+
 LOOKS = 2
 """Brokers that must agree on an odd answer, where there are so many."""
 
@@ -84,6 +86,17 @@ def ask_twice(ask: Callable[[Sequence[Key]], Batch[Key, Value]], keys: Iterable[
         return answer
     again = ask(list(answer.failed))
     return Batch({**answer.ok, **again.ok}, again.failed)
+
+
+def seen_in_two_looks(look: Callable[[], Seen | None]) -> Seen | None:
+    """What one of two looks shows; None, for absent, only if neither shows anything. Raises what a look raises.
+
+    A coordinator that has just taken over may show a group without its members or offsets.
+    """
+    for _ in range(LOOKS):
+        if (seen := look()) is not None:
+            return seen
+    return None
 
 
 # Topics.

@@ -28,7 +28,7 @@ from typing import Protocol
 from kreassign.clock import Clock
 from kreassign.errors import ClusterError, Unsupported
 from kreassign.executor.cluster.port import TopicsPort
-from kreassign.executor.cluster.readings import LOOKS, read_topics
+from kreassign.executor.cluster.readings import read_topics, seen_in_two_looks
 from kreassign.model import Topic
 from kreassign.model.authorization import error_text
 from kreassign.model.error_codes import (
@@ -369,23 +369,22 @@ class ClusterLease:
 
 def offsets_topic(port: TopicsPort) -> Topic | None:
     """The topic that keeps groups and offsets; None if the cluster has none. Raises ClusterError if that is unknown."""
-    known, absent, unknown = read_topics(port, [OFFSETS_TOPIC])
-    del absent
-    for error in unknown.values():
+    found = read_topics(port, [OFFSETS_TOPIC])
+    if (error := found.unknown.get(OFFSETS_TOPIC)) is not None:
         raise error
-    return known.get(OFFSETS_TOPIC)
+    return found.known.get(OFFSETS_TOPIC)
 
 
 def present_holder(port: GroupPort) -> LeaseHolder | None:
     """Current holder of the lease, read without a side effect; None if it is free. Raises ClusterError."""
     if offsets_topic(port) is None:
         return None
-    # A coordinator that has just taken over may show a group without its members: free is what two answers say.
-    for _ in range(LOOKS):
+
+    def holder() -> LeaseHolder | None:
         group = port.describe_group(GROUP_ID, timeout_ms=CALL_TIMEOUT_MS)
-        if group.members:
-            return holder_of(group.members[0])
-    return None
+        return holder_of(group.members[0]) if group.members else None
+
+    return seen_in_two_looks(holder)
 
 
 def _taken_by(group: Group) -> Taken:
