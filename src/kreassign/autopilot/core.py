@@ -104,7 +104,7 @@ class Message:
 
 @dataclass(slots=True)
 class Decision:
-    """What a tick comes to: the memory after its events, in order, messages, and what to do now."""
+    """Outcome of a tick: the memory after its events, in order, messages, and what to do now."""
 
     memory: Memory
     events: list[Event] = field(default_factory=list)
@@ -186,7 +186,7 @@ def symptoms(look: Look) -> dict[Name, Symptom]:
 
 
 def evidence_of(look: Look, name: Name, symptom: Symptom | None, since_ms: int) -> Evidence:
-    """What a look shows of a finding that is there since then."""
+    """Judge by a look how a finding stands that is there since then."""
     if symptom is None:
         is_blind = DETECTORS[name.kind].blind(look, name.subject) is not None
         return Evidence.UNKNOWN if is_blind else Evidence.GONE

@@ -1,4 +1,4 @@
-"""What is wrong with a cluster, and will be: a row for each kind, with its evidence, its patience and its remedy. Pure.
+"""Detectors: a row for each kind of trouble that is or will be, with its evidence, patience and remedy. Pure.
 
     kind              is there when                                  remedy
     many-gone         brokers went at once, or a whole rack          none: everything stops
@@ -49,7 +49,7 @@ class Symptom:
 
 
 class Look(NamedTuple):
-    """What a detector judges by."""
+    """One look with all that a detector judges by."""
 
     now: Observation
     memory: Memory
@@ -123,7 +123,7 @@ HORIZON_S = 3600.0
 
 
 class Price(NamedTuple):
-    """What waiting for a broker costs, against copying its replicas now.
+    """Costs of waiting for a broker, against copying its replicas now.
 
     `waiting_bytes` is the expected loss of the next hour in copied bytes, `copying_bytes` what copying wastes by the
     probability that the broker returns in that hour.

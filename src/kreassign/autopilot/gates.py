@@ -135,7 +135,7 @@ def _running(case: Case) -> str | None:
 
 
 def others_now(now: Observation) -> str | None:
-    """What others move or have throttled at this time; None if nothing, or if that is unknown."""
+    """Moves and throttles of others at this time, as a sentence; None if nothing, or if that is unknown."""
     moves = now.moves_of_others.value if isinstance(now.moves_of_others, Known) else frozenset()
     throttles = now.throttles_of_others.value if isinstance(now.throttles_of_others, Known) else ()
     if moves:

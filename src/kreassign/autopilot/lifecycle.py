@@ -35,7 +35,7 @@ class State(StrEnum):
 
 
 class Evidence(StrEnum):
-    """What a look shows of a finding."""
+    """The part of a look that moves a finding."""
 
     GONE = "gone"  # it is not there
     UNKNOWN = "unknown"  # what shows it could not be read
@@ -45,7 +45,7 @@ class Evidence(StrEnum):
 
 
 class NextAction(StrEnum):
-    """What follows besides the new state."""
+    """Acts that follow besides the new state."""
 
     NOTHING = "nothing"
     TELL = "tell"  # that it is there
@@ -173,7 +173,7 @@ class DiskUse(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class DisksMeasured:
-    """What log directories held, once an hour: their growth follows."""
+    """Use of log directories, once an hour: their growth follows."""
 
     at_ms: int
     disks: tuple[DiskUse, ...]
@@ -432,34 +432,35 @@ def _came(memory: Memory, event: BrokerCame) -> Memory:
     return replace(memory, away=away, outages=outages)
 
 
-def _moved(memory: Memory, event: FindingMoved | Planned | NotPlanned) -> Finding:
+def _moved(memory: Memory, event: FindingMoved) -> Memory:
     before = memory.findings.get(event.name)
-    match event:
-        case FindingMoved():
-            if before is None or before.state is State.CLOSED:
-                silence = None if before is None else before.silence
-                since_ms = event.at_ms if event.since_ms is None else event.since_ms
-                begun = Finding(event.name, event.state, since_ms, event.at_ms, event.seen, event.why)
-                return replace(begun, silence=silence)
-            is_withdrawn = event.state in {State.TOLD, State.CLOSED}
-            proposal = None if is_withdrawn else before.proposal
-            return replace(
-                before, state=event.state, state_ms=event.at_ms, seen=event.seen, why=event.why, proposal=proposal
-            )
-        case Planned():
-            assert before is not None, f"{event.name} was never seen"
-            is_same = before.proposal is not None and before.proposal.plan_id == event.plan_id
-            return replace(
-                before,
-                state=State.PROPOSED,
-                state_ms=before.state_ms if before.state is State.PROPOSED else event.at_ms,
-                proposal=event,
-                steady_ms=before.steady_ms if is_same else event.at_ms,
-                problem="",
-            )
-        case NotPlanned():
-            assert before is not None, f"{event.name} was never seen"
-            return _failed(replace(before, state=State.TOLD, state_ms=event.at_ms), event.at_ms, event.why)
+    if before is None or before.state is State.CLOSED:
+        since_ms = event.at_ms if event.since_ms is None else event.since_ms
+        silence = None if before is None else before.silence
+        begun = Finding(event.name, event.state, since_ms, event.at_ms, event.seen, event.why, silence=silence)
+        return _with(memory, begun)
+    proposal = None if event.state in {State.TOLD, State.CLOSED} else before.proposal
+    moved = replace(before, state=event.state, state_ms=event.at_ms, seen=event.seen, why=event.why, proposal=proposal)
+    return _with(memory, moved)
+
+
+def _planned(memory: Memory, event: Planned) -> Memory:
+    before = memory.findings[event.name]
+    is_same = before.proposal is not None and before.proposal.plan_id == event.plan_id
+    proposed = replace(
+        before,
+        state=State.PROPOSED,
+        state_ms=before.state_ms if before.state is State.PROPOSED else event.at_ms,
+        proposal=event,
+        steady_ms=before.steady_ms if is_same else event.at_ms,
+        problem="",
+    )
+    return _with(memory, proposed)
+
+
+def _not_planned(memory: Memory, event: NotPlanned) -> Memory:
+    told = replace(memory.findings[event.name], state=State.TOLD, state_ms=event.at_ms)
+    return _with(memory, _failed(told, event.at_ms, event.why))
 
 
 def _failed(finding: Finding, at_ms: int, problem: str) -> Finding:
@@ -469,11 +470,10 @@ def _failed(finding: Finding, at_ms: int, problem: str) -> Finding:
     )
 
 
-def _silenced(memory: Memory, event: Silenced) -> Finding:
+def _silenced(memory: Memory, event: Silenced) -> Memory:
     name = Name(event.kind, event.subject)
-    before = memory.findings.get(name)
-    unseen = Finding(name, State.CLOSED, event.at_ms, event.at_ms, "")
-    return replace(before or unseen, silence=event)
+    finding = memory.findings.get(name) or Finding(name, State.CLOSED, event.at_ms, event.at_ms, "")
+    return _with(replace(memory, last_request=event.number), replace(finding, silence=event))
 
 
 def _ended(memory: Memory, event: RunEnded) -> Memory:
@@ -500,15 +500,15 @@ TAKEN_IN: Mapping[type[Event], Callable[[Memory, Any], Memory]] = MappingProxyTy
     BrokerCame: _came,
     OthersMoved: lambda memory, event: replace(memory, others=event),
     DisksMeasured: _measured,
-    FindingMoved: lambda memory, event: _with(memory, _moved(memory, event)),
-    Planned: lambda memory, event: _with(memory, _moved(memory, event)),
-    NotPlanned: lambda memory, event: _with(memory, _moved(memory, event)),
+    FindingMoved: _moved,
+    Planned: _planned,
+    NotPlanned: _not_planned,
     RunBegan: _began,
     EndAsked: lambda memory, _: _changed(memory, is_end_asked=True),
     HoldAsked: lambda memory, event: _changed(memory, held=event.why),
     RunEnded: _ended,
     TurnedOff: lambda memory, event: replace(memory, off=event, last_request=event.number),
     TurnedOn: lambda memory, event: replace(memory, off=None, last_request=event.number),
-    Silenced: lambda memory, event: _with(replace(memory, last_request=event.number), _silenced(memory, event)),
+    Silenced: _silenced,
 })  # fmt: skip
-"""What each event changes."""
+"""Changes of the memory by each event."""

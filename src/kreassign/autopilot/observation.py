@@ -20,7 +20,7 @@ Value = TypeVar("Value")
 
 @dataclass(frozen=True, slots=True)
 class Known(Generic[Value]):
-    """What the cluster answered."""
+    """An answer of the cluster."""
 
     value: Value
 
@@ -162,7 +162,7 @@ class Observation:
         return found
 
     def unread(self) -> Iterator[str]:
-        """What could not be read of the cluster itself, a sentence each; lease and brake have gates of their own."""
+        """Readings of the cluster itself that failed, a sentence each; lease and brake have gates of their own."""
         for name, asked in (
             ("brokers", self.brokers),
             ("partitions", self.partitions),

@@ -72,14 +72,14 @@ def _rate(value: Any) -> int:
     return _bytes(value) or _refuse()
 
 
-def _share(value: Any) -> float:
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return float(value) if is_number and 0 <= value <= 1 else _refuse()
+def _number(least: float, most: float) -> Callable[[Any], float]:
+    """Parse a number between these two, both included."""
 
+    def parse(value: Any) -> float:
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        return float(value) if is_number and least <= value <= most else _refuse()
 
-def _factor(value: Any) -> float:
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return float(value) if is_number and 1 <= value <= _MOST_FACTOR else _refuse()
+    return parse
 
 
 def _count(value: Any) -> int:
@@ -118,8 +118,10 @@ _MOST_COUNT = 1_000_000
 DURATION = Form('a duration such as "30m", "72h" or "7d"', _duration, format_seconds)
 BYTES = Form('an amount such as "500GB" or "20MB/s"', _bytes, lambda value: format_amount(value, "B"))
 RATE = Form('a rate such as "20MB/s"', _rate, lambda value: format_amount(value, "B/s"))
-SHARE = Form("a share from 0 to 1, such as 0.85", _share, lambda value: f"{value:.0%}")
-FACTOR = Form("a multiple of the mean from 1 to 100, such as 1.25", _factor, lambda value: f"{value:g} times")
+SHARE = Form("a share from 0 to 1, such as 0.85", _number(0, 1), lambda value: f"{value:.0%}")
+FACTOR = Form(
+    "a multiple of the mean from 1 to 100, such as 1.25", _number(1, _MOST_FACTOR), lambda value: f"{value:g} times"
+)
 COUNT = Form(f"a whole number from 1 to {_MOST_COUNT}", _count, str)
 FLAG = Form("true or false", _flag, lambda value: "yes" if value else "no")
 LEVEL = Form(" or ".join(f'"{one}"' for one in Level), _level, str)
@@ -281,13 +283,21 @@ class Policy:
 
     def level(self, kind: Kind) -> Level:
         """How far to go with a kind; many brokers gone are only ever told."""
-        section = getattr(self, kind.replace("-", "_"))
-        return Level(getattr(section, "level", Level.TELL))
+        return Level(getattr(self.section(kind), "level", Level.TELL))
+
+    def section(self, table: str) -> Any:
+        """The table of this name, or of this kind, in a file."""
+        return getattr(self, field_of(table))
 
 
 def key_of(name: str) -> str:
     """The key of a field in a file."""
     return name.replace("_", "-")
+
+
+def field_of(key: str) -> str:
+    """The field of a key, the other way round."""
+    return key.replace("-", "_")
 
 
 class SchemaLine(NamedTuple):
@@ -345,8 +355,8 @@ def parse_policy(text: str, name: str) -> Policy:
         for key, one in sections.items()
     })  # fmt: skip
     for table, less, more in RULES:
-        section = getattr(found, table.replace("-", "_"))
-        low, high = (getattr(section, key.replace("-", "_")) for key in (less, more))
+        section = found.section(table)
+        low, high = (getattr(section, field_of(key)) for key in (less, more))
         if low > high:
             form = next(one.metadata["form"] for one in fields(section) if key_of(one.name) == less)
             raise InputError(
@@ -402,13 +412,12 @@ def explained(policy: Policy) -> Iterator[str]:
     else:
         yield 'The autopilot changes nothing by itself: no kind of finding has level = "act".'
     for kind in Kind:
-        section = getattr(policy, kind.replace("-", "_"))
+        section = policy.section(kind)
         about = (type(section).__doc__ or "").strip()
         what = "only told, and stops all repairs" if kind is Kind.MANY_GONE else _LEVELS[policy.level(kind)]
         yield f"{kind} ({about[0].lower()}{about[1:].rstrip('.')}): {what}. {_lines(section)}"
     for name in ("runs", "budget", "care"):
-        section = getattr(policy, name)
-        yield f"{name}: {_lines(section)}"
+        yield f"{name}: {_lines(policy.section(name))}"
 
 
 def _lines(section: Any) -> str:

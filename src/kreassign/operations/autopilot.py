@@ -288,6 +288,7 @@ class Autopilot:
         self._journal, events = _opened(context.state_dir, self._cluster_id, clock.now_ms(), is_dry=is_dry)
         self.memory: Memory = memory_of(events)
         self._looked_s = float("-inf")
+        self._watched = replace(context, observers=(*context.observers, self._look_meanwhile))
 
     def __enter__(self) -> Self:
         return self
@@ -386,9 +387,8 @@ class Autopilot:
         self._tell(Message(planned.name, f"{planned.name}: it {what}", planned.sentences[0], follow))
 
     def _execute(self, name: Name, started: RunStarted, plan: PlanFile) -> None:
-        context = replace(self._context, observers=(*self._context.observers, self._look_meanwhile))
         try:
-            self._ended(name, start_run(self._client, started, context, plan.facts, self._clock))
+            self._ended(name, start_run(self._client, started, self._watched, plan.facts, self._clock))
         except (InputError, ClusterError, ExecutionError) as error:
             self._end(name, f"not begun: {error_text(error)}", 0)
 
@@ -443,8 +443,7 @@ class Autopilot:
             return
         run = read_history(path)
         if run.ended_ms is None:
-            context = replace(self._context, observers=(*self._context.observers, self._look_meanwhile))
-            run = resume_run(self._client, path, context, clock=self._clock)
+            run = resume_run(self._client, path, self._watched, clock=self._clock)
         self._ended(act.name, run)
 
 
