@@ -160,7 +160,7 @@ ODD = {
 
 
 @pytest.mark.parametrize("name", ODD.values(), ids=ODD)
-def test_whatever_a_cluster_is_called_the_page_is_read_back_with_that_name(whole: RunHistory, name: str) -> None:
+def test_the_page_is_read_back_whatever_its_cluster_is_called(whole: RunHistory, name: str) -> None:
     page = Page(exposition((replace(whole, cluster_id=name),)).decode())
     assert {(one.labels["cluster_id"], one.labels["run_id"]) for one in page.samples} == {(name, "run-1")}
 

@@ -47,7 +47,7 @@ def sent(receiver: Receiver, *messages: Message, retries_s: tuple[float, ...] = 
     return sender.undelivered
 
 
-def test_a_receiver_can_tell_that_a_message_is_the_runs_and_when_it_was_sent(whole: RunHistory) -> None:
+def test_a_receiver_can_tell_who_sent_a_message_and_when(whole: RunHistory) -> None:
     told = message(News.DONE, whole)
     with receiving() as receiver:
         assert sent(receiver, told) == []
@@ -83,7 +83,7 @@ def test_what_may_pass_is_sent_again_as_the_same_delivery(whole: RunHistory) -> 
     assert len({body for _, body in receiver.got}) == 1
 
 
-def test_it_is_given_up_after_some_attempts_and_the_next_message_is_sent_all_the_same(whole: RunHistory) -> None:
+def test_a_message_is_given_up_and_the_next_one_is_sent(whole: RunHistory) -> None:
     with receiving([500, 500, 500]) as receiver:
         undelivered = sent(receiver, message(News.HELD, whole), message(News.DONE, whole))
     assert undelivered == [f"held: {receiver.url.partition('/hook')[0]} answered 500"]

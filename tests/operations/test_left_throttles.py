@@ -52,7 +52,7 @@ def killed_run(rig: TwinRig) -> str:
     return started.run_id
 
 
-def test_left_throttles_are_removed_with_empty_lists_and_those_of_a_run_stay(rig: TwinRig) -> None:
+def test_left_throttles_are_removed_and_those_of_a_run_stay(rig: TwinRig) -> None:
     run_id = killed_run(rig)
     of_run = rig.throttles
     rig.transport.sleep(60)  # its move ends

@@ -182,7 +182,7 @@ def test_a_run_that_takes_over_the_move_of_an_operator_is_found(watch: Watch) ->
     assert "changed a move of an operator: t-0" in " ".join(watch.broken)
 
 
-def test_space_that_the_copy_of_an_operator_just_took_is_no_fault_of_a_run(watch: Watch) -> None:
+def test_space_that_an_operators_copy_just_took_is_no_fault_of_a_run(watch: Watch) -> None:
     watch.twin.replication.set_write_rate(TP, 0)
     with watch.by_hand():
         MovePartition("small", 0, (0, 2)).inject(watch.twin)
@@ -262,7 +262,7 @@ def test_the_last_run_moves_a_topic_whose_producers_need_consent() -> None:
     assert try_sequence(Sequence(1556, steps, has_lease=False, gives_way=False)).broken == ()
 
 
-def test_followers_behind_the_throttle_of_an_operator_are_in_sync_without_it() -> None:
+def test_followers_behind_an_operators_throttle_are_in_sync_without_it() -> None:
     state = next(one for one in sequence.partitions_of(sequence.sequence_twin(1721, MemoryLog())) if one.replicas[1:])
     topic, leader = ConfigResource.topic(state.topic_partition.topic), state.leader
     steps = (
