@@ -58,6 +58,14 @@ set -euo pipefail
 OUT={out}
 mkfifo "$OUT/never"
 latest-run() { basename -s .sqlite "$(ls "$KREASSIGN_STATE_DIR"/*/*.sqlite | sort | tail -n 1)"; }
+says() {  # TEXT COMMAND...: ask until the answer has the text, with a pause after each
+  local text=$1 end=$((SECONDS + {patience}))
+  shift
+  until "$@" 2>/dev/null | grep -F -e "$text" >/dev/null; do
+    ((SECONDS < end)) || return 97
+    read -rt 0.2 _ <>"$OUT/never" || true
+  done
+}
 written() {  # NUMBER TEXT: wait until a block in the background has written the text
   local end=$((SECONDS + {patience}))
   until grep -sqF -e "$2" "$OUT/$1.out" "$OUT/$1.err"; do
