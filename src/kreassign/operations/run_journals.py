@@ -12,6 +12,7 @@ import pwd
 import sys
 import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
@@ -105,7 +106,14 @@ def _as_text(word: str) -> str:
 
 def is_journal(subject: str) -> bool:
     """True if a text is the path of a journal, and not the id of a run or another file."""
-    return subject.endswith(SUFFIX) and Path(subject).is_file()
+    return subject.endswith(SUFFIX) and is_file(subject)
+
+
+def is_file(subject: str) -> bool:
+    """True if a text is the path of a file; also of what cannot be a path it is told that it is none."""
+    with suppress(OSError, ValueError):
+        return Path(subject).is_file()
+    return False
 
 
 def all_journals(state_dir: Path) -> tuple[Path, ...]:

@@ -30,6 +30,7 @@ from kreassign.operations.run_journals import (
     all_journals,
     default_state_dir,
     find_journal,
+    is_file,
     is_journal,
 )
 from kreassign.operations.snapshot import Observation, Overview, SnapshotOutputs, overview, store_snapshot
@@ -257,7 +258,7 @@ def verify(
 
 
 def _is_plan(subject: str) -> bool:
-    return Path(subject).is_file() and not is_journal(subject)
+    return is_file(subject) and not is_journal(subject)
 
 
 def _print_next(found: Verification, subject: str, state_dir: Path) -> None:
