@@ -172,6 +172,15 @@ def test_a_broker_that_returns_ends_its_own_repair() -> None:
     assert watched.memory.findings[GONE_3].state is State.CLOSED
 
 
+def test_a_new_broker_is_filled_to_the_end_of_the_plan() -> None:
+    """The first copy ends what was found, not what it is for."""
+    filled = [*LISTS[:17], (LISTS[17][0], LISTS[17][1], 9)]
+    watched = Watched(ACT, lambda _: cluster(0, filled if watched.runs else LISTS, brokers=10), run_s=4 * HOUR)
+    watched.watch(8 * HOUR, every_s=300)
+    assert watched.runs == [Name(Kind.NEW_BROKER, "broker 9")]
+    assert not any(isinstance(one, EndRun) for one in watched.orders)
+
+
 def test_evidence_begins_again_after_a_break() -> None:
     watched = Watched(ACT, outages((3, 0, DAY)))
     watched.watch(50 * MINUTE)

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from kreassign.autopilot.detectors import DETECTORS, Look, Symptom, use_of
-from kreassign.autopilot.gates import Case, closed_gates, others_now, stopped
+from kreassign.autopilot.gates import REDUNDANCY, Case, closed_gates, others_now, stopped
 from kreassign.autopilot.lifecycle import (
     HOUR_MS,
     STEPS,
@@ -232,7 +232,8 @@ def _follow(decided: Decision, look: Look, name: Name, symptom: Symptom | None, 
                 decided.order = _next_order(Case(finding, symptom, look.now, decided.memory, look.policy))
         case NextAction.END_RUN:
             act = decided.memory.running
-            if act is not None and act.name == name and not act.is_end_asked:
+            is_due = name.kind in REDUNDANCY and act is not None and act.name == name
+            if act is not None and is_due and not act.is_end_asked:
                 decided.note(EndAsked(look.now.at_ms, name, "what it repairs is over"))
                 decided.order = EndRun(act.run_id)
         case NextAction.JUDGE:

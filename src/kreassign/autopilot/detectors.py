@@ -17,8 +17,8 @@ read, the row is blind for it, and says why: an open finding then neither ripens
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import NamedTuple
@@ -186,6 +186,7 @@ CLOSED_BELOW = 0.03
 def _disk_fills(look: Look) -> Iterator[Symptom]:
     policy = look.policy.disk_fills
     open_subjects = {one.name.subject for one in look.memory.open if one.name.kind is Kind.DISK_FILLS}
+    past = past_uses(look.memory)
     for broker, dirs in look.now.directories():
         for one in dirs:
             use = use_of(broker, one)
@@ -193,7 +194,7 @@ def _disk_fills(look: Look) -> Iterator[Symptom]:
                 continue
             subject = f"broker {broker}:{one.path}"
             share = use.used_bytes / use.total_bytes
-            growth = growth_of(look, use)
+            growth = growth_of(use, past[broker, one.path], look.now.at_ms)
             left_s = (use.total_bytes - use.used_bytes) / growth * 3600 if growth > 0 else NEVER_S
             least = policy.tell_share - (CLOSED_BELOW if subject in open_subjects else 0)
             if share < least and left_s > policy.tell_within:
@@ -212,21 +213,25 @@ def use_of(broker: int, log_dir: LogDir) -> DiskUse | None:
     return DiskUse(broker, log_dir.path, log_dir.total_bytes - log_dir.usable_bytes, log_dir.total_bytes)
 
 
-def growth_of(look: Look, use: DiskUse) -> float:
+def past_uses(memory: Memory) -> Mapping[tuple[int, str], list[tuple[int, int]]]:
+    """Times and used bytes of each directory, by broker and path, as they were measured."""
+    found: dict[tuple[int, str], list[tuple[int, int]]] = defaultdict(list)
+    for measured in memory.disks:
+        for disk in measured.disks:
+            found[disk.broker, disk.path].append((measured.at_ms, disk.used_bytes))
+    return found
+
+
+def growth_of(use: DiskUse, past: Sequence[tuple[int, int]], at_ms: int) -> float:
     """Bytes an hour by which a directory grows, since the first measurement that counts; 0 where none is old enough.
 
     Between hours the least growth to the present counts: what was moved there at once does not go on.
     """
-    before = [
-        (one.at_ms, disk.used_bytes)
-        for one in look.memory.disks
-        for disk in one.disks
-        if (disk.broker, disk.path) == (use.broker, use.path) and look.now.at_ms - one.at_ms >= HOUR_MS
-    ]
-    old = [(at_ms, used) for at_ms, used in before if look.now.at_ms - at_ms >= GROWN_OVER_MS]
+    before = [one for one in past if at_ms - one[0] >= HOUR_MS]
+    old = [one for one in before if at_ms - one[0] >= GROWN_OVER_MS]
     if not old:
         return 0.0
-    rates = [(use.used_bytes - used) / (look.now.at_ms - at_ms) * HOUR_MS for at_ms, used in (*before[-1:], *old[-1:])]
+    rates = [(use.used_bytes - used) / (at_ms - then_ms) * HOUR_MS for then_ms, used in (before[-1], old[-1])]
     return max(0.0, min(rates))
 
 

@@ -20,7 +20,8 @@ from kreassign.model.text import counted, format_amount, format_seconds
 DAY_MS = 24 * 3_600_000
 WEEK_MS = 7 * DAY_MS
 REDUNDANCY = frozenset({Kind.BROKER_GONE, Kind.DIRECTORY_FAILED})
-"""Kinds that bring back copies that are lost."""
+"""Kinds that bring back copies that are lost. They end when the copies are back by themselves; others go to their end:
+what they are about is over with their first move, and not what they are for."""
 
 RESTING = frozenset({Kind.BAND_LEFT, Kind.PLACEMENT})
 """Kinds whose plans leave alone what was moved lately: a full disk or a lost copy cannot wait for that."""

@@ -121,7 +121,7 @@ class Observation:
         rows = ((one.topic_partition, len(one.replicas)) for one in self.placed)
         return usual_factors(Counter((name.topic, factor, int(name not in rest)) for name, factor in rows))
 
-    @property
+    @cached_property
     def usable_racks(self) -> frozenset[str]:
         """Racks with a live broker."""
         return frozenset(rack for broker, rack in self.racks.items() if broker in self.live)
