@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from kreassign.model import ConfigChange, ConfigResource
 from kreassign.operations.autopilot import BRAKE, looked_after, observe, remembered, silence, turn_off, turn_on, why
 from kreassign.operations.run_journals import NO_CLUSTER, InForce
 from tests.autopilot.fleet import HOUR_S, Fleet, finding
+from tests.executor.test_lease_on_twin import with_offsets_topic
 from tests.executor.twin_runs import TwinRig
 
 LOOKS_S = 300.0
@@ -23,9 +25,11 @@ GONE = Name(Kind.BROKER_GONE, "broker 3")
 ALL = ConfigResource.all_brokers()
 
 
+LISTS = [[one, (one + 1) % 6, (one + 2) % 6] for one in range(6)]
+
+
 def fleet(tmp_path: Path, policy: str = ACT) -> Fleet:
-    lists = [[one, (one + 1) % 6, (one + 2) % 6] for one in range(6)]
-    return Fleet(tmp_path, TwinRig(tmp_path, lists, brokers=6), policy)
+    return Fleet(tmp_path, TwinRig(tmp_path, LISTS, brokers=6), policy)
 
 
 def test_a_dead_broker_is_repaired_and_its_outage_remembered(tmp_path: Path) -> None:
@@ -41,6 +45,42 @@ def test_a_dead_broker_is_repaired_and_its_outage_remembered(tmp_path: Path) -> 
         ours.watch(autopilot, 2 * LOOKS_S, LOOKS_S)
         assert [one.broker for one in autopilot.memory.outages] == [3]
         assert remembered(tmp_path, ours.rig.twin.cluster_id) == autopilot.memory
+
+
+def test_a_new_broker_gets_its_whole_share(tmp_path: Path) -> None:
+    policy = "[new-broker]\nlevel = 'act'\n[care]\ninterval = '60s'\n[runs]\nthrottle = '100kB/s'\n"
+    ours = Fleet(tmp_path, TwinRig(tmp_path, [*LISTS, *LISTS], brokers=7), policy)
+    with ours.opened() as autopilot:
+        ours.watch(autopilot, 2 * HOUR_S, LOOKS_S)
+        (act,) = autopilot.memory.acts
+        assert (act.outcome, act.copied_bytes) == ("done", 50_000_000)
+        assert sum(6 in replicas for replicas in ours.rig.replicas.values()) == 5
+
+
+def test_two_autopilots_of_one_cluster_begin_one_repair(tmp_path: Path) -> None:
+    """Each has a state directory of its own, as on two hosts; one looks while the other's run goes on."""
+    rig = with_offsets_topic(TwinRig(tmp_path, LISTS, brokers=6))
+    slow = f"{ACT}[runs]\nthrottle = '50kB/s'\n"
+    first, second = (Fleet(tmp_path / name, rig, slow) for name in ("first", "second"))
+    closed: list[set[str]] = []
+    with second.opened() as other:
+
+        def look(*_: object) -> None:
+            other.look()
+            (one,) = why(rig.client, second.policy, other.memory, rig.transport)
+            closed.append({name for name, text in one.gates.items() if text is not None})
+
+        first.context = replace(first.context, observers=(look,))
+        with first.opened() as autopilot:
+            rig.twin.crash(3)
+            for _ in range(15):
+                other.look()
+                first.watch(autopilot, LOOKS_S, LOOKS_S)
+            assert [one.name for one in autopilot.memory.acts] == [GONE]
+            assert other.memory.acts == ()
+    assert all("lease" in one for one in closed[:-1])
+    assert {"lease", "others"} in closed
+    assert 3 not in first.holders()
 
 
 def test_a_dry_run_says_what_it_would_do_and_changes_nothing(tmp_path: Path) -> None:
