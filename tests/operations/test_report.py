@@ -17,6 +17,10 @@ from kreassign.model import TopicPartition
 from kreassign.model.plan import PartitionAssignment, Plan
 from kreassign.model.plan_facts import plan_id
 from kreassign.operations.plan_files import write_plan
+from kreassign.operations.report import write_audit_trail
+from kreassign.pipeline.tables.parquet import read_rows
+from kreassign.pipeline.tables.schemas import RUN_MOVES
+from kreassign.report.run_checks import Outcome, checks_of
 from kreassign.report.run_pictures import run_pictures
 from tests.approved import approve
 from tests.executor.run_events import started
@@ -115,3 +119,16 @@ def test_what_has_no_throttle_has_no_planned_time() -> None:
     assert planned_s(started(throttle=None)) is None
     # Broker 2 gets 1,000 bytes, broker 3 gets 500.
     assert planned_s(started(throttle=100)) == 10
+
+
+def test_a_move_of_a_deleted_topic_has_no_completion(tmp_path: Path) -> None:
+    rig = TwinRig(tmp_path, [[0, 1]])
+    rig.between_steps(3, lambda: rig.client.delete_topics(["t"]).raise_if_any())
+    rig.run(rig.prepared({0: (2, 1)}))
+    trail = audit_trail(read_events(rig.path()))
+    write_audit_trail(trail, tmp_path / "data")
+    (row,) = read_rows(tmp_path / "data", RUN_MOVES)
+    assert (row["status"], row["completed_ms"]) == ("failed", None)
+    (completes, *_) = checks_of(trail.history, None)
+    assert completes.outcome is Outcome.FAILED
+    assert completes.details == ("t-0 is not complete: its partition was deleted",)

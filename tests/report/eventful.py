@@ -28,7 +28,7 @@ def at(seconds: float) -> int:
 
 
 MOVES = tuple(
-    a_move("orders", number, (1, 2), (3, 2), submitted_ms=at(2 + 20 * number), completed_ms=at(24 + 20 * number),
+    a_move("orders", number, (1, 2), (3, 2), submitted_ms=at(2 + 20 * number), ended_ms=at(24 + 20 * number),
          bytes_copied=110 * MB)
     for number in range(4)
 )  # fmt: skip

@@ -19,7 +19,7 @@ def a_move(
     original: tuple[int, ...],
     target: tuple[int, ...],
     submitted_ms: int | None = STARTED_MS,
-    completed_ms: int | None = STARTED_MS + 10_000,
+    ended_ms: int | None = STARTED_MS + 10_000,
     bytes_copied: int = 100 * MB,
     problem: str | None = None,
 ) -> MoveHistory:
@@ -27,8 +27,8 @@ def a_move(
     return MoveHistory(
         topic=topic, partition=partition, original=original, target=target,
         adding=tuple(sorted(set(target) - set(original))), size_bytes=100 * MB, submitted_ms=submitted_ms,
-        completed_ms=completed_ms, bytes_copied=bytes_copied,
-        status=MoveStatus.MOVING if completed_ms is None else MoveStatus.COMPLETE, problem=problem,
+        ended_ms=ended_ms, bytes_copied=bytes_copied,
+        status=MoveStatus.MOVING if ended_ms is None else MoveStatus.COMPLETE, problem=problem,
     )  # fmt: skip
 
 
@@ -43,7 +43,7 @@ def a_run(moves: tuple[MoveHistory, ...], throttle_bytes_per_s: int | None = Non
 
 TWO_MOVES = (
     a_move("orders", 0, original=(1, 2), target=(3, 2)),
-    a_move("orders", 1, original=(2, 1), target=(1, 2), completed_ms=STARTED_MS, bytes_copied=0),
+    a_move("orders", 1, original=(2, 1), target=(1, 2), ended_ms=STARTED_MS, bytes_copied=0),
 )
 
 

@@ -104,7 +104,7 @@ def test_names_and_problems_from_outside_are_text_not_markup() -> None:
 
 
 def test_a_failed_run_says_so_and_where() -> None:
-    moves = (replace(TWO_MOVES[0], completed_ms=None, problem="broker 3 died"), TWO_MOVES[1])
+    moves = (replace(TWO_MOVES[0], ended_ms=None, problem="broker 3 died"), TWO_MOVES[1])
     shown = page(
         a_view(a_run(moves, state="failed", throttle_residue=("broker 3 is throttled",), problems=("gave up",)))
     )
@@ -118,7 +118,7 @@ def test_a_failed_run_says_so_and_where() -> None:
 
 
 def test_one_failed_check_is_enough_to_fail_the_run() -> None:
-    failed = a_view(a_run((replace(TWO_MOVES[0], completed_ms=None), TWO_MOVES[1])), BEFORE, None)
+    failed = a_view(a_run((replace(TWO_MOVES[0], ended_ms=None), TWO_MOVES[1])), BEFORE, None)
     assert not failed.problems
     assert verdict(failed)[0] == "failed"
     assert verdict(a_view(a_run(TWO_MOVES, problems=("slow",))))[0] == "failed"
@@ -146,7 +146,7 @@ def test_a_run_without_moves_has_a_page() -> None:
 
 def test_long_lists_of_moves_and_details_are_cut_and_say_so() -> None:
     moves = tuple(
-        replace(TWO_MOVES[0], partition=number, completed_ms=STARTED_MS + number if number else None)
+        replace(TWO_MOVES[0], partition=number, ended_ms=STARTED_MS + number if number else None)
         for number in range(300)
     )
     shown = page(a_view(a_run(moves)))

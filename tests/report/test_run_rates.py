@@ -66,7 +66,7 @@ def test_a_run_of_which_little_is_known_has_the_pictures_that_can_be_made() -> N
 
 
 def test_a_run_of_a_second_has_columns_that_can_be_distinguished() -> None:
-    run = a_run((a_move("orders", 0, (1, 2), (3, 2), completed_ms=at(1)),), ended_ms=at(1))
+    run = a_run((a_move("orders", 0, (1, 2), (3, 2), ended_ms=at(1)),), ended_ms=at(1))
     arrivals = (arrival(at(0), 0, 3, 1, 0), arrival(at(1), 0, 3, 1, MB))
     trail = RunTrail(run, arrivals, timeline=Timeline(in_sync=(InSync(at(0), 0),)))
     for chart in run_pictures(run, trail).charts:

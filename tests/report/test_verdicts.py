@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from kreassign.model.run import MoveStatus
 from kreassign.report.run_checks import Outcome, SnapshotRows, checks_of
 from tests.report.runs import AFTER, STARTED_MS, TWO_MOVES, a_run, partition, snapshot
 
@@ -41,16 +42,24 @@ def test_a_partition_that_is_gone_is_told() -> None:
 
 def test_moves_that_did_not_complete_are_told_with_their_problem() -> None:
     moves = (
-        replace(TWO_MOVES[0], completed_ms=None, problem="broker 3 died"),
-        replace(TWO_MOVES[1], submitted_ms=None, completed_ms=None),
+        replace(TWO_MOVES[0], ended_ms=None, problem="broker 3 died"),
+        replace(TWO_MOVES[1], submitted_ms=None, ended_ms=None),
     )
     check = checks_of(a_run(moves), AFTER)[COMPLETE]
     assert check.outcome is Outcome.FAILED
     assert check.details == ("orders-0 is not complete: broker 3 died", "orders-1 was not started")
 
 
+@pytest.mark.parametrize("status", [MoveStatus.FAILED, MoveStatus.CANCELLED])
+def test_a_move_that_ended_otherwise_did_not_complete(status: MoveStatus) -> None:
+    move = replace(TWO_MOVES[0], status=status, problem="its partition was deleted")
+    check = checks_of(a_run((move, TWO_MOVES[1])), AFTER)[COMPLETE]
+    assert check.outcome is Outcome.FAILED
+    assert check.details == ("orders-0 is not complete: its partition was deleted",)
+
+
 def test_open_moves_of_a_run_that_goes_on_are_no_failure() -> None:
-    going_on = a_run((replace(TWO_MOVES[0], completed_ms=None),), ended_ms=None)
+    going_on = a_run((replace(TWO_MOVES[0], ended_ms=None),), ended_ms=None)
     check = checks_of(going_on, None)[COMPLETE]
     assert check.outcome is Outcome.UNKNOWN
     assert check.details == ("the run has not ended", "orders-0 is not complete")

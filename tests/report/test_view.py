@@ -51,8 +51,8 @@ def test_a_move_has_its_time_and_its_mean_rate() -> None:
 def test_open_moves_and_mere_reorders_have_no_rate() -> None:
     moves = (
         a_move("a", 0, (1, 2), (2, 1), bytes_copied=0),
-        a_move("b", 0, (1, 2), (3, 2), completed_ms=None, bytes_copied=5),
-        a_move("c", 0, (1, 2), (3, 2), submitted_ms=None, completed_ms=None, bytes_copied=0),
+        a_move("b", 0, (1, 2), (3, 2), ended_ms=None, bytes_copied=5),
+        a_move("c", 0, (1, 2), (3, 2), submitted_ms=None, ended_ms=None, bytes_copied=0),
     )
     reorder, open_move, waiting = report_view(a_run(moves), None, None, {}).moves
     assert (reorder.duration_s, reorder.rate_bytes_per_s) == (10.0, None)

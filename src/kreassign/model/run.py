@@ -176,6 +176,7 @@ class Progress:
 class MoveHistory:
     """Outcome of one partition. Times are ms since the epoch; `size_bytes` is that of one copy before the run.
 
+    `ended_ms` is when it was complete, cancelled or failed; None while it has not ended.
     `reached` are its replicas without moves in progress: in a move by steps, those after the last step.
     `log_dirs` are the copies whose directory the plan names. `topic_id` is None if unknown.
     `former_targets` are earlier targets, in order, before it was planned again because a destination was lost.
@@ -189,7 +190,7 @@ class MoveHistory:
     adding: tuple[int, ...]
     size_bytes: int
     submitted_ms: int | None
-    completed_ms: int | None
+    ended_ms: int | None
     bytes_copied: int
     status: MoveStatus
     problem: str | None
@@ -203,6 +204,11 @@ class MoveHistory:
     def name(self) -> TopicPartition:
         """Its partition."""
         return TopicPartition(self.topic, self.partition)
+
+    @property
+    def completed_ms(self) -> int | None:
+        """When it was complete; None if it is not, also where it was cancelled or failed."""
+        return self.ended_ms if self.status is MoveStatus.COMPLETE else None
 
 
 @dataclass(frozen=True, slots=True)

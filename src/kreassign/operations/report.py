@@ -368,7 +368,8 @@ def _run_row(run: RunHistory) -> Row:
 
 
 def _move_row(move: MoveHistory, head: Row) -> Row:
-    known = _row(move, head) | {"rearranging": [change.broker for change in move.log_dirs if change.is_move]}
+    rearranging = [change.broker for change in move.log_dirs if change.is_move]
+    known = _row(move, head) | {"completed_ms": move.completed_ms, "rearranging": rearranging}
     return {name: known[name] for name in RUN_MOVES.column_names}
 
 

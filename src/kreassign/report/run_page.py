@@ -216,8 +216,8 @@ def _mean_rate(moves: Sequence[MoveView]) -> float | None:
 
 
 def _move_view(move: MoveHistory, started_ms: int, planned: Mapping[TopicPartition, tuple[Reason, ...]]) -> MoveView:
-    submitted, completed = move.submitted_ms, move.completed_ms
-    duration_s = None if submitted is None or completed is None else max(0, completed - submitted) / 1000
+    submitted, ended = move.submitted_ms, move.ended_ms
+    duration_s = None if submitted is None or ended is None else max(0, ended - submitted) / 1000
     partition = TopicPartition(move.topic, move.partition)
     # A run may have replaced a lost destination: then the plan's reason does not explain the new one.
     reasons = [one for one in planned.get(partition, ()) if one.destination in {None, *move.target}]

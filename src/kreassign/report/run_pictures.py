@@ -227,8 +227,8 @@ def _timeline(run: RunHistory, flags: Sequence[Flag], end_s: float) -> Chart | N
 
 def _span(move: MoveHistory, started_ms: int, end_s: float) -> Span:
     start_s = max(0.0, ((move.submitted_ms or started_ms) - started_ms) / 1000)
-    is_open = move.completed_ms is None
-    until_s = end_s if move.completed_ms is None else max(start_s, (move.completed_ms - started_ms) / 1000)
+    is_open = move.ended_ms is None
+    until_s = end_s if move.ended_ms is None else max(start_s, (move.ended_ms - started_ms) / 1000)
     path = f"{format_replicas(move.original)} → {format_replicas(move.target)}"
     return Span("", start_s, until_s, f"{TopicPartition(move.topic, move.partition)}: {path}", is_open)
 
@@ -400,7 +400,7 @@ def _etas(run: RunHistory, trail: RunTrail, end_s: float) -> Chart | None:
     ]
     if len(told) < 2:
         return None
-    ended_s = max((((move.completed_ms or 0) - run.started_ms) / 1000 for move in run.moves), default=end_s)
+    ended_s = max((((move.ended_ms or 0) - run.started_ms) / 1000 for move in run.moves), default=end_s)
     curves = [Line("expected end", tuple(told))]
     if run.ended_ms is not None:
         curves.append(Line("last move", ((0.0, ended_s), (end_s, ended_s)), "--open", is_dashed=True))

@@ -276,7 +276,7 @@ def test_a_move_that_waits_for_a_lost_broker_fails_at_once() -> None:
     run.on(HealthObserved(1_000, WITHOUT_2), ReleaseRequested(2_000, 2))
     looked(run, 61_000, WITHOUT_2, UNTOUCHED)
     assert (run.decided, run.moves) == ("submit a-1", "failed planned")
-    assert (run.view.records[A0].problem, run.view.records[A0].completed_ms) == (AWAY.format(2) + HINT, 61_000)
+    assert (run.view.records[A0].problem, run.view.records[A0].ended_ms) == (AWAY.format(2) + HINT, 61_000)
 
 
 def test_a_move_that_was_just_sent_is_not_given_up() -> None:

@@ -120,10 +120,10 @@ def test_each_look_means_what_the_table_says(where: PlacementState, status: Move
     elif cell in PROBLEMS:
         assert found == after(record, observed(where), 4_999 + DOUBT_MS) == status
         assert after(record, observed(where), 5_000 + DOUBT_MS) == "failed"
-        assert (record.problem, record.completed_ms) == (PROBLEMS[cell], 5_000 + DOUBT_MS)
+        assert (record.problem, record.ended_ms) == (PROBLEMS[cell], 5_000 + DOUBT_MS)
     else:
         assert (found, record.problem) == (cell, None)
-        assert record.completed_ms == (None if cell == "moving" else 5_000)
+        assert record.ended_ms == (None if cell == "moving" else 5_000)
 
 
 @pytest.mark.parametrize(
@@ -186,7 +186,7 @@ def test_the_history_of_a_move_changes_what_a_look_means(
 ) -> None:
     record = deepcopy(record)
     assert after(record, observation) == found
-    assert record.completed_ms == (5_000 if record.status in {"failed", "complete"} else None)
+    assert record.ended_ms == (5_000 if record.status in {"failed", "complete"} else None)
 
 
 def test_a_move_found_under_way_counts_from_when_it_was_seen() -> None:
@@ -230,7 +230,7 @@ def test_timeouts_complete_retry_or_fail_a_move(
     for at_ms, look, found in looks:
         assert after(record, look, at_ms) == found
     assert record.problem == problem
-    assert record.completed_ms == (looks[-1][0] if record.status in {"failed", "complete"} else None)
+    assert record.ended_ms == (looks[-1][0] if record.status in {"failed", "complete"} else None)
 
 
 def test_a_doubt_of_before_does_not_shorten_the_one_after_a_cancellation() -> None:
@@ -265,7 +265,7 @@ def test_a_refusal_is_the_end_unless_an_earlier_attempt_has_no_answer() -> None:
     unseen = deepcopy(record)
     assert (after(unseen, observed(UNTOUCHED), 2_000 + LAST_WORD_MS), unseen.problem) == ("failed", "no")
     record.refused(4_000, "never")
-    assert (record.status, record.completed_ms, record.problem) == (MoveStatus.FAILED, 4_000, "never")
+    assert (record.status, record.ended_ms, record.problem) == (MoveStatus.FAILED, 4_000, "never")
 
 
 def test_a_move_that_was_taken_forgets_refusals_of_before() -> None:
@@ -295,9 +295,9 @@ def under_way(**known: Any) -> MoveRecord:
 
 
 @pytest.mark.parametrize(("known", "expected"), [
-    ({}, lambda was: replace(was, status=MoveStatus.CANCELLED, completed_ms=5_000)),
+    ({}, lambda was: replace(was, status=MoveStatus.CANCELLED, ended_ms=5_000)),
     ({"given_up": "full", "awaited_replan": ANOTHER, "is_postponed": True},
-     lambda was: replace(was, status=MoveStatus.FAILED, completed_ms=5_000, problem="full")),
+     lambda was: replace(was, status=MoveStatus.FAILED, ended_ms=5_000, problem="full")),
     # What is made again begins from scratch, without what it copied.
     ({"is_postponed": True}, lambda _: MoveRecord(NAMED, submitted_ms=1_000, was_cancelled=True, copies=COPIES[:1])),
     ({"is_postponed": True, "awaited_replan": ANOTHER, "doubtful_since_ms": 3, "leaderless_since_ms": 4},
@@ -338,7 +338,7 @@ def test_a_move_in_flight_is_given_up_once_it_is_cancelled() -> None:
         record = at(status)
         record.give_up(9, "full")
         ended = (MoveStatus.FAILED, 9, "full") if status is PLANNED else (status, None, None)
-        assert (record.status, record.completed_ms, record.problem) == ended
+        assert (record.status, record.ended_ms, record.problem) == ended
         assert record.is_given_up
 
 

@@ -216,7 +216,8 @@ class MoveRecord:
     is_idle: bool = False
     """True if the controller answered the last cancellation with nothing in progress."""
     submitted_ms: int | None = None
-    completed_ms: int | None = None
+    ended_ms: int | None = None
+    """When it was complete, cancelled or failed."""
     doubtful_since_ms: int | None = None
     leaderless_since_ms: int | None = None
     observation: PartitionObservation | None = None
@@ -383,7 +384,7 @@ class MoveRecord:
         elif self.is_postponed:
             self._wait_again()
         else:
-            self.status, self.completed_ms = MoveStatus.CANCELLED, at_ms
+            self.status, self.ended_ms = MoveStatus.CANCELLED, at_ms
 
     def _wait_again(self) -> None:
         """Restart the step: its copies are discarded, and the order of the replicas may have changed."""
@@ -446,7 +447,7 @@ class MoveRecord:
 
     def fail(self, at_ms: int, problem: str) -> None:
         """Record that the move failed."""
-        self.status, self.completed_ms, self.problem = MoveStatus.FAILED, at_ms, problem
+        self.status, self.ended_ms, self.problem = MoveStatus.FAILED, at_ms, problem
 
     def see(self, observation: PartitionObservation, at_ms: int) -> None:
         """Process an observation. A copy that no broker reported this time keeps its last progress."""
@@ -502,7 +503,7 @@ def _complete(record: MoveRecord, observation: PartitionObservation, at_ms: int)
     record.awaited_replan = record.doubtful_since_ms = None
     if record.next_step():
         return _submit(record, observation, at_ms)
-    record.status, record.completed_ms = MoveStatus.COMPLETE, at_ms
+    record.status, record.ended_ms = MoveStatus.COMPLETE, at_ms
     return NextAction.NOTHING
 
 
