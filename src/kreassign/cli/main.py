@@ -39,8 +39,8 @@ GROUPS = {
     "Cluster": ("--bootstrap-server", "--bootstrap-controller", "--command-config", "--lease", "--cluster"),
     "Loads": ("--data", "--snapshot", "--as-of", "--by", "--require-load", "--max-load-age"),
     "Throttle": ("--throttle", "--throttle-broker", "--broker-capacity", "--throttle-floor", "--adopt", "--alongside"),
-    "Safety": ("--dry-run", "--yes", "--guard", "--expect-current", "--replan", "--stepwise", "--disk-reserve",
-               "--give-up-after", "--allow-producer-outage", "--allow-factor-change"),
+    "Safety": ("--dry-run", "--yes", "--guard", "--expect-current", "--replan", "--stepwise", "--no-stepwise",
+               "--disk-reserve", "--give-up-after", "--allow-producer-outage", "--allow-factor-change"),
     "Hours": ("--window", "--time-zone", "--deadline", "--at-window-end"),
     "Order and limits": (
         "--order", "--start", "--elections-per-step", "--max-moves", "--max-moves-per-broker", "--max-moves-per-source",

@@ -212,7 +212,7 @@ def _of_closures_between(
         if closure.is_binding:
             yield (
                 f"broker {broker} stays in a list between two steps, but {closure.why}, and {REFUSES}; run without "
-                f"--stepwise, or {closure.remedy}"
+                f"--stepwise (rollback: --no-stepwise), or {closure.remedy}"
             )
 
 

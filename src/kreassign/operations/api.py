@@ -247,6 +247,7 @@ def rollback(
     throttle: Throttle = None,
     guards: Mapping[GuardName, Reaction] = NO_GUARDS,
     pace: PaceChange = NO_CHANGE,
+    is_stepwise: bool | None = None,
     on_progress: Show | None = None,
     state_dir: Path | None = None,
     poll_s: float = POLL_INTERVAL_S,
@@ -256,7 +257,7 @@ def rollback(
 
     Raises InputError, IllegalPlan, ClusterError.
     """
-    request = RollbackRequest(run_id, _rates(throttle), guards, pace)
+    request = RollbackRequest(run_id, _rates(throttle), guards, pace, is_stepwise=is_stepwise)
     return roll_back(cluster, request, _context(state_dir, poll_s, controllers, on_progress))
 
 

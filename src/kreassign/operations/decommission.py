@@ -511,7 +511,7 @@ def cancel_decommission(
     unfinished = [*interrupted_drains(context.state_dir, cluster_id, brokers)]
     drains = [*_drains(context.state_dir, cluster_id, brokers)]
     for run_id in ([active] if active in drains else []) + unfinished:
-        end_run_to_undo(client, run_id, context)
+        end_run_to_undo(client, RollbackRequest(run_id), context)
         steps.append(f"cancel run {run_id}")
     with sole_change(client, context, "decommission", clock) as confirm:
         steps += [

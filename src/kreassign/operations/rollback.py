@@ -53,13 +53,21 @@ MOST_LATER = 20
 
 @dataclass(frozen=True, slots=True)
 class RollbackRequest:
-    """Run to undo, and settings: by default those of the run, except its hours."""
+    """Run to undo, and settings: by default those of the run, except its hours.
+
+    `is_stepwise`: whether partitions go back one replica at a time; None: as in the run.
+    """
 
     run_id: str
     throttle: ThrottleRates = NO_THROTTLE
     guards: Mapping[GuardName, Reaction] = field(default_factory=dict)
     pace: PaceChange = NO_CHANGE
     found: FoundThrottles = FoundThrottles.REFUSE
+    is_stepwise: bool | None = None
+
+    def is_stepwise_after(self, undone: RunHistory) -> bool:
+        """True if partitions go back from this run one replica at a time."""
+        return undone.pace.is_stepwise if self.is_stepwise is None else self.is_stepwise
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,23 +89,28 @@ def roll_back(
     client: AdminClient, request: RollbackRequest, context: RunContext, clock: Clock = SYSTEM_CLOCK
 ) -> Rollback:
     """End the run if it goes on, and undo it. Raises InputError, IllegalPlan, ClusterError."""
-    return start_rollback(client, end_run_to_undo(client, request.run_id, context, clock), request, context, clock)
+    return start_rollback(client, end_run_to_undo(client, request, context, clock), request, context, clock)
 
 
-def preview_rollback(client: AdminClient, run_id: str, context: RunContext) -> Rollback:
+def preview_rollback(client: AdminClient, request: RollbackRequest, context: RunContext) -> Rollback:
     """Predict a rollback of the run in its present state; changes nothing."""
-    path = _journal(client, run_id, context)
-    return _prepared(client, path, read_history(path), context)
+    path = _journal(client, request.run_id, context)
+    return _prepared(client, path, read_history(path), request, context)
 
 
-def end_run_to_undo(client: AdminClient, run_id: str, context: RunContext, clock: Clock = SYSTEM_CLOCK) -> Rollback:
+def end_run_to_undo(
+    client: AdminClient, request: RollbackRequest, context: RunContext, clock: Clock = SYSTEM_CLOCK
+) -> Rollback:
     """Cancel the run at once if it goes on or was interrupted; return the rollback then."""
-    path = _journal(client, run_id, context)
-    return _prepared(client, path, _ended(client, path, context, clock), context)
+    path = _journal(client, request.run_id, context)
+    return _prepared(client, path, _ended(client, path, context, clock), request, context)
 
 
-def _prepared(client: AdminClient, path: Path, done: RunHistory, context: RunContext) -> Rollback:
-    plan = plan_rollback(client, done, context.warn, _later_runs(path))
+def _prepared(
+    client: AdminClient, path: Path, done: RunHistory, request: RollbackRequest, context: RunContext
+) -> Rollback:
+    is_stepwise = request.is_stepwise_after(done)
+    plan = plan_rollback(client, done, context.warn, _later_runs(path), is_stepwise=is_stepwise)
     factors = read_factors(client, plan.plan.replicas, plan.expected).sentences
     return Rollback(done, plan, undoes=first_event(path).undoes, factors=factors)
 
@@ -182,7 +195,12 @@ def _prepared_run(
 
 
 def plan_rollback(
-    client: AdminClient, done: RunHistory, warn: Warn = warn_program, later: Iterable[RunHistory] = ()
+    client: AdminClient,
+    done: RunHistory,
+    warn: Warn = warn_program,
+    later: Iterable[RunHistory] = (),
+    *,
+    is_stepwise: bool = False,
 ) -> RollbackPlan:
     """Plan the rollback for the present cluster. Warns if its journal has no topic ids.
 
@@ -205,10 +223,11 @@ def plan_rollback(
     warn_without_topic_ids(warn, f"the journal of run {done.run_id}", unnamed)
     partitions_now, locations = partitions_of(topics.known), copies.known
     back = rollback_plan(done.moves, partitions_now, locations, present)
+    view = read_cluster(client, back.plan, back.expected, is_stepwise=is_stepwise)
     # A partition that cannot be moved now must not prevent the others from going back.
     present = replace(
         present,
-        hindrances=dict(hindrances(back.plan, read_cluster(client, back.plan, back.expected))),
+        hindrances=dict(hindrances(back.plan, view)),
         changed_by=_changed_by(later, partitions_now) if back.skipped else {},
     )
     return rollback_plan(done.moves, partitions_now, locations, present)
@@ -249,12 +268,12 @@ def _request(request: RollbackRequest, first: RunStarted, prepared: Rollback) ->
         guard: Reaction.CANCEL if reaction is Reaction.ROLLBACK else reaction for guard, reaction in chosen.items()
     }
     rates = request.throttle if request.throttle != NO_THROTTLE else prepared.undone.rates
-    pace = replace(prepared.undone.pace, hours=Schedule()).changed(request.pace)
+    pace = replace(prepared.undone.pace, hours=Schedule(), is_stepwise=request.is_stepwise_after(prepared.undone))
     limit_s = None if first.lost_after_ms is None else first.lost_after_ms / 1000
     plan, done = prepared.plan, prepared.undone
     origin = PlanOrigin(done.cluster_id, {move.topic: move.topic_id for move in done.moves if move.topic_id})
     file = PlanFile(plan.plan, dict(plan.expected), None, origin)
-    return RunRequest(file, rates, reactions, pace, give_up_after_s=limit_s)
+    return RunRequest(file, rates, reactions, pace.changed(request.pace), give_up_after_s=limit_s)
 
 
 def _ended(client: AdminClient, path: Path, context: RunContext, clock: Clock) -> RunHistory:

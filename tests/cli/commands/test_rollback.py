@@ -18,7 +18,7 @@ from kreassign.model.plan import PartitionAssignment, Plan
 from kreassign.operations.connect import connect
 from kreassign.operations.rollback import plan_rollback
 from kreassign.twin.core import TwinSettings
-from kreassign.twin.version import KAFKA_4_3
+from kreassign.twin.version import KAFKA_4_3, KAFKA_4_4
 from tests.cli.commands.test_steering import Terminal, serving_terminal
 from tests.executor.twin_runs import TwinRig, tp
 
@@ -88,3 +88,41 @@ def test_copies_that_changed_their_log_directory_go_back_to_it(tmp_path: Path) -
     back = plan_rollback(rig.client, done)
     assert back.plan == Plan((PartitionAssignment(tp(0), (0, 1), (home, "any")), PartitionAssignment(tp(1), (0, 1))))
     assert (back.copy_count, back.skipped) == (2, ())
+
+
+def cordon(bootstrap: str, broker: int) -> None:
+    with connect(bootstrap) as client:
+        change = ConfigChange.set("cordoned.log.dirs", "*")
+        client.incremental_alter_configs({ConfigResource.broker(broker): [change]}).raise_if_any()
+
+
+def test_a_run_in_steps_goes_back_in_steps_or_at_once(tmp_path: Path) -> None:
+    with serving_terminal(tmp_path, TwinSettings(version=KAFKA_4_4)) as terminal:
+        done = json.loads(terminal.ask_cluster("run", terminal.plan, "--stepwise", *AT_ONCE).stdout)
+        cordon(terminal.bootstrap, 3)
+        left = json.loads(terminal.ask_cluster("rollback", done["run_id"], *AT_ONCE).stdout)
+        assert (left["plan"]["partitions"], left["rollback_run"], len(left["left_alone"])) == ([], None, 2)
+        assert left["left_alone"][0].startswith("t-0: broker 3 stays in a list between two steps, but ")
+        assert "(rollback: --no-stepwise), or take one of them out" in left["left_alone"][0]
+        result = terminal.ask_cluster("rollback", done["run_id"], "--no-stepwise", *AT_ONCE)
+        undone = json.loads(result.stdout)
+        assert (result.exit_code, undone["left_alone"], undone["rollback_run"]["state"]) == (0, [], "done")
+
+
+def test_a_rollback_in_steps_leaves_alone_only_what_kafka_refuses(tmp_path: Path) -> None:
+    rig = TwinRig(tmp_path, [[0, 1], [1, 0]], release="4.4")
+    done = rig.run(rig.prepared({0: (2, 3), 1: (4, 3)}, throttle=None))
+    cordoned = ConfigChange.set("cordoned.log.dirs", "*")
+    rig.client.incremental_alter_configs({ConfigResource.broker(2): [cordoned]}).raise_if_any()
+    back = plan_rollback(rig.client, done, is_stepwise=True)
+    assert [entry.topic_partition for entry in back.plan.assignments] == [tp(1)]
+    assert back.skipped[0].startswith("t-0: broker 2 stays in a list between two steps")
+    assert plan_rollback(rig.client, done).skipped == ()
+
+
+def test_a_rollback_can_be_in_steps_where_the_run_was_not(terminal: Terminal) -> None:
+    done = json.loads(terminal.ask_cluster("run", terminal.plan, *AT_ONCE).stdout)
+    result = terminal.ask_cluster("rollback", done["run_id"], "--stepwise", *AT_ONCE)
+    undone = json.loads(result.stdout)
+    assert (result.exit_code, undone["rollback_run"]["state"]) == (0, "done")
+    assert begun(terminal, undone["rollback_run"]["run_id"]).pace.is_stepwise

@@ -22,7 +22,7 @@ from kreassign.cli.options.cluster import (
     measure_for_option,
     run_cluster_options,
 )
-from kreassign.cli.options.pace import PaceOptions, pace_change_options, pace_options, throttle_options
+from kreassign.cli.options.pace import PaceOptions, pace_options, rollback_pace_options, throttle_options
 from kreassign.cli.options.run import (
     announce,
     factor_change_option,
@@ -91,7 +91,7 @@ SHOWN_SKIPPED = 20
 @throttle_options("as for the run")
 @guards_option
 @found_options
-@pace_change_options
+@rollback_pace_options
 @yes_option
 @click.option("--dry-run", "is_dry", is_flag=True, help="Show what would be done; change nothing.")
 @run_context_options
@@ -125,7 +125,8 @@ def rollback(
     path = meant_journal(run_context.state_dir, run_id, cluster)
     if run_id is None or run_id == LAST:
         refuse_unnamed_rollback(path)
-    request = RollbackRequest(str(path), throttle, guards, pace.change(SystemClock().now_ms()), found)
+    change = pace.change(SystemClock().now_ms())
+    request = RollbackRequest(str(path), throttle, guards, change, found, pace.is_stepwise)
     is_quiet = output_format == "json"
     with (
         cluster.connect() as client,
@@ -144,7 +145,7 @@ def rollback(
 
 def _show_only(client: AdminClient, request: RollbackRequest, context: RunContext, *, is_quiet: bool) -> Rollback:
     """Print what the rollback would do."""
-    seen = preview_rollback(client, request.run_id, context)
+    seen = preview_rollback(client, request, context)
     run = preview_rollback_run(client, seen, request, context)
     if is_quiet:
         print_json(_document(seen) | {"preview": None if run is None else asdict(run)})
@@ -157,7 +158,7 @@ def _show_only(client: AdminClient, request: RollbackRequest, context: RunContex
 
 def _ask(client: AdminClient, request: RollbackRequest, context: RunContext) -> Rollback:
     """Show what the rollback will do and ask; skip the question if there is nothing to do."""
-    seen = preview_rollback(client, request.run_id, context)
+    seen = preview_rollback(client, request, context)
     run = preview_rollback_run(client, seen, request, replace(context, warn=_silent))
     if len(seen.plan.plan) or not is_settled(seen.undone):
         ask((*_lines(seen), *(() if run is None else preview_lines(run))))
@@ -177,7 +178,7 @@ def undo(
     seen: Rollback | None = None,
 ) -> Rollback:
     """End the run, print what the rollback costs unless that was `seen`, and do it; prints nothing if `is_quiet`."""
-    prepared = end_run_to_undo(client, request.run_id, context)
+    prepared = end_run_to_undo(client, request, context)
     if not is_quiet and (seen is None or seen.plan != prepared.plan):
         for line in _lines(prepared):
             console().print(line, soft_wrap=True)

@@ -107,7 +107,7 @@ class PaceOptions:
     hours: HoursOptions = HoursOptions()
     disk_reserve: float | None = None
     is_eager: bool | None = None
-    is_stepwise: bool = False
+    is_stepwise: bool | None = None
 
     def change(self, now_ms: int, before: Pace = NO_LIMITS) -> PaceChange:
         """The change of the pace `before`. Raises click.BadParameter."""
@@ -116,7 +116,7 @@ class PaceOptions:
 
     def pace(self, now_ms: int) -> Pace:
         """The pace of a new run, without limits by default. Raises click.BadParameter."""
-        return replace(NO_LIMITS, is_stepwise=self.is_stepwise).changed(self.change(now_ms))
+        return replace(NO_LIMITS, is_stepwise=bool(self.is_stepwise)).changed(self.change(now_ms))
 
 
 def _size(text: str) -> int | str:
@@ -232,10 +232,10 @@ _OPTIONS: tuple[Decorator, ...] = (
         help=f"How to treat moves still in flight when a window closes.  [default: {AtWindowEnd.FINISH}]",
     ),
 )
-_STEPWISE = click.option(
-    "--stepwise",
-    is_flag=True,
-    help="Add one replica per partition at a time, through intermediate reassignments.",
+_STEPS = "Add one replica per partition at a time, through intermediate reassignments."
+_STEPWISE = click.option("--stepwise", is_flag=True, help=_STEPS)
+_STEPWISE_OR_NOT = click.option(
+    "--stepwise/--no-stepwise", is_flag=True, default=None, help=f"{_STEPS}  [default: as in the run]"
 )
 
 
@@ -249,7 +249,7 @@ def read_pace(
     time_zone: str | None,
     deadline: str | None,
     at_window_end: str | None,
-    stepwise: bool = False,
+    stepwise: bool | None = None,
     **limits: int | str | None,
 ) -> PaceOptions:
     """Build PaceOptions; `limits` are the `--max-…` options, by name."""
@@ -268,7 +268,10 @@ pace_options = option_group("pace", (*_OPTIONS, _STEPWISE), read_pace)
 """Add order, limits and hours for a new run."""
 
 pace_change_options = option_group("pace", _OPTIONS, read_pace)
-"""Add the same for a running run or a rollback, without `--stepwise`, which a run cannot change."""
+"""Add the same for a running run, without `--stepwise`, which a run cannot change."""
+
+rollback_pace_options = option_group("pace", (*_OPTIONS, _STEPWISE_OR_NOT), read_pace)
+"""Add the same for a rollback, in steps or not whatever the run was."""
 
 
 def _limits(given: dict[str, int | str | None]) -> Iterator[Limit]:
