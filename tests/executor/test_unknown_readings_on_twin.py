@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -12,22 +12,36 @@ import pytest
 
 from kreassign.errors import ClusterError, IllegalPlan, Unreachable
 from kreassign.executor.cluster.requests import read_moves
-from kreassign.executor.events import MovesObserved, SubmissionIntended, VerdictsRecorded
+from kreassign.executor.events import HealthObserved, MovesObserved, SubmissionIntended, VerdictsRecorded
 from kreassign.executor.guards import GuardName, Reaction
 from kreassign.executor.instructions import ProducerGuard
 from kreassign.executor.preflight import read_others
-from kreassign.model import Batch, ConfigChange, ConfigResource, LogDir, ResourceType, TopicPartition
+from kreassign.model import (
+    Batch,
+    ConfigChange,
+    ConfigResource,
+    LogDir,
+    ResourceType,
+    TopicPartition,
+    TopicPartitionReplica,
+)
 from kreassign.model.error_codes import CLUSTER_AUTHORIZATION_FAILED, TOPIC_AUTHORIZATION_FAILED
 from kreassign.model.pace import Order
-from kreassign.model.throttle import FOLLOWER_THROTTLED_RATE
+from kreassign.model.throttle import (
+    FOLLOWER_THROTTLED_RATE,
+    LEADER_THROTTLED_RATE,
+    LEADER_THROTTLED_REPLICAS,
+    LOG_DIR_RATE,
+)
 from kreassign.twin.controller.decision import Decision
 from kreassign.twin.metadata import ConfigChanged
 from tests.executor.odd_port import Answer, OddPort, Real, as_it_is, refusal
-from tests.executor.twin_runs import RATE, TwinRig, pace
+from tests.executor.twin_runs import RATE, TwinRig, pace, tp
 
 pytestmark = pytest.mark.thorough
 
 AWAY = {0: (2, 1)}
+OTHER = tp(0, "other")
 BREAK_S = 60
 
 
@@ -108,6 +122,67 @@ def test_nothing_starts_until_a_guard_can_read_what_it_needs(
     assert submitted_ms(rig) >= begun_ms + BREAK_S * 1000
     (told,) = [words for words in guard_words(rig) if what in words]
     assert f"{what} could not be read: no answer; nothing new is started meanwhile" in told
+
+
+def slow_down(rig: TwinRig) -> None:
+    """Copies of `other-0` and between directories of broker 3 take 100 s: ten megabytes at 100 kB/s."""
+    rate = ConfigChange.set(LEADER_THROTTLED_RATE, "100000")
+    within = ConfigChange.set(LOG_DIR_RATE, "100000")
+    listed = ConfigChange.set(LEADER_THROTTLED_REPLICAS, "*")
+    changes = {ConfigResource.broker(broker): [rate, within] for broker in (2, 3)}
+    rig.client.incremental_alter_configs(changes | {ConfigResource.topic("other"): [listed]}).raise_if_any()
+
+
+def between_brokers(rig: TwinRig) -> None:
+    rig.client.alter_partition_reassignments({OTHER: (3, 2)}).raise_if_any()
+
+
+def between_directories(rig: TwinRig, name: TopicPartition = OTHER) -> None:
+    shown = rig.client.describe_log_dirs([3])[3]
+    (away,) = (one.path for one in shown if name not in {copy.topic_partition for copy in one.replicas})
+    rig.client.alter_replica_log_dirs({TopicPartitionReplica(3, *name): away}).raise_if_any()
+
+
+def without_present_copies(real: Real, asked: Collection[int], **named: Any) -> Batch[int, tuple[LogDir, ...]]:
+    """Copies that are not on their way are left out of every directory."""
+    found: Batch[int, tuple[LogDir, ...]] = real(asked, **named)
+    dirs = {
+        broker: tuple(replace(one, replicas=tuple(copy for copy in one.replicas if copy.is_future)) for one in dirs)
+        for broker, dirs in found.ok.items()
+    }
+    return Batch(dirs, found.failed)
+
+
+@pytest.mark.parametrize(("copy", "answer", "destination", "what"), [
+    (between_brokers, silent(3), 2, "the size of other-0, which others copy to broker 2, could not be read: no answer"),
+    (between_brokers, no_copies, 2, "to broker 2, could not be read: none reported one"),
+    (between_directories, without_present_copies, 3, "to broker 3, could not be read: its directory reported none"),
+])  # fmt: skip
+def test_a_copy_of_others_of_unknown_size_holds_the_run(
+    tmp_path: Path, copy: Callable[[TwinRig], None], answer: Answer, destination: int, what: str
+) -> None:
+    rig = TwinRig(tmp_path, [[0, 1]], others={"other": [[3]]})
+    odd = OddPort(rig.client)
+    rig.odd_port = odd.port
+    started = rig.prepared({0: (destination, 1)}, throttle=None)
+    slow_down(rig)
+    copy(rig)
+    odd.answer_always("describe_log_dirs", answer)
+    rig.after(BREAK_S, lambda: odd.answer_always("describe_log_dirs", as_it_is))
+    begun_ms = rig.transport.now_ms()
+    assert rig.run(started).state == "done"
+    assert submitted_ms(rig) >= begun_ms + BREAK_S * 1000
+    assert any(what in words and "nothing new is started meanwhile" in words for words in guard_words(rig))
+
+
+def test_a_copy_of_others_counts_although_the_run_moves_its_partition(tmp_path: Path) -> None:
+    rig = TwinRig(tmp_path, [[0, 3], [0, 1]], others={"other": [[3]]})
+    slow_down(rig)
+    started = rig.prepared({0: (2, 3), 1: (0, 3)}, throttle=None)
+    between_directories(rig, tp(0))
+    rig.run(started)
+    health = next(event.health for event in rig.seen if isinstance(event, HealthObserved))
+    assert {(copy.topic_partition, copy.broker) for copy in health.foreign_copies} == {(tp(0), 3)}
 
 
 @pytest.mark.parametrize("reaction", [Reaction.CANCEL, Reaction.ROLLBACK])

@@ -67,7 +67,8 @@ def inspect_health(port: ClusterPort, question: CheckHealth, in_maintenance: Col
     counted = ask_twice(lambda asked: port.describe_log_dirs(asked, partitions=None), striped)
     log_dirs = {**spaces.ok, **counted.ok}
     targets = {move.topic_partition: move.target for move in moves}
-    foreign = _foreign_copies(port, ongoing, targets, log_dirs, live)
+    ours = {(move.topic_partition, broker) for move in moves for broker in move.receiving}
+    foreign = _foreign_copies(port, ongoing, targets, ours, log_dirs, live)
     uncounted = spaces.ok.keys() - counted.ok.keys() | counted.failed.keys()  # The fullest directory is assumed.
     # Also during a reassignment that adds replicas: brokers count those, and refuse producers until enough are in sync.
     agreed = {move.topic_partition for move in moves} if question.allows_producer_outage else set()
@@ -201,16 +202,17 @@ def _foreign_copies(
     port: ClusterPort,
     ongoing: Mapping[TopicPartition, OngoingReassignment],
     targets: Mapping[TopicPartition, tuple[int, ...]],
+    ours: Collection[tuple[TopicPartition, int]],
     log_dirs: Mapping[int, tuple[LogDir, ...]],
     live: Collection[int],
 ) -> ForeignCopies:
-    """Copies to these brokers that the moves do not explain, also those from one of their directories to another."""
+    """Copies to these brokers that are not `ours`, also those from one of their directories to another."""
     moves = {
         name: move
         for name, move in ongoing.items()
         if move.target != targets.get(name) and log_dirs.keys() & set(move.adding)
     }
-    copies, unread = _foreign_rearrangements(log_dirs, targets.keys())
+    copies, unread = _foreign_rearrangements(log_dirs, ours)
     brokers = sorted({broker for move in moves.values() for broker in move.replicas} & set(live))
     answer = ask_twice(lambda asked: port.describe_log_dirs(asked, partitions=sorted(moves)), brokers)
     places = {
@@ -233,7 +235,7 @@ def _foreign_copies(
 
 
 def _foreign_rearrangements(
-    log_dirs: Mapping[int, tuple[LogDir, ...]], moving: Collection[TopicPartition]
+    log_dirs: Mapping[int, tuple[LogDir, ...]], ours: Collection[tuple[TopicPartition, int]]
 ) -> tuple[list[ForeignCopy], list[Unread]]:
     copies, unread = [], []
     for broker, found in sorted(log_dirs.items()):
@@ -241,7 +243,7 @@ def _foreign_rearrangements(
         sizes = {one.topic_partition: one.size_bytes for one, _ in there if not one.is_future}
         for one, path in there:
             name = one.topic_partition
-            if not one.is_future or name in moving:
+            if not one.is_future or (name, broker) in ours:
                 continue
             if name in sizes:
                 copies.append(ForeignCopy(name, broker, max(0, sizes[name] - one.size_bytes), path))
@@ -251,7 +253,7 @@ def _foreign_rearrangements(
 
 
 def _size_of(name: TopicPartition, broker: int) -> str:
-    return f"the size of {name}, which others copy to broker {broker}"
+    return f"the size of {name}, which others copy to broker {broker},"
 
 
 # Write rates by sampling: the end offset of each log at two times. Every write rate is computed here.
