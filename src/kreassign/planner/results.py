@@ -359,7 +359,7 @@ def _staying(outcome: Outcome, partition: int) -> Iterator[str]:
     final = assignment.replicas[assignment.offsets[partition] : assignment.offsets[partition + 1]].tolist()
     if not problem.partitions.may_move[partition]:
         hold = Hold(int(problem.partitions.holds[partition]))
-        yield f"it must stay ({hold.why}); {hold.remedy}"
+        yield f"it {hold.keeps()}"
         return
     if problem.rules.only_forced and set(final) >= set(problem.partitions.list_of(partition).tolist()):
         yield "the task does not demand that a replica leaves its broker, and only what must moves"

@@ -420,7 +420,7 @@ def _fixed_factors(case: Case) -> Iterator[str]:
     now = case.problem.partitions
     for partition in np.flatnonzero((now.factors != now.wanted_factors) & ~now.may_move).tolist():
         name, wanted, hold = now.name(partition), now.wanted_factors[partition], Hold(int(now.holds[partition]))
-        yield f"{name} keeps {now.factors[partition]} replicas, not {wanted} ({hold.why}); {hold.remedy}"
+        yield f"{name} {hold.keeps(f'keeps {now.factors[partition]} replicas, not {wanted}')}"
 
 
 def _factors(case: Case) -> Iterator[str]:

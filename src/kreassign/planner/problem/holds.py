@@ -33,6 +33,10 @@ class Hold(IntFlag):
         """What to do so that they can move, as an imperative."""
         return ", and ".join(_WORDS[one][1] for one in self._told)
 
+    def keeps(self, what: str = "must stay") -> str:
+        """A sentence without its subject: that it must stay, or `what` it keeps; why, and what to do."""
+        return f"{what} ({self.why}); {self.remedy}"
+
     @property
     def _told(self) -> tuple[Hold, ...]:
         # A copy that no live broker has also has no known size, and cannot be copied by any reassignment.
@@ -76,7 +80,7 @@ def held_sentences(held: Iterable[tuple[TopicPartition, Hold]]) -> Iterator[str]
     for name, hold in held:
         by_reason.setdefault(hold, set()).add(name)
     for hold, names in sorted(by_reason.items()):
-        yield f"{first_names(sorted(names))} must stay ({hold.why}); {hold.remedy}"
+        yield f"{first_names(sorted(names))} {hold.keeps()}"
 
 
 SHOWN_EXAMPLES = 5
