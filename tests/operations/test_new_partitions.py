@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 import kreassign
 from kreassign.kafka_tools.topics import main
 from kreassign.twin.cluster import Twin, TwinSettings
@@ -24,3 +26,18 @@ def test_what_was_placed_is_created_by_the_client_and_grows_by_the_printed_comma
         found = client.describe_topics(["new", "t"]).raise_if_any()
     lists = {name: tuple(one.replicas for one in topic.partitions) for name, topic in found.items()}
     assert lists == {"new": placed.lists, "t": ((0, 1), (1, 0), (0, 1), *more.lists)}
+
+
+@pytest.mark.parametrize(
+    "lists",
+    [((0, 1), (1,), (0, 1)), ((0, 1), (1, 0, 2)), ((0,), (1, 0))],
+    ids=["shorter", "longer", "first is shorter"],
+)
+def test_the_printed_command_works_beside_lists_of_another_length(lists: tuple[tuple[int, ...], ...]) -> None:
+    """As in the middle of a reassignment: Kafka's tool refuses lists of different lengths, also of what is there."""
+    twin = Twin(cluster({"t": [list(one) for one in lists]}), TwinSettings())
+    with serving(twin, speed=SPEED) as thread, kreassign.connect(thread.bootstrap_servers) as client:
+        more = kreassign.place_partitions(kreassign.snapshot(client, measure_for_s=0), "t", len(lists) + 2)
+        assert main([*more.command.split()[1:], "--bootstrap-server", thread.bootstrap_servers]) == 0
+        (topic,) = client.describe_topics(["t"]).raise_if_any().values()
+    assert tuple(one.replicas for one in topic.partitions) == (*lists, *more.lists)

@@ -490,8 +490,13 @@ class Placement:
 
     @property
     def command(self) -> str:
-        """Command that creates them; Kafka's tool needs the present lists as well."""
-        lists = ",".join(":".join(map(str, one)) for one in (*self.present, *self.lists))
+        """Command that creates them.
+
+        Kafka's tool wants a list for each present partition too, all of one length, and ignores what is in those. So a
+        list of another length, as in the middle of a reassignment, is replaced by that of the first new partition.
+        """
+        present = (one if len(one) == len(self.lists[0]) else self.lists[0] for one in self.present)
+        lists = ",".join(":".join(map(str, one)) for one in (*present, *self.lists))
         what = f"--alter --partitions {self.first + len(self.lists)}" if self.first else "--create"
         return f"kafka-topics {what} --topic {self.topic} --replica-assignment {lists}"
 

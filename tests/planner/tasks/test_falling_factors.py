@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from kreassign.errors import IllegalPlan, Infeasible
 from kreassign.planner import Assignment, Budget, Problem, plan_of, solve
 from kreassign.planner.check.evaluate import evaluate
+from kreassign.planner.problem.holds import Hold
 from kreassign.planner.results import Origin, outcome_of
 from kreassign.planner.tasks import change_factors, drain_brokers, only_forced, repair, restore
 from tests.planner.small_problems import brokers, partition, plan, posed
@@ -95,6 +96,13 @@ def test_a_given_list_is_judged_likewise(target: tuple[int, ...], is_refused: bo
         return
     with pytest.raises(IllegalPlan, match=r"t-0 would lose its replicas in sync on brokers \[.*3\] and keep others"):
         outcome_of(problem, assignment, Origin("import"))
+
+
+def test_a_move_under_way_is_no_falling_factor() -> None:
+    on_its_way = partition(0, 1, 2, 3, 4, isr=(2, 3, 4), hold=Hold.MOVING)
+    problem, assignment = restore(posed(HOSTS, [on_its_way]), plan((0, (1, 2, 3))))
+    (why,) = evaluate(problem, assignment).violations
+    assert why.startswith("t-0 must stay (being reassigned)")
 
 
 def test_nothing_is_copied_from_a_replica_that_lags() -> None:

@@ -29,26 +29,32 @@ REPAIRED = posed(brokers(1, 2, 3), [
 ])  # fmt: skip
 
 
-@pytest.mark.parametrize(("partitions", "usual"), [
-    ([(2, False), (1, False), (2, False)], 2),
-    ([(1, False), (2, False)], 1),
-    ([(4, True), (3, False), (4, True)], 3),
-    ([(2, True), (3, False), (2, False), (2, True)], 2),
-    ([(4, True)], 0),
+@pytest.mark.parametrize(("partitions", "usual", "refusal"), [
+    ([(2, False), (1, False), (2, False)], 2, None),
+    ([(1, False), (2, False)], 1, None),
+    ([(3, False), (4, True), (4, True)], 3, None),
+    ([(4, True), (3, False), (4, True)], 3, "t-0 is being reassigned, .* as that has meanwhile, 4 instead of 3; wait"),
+    ([(2, True), (3, False), (2, False), (2, True)], 2, None),
+    ([(4, True)], 0, "all partitions of topic t are being reassigned"),
 ])  # fmt: skip
-def test_moving_partitions_are_no_norm_and_a_tie_raises_nothing(partitions, usual: int) -> None:
+def test_moving_partitions_are_no_norm_and_a_tie_raises_nothing(partitions, usual: int, refusal: str | None) -> None:
     loads = [partition(number, *range(factor), hold=Hold.MOVING if is_moving else Hold.NONE)
              for number, (factor, is_moving) in enumerate(partitions)]  # fmt: skip
     problem = posed(brokers(*range(5)), loads)
     assert set(problem.partitions.usual_factors.tolist()) == {usual}
     raised = repair(problem).partitions.wanted_factors.tolist()
     assert all(max(factor, usual) == wanted for (factor, _), wanted in zip(partitions, raised, strict=True))
-    if usual:
+    if refusal is None:
         placed = add_partitions(problem, "t", len(loads) + 1).partitions
         assert placed.wanted_factors.tolist()[-1] == usual
     else:
-        with pytest.raises(InputError, match="all partitions of topic t are being reassigned"):
+        with pytest.raises(InputError, match=refusal):
             add_partitions(problem, "t", len(loads) + 1)
+
+
+def test_new_partitions_have_the_factor_of_the_first_as_kafka_demands() -> None:
+    problem = posed(brokers(*range(5)), [partition(0, 1), partition(1, 2, 3), partition(2, 3, 4)])
+    assert add_partitions(problem, "t", 4).partitions.wanted_factors.tolist()[-1] == 1
 
 
 def test_partitions_are_filled_up_but_never_thinned_out() -> None:

@@ -127,13 +127,17 @@ def _named(case: Case) -> Iterator[str]:
 
 
 def _in_sync(case: Case) -> Iterator[str]:
-    """Where the factor falls, as many replicas are in sync afterwards as before, or all that there are."""
+    """Where the factor falls, as many replicas are in sync afterwards as before, or all that there are.
+
+    Not of partitions that must stay: in the middle of a reassignment no factor falls.
+    """
     now, changes = case.problem.partitions, case.changes
     usable = case.problem.brokers.is_live[now.replicas] & ~now.is_lost & ~now.lags
     kept = ~changes.added & usable[changes.present]
     after = np.bincount(changes.owners[kept | changes.added], minlength=len(now))
     before, factors = np.bincount(now.owners[usable], minlength=len(now)), np.diff(case.assignment.offsets)
-    for partition in np.flatnonzero((factors < now.factors) & (after < np.minimum(before, factors))):
+    falls = (factors < now.factors) & now.may_move
+    for partition in np.flatnonzero(falls & (after < np.minimum(before, factors))):
         span = slice(now.offsets[partition], now.offsets[partition + 1])
         gone = case.problem.brokers.ids[now.replicas[span][changes.removed[span] & usable[span]]].tolist()
         yield (

@@ -94,17 +94,27 @@ def add_partitions(problem: Problem, topic: str, total: int) -> Problem:
     load = ExpectedLoad(
         int(spread["size_bytes"][chosen].mean()), *(float(spread[name][chosen].mean()) for name in LOADS[1:])
     )
-    factor = int(partitions.usual_factors[chosen][0])
-    if not factor:
-        raise InputError(
-            f"all partitions of topic {topic} are being reassigned, so its replication factor is not known; wait for "
-            "that or cancel it (`kreassign doctor` says how), then plan again"
-        )
+    factor = _factor_of_new_partitions(partitions, topic, chosen)
     broker_set = int(partitions.broker_sets[chosen][0])
     if partitions.follower_reads is not None:
         spread["follower_reads"] = np.where(chosen, present / total, 1.0) * partitions.follower_reads
     problem = replace(problem, partitions=replace(partitions, **spread))
     return _to_be_placed(problem, topic, [factor] * (total - present), load, broker_set)
+
+
+def _factor_of_new_partitions(partitions: Partitions, topic: str, chosen: BoolArray) -> int:
+    """The factor of partition 0: Kafka takes new partitions only with as many replicas as that has at the time."""
+    first = int(np.flatnonzero(chosen & (partitions.numbers == 0))[0])
+    present, usual = int(partitions.factors[first]), int(partitions.usual_factors[first])
+    if not partitions.holds[first] & Hold.MOVING or present == usual:
+        return present
+    why = f"all partitions of topic {topic} are being reassigned, so its replication factor is not known"
+    if usual:
+        why = (
+            f"{topic}-0 is being reassigned, and Kafka wants as many replicas of new partitions as that has meanwhile, "
+            f"{present} instead of {usual}"
+        )
+    raise InputError(f"{why}; {Hold.MOVING.remedy}")
 
 
 def placed_lists(problem: Problem, assignment: Assignment) -> tuple[tuple[int, ...], ...]:
