@@ -78,6 +78,12 @@ def entry(text: str) -> str:
      "line 4: `log_dirs` is [7]; it must be a list of directories, or of `any`"),
     (GENERATED + "more", "this is not JSON: 'more' stands after the document in line 6; a file holds one document"),
     (GENERATED.replace(PLAN, ""), "this is not JSON: it is empty"),
+    (f"{GENERATED}\n{GENERATED}",
+     f"`{GENERATED.splitlines()[0]}` stands there twice, in line 7 again; keep the output that is meant"),
+    (f"{GENERATED}{GENERATED.splitlines()[3]}\n{OTHER}",
+     f"`{GENERATED.splitlines()[3]}` stands there twice, in line 6 again; keep the output that is meant"),
+    (entry('{"topic":"t ","partition":1,"replicas":[1]}'), "line 4: `topic` is 't '; it must be the name of a topic"),
+    (entry('{"topic":"..","partition":1,"replicas":[1]}'), "line 4: `topic` is '..'; it must be the name of a topic"),
 ])  # fmt: skip
 def test_half_a_plan_is_refused_with_its_line(text: str, said: str) -> None:
     with pytest.raises(MalformedPlan) as refused:
@@ -131,6 +137,7 @@ def test_utf_8_is_decoded_without_a_mark(content: bytes) -> None:
     ('{"a":"\t"}', "line 1, column 7: a text has an unescaped control character"),
     (r'{"a":"\q"}', "line 1, column 7: a backslash escapes nothing"),
     (r'{"a":{"b":1},"c":[{},[],{"b":1,"\u0062":2}]}', "the key 'b' is in one object twice, in line 1 again"),
+    ("\ufeff[1]", "line 1, column 1: a byte order mark stands there, a second one"),
     ("[1] ]", "']' stands after the document in line 1; a file holds one document"),
 ])  # fmt: skip
 def test_an_error_in_json_is_said_in_plain_words(text: str, said: str) -> None:

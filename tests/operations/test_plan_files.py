@@ -1,3 +1,4 @@
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -109,6 +110,18 @@ def test_two_assignments_are_no_placement(tmp_path: Path) -> None:
     for read in (lambda: read_plan_file(path, takes_two=False), lambda: read_placement([tmp_path])):
         with pytest.raises(MalformedPlan, match=r"generated\.json: it has two assignments, .* save the JSON"):
             read()
+
+
+@pytest.mark.parametrize(("replicas", "said"), [
+    ([], "the list of t-0 names no broker"), ([1, 2, 1], "the list of t-0 names broker 1 more than once")
+])  # fmt: skip
+def test_a_list_that_no_partition_can_have_is_refused_with_its_file(
+    tmp_path: Path, replicas: list[int], said: str
+) -> None:
+    path = tmp_path / "odd.json"
+    path.write_text(json.dumps({"partitions": [{"topic": "t", "partition": 0, "replicas": replicas}]}))
+    with pytest.raises(MalformedPlan, match=rf"odd\.json: {said}"):
+        read_assignments([path])
 
 
 def test_a_facts_file_and_an_approval_are_no_plans(tmp_path: Path) -> None:

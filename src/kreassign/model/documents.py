@@ -109,6 +109,7 @@ _PLAIN = {
     "Expecting property name enclosed in double quotes": "a name in double quotes is missing",
     "Expecting ':' delimiter": "a colon is missing",
     "Expecting ',' delimiter": "a comma or the closing bracket is missing",
+    "Unexpected UTF-8 BOM (decode using utf-8-sig)": "a byte order mark stands there, a second one",
     "Unterminated string starting at": "a text has no closing quote",
     "Invalid control character at": "a text has an unescaped control character",
 }

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kreassign.errors import InputError, MalformedPlan
-from kreassign.model.cluster import TopicPartition
+from kreassign.model.cluster import TopicPartition, is_topic_name
 from kreassign.model.documents import line_at, places, read_json
 from kreassign.model.plan import ANY_LOG_DIR, PLAN_VERSION, PartitionAssignment, Plan
 from kreassign.model.proposals import ASK_AGAIN, Proposals, has_proposals, is_plain_answer, parse_proposals
@@ -82,6 +82,10 @@ def parse_plan_document(text: str) -> PlanDocument:
 def _sections(text: str) -> dict[str, str]:
     """Sections of an output of `--generate` or `--execute`, by header; each keeps its lines at their numbers."""
     headers = list(_HEADERS.finditer(text))
+    names = [header[0].strip() for header in headers]
+    if twice := next((place for place, name in enumerate(names) if name in names[:place]), 0):
+        line = text.count("\n", 0, headers[twice].end()) + 1
+        raise MalformedPlan(f"`{names[twice]}` stands there twice, in line {line} again; keep the output that is meant")
     ends = [header.start() for header in headers[1:]] + [len(text)] * bool(headers)
     return {
         header[0].strip(): "\n" * text.count("\n", 0, header.end()) + text[header.end() : end]
@@ -140,7 +144,7 @@ def _assignment(entry: Json) -> PartitionAssignment:
     topic: Json = entry.get("topic")
     partition: Json = entry.get("partition")
     replicas: Json = entry.get("replicas")
-    if not isinstance(topic, str) or not topic or "\0" in topic:
+    if not isinstance(topic, str) or not is_topic_name(topic):
         raise _unfit(entry, "topic", "the name of a topic")
     if not _is_id(partition):
         raise _unfit(entry, "partition", "the number of a partition")

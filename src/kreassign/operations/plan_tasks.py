@@ -15,6 +15,7 @@ from typing import Protocol
 
 from kreassign.errors import Drifted, IllegalPlan, Infeasible, InputError, InvariantBroken
 from kreassign.model import TopicPartition
+from kreassign.model.cluster import is_topic_name
 from kreassign.model.plan import PartitionAssignment, Plan
 from kreassign.model.plan_facts import NOT_SAID, UNKNOWN_ORIGIN, PlanOrigin
 from kreassign.model.requests import NewPartitions, NewTopic
@@ -425,8 +426,6 @@ def _listed(brokers: tuple[int, ...]) -> str:
 
 # Placement of a new topic's partitions, or of more partitions of a topic, and what it saves a later rebalance.
 
-_LEGAL_NAME = re.compile(r"[a-zA-Z0-9._-]{1,249}")
-
 
 @dataclass(frozen=True, slots=True)
 class ExpectedRates:
@@ -514,7 +513,7 @@ def place_topic(
     `expected` is what each partition will hold, or another topic that it will be like; without it only counts matter.
     Raises InputError, Infeasible.
     """
-    if not _LEGAL_NAME.fullmatch(topic) or topic in {".", ".."}:
+    if not is_topic_name(topic):
         raise InputError(
             f"{topic[:80]!r} cannot be a topic: names have letters, digits, dots, underscores and dashes, 249 at most"
         )

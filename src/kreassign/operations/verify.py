@@ -13,7 +13,7 @@ from itertools import chain
 from pathlib import Path
 
 from kreassign.admin import AdminClient
-from kreassign.errors import InputError, MalformedPlan
+from kreassign.errors import InputError
 from kreassign.executor.cluster import requests
 from kreassign.executor.cluster.observations import Expectations, Facts, Finding, FindingKind
 from kreassign.executor.cluster.observations import verify as compare
@@ -156,13 +156,8 @@ class PlacementCheck:
 
 
 def read_placement(paths: Sequence[Path]) -> PlanFile:
-    """What files and directories declare. Raises InputError, which names the file or the partition."""
-    declared = read_assignments(paths, takes_two=False).file
-    for entry in declared.plan.assignments:
-        if not entry.replicas or entry.duplicate_replicas:
-            why = f"names broker {entry.duplicate_replicas[0]} more than once" if entry.replicas else "names no broker"
-            raise MalformedPlan(f"the placement of {entry.topic_partition} {why}")
-    return declared
+    """What files and directories declare. Raises InputError, which names the file."""
+    return read_assignments(paths, takes_two=False).file
 
 
 def check_placement(declared: Plan, found: PlacedPartitions, topics: Iterable[str] = ()) -> PlacementCheck:

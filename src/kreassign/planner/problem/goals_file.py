@@ -12,7 +12,7 @@ from kreassign.model.documents import finite, read_toml
 from kreassign.model.plan_facts import RackPrices, joined_prices
 from kreassign.model.text import LARGEST_ID, parse_amount, parse_whole, shortened
 from kreassign.planner.goals import FAILOVER, TOPIC_LEADERS, TOPIC_SPREAD, goal_named
-from kreassign.planner.problem.policy import CORES, BrokerSet, PlanPolicy, with_tolerance
+from kreassign.planner.problem.policy import CORES, BrokerSet, PlanPolicy, compiled_pattern, with_tolerance
 from kreassign.planner.problem.problem import DEFAULT_BANDS, Band, RackRule
 
 PERCENT = 100
@@ -143,17 +143,18 @@ def _sets(key: str, value: Toml) -> tuple[BrokerSet, ...]:
 def _set(key: str, name: str, entry: Toml) -> BrokerSet:
     if unknown := sorted(_table(key, entry).keys() - {"brokers", "topics"}):
         raise InputError(f"{key}: unknown key {unknown[0]!r}; known are brokers, topics")
-    return BrokerSet(
-        name, _integers(f"{key}.brokers", entry.get("brokers")), _texts(f"{key}.topics", entry.get("topics"))
-    )
+    brokers, topics = _integers(f"{key}.brokers", entry.get("brokers")), entry.get("topics")
+    if not brokers:
+        raise InputError(f"{key}.brokers names no broker")
+    return BrokerSet(name, brokers, _patterns(f"{key}.topics", topics))
 
 
 def _broker_numbers(key: str, value: Toml) -> dict[int, float]:
-    return {_id(key, name): _positive(f"{key}.{name}", one) for name, one in _table(key, value).items()}
+    return {broker: _positive(f"{key}.{broker}", one) for broker, one in _by_broker(key, value).items()}
 
 
 def _broker_amounts(key: str, value: Toml) -> dict[int, Mapping[str, float]]:
-    return {_id(key, name): _amounts(f"{key}.{name}", one) for name, one in _table(key, value).items()}
+    return {broker: _amounts(f"{key}.{broker}", one) for broker, one in _by_broker(key, value).items()}
 
 
 def _amounts(key: str, value: Toml) -> dict[str, float]:
@@ -177,7 +178,7 @@ def _amount(key: str, value: Toml) -> float:
 
 
 def _broker_racks(key: str, value: Toml) -> dict[int, str]:
-    found = {_id(key, name): rack for name, rack in _table(key, value).items()}
+    found = _by_broker(key, value)
     for broker, rack in found.items():
         if not isinstance(rack, str) or not rack:
             raise InputError(f'{key}.{broker} must be the name of a rack, for example "a"')
@@ -198,7 +199,8 @@ def _prices(key: str, value: Toml) -> RackPrices:
 
 
 def _leader_racks(key: str, value: Toml) -> dict[str, tuple[str, ...]]:
-    found = {pattern: _texts(f"{key}.{pattern}", racks) for pattern, racks in _table(key, value).items()}
+    _patterns(key, [*_table(key, value)])
+    found = {pattern: _texts(f"{key}.{pattern}", racks) for pattern, racks in value.items()}
     for pattern, racks in found.items():
         if not racks or len(set(racks)) != len(racks):
             raise InputError(f'{key}.{pattern} must name each rack once, the preferred one first, as in ["a", "b"]')
@@ -206,11 +208,12 @@ def _leader_racks(key: str, value: Toml) -> dict[str, tuple[str, ...]]:
 
 
 def _consumer_racks(key: str, value: Toml) -> dict[str, dict[str, float]]:
+    _patterns(key, [*_table(key, value)])
     found = {
         pattern: {
             rack: _positive(f"{key}.{pattern}.{rack}", one) for rack, one in _table(f"{key}.{pattern}", racks).items()
         }
-        for pattern, racks in _table(key, value).items()
+        for pattern, racks in value.items()
     }
     for pattern, weights in found.items():
         if not 0 < sum(weights.values()) < math.inf:
@@ -219,7 +222,20 @@ def _consumer_racks(key: str, value: Toml) -> dict[str, dict[str, float]]:
 
 
 def _counts(key: str, value: Toml) -> dict[str, int]:
-    return {name: int(_positive(f"{key}.{name}", one)) for name, one in _table(key, value).items()}
+    counts = {name: _positive(f"{key}.{name}", one) for name, one in _table(key, value).items()}
+    for name, count in counts.items():
+        if not count.is_integer() or count > LARGEST_ID:
+            raise InputError(f"{key}.{name}: {shortened(repr(value[name]))} is not a whole number up to {LARGEST_ID}")
+    return {name: int(count) for name, count in counts.items()}
+
+
+def _by_broker(key: str, value: Toml) -> dict[int, Toml]:
+    """The table by broker. A broker may be there once, however its id is spelt: `1` and `01` are one."""
+    spelt: dict[int, str] = {}
+    for name in _table(key, value):
+        if (before := spelt.setdefault(_id(key, name), name)) != name:
+            raise InputError(f"{key}: {before} and {name} are one broker; write it once")
+    return {broker: value[name] for broker, name in spelt.items()}
 
 
 def _id(key: str, name: str) -> int:
@@ -245,6 +261,17 @@ def _texts(key: str, value: Toml) -> tuple[str, ...]:
     if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
         raise InputError(f"{key} must be an array of texts")
     return tuple(value)
+
+
+def _patterns(key: str, value: Toml) -> tuple[str, ...]:
+    """Parse patterns of topics; each is tried, so that the error names the file and the key."""
+    found = _texts(key, value)
+    for pattern in found:
+        try:
+            compiled_pattern(pattern)
+        except InputError as error:
+            raise InputError(f"{key}: {error}") from error
+    return found
 
 
 def _integers(key: str, value: Toml) -> tuple[int, ...]:
@@ -280,7 +307,7 @@ _KEYS: dict[str, Callable[[str, Toml], Any]] = {
     "shares": _broker_numbers,
     "broker-sets": _sets,
     "least-topic-leaders": _counts,
-    "excluded-topics": _texts,
+    "excluded-topics": _patterns,
     "excluded-brokers": _integers,
     "disk-reserve": _reserve,
     "reads-per-write": _positive,

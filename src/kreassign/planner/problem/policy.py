@@ -68,24 +68,25 @@ class TopicChoice:
 def _excluded(pattern: str, known: Collection[str]) -> set[str]:
     """Topics that a pattern excludes. It must match some, unless it is for internal topics, which may not exist yet."""
     if pattern.startswith(INTERNAL):
-        return _found(pattern, known)
+        return {name for name in known if compiled_pattern(pattern).fullmatch(name)}
     return matching(pattern, known)
 
 
 def matching(pattern: str, names: Iterable[str]) -> set[str]:
     """Names that a pattern matches as a whole. Raises InputError if it is not a pattern, or matches none."""
-    found = _found(pattern, names)
+    compiled = compiled_pattern(pattern)
+    found = {name for name in names if compiled.fullmatch(name)}
     if not found:
         raise InputError(f"no topic matches {pattern!r}; a pattern must match the whole name, as in 'orders.*'")
     return found
 
 
-def _found(pattern: str, names: Iterable[str]) -> set[str]:
+def compiled_pattern(pattern: str) -> re.Pattern[str]:
+    """Compile a pattern of names. Raises InputError if it is none."""
     try:
-        compiled = re.compile(pattern)
+        return re.compile(pattern)
     except re.error as error:
         raise InputError(f"{pattern!r} is not a regular expression: {error}") from error
-    return {name for name in names if compiled.fullmatch(name)}
 
 
 def _similar(name: str, known: Iterable[str]) -> str:

@@ -267,6 +267,10 @@ class RackRule(Enum):
     NONE = "racks do not matter"
 
 
+WIDEST_TOLERANCE = 100.0
+"""Beyond it nothing would be different: a band that wide holds a hundred times a broker's share."""
+
+
 @dataclass(frozen=True, slots=True)
 class Band:
     """Evenness of one resource: within `tolerance` (0.10 for ±10 %) of each broker's share of the total.
@@ -280,8 +284,11 @@ class Band:
     weight: float = 1.0
 
     def __post_init__(self) -> None:
-        if self.tolerance is not None and not self.tolerance >= 0:
-            raise InputError(f"goal {self.goal.name}: a tolerance of {self.tolerance} is negative")
+        if self.tolerance is not None and not 0 <= self.tolerance <= WIDEST_TOLERANCE:
+            raise InputError(
+                f"goal {self.goal.name}: a tolerance of {self.tolerance} is not from 0 to {WIDEST_TOLERANCE}; "
+                "`any` sets no band"
+            )
 
 
 DEFAULT_BANDS = tuple(Band(goal) for goal in GOALS)
