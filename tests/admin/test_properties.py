@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kreassign.admin import Address, ClientSettings, SecurityProtocol, client_settings, read_properties
+from kreassign.admin.properties import addresses_of
 from kreassign.admin.settings import Sasl, Secret, Tls
 from kreassign.errors import InputError
 from tests.admin.test_pem import CERTIFICATE, KEY
@@ -58,6 +59,18 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
 def test_a_folder_is_no_file(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="Is a directory"):
         read_properties(tmp_path)
+
+
+@pytest.mark.parametrize(("content", "said"), [
+    (b"\xef\xbb\xbfsecurity.protocol=SSL", "begins with a byte order mark, which Java takes for a part of the first"),
+    ("security.protocol=SSL".encode("utf-16"), "is not a properties file: it is UTF-16, as `>` writes it"),
+    ("security.protocol=SSL".encode("utf-16-be"), "is not a properties file: it is UTF-16"),
+    (b"PK\x03\x04", "is not a properties file: it is a ZIP archive"),
+])  # fmt: skip
+def test_another_encoding_is_named(tmp_path: Path, content: bytes, said: str) -> None:
+    (tmp_path / "client.properties").write_bytes(content)
+    with pytest.raises(InputError, match=rf"client\.properties {said}"):
+        read_properties(tmp_path / "client.properties")
 
 
 def test_a_broken_escape_is_named_without_its_text(tmp_path: Path) -> None:
@@ -154,6 +167,12 @@ def test_blanks_around_values_are_trimmed_as_kafka_trims(tmp_path: Path) -> None
 def test_a_name_of_librdkafka_is_answered_with_that_of_java(key: str, name: str) -> None:
     with pytest.raises(InputError, match=f"the property {key} is not supported .*; Java's clients call it {name}"):
         client_settings({"bootstrap.servers": "broker:9092", key: "x"})
+
+
+def test_the_address_of_librdkafka_is_answered_with_the_name_of_java() -> None:
+    with pytest.raises(InputError, match=r"metadata.broker.list is not used; Java's clients call it bootstrap.servers"):
+        addresses_of("bootstrap.servers", {"metadata.broker.list": "broker:9092"})
+    assert addresses_of("bootstrap.controllers", {"metadata.broker.list": "broker:9092"}) is None
 
 
 def test_unknown_keys_are_warned_of_in_one_line(logged: Logged) -> None:

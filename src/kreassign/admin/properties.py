@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 import os
 import re
+from codecs import BOM_UTF8
 from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass
 from enum import Enum
@@ -21,7 +22,7 @@ from kreassign.admin.sasl_properties import credentials
 from kreassign.admin.settings import Address, ClientSettings, SecurityProtocol, Tls
 from kreassign.admin.tls import tls_settings
 from kreassign.errors import InputError
-from kreassign.model.documents import is_half
+from kreassign.model.documents import is_half, other_kind
 from kreassign.model.text import parse_whole, shortened
 
 # Parse the text of a Java property file. The only module that imports javaproperties.
@@ -381,6 +382,7 @@ _NAME = re.compile(r"[a-z][a-z0-9]*([._-][a-z0-9]+)*")
 _BLANKS = "".join(map(chr, range(0x21)))
 
 _JAVA_NAMES = MappingProxyType({
+    "metadata.broker.list": "bootstrap.servers",
     "sasl.mechanisms": "sasl.mechanism",
     "sasl.username": 'sasl.jaas.config, as username="…"',
     "sasl.password": 'sasl.jaas.config, as password="…"',
@@ -397,9 +399,20 @@ _JAVA_NAMES = MappingProxyType({
 
 
 def read_properties(path: str | Path) -> dict[str, str]:
-    """Read a `.properties` file (ISO-8859-1 with unicode escapes, as Java reads it)."""
+    """Read a `.properties` file (ISO-8859-1 with unicode escapes, as Java reads it).
+
+    A byte order mark is refused: Java takes it for a part of the first name, so that `security.protocol` in the first
+    line would have no effect.
+    """
     try:
-        found = parse_properties(Path(path).read_text(encoding="iso-8859-1"))
+        content = Path(path).read_bytes()
+        if (kind := other_kind(content)) is not None:
+            raise InputError(f"{path} is not a properties file: it is {kind}")
+        if content.startswith(BOM_UTF8):
+            raise InputError(
+                f"{path} begins with a byte order mark, which Java takes for a part of the first name; save it without"
+            )
+        found = parse_properties(content.decode("iso-8859-1"))
     except OSError as error:
         raise InputError(f"cannot read the properties file {path}: {error.strerror}") from error
     except MalformedPropertiesError:
@@ -417,7 +430,11 @@ def addresses_of(key: str, properties: Mapping[str, str]) -> str | None:
     addresses = resolve_references(properties, keys={key}).properties.get(key, "").strip(_BLANKS)
     if addresses:
         _check_addresses(key, addresses)
-    return addresses or None
+        return addresses
+    for name in properties:
+        if _JAVA_NAMES.get(name) == key:
+            raise InputError(f"{name} is not used; Java's clients call it {key}")
+    return None
 
 
 def client_settings(

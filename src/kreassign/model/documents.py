@@ -44,15 +44,21 @@ def decoded(content: bytes) -> str:
 
     Raises InputError, which names another encoding or format and what to do, or the line of the first wrong byte.
     """
-    if (known := next((what for beginning, what in _BEGINNINGS if content.startswith(beginning)), None)) is not None:
-        raise InputError(f"not a text in UTF-8: it is {known}")
-    if len(content) > 1 and (content[0] == 0) != (content[1] == 0):  # the first character is ASCII
-        raise InputError(f"not a text in UTF-8: it is {_UTF_16}")
+    if (kind := other_kind(content)) is not None:
+        raise InputError(f"not a text in UTF-8: it is {kind}")
     try:
         return content.removeprefix(BOM_UTF8).decode()
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         raise InputError(f"not a text in UTF-8: line {line} has the byte 0x{content[error.start]:02x}") from error
+
+
+def other_kind(content: bytes) -> str | None:
+    """The encoding or format of a content that is no text of single bytes, and what to do; None if none is known."""
+    known = next((what for beginning, what in _BEGINNINGS if content.startswith(beginning)), None)
+    if known is None and len(content) > 1 and (content[0] == 0) != (content[1] == 0):  # the first character is ASCII
+        return _UTF_16
+    return known
 
 
 def conflict_in(text: str) -> str | None:

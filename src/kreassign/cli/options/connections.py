@@ -16,6 +16,7 @@ from kreassign.admin.settings import Address
 from kreassign.cli.profiles import Profile
 from kreassign.errors import InputError
 from kreassign.operations.connect import connect, connect_controllers
+from kreassign.operations.text_files import named_once
 
 __all__ = ["checked_addresses", "connect", "connect_controllers", "named_addresses", "with_secrets"]
 
@@ -56,7 +57,10 @@ def _printed(key: str, command: str) -> str:
 def named_addresses(key: str, config: Path | None, profile: Profile | None) -> str | None:
     """This property of the file, or of the profile where no file is named. Raises InputError."""
     if config is not None:
-        return addresses_of(key, read_properties(config))
+        try:
+            return addresses_of(key, read_properties(config))
+        except InputError as error:
+            raise named_once(config, error) from error
     return None if profile is None else addresses_of(key, with_secrets(profile.properties))
 
 
