@@ -1,6 +1,6 @@
 """Maintain brokers: move leaders off them while they are restarted or repaired, and restore everything afterwards.
 
-`executor/maintenance.py` decides each step from the present state of the cluster and the maintenance record
+`executor/maintenance` decides each step from the present state of the cluster and the maintenance record
 (`broker_changes.py`), so a later call continues where the last one stopped.
 """
 
@@ -43,6 +43,7 @@ from kreassign.executor.maintenance import (
     due_to_exit,
     next_to_enter,
     next_to_exit,
+    to_be_named,
 )
 from kreassign.model import Batch, TopicPartition
 from kreassign.model.authorization import error_text
@@ -158,7 +159,7 @@ class Maintenance:
         record = self._store.read().decided(self.brokers)
         self._ask_for_cordons(found)
         facts = MaintenanceFacts(found, least.known, record, self._busy(), self._uncordoned, unread)
-        closures = read_closures(self.client, facts.to_be_named)
+        closures = read_closures(self.client, to_be_named(facts))
         return replace(facts, refused={broker: one.why for broker, one in closures.items() if one.is_binding})
 
     def _ask_for_cordons(self, found: Readings) -> None:

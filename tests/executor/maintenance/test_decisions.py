@@ -29,6 +29,7 @@ from kreassign.executor.maintenance import (
     next_to_enter,
     next_to_exit,
     parse_record,
+    to_be_named,
 )
 from kreassign.model import LogDir, OngoingReassignment, Partition, TopicPartition
 from tests.approved import approve
@@ -80,7 +81,7 @@ class Cluster:
             frozenset(map(tp, self.moving)),
         )
         facts = MaintenanceFacts(found, {"t": self.min_isr}, self.record, self.busy)
-        refused = sorted(facts.to_be_named & self.values.keys()) if self.binds else ()
+        refused = sorted(to_be_named(facts) & self.values.keys()) if self.binds else ()
         return replace(facts, refused=dict.fromkeys(refused, "all its working log directories are cordoned"))
 
     def _reading(self, broker: int) -> BrokerReading:

@@ -1,0 +1,388 @@
+"""The two tables of maintenance: the next step, from the state of the cluster and the record."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sized
+
+from kreassign.executor.brokers import (
+    Await,
+    Blocked,
+    BrokerReading,
+    Cordon,
+    Finished,
+    cordon_open,
+    listed_brokers,
+    some_partitions,
+    unseen_on,
+)
+from kreassign.executor.maintenance.steps import (
+    SHOWN,
+    Elect,
+    Forget,
+    MaintenanceFacts,
+    Remember,
+    Reorder,
+    Step,
+    Uncordon,
+    demoted,
+    due_back,
+    held_back,
+    restored,
+)
+from kreassign.model import TopicPartition
+
+# Enter: the first row that holds decides.
+#
+#     a broker is not live                                       →  `Blocked`; `Finished` if it was entered before
+#     topics on it cannot be seen                                →  `Blocked`
+#     min.insync.replicas of a topic cannot be read              →  `Blocked`
+#     a partition can never keep min.insync.replicas without it  →  `Blocked`, with the partitions
+#     a part of its directories is cordoned                      →  `Blocked`: closing the others could not be undone
+#     it cannot be cordoned, and a run here will move to it      →  `Blocked` until that run is paused
+#     a list to be reordered names a broker that no list may
+#     name, and its cordon is not that of this maintenance       →  `Blocked`, with the broker and the partitions
+#     it is not recorded                                         →  `Remember`
+#     as above, and the cordon is that of this maintenance       →  `Uncordon`, until the lists are reordered
+#     it is first in a list, and another replica is in sync      →  `Reorder`: that one comes first, it comes last
+#     it leads, and the first of the list is in sync             →  `Elect`
+#     a partition has too few in sync besides it                 →  `Await` them
+#     it can be cordoned, is not, and that is not recorded       →  `Remember`: the cordon is ours
+#     it can be cordoned, and is not                             →  `Cordon`: runs start no moves to it then
+#     something is being reassigned to it                        →  `Await` the end of that
+#     otherwise                                                  →  `Finished`: it may be stopped
+#
+# Exit:
+#
+#     a broker is not registered any more                        →  `Forget`
+#     a broker is not live                                       →  `Blocked` until it is started
+#     topics on it cannot be seen                                →  `Blocked`: their lists would stay as they are
+#     it has the cordon of the maintenance                       →  `Uncordon`
+#     it is out of sync with a partition                         →  `Await`
+#     a list is as the maintenance left it, and may be changed   →  `Reorder`, to what it was
+#     it is first in a list, in sync, and does not lead          →  `Elect`
+#     a list names a broker that others have cordoned            →  `Blocked` until that is uncordoned
+#     it is recorded                                             →  `Forget`; lists that name a broker still in
+#                                                                   maintenance go back with the end of that
+#     otherwise                                                  →  `Finished`
+#
+# Kafka 4.4 takes no list that names a broker all of whose directories are cordoned. So lists are changed before the
+# cordon and after its end, on every version: what was entered under one is left under the next. Which brokers no list
+# may name, the cluster is asked (`executor/cluster/receivers.py`).
+#
+# A partition that is being reassigned is left alone, because another order would override its move. So are partitions
+# that a run of this machine is still to move. Their leaders move in the controlled shutdown of the broker.
+
+
+# --- enter ----------------------------------------------------------------------------------------------------------
+
+
+def next_to_enter(facts: MaintenanceFacts) -> Step:
+    """Return the next step until the brokers may be stopped."""
+    change = demoted(facts)
+    opened = _opened(facts, change)
+    return (
+        _not_live(facts)
+        or unseen_on(facts.found)
+        or _unknown(facts)
+        or _lost(facts)
+        or _only_blocked(cordon_open(facts.found, facts.uncordoned))
+        or _not_held(facts)
+        or _only_blocked(opened)
+        or _remember(facts)
+        or opened
+        or change
+        or _elect_others(facts)
+        or _await_others(facts)
+        or _cordon(facts)
+        or _await_arriving(facts)
+        or Finished(tuple(_may_stop(facts, one) for one in facts.found.brokers))
+    )
+
+
+def due_to_enter(facts: MaintenanceFacts) -> tuple[Step, ...]:
+    """All steps until the brokers may be stopped, as far as foreseeable; empty if blocked or finished."""
+    first = next_to_enter(facts)
+    if isinstance(first, Blocked | Finished):
+        return ()
+    change, elected = demoted(facts), _elect_others(facts)
+    names = {*(change.targets if change else ()), *(elected.partitions if elected else ())}
+    opened = _opened(facts, change)
+    again = Cordon(opened.brokers) if isinstance(opened, Uncordon) else None
+    later = (
+        opened,
+        change,
+        Elect(tuple(sorted(names))) if names else None,
+        cordon_open(facts.found, facts.uncordoned) or again,
+        _await_arriving(facts),
+    )
+    return (first, *(step for step in later if step is not None and step != first))
+
+
+def _not_live(facts: MaintenanceFacts) -> Step | None:
+    down = [one.broker for one in facts.found.brokers if not one.is_live]
+    if not down:
+        return _silent(facts.found.brokers)
+    if all(broker in facts.record.brokers for broker in down) and len(down) == len(facts.found.brokers):
+        return Finished(tuple(f"broker {broker} is in maintenance, and not live" for broker in down))
+    return Blocked(f"{listed_brokers(down)} {_is(down)} not live; only a live broker enters maintenance")
+
+
+def _silent(brokers: Iterable[BrokerReading]) -> Blocked | None:
+    said = [f"broker {one.broker} cannot be read: {one.unread}" for one in brokers if one.cordon is None]
+    return Blocked(f"{'; '.join(said)}. Try again") if said else None
+
+
+def _unknown(facts: MaintenanceFacts) -> Blocked | None:
+    topics = sorted({one.topic_partition.topic for one in facts.concerned}.difference(facts.min_isr))
+    if not topics:
+        return None
+    more = f" and {len(topics) - SHOWN} more" if len(topics) > SHOWN else ""
+    return Blocked(
+        f"min.insync.replicas of {', '.join(topics[:SHOWN])}{more} cannot be read: "
+        f"{facts.unread.get(topics[0], 'nobody answered')}. Without it nobody can tell what the partitions keep"
+    )
+
+
+def _lost(facts: MaintenanceFacts) -> Blocked | None:
+    lost = []
+    for one in facts.concerned:
+        left = [broker for broker in one.replicas if broker not in facts.away]
+        if len(left) < facts.needed(one):
+            lost.append(
+                f"{one.topic_partition} has replicas {list(one.replicas)} and would be left with {len(left)}, and "
+                f"min.insync.replicas is {facts.min_isr[one.topic_partition.topic]}"
+            )
+    if not lost:
+        return None
+    others = sorted(facts.away.difference(facts.brokers))
+    beside = f" (with {listed_brokers(others)} in maintenance, too)" if others else ""
+    more = f"; and {len(lost) - SHOWN} more" if len(lost) > SHOWN else ""
+    return Blocked(
+        f"without {listed_brokers(facts.brokers)}{beside} {len(lost)} partition{'s' if len(lost) > 1 else ''} "
+        "would lose "
+        f"min.insync.replicas: {'; '.join(lost[:SHOWN])}{more}. Give them more replicas (`kreassign plan "
+        "replication-factor`), then give the command again"
+    )
+
+
+def _only_blocked(step: Step | None) -> Blocked | None:
+    return step if isinstance(step, Blocked) else None
+
+
+def _remember(facts: MaintenanceFacts) -> Remember | None:
+    new = tuple(broker for broker in facts.brokers if broker not in facts.record.brokers)
+    return Remember(new) if new else None
+
+
+def _cordon(facts: MaintenanceFacts) -> Step | None:
+    """Record the owner of a cordon right before setting it: others may cordon the broker until then."""
+    due = cordon_open(facts.found, facts.uncordoned)
+    if not isinstance(due, Cordon):
+        return due
+    new = tuple(broker for broker in due.brokers if not facts.record.brokers[broker].is_cordoned)
+    return Remember(new, new) if new else due
+
+
+def _opened(facts: MaintenanceFacts, change: Reorder | None) -> Uncordon | Blocked | None:
+    """Uncordon brokers that a changed list could not name otherwise, if the cordon is ours."""
+    due = {} if change is None else facts.naming(change.targets)
+    ours = due.keys() & set(facts.our_cordons)
+    if others := {broker: names for broker, names in due.items() if broker not in ours}:
+        return Blocked(f"another replica cannot be put first in {_why_not(facts, others)}. Then give the command again")
+    return Uncordon(tuple(sorted(ours))) if ours else None
+
+
+def _why_not(facts: MaintenanceFacts, brokers: Mapping[int, Collection[TopicPartition]]) -> str:
+    """For each broker that no list may name: its partitions, the reason, and what to do."""
+    return "; ".join(
+        f"{some_partitions(names)}: Kafka takes no changed list that names broker {broker}, because "
+        f"{facts.refused[broker]}; {_way_to_open(facts, broker)}"
+        for broker, names in sorted(brokers.items())
+    )
+
+
+def _way_to_open(facts: MaintenanceFacts, broker: int) -> str:
+    if broker in facts.others_away:
+        both = ",".join(map(str, sorted({broker, *facts.brokers})))
+        return (
+            f"end its maintenance (`kreassign maintenance exit {broker}`), or have both in maintenance at once after "
+            f"that (`kreassign maintenance enter {both}`)"
+        )
+    return f"uncordon it (`kreassign decommission {broker} --cancel`, or kafka-configs where others have cordoned it)"
+
+
+def _not_held(facts: MaintenanceFacts) -> Blocked | None:
+    """Runs avoid cordoned brokers; for a broker that cannot be cordoned the operator has to pause them."""
+    open_ones = {
+        one.broker
+        for one in facts.found.brokers
+        if one.cordon is not None and not one.is_closed
+        if not one.cordon.is_known or one.broker in facts.uncordoned
+    }
+    names = sorted(name for name, brokers in facts.busy.items() if open_ones.intersection(brokers))
+    if not names:
+        return None
+    return Blocked(
+        f"a run of this state directory is still to move {some_partitions(names)} to {listed_brokers(open_ones)}, "
+        "which cannot be "
+        "cordoned: pause it until the maintenance is over (`kreassign pause`), or cancel it, then give the command "
+        "again"
+    )
+
+
+def _await_arriving(facts: MaintenanceFacts) -> Await | None:
+    names = sorted({name for one in facts.found.brokers for name in one.arriving})
+    return (
+        Await(f"{some_partitions(names)} {_is(names)} being reassigned to {listed_brokers(facts.brokers)}")
+        if names
+        else None
+    )
+
+
+def _elect_others(facts: MaintenanceFacts) -> Elect | None:
+    names = [
+        one.topic_partition
+        for one in facts.free
+        if one.leader in facts.brokers and one.replicas[0] not in facts.away and one.replicas[0] in one.isr
+    ]
+    return Elect(tuple(sorted(names))) if names else None
+
+
+def _await_others(facts: MaintenanceFacts) -> Await | None:
+    short = [
+        f"{one.topic_partition} has {sorted(in_sync)} in sync besides, and needs {facts.needed(one)}"
+        for one in facts.concerned
+        if len(in_sync := set(one.isr) - facts.away) < facts.needed(one)
+    ]
+    led = [one.topic_partition for one in facts.free if one.leader in facts.brokers]
+    if short:
+        more = f"; and {len(short) - SHOWN} more" if len(short) > SHOWN else ""
+        return Await(f"{'; '.join(short[:SHOWN])}{more}")
+    return Await(f"no other replica of {some_partitions(sorted(led))} can lead yet") if led else None
+
+
+def _may_stop(facts: MaintenanceFacts, one: BrokerReading) -> str:
+    held = [each for each in facts.concerned if one.broker in each.replicas]
+    led = sorted(each.topic_partition for each in held if each.leader == one.broker)
+    leads = (
+        f"leads only {some_partitions(led)}, which a reassignment keeps until it shuts down" if led else "leads nothing"
+    )
+    keep = "1 partition keeps" if len(held) == 1 else f"{len(held)} partitions keep"
+    closed = "it is cordoned" if one.is_closed else "it is not cordoned"
+    return f"broker {one.broker} may be stopped: it {leads}, {keep} min.insync.replicas without it, {closed}"
+
+
+# --- exit -----------------------------------------------------------------------------------------------------------
+
+
+def next_to_exit(facts: MaintenanceFacts) -> Step:
+    """Return the next step until the brokers are as before the maintenance."""
+    gone = tuple(one.broker for one in facts.found.brokers if one.is_registered is False)
+    if forgotten := tuple(broker for broker in gone if broker in facts.record.brokers):
+        return Forget(forgotten)
+    if gone and len(gone) == len(facts.found.brokers):
+        return Finished(tuple(f"broker {broker} is not registered" for broker in gone))
+    down = [one.broker for one in facts.found.brokers if not one.is_live]
+    if down:
+        return Blocked(f"{listed_brokers(down)} {_is(down)} not live: start {_it(down)}, then give the command again")
+    return (
+        _silent(facts.found.brokers)
+        or unseen_on(facts.found)
+        or _uncordon(facts)
+        or _await_sync(facts)
+        or restored(facts)
+        or _elect_back(facts)
+        or _not_back(facts)
+        or _forget(facts)
+        or Finished(tuple(map(_in_service, facts.found.brokers)))
+    )
+
+
+def due_to_exit(facts: MaintenanceFacts) -> tuple[Step, ...]:
+    """All steps until the brokers are as before, as far as foreseeable; empty if blocked or finished."""
+    first = next_to_exit(facts)
+    if isinstance(first, Blocked | Finished | Forget):
+        return () if isinstance(first, Blocked | Finished) else (first,)
+    change, elected = restored(facts), _elect_back(facts)
+    names = {*(change.targets if change else ()), *(elected.partitions if elected else ())}
+    # Lists left alone are reported when the others are restored.
+    ended = None if _forget(facts) is None else Forget(facts.brokers)
+    later = (_uncordon(facts), change, Elect(tuple(sorted(names))) if names else None, ended)
+    return (first, *(step for step in later if step is not None and step != first))
+
+
+def _in_service(one: BrokerReading) -> str:
+    if not one.is_closed:
+        return f"broker {one.broker} is in service"
+    return (
+        f"broker {one.broker} is in service, and cordoned by somebody else than its maintenance; to take that back: "
+        f"kreassign decommission {one.broker} --cancel"
+    )
+
+
+def _await_sync(facts: MaintenanceFacts) -> Await | None:
+    behind = {
+        broker: sorted(
+            one.topic_partition
+            for one in facts.concerned
+            if broker in one.replicas and broker not in one.isr and one.topic_partition not in facts.found.moving
+        )
+        for broker in facts.brokers
+    }
+    said = [
+        f"broker {broker} is not in sync with {some_partitions(names)} yet" for broker, names in behind.items() if names
+    ]
+    return Await("; ".join(said)) if said else None
+
+
+def _not_back(facts: MaintenanceFacts) -> Blocked | None:
+    """Others have cordoned brokers that are not in maintenance: their operator has to open them."""
+    others = {broker: names for broker, names in held_back(facts).items() if broker not in facts.others_away}
+    if not others:
+        return None
+    return Blocked(
+        "all else is as it was before the maintenance; the former order cannot be restored in "
+        f"{_why_not(facts, others)}. Then give the command again"
+    )
+
+
+def _elect_back(facts: MaintenanceFacts) -> Elect | None:
+    originals = {name: order.original for name, order in due_back(facts)}
+    names = [
+        one.topic_partition
+        for one in facts.free
+        if one.replicas[0] in facts.brokers or originals.get(one.topic_partition) == one.replicas
+        if one.replicas[0] in one.isr and one.leader != one.replicas[0]
+    ]
+    return Elect(tuple(sorted(names))) if names else None
+
+
+def _uncordon(facts: MaintenanceFacts) -> Uncordon | None:
+    closed = facts.our_cordons
+    return Uncordon(closed) if closed else None
+
+
+def _forget(facts: MaintenanceFacts) -> Forget | None:
+    if facts.record.brokers.keys().isdisjoint(facts.brokers):
+        return None
+    present = {one.topic_partition: one.replicas for one in facts.found.partitions}
+    later = {name: broker for broker, names in held_back(facts).items() for name in names}
+    left = (
+        f"{name} keeps {list(present[name])}"
+        + (
+            f" until broker {later[name]}, which is cordoned, leaves its maintenance, too"
+            if name in later
+            else ", for somebody else has changed or moves it"
+        )
+        for name, order in due_back(facts)
+        if name in present and present[name] != order.original
+    )
+    return Forget(facts.brokers, tuple(left), tuple(sorted(later)))
+
+
+def _is(names: Sized) -> str:
+    return "is" if len(names) == 1 else "are"
+
+
+def _it(names: Sized) -> str:
+    return "it" if len(names) == 1 else "them"

@@ -1,0 +1,239 @@
+"""The record of maintenance: brokers, and the original order of the replica lists that they led.
+
+The cluster shows neither: a changed order looks like any other. So the order is recorded before it is changed, with
+the order that it is changed to. A list with neither of the two was changed by others, and is left alone.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import zlib
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+
+from kreassign.errors import InputError
+from kreassign.model import TopicPartition
+
+_FORM = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Entered:
+    """Start of a broker's maintenance, its operator, and whether it cordoned the broker."""
+
+    since_ms: int
+    by: str
+    is_cordoned: bool
+
+    def __str__(self) -> str:
+        return f"since {datetime.fromtimestamp(self.since_ms / 1000, tz=UTC):%Y-%m-%d %H:%M} UTC, by {self.by}"
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """A replica list before the maintenance, and as the maintenance changes it: the same brokers."""
+
+    original: tuple[int, ...]
+    ours: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MaintenanceRecord:
+    """Record at this time: brokers in maintenance, and changed lists by partition.
+
+    `is_here_only` if the cluster could not keep it when it was written, so that only one machine has it.
+    """
+
+    at_ms: int = 0
+    brokers: Mapping[int, Entered] = field(default_factory=dict)
+    orders: Mapping[TopicPartition, Order] = field(default_factory=dict)
+    is_here_only: bool = False
+
+    def entered(self, brokers: Collection[int], at_ms: int, by: str, cordoned: Collection[int]) -> MaintenanceRecord:
+        """Add these brokers, some of which are cordoned now. Start and operator of earlier entries stay."""
+        begun = {broker: self.brokers.get(broker, Entered(at_ms, by, is_cordoned=False)) for broker in brokers}
+        new = {broker: replace(one, is_cordoned=one.is_cordoned or broker in cordoned) for broker, one in begun.items()}
+        return replace(self, at_ms=self._after(at_ms), brokers={**self.brokers, **new})
+
+    def reordered(
+        self,
+        present: Mapping[TopicPartition, tuple[int, ...]],
+        ours: Mapping[TopicPartition, tuple[int, ...]],
+        at_ms: int,
+    ) -> MaintenanceRecord:
+        """Add the lists that are about to be changed. A list changed by an earlier step keeps its first original."""
+        orders = dict(self.orders)
+        for name, target in ours.items():
+            known = orders.get(name)
+            is_known = known is not None and present[name] in {known.ours, known.original}
+            orders[name] = Order(known.original if known is not None and is_known else present[name], target)
+        return replace(self, at_ms=self._after(at_ms), orders=orders)
+
+    def left(self, brokers: Collection[int], at_ms: int, later: Collection[TopicPartition] = ()) -> MaintenanceRecord:
+        """Remove these brokers, and the lists that were changed only for them, but not those that go back `later`."""
+        remaining = {broker: one for broker, one in self.brokers.items() if broker not in brokers}
+        orders = {name: order for name, order in self.orders.items() if order.original[0] in remaining or name in later}
+        return MaintenanceRecord(self._after(at_ms), remaining, orders)
+
+    def only(self, brokers: Collection[int]) -> MaintenanceRecord:
+        """The part about these brokers."""
+        later = [name for name, order in self.orders.items() if not set(brokers).isdisjoint(order.original)]
+        return self.left(self.brokers.keys() - set(brokers), self.at_ms, later)
+
+    def beside(self, other: MaintenanceRecord) -> MaintenanceRecord:
+        """Add what another record has besides."""
+        return replace(self, brokers={**other.brokers, **self.brokers}, orders={**other.orders, **self.orders})
+
+    def _after(self, at_ms: int) -> int:
+        """A time later than this record, whatever the clock of the machine says."""
+        return max(at_ms, self.at_ms + 1)
+
+
+def format_record(record: MaintenanceRecord) -> str:
+    """A record as JSON."""
+    brokers = [[broker, one.since_ms, one.by, one.is_cordoned] for broker, one in sorted(record.brokers.items())]
+    orders: dict[str, list[list[object]]] = {}
+    for (topic, partition), order in sorted(record.orders.items()):
+        orders.setdefault(topic, []).append([partition, order.original, order.ours])
+    return json.dumps([_FORM, record.at_ms, brokers, orders, record.is_here_only], separators=(",", ":"))
+
+
+def parse_record(text: str) -> MaintenanceRecord:
+    """Parse a record. Raises ValueError if the text is none."""
+    try:
+        form, at_ms, brokers, orders, is_here_only = json.loads(text)
+        if form != _FORM or type(is_here_only) is not bool:
+            raise ValueError("it is not in the form that this version of kreassign writes")
+        return MaintenanceRecord(
+            int(at_ms),
+            {int(broker): Entered(int(since), str(by), bool(cordoned)) for broker, since, by, cordoned in brokers},
+            {
+                TopicPartition(topic, int(number)): Order(tuple(map(int, original)), tuple(map(int, ours)))
+                for topic, lists in orders.items()
+                for number, original, ours in lists
+            },
+            is_here_only,
+        )
+    except (TypeError, AttributeError) as error:
+        raise ValueError(str(error)) from error
+
+
+# One truth: which of two records counts, that of the cluster or that of this machine.
+#
+#     the cluster has   this machine has              what counts                 doubtful
+#     a record          one that the cluster kept     the cluster's               nothing
+#     a record          a later one, here only        this machine's              nothing
+#     a record          an older one, here only       the cluster's               brokers that only this machine names
+#     none              one here only                 this machine's              nothing
+#     none              one that the cluster kept     nothing                     all brokers of this machine's record
+#
+# A cluster forgets its record some time after the last write (`offsets.retention.minutes`, 7 days by default): what a
+# machine still has may have been ended elsewhere since. Doubtful maintenance is decided by the operator, who names
+# the broker, and is never written back unasked.
+
+
+@dataclass(frozen=True, slots=True)
+class KnownMaintenance:
+    """The record that counts, and what this machine wrote down besides, which may be over."""
+
+    record: MaintenanceRecord = field(default_factory=MaintenanceRecord)
+    doubtful: MaintenanceRecord = field(default_factory=MaintenanceRecord)
+
+    def decided(self, brokers: Collection[int]) -> MaintenanceRecord:
+        """The record for a command about these brokers, which decides what is doubtful of them.
+
+        Raises InputError if that of others stays doubtful.
+        """
+        if not self.doubtful.brokers.keys() <= set(brokers):
+            ids = ",".join(map(str, sorted(self.doubtful.brokers)))
+            raise InputError(
+                f"{self.doubt}. Say first what holds: `kreassign maintenance exit {ids}` ends it and puts back what is "
+                f"still as the maintenance left it, `kreassign maintenance enter {ids}` goes on"
+            )
+        return self.record.beside(self.doubtful.only(brokers))
+
+    @property
+    def doubt(self) -> str:
+        """A sentence about doubtful maintenance; "" without any."""
+        if not self.doubtful.brokers:
+            return ""
+        known = "; ".join(f"broker {broker} {one}" for broker, one in sorted(self.doubtful.brokers.items()))
+        return (
+            f"this machine wrote down maintenance ({known}) of which the cluster has no record any more, so that it "
+            "may have been ended elsewhere"
+        )
+
+
+def known_maintenance(here: MaintenanceRecord | None, cluster: MaintenanceRecord | None) -> KnownMaintenance:
+    """Decide by the table above."""
+    if here is None:
+        return KnownMaintenance(cluster or MaintenanceRecord())
+    if cluster is None:
+        return KnownMaintenance(here) if here.is_here_only else KnownMaintenance(doubtful=here)
+    if not here.is_here_only:
+        return KnownMaintenance(cluster)
+    if here.at_ms > cluster.at_ms:
+        return KnownMaintenance(here)
+    return KnownMaintenance(cluster, here.left(cluster.brokers, here.at_ms))
+
+
+# Store the record as texts beside committed offsets.
+#
+# A broker keeps up to `offset.metadata.max.bytes` (4,096) characters with each offset that a group commits, so a text
+# is compressed and cut into pieces, one per partition of `__consumer_offsets`, each with its number, the count, and the
+# whole's CRC.
+
+PIECE_CHARACTERS = 4_000
+"""Size of a piece beside one offset, with room for the head of the piece."""
+
+MOST_BYTES = 1 << 26
+"""Largest record; a million replica lists take less. Anyone who may commit offsets can commit anything."""
+
+NO_PIECE = ""
+"""Text of a partition without a piece."""
+
+_MARK = "kreassign-1"
+_WORDS = 5
+"""Words of a piece: mark, number, count, CRC, text."""
+
+
+def cut_into_pieces(text: str) -> tuple[str, ...]:
+    """Cut a text into pieces of at most `PIECE_CHARACTERS` plus a head each."""
+    data = zlib.compress(text.encode(), 9)
+    packed = base64.b64encode(data).decode()
+    parts = [packed[at : at + PIECE_CHARACTERS] for at in range(0, len(packed), PIECE_CHARACTERS)]
+    return tuple(f"{_MARK} {number} {len(parts)} {zlib.crc32(data):08x} {part}" for number, part in enumerate(parts))
+
+
+def text_of_pieces(pieces: Mapping[int, str]) -> str | None:
+    """Join these pieces by partition; None if there is none. Raises ValueError if the text is incomplete."""
+    if not pieces.get(0):
+        return None
+    head = pieces[0].split(" ")
+    if head[0] != _MARK or len(head) != _WORDS:
+        raise ValueError("it is not in the form that this version of kreassign writes")
+    count, crc = int(head[2]), head[3]
+    packed = []
+    for number in range(count):
+        *words, text = pieces.get(number, NO_PIECE).split(" ")
+        if words != [_MARK, str(number), str(count), crc]:
+            raise ValueError(f"piece {number + 1} of {count} is missing")
+        packed.append(text)
+    return _unpacked(base64.b64decode("".join(packed), validate=True), crc)
+
+
+def _unpacked(data: bytes, crc: str) -> str:
+    if f"{zlib.crc32(data):08x}" != crc:
+        raise ValueError("its checksum is another one")
+    unpacking = zlib.decompressobj()
+    try:
+        content = unpacking.decompress(data, MOST_BYTES)
+    except zlib.error as error:
+        raise ValueError(str(error)) from error
+    if unpacking.unconsumed_tail:
+        raise ValueError(f"it has more than {MOST_BYTES} bytes")
+    if not unpacking.eof:
+        raise ValueError("it is cut off")
+    return content.decode()
