@@ -35,6 +35,7 @@ from kreassign.model import LogDir, OngoingReassignment, Partition, TopicPartiti
 from tests.approved import approve
 
 MOST_STEPS = 25
+PAIR = [(3,), (4,), (3, 4)]
 LISTS = {0: (3, 1, 2), 1: (1, 3, 2), 2: (2, 1, 4), 3: (3, 4, 1)}
 
 
@@ -418,6 +419,38 @@ def test_whoever_goes_on_after_whatever_interruption_ends_where_it_began(
     assert (dict(cluster.record.brokers), dict(cluster.record.orders)) == ({}, {})
 
 
+@settings(max_examples=300)
+@given(
+    st.lists(st.permutations(range(1, 5)).map(lambda one: tuple(one[:3])), min_size=1, max_size=5),
+    st.lists(st.tuples(st.sampled_from(["enter", "exit"]), st.sampled_from(PAIR), st.booleans()), max_size=20),
+    st.sampled_from([(False, False), (True, False), (True, True)]),
+    st.integers(0, 20),
+    st.permutations(PAIR),
+)
+def test_two_brokers_leave_maintenance_as_they_entered_it(
+    lists: list[tuple[int, ...]],
+    events: list[tuple[str, tuple[int, ...], bool]],
+    cordons: tuple[bool, bool],
+    upgraded: int,
+    last: list[tuple[int, ...]],
+) -> None:
+    """As above, of one broker, the other, or both."""
+    before = dict(enumerate(lists))
+    cluster = Cluster(dict(before), min_isr=1, has_cordon=cordons[0], binds=False)
+    for number, (verb, brokers, only_written) in enumerate(events):
+        cluster.binds = cordons[1] and number >= upgraded
+        step = (next_to_enter if verb == "enter" else next_to_exit)(cluster.facts(*brokers))
+        cluster.take(step, only_written=only_written)
+        if verb == "enter" and isinstance(step, Finished):
+            assert not set(brokers) & set(cluster.leaders.values())
+    cluster.binds = cordons[1]
+    for brokers in last:
+        assert isinstance(way(cluster, next_to_exit, *brokers)[-1], Finished)
+    assert (cluster.lists, cluster.values) == (before, {})
+    assert cluster.leaders == {number: replicas[0] for number, replicas in before.items()}
+    assert (dict(cluster.record.brokers), dict(cluster.record.orders)) == ({}, {})
+
+
 # --- what is written down -------------------------------------------------------------------------------------------
 
 
@@ -440,7 +473,7 @@ def test_what_is_no_record_is_not_read_as_one(text: str) -> None:
 def test_the_first_order_counts_however_often_a_list_is_changed() -> None:
     once = MaintenanceRecord().reordered({tp(0): (3, 4, 1)}, {tp(0): (4, 1, 3)}, 1)
     twice = once.reordered({tp(0): (4, 1, 3)}, {tp(0): (1, 3, 4)}, 2)
-    assert twice.orders == {tp(0): Order((3, 4, 1), (1, 3, 4))}
+    assert twice.orders == {tp(0): Order((3, 4, 1), (1, 3, 4), former=(4, 1, 3))}
     others = replace(once).reordered({tp(0): (4, 3, 1)}, {tp(0): (1, 3, 4)}, 2)
     assert others.orders == {tp(0): Order((4, 3, 1), (1, 3, 4))}, "somebody else has changed it in between"
 

@@ -33,10 +33,19 @@ class Entered:
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """A replica list before the maintenance, and as the maintenance changes it: the same brokers."""
+    """A replica list before the maintenance, and as the maintenance changes it: the same brokers.
+
+    `former` is what maintenance of another broker made of it before, () if nothing: a process that records the change
+    may die before it sends it, and the list is still that.
+    """
 
     original: tuple[int, ...]
     ours: tuple[int, ...]
+    former: tuple[int, ...] = ()
+
+    def is_changed(self, present: tuple[int, ...]) -> bool:
+        """True if maintenance, and nobody else, has made this of the original."""
+        return present != self.original and present in {self.ours, self.former}
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +76,10 @@ class MaintenanceRecord:
         orders = dict(self.orders)
         for name, target in ours.items():
             known = orders.get(name)
-            is_known = known is not None and present[name] in {known.ours, known.original}
-            orders[name] = Order(known.original if known is not None and is_known else present[name], target)
+            if known is not None and known.is_changed(present[name]):
+                orders[name] = Order(known.original, target, former=present[name])
+            else:
+                orders[name] = Order(present[name], target)
         return replace(self, at_ms=self._after(at_ms), orders=orders)
 
     def left(self, brokers: Collection[int], at_ms: int, later: Collection[TopicPartition] = ()) -> MaintenanceRecord:
@@ -96,7 +107,8 @@ def format_record(record: MaintenanceRecord) -> str:
     brokers = [[broker, one.since_ms, one.by, one.is_cordoned] for broker, one in sorted(record.brokers.items())]
     orders: dict[str, list[list[object]]] = {}
     for (topic, partition), order in sorted(record.orders.items()):
-        orders.setdefault(topic, []).append([partition, order.original, order.ours])
+        former = [order.former] if order.former else []
+        orders.setdefault(topic, []).append([partition, order.original, order.ours, *former])
     return json.dumps([_FORM, record.at_ms, brokers, orders, record.is_here_only], separators=(",", ":"))
 
 
@@ -110,9 +122,9 @@ def parse_record(text: str) -> MaintenanceRecord:
             int(at_ms),
             {int(broker): Entered(int(since), str(by), bool(cordoned)) for broker, since, by, cordoned in brokers},
             {
-                TopicPartition(topic, int(number)): Order(tuple(map(int, original)), tuple(map(int, ours)))
+                TopicPartition(topic, int(number)): Order(*(tuple(map(int, one)) for one in (original, ours, *former)))
                 for topic, lists in orders.items()
-                for number, original, ours in lists
+                for number, original, ours, *former in lists
             },
             is_here_only,
         )

@@ -193,17 +193,12 @@ def held_back(facts: MaintenanceFacts) -> dict[int, list[TopicPartition]]:
 
 def _restoring(orders: Mapping[TopicPartition, Order], facts: MaintenanceFacts) -> Reorder | None:
     """The change that restores these orders, as far as their lists are as the maintenance left them."""
-    present = {one.topic_partition: one.replicas for one in facts.free}
-    due = {
-        name: order
-        for name, order in orders.items()
-        if present.get(name) == order.ours and order.ours != order.original
+    present = {
+        one.topic_partition: one.replicas
+        for one in facts.free
+        if (order := orders.get(one.topic_partition)) is not None and order.is_changed(one.replicas)
     }
-    return (
-        Reorder({name: one.original for name, one in due.items()}, {name: one.ours for name, one in due.items()})
-        if due
-        else None
-    )
+    return Reorder({name: orders[name].original for name in present}, present) if present else None
 
 
 def due_back(facts: MaintenanceFacts) -> Iterator[tuple[TopicPartition, Order]]:

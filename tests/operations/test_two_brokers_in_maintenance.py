@@ -1,0 +1,152 @@
+"""Two brokers of a twin are in maintenance in turn and at once, and every process that takes a step of it dies."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from itertools import cycle
+from pathlib import Path
+from typing import Any, NamedTuple, cast
+
+import pytest
+
+from kreassign.admin import AdminClient
+from kreassign.executor.brokers import CORDONED_LOG_DIRS, Blocked
+from kreassign.executor.lease import LeasePolicy
+from kreassign.executor.lease.lease import SESSION_MS
+from kreassign.executor.maintenance import Entered, MaintenanceRecord, Order, read_maintenance_record
+from kreassign.model import ConfigResource, TopicPartition
+from kreassign.operations.maintenance import Way, maintain
+from kreassign.operations.run import RunContext
+from kreassign.twin.version import kafka_version
+from tests.executor.deaths import Died
+from tests.executor.twin_runs import TwinRig
+
+LISTS = [[3, 4, 0], [4, 3, 1], [3, 0, 1], [0, 4, 2], [2, 3, 4], [0, 1, 2]]
+A, B = (3,), (4,)
+BOTH = (3, 4)
+Command = tuple[Way, tuple[int, ...]]
+ENTER, EXIT = Way.ENTER, Way.EXIT
+ORDERS: dict[str, tuple[Command, ...]] = {
+    "in-turn": ((ENTER, A), (EXIT, A), (ENTER, B), (EXIT, B)),
+    "a-b-out-a-b": ((ENTER, A), (ENTER, B), (EXIT, A), (EXIT, B)),
+    "a-b-out-b-a": ((ENTER, A), (ENTER, B), (EXIT, B), (EXIT, A)),
+    "b-a-out-a-b": ((ENTER, B), (ENTER, A), (EXIT, A), (EXIT, B)),
+    "b-a-out-b-a": ((ENTER, B), (ENTER, A), (EXIT, B), (EXIT, A)),
+    "a-b-out-both": ((ENTER, A), (ENTER, B), (EXIT, BOTH)),
+    "both-out-a-b": ((ENTER, BOTH), (EXIT, A), (EXIT, B)),
+    "both-out-b-a": ((ENTER, BOTH), (EXIT, B), (EXIT, A)),
+    "both-out-both": ((ENTER, BOTH), (EXIT, BOTH)),
+}
+CHANGES = ("alter_partition_reassignments", "elect_leaders", "incremental_alter_configs", "commit_offsets")
+"""Calls that change the cluster or what it keeps."""
+
+
+class Mortal:
+    """A client whose process dies at its change of this number: before it is sent, or when it is done.
+
+    Nothing is sent after that, so the lease of the process stays until the cluster lets it go.
+    """
+
+    def __init__(self, client: AdminClient, at: int, *, is_sent: bool) -> None:
+        self._client, self._left, self._is_sent, self._is_dead = client, at, is_sent, False
+
+    def __getattr__(self, method: str) -> Any:
+        real = getattr(self._client, method)
+
+        def call(*args: Any, **named: Any) -> Any:
+            if self._is_dead:
+                raise Died
+            if method not in CHANGES or named.get("validate_only"):
+                return real(*args, **named)
+            self._left -= 1
+            self._is_dead = self._left == 0
+            if self._is_dead and not self._is_sent:
+                raise Died
+            answer = real(*args, **named)
+            if self._is_dead:
+                raise Died
+            return answer
+
+        return call if callable(real) else real
+
+
+class State(NamedTuple):
+    """What maintenance changes: lists, leaders, cordons, and the record."""
+
+    lists: dict[int, list[int]]
+    leaders: list[int]
+    cordons: dict[int, str | None]
+    brokers: Mapping[int, Entered]
+    orders: Mapping[TopicPartition, Order]
+
+
+@dataclass
+class Operators:
+    """Operators at two machines in turn, so that each goes on with what another has begun."""
+
+    rig: TwinRig
+    folder: Path
+    deaths: Iterator[tuple[int, bool]]
+    then: str
+    in_maintenance: set[int] = field(default_factory=set)
+    processes: int = 0
+
+    def give(self, command: Command) -> None:
+        """Give a command until a process lives to its end, or those it names where another broker is in the way."""
+        way, brokers = command
+        before = self.state()
+        step = self._until_it_lives(way, brokers)
+        if isinstance(step, Blocked):
+            assert "or have both in maintenance at once after that (`kreassign maintenance enter 3,4`)" in str(step)
+            assert self.state() == before, "it is refused before anything is changed"
+            self.give((EXIT, tuple(self.in_maintenance)))
+            self.give((ENTER, BOTH))
+            return
+        self.in_maintenance = self.in_maintenance | {*brokers} if way is ENTER else self.in_maintenance - {*brokers}
+        assert self.in_maintenance.isdisjoint(self.leaders())
+        record = read_maintenance_record(self.rig.client)
+        assert record is not None
+        assert set(record.brokers) == self.in_maintenance
+
+    def _until_it_lives(self, way: Way, brokers: tuple[int, ...]) -> object:
+        for at, is_sent in self.deaths:
+            self.processes += 1
+            client = cast(AdminClient, Mortal(self.rig.client, at, is_sent=is_sent))
+            home = self.folder / ("ann", "bob")[self.processes % 2]
+            context = RunContext(home, 1.0, lease=LeasePolicy.REQUIRE, warn=lambda _: None)
+            try:
+                return maintain(client, brokers, way, context, wait_s=60, clock=self.rig.transport).next_step
+            except Died:
+                self.rig.twin.settings = replace(self.rig.twin.settings, version=kafka_version(self.then))
+                self.rig.transport.sleep(SESSION_MS / 1000 + 1)
+        raise AssertionError("the deaths go on for ever")
+
+    def leaders(self) -> list[int]:
+        return [state.leader for _, state in sorted(self.rig.twin.metadata.topics["t"].partitions.items())]
+
+    def state(self) -> State:
+        configs = {broker: self.rig.twin.metadata.configs.get(ConfigResource.broker(broker), {}) for broker in BOTH}
+        cordons = {
+            broker: values[CORDONED_LOG_DIRS] for broker, values in configs.items() if CORDONED_LOG_DIRS in values
+        }
+        record = read_maintenance_record(self.rig.client) or MaintenanceRecord()
+        return State(dict(self.rig.replicas), self.leaders(), cordons, record.brokers, record.orders)
+
+
+# `make test` takes a-b-out-a-b-4.3, b-a-out-a-b-upgraded and both-out-a-b-4.4, `make test-all` the others as well.
+@pytest.mark.parametrize(
+    ("release", "then"), [("4.3", "4.3"), ("4.4", "4.4"), ("4.3", "4.4")], ids=["4.3", "4.4", "upgraded"]
+)
+@pytest.mark.parametrize("order", ORDERS.values(), ids=ORDERS)
+def test_all_is_as_before_though_processes_die(
+    tmp_path: Path, order: tuple[Command, ...], release: str, then: str
+) -> None:
+    """Every process dies when it has made one change, or before its second or third one."""
+    rig = TwinRig(tmp_path, LISTS, release=release)
+    operators = Operators(rig, tmp_path, cycle([(1, True), (2, False), (3, False), (1, True)]), then)
+    before = operators.state()
+    for command in order:
+        operators.give(command)
+    assert operators.state() == before
+    assert operators.processes > len(order), "some died"
