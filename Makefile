@@ -283,9 +283,21 @@ release: $(VENV_READY) ## build/release: built twice, checked, listed and signed
 	@bash scripts/prerequisites.sh ssh
 	PYTHONPATH=. $(BIN)/python scripts/release.py $(KEY)
 
+# Only what an installation without extras has.
+DEMO := build/demo
+DEMO_READY := $(DEMO)/ready
+$(DEMO_READY): pyproject.toml locks/build.lock locks/base.lock
+	@PYTHON="$(PYTHON)" bash scripts/prerequisites.sh python
+	@echo "setting up $(DEMO)"
+	@test -x $(DEMO)/bin/python || "$(PYTHON)" -m venv $(DEMO)
+	@$(DEMO)/bin/python $(PIP) --require-hashes -r locks/build.lock
+	@$(DEMO)/bin/python $(INSTALL) locks/base.lock
+	@$(DEMO)/bin/python $(PIP) --no-deps --no-build-isolation -e .
+	@touch $@
+
 .PHONY: demo
-demo: $(VENV_READY) ## move partitions of a simulated cluster, watch it, check it, report it
-	$(BIN)/python -m testbed.demo
+demo: $(DEMO_READY) ## kreassign demo: a change of a simulated cluster, killed, resumed and rolled back
+	$(DEMO)/bin/kreassign demo
 
 .PHONY: demo-kafka
 demo-kafka: $(VENV_READY) $(JARS_READY) ## the demo on real Kafka, with load from Spark

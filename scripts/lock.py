@@ -19,13 +19,15 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "locks"
 # What each lock is made of: extras of the project, or a file of requirements.
-EXTRAS = {
+EXTRAS: dict[str, tuple[str, ...]] = {
+    "base": (),
     "develop": ("dev", "docs", "plan-at-scale", "spark", "tables", "web"),
     "product": ("kerberos", "msk", "plan-at-scale", "spark", "tables", "web"),
 }
 FILES = {"logins": "tests/logins/requirements.txt", "s3": "tests/s3/requirements.txt"}
 PURPOSES = {
     "build": "what installs and builds: pip, uv, and what pyproject.toml builds with",
+    "base": "what an installation needs without extras, and `make demo`",
     "develop": "what .venv holds",
     "product": "what an installation needs, with all extras",
     "logins": "what `make test-logins` needs besides .venv",

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Write docs/images/terminal.svg: a killed run that is resumed, as a terminal shows it, from commands run on a twin.
+"""Write docs/images/terminal.svg: the killed run of `kreassign demo` that is resumed, as a terminal shows it.
 
 PYTHONPATH=. python scripts/terminal_animation.py     (or `make animation`; two minutes)
 
@@ -9,23 +9,30 @@ that the picture moves where scripts are forbidden; where movement is unwelcome,
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
-import tempfile
 import textwrap
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 
-from testbed.waiting import wait_until
+from kreassign.cli.commands.demo import COMPLETE, KILL, PROMPT
 
 PICTURE = Path("docs/images/terminal.svg")
 COLUMNS = 88
-PROMPT = "$ "
-THROTTLE = "100MB/s"
+COMMAND = f"{PROMPT}kreassign "
+KEPT = {
+    "doctor": ("distribution", "all is well", "finding"),
+    "plan": ("partitions change", "lower bound"),
+    "run": ("run ", " copied, ", COMPLETE),
+    "status": ("its process is gone", "throttle in force"),
+    "resume": (": done; ",),
+    "verify": ("all as planned",),
+    "rollback": (": done; ",),
+}
+"""Lines of the shown commands that are kept, no more than MOST each: those with any of these words."""
+MOST = 6
 LINE_PX, COLUMN_PX, EDGE_PX = 19, 7.8, 14
 STAYS_S = 6
 _SECONDS = {"command": 1.6, "output": 0.35, "note": 1.6}
@@ -43,74 +50,26 @@ class Line:
     text: str
 
 
-def record(folder: Path, *words: str) -> list[Line]:
-    """Plan, run, kill, resume and check on a twin, which gets these options; what a terminal shows of it."""
-    with _twin(folder, *words) as servers:
-        environment = {
-            **os.environ, "KREASSIGN_BOOTSTRAP_SERVER": servers, "KREASSIGN_STATE_DIR": str(folder / "state"),
-            "COLUMNS": str(COLUMNS),
-        }  # fmt: skip
-
-        def lines(*command: str, only: Iterable[str]) -> list[Line]:
-            done = subprocess.run(
-                [sys.executable, "-m", "kreassign", *command],
-                capture_output=True, text=True, check=True, env=environment, cwd=folder,
-            )  # fmt: skip
-            chosen = [line for line in (done.stdout + done.stderr).splitlines() if any(part in line for part in only)]
-            return [Line("command", " ".join(("kreassign", *command))), *_output(chosen)]
-
-        planned = lines("plan", "--out", "plan.json", only=("partitions change", "lower bound", "written to"))
-        killed = _run_and_kill(folder, environment)
-        return [
-            *planned,
-            *killed,
-            *lines("status", only=("its process is gone", "throttle in force")),
-            *lines("resume", only=("done; ",)),
-            *lines("verify", "plan.json", only=("as planned",)),
-            *lines("doctor", only=("all is well", "finding")),
-        ]
+def record(demo: Iterable[str]) -> list[Line]:
+    """What the picture shows of the lines of a demo."""
+    lines: list[Line] = []
+    kept: tuple[str, ...] = ()
+    shown = 0
+    for line in demo:
+        if line.startswith(KILL):
+            lines += [Line("note", line), Line("note", "Killed")]
+        elif line.startswith(COMMAND):
+            kept, shown = KEPT.get(line.split()[2], ()), 0
+            lines += [Line("command", line.removeprefix(PROMPT))] if kept else []
+        elif shown < MOST and any(part in line for part in kept):
+            lines += _output(line)
+            shown += 1
+    return lines
 
 
-def _run_and_kill(folder: Path, environment: dict[str, str]) -> list[Line]:
-    words = ("run", "plan.json", "--throttle", THROTTLE, "--yes")
-    shown = folder / "run.txt"
-    with shown.open("w") as output:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "kreassign", *words, "--poll-interval", "0.2"],
-            stdout=output, stderr=subprocess.STDOUT, env=environment, cwd=folder,
-        )  # fmt: skip
-        try:
-            wait_until(lambda: shown.read_text().count(" complete\n") > 2, what="moves of the run to complete")
-        finally:
-            process.kill()
-            process.wait()
-    text = shown.read_text().splitlines()
-    chosen = [line for line in text if line.startswith("run ") or " copied, " in line or line.endswith(" complete")]
-    return [
-        Line("command", " ".join(("kreassign", *words))),
-        *_output(chosen[:6]),
-        Line("note", f"$ kill -9 {process.pid}"),
-        Line("note", "Killed"),
-    ]
-
-
-def _output(lines: Iterable[str]) -> Iterator[Line]:
-    for line in lines:
-        for part in textwrap.wrap(line, COLUMNS, subsequent_indent="    ", drop_whitespace=False) or [""]:
-            yield Line("output", part)
-
-
-@contextmanager
-def _twin(folder: Path, *words: str) -> Iterator[str]:
-    """A twin of the scenario `skewed` while the block runs; its bootstrap servers."""
-    command = [sys.executable, "-m", "kreassign", "twin", "start", "--scenario", "skewed", "--port", "0", *words]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=folder) as process:
-        try:
-            assert process.stdout is not None
-            lines = iter(process.stdout.readline, "")
-            yield next(line.split(": ")[1].strip() for line in lines if line.startswith("bootstrap servers: "))
-        finally:
-            process.terminate()
+def _output(line: str) -> Iterator[Line]:
+    for part in textwrap.wrap(line, COLUMNS, subsequent_indent="    "):
+        yield Line("output", part)
 
 
 def picture(lines: Iterable[Line]) -> str:
@@ -134,7 +93,10 @@ def picture(lines: Iterable[Line]) -> str:
     )
     light, dark = ("\n".join(_colours(scheme)) for scheme in (0, 1))
     width, height = round(COLUMNS * COLUMN_PX + 2 * EDGE_PX), _y(len(lines) - 1) + EDGE_PX
-    says = "A terminal: a plan is run, its process is killed, the run is resumed, and no throttle is left."
+    says = (
+        "A terminal: a plan is run, its process is killed, the run is resumed, no throttle is left, and all is rolled "
+        "back."
+    )
     return f"""<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" role="img" aria-label="{says}">
 <style>
 text {{ font: 13px ui-monospace, "DejaVu Sans Mono", Menlo, Consolas, monospace; white-space: pre }}
@@ -163,9 +125,10 @@ def _colours(scheme: int) -> Iterator[str]:
 
 
 def main() -> None:
-    """Record it and write the picture."""
-    with tempfile.TemporaryDirectory() as folder:
-        PICTURE.write_text(picture(record(Path(folder))), encoding="utf-8")
+    """Record a demo and write the picture."""
+    command = [sys.executable, "-m", "kreassign", "demo"]
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=True)
+    PICTURE.write_text(picture(record(done.stdout.splitlines())), encoding="utf-8")
 
 
 if __name__ == "__main__":

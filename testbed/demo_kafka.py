@@ -7,15 +7,17 @@ acknowledged is read back.
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
 from testbed import ClusterSpec, JarsMissing, JavaMissing, KafkaCluster, RecordsLost, probe
-from testbed.demo_console import export_bootstrap, run_kreassign, step, words
 from testbed.producing import Producing
 from testbed.records import Ledger, load_topic, verify_readable
 from testbed.releases import DEFAULT
@@ -31,6 +33,7 @@ TOPICS: dict[str, tuple[tuple[int, ...], ...]] = {
 }
 MEGABYTES_PER_PARTITION = {"orders": 20, "payments": 12, "clicks": 16}
 PRODUCED_TOPIC = "orders"
+BOOTSTRAP_VARIABLE = "KREASSIGN_BOOTSTRAP_SERVER"
 
 
 def main() -> None:
@@ -43,23 +46,23 @@ def main() -> None:
     except (JarsMissing, JavaMissing, RecordsLost) as error:
         sys.exit(f"demo: {error}")
     except subprocess.CalledProcessError as error:
-        sys.exit(f"demo: `{words(error.cmd)}` ended with exit code {error.returncode}")
+        sys.exit(f"demo: `{_words(error.cmd)}` ended with exit code {error.returncode}")
     print(f"\nThe workflow took {time.monotonic() - started:.0f} s. Open {(OUTPUT / 'report.html').resolve()}")
 
 
 def _walk() -> None:
-    with step(f"Start four brokers of Kafka {DEFAULT} on this machine"):
+    with _step(f"Start four brokers of Kafka {DEFAULT} on this machine"):
         cluster = KafkaCluster.start(ClusterSpec(brokers=4, racks=("a", "b", "c", "d", "e")))
     with cluster:
-        with step("Create topics and load them with real records, unevenly placed"):
+        with _step("Create topics and load them with real records, unevenly placed"):
             ledgers = _load(cluster)
         partitions = len(TOPICS[PRODUCED_TOPIC])
         with Producing(cluster.bootstrap_servers, PRODUCED_TOPIC, partitions=partitions, records_per_s=60) as producing:
-            with step("A fifth, empty broker joins; a producer keeps writing"):
+            with _step("A fifth, empty broker joins; a producer keeps writing"):
                 cluster.add_broker()
                 cluster.wait_ready()
             _move(cluster.bootstrap_servers)
-        with step("Read back every acknowledged record"):
+        with _step("Read back every acknowledged record"):
             if producing.failures:
                 raise RecordsLost(f"{len(producing.failures)} records were refused, first {producing.failures[0]}")
             ledgers.append(producing.ledger)
@@ -86,24 +89,45 @@ def _has_leaders(port: int, topic: str) -> bool:
 
 
 def _move(bootstrap_servers: str) -> None:
-    export_bootstrap(bootstrap_servers)
+    os.environ[BOOTSTRAP_VARIABLE] = bootstrap_servers
+    print(f"\n$ export {BOOTSTRAP_VARIABLE}={bootstrap_servers}", flush=True)
     data, plan, state = OUTPUT / "data", OUTPUT / "plan.json", OUTPUT / "state"
-    with step("Snapshot: what is where"):
-        run_kreassign("snapshot", "--data", data)
-    with step("Samples: how fast it grows"):
-        run_kreassign("collect", "--data", data, "--interval", "2s", "--rounds", "4")
-    with step("Load model: sizes and rates per partition, on Spark"):
-        run_kreassign("load", "--data", data)
-    with step("Plan: even brokers for few bytes"):
-        run_kreassign("plan", "--data", data, "--out", plan)
-    with step(f"Run: paced at {THROTTLE} per broker"):
-        run_kreassign("run", plan, "--yes", "--throttle", THROTTLE, "--state-dir", state)
-    with step("Verify: replicas, order, ISR, leaders, throttles"):
-        run_kreassign("verify", plan)
-    with step("Report: before and after"):
-        run_kreassign("snapshot", "--data", data)
+    with _step("Snapshot: what is where"):
+        _kreassign("snapshot", "--data", data)
+    with _step("Samples: how fast it grows"):
+        _kreassign("collect", "--data", data, "--interval", "2s", "--rounds", "4")
+    with _step("Load model: sizes and rates per partition, on Spark"):
+        _kreassign("load", "--data", data)
+    with _step("Plan: even brokers for few bytes"):
+        _kreassign("plan", "--data", data, "--out", plan)
+    with _step(f"Run: paced at {THROTTLE} per broker"):
+        _kreassign("run", plan, "--yes", "--throttle", THROTTLE, "--state-dir", state)
+    with _step("Verify: replicas, order, ISR, leaders, throttles"):
+        _kreassign("verify", plan)
+    with _step("Report: before and after"):
+        _kreassign("snapshot", "--data", data)
         journal = next(state.rglob("*.sqlite"))
-        run_kreassign("report", "--data", data, "--run", journal, "--out", OUTPUT / "report.html")
+        _kreassign("report", "--data", data, "--run", journal, "--out", OUTPUT / "report.html")
+
+
+@contextmanager
+def _step(title: str) -> Iterator[None]:
+    """Print the title of a step, and how long it took."""
+    print(f"\n── {title}", flush=True)
+    started = time.monotonic()
+    yield
+    print(f"   ({time.monotonic() - started:.1f} s)", flush=True)
+
+
+def _kreassign(*arguments: str | Path) -> None:
+    """Show a `kreassign` command as it could be typed, and run it; CalledProcessError if it fails."""
+    command = [str(Path(sys.executable).with_name("kreassign")), *map(str, arguments)]
+    print(f"$ {_words(command)}", flush=True)
+    subprocess.run(command, check=True)
+
+
+def _words(command: list[str]) -> str:
+    return " ".join([Path(command[0]).name, *command[1:]])
 
 
 if __name__ == "__main__":

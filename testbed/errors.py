@@ -25,7 +25,3 @@ class NotController(Refused):
 
 class RecordsLost(RuntimeError):
     """Acknowledged records cannot be read back as they were written."""
-
-
-class CopiesIncomplete(AssertionError):
-    """Copies that must be complete lack records."""

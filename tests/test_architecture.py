@@ -235,8 +235,9 @@ EFFECTS = (
     Home(
         "other programs",
         ("subprocess", "os.system", "os.fork", "os.kill", "os.exec", "os.spawn", "pty"),
-        ("cli/terminal.py", "cli/options/connections.py"),
-        "kreassign goes on by itself in the background, and starts what prints a secret where the user says so",
+        ("cli/terminal.py", "cli/options/connections.py", "cli/commands/demo.py"),
+        "kreassign goes on by itself in the background, starts what prints a secret where the user says so, and shows "
+        "its own commands",
         "import subprocess",
     ),
     Home(

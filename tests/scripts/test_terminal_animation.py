@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 from xml.etree import ElementTree as ET
 
 from scripts.terminal_animation import COLUMNS, Line, picture, record
@@ -20,18 +19,22 @@ def test_the_picture_shows_each_line_as_it_stands() -> None:
     assert "<script" not in svg
 
 
-def test_the_recording_kills_a_run_and_resumes_it(tmp_path: Path) -> None:
-    lines = record(tmp_path, "--speed", "4")
-    commands = [line.text.split()[1] for line in lines if line.kind == "command"]
-    assert commands == ["plan", "run", "status", "resume", "verify", "doctor"]
-    shown = "\n".join(line.text for line in lines)
-    for words in (
-        "Killed",
-        "its process is gone",
-        "throttle in force",
-        ": done; ",
-        "all as planned",
-        "all is well",
-    ):
-        assert words in shown, shown
-    assert max(len(line.text) for line in lines) <= COLUMNS
+def test_the_picture_keeps_commands_that_it_knows_and_the_kill() -> None:
+    demo = [
+        "── 1 of 2. Run", "$ export A=b", "$ kreassign snapshot --out s", "snapshot of 5 brokers",
+        "$ kreassign run plan.json", "run 1", "moving", *(f"  t-{number} complete" for number in range(9)),
+        "$ kill -9 7", "$ kreassign resume", f"run 1: done; {'very ' * 20}well", "next: kreassign verify 1",
+    ]  # fmt: skip
+    lines = record(demo)
+    assert [(line.kind, line.text) for line in lines if line.kind != "output"] == [
+        ("command", "kreassign run plan.json"), ("note", "$ kill -9 7"), ("note", "Killed"),
+        ("command", "kreassign resume"),
+    ]  # fmt: skip
+    assert [line.text for line in lines if line.kind == "output"][:6] == [
+        "run 1",
+        *(f"  t-{n} complete" for n in range(5)),
+    ]
+    assert (lines[-1].text, max(len(line.text) for line in lines) <= COLUMNS) == (
+        "    very very very very very well",
+        True,
+    )

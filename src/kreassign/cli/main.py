@@ -187,6 +187,7 @@ COMMANDS = {
     "report": LazyCommand("kreassign.cli.commands.report:report", "Write an HTML report of a run or a plan."),
     "completion": LazyCommand("kreassign.cli.commands.completion:completion", "Print a script for completion."),
     "web": LazyCommand("kreassign.cli.commands.web:web", "Serve a page of runs and plans."),
+    "demo": LazyCommand("kreassign.cli.commands.demo:demo", "Show all of it on a simulated cluster, in two minutes."),
     "twin": LazyCommand("kreassign.cli.commands.twin:twin", "Run a simulated cluster that speaks Kafka."),
 }
 
@@ -201,7 +202,7 @@ PURPOSES = {
         "collect", "import-metrics", "import-samples", "stream-metrics", "load", "show-load", "compact",
         "define-tables",
     ),
-    "Try it, and set it up": ("twin", "completion"),
+    "Try it, and set it up": ("demo", "twin", "completion"),
 }  # fmt: skip
 """Groups of commands, in the order of the help."""
 
