@@ -17,7 +17,7 @@ from rich.console import Console, RenderableType
 from rich.table import Column, Table
 from rich.text import Text
 
-from kreassign.cli.streams import unwrapped
+from kreassign.cli.streams import folded, unwrapped
 from kreassign.model.text import printable
 
 FORM = "kreassign.form"
@@ -75,6 +75,12 @@ class PlainConsole(Console):
 
     def __init__(self, file: TextIO, width: int | None = None) -> None:
         super().__init__(file=file, width=width, highlight=False, markup=False, emoji=False)
+
+    def print(self, *objects: Any, soft_wrap: bool | None = None, **options: Any) -> None:
+        """Print; a sentence, for which rich must not wrap (`soft_wrap`), is broken at words on a terminal."""
+        if soft_wrap and self.is_terminal:
+            objects = tuple(folded(one, self.width) if isinstance(one, str) else one for one in objects)
+        super().print(*objects, soft_wrap=soft_wrap, **options)
 
     def render_str(self, text: str, **options: Any) -> Text:
         """The text, made printable. Every string passes here: lines, table cells, titles."""
@@ -161,4 +167,9 @@ def form_of_documents() -> str | None:
 
 def print_json(document: Mapping[str, Any]) -> None:
     """Print one document, keys in the given order: JSON unless another format was chosen."""
-    click.echo(written(document, form_of_documents()))
+    print_verbatim(written(document, form_of_documents()))
+
+
+def print_verbatim(text: str, *, nl: bool = True) -> None:
+    """Print a document or a script: no line of it is broken, whatever the width of the terminal."""
+    click.echo(printable(text), file=unwrapped(sys.stdout), nl=nl)

@@ -16,7 +16,7 @@ from kreassign.cli.next_command import CLUSTER, next_command, print_next
 from kreassign.cli.options.cluster import ClusterOptions, bootstrap_option, config_option
 from kreassign.cli.options.plan import PlanOptions, comparing_options
 from kreassign.cli.options.values import FILE_OR_DIRECTORY, INPUT_FILE, REGEX, WholeRange, option_group, parse_quantity
-from kreassign.cli.output import MARKDOWN, console, examples, markdown_format_option, print_json, warn
+from kreassign.cli.output import MARKDOWN, console, examples, markdown_format_option, print_json, print_verbatim, warn
 from kreassign.cli.plan_text import evaluated_tables, goals_table, print_loads, spread_of
 from kreassign.cli.profiles import typed_words, was_typed
 from kreassign.cli.streams import working
@@ -137,7 +137,7 @@ def _show(found: Placement, options: PlanOptions, loads: LoadBasis) -> None:
         print_json(_document(found, loads))
         return
     if not options.out:
-        click.echo(format_plan(found.plan))
+        print_verbatim(format_plan(found.plan))
     terminal = console(stderr=options.out is None)
     _summary(terminal, found, loads, options.max_load_age_s, is_wide=options.is_wide)
     # Print it unwrapped at any terminal width, for copying.
@@ -245,7 +245,7 @@ def check(
     if output_format == "json":
         print_json(_check_document(found, is_ok=is_ok))
     elif output_format == MARKDOWN:
-        click.echo(drift_markdown(found.drifts, len(found.declared)))
+        print_verbatim(drift_markdown(found.drifts, len(found.declared)))
     else:
         _tell(found, strict=strict)
         if found.drifts:

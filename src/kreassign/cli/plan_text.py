@@ -14,12 +14,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import click
 from rich.console import Console, RenderableType
 from rich.table import Column, Table
 
 from kreassign.cli.next_command import CLUSTER, next_command, print_next
-from kreassign.cli.output import MARKDOWN, console, figures, names, print_json, text_table
+from kreassign.cli.output import MARKDOWN, console, figures, names, print_json, print_verbatim, text_table
 from kreassign.cli.profiles import typed_words
 from kreassign.clock import SystemClock
 from kreassign.model.load import ForecastBasis, LoadBasis
@@ -316,12 +315,12 @@ def show_plan(outcome: Outcome, out: Path | None, explained: Sequence[str], outp
         print_json(plan_document(outcome, out, explained))
         return
     if output_format == MARKDOWN:
-        click.echo(plan_markdown(outcome.facts, outcome.plan.replicas))
+        print_verbatim(plan_markdown(outcome.facts, outcome.plan.replicas))
         return
     # A plan that only answers a question is of use to programs alone.
     is_printed = out is None and how.can_run
     if is_printed:
-        click.echo(format_plan(outcome.plan))
+        print_verbatim(format_plan(outcome.plan))
     # With the plan on stdout, text about it goes to stderr.
     terminal = console(stderr=is_printed)
     plan_summary(terminal, outcome, how)

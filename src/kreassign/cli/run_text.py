@@ -164,7 +164,7 @@ class JsonView:
         }
         if now != self._shown:
             self._shown = now
-            self._console.print(json.dumps({"at_ms": run.measured.at_ms, **now}), soft_wrap=True)
+            self._console.out(json.dumps({"at_ms": run.measured.at_ms, **now}), highlight=False)
 
     def __enter__(self) -> Self:
         return self

@@ -9,6 +9,8 @@ from __future__ import annotations
 import errno
 import gc
 import os
+import re
+import shutil
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout, suppress
@@ -77,10 +79,53 @@ class LossyStream:
             os.close(nowhere)
 
 
+# Break sentences at words, where a terminal would break them anywhere. Elsewhere a sentence stays one line, for `grep`.
+
+_LEAST_WIDTH = 40
+_WHOLE = re.compile(r"(?:next|  or): |\$ |\s*(?:kreassign|kafka-)\S* ")
+"""Beginning of a line that is a command to copy."""
+_PART = re.compile(r"`[^`]*`\S*|(?<=: )(?:kreassign|kafka-\S+) .*|\S+")
+"""What is not broken: a command in backticks, or after a colon to the end of the line, and a word."""
+
+
+def folded(text: str, width: int) -> str:
+    """Break the lines of a text at words, commands excepted; lines that go on are indented by two columns more."""
+    return "\n".join(_folded_line(line, max(width, _LEAST_WIDTH)) for line in text.split("\n"))
+
+
+def _folded_line(line: str, width: int) -> str:
+    if len(line) <= width or _WHOLE.match(line):
+        return line
+    body = line.lstrip()
+    indent = line[: len(line) - len(body)]
+    lines, current = [], ""
+    end = 0
+    for part in _PART.finditer(body):
+        gap, end = body[end : part.start()], part.end()
+        if current and len(current) + len(gap) + len(part[0]) > width:
+            lines.append(current)
+            current = f"{indent}  {part[0]}"
+        else:
+            current = f"{current}{gap}{part[0]}" if current else f"{indent}{part[0]}"
+    return "\n".join((*lines, current + body[end:]))
+
+
+class TerminalStream(PrintableStream):
+    """A printable stream that breaks sentences at words if it is a terminal."""
+
+    def write(self, text: str | bytes) -> int:
+        """Write the text; return the number of characters given."""
+        if self.isatty():
+            whole = text.decode(errors="replace") if isinstance(text, bytes) else text
+            super().write(folded(whole, shutil.get_terminal_size().columns))
+            return len(text)
+        return super().write(text)
+
+
 @contextmanager
 def printable_output() -> Iterator[None]:
     """Within the block, text from a cluster or file cannot control the terminal."""
-    with _replaced(lambda stream: PrintableStream(unwrapped(stream))):
+    with _replaced(lambda stream: TerminalStream(unwrapped(stream))):
         yield
 
 
@@ -91,7 +136,7 @@ def output_may_be_lost() -> Iterator[None]:
 
     def lossy(stream: TextIO) -> PrintableStream:
         below.append(LossyStream(unwrapped(stream)))
-        return PrintableStream(cast("TextIO", below[-1]))
+        return TerminalStream(cast("TextIO", below[-1]))
 
     with _replaced(lossy):
         try:

@@ -17,7 +17,7 @@ import click
 
 from kreassign.cli.options.cluster import ClusterOptions
 from kreassign.cli.options.pace import rates_text
-from kreassign.cli.output import console, warn
+from kreassign.cli.output import console, print_verbatim, warn
 from kreassign.cli.run_text import view_for
 from kreassign.cli.streams import output_may_be_lost, unwrapped
 from kreassign.clock import SystemClock
@@ -262,7 +262,7 @@ def _wait_for_start(process: int, reading: int, state_dir: Path, output_format: 
 
 def _announce(run_id: str, process: int, log: Path, output_format: str) -> None:
     if output_format == "json":
-        click.echo(json.dumps({"run_id": run_id, "process": process, "log": str(log)}))
+        print_verbatim(json.dumps({"run_id": run_id, "process": process, "log": str(log)}))
         return
     click.echo(f"run {run_id} continues in the background, as process {process}; its output: {log}")
     click.echo(f"to follow it: kreassign watch {run_id}")

@@ -58,7 +58,7 @@ class PrintableStream:
         self.errors = inner.errors
 
     def write(self, text: str | bytes) -> int:
-        """Write the text, made printable; return the number of characters given. Click writes completions as bytes."""
+        """Write the text, made printable; return the number of characters given. Click writes bytes."""
         self.inner.write(printable(text.decode(errors="replace") if isinstance(text, bytes) else text))
         return len(text)
 

@@ -37,7 +37,7 @@ from kreassign.cli.options.run import (
 )
 from kreassign.cli.options.run_id import meant_journal, run_id_argument
 from kreassign.cli.options.values import INPUT_FILE, plan_argument, yes_option
-from kreassign.cli.output import console, examples, format_option, print_json, warn
+from kreassign.cli.output import console, examples, format_option, print_json, print_verbatim, warn
 from kreassign.cli.profiles import typed_words
 from kreassign.cli.run_text import document, exit_code, print_accepted, print_end, print_summary
 from kreassign.cli.terminal import (
@@ -510,5 +510,5 @@ def define_monitoring(what: str) -> None:
 
     Nothing is read and nothing is changed.
     """
-    click.echo(monitoring_file(MonitoringFile[what.upper()]), nl=False)
+    print_verbatim(monitoring_file(MonitoringFile[what.upper()]), nl=False)
     print_next(next_command("run", "plan.json", "--metrics-port", PORT))

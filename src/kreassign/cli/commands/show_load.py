@@ -19,7 +19,7 @@ from rich.table import Table
 
 from kreassign.cli.next_command import DATA, next_command, print_next
 from kreassign.cli.options.values import OUTPUT_FILE, ReadBy, WholeRange, data_option, parse_as_of
-from kreassign.cli.output import console, examples, figures, names, print_json, text_table
+from kreassign.cli.output import console, examples, figures, names, print_json, print_verbatim, text_table
 from kreassign.model.load import (
     AsOf,
     Doubtful,
@@ -353,5 +353,5 @@ def define_tables_command(location: str, schema: str, form: str, *, no_columns: 
     """
     if no_columns and form != DefinitionForm.DDL:
         raise click.UsageError("--no-columns is for --format ddl: what columns mean is what sources for dbt are for")
-    click.echo(define_tables(location, DefinitionForm(form), schema, with_columns=not no_columns), nl=False)
+    print_verbatim(define_tables(location, DefinitionForm(form), schema, with_columns=not no_columns), nl=False)
     print_next(next_command("load", "--data", location))

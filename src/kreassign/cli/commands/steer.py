@@ -35,6 +35,7 @@ from kreassign.cli.output import (
     format_option,
     names,
     print_json,
+    print_verbatim,
     text_table,
 )
 from kreassign.cli.run_text import (
@@ -170,7 +171,7 @@ def watch(run_id: str | None, cluster: ClusterOptions, state_dir: Path, output_f
     except KeyboardInterrupt:
         return
     if output_format == "json":
-        click.echo(json.dumps(document(found)))
+        print_verbatim(json.dumps(document(found)))
     else:
         print_summary(console(), found)
 
