@@ -157,7 +157,7 @@ def test_the_placement_is_of_the_cluster_and_loads_are_of_tables_that_have_any(
     assert {one["broker"]: one["before"]["replicas"] for one in told["brokers"]} == {0: 8, 1: 8, 2: 0, 3: 0}
     shown = invoke("plan", "--out", tmp_path / "plan.json").stdout
     assert "\nplacement: read 20" in shown
-    assert "\nloads: mean, samples until 2025-12-31 23:00 UTC (" in shown
+    assert "\nloads: mean, samples until 2025-12-31 23-" in shown
     then = json.loads(invoke("plan", "--as-of", "last", "--format", "json").stdout)
     assert {one["broker"]: one["before"]["replicas"] for one in then["brokers"]} == {0: 1, 1: 0, 2: 8, 3: 8}
 

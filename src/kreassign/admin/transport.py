@@ -132,7 +132,7 @@ class TcpConnection:
             self.close()
             raise refusal or Unreachable(f"could not send to {self._address}: {_reason(error)}") from error
         try:
-            return self._receive(frame_length(self._receive(PREFIX_BYTES, deadline)), deadline)
+            return self._receive(frame_length(self._receive(PREFIX_BYTES, deadline), str(self._address)), deadline)
         except OSError as error:
             refusal = self._refusal(error)
             self.close()

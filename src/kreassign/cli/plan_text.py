@@ -149,6 +149,7 @@ def _amount(mean: GoalMean, loads: Mapping[str, float]) -> str:
 # The basis of a plan's loads as text, in lines of 80 columns.
 
 LOAD_WIDTH = 78
+HOUR_MS = 3_600_000
 _FROM = {"unknown": "as 0, unknown", "size": "by size", "topic": "topic's median", "measured": "as measured"}
 """Priors as text, the weakest first: the end of a long line is cut."""
 
@@ -182,7 +183,7 @@ def load_lines(basis: LoadBasis, now_ms: int, max_age_s: float | None = None) ->
     elif basis.last_hour_ms is None:
         yield f"loads: {basis.source}, snapshot of {since}{end}"
     else:
-        yield f"loads: {basis.source}, samples until {since}{end}"
+        yield f"loads: {basis.source}, samples until {_hour(basis.last_hour_ms, now_ms)}{end}"
     if basis.forecast is not None:
         yield from _forecast(basis.forecast)
     if basis.gone:
@@ -195,6 +196,14 @@ def load_lines(basis: LoadBasis, now_ms: int, max_age_s: float | None = None) ->
         count = f"{basis.assumed_reads} of {basis.partitions} partitions"
         yield f"assumed net-out: {count}, as consumer traffic was not measured:"
         yield f"  taken to read {basis.reads_per_write:g} x what is written (reads-per-write of the goals file)"
+
+
+def _hour(begun_ms: int, now_ms: int) -> str:
+    """The hour of the last samples, and how long it is over: when in it they were taken is not known."""
+    ended_ms = begun_ms + HOUR_MS
+    over = "this hour" if now_ms < ended_ms else _age(now_ms - ended_ms)
+    hours = f"{_moment(begun_ms).removesuffix(':00 UTC')}-{_moment(ended_ms)[-9:-7]}h UTC"
+    return f"{hours} ({over})"
 
 
 def _placement(basis: LoadBasis, now_ms: int) -> str:

@@ -469,16 +469,15 @@ def print_end(found: RunHistory, *, is_quiet: bool) -> None:
 
 
 def print_accepted(
-    path: Path, request: Request, sentence: str, output_format: str, then: tuple[object, ...] | None = None
+    path: Path, request: Request, sentence: str, output_format: str, then: Sequence[tuple[object, ...]] | None = None
 ) -> None:
-    """Print that the run of this journal accepted a request, what it does now, and the next command (words `then`).
+    """Print that the run of this journal accepted a request, what it does now, and the next commands (words `then`).
 
     By default the next command is `watch`; with empty `then` none is printed.
     """
-    then = ("watch", path.stem) if then is None else then
+    then = (("watch", path.stem),) if then is None else then
     if output_format == "json":
         print_json({"run_id": path.stem, "kind": type(request).__name__, **asdict(request)})
         return
     click.echo(f"run {path.stem}: {sentence}")
-    if then:
-        print_next(next_command(*then, takes=STATE))
+    print_next(*(next_command(*words, takes=STATE) for words in then))

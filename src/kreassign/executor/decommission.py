@@ -43,6 +43,7 @@ from kreassign.executor.brokers import (
     unseen_on,
 )
 from kreassign.model import OngoingReassignment, TopicPartition
+from kreassign.model.authorization import with_advice
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +90,7 @@ class Decommission:
         silent = [one for one in found.brokers if one.is_live and one.cordon is None]
         if silent:
             said = "; ".join(f"broker {one.broker}: {one.unread}" for one in silent)
-            return Blocked(f"cannot list what the brokers hold: {said}. Try again")
+            return Blocked(with_advice(f"cannot list what the brokers hold: {said}"))
         return (
             unseen_on(found)
             or self._stays_registered(everything)

@@ -325,9 +325,9 @@ def _time(moves: tuple[PlannedMove, ...], rates: ThrottleRates) -> tuple[float |
 
 
 def _reason(facts: PlanFacts | None) -> str:
-    """Task of the plan and the goals of its changes, the most frequent first."""
+    """Task of the plan and the causes of its changes, the most frequent first."""
     if facts is None:
         return ""
-    goals = Counter(reason.goal for fact in facts.partitions for reason in fact.reasons)
-    told = ", ".join(f"{goal} ({count})" for goal, count in goals.most_common())
+    causes = Counter(reason.cause for fact in facts.partitions for reason in fact.reasons)
+    told = ", ".join(f"{cause} ({count})" for cause, count in causes.most_common())
     return f"{facts.task}: {told}" if told else facts.task

@@ -87,6 +87,11 @@ def is_of_permission(sentence: str) -> bool:
     return sentence.startswith(_MISSING)
 
 
+def with_advice(sentence: str) -> str:
+    """The sentence with the advice to try again, unless it names a missing permission and how to give it."""
+    return sentence if _MISSING in sentence else f"{sentence}. Try again"
+
+
 def missing_permission(operation: str, topics: Collection[str] = ()) -> str:
     """A sentence about a missing permission: on these topics, or on the cluster without topics."""
     names = sorted(topics)

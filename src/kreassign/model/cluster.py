@@ -256,6 +256,13 @@ class LogDir:
         return f"{self.path} ({self.error})" if self.error else self.path
 
     @property
+    def size_bytes(self) -> int:
+        """Bytes of its replicas."""
+        if isinstance(self.replicas, LogDirReplicas):
+            return sum(self.replicas.sizes_bytes)
+        return sum(copy.size_bytes for copy in self.replicas)
+
+    @property
     def topics(self) -> frozenset[str]:
         """The topics of its replicas."""
         if isinstance(self.replicas, LogDirReplicas):  # a cluster may have a million copies, which are packed by topic

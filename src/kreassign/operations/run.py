@@ -690,7 +690,8 @@ def preview_run(
     proposal = None if started.rates.is_limited else _proposed(client, started, request.measure_for_s, clock)
     found = preview(started.moves, started.rates, log_dirs, request.plan.facts, others, proposal)
     factors = read_factors(client, *lists_of(started.moves)).sentences
-    return replace(found, factors=factors, made_for=request.plan.origin.cluster_id)
+    reason = found.reason if started.undoes is None else f"rollback of run {started.undoes}"
+    return replace(found, factors=factors, made_for=request.plan.origin.cluster_id, reason=reason)
 
 
 def _proposed(client: AdminClient, started: RunStarted, seconds: float, clock: Clock) -> Proposal | None:

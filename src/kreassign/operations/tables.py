@@ -77,7 +77,7 @@ DAY_MS = 86_400_000
 ALL_TABLES = (*TABLES, *METRIC_TABLES, *AUDIT_TABLES, *RUN_TABLES, *AUDITED_RUN_TABLES)
 
 # Counts shown of the load model, and their columns.
-_SUMMARY = {"rates": "coverage", "enough to plan by": "verdict"}
+_SUMMARY = {"rates": "coverage", "history to plan by": "verdict"}
 
 
 @dataclass(frozen=True, slots=True)

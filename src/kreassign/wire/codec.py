@@ -305,13 +305,13 @@ _OTHER_PROTOCOLS = {
 }
 
 
-def frame_length(prefix: bytes) -> int:
+def frame_length(prefix: bytes, sender: str = "the other side") -> int:
     """Number of bytes after this prefix; `ProtocolViolation` if no Kafka broker would announce so many."""
     length: int = struct.unpack(">i", prefix)[0]
     if not 0 <= length <= MAX_FRAME_BYTES:
         known = (text for start, text in _OTHER_PROTOCOLS.items() if prefix.startswith(start))
         raise ProtocolViolation(
-            f"the answer announces a length of {length} bytes, which is no Kafka message; "
+            f"{sender} announces a length of {length} bytes, which is no Kafka message; "
             f"{next(known, 'is this a Kafka listener, and does it expect TLS?')}"
         )
     return length

@@ -105,7 +105,9 @@ def watch_it_pause(terminal: Terminal, run_id: str) -> None:
     assert not [word for word in ("left behind", "is still", "resume") if word in healthy]
     paused = terminal.type("pause")
     assert re.match(f"run {run_id}: starts no new moves; 2 in flight continue, [0-9.]+ MB left of them", paused.stdout)
-    assert paused.stderr == f"next: kreassign resume {run_id} --state-dir {terminal.state}\n"
+    ways = (f"resume {run_id}", f"throttle {run_id} RATE", f"cancel {run_id}")
+    said = zip(("next", "  or", "  or"), ways, strict=True)
+    assert paused.stderr == "".join(f"{word}: kreassign {way} --state-dir {terminal.state}\n" for word, way in said)
     assert terminal.runs[0]["is_held"]
     assert f"run {run_id}: paused, 2 moves in flight go on; 0 of 2" in terminal.type("status", "last").stdout
     assert "paused, 2 moves in flight go on" in terminal.type("status", "--all").stdout
@@ -191,7 +193,7 @@ def test_cancel_drain_lets_what_is_in_flight_finish_and_a_cancelled_plan_is_run_
     try:
         terminal.wait_for_a_move()
         told = terminal.type("cancel", "--drain")
-        assert "draining: 1 moves in flight finish, then it ends" in told.stdout
+        assert "draining: 1 move in flight finishes, then it ends" in told.stdout
         terminal.let_go()
         output, _ = process.communicate(timeout=PATIENCE_S)
     finally:

@@ -238,7 +238,7 @@ def test_loads_that_nobody_measured_for_longer_than_allowed_are_called_stale_and
     data, out = tables(tmp_path, {"t": [ENOUGH] * 6}), tmp_path / "plan.json"
     lines = plan("--data", data, "--out", out, max_age="24h").stdout.splitlines()
     assert re.fullmatch("stale loads: last measured [0-9]+ days ago; renew them with `kreassign load`", lines[1])
-    assert lines[3].startswith("loads: mean, samples until 2025-12-31 22:00 UTC (")
+    assert lines[3].startswith("loads: mean, samples until 2025-12-31 22-")
     assert not [line for line in lines if len(line) > 80 and str(tmp_path) not in line]
     refused = plan("--data", data, "--require-load", max_age="24h")
     assert refused.exit_code == 2
@@ -271,7 +271,7 @@ def test_where_all_loads_are_enough_one_line_says_so_and_nothing_is_refused(tmp_
     assert found.exit_code == 0, found.output
     lines = found.stdout.splitlines()
     assert lines[1].startswith("placement: that of the load, 2026-01-01 00:00 UTC (")
-    assert lines[2].startswith("loads: mean, samples until 2025-12-31 22:00 UTC (")
+    assert lines[2].startswith("loads: mean, samples until 2025-12-31 22-")
     assert lines[2].endswith("; none doubtful")
     assert not any("doubtful loads" in line for line in lines)
 

@@ -26,6 +26,7 @@ from kreassign.model import (
     Broker,
     ConfigResource,
     LogDir,
+    LogDirReplica,
     OngoingReassignment,
     Partition,
     TopicPartition,
@@ -162,6 +163,34 @@ def test_a_disk_is_an_issue_from_nine_tenths_on_or_if_it_is_half_full_and_will_b
 def test_without_a_second_reading_nothing_is_said_of_the_time() -> None:
     (issue,) = disk_issues(fillings({1: (log_dir("/a", 3),)}, {}, 0), 0)
     assert issue.seen.endswith(" 3 GB free")
+
+
+def test_directories_with_the_same_figures_are_one_finding() -> None:
+    (issue,) = disks(3, 3, log_dir("/b", 3))
+    assert issue.seen.startswith("log directories /a, /b, which seem to share a disk, are 97% full, 3 GB free")
+
+
+def holding(**sizes_gb: float) -> ClusterReadings:
+    """Brokers b0, b1, … that hold as much."""
+    dirs = {
+        int(name[1:]): (LogDir("/a", None, None, None, is_cordoned=False,
+                               replicas=(LogDirReplica(tp(0), round(size * GB), 0, is_future=False),)),)
+        for name, size in sizes_gb.items()
+    }  # fmt: skip
+    return ClusterReadings(tuple(dirs), (), log_dirs=dirs)
+
+
+@pytest.mark.parametrize(("readings", "seen"), [
+    (holding(b0=9, b1=2, b2=1), "broker 0 holds 9 GB, 2.25 times the mean, broker 2 1 GB"),
+    (holding(b0=5, b1=5, b2=5, b3=0), "broker 0 holds 5 GB, 1.33 times the mean, broker 3 0 B"),
+    (holding(b0=4, b1=3, b2=3), None),
+    (holding(b0=0.9, b1=0), None),
+    (holding(), None),
+])  # fmt: skip
+def test_brokers_with_uneven_bytes_are_a_note_and_no_issue(readings: ClusterReadings, seen: str | None) -> None:
+    note = f"bytes are uneven: {seen}; `kreassign plan` evens them out"
+    assert notes(readings) == (() if seen is None else (note,))
+    assert diagnose(readings) == ()
 
 
 # Moves

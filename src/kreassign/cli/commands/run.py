@@ -55,6 +55,7 @@ from kreassign.executor.guards import GuardName, Reaction
 from kreassign.executor.throttle_ledger import FoundThrottles
 from kreassign.model.plan import format_plan
 from kreassign.model.run import RunHistory
+from kreassign.model.text import counted
 from kreassign.model.throttle import ThrottleRates
 from kreassign.operations import run as operation
 from kreassign.operations import run_journals
@@ -471,14 +472,13 @@ def cancel(
     if is_active(path):
         refuse_monitoring_of_others(path.stem)
         flying = run_journals.status(path).in_flight_count
+        moves = f"{counted(flying, 'move')} in flight"
         sentence = (
-            f"draining: {flying} moves in flight finish, then it ends"
+            f"draining: {moves} {'finishes' if flying == 1 else 'finish'}, then it ends"
             if drains
-            else f"cancelling {flying} moves in flight"
+            else f"cancelling {moves}"
         )
-        print_accepted(
-            path, run_journals.cancel(path, is_now=not drains), sentence, output_format, then=("watch", path.stem)
-        )
+        print_accepted(path, run_journals.cancel(path, is_now=not drains), sentence, output_format)
         return
     is_quiet = output_format == "json"
     with (

@@ -79,7 +79,7 @@ def print_load(terminal: Console, found: LoadSummary) -> None:
     if found.before is not None:
         terminal.print(_against(found.totals, found.before))
     terminal.print(f"rates are based on: {_counted(found.coverage)}")
-    terminal.print(f"enough to plan by: {_counted(found.verdicts)}")
+    terminal.print(f"history to plan by: {_counted(found.verdicts)}")
     if found.windows:
         terminal.print(_windows(found.windows))
     for title, partitions in (("busiest", found.busiest), ("largest", found.largest)):

@@ -210,7 +210,8 @@ def pause(run_id: str | None, drains: bool, cluster: ClusterOptions, state_dir: 
     if found.silence is not None:
         sentence = f"asked; starts no new moves; {count} were in flight{_silence(found)}"
     is_waiting = bool(drains and count)
-    print_accepted(path, request, sentence, output_format, then=() if is_waiting else ("resume", path.stem))
+    ways = (("resume", path.stem), *((("throttle", path.stem, "RATE"), ("cancel", path.stem)) if count else ()))
+    print_accepted(path, request, sentence, output_format, then=() if is_waiting else ways)
     if is_waiting:
         _drain(path, output_format)
 

@@ -19,6 +19,7 @@ from kreassign.executor.history.findings import (
     of_many,
     permission_issues,
     placement_issues,
+    uneven_notes,
     ways_to_cancel,
 )
 from kreassign.executor.history.run_history import UnreadableJournal
@@ -124,6 +125,7 @@ def notes(readings: ClusterReadings) -> tuple[str, ...]:
     )
     return (
         *move_notes(readings.moving),
+        *uneven_notes(readings.log_dirs),
         *(
             f"{counted(count, 'setting')} of throttles {agreeing(count, 'are')} in force, of run {run_id}"
             for run_id, count in sorted(owners.items())

@@ -240,19 +240,50 @@ def _rate(before: int | None, now: LogDir, seconds: float) -> float | None:
 
 
 def disk_issues(found: Iterable[Filling], seconds: float) -> Iterator[Issue]:
-    """Directories that are full or will be within a day, the fullest first."""
+    """Directories that are full or will be within a day, the fullest first; those with the same figures together.
+
+    Directories on one file system report that file system, each of them.
+    """
     found = tuple(found)
-    for one in sorted(found, key=lambda each: -each.used_share):
+    alike: dict[tuple[int, int, int], list[Filling]] = {}
+    for one in found:
+        alike.setdefault((one.broker, one.total_bytes, one.usable_bytes), []).append(one)
+    for each in sorted(alike.values(), key=lambda each: -each[0].used_share):
+        one = each[0]
         soon = one.full_in_s is not None and one.full_in_s < SOON_S and one.used_share >= HALF
         if one.used_share < FULL and not soon:
             continue
         free = format_amount(one.usable_bytes, "B")
-        seen = f"log directory {one.path} is {one.used_share:.0%} full, {free} free{_until(one, seconds)}"
+        where = f"log directory {one.path} is"
+        if len(each) > 1:
+            where = f"log directories {', '.join(other.path for other in each)}, which seem to share a disk, are"
+        seen = f"{where} {one.used_share:.0%} full, {free} free{_until(one, seconds)}"
         is_roomy = any(other.broker == one.broker and other.used_share < FULL - 0.1 for other in found)
         task = ("disks",) if is_roomy else ("rebalance",)
         what = "to other directories of the broker" if is_roomy else "to other brokers"
         yield Issue(
             "disk", f"broker {one.broker}", seen, f"Move replicas {what}, or shorten retention", (plan_command(*task),)
+        )
+
+
+UNEVEN = 1.5
+"""Multiple of the mean from which a broker's bytes are worth a note, and the mean as a multiple of them."""
+
+LEAST_MEAN_BYTES = 1e9
+"""Mean bytes of brokers below which their differences are not worth a move."""
+
+
+def uneven_notes(log_dirs: _DirsByBroker) -> Iterator[str]:
+    """The fullest and the emptiest broker, if they are far from the mean."""
+    held = {broker: sum(one.size_bytes for one in dirs) for broker, dirs in log_dirs.items()}
+    mean = sum(held.values()) / max(1, len(held))
+    if mean < LEAST_MEAN_BYTES:
+        return
+    most, least = max(held, key=held.__getitem__), min(held, key=held.__getitem__)
+    if held[most] > UNEVEN * mean or held[least] * UNEVEN < mean:
+        yield (
+            f"bytes are uneven: broker {most} holds {format_amount(held[most], 'B')}, {held[most] / mean:.2f} times "
+            f"the mean, broker {least} {format_amount(held[least], 'B')}; `kreassign plan` evens them out"
         )
 
 

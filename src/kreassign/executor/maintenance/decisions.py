@@ -30,6 +30,7 @@ from kreassign.executor.maintenance.steps import (
     restored,
 )
 from kreassign.model import TopicPartition
+from kreassign.model.authorization import with_advice
 
 # Enter: the first row that holds decides.
 #
@@ -129,7 +130,7 @@ def _not_live(facts: MaintenanceFacts) -> Step | None:
 
 def _silent(brokers: Iterable[BrokerReading]) -> Blocked | None:
     said = [f"broker {one.broker} cannot be read: {one.unread}" for one in brokers if one.cordon is None]
-    return Blocked(f"{'; '.join(said)}. Try again") if said else None
+    return Blocked(with_advice("; ".join(said))) if said else None
 
 
 def _unknown(facts: MaintenanceFacts) -> Blocked | None:
