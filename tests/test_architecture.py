@@ -235,9 +235,11 @@ EFFECTS = (
     Home(
         "other programs",
         ("subprocess", "os.system", "os.fork", "os.kill", "os.exec", "os.spawn", "pty"),
-        ("cli/terminal.py", "cli/options/connections.py", "cli/commands/demo.py"),
-        "kreassign goes on by itself in the background, starts what prints a secret where the user says so, and shows "
-        "its own commands",
+        (
+            "cli/terminal.py", "cli/options/connections.py", "cli/commands/demo.py", "operations/ssh_signatures.py",
+        ),
+        "kreassign goes on by itself in the background, starts what prints a secret where the user says so, shows its "
+        "own commands, and signs and verifies by ssh-keygen, which has the keys",
         "import subprocess",
     ),
     Home(

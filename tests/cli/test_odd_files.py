@@ -51,6 +51,7 @@ COMMAND_LINES = {
     "rehearse --snapshot": "rehearse {plan} --snapshot {odd}",
     "rehearse plan": "rehearse {odd} --snapshot {snapshot}",
     "report --plan": "report --plan {odd} --out {folder}.html",
+    "run --allowed-signers": f"run {{plan}} --require-approval --allowed-signers {{odd}} --yes {NOWHERE}",
     "run --expect-current": f"run {{plan}} --expect-current {{odd}} {NOWHERE}",
     "run plan": f"run {{odd}} {NOWHERE}",
     "twin from-snapshot --faults": "twin from-snapshot {snapshot} --faults {odd} --port 0",
@@ -65,7 +66,7 @@ COMMAND_LINES = {
 
 `--command-config` is not among them: a file of properties is in ISO 8859-1, in which every byte is a character, and
 lines that say nothing are passed over as Java does. Nor are files of ids, of which any line of text is one: they have a
-test of their own, as files of secrets have.
+test of their own, as files of secrets have. Keys are read by ssh-keygen alone, where a request is signed.
 """
 
 OF_IDS = ("not UTF-8", "zeros", "nothing", "blanks", "UTF-16", "half merged")
@@ -137,7 +138,7 @@ def files_read() -> set[str]:
         if isinstance(parameter.type, click.Path) and parameter.type.exists and parameter.type.file_okay:
             words = name.split()[1:]
             found.add(f"{'plan' if words[0] == 'plan' else ' '.join(words[:-1])} {words[-1]}")
-    return {name for name in found if not name.endswith(("--command-config", *IDS))} - SECRETS.keys()
+    return {name for name in found if not name.endswith(("--command-config", "approve --key", *IDS))} - SECRETS.keys()
 
 
 def test_every_parameter_that_takes_a_file_is_tried() -> None:

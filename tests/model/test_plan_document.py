@@ -94,6 +94,7 @@ def test_half_a_plan_is_refused_with_its_line(text: str, said: str) -> None:
 @pytest.mark.parametrize(("text", "words"), [
     (f'{{"version":1,"plan_id":"p","input_hash":"h","partitions":[{ENTRY}]}}', "this is the facts file of a plan"),
     ('{"plan_id":"p","approved_by":"ann"}', "this is the approval of a plan"),
+    ('{"kreassign_approval_request":1}', "this asks for the approval of a plan"),
     ('{"format":"kreassign-snapshot","version":1,"cluster_id":"c","brokers":[]}', "this is a snapshot of a cluster"),
     (f'{{"plan":{PLAN},"task":"rebalance"}}', "the plan is in its field `plan`"),
     ('{"version":1,"topics":[{"topic":"t"}]}', "no array `partitions` in it: these are the topics for"),

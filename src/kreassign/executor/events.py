@@ -17,6 +17,7 @@ from kreassign.executor.guards import GuardSetting, Health, Verdict
 from kreassign.executor.throttle_ledger import ConfigOverride, ConfigValue, FoundThrottles
 from kreassign.executor.throttle_rates import BrokerTraffic, PartitionWrites
 from kreassign.model import ConfigResource, Reassignment, TopicPartition, TopicPartitionReplica
+from kreassign.model.approvals import SignedApproval
 from kreassign.model.pace import NO_LIMITS, Pace, PaceChange
 from kreassign.model.run import LogDirTarget, Operator
 from kreassign.model.throttle import AdaptiveThrottle, ThrottleRates
@@ -164,7 +165,7 @@ class RunStarted:
     resumed, before setting anything again. A destination is lost once it has been down for `lost_after_ms`, None for
     never. One that `replans` gives moves whose destination is lost other destinations, and one that
     `allows_producer_outage` has the operator's consent to moves while which producers with acks=all are refused. A
-    rollback `undoes` the run of this id.
+    rollback `undoes` the run of this id. `approval` is the signed one that permits this run, and no other.
     """
 
     at_ms: int
@@ -187,6 +188,7 @@ class RunStarted:
     allows_producer_outage: bool = False
     undoes: str | None = None
     lost_after_ms: int | None = None
+    approval: SignedApproval | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,6 +34,7 @@ NOT_PLANS = (
         ),
     ),
     (("plan_id", "approved_by"), "this is the approval of a plan; name the file without `.approval`"),
+    (("kreassign_approval_request",), "this asks for the approval of a plan; name the file without `.request`"),
     (("format", "cluster_id", "brokers"), "this is a snapshot of a cluster; `kreassign plan --snapshot` plans from it"),
     (
         ("plan",),

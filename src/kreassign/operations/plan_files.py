@@ -201,10 +201,11 @@ def _unsaid(found: Proposals) -> Iterator[str]:
 # Approval of plans: a file beside the plan records who approved it, and the content approved.
 #
 # For teams in which one person proposes and another agrees: `kreassign run --require-approval` refuses a plan without
-# approval, or changed since. Anyone who may write into the directory can approve; the file is not
-# signed.
+# approval, or changed since. Anyone who may write into the directory can approve; the file is not signed. Signed
+# approvals are in `approvals.py`.
 
 APPROVAL_SUFFIX = ".approval.json"
+REQUEST_SUFFIX = ".request.json"
 LONGEST_NAME = 100
 LONGEST_NOTE = 1_000
 
@@ -289,7 +290,7 @@ def _approval_text(value: object) -> str:
 
 # Plans of a directory: a summary of each, and lookup by name.
 
-BESIDE = (FACTS_SUFFIX, APPROVAL_SUFFIX)
+BESIDE = (FACTS_SUFFIX, APPROVAL_SUFFIX, REQUEST_SUFFIX)
 
 
 @dataclass(frozen=True, slots=True)

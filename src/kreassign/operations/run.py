@@ -92,6 +92,7 @@ from kreassign.model.reassignment import Replicas, missing_expectations
 from kreassign.model.run import Operator, RunHistory
 from kreassign.model.text import check_wait
 from kreassign.model.throttle import NO_THROTTLE, ThrottleRates
+from kreassign.operations.approvals import SignedApprovals, approval_for, refuse_spent
 from kreassign.operations.connect import Warn, warn_program, warn_without_topic_ids
 from kreassign.operations.plan_files import PlanFile
 from kreassign.operations.run_journals import default_state_dir, keep_facts, this_operator
@@ -282,7 +283,7 @@ class RunRequest:
     another one, instead of waiting for it. `give_up_after_s`: how long a destination is down until it is lost; None is
     never, or a minute with `replan`. `allow_producer_outage`: whether moves may start while which producers with
     acks=all are refused. `allow_factor_change`: whether replication factors may fall, or stay below
-    min.insync.replicas.
+    min.insync.replicas. `approvals`: signed ones without which it does not begin.
     """
 
     plan: PlanFile
@@ -296,6 +297,7 @@ class RunRequest:
     allow_producer_outage: bool = False
     allow_factor_change: bool = False
     give_up_after_s: float | None = None
+    approvals: SignedApprovals | None = None
 
     def __post_init__(self) -> None:
         check_wait("measure_for_s", self.measure_for_s)
@@ -349,6 +351,9 @@ def prepare_run(
     if facts is not None and facts.cluster_id is not None:
         known = topic_ids_of_moves(started.moves).keys()
         warn_without_topic_ids(context.warn, "the plan", known - facts.topic_ids.keys())
+    if request.approvals is not None:
+        approval = approval_for(request.approvals, request.plan.plan, started, context.state_dir)
+        started = replace(started, approval=approval)
     started = with_others(client, started, request.found, context)
     if started.rates.is_limited and request.measure_for_s > 0:
         started = measured(client, started, request.measure_for_s, clock, context.warn)
@@ -400,15 +405,18 @@ def start_run(
     facts: PlanFacts | None = None,
     clock: Clock = SYSTEM_CLOCK,
 ) -> RunHistory:
-    """Execute a prepared run. Raises InputError when another is active on the cluster.
+    """Execute a prepared run. Raises InputError when another is active on the cluster, or its approval was used.
 
     The `facts` of its plan are kept beside its journal, for reports; a run goes on without.
     """
     started = replace(started, operator=context.operator)
     with (
         leased(client, _lease_request(started.run_id, started.cluster_id, context), clock) as lease,
-        Journal.create(context.state_dir, started) as journal,
+        ExitStack() as held,
     ):
+        if started.approval is not None:
+            refuse_spent(started.approval, context.state_dir, started.cluster_id)
+        journal = held.enter_context(Journal.create(context.state_dir, started))
         if facts is not None:
             try:
                 keep_facts(journal.path, facts)

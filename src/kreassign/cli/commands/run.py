@@ -16,6 +16,7 @@ import click
 
 from kreassign.admin import AdminClient
 from kreassign.cli.next_command import again, next_command, print_next
+from kreassign.cli.options.approvals import ApprovalOptions, approval_options
 from kreassign.cli.options.cluster import (
     ClusterOptions,
     interrupted_run_cluster_options,
@@ -254,9 +255,7 @@ def _lines(found: Rollback) -> Iterator[str]:
     help="Run only if the partitions still have the replicas in FILE (from `kreassign plan --current-out`).  "
     "[default: whatever they have]",
 )
-@click.option(
-    "--require-approval", is_flag=True, help="Run only if the plan, as it is now, was approved (`kreassign approve`)."
-)
+@approval_options
 @guards_option
 @found_options
 @replan_option
@@ -279,7 +278,7 @@ def run(
     cluster: ClusterOptions,
     throttle: ThrottleRates,
     expect_current: Path | None,
-    require_approval: bool,
+    approval: ApprovalOptions,
     guards: dict[GuardName, Reaction],
     found: FoundThrottles,
     replan: bool,
@@ -305,7 +304,7 @@ def run(
     expected = read_plan_file(expect_current) if expect_current else None
     chosen_pace = pace.pace(SystemClock().now_ms())
     file = read_plan_file(plan)
-    if require_approval:
+    if approval.is_required and approval.allowed_signers is None:
         check_approval(plan, file)
     request = RunRequest(
         file,
@@ -319,6 +318,7 @@ def run(
         allow_producer_outage,
         allow_factor_change,
         give_up_after,
+        approval.signed(plan),
     )
     refuse_unless_asked(is_agreed=is_agreed or is_dry)
     is_quiet = output_format == "json"
@@ -345,6 +345,7 @@ def _look_first(
             click.echo(f"checking the plan, and measuring traffic for {request.measure_for_s:g} s", err=True)
         started = operation.prepare_run(client, request, replace(context, controllers=controllers, warn=warn))
         found = preview_run(client, started, request)
+    _say_who_approved(started)
     if not is_dry:
         ask(preview_lines(found))
         return started
@@ -368,6 +369,7 @@ def _execute(
     """Check again and begin. Only the write rates of `seen` are reused: the question may have been open for long."""
     if seen is None:
         started = operation.prepare_run(client, request, context)
+        _say_who_approved(started)
     else:
         known = {move.topic_partition: move.write_bytes_per_s for move in seen.moves}
         again = operation.prepare_run(client, replace(request, measure_for_s=0.0), replace(context, warn=_run_silent))
@@ -376,6 +378,11 @@ def _execute(
     if shows:
         show_preview(preview_lines(preview_run(client, started, replace(request, measure_for_s=0.0))))
     return operation.start_run(client, started, context, request.plan.facts)
+
+
+def _say_who_approved(started: RunStarted) -> None:
+    if started.approval is not None:
+        click.echo(str(started.approval), err=True)
 
 
 def _run_silent(_: str) -> None:

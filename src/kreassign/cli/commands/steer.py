@@ -16,6 +16,7 @@ from click.core import ParameterSource
 from rich.table import Column
 
 from kreassign.cli.next_command import CLUSTER, STATE, next_command, print_next
+from kreassign.cli.options.approvals import key_option
 from kreassign.cli.options.cluster import ClusterOptions, of_run_options
 from kreassign.cli.options.pace import (
     AUTO,
@@ -56,9 +57,9 @@ from kreassign.model.plan_facts import plan_id
 from kreassign.model.run import AT_REST, IN_FLIGHT, RunHistory
 from kreassign.model.text import agreeing, counted
 from kreassign.model.throttle import ThrottleRates
-from kreassign.operations import run_journals
+from kreassign.operations import approvals, run_journals
+from kreassign.operations.plan_files import approval_of, read_plan_file, revoke
 from kreassign.operations.plan_files import approve as approve_plan
-from kreassign.operations.plan_files import read_plan_file, revoke
 from kreassign.operations.run_journals import (
     all_journals,
     forget_brokers,
@@ -418,22 +419,53 @@ def _forget_journal(path: Path, output_format: str) -> None:
     epilog=examples(
         "kreassign approve plan.json",
         "kreassign approve plan.json --note 'change 4711'",
+        "kreassign approve plan.json --propose --key ~/.ssh/id_ed25519",
+        "kreassign approve plan.json --key ~/.ssh/id_ed25519",
         "kreassign approve plan.json --revoke",
     )
 )
 @plan_argument
-@click.option("--note", default="", metavar="TEXT", help="Note to keep with the approval.  [default: none]")
-@click.option("--revoke", "is_revoked", is_flag=True, help="Take the approval back.")
-def approve(plan: Path, note: str, is_revoked: bool) -> None:
+@click.option("--note", default="", metavar="TEXT", help="Note to keep with an unsigned approval.  [default: none]")
+@click.option(
+    "--propose", "proposes", is_flag=True, help="Ask others for signed approvals of the plan; needs --key too."
+)
+@key_option
+@click.option("--revoke", "is_revoked", is_flag=True, help="Take approvals back, and the request for signed ones.")
+def approve(plan: Path, note: str, proposes: bool, key: Path | None, is_revoked: bool) -> None:
     """Approve PLAN as it is now: `kreassign run --require-approval` executes it, until it is changed.
 
-    The approval is a file beside the plan, with the name of the user.
+    Without --key the approval is a file beside the plan, with the name of the user. With --key it is signed by
+    `ssh-keygen`: one person proposes the plan (--propose), others sign that request, and `kreassign run
+    --require-approval --allowed-signers FILE` counts them.
     """
+    if proposes and key is None:
+        raise click.UsageError("a request is signed by who proposes; specify --key too")
     if is_revoked:
-        revoke(plan)
-        click.echo(f"{plan.name}: not approved any more")
+        _revoke(plan)
+        return
+    if key is not None:
+        _sign(plan, key, proposes=proposes)
         return
     seen = plan_id(read_plan_file(plan).plan)
     found = approve_plan(plan, seen, this_operator().user, note, SystemClock().now_ms())
     click.echo(f"{plan.name}: plan {found.plan_id} approved by {found.approved_by}")
     print_next(next_command("run", plan, "--require-approval", takes=CLUSTER))
+
+
+def _revoke(plan: Path) -> None:
+    is_withdrawn = approvals.withdraw(approvals.request_path(plan))
+    if not is_withdrawn or approval_of(plan) is not None:
+        revoke(plan)
+    click.echo(f"{plan.name}: not approved any more")
+
+
+def _sign(plan: Path, key: Path, *, proposes: bool) -> None:
+    path = approvals.request_path(plan)
+    if proposes:
+        request = approvals.propose(plan, key, this_operator(), SystemClock().now_ms())
+        click.echo(f"{path}: proposed until {format_time(request.expires_ms)}; others approve it")
+        print_next(next_command("approve", plan, "--key", "FILE"))
+        return
+    signature = approvals.approve_request(path, key, this_operator().user)
+    click.echo(f"{plan.name}: approved, in {signature}")
+    print_next(next_command("run", plan, "--require-approval", "--allowed-signers", "FILE", takes=CLUSTER))

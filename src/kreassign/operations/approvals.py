@@ -1,0 +1,204 @@
+"""Signed approvals on disk: a request beside its plan, the signatures beside the request, and their check before a run.
+
+Everybody signs `plan.request.json`; `plan.request.json.*.sig` are the signatures, as `ssh-keygen -Y sign` writes them,
+those of proposers with `.proposal.sig` at the end. So OpenSSH alone can approve, and any means can send an approval.
+Which signatures count is decided in `kreassign.model.approvals`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+
+from kreassign.errors import InputError, JournalDamaged
+from kreassign.executor.events import RunStarted
+from kreassign.executor.journal import cluster_journals, first_event
+from kreassign.model.approvals import (
+    LIFETIME_S,
+    ApprovalRequest,
+    ApprovalRule,
+    Change,
+    Changes,
+    Judgement,
+    Present,
+    Purpose,
+    Signature,
+    SignedApproval,
+    format_request,
+    judge,
+    parse_request,
+)
+from kreassign.model.plan import ANY_LOG_DIR, Plan
+from kreassign.model.reassignment import Replicas
+from kreassign.model.run import Operator
+from kreassign.operations.plan_files import REQUEST_SUFFIX, read_plan_file
+from kreassign.operations.ssh_signatures import signed, verified
+from kreassign.operations.text_files import decoded_file, read_text
+from kreassign.operations.whole_file import replace_file
+
+PROPOSAL_SUFFIX = ".proposal.sig"
+MOST_SIGNATURES = 50
+MOST_BYTES = 1 << 16
+DEFAULT_RULE = ApprovalRule()
+
+
+@dataclass(frozen=True, slots=True)
+class SignedApprovals:
+    """Approvals that a run needs: the request, who may sign, and the rule.
+
+    `proposers` are names of who proposed it without a key of their own, as an autopilot does.
+    """
+
+    request: Path
+    allowed_signers: Path
+    rule: ApprovalRule = DEFAULT_RULE
+    proposers: tuple[str, ...] = ()
+
+
+def request_path(plan: Path) -> Path:
+    """Path of the request beside a plan: `plan.request.json` for `plan.json`."""
+    return plan.with_name(plan.name.removesuffix(".json") + REQUEST_SUFFIX)
+
+
+def read_request(path: Path) -> bytes:
+    """Read the bytes of a request, which are signed. Raises InputError if there is none."""
+    if not path.exists():
+        raise InputError(f"there is no {path}: `kreassign approve PLAN --propose --key FILE` writes it")
+    return path.read_bytes()
+
+
+def _parsed(path: Path, content: bytes) -> ApprovalRequest:
+    return parse_request(decoded_file(path, content), str(path))
+
+
+# Propose, and sign.
+
+
+def propose(plan: Path, key: Path, operator: Operator, now_ms: int, lifetime_s: float = LIFETIME_S) -> ApprovalRequest:
+    """Write the request for a plan, signed by its proposer; an earlier one, with its signatures, is over.
+
+    Raises InputError if the plan has no facts: nothing says for which cluster and lists it was made.
+    """
+    file = read_plan_file(plan)
+    facts = file.facts
+    if facts is None or facts.cluster_id is None:
+        raise InputError(
+            f"{plan.name} has no facts file that names its cluster, so that no drift could be seen; "
+            "`kreassign plan import` makes one"
+        )
+    request = ApprovalRequest(
+        f"{operator.user}@{operator.host}",
+        facts.cluster_id,
+        now_ms,
+        now_ms + round(lifetime_s * 1000),
+        tuple(one.broker for one in facts.brokers),
+        (facts.task, *facts.factors),
+        changes_of(file.plan, file.expected, facts.topic_ids),
+    )
+    path = request_path(plan)
+    signature = signed(format_request(request).encode(), key, Purpose.PROPOSE)
+    withdraw(path)
+    write_request(path, request)
+    replace_file(path.with_name(f"{path.name}{PROPOSAL_SUFFIX}"), signature)
+    return request
+
+
+def changes_of(plan: Plan, before: Replicas, topic_ids: Mapping[str, str | None]) -> Changes:
+    """The changes of a plan; a partition without a list before it has that of the plan already."""
+    return {
+        one.topic_partition: Change(
+            tuple(before.get(one.topic_partition, one.replicas)),
+            one.replicas,
+            one.log_dirs if set(one.log_dirs) - {ANY_LOG_DIR} else (),
+            topic_ids.get(one.topic_partition.topic),
+        )
+        for one in plan.assignments
+    }
+
+
+def write_request(path: Path, request: ApprovalRequest) -> None:
+    """Write a request for people to sign."""
+    replace_file(path, format_request(request).encode())
+
+
+def approve_request(path: Path, key: Path, user: str) -> Path:
+    """Sign a request as an approver; return the file of the signature. Raises InputError."""
+    content = read_request(path)
+    _parsed(path, content)
+    signature = signed(content, key, Purpose.APPROVE)
+    place = path.with_name(f"{path.name}.{user}-{sha256(signature).hexdigest()[:8]}.sig")
+    replace_file(place, signature)
+    return place
+
+
+def withdraw(path: Path) -> bool:
+    """Remove a request and its signatures; False if there is none."""
+    found = (path, *_signatures(path))
+    is_there = path.exists()
+    for one in found:
+        one.unlink(missing_ok=True)
+    return is_there
+
+
+def _signatures(path: Path) -> list[Path]:
+    beside = path.parent.iterdir() if path.parent.is_dir() else ()
+    return sorted(one for one in beside if one.name.startswith(f"{path.name}.") and one.suffix == ".sig")
+
+
+# Check before a run.
+
+KEY_TYPES = ("ssh-", "ecdsa-", "sk-")
+
+
+def check_signers(path: Path) -> None:
+    """Raise InputError, which names the file, if it has no signer."""
+    lines = (line.split() for line in read_text(path).splitlines() if not line.startswith("#"))
+    if not any(word.startswith(KEY_TYPES) for words in lines for word in words[1:-1]):
+        raise InputError(f"{path} names no signer; a line of it is: NAME ssh-ed25519 KEY")
+
+
+def judgement(wanted: SignedApprovals, now: Present) -> tuple[ApprovalRequest, Judgement]:
+    """Judge a request with the signatures beside it. Raises InputError if a file or ssh-keygen is missing."""
+    content = read_request(wanted.request)
+    request = _parsed(wanted.request, content)
+    check_signers(wanted.allowed_signers)
+    found: dict[Purpose, list[Signature]] = {purpose: [] for purpose in Purpose}
+    for place in _signatures(wanted.request)[:MOST_SIGNATURES]:
+        purpose = Purpose.PROPOSE if place.name.endswith(PROPOSAL_SUFFIX) else Purpose.APPROVE
+        found[purpose].append(_verified(wanted, content, place, purpose))
+    own = [Signature("", wanted.proposers)] if wanted.proposers else found[Purpose.PROPOSE]
+    return request, judge(request, wanted.rule, now, own, found[Purpose.APPROVE])
+
+
+def _verified(wanted: SignedApprovals, content: bytes, place: Path, purpose: Purpose) -> Signature:
+    if place.stat().st_size > MOST_BYTES:
+        return Signature(place.name, problem="it is too large for a signature")
+    return verified(content, place, wanted.allowed_signers, purpose)
+
+
+def approval_for(wanted: SignedApprovals, plan: Plan, started: RunStarted, state_dir: Path) -> SignedApproval:
+    """Return the approval that permits this run. Raises InputError with the reason if none does."""
+    before = {move.topic_partition: move.original for move in started.moves}
+    topic_ids = {move.topic_partition.topic: move.topic_id for move in started.moves}
+    changes = changes_of(plan, before, topic_ids)
+    request, found = judgement(wanted, Present(started.at_ms, started.cluster_id, changes, started.live_brokers))
+    if why := found.dead or found.lacking:
+        raise InputError(f"the run is not approved: {why}")
+    approval = SignedApproval(request.request_id, found.proposed_by, found.approved_by)
+    refuse_spent(approval, state_dir, started.cluster_id)
+    return approval
+
+
+def refuse_spent(approval: SignedApproval, state_dir: Path, cluster_id: str) -> None:
+    """Raise InputError if a run began with this approval: each permits one."""
+    for path in cluster_journals(state_dir, cluster_id):
+        with suppress(JournalDamaged):
+            first = first_event(path)
+            if first.approval is not None and first.approval.request_id == approval.request_id:
+                raise InputError(
+                    f"the run is not approved: run {first.run_id} began with this approval, which permits one run; "
+                    "propose the plan again"
+                )
