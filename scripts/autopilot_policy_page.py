@@ -30,6 +30,7 @@ a policy: it tells, and changes nothing. An empty file, and a table or a key tha
 |---|---|
 | `tell` | says what is wrong |
 | `propose` | plans the repair, with its cost, and leaves it to people |
+| `ask` | plans the repair, and runs it when [enough people approve](../guides/look-after-a-cluster.md#approvals) |
 | `act` | repairs by itself, when all gates are open |
 """
 

@@ -151,6 +151,7 @@ ELSEWHERE = {
 ASKS_NONE = {"plan fleet"}
 """It takes the options of all plans, and refuses to go without tables or snapshots."""
 ASKS_ITS_ID = {
+    "autopilot approve",
     "autopilot status",
     "autopilot off",
     "autopilot on",

@@ -273,6 +273,10 @@ def _may_plan(finding: Finding, look: Look) -> bool:
     )
 
 
+UNTIL_IT_RUNS = frozenset({"two looks", "approvals"})
+"""Gates that a proposal itself has to pass."""
+
+
 def _next_order(case: Case) -> Order | None:
     """Run what is due; else plan again what is to be compared, or is an hour old."""
     proposal = case.finding.proposal
@@ -280,10 +284,11 @@ def _next_order(case: Case) -> Order | None:
     closed = closed_gates(case)
     if not closed:
         return RunRepair(case.finding.name, proposal.plan_id)
-    acts = case.policy.level(case.kind) is Level.ACT
-    is_compared = acts and closed.keys() == {"two looks"}
+    level = case.policy.level(case.kind)
+    is_compared = level in {Level.ASK, Level.ACT} and "two looks" in closed and closed.keys() <= UNTIL_IT_RUNS
     every_ms = case.policy.care.looks_apart * 1000 if is_compared else PLANNED_AGAIN_MS
-    is_due = case.now.at_ms - proposal.at_ms >= every_ms
+    is_unasked = level is Level.ASK and case.finding.asked is None
+    is_due = is_unasked or case.now.at_ms - proposal.at_ms >= every_ms
     return (
         PlanRepair(case.finding.name)
         if is_due and _may_plan(case.finding, Look(case.now, case.memory, case.policy))

@@ -58,9 +58,20 @@ def _rest_of(case: Case, until_ms: float) -> str:
 
 
 def _level(case: Case) -> str | None:
-    if case.policy.level(case.kind) is Level.ACT:
+    if case.policy.level(case.kind) in {Level.ASK, Level.ACT}:
         return None
     return f'the policy has level = "{case.policy.level(case.kind)}" for {case.kind}; "act" would let it run'
+
+
+def _approvals(case: Case) -> str | None:
+    finding = case.finding
+    if case.policy.level(case.kind) is not Level.ASK:
+        return None
+    if finding.asked is None:
+        return "it is not proposed for approval yet"
+    if finding.judged is None:
+        return "no signature has been read yet; `kreassign autopilot approve` signs"
+    return finding.judged.lacking or None
 
 
 def brake_text(now: Observation) -> str | None:
@@ -248,6 +259,7 @@ GATES: Mapping[str, Gate] = MappingProxyType({
     "brake": _brake,
     "off": _off,
     "silence": _silence,
+    "approvals": _approvals,
     "people": _people,
     "many gone": _many,
     "unread": _read,

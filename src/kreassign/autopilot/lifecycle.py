@@ -216,6 +216,26 @@ class NotPlanned:
 
 
 @dataclass(frozen=True, slots=True)
+class ApprovalAsked:
+    """People are asked to sign the proposal of a finding: this request."""
+
+    at_ms: int
+    name: Name
+    request_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class ApprovalsJudged:
+    """Signatures were read: those that count, why the request permits nothing any more, and what is lacking."""
+
+    at_ms: int
+    name: Name
+    approved_by: tuple[str, ...]
+    dead: str = ""
+    lacking: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class RunBegan:
     """The run of a repair is about to begin; written before anything is sent."""
 
@@ -291,7 +311,8 @@ class Silenced:
 Request = TurnedOff | TurnedOn | Silenced
 Event = (
     Began | WentOn | Looked | BrokerWent | BrokerCame | OthersMoved | DisksMeasured | FindingMoved | Planned
-    | NotPlanned | RunBegan | EndAsked | HoldAsked | RunEnded | TurnedOff | TurnedOn | Silenced
+    | NotPlanned | ApprovalAsked | ApprovalsJudged | RunBegan | EndAsked | HoldAsked | RunEnded | TurnedOff | TurnedOn
+    | Silenced
 )  # fmt: skip
 
 # Memory: what the events come to.
@@ -303,6 +324,7 @@ class Finding:
 
     `since_ms` is from when on it was there without a break; `steady_ms` from when on two plans were the same.
     `not_before_ms` is the end of its back-off after `failures`; `silence` says who wants nothing done until when.
+    `asked` is the request for approval of the `proposal`, and `judged` its signatures; a new proposal needs a new one.
     """
 
     name: Name
@@ -317,6 +339,8 @@ class Finding:
     not_before_ms: int = 0
     problem: str = ""
     silence: Silenced | None = None
+    asked: ApprovalAsked | None = None
+    judged: ApprovalsJudged | None = None
 
 
 class Act(NamedTuple):
@@ -421,7 +445,7 @@ def _measured(memory: Memory, event: DisksMeasured) -> Memory:
 def _began(memory: Memory, event: RunBegan) -> Memory:
     acts = [one for one in memory.acts if one.begun_ms > event.at_ms - KEPT_MS]
     acts.append(Act(event.name, event.run_id, event.at_ms, event.copied_bytes, event.moves))
-    finding = replace(memory.findings[event.name], state=State.RUNNING, state_ms=event.at_ms, problem="")
+    finding = replace(memory.findings[event.name], state=State.RUNNING, state_ms=event.at_ms, problem="", asked=None)
     return _with(replace(memory, acts=tuple(acts)), finding)
 
 
@@ -439,9 +463,12 @@ def _moved(memory: Memory, event: FindingMoved) -> Memory:
         silence = None if before is None else before.silence
         begun = Finding(event.name, event.state, since_ms, event.at_ms, event.seen, event.why, silence=silence)
         return _with(memory, begun)
-    proposal = None if event.state in {State.TOLD, State.CLOSED} else before.proposal
-    moved = replace(before, state=event.state, state_ms=event.at_ms, seen=event.seen, why=event.why, proposal=proposal)
-    return _with(memory, moved)
+    moved = replace(before, state=event.state, state_ms=event.at_ms, seen=event.seen, why=event.why)
+    return _with(memory, _unproposed(moved) if event.state in {State.TOLD, State.CLOSED} else moved)
+
+
+def _unproposed(finding: Finding) -> Finding:
+    return replace(finding, proposal=None, asked=None, judged=None)
 
 
 def _planned(memory: Memory, event: Planned) -> Memory:
@@ -453,9 +480,19 @@ def _planned(memory: Memory, event: Planned) -> Memory:
         state_ms=before.state_ms if before.state is State.PROPOSED else event.at_ms,
         proposal=event,
         steady_ms=before.steady_ms if is_same else event.at_ms,
+        asked=before.asked if is_same else None,
         problem="",
     )
     return _with(memory, proposed)
+
+
+def _asked(memory: Memory, event: ApprovalAsked) -> Memory:
+    return _with(memory, replace(memory.findings[event.name], asked=event, judged=None))
+
+
+def _judged(memory: Memory, event: ApprovalsJudged) -> Memory:
+    finding = memory.findings[event.name]
+    return _with(memory, replace(finding, judged=event, asked=None if event.dead else finding.asked))
 
 
 def _not_planned(memory: Memory, event: NotPlanned) -> Memory:
@@ -465,9 +502,8 @@ def _not_planned(memory: Memory, event: NotPlanned) -> Memory:
 
 def _failed(finding: Finding, at_ms: int, problem: str) -> Finding:
     wait_ms = BACK_OFF_MS[min(finding.failures, len(BACK_OFF_MS) - 1)]
-    return replace(
-        finding, failures=finding.failures + 1, not_before_ms=at_ms + wait_ms, problem=problem, proposal=None
-    )
+    failed = replace(finding, failures=finding.failures + 1, not_before_ms=at_ms + wait_ms, problem=problem)
+    return _unproposed(failed)
 
 
 def _silenced(memory: Memory, event: Silenced) -> Memory:
@@ -479,7 +515,7 @@ def _silenced(memory: Memory, event: Silenced) -> Memory:
 def _ended(memory: Memory, event: RunEnded) -> Memory:
     act = next(one for one in memory.acts if one.ended_ms is None)
     memory = _changed(memory, ended_ms=event.at_ms, outcome=event.outcome, copied_bytes=event.copied_bytes)
-    finding = replace(memory.findings[event.name], state_ms=event.at_ms, proposal=None)
+    finding = replace(_unproposed(memory.findings[event.name]), state_ms=event.at_ms)
     if event.outcome == "done" or act.is_end_asked:
         finding = replace(finding, state=State.SETTLING, failures=0, not_before_ms=0)
     elif event.by:
@@ -503,6 +539,8 @@ TAKEN_IN: Mapping[type[Event], Callable[[Memory, Any], Memory]] = MappingProxyTy
     FindingMoved: _moved,
     Planned: _planned,
     NotPlanned: _not_planned,
+    ApprovalAsked: _asked,
+    ApprovalsJudged: _judged,
     RunBegan: _began,
     EndAsked: lambda memory, _: _changed(memory, is_end_asked=True),
     HoldAsked: lambda memory, event: _changed(memory, held=event.why),

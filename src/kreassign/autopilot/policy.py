@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, cast
 
 from kreassign.errors import InputError
 from kreassign.model.pace import Schedule, Window, parse_time_zone, parse_window
-from kreassign.model.text import format_amount, format_seconds, parse_amount, parse_seconds, shortened
+from kreassign.model.text import counted, format_amount, format_seconds, parse_amount, parse_seconds, shortened
 
 
 class Level(StrEnum):
@@ -25,6 +25,7 @@ class Level(StrEnum):
 
     TELL = "tell"  # it says what is wrong
     PROPOSE = "propose"  # it plans the repair, with its cost, and leaves it to people
+    ASK = "ask"  # it repairs when enough people have signed the proposal
     ACT = "act"  # it repairs by itself, when all gates are open
 
 
@@ -100,6 +101,10 @@ def _windows(value: Any) -> tuple[Window, ...]:
     return tuple(map(parse_window, value))
 
 
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else _refuse()
+
+
 def _zone(value: Any) -> str:
     return parse_time_zone(value) if isinstance(value, str) else _refuse()
 
@@ -125,6 +130,7 @@ FACTOR = Form(
 COUNT = Form(f"a whole number from 1 to {_MOST_COUNT}", _count, str)
 FLAG = Form("true or false", _flag, lambda value: "yes" if value else "no")
 LEVEL = Form(" or ".join(f'"{one}"' for one in Level), _level, str)
+TEXT = Form("a text", _text, lambda value: repr(value) if value else "none")
 WINDOWS = Form(
     'a list of daily times such as ["22:00-06:00"]', _windows, lambda value: ", ".join(map(str, value)) or "any time"
 )
@@ -252,6 +258,16 @@ class Budget:
 
 
 @dataclass(frozen=True, slots=True)
+class Approvals:
+    """Who approves repairs of kinds with level "ask"."""
+
+    allowed_signers: str = _line(TEXT, "", "File of those who may sign, as ssh-keygen has it")
+    least: int = _line(COUNT, 1, "So many people must sign")
+    expire_after: float = _line(DURATION, "24h", "Time for which a proposal can be approved")
+    proposer: str = _line(TEXT, "", "Signer who answers for this policy, and so cannot approve")
+
+
+@dataclass(frozen=True, slots=True)
 class Care:
     """Looks, and what is waited for."""
 
@@ -271,6 +287,7 @@ class Policy:
     care: Care = Care()
     runs: Runs = Runs()
     budget: Budget = Budget()
+    approvals: Approvals = Approvals()
     many_gone: ManyGone = ManyGone()
     broker_gone: BrokerGone = BrokerGone()
     disk_fills: DiskFills = DiskFills()
@@ -367,6 +384,8 @@ def parse_policy(text: str, name: str) -> Policy:
         shown = format_seconds(found.care.interval)
         most = format_seconds(LONGEST_INTERVAL_S)
         raise InputError(f"{name}: [care]: 'interval' is {shown}; it must be more than 0 and at most {most}")
+    if not found.approvals.allowed_signers and (asking := [one for one in Kind if found.level(one) is Level.ASK]):
+        raise InputError(f"{name}: [{asking[0]}] has level = \"ask\", and [approvals] has no 'allowed-signers'")
     return found
 
 
@@ -400,6 +419,7 @@ def _refuse_strangers(where: str, table: Mapping[str, object], known: Mapping[st
 _LEVELS: Mapping[Level, str] = MappingProxyType({
     Level.TELL: "only told",
     Level.PROPOSE: "told, and a repair is planned with its cost, for people to run",
+    Level.ASK: "told, and repaired by the autopilot when the proposal is approved and all gates are open",
     Level.ACT: "repaired by the autopilot itself when all gates are open",
 })  # fmt: skip
 
@@ -411,12 +431,15 @@ def explained(policy: Policy) -> Iterator[str]:
         yield f"The autopilot changes the cluster by itself for {', '.join(acting)}; for nothing else."
     else:
         yield 'The autopilot changes nothing by itself: no kind of finding has level = "act".'
+    if asking := [kind for kind in Kind if policy.level(kind) is Level.ASK]:
+        least = counted(policy.approvals.least, "approval")
+        yield f"It changes the cluster after {least} for {', '.join(asking)}."
     for kind in Kind:
         section = policy.section(kind)
         about = (type(section).__doc__ or "").strip()
         what = "only told, and stops all repairs" if kind is Kind.MANY_GONE else _LEVELS[policy.level(kind)]
         yield f"{kind} ({about[0].lower()}{about[1:].rstrip('.')}): {what}. {_lines(section)}"
-    for name in ("runs", "budget", "care"):
+    for name in ("runs", "budget", "approvals", "care"):
         yield f"{name}: {_lines(policy.section(name))}"
 
 

@@ -204,6 +204,7 @@ class Present:
 class Judgement:
     """The signers that count, why the request is dead (for ever), and what is lacking (until others sign)."""
 
+    request_id: str
     proposed_by: str = ""
     approved_by: tuple[str, ...] = ()
     dead: str = ""
@@ -219,10 +220,10 @@ def judge(
 ) -> Judgement:
     """Judge a request and its signatures. A proposer without a key is a value in `proposals`."""
     if dead := _dead(request, rule, now):
-        return Judgement(dead=dead)
+        return Judgement(request.request_id, dead=dead)
     proposers = [one for one in proposals if not one.problem]
     if not proposers:
-        return Judgement(lacking="its proposer has not signed it")
+        return Judgement(request.request_id, lacking="its proposer has not signed it")
     counted_in: list[Signature] = []
     ignored: list[str] = []
     for one in approvals:
@@ -236,9 +237,9 @@ def judge(
             counted_in.append(one)
     by, proposer = tuple(one.signer for one in counted_in), proposers[0].signer
     if len(by) >= rule.least:
-        return Judgement(proposer, by)
+        return Judgement(request.request_id, proposer, by)
     have = f"{counted(len(by), 'approval')} of {rule.least}" + (f" ({', '.join(by)})" if by else "")
-    return Judgement(proposer, by, lacking=printable("; ".join((have, *ignored))))
+    return Judgement(request.request_id, proposer, by, lacking=printable("; ".join((have, *ignored))))
 
 
 def _dead(request: ApprovalRequest, rule: ApprovalRule, now: Present) -> str:

@@ -31,10 +31,11 @@ from kreassign.model.approvals import (
     judge,
     parse_request,
 )
-from kreassign.model.plan import ANY_LOG_DIR, Plan
+from kreassign.model.plan import ANY_LOG_DIR, PartitionAssignment, Plan
+from kreassign.model.plan_facts import PlanOrigin
 from kreassign.model.reassignment import Replicas
 from kreassign.model.run import Operator
-from kreassign.operations.plan_files import REQUEST_SUFFIX, read_plan_file
+from kreassign.operations.plan_files import REQUEST_SUFFIX, PlanFile, read_plan_file
 from kreassign.operations.ssh_signatures import signed, verified
 from kreassign.operations.text_files import decoded_file, read_text
 from kreassign.operations.whole_file import replace_file
@@ -68,6 +69,18 @@ def read_request(path: Path) -> bytes:
     if not path.exists():
         raise InputError(f"there is no {path}: `kreassign approve PLAN --propose --key FILE` writes it")
     return path.read_bytes()
+
+
+def request_of(path: Path) -> ApprovalRequest:
+    """Read a request. Raises InputError if there is none, MalformedPlan."""
+    return _parsed(path, read_request(path))
+
+
+def approved_plan(request: ApprovalRequest) -> PlanFile:
+    """The plan of a request, with the lists that it starts from."""
+    changes = request.changes.items()
+    plan = Plan(tuple(PartitionAssignment(name, one.after, one.log_dirs) for name, one in changes))
+    return PlanFile(plan, {name: one.before for name, one in changes}, None, PlanOrigin(request.cluster_id))
 
 
 def _parsed(path: Path, content: bytes) -> ApprovalRequest:
@@ -160,7 +173,7 @@ def check_signers(path: Path) -> None:
         raise InputError(f"{path} names no signer; a line of it is: NAME ssh-ed25519 KEY")
 
 
-def judgement(wanted: SignedApprovals, now: Present) -> tuple[ApprovalRequest, Judgement]:
+def judgement(wanted: SignedApprovals, now: Present) -> Judgement:
     """Judge a request with the signatures beside it. Raises InputError if a file or ssh-keygen is missing."""
     content = read_request(wanted.request)
     request = _parsed(wanted.request, content)
@@ -170,7 +183,7 @@ def judgement(wanted: SignedApprovals, now: Present) -> tuple[ApprovalRequest, J
         purpose = Purpose.PROPOSE if place.name.endswith(PROPOSAL_SUFFIX) else Purpose.APPROVE
         found[purpose].append(_verified(wanted, content, place, purpose))
     own = [Signature("", wanted.proposers)] if wanted.proposers else found[Purpose.PROPOSE]
-    return request, judge(request, wanted.rule, now, own, found[Purpose.APPROVE])
+    return judge(request, wanted.rule, now, own, found[Purpose.APPROVE])
 
 
 def _verified(wanted: SignedApprovals, content: bytes, place: Path, purpose: Purpose) -> Signature:
@@ -184,10 +197,10 @@ def approval_for(wanted: SignedApprovals, plan: Plan, started: RunStarted, state
     before = {move.topic_partition: move.original for move in started.moves}
     topic_ids = {move.topic_partition.topic: move.topic_id for move in started.moves}
     changes = changes_of(plan, before, topic_ids)
-    request, found = judgement(wanted, Present(started.at_ms, started.cluster_id, changes, started.live_brokers))
+    found = judgement(wanted, Present(started.at_ms, started.cluster_id, changes, started.live_brokers))
     if why := found.dead or found.lacking:
         raise InputError(f"the run is not approved: {why}")
-    approval = SignedApproval(request.request_id, found.proposed_by, found.approved_by)
+    approval = SignedApproval(found.request_id, found.proposed_by, found.approved_by)
     refuse_spent(approval, state_dir, started.cluster_id)
     return approval
 

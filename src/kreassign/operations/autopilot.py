@@ -30,6 +30,8 @@ from kreassign.autopilot.core import (
 from kreassign.autopilot.detectors import Look, astray, use_of
 from kreassign.autopilot.gates import GATES, Case
 from kreassign.autopilot.lifecycle import (
+    ApprovalAsked,
+    ApprovalsJudged,
     Began,
     Event,
     Memory,
@@ -47,7 +49,7 @@ from kreassign.autopilot.lifecycle import (
     remember,
 )
 from kreassign.autopilot.observation import Absent, Asked, Brake, Known, Observation, Perhaps, Unknown
-from kreassign.autopilot.policy import Kind, Policy, parse_policy
+from kreassign.autopilot.policy import Kind, Level, Policy, parse_policy
 from kreassign.clock import Clock, SystemClock
 from kreassign.errors import ClusterError, ExecutionError, IllegalPlan, Infeasible, InputError, PlanIsMet
 from kreassign.executor.cluster.requests import read_throttles
@@ -61,15 +63,26 @@ from kreassign.executor.maintenance import brokers_in_maintenance
 from kreassign.executor.progress import ProgressMeter
 from kreassign.executor.state import RunView
 from kreassign.model import Broker, ConfigResource, ElectionType, LogDir
+from kreassign.model.approvals import ApprovalRequest, ApprovalRule, Change, Changes, Present
 from kreassign.model.authorization import error_text
 from kreassign.model.load import MEASURED_S
 from kreassign.model.pace import NO_LIMITS
 from kreassign.model.run import RunHistory
 from kreassign.model.text import counted, format_amount
 from kreassign.model.throttle import ThrottleRates
+from kreassign.operations.approvals import (
+    SignedApprovals,
+    approve_request,
+    approved_plan,
+    changes_of,
+    judgement,
+    request_of,
+    withdraw,
+    write_request,
+)
 from kreassign.operations.broker_changes import sole_change
 from kreassign.operations.plan import PlanRequest, make_plan
-from kreassign.operations.plan_files import PlanFile
+from kreassign.operations.plan_files import REQUEST_SUFFIX, PlanFile
 from kreassign.operations.plan_inputs import inputs_of_cluster
 from kreassign.operations.plan_tasks import (
     AddBrokers,
@@ -308,6 +321,7 @@ class Autopilot:
         """Look once, tell what changed, and do what is due, to its end. Raises JournalDamaged."""
         self._settle()
         now = observe(self._client, self._clock.now_ms())
+        self._read_approvals(now)
         match self._decide(now):
             case PlanRepair(name):
                 self._plan(name, now)
@@ -340,9 +354,82 @@ class Autopilot:
             self._fail(name, f"no plan repairs it: {error_text(error)}")
             return None
         self._note(repairs.planned)
-        if before.state is not State.PROPOSED:
+        if self._policy.level(name.kind) is Level.ASK:
+            if self.memory.findings[name].asked is None:
+                self._ask(repairs, now)
+        elif before.state is not State.PROPOSED:
             self._tell(proposed_message(repairs.planned))
         return repairs
+
+    # Approvals: the request is a file, and so are the signatures beside it.
+
+    def _ask(self, repairs: Repairs, now: Observation) -> None:
+        planned, approvals = repairs.planned, self._policy.approvals
+        request = ApprovalRequest(
+            self._operator,
+            self._cluster_id,
+            self._clock.now_ms(),
+            self._clock.now_ms() + round(approvals.expire_after * 1000),
+            tuple(sorted(now.live)),
+            (str(planned.name), *planned.sentences),
+            _changes(repairs, now),
+        )
+        path = approval_path(self._journal.path, planned.name)
+        make_folder(path.parent)
+        withdraw(path)
+        write_request(path, request)
+        self._note(ApprovalAsked(request.at_ms, planned.name, request.request_id))
+        what = f"{planned.name}: {planned.sentences[0]}; {counted(approvals.least, 'approval')} wanted"
+        sign = f"kreassign autopilot approve {planned.name.kind} '{planned.name.subject}' --key FILE"
+        self._tell(Message(planned.name, what, "; ".join(planned.sentences[1:]), (sign, "kreassign autopilot why")))
+
+    def _read_approvals(self, now: Observation) -> None:
+        """Judge what people have signed; a request that permits nothing any more is told."""
+        for finding in self.memory.open:
+            if finding.asked is None or finding.state is not State.PROPOSED or not isinstance(now.partitions, Known):
+                continue
+            judged = self._judged(finding.name, now)
+            before = finding.judged
+            if before is None or replace(judged, at_ms=before.at_ms) != before:
+                self._note(judged)
+                if judged.dead:
+                    self._tell(Message(finding.name, f"{finding.name}: its approval is void", judged.dead))
+
+    def _judged(self, name: Name, now: Observation) -> ApprovalsJudged:
+        assert isinstance(now.partitions, Known), "what was not read is not judged"
+        wanted = self._wanted(name)
+        try:
+            request = request_of(wanted.request)
+            lists = {one.topic_partition: one.replicas for one in now.partitions.value}
+            changes = {one: each._replace(before=lists.get(one, ())) for one, each in request.changes.items()}
+            found = judgement(wanted, Present(now.at_ms, self._cluster_id, changes, now.live))
+        except (InputError, OSError) as error:
+            return ApprovalsJudged(now.at_ms, name, (), lacking=f"approvals could not be read: {error_text(error)}")
+        return ApprovalsJudged(now.at_ms, name, found.approved_by, found.dead, found.lacking)
+
+    def _wanted(self, name: Name) -> SignedApprovals:
+        approvals = self._policy.approvals
+        proposers = (self._operator, *((approvals.proposer,) if approvals.proposer else ()))
+        rule = ApprovalRule(approvals.least, approvals.expire_after)
+        path = approval_path(self._journal.path, name)
+        return SignedApprovals(path, Path(approvals.allowed_signers), rule, proposers)
+
+    @property
+    def _operator(self) -> str:
+        return f"{self._context.operator.user}@{self._context.operator.host}"
+
+    def _request(self, name: Name, plan: PlanFile) -> RunRequest:
+        """The run of a repair: where people approved a plan, just that one, and by their approval."""
+        is_asked = self._policy.level(name.kind) is Level.ASK
+        wanted = self._wanted(name) if is_asked else None
+        return RunRequest(
+            plan if wanted is None else approved_plan(request_of(wanted.request)),
+            ThrottleRates(self._policy.runs.throttle),
+            pace=replace(NO_LIMITS, hours=self._policy.runs.hours),
+            measure_for_s=0.0,
+            replan=not is_asked,
+            approvals=wanted,
+        )
 
     def _fail(self, name: Name, why: str) -> None:
         is_new = self.memory.findings[name].problem != why
@@ -363,14 +450,7 @@ class Autopilot:
             if repairs.plan is None:
                 self._elect(repairs.planned)
                 return
-            request = RunRequest(
-                repairs.plan,
-                ThrottleRates(self._policy.runs.throttle),
-                pace=replace(NO_LIMITS, hours=self._policy.runs.hours),
-                measure_for_s=0.0,
-                replan=True,
-            )
-            started = prepare_run(self._client, request, self._context, self._clock)
+            started = prepare_run(self._client, self._request(name, repairs.plan), self._context, self._clock)
         except (InputError, IllegalPlan, PlanIsMet, ClusterError, ExecutionError) as error:
             if self.memory.running is None:
                 self._fail(name, f"its run cannot begin: {error_text(error)}")
@@ -486,6 +566,34 @@ def looked_after(state_dir: Path, here: InForce, *, is_dry: bool = False) -> str
         what = "has been looked at by a dry run" if is_dry else "is looked after"
         raise InputError(f"no autopilot in {state_dir}: cluster {here.cluster_id} is not one that {what} from there")
     return here.cluster_id
+
+
+def approval_path(journal: Path, name: Name) -> Path:
+    """Path of the request for approval of a finding's repair, in a folder beside the journal of decisions."""
+    subject = hashlib.sha256(name.subject.encode()).hexdigest()[:8]
+    return journal.parent / "approvals" / f"{name.kind}-{subject}{REQUEST_SUFFIX}"
+
+
+def _changes(repairs: Repairs, now: Observation) -> Changes:
+    assert isinstance(now.partitions, Known), "only what was read is planned"
+    lists = {one.topic_partition: one.replicas for one in now.partitions.value}
+    if repairs.plan is None:
+        return {one: Change(lists[one], lists[one]) for one in repairs.planned.moves}
+    return changes_of(repairs.plan.plan, lists, {})
+
+
+def approve(
+    state_dir: Path, cluster_id: str, name: Name, key: Path, user: str, *, is_dry: bool = False
+) -> ApprovalRequest:
+    """Sign the proposal of a finding, and return what was signed. Raises InputError if none is asked for."""
+    finding = remembered(state_dir, cluster_id, is_dry=is_dry).findings.get(name)
+    if finding is None or finding.asked is None:
+        raise InputError(
+            f"the autopilot asks for no approval of {name}; `kreassign autopilot status` shows its findings"
+        )
+    path = approval_path(_journal(state_dir, cluster_id, is_dry=is_dry), name)
+    approve_request(path, key, user)
+    return request_of(path)
 
 
 def remembered(state_dir: Path, cluster_id: str, *, is_dry: bool = False) -> Memory:

@@ -12,6 +12,7 @@ from kreassign.autopilot.core import Message
 from kreassign.autopilot.lifecycle import Finding, Memory, Name
 from kreassign.autopilot.policy import Kind, explained
 from kreassign.cli.next_command import next_command, print_next
+from kreassign.cli.options.approvals import key_option
 from kreassign.cli.options.cluster import ClusterOptions, cluster_options, of_run_options, run_cluster_options
 from kreassign.cli.options.run import run_context_options
 from kreassign.cli.options.run_id import state_dir_option
@@ -213,6 +214,30 @@ def silence(kind: str, subject: str, cluster: ClusterOptions, state_dir: Path, f
     name = Name(Kind(kind), subject)
     operation.silence(state_dir, _meant(cluster, state_dir), name, for_s, _user(), why)
     click.echo(f"{name} is silent, from the next look")
+
+
+@autopilot.command(epilog=examples("kreassign autopilot approve broker-gone 'broker 3' --key ~/.ssh/id_ed25519"))
+@click.argument("kind", type=click.Choice([one.value for one in Kind]))
+@click.argument("subject")
+@of_run_options
+@state_dir_option
+@key_option
+@click.option("--dry-run", "is_dry", is_flag=True, help="What a dry run proposes.")
+def approve(kind: str, subject: str, cluster: ClusterOptions, state_dir: Path, key: Path | None, is_dry: bool) -> None:
+    """Approve the repair that is proposed for one finding, by its KIND and SUBJECT as `status` shows them.
+
+    The proposal is signed with the key of --key. The repair begins once enough people have signed, and all gates are
+    open; with any change of the cluster or of the plan the autopilot asks again.
+    """
+    if key is None:
+        raise click.UsageError("approvals of repairs are signed; specify --key")
+    name = Name(Kind(kind), subject)
+    cluster_id = _meant(cluster, state_dir, is_dry=is_dry)
+    request = operation.approve(state_dir, cluster_id, name, key, this_operator().user, is_dry=is_dry)
+    for sentence in request.about:
+        click.echo(sentence)
+    click.echo(f"approved, until {format_time(request.expires_ms)}")
+    print_next(next_command("autopilot", "why", "POLICY", takes=TAKEN))
 
 
 def _user() -> str:

@@ -1,0 +1,132 @@
+"""Level "ask": a repair runs when others have signed just its plan, and asks again after any change."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from kreassign.autopilot.lifecycle import Name, State
+from kreassign.autopilot.policy import Kind
+from kreassign.errors import InputError
+from kreassign.executor.journal import first_event, journal_path
+from kreassign.model import TopicPartition
+from kreassign.model.run import Operator
+from kreassign.operations.autopilot import approval_path, approve, decisions_path
+from tests.autopilot.fleet import HOUR_S, Fleet
+from tests.executor.twin_runs import TwinRig
+from tests.ssh_keys import Keyring
+
+GONE = Name(Kind.BROKER_GONE, "broker 3")
+LOOKS_S = 300.0
+
+
+class Asking(Fleet):
+    """A cluster whose repairs need two approvals; zoe runs the autopilot."""
+
+    def __init__(self, folder: Path, expire_after: str = "24h") -> None:
+        self.keys = Keyring(folder / "keys", "ann", "bob", "zoe")
+        policy = (
+            "[broker-gone]\nlevel = 'ask'\n[care]\ninterval = '5m'\n[approvals]\nleast = 2\nproposer = 'zoe@x'\n"
+            f"allowed-signers = '{self.keys.signers}'\nexpire-after = '{expire_after}'\n"
+        )
+        lists = [[one, (one + 1) % 6, (one + 2) % 6] for one in range(6)]
+        super().__init__(folder, TwinRig(folder, lists, brokers=6), policy)
+        self.context = replace(self.context, operator=Operator("zoe", "host"))
+
+    @property
+    def request(self) -> Path:
+        return approval_path(decisions_path(self.state_dir, self.rig.twin.cluster_id), GONE)
+
+    def approve(self, *names: str) -> None:
+        for name in names:
+            approve(self.state_dir, self.rig.twin.cluster_id, GONE, self.keys[name], name)
+
+
+@pytest.fixture
+def asking(tmp_path: Path) -> Asking:
+    return Asking(tmp_path)
+
+
+def test_a_repair_waits_for_approvals_and_runs_just_what_was_signed(asking: Asking) -> None:
+    with asking.opened() as autopilot:
+        asking.rig.twin.crash(3)
+        asking.watch(autopilot, 2 * HOUR_S, LOOKS_S)
+        assert 3 in asking.holders()
+        wanted = [one for one in asking.messages if "2 approvals wanted" in one.what]
+        assert len(wanted) == 1
+        assert wanted[0].commands[0] == "kreassign autopilot approve broker-gone 'broker 3' --key FILE"
+        asking.approve("ann", "zoe")
+        asking.watch(autopilot, HOUR_S, LOOKS_S)
+        judged = autopilot.memory.findings[GONE].judged
+        assert judged is not None
+        assert judged.lacking.startswith("1 approval of 2 (ann@x); ")
+        assert "zoe@x proposed it, and cannot approve it" in judged.lacking
+        asking.approve("bob")
+        asking.watch(autopilot, 2 * LOOKS_S, LOOKS_S)
+        assert 3 not in asking.holders()
+        (act,) = autopilot.memory.acts
+        begun = first_event(journal_path(asking.state_dir, asking.rig.twin.cluster_id, act.run_id))
+        assert str(begun.approval) == "approved by ann@x, bob@x, proposed by zoe@host"
+
+
+def test_a_change_of_the_cluster_voids_approvals_and_asks_again(asking: Asking) -> None:
+    with asking.opened() as autopilot:
+        asking.rig.twin.crash(3)
+        asking.watch(autopilot, 0.75 * HOUR_S, LOOKS_S)
+        first = autopilot.memory.findings[GONE].asked
+        asking.approve("ann", "bob")
+        asking.rig.client.alter_partition_reassignments({TopicPartition("t", 3): (4, 3, 5)}).raise_if_any()
+        asking.rig.transport.sleep(LOOKS_S)
+        asking.watch(autopilot, 2 * LOOKS_S, LOOKS_S)
+        (void,) = [one for one in asking.messages if "its approval is void" in one.what]
+        assert "t-3 had replicas [3, 4, 5], and has [4, 3, 5]" in void.why
+        second = autopilot.memory.findings[GONE].asked
+        assert first is not None
+        assert second is not None
+        assert first.request_id != second.request_id
+        asking.watch(autopilot, 2 * HOUR_S, LOOKS_S)
+        assert 3 in asking.holders()
+
+
+def test_old_signatures_count_for_no_later_repair(asking: Asking) -> None:
+    with asking.opened() as autopilot:
+        asking.rig.twin.crash(3)
+        asking.watch(autopilot, 0.75 * HOUR_S, LOOKS_S)
+        asking.approve("ann", "bob")
+        kept = {one: one.read_bytes() for one in asking.request.parent.iterdir()}
+        asking.watch(autopilot, HOUR_S, LOOKS_S)
+        assert 3 not in asking.holders()
+        with pytest.raises(InputError, match="asks for no approval of broker-gone broker 3"):
+            asking.approve("ann")
+        for path, content in kept.items():
+            path.write_bytes(content)
+        asking.watch(autopilot, HOUR_S, LOOKS_S)
+        assert len(autopilot.memory.acts) == 1
+
+
+def test_without_its_signers_an_autopilot_runs_nothing_and_says_why(asking: Asking) -> None:
+    with asking.opened() as autopilot:
+        asking.rig.twin.crash(3)
+        asking.watch(autopilot, 0.75 * HOUR_S, LOOKS_S)
+        asking.approve("ann", "bob")
+        asking.keys.signers.unlink()
+        asking.watch(autopilot, HOUR_S, LOOKS_S)
+        finding = autopilot.memory.findings[GONE]
+        assert finding.judged is not None
+        assert finding.judged.lacking.startswith("approvals could not be read: ")
+        assert finding.state is State.PROPOSED
+        assert 3 in asking.holders()
+
+
+def test_an_approval_that_expires_is_asked_again(tmp_path: Path) -> None:
+    asking = Asking(tmp_path, "2h")
+    with asking.opened() as autopilot:
+        asking.rig.twin.crash(3)
+        asking.watch(autopilot, 0.75 * HOUR_S, LOOKS_S)
+        asking.approve("ann")
+        asking.watch(autopilot, 2 * HOUR_S, LOOKS_S)
+        (void,) = [one for one in asking.messages if "its approval is void" in one.what]
+        assert "the request expired" in void.why
+        assert sum("approvals wanted" in one.what for one in asking.messages) == 2
