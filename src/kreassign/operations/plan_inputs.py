@@ -11,25 +11,30 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+import numpy as np
+
 from kreassign.admin import AdminClient
 from kreassign.clock import Clock, SystemClock
 from kreassign.errors import InputError
 from kreassign.executor.cluster.permissions import explained
 from kreassign.executor.cluster.requests import MIN_ISR, min_isr_of
+from kreassign.model import TopicPartition
 from kreassign.model.closures import Closure
 from kreassign.model.load import MEASURED_S, LoadBasis
 from kreassign.model.plan_facts import NO_PRICES, Limit, RackPrices
 from kreassign.model.snapshot import ClusterSnapshot, SnapshotBroker, SnapshotLogDir
-from kreassign.model.text import signed_number
+from kreassign.model.text import format_amount, signed_number
 from kreassign.operations.connect import Warn, warn_program
 from kreassign.operations.snapshot import observe, whole_columns_of
 from kreassign.operations.snapshot_files import read_snapshot_columns
 from kreassign.pipeline.load.doubt import ReplicaLoads, heed
+from kreassign.pipeline.load.rules import LARGEST_LOG_BYTES, MOST_BYTES_PER_S
 from kreassign.pipeline.tables.snapshot_columns import SeenReplicas, SnapshotColumns, columns_of, seen_replicas
 from kreassign.planner import BrokerFacts, LogDirFacts, Problem
 from kreassign.planner.problem.build import Ints, ReplicaColumns, problem_from
 from kreassign.planner.problem.policy import CORES, PlanPolicy, with_coordinated, with_policy
 
+MOST_CORES = 10_000
 PART_OF_CPU = "of a CPU"
 """Unit of CPU measurements of brokers: 1 is the whole CPU of a broker."""
 
@@ -206,7 +211,31 @@ def heeded(
     given = ReplicaLoads(*places, columns.size_bytes, columns.write_bytes_per_s, reason_names, reasons)
     rates, loads = heed(given, source, taken_ms)
     loads = replace(loads, assumed_reads=columns.assumed_reads, reads_per_write=reads_per_write)
-    return replace(columns, write_bytes_per_s=rates), loads
+    settled = replace(columns, write_bytes_per_s=rates)
+    _refuse_impossible(settled, source)
+    return settled, loads
+
+
+def _refuse_impossible(columns: ReplicaColumns, source: str) -> None:
+    """Raise InputError for a load that no broker can have, naming its partition; NaN is unknown."""
+    for name, values, most, unit in (
+        ("size", columns.size_bytes, LARGEST_LOG_BYTES, "B"),
+        ("write rate", columns.write_bytes_per_s, MOST_BYTES_PER_S, "B/s"),
+        ("read rate", columns.read_bytes_per_s, MOST_BYTES_PER_S, "B/s"),
+        ("CPU as leader", columns.leader_cpu, MOST_CORES, "cores"),
+        ("CPU as follower", columns.follower_cpu, MOST_CORES, "cores"),
+    ):
+        if values is None:
+            continue
+        if len(beyond := np.flatnonzero((values < 0) | (values > most))):
+            place = beyond[np.argmax(np.abs(values[beyond]))]
+            partition = TopicPartition(columns.topic_names[columns.topics[place]], int(columns.partitions[place]))
+            given, limit = (format_amount(each, unit) for each in (float(values[place]), most))
+            raise InputError(
+                f"the {name} of {partition} ({source}) is {given}, and no broker has less than 0 or more than {limit}: "
+                "plan by another statistic (--by), or make the loads again from good samples with `kreassign load "
+                "--full`"
+            )
 
 
 def replicas_of(found: SnapshotColumns) -> ReplicaColumns:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -101,6 +102,36 @@ def test_a_few_absurd_loads_are_named_and_move_nothing_by_themselves(tmp_path: P
     assert {one.broker: one.replicas for one in loads.brokers} == {0: 4, 1: 4}
     assert all(one.write_share == 3.5 / 9.5 and one.size_share == 0.4 for one in loads.brokers)
     assert max(broker.before["net-in"] for broker in found.facts.brokers) == 9.5 * MEGABYTE
+
+
+IMPOSSIBLE: dict[str, tuple[dict[str, float], str]] = {
+    "more than a network": ({"write_bytes_per_s": 2.51e20}, "the write rate of t-0 (mean) is 251 EB/s"),
+    "endless reads": ({"read_bytes_per_s": math.inf}, "the read rate of t-0 (mean) is inf EB/s"),
+    "negative reads": ({"read_bytes_per_s": -1.0}, "the read rate of t-0 (mean) is -1 B/s"),
+    "negative CPU": ({"cpu_share": -0.5}, "the CPU as leader of t-0 (mean) is -0.5 cores"),
+    "endless CPU": ({"follower_cpu_share": math.inf}, "the CPU as follower of t-0 (mean) is inf cores"),
+    "a negative size": ({"size_bytes": -5}, "the size of t-0 (mean) is -5 B"),
+    "a size of no disk": ({"size_bytes": 2**49}, "the size of t-0 (mean) is 563 TB"),
+}
+
+
+@pytest.mark.parametrize("name", IMPOSSIBLE)
+def test_a_load_that_no_broker_has_is_refused_with_its_partition(name: str, tmp_path: Path) -> None:
+    known, words = IMPOSSIBLE[name]
+    refused = plan("--data", tables(tmp_path, {"t": [ENOUGH]}, **known), "--out", tmp_path / "plan.json")
+    assert refused.exit_code == 2
+    assert words in refused.stderr
+    assert "and no broker has less than 0 or more than" in refused.stderr
+    assert not (tmp_path / "plan.json").exists()
+
+
+def test_forecasts_and_snapshots_with_impossible_loads_are_refused(tmp_path: Path) -> None:
+    data = tables(tmp_path, {"t": [ENOUGH]})
+    write_rows(data, FORECAST, [ahead(0, 0.5e6, 1e6, 1e12)], file_stem="a")
+    refused = plan("--data", data, "--by", "forecast-high", "--out", tmp_path / "plan.json")
+    assert "the write rate of t-0 (forecast-high) is 1 TB/s" in refused.stderr
+    with pytest.raises(InputError, match=r"the write rate of t-1 \(snapshot\) is 1 TB/s"):
+        kreassign.plan(snapshot(1.0, 1e12))
 
 
 def test_doubtful_loads_are_shown_first_and_fit_80_columns(tmp_path: Path) -> None:

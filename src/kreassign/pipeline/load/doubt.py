@@ -12,11 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from kreassign.errors import InputError
 from kreassign.model import TopicPartition
 from kreassign.model.load import MOST_NAMED, PRIORS, DoubtfulLoad, DoubtfulShare, LoadBasis
-from kreassign.model.text import format_amount
-from kreassign.pipeline.load.rules import MOST_BYTES_PER_S
 
 NO_RATE = "no rate"
 Ints = npt.NDArray[np.integer]
@@ -60,20 +57,11 @@ class _Partitions:
 def heed(loads: ReplicaLoads, source: str, taken_ms: int) -> tuple[Floats, LoadBasis]:
     """Return the rates to plan with, one per replica, without NaN; and the basis of these rates.
 
-    The reason for an unknown rate is `NO_RATE`, unless `loads` names another. Raises InputError for rates that no
-    network brings.
+    The reason for an unknown rate is `NO_RATE`, unless `loads` names another.
     """
     found = _per_partition(loads)
     names = (*loads.reason_names, NO_RATE)
     rates, priors = _settled(found, len(loads.topic_names))
-    if (largest := rates.max(initial=0.0)) > MOST_BYTES_PER_S:
-        place = int(rates.argmax())
-        name = TopicPartition(loads.topic_names[found.topics[place]], int(found.numbers[place]))
-        raise InputError(
-            f"the load of {name} ({source}) is {format_amount(largest, 'B/s')}, and no network brings more than "
-            f"{format_amount(MOST_BYTES_PER_S, 'B/s')}: plan by another statistic (--by), or make the loads again from "
-            "good samples with `kreassign load --full`"
-        )
     doubtful = found.is_doubtful
     basis = LoadBasis(
         source,
