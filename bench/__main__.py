@@ -72,6 +72,7 @@ BENCHMARKS: dict[str, Callable[[], None]] = {
     "load-truth": load_truth.measure,
     "load-truth-others": load_truth.measure_others,
     "forecast-scores": forecast_truth.measure_scores,
+    "forecast-totals": forecast_truth.measure_totals,
     "load-days": load_days.measure,
     "load-kills": load_kills.measure,
     "load-rounds": load_rounds.measure,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 import warnings
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -13,8 +14,9 @@ import pyarrow as pa
 from bench.forecast_cohorts import AHEAD_DAYS, COHORTS, HISTORY_DAYS, HOURS_A_DAY, Cohort, Floats, cohorts
 from bench.known_load import BEGIN_MS, HOUR_MS, PARTITIONS_PER_TOPIC, Shape, write_round_file, write_snapshot
 from bench.process import KREASSIGN, run
-from kreassign.pipeline.load.fits import DAYS_OF_TREND, LESS_THAN_A_WEEK, fit, mean_of_last_week
+from kreassign.pipeline.load.fits import DAYS_OF_TREND, LESS_THAN_A_WEEK, Fit, fit, mean_of_last_week, week_changes
 from kreassign.pipeline.load.forecast import Curve, backtest, widening_of
+from kreassign.pipeline.load.totals import common_share
 from kreassign.pipeline.tables.arrow import arrow_schema
 from kreassign.pipeline.tables.parquet import read_rows
 from kreassign.pipeline.tables.schemas import FORECAST, SAMPLES, Row
@@ -63,6 +65,80 @@ def measure_scores(count: int = PARTITIONS_PER_TOPIC) -> None:
     print(f"| all | {_cells([np.concatenate(each) for each in zip(*every, strict=True)])} |")
 
 
+def measure_totals(count: int = PARTITIONS_PER_TOPIC) -> None:
+    """Print how the totals of clusters lie in their joint intervals and in the sums of their partitions' ends.
+
+    Each cohort is a cluster, and all of them together are one; then all once more, with the same odd days for all
+    partitions. Widths are upper over lower end. Without Spark.
+    """
+    print(f"Clusters of {count} partitions of a cohort, for each of {len(TOTAL_SEEDS)} seeds:\n")
+    print("| cluster | error: median | in the interval | width: median | in the summed ends | width | in common |")
+    print("|---|---|---|---|---|---|---|")
+    kinds: dict[str, list[tuple[Cohort, ...]]] = {}
+    for seed in TOTAL_SEEDS:
+        drawn = cohorts(count, seed)
+        shared = tuple(with_shared_days(each, seed) for each in drawn)
+        kinds.setdefault("all together", []).append(drawn)
+        kinds.setdefault("all together, sharing odd days", []).append(shared)
+        for cohort, moved in zip(drawn, shared, strict=True):
+            kinds.setdefault(cohort.name, []).append((cohort,))
+            kinds.setdefault(f"{cohort.name}, sharing odd days", []).append((moved,))
+    every = []
+    for name, clusters in kinds.items():
+        found = [total_of(each) for each in clusters]
+        every += found
+        print(_total_line(name, found), flush=True)
+    print(_total_line("every cluster", every))
+
+
+TOTAL_SEEDS = range(100, 120)
+
+
+@dataclass(frozen=True, slots=True)
+class Total:
+    """Truth and forecast of a cluster's rate, with its joint interval, the sums of ends, and the common share."""
+
+    truth: float
+    then: float
+    joint: tuple[float, float]
+    summed: tuple[float, float]
+    common: float
+
+
+def total_of(cluster: Sequence[Cohort]) -> Total:
+    """The total of cohorts as one cluster."""
+    whole = Cohort(
+        "", np.concatenate([each.rates for each in cluster], axis=1), np.concatenate([each.begins for each in cluster])
+    )
+    found, widening = _fitted(whole)
+    curve = Curve.of(found)
+    is_measured = found.days >= DAYS_OF_TREND
+    changes = week_changes(whole.days, found)
+    amounts = curve.level * curve.spread
+    common = common_share(amounts[is_measured], np.nan_to_num(changes)[is_measured])
+    then, low, high = curve.total(AHEAD_DAYS, widening, np.where(is_measured, common, 1.0))
+    ends = curve.between(AHEAD_DAYS, widening)
+    return Total(float(whole.truth.sum()), then, (low, high), (float(ends[0].sum()), float(ends[1].sum())), common)
+
+
+def with_shared_days(cohort: Cohort, seed: int, deviation: float = 0.15) -> Cohort:
+    """The cohort with the same odd days for all partitions, in the past and in the future."""
+    days = np.random.default_rng([seed, 1]).normal(0, deviation, (len(cohort.rates) // HOURS_A_DAY, 1))
+    factors = np.exp(np.repeat(days, HOURS_A_DAY, axis=0) - deviation**2 / 2)
+    return Cohort(cohort.name, cohort.rates * factors, cohort.begins)
+
+
+def _total_line(name: str, found: Sequence[Total]) -> str:
+    def cells(ends: Sequence[tuple[float, float]]) -> str:
+        held = np.mean([low <= each.truth <= high for each, (low, high) in zip(found, ends, strict=True)])
+        return f"{held:.1%} | {np.median([high / low for low, high in ends]):.2f}"
+
+    off = np.median([abs(each.then / each.truth - 1) for each in found])
+    common = np.median([each.common for each in found])
+    joint, summed = (cells([getattr(each, kind) for each in found]) for kind in ("joint", "summed"))
+    return f"| {name} | {off:.1%} | {joint} | {summed} | {common:.0%} |"
+
+
 def _cells(found: Sequence[Floats]) -> str:
     off, inside, score, naive_off, naive_inside, naive_score = found
     return (
@@ -92,14 +168,19 @@ def _score(truth: Floats, then: Floats, low: Floats, high: Floats) -> tuple[Floa
 
 def curve_of(cohort: Cohort) -> tuple[Floats, Floats, Floats]:
     """The forecast of each partition at the horizon, and both ends of its interval, as a load makes them."""
-    days = cohort.days
-    sigmas = backtest(days).sigmas
+    found, widening = _fitted(cohort)
+    curve = Curve.of(found)
+    low, high = curve.between(AHEAD_DAYS, widening)
+    return curve.at(AHEAD_DAYS), low, high
+
+
+def _fitted(cohort: Cohort) -> tuple[Fit, Floats]:
+    """Fit of each partition, and how much its interval is widened."""
+    sigmas = backtest(cohort.days).sigmas
     tested = sigmas[~np.isnan(sigmas)]
     widening = widening_of(tested) if len(tested) else 1.0
-    found = fit(days)
-    curve = Curve.of(found)
-    low, high = curve.between(AHEAD_DAYS, np.where(found.days >= DAYS_OF_TREND, widening, 1.0))
-    return curve.at(AHEAD_DAYS), low, high
+    found = fit(cohort.days)
+    return found, np.where(found.days >= DAYS_OF_TREND, widening, 1.0)
 
 
 def _line(cohort: Cohort, rows: list[Row]) -> str:

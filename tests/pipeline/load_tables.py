@@ -9,6 +9,7 @@ from typing import Any
 from kreassign.pipeline.load.rules import GOOD, Judged, Treatment, quality_rows
 from kreassign.pipeline.tables.parquet import write_rows
 from kreassign.pipeline.tables.schemas import (
+    BACKTESTS,
     BIGINT,
     BOOLEAN,
     BROKER_LOADS,
@@ -82,7 +83,9 @@ def fill(data: Path, loads: list[Row], *, load_ms: int = TAKEN_MS, **others: lis
     snapshot = {"snapshot_id": "s-2", "cluster_id": "c.1", "taken_ms": TAKEN_MS}
     write_rows(data, CLUSTERS, [row(CLUSTERS, **snapshot)], file_stem="s-2")
     write_rows(data, LOAD_MODEL, loads, file_stem="load")
-    for table in (LOAD_HOURS, FORECAST, SKEW, PLAN_INPUTS, BROKER_LOADS, LOAD_QUALITY):
+    if ahead := others.get(FORECAST.name):
+        others = {BACKTESTS.name: [total_row(ahead)], **others}
+    for table in (LOAD_HOURS, FORECAST, BACKTESTS, SKEW, PLAN_INPUTS, BROKER_LOADS, LOAD_QUALITY):
         if rows := others.get(table.name):
             write_rows(data, table, rows, file_stem="load")
     finish_load(data, load_ms)
@@ -111,6 +114,14 @@ def forecast_rows(loads: list[Row], *, factor: float = 1.2) -> list[Row]:
         key = {name: one[name] for name in ("cluster_id", "snapshot_id", "topic", "partition")}
         rows.append(row(FORECAST, **key, horizon_days=30.0, basis="trend") | values)
     return rows
+
+
+def total_row(ahead: list[Row]) -> Row:
+    """The row of `backtests` of rows of `forecast`, with totals whose errors are all alike."""
+    names = [f"{end}{figure}" for figure in ("size_bytes", "write_bytes_per_s") for end in ("", "low_", "high_")]
+    known = {name: [one[name] for one in ahead if one[name] is not None] for name in names}
+    sums = {name: sum(values) if values else None for name, values in known.items()}
+    return row(BACKTESTS, cluster_id=ahead[0]["cluster_id"], horizon_days=ahead[0]["horizon_days"], **sums)
 
 
 def quality(*quarantined: int, begun_ms: int = TAKEN_MS) -> list[Row]:

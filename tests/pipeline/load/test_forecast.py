@@ -16,7 +16,7 @@ import pytest
 from bench.forecast_cohorts import AHEAD_DAYS, HISTORY_DAYS, HOURS_A_DAY, Cohort, cohorts
 from kreassign.pipeline.load.forecast import KNOWN, TESTED, backtests_of, forecasts
 from kreassign.pipeline.load.hours import DAY_S, HOUR_MS, LatestHours
-from kreassign.pipeline.load.partition_loads import trends
+from kreassign.pipeline.load.partition_loads import hundredths, trends
 from kreassign.pipeline.load.rates import PARTITION_KEY
 from kreassign.pipeline.load.summary import backtest_results
 from kreassign.pipeline.tables.arrow import arrow_schema
@@ -39,7 +39,9 @@ def hours(partition: int, day_count: float, rate: RateOfHour, first: int = 0, **
 def loads(of_hours: pa.Table, window_days: int = 28, size_bytes: int | None = 1000) -> pa.Table:
     """What table `load_model` says of partitions with records of one byte."""
     hours = LatestHours.of(of_hours)
-    found = {name: pa.array(values, from_pandas=True) for name, values in trends(hours, window_days).items()}
+    fitted = trends(hours, window_days)
+    changes = hundredths(fitted.pop("week_changes"))
+    found = {name: pa.array(values, from_pandas=True) for name, values in fitted.items()}
     keys = hours.rows.select(PARTITION_KEY).take(hours.starts)
     columns = {
         **{name: keys[name] for name in PARTITION_KEY},
@@ -48,6 +50,7 @@ def loads(of_hours: pa.Table, window_days: int = 28, size_bytes: int | None = 10
         "recent_write_bytes_per_s": found["recent_records_per_s"],
         "plain_write_bytes_per_s": found["plain_records_per_s"],
         "size_bytes": pa.array([size_bytes] * len(hours), pa.int64()),
+        "week_changes": changes,
         "has_trend": pc.cast(found["has_trend"], pa.bool_()),
         "has_slowed": pc.cast(found["has_slowed"], pa.bool_()),
     }
@@ -55,10 +58,10 @@ def loads(of_hours: pa.Table, window_days: int = 28, size_bytes: int | None = 10
 
 
 def backtested(known: pa.Table) -> dict[str, Row]:
-    """Table `backtests`, by cluster."""
+    """Table `backtests`, by cluster, 30 days ahead."""
     clusters = known["cluster_id"].unique().to_pylist()
     each = (known.filter(pc.equal(known["cluster_id"], name)) for name in clusters)
-    return dict(zip(clusters, (backtests_of(loads.select(TESTED)).to_pylist()[0] for loads in each), strict=True))
+    return dict(zip(clusters, (backtests_of(loads.select(TESTED), 30).to_pylist()[0] for loads in each), strict=True))
 
 
 def forecast_of(known: pa.Table, days: float) -> list[Row]:

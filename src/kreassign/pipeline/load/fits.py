@@ -39,6 +39,8 @@ from kreassign.pipeline.load.rates import Floats, Ints, Mask
 
 DAYS_A_WEEK = 7
 DAYS_OF_TREND = 14
+CHANGES = 3 * DAYS_A_WEEK
+"""Days that are compared with the same weekday of the week before, to see what partitions do together."""
 T_975 = 2.447
 """Student's t for seven changes: neighbouring weeks share days, so more of them hardly count as more."""
 A_WEEK = 0.2
@@ -114,6 +116,21 @@ def fit(rates: Floats) -> Fit:
     )
 
 
+def week_changes(rates: Floats, found: Fit) -> Floats:
+    """Changes besides growing of the latest `CHANGES` days, in spreads; an unknown one is 0, of less than 14 days NaN.
+
+    Odd ones count as in the spread.
+    """
+    week_to_week = _week_to_week(_logs(rates))
+    of = _Changes.of(week_to_week)
+    away = (week_to_week - of.median[:, None])[:, :CHANGES]
+    with np.errstate(all="ignore"):
+        most = np.where(of.most > 0, of.most, np.inf)[:, None]
+        changes = np.nan_to_num(np.clip(away, -most, most) / found.spread[:, None])
+    whole = np.pad(changes, ((0, 0), (0, CHANGES - changes.shape[1])))
+    return np.where(np.isnan(found.growth)[:, None], np.nan, whole)
+
+
 def _settled(week: Floats, logs: Floats) -> tuple[Floats, Floats]:
     """The last seven days, odd ones replaced by usual ones, and those before a step lifted to the level after it.
 
@@ -167,6 +184,7 @@ class _Changes:
     ordered: Floats
     count: Ints
     median: Floats
+    most: Floats
     misfit: Floats
 
     @classmethod
@@ -179,7 +197,7 @@ class _Changes:
         most = _FAR * _USUAL_FROM_MEDIAN * _ranked_median(away)
         squares = np.nansum(np.where(most > 0, np.minimum(away.T, most), away.T) ** 2, axis=0)
         with np.errstate(all="ignore"):
-            return cls(ordered, count, median, np.sqrt(squares / count))
+            return cls(ordered, count, median, most, np.sqrt(squares / count))
 
     def growth(self, chosen: Mask) -> Floats:
         return np.where(chosen, self.median / DAYS_A_WEEK, np.nan)

@@ -27,6 +27,9 @@ then.
 A size continues its growth undamped, because a log that is filling up fills at its write rate until retention stops
 it, which no line can know: the low end of the range is the present size. With fewer than 14 days the size stays, and
 the high end assumes that all writes are kept.
+
+The total of a cluster has its range from joint draws of what its partitions do (`totals.py`), not from the sum of
+their ends, which only partitions that all err to the same side would reach.
 """
 
 from __future__ import annotations
@@ -42,9 +45,19 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as sql
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from kreassign.pipeline.load.fits import DAYS_A_WEEK, DAYS_OF_TREND, LESS_THAN_A_DAY, T_975, Fit, fit, mean_of_last_week
+from kreassign.pipeline.load.fits import (
+    CHANGES,
+    DAYS_A_WEEK,
+    DAYS_OF_TREND,
+    LESS_THAN_A_DAY,
+    T_975,
+    Fit,
+    fit,
+    mean_of_last_week,
+)
 from kreassign.pipeline.load.hours import DAY_S, Columns, floats, mask, rows_of_columns
 from kreassign.pipeline.load.rates import Floats, Mask
+from kreassign.pipeline.load.totals import common_share, joint_margin, joint_range
 from kreassign.pipeline.tables.arrow import arrow_schema
 from kreassign.pipeline.tables.schemas import BACKTESTS, FORECAST
 
@@ -66,7 +79,7 @@ _OF_RATES = (
 )
 _OF_SIZES = ("size_bytes", "size_growth_bytes_per_day", "size_growth_error_bytes_per_day", "size_spread_bytes")
 KNOWN = (*_KEY, *_OF_RATES, *_OF_SIZES, "has_trend", "has_slowed", "day_count")
-TESTED = ("cluster_id", "backtest_error", "backtest_sigmas")
+TESTED = ("cluster_id", "backtest_error", "backtest_sigmas", "week_changes", *KNOWN[len(_KEY) :])
 """Columns of table `load_model` that the tables are made of."""
 
 
@@ -90,23 +103,29 @@ def backtest(rates: Floats) -> Backtest:
     return Backtest(np.where(is_known, error, np.nan), np.where(is_known, sigmas, np.nan))
 
 
-def backtests(loads: DataFrame) -> DataFrame:
+def backtests(loads: DataFrame, horizon_days: float) -> DataFrame:
     """Table `backtests`, from table `load_model`: one row per cluster."""
-    tested = loads.select(*TESTED).groupBy("cluster_id")
-    return tested.applyInArrow(backtests_of, from_arrow_schema(arrow_schema(BACKTESTS)))
+
+    def row_of(tested: pa.Table) -> pa.Table:
+        return backtests_of(tested, horizon_days)
+
+    return loads.select(*TESTED).groupBy("cluster_id").applyInArrow(row_of, from_arrow_schema(arrow_schema(BACKTESTS)))
 
 
-def backtests_of(loads: pa.Table) -> pa.Table:
+def backtests_of(loads: pa.Table, horizon_days: float) -> pa.Table:
     """Row of table `backtests` of a cluster, from rows of `TESTED`."""
     error, sigmas = (each[~np.isnan(each)] for each in map(floats, (loads["backtest_error"], loads["backtest_sigmas"])))
     is_tested = len(sigmas) > 0
+    widening = widening_of(sigmas) if is_tested else 1.0
     figures = {
         "cluster_id": loads["cluster_id"][:1],
         "partition_count": np.array([len(sigmas)]),
         "median_error": np.array([np.median(error) if is_tested else np.nan]),
         "p95_error": np.array([np.quantile(error, _HELD) if is_tested else np.nan]),
         "covered_share": np.array([np.mean(sigmas <= T_975) if is_tested else np.nan]),
-        "widening": np.array([widening_of(sigmas) if is_tested else 1.0]),
+        "widening": np.array([widening]),
+        "horizon_days": np.array([float(horizon_days)]),
+        **{name: np.array([value]) for name, value in _totals(loads, horizon_days, widening).items()},
     }
     return pa.Table.from_batches([rows_of_columns(BACKTESTS, figures)])
 
@@ -131,31 +150,66 @@ def forecasts(batches: Iterable[pa.RecordBatch], horizon_days: float) -> Iterato
 
 
 def _forecast(loads: pa.Table, days: float) -> Columns:
-    of = {name: floats(loads[name]) for name in (*_OF_RATES, *_OF_SIZES, "widening")}
-    has_trend, is_measured = mask(loads["has_trend"]), floats(loads["day_count"]) >= DAYS_OF_TREND
-    curve = Curve(
-        of["recent_write_bytes_per_s"],
-        of["plain_write_bytes_per_s"],
-        of["growth_per_day"],
-        has_trend,
-        has_trend | mask(loads["has_slowed"]),
-        of["week_spread"],
-    )
+    curve, widening = _curve(loads), _own_widening(loads, floats(loads["widening"]))
     then = curve.at(days)
-    widening = np.where(is_measured, of["widening"], 1.0)
     low, high = curve.between(days, widening)
-    basis = np.where(np.isnan(curve.level), "unknown", np.where(has_trend, "trend", "flat"))
+    sizes = _Sizes.of(loads, days, T_975 * widening, high)
+    basis = np.where(np.isnan(curve.level), "unknown", np.where(curve.has_trend, "trend", "flat"))
     return {
         **{name: loads[name] for name in _KEY},
         "horizon_days": np.full(len(loads), float(days)),
         "write_bytes_per_s": then,
         "low_write_bytes_per_s": low,
         "high_write_bytes_per_s": high,
-        "p95_write_bytes_per_s": then * of["week_p95_ratio"],
-        "peak_write_bytes_per_s": then * of["week_peak_ratio"],
+        "p95_write_bytes_per_s": then * floats(loads["week_p95_ratio"]),
+        "peak_write_bytes_per_s": then * floats(loads["week_peak_ratio"]),
         "basis": pa.array(basis.tolist(), pa.string()),
-        **_sizes(of, days, T_975 * widening, high),
+        "size_bytes": sizes.then,
+        "low_size_bytes": np.maximum(sizes.least - sizes.margin, 0.0),
+        "high_size_bytes": sizes.largest + sizes.margin,
     }
+
+
+def _curve(loads: pa.Table) -> Curve:
+    level, plain, growth, spread = (floats(loads[name]) for name in _OF_RATES[:4])
+    has_trend = mask(loads["has_trend"])
+    return Curve(level, plain, growth, has_trend, has_trend | mask(loads["has_slowed"]), spread)
+
+
+def _own_widening(loads: pa.Table, widening: Floats | float) -> Floats:
+    """The widening of those with 14 days; 1 for others, whose spread is not their own."""
+    return np.where(floats(loads["day_count"]) >= DAYS_OF_TREND, widening, 1.0)
+
+
+def _totals(loads: pa.Table, days: float, widening: float) -> dict[str, float]:
+    """Columns of table `backtests` with the totals of a cluster; NaN where no partition is known."""
+    curve, own = _curve(loads), _own_widening(loads, widening)
+    is_known = ~np.isnan(curve.level)
+    share = _common_shares(loads, curve)
+    _, high = curve.between(days, own)
+    sizes = _Sizes.of(loads, days, T_975 * own, high)
+    is_sized = ~np.isnan(sizes.then)
+    rates = curve.where(is_known).total(days, own[is_known], share[is_known])
+    totals = {"write_bytes_per_s": (rates, is_known), "size_bytes": (sizes.total(is_sized, share), is_sized)}
+    return {
+        "known_count": float(is_known.sum()),
+        "common_share": float(share[is_known].min(initial=1.0)),
+        **{
+            f"{end}{name}": value if chosen.any() else np.nan
+            for name, (values, chosen) in totals.items()
+            for end, value in zip(("", "low_", "high_"), values, strict=True)
+        },
+    }
+
+
+def _common_shares(loads: pa.Table, curve: Curve) -> Floats:
+    """Share of what each partition does that all do; 1 where changes do not show it."""
+    lists = loads["week_changes"].combine_chunks()
+    is_measured = np.asarray(lists.is_valid()) & ~np.isnan(curve.level)
+    changes = np.zeros((len(loads), CHANGES))
+    changes[np.asarray(lists.is_valid())] = np.asarray(lists.flatten(), np.float64).reshape(-1, CHANGES) / 100
+    amounts = (curve.level * curve.spread)[is_measured]
+    return np.where(is_measured, common_share(amounts, changes[is_measured]), 1.0)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -171,6 +225,18 @@ class Curve:
     has_trend: Mask
     may_grow: Mask
     spread: Floats
+
+    def where(self, chosen: Mask) -> Curve:
+        """Curves of the chosen partitions."""
+        return Curve(*(getattr(self, name)[chosen] for name in self.__slots__))
+
+    def total(self, days: float, widening: Floats | float, share: Floats | float) -> tuple[float, float, float]:
+        """Sum of the rates `days` from the end, and both ends of its range; all must be known."""
+        then, (least, largest), (low, high) = self.at(days).sum(), self.edges(days), self.between(days, widening)
+        deviation, most = widening * self.spread * _reach(days), MOST_GROWTH * (DAYS_A_WEEK + days)
+        drawn = joint_range(least, largest, deviation, np.broadcast_to(share, deviation.shape), most)
+        # Never beyond the sum of the ends, nor short of the forecast.
+        return then, min(max(drawn[0], low.sum()), then), max(min(drawn[1], high.sum()), then)
 
     @classmethod
     def of(cls, found: Fit) -> Curve:
@@ -232,18 +298,33 @@ def _sigmas(said: Curve, came: Floats, days: float) -> Floats:
     return np.where(is_between, 0.0, np.fmin(beyond / (said.spread * _reach(days)), _MOST_WIDENING * T_975))
 
 
-def _sizes(of: dict[str, Floats], days: float, sigmas: Floats, high_rate: Floats) -> dict[str, Floats]:
-    """Columns of sizes; NaN where the present size is."""
-    now, growth, spread = of["size_bytes"], of["size_growth_bytes_per_day"], of["size_spread_bytes"]
-    has_trend = np.abs(growth) > of["size_growth_error_bytes_per_day"]
-    then = np.where(has_trend, np.maximum(now + growth * days, 0.0), now)
-    margin = sigmas * spread * _reach(days)
-    usual = np.where(np.isnan(of["week_spread"]), LESS_THAN_A_DAY, of["week_spread"])
-    shrunk = now / np.exp(sigmas * usual * _reach(days))
-    all_kept = now + np.nan_to_num(high_rate) * (days * DAY_S)
-    is_known = ~np.isnan(margin)
-    return {
-        "size_bytes": then,
-        "low_size_bytes": np.where(is_known, np.maximum(np.minimum(now, then) - margin, 0.0), shrunk),
-        "high_size_bytes": np.where(is_known, np.maximum(now, then) + margin, all_kept),
-    }
+@dataclass(frozen=True, slots=True, eq=False)
+class _Sizes:
+    """Sizes then; the least and the largest that are likely; and how far beyond them the range goes. NaN if unknown."""
+
+    then: Floats
+    least: Floats
+    largest: Floats
+    margin: Floats
+
+    @classmethod
+    def of(cls, loads: pa.Table, days: float, sigmas: Floats, high_rate: Floats) -> _Sizes:
+        now, growth, error, spread = (floats(loads[name]) for name in _OF_SIZES)
+        usual = floats(loads["week_spread"])
+        usual = np.where(np.isnan(usual), LESS_THAN_A_DAY, usual)
+        then = np.where(np.abs(growth) > error, np.maximum(now + growth * days, 0.0), now)
+        shrunk = now / np.exp(sigmas * usual * _reach(days))
+        all_kept = now + np.nan_to_num(high_rate) * (days * DAY_S)
+        is_known = ~np.isnan(spread)
+        return cls(
+            then,
+            np.where(is_known, np.minimum(now, then), shrunk),
+            np.where(is_known, np.maximum(now, then), all_kept),
+            np.where(is_known, sigmas * spread * _reach(days), 0.0),
+        )
+
+    def total(self, chosen: Mask, share: Floats) -> tuple[float, float, float]:
+        """Sum of the chosen sizes, and both ends of its range."""
+        then, least, largest, margin = (each[chosen] for each in (self.then, self.least, self.largest, self.margin))
+        beyond = joint_margin(margin, share[chosen])
+        return then.sum(), max(least.sum() - beyond, 0.0), largest.sum() + beyond

@@ -391,7 +391,7 @@ def run_load(
     recent = _recent_hours(job, hours, window_days)
     plain = load_model(partitions, replicas, recent, window_days)
     loads = _loads(job, plain, recent, replicas, snapshots)
-    tested = job.write(backtests(loads), BACKTESTS)
+    tested = job.write(backtests(loads, horizon_days), BACKTESTS)
     ahead = job.write(forecast(loads, tested, horizon_days), FORECAST)
     job.write(skew(loads, partitions), SKEW)
     job.write(plan_inputs(partitions, replicas, loads, ahead), PLAN_INPUTS)

@@ -38,7 +38,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from kreassign.pipeline.load.accuracy import TOLD_ERROR, UNSEEN_PEAK, Evidence, evidence
-from kreassign.pipeline.load.fits import DAYS_A_WEEK, Fit, fit, size_fit
+from kreassign.pipeline.load.fits import CHANGES, DAYS_A_WEEK, Fit, fit, size_fit, week_changes
 from kreassign.pipeline.load.forecast import backtest
 from kreassign.pipeline.load.hours import DAY_S, FIGURES, HOUR_MS, HOURS_A_DAY, LISTS, Columns, LatestHours, column
 from kreassign.pipeline.load.measured import MEASURED_COLUMNS
@@ -102,6 +102,7 @@ def trends(hours: LatestHours, window_days: int = WINDOW_DAYS) -> dict[str, Floa
         "has_trend": found.has_trend,
         "has_slowed": found.has_slowed,
         "week_spread": found.spread,
+        "week_changes": week_changes(rates, found),
         "week_peak_ratio": week_peak,
         "week_p95_ratio": week_p95,
         "size_growth_bytes_per_day": of_sizes.growth,
@@ -198,6 +199,7 @@ def _columns(hours: LatestHours, window_days: int) -> Columns:
         "high_write_bytes_per_s": mean * high,
         **in_bytes,
         **weeks,
+        "week_changes": hundredths(weeks["week_changes"]),
         "day_count": np.nan_to_num(weeks["day_count"]),
         "has_trend": weeks["has_trend"] == 1,
         "has_slowed": weeks["has_slowed"] == 1,
@@ -266,7 +268,7 @@ def _of_measured(hours: LatestHours, window_days: int) -> dict[str, Floats]:
     measured, places = hours.only(is_measured), np.unique(hours.owner[is_measured])
 
     def of_all(values: Floats | Ints | Mask) -> Floats:
-        whole = np.full(len(hours), np.nan)
+        whole = np.full((len(hours), *values.shape[1:]), np.nan)
         whole[places] = values
         return whole
 
@@ -291,6 +293,13 @@ def _is_p95_known(rates: dict[str, Floats], told: Evidence) -> Mask:
     is_idle = (high == 0) & told.is_peak_seen()
     known: Mask = is_idle | ((p95 - low <= TOLD_ERROR * p95) & (high - p95 <= TOLD_ERROR * p95) & (p95 > 0))
     return known
+
+
+def hundredths(changes: Floats) -> pa.Array:
+    """Lists of changes in hundredths; NULL where they are NaN."""
+    values = np.rint(100 * np.nan_to_num(changes)).astype(np.int32)
+    offsets = np.arange(len(values) + 1, dtype=np.int32) * CHANGES
+    return pa.ListArray.from_arrays(offsets, values.reshape(-1), mask=pa.array(np.isnan(changes[:, 0])))
 
 
 def _words(values: Words) -> pa.Array:

@@ -72,7 +72,7 @@ _LOAD_COLUMNS = (
     "covered_share", "coverage", "verdict",
 )  # fmt: skip
 EXPECTED = {name: (name, f"low_{name}", f"high_{name}") for name in ("size_bytes", "write_bytes_per_s")}
-"""Figures of table `forecast`, and their columns: the figure, and both ends of its interval."""
+"""Figures of tables `forecast` and `backtests`, and their columns: the figure, and both ends of its interval."""
 
 Floats = npt.NDArray[np.float64]
 
@@ -299,15 +299,11 @@ def _shares(amounts: Floats) -> Floats:
 
 
 def _outlook(where: Where, only: Mapping[str, object]) -> Outlook | None:
-    if not has_table(where, FORECAST):
+    rows = read_rows(where, BACKTESTS, only=only) if has_table(where, BACKTESTS) else []
+    if not rows:
         return None
-    names = ("horizon_days", *(name for three in EXPECTED.values() for name in three))
-    columns = read_columns(where, FORECAST, names, only=only)
-    found = {name: np.asarray(each, np.float64) for name, each in columns.items()}
-    if not len(found["horizon_days"]):
-        return None
-    of = {name: expected(*(_sum(found[each]) for each in three)) for name, three in EXPECTED.items()}
-    return Outlook(float(found["horizon_days"][0]), of["size_bytes"], of["write_bytes_per_s"])
+    of = {name: expected(*(rows[0][each] for each in three)) for name, three in EXPECTED.items()}
+    return Outlook(rows[0]["horizon_days"], of["size_bytes"], of["write_bytes_per_s"])
 
 
 def _measured_brokers(where: Where, only: Mapping[str, object]) -> list[MeasuredBroker]:
@@ -375,15 +371,18 @@ def charts(where: Where, loads: LoadColumns, top: int) -> LoadCharts:
     measured = _measured(where, loads)
     busiest = largest(rate, top)
     ahead, horizon_days = _forecast(where, loads)
+    total = _outlook(where, {"cluster_id": loads.cluster_id})
     everything = np.arange(len(loads.partitions))
     return LoadCharts(
         brokers=_broker_curves(where, loads, measured, top),
         partitions=tuple(
             DailyCurve(loads.name(place), _values(measured.hours[place])) for place in busiest.tolist()
         ),
-        cluster=_history("all partitions", loads, measured, everything, ahead, horizon_days),
+        cluster=_history(
+            "all partitions", loads, measured, everything, total.write_bytes_per_s if total else None, horizon_days
+        ),
         histories=tuple(
-            _history(loads.name(place), loads, measured, np.array([place]), ahead, horizon_days)
+            _history(loads.name(place), loads, measured, np.array([place]), _expected(ahead, place), horizon_days)
             for place in busiest.tolist()
         ),
         skew=_skew(where, loads, top),
@@ -476,7 +475,7 @@ def _history(
     loads: LoadColumns,
     measured: Measured,
     places: npt.NDArray[np.intp],
-    ahead: dict[str, Floats],
+    ahead: Expected | None,
     horizon_days: float,
 ) -> History:
     days = _rate_sum(loads, measured.days, places, least=_HALF)
@@ -486,16 +485,12 @@ def _history(
         days=tuple((age, float(days[age])) for age in reversed(range(SHOWN_DAYS)) if not np.isnan(days[age])),
         now=known(np.nan if np.isnan(recent).all() else np.nansum(recent)),
         horizon_days=horizon_days,
-        expected=_expected(ahead, places),
+        expected=ahead,
     )
 
 
-def _expected(ahead: dict[str, Floats], places: npt.NDArray[np.intp]) -> Expected | None:
-    def total(column: str) -> float | None:
-        found = ahead[column][places]
-        return None if np.isnan(found).all() else float(np.nansum(found))
-
-    return expected(*map(total, EXPECTED[_RATE]))
+def _expected(ahead: dict[str, Floats], place: int) -> Expected | None:
+    return expected(*(known(ahead[column][place]) for column in EXPECTED[_RATE]))
 
 
 def _forecast(where: Where, loads: LoadColumns) -> tuple[dict[str, Floats], float]:
