@@ -89,6 +89,7 @@ def test_a_text_that_is_not_utf_8_costs_its_line() -> None:
     ("time,topic\n", "c", "it lacks the columns taken_ms, partition, start_offset, end_offset of table samples"),
     (HEADER.upper(), "c", "start_offset, end_offset of table samples; it has TAKEN_MS, TOPIC, PARTITION, START_OFFSET"),
     (HEADER.encode("utf-16"), "c", "it is in UTF-16, or no text; save it as UTF-8"),
+    (f"{HEADER},end_offset,topic", "c", "it has the columns topic, end_offset more than once"),
     (HEADER, None, "it lacks the columns cluster_id of table samples; specify --cluster, or add the column"),
 ])  # fmt: skip
 def test_a_file_that_is_no_table_of_samples_says_why(text: str | bytes, cluster: str | None, said: str) -> None:

@@ -58,7 +58,8 @@ def test_labels_are_read_as_prometheus_reads_them(line: str, name: str, labels: 
     assert (reading.name, reading.labels, reading.value, reading.taken_ms) == (name, labels, 1.0, None)
 
 
-@pytest.mark.parametrize("line", ["up{a=b} 1", 'up{a-b="c"} 1', 'up{a="b",a="c"} 1', "café 1", "up 1_000", "up one"])
+@pytest.mark.parametrize("line", ["up{a=b} 1", 'up{a-b="c"} 1', 'up{a="b",a="c"} 1', "café 1", "up 1_000", "up one",
+                                  "up 1,5", "up ١٢", "up 1 ١٢", 'up{a="b"} ١٢'])  # fmt: skip
 def test_a_bad_line_is_kept_apart_and_the_rest_of_the_page_read(line: str) -> None:
     parsed = parse(f'before 1\n{line}\nafter{{a="b"}} 2')
     assert [(one.place, one.text) for one in parsed.unreadable] == [("line 2", line)]
@@ -140,6 +141,12 @@ def test_other_json_is_refused(text: str) -> None:
     ({"__name__": "up"}, -1, "1"),
     ({"__name__": "up"}, 1, "one"),
     ({"__name__": "up"}, 1, 10**400),
+    ({"__name__": "up"}, 1, "1_000"),
+    ({"__name__": "up"}, 1, "1,000"),
+    ({"__name__": "up"}, 1, "١٢"),
+    ({"__name__": "up"}, 1, True),
+    ({"__name__": "up"}, True, "1"),
+    ({"__name__": "up"}, "1_700", "1"),
 ])  # fmt: skip
 def test_a_point_that_is_no_reading_is_kept_apart_and_the_rest_is_read(
     labels: object, at_s: object, value: object

@@ -69,7 +69,7 @@ def parsed(found: Iterable[Reading | BadRow]) -> Parsed:
 
 def reading(name: object, labels: Mapping[str, object], at_s: float | None, value: Any, place: str) -> Reading | None:
     """Build a reading; None if the value is not a number, a name not a text, or the time outside the calendar."""
-    number = _number(value)
+    number = number_of(value)
     texts = {key: text for key, text in labels.items() if isinstance(text, str) and not is_half(text)}
     if number is None or not isinstance(name, str) or len(texts) < len(labels):
         return None
@@ -78,10 +78,19 @@ def reading(name: object, labels: Mapping[str, object], at_s: float | None, valu
     return Reading(name, texts, number, None if at_s is None else round(at_s * 1000), place)
 
 
-def _number(text: Any) -> float | None:
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]?inf(inity)?|nan", re.ASCII | re.IGNORECASE)
+"""A number as exporters write it; `float` also takes underscores, and the digits of any script."""
+
+
+def number_of(value: Any) -> float | None:
+    """A number, or a text that is one; None for anything else, also for True."""
+    if isinstance(value, bool) or not isinstance(value, (str, int, float)):
+        return None
+    if isinstance(value, str) and _NUMBER.fullmatch(value) is None:
+        return None
     try:
-        return float(text)
-    except (TypeError, ValueError, OverflowError):
+        return float(value)
+    except OverflowError:
         return None
 
 

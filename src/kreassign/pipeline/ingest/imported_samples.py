@@ -321,6 +321,8 @@ def _csv_rows(header: str, lines: Iterable[tuple[int, str]], cluster_id: str | N
     delimiter = max(",;\t", key=header.count)
     names = [name.strip() for name in _fields(header, delimiter)]
     check_columns(names, cluster_id)
+    if twice := [name for name in SAMPLES.column_names if names.count(name) > 1]:
+        raise InputError(f"it has the columns {', '.join(twice)} more than once")
     for number, line in lines:
         # Line by line: an unclosed quote would swallow the rest of the file. No name contains a line end.
         fields = _fields(line, delimiter)

@@ -7,6 +7,7 @@ Prometheus or of Confluent Cloud; everything else is a page of metrics.
 from __future__ import annotations
 
 import json
+import math
 import re
 from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Iterator, Mapping
@@ -19,7 +20,17 @@ from prometheus_client.parser import text_string_to_metric_families
 from kreassign.errors import InputError
 from kreassign.model.documents import is_half
 from kreassign.model.text import shortened
-from kreassign.pipeline.ingest.exporters import CONFLUENT, NO_READING, NO_TEXT, BadRow, Parsed, Reading, parsed, reading
+from kreassign.pipeline.ingest.exporters import (
+    CONFLUENT,
+    NO_READING,
+    NO_TEXT,
+    BadRow,
+    Parsed,
+    Reading,
+    number_of,
+    parsed,
+    reading,
+)
 from kreassign.pipeline.load.rules import NO_KAFKA_BEFORE_MS
 
 # Prometheus: scraped pages and API answers → readings.
@@ -58,13 +69,18 @@ def _read_line(line: str, place: str, *, is_open_metrics: bool) -> Iterator[Read
         families = list(text_string_to_metric_families(before[1].rstrip() if before else line))
     except ValueError:
         families = []
-    samples = [sample for family in families for sample in family.samples]
+    samples = [sample for family in families for sample in family.samples if _has_plain_numbers(line)]
     if not samples:
         yield BadRow(place, NO_READING, line)
     for name, labels, value, timestamp, *_ in samples:
         # The library reads the time as milliseconds.
         at_s = None if timestamp is None else _seconds(float(timestamp) * 1000, is_open_metrics=is_open_metrics)
         yield reading(name, labels, at_s, value, place) or BadRow(place, NO_READING, line)
+
+
+def _has_plain_numbers(line: str) -> bool:
+    """False for digits of other scripts behind the labels, which the library takes as well."""
+    return (line.rpartition("}")[2] if "}" in line else line).isascii()
 
 
 def _seconds(number: float, *, is_open_metrics: bool) -> float:
@@ -100,13 +116,19 @@ def _points(content: Any) -> Iterator[tuple[str, Any, float, Any]]:
         for number, series in enumerate(content["timeseries"], start=1):
             labels = {label["name"]: label["value"] for label in series["labels"]}
             for point in series["samples"]:
-                yield f"series {number}", labels, int(point["timestamp"]) / 1000, point["value"]
+                yield f"series {number}", labels, _time(point["timestamp"]) / 1000, point["value"]
         return
     for number, series in enumerate(content["data"]["result"], start=1):
         if "histogram" in series or "histograms" in series:
             continue
         points = series["values"] if "values" in series else [series["value"]]
-        yield from ((f"series {number}", series["metric"], float(at_s), value) for at_s, value in points)
+        yield from ((f"series {number}", series["metric"], _time(at_s), value) for at_s, value in points)
+
+
+def _time(value: Any) -> float:
+    """A time; NaN, which is none, for what is no number."""
+    number = number_of(value)
+    return math.nan if number is None else number
 
 
 # Answers of Confluent Cloud's Metrics API (`/v2/metrics/cloud/query`) → readings, named as on its export page.
@@ -155,8 +177,10 @@ def read_confluent(document: Mapping[str, Any]) -> Iterator[Reading | BadRow]:
 def _reading(name: str, labels: Mapping[str, str], entry: Any, place: str, interval_s: int) -> Reading | None:
     try:
         begun_s = datetime.fromisoformat(entry["timestamp"]).timestamp()
-        value = float(entry["value"])
+        value = number_of(entry["value"])
     except (KeyError, TypeError, ValueError, OverflowError):
+        return None
+    if value is None:
         return None
     per_minute = value if name in _LEVELS else value * 60 / interval_s
     return reading(f"{CONFLUENT}{name}", labels, begun_s + interval_s, per_minute, place)
