@@ -46,6 +46,16 @@ def test_a_bean_is_the_same_under_every_name_that_rules_give_it(series: str) -> 
     assert read(f"{series} 5".encode(), broker=1).values == [(1, "t", READ_MS, "bytes_in_total", 5.0)]
 
 
+@pytest.mark.parametrize(("series", "name"), [
+    ("kafka_server_brokertopicmetrics_total_bytesinpersec_count", "bytes_in_total"),
+    ("kafka_server_BrokerTopicMetrics_total_ReplicationBytesOutPerSec_OneMinuteRate", "replication_bytes_out_per_s"),
+    ("kafka_server_kafkarequesthandlerpool_total_requesthandleravgidlepercent_oneminuterate",
+     "request_handler_idle_share"),
+])  # fmt: skip
+def test_bitnami_marks_what_is_of_all_topics_of_a_broker(series: str, name: str) -> None:
+    assert read(f"{series} 0.5".encode(), broker=1).values == [(1, None, READ_MS, name, 0.5)]
+
+
 def test_kafka_exporter_has_offsets_without_sizes_and_minus_one_is_no_offset() -> None:
     found = read(golden("kafka-exporter.txt"))
     assert found.offsets == [(0, READ_MS, 2, 10, 12_345_678_901, None), (1, READ_MS, -1, 0, 70, None)]

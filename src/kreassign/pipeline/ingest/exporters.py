@@ -102,8 +102,9 @@ def number_of(value: Any) -> float | None:
 #     kafka_server_brokertopicmetrics_bytesin_total{topic="t"}              its rules kafka-2_0_0.yml
 #     kafka_server_brokertopicmetrics_bytesinpersec_count{topic="t"}        rules that keep the bean's name
 #     kafka_server_BrokerTopicMetrics_Count{name="BytesInPerSec",topic="t"} no rules, as Amazon MSK has it
+#     kafka_server_brokertopicmetrics_total_bytesinpersec_count             Bitnami's rules, of all topics of the broker
 #
-# The three are the same measure. Confluent Cloud has its own names; each value is the sum of the last minute. One
+# All are the same measure. Confluent Cloud has its own names; each value is the sum of the last minute. One
 # kminion reads a whole cluster: its labels are `topic_name`, `partition_id` and `broker_id`, and its sizes those of all
 # replicas.
 
@@ -221,6 +222,8 @@ METRIC_NAMES = frozenset(
 """Every name in table `metrics`."""
 
 _KEEPS_NAME = re.compile(r"(?P<type>.+)_(?P<attribute>total|count|value|oneminuterate)")
+_OF_ALL_TOPICS = re.compile(r"(kafka_server_[a-z]+)_total_(.+)")
+"""How the rules of Bitnami's chart mark what is of the whole broker."""
 # Port 11001 is the JMX exporter; 11002 is a machine's exporter, with its own CPU series.
 _MSK_HOST = re.compile(r"b-(\d{1,6})\.[^:]*(:11001)?")
 
@@ -233,6 +236,8 @@ def plain_name(reading: Reading) -> str:
     name, bean = reading.name.lower(), reading.labels.get("name", "").lower()
     if name.endswith("_count_total"):
         name = name.removesuffix("_total")
+    if whole := _OF_ALL_TOPICS.fullmatch(name):
+        name = f"{whole[1]}_{whole[2]}"
     parts = _KEEPS_NAME.fullmatch(name) if bean else None
     return name if parts is None else f"{parts['type']}_{bean}_{parts['attribute']}"
 
