@@ -80,6 +80,7 @@ SECRETS = {
     "resume --webhook-secret-file": f"resume last {SIGNED}",
     "rollback --webhook-secret-file": f"rollback last {SIGNED}",
     "run --webhook-secret-file": f"run {{plan}} {SIGNED}",
+    "web --users": "web --listen 127.0.0.1:0 --users {odd}",
     "web --token-file": "web --listen 127.0.0.1:0 --token-file {odd}",
 }
 

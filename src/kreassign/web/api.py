@@ -22,7 +22,7 @@ from kreassign.model.text import parse_whole, printable, shortened
 from kreassign.web import records
 from kreassign.web.guard import Access, body_of
 from kreassign.web.operations import MOST_MOVES, MOST_RUNS, Served
-from kreassign.web.settings import HttpError
+from kreassign.web.settings import HttpError, Role, User
 
 # Records to JSON, JSON to records, and the JSON Schema of both: all from the types of their fields. Pure.
 
@@ -123,15 +123,31 @@ Query = Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
+class Asked:
+    """A call as it was made: values of the path and of the query, the request of a POST, and the user of its token."""
+
+    path: Mapping[str, str]
+    query: Query
+    user: User | None
+    content: Any = None
+
+
+@dataclass(frozen=True, slots=True)
 class Call:
-    """One call: `ask` gets the served data, the values of the path and of the query, and of a POST the request."""
+    """One call: `ask` gets the served data and what was asked. A POST needs the role `changed_by`."""
 
     path: str
     summary: str
     answer: type[Any]
-    ask: Callable[..., object]
+    ask: Callable[[Served, Asked], object]
     request: type[Any] | None = None
     query: Mapping[str, str] | None = None
+    changed_by: Role = Role.OPERATOR
+
+    @property
+    def role(self) -> Role:
+        """The role that the call needs."""
+        return Role.VIEWER if self.request is None else self.changed_by
 
     @property
     def method(self) -> str:
@@ -148,49 +164,54 @@ class Call:
 LIMIT = "at most so many; by default 100"
 
 CALLS = (
-    Call("/clusters", "Clusters on which there were runs.", records.Clusters, lambda served, _, __: served.clusters()),
+    Call("/me", "Name and roles of the token's user.", records.Me, lambda _, asked: records.me_of(asked.user)),
+    Call("/clusters", "Clusters on which there were runs.", records.Clusters, lambda served, _: served.clusters()),
     Call(
         "/runs", "Runs, the newest first.", records.Runs,
-        lambda served, _, query: served.runs(_number(query, "limit", 100, MOST_RUNS), query.get("cluster_id")),
+        lambda served, asked: served.runs(_number(asked.query, "limit", 100, MOST_RUNS), asked.query.get("cluster_id")),
         query={"limit": LIMIT, "cluster_id": "those of this cluster only"},
     ),
-    Call("/runs/{run_id}", "A run in detail.", records.Run, lambda served, path, _: served.run(path["run_id"])),
+    Call("/runs/{run_id}", "A run in detail.", records.Run, lambda served, asked: served.run(asked.path["run_id"])),
     Call(
         "/runs/{run_id}/moves", "Moves of a run, in the order of the plan.", records.Moves,
-        lambda served, path, query: served.moves(
-            path["run_id"], _number(query, "offset", 0, None), _number(query, "limit", 100, MOST_MOVES)
+        lambda served, asked: served.moves(
+            asked.path["run_id"],
+            _number(asked.query, "offset", 0, None),
+            _number(asked.query, "limit", 100, MOST_MOVES),
         ),
         query={"offset": "from this one on; by default 0", "limit": LIMIT},
     ),
     Call(
         "/runs/{run_id}/pause", "Pause a run: start no new moves; those in flight continue.", records.Accepted,
-        lambda served, path, request: served.pause(path["run_id"], request), records.Nothing,
+        lambda served, asked: served.pause(asked.path["run_id"]), records.Nothing,
     ),
     Call(
         "/runs/{run_id}/resume", "Let a paused run start moves again.", records.Accepted,
-        lambda served, path, request: served.resume(path["run_id"], request), records.Nothing,
+        lambda served, asked: served.resume(asked.path["run_id"]), records.Nothing,
     ),
     Call(
         "/runs/{run_id}/cancel", "Cancel a run, and restore its throttle.", records.Accepted,
-        lambda served, path, request: served.cancel(path["run_id"], request), records.CancelRequest,
+        lambda served, asked: served.cancel(asked.path["run_id"], asked.content), records.CancelRequest,
     ),
     Call(
         "/runs/{run_id}/throttle", "Change the throttle of a run.", records.Accepted,
-        lambda served, path, request: served.throttle(path["run_id"], request), records.ThrottleRequest,
+        lambda served, asked: served.throttle(asked.path["run_id"], asked.content), records.ThrottleRequest,
     ),
     Call(
         "/runs/{run_id}/pace", "Change the order and the limits of a run.", records.Accepted,
-        lambda served, path, request: served.pace(path["run_id"], request), records.PaceRequest,
+        lambda served, asked: served.pace(asked.path["run_id"], asked.content), records.PaceRequest,
     ),
-    Call("/plans", "Plans of the directory that is served.", records.Plans, lambda served, _, __: served.plans()),
-    Call("/plans/{name}", "A plan in detail.", records.Plan, lambda served, path, _: served.plan(path["name"])),
+    Call("/plans", "Plans of the directory that is served.", records.Plans, lambda served, _: served.plans()),
+    Call("/plans/{name}", "A plan in detail.", records.Plan, lambda served, asked: served.plan(asked.path["name"])),
     Call(
         "/plans/{name}/approve", "Approve a plan as it was looked at.", records.Approved,
-        lambda served, path, request: served.approve(path["name"], request), records.ApproveRequest,
+        lambda served, asked: served.approve(asked.path["name"], asked.content, asked.user), records.ApproveRequest,
+        changed_by=Role.APPROVER,
     ),
     Call(
         "/plans/{name}/revoke", "Take the approval of a plan back.", records.Approved,
-        lambda served, path, request: served.revoke(path["name"], request), records.Nothing,
+        lambda served, asked: served.revoke(asked.path["name"]), records.Nothing,
+        changed_by=Role.APPROVER,
     ),
 )  # fmt: skip
 """All calls that answer with one document."""
@@ -211,20 +232,20 @@ def routes(served: Served, access: Access) -> list[Route]:
 def _endpoint(call: Call, served: Served, access: Access) -> Callable[[Request], Any]:
     async def read(request: Request) -> Response:
         access.check_read(request)
-        query = _query(request, call)
-        found = await run_in_threadpool(call.ask, served, request.path_params, query)
+        asked = Asked(request.path_params, _query(request, call), access.user(request))
+        found = await run_in_threadpool(call.ask, served, asked)
         return Response(text(found), media_type="application/json")
 
     async def change(request: Request) -> Response:
         assert call.request is not None
-        access.check_control(request)
+        user = access.check_control(request, call.role)
         if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
             raise HttpError(415, "no JSON", "a request is a document of type application/json")
         try:
-            asked = parsed(call.request, await body_of(request) or b"{}")
+            content = parsed(call.request, await body_of(request) or b"{}")
         except InputError as error:
             raise HttpError(422, "not a request", str(error)) from error
-        found = await run_in_threadpool(call.ask, served, request.path_params, asked)
+        found = await run_in_threadpool(call.ask, served, Asked(request.path_params, {}, user, content))
         return Response(text(found), media_type="application/json")
 
     return read if call.request is None else change
@@ -274,7 +295,8 @@ def openapi() -> Json:
         "info": {
             "title": "kreassign",
             "version": __version__,
-            "description": "Runs and plans of kreassign. What changes something needs the token, and --allow-control.",
+            "description": "Runs and plans of kreassign. What changes something needs a token of a user with the "
+            "role that the call names, and --allow-control.",
         },
         "paths": paths,
         "components": {
@@ -295,6 +317,7 @@ def _operation(call: Call, known: dict[str, Json], problem: Json) -> Json:
     if call.request is not None:
         content = {"application/json": {"schema": schema(call.request, known)}}
         found |= {"requestBody": {"required": True, "content": content}, "security": [{"token": []}]}
+        found["description"] = f"Needs the role {call.role.value}."
     return found
 
 

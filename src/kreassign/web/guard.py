@@ -1,11 +1,12 @@
 """Access control: checks before and after every request.
 
 - The header Host must name this page, or the request is refused: a foreign name may lead a browser to 127.0.0.1.
-- Reading needs the token if other machines can reach the page, and for a request that came by way of a proxy, which
+- Reading needs a token if other machines can reach the page, and for a request that came by way of a proxy, which
   may stand for anybody: in `Authorization: Bearer`, or by a session that a browser began with it. The session is a
   cookie that scripts cannot read and other sites cannot send.
-- Changes need `Authorization: Bearer`, each time. Unlike cookies, browsers never add it by themselves, so no other page
-  can make them do it (CSRF). The origin that browsers report is checked as well.
+- Changes need `Authorization: Bearer`, each time, with the token of a user who has the role. Unlike cookies, browsers
+  never add it by themselves, so no other page can make them do it (CSRF). The origin that browsers report is checked
+  as well.
 - Every answer forbids foreign scripts and styles, requests to other hosts, and display in frames.
 """
 
@@ -19,7 +20,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse
 
 from kreassign.model.listeners import FORWARDED, is_forwarded, name_of_host
-from kreassign.web.settings import HttpError, Sessions, WebSettings
+from kreassign.web.settings import WAYS, HttpError, Role, Sessions, User, WebSettings
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -87,35 +88,35 @@ class Access:
         headers = request.headers
         is_local = not is_forwarded(headers.keys(), headers.getlist("host"))
         is_open = is_local and self._settings.is_local
-        return is_open or self._has_token(request) or self._has_session(request)
+        return is_open or self.user(request) is not None or self._has_session(request)
 
     def check_read(self, request: Request) -> None:
         """Raise HttpError unless the request may read."""
         if self.may_read(request):
             return
-        if self._settings.token is None:
-            raise HttpError(
-                401,
-                "no token",
-                f"{FORWARDED}: that needs a token. Start the page with --token-file, or the environment variable "
-                "KREASSIGN_WEB_TOKEN",
-            )
+        if not self._settings.everybody:
+            raise HttpError(401, "no token", f"{FORWARDED}: that needs a token. Start the page with {WAYS}")
         raise HttpError(401, "no token", "from here everything needs the header `Authorization: Bearer TOKEN`")
 
-    def check_control(self, request: Request) -> None:
-        """Raise HttpError unless the request may change something."""
+    def check_control(self, request: Request, role: Role) -> User:
+        """Return the user who makes this change. Raises HttpError unless there is one with this role."""
         if not self._settings.allows_control:
             raise HttpError(403, "read-only", "this page was started without --allow-control")
         check_origin(request, self._settings)
-        if not self._has_token(request):
+        user = self.user(request)
+        if user is None:
             raise HttpError(
                 401, "no token", "whatever changes something needs the header `Authorization: Bearer TOKEN`"
             )
+        if role not in user.roles:
+            roles = " and ".join(sorted(one.value for one in user.roles))
+            raise HttpError(403, "another role", f"{user.name} is {roles}; this needs the role {role.value}")
+        return user
 
-    def _has_token(self, request: Request) -> bool:
+    def user(self, request: Request) -> User | None:
+        """The user whose token the request carries; None without one."""
         kind, _, given = request.headers.get("authorization", "").partition(" ")
-        token = self._settings.token
-        return kind.lower() == "bearer" and token is not None and token.matches(given.strip())
+        return self._settings.user_of(given.strip()) if kind.lower() == "bearer" else None
 
     def _has_session(self, request: Request) -> bool:
         return self._sessions.is_open(request.cookies.get(cookie_name(self._settings)))

@@ -25,7 +25,7 @@ from kreassign.operations.plan_files import PlanDirectory, plan_summary
 from kreassign.operations.report import plan_page, report_page
 from kreassign.operations.run_journals import RunFollower, RunList
 from kreassign.web import records
-from kreassign.web.settings import HttpError, WebSettings, not_found
+from kreassign.web.settings import HttpError, User, WebSettings, not_found
 
 MOST_RUNS = 500
 MOST_MOVES = 1_000
@@ -88,11 +88,11 @@ class Served:
         shown = [run for run in newest if run.is_active or latest[run.cluster_id] == run.run_id]
         return metrics_of_journals([self._journal(run.run_id) for run in shown if run.problem is None])
 
-    def pause(self, run_id: str, _: records.Nothing) -> records.Accepted:
+    def pause(self, run_id: str) -> records.Accepted:
         """Pause a run."""
         return _accepted(run_id, run_journals.pause(self._journal(run_id)))
 
-    def resume(self, run_id: str, _: records.Nothing) -> records.Accepted:
+    def resume(self, run_id: str) -> records.Accepted:
         """Let a paused run start moves again."""
         return _accepted(run_id, run_journals.release(self._journal(run_id)))
 
@@ -135,13 +135,16 @@ class Served:
         """Report of a plan, as an HTML page."""
         return plan_page(self._directory(name).read(name), name)
 
-    def approve(self, name: str, request: records.ApproveRequest) -> records.Approved:
-        """Approve a plan."""
-        path = self._directory(name).path(name)
-        found = plan_files.approve(path, request.plan_id, request.approved_by, request.note, self.clock.now_ms())
+    def approve(self, name: str, request: records.ApproveRequest, user: User | None) -> records.Approved:
+        """Approve a plan, by the name of the user if there is one. Raises HttpError if the request names another."""
+        known = "" if user is None else user.name
+        if known and request.approved_by not in {"", known}:
+            raise HttpError(422, "that cannot be done", f"the token is that of {known}, who approves by no other name")
+        path, by = self._directory(name).path(name), known or request.approved_by
+        found = plan_files.approve(path, request.plan_id, by, request.note, self.clock.now_ms())
         return records.Approved(name, found)
 
-    def revoke(self, name: str, _: records.Nothing) -> records.Approved:
+    def revoke(self, name: str) -> records.Approved:
         """Revoke the approval of a plan."""
         plan_files.revoke(self._directory(name).path(name))
         return records.Approved(name, None)

@@ -211,7 +211,7 @@ class Pages:
         """Require permission to read; redirect other browsers to the login page."""
 
         async def read(request: Request) -> Response:
-            can_log_in = self._settings.token is not None and "text/html" in request.headers.get("accept", "")
+            can_log_in = bool(self._settings.everybody) and "text/html" in request.headers.get("accept", "")
             if can_log_in and not self._access.may_read(request):
                 return RedirectResponse("/login", 303)
             self._access.check_read(request)
@@ -268,8 +268,7 @@ class Pages:
 
     async def _login(self, request: Request) -> Response:
         check_origin(request, self._settings)
-        given = _field(await body_of(request), "token")
-        if self._settings.token is None or not self._settings.token.matches(given):
+        if self._settings.user_of(_field(await body_of(request), "token")) is None:
             return self._page("login.html", 401, is_wrong=True)
         answer = RedirectResponse("/", 303)
         answer.set_cookie(

@@ -18,6 +18,7 @@ from kreassign.model.run import MoveHistory, RunHistory
 from kreassign.model.text import printable, shortened
 from kreassign.operations.plan_files import Approval, PlanFile, PlanSummary
 from kreassign.operations.run_journals import NamedCluster, RunSummary, run_summary
+from kreassign.web.settings import User
 
 SHOWN_MOVES = 100
 SHOWN_CHANGES = 500
@@ -31,6 +32,17 @@ class Problem:
     title: str
     status: int
     detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class Me:
+    """Name and roles of the user whose token the request carries; no roles without a valid token.
+
+    The name is empty if the page has one token for all.
+    """
+
+    name: str
+    roles: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,10 +249,13 @@ class Nothing:
 
 @dataclass(frozen=True, slots=True)
 class ApproveRequest:
-    """Approve a plan; `plan_id` is the version that was reviewed."""
+    """Approve a plan; `plan_id` is the version that was reviewed.
+
+    Users with tokens of their own approve by their name, so that `approved_by` may be left out.
+    """
 
     plan_id: str
-    approved_by: str
+    approved_by: str = ""
     note: str = ""
 
 
@@ -250,6 +265,11 @@ class Approved:
 
     name: str
     approval: Approval | None
+
+
+def me_of(user: User | None) -> Me:
+    """Name and roles of a user; neither without one."""
+    return Me("", ()) if user is None else Me(user.name, tuple(sorted(role.value for role in user.roles)))
 
 
 def clusters_of(

@@ -1,4 +1,4 @@
-"""Settings of the page (address, access, permissions), sessions of browsers, and errors as answers.
+"""Settings of the page (address, users, permissions), sessions of browsers, and errors as answers.
 
 Unsafe settings are refused before serving. Needs no package of the extra, because the command reads it first.
 """
@@ -10,6 +10,7 @@ import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from enum import Enum
 from hashlib import sha256
 from ipaddress import ip_address
 from pathlib import Path
@@ -17,6 +18,7 @@ from pathlib import Path
 from kreassign.clock import Clock
 from kreassign.errors import ExecutionError, InputError, KreassignError
 from kreassign.model.listeners import LOCAL_NAMES
+from kreassign.model.text import printable, shortened
 from kreassign.operations.run_journals import NamedCluster
 
 DEFAULT_PORT = 8085
@@ -25,7 +27,7 @@ SHORTEST_TOKEN = 24
 
 
 class Token:
-    """The token of the page. Only its hash is kept, and compared in constant time; it is never shown."""
+    """A token of the page. Only its hash is kept, and compared in constant time; it is never shown."""
 
     __slots__ = ("_digest",)
 
@@ -46,6 +48,59 @@ class Token:
         return "[hidden]"
 
 
+class Role(Enum):
+    """Permissions of a user: to read, to plan and to run, to approve plans. Each role may read."""
+
+    VIEWER = "viewer"
+    OPERATOR = "operator"
+    APPROVER = "approver"
+
+
+@dataclass(frozen=True, slots=True)
+class User:
+    """Name, roles and token of a user; the name is empty if the page has one token for all."""
+
+    name: str
+    roles: frozenset[Role]
+    token: Token
+
+
+USER_LINE = "a user is a line NAME ROLE[,ROLE] TOKEN, with roles of viewer, operator and approver"
+
+
+def parse_users(text: str) -> tuple[User, ...]:
+    """Parse lines `NAME ROLE[,ROLE] TOKEN`; `#` begins a comment. Raises InputError, which shows no token."""
+    users: list[User] = []
+    for number, line in enumerate(text.splitlines(), 1):
+        words = line.partition("#")[0].split()
+        if words:
+            try:
+                user = _user(words)
+            except InputError as error:
+                raise InputError(f"line {number}: {error}") from None
+            if user.name in {one.name for one in users}:
+                raise InputError(f"line {number}: the name {user.name} is taken; give each user one line")
+            if any(one.token.matches(words[-1]) for one in users):
+                raise InputError(f"line {number}: {user.name} has the token of another user; make one for each")
+            users.append(user)
+    if not users:
+        raise InputError(f"there are no users; {USER_LINE}")
+    return tuple(users)
+
+
+def _user(words: list[str]) -> User:
+    if len(words) != 3:
+        raise InputError(USER_LINE)
+    name, roles, token = words
+    try:
+        return User(shortened(printable(name)), frozenset(map(Role, roles.split(","))), Token(token))
+    except ValueError:
+        raise InputError(f"{shortened(printable(roles))!r} is not a list of roles; {USER_LINE}") from None
+
+
+WAYS = "--users, --token-file, or the environment variable KREASSIGN_WEB_TOKEN"
+
+
 @dataclass(frozen=True, slots=True)
 class Tls:
     """Files of a certificate with its chain, and of its private key, both PEM."""
@@ -60,7 +115,8 @@ class WebSettings:
 
     `names` are allowed host names besides those of this machine: requests with others are refused, because a foreign
     page could have led a browser here by them (DNS rebinding). `plans` is a directory of plans, `data` one of tables,
-    for reports. `clusters` are the named ones.
+    for reports. `clusters` are the named ones. Instead of `users` there may be one `token`, with which everything is
+    permitted.
     """
 
     state_dir: Path
@@ -73,20 +129,31 @@ class WebSettings:
     allows_control: bool = False
     tls: Tls | None = None
     clusters: tuple[NamedCluster, ...] = ()
+    users: tuple[User, ...] = ()
     hosts: frozenset[str] = field(init=False)
+    everybody: tuple[User, ...] = field(init=False)
 
     def __post_init__(self) -> None:
-        if self.allows_control and self.token is None:
-            raise InputError(
-                "--allow-control needs a token: --token-file, or the environment variable KREASSIGN_WEB_TOKEN"
-            )
-        if not self.is_local and (self.tls is None or self.token is None):
+        if self.token is not None:
+            if self.users:
+                raise InputError("a page has either one token or users with their own; leave out one of the two")
+            object.__setattr__(self, "everybody", (User("", frozenset(Role), self.token),))
+        else:
+            object.__setattr__(self, "everybody", self.users)
+        if self.allows_control and not self.everybody:
+            raise InputError(f"--allow-control needs a token: {WAYS}")
+        if not self.is_local and (self.tls is None or not self.everybody):
             raise InputError(
                 f"on {self.host} others can reach the page: that needs TLS (--certificate and --key) and a token "
-                "(--token-file, or the environment variable KREASSIGN_WEB_TOKEN)"
+                f"({WAYS})"
             )
         local = LOCAL_NAMES if self.is_local else (_host_of_url(self.host),)
         object.__setattr__(self, "hosts", frozenset(map(str.lower, (*local, *self.names))))
+
+    def user_of(self, token: str | None) -> User | None:
+        """The user with this token. Compares with all of them, so that the time does not tell which one is close."""
+        matching = [user for user in self.everybody if user.token.matches(token)]
+        return matching[0] if matching else None
 
     @property
     def is_local(self) -> bool:

@@ -38,6 +38,18 @@ def test_a_token_that_could_be_guessed_is_refused_and_not_repeated(tmp_path: Pat
         assert "hunter2" not in done.output
 
 
+def test_users_are_read_from_a_file_that_an_error_names(tmp_path: Path) -> None:
+    users = tmp_path / "web.users"
+    users.write_text("ann approver hunter2\n")
+    done = web("--allow-control", "--users", str(users))
+    assert (done.exit_code, "line 1: a token has at least 24" in " ".join(done.output.split())) == (2, True)
+    assert "web.users" in done.output
+    assert "hunter2" not in done.output
+    users.write_text(f"ann approver {TOKEN}\n")
+    both = web("--users", str(users), "--token-file", str(users))
+    assert (both.exit_code, both.output.count(TOKEN)) == (2, 0)
+
+
 def test_no_token_is_taken_from_the_command_line() -> None:
     assert "No such option" in web("--token", TOKEN).output
 

@@ -16,7 +16,7 @@ from kreassign.errors import InputError, requires
 from kreassign.model.documents import is_half
 from kreassign.operations.run_journals import NamedCluster
 from kreassign.operations.text_files import named_once, read_text
-from kreassign.web.settings import DEFAULT_PORT, Tls, Token, WebSettings
+from kreassign.web.settings import DEFAULT_PORT, Tls, Token, User, WebSettings, parse_users
 
 WEB_VARIABLE = "KREASSIGN_WEB_TOKEN"
 
@@ -52,7 +52,13 @@ def listen_address(text: str) -> Address:
 )  # fmt: skip
 @click.option(
     "--allow-control", is_flag=True,
-    help="Let whoever has the token pause, resume, throttle, pace and cancel runs, and approve plans.",
+    help="Let whoever has the token pause, resume, throttle, pace and cancel runs, and approve plans; of --users "
+    "those with the role.",
+)  # fmt: skip
+@click.option(
+    "--users", "users_file", type=INPUT_FILE, metavar="FILE",
+    help="File of users, a line `NAME ROLE[,ROLE] TOKEN` each; roles are viewer, operator and approver.  "
+    "[default: one token for all]",
 )  # fmt: skip
 @click.option(
     "--token-file", type=INPUT_FILE, metavar="FILE",
@@ -69,6 +75,7 @@ def web(
     names: tuple[str, ...],
     plans: Path | None,
     allow_control: bool,
+    users_file: Path | None,
     token_file: Path | None,
     certificate: Path | None,
     key: Path | None,
@@ -84,9 +91,10 @@ def web(
         raise click.UsageError("TLS needs both --certificate and --key")
     tls = Tls(certificate, key) if certificate is not None and key is not None else None
     try:
-        token = _token(token_file)
+        users = _users(users_file)
+        token = None if users and token_file is None else _token(token_file)
         settings = WebSettings(
-            state_dir, listen.host, listen.port, names, plans, data, token, allow_control, tls, _clusters()
+            state_dir, listen.host, listen.port, names, plans, data, token, allow_control, tls, _clusters(), users
         )
     except InputError as error:
         raise click.UsageError(str(error)) from error
@@ -105,6 +113,16 @@ def _clusters() -> tuple[NamedCluster, ...]:
         )
         for name, shared in shared_in(config_path()).items()
     )
+
+
+def _users(file: Path | None) -> tuple[User, ...]:
+    """The users of the file; none without one. Raises InputError, which names the file."""
+    if file is None:
+        return ()
+    try:
+        return parse_users(read_text(file))
+    except InputError as error:
+        raise named_once(file, error) from error
 
 
 def _token(file: Path | None) -> Token | None:

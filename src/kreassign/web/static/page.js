@@ -3,6 +3,7 @@
 "use strict";
 
 const TOKEN = "kreassign-token";
+const ROLES = "kreassign-roles";
 const API = "/api/v1";
 
 // --- following a run ---
@@ -59,18 +60,39 @@ function resize(parent, count, make) {
 // --- sending requests ---
 
 function showLock() {
-  const token = sessionStorage.getItem(TOKEN);
-  for (const place of document.querySelectorAll("[data-control]")) place.hidden = !token;
+  const roles = (sessionStorage.getItem(ROLES) || "").split(" ");
+  for (const place of document.querySelectorAll("[data-control]")) place.hidden = !roles.includes(place.dataset.control);
   const lock = document.querySelector("[data-lock]");
   if (!lock) return;
-  for (const one of lock.querySelectorAll("label, input, button[type=submit]")) one.hidden = Boolean(token);
-  lock.querySelector("[data-lock-again]").hidden = !token;
+  const isOpen = sessionStorage.getItem(TOKEN) !== null;
+  for (const one of lock.querySelectorAll("label, input, button[type=submit]")) one.hidden = isOpen;
+  lock.querySelector("[data-lock-again]").hidden = !isOpen;
 }
 
-function lockWith(token) {
-  if (token) sessionStorage.setItem(TOKEN, token);
-  else sessionStorage.removeItem(TOKEN);
+function lock(reason) {
+  sessionStorage.removeItem(TOKEN);
+  sessionStorage.removeItem(ROLES);
+  document.querySelector("[data-user]").textContent = reason;
   showLock();
+}
+
+async function unlock(token) {
+  const shown = document.querySelector("[data-user]");
+  try {
+    const response = await fetch(`${API}/me`, {
+      headers: { Authorization: `Bearer ${token}` },
+      credentials: "omit",
+      redirect: "error",
+    });
+    const user = response.ok ? await response.json() : { roles: [] };
+    if (user.roles.length === 0) return lock("That is no token of this page.");
+    sessionStorage.setItem(TOKEN, token);
+    sessionStorage.setItem(ROLES, user.roles.join(" "));
+    shown.textContent = user.name && `${user.name}: ${user.roles.join(", ")}`;
+    showLock();
+  } catch (error) {
+    lock(`The page does not answer: ${error.message}`);
+  }
 }
 
 async function post(path, content) {
@@ -86,7 +108,7 @@ async function post(path, content) {
     });
     const found = await response.json();
     answer.textContent = response.ok ? "done" : `not done: ${found.detail}`;
-    if (response.status === 401) lockWith(null);
+    if (response.status === 401) lock("The token is no longer valid.");
     return response.ok;
   } catch (error) {
     answer.textContent = `not done: ${error.message}`;
@@ -102,7 +124,7 @@ function subject() {
 document.addEventListener("click", async (event) => {
   const button = event.target.closest("button");
   if (!button) return;
-  if ("lockAgain" in button.dataset) lockWith(null);
+  if ("lockAgain" in button.dataset) lock("");
   if (!button.dataset.post) return;
   if (button.dataset.confirm && !window.confirm(button.dataset.confirm)) return;
   const done = await post(`${subject()}/${button.dataset.post}`, JSON.parse(button.dataset.body));
@@ -114,8 +136,9 @@ document.addEventListener("submit", async (event) => {
   if (form.method === "post") return;
   event.preventDefault();
   if ("lock" in form.dataset) {
-    lockWith(form.token.value.trim());
+    const token = form.token.value.trim();
     form.reset();
+    await unlock(token);
   } else if ("throttle" in form.dataset) {
     await post(`${subject()}/throttle`, { bytes_per_s: Math.round(Number(form.rate.value) * 1e6) });
   } else if ("pace" in form.dataset) {
@@ -123,10 +146,11 @@ document.addEventListener("submit", async (event) => {
     const wanted = { max_moves: asked(form.max_moves), max_moves_per_broker: asked(form.max_moves_per_broker) };
     if (await post(`${subject()}/pace`, { ...wanted, order: form.order.value || null })) form.reset();
   } else if ("approve" in form.dataset) {
-    const wanted = { plan_id: form.dataset.planId, approved_by: form.approved_by.value, note: form.note.value };
+    const wanted = { plan_id: form.dataset.planId, approved_by: form.approved_by?.value ?? "", note: form.note.value };
     if (await post(`${subject()}/approve`, wanted)) location.reload();
   }
 });
 
 showLock();
+if (sessionStorage.getItem(TOKEN)) unlock(sessionStorage.getItem(TOKEN));
 for (const page of document.querySelectorAll("[data-live]")) follow(page);
