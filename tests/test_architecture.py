@@ -198,10 +198,10 @@ EFFECTS = (
         ("threading", "concurrent.futures", "multiprocessing", "_thread"),
         (
             "admin/", "monitoring/metrics.py", "monitoring/webhooks.py", "twin/server.py",
-            "twin/transport.py", "pipeline/tables/commits.py", "pipeline/spark_session.py", "cli/streams.py",
+            "twin/transport.py", "pipeline/tables/commits.py", "pipeline/spark_session.py", "cli/streams.py", "web/",
         ),
         "asking many brokers, or a store for many files, at once, or Spark while a job waits, needs them, and telling "
-        "others without keeping a run waiting; the rest stays single-threaded",
+        "others without keeping a run waiting; the page serves many at once; the rest stays single-threaded",
         "from concurrent.futures import ThreadPoolExecutor",
     ),
     Home(

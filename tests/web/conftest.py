@@ -12,7 +12,12 @@ from kreassign.model import TopicPartition
 from kreassign.model.plan import PartitionAssignment, Plan
 from kreassign.model.plan_facts import Limit, PlannedPartition, Reason, UnevenTopic, plan_id
 from kreassign.operations.plan_files import write_plan
+from kreassign.twin.cluster import Twin
+from kreassign.twin.core import TwinSettings
+from kreassign.twin.server import serving
+from kreassign.web.settings import Reach
 from tests.report.plans import FACTS, GB
+from tests.twin.asking import cluster
 from tests.web.runs import IMAGE, QUOTES, SCRIPT, hostile_journal
 from tests.web.site import Site, serving_page, with_control
 
@@ -44,18 +49,23 @@ class Place:
     site: Site
     state_dir: Path
     plans: Path
+    reach: Reach
 
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
-    """A page with control. Its plans are restored by whoever changes them."""
+    """A page with control and a cluster. Its plans are restored by whoever changes them."""
     folder = tmp_path_factory.mktemp("page")
     (folder / "plans").mkdir()
     hostile_journal(folder / "state")
     write_hostile_plan(folder / "plans" / "plan.json")
     (folder / "secret.json").write_text('{"secret": 1}')
-    with serving_page(with_control(folder / "state", folder / "plans")) as site:
-        yield Place(site, folder / "state", folder / "plans")
+    twin = Twin(cluster({"t": [[0, 1], [0, 1], [0, 2]]}), TwinSettings())
+    with serving(twin) as thread:
+        reach = Reach(thread.bootstrap_servers)
+        settings = replace(with_control(folder / "state", folder / "plans"), reach=reach)
+        with serving_page(settings) as site:
+            yield Place(site, folder / "state", folder / "plans", reach)
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Dialog
 
 NAMING = ("", "runs/run-1", "plans/plan.json")
-OTHERS = ("plans", "api", "login")
+OTHERS = ("cluster", "plans", "api", "login")
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ from tests.web.conftest import Place
 from tests.web.runs import HOSTILE
 from tests.web.site import TOKEN, Site, serving_page
 
-PAGES = ("/", "/runs/run-1", "/plans", "/plans/plan.json", "/api", "/login", "/nothing", "/runs/nothing")
+PAGES = ("/", "/cluster", "/runs/run-1", "/plans", "/plans/plan.json", "/api", "/login", "/nothing", "/runs/nothing")
 READ = tuple(f"{PREFIX}{call.path}".replace("{run_id}", "run-1").replace("{name}", "plan.json")
              for call in CALLS if call.request is None)  # fmt: skip
 CHANGES = tuple(call.path.replace("{run_id}", "run-1").replace("{name}", "plan.json")
@@ -148,8 +148,9 @@ def test_elsewhere_even_reading_needs_the_token_or_a_session_that_began_with_it(
     trust = ssl.create_default_context()
     authority.configure_trust(trust)
     settings = WebSettings(
-        place.state_dir, "0.0.0.0", 0, ("ops.example",), place.plans, None, Token(TOKEN), True, files
-    )
+        place.state_dir, "0.0.0.0", 0, ("ops.example",), place.plans, None, Token(TOKEN), True, files,
+        reach=place.reach,
+    )  # fmt: skip
     with serving_page(settings, "ops.example", trust) as site:
         assert site.ask("/login", host="127.0.0.1").status == 421, "only by the name that was given"
         assert site.ask("/login").headers["strict-transport-security"].startswith("max-age=")
@@ -195,7 +196,9 @@ FORWARDED = (
 
 @pytest.mark.parametrize("token", [None, Token(TOKEN)], ids=["no token", "token"])
 def test_what_a_proxy_forwards_is_not_read_without_the_token(place: Place, token: Token | None) -> None:
-    settings = WebSettings(place.state_dir, port=0, names=("ops.example",), plans=place.plans, token=token)
+    settings = WebSettings(
+        place.state_dir, port=0, names=("ops.example",), plans=place.plans, token=token, reach=place.reach
+    )
     paths = {*every_path(settings)} - {f"{PREFIX}{path}" for path in CHANGES} - WITHOUT_TOKEN
     with serving_page(settings) as site:
         assert site.ask("/runs/run-1").status == 200

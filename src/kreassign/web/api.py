@@ -167,6 +167,10 @@ CALLS = (
     Call("/me", "Name and roles of the token's user.", records.Me, lambda _, asked: records.me_of(asked.user)),
     Call("/clusters", "Clusters on which there were runs.", records.Clusters, lambda served, _: served.clusters()),
     Call(
+        "/cluster", "The cluster of the page: what to do, and how brokers and topics are loaded.",
+        records.ClusterState, lambda served, _: served.cluster(),
+    ),
+    Call(
         "/runs", "Runs, the newest first.", records.Runs,
         lambda served, asked: served.runs(_number(asked.query, "limit", 100, MOST_RUNS), asked.query.get("cluster_id")),
         query={"limit": LIMIT, "cluster_id": "those of this cluster only"},

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from threading import Lock
 from typing import NamedTuple
 
 import anyio
@@ -20,16 +21,20 @@ from kreassign.clock import Clock, SystemClock
 from kreassign.errors import InputError
 from kreassign.model.run import RunHistory
 from kreassign.operations import plan_files, run_journals
+from kreassign.operations.doctor import diagnose_cluster
 from kreassign.operations.monitoring import metrics_of_journals
 from kreassign.operations.plan_files import PlanDirectory, plan_summary
 from kreassign.operations.report import plan_page, report_page
 from kreassign.operations.run_journals import RunFollower, RunList
+from kreassign.operations.skew import read_skew
 from kreassign.web import records
-from kreassign.web.settings import HttpError, User, WebSettings, not_found
+from kreassign.web.settings import HttpError, Reach, User, WebSettings, not_found
 
 MOST_RUNS = 500
 MOST_MOVES = 1_000
 SYSTEM_CLOCK = SystemClock()
+KEPT_S = 10.0
+"""How long a reading of the cluster is shown again: however many people look, brokers are asked this often."""
 
 
 def _unheard(_: str) -> None:
@@ -43,11 +48,35 @@ class Served:
     settings: WebSettings
     clock: Clock = SYSTEM_CLOCK
     _runs: RunList = field(init=False)
+    _reading: Lock = field(default_factory=Lock)
+    _state: records.ClusterState | None = None
+    _old_s: float = 0.0
 
     def __post_init__(self) -> None:
         named = self.settings.clusters
         folders = (self.settings.state_dir, *(one.state_dir for one in named if one.state_dir is not None))
         self._runs = RunList(folders, named)
+
+    # --- the cluster ---
+
+    def cluster(self) -> records.ClusterState:
+        """The cluster as it is now, or was a few seconds ago. Raises HttpError without one, ClusterError."""
+        reach = self.reach()
+        with self._reading:
+            if self._state is None or self.clock.monotonic_s() > self._old_s:
+                unread: list[str] = []
+                with reach.connect() as client:
+                    skew = read_skew(client, warn=unread.append, clock=self.clock)
+                    diagnosis = diagnose_cluster(client, self.settings.state_dir, clock=self.clock)
+                self._state = records.cluster_of(skew, diagnosis, tuple(unread), reach.bootstrap_server)
+                self._old_s = self.clock.monotonic_s() + KEPT_S
+            return self._state
+
+    def reach(self) -> Reach:
+        """The cluster of the page. Raises HttpError if it has none."""
+        if self.settings.reach is None:
+            raise HttpError(404, "not found", "this page asks no cluster: it was started without --bootstrap-server")
+        return self.settings.reach
 
     # --- runs ---
 

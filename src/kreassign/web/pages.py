@@ -19,7 +19,9 @@ from starlette.routing import Route
 from kreassign import __version__
 from kreassign.model.pace import Order
 from kreassign.model.run import RunHistory
+from kreassign.model.text import format_load
 from kreassign.operations.run_journals import RunSummary
+from kreassign.operations.skew import BrokerSkew, TopicSkew
 from kreassign.report.page import page_environment
 from kreassign.report.text import (
     format_bytes,
@@ -35,7 +37,7 @@ from kreassign.report.text import (
 from kreassign.web.api import CALLS, DOCUMENT_PATH, PREFIX, text
 from kreassign.web.guard import Access, body_of, check_origin, cookie_name
 from kreassign.web.operations import Served, Streams
-from kreassign.web.records import SHOWN_MOVES, Broker, Move, Run, RunPace, run_of
+from kreassign.web.records import SHOWN_MOVES, Broker, ClusterState, Move, Run, RunPace, run_of
 from kreassign.web.settings import LONGEST_S, HttpError, Sessions, WebSettings
 
 # A run as texts of the page: the same ones in the template and later in the stream. Pure.
@@ -165,6 +167,36 @@ def _move_cells(move: Move) -> tuple[str, ...]:
     )
 
 
+# A cluster as texts of its page. Pure.
+
+
+def goals_of(state: ClusterState) -> tuple[str, ...]:
+    """Goals of the table of brokers: those of a live broker."""
+    return next((tuple(load.goal for load in one.loads) for one in state.brokers if one.loads), ())
+
+
+_SIDES = {"within": "", "above": "▲ ", "below": "▼ "}
+
+
+def broker_cells(broker: BrokerSkew) -> tuple[tuple[str, str, str], ...]:
+    """Amount, multiple of the mean, and tone of each load of a broker."""
+    return tuple(
+        (
+            format_load(load.amount, load.unit),
+            "" if load.share is None else f"{_SIDES[load.band]}{load.share:.2f} ×",
+            "soft" if load.band == "within" else BAD,
+        )
+        for load in broker.loads
+    )
+
+
+def fullest_text(topic: TopicSkew) -> tuple[str, str]:
+    """The broker that holds most of a topic, with what it holds, and that as a multiple of an even share."""
+    if topic.fullest_broker is None:
+        return "-", ""
+    return f"{format_bytes(topic.fullest_bytes)} on broker {topic.fullest_broker}", f"{topic.share:.2f} ×"
+
+
 SHOWN_RUNS = 100
 _INLINE_SCRIPT = re.compile(r"<script(?![^>]*\ssrc\s*=)[^>]*>(.*?)</script>", re.DOTALL | re.IGNORECASE)
 
@@ -184,6 +216,7 @@ class Pages:
         """Routes of all pages."""
         return [
             Route("/", self._read(self._index)),
+            Route("/cluster", self._read(self._cluster)),
             Route("/runs/{run_id}", self._read(self._run)),
             Route("/runs/{run_id}/live", self._read(self._live)),
             Route("/runs/{run_id}/report", self._read(self._report)),
@@ -227,6 +260,13 @@ class Pages:
         return self._page(
             "index.html", runs=runs.runs, clusters=clusters.clusters, cluster_names=names, shown_runs=SHOWN_RUNS
         )
+
+    async def _cluster(self, _: Request) -> Response:
+        state = await run_in_threadpool(self._served.cluster)
+        return self._page(
+            "cluster.html", cluster=state, recommendations=state.recommendations, goals=goals_of(state),
+            broker_cells=broker_cells, fullest=fullest_text,
+        )  # fmt: skip
 
     async def _run(self, request: Request) -> Response:
         run = await run_in_threadpool(self._served.run, request.path_params["run_id"])

@@ -8,20 +8,26 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
+from shlex import join, quote
 from types import MappingProxyType
 
 from kreassign.errors import InputError
+from kreassign.executor.history.findings import Words, plan_command
 from kreassign.model.pace import EndpointKind, Limit, Measure, Order, Pace, PaceChange
 from kreassign.model.plan_facts import Limit as PlanLimit
 from kreassign.model.plan_facts import UnevenTopic
 from kreassign.model.run import MoveHistory, RunHistory
 from kreassign.model.text import printable, shortened
+from kreassign.operations.doctor import Diagnosis
 from kreassign.operations.plan_files import Approval, PlanFile, PlanSummary
 from kreassign.operations.run_journals import NamedCluster, RunSummary, run_summary
+from kreassign.operations.skew import BrokerSkew, ClusterSkew, TopicSkew
 from kreassign.web.settings import User
 
 SHOWN_MOVES = 100
 SHOWN_CHANGES = 500
+SHOWN_TOPICS = 100
+SHOWN_MISSES = 3
 MOST_IN_FLIGHT = 1_000_000_000
 
 
@@ -165,6 +171,35 @@ class Moves:
 
 
 @dataclass(frozen=True, slots=True)
+class Recommendation:
+    """Something to do about the cluster: what was seen of which subject, the remedy, and commands that apply it."""
+
+    kind: str
+    subject: str
+    seen: str
+    remedy: str
+    commands: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterState:
+    """A cluster as it is now: what to do first, then brokers and topics with their skew.
+
+    `topics` are the first of `topic_count`, those that put most above an even share on one broker first. `unread` has
+    what could not be read: the rest says nothing about it.
+    """
+
+    cluster_id: str
+    at_ms: int
+    recommendations: tuple[Recommendation, ...]
+    notes: tuple[str, ...]
+    unread: tuple[str, ...]
+    brokers: tuple[BrokerSkew, ...]
+    topics: tuple[TopicSkew, ...]
+    topic_count: int
+
+
+@dataclass(frozen=True, slots=True)
 class Plans:
     """Plans in the served directory."""
 
@@ -291,6 +326,44 @@ def clusters_of(
     known = {one.name for one in found}
     others = (one for one in named if one.name not in known)
     return Clusters((*found, *(Cluster(None, one.name, one.bootstrap_server, 0, None, None) for one in others)))
+
+
+def cluster_of(skew: ClusterSkew, diagnosis: Diagnosis, unread: tuple[str, ...], server: str) -> ClusterState:
+    """The document of a cluster; commands reach it by the address `server`."""
+    found = [
+        Recommendation(
+            one.kind, one.subject, one.seen, one.remedy, tuple(command_of(words, server) for words in one.commands)
+        )
+        for one in diagnosis.issues
+    ]
+    if skew.misses:
+        rest = f" and {len(skew.misses) - SHOWN_MISSES} more" if len(skew.misses) > SHOWN_MISSES else ""
+        found.append(
+            Recommendation(
+                "balance",
+                "brokers",
+                f"not all are within their bands ({'; '.join(skew.misses[:SHOWN_MISSES])}{rest})",
+                "Balance them",
+                (command_of(plan_command(), server),),
+            )
+        )
+    holder = () if diagnosis.lease is None else (f"{diagnosis.lease} holds the lease of the cluster",)
+    return ClusterState(
+        cluster_id=skew.cluster_id,
+        at_ms=skew.taken_ms,
+        recommendations=tuple(found),
+        notes=(*holder, *diagnosis.notes),
+        unread=unread,
+        brokers=skew.brokers,
+        topics=skew.topics[:SHOWN_TOPICS],
+        topic_count=len(skew.topics),
+    )
+
+
+def command_of(words: Words, server: str) -> str:
+    """A command of a remedy, ready to paste; `forget` works on a journal and takes no cluster."""
+    line = words[0] if len(words) == 1 else join(words)
+    return line if words[:2] == ("kreassign", "forget") else f"{line} --bootstrap-server {quote(server)}"
 
 
 def run_of(run: RunHistory, shown: int = SHOWN_MOVES) -> Run:

@@ -1,4 +1,4 @@
-"""Settings of the page (address, users, permissions), sessions of browsers, and errors as answers.
+"""Settings of the page (address, users, permissions, cluster), sessions of browsers, and errors as answers.
 
 Unsafe settings are refused before serving. Needs no package of the extra, because the command reads it first.
 """
@@ -7,19 +7,23 @@ from __future__ import annotations
 
 import hmac
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import Enum
 from hashlib import sha256
 from ipaddress import ip_address
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from kreassign.clock import Clock
 from kreassign.errors import ExecutionError, InputError, KreassignError
 from kreassign.model.listeners import LOCAL_NAMES
 from kreassign.model.text import printable, shortened
 from kreassign.operations.run_journals import NamedCluster
+
+if TYPE_CHECKING:
+    from kreassign.admin import AdminClient
 
 DEFAULT_PORT = 8085
 SHORTEST_TOKEN = 24
@@ -98,6 +102,20 @@ def _user(words: list[str]) -> User:
         raise InputError(f"{shortened(printable(roles))!r} is not a list of roles; {USER_LINE}") from None
 
 
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """Addresses of the cluster that the page may ask, and the properties of its client, which may have secrets."""
+
+    bootstrap_server: str
+    properties: Path | Mapping[str, str] | None = field(default=None, repr=False)
+
+    def connect(self) -> AdminClient:
+        """A connected client, to be used in a `with` statement. Raises InputError, Unreachable."""
+        from kreassign.operations.connect import connect  # noqa: PLC0415 - settings are read before the client is loaded
+
+        return connect(self.bootstrap_server, self.properties)
+
+
 WAYS = "--users, --token-file, or the environment variable KREASSIGN_WEB_TOKEN"
 
 
@@ -116,7 +134,7 @@ class WebSettings:
     `names` are allowed host names besides those of this machine: requests with others are refused, because a foreign
     page could have led a browser here by them (DNS rebinding). `plans` is a directory of plans, `data` one of tables,
     for reports. `clusters` are the named ones. Instead of `users` there may be one `token`, with which everything is
-    permitted.
+    permitted. Without `reach` the page asks no cluster.
     """
 
     state_dir: Path
@@ -130,6 +148,7 @@ class WebSettings:
     tls: Tls | None = None
     clusters: tuple[NamedCluster, ...] = ()
     users: tuple[User, ...] = ()
+    reach: Reach | None = None
     hosts: frozenset[str] = field(init=False)
     everybody: tuple[User, ...] = field(init=False)
 

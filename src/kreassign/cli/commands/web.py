@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from kreassign.admin.settings import Address
+from kreassign.cli.options.cluster import ClusterOptions, page_cluster_options
 from kreassign.cli.options.run_id import state_dir_option
 from kreassign.cli.options.values import INPUT_FILE, ReadBy, optional_data_option
 from kreassign.cli.output import examples
@@ -16,7 +17,7 @@ from kreassign.errors import InputError, requires
 from kreassign.model.documents import is_half
 from kreassign.operations.run_journals import NamedCluster
 from kreassign.operations.text_files import named_once, read_text
-from kreassign.web.settings import DEFAULT_PORT, Tls, Token, User, WebSettings, parse_users
+from kreassign.web.settings import DEFAULT_PORT, Reach, Tls, Token, User, WebSettings, parse_users
 
 WEB_VARIABLE = "KREASSIGN_WEB_TOKEN"
 
@@ -32,6 +33,7 @@ def listen_address(text: str) -> Address:
 @click.command(
     epilog=examples(
         "kreassign web",
+        "kreassign web --bootstrap-server localhost:9092",
         "kreassign web --plans ./plans --allow-control --token-file /etc/kreassign/web.token",
         "kreassign web --listen 0.0.0.0:8443 --host-name ops.example --certificate tls.pem --key tls.key "
         "--token-file /etc/kreassign/web.token",
@@ -68,6 +70,7 @@ def listen_address(text: str) -> Address:
     "--certificate", type=INPUT_FILE, metavar="FILE", help="Certificate chain in PEM, for TLS.  [default: none]"
 )
 @click.option("--key", type=INPUT_FILE, metavar="FILE", help="Private key in PEM, for TLS.  [default: none]")
+@page_cluster_options
 @optional_data_option
 @state_dir_option
 def web(
@@ -79,13 +82,15 @@ def web(
     token_file: Path | None,
     certificate: Path | None,
     key: Path | None,
+    cluster: ClusterOptions,
     data: Path | str | None,
     state_dir: Path,
 ) -> None:
     """Serve a page of runs, live, with their reports and history, and of plans; and an HTTP API behind it.
 
-    It only shows, on this machine only, unless you say otherwise. It asks no cluster: all is in the journals of runs,
-    of --state-dir and of the clusters that have names (config.toml).
+    It only shows, on this machine only, unless you say otherwise. Runs are those of --state-dir and of the clusters
+    that have names (config.toml). With --bootstrap-server it also shows that cluster: what is wrong, and how brokers
+    and topics are loaded.
     """
     if (certificate is None) != (key is None):
         raise click.UsageError("TLS needs both --certificate and --key")
@@ -94,8 +99,9 @@ def web(
         users = _users(users_file)
         token = None if users and token_file is None else _token(token_file)
         settings = WebSettings(
-            state_dir, listen.host, listen.port, names, plans, data, token, allow_control, tls, _clusters(), users
-        )
+            state_dir, listen.host, listen.port, names, plans, data, token, allow_control, tls, _clusters(), users,
+            None if cluster.bootstrap_server is None else Reach(cluster.bootstrap_server, cluster.properties),
+        )  # fmt: skip
     except InputError as error:
         raise click.UsageError(str(error)) from error
     with requires("the page", "Starlette", "web"):

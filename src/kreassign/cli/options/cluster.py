@@ -85,7 +85,7 @@ class ClusterOptions:
             raise InputError("specify --bootstrap-server")
         from kreassign.cli.options.connections import connect
 
-        return connect(servers, self._properties)
+        return connect(servers, self.properties)
 
     def connect_to_resume(self, run_id: str) -> AdminClient:
         """A client for resuming a run, to be used in a `with` statement. Raises InputError without an address."""
@@ -120,10 +120,10 @@ class ClusterOptions:
             return nullcontext()
         from kreassign.cli.options.connections import connect_controllers
 
-        return connect_controllers(self.bootstrap_controller, self._properties)
+        return connect_controllers(self.bootstrap_controller, self.properties)
 
     @property
-    def _properties(self) -> Path | Mapping[str, str] | None:
+    def properties(self) -> Path | Mapping[str, str] | None:
         """The named file, or the properties of the profile in force."""
         context = click.get_current_context(silent=True)
         profile: Profile | None = None if context is None else context.meta.get(IN_FORCE)
@@ -200,6 +200,11 @@ interrupted_run_cluster_options = option_group(
     ClusterOptions,
 )
 """`run_cluster_options` for commands that need a cluster only if no process executes the run."""
+
+page_cluster_options = option_group(
+    "cluster", (bootstrap_option("  [default: none; the page shows what journals have]"), config_option), ClusterOptions
+)
+"""`cluster_options` for the page, which asks a cluster only if one is given."""
 
 of_run_options = option_group(
     "cluster",

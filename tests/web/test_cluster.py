@@ -1,0 +1,52 @@
+"""The cluster of the page: what to do about it, its brokers and topics, before any run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from kreassign.twin.cluster import Twin
+from kreassign.twin.core import TwinSettings
+from kreassign.twin.server import serving
+from kreassign.web.settings import Reach, WebSettings
+from tests.twin.asking import cluster
+from tests.web.site import Site, serving_page
+
+
+def test_findings_come_with_their_commands_and_skew_is_recommended(tmp_path: Path) -> None:
+    twin = Twin(cluster({"t": [[0, 1, 2], [0, 1, 2], [0, 1]]}), TwinSettings())
+    with serving(twin) as thread:
+        reach = Reach(thread.bootstrap_servers)
+        with serving_page(WebSettings(tmp_path, port=0, reach=reach)) as site:
+            found = site.ask("/api/v1/cluster").document
+            page = site.ask("/cluster").text
+    by_kind = {one["kind"]: one for one in found["recommendations"]}
+    server = thread.bootstrap_servers
+    assert by_kind["factor"]["commands"] == [f"kreassign plan repair --out plan.json --bootstrap-server {server}"]
+    assert by_kind["balance"]["commands"] == [f"kreassign plan --out plan.json --bootstrap-server {server}"]
+    assert "broker 0: disk is " in by_kind["balance"]["seen"]
+    assert [one["broker"] for one in found["brokers"]] == [0, 1, 2, 3]
+    assert [(one["topic"], one["fullest_broker"]) for one in found["topics"]] == [("t", 0)]
+    assert page.index("What to do") < page.index("Brokers</h2>")
+    assert "kreassign plan repair" in page
+    assert "None" not in page
+    assert "(&#39;" not in page
+
+
+def test_a_page_without_a_cluster_asks_none(tmp_path: Path) -> None:
+    with serving_page(WebSettings(tmp_path, port=0)) as site:
+        refused = site.ask("/api/v1/cluster")
+        assert (refused.status, "--bootstrap-server" in refused.document["detail"]) == (404, True)
+        assert 'href="/cluster"' not in site.ask("/").text
+
+
+def test_a_cluster_that_does_not_answer_is_said_with_its_address(tmp_path: Path) -> None:
+    properties = {"default.api.timeout.ms": "2000", "request.timeout.ms": "1000"}
+    with serving_page(WebSettings(tmp_path, port=0, reach=Reach("127.0.0.1:1", properties))) as site:
+        refused = site.ask("/api/v1/cluster")
+        assert (refused.status, "127.0.0.1:1" in refused.document["detail"]) == (502, True)
+        assert site.ask("/").status == 200, "what journals have is shown all the same"
+
+
+def test_people_who_look_at_once_share_one_reading(site: Site) -> None:
+    first, second = (site.ask("/api/v1/cluster").document for _ in range(2))
+    assert first["at_ms"] == second["at_ms"]
