@@ -22,7 +22,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
@@ -237,8 +237,8 @@ def _reap(running: dict[int, int]) -> None:
         os.close(handle)
 
 
-def _run(request: Mapping[str, Any]) -> None:
-    """Be the program that was asked for."""
+def _run(request: Mapping[str, Any], codes: list[int]) -> None:
+    """Be the program that was asked for; note its exit code."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
     os.environ.clear()
     os.environ.update(request["environment"])
@@ -246,33 +246,31 @@ def _run(request: Mapping[str, Any]) -> None:
     module = request["module"]
     sys.argv = [module, *request["words"]]
     sys.modules.pop(module, None)  # or Python would warn that it is there before it runs
-    code = None
+    code: str | int | None = None
     try:
         runpy.run_module(module, run_name="__main__", alter_sys=True)
     except SystemExit as end:
         code = end.code
-    if code is None or isinstance(code, int):
-        _end(code or 0)
+    codes.append(int(code is not None) if not isinstance(code, int) else code)
     sys.exit(code)
 
 
-def _end(code: int) -> None:
-    """End as the interpreter does, but for taking apart what was imported: that copies its memory, half a second."""
-    threading._shutdown()  # type: ignore[attr-defined]  # noqa: SLF001
-    atexit._run_exitfuncs()  # noqa: SLF001
-    try:
-        sys.stdout.flush()
-        sys.stderr.flush()
-    except OSError:
-        return  # to fail as it fails at the end of the interpreter
-    os._exit(code)
+def _end(codes: list[int]) -> None:
+    """End as the last act at exit, without taking apart what was imported: that would copy its memory."""
+    if codes:
+        with suppress(OSError):  # whoever cannot write fails as at the end of the interpreter
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(codes[0])
 
 
 def main() -> None:
     """Be the server, and in each child what was asked for."""
     with Path(os.devnull).open("rb") as nothing:
         os.dup2(nothing.fileno(), 0)
+    codes: list[int] = []
+    atexit.register(_end, codes)
     request = _serve(socket.socket(fileno=int(sys.argv[1])))
     signal.set_wakeup_fd(-1)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    _run(request)
+    _run(request, codes)
