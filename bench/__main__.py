@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from bench import (
+    autopilot,
     collecting,
     commands,
     eta,
@@ -50,6 +51,7 @@ from bench import (
 )
 
 BENCHMARKS: dict[str, Callable[[], None]] = {
+    "autopilot": autopilot.measure,
     "collecting": collecting.measure,
     "collecting-day": collecting.measure_day,
     "commands": commands.measure,

@@ -252,10 +252,11 @@ def plan_repair(client: AdminClient, name: Name, now: Observation, policy: Polic
     if not outcome.plan.replicas:
         reasons = "; ".join(outcome.facts.remaining) or "no plan moves anything"
         raise InputError(f"there is nothing to move: {reasons}")
-    return Repairs(_planned(name, now.at_ms, outcome), PlanFile(outcome.plan, outcome.facts.expected, outcome.facts))
+    return Repairs(planned_of(name, now.at_ms, outcome), PlanFile(outcome.plan, outcome.facts.expected, outcome.facts))
 
 
-def _planned(name: Name, at_ms: int, outcome: Outcome) -> Planned:
+def planned_of(name: Name, at_ms: int, outcome: Outcome) -> Planned:
+    """The plan of a repair, as it is remembered."""
     copied, prediction = outcome.evaluation.moved_bytes, outcome.facts.prediction
     moves = tuple(sorted(outcome.plan.replicas))
     hours = "" if prediction is None else f", in about {prediction.seconds / 3600:.1f} h"
