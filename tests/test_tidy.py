@@ -86,9 +86,8 @@ def commands() -> set[str]:
 
 def options_of(command: str) -> set[str]:
     """The long names of the options of a command, but for --help; `-o` is said once, of all commands."""
-    parameters = COMMANDS[command].load().params
-    names = {name for parameter in parameters if isinstance(parameter, click.Option) for name in parameter.opts}
-    return names - {"-o"}
+    options = [one for one in COMMANDS[command].load().params if isinstance(one, click.Option)]
+    return {name for one in options for name in (*one.opts, *one.secondary_opts)} - {"-o"}
 
 
 def source(text: str, path: str = "src/kreassign/model/cluster.py") -> Source:

@@ -148,7 +148,8 @@ def test_help_groups_options_where_there_are_many() -> None:
 
 
 def test_every_option_of_a_group_is_one_of_some_command() -> None:
-    there = {name for _, command in every_command() for option in command.params for name in option.opts}
+    options = [option for _, command in every_command() for option in command.params]
+    there = {name for option in options for name in (*option.opts, *option.secondary_opts)}
     assert {name for options in GROUPS.values() for name in options} <= there
 
 

@@ -21,7 +21,7 @@ from tests.twin.asking import cluster
 from tests.web.runs import IMAGE, QUOTES, SCRIPT, hostile_journal
 from tests.web.site import Site, serving_page, with_control
 
-PLAN = Plan((PartitionAssignment(TopicPartition(SCRIPT, 0), (2, 1)),))
+PLAN = Plan((PartitionAssignment(TopicPartition("orders", 0), (2, 1)),))
 
 
 def write_hostile_plan(path: Path) -> None:
