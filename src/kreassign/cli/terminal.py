@@ -57,8 +57,9 @@ def show_preview(told: Iterable[str]) -> None:
 
 
 def preview_lines(found: RunPreview) -> Iterator[str]:
-    """Facts about a run ahead, one per line; changed replication factors come first."""
+    """Facts about a run ahead, one per line; changed replication factors and refused producers come first."""
     yield from found.factors
+    yield from found.outages
     copied = f"{counted(found.copies, 'copy', 'copies')}, {format_bytes(found.copied_bytes)}"
     yield f"this run changes {counted(found.partitions, 'partition')}: {copied}"
     yield f"  preferred leaders that change: {found.leader_changes}"

@@ -507,18 +507,51 @@ def _not_agreed(port: ClusterPort, plan: Plan, view: ClusterView, settings: RunS
         present = {name: partition.replicas for name, partition in view.partitions.items()}
         wrong = requests.read_factors(port, plan.replicas, present).objections
     if not settings.allows_producer_outage:
-        wrong += producer_outages(port, plan, view.partitions, settings.rates)
+        wrong += read_outages(port, plan.replicas, view.partitions, settings.rates).objections
     return wrong
 
 
-def producer_outages(
-    port: ClusterPort, plan: Plan, partitions: Mapping[TopicPartition, Partition], rates: ThrottleRates
-) -> tuple[str, ...]:
-    """A sentence per topic whose producers with acks=all the plan would have refused, or for which that is unknown.
+@dataclass(frozen=True, slots=True)
+class ProducerOutages:
+    """Topics whose producers with acks=all a plan has refused, each with the number of its partitions.
 
-    Raises ClusterError.
+    `unread` says for which topics that is unknown. With `is_throttled` copies take longer.
     """
-    growing = requests.growing_lists(partitions, plan.replicas)
+
+    refused: Mapping[str, int] = field(default_factory=dict)
+    unread: tuple[str, ...] = ()
+    is_throttled: bool = False
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """One per topic: where producers would be refused, until when and why."""
+        slow = "; under the throttle that takes longer" if self.is_throttled else ""
+        return (
+            *(
+                f"topic {topic}: producers with acks=all would be refused (NOT_ENOUGH_REPLICAS) at {count} of its "
+                f"partitions, each until its copy is in sync{slow}: while it moves, the replicas that it gets count, "
+                "and fewer are in sync than min.insync.replicas asks for"
+                for topic, count in self.refused.items()
+            ),
+            *(f"{why}; without it nobody knows whether producers are refused" for why in self.unread),
+        )
+
+    @property
+    def objections(self) -> tuple[str, ...]:
+        """The sentences, each with what to do."""
+        remedy = ". Lower min.insync.replicas of the topic for the time, or run with --allow-producer-outage"
+        remedies = [remedy] * len(self.refused) + [" (--allow-producer-outage)"] * len(self.unread)
+        return tuple(f"{one}{what}" for one, what in zip(self.sentences, remedies, strict=True))
+
+
+def read_outages(
+    port: ClusterPort,
+    targets: Mapping[TopicPartition, Sequence[int]],
+    partitions: Mapping[TopicPartition, Partition],
+    rates: ThrottleRates,
+) -> ProducerOutages:
+    """Where these targets would have producers with acks=all refused. Raises ClusterError."""
+    growing = requests.growing_lists(partitions, targets)
     minima = requests.min_isr_of(port, (name.topic for name in growing))
     least = minima.known
     refused = Counter(
@@ -526,7 +559,6 @@ def producer_outages(
         for name, (partition, most) in growing.items()
         if name.topic in least and locks_out(least[name.topic], len(partition.replicas), most, len(partition.isr))
     )
-    slow = "; under the throttle that takes longer" if rates.is_limited else ""
     denied = [topic for topic, error in minima.unknown.items() if has_code(error, TOPIC_AUTHORIZATION_FAILED)]
     unread = [missing_permission("DescribeConfigs", denied)] if denied else []
     unread += [
@@ -534,16 +566,7 @@ def producer_outages(
         for topic, error in minima.unknown.items()
         if topic not in denied
     ]
-    return (
-        *(
-            f"topic {topic}: producers with acks=all would be refused (NOT_ENOUGH_REPLICAS) at {count} of its "
-            f"partitions, each until its copy is in sync{slow}: while it moves, the replicas that it gets count, and "
-            "fewer are in sync than min.insync.replicas asks for. Lower min.insync.replicas of the topic for the time, "
-            "or run with --allow-producer-outage"
-            for topic, count in refused.items()
-        ),
-        *(f"{why}; without it nobody knows whether producers are refused (--allow-producer-outage)" for why in unread),
-    )
+    return ProducerOutages(refused, tuple(unread), rates.is_limited)
 
 
 def read_cluster(

@@ -215,7 +215,8 @@ class RunPreview:
     `leader_changes` counts partitions that get another preferred leader. `lowest_free` is that of the broker with the
     smallest free share; None if no broker reports it. `shortest_s` and `longest_s` bound the duration; None if
     unknown. `others` are partitions being reassigned by others now. `factors` has a sentence per change of replication
-    factors. `made_for` is the cluster that the plan names; None if it names none.
+    factors, `outages` one per topic whose producers with acks=all are refused meanwhile. `made_for` is the cluster
+    that the plan names; None if it names none.
     """
 
     partitions: int
@@ -233,6 +234,7 @@ class RunPreview:
     others: int = 0
     proposal: Proposal | None = None
     factors: tuple[str, ...] = ()
+    outages: tuple[str, ...] = ()
     made_for: str | None = None
 
 

@@ -31,6 +31,7 @@ from kreassign.operations.run import (
     RunRequest,
     cancel_interrupted_run,
     new_run_id,
+    outages_of,
     preview_run,
     refuse_unless_free,
     start_run,
@@ -75,7 +76,8 @@ class Rollback:
     """A run to undo, its rollback plan, and the run that executed it; None if not needed, or not yet executed.
 
     If the run to undo was itself a rollback, it `undoes` the run of this id: then moves go forward again.
-    `factors` has a sentence per change of replication factors.
+    `factors` has a sentence per change of replication factors, `outages` one per topic whose producers with acks=all
+    are refused meanwhile.
     """
 
     undone: RunHistory
@@ -83,6 +85,7 @@ class Rollback:
     run: RunHistory | None = None
     undoes: str | None = None
     factors: tuple[str, ...] = ()
+    outages: tuple[str, ...] = ()
 
 
 def roll_back(
@@ -112,7 +115,13 @@ def _prepared(
     is_stepwise = request.is_stepwise_after(done)
     plan = plan_rollback(client, done, context.warn, _later_runs(path), is_stepwise=is_stepwise)
     factors = read_factors(client, plan.plan.replicas, plan.expected).sentences
-    return Rollback(done, plan, undoes=first_event(path).undoes, factors=factors)
+    outages = outages_of(client, plan.plan.replicas, _rates(request, done))
+    return Rollback(done, plan, undoes=first_event(path).undoes, factors=factors, outages=outages)
+
+
+def _rates(request: RollbackRequest, done: RunHistory) -> ThrottleRates:
+    """The throttle asked for, by default that of the run."""
+    return request.throttle if request.throttle != NO_THROTTLE else done.rates
 
 
 def _later_runs(path: Path) -> Iterator[RunHistory]:
@@ -147,7 +156,7 @@ def preview_rollback_run(
     if not len(prepared.plan.plan) or not is_settled(prepared.undone):
         return None
     started, of = _prepared_run(client, prepared, request, context)
-    return replace(preview_run(client, started, replace(of, measure_for_s=0.0)), factors=())
+    return replace(preview_run(client, started, replace(of, measure_for_s=0.0)), factors=(), outages=())
 
 
 def _journal(client: AdminClient, run_id: str, context: RunContext) -> Path:
@@ -267,13 +276,14 @@ def _request(request: RollbackRequest, first: RunStarted, prepared: Rollback) ->
     reactions = {
         guard: Reaction.CANCEL if reaction is Reaction.ROLLBACK else reaction for guard, reaction in chosen.items()
     }
-    rates = request.throttle if request.throttle != NO_THROTTLE else prepared.undone.rates
     pace = replace(prepared.undone.pace, hours=Schedule(), is_stepwise=request.is_stepwise_after(prepared.undone))
     limit_s = None if first.lost_after_ms is None else first.lost_after_ms / 1000
     plan, done = prepared.plan, prepared.undone
     origin = PlanOrigin(done.cluster_id, {move.topic: move.topic_id for move in done.moves if move.topic_id})
     file = PlanFile(plan.plan, dict(plan.expected), None, origin)
-    return RunRequest(file, rates, reactions, pace.changed(request.pace), give_up_after_s=limit_s)
+    return RunRequest(
+        file, _rates(request, prepared.undone), reactions, pace.changed(request.pace), give_up_after_s=limit_s
+    )
 
 
 def _ended(client: AdminClient, path: Path, context: RunContext, clock: Clock) -> RunHistory:

@@ -7,7 +7,7 @@ released when the run is at rest.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -28,7 +28,7 @@ from kreassign.errors import (
 )
 from kreassign.executor.cluster import permissions
 from kreassign.executor.cluster.measurements import TrafficMeter
-from kreassign.executor.cluster.readings import ask_twice, read_topics, topic_ids_of
+from kreassign.executor.cluster.readings import ask_twice, partitions_of, read_topics, topic_ids_of
 from kreassign.executor.cluster.requests import read_factors
 from kreassign.executor.events import CancelRequested, Event, Request, RunStarted, lists_of, topic_ids_of_moves
 from kreassign.executor.guards import GuardName, Reaction, guard_settings
@@ -65,7 +65,7 @@ from kreassign.executor.lease import (
 )
 from kreassign.executor.lease.lease import GROUP_ID, SESSION_MS
 from kreassign.executor.maintenance import InMaintenance, none_in_maintenance
-from kreassign.executor.preflight import RunSettings, agreed, prepare, read_others
+from kreassign.executor.preflight import RunSettings, agreed, prepare, read_others, read_outages
 from kreassign.executor.preview import (
     ASSUMED_NETWORK_BYTES_PER_S,
     USED_AT_MOST,
@@ -83,6 +83,7 @@ from kreassign.executor.scheduling import forecast
 from kreassign.executor.scheduling.windows import REACHED, shortfalls
 from kreassign.executor.state import MoveRecord, RunView, candidate
 from kreassign.executor.throttle_ledger import FoundThrottles
+from kreassign.model import TopicPartition
 from kreassign.model.authorization import error_text
 from kreassign.model.load import MEASURED_S
 from kreassign.model.pace import NO_LIMITS, Pace
@@ -697,9 +698,22 @@ def preview_run(
     others = len(client.list_partition_reassignments().keys() - planned)
     proposal = None if started.rates.is_limited else _proposed(client, started, request.measure_for_s, clock)
     found = preview(started.moves, started.rates, log_dirs, request.plan.facts, others, proposal)
-    factors = read_factors(client, *lists_of(started.moves)).sentences
+    targets, originals = lists_of(started.moves)
+    factors = read_factors(client, targets, originals).sentences
+    outages = outages_of(client, targets, started.rates)
     reason = found.reason if started.undoes is None else f"rollback of run {started.undoes}"
-    return replace(found, factors=factors, made_for=request.plan.origin.cluster_id, reason=reason)
+    cluster_id = request.plan.origin.cluster_id
+    return replace(found, factors=factors, outages=outages, made_for=cluster_id, reason=reason)
+
+
+def outages_of(
+    client: AdminClient, targets: Mapping[TopicPartition, Sequence[int]], rates: ThrottleRates
+) -> tuple[str, ...]:
+    """Sentences on topics whose producers with acks=all are refused while these moves are made. Raises ClusterError."""
+    topics = read_topics(client, {name.topic for name in targets})
+    for error in topics.unknown.values():
+        raise error
+    return read_outages(client, targets, partitions_of(topics.known), rates).sentences
 
 
 def _proposed(client: AdminClient, started: RunStarted, seconds: float, clock: Clock) -> Proposal | None:

@@ -16,11 +16,15 @@ from kreassign.executor.preflight import RunSettings, prepare
 from kreassign.model import ConfigChange, ConfigResource
 from kreassign.model.plan import PartitionAssignment, Plan
 from kreassign.operations.connect import connect
+from kreassign.operations.plan_files import write_plan
 from kreassign.operations.rollback import plan_rollback
+from kreassign.twin.cluster import Twin
 from kreassign.twin.core import TwinSettings
+from kreassign.twin.server import serving
 from kreassign.twin.version import KAFKA_4_3, KAFKA_4_4
 from tests.cli.commands.test_steering import Terminal, serving_terminal
 from tests.executor.twin_runs import TwinRig, tp
+from tests.twin.asking import cluster
 
 AT_ONCE = ("--yes", "--poll-interval", 0.1, "--format", "json")
 
@@ -126,3 +130,20 @@ def test_a_rollback_can_be_in_steps_where_the_run_was_not(terminal: Terminal) ->
     undone = json.loads(result.stdout)
     assert (result.exit_code, undone["rollback_run"]["state"]) == (0, "done")
     assert begun(terminal, undone["rollback_run"]["run_id"]).pace.is_stepwise
+
+
+def test_refused_producers_are_told_with_consent_and_before_a_rollback(tmp_path: Path) -> None:
+    twin = Twin(cluster({"t": [[0], [1]]}), TwinSettings())
+    write_plan(tmp_path / "plan.json", Plan((PartitionAssignment(tp(0), (2,)), PartitionAssignment(tp(1), (0,)))))
+    with serving(twin) as thread:
+        terminal = Terminal(thread.bootstrap_servers, tmp_path)
+        with connect(terminal.bootstrap) as client:
+            two = ConfigChange.set("min.insync.replicas", "2")
+            client.incremental_alter_configs({ConfigResource.topic("t"): [two]}).raise_if_any()
+        told = "topic t: producers with acks=all would be refused (NOT_ENOUGH_REPLICAS) at 2 of its partitions"
+        consent = (terminal.plan, "--allow-producer-outage", "--measure-for", "0s")
+        assert told in terminal.ask_cluster("run", *consent, "--dry-run").output
+        done = json.loads(terminal.ask_cluster("run", *consent, *AT_ONCE).stdout)
+        assert told in terminal.ask_cluster("rollback", done["run_id"], "--dry-run").stdout
+        undone = json.loads(terminal.ask_cluster("rollback", done["run_id"], *AT_ONCE).stdout)
+        assert [sentence.startswith(told) for sentence in undone["outages"]] == [True]

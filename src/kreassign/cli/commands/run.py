@@ -215,6 +215,7 @@ def _document(found: Rollback) -> dict[str, Any]:
         "copied_bytes": found.plan.copied_bytes,
         "left_alone": list(found.plan.skipped),
         "factors": list(found.factors),
+        "outages": list(found.outages),
         "rollback_run": None if found.run is None else document(found.run),
     }
 
@@ -222,6 +223,7 @@ def _document(found: Rollback) -> dict[str, Any]:
 def _lines(found: Rollback) -> Iterator[str]:
     undone, plan = found.undone, found.plan
     yield from found.factors
+    yield from found.outages
     if not is_settled(undone):
         yield f"run {undone.run_id} is not at its end ({undone.state}): it is cancelled first"
     if found.undoes is not None:
