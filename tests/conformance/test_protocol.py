@@ -14,6 +14,8 @@ from tests.conformance.clusters import CONTROLLER, NEWEST, Cluster, release_of_t
 
 both_releases = pytest.mark.releases(NEWEST, "3.9")
 ALTER_PARTITION, ENVELOPE, NO_API = 56, 58, 999
+MOST_ELEMENTS = 1_000_000
+"""Of a list, from Kafka 4.4."""
 
 
 def offered(cluster: Cluster, node: int) -> dict[int, tuple[int, int]]:
@@ -163,3 +165,17 @@ def test_the_connection_that_was_closed_is_the_only_one_that_suffers(cluster: Cl
     with pytest.raises(OutcomeUnknown):
         cluster.exchange(head(NO_API, 0))
     assert offered(cluster, 0)
+
+
+@pytest.mark.releases(NEWEST, "4.3")
+def test_a_list_of_more_than_a_million_is_hung_up_on_from_4_4(cluster: Cluster) -> None:
+    topic = api.DESCRIBE_LOG_DIRS.request.DescribableLogDirTopic(topic="none", partitions=[0] * MOST_ELEMENTS)
+    asked = api.DESCRIBE_LOG_DIRS.request(topics=[topic])
+    assert cluster.exchange(encode_request(4, asked, 7, "tests"))
+    topic.partitions.append(0)
+    frame = encode_request(4, asked, 7, "tests")
+    if release_of_twin(cluster.release).longest_list is None:
+        assert cluster.exchange(frame)
+        return
+    with pytest.raises(OutcomeUnknown):
+        cluster.exchange(frame)

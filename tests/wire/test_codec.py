@@ -1,5 +1,7 @@
 import re
 import struct
+import tracemalloc
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 
 import pytest
@@ -21,7 +23,7 @@ from kreassign.wire.codec import (
     framed,
     request_head,
 )
-from tests.wire.peer import EVERY_VERSION, Asked, read_request, write_response
+from tests.wire.peer import APIS, EVERY_VERSION, Asked, read_request, write_response
 
 CORRELATION_IDS = st.integers(0, 2**31 - 1)
 
@@ -233,3 +235,67 @@ def test_each_number_of_a_request_is_named_when_too_wide(asked: Api, version: in
             name = re.sub(r"(?<!^)(?=[A-Z])", "_", definition["name"]).lower()
             with pytest.raises(InputError, match=f"{name} is 9223372036854775808, and it must be between"):
                 encode_request(version, asked.request(**{name: 2**63}), 7, "us")
+
+
+# --- lists ----------------------------------------------------------------------------------------------------------
+
+LONG = 1_000_001
+HUGE = (b"\x7f\xff\xff\xff", b"\xff\xff\xff\xff\x07")
+"""The largest length of a list, and of a compact one."""
+MOST_BYTES_PER_BYTE = 100
+"""Memory that decoding takes for each byte of a frame, at most."""
+
+
+@pytest.mark.parametrize("version", [0, 1])
+def test_a_list_of_more_than_a_million_is_read_in_answers(version: int) -> None:
+    """Kafka's own client of 4.4 refuses it; nothing else keeps a cluster from being so large."""
+    answered = api.DESCRIBE_LOG_DIRS.response
+    topic = answered.DescribeLogDirsResult.DescribeLogDirsTopic
+    partition = topic.DescribeLogDirsPartition(partition_index=1, partition_size=2, offset_lag=0, is_future_key=False)
+    directory = answered.DescribeLogDirsResult(log_dir="/d", topics=[topic(name="t", partitions=[partition] * LONG)])
+    frame = encode_response(version, answered(results=[directory]), 7)
+    message = decode_response(api.DESCRIBE_LOG_DIRS, version, frame[PREFIX_BYTES:], 7)
+    assert len(message.results[0].topics[0].partitions) == LONG
+
+
+def test_a_list_of_more_elements_than_a_broker_takes_is_named() -> None:
+    topic = api.METADATA.request.MetadataRequestTopic(name="t")
+    payload = encode_request(9, api.METADATA.request(topics=[topic] * 4), 7, "us")[PREFIX_BYTES:]
+    assert len(decode_request(api.METADATA, payload, longest_list=4).message.topics) == 4
+    with pytest.raises(ProtocolViolation, match="version 9 has a list topics of 4 elements"):
+        decode_request(api.METADATA, payload, longest_list=3)
+
+
+@pytest.mark.parametrize("asked", APIS.values(), ids=lambda asked: asked.name)
+def test_a_mangled_length_takes_no_more_memory_than_a_whole_list(asked: Api) -> None:
+    """Wherever a length stands, in a request as in an answer: each element reads a byte at least, or is a violation."""
+    version = asked.max_version
+    request = encode_request(version, asked.request(), 7, "us")[PREFIX_BYTES:]
+    response = encode_response(version, asked.response(), 7)[PREFIX_BYTES:]
+    bytes_per_byte = max(
+        *(used_by(lambda one: decode_request(asked, one), payload) for payload in mangled_lengths(request, 8)),
+        *(
+            used_by(lambda one: decode_response(asked, version, one, 7), payload)
+            for payload in mangled_lengths(response, 4)
+        ),
+    )
+    assert bytes_per_byte < MOST_BYTES_PER_BYTE
+
+
+def mangled_lengths(payload: bytes, start: int) -> Iterator[bytes]:
+    """The payload with a huge length at every place after `start`, and zeros behind."""
+    content = payload + bytes(1_024)
+    for at in range(start, len(payload)):
+        yield from (content[:at] + huge + content[at + len(huge) :] for huge in HUGE)
+
+
+def used_by(decode: Callable[[bytes], object], payload: bytes) -> float:
+    """Bytes of memory that decoding took at its peak, for each byte of the payload."""
+    with suppress(ProtocolViolation):
+        decode(payload)  # the first one compiles the decoder
+    tracemalloc.start()
+    with suppress(ProtocolViolation):
+        decode(payload)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    return peak / len(payload)

@@ -47,13 +47,17 @@ class Feature(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class KafkaVersion:
-    """A release line of Kafka: the APIs of its nodes, and the rules of its controller."""
+    """A release line of Kafka: the APIs of its nodes, and the rules of its controller.
+
+    `longest_list` is how many elements a list of a request may have; None for as many as there are.
+    """
 
     name: str
     offered: Mapping[int, Versions]
     features: tuple[Feature, ...]
     rules: Rules
     uses_zookeeper: bool = False
+    longest_list: int | None = None
 
     def __str__(self) -> str:
         return self.name
@@ -164,8 +168,13 @@ KAFKA_3_7 = _release("3.7", _metadata(1, 19))
 KAFKA_3_9 = _release("3.9", _metadata(1, 21))
 KAFKA_4_2 = _release("4.2", *_NEWEST, _metadata(7, 29))
 KAFKA_4_3 = _release("4.3", *_NEWEST, _metadata(7, 30))
-KAFKA_4_4 = _release(
-    "4.4", *(Feature(one.name, 0, 2, 2) if one.name == "share.version" else one for one in _NEWEST), _metadata(7, 33)
+KAFKA_4_4 = replace(
+    _release(
+        "4.4",
+        *(Feature(one.name, 0, 2, 2) if one.name == "share.version" else one for one in _NEWEST),
+        _metadata(7, 33),
+    ),
+    longest_list=1_000_000,  # MessageUtil.MAX_ARRAY_LENGTH
 )
 RELEASES = (KAFKA_3_7, KAFKA_3_9, KAFKA_4_2, KAFKA_4_3, KAFKA_4_4)
 DEFAULT = KAFKA_4_4

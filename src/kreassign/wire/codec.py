@@ -37,20 +37,25 @@ class _Field:
         return value if self.is_list else (value,)
 
 
-def fault_of(api: Api, version: int, message: Message) -> str | None:
-    """Describe the first field of a decoded request that this version forbids; None if it is valid."""
-    return _fault(_fields(api, version), message)
+def fault_of(api: Api, version: int, message: Message, longest_list: int | None = None) -> str | None:
+    """Describe the first field of a decoded request that this version forbids; None if it is valid.
+
+    `longest_list` is how many elements a list may have; None for any number.
+    """
+    return _fault(_fields(api, version), message, longest_list)
 
 
-def _fault(fields: tuple[_Field, ...], holder: Message) -> str | None:
+def _fault(fields: tuple[_Field, ...], holder: Message, longest_list: int | None) -> str | None:
     for field in fields:
         value = getattr(holder, field.name)
         if value is None:
             if not field.may_be_null:
                 return f"no {field.name}"
             continue
+        if field.is_list and longest_list is not None and len(value) > longest_list:
+            return f"a list {field.name} of {len(value):,} elements"
         for part in field.parts(value) if field.fields or field.is_text else ():
-            found = _overlong(field, part) if field.is_text else _fault(field.fields, part)
+            found = _overlong(field, part) if field.is_text else _fault(field.fields, part, longest_list)
             if found is not None:
                 return found
     return None
@@ -255,14 +260,17 @@ class Received:
     message: Message
 
 
-def decode_request(api: Api, payload: bytes) -> Received:
-    """Decode a request of this API, as found by `request_head`; `ProtocolViolation` if it is malformed."""
+def decode_request(api: Api, payload: bytes, longest_list: int | None = None) -> Received:
+    """Decode a request of this API, as found by `request_head`; `ProtocolViolation` if it is malformed.
+
+    A list of more than `longest_list` elements is malformed, too; None for any number.
+    """
     head = request_head(payload)
     try:
         message = api.request.decode(payload, version=head.version, header=True)
     except SENSELESS as error:
         raise ProtocolViolation(f"cannot read a request of {api} version {head.version}: {error}") from error
-    if (fault := fault_of(api, head.version, message)) is not None:
+    if (fault := fault_of(api, head.version, message, longest_list)) is not None:
         raise ProtocolViolation(f"a request of {api} version {head.version} has {fault}")
     return Received(api, head.version, head.correlation_id, message.header.client_id, message)
 

@@ -247,7 +247,7 @@ class Connection:
             if handler.api is api.API_VERSIONS:
                 return Reply(encode_unsupported_version(head.correlation_id, UNSUPPORTED_VERSION, offered))
             raise ProtocolViolation(f"{handler.api} is offered in versions {offered}, not in {head.version}")
-        received = decode_request(handler.api, payload)
+        received = decode_request(handler.api, payload, self._cluster.version.longest_list)
         if self._stage is not _SaslStage.DONE:
             return self._authenticate(received)
         fault = self._cluster.response_faults.before(self._node.id, handler.api)
