@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from random import Random
 
@@ -10,6 +10,7 @@ import pytest
 
 from kreassign.errors import IllegalPlan, Infeasible, InputError
 from kreassign.model import ConfigChange, ConfigResource, NewTopic, TopicPartition
+from kreassign.model.plan import PartitionAssignment, Plan
 from kreassign.operations.plan import PlanRequest, make_plan, pareto
 from kreassign.operations.plan_inputs import Inputs, inputs_of_cluster
 from kreassign.operations.plan_tasks import (
@@ -22,6 +23,8 @@ from kreassign.operations.plan_tasks import (
     DrainLogDirs,
     Rebalance,
     Repair,
+    ReplaceBrokers,
+    Restore,
     Task,
     WhatIf,
     place_partitions,
@@ -45,14 +48,20 @@ TASKS: tuple[Task, ...] = (
     BalanceLogDirs(between_brokers=True),
     DrainLogDirs(((3, "/d0"),), between_brokers=True),
     AddBrokers((5,)),
+    ReplaceBrokers((1,), (5,)),
+    ReplaceBrokers((0, 2), (3, 4)),
     WhatIf(traffic=2.0),
 )
 NO_MINIMUM = PlanRequest(allow_factor_change=True)
 TIGHT = PlanRequest(budget=Budget(moves=2), allow_factor_change=True)
+Lists = Mapping[TopicPartition, tuple[int, ...]]
 
 
 def rig_of(seed: int, release: str, folder: Path) -> tuple[TwinRig, frozenset[int]]:
-    """A twin with random lists and cordons, and its brokers of which every directory is cordoned."""
+    """A twin with random lists and cordons, and its brokers of which every directory is cordoned.
+
+    With an odd seed another broker is down.
+    """
     random = Random(seed)
     lists = [random.sample(BROKERS, random.choice((2, 2, 3))) for _ in range(9)]
     rig = TwinRig(folder, lists, brokers=len(BROKERS), release=release)
@@ -63,7 +72,17 @@ def rig_of(seed: int, release: str, folder: Path) -> tuple[TwinRig, frozenset[in
             cordon(rig, broker, random.choice(("*", ",".join(paths))))
         elif len(paths) > 1 and random.random() < 0.3:
             cordon(rig, broker, random.choice(paths))
+    if seed % 2:
+        rig.twin.stop(random.choice([broker for broker in BROKERS if broker not in closed]))
+        rig.transport.sleep(30)
     return rig, closed
+
+
+def declared(seed: int, current: Lists, brokers: Sequence[int]) -> Restore:
+    """A placement from a file: some lists are random ones of these brokers."""
+    random = Random(seed)
+    wanted = {name: (*random.sample(brokers, 2),) if random.random() < 0.3 else now for name, now in current.items()}
+    return Restore(Plan(tuple(PartitionAssignment(name, one) for name, one in wanted.items())), "placement.json")
 
 
 def cordon(rig: TwinRig, broker: int, value: str) -> None:
@@ -75,14 +94,14 @@ def inputs_of(rig: TwinRig) -> Inputs:
     return inputs_of_cluster(rig.client, PlanPolicy(), measure_for_s=0.0, warn=lambda _: None)
 
 
-Lists = Mapping[TopicPartition, tuple[int, ...]]
-
-
-def planned(inputs: Inputs) -> Iterator[tuple[str, Lists, Lists]]:
+def planned(inputs: Inputs, seed: int, closed: Collection[int]) -> Iterator[tuple[str, Lists, Lists]]:
     """The lists of each plan, with those that they replace."""
     # A small budget beside `and_balance` may crowd a rack, with or without cordons.
-    asked = [(one, NO_MINIMUM) for one in TASKS]
-    asked += [(one, TIGHT) for one in TASKS if not getattr(one, "and_balance", False)]
+    current = make_plan(inputs, BalanceLeaders(), NO_MINIMUM).current.replicas
+    opened = [broker for broker in BROKERS if broker not in closed]
+    tasks = (*TASKS, declared(seed, current, BROKERS), declared(seed, current, opened))
+    asked = [(one, NO_MINIMUM) for one in tasks]
+    asked += [(one, TIGHT) for one in tasks if not getattr(one, "and_balance", False)]
     for task, request in asked:
         try:
             outcome = make_plan(inputs, task, request)
@@ -102,7 +121,7 @@ def planned(inputs: Inputs) -> Iterator[tuple[str, Lists, Lists]]:
 def test_no_plan_names_a_cordoned_broker_or_is_refused(seed: int, release: str, tmp_path: Path) -> None:
     rig, closed = rig_of(seed, release, tmp_path)
     wanted: list[tuple[int, ...]] = []
-    for task, lists, before in planned(inputs_of(rig)):
+    for task, lists, before in planned(inputs_of(rig), seed, closed):
         for name, replicas in lists.items():
             assert closed.isdisjoint(set(replicas).difference(before.get(name, ()))), (task, name)
             if replicas != before.get(name):
@@ -115,6 +134,9 @@ def test_no_plan_names_a_cordoned_broker_or_is_refused(seed: int, release: str, 
 def test_a_silent_cordon_does_not_hold_a_partition(tmp_path: Path) -> None:
     rig, closed = rig_of(0, "4.3", tmp_path)
     changed = (
-        one for _, lists, before in planned(inputs_of(rig)) for name, one in lists.items() if one != before.get(name)
+        one
+        for _, lists, before in planned(inputs_of(rig), 0, closed)
+        for name, one in lists.items()
+        if one != before.get(name)
     )
     assert any(not closed.isdisjoint(one) for one in changed)

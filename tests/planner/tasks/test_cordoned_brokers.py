@@ -130,6 +130,19 @@ def test_a_cordoned_broker_that_is_drained_is_not_held() -> None:
     assert not any(4 in one for one in lists(problem).values())
 
 
+@pytest.mark.parametrize("closure", [SILENT, BINDING])
+def test_a_partition_on_a_dead_and_a_cordoned_broker_stays_as_it_is(closure: Closure) -> None:
+    """Neither of both makes a task change it; a cordon that binds is no reason to repair the dead copy."""
+    down = [*hosts(closure, 1, 2, 3), BrokerFacts(5, is_live=False)]
+    loads = [partition(0, 4, 5), partition(1, 1, 5), *(partition(number, 1, 2) for number in range(2, 8))]
+    problem, told = plan_around(rebalance(posed(down, loads, bands=EVEN)))
+    after = lists(problem)
+    assert (after[0], after[1]) == ([4, 5], [1, 5])
+    assert any("broker 5 is not live: 2 partitions with a replica there are not touched" in one for one in told)
+    drained, _ = plan_around(drain_brokers(posed(down, loads, bands=EVEN), [4]))
+    assert set(lists(drained)[0]) <= {1, 2, 3}
+
+
 def test_a_repair_leaves_the_broker_too() -> None:
     down = [*hosts(BINDING, 1, 2), BrokerFacts(5, is_live=False)]
     problem, _ = plan_around(repair(posed(down, [partition(0, 5, 4, 1), partition(1, 4, 1)])), repairs_dead=True)

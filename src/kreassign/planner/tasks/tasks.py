@@ -358,15 +358,13 @@ def _partitions_with(partitions: Partitions, replicas: BoolArray) -> BoolArray:
 
 
 def _demanded_if_all_lived(problem: Problem, dead: BoolArray) -> BoolArray:
-    """Mask of partitions that the task would change if every copy were there, (P,)."""
-    if not problem.rules.between_brokers:
-        return np.zeros(len(problem.partitions), bool)
+    """Mask of partitions that the task would change if every copy were there and every broker could be named, (P,)."""
     whole = replace(
         problem,
         brokers=replace(problem.brokers, is_live=problem.brokers.is_live | dead),
         partitions=replace(problem.partitions, is_lost=np.zeros(len(problem.partitions.replicas), bool)),
     )
-    return forced(whole)
+    return _demanded_if_all_open(whole)
 
 
 def _frozen(brokers: Brokers, dead: BoolArray, problem: Problem) -> Brokers:
