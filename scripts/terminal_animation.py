@@ -23,7 +23,7 @@ PICTURE = Path("docs/images/terminal.svg")
 COLUMNS = 88
 COMMAND = f"{PROMPT}kreassign "
 KEPT = {
-    "doctor": ("distribution", "all is well", "finding"),
+    "doctor": ("distribution", "uneven", "all is well", "needs a remedy", "finding"),
     "plan": ("partitions change", "lower bound"),
     "run": ("run ", " copied, ", COMPLETE),
     "status": ("its process is gone", "throttle in force"),

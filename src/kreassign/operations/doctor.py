@@ -118,6 +118,7 @@ def examine(
         owned={key: run.run_id for run in runs for key in run.pending_restores},
         allowed=allowed,
         principal=client.principal,
+        held_bytes={broker: sum(one.size_bytes for one in dirs) for broker, dirs in every.ok.items()},
         distribution=recognise(whole, paths, {*topics.ok, *topics.failed}),
         interrupted_runs=tuple(found.run_id for found in left if isinstance(found, RunHistory)),
         unreadable_journals=tuple(found for found in left if isinstance(found, UnreadableJournal)),

@@ -26,7 +26,6 @@ from kreassign.model import (
     Broker,
     ConfigResource,
     LogDir,
-    LogDirReplica,
     OngoingReassignment,
     Partition,
     TopicPartition,
@@ -172,12 +171,8 @@ def test_directories_with_the_same_figures_are_one_finding() -> None:
 
 def holding(**sizes_gb: float) -> ClusterReadings:
     """Brokers b0, b1, … that hold as much."""
-    dirs = {
-        int(name[1:]): (LogDir("/a", None, None, None, is_cordoned=False,
-                               replicas=(LogDirReplica(tp(0), round(size * GB), 0, is_future=False),)),)
-        for name, size in sizes_gb.items()
-    }  # fmt: skip
-    return ClusterReadings(tuple(dirs), (), log_dirs=dirs)
+    held = {int(name[1:]): round(size * GB) for name, size in sizes_gb.items()}
+    return ClusterReadings(tuple(held), (), held_bytes=held)
 
 
 @pytest.mark.parametrize(("readings", "seen"), [

@@ -54,7 +54,7 @@ class ClusterReadings:
     directory. `owned` are settings of unfinished runs of this state directory, with the id of the run, and `run_ids`
     are those runs; brokers `copying` do so between their log directories. Rates were measured for `measured_s`
     seconds. `allowed` are the operations allowed to this client, as `principal`; `distribution` is whose Kafka it is,
-    as far as it shows.
+    as far as it shows; `held_bytes` are those of all replicas of a broker.
     """
 
     live: tuple[int, ...]
@@ -79,6 +79,7 @@ class ClusterReadings:
     allowed: AllowedOperations | None = None
     principal: str | None = None
     distribution: Recognised = UNKNOWN
+    held_bytes: Mapping[int, int] = field(default_factory=dict)
 
     @property
     def placement(self) -> PlacementReadings:
@@ -125,7 +126,7 @@ def notes(readings: ClusterReadings) -> tuple[str, ...]:
     )
     return (
         *move_notes(readings.moving),
-        *uneven_notes(readings.log_dirs),
+        *uneven_notes(readings.held_bytes),
         *(
             f"{counted(count, 'setting')} of throttles {agreeing(count, 'are')} in force, of run {run_id}"
             for run_id, count in sorted(owners.items())

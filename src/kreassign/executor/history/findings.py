@@ -273,9 +273,8 @@ LEAST_MEAN_BYTES = 1e9
 """Mean bytes of brokers below which their differences are not worth a move."""
 
 
-def uneven_notes(log_dirs: _DirsByBroker) -> Iterator[str]:
-    """The fullest and the emptiest broker, if they are far from the mean."""
-    held = {broker: sum(one.size_bytes for one in dirs) for broker, dirs in log_dirs.items()}
+def uneven_notes(held: Mapping[int, int]) -> Iterator[str]:
+    """The fullest and the emptiest broker, if the bytes that they hold are far from the mean."""
     mean = sum(held.values()) / max(1, len(held))
     if mean < LEAST_MEAN_BYTES:
         return
