@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from decimal import Decimal
+from difflib import get_close_matches
 from typing import TextIO
 
 from kreassign.errors import InputError
@@ -43,6 +44,20 @@ def agreeing(count: int, words: str) -> str:
 def shortened(text: str) -> str:
     """The text, or its beginning if it is too long for a message."""
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
+
+
+def likely(word: str, known: Iterable[str], most: int = 3) -> list[str]:
+    """Names that were probably meant: those that begin as the word does or the other way round, else similar ones."""
+    names = sorted(known)
+    if found := [one for one in names if one.startswith(word) or word.startswith(one)]:
+        return found[:most]
+    return get_close_matches(word, names, n=most, cutoff=0.75)
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """A question about the names that were probably meant; "" if there are none."""
+    found = likely(word, known)
+    return f"did you mean {' or '.join(found)}?" if found else ""
 
 
 class PrintableStream:

@@ -10,7 +10,7 @@ from pathlib import Path
 from kreassign.errors import InputError
 from kreassign.model.documents import read_toml
 from kreassign.model.snapshot import ClusterSnapshot
-from kreassign.model.text import LARGEST_PORT, parse_whole, shortened
+from kreassign.model.text import LARGEST_PORT, did_you_mean, parse_whole, shortened
 from kreassign.operations.text_files import read_text
 from kreassign.twin.access import Address
 from kreassign.twin.blueprint import TYPICAL, Blueprint, Speeds, blueprint_of, small_cluster
@@ -133,7 +133,9 @@ def scenario_file(name: str) -> Path:
     """Path of a scenario that comes with kreassign. Raises InputError, which names the existing ones."""
     names = scenario_names()
     if name not in names:
-        raise InputError(f"{shortened(name)!r} is neither a file nor one of the scenarios {', '.join(names)}")
+        question = did_you_mean(name, names)
+        said = f"{shortened(name)!r} is neither a file nor one of the scenarios {', '.join(names)}"
+        raise InputError(f"{said}; {question}" if question else said)
     return SCENARIOS / f"{name}{SUFFIX}"
 
 

@@ -151,7 +151,9 @@ def test_what_cannot_be_asked_is_an_error_of_its_own(terminal: Terminal) -> None
     impatient.write_text("default.api.timeout.ms=400\nrequest.timeout.ms=200\n")
     nowhere = terminal.type("verify", terminal.plan, "--bootstrap-server", "localhost:1", "--command-config", impatient)
     assert (nowhere.exit_code, "no node of the cluster can be reached" in nowhere.stderr) == (4, True)
-    assert terminal.ask_cluster("verify", "nothing.json").stderr == "error: there is no plan nothing.json\n"
+    assert terminal.ask_cluster("verify", "nothing.json").stderr == (
+        "error: there is no file nothing.json; a plan is a file of JSON, a run is named by its id\n"
+    )
     unknown = terminal.ask_cluster("verify", "run-9")
     assert (unknown.exit_code, "there is no run run-9" in unknown.stderr) == (2, True)
 

@@ -241,8 +241,8 @@ def verify(
     of what it ever set. Exit code 0 if everything matches, 1 if not.
     """
     plan = read_plan_file(Path(subject)) if _is_plan(subject) else None
-    if plan is None and subject.endswith(".json"):
-        raise InputError(f"there is no plan {subject}")
+    if plan is None and not is_journal(subject) and ("." in subject or "/" in subject):
+        raise InputError(f"there is no file {subject}; a plan is a file of JSON, a run is named by its id")
     with cluster.connect() as client:
         if plan is not None:
             found = verify_plan(client, plan, ignore_throttles=ignore_throttles)

@@ -301,6 +301,8 @@ def _instant(text: str, zone: str, now_ms: int) -> int:
 # Options for the throttle: `throttle: ThrottleRates`, one rate for all brokers and other rates for some.
 
 AUTO = "auto"
+LEAST_BARE_RATE = 1000
+"""Rates below need a unit: who writes 50 means megabytes."""
 
 
 def rate(text: str) -> int | None:
@@ -308,6 +310,8 @@ def rate(text: str) -> int | None:
     found = None if text == NO_LIMIT else parse_quantity(text)
     if found is not None and found <= 0:
         raise click.BadParameter(f"with {text} no move would ever end; specify a rate above 0, or `{NO_LIMIT}`")
+    if found is not None and found < LEAST_BARE_RATE and text.strip().isdecimal():
+        raise click.BadParameter(f"{text} without a unit is {text} B/s; write {text}MB/s, or {text}B/s if it is meant")
     return found
 
 

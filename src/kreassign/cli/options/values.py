@@ -20,7 +20,7 @@ from click.shell_completion import CompletionItem
 
 from kreassign.errors import InputError
 from kreassign.model.load import LAST_LOAD, AsOf, LoadNumber
-from kreassign.model.text import LARGEST_ID, parse_amount, parse_seconds, shortened, signed_number
+from kreassign.model.text import LARGEST_ID, did_you_mean, parse_amount, parse_seconds, shortened, signed_number
 from kreassign.operations.plan_files import BESIDE
 
 
@@ -195,10 +195,24 @@ class InputPath(click.Path):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """The path. Raises click.BadParameter."""
-        path = Path(str(super().convert(value, param, ctx)))
+        try:
+            path = Path(str(super().convert(value, param, ctx)))
+        except click.BadParameter as error:
+            error.message += _similar_file(Path(str(value)))
+            raise
         if path.is_fifo() and path.parts[:2] not in {("/", "dev"), ("/", "proc")}:
             self.fail(f"{str(path)!r} is a pipe; write its content to a file first", param, ctx)
         return path
+
+
+def _similar_file(path: Path) -> str:
+    """A question about the files beside the path that were probably meant."""
+    try:
+        names = [] if path.exists() or not path.name else [one.name for one in path.parent.iterdir()]
+    except (OSError, ValueError):
+        return ""
+    question = did_you_mean(path.name, names)
+    return f" {question.capitalize()[0]}{question[1:]}" if question else ""
 
 
 INPUT_FILE = InputPath()

@@ -1,0 +1,77 @@
+"""Mistyped command lines of a first hour: each answer says what was meant, or shows a line that works."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from kreassign.cli.main import kreassign
+from kreassign.errors import InputError
+from kreassign.model.text import did_you_mean, likely
+from kreassign.operations.twin import scenario_file
+from tests.cli.test_help import every_command
+
+LINES = {
+    "paln": "Did you mean 'plan'?",
+    "help": "Did you mean '--help'?",
+    "version": "Did you mean '--version'?",
+    "plan --ou plan.json": "No such option '--ou'. Did you mean '--out'?",
+    "plan --output plan.json": "Did you mean '--out'?",
+    "plan -o plan.json": "; --out names a file",
+    "plan drain 3": "(Did you mean one of: 'drain-brokers', 'drain-dirs'?)",
+    "plan drain-brokers": "Missing argument 'IDS'. For example: kreassign plan drain-brokers ",
+    "doctor --bootstrap-servers b:1": "Did you mean '--bootstrap-server'?",
+    "doctor b:9092": "unexpected extra argument (b:9092). For example: kreassign doctor --bootstrap-server ",
+    "run": "Missing argument 'PLAN'. For example: kreassign run plan.json ",
+    "run plan.jsn": "File 'plan.jsn' does not exist. Did you mean plan.json?",
+    "run {folder}/plna.json": "Did you mean plan.json?",
+    "run plan.json --throttle 50 MB/s": "50 without a unit is 50 B/s; write 50MB/s, or 50B/s if it is meant",
+    "plan --budget-bytes 50 GB": "unexpected extra argument (GB). Write an amount without a blank, as in 50GB",
+    "run plan.json --throttle 50": "50 without a unit is 50 B/s; write 50MB/s, or 50B/s if it is meant",
+    "run plan.json --throttle-broker 3=50": "50 without a unit is 50 B/s",
+    "run plan.json --throtle 50MB/s": "Did you mean '--throttle'?",
+    "rehearse plan.json": "Missing option '--snapshot'. For example: kreassign rehearse plan.json --snapshot ",
+    "resume --yes": "No such option '--yes'. kreassign resume asks nothing: leave it out.",
+    "maintenance 3": "No such command '3'. For example: kreassign maintenance enter ",
+    "throttle": "Missing argument 'RATE'. For example: kreassign throttle ",
+    "verify plan.jsn": "there is no file plan.jsn; a plan is a file of JSON, a run is named by its id",
+    "twin start --scenario skewd": "; did you mean skewed?",
+}
+
+
+@pytest.mark.parametrize(("line", "said"), LINES.items(), ids=LINES)
+def test_a_mistake_of_a_first_hour_is_answered(
+    line: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("KREASSIGN_BOOTSTRAP_SERVER", "127.0.0.1:1")
+    Path("plan.json").write_text('{"version":1,"partitions":[]}')
+    result = CliRunner().invoke(kreassign, line.format(folder=tmp_path).split())
+    assert (result.exit_code, said in result.output) == (2, True), result.output
+
+
+def test_every_command_shows_an_example_where_something_is_missing() -> None:
+    without = {
+        name for name, command in every_command() if _needs(command) and "kreassign" not in (command.epilog or "")
+    }
+    assert without == set()
+
+
+def _needs(command: click.Command) -> bool:
+    return isinstance(command, click.Group) or any(parameter.required for parameter in command.params)
+
+
+def test_names_that_were_probably_meant_are_few() -> None:
+    assert likely("--yes", ["--lease", "--format"]) == []
+    assert likely("--out-file", ["--out", "--out-dir", "--output"]) == ["--out"]
+    assert did_you_mean("skewd", ["skewed", "scale-out"]) == "did you mean skewed?"
+    assert did_you_mean("nothing", ["skewed"]) == ""
+
+
+def test_a_scenario_that_is_unlike_all_is_only_listed() -> None:
+    with pytest.raises(InputError, match=re.compile(r"neither a file nor one of the scenarios .*skewed$")):
+        scenario_file("xyz")
