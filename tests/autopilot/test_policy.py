@@ -15,6 +15,8 @@ WRONG = {
     "[broker-gone]\nlevels = 'act'": "p.toml: [broker-gone]: there is no key 'levels' (did you mean 'level'?)",
     "[broker-gone]\nlevel = 'asks'": '\'level\' is \'asks\'; it must be "tell" or "propose" or "ask" or "act"',
     "[broker-gone]\nlevel = 'ask'": "[broker-gone] has level = \"ask\", and [approvals] has no 'allowed-signers'",
+    "[messages]\ndigest-at = '8:00'": "'digest-at' is '8:00'; it must be a time such as \"08:00\"",
+    "[messages]\nslack = 1": "[messages]: 'slack' is 1; it must be a text",
     "[approvals]\nleast = 0": "[approvals]: 'least' is 0; it must be a whole number from 1",
     "[approvals]\nallowed-signers = 1": "'allowed-signers' is 1; it must be a text",
     "[broker-gone]\nlevel = ['act']": "'level' is ['act']; it must be \"tell\"",

@@ -12,6 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from zoneinfo import ZoneInfo
 
 from kreassign.autopilot.detectors import DETECTORS, Look, Symptom, use_of
 from kreassign.autopilot.gates import REDUNDANCY, Case, closed_gates, others_now, stopped
@@ -20,6 +22,7 @@ from kreassign.autopilot.lifecycle import (
     STEPS,
     BrokerCame,
     BrokerWent,
+    DigestTold,
     DisksMeasured,
     EndAsked,
     Event,
@@ -39,6 +42,7 @@ from kreassign.autopilot.lifecycle import (
 )
 from kreassign.autopilot.observation import Known, Observation
 from kreassign.autopilot.policy import Kind, Level, Policy
+from kreassign.model.text import counted, format_amount
 
 MISSED_MS = 600_000
 """Longest break between two looks after which evidence still counts."""
@@ -91,12 +95,13 @@ Order = PlanRepair | RunRepair | EndRun | HoldRun | ReleaseRun
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One message to people: what and what it costs, why, and what they can do."""
+    """One message to people: what and what it costs, why, and what they can do; without a `name` it is the digest."""
 
-    name: Name
+    name: Name | None
     what: str
     why: str
     commands: tuple[str, ...] = ()
+    is_over: bool = False
 
     def __str__(self) -> str:
         return "\n".join((self.what, self.why, *(f"    {one}" for one in self.commands)))
@@ -126,6 +131,9 @@ def tick(memory: Memory, now: Observation, policy: Policy) -> Decision:
     for name in sorted({*shown, *(one.name for one in decided.memory.open)}, key=_order):
         _step(decided, Look(now, decided.memory, policy), name, shown.get(name))
     _hold(decided, now)
+    if digest_is_due(memory, now.at_ms, policy):
+        decided.note(DigestTold(now.at_ms))
+        decided.messages.append(digest(decided.memory, now.at_ms))
     if not decided.events and _is_due(memory.looked_ms, now.at_ms, SIGN_OF_LIFE_MS):
         decided.note(Looked(now.at_ms))
     return decided
@@ -222,7 +230,7 @@ def _follow(decided: Decision, look: Look, name: Name, symptom: Symptom | None, 
         case NextAction.TELL:
             decided.messages.append(_told(finding, look.policy))
         case NextAction.TELL_OVER:
-            decided.messages.append(Message(name, f"{name}: it is over", finding.seen))
+            decided.messages.append(Message(name, f"{name}: it is over", finding.seen, is_over=True))
         case NextAction.PLAN:
             if _may_plan(finding, look) and decided.order is None:
                 decided.order = PlanRepair(name)
@@ -243,6 +251,36 @@ def _follow(decided: Decision, look: Look, name: Name, symptom: Symptom | None, 
                 decided.messages.append(Message(name, f"{name}: {why}", finding.seen, _COMMANDS))
         case NextAction.NOTHING:
             pass
+
+
+# The digest.
+
+DAY_MS = 24 * HOUR_MS
+
+
+def digest_is_due(memory: Memory, at_ms: int, policy: Policy) -> bool:
+    """True if there are receivers, and its time of day has come since the last digest, or the last look without one."""
+    since_ms, clock = memory.digest_ms or memory.looked_ms, policy.messages.digest_at
+    if since_ms is None or not clock or not policy.messages.files:
+        return False
+    hour, minute = map(int, clock.split(":"))
+    local = datetime.fromtimestamp(at_ms / 1000, tz=ZoneInfo(policy.runs.time_zone))
+    due = local.replace(hour=hour, minute=minute, second=0, microsecond=0)
+    due_ms = round((due if due <= local else due - timedelta(days=1)).timestamp() * 1000)
+    return since_ms < due_ms
+
+
+def digest(memory: Memory, at_ms: int) -> Message:
+    """What is open, and what was done in the last 24 hours."""
+    acts = [one for one in memory.acts if one.begun_ms > at_ms - DAY_MS]
+    copied = format_amount(sum(one.copied_bytes for one in acts), "B")
+    what = f"digest: {counted(len(memory.open), 'open finding')}, {counted(len(acts), 'repair')} in 24 h, {copied}"
+    lines = (
+        *(f"{one.name} ({one.state}): {one.seen}" for one in memory.open),
+        *(f"repair of {one.name}, run {one.run_id}: {one.outcome or 'runs'}" for one in acts),
+        *((f"off by {memory.off.by}: {memory.off.why}",) if memory.off and memory.off.until_ms > at_ms else ()),
+    )
+    return Message(None, what, "\n".join(lines) or "nothing to report", _COMMANDS[:1])
 
 
 _COMMANDS = ("kreassign autopilot why", "kreassign doctor")

@@ -247,6 +247,13 @@ class RunBegan:
 
 
 @dataclass(frozen=True, slots=True)
+class DigestTold:
+    """The daily digest was told."""
+
+    at_ms: int
+
+
+@dataclass(frozen=True, slots=True)
 class EndAsked:
     """The autopilot asks the run of a repair to end once its moves in flight are done."""
 
@@ -312,7 +319,7 @@ Request = TurnedOff | TurnedOn | Silenced
 Event = (
     Began | WentOn | Looked | BrokerWent | BrokerCame | OthersMoved | DisksMeasured | FindingMoved | Planned
     | NotPlanned | ApprovalAsked | ApprovalsJudged | RunBegan | EndAsked | HoldAsked | RunEnded | TurnedOff | TurnedOn
-    | Silenced
+    | Silenced | DigestTold
 )  # fmt: skip
 
 # Memory: what the events come to.
@@ -378,6 +385,7 @@ class Memory:
     others: OthersMoved | None = None
     acts: tuple[Act, ...] = ()
     off: TurnedOff | None = None
+    digest_ms: int | None = None
     last_request: int = 0
 
     @property
@@ -548,5 +556,6 @@ TAKEN_IN: Mapping[type[Event], Callable[[Memory, Any], Memory]] = MappingProxyTy
     TurnedOff: lambda memory, event: replace(memory, off=event, last_request=event.number),
     TurnedOn: lambda memory, event: replace(memory, off=None, last_request=event.number),
     Silenced: _silenced,
+    DigestTold: lambda memory, event: replace(memory, digest_ms=event.at_ms),
 })  # fmt: skip
 """Changes of the memory by each event."""

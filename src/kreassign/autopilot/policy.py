@@ -7,6 +7,7 @@ nothing tells, and changes nothing.
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields
@@ -105,6 +106,12 @@ def _text(value: Any) -> str:
     return value if isinstance(value, str) else _refuse()
 
 
+def _clock(value: Any) -> str:
+    if isinstance(value, str) and re.fullmatch(r"(?:(?:[01]\d|2[0-3]):[0-5]\d)?", value):
+        return value
+    return str(_refuse())
+
+
 def _zone(value: Any) -> str:
     return parse_time_zone(value) if isinstance(value, str) else _refuse()
 
@@ -131,6 +138,7 @@ COUNT = Form(f"a whole number from 1 to {_MOST_COUNT}", _count, str)
 FLAG = Form("true or false", _flag, lambda value: "yes" if value else "no")
 LEVEL = Form(" or ".join(f'"{one}"' for one in Level), _level, str)
 TEXT = Form("a text", _text, lambda value: repr(value) if value else "none")
+CLOCK = Form('a time such as "08:00", or "" for none', _clock, lambda value: value or "none")
 WINDOWS = Form(
     'a list of daily times such as ["22:00-06:00"]', _windows, lambda value: ", ".join(map(str, value)) or "any time"
 )
@@ -268,6 +276,30 @@ class Approvals:
 
 
 @dataclass(frozen=True, slots=True)
+class Messages:
+    """Who is told of each change of a finding, once: for each receiver a file with its address."""
+
+    slack: str = _line(TEXT, "", "File with the address of an incoming webhook of Slack")
+    teams: str = _line(TEXT, "", "File with the address of a workflow of Microsoft Teams")
+    pagerduty: str = _line(TEXT, "", "File with the address of PagerDuty's events, and below it the routing key")
+    alertmanager: str = _line(TEXT, "", "File with the address of Alertmanager's alerts (`…/api/v2/alerts`)")
+    webhook: str = _line(TEXT, "", "File with any address, and below it the secret that signs messages")
+    digest_at: str = _line(CLOCK, "08:00", "Time of the daily digest, in the time zone of the windows")
+
+    @property
+    def files(self) -> Mapping[str, str]:
+        """Files of the receivers that are named, by receiver."""
+        files = {
+            "slack": self.slack,
+            "teams": self.teams,
+            "pagerduty": self.pagerduty,
+            "alertmanager": self.alertmanager,
+            "webhook": self.webhook,
+        }
+        return {name: file for name, file in files.items() if file}
+
+
+@dataclass(frozen=True, slots=True)
 class Care:
     """Looks, and what is waited for."""
 
@@ -288,6 +320,7 @@ class Policy:
     runs: Runs = Runs()
     budget: Budget = Budget()
     approvals: Approvals = Approvals()
+    messages: Messages = Messages()
     many_gone: ManyGone = ManyGone()
     broker_gone: BrokerGone = BrokerGone()
     disk_fills: DiskFills = DiskFills()
@@ -439,7 +472,7 @@ def explained(policy: Policy) -> Iterator[str]:
         about = (type(section).__doc__ or "").strip()
         what = "only told, and stops all repairs" if kind is Kind.MANY_GONE else _LEVELS[policy.level(kind)]
         yield f"{kind} ({about[0].lower()}{about[1:].rstrip('.')}): {what}. {_lines(section)}"
-    for name in ("runs", "budget", "approvals", "care"):
+    for name in ("runs", "budget", "approvals", "messages", "care"):
         yield f"{name}: {_lines(policy.section(name))}"
 
 

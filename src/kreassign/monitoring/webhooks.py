@@ -14,6 +14,7 @@ from enum import StrEnum
 from hashlib import sha256
 from http import HTTPStatus
 from types import MappingProxyType
+from typing import Protocol
 from urllib.parse import SplitResult, urlsplit
 
 from kreassign.clock import Clock
@@ -59,7 +60,7 @@ NEWS_OF_PHASE: Mapping[Phase, News] = MappingProxyType({
 class Message:
     """One message. `delivery` is the same in every attempt, so that receivers can detect duplicates."""
 
-    news: News
+    news: str
     delivery: str
     body: bytes
 
@@ -67,7 +68,7 @@ class Message:
         """Headers of an attempt at this time, in seconds since the epoch."""
         return {
             "Content-Type": "application/json",
-            EVENT: self.news.value,
+            EVENT: str(self.news),
             DELIVERY: self.delivery,
             TIMESTAMP: str(at_s),
             SIGNATURE: f"v1={signature(secret, at_s, self.body)}",
@@ -156,8 +157,8 @@ class Webhook:
         return f"{self.parts.scheme}://{self.parts.netloc}"
 
 
-def checked_url(text: str) -> str:
-    """Check the address of a webhook. Raises InputError if it is not a URL, or not encrypted."""
+def checked_url(text: str, *, may_be_plain: bool = False) -> str:
+    """Check the address of a webhook. Raises InputError if it is not a URL, or not encrypted and must be."""
     try:
         parts = urlsplit(text)
         host, _ = parts.hostname, parts.port
@@ -167,7 +168,7 @@ def checked_url(text: str) -> str:
         raise InputError(f"{shortened(text)!r} is no address of a webhook; write for example https://hooks.example/run")
     if parts.username is not None or parts.password is not None:
         raise InputError("the address of a webhook takes no user and password; its messages are signed")
-    if parts.scheme == "http" and host not in _LOCAL:
+    if parts.scheme == "http" and host not in _LOCAL and not may_be_plain:
         raise InputError(f"http://{host} would be told without TLS, for everybody on the way to read; use https")
     return text
 
@@ -180,15 +181,41 @@ class _DeliveryError(Exception):
         self.is_final = is_final
 
 
+class Post(Protocol):
+    """What can be sent: a body, the headers of an attempt, and a word for reports."""
+
+    @property
+    def news(self) -> str:
+        """Kind of the message."""
+        ...
+
+    @property
+    def body(self) -> bytes:
+        """Content of the request."""
+        ...
+
+    def headers(self, secret: bytes, at_s: int) -> dict[str, str]:
+        """Headers of an attempt at this time, in seconds since the epoch."""
+        ...
+
+
 class Sender:
-    """Sends messages one after the other; `undelivered` are those given up, with the reason."""
+    """Sends messages one after the other; `undelivered` are those given up, with the reason.
+
+    With `on_loss` each of those is reported at once, from the thread that sends, and not kept.
+    """
 
     def __init__(
-        self, webhook: Webhook, clock: Clock, retries_s: tuple[float, ...] = RETRIES_S, timeout_s: float = TIMEOUT_S
+        self,
+        webhook: Webhook,
+        clock: Clock,
+        retries_s: tuple[float, ...] = RETRIES_S,
+        timeout_s: float = TIMEOUT_S,
+        on_loss: Callable[[str], None] | None = None,
     ) -> None:
-        self._webhook, self._clock = webhook, clock
+        self._webhook, self._clock, self._on_loss = webhook, clock, on_loss
         self._retries_s, self._timeout_s = retries_s, timeout_s
-        self._waiting: queue.Queue[Message | None] = queue.Queue(WAITING)
+        self._waiting: queue.Queue[Post | None] = queue.Queue(WAITING)
         self._is_ending = threading.Event()
         self._noting, self._is_closed = threading.Lock(), False
         self._thread = threading.Thread(target=self._work, name="webhook", daemon=True)
@@ -198,7 +225,7 @@ class Sender:
         """Start the thread that sends."""
         self._thread.start()
 
-    def send(self, message: Message) -> None:
+    def send(self, message: Post) -> None:
         """Queue a message; returns at once."""
         try:
             self._waiting.put_nowait(message)
@@ -215,14 +242,14 @@ class Sender:
             self._thread.join(GRACE_S)  # a sender that only waits for its next attempt reports the reason itself
         with self._noting:
             if self._thread.is_alive() and not self.undelivered:
-                self.undelivered.append(f"{self._webhook} had not answered after {last_s:.0f} s")
+                (self._on_loss or self.undelivered.append)(f"{self._webhook} had not answered after {last_s:.0f} s")
             self._is_closed = True
 
     def _work(self) -> None:
         while (message := self._waiting.get()) is not None and not self._is_ending.is_set():
             self._deliver(message)
 
-    def _deliver(self, message: Message) -> None:
+    def _deliver(self, message: Post) -> None:
         for pause_s in (*self._retries_s, None):
             try:
                 self._post(message)
@@ -233,12 +260,12 @@ class Sender:
             else:
                 return
 
-    def _note(self, message: Message, why: str) -> None:
+    def _note(self, message: Post, why: str) -> None:
         with self._noting:
             if not self._is_closed:
-                self.undelivered.append(f"{message.news}: {why}")
+                (self._on_loss or self.undelivered.append)(f"{message.news}: {why}")
 
-    def _post(self, message: Message) -> None:
+    def _post(self, message: Post) -> None:
         parts = self._webhook.parts
         kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
         # With a port, http.client does not search the digits of an IPv6 address for one.

@@ -20,6 +20,7 @@ from kreassign.cli.options.values import INPUT_FILE, parse_interval
 from kreassign.cli.output import console, examples, format_option, names, print_json, text_table, warn
 from kreassign.clock import SystemClock
 from kreassign.operations import autopilot as operation
+from kreassign.operations.autopilot_messages import Tell, messaging
 from kreassign.operations.run import RunContext
 from kreassign.operations.run_journals import this_operator
 from kreassign.report.text import format_bytes, format_time
@@ -80,7 +81,11 @@ def watch(policy: Path, cluster: ClusterOptions, run_context: RunContext, is_dry
     found = operation.read_policy(policy)
     with cluster.connect() as client, cluster.connect_controllers() as controllers:
         context = replace(run_context, warn=warn, controllers=controllers)
-        with operation.Autopilot(client, found, context, _tell, is_dry=is_dry) as pilot:
+        cluster_id = client.describe_cluster().cluster_id
+        with (
+            messaging(found.messages, cluster_id, SystemClock(), warn) as send,
+            operation.Autopilot(client, found, context, _both(send), is_dry=is_dry) as pilot,
+        ):
             if not is_once:
                 with suppress(KeyboardInterrupt):
                     pilot.watch()
@@ -89,8 +94,14 @@ def watch(policy: Path, cluster: ClusterOptions, run_context: RunContext, is_dry
     print_next(next_command("autopilot", "status", *["--dry-run"] * is_dry, takes=TAKEN))
 
 
-def _tell(message: Message) -> None:
-    click.echo(str(message))
+def _both(send: Tell) -> Tell:
+    """Print a message, and send it to the receivers of the policy."""
+
+    def tell(message: Message) -> None:
+        click.echo(str(message))
+        send(message)
+
+    return tell
 
 
 @autopilot.command(epilog=examples("kreassign autopilot check policy.toml"))
