@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from kreassign.monitoring.metrics import METRICS, RUN_LABELS, RunMetric
+from kreassign.monitoring.metrics import AUTOPILOT_METRICS, METRICS, RUN_LABELS, RunMetric
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "reference" / "metrics.md"
@@ -32,6 +32,17 @@ the metrics of brokers they count what this run copies, and no other replication
 
 This page and the dashboard are written by `python scripts/metrics_page.py` from
 `src/kreassign/monitoring/metrics.py`; change that instead.
+
+| Metric | Labels | Means |
+|---|---|---|
+"""
+
+
+_AUTOPILOT = """
+## Metrics of an autopilot
+
+`kreassign autopilot watch --metrics-port` serves these besides, with those of the repair that it runs. They have the
+label `cluster_id` besides their own. `kreassign define-monitoring alerts` has rules for them.
 
 | Metric | Labels | Means |
 |---|---|---|
@@ -109,7 +120,11 @@ def metrics_page(metrics: Sequence[RunMetric] = METRICS) -> str:
         f"| `{one.full_name}` | {', '.join(f'`{label}`' for label in one.labels) or '-'} | {one.meaning} |\n"
         for one in metrics
     )
-    return _HEAD.format(labels="` and `".join(RUN_LABELS)) + "".join(rows)
+    own = (
+        f"| `{one.full_name}` | {', '.join(f'`{label}`' for label in one.labels) or '-'} | {one.meaning} |\n"
+        for one in AUTOPILOT_METRICS
+    )
+    return _HEAD.format(labels="` and `".join(RUN_LABELS)) + "".join(rows) + _AUTOPILOT + "".join(own)
 
 
 def dashboard(panels: Sequence[Panel] = PANELS) -> str:

@@ -13,15 +13,21 @@ from click.testing import CliRunner
 from grafana_foundation_sdk.cog.encoder import JSONEncoder
 from grafana_foundation_sdk.models.dashboard import Dashboard
 
+from kreassign.autopilot.gates import GATES
+from kreassign.autopilot.lifecycle import State
+from kreassign.autopilot.policy import Kind
 from kreassign.cli.main import kreassign
 from kreassign.executor.guards import GuardName
 from kreassign.model.run import MoveStatus, Phase
-from kreassign.monitoring.metrics import METRICS, RUN_LABELS
+from kreassign.monitoring.metrics import AUTOPILOT_LABELS, AUTOPILOT_METRICS, METRICS, RUN_LABELS
 from scripts.metrics_page import DASHBOARD, PAGE, PANELS, dashboard, metrics_page
 from tests.monitoring.queries import Selected, selected
 
-LABELS = {metric.full_name: {*RUN_LABELS, *metric.labels} for metric in METRICS}
-VALUES = {"state": set(MoveStatus), "phase": set(Phase), "guard": set(GuardName)}
+LABELS = {metric.full_name: {*RUN_LABELS, *metric.labels} for metric in METRICS} | {
+    metric.full_name: {*AUTOPILOT_LABELS, *metric.labels} for metric in AUTOPILOT_METRICS
+}
+VALUES = {"state": {*MoveStatus, *State}, "phase": set(Phase), "guard": set(GuardName), "kind": set(Kind),
+          "reason": set(GATES)}  # fmt: skip
 
 
 def written(which: str) -> str:
@@ -76,6 +82,7 @@ def test_every_metric_is_of_use_to_the_dashboard_or_to_an_alert_or_is_a_plain_fa
     """A metric that nobody shows is one that nobody notices to be wrong."""
     shown = {one.metric for query in QUERIES.values() for one in selected(query)}
     facts = {f"kreassign_run_{name}" for name in ("info", "start_time_seconds", "end_time_seconds", "copied_bytes")}
+    facts |= {f"kreassign_autopilot_{name}" for name in ("acts", "day_copied_bytes", "week_copied_bytes")}
     assert set(LABELS) - shown == facts
 
 

@@ -220,12 +220,17 @@ def _settling(case: Case) -> str | None:
     return f"the last repair ended {format_seconds(_since(case, ended))} ago; it settles for {format_seconds(settle)}"
 
 
+def spent_bytes(memory: Memory, at_ms: int, span_ms: int) -> int:
+    """Bytes of the repairs that began within this time."""
+    return sum(one.copied_bytes for one in memory.acts if one.begun_ms > at_ms - span_ms)
+
+
 def _budget(case: Case) -> str | None:
     budget, at_ms = case.policy.budget, case.now.at_ms
     proposal = case.finding.proposal
     size = 0 if proposal is None else proposal.copied_bytes
     for name, span_ms, most in (("day", DAY_MS, budget.bytes_per_day), ("week", WEEK_MS, budget.bytes_per_week)):
-        spent = sum(one.copied_bytes for one in case.memory.acts if one.begun_ms > at_ms - span_ms)
+        spent = spent_bytes(case.memory, at_ms, span_ms)
         if spent + size > most:
             amounts = f"{format_amount(spent, 'B')} of {format_amount(most, 'B')}"
             return f"{amounts} a {name} are spent, and it copies {format_amount(size, 'B')}"

@@ -1,13 +1,14 @@
-"""Metrics of runs, and the port that serves them. One table defines the metrics, their page and its reference.
+"""Metrics of runs and autopilots, and the port that serves them. Two tables define them, their page and its reference.
 
-Every metric is a gauge, even copied bytes: cancelling a copy discards its bytes. Each has the labels `cluster_id` and
-`run_id`. Unknown values have no sample, so that no figure is invented: `absent()` detects them. Names begin with
-`kreassign_` and end with their unit in the plural, as Prometheus recommends.
+Every metric is a gauge, even copied bytes: cancelling a copy discards its bytes. Each has the label `cluster_id`, and
+those of runs `run_id`. Unknown values have no sample, so that no figure is invented: `absent()` detects them. Names
+begin with `kreassign_` and end with their unit in the plural, as Prometheus recommends.
 """
 
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -131,21 +132,91 @@ METRICS: tuple[RunMetric, ...] = (
 """All metrics, in the order of the page."""
 
 
-class RunCollector(Collector):
-    """Collects the metrics of the runs that a function returns at each scrape."""
+# Autopilots: what they found and did, and what keeps them from more.
 
-    def __init__(self, runs: Callable[[], Sequence[RunHistory]]) -> None:
-        self._runs = runs
+
+@dataclass(frozen=True, slots=True)
+class AutopilotStatus:
+    """An autopilot after a look: kind and state of open findings, kind and outcome of repairs of the last eight days.
+
+    `blocked` has the gates that keep proposed repairs from running, once for each repair.
+    """
+
+    cluster_id: str
+    looked_ms: int
+    findings: tuple[tuple[str, str], ...] = ()
+    repairs: tuple[tuple[str, str], ...] = ()
+    day_bytes: int = 0
+    week_bytes: int = 0
+    blocked: tuple[str, ...] = ()
+    is_stopped: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class AutopilotMetric:
+    """One metric of autopilots, as `RunMetric` is one of runs."""
+
+    name: str
+    meaning: str
+    labels: tuple[str, ...]
+    samples: Callable[[AutopilotStatus], Iterable[Sample]]
+
+    @property
+    def full_name(self) -> str:
+        """Name on the page, with the prefix."""
+        return PREFIX + self.name
+
+    def family(self, autopilots: Iterable[AutopilotStatus]) -> Metric:
+        """Samples of this metric for all autopilots."""
+        found = GaugeMetricFamily(self.full_name, self.meaning, labels=[*AUTOPILOT_LABELS, *self.labels])
+        for one in autopilots:
+            for labels, value in self.samples(one):
+                if value is not None:
+                    found.add_metric([printable(text) for text in (one.cluster_id, *labels)], value)
+        return found
+
+
+AUTOPILOT_LABELS = ("cluster_id",)
+
+
+def _counts(labels: Iterable[tuple[str, ...]]) -> Iterable[Sample]:
+    return ((one, float(count)) for one, count in sorted(Counter(labels).items()))
+
+
+AUTOPILOT_METRICS: tuple[AutopilotMetric, ...] = (
+    AutopilotMetric("autopilot_last_look_time_seconds", "When it last looked at the cluster: its heartbeat.", (),
+                    lambda one: (((), one.looked_ms / 1000),)),
+    AutopilotMetric("autopilot_findings", "Open findings.", ("kind", "state"), lambda one: _counts(one.findings)),
+    AutopilotMetric("autopilot_acts", "Repairs of the last eight days, by outcome.", ("kind", "outcome"),
+                    lambda one: _counts(one.repairs)),
+    AutopilotMetric("autopilot_day_copied_bytes", "Bytes of repairs in 24 hours, as the budget counts them.", (),
+                    lambda one: (((), one.day_bytes),)),
+    AutopilotMetric("autopilot_week_copied_bytes", "Bytes of repairs in seven days, as the budget counts them.", (),
+                    lambda one: (((), one.week_bytes),)),
+    AutopilotMetric("autopilot_blocked", "Proposed repairs that a gate keeps from running.", ("reason",),
+                    lambda one: _counts((gate,) for gate in one.blocked)),
+    AutopilotMetric("autopilot_stopped", "1 while the brake or `kreassign autopilot off` stops all repairs.", (),
+                    lambda one: (((), float(one.is_stopped)),)),
+)  # fmt: skip
+"""Metrics of autopilots, in the order of the page."""
+
+
+class PageCollector(Collector):
+    """Collects the metrics of runs, and those of autopilots where there are any (None: this is no page of theirs)."""
+
+    def __init__(self, runs: Sequence[RunHistory], autopilots: Sequence[AutopilotStatus] | None) -> None:
+        self._runs, self._autopilots = runs, autopilots
 
     def collect(self) -> Iterator[Metric]:
         """Return all families, even those without samples, so that scrapers know them from the start."""
-        runs = self._runs()
-        return (metric.family(runs) for metric in METRICS)
+        yield from (metric.family(self._runs) for metric in METRICS)
+        if self._autopilots is not None:
+            yield from (metric.family(self._autopilots) for metric in AUTOPILOT_METRICS)
 
 
-def exposition(runs: Sequence[RunHistory]) -> bytes:
+def exposition(runs: Sequence[RunHistory], autopilots: Sequence[AutopilotStatus] | None = None) -> bytes:
     """Render the page of metrics, in Prometheus' text format."""
-    return bytes(generate_latest(RunCollector(lambda: runs)))
+    return bytes(generate_latest(PageCollector(runs, autopilots)))
 
 
 # Serve `/metrics` of a run on a local port, in a thread of its own: the run never waits for a client.
@@ -182,13 +253,21 @@ class _Handler(WSGIRequestHandler):
 
 
 @contextmanager
-def serving_metrics(port: int, runs: Callable[[], Sequence[RunHistory]]) -> Iterator[str]:
-    """Serve the metrics of these runs during the block; yield the address, with a free port for port 0.
+def serving_metrics(
+    port: int,
+    runs: Callable[[], Sequence[RunHistory]],
+    autopilots: Callable[[], Sequence[AutopilotStatus]] | None = None,
+) -> Iterator[str]:
+    """Serve the metrics of these runs and autopilots during the block; yield the address, with a free port for port 0.
 
-    `runs` is called in other threads. Raises InputError if the port cannot be used.
+    `runs` and `autopilots` are called in other threads. Raises InputError if the port cannot be used.
     """
+
+    def page() -> bytes:
+        return exposition(runs(), None if autopilots is None else autopilots())
+
     try:
-        server = make_server(LOOPBACK, port, _application(runs), _Server, _Handler)
+        server = make_server(LOOPBACK, port, _application(page), _Server, _Handler)
     except OSError as error:
         raise InputError(
             f"metrics cannot be served on {LOOPBACK}:{port}: {error.strerror}. Specify another --metrics-port, or 0 "
@@ -204,9 +283,9 @@ def serving_metrics(port: int, runs: Callable[[], Sequence[RunHistory]]) -> Iter
         thread.join()
 
 
-def _application(runs: Callable[[], Sequence[RunHistory]]) -> Callable[[dict[str, Any], Start], Iterable[bytes]]:
+def _application(page: Callable[[], bytes]) -> Callable[[dict[str, Any], Start], Iterable[bytes]]:
     def answer(environ: dict[str, Any], start: Start) -> Iterable[bytes]:
-        status, body = _answered(environ, runs)
+        status, body = _answered(environ, page)
         kind = CONTENT_TYPE if status.startswith("200") else "text/plain; charset=utf-8"
         headers = [("Content-Type", kind), ("Content-Length", str(len(body))), ("X-Content-Type-Options", "nosniff")]
         start(status, headers)
@@ -215,7 +294,7 @@ def _application(runs: Callable[[], Sequence[RunHistory]]) -> Callable[[dict[str
     return answer
 
 
-def _answered(environ: dict[str, Any], runs: Callable[[], Sequence[RunHistory]]) -> tuple[str, bytes]:
+def _answered(environ: dict[str, Any], page: Callable[[], bytes]) -> tuple[str, bytes]:
     host = str(environ.get("HTTP_HOST", ""))
     headers = (name.removeprefix("HTTP_").replace("_", "-") for name in environ if name.startswith("HTTP_"))
     if is_forwarded(headers, ()):
@@ -227,4 +306,4 @@ def _answered(environ: dict[str, Any], runs: Callable[[], Sequence[RunHistory]])
         return "405 Method Not Allowed", b"metrics can be read only\n"
     if environ["PATH_INFO"] != PATH:
         return "404 Not Found", f"metrics are at {PATH}\n".encode()
-    return "200 OK", exposition(runs())
+    return "200 OK", page()

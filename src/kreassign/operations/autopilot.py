@@ -28,7 +28,7 @@ from kreassign.autopilot.core import (
     tick,
 )
 from kreassign.autopilot.detectors import Look, astray, use_of
-from kreassign.autopilot.gates import GATES, Case
+from kreassign.autopilot.gates import DAY_MS, GATES, WEEK_MS, Case, closed_gates, spent_bytes, stopped
 from kreassign.autopilot.lifecycle import (
     ApprovalAsked,
     ApprovalsJudged,
@@ -70,6 +70,7 @@ from kreassign.model.pace import NO_LIMITS
 from kreassign.model.run import RunHistory
 from kreassign.model.text import counted, format_amount
 from kreassign.model.throttle import ThrottleRates
+from kreassign.monitoring.metrics import AutopilotStatus
 from kreassign.operations.approvals import (
     SignedApprovals,
     approve_request,
@@ -117,6 +118,8 @@ ELECTION = "election"
 """Stands for a run where only leaders are elected."""
 
 Tell = Callable[[Message], None]
+Report = Callable[[AutopilotStatus], None]
+"""Gets the status after each look."""
 
 
 def read_policy(path: Path) -> Policy:
@@ -295,7 +298,9 @@ class Autopilot:
         clock: Clock = SYSTEM_CLOCK,
         *,
         is_dry: bool = False,
+        report: Report = lambda _: None,
     ) -> None:
+        self._report = report
         self._client, self._policy, self._tell, self._clock = client, policy, tell, clock
         self._context, self._is_dry = context, is_dry
         self._cluster_id = client.describe_cluster().cluster_id
@@ -340,6 +345,7 @@ class Autopilot:
             self._note(event)
         for message in decision.messages:
             self._tell(message)
+        self._report(status_of(now, self.memory, self._policy))
         return decision.order
 
     def _note(self, event: Event) -> None:
@@ -644,6 +650,23 @@ class Reasons:
     state: State
     seen: str
     gates: Mapping[str, str | None]
+
+
+def status_of(now: Observation, memory: Memory, policy: Policy) -> AutopilotStatus:
+    """The status after a look, as metrics have it."""
+    shown = symptoms(Look(now, memory, policy))
+    proposed = (one for one in memory.open if one.state is State.PROPOSED and one.name in shown)
+    blocked = (gate for one in proposed for gate in closed_gates(Case(one, shown[one.name], now, memory, policy)))
+    return AutopilotStatus(
+        memory.cluster_id,
+        now.at_ms,
+        tuple((one.name.kind.value, one.state.value) for one in memory.open),
+        tuple((one.name.kind.value, one.outcome or "running") for one in memory.acts),
+        spent_bytes(memory, now.at_ms, DAY_MS),
+        spent_bytes(memory, now.at_ms, WEEK_MS),
+        tuple(blocked),
+        stopped(now, memory) is not None,
+    )
 
 
 def why(client: AdminClient, policy: Policy, memory: Memory, clock: Clock = SYSTEM_CLOCK) -> Iterator[Reasons]:

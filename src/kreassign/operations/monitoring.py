@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -14,7 +14,7 @@ from kreassign.executor.history.run_history import history, read_progress
 from kreassign.executor.progress import ProgressMeter
 from kreassign.executor.state import RunView
 from kreassign.model.run import Phase, RunHistory
-from kreassign.monitoring.metrics import exposition, serving_metrics
+from kreassign.monitoring.metrics import AutopilotStatus, exposition, serving_metrics
 from kreassign.monitoring.webhooks import LAST_S, NEWS_OF_PHASE, Message, News, Webhook, message, sending
 from kreassign.operations.run import Observer, RunContext
 from kreassign.operations.run_journals import is_active
@@ -43,17 +43,19 @@ def monitored(
     announce: Callable[[str], None],
     clock: Clock = SYSTEM_CLOCK,
     last_s: float = LAST_S,
+    autopilots: Callable[[], Sequence[AutopilotStatus]] | None = None,
 ) -> Iterator[RunContext]:
     """Yield a context whose runs are monitored during the block.
 
-    `announce` gets the address of the metrics. At the end it waits, for at most `last_s` seconds, for messages that are
-    not sent yet, and warns about those that failed. Raises InputError if the port is not available.
+    `announce` gets the address of the metrics, which are those of `autopilots` too. At the end it waits, for at most
+    `last_s` seconds, for messages that are not sent yet, and warns about those that failed. Raises InputError if the
+    port is not available.
     """
     with ExitStack() as stack:
         observers: list[Observer] = []
         if wanted.metrics_port is not None:
             latest = LatestMetrics()
-            announce(stack.enter_context(serving_metrics(wanted.metrics_port, latest.runs)))
+            announce(stack.enter_context(serving_metrics(wanted.metrics_port, latest.runs, autopilots)))
             observers.append(latest.observe)
         if wanted.webhook is not None:
             send = stack.enter_context(sending(wanted.webhook, clock, context.warn, last_s))

@@ -14,13 +14,15 @@ from kreassign.autopilot.policy import Kind, explained
 from kreassign.cli.next_command import next_command, print_next
 from kreassign.cli.options.approvals import key_option
 from kreassign.cli.options.cluster import ClusterOptions, cluster_options, of_run_options, run_cluster_options
-from kreassign.cli.options.run import run_context_options
+from kreassign.cli.options.run import announce, metrics_port_option, run_context_options
 from kreassign.cli.options.run_id import state_dir_option
 from kreassign.cli.options.values import INPUT_FILE, parse_interval
 from kreassign.cli.output import console, examples, format_option, names, print_json, text_table, warn
 from kreassign.clock import SystemClock
+from kreassign.monitoring.metrics import AutopilotStatus
 from kreassign.operations import autopilot as operation
 from kreassign.operations.autopilot_messages import Tell, messaging
+from kreassign.operations.monitoring import Monitoring, monitored
 from kreassign.operations.run import RunContext
 from kreassign.operations.run_journals import this_operator
 from kreassign.report.text import format_bytes, format_time
@@ -71,7 +73,15 @@ def autopilot() -> None:
 @run_context_options
 @click.option("--dry-run", "is_dry", is_flag=True, help="Do everything but the runs, in a journal of its own.")
 @click.option("--once", "is_once", is_flag=True, help="Look once, do what is due, and end.")
-def watch(policy: Path, cluster: ClusterOptions, run_context: RunContext, is_dry: bool, is_once: bool) -> None:
+@metrics_port_option
+def watch(
+    policy: Path,
+    cluster: ClusterOptions,
+    run_context: RunContext,
+    is_dry: bool,
+    is_once: bool,
+    metrics_port: int | None,
+) -> None:
     """Watch the cluster, and look after it by POLICY, until interrupted.
 
     The journal of decisions is in the state directory. A run that an interrupt leaves is resumed by the next start.
@@ -82,9 +92,20 @@ def watch(policy: Path, cluster: ClusterOptions, run_context: RunContext, is_dry
     with cluster.connect() as client, cluster.connect_controllers() as controllers:
         context = replace(run_context, warn=warn, controllers=controllers)
         cluster_id = client.describe_cluster().cluster_id
+        latest: dict[str, AutopilotStatus] = {}
         with (
+            monitored(
+                context, Monitoring(metrics_port), announce, autopilots=lambda: tuple(latest.values())
+            ) as watched,
             messaging(found.messages, cluster_id, SystemClock(), warn) as send,
-            operation.Autopilot(client, found, context, _both(send), is_dry=is_dry) as pilot,
+            operation.Autopilot(
+                client,
+                found,
+                watched,
+                _both(send),
+                is_dry=is_dry,
+                report=lambda status: latest.update({status.cluster_id: status}),
+            ) as pilot,
         ):
             if not is_once:
                 with suppress(KeyboardInterrupt):

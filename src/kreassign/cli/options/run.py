@@ -188,16 +188,19 @@ def _secret(file: Path | None) -> bytes:
     return checked_secret(found)
 
 
+metrics_port_option = click.option(
+    "--metrics-port",
+    type=WholeRange(min=0, max=LARGEST_PORT),
+    metavar="PORT",
+    help="Serve metrics of the run for Prometheus at http://127.0.0.1:PORT/metrics while the command runs; 0 "
+    "for any free port.  [default: none]",
+)
+"""Parameter `metrics_port: int | None`."""
+
 monitoring_options = option_group(
     "monitoring",
     (
-        click.option(
-            "--metrics-port",
-            type=WholeRange(min=0, max=LARGEST_PORT),
-            metavar="PORT",
-            help="Serve metrics of the run for Prometheus at http://127.0.0.1:PORT/metrics while the command runs; 0 "
-            "for any free port.  [default: none]",
-        ),
+        metrics_port_option,
         click.option(
             "--webhook",
             type=ReadBy("address", checked_url),
