@@ -8,7 +8,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from kreassign.pipeline.tables.schemas import AUDIT_TABLES, AUDITED_RUN_TABLES, METRIC_TABLES, RUN_TABLES, TABLES, Table
+from kreassign.pipeline.tables.schemas import (
+    AUDIT_TABLES,
+    AUDITED_RUN_TABLES,
+    METRIC_TABLES,
+    RUN_TABLES,
+    TABLES,
+    Lifecycle,
+    Table,
+)
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "reference" / "tables.md"
 
@@ -26,6 +34,15 @@ given.
 This page is written by `python scripts/tables_page.py` from `src/kreassign/pipeline/tables/schemas.json`; change that
 instead.
 """
+
+
+_LIFECYCLES = {
+    Lifecycle.DATED: "Files of a date become one with `kreassign compact`, and dates before its `--keep-days` go.",
+    Lifecycle.ADDED: "Files become one with `kreassign compact`; rows stay.",
+    Lifecycle.REPLACED: "Writing the same again replaces it; nothing else takes rows away.",
+    Lifecycle.REPLACED_BY_LOADS: "Each load replaces it; `kreassign compact` deletes older ones after 7 days.",
+    Lifecycle.MERGED_BY_LOADS: "Each load adds a file; loads merge them when there are more than 24 small ones.",
+}
 
 
 def tables_page(
@@ -47,6 +64,7 @@ def _section(table: Table) -> str:
         table.comment,
         "",
         f"Written by `{table.made_by}`. One row per {', '.join(f'`{name}`' for name in table.key)}.{_grouped(table)}",
+        _LIFECYCLES[table.lifecycle] + _kept(table),
         "",
         "| Column | Type | Meaning |",
         "|---|---|---|",
@@ -64,6 +82,15 @@ def _grouped(table: Table) -> str:
     if part is None:
         return ""
     return f" The log groups its files by `{part.name}`{', the UTC date' if part.is_date else ''} of `{part.column}`."
+
+
+def _kept(table: Table) -> str:
+    if table.kept is None:
+        return ""
+    return (
+        f" Rows are dropped then whose `{table.kept.column}` is {table.kept.days} days or more before the newest, and "
+        "before the window of the load."
+    )
 
 
 if __name__ == "__main__":

@@ -3,17 +3,39 @@ from __future__ import annotations
 import json
 import os
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from bench import load_files
+from bench.load_files import FIRST_HOUR, HOUR_MS
 from kreassign.errors import DataError
 from kreassign.model.load import LoadNumber
 from kreassign.pipeline.ingest.snapshots import sample_rows
-from kreassign.pipeline.tables.commits import LoadedTable, compact, expire, last_load, publish, repair, vacuum
+from kreassign.pipeline.tables.commits import (
+    MOST_SMALL_FILES,
+    LoadedTable,
+    compact,
+    expire,
+    last_load,
+    publish,
+    repair,
+    tended,
+    vacuum,
+)
 from kreassign.pipeline.tables.delta import log_to_write, open_log, undo_after
-from kreassign.pipeline.tables.parquet import TablesAt, read_rows, tables_at, write_rows
-from kreassign.pipeline.tables.schemas import LOAD_MODEL, LOAD_QUALITY, METRICS, SAMPLES, Row
+from kreassign.pipeline.tables.parquet import TablesAt, loads_of, read_rows, tables_at, write_rows
+from kreassign.pipeline.tables.schemas import (
+    LOAD_HOURS,
+    LOAD_MODEL,
+    LOAD_QUALITY,
+    LOADS,
+    METRICS,
+    SAMPLES,
+    Partitioning,
+    Row,
+)
 from tests.pipeline.clusters import sample_round
 from tests.pipeline.load_tables import quality, row
 
@@ -164,3 +186,63 @@ def test_a_file_that_was_lost_and_taken_out_of_a_table_stays_out_when_the_next_l
     assert repair(tmp_path, LOAD_QUALITY) == 1
     undo_after(log_to_write(tmp_path, LOAD_QUALITY), known.version)
     assert open_log(tmp_path, LOAD_QUALITY).files() == [kept]
+
+
+def hourly_loads(data: Path, count: int, begin: int = 0) -> None:
+    for number in range(begin + 1, begin + count + 1):
+        load_files.load(data, number, partitions=10)
+
+
+def hours_of_last_load(data: Path) -> list[int]:
+    return sorted({each["hour_ms"] // HOUR_MS - FIRST_HOUR for each in read_rows(tables_at(data), LOAD_HOURS)})
+
+
+def test_tables_to_which_loads_add_have_few_files_and_all_their_rows(tmp_path: Path) -> None:
+    hourly_loads(tmp_path, 60)
+    loads = last_load(tmp_path)
+    assert loads is not None
+    for table in (LOAD_HOURS, LOAD_QUALITY, LOADS):
+        version = loads.versions.get(table.name)
+        assert len(open_log(tmp_path, table, version).files()) <= MOST_SMALL_FILES + 2
+    assert hours_of_last_load(tmp_path) == list(range(61))
+    assert len(read_rows(tmp_path, LOAD_QUALITY)) == 60 * 3
+    assert [load.number for load in loads_of(tmp_path)] == list(range(1, 61))
+
+
+def test_each_load_reads_as_it_was_made_though_a_later_one_merged_its_files(tmp_path: Path) -> None:
+    hourly_loads(tmp_path, 30)
+    for number in (5, 25, 26, 30):
+        found = read_rows(tables_at(tmp_path, LoadNumber(number)), LOAD_HOURS)
+        assert {each["hour_ms"] // HOUR_MS - FIRST_HOUR for each in found} == set(range(number + 1))
+
+
+def test_a_load_that_another_overtook_merges_nothing(tmp_path: Path) -> None:
+    hourly_loads(tmp_path, 24)
+    loads = last_load(tmp_path)
+    assert loads is not None
+    made = LoadedTable(LOAD_HOURS, loads.versions["load_hours"], 20)
+    write_rows(tmp_path, LOAD_HOURS, [row(LOAD_HOURS, cluster_id="other", is_open=True)], file_stem="other")
+    version = open_log(tmp_path, LOAD_HOURS).version
+    assert tended(tmp_path, made) == made
+    assert open_log(tmp_path, LOAD_HOURS).version == version
+
+
+def test_old_hours_accounts_and_loads_go_but_for_the_window(tmp_path: Path) -> None:
+    days = LOAD_HOURS.kept.days if LOAD_HOURS.kept else 0
+    hourly_loads(tmp_path, 10)
+    hourly_loads(tmp_path, 30, begin=days * 24 + 100)
+    assert min(hours_of_last_load(tmp_path)) == days * 24 + 100
+    assert len(read_rows(tmp_path, LOAD_QUALITY)) == 30 * 3
+    assert min(load.number for load in loads_of(tmp_path)) == 11
+    # A window that is longer keeps what is in it.
+    made = LoadedTable(LOAD_HOURS, open_log(tmp_path, LOAD_HOURS).version, 0)
+    hourly_loads(tmp_path, 1, begin=2 * days * 24 + 200)
+    made = LoadedTable(LOAD_HOURS, open_log(tmp_path, LOAD_HOURS).version, 0)
+    assert tended(tmp_path, made, window_days=10 * days) == made
+
+
+def test_a_table_that_groups_its_files_otherwise_is_refused(tmp_path: Path) -> None:
+    other = replace(LOAD_QUALITY, partition_by=Partitioning("load", "load_ms"))
+    write_rows(tmp_path, other, quality(1), file_stem="a")
+    with pytest.raises(DataError, match=r"load_quality in .* groups its files by load, and this version .* by nothing"):
+        log_to_write(tmp_path, LOAD_QUALITY)

@@ -68,14 +68,25 @@ from kreassign.pipeline.load.rules import (
 )
 from kreassign.pipeline.tables.commits import (
     ALL_AGAIN,
+    OPEN,
     LoadedTable,
     added_since,
     is_as_known,
     publish,
     standing_on,
+    tended,
     time_of_load,
 )
-from kreassign.pipeline.tables.delta import DataDir, DataFile, TableLog, has_log, log_to_write, open_log, undo_after
+from kreassign.pipeline.tables.delta import (
+    DataDir,
+    DataFile,
+    TableLog,
+    has_log,
+    log_to_write,
+    open_log,
+    place,
+    undo_after,
+)
 from kreassign.pipeline.tables.parquet import (
     Load,
     Skipped,
@@ -226,12 +237,11 @@ def _files_of_snapshot(
 def require_kept(data_dir: DataDir, before: Load, window_days: int) -> None:
     """Raise DataError if a file of the load before is unreadable that a load with this window needs."""
     for log, files in _to_read(data_dir, before, window_days):
-        for file in files:
-            if reason := why_not(data_dir, log.table, file.path):
-                raise DataError(
-                    f"table {log.table.name} of load {before.number}: {log.place_of(file)} {reason}; put it back from "
-                    f"a copy, or {ALL_AGAIN}"
-                )
+        for path, reason in why_not(log, files).items():
+            raise DataError(
+                f"table {log.table.name} of load {before.number}: {place(data_dir, log.table.name, path)} {reason}; "
+                f"put it back from a copy, or {ALL_AGAIN}"
+            )
 
 
 def _to_read(data_dir: DataDir, before: Load, window_days: int) -> Iterator[tuple[TableLog, Sequence[DataFile]]]:
@@ -345,10 +355,6 @@ def _to_nobody(table: Table) -> None:
     del table
 
 
-OPEN = "true"
-"""The part of a table whose rows have `is_open`."""
-
-
 def run_load(
     spark: SparkSession,
     data_dir: DataDir,
@@ -397,7 +403,7 @@ def run_load(
     job.write(plan_inputs(partitions, replicas, loads, ahead), PLAN_INPUTS)
     _add_quality(job, begun)
     require_unique_keys(spark, data_dir, job.made, before)
-    publish(data_dir, now_ms, job.made, begun)
+    publish(data_dir, now_ms, [tended(data_dir, each, window_days) for each in job.made], begun)
 
 
 def rows_to_read(data_dir: DataDir, *, is_full: bool = False) -> int:

@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import unquote
 
@@ -34,6 +34,7 @@ from kreassign.pipeline.tables.schemas import (
     OPEN_SAMPLES,
     QUARANTINE,
     SAMPLES,
+    Lifecycle,
     Table,
     date_of,
     utc,
@@ -55,6 +56,8 @@ twice; it is never automatic, because hours of expired samples are lost."""
 CLOCK_MS = 3_600_000
 """Clocks are often corrected by less than this; the rules of samples tolerate as much."""
 _IDENTITY = "load"
+OPEN, CLOSED = "true", "false"
+"""Parts of a table whose rows have `is_open`, or have not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +139,7 @@ def publish(data_dir: delta.DataDir, load_ms: int, tables: Iterable[LoadedTable]
     ]
     if not append_once(data_dir, LOADS, rows, identity=_IDENTITY, number=number):
         raise DataError(_lost(data_dir))
+    tended(data_dir, LoadedTable(LOADS, delta.open_log(data_dir, LOADS).version, len(rows)))
 
 
 def _lost(data_dir: delta.DataDir) -> str:
@@ -309,11 +313,17 @@ def _with_date(table: Table, rows: pa.Table) -> pa.Table:
 #
 # - Tables of rounds, imports and streams get few files per date.
 # - Tables of loads stay as the loads made them, since readers read the versions that a load names; files of old
-#   versions are deleted once no load needs them that can still be asked for.
+#   versions are deleted once no load needs them that can still be asked for. Those to which each load adds files are
+#   merged by the loads themselves, before they are published (`tended`), so that the thousandth load opens no more
+#   files than the tenth.
 # - A checkpoint lists every file of the table, and every file replaced in the last days: one per ten commits would take
 #   more room than the rows. The newest stays, and one a day to open old versions by.
 
 DAY_MS = 86_400_000
+MOST_SMALL_FILES = 24
+"""Small files that a table of loads may have before a load merges them: a load opens each, in every table."""
+_SMALL_BYTES = 1 << 25
+_UPKEEP = {"OPTIMIZE", "DELETE"}
 _CHECKPOINT = re.compile(r"\d{20}\.checkpoint\.parquet")
 
 
@@ -326,6 +336,51 @@ def compact(data_dir: delta.DataDir, table: Table) -> int:
         done = log.delta.optimize.compact()
         _thin_checkpoints(log)
     return int(done["numFilesRemoved"]) - int(done["numFilesAdded"])
+
+
+def tended(data_dir: delta.DataDir, made: LoadedTable, window_days: int = 0) -> LoadedTable:
+    """Merge small files of a table that a load has just made, and drop rows that are no longer kept; its version then.
+
+    Rows in the window stay. Leaves the table as it is if another process changes it.
+    """
+    table = made.table
+    if table.lifecycle is not Lifecycle.MERGED_BY_LOADS:
+        return made
+    log = delta.open_log(data_dir, table)
+    if log.version != made.version:
+        return made
+    with delta.told(data_dir, table), suppress(CommitFailedError):
+        closed = [file for file in log.files() if file.part != OPEN]
+        is_due = sum(file.size < _SMALL_BYTES for file in closed) > MOST_SMALL_FILES
+        if (since := _kept_since(log, window_days)) is not None and table.kept is not None:
+            name = table.kept.column
+            # Rows that share a file with younger ones wait until files are merged.
+            if any((file.lows if is_due else file.highs).get(name, since) < since for file in closed):
+                log.delta.delete(f"{name} < {since}")
+        if is_due:
+            part = [(table.partition_by.name, "=", CLOSED)] if table.partition_by else None
+            log.delta.optimize.compact(partition_filters=part, target_size=_SMALL_BYTES)
+    system, root = delta.storage(data_dir, table)
+    commits = [delta.commit_of(system, root, number) for number in range(made.version + 1, log.version + 1)]
+    return replace(made, version=log.version) if all(map(_is_upkeep, commits)) else made
+
+
+def _kept_since(log: delta.TableLog, window_days: int) -> int | None:
+    """Time from which rows are kept: counted back from the newest, or the oldest open one; None if all are.
+
+    The oldest, since clusters may have been silent for long.
+    """
+    kept = log.table.kept
+    bounded = [file for file in log.files() if kept and file.highs.get(kept.column) is not None]
+    if kept is None or not bounded:
+        return None
+    begun = [int(file.lows[kept.column]) for file in bounded if file.part == OPEN]
+    newest = min(begun) if begun else max(int(file.highs[kept.column]) for file in bounded)
+    return newest - max(kept.days, window_days + 1) * DAY_MS
+
+
+def _is_upkeep(commit: Iterable[_Action]) -> bool:
+    return any(action.get("commitInfo", {}).get("operation") in _UPKEEP for action in commit)
 
 
 def expire(data_dir: delta.DataDir, table: Table, before: str) -> int:

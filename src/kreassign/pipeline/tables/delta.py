@@ -206,7 +206,19 @@ def log_to_write(data_dir: DataDir, table: Table) -> TableLog:
                 raise
     log = open_log(data_dir, table)
     refuse_wrong_columns(log)
+    _refuse_other_parts(log)
     return log
+
+
+def _refuse_other_parts(log: TableLog) -> None:
+    part = log.table.partition_by
+    found, wanted = log.delta.metadata().partition_columns, [part.name] if part else []
+    if list(found) != wanted:
+        raise DataError(
+            f"table {log.table.name} in {log.data_dir} groups its files by {', '.join(found) or 'nothing'}, and this "
+            f"version of kreassign by {', '.join(wanted) or 'nothing'}; move its folder away and make it again with "
+            f"`{log.table.made_by}`"
+        )
 
 
 def log_schema(table: Table) -> pa.Schema:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import reduce
 from itertools import islice, zip_longest
@@ -43,6 +44,7 @@ from kreassign.pipeline.tables.delta import (
     new_name,
     no_longer_kept,
     open_log,
+    place,
     refuse_wrong_columns,
     storage,
     told,
@@ -382,15 +384,15 @@ def rows_in(
 
 def _dataset_of(log: TableLog, files: Sequence[DataFile]) -> ds.Dataset:
     """Files of a table as one dataset. Raises DataError if a file is unreadable."""
-    for file in files:
-        if reason := why_not(log.data_dir, log.table, file.path):
-            if reason is _NOT_THERE and log.version < open_log(log.data_dir, log.table).version:
-                raise DataError(no_longer_kept(log.data_dir, log.table, log.version))
-            gone = "" if reason is _NOT_THERE else "delete it, "
-            raise DataError(
-                f"table {log.table.name}: {log.place_of(file)} {reason}; restore it from a copy, or {gone}take it out "
-                f"of the table with `kreassign compact --data {log.data_dir}` and run `{log.table.made_by}` again"
-            )
+    for path, reason in why_not(log, files).items():
+        if reason is _NOT_THERE and log.version < open_log(log.data_dir, log.table).version:
+            raise DataError(no_longer_kept(log.data_dir, log.table, log.version))
+        gone = "" if reason is _NOT_THERE else "delete it, "
+        raise DataError(
+            f"table {log.table.name}: {place(log.data_dir, log.table.name, path)} {reason}; restore it from a copy, "
+            f"or {gone}take it out of the table with `kreassign compact --data {log.data_dir}` and run "
+            f"`{log.table.made_by}` again"
+        )
     system, root = storage(log.data_dir, log.table)
     return ds.dataset(
         [f"{root}{file.path}" for file in files], schema=arrow_schema(log.table), format="parquet", filesystem=system
@@ -418,7 +420,8 @@ def keys_with(data_dir: DataDir, table: Table, column: str, value: object) -> se
 
 
 def _keys(log: TableLog, files: Sequence[DataFile], wanted: ds.Expression) -> set[tuple[object, ...]]:
-    usable = [file for file in files if why_not(log.data_dir, log.table, file.path) is None]
+    unreadable = why_not(log, files)
+    usable = [file for file in files if file.path not in unreadable]
     if not usable:
         return set()
     found = rows_in(log, usable, wanted, log.table.key)
@@ -441,7 +444,7 @@ def usable_files(log: TableLog, files: Sequence[DataFile]) -> tuple[list[DataFil
 
     Nullable columns may be missing. Files in the folder that are not of the table are also reported.
     """
-    reasons = {file.path: reason for file in files if (reason := why_not(log.data_dir, log.table, file.path))}
+    reasons = why_not(log, files)
     skipped = [Skipped(log.place_of(file), reasons[file.path]) for file in files if file.path in reasons]
     return [file for file in files if file.path not in reasons], [*skipped, *_strangers(log)]
 
@@ -463,11 +466,21 @@ def _why_strange(file: Path) -> str:
     return "is not in the log of the table; import it with `kreassign import-samples`"
 
 
-def why_not(data_dir: DataDir, table: Table, path: str) -> str | None:
-    """Why a file is unreadable as part of a table; None if it is readable. Nullable columns may be missing."""
-    system, root = storage(data_dir, table)
+_AT_ONCE = 16
+"""Footers to read in parallel: an object store has latency for each."""
+
+
+def why_not(log: TableLog, files: Sequence[DataFile]) -> dict[str, str]:
+    """Why files are unreadable as part of a table, by path; without readable ones. Nullable columns may be missing."""
+    system, root = storage(log.data_dir, log.table)
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        found = pool.map(lambda file: _why_not(system, f"{root}{file.path}", log.table), files)
+        return {file.path: reason for file, reason in zip(files, found, strict=True) if reason}
+
+
+def _why_not(system: fs.FileSystem, path: str, table: Table) -> str | None:
     try:
-        with system.open_input_file(f"{root}{path}") as stream:
+        with system.open_input_file(path) as stream:
             found = pq.read_schema(stream)
     except FileNotFoundError:
         return _NOT_THERE

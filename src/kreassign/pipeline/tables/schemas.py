@@ -43,6 +43,24 @@ class Column:
     nullable: bool = False
 
 
+class Lifecycle(StrEnum):
+    """How the files and rows of a table come and go."""
+
+    DATED = "dated"
+    ADDED = "added"
+    REPLACED = "replaced"
+    REPLACED_BY_LOADS = "replaced by loads"
+    MERGED_BY_LOADS = "merged by loads"
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """Days for which rows stay, counted back from the newest, by this column of times in ms since the epoch."""
+
+    column: str
+    days: int
+
+
 LAST_DATE_MS = 253_402_214_400_000
 """Start of 9999-12-31, the last date that engines agree on, ms since the epoch."""
 
@@ -80,6 +98,7 @@ class Table:
     """A Delta table, in the folder of the same name.
 
     `made_by` is the command that writes it, `key` the columns that identify a row, `partition_by` groups its files.
+    `kept` says how long its rows stay; without it, for as long as its lifecycle lets them.
     """
 
     name: str
@@ -88,6 +107,8 @@ class Table:
     key: tuple[str, ...]
     columns: tuple[Column, ...]
     partition_by: Partitioning | None = None
+    lifecycle: Lifecycle = Lifecycle.ADDED
+    kept: Kept | None = None
 
     @property
     def column_names(self) -> tuple[str, ...]:
@@ -111,7 +132,9 @@ def _table(name: str, parts: Mapping[str, Any], shared: Mapping[str, str]) -> Ta
     if "partition_by" in parts:
         by, column = parts["partition_by"]
         partitioning = Partitioning(by, column, is_date=by == "date")
-    return Table(name, parts["comment"], parts["made_by"], tuple(parts["key"]), columns, partitioning)
+    kept = Kept(*parts["kept"]) if "kept" in parts else None
+    named = name, parts["comment"], parts["made_by"], tuple(parts["key"])
+    return Table(*named, columns, partitioning, Lifecycle(parts["lifecycle"]), kept)
 
 
 _FILE = json.loads(files("kreassign.pipeline.tables").joinpath("schemas.json").read_text(encoding="utf-8"))
