@@ -42,18 +42,26 @@ def statements(text: str) -> list[str]:
 def test_spark_reads_every_statement_as_the_columns_that_the_log_has(spark: SparkSession) -> None:
     parser = spark._jsparkSession.sessionState().sqlParser()
 
-    def parsed(statement: str) -> list[tuple[str, str, str | None]]:
+    def parsed(statement: str) -> list[tuple[str, str, str | None, bool]]:
         columns = parser.parsePlan(statement).columns()
         found = [columns.apply(place) for place in range(columns.size())]
         comments = (each.comment() for each in found)
         told = [None if comment.isEmpty() else comment.get() for comment in comments]
-        return [(each.name(), each.dataType().catalogString(), text) for each, text in zip(found, told, strict=True)]
+        return [
+            (each.name(), each.dataType().catalogString(), text, each.nullable())
+            for each, text in zip(found, told, strict=True)
+        ]
 
-    def logged(table: Table) -> list[tuple[str, str, str | None]]:
-        """Delta Lake in a catalog refuses a table whose log has other columns, or other comments."""
+    def logged(table: Table) -> list[tuple[str, str, str | None, bool]]:
+        """Delta Lake in a catalog refuses a table whose log has other columns, comments or NULLs."""
         spark_types = {field.name: field.dataType.simpleString() for field in from_arrow_schema(log_schema(table))}
         return [
-            (field.name, spark_types[field.name], (field.metadata or {}).get(b"comment", b"").decode() or None)
+            (
+                field.name,
+                spark_types[field.name],
+                (field.metadata or {}).get(b"comment", b"").decode() or None,
+                field.nullable,
+            )
             for field in log_schema(table)
         ]
 

@@ -1,10 +1,23 @@
 from __future__ import annotations
 
+from pathlib import Path
+
+import pyarrow as pa
 import pytest
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from kreassign.pipeline.tables.arrow import arrow_schema
-from kreassign.pipeline.tables.schemas import AUDIT_TABLES, AUDITED_RUN_TABLES, RUN_TABLES, TABLES, Table
+from kreassign.pipeline.tables.delta import log_to_write
+from kreassign.pipeline.tables.schemas import (
+    AUDIT_TABLES,
+    AUDITED_RUN_TABLES,
+    LOAD_HOURS,
+    METRICS,
+    RUN_TABLES,
+    SAMPLES,
+    TABLES,
+    Table,
+)
 from kreassign.pipeline.tables.spark_io import struct_type
 
 EVERY = (*TABLES, *AUDIT_TABLES, *RUN_TABLES, *AUDITED_RUN_TABLES)
@@ -39,3 +52,11 @@ def test_every_table_is_described_in_full(table: Table) -> None:
 
 def test_no_two_tables_share_a_name() -> None:
     assert len({table.name for table in EVERY}) == len(EVERY)
+
+
+@pytest.mark.parametrize("table", [SAMPLES, LOAD_HOURS, METRICS], ids=lambda table: table.name)
+def test_the_log_says_of_each_column_whether_it_may_be_null(table: Table, tmp_path: Path) -> None:
+    found = pa.schema(log_to_write(tmp_path, table).delta.schema().to_arrow())
+    assert {column.name: found.field(column.name).nullable for column in table.columns} == {
+        column.name: column.nullable for column in table.columns
+    }

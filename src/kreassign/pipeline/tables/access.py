@@ -195,7 +195,11 @@ def _create(table: Table, location: str, schema: str, *, with_columns: bool) -> 
 
 
 def _columns(table: Table) -> str:
-    columns = [f"{_name(column.name)} {_type(column)} COMMENT {_literal(column.comment)}" for column in table.columns]
+    required = {True: "", False: " NOT NULL"}
+    columns = [
+        f"{_name(column.name)} {_type(column)}{required[column.nullable]} COMMENT {_literal(column.comment)}"
+        for column in table.columns
+    ]
     if table.partition_by is not None:
         columns.append(f"{_name(table.partition_by.name)} {_PART_TYPES[table.partition_by.is_date]}")
     return ",\n".join(f"  {column}" for column in columns)

@@ -224,7 +224,7 @@ def _refuse_other_parts(log: TableLog) -> None:
 def log_schema(table: Table) -> pa.Schema:
     """Schema in the log: the columns, and the partition column."""
     columns = [
-        pa.field(column.name, ARROW_TYPES[column.type], metadata={"comment": column.comment})
+        pa.field(column.name, ARROW_TYPES[column.type], column.nullable, metadata={"comment": column.comment})
         for column in table.columns
     ]
     part = table.partition_by
