@@ -19,6 +19,7 @@ from kreassign.admin import AdminClient
 from kreassign.clock import Clock, SystemClock
 from kreassign.errors import (
     ClusterError,
+    Drifted,
     IllegalPlan,
     InputError,
     JournalDamaged,
@@ -30,7 +31,15 @@ from kreassign.executor.cluster import permissions
 from kreassign.executor.cluster.measurements import TrafficMeter
 from kreassign.executor.cluster.readings import ask_twice, partitions_of, read_topics, topic_ids_of
 from kreassign.executor.cluster.requests import read_factors
-from kreassign.executor.events import CancelRequested, Event, Request, RunStarted, lists_of, topic_ids_of_moves
+from kreassign.executor.events import (
+    CancelRequested,
+    Event,
+    PlannedMove,
+    Request,
+    RunStarted,
+    lists_of,
+    topic_ids_of_moves,
+)
 from kreassign.executor.guards import GuardName, Reaction, guard_settings
 from kreassign.executor.history.run_history import (
     SnapshotKeeper,
@@ -87,7 +96,7 @@ from kreassign.model import TopicPartition
 from kreassign.model.authorization import error_text
 from kreassign.model.load import MEASURED_S
 from kreassign.model.pace import NO_LIMITS, Pace
-from kreassign.model.plan import Plan
+from kreassign.model.plan import Plan, partition_order
 from kreassign.model.plan_facts import PlanFacts, PlanOrigin, plan_id, refuse_other_cluster
 from kreassign.model.reassignment import Replicas, missing_expectations
 from kreassign.model.run import Operator, RunHistory
@@ -114,8 +123,10 @@ __all__ = [
     "leased",
     "measured",
     "new_run_id",
+    "prepare_as_seen",
     "prepare_run",
     "preview_run",
+    "refuse_drift",
     "refuse_if_leased",
     "refuse_unless_free",
     "resume_run",
@@ -360,6 +371,36 @@ def prepare_run(
         started = measured(client, started, request.measure_for_s, clock, context.warn)
     warn_of_outlook(started, context.warn)
     return replace(started, replans=request.replan)
+
+
+def prepare_as_seen(
+    client: AdminClient, request: RunRequest, context: RunContext, seen: RunStarted, clock: Clock = SYSTEM_CLOCK
+) -> RunStarted:
+    """Check again what somebody has seen, as the decision may have taken long; keep its write rates, measured then.
+
+    Raises Drifted if it would do anything else by now, besides what `prepare_run` raises.
+    """
+    again = prepare_run(client, replace(request, measure_for_s=0.0), context, clock)
+    refuse_drift(*({move.topic_partition: _effect(move) for move in one.moves} for one in (seen, again)))
+    known = {move.topic_partition: move.write_bytes_per_s for move in seen.moves}
+    moves = tuple(replace(move, write_bytes_per_s=known[move.topic_partition]) for move in again.moves)
+    return replace(again, moves=moves)
+
+
+def _effect(move: PlannedMove) -> tuple[object, ...]:
+    return move.original, move.target, move.log_dirs, move.topic_id
+
+
+def refuse_drift(seen: Mapping[TopicPartition, object], now: Mapping[TopicPartition, object]) -> None:
+    """Raise Drifted, which names the partitions, unless what was seen of each is what would be done now."""
+    names = sorted((name for name in {*seen, *now} if seen.get(name) != now.get(name)), key=partition_order)
+    if names:
+        shown = ", ".join(map(str, names[:SHOWN]))
+        more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+        raise Drifted(
+            f"nothing was started: {shown}{more} changed since the preview. Look at a new preview",
+            differences=tuple(map(str, names)),
+        )
 
 
 def _whole(expected: PlanFile, file: PlanFile) -> tuple[Replicas, PlanOrigin]:

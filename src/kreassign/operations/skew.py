@@ -36,7 +36,7 @@ class BrokerLoad:
 
 @dataclass(frozen=True, slots=True)
 class BrokerSkew:
-    """A broker with its loads; a broker that is down has none."""
+    """A broker with its loads; none are known of a broker that is down, or did not tell its directories."""
 
     broker: int
     rack: str | None
@@ -65,7 +65,8 @@ class TopicSkew:
 class ClusterSkew:
     """Brokers and topics of a cluster, those topics first that put most above an even share on one broker.
 
-    `misses` has a sentence per broker outside a band.
+    `misses` has a sentence per broker outside a band, none where the loads of a broker are not known: others look as if
+    they had too much.
     """
 
     cluster_id: str
@@ -103,16 +104,18 @@ def read_skew(
             )
             for goal, amount, mean in of_broker
         )
-    live = sorted(broker.id for broker in seen.cluster.brokers if not broker.is_fenced)
+    live = {broker.id for broker in seen.cluster.brokers if not broker.is_fenced}
+    for broker in (*seen.log_dirs.failed, *(loads.keys() - live)):
+        loads.pop(broker, None)
     return ClusterSkew(
         seen.cluster.cluster_id,
         seen.taken_ms,
         tuple(
-            BrokerSkew(one.id, one.rack, not one.is_fenced, () if one.is_fenced else loads.get(one.id, ()))
+            BrokerSkew(one.id, one.rack, not one.is_fenced, loads.get(one.id, ()))
             for one in sorted(seen.cluster.brokers, key=lambda one: one.id)
         ),
         tuple(topics_of(seen.topics, seen.log_dirs.ok, len(live))),
-        tuple(str(miss) for miss in found.misses(before=True) if miss.goal in COUNTED),
+        () if seen.log_dirs.failed else tuple(str(one) for one in found.misses(before=True) if one.goal in COUNTED),
     )
 
 

@@ -23,6 +23,7 @@ from kreassign.web import records
 from kreassign.web.guard import Access, body_of
 from kreassign.web.operations import MOST_MOVES, MOST_RUNS, Served
 from kreassign.web.settings import HttpError, Role, User
+from kreassign.web.tasks import TaskRequest
 
 # Records to JSON, JSON to records, and the JSON Schema of both: all from the types of their fields. Pure.
 
@@ -190,12 +191,20 @@ CALLS = (
         lambda served, asked: served.pause(asked.path["run_id"]), records.Nothing,
     ),
     Call(
-        "/runs/{run_id}/resume", "Let a paused run start moves again.", records.Accepted,
-        lambda served, asked: served.resume(asked.path["run_id"]), records.Nothing,
+        "/runs/{run_id}/resume", "Let a paused run start moves again; execute one that no process executes.",
+        records.Accepted, lambda served, asked: served.resume(asked.path["run_id"], asked.user), records.Nothing,
     ),
     Call(
         "/runs/{run_id}/cancel", "Cancel a run, and restore its throttle.", records.Accepted,
-        lambda served, asked: served.cancel(asked.path["run_id"], asked.content), records.CancelRequest,
+        lambda served, asked: served.cancel(asked.path["run_id"], asked.content, asked.user), records.CancelRequest,
+    ),
+    Call(
+        "/runs/{run_id}/preview-rollback", "Show what a rollback of an ended run would do.", records.Preview,
+        lambda served, asked: served.preview_rollback(asked.path["run_id"]), records.Nothing,
+    ),
+    Call(
+        "/runs/{run_id}/rollback", "Undo a run by another one, as its preview has shown.", records.Begun,
+        lambda served, asked: served.roll_back(asked.path["run_id"], asked.content, asked.user), records.StartRequest,
     ),
     Call(
         "/runs/{run_id}/throttle", "Change the throttle of a run.", records.Accepted,
@@ -206,7 +215,19 @@ CALLS = (
         lambda served, asked: served.pace(asked.path["run_id"], asked.content), records.PaceRequest,
     ),
     Call("/plans", "Plans of the directory that is served.", records.Plans, lambda served, _: served.plans()),
+    Call(
+        "/plans", "Plan a task for the cluster as it is, and keep the plan in the directory.", records.Planned,
+        lambda served, asked: served.make_plan(asked.content), TaskRequest,
+    ),
     Call("/plans/{name}", "A plan in detail.", records.Plan, lambda served, asked: served.plan(asked.path["name"])),
+    Call(
+        "/plans/{name}/preview", "Check a plan against the cluster, and show what its run would do.", records.Preview,
+        lambda served, asked: served.preview(asked.path["name"], asked.content), records.PreviewRequest,
+    ),
+    Call(
+        "/plans/{name}/start", "Execute an approved plan, as its preview has shown.", records.Begun,
+        lambda served, asked: served.start(asked.path["name"], asked.content, asked.user), records.StartRequest,
+    ),
     Call(
         "/plans/{name}/approve", "Approve a plan as it was looked at.", records.Approved,
         lambda served, asked: served.approve(asked.path["name"], asked.content, asked.user), records.ApproveRequest,

@@ -49,6 +49,8 @@ def guarded(app: App, settings: WebSettings) -> App:
     """Wrap the application in the checks for all requests."""
 
     async def answer(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await app(scope, receive, send)
         if scope["type"] != "http":
             return  # no web sockets are served
 

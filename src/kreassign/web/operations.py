@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from threading import Lock
@@ -17,24 +17,62 @@ import anyio
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import StreamingResponse
 
+from kreassign.admin import AdminClient
 from kreassign.clock import Clock, SystemClock
-from kreassign.errors import InputError
+from kreassign.errors import Drifted, InputError
+from kreassign.executor.events import RunStarted
 from kreassign.model.run import RunHistory
+from kreassign.model.text import counted
+from kreassign.model.throttle import ThrottleRates
 from kreassign.operations import plan_files, run_journals
 from kreassign.operations.doctor import diagnose_cluster
 from kreassign.operations.monitoring import metrics_of_journals
-from kreassign.operations.plan_files import PlanDirectory, plan_summary
+from kreassign.operations.plan import make_plan
+from kreassign.operations.plan_files import PlanDirectory, plan_summary, write_plan
+from kreassign.operations.plan_inputs import inputs_of_cluster
 from kreassign.operations.report import plan_page, report_page
-from kreassign.operations.run_journals import RunFollower, RunList
+from kreassign.operations.rollback import (
+    Rollback,
+    RollbackRequest,
+    is_settled,
+    preview_rollback,
+    roll_back,
+    start_rollback,
+)
+from kreassign.operations.run import (
+    RunContext,
+    RunRequest,
+    cancel_interrupted_run,
+    new_run_id,
+    prepare_as_seen,
+    prepare_run,
+    preview_run,
+    refuse_drift,
+    resume_run,
+    start_run,
+)
+from kreassign.operations.run_journals import RunFollower, RunList, is_active
 from kreassign.operations.skew import read_skew
+from kreassign.planner import PlanPolicy
 from kreassign.web import records
-from kreassign.web.settings import HttpError, Reach, User, WebSettings, not_found
+from kreassign.web.runs_here import Execute, RunsHere, connected, context_of
+from kreassign.web.settings import HttpError, Reach, User, WebSettings, not_found, random_name
+from kreassign.web.tasks import TaskRequest, task_of
 
 MOST_RUNS = 500
+MOST_SEEN = 100
 MOST_MOVES = 1_000
 SYSTEM_CLOCK = SystemClock()
 KEPT_S = 10.0
 """How long a reading of the cluster is shown again: however many people look, brokers are asked this often."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Seen:
+    """What somebody has seen of a plan or of a run: the run that would begin, or the rollback."""
+
+    subject: str
+    shown: tuple[RunRequest, RunStarted] | Rollback
 
 
 def _unheard(_: str) -> None:
@@ -48,6 +86,8 @@ class Served:
     settings: WebSettings
     clock: Clock = SYSTEM_CLOCK
     _runs: RunList = field(init=False)
+    runs_here: RunsHere = field(default_factory=RunsHere)
+    _seen: dict[str, Seen] = field(default_factory=dict)
     _reading: Lock = field(default_factory=Lock)
     _state: records.ClusterState | None = None
     _old_s: float = 0.0
@@ -65,7 +105,7 @@ class Served:
         with self._reading:
             if self._state is None or self.clock.monotonic_s() > self._old_s:
                 unread: list[str] = []
-                with reach.connect() as client:
+                with connected(reach) as client:
                     skew = read_skew(client, warn=unread.append, clock=self.clock)
                     diagnosis = diagnose_cluster(client, self.settings.state_dir, clock=self.clock)
                 self._state = records.cluster_of(skew, diagnosis, tuple(unread), reach.bootstrap_server)
@@ -121,13 +161,63 @@ class Served:
         """Pause a run."""
         return _accepted(run_id, run_journals.pause(self._journal(run_id)))
 
-    def resume(self, run_id: str) -> records.Accepted:
-        """Let a paused run start moves again."""
-        return _accepted(run_id, run_journals.release(self._journal(run_id)))
+    def resume(self, run_id: str, user: User | None) -> records.Accepted:
+        """Let a paused run start moves again; if no process executes it, this one does."""
+        path = self._journal(run_id)
+        if self.settings.reach is None or is_active(path):
+            return _accepted(run_id, run_journals.release(path))
 
-    def cancel(self, run_id: str, request: records.CancelRequest) -> records.Accepted:
-        """Cancel a run."""
-        return _accepted(run_id, run_journals.cancel(self._journal(run_id), is_now=not request.drain))
+        def execute(client: AdminClient, context: RunContext) -> None:
+            resumed = resume_run(client, path, context)
+            if resumed.wants_rollback and resumed.ended_ms is not None:
+                roll_back(client, RollbackRequest(run_id), context)
+
+        return records.Accepted(self._begin(user, execute, path.parent.parent), "Resumed")
+
+    def cancel(self, run_id: str, request: records.CancelRequest, user: User | None) -> records.Accepted:
+        """Cancel a run; if no process executes it, this one does so."""
+        path, is_now = self._journal(run_id), not request.drain
+        if self.settings.reach is None or is_active(path):
+            return _accepted(run_id, run_journals.cancel(path, is_now=is_now))
+
+        def execute(client: AdminClient, context: RunContext) -> None:
+            cancel_interrupted_run(client, path, context, is_now=is_now)
+
+        return records.Accepted(self._begin(user, execute, path.parent.parent), "Cancelled")
+
+    def preview_rollback(self, run_id: str) -> records.Preview:
+        """Show what a rollback would do. Raises InputError unless the run has ended."""
+        self._journal(run_id)
+        with connected(self.reach()) as client:
+            found = self._rollback(client, run_id, context_of(self.settings.state_dir, None))
+        return records.preview_of_rollback(self._keep(Seen(run_id, found)), found)
+
+    def roll_back(self, run_id: str, request: records.StartRequest, user: User | None) -> records.Begun:
+        """Undo a run as it was seen."""
+        seen = self._take(request.preview_id, run_id).shown
+        assert isinstance(seen, Rollback)
+
+        def execute(client: AdminClient, context: RunContext) -> None:
+            now = self._rollback(client, run_id, context)
+            refuse_drift(
+                *(
+                    {one: (found.plan.expected.get(one), target) for one, target in found.plan.plan.replicas.items()}
+                    for found in (seen, now)
+                )
+            )
+            start_rollback(client, now, RollbackRequest(run_id), context)
+
+        return records.Begun(self._begin(user, execute))
+
+    def _rollback(self, client: AdminClient, run_id: str, context: RunContext) -> Rollback:
+        found = preview_rollback(client, run_id, context)
+        if not is_settled(found.undone):
+            raise InputError(f"run {run_id} has not ended ({found.undone.state}); cancel it, then roll it back")
+        return found
+
+    def _begin(self, user: User | None, execute: Execute, state_dir: Path | None = None) -> str:
+        self._state = None  # findings and loads change
+        return self.runs_here.begin(self.reach(), state_dir or self.settings.state_dir, user, execute)
 
     def throttle(self, run_id: str, request: records.ThrottleRequest) -> records.Accepted:
         """Change the throttle of a run."""
@@ -153,6 +243,72 @@ class Served:
     def plans(self) -> records.Plans:
         """Plans in the directory; none without a directory."""
         return records.Plans(() if self.settings.plans is None else PlanDirectory(self.settings.plans).summaries())
+
+    def make_plan(self, request: TaskRequest) -> records.Planned:
+        """Plan a task for the cluster as it is, into the directory. Raises InputError, Infeasible, ClusterError."""
+        task, reach, folder = task_of(request), self.reach(), self.settings.plans
+        if folder is None:
+            raise HttpError(404, "not found", "plans need a directory: the page was started without --plans")
+        warnings: list[str] = []
+        with connected(reach) as client:
+            inputs = inputs_of_cluster(
+                client, PlanPolicy(), measure_for_s=self.settings.measure_for_s, clock=self.clock, warn=warnings.append
+            )
+        outcome = make_plan(inputs, task)
+        sentence = f"{outcome.facts.task}: {counted(len(outcome.plan), 'partition')} to change"
+        if not len(outcome.plan):
+            left = "; ".join((*outcome.facts.remaining[:1], *warnings))
+            return records.Planned(None, f"{outcome.facts.task}: nothing to do{left and f', but {left}'}")
+        name = f"{request.task}-{new_run_id(self.clock.now_ms())}.json"
+        write_plan(folder / name, outcome.plan, outcome.facts)
+        return records.Planned(name, "; ".join((sentence, *warnings)))
+
+    def preview(self, name: str, request: records.PreviewRequest) -> records.Preview:
+        """Check a plan against the cluster, and show what its run would do; sends nothing."""
+        limit = request.throttle_bytes_per_s
+        if limit is not None and limit <= 0:
+            raise HttpError(422, "that cannot be done", f"with {limit} no move would ever end; give more, or null")
+        file, warnings = self._directory(name).read(name), list[str]()
+        asked = RunRequest(file, ThrottleRates(limit), measure_for_s=self.settings.measure_for_s)
+        context = replace(context_of(self.settings.state_dir, None), warn=warnings.append)
+        with connected(self.reach()) as client:
+            started = prepare_run(client, asked, context, self.clock)
+            found = preview_run(client, started, asked, self.clock)
+        kept = self._keep(Seen(name, (asked, started)))
+        return records.preview_of(kept, started, found, tuple(warnings))
+
+    def start(self, name: str, request: records.StartRequest, user: User | None) -> records.Begun:
+        """Execute an approved plan as it was seen. Raises InputError without approval, Drifted after a change."""
+        directory = self._directory(name)
+        file = directory.read(name)
+        plan_files.require_approval(directory.path(name), file)
+        seen = self._take(request.preview_id, name).shown
+        assert isinstance(seen, tuple)
+        asked, started = seen
+        if asked.plan.plan != file.plan:
+            raise Drifted(f"nothing was started: {name} was changed since the preview. Look at a new preview")
+
+        def execute(client: AdminClient, context: RunContext) -> None:
+            again = prepare_as_seen(client, asked, context, started)
+            start_run(client, again, context, asked.plan.facts)
+
+        return records.Begun(self._begin(user, execute))
+
+    def _keep(self, seen: Seen) -> str:
+        """Keep what somebody has seen, and return its id; the oldest are dropped if there are too many."""
+        preview_id = random_name()
+        self._seen[preview_id] = seen
+        while len(self._seen) > MOST_SEEN:
+            del self._seen[next(iter(self._seen))]
+        return preview_id
+
+    def _take(self, preview_id: str, subject: str) -> Seen:
+        """What was seen of a plan or a run; a preview begins one run at most. Raises Drifted if it is not known."""
+        seen = self._seen.get(preview_id)
+        if seen is None or seen.subject != subject:
+            raise Drifted(f"nothing was started: there is no such preview of {subject} any more. Look at a new one")
+        del self._seen[preview_id]
+        return seen
 
     def plan(self, name: str) -> records.Plan:
         """One plan."""

@@ -39,6 +39,7 @@ from kreassign.web.guard import Access, body_of, check_origin, cookie_name
 from kreassign.web.operations import Served, Streams
 from kreassign.web.records import SHOWN_MOVES, Broker, ClusterState, Move, Run, RunPace, run_of
 from kreassign.web.settings import LONGEST_S, HttpError, Sessions, WebSettings
+from kreassign.web.tasks import CHOICES
 
 # A run as texts of the page: the same ones in the template and later in the stream. Pure.
 
@@ -56,10 +57,12 @@ class ShownRun:
     """A run as texts and table cells.
 
     `fields` are texts by their name on the page, `fraction` is the copied part, None if unknown. `lists` are sentences,
-    `tables` rows of cells. `tone` is the colour of the state.
+    `tables` rows of cells. `tone` is the colour of the state, `stage` what can be done:
+    active, left without a process, or ended.
     """
 
     tone: str
+    stage: str
     fraction: float | None
     fields: Mapping[str, str]
     lists: Mapping[str, tuple[str, ...]]
@@ -75,6 +78,7 @@ def shown(run: Run) -> ShownRun:
         throttle = "none"
     return ShownRun(
         tone=tone(summary.state, is_active=summary.is_active),
+        stage="active" if summary.is_active else "left" if summary.can_be_resumed else "ended",
         fraction=_fraction(run),
         fields={
             "state": state_text(summary),
@@ -265,7 +269,7 @@ class Pages:
         state = await run_in_threadpool(self._served.cluster)
         return self._page(
             "cluster.html", cluster=state, recommendations=state.recommendations, goals=goals_of(state),
-            broker_cells=broker_cells, fullest=fullest_text,
+            broker_cells=broker_cells, fullest=fullest_text, choices=CHOICES, json=text,
         )  # fmt: skip
 
     async def _run(self, request: Request) -> Response:

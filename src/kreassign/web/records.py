@@ -6,23 +6,30 @@ Times are ms since the epoch, sizes bytes, rates bytes per second. Unknown value
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from shlex import join, quote
 from types import MappingProxyType
 
 from kreassign.errors import InputError
+from kreassign.executor.events import RunStarted
 from kreassign.executor.history.findings import Words, plan_command
+from kreassign.model import TopicPartition
+from kreassign.model.load import LoadBasis
 from kreassign.model.pace import EndpointKind, Limit, Measure, Order, Pace, PaceChange
 from kreassign.model.plan_facts import Limit as PlanLimit
 from kreassign.model.plan_facts import UnevenTopic
 from kreassign.model.run import MoveHistory, RunHistory
-from kreassign.model.text import printable, shortened
+from kreassign.model.text import agreeing, counted, printable, shortened
 from kreassign.operations.doctor import Diagnosis
 from kreassign.operations.plan_files import Approval, PlanFile, PlanSummary
+from kreassign.operations.rollback import Rollback
+from kreassign.operations.run import RunPreview
 from kreassign.operations.run_journals import NamedCluster, RunSummary, run_summary
 from kreassign.operations.skew import BrokerSkew, ClusterSkew, TopicSkew
+from kreassign.report.text import format_bytes, format_duration, format_rate, format_replicas, format_time
 from kreassign.web.settings import User
+from kreassign.web.tasks import TaskRequest, task_of_remedy
 
 SHOWN_MOVES = 100
 SHOWN_CHANGES = 500
@@ -172,13 +179,17 @@ class Moves:
 
 @dataclass(frozen=True, slots=True)
 class Recommendation:
-    """Something to do about the cluster: what was seen of which subject, the remedy, and commands that apply it."""
+    """Something to do about the cluster: what was seen of which subject, the remedy, and commands that apply it.
+
+    `tasks` are those of the commands that the page can plan.
+    """
 
     kind: str
     subject: str
     seen: str
     remedy: str
     commands: tuple[str, ...]
+    tasks: tuple[TaskRequest, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,6 +250,52 @@ class Plan:
     unknown_goals: tuple[str, ...]
     uneven_topics: tuple[UnevenTopic, ...]
     changes: tuple[Change, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """A plan that was made, by its name among the plans; null if there is nothing to do. `sentence` says what it is."""
+
+    name: str | None
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True)
+class PreviewRequest:
+    """How a plan is to be executed: `throttle_bytes_per_s` for each broker, null for no limit."""
+
+    throttle_bytes_per_s: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """What a run will do, checked against the cluster; nothing is sent yet.
+
+    `preview_id` begins exactly this, while nothing has changed; null if there is nothing to do. `moved_bytes` counts
+    each copy, between brokers and between directories, at its size now. `rows` are the first partitions as texts: name,
+    replicas from and to, size of a copy.
+    """
+
+    preview_id: str | None
+    sentences: tuple[str, ...]
+    warnings: tuple[str, ...]
+    moved_bytes: int
+    change_count: int
+    rows: tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class StartRequest:
+    """Begin what a preview has shown."""
+
+    preview_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """A run that has begun."""
+
+    run_id: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -332,7 +389,12 @@ def cluster_of(skew: ClusterSkew, diagnosis: Diagnosis, unread: tuple[str, ...],
     """The document of a cluster; commands reach it by the address `server`."""
     found = [
         Recommendation(
-            one.kind, one.subject, one.seen, one.remedy, tuple(command_of(words, server) for words in one.commands)
+            kind=one.kind,
+            subject=one.subject,
+            seen=one.seen,
+            remedy=one.remedy,
+            commands=tuple(command_of(words, server) for words in one.commands),
+            tasks=tuple(task for words in one.commands if (task := task_of_remedy(words)) is not None),
         )
         for one in diagnosis.issues
     ]
@@ -345,6 +407,7 @@ def cluster_of(skew: ClusterSkew, diagnosis: Diagnosis, unread: tuple[str, ...],
                 f"not all are within their bands ({'; '.join(skew.misses[:SHOWN_MISSES])}{rest})",
                 "Balance them",
                 (command_of(plan_command(), server),),
+                (TaskRequest("rebalance"),),
             )
         )
     holder = () if diagnosis.lease is None else (f"{diagnosis.lease} holds the lease of the cluster",)
@@ -435,6 +498,87 @@ def move_of(move: MoveHistory) -> Move:
     )  # fmt: skip
 
 
+def loads_sentence(basis: LoadBasis) -> str:
+    """The basis of a plan's loads, as a sentence."""
+    if basis.source == "cluster":
+        whence = f"measured for {basis.measured_for_s or 0:g} s"
+    else:
+        whence = "those of the snapshot" if basis.source == "snapshot" else f"{basis.source} of the tables"
+    count, all_of = basis.doubtful_count, counted(basis.partitions, "partition")
+    doubtful = f"; doubtful for {count} of {all_of}" if count else ""
+    return f"Loads: {whence}, {format_time(basis.measured_ms)}{doubtful}."
+
+
+def preview_of(preview_id: str, started: RunStarted, found: RunPreview, warnings: tuple[str, ...]) -> Preview:
+    """The document of a run ahead."""
+    moved = sum(move.size_bytes * len(move.receiving) for move in started.moves)
+    return Preview(
+        preview_id=preview_id,
+        sentences=tuple(sentences_of(found, moved)),
+        warnings=warnings,
+        moved_bytes=moved,
+        change_count=len(started.moves),
+        rows=tuple(
+            _row(one.topic_partition, one.original, one.target, one.size_bytes if one.receiving else None)
+            for one in started.moves[:SHOWN_CHANGES]
+        ),
+    )
+
+
+def sentences_of(found: RunPreview, moved_bytes: int) -> Iterator[str]:
+    """A run ahead as sentences; changed replication factors come first."""
+    yield from found.factors
+    yield f"It changes {counted(found.partitions, 'partition')} and moves {format_bytes(moved_bytes)}."
+    if found.copies:
+        senders, receivers = (", ".join(map(str, brokers)) for brokers in (found.senders, found.receivers))
+        yield f"{counted(found.copies, 'copy', 'copies')} from brokers {senders or 'none'} to brokers {receivers}."
+    if found.log_dir_moves:
+        yield f"{counted(found.log_dir_moves, 'copy', 'copies')} to another directory of the same broker."
+    yield f"{counted(found.leader_changes, 'preferred leader')} {agreeing(found.leader_changes, 'change')}."
+    limit = found.rates.bytes_per_s
+    yield f"Throttle per broker: {'none' if limit is None else format_rate(limit)}."
+    if found.proposal is not None:
+        yield f"A throttle that leaves room for traffic as it is now: {format_rate(found.proposal.bytes_per_s)}."
+    if found.shortest_s is not None:
+        at = "" if found.proposal is None else " with that"
+        latest = "" if found.longest_s is None else f" to {format_duration(found.longest_s)}"
+        beyond = ", or longer, as producers write meanwhile" if found.longest_s is None else ""
+        yield f"Time: {format_duration(found.shortest_s)}{latest}{at}{beyond}."
+    if (free := found.lowest_free) is not None:
+        left = f"{format_bytes(free.usable_bytes)} ({free.share:.0%})"
+        yield f"Lowest free disk when all copies are there: broker {free.broker}, {left}."
+    if found.others:
+        yield f"{counted(found.others, 'partition')} of others {agreeing(found.others, 'are')} moving already."
+
+
+def preview_of_rollback(preview_id: str, found: Rollback) -> Preview:
+    """The document of a rollback ahead."""
+    plan, undone = found.plan, found.undone
+    count, whole = len(plan.plan), counted(len(undone.moves), "partition")
+    back = f"{count} of {whole} {agreeing(count, 'move')} back and copy {format_bytes(plan.copied_bytes)}."
+    forward = () if found.undoes is None else (f"This run undid run {found.undoes}: all moves forward again.",)
+    return Preview(
+        preview_id=preview_id if count else None,
+        sentences=(
+            *found.factors,
+            *forward,
+            back,
+            *(f"Left alone: {sentence}" for sentence in plan.skipped),
+        ),
+        warnings=(),
+        moved_bytes=plan.copied_bytes,
+        change_count=count,
+        rows=tuple(
+            _row(one.topic_partition, plan.expected.get(one.topic_partition, ()), one.replicas, None)
+            for one in plan.plan.assignments[:SHOWN_CHANGES]
+        ),
+    )
+
+
+def _row(name: TopicPartition, original: tuple[int, ...], target: tuple[int, ...], size: int | None) -> tuple[str, ...]:
+    return str(name), format_replicas(original) or "-", format_replicas(target), format_bytes(size)
+
+
 def plan_of(summary: PlanSummary, file: PlanFile) -> Plan:
     """Convert a plan to its document."""
     facts = file.facts
@@ -456,7 +600,7 @@ def plan_of(summary: PlanSummary, file: PlanFile) -> Plan:
         leader_changes=None if totals is None else totals.leader_changes,
         least_bytes=None if totals is None else totals.least_bytes,
         predicted_s=None if prediction is None else prediction.seconds,
-        loads=None if facts is None or facts.loads is None else str(facts.loads),
+        loads=None if facts is None or facts.loads is None else loads_sentence(facts.loads),
         remaining=() if facts is None else facts.remaining,
         limits=None if facts is None else facts.limits,
         unknown_goals=() if facts is None else facts.unknown_goals,

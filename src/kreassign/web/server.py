@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import logging
 import socket
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 
 import uvicorn
 from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
@@ -41,7 +43,13 @@ def make_app(settings: WebSettings, streams: Streams) -> App:
     async def answer_problem(request: Request, error: Exception) -> Response:
         return _answer(request, error, pages)
 
+    @asynccontextmanager
+    async def life(_: Starlette) -> AsyncIterator[None]:
+        yield
+        await run_in_threadpool(served.runs_here.close)
+
     app = Starlette(
+        lifespan=life,
         routes=[
             *api.routes(served, access),
             Route(api.STREAM_PATH, stream, methods=["GET"]),
@@ -118,7 +126,7 @@ def server(settings: WebSettings, streams: Streams | None = None) -> uvicorn.Ser
     logging.getLogger("uvicorn.error").setLevel(logging.WARNING)
     try:
         config = uvicorn.Config(
-            make_app(settings, streams), log_config=None, access_log=False, lifespan="off", ws="none",
+            make_app(settings, streams), log_config=None, access_log=False, lifespan="on", ws="none",
             http="h11",
             loop="asyncio", server_header=False, proxy_headers=False, limit_concurrency=MOST_CONNECTIONS,
             timeout_keep_alive=SILENCE_S, timeout_graceful_shutdown=LAST_S, h11_max_incomplete_event_size=16_384,

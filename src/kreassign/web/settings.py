@@ -14,16 +14,13 @@ from enum import Enum
 from hashlib import sha256
 from ipaddress import ip_address
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from kreassign.clock import Clock
 from kreassign.errors import ExecutionError, InputError, KreassignError
 from kreassign.model.listeners import LOCAL_NAMES
+from kreassign.model.load import MEASURED_S
 from kreassign.model.text import printable, shortened
 from kreassign.operations.run_journals import NamedCluster
-
-if TYPE_CHECKING:
-    from kreassign.admin import AdminClient
 
 DEFAULT_PORT = 8085
 SHORTEST_TOKEN = 24
@@ -108,12 +105,7 @@ class Reach:
 
     bootstrap_server: str
     properties: Path | Mapping[str, str] | None = field(default=None, repr=False)
-
-    def connect(self) -> AdminClient:
-        """A connected client, to be used in a `with` statement. Raises InputError, Unreachable."""
-        from kreassign.operations.connect import connect  # noqa: PLC0415 - settings are read before the client is loaded
-
-        return connect(self.bootstrap_server, self.properties)
+    bootstrap_controller: str | None = None
 
 
 WAYS = "--users, --token-file, or the environment variable KREASSIGN_WEB_TOKEN"
@@ -134,7 +126,8 @@ class WebSettings:
     `names` are allowed host names besides those of this machine: requests with others are refused, because a foreign
     page could have led a browser here by them (DNS rebinding). `plans` is a directory of plans, `data` one of tables,
     for reports. `clusters` are the named ones. Instead of `users` there may be one `token`, with which everything is
-    permitted. Without `reach` the page asks no cluster.
+    permitted. Without `reach` the page asks no cluster;
+    before plans and runs it measures traffic for `measure_for_s`.
     """
 
     state_dir: Path
@@ -149,6 +142,7 @@ class WebSettings:
     clusters: tuple[NamedCluster, ...] = ()
     users: tuple[User, ...] = ()
     reach: Reach | None = None
+    measure_for_s: float = MEASURED_S
     hosts: frozenset[str] = field(init=False)
     everybody: tuple[User, ...] = field(init=False)
 
@@ -212,7 +206,7 @@ class Sessions:
 
     def begin(self) -> str:
         """Begin a session and return its name. The oldest ones end if there are too many."""
-        name = secrets.token_urlsafe(32)
+        name = random_name()
         self._opened[_key(name)] = self._clock.monotonic_s()
         while len(self._opened) > MOST:
             del self._opened[next(iter(self._opened))]
@@ -227,6 +221,11 @@ class Sessions:
         """End the session of this name, if there is one."""
         if name is not None:
             self._opened.pop(_key(name), None)
+
+
+def random_name() -> str:
+    """A name that nobody can guess."""
+    return secrets.token_urlsafe(32)
 
 
 def _key(name: str) -> bytes:

@@ -368,15 +368,12 @@ def _next_commands(found: RunPreview) -> Iterator[str]:
 def _execute(
     client: AdminClient, request: RunRequest, context: RunContext, seen: RunStarted | None, *, shows: bool
 ) -> RunHistory:
-    """Check again and begin. Only the write rates of `seen` are reused: the question may have been open for long."""
+    """Check and begin; again where it was `seen`, for the question may have been open for long."""
     if seen is None:
         started = operation.prepare_run(client, request, context)
         _say_who_approved(started)
     else:
-        known = {move.topic_partition: move.write_bytes_per_s for move in seen.moves}
-        again = operation.prepare_run(client, replace(request, measure_for_s=0.0), replace(context, warn=_run_silent))
-        moves = tuple(replace(move, write_bytes_per_s=known.get(move.topic_partition, 0.0)) for move in again.moves)
-        started = replace(again, moves=moves)
+        started = operation.prepare_as_seen(client, request, replace(context, warn=_run_silent), seen)
     if shows:
         show_preview(preview_lines(preview_run(client, started, replace(request, measure_for_s=0.0))))
     return operation.start_run(client, started, context, request.plan.facts)

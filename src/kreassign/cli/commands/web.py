@@ -54,8 +54,7 @@ def listen_address(text: str) -> Address:
 )  # fmt: skip
 @click.option(
     "--allow-control", is_flag=True,
-    help="Let whoever has the token pause, resume, throttle, pace and cancel runs, and approve plans; of --users "
-    "those with the role.",
+    help="Let whoever has the token plan, approve, start, steer and roll back; of --users those with the role.",
 )  # fmt: skip
 @click.option(
     "--users", "users_file", type=INPUT_FILE, metavar="FILE",
@@ -90,7 +89,7 @@ def web(
 
     It only shows, on this machine only, unless you say otherwise. Runs are those of --state-dir and of the clusters
     that have names (config.toml). With --bootstrap-server it also shows that cluster: what is wrong, and how brokers
-    and topics are loaded.
+    and topics are loaded; with --allow-control besides, plans are made and runs are started there.
     """
     if (certificate is None) != (key is None):
         raise click.UsageError("TLS needs both --certificate and --key")
@@ -100,7 +99,8 @@ def web(
         token = None if users and token_file is None else _token(token_file)
         settings = WebSettings(
             state_dir, listen.host, listen.port, names, plans, data, token, allow_control, tls, _clusters(), users,
-            None if cluster.bootstrap_server is None else Reach(cluster.bootstrap_server, cluster.properties),
+            None if cluster.bootstrap_server is None
+            else Reach(cluster.bootstrap_server, cluster.properties, cluster.bootstrap_controller),
         )  # fmt: skip
     except InputError as error:
         raise click.UsageError(str(error)) from error

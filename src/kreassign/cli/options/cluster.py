@@ -202,7 +202,9 @@ interrupted_run_cluster_options = option_group(
 """`run_cluster_options` for commands that need a cluster only if no process executes the run."""
 
 page_cluster_options = option_group(
-    "cluster", (bootstrap_option("  [default: none; the page shows what journals have]"), config_option), ClusterOptions
+    "cluster",
+    (bootstrap_option("  [default: none; the page shows what journals have]"), config_option, _CONTROLLER),
+    ClusterOptions,
 )
 """`cluster_options` for the page, which asks a cluster only if one is given."""
 

@@ -18,6 +18,7 @@ function show(page, run) {
   for (const place of page.querySelectorAll("[data-field]")) {
     setText(place, run.fields[place.dataset.field]);
   }
+  page.dataset.stage = run.stage;
   const badge = page.querySelector("[data-tone]");
   badge.className = `badge ${run.tone}`;
   const progress = page.querySelector("[data-progress]");
@@ -95,8 +96,11 @@ async function unlock(token) {
   }
 }
 
-async function post(path, content) {
-  const answer = document.querySelector("[data-answer]");
+// Answers appear in the card of the button or form.
+const answerOf = (place) => place.closest(".card").querySelector("[data-answer]");
+
+async function post(path, content, place) {
+  const answer = answerOf(place);
   answer.textContent = "asking…";
   try {
     const response = await fetch(`${API}/${path}`, {
@@ -107,12 +111,12 @@ async function post(path, content) {
       redirect: "error",
     });
     const found = await response.json();
-    answer.textContent = response.ok ? "done" : `not done: ${found.detail}`;
+    answer.textContent = response.ok ? "accepted" : `not done: ${found.detail}`;
     if (response.status === 401) lock("The token is no longer valid.");
-    return response.ok;
+    return response.ok ? found : null;
   } catch (error) {
     answer.textContent = `not done: ${error.message}`;
-    return false;
+    return null;
   }
 }
 
@@ -121,13 +125,47 @@ function subject() {
   return run ? `runs/${run.dataset.run}` : `plans/${document.querySelector("[data-plan]").dataset.plan}`;
 }
 
+async function plan(task, place) {
+  const found = await post("plans", task, place);
+  if (!found) return;
+  if (found.name) location.assign(`/plans/${encodeURIComponent(found.name)}`);
+  else answerOf(place).textContent = found.sentence;
+}
+
+async function preview(path, content, place) {
+  const shown = document.querySelector("[data-preview]");
+  shown.hidden = true;
+  const found = await post(path, content, place);
+  if (!found) return;
+  answerOf(place).textContent = "";
+  const sentences = shown.querySelector("[data-sentences]");
+  resize(sentences, found.sentences.length, () => document.createElement("li"));
+  found.sentences.forEach((sentence, index) => setText(sentences.children[index], sentence));
+  showList(shown.querySelector("[data-warnings]"), found.warnings);
+  showRows(shown.querySelector("tbody"), found.rows);
+  const more = found.rows.length < found.change_count ? `the first ${found.rows.length} of ` : "";
+  shown.querySelector("[data-count]").textContent = `Partitions: ${more}${found.change_count}`;
+  const start = shown.querySelector("[data-start]");
+  if (start) {
+    start.dataset.start = found.preview_id ?? "";
+    start.hidden = found.preview_id === null;
+  }
+  shown.hidden = false;
+}
+
 document.addEventListener("click", async (event) => {
   const button = event.target.closest("button");
   if (!button) return;
   if ("lockAgain" in button.dataset) lock("");
+  if ("planBody" in button.dataset) await plan(JSON.parse(button.dataset.planBody), button);
+  if (button.dataset.start) {
+    const isRun = Boolean(document.querySelector("[data-run]"));
+    const begun = await post(`${subject()}/${isRun ? "rollback" : "start"}`, { preview_id: button.dataset.start }, button);
+    if (begun) location.assign(`/runs/${encodeURIComponent(begun.run_id)}`);
+  }
   if (!button.dataset.post) return;
   if (button.dataset.confirm && !window.confirm(button.dataset.confirm)) return;
-  const done = await post(`${subject()}/${button.dataset.post}`, JSON.parse(button.dataset.body));
+  const done = await post(`${subject()}/${button.dataset.post}`, JSON.parse(button.dataset.body), button);
   if (done && "reload" in button.dataset) location.reload();
 });
 
@@ -140,17 +178,45 @@ document.addEventListener("submit", async (event) => {
     form.reset();
     await unlock(token);
   } else if ("throttle" in form.dataset) {
-    await post(`${subject()}/throttle`, { bytes_per_s: Math.round(Number(form.rate.value) * 1e6) });
+    await post(`${subject()}/throttle`, { bytes_per_s: bytesOf(form.rate) }, form);
   } else if ("pace" in form.dataset) {
-    const asked = (field) => (field.value === "" ? null : Number(field.value));
     const wanted = { max_moves: asked(form.max_moves), max_moves_per_broker: asked(form.max_moves_per_broker) };
-    if (await post(`${subject()}/pace`, { ...wanted, order: form.order.value || null })) form.reset();
+    if (await post(`${subject()}/pace`, { ...wanted, order: form.order.value || null }, form)) form.reset();
   } else if ("approve" in form.dataset) {
-    const wanted = { plan_id: form.dataset.planId, approved_by: form.approved_by?.value ?? "", note: form.note.value };
-    if (await post(`${subject()}/approve`, wanted)) location.reload();
+    const by = form.approved_by?.value ?? "";
+    const wanted = { plan_id: form.dataset.planId, approved_by: by, note: form.note.value };
+    if (await post(`${subject()}/approve`, wanted, form)) location.reload();
+  } else if ("task" in form.dataset) {
+    const numbers = form.brokers.value.split(",").filter((text) => text.trim()).map(Number);
+    const names = form.topics.value.split(",").map((text) => text.trim()).filter(Boolean);
+    const factor = asked(form.replication_factor);
+    await plan({ task: form.task.value, brokers: numbers, topics: names, replication_factor: factor }, form);
+  } else if ("previewForm" in form.dataset) {
+    const isRun = Boolean(document.querySelector("[data-run]"));
+    const wanted = isRun ? {} : { throttle_bytes_per_s: form.limit.value === "" ? null : bytesOf(form.limit) };
+    await preview(`${subject()}/${isRun ? "preview-rollback" : "preview"}`, wanted, form);
   }
 });
 
+const asked = (field) => (field.value === "" ? null : Number(field.value));
+const bytesOf = (field) => Math.round(Number(field.value) * 1e6);
+
+// Fields of a task: only those that it takes.
+function showFields(form) {
+  const chosen = form.task.selectedOptions[0].dataset;
+  for (const place of form.querySelectorAll("[data-of]")) {
+    place.hidden = !chosen.fields.split(" ").includes(place.dataset.of);
+    place.required = chosen.needs.split(" ").includes(place.dataset.of);
+    if (place.hidden && "value" in place) place.value = "";
+  }
+}
+
+document.addEventListener("change", (event) => {
+  const form = event.target.closest("[data-task]");
+  if (form) showFields(form);
+});
+
+for (const form of document.querySelectorAll("[data-task]")) showFields(form);
 showLock();
 if (sessionStorage.getItem(TOKEN)) unlock(sessionStorage.getItem(TOKEN));
 for (const page of document.querySelectorAll("[data-live]")) follow(page);
