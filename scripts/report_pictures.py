@@ -4,7 +4,7 @@
 PYTHONPATH=. python scripts/report_pictures.py
 
 The plan is one for the scenario `skewed`; the run is on a twin, in virtual time: slowed down, held, left and resumed.
-The page that `kreassign web` serves is that of a run which goes on meanwhile.
+Those of the page that `kreassign web` serves are made by web_pictures.py.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from __future__ import annotations
 import re
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
 from io import StringIO
 from pathlib import Path
 
@@ -28,7 +27,6 @@ from kreassign.cli.main import kreassign as command_line
 from kreassign.cli.run_text import screen
 from kreassign.executor.events import HoldRequested, MovesObserved, ReleaseRequested, ThrottleRequested
 from kreassign.executor.journal import read_events
-from kreassign.model.run import Operator
 from kreassign.model.text import parse_amount
 from kreassign.model.throttle import ThrottleRates
 from kreassign.operations.plan import PlanRequest
@@ -40,8 +38,6 @@ from kreassign.operations.twin import faults_of
 from tests.browser import OPTIONS, find_chromium
 from tests.cli.test_run_views import progress_of
 from tests.executor.twin_runs import RATE, TwinRig, pace
-from tests.web.runs import live_run
-from tests.web.site import TOKEN, serving_page, with_control
 
 SCENARIO = "skewed"
 IMAGES = Path("docs/images")
@@ -62,8 +58,6 @@ def main() -> None:
             shown = opened(browser, file.as_uri())
             shown.wait_for_selector("html[data-drawn=light]", state="attached")
             take(shown, picture, shown.locator("h2", has_text=section) if section else None)
-        with live_page(browser, folder / "web") as shown:
-            take(shown, "web-run", None)
         browser.close()
         for picture, title, drawn in terminals(folder, journal):
             write_terminal(picture, title, drawn)
@@ -112,25 +106,6 @@ def eventful_run(folder: Path) -> Path:
     rig.run(rig.prepared(targets, pace=pace(moves_per_broker=1)))
     rig.resume()
     return rig.path()
-
-
-@contextmanager
-def live_page(browser: Browser, folder: Path) -> Iterator[Page]:
-    """The page of a run that goes on, with what steers it; the run is cancelled at the end."""
-    ann = Operator("ann", "admin-1", ("kreassign", "run", "plan.json", "--throttle", "200kB/s"))
-    rate = ThrottleRates(200_000)
-    with live_run(folder, rate, speed=1.0, operator=ann) as run, serving_page(with_control(folder)) as site:
-        shown = opened(browser, f"{site.address}runs/{run.run_id}")
-        shown.fill("#token", TOKEN)
-        shown.get_by_role("button", name="Unlock control").click()
-        shown.get_by_role("button", name="Pause").wait_for()
-        # Brokers let a burst through before they throttle.
-        shown.locator("[data-field=rate]", has_text=re.compile(r"^[1-4]\d\d kB/s")).wait_for(timeout=120_000)
-        yield shown
-        shown.on("dialog", lambda dialog: dialog.accept())
-        shown.get_by_role("button", name="Cancel now").click()
-        run.wait_for_end()
-        shown.close()
 
 
 def terminals(folder: Path, journal: Path) -> Iterator[tuple[str, str, RenderableType]]:
