@@ -108,6 +108,14 @@ PANELS = (
     Panel("Left to arrive by broker", "decbytes", 12,
           ((f"kreassign_broker_left_bytes{{{_RUN}}}", "broker {{broker}}"),)),
     Panel("Guards breached", "none", 12, ((f"kreassign_run_guard_breached{{{_RUN}}}", "{{guard}}"),), "state-timeline"),
+    Panel("Rate left by clients", "percent", 12, ((f"kreassign_run_rate_percent{{{_RUN}}}", "{{run_id}}"),)),
+    Panel(
+        "Cost of clients that suffer", "s", 12,
+        (
+            (f"kreassign_run_held_for_clients_seconds{{{_RUN}}}", "held"),
+            (f"kreassign_run_slowed_for_clients_seconds{{{_RUN}}}", "slowed"),
+        ),
+    ),
     Panel("Total rate", "Bps", 12, ((f"kreassign_run_rate_bytes_per_second{{{_RUN}}}", "{{run_id}}"),)),
 )  # fmt: skip
 

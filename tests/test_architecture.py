@@ -181,7 +181,7 @@ EFFECTS = (
         ("socket", "select", "selectors", "asyncio", "http", "urllib.request", "socketserver", "wsgiref"),
         (
             "admin/transport.py", "admin/tokens.py", "monitoring/metrics.py", "monitoring/webhooks.py",
-            "twin/server.py", "twin/serving.py", "web/server.py",
+            "monitoring/client_signals.py", "twin/server.py", "twin/serving.py", "web/server.py",
         ),
         "take a Transport, so that the twin can stand in for a cluster",
         "import socket",
@@ -189,16 +189,17 @@ EFFECTS = (
     Home(
         "TLS",
         ("ssl",),
-        ("admin/", "twin/server.py"),
-        "certificates belong to the edge of the cluster",
+        ("admin/", "twin/server.py", "monitoring/client_signals.py"),
+        "certificates belong to the edge of the cluster, and to that of Prometheus",
         "import ssl",
     ),
     Home(
         "threads",
         ("threading", "concurrent.futures", "multiprocessing", "_thread"),
         (
-            "admin/", "monitoring/metrics.py", "monitoring/webhooks.py", "twin/server.py",
-            "twin/transport.py", "pipeline/tables/commits.py", "pipeline/spark_session.py", "cli/streams.py", "web/",
+            "admin/", "monitoring/metrics.py", "monitoring/webhooks.py", "monitoring/client_signals.py",
+            "twin/server.py", "twin/transport.py", "pipeline/tables/commits.py", "pipeline/spark_session.py",
+            "cli/streams.py", "web/",
         ),
         "asking many brokers, or a store for many files, at once, or Spark while a job waits, needs them, and telling "
         "others without keeping a run waiting; the page serves many at once; the rest stays single-threaded",
@@ -237,9 +238,10 @@ EFFECTS = (
         ("subprocess", "os.system", "os.fork", "os.kill", "os.exec", "os.spawn", "pty"),
         (
             "cli/terminal.py", "cli/options/connections.py", "cli/commands/demo.py", "operations/ssh_signatures.py",
+            "monitoring/client_signals.py",
         ),
-        "kreassign goes on by itself in the background, starts what prints a secret where the user says so, shows its "
-        "own commands, and signs and verifies by ssh-keygen, which has the keys",
+        "kreassign goes on by itself in the background, starts what prints a secret, or says how clients feel, where the "
+        "user says so, shows its own commands, and signs and verifies by ssh-keygen, which has the keys",
         "import subprocess",
     ),
     Home(
@@ -254,6 +256,7 @@ EFFECTS = (
         ("os.environ", "os.getenv", "os.getcwd", "os.chdir", "sys.argv", "sys.exit", "os._exit", "signal", "atexit"),
         (
             "cli/", "kafka_tools/", "operations/run_journals.py", "pipeline/spark_session.py", "admin/properties.py",
+            "monitoring/client_signals.py",  # ends the commands that it started
         ),
         "settings arrive as arguments; only the edge reads them from the process",
         "import os\nhome = os.environ['HOME']",

@@ -10,6 +10,7 @@ from typing import cast
 
 from kreassign.admin import AdminClient, client_settings
 from kreassign.clock import Clock
+from kreassign.executor.client_guard import ClientGuard
 from kreassign.executor.cluster.port import ClusterPort, ConfigPort
 from kreassign.executor.events import Event, Request, RunStarted
 from kreassign.executor.guards import DEFAULTS, GuardName, Reaction, guard_settings
@@ -17,7 +18,7 @@ from kreassign.executor.history.run_history import fold, history
 from kreassign.executor.journal import Journal, journal_path, post_request, read_events
 from kreassign.executor.lease import NO_LEASE, Lease
 from kreassign.executor.preflight import RunSettings, prepare
-from kreassign.executor.runner import Listener, Memory, Replanner, Runner
+from kreassign.executor.runner import Listener, Memory, ReadClients, Replanner, Runner, no_clients
 from kreassign.executor.state import REPLAN_AFTER_MS, RunView
 from kreassign.model import ConfigResource, TopicPartition
 from kreassign.model.pace import NO_LIMITS, Cap, Caps, Order, Pace
@@ -99,6 +100,8 @@ class TwinRig:
         self.lease: Lease = NO_LEASE
         self.replanner: Replanner = partial(replanned, self.client)
         self.in_maintenance: Callable[[], Collection[int]] = frozenset
+        self.read_clients: ReadClients = no_clients
+        self.poll_s = POLL_S
         self.seen: list[Event] = []
         self._deeds: list[tuple[int, Callable[[], object]]] = []
         self.listener: Listener | None = None
@@ -139,10 +142,10 @@ class TwinRig:
                 post_request(journal.path, make)
             return self.new_runner(journal).start(started)
 
-    def resume(self, run_id: str = "run-1", *, replans: bool = False) -> RunHistory:
+    def resume(self, run_id: str = "run-1", *, replans: bool = False, clients: ClientGuard | None = None) -> RunHistory:
         journal, events = Journal.resume(self.path(run_id), self.twin.cluster_id)
         with journal:
-            return self.new_runner(journal).resume(events, replans=replans)
+            return self.new_runner(journal).resume(events, replans=replans, clients=clients)
 
     def new_client(self) -> AdminClient:
         """Another client of the brokers, with connections of its own."""
@@ -207,7 +210,8 @@ class TwinRig:
             lease=self.lease,
             replanner=self.replanner,
             in_maintenance=self.in_maintenance,
-            poll_s=POLL_S,
+            read_clients=self.read_clients,
+            poll_s=self.poll_s,
         )
         return self.runner
 

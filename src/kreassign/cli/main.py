@@ -40,7 +40,8 @@ GROUPS = {
     "Cluster": ("--bootstrap-server", "--bootstrap-controller", "--command-config", "--lease", "--cluster"),
     "Loads": ("--data", "--snapshot", "--as-of", "--by", "--require-load", "--max-load-age"),
     "Throttle": ("--throttle", "--throttle-broker", "--broker-capacity", "--throttle-floor", "--adopt", "--alongside"),
-    "Safety": ("--dry-run", "--yes", "--guard", "--expect-current", "--replan", "--stepwise", "--no-stepwise",
+    "Safety": ("--dry-run", "--yes", "--guard", "--guard-query", "--guard-url", "--guard-login",
+               "--guard-ca", "--guard-command", "--expect-current", "--replan", "--stepwise", "--no-stepwise",
                "--disk-reserve", "--give-up-after", "--allow-producer-outage", "--allow-factor-change"),
     "Hours": ("--window", "--time-zone", "--deadline", "--at-window-end"),
     "Order and limits": (

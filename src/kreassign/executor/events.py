@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
+from kreassign.executor.client_guard import ClientGuard
 from kreassign.executor.guards import GuardSetting, Health, Verdict
 from kreassign.executor.throttle_ledger import ConfigOverride, ConfigValue, FoundThrottles
 from kreassign.executor.throttle_rates import BrokerTraffic, PartitionWrites
@@ -165,7 +166,8 @@ class RunStarted:
     resumed, before setting anything again. A destination is lost once it has been down for `lost_after_ms`, None for
     never. One that `replans` gives moves whose destination is lost other destinations, and one that
     `allows_producer_outage` has the operator's consent to moves while which producers with acks=all are refused. A
-    rollback `undoes` the run of this id. `approval` is the signed one that permits this run, and no other.
+    rollback `undoes` the run of this id. `approval` is the signed one that permits this run, and no other. `clients`
+    says how the run asks what clients feel.
     """
 
     at_ms: int
@@ -189,6 +191,7 @@ class RunStarted:
     undoes: str | None = None
     lost_after_ms: int | None = None
     approval: SignedApproval | None = None
+    clients: ClientGuard | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,7 +199,8 @@ class RunResumed:
     """A run that was interrupted was resumed: it was paused, killed, or ended with settings to restore.
 
     From now on it `rereads_first`, as in `RunStarted`.
-    If it `replans`, it does so from now on, as in `RunStarted`, and so with `lost_after_ms`; else all is as before.
+    If it `replans`, it does so from now on, as in `RunStarted`, and so with `lost_after_ms` and `clients`; else all is
+    as before.
     """
 
     at_ms: int
@@ -205,6 +209,7 @@ class RunResumed:
     rereads_first: bool = False
     replans: bool = False
     lost_after_ms: int | None = None
+    clients: ClientGuard | None = None
 
 
 @dataclass(frozen=True, slots=True)

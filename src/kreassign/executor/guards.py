@@ -12,6 +12,7 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import Protocol
 
+from kreassign.executor.client_guard import Feeling, Reading
 from kreassign.executor.throttle_ledger import ConfigKey, ConfigValue
 from kreassign.executor.throttle_rates import CopiedPartition, demand, least_rate
 from kreassign.model import NO_LEADER, ConfigResource, OngoingReassignment, Partition, TopicPartition
@@ -36,6 +37,7 @@ class GuardName(StrEnum):
     FOREIGN_THROTTLE = "foreign-throttle"
     STALL = "stall"
     RATE = "rate"
+    CLIENTS = "clients"
 
 
 class Reaction(StrEnum):
@@ -71,6 +73,7 @@ DEFAULTS: Mapping[GuardName, Reaction] = MappingProxyType({
     GuardName.FOREIGN_THROTTLE: Reaction.HOLD,
     GuardName.STALL: Reaction.WARN,
     GuardName.RATE: Reaction.WARN,
+    GuardName.CLIENTS: Reaction.HOLD,
 })  # fmt: skip
 """Nothing is cancelled by default; danger to data or disks stops new moves."""
 
@@ -172,9 +175,9 @@ class Health:
     a run that plans moves again, `under_replicated` leaves out replicas on the brokers that it goes on without.
     `foreign_moves` are planned partitions moving to another target than ours; `foreign_configs` are throttle settings
     with another value than ours, `unread_configs` those that could not be read. `foreign_copies` go to
-    destinations. `cordoned` are destinations in maintenance, and those all of whose directories refuse new copies;
-    `refused` are brokers that Kafka takes in no changed list, although they may have a replica already. `unread` is
-    what could not be read.
+    destinations. `clients` is how they feel, in a run that asks. `cordoned` are destinations in maintenance, and those
+    all of whose directories refuse new copies; `refused` are brokers that Kafka takes in no changed list, although they
+    may have a replica already. `unread` is what could not be read.
     """
 
     live: tuple[int, ...]
@@ -189,6 +192,7 @@ class Health:
     foreign_configs: tuple[ConfigValue, ...] = ()
     unread_configs: tuple[ConfigResource, ...] = ()
     unread: tuple[Unread, ...] = ()
+    clients: tuple[Reading, ...] = ()
 
 
 def offline(partitions: Iterable[Partition]) -> tuple[TopicPartition, ...]:
@@ -494,6 +498,18 @@ def _rate(now: GuardInputs) -> Iterator[Breach]:
             )
 
 
+def _clients(now: GuardInputs) -> Iterator[Breach]:
+    for reading in now.health.clients:
+        if reading.feeling is Feeling.BAD:
+            yield reading.seen, "Copies are slowed meanwhile, and get their rate back as clients feel well again"
+
+
+def unread_clients(readings: Iterable[Reading]) -> tuple[Unread, ...]:
+    """What is not known of clients."""
+    unknown = (reading for reading in readings if reading.feeling is Feeling.UNKNOWN)
+    return tuple(Unread(GuardName.CLIENTS, reading.source, reading.seen) for reading in unknown)
+
+
 GUARDS: Mapping[GuardName, Callable[[GuardInputs], Iterator[Breach]]] = MappingProxyType({
     GuardName.OFFLINE: _offline_breaches,
     GuardName.MIN_ISR: _min_isr_breaches,
@@ -505,4 +521,5 @@ GUARDS: Mapping[GuardName, Callable[[GuardInputs], Iterator[Breach]]] = MappingP
     GuardName.FOREIGN_THROTTLE: _foreign_throttle,
     GuardName.STALL: _stall,
     GuardName.RATE: _rate,
+    GuardName.CLIENTS: _clients,
 })  # fmt: skip

@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, field, replace
 
 from kreassign.errors import ClusterError, IllegalPlan, InputError, PlanIsMet
+from kreassign.executor.client_guard import ClientGuard
 from kreassign.executor.cluster import permissions, requests
 from kreassign.executor.cluster.observations import ReplicaLocation, replica_locations
 from kreassign.executor.cluster.port import ClusterPort
@@ -410,7 +411,7 @@ class RunSettings:
 
     A run that `allows_producer_outage` may start moves that have producers with acks=all refused until they are over;
     one that `allows_factor_change` may lower replication factors. A destination that is down for `lost_after_ms` is
-    lost; None is never.
+    lost; None is never. `clients` says how to ask what they feel.
     """
 
     run_id: str
@@ -421,6 +422,7 @@ class RunSettings:
     allows_producer_outage: bool = False
     allows_factor_change: bool = False
     lost_after_ms: int | None = None
+    clients: ClientGuard | None = None
 
 
 def prepare(
@@ -474,6 +476,7 @@ def prepare(
         rereads_first=True,
         allows_producer_outage=settings.allows_producer_outage,
         lost_after_ms=settings.lost_after_ms,
+        clients=settings.clients,
     )
 
 

@@ -304,7 +304,7 @@ class ProgressMeter:
                 out_of_sync=out_of_sync[broker],
                 lag_bytes=lag[broker],
                 left_to_send_bytes=sends.left_bytes if (sends := self._sums.get(("out", broker))) else 0,
-                throttle_bytes_per_s=self._run.rates.of(broker),
+                throttle_bytes_per_s=self._run.present_rates.of(broker),
             )
             for broker in sorted(known)
         )
@@ -381,7 +381,7 @@ class ProgressMeter:
         """Rate limit for all copies of a move together, by the throttles of both sides; None for no limit."""
         if record.move.rearranging or not record.move.adding:
             return None
-        rates = self._run.rates
+        rates = self._run.present_rates
         into = [rates.of(broker) for broker in record.move.adding]
         known = [rate for rate in into if rate is not None]
         sides = (rates.of(record.source), sum(known) if len(known) == len(into) else None)
@@ -394,7 +394,7 @@ class ProgressMeter:
         measured_ms = self._totals[-1].at_ms if self._totals else None
         if (why := reason_without_end(self._run, self._at_ms, measured_ms)) is not None:
             return None, why
-        limit = self._run.rates.fastest_bytes_per_s
+        limit = self._run.present_rates.fastest_bytes_per_s
         best = self._best_bytes_per_s if limit is None else min(limit, max(limit * REACHED, self._lately()))
         unknown = sum(side.unknown for (kind, _), side in self._sums.items() if kind != "out")
         sides = {end: self._side(end, side) for end, side in self._sums.items()}
@@ -416,7 +416,7 @@ class ProgressMeter:
         kind, broker = end
         waiting = self._run.waiting_write_bytes_per_s
         writes = waiting.get((QUEUED_AS[kind], broker), 0.0) if kind in QUEUED_AS else 0.0
-        limit = self._run.rates.of(broker) if kind in QUEUED_AS else None
+        limit = self._run.present_rates.of(broker) if kind in QUEUED_AS else None
         # A side first seen since the last poll, after a change of leader or target, has no sample yet.
         now = ProgressSample(self._at_ms, side.done_bytes, side.left_bytes, side.written_bytes)
         return Side(side.samples or (now,), writes, writes * (self._at_ms - self._run.started_ms) / 1000, limit)

@@ -26,6 +26,7 @@ from kreassign.errors import (
     Unsupported,
 )
 from kreassign.executor import throttle_ledger
+from kreassign.executor.client_guard import ClientGuard, Reading
 from kreassign.executor.cluster import measurements, observations, requests
 from kreassign.executor.cluster.measurements import TrafficMeter
 from kreassign.executor.cluster.observations import OTHER_TOPIC, Expectations, verify
@@ -179,6 +180,14 @@ CLOCK_STEP_MS = 1_000
 
 Listener = Callable[[Event, RunView], None]
 
+ReadClients = Callable[[], tuple[Reading, ...]]
+"""Latest readings of how clients feel; returns at once."""
+
+
+def no_clients() -> tuple[Reading, ...]:
+    """No readings, in a run that asks for none."""
+    return ()
+
 
 class Memory(Protocol):
     """Journal as the runner needs it."""
@@ -202,7 +211,7 @@ class Runner:
     `listener` gets every new event after the run has processed it; not those read back. `controllers` take the
     throttle of brokers that are down. `lease` is confirmed before each request that changes the cluster. The
     `replanner` finds other destinations for lost ones, in a run that replans. `in_maintenance` returns the brokers that
-    get nothing for now, and raises ClusterError if they are unknown.
+    get nothing for now, and raises ClusterError if they are unknown. `read_clients` tells how clients feel.
     """
 
     def __init__(
@@ -217,9 +226,11 @@ class Runner:
         lease: Lease = NO_LEASE,
         replanner: Replanner = no_replanner,
         in_maintenance: Callable[[], Collection[int]] = none_in_maintenance,
+        read_clients: ReadClients = no_clients,
     ) -> None:
         self._lease = lease
         self._in_maintenance = in_maintenance
+        self._read_clients = read_clients
         self._maintained: Collection[int] = ()
         self._replanner = replanner
         self._machine = Machine()
@@ -271,13 +282,14 @@ class Runner:
         *,
         replans: bool = False,
         lost_after_ms: int | None = None,
+        clients: ClientGuard | None = None,
         before_anything: Callable[[], object] = lambda: None,
     ) -> RunHistory:
         """Continue a run from the events of its journal, or those after `machine`; the `operator` is journaled.
 
         `before_anything` is called when all checks have passed, and may send a request to the run. If it
         `replans`, moves whose destination is lost get another one, also where the run began without that; with
-        `lost_after_ms` a destination is lost after this time, whatever the run began with.
+        `lost_after_ms` a destination is lost after this time, whatever the run began with, and so with `clients`.
 
         Raises ExecutionError when nothing is left to move or to restore, ClusterError when the cluster does not answer.
         """
@@ -292,7 +304,13 @@ class Runner:
             )
         live = self._port.describe_cluster().broker_ids
         resumed = RunResumed(
-            self._time.now_ms(), live, operator, rereads_first=True, replans=replans, lost_after_ms=lost_after_ms
+            self._time.now_ms(),
+            live,
+            operator,
+            rereads_first=True,
+            replans=replans,
+            lost_after_ms=lost_after_ms,
+            clients=clients,
         )
         instructions = self._happened(resumed)
         before_anything()
@@ -394,7 +412,7 @@ class Runner:
         except ClusterError as error:
             unread = (Unread(GuardName.CORDONED, "which brokers are in maintenance", error_text(error)),)
         health = measurements.inspect_health(self._port, question, self._maintained)
-        return replace(health, unread=(*health.unread, *unread))
+        return replace(health, unread=(*health.unread, *unread), clients=self._read_clients())
 
     def _change(self, deed: ClusterChange) -> Event:
         """Confirm the lease before an intention is journaled; each request of the change confirms it once more."""

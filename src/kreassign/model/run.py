@@ -12,7 +12,7 @@ from enum import StrEnum
 
 from kreassign.model.cluster import TopicPartition
 from kreassign.model.pace import NO_LIMITS, Pace
-from kreassign.model.throttle import ThrottleRates
+from kreassign.model.throttle import WHOLE, ThrottleRates
 
 
 class Phase(StrEnum):
@@ -173,6 +173,56 @@ class Progress:
 
 
 @dataclass(frozen=True, slots=True)
+class ClientCost:
+    """What clients that suffered have cost a run: how long it was held and slowed, and the last reason.
+
+    `percent` is the present part of its rate; `unused` is the sum of percents left out, each times its milliseconds.
+    """
+
+    percent: int = WHOLE
+    held_ms: int = 0
+    slowed_ms: int = 0
+    unused: int = 0
+    reason: str = ""
+
+    def after(self, held_ms: int, passed_ms: int, percent: int) -> ClientCost:
+        """Add a time that passed at this percentage, of which it was held for a part."""
+        slowed_ms = passed_ms if percent < WHOLE else 0
+        return replace(
+            self,
+            held_ms=self.held_ms + held_ms,
+            slowed_ms=self.slowed_ms + slowed_ms,
+            unused=self.unused + passed_ms * (WHOLE - percent),
+        )
+
+    @property
+    def slowdown_percent(self) -> int:
+        """Mean of what was left out of the rate while the run was slowed."""
+        return round(self.unused / self.slowed_ms) if self.slowed_ms else 0
+
+    def __str__(self) -> str:
+        if not self.reason:
+            return "clients: it was neither held nor slowed for them"
+        slowed = f", {self.slowdown_percent} % slower for {_span(self.slowed_ms)}" if self.slowed_ms else ""
+        now = f", at {self.percent} % of its rate now" if self.percent < WHOLE else ""
+        return f"clients: held for {_span(self.held_ms)}{slowed}{now}; the last reason: {self.reason}"
+
+
+NO_COST = ClientCost()
+
+
+def _span(span_ms: int) -> str:
+    minutes, seconds = divmod(round(span_ms / 1000), 60)
+    if minutes >= _MINUTES_ALONE or (minutes and not seconds):
+        return f"{minutes} min"
+    return f"{minutes} min {seconds} s" if minutes else f"{seconds} s"
+
+
+_MINUTES_ALONE = 10
+"""From so many minutes on their seconds are left out."""
+
+
+@dataclass(frozen=True, slots=True)
 class MoveHistory:
     """Outcome of one partition. Times are ms since the epoch; `size_bytes` is that of one copy before the run.
 
@@ -252,6 +302,7 @@ class RunHistory:
     guards: tuple[str, ...] = ()
     open_settings: int = 0
     progress: Progress | None = None
+    clients: ClientCost | None = None
 
     @property
     def throttle_bytes_per_s(self) -> int | None:
@@ -270,11 +321,12 @@ class RunHistory:
 
     @property
     def about(self) -> tuple[str, ...]:
-        """Sentences on its plan, operators and lease, as far as recorded, for `status` and pages."""
+        """Sentences on its plan, operators, lease and clients, as far as recorded, for `status` and pages."""
         return (
             *((f"plan {self.plan_id}",) if self.plan_id else ()),
             *(f"{'resumed' if number else 'started'} by {operator}" for number, operator in enumerate(self.operators)),
             *((f"lease of the cluster: {self.lease}",) if self.lease else ()),
+            *(() if self.clients is None else (str(self.clients),)),
         )
 
     @property

@@ -7,7 +7,7 @@ key, the receiving side in another. Brokers have the rates. Directory moves with
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from kreassign.errors import InputError
 from kreassign.model.cluster import ConfigChange, ConfigResource, TopicPartition
@@ -167,6 +167,10 @@ class BrokerRate:
         check_rate(self.bytes_per_s)
 
 
+WHOLE = 100
+"""Percent of a rate."""
+
+
 @dataclass(frozen=True, slots=True)
 class ThrottleRates:
     """Throttle of a run: a rate for every broker, or None for no limit, except brokers with a rate of their own.
@@ -209,6 +213,13 @@ class ThrottleRates:
         """True if this broker has a rate, or no limit, of its own."""
         return any(one.broker == broker for one in self.per_broker)
 
+    def slowed(self, percent: int) -> ThrottleRates:
+        """Return a copy with this percentage of each rate; what follows the traffic, or has no limit, stays."""
+        if percent == WHOLE:
+            return self
+        rates = (replace(one, bytes_per_s=_part(one.bytes_per_s, percent)) for one in self.per_broker)
+        return replace(self, bytes_per_s=_part(self.bytes_per_s, percent), per_broker=tuple(rates))
+
     def changed(
         self, bytes_per_s: int | None, brokers: Iterable[int] = (), adaptive: AdaptiveThrottle | None = None
     ) -> ThrottleRates:
@@ -221,6 +232,10 @@ class ThrottleRates:
         return ThrottleRates(
             self.bytes_per_s, tuple(sorted((*kept, *others), key=lambda one: one.broker)), self.adaptive
         )
+
+
+def _part(bytes_per_s: int | None, percent: int) -> int | None:
+    return None if bytes_per_s is None else max(1, bytes_per_s * percent // WHOLE)
 
 
 NO_THROTTLE = ThrottleRates()

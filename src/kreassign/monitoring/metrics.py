@@ -23,7 +23,7 @@ from prometheus_client.registry import Collector
 from kreassign.errors import InputError
 from kreassign.executor.guards import GuardName
 from kreassign.model.listeners import FORWARDED, LOCAL_NAMES, is_forwarded, name_of_host
-from kreassign.model.run import BrokerProgress, Phase, Progress, RunHistory
+from kreassign.model.run import BrokerProgress, ClientCost, Phase, Progress, RunHistory
 from kreassign.model.text import printable
 
 PREFIX = "kreassign_"
@@ -67,6 +67,10 @@ def _measured(read: Callable[[Progress], float | None]) -> Callable[[RunHistory]
     return _one(lambda run: read(run.measured))
 
 
+def _clients(read: Callable[[ClientCost], float]) -> Callable[[RunHistory], Iterable[Sample]]:
+    return _one(lambda run: None if run.clients is None else read(run.clients))
+
+
 def _by_broker(read: Callable[[BrokerProgress], float | None]) -> Callable[[RunHistory], Iterable[Sample]]:
     return lambda run: (((str(one.broker),), read(one)) for one in run.measured.brokers)
 
@@ -100,6 +104,13 @@ METRICS: tuple[RunMetric, ...] = (
               _measured(lambda now: None if now.end is None else now.end.latest_s)),
     RunMetric("run_guard_breached", "1 for each guard that is breached now, 0 for the others.", ("guard",),
               lambda run: (((guard.value,), float(guard.value in run.guards)) for guard in GuardName)),
+    RunMetric("run_rate_percent", "Percent of its rate that a run has; no sample without a guard on clients.", (),
+              _clients(lambda cost: cost.percent)),
+    RunMetric("run_held_for_clients_seconds", "How long the run was held because clients suffered, or did not answer.",
+              (),
+              _clients(lambda cost: cost.held_ms / 1000)),
+    RunMetric("run_slowed_for_clients_seconds", "How long copies had less than the rate of the run.", (),
+              _clients(lambda cost: cost.slowed_ms / 1000)),
     RunMetric("run_held", "1 while an operator or a guard lets no move start.", (),
               _one(lambda run: float(run.why_held is not None))),
     RunMetric("run_cluster_reachable", "0 while the cluster does not answer the run.", (),

@@ -14,6 +14,7 @@ from pathlib import Path
 from kreassign.admin import AdminClient
 from kreassign.clock import SystemClock
 from kreassign.errors import InputError
+from kreassign.executor.client_guard import ClientGuard
 from kreassign.executor.guards import GuardName, Reaction
 from kreassign.executor.history.findings import Issue
 from kreassign.executor.throttle_ledger import FoundThrottles
@@ -187,6 +188,7 @@ def run(
     give_up_after_s: float | None = None,
     allow_producer_outage: bool = False,
     allow_factor_change: bool = False,
+    clients: ClientGuard | None = None,
     on_progress: Show | None = None,
     state_dir: Path | None = None,
     poll_s: float = POLL_INTERVAL_S,
@@ -200,7 +202,8 @@ def run(
     that is down wait for it; after `give_up_after_s` they are given up, or with `replan` (then by default after a
     minute) get another destination. Moves that have producers with acks=all refused until they are over are started
     only with `allow_producer_outage`, and those that lower a replication factor, or leave it below
-    min.insync.replicas, only with `allow_factor_change`.
+    min.insync.replicas, only with `allow_factor_change`. `clients` says how to ask what clients feel, so that the run
+    is held and slowed while they suffer.
     """
     file, rates = _plan_file(plan), _rates(throttle)
     request = RunRequest(
@@ -214,6 +217,7 @@ def run(
         allow_producer_outage=allow_producer_outage,
         allow_factor_change=allow_factor_change,
         give_up_after_s=give_up_after_s,
+        clients=clients,
     )
     return runs.run(cluster, request, _context(state_dir, poll_s, controllers, on_progress))
 
@@ -224,6 +228,7 @@ def resume(
     *,
     replan: bool = False,
     give_up_after_s: float | None = None,
+    clients: ClientGuard | None = None,
     on_progress: Show | None = None,
     state_dir: Path | None = None,
     poll_s: float = POLL_INTERVAL_S,
@@ -231,13 +236,13 @@ def resume(
 ) -> RunHistory:
     """Continue a run that no process executes any more, as it began.
 
-    From now on with `replan` and `give_up_after_s` as in `run`, where they are given.
+    From now on with `replan`, `give_up_after_s` and `clients` as in `run`, where they are given.
 
     Raises InputError, ClusterError.
     """
     context = _context(state_dir, poll_s, controllers, on_progress)
     path = find_journal(context.state_dir, run_id, _here(cluster))
-    return runs.resume_run(cluster, path, context, replan=replan, give_up_after_s=give_up_after_s)
+    return runs.resume_run(cluster, path, context, replan=replan, give_up_after_s=give_up_after_s, clients=clients)
 
 
 def rollback(
@@ -248,6 +253,7 @@ def rollback(
     guards: Mapping[GuardName, Reaction] = NO_GUARDS,
     pace: PaceChange = NO_CHANGE,
     is_stepwise: bool | None = None,
+    clients: ClientGuard | None = None,
     on_progress: Show | None = None,
     state_dir: Path | None = None,
     poll_s: float = POLL_INTERVAL_S,
@@ -257,7 +263,7 @@ def rollback(
 
     Raises InputError, IllegalPlan, ClusterError.
     """
-    request = RollbackRequest(run_id, _rates(throttle), guards, pace, is_stepwise=is_stepwise)
+    request = RollbackRequest(run_id, _rates(throttle), guards, pace, is_stepwise=is_stepwise, clients=clients)
     return roll_back(cluster, request, _context(state_dir, poll_s, controllers, on_progress))
 
 

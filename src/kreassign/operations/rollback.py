@@ -9,6 +9,7 @@ from pathlib import Path
 from kreassign.admin import AdminClient
 from kreassign.clock import Clock, SystemClock
 from kreassign.errors import InputError
+from kreassign.executor.client_guard import ClientGuard
 from kreassign.executor.cluster.readings import partitions_of, read_topics, topic_ids_of
 from kreassign.executor.cluster.requests import read_copies, read_factors
 from kreassign.executor.events import RunStarted
@@ -65,6 +66,7 @@ class RollbackRequest:
     pace: PaceChange = NO_CHANGE
     found: FoundThrottles = FoundThrottles.REFUSE
     is_stepwise: bool | None = None
+    clients: ClientGuard | None = None
 
     def is_stepwise_after(self, undone: RunHistory) -> bool:
         """True if partitions go back from this run one replica at a time."""
@@ -281,9 +283,9 @@ def _request(request: RollbackRequest, first: RunStarted, prepared: Rollback) ->
     plan, done = prepared.plan, prepared.undone
     origin = PlanOrigin(done.cluster_id, {move.topic: move.topic_id for move in done.moves if move.topic_id})
     file = PlanFile(plan.plan, dict(plan.expected), None, origin)
-    return RunRequest(
-        file, _rates(request, prepared.undone), reactions, pace.changed(request.pace), give_up_after_s=limit_s
-    )
+    rates, pace = _rates(request, prepared.undone), pace.changed(request.pace)
+    clients = request.clients or first.clients
+    return RunRequest(file, rates, reactions, pace, give_up_after_s=limit_s, clients=clients)
 
 
 def _ended(client: AdminClient, path: Path, context: RunContext, clock: Clock) -> RunHistory:

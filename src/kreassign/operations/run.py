@@ -27,6 +27,7 @@ from kreassign.errors import (
     PlanIsMet,
     Rejected,
 )
+from kreassign.executor.client_guard import ClientGuard, Feeling
 from kreassign.executor.cluster import permissions
 from kreassign.executor.cluster.measurements import TrafficMeter
 from kreassign.executor.cluster.readings import ask_twice, partitions_of, read_topics, topic_ids_of
@@ -40,7 +41,7 @@ from kreassign.executor.events import (
     lists_of,
     topic_ids_of_moves,
 )
-from kreassign.executor.guards import GuardName, Reaction, guard_settings
+from kreassign.executor.guards import GuardName, GuardSetting, Reaction, guard_settings
 from kreassign.executor.history.run_history import (
     SnapshotKeeper,
     explained_settings,
@@ -87,7 +88,7 @@ from kreassign.executor.preview import (
     starved,
 )
 from kreassign.executor.progress import ProgressMeter
-from kreassign.executor.runner import POLL_S, Replanned, Runner
+from kreassign.executor.runner import POLL_S, ReadClients, Replanned, Runner, no_clients
 from kreassign.executor.scheduling import forecast
 from kreassign.executor.scheduling.windows import REACHED, shortfalls
 from kreassign.executor.state import MoveRecord, RunView, candidate
@@ -102,10 +103,12 @@ from kreassign.model.reassignment import Replicas, missing_expectations
 from kreassign.model.run import Operator, RunHistory
 from kreassign.model.text import check_wait
 from kreassign.model.throttle import NO_THROTTLE, ThrottleRates
+from kreassign.monitoring.client_signals import asking
 from kreassign.operations.approvals import SignedApprovals, approval_for, refuse_spent
 from kreassign.operations.connect import Warn, warn_program, warn_without_topic_ids
 from kreassign.operations.plan_files import PlanFile
 from kreassign.operations.run_journals import default_state_dir, keep_facts, this_operator
+from kreassign.operations.text_files import read_text
 
 __all__ = [
     "ASSUMED_NETWORK_BYTES_PER_S",
@@ -263,13 +266,22 @@ def unwatched(run_id: str, stop: Callable[[], None] | None) -> AbstractContextMa
     return nullcontext()
 
 
+AskClients = Callable[[ClientGuard], AbstractContextManager[ReadClients]]
+"""Asks clients within a `with` statement, which yields a function that returns the latest readings at once."""
+
+
+def ask_clients(guard: ClientGuard) -> AbstractContextManager[ReadClients]:
+    """Ask clients in the background, as a guard says."""
+    return asking(guard, lambda name: read_text(Path(name)))
+
+
 @dataclass(frozen=True, slots=True)
 class RunContext:
     """Environment of a run: where its journal is, how often it polls its cluster, who watches and gets warnings.
 
     `controllers` take the throttle of brokers that are down, in a KRaft cluster; `operator` is named in the journal.
     `lease` says whether the run must be the only one on its cluster, on any machine. `observers` observe the
-    run besides.
+    run besides, and `ask_clients` asks clients for it.
     """
 
     state_dir: Path = field(default_factory=default_state_dir)
@@ -280,6 +292,7 @@ class RunContext:
     operator: Operator = field(default_factory=this_operator)
     lease: LeasePolicy = LeasePolicy.AUTO
     observers: tuple[Observer, ...] = ()
+    ask_clients: AskClients = ask_clients
 
     def __post_init__(self) -> None:
         check_wait("poll_s", self.poll_s)
@@ -295,7 +308,8 @@ class RunRequest:
     another one, instead of waiting for it. `give_up_after_s`: how long a destination is down until it is lost; None is
     never, or a minute with `replan`. `allow_producer_outage`: whether moves may start while which producers with
     acks=all are refused. `allow_factor_change`: whether replication factors may fall, or stay below
-    min.insync.replicas. `approvals`: signed ones without which it does not begin.
+    min.insync.replicas. `approvals`: signed ones without which it does not begin. `clients` says how to ask what they
+    feel, for the guard `clients`.
     """
 
     plan: PlanFile
@@ -310,6 +324,7 @@ class RunRequest:
     allow_factor_change: bool = False
     give_up_after_s: float | None = None
     approvals: SignedApprovals | None = None
+    clients: ClientGuard | None = None
 
     def __post_init__(self) -> None:
         check_wait("measure_for_s", self.measure_for_s)
@@ -325,6 +340,7 @@ class RunRequest:
             self.allow_producer_outage,
             self.allow_factor_change,
             milliseconds(self.give_up_after_s),
+            self.clients,
         )
 
 
@@ -464,7 +480,13 @@ def start_run(
                 keep_facts(journal.path, facts)
             except OSError as error:
                 context.warn(f"a report of the run will not show why moves are made: {error}")
-        return _execute(client, journal, lease, context, clock, lambda runner: runner.start(started))
+        guard = _asked_guard(started)
+        return _execute(client, journal, lease, context, clock, guard, lambda runner: runner.start(started))
+
+
+def _asked_guard(started: RunStarted) -> ClientGuard | None:
+    is_off = GuardSetting(GuardName.CLIENTS, Reaction.OFF) in started.guards
+    return None if is_off else started.clients
 
 
 def resume_run(
@@ -475,12 +497,14 @@ def resume_run(
     *,
     replan: bool = False,
     give_up_after_s: float | None = None,
+    clients: ClientGuard | None = None,
     clock: Clock = SYSTEM_CLOCK,
 ) -> RunHistory:
     """Resume the run of this journal; this request is stored, and processed first, only if resuming is possible.
 
     With `replan`, moves whose destination is lost get another one from now on; a run that began so keeps doing so.
-    With `give_up_after_s` a destination is lost after this time from now on.
+    With `give_up_after_s` a destination is lost after this time from now on, and `clients` are asked as this says;
+    without, as before.
     Raises InputError when a process executes a run of its cluster, and where permissions for the remaining work are
     missing.
     """
@@ -506,12 +530,14 @@ def resume_run(
             lease,
             context,
             clock,
+            clients or view.client_guard,
             lambda runner: runner.resume(
                 events,
                 context.operator,
                 start.machine,
                 replans=replan,
                 lost_after_ms=milliseconds(give_up_after_s),
+                clients=clients,
                 before_anything=ask,
             ),
         )
@@ -701,6 +727,33 @@ def _execute(
     lease: Lease,
     context: RunContext,
     clock: Clock,
+    guard: ClientGuard | None,
+    drive: Callable[[Runner], RunHistory],
+) -> RunHistory:
+    with _asked(guard, context) as read_clients:
+        return _drive(client, journal, lease, context, clock, read_clients, drive)
+
+
+@contextmanager
+def _asked(guard: ClientGuard | None, context: RunContext) -> Iterator[ReadClients]:
+    """Ask clients during the block, and warn at once of what is not known: a mistake shows before anything waits."""
+    if guard is None:
+        yield no_clients
+        return
+    with context.ask_clients(guard) as read:
+        for reading in read():
+            if reading.feeling is Feeling.UNKNOWN:
+                context.warn(f"what clients feel is not known: {reading.source}: {reading.seen}")
+        yield read
+
+
+def _drive(
+    client: AdminClient,
+    journal: Journal,
+    lease: Lease,
+    context: RunContext,
+    clock: Clock,
+    read_clients: ReadClients,
     drive: Callable[[Runner], RunHistory],
 ) -> RunHistory:
     listener = _Listener(context.warn, context.observers)
@@ -714,6 +767,7 @@ def _execute(
         lease=lease,
         replanner=partial(_replanned, client),
         in_maintenance=none_in_maintenance if context.lease is LeasePolicy.OFF else InMaintenance(client),
+        read_clients=read_clients,
     )
     listener.keeper = SnapshotKeeper(journal, runner.snapshot)
     journal.on_lock = LockWatch(runner, context.warn, clock).follow

@@ -10,6 +10,7 @@ from dataclasses import replace
 
 import pytest
 
+from kreassign.executor.client_guard import ClientGuard, Feeling, Reading
 from kreassign.executor.events import (
     ConfigsRead,
     CopyProgress,
@@ -48,7 +49,9 @@ ARRIVES = PlannedMove(A1, (1, 0), (3, 0), 500)
 WAITS = PlannedMove(TopicPartition("b", 0), (0, 1), (4, 1), 700)
 PACE = Pace(caps=Caps(cluster=Cap(moves=2)), is_eager=True)
 LATER = 2_000 + STALL_MS
-WELL = Health(LIVE)
+ASKED = ClientGuard(command=("check",))
+WELL = Health(LIVE, clients=(Reading("`check`", Feeling.GOOD, "exited with 0"),))
+SUFFERING = Health(LIVE, clients=(Reading("`check`", Feeling.BAD, "exited with 1"),))
 THEIRS = ConfigValue(ConfigKey(ConfigResource.broker(1), "leader.replication.throttled.rate"), "7")
 OURS = ConfigOverride(THEIRS.key, None, "5")
 ROOM = (LogDirSpace(2, "/data/2/d0", 10_000, 499), LogDirSpace(2, "/data/2/d1", 10_000, 9_000))
@@ -68,6 +71,7 @@ BREACHES: dict[GuardName, tuple[Health, CopyProgress]] = {
     GuardName.FOREIGN_THROTTLE: (Health(LIVE, foreign_configs=(THEIRS,)), ADVANCED),
     GuardName.STALL: (WELL, STOOD_STILL),
     GuardName.RATE: (WELL, FELL_BACK),
+    GuardName.CLIENTS: (SUFFERING, ADVANCED),
 }
 ACTING = [reaction for reaction in Reaction if reaction is not Reaction.OFF]
 
@@ -77,7 +81,8 @@ def started(guard: GuardName, reaction: Reaction) -> RunStarted:
     quiet = GuardName.OFFLINE if guard is not GuardName.OFFLINE else GuardName.MIN_ISR
     chosen = {**dict.fromkeys(GuardName, Reaction.OFF), quiet: Reaction.WARN, guard: reaction}
     rates = ThrottleRates(5) if guard is GuardName.FOREIGN_THROTTLE else NO_THROTTLE
-    return RunStarted(0, "run-1", "cluster-1", (STAYS, ARRIVES, WAITS), rates, LIVE, guard_settings(chosen), PACE)
+    moves, clients = (STAYS, ARRIVES, WAITS), ASKED if guard is GuardName.CLIENTS else None
+    return RunStarted(0, "run-1", "cluster-1", moves, rates, LIVE, guard_settings(chosen), PACE, clients=clients)
 
 
 def breached(guard: GuardName, reaction: Reaction) -> tuple[Event, ...]:

@@ -13,6 +13,7 @@ from kreassign.cli.options.cluster import ClusterOptions, measure_for_option, ru
 from kreassign.cli.options.pace import PaceOptions, pace_options, throttle_options
 from kreassign.cli.options.plan import goals_file_option, parse_brokers, read_policy
 from kreassign.cli.options.run import (
+    clients_options,
     found_options,
     give_up_option,
     guards_option,
@@ -27,6 +28,7 @@ from kreassign.cli.terminal import ask, on_terminal, preview_lines, refuse_unles
 from kreassign.clock import SystemClock
 from kreassign.errors import ExecutionError
 from kreassign.executor.brokers import Blocked, Finished
+from kreassign.executor.client_guard import ClientGuard
 from kreassign.executor.guards import GuardName, Reaction
 from kreassign.executor.throttle_ledger import FoundThrottles
 from kreassign.model.throttle import ThrottleRates
@@ -75,6 +77,7 @@ from kreassign.operations.run import RunContext
 @goals_file_option
 @throttle_options("no limit")
 @guards_option
+@clients_options
 @found_options
 @replan_option
 @give_up_option
@@ -98,6 +101,7 @@ def command(
     goals_file: Path | None,
     throttle: ThrottleRates,
     guards: dict[GuardName, Reaction],
+    clients: ClientGuard | None,
     found: FoundThrottles,
     replan: bool,
     give_up_after: float | None,
@@ -126,6 +130,7 @@ def command(
         replan=replan,
         allow_producer_outage=allow_producer_outage,
         give_up_after_s=give_up_after,
+        clients=clients,
     )
     request = DecommissionRequest(brokers, successors, unregister, how, read_policy(goals_file), may_stay)
     is_quiet, code = output_format == "json", 0

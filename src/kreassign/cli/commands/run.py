@@ -26,6 +26,7 @@ from kreassign.cli.options.cluster import (
 from kreassign.cli.options.pace import PaceOptions, pace_options, rollback_pace_options, throttle_options
 from kreassign.cli.options.run import (
     announce,
+    clients_options,
     factor_change_option,
     found_options,
     give_up_option,
@@ -51,6 +52,7 @@ from kreassign.cli.terminal import (
 )
 from kreassign.clock import SystemClock
 from kreassign.errors import ExecutionError, InputError
+from kreassign.executor.client_guard import ClientGuard
 from kreassign.executor.events import RunStarted
 from kreassign.executor.guards import GuardName, Reaction
 from kreassign.executor.throttle_ledger import FoundThrottles
@@ -92,6 +94,7 @@ SHOWN_SKIPPED = 20
 @run_cluster_options
 @throttle_options("as for the run")
 @guards_option
+@clients_options
 @found_options
 @rollback_pace_options
 @yes_option
@@ -107,6 +110,7 @@ def rollback(
     cluster: ClusterOptions,
     throttle: ThrottleRates,
     guards: dict[GuardName, Reaction],
+    clients: ClientGuard | None,
     found: FoundThrottles,
     pace: PaceOptions,
     is_agreed: bool,
@@ -128,7 +132,7 @@ def rollback(
     if run_id is None or run_id == LAST:
         refuse_unnamed_rollback(path)
     change = pace.change(SystemClock().now_ms())
-    request = RollbackRequest(str(path), throttle, guards, change, found, pace.is_stepwise)
+    request = RollbackRequest(str(path), throttle, guards, change, found, pace.is_stepwise, clients)
     is_quiet = output_format == "json"
     with (
         cluster.connect() as client,
@@ -259,6 +263,7 @@ def _lines(found: Rollback) -> Iterator[str]:
 )
 @approval_options
 @guards_option
+@clients_options
 @found_options
 @replan_option
 @give_up_option
@@ -282,6 +287,7 @@ def run(
     expect_current: Path | None,
     approval: ApprovalOptions,
     guards: dict[GuardName, Reaction],
+    clients: ClientGuard | None,
     found: FoundThrottles,
     replan: bool,
     give_up_after: float | None,
@@ -321,6 +327,7 @@ def run(
         allow_factor_change,
         give_up_after,
         approval.signed(plan),
+        clients,
     )
     refuse_unless_asked(is_agreed=is_agreed or is_dry)
     is_quiet = output_format == "json"
@@ -401,6 +408,7 @@ def _run_silent(_: str) -> None:
 @interrupted_run_cluster_options
 @replan_option
 @give_up_option
+@clients_options
 @run_context_options
 @monitoring_options
 @format_option
@@ -412,6 +420,7 @@ def resume(
     cluster: ClusterOptions,
     replan: bool,
     give_up_after: float | None,
+    clients: ClientGuard | None,
     run_context: RunContext,
     monitoring: Monitoring,
     output_format: str,
@@ -419,12 +428,14 @@ def resume(
     """Resume run RUN_ID, or that of the cluster in force, after `kreassign pause`, Ctrl-C or a crash.
 
     If no process executes it any more, this one does, and needs --bootstrap-server: it checks the cluster before it
-    sends anything. A run that was begun with --replan or --give-up-after keeps doing so.
+    sends anything. A run that was begun with --replan, --give-up-after, --guard-query or --guard-command keeps doing
+    so.
     """
     path = meant_journal(run_context.state_dir, run_id, cluster)
     if is_active(path):
         refuse_monitoring_of_others(path.stem)
-        if option := "--replan" if replan else "" if give_up_after is None else "--give-up-after":
+        given = {"--replan": replan, "--give-up-after": give_up_after is not None, "--guard-…": clients is not None}
+        if option := next((name for name, is_given in given.items() if is_given), ""):
             raise InputError(
                 f"a process executes run {path.stem}; {option} is for a run that is resumed: end that process "
                 f"(Ctrl-C), then resume the run with {option}"
@@ -437,7 +448,7 @@ def resume(
         on_terminal(cluster, run_context, is_quiet=is_quiet) as shown,
         monitored(shown, monitoring, announce) as watched,
     ):
-        resumed = resume_run(client, path, watched, replan=replan, give_up_after_s=give_up_after)
+        resumed = resume_run(client, path, watched, replan=replan, give_up_after_s=give_up_after, clients=clients)
         code = report_end(client, resumed, watched, is_quiet=is_quiet)
     context.exit(code)
 

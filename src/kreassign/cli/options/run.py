@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 import os
+import shlex
 from pathlib import Path
 
 import click
 from click.core import ParameterSource
 
 from kreassign.cli.options.run_id import state_dir_option
-from kreassign.cli.options.values import INPUT_FILE, ReadBy, WholeRange, option_group, parse_duration, parse_interval
+from kreassign.cli.options.values import (
+    INPUT_FILE,
+    ReadBy,
+    WholeRange,
+    checked,
+    option_group,
+    parse_duration,
+    parse_interval,
+)
 from kreassign.errors import InputError
+from kreassign.executor.client_guard import ClientGuard, ClientQuery, check_address
 from kreassign.executor.guards import DEFAULTS, GuardName, Reaction
 from kreassign.executor.lease import LeasePolicy
 from kreassign.executor.throttle_ledger import FoundThrottles
@@ -136,6 +146,77 @@ guards_option = click.option(
     "others]",
 )
 """Any number of times: parameter `guards: dict[GuardName, Reaction]`."""
+
+
+def read_clients(
+    guard_queries: tuple[ClientQuery, ...],
+    guard_url: str | None,
+    guard_login: Path | None,
+    guard_ca: Path | None,
+    guard_command: tuple[str, ...] | None,
+) -> ClientGuard | None:
+    """Build a ClientGuard, None without a query and a command. Raises click.UsageError for what does not fit."""
+    if not (guard_queries or guard_command or guard_url or guard_login or guard_ca):
+        return None
+    login_file, ca_file = (None if path is None else str(path.absolute()) for path in (guard_login, guard_ca))
+    try:
+        return ClientGuard(guard_queries, guard_url, login_file, ca_file, guard_command or ())
+    except InputError as error:
+        raise click.UsageError(str(error)) from error
+
+
+def _words(text: str) -> tuple[str, ...]:
+    try:
+        words = tuple(shlex.split(text))
+    except ValueError as error:
+        raise InputError(f"{shortened(text)!r} is no command: {error}") from error
+    if not words:
+        raise InputError(f"{shortened(text)!r} is no command")
+    return words
+
+
+clients_options = option_group(
+    "clients",
+    (
+        click.option(
+            "--guard-query",
+            "guard_queries",
+            multiple=True,
+            type=ReadBy("condition", ClientQuery.parse),
+            metavar="CONDITION",
+            help="Hold and slow the run unless this holds: PromQL with one value, then <, <=, > or >= and a number; "
+            "may be repeated. Needs --guard-url.  [default: none]",
+        ),
+        click.option(
+            "--guard-url",
+            type=ReadBy("address", checked(check_address)),
+            metavar="URL",
+            help="Prometheus for --guard-query, such as https://prometheus:9090.  [default: none]",
+        ),
+        click.option(
+            "--guard-login",
+            type=INPUT_FILE,
+            metavar="FILE",
+            help="Login for Prometheus: a file with the line `basic USER:PASSWORD` or `bearer TOKEN`.  "
+            "[default: no login]",
+        ),
+        click.option(
+            "--guard-ca",
+            type=INPUT_FILE,
+            metavar="FILE",
+            help="Certificates (PEM) that Prometheus is trusted by.  [default: those of the system]",
+        ),
+        click.option(
+            "--guard-command",
+            type=ReadBy("command", _words),
+            metavar="COMMAND",
+            help="Hold and slow the run unless this command exits with 0; 1 and 2 are bad, anything else unknown. It "
+            "runs every 15s, without a shell, for at most 10s.  [default: none]",
+        ),
+    ),
+    read_clients,
+)
+"""Add the options that tell what clients feel: keyword `clients: ClientGuard | None`."""
 
 
 # Options for monitoring a run.

@@ -129,7 +129,7 @@ def _arrivals(run: RunView, event: Event, leaders: dict[TopicPartition, int]) ->
         (topic, partition), source = record.name, _source(record, leaders)
         arrived = record.bytes_received
         for broker, done in ((broker, arrived[broker]) for broker in record.move.adding):
-            yield Arrival(event.at_ms, topic, partition, broker, source, done, run.rates.of(broker))
+            yield Arrival(event.at_ms, topic, partition, broker, source, done, run.present_rates.of(broker))
 
 
 def _source(record: MoveRecord, leaders: dict[TopicPartition, int]) -> int:

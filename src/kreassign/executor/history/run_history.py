@@ -166,6 +166,7 @@ def history(run: RunView, meter: ProgressMeter | None = None, *, is_active: bool
         guards=tuple(verdict.guard.value for verdict in run.verdicts),
         open_settings=len(run.pending_restores),
         progress=None if meter is None else meter.progress(),
+        clients=run.client_cost,
     )
 
 

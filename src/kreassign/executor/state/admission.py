@@ -11,7 +11,17 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from kreassign.executor.events import HealthObserved, VerdictsRecorded
-from kreassign.executor.guards import ENDS_RUN, ForeignCopy, GuardInputs, GuardName, Health, Reaction, Verdict, evaluate
+from kreassign.executor.guards import (
+    ENDS_RUN,
+    ForeignCopy,
+    GuardInputs,
+    GuardName,
+    Health,
+    Reaction,
+    Verdict,
+    evaluate,
+    unread_clients,
+)
 from kreassign.executor.scheduling import Candidate, Choice, DiskBudget, TimeLeft, find_cycle, forecast
 from kreassign.executor.scheduling.windows import REACHED, OpenInterval, local_time, open_interval, shortfalls
 from kreassign.executor.state import throttling
@@ -155,8 +165,11 @@ def judge(run: Run, starting: Names, event: HealthObserved) -> tuple[Names, tupl
     throttling.take_in_check(run, event.at_ms, read, health.foreign_configs, health.unread_configs)
     _note_absences(run, event.at_ms, (destinations | watch.replaced).difference(health.live))
     starting = tuple(name for name in starting if not _waits_for_broker(run, run.moves.records[name]))
+    run.clients = run.clients.after(health.clients, event.at_ms, is_holding=_slows_for_clients(run))
+    clients = run.clients.readings
+    unread = (*health.unread, *unread_clients(clients))
     now = GuardInputs(
-        health=replace(health, foreign_configs=run.throttle.foreign),
+        health=replace(health, foreign_configs=run.throttle.foreign, clients=clients, unread=unread),
         first=watch.first,
         moves=tuple(record for record in run.moves.in_flight if record.lagging),
         destinations=tuple(sorted(destinations)),
@@ -168,6 +181,10 @@ def judge(run: Run, starting: Names, event: HealthObserved) -> tuple[Names, tupl
         to_be_named=_to_be_named(run) if health.refused else (),
     )
     return starting, _seen_twice(run, evaluate(now, run.identity.reactions))
+
+
+def _slows_for_clients(run: Run) -> bool:
+    return run.identity.reactions.get(GuardName.CLIENTS, Reaction.WARN) is not Reaction.WARN
 
 
 def _seen_twice(run: Run, verdicts: Iterable[Verdict]) -> tuple[Verdict, ...]:
@@ -383,7 +400,7 @@ def _foresee(run: Run, in_flight: Sequence[Candidate], at_ms: int) -> None:
 
 def slowest_rate(run: Run) -> float | None:
     """Rate per direction of the slowest broker for moves of this run; None while unknown."""
-    limit = run.control.rates.slowest_bytes_per_s
+    limit = run.present_rates.slowest_bytes_per_s
     return run.moves.speed.fastest_bytes_per_s if limit is None else limit * REACHED
 
 

@@ -78,6 +78,7 @@ def _change_pace(run: Run, state: RunState, event: PaceRequested) -> Next:
 
 def _change_rates(run: Run, event: ThrottleRequested) -> None:
     run.control.last_request = event.request
+    run.clients = run.clients.overruled
     run.control.rates = run.control.rates.changed(event.rate_bytes_per_s, event.brokers, event.adaptive)
 
 

@@ -299,13 +299,14 @@ def _set_then_send(run: Run, starting: Names, changes: tuple[throttle_ledger.Con
 def _listing(run: Run, starting: Names) -> tuple[throttle_ledger.ConfigOverride, ...]:
     """Changes that list exactly the replicas that copy now or are about to; none while the end is near.
 
-    Rates that follow the traffic are changed with them, and settings in doubt are set again.
+    Rates that follow the traffic, or clients, are changed with them, and settings in doubt are set again.
     """
     throttle, limit, found = run.throttle, run.control.rates, run.throttle.found
     if not found or not run.moves.are_left:
         return ()
     flows = _present_flows(run, starting) if limit.is_limited else {}
-    rates = throttling.wanted_rates(run, starting) if limit.adaptive is not None or throttle.unset else {}
+    is_followed = limit.adaptive is not None or throttling.follows_clients(run) or throttle.unset
+    rates = throttling.wanted_rates(run, starting) if is_followed else {}
     doubtful = {ConfigResource.topic(record.name.topic) for record in run.moves.in_flight if record.is_lost}
     changes = (
         throttle.of(key).change_to(value, again=key.resource in throttle.unset)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from kreassign.executor import throttle_ledger
+from kreassign.executor.client_guard import ClientWatch
 from kreassign.executor.events import (
     CallFailed,
     ConfigsRead,
@@ -70,6 +71,7 @@ def _begin(run: Run, _: New, event: RunStarted) -> Next:
     run.throttle.is_alongside = event.found is FoundThrottles.ALONGSIDE
     run.identity.note(event.operator)
     run.control = Control(event.rates, event.pace, replans=event.replans, lost_after_ms=event.lost_after_ms)
+    run.clients = ClientWatch(event.clients)
     run.throttle.live_brokers = event.live_brokers
     run.moves.records = {
         move.topic_partition: MoveRecord(move, steps=move_steps(move) if event.pace.is_stepwise else ())
@@ -85,6 +87,7 @@ def _resume(run: Run, _: object, event: RunResumed) -> Next:
     run.control.replans = run.control.replans or event.replans
     if event.lost_after_ms is not None:
         run.control.lost_after_ms = event.lost_after_ms
+    run.clients = replace(run.clients, guard=event.clients or run.clients.guard)
     run.throttle.live_brokers = event.live_brokers
     return resume(run, event.at_ms)
 
@@ -112,6 +115,7 @@ def resume(run: Run, at_ms: int, *, others_may_restore: bool = False) -> Next:
     run.tell(finishing.RESTORING, at_ms)
     run.health.checked_ms, run.health.absent_since_ms, run.health.lost = None, {}, ()
     run.traffic.measured_ms = None
+    run.clients = run.clients.resumed
     run.moves.index = MoveIndex.unseen(run.moves.records.values())
     if were_set and run.moves.active and throttling.is_guarded(run):
         return _see(run, Resuming(were_set=were_set))

@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any, NamedTuple
 
+from kreassign.executor.client_guard import ClientWatch
 from kreassign.executor.events import CallFailed, Event, PlannedMove, is_answer
 from kreassign.executor.guards import GuardName, Health, Reaction, Verdict
 from kreassign.executor.instructions import Instruction
@@ -404,9 +405,15 @@ class Run:
     throttle: ThrottleLedger = field(default_factory=ThrottleLedger)
     health: HealthWatch = field(default_factory=HealthWatch)
     traffic: TrafficMeasures = field(default_factory=TrafficMeasures)
+    clients: ClientWatch = field(default_factory=ClientWatch)
     problems: Problems = field(default_factory=Problems)
     wall_ahead_ms: int = 0
     """Offset of the wall clock from the time of the events, in ms. Only hours of the day use it."""
+
+    @property
+    def present_rates(self) -> ThrottleRates:
+        """Its throttle, as far as it is slowed for clients now."""
+        return self.control.rates.slowed(self.clients.backoff.percent)
 
     def note(self, problem: str) -> None:
         """Record a fact once; it is permanent, and worded in the past tense."""

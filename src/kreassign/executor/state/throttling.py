@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from kreassign.executor import throttle_ledger
+from kreassign.executor.client_guard import slowed_rate
 from kreassign.executor.events import ThrottleChecked, TrafficMeasured, topic_ids_of_moves
 from kreassign.executor.guards import GuardName, Reaction
 from kreassign.executor.instructions import CheckThrottle, MeasureTraffic
@@ -16,13 +17,14 @@ from kreassign.executor.state.phases import Names
 from kreassign.executor.state.run import Run
 from kreassign.executor.state.setting import Conclusion, SettingState
 from kreassign.executor.throttle_ledger import EVERY_REPLICA, ConfigKey, ConfigValue
-from kreassign.executor.throttle_rates import adaptive_rate, demand
+from kreassign.executor.throttle_rates import WORTH_A_CHANGE, adaptive_rate, demand, least_rate
 from kreassign.model import ConfigResource, TopicPartition
 from kreassign.model.throttle import (
     FOLLOWER_THROTTLED_REPLICAS,
     LEADER_THROTTLED_RATE,
     LEADER_THROTTLED_REPLICAS,
     TOPIC_THROTTLES,
+    WHOLE,
     AdaptiveThrottle,
 )
 
@@ -43,11 +45,42 @@ Needs = defaultdict[tuple[str, int], float]
 def wanted_rates(run: Run, starting: Names = ()) -> dict[ConfigKey, str | None]:
     """Wanted value of each rate among the settings of the run."""
     rates = throttle_ledger.wanted_rates(run.throttle.found, run.control.rates)
-    adaptive = run.control.rates.adaptive
-    if adaptive is None:
+    adaptive, percent = run.control.rates.adaptive, run.clients.backoff.percent
+    if adaptive is None and percent == WHOLE:
         return rates
     needed = _needed(run, starting)
-    return rates | {key: str(_left_over(run, adaptive, key, needed)) for key in rates if _follows_traffic(run, key)}
+    if adaptive is not None:
+        rates |= {key: str(_left_over(run, adaptive, key, needed)) for key in rates if _follows_traffic(run, key)}
+    return rates if percent == WHOLE else rates | dict(_slowed(run, rates, percent, needed))
+
+
+def _slowed(
+    run: Run, rates: Mapping[ConfigKey, str | None], percent: int, needed: Needs
+) -> Iterator[tuple[ConfigKey, str]]:
+    """Part of each rate of the run that copies have while clients suffer; brokers without a limit keep none."""
+    limits = run.control.rates
+    for key, rate in rates.items():
+        is_ours = limits.of(key.broker) is not None or _follows_traffic(run, key)
+        if rate is not None and is_ours:
+            least = least_rate(needed[_way(key), key.broker or 0])
+            yield key, str(_unless_near(run, key, slowed_rate(int(rate), percent, least)))
+
+
+def _unless_near(run: Run, key: ConfigKey, bytes_per_s: int) -> int:
+    """The present rate if one that follows the traffic is off by little: each change is a request to the broker."""
+    setting = run.throttle.of(key)
+    value = setting.pending.value if setting.is_open and _follows_traffic(run, key) else None
+    is_near = value is not None and abs(bytes_per_s - int(value)) <= WORTH_A_CHANGE * int(value)
+    return int(value) if value is not None and is_near else bytes_per_s
+
+
+def _way(key: ConfigKey) -> str:
+    return SENDING if key.name == LEADER_THROTTLED_RATE else RECEIVING
+
+
+def follows_clients(run: Run) -> bool:
+    """True if rates may differ from those of the run for the sake of clients."""
+    return run.clients.has_slowed and run.control.rates.is_limited
 
 
 def is_measurement_due(run: Run, at_ms: int) -> bool:
@@ -73,15 +106,17 @@ def take_in_traffic(run: Run, event: TrafficMeasured) -> None:
 
 
 def _follows_traffic(run: Run, key: ConfigKey) -> bool:
-    """False if the broker has a rate of its own, or is down and has a rate already."""
-    return not run.control.rates.has_own_rate(key.broker) and not (
-        key.broker in run.throttle.awaited and run.throttle.of(key).is_open
+    """False if no rate follows, or the broker has one of its own, or is down and has one already."""
+    return (
+        run.control.rates.adaptive is not None
+        and not run.control.rates.has_own_rate(key.broker)
+        and not (key.broker in run.throttle.awaited and run.throttle.of(key).is_open)
     )
 
 
 def _left_over(run: Run, adaptive: AdaptiveThrottle, key: ConfigKey, needed: Needs) -> int:
     assert key.broker is not None, f"{key} is no rate of a broker"
-    way = SENDING if key.name == LEADER_THROTTLED_RATE else RECEIVING
+    way = _way(key)
     seen = run.traffic.brokers.get(key.broker)
     traffic = None if seen is None else seen[1].sent_bytes_per_s if way == SENDING else seen[1].received_bytes_per_s
     setting = run.throttle.of(key)

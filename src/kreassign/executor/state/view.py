@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 
+from kreassign.executor.client_guard import ClientGuard
 from kreassign.executor.guards import NAMED, GuardName, Reaction, Verdict
 from kreassign.executor.scheduling.limits import Endpoint
 from kreassign.executor.state import admission, throttling
@@ -18,9 +19,9 @@ from kreassign.executor.state.setting import SettingState
 from kreassign.executor.throttle_ledger import ConfigKey, ConfigOverride
 from kreassign.model import ConfigResource, ResourceType, TopicPartition
 from kreassign.model.pace import Pace
-from kreassign.model.run import AT_REST, MoveStatus, Operator, Phase
+from kreassign.model.run import AT_REST, ClientCost, MoveStatus, Operator, Phase
 from kreassign.model.text import counted
-from kreassign.model.throttle import ThrottleRates
+from kreassign.model.throttle import WHOLE, ThrottleRates
 
 # Hindrances: the first of several reasons why waiting moves are not started now.
 
@@ -163,6 +164,21 @@ class RunView:
         return self._run.control.rates
 
     @property
+    def present_rates(self) -> ThrottleRates:
+        """Its throttle, as far as it is slowed for clients now."""
+        return self._run.present_rates
+
+    @property
+    def client_guard(self) -> ClientGuard | None:
+        """What tells it how clients feel; None if nothing does, or it does not react."""
+        return self._run.clients.guard if GuardName.CLIENTS in self._run.identity.reactions else None
+
+    @property
+    def client_cost(self) -> ClientCost | None:
+        """What clients that suffered have cost it; None without a guard of them."""
+        return None if self.client_guard is None else self._run.clients.cost
+
+    @property
     def pace(self) -> Pace:
         """Its present order, limits and schedule."""
         return self._run.control.pace
@@ -173,7 +189,9 @@ class RunView:
         if not self._goes_on:
             return ()
         silence = () if self.silence is None else (self.silence,)
-        return (*silence, *self.lost_destinations, *self._awaiting_replan, *self._run.moves.outlook)
+        percent = self._run.clients.backoff.percent
+        slowed = () if percent == WHOLE else (f"copies have {percent} % of the rate of the run, for its clients",)
+        return (*silence, *self.lost_destinations, *self._awaiting_replan, *slowed, *self._run.moves.outlook)
 
     @property
     def silence(self) -> str | None:
