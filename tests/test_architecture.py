@@ -240,8 +240,8 @@ EFFECTS = (
             "cli/terminal.py", "cli/options/connections.py", "cli/commands/demo.py", "operations/ssh_signatures.py",
             "monitoring/client_signals.py",
         ),
-        "kreassign goes on by itself in the background, starts what prints a secret, or says how clients feel, where the "
-        "user says so, shows its own commands, and signs and verifies by ssh-keygen, which has the keys",
+        "kreassign goes on by itself in the background, starts what prints a secret, or says how clients feel, where "
+        "the user says so, shows its own commands, and signs and verifies by ssh-keygen, which has the keys",
         "import subprocess",
     ),
     Home(
