@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,6 +13,10 @@ from kreassign.autopilot.lifecycle import Name, RunBegan, State
 from kreassign.autopilot.observation import Known
 from kreassign.autopilot.policy import Kind
 from kreassign.errors import InputError
+from kreassign.executor.client_guard import ClientGuard, Reading, read_exit_code
+from kreassign.executor.history.run_history import read_history
+from kreassign.executor.journal import find_journals
+from kreassign.executor.runner import ReadClients
 from kreassign.model import ConfigChange, ConfigResource
 from kreassign.operations.autopilot import BRAKE, looked_after, observe, remembered, silence, turn_off, turn_on, why
 from kreassign.operations.run_journals import NO_CLUSTER, InForce
@@ -81,6 +86,32 @@ def test_two_autopilots_of_one_cluster_begin_one_repair(tmp_path: Path) -> None:
     assert all("lease" in one for one in closed[:-1])
     assert {"lease", "others"} in closed
     assert 3 not in first.holders()
+
+
+def test_a_repair_is_held_while_clients_suffer(tmp_path: Path) -> None:
+    ours = fleet(tmp_path, f"{ACT}[clients]\ncommand = 'check'\n")
+    asked: list[ClientGuard] = []
+
+    def ask_clients(guard: ClientGuard) -> AbstractContextManager[ReadClients]:
+        asked.append(guard)
+        begun_s = ours.rig.transport.monotonic_s()
+
+        def read() -> tuple[Reading, ...]:
+            code = 1 if ours.rig.transport.monotonic_s() < begun_s + 600 else 0
+            return (read_exit_code(guard.command, code, ""),)
+
+        return nullcontext(read)
+
+    ours.context = replace(ours.context, ask_clients=ask_clients)
+    with ours.opened() as autopilot:
+        ours.rig.twin.crash(3)
+        ours.watch(autopilot, 2 * HOUR_S, LOOKS_S)
+        (act,) = autopilot.memory.acts
+        assert (act.outcome, ours.rig.throttles, asked) == ("done", {}, [ClientGuard(command=("check",))])
+    (journal,) = find_journals(tmp_path, act.run_id)
+    cost = read_history(journal).clients
+    assert cost is not None
+    assert 540_000 <= cost.held_ms <= 660_000
 
 
 def test_a_dry_run_says_what_it_would_do_and_changes_nothing(tmp_path: Path) -> None:

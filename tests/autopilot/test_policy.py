@@ -6,6 +6,7 @@ import pytest
 
 from kreassign.autopilot.policy import Kind, Level, Policy, explained, parse_policy, schema
 from kreassign.errors import InputError
+from kreassign.executor.client_guard import ClientGuard, ClientQuery
 
 DEFAULT_POLICY = Policy()
 WRONG = {
@@ -34,6 +35,12 @@ WRONG = {
     "[runs]\ntime-zone = 'Berlin'": "unknown time zone 'Berlin'",
     "[runs]\nthrottle = 'fast'": "'throttle' is 'fast' ('fast' is not an amount",
     "[runs]\nthrottle = 0": "[runs]: 'throttle' is 0",
+    "[clients]\nqueries = ['max(p99)']": "'queries' is ['max(p99)'] ('max(p99)' is no condition",
+    "[clients]\nqueries = 'a < 1'": "'queries' is 'a < 1'; it must be a list of conditions",
+    "[clients]\nqueries = ['a < 1']": "p.toml: [clients]: queries about clients need the address of a Prometheus",
+    "[clients]\nurl = 'prometheus'": "p.toml: [clients]: ",
+    '[clients]\ncommand = "check \'"': "'command' is \"check '\" (No closing quotation); it must be a command",
+    "[clients]\nurl = 1": "'url' is 1; it must be a text",
     "[budget]\nbytes-per-day = '9TB'": "'bytes-per-day' is 9 TB, more than 'bytes-per-week' with 6 TB",
     "[budget]\nruns-per-day = 0": "'runs-per-day' is 0; it must be a whole number from 1",
     "[care]\ninterval = '0s'": "p.toml: [care]: 'interval' is 0s; it must be more than 0",
@@ -55,6 +62,17 @@ def test_a_policy_without_settings_tells_and_changes_nothing() -> None:
         parse_policy(" \n", "p.toml")
     assert {DEFAULT_POLICY.level(kind) for kind in Kind} == {Level.TELL}
     assert next(iter(explained(DEFAULT_POLICY))).startswith("The autopilot changes nothing by itself")
+
+
+def test_a_policy_has_a_guard_on_clients() -> None:
+    text = "[clients]\nqueries = ['a < 1']\nurl = 'https://p:9090'\nlogin = '/login'\ncommand = 'check -w 1'"
+    policy = parse_policy(text, "p.toml")
+    query = ClientQuery.parse("a < 1")
+    assert policy.clients.guard == ClientGuard((query,), "https://p:9090", "/login", command=("check", "-w", "1"))
+    assert DEFAULT_POLICY.clients.guard is None
+    (line,) = [line for line in explained(policy) if line.startswith("clients")]
+    assert "conditions that hold while clients are well, in PromQL: a < 1 (set)" in line
+    assert "command that exits with 0 while clients are well: check -w 1 (set)" in line
 
 
 def test_every_default_can_be_written_into_a_file() -> None:

@@ -8,6 +8,7 @@ nothing tells, and changes nothing.
 from __future__ import annotations
 
 import re
+import shlex
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields
@@ -17,6 +18,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple, cast
 
 from kreassign.errors import InputError
+from kreassign.executor.client_guard import ClientGuard, ClientQuery
 from kreassign.model.pace import Schedule, Window, parse_time_zone, parse_window
 from kreassign.model.text import counted, format_amount, format_seconds, parse_amount, parse_seconds, shortened
 
@@ -112,6 +114,19 @@ def _clock(value: Any) -> str:
     return str(_refuse())
 
 
+def _conditions(value: Any) -> tuple[ClientQuery, ...]:
+    if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
+        _refuse()
+    return tuple(map(ClientQuery.parse, value))
+
+
+def _command(value: Any) -> tuple[str, ...]:
+    try:
+        return tuple(shlex.split(_text(value)))
+    except ValueError as error:
+        raise InputError(str(error)) from error
+
+
 def _zone(value: Any) -> str:
     return parse_time_zone(value) if isinstance(value, str) else _refuse()
 
@@ -139,6 +154,10 @@ FLAG = Form("true or false", _flag, lambda value: "yes" if value else "no")
 LEVEL = Form(" or ".join(f'"{one}"' for one in Level), _level, str)
 TEXT = Form("a text", _text, lambda value: repr(value) if value else "none")
 CLOCK = Form('a time such as "08:00", or "" for none', _clock, lambda value: value or "none")
+CONDITIONS = Form(
+    'a list of conditions such as ["max(p99) < 0.2"]', _conditions, lambda value: ", ".join(map(str, value)) or "none"
+)
+COMMAND = Form("a command with its arguments", _command, lambda value: " ".join(value) or "none")
 WINDOWS = Form(
     'a list of daily times such as ["22:00-06:00"]', _windows, lambda value: ", ".join(map(str, value)) or "any time"
 )
@@ -257,6 +276,23 @@ class Runs:
 
 
 @dataclass(frozen=True, slots=True)
+class Clients:
+    """What repairs ask about clients, to be held and slowed while they suffer, as `kreassign run --guard-query`."""
+
+    queries: tuple[ClientQuery, ...] = _line(CONDITIONS, (), "Conditions that hold while clients are well, in PromQL")
+    url: str = _line(TEXT, "", "Prometheus that is asked")
+    login: str = _line(TEXT, "", "File with the login for it")
+    ca: str = _line(TEXT, "", "File with the certificates that it is trusted by")
+    command: tuple[str, ...] = _line(COMMAND, "", "Command that exits with 0 while clients are well")
+
+    @property
+    def guard(self) -> ClientGuard | None:
+        """The guard as runs take it; None without a line. Raises InputError for lines that do not fit together."""
+        lines = (self.queries, self.url or None, self.login or None, self.ca or None, self.command)
+        return ClientGuard(*lines) if any(lines) else None
+
+
+@dataclass(frozen=True, slots=True)
 class Budget:
     """What repairs may cost at most."""
 
@@ -318,6 +354,7 @@ class Policy:
 
     care: Care = Care()
     runs: Runs = Runs()
+    clients: Clients = Clients()
     budget: Budget = Budget()
     approvals: Approvals = Approvals()
     messages: Messages = Messages()
@@ -404,6 +441,7 @@ def parse_policy(text: str, name: str) -> Policy:
         one.name: _section(f"{name}: [{key}]", document.get(key, {}), type(one.default))
         for key, one in sections.items()
     })  # fmt: skip
+    _check_clients(name, found.clients)
     for table, less, more in RULES:
         section = found.section(table)
         low, high = (getattr(section, field_of(key)) for key in (less, more))
@@ -420,6 +458,13 @@ def parse_policy(text: str, name: str) -> Policy:
     if not found.approvals.allowed_signers and (asking := [one for one in Kind if found.level(one) is Level.ASK]):
         raise InputError(f"{name}: [{asking[0]}] has level = \"ask\", and [approvals] has no 'allowed-signers'")
     return found
+
+
+def _check_clients(name: str, clients: Clients) -> ClientGuard | None:
+    try:
+        return clients.guard
+    except InputError as error:
+        raise InputError(f"{name}: [clients]: {error}") from error
 
 
 def _section(where: str, table: object, kind: Any) -> Any:
@@ -472,7 +517,7 @@ def explained(policy: Policy) -> Iterator[str]:
         about = (type(section).__doc__ or "").strip()
         what = "only told, and stops all repairs" if kind is Kind.MANY_GONE else _LEVELS[policy.level(kind)]
         yield f"{kind} ({about[0].lower()}{about[1:].rstrip('.')}): {what}. {_lines(section)}"
-    for name in ("runs", "budget", "approvals", "messages", "care"):
+    for name in ("runs", "clients", "budget", "approvals", "messages", "care"):
         yield f"{name}: {_lines(policy.section(name))}"
 
 

@@ -436,6 +436,7 @@ class Autopilot:
             measure_for_s=0.0,
             replan=not is_asked,
             approvals=wanted,
+            clients=self._policy.clients.guard,
         )
 
     def _fail(self, name: Name, why: str) -> None:
