@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import click
 
-from kreassign.cli.mistakes import advise
+from kreassign.cli.mistakes import advised
 from kreassign.cli.profiles import IN_FORCE, WORDS, config_path, defaults_of, names_in, profile_in_force
 from kreassign.cli.streams import printable_output
 from kreassign.errors import InputError, KreassignError, lacking
@@ -262,8 +262,7 @@ class LazyGroup(click.Group):
         try:
             return super().invoke(ctx)
         except click.UsageError as error:
-            advise(error)
-            raise
+            raise advised(error) from error
         except BrokenPipeError:
             raise  # the reader of our output closed the pipe; click ends quietly
         except ImportError as error:

@@ -3,41 +3,56 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 import click
 
 from kreassign.model.text import likely
 
+_UNKNOWN = (click.NoSuchOption, click.exceptions.NoSuchCommand)
 _MEANT = {"help": ["--help"], "version": ["--version"]}
 _UNIT = re.compile(r"\(([kmgt]i?b(?:/s)?)\)", re.IGNORECASE)
 
 
-def advise(error: click.UsageError) -> None:
-    """Let the message say what was probably meant, or how the command is given."""
+def advised(error: click.UsageError) -> click.UsageError:
+    """The error with what was probably meant, or how the command is given."""
     context = error.ctx
     if context is None:
-        return
+        return error
+    advice, is_unknown = _advice(error, context), isinstance(error, _UNKNOWN)
+    if not (advice or is_unknown):
+        return error
+    said = error.message if is_unknown else error.format_message()  # the latter may have a suggestion already
+    return click.UsageError(f"{said.rstrip('.')}{advice}", context)
+
+
+def _advice(error: click.UsageError, context: click.Context) -> str:
+    """The rest of the message, after its end without a full stop."""
     match error:
+        case click.NoSuchOption(option_name="--yes"):
+            return f". {context.command_path} asks nothing: leave it out"
         case click.NoSuchOption():
-            known = [name for parameter in context.command.params for name in parameter.opts]
-            error.possibilities = likely(error.option_name, known)
-            if error.option_name == "--yes":
-                error.message += f" {context.command_path} asks nothing: leave it out."
-        case click.exceptions.NoSuchCommand() if isinstance(context.command, click.Group):
-            names = context.command.list_commands(context)
-            found = _MEANT.get(error.command_name) or likely(error.command_name, names)
-            error.possibilities = found or error.possibilities
-            if not error.possibilities:
-                error.message = error.message.rstrip(".") + _for_example(context)
+            return _question(likely(error.option_name, _options(context)))
+        case click.exceptions.NoSuchCommand():
+            names = context.command.list_commands(context) if isinstance(context.command, click.Group) else []
+            found = _MEANT.get(error.command_name) or likely(error.command_name, names) or error.possibilities
+            return _question(found) or _for_example(context)
         case click.MissingParameter():
-            error.message = _for_example(context).removeprefix(". ")
+            return _for_example(context)
         case click.BadParameter():
-            has_out = any("--out" in parameter.opts for parameter in context.command.params)
-            if error.param is not None and error.param.name == "output_format" and has_out:
-                error.message = f"{error.message.rstrip('.')}; --out names a file"
+            is_form = error.param is not None and error.param.name == "output_format"
+            return "; --out names a file" if is_form and "--out" in _options(context) else ""
         case _:
             unit = _UNIT.search(error.message)
-            error.message += f". Write an amount without a blank, as in 50{unit[1]}" if unit else _for_example(context)
+            return f". Write an amount without a blank, as in 50{unit[1]}" if unit else _for_example(context)
+
+
+def _options(context: click.Context) -> list[str]:
+    return [name for parameter in context.command.params for name in parameter.opts]
+
+
+def _question(found: Sequence[str] | None) -> str:
+    return f". Did you mean {' or '.join(map(repr, found))}?" if found else ""
 
 
 def _for_example(context: click.Context) -> str:

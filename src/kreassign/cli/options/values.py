@@ -198,8 +198,7 @@ class InputPath(click.Path):
         try:
             path = Path(str(super().convert(value, param, ctx)))
         except click.BadParameter as error:
-            error.message += _similar_file(Path(str(value)))
-            raise
+            raise click.BadParameter(f"{error.message}{_similar_file(Path(str(value)))}", ctx, param) from error
         if path.is_fifo() and path.parts[:2] not in {("/", "dev"), ("/", "proc")}:
             self.fail(f"{str(path)!r} is a pipe; write its content to a file first", param, ctx)
         return path
