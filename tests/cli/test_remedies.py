@@ -111,4 +111,4 @@ def test_only_what_a_run_elsewhere_may_own_has_no_command(kind: str) -> None:
     found = lines(replace(FOUND[kind], lease=LEASE), kind)
     # Nor has a run anything left behind while it holds the lease.
     assert bool(found) is (kind not in (*OWNED_ELSEWHERE, "record"))
-    assert not any(line.startswith("kafka-reassign-partitions") or "--delete-config" in line for line in found)
+    assert not any(line.startswith("kafka-reassign-partitions") or "throttled" in line for line in found)

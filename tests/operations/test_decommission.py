@@ -11,7 +11,8 @@ import pytest
 
 from kreassign.admin import AdminClient
 from kreassign.errors import Infeasible, InputError, Unreachable
-from kreassign.executor.brokers import Blocked
+from kreassign.executor.brokers import CORDON, Blocked
+from kreassign.executor.history.run_history import read_history
 from kreassign.executor.journal import Journal, find_journals
 from kreassign.executor.lease import ClusterLease, Held, LeaseHolder, LeasePolicy
 from kreassign.executor.preflight import RunSettings, prepare
@@ -25,14 +26,16 @@ from kreassign.operations.decommission import (
     cancel_decommission,
     preview_decommission,
 )
+from kreassign.operations.doctor import diagnose_cluster
 from kreassign.operations.plan_files import PlanFile
+from kreassign.operations.rollback import plan_rollback
 from kreassign.operations.run import RunContext
 from kreassign.planner.problem.policy import PlanPolicy
 from kreassign.twin.blueprint import Blueprint
 from kreassign.twin.cluster import Twin
 from tests.approved import approve
 from tests.executor.odd_port import OddPort
-from tests.executor.twin_runs import RATE, TwinRig
+from tests.executor.twin_runs import RATE, TwinRig, tp
 
 KEY = "cordoned.log.dirs"
 BROKER = ConfigResource.broker(3)
@@ -352,12 +355,53 @@ def test_a_cancel_in_any_phase_leaves_the_setting_as_it_was(operators: Operators
     assert operators.cancel() == ("broker 3 is not cordoned",)
 
 
-def test_a_cancel_leaves_alone_what_others_have_cordoned(operators: Operators) -> None:
-    both = "/data/3/d0,/data/3/d1"
+@pytest.mark.parametrize("release", ["4.3", "4.4"])
+def test_a_cancel_leaves_alone_what_others_have_cordoned(tmp_path: Path, release: str) -> None:
+    """It names the command that takes that back, and so does the doctor."""
+    operators, both = of_release(tmp_path, release), "/data/3/d0,/data/3/d1"
     operators.rig.client.incremental_alter_configs({BROKER: [ConfigChange.set(KEY, both)]}).raise_if_any()
     assert operators.decommission().is_finished
-    assert operators.cancel() == (f"broker 3 stays as it is: its cordoned.log.dirs is {both}, set by others",)
+    way = "kafka-configs --alter --entity-type brokers --entity-name 3 --delete-config cordoned.log.dirs"
+    assert operators.cancel() == (
+        f"broker 3 stays as it is: its cordoned.log.dirs is {both}, set by others; to open it: {way}",
+    )
     assert operators.cordon == both
+    (issue,) = (one for one in diagnose_cluster(operators.rig.client, tmp_path).issues if one.kind == "cordoned")
+    assert tuple(way.split()) in issue.commands
+
+
+@pytest.mark.parametrize(("release", "said"), [
+    ("4.3", "Kafka accepts reassignments to it in silence"),
+    ("4.4", "plans leave its partitions as they are, for Kafka 4.4, and 4.3 with KAFKA-20832, refuse every"),
+])  # fmt: skip
+def test_the_doctor_tells_what_kafka_does_with_lists_of_a_cordoned_broker(
+    tmp_path: Path, release: str, said: str
+) -> None:
+    operators = of_release(tmp_path, release)
+    client = operators.rig.client
+    client.incremental_alter_configs({BROKER: [CORDON]}).raise_if_any()
+    (issue,) = (one for one in diagnose_cluster(client, tmp_path).issues if one.kind == "cordoned")
+    assert said in issue.seen
+    refused = client.alter_partition_reassignments({tp(2): (2, 3)}).failed
+    assert (tp(2) in refused) == ("refuse" in said)
+    assert operators.cancel() == ("uncordon broker 3",)
+    assert not any(one.kind == "cordoned" for one in diagnose_cluster(client, tmp_path).issues)
+
+
+@pytest.mark.parametrize("release", ["4.3", "4.4"])
+def test_what_a_drain_has_moved_goes_back_when_it_is_called_off(tmp_path: Path, release: str) -> None:
+    operators = of_release(tmp_path, release)
+    rig = operators.rig
+    before = dict(rig.replicas)
+    runs = VirtualRuns(rig)
+    assert operators.decommission(runs=runs).is_finished
+    assert rig.replicas != before
+    assert operators.cancel() == ("uncordon broker 3",)
+    done = read_history(rig.path(runs.ids[0]))
+    plan = plan_rollback(rig.client, done)
+    chosen = RunSettings("back", rig.transport.now_ms(), ThrottleRates(RATE))
+    rig.run(prepare(rig.client, plan.plan, chosen))
+    assert rig.replicas == before
 
 
 # --- older clusters -------------------------------------------------------------------------------------------------

@@ -42,6 +42,12 @@ CORDON = ConfigChange.set(CORDONED_LOG_DIRS, ALL_LOG_DIRS)
 UNCORDON = ConfigChange.delete(CORDONED_LOG_DIRS)
 
 
+def way_to_open(broker: int) -> tuple[str, ...]:
+    """Words of the command that takes back the cordon of a broker, whatever its value."""
+    kind = ("--entity-type", "brokers", "--entity-name", str(broker))
+    return ("kafka-configs", "--alter", *kind, "--delete-config", CORDONED_LOG_DIRS)
+
+
 def is_our_cordon(value: str | None) -> bool:
     """True for the value that `CORDON` sets."""
     return value == ALL_LOG_DIRS

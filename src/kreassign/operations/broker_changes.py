@@ -13,7 +13,7 @@ from pathlib import Path
 from kreassign.admin import AdminClient
 from kreassign.clock import Clock
 from kreassign.errors import ClusterError, ExecutionError, InputError
-from kreassign.executor.brokers import CORDON, CORDONED_LOG_DIRS, UNCORDON, BrokerReading, is_our_cordon
+from kreassign.executor.brokers import CORDON, CORDONED_LOG_DIRS, UNCORDON, BrokerReading, is_our_cordon, way_to_open
 from kreassign.executor.cluster.port import ConfigPort
 from kreassign.executor.cluster.requests import CHANGE_TIMEOUT_MS
 from kreassign.executor.journal.folder import cluster_folder, make_folder
@@ -102,7 +102,10 @@ def uncordon(client: AdminClient, found: BrokerReading, context: RunContext) -> 
         client.incremental_alter_configs({ConfigResource.broker(found.broker): [UNCORDON]}).raise_if_any()
         return f"uncordon broker {found.broker}"
     if found.cordon.value:
-        return f"broker {found.broker} stays as it is: its {CORDONED_LOG_DIRS} is {found.cordon.value}, set by others"
+        return (
+            f"broker {found.broker} stays as it is: its {CORDONED_LOG_DIRS} is {found.cordon.value}, set by others; "
+            f"to open it: {' '.join(way_to_open(found.broker))}"
+        )
     return f"broker {found.broker} is not cordoned"
 
 

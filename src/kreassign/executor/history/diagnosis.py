@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
+from kreassign.executor.brokers import way_to_open
 from kreassign.executor.history.findings import (
     NO_RUN,
     Filling,
@@ -235,9 +236,13 @@ def _log_dirs(readings: ClusterReadings) -> Iterator[Issue]:
                 else "Kafka accepts reassignments to it in silence"
             )
             seen = f"{Closure.CORDONED.why}: it receives nothing by plans, and {does}"
-            remedy = "If it is to stay, take one out of cordoned.log.dirs; if not, take it out of the cluster"
+            remedy = (
+                "If it is to stay, open it: --cancel takes back a cordon that is *, kafka-configs one that names "
+                "directories; if not, take it out of the cluster"
+            )
             commands = (
                 ("kreassign", "decommission", str(broker), "--cancel"),
+                way_to_open(broker),
                 ("kreassign", "decommission", str(broker), "--dry-run"),
             )
             yield Issue("cordoned", f"broker {broker}", seen, remedy, commands)
