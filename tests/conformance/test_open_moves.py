@@ -10,6 +10,7 @@ import pytest
 from kreassign.model import NewPartitions, TopicPartition
 from kreassign.wire import api
 from tests.conformance.clusters import CONTROLLER, Answered, Cluster, Move
+from tests.conformance.test_log_dirs import cordon
 
 pytestmark = pytest.mark.keeps_broken
 DONE = Answered(0, None)
@@ -205,6 +206,18 @@ def test_a_cancel_takes_back_what_was_being_added_and_keeps_the_order(
     leader = before[0] if before[0] in replicas else replicas[0]
     assert cluster.becomes(partition, replicas, set(replicas) - {DOWN}, leader) == epoch
     assert cluster.cancel(partition) == Answered(85, None)
+
+
+def test_a_move_on_a_broker_that_is_cordoned_since_can_be_cancelled(cluster: Cluster) -> None:
+    """Also where Kafka refuses lists that name the broker: a cancel has none."""
+    partition = cluster.create_one(0, 1)
+    cluster.move(partition, 0, DOWN)
+    cordon(cluster, 0, "*")
+    try:
+        assert cluster.cancel(partition) == DONE
+        cluster.becomes(partition, (0, 1), {0, 1}, 0)
+    finally:
+        cordon(cluster, 0, None)
 
 
 def test_a_cancelled_removal_keeps_leader_and_epoch(cluster: Cluster) -> None:
