@@ -11,10 +11,10 @@ from pathlib import Path
 from kreassign.pipeline.tables.schemas import (
     AUDIT_TABLES,
     AUDITED_RUN_TABLES,
+    MERGED_BY_LOADS,
     METRIC_TABLES,
     RUN_TABLES,
     TABLES,
-    Lifecycle,
     Table,
 )
 
@@ -37,11 +37,11 @@ instead.
 
 
 _LIFECYCLES = {
-    Lifecycle.DATED: "Files of a date become one with `kreassign compact`, and dates before its `--keep-days` go.",
-    Lifecycle.ADDED: "Files become one with `kreassign compact`; rows stay.",
-    Lifecycle.REPLACED: "Writing the same again replaces it; nothing else takes rows away.",
-    Lifecycle.REPLACED_BY_LOADS: "Each load replaces it; `kreassign compact` deletes older ones after 7 days.",
-    Lifecycle.MERGED_BY_LOADS: "Each load adds a file; loads merge them when there are more than 24 small ones.",
+    "dated": "Files of a date become one with `kreassign compact`, and dates before its `--keep-days` go.",
+    "added": "Files become one with `kreassign compact`; rows stay.",
+    "replaced": "Writing the same again replaces it; nothing else takes rows away.",
+    "replaced by loads": "Each load replaces it; `kreassign compact` deletes older ones after 7 days.",
+    MERGED_BY_LOADS: "Each load adds a file; loads merge them when there are more than 24 small ones.",
 }
 
 

@@ -198,8 +198,8 @@ EFFECTS = (
         ("threading", "concurrent.futures", "multiprocessing", "_thread"),
         (
             "admin/", "monitoring/metrics.py", "monitoring/webhooks.py", "monitoring/client_signals.py",
-            "twin/server.py", "twin/transport.py", "pipeline/tables/commits.py", "pipeline/spark_session.py",
-            "cli/streams.py", "web/",
+            "twin/server.py", "twin/transport.py", "pipeline/tables/commits.py", "pipeline/tables/parquet.py",
+            "pipeline/spark_session.py", "cli/streams.py", "web/",
         ),
         "asking many brokers, or a store for many files, at once, or Spark while a job waits, needs them, and telling "
         "others without keeping a run waiting; the page serves many at once; the rest stays single-threaded",

@@ -11,8 +11,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-import numpy as np
-
 from kreassign.admin import AdminClient
 from kreassign.clock import Clock, SystemClock
 from kreassign.errors import InputError
@@ -27,7 +25,7 @@ from kreassign.model.text import format_amount, signed_number
 from kreassign.operations.connect import Warn, warn_program
 from kreassign.operations.snapshot import observe, whole_columns_of
 from kreassign.operations.snapshot_files import read_snapshot_columns
-from kreassign.pipeline.load.doubt import ReplicaLoads, heed
+from kreassign.pipeline.load.doubt import ReplicaLoads, furthest_beyond, heed
 from kreassign.pipeline.load.rules import LARGEST_LOG_BYTES, MOST_BYTES_PER_S
 from kreassign.pipeline.tables.snapshot_columns import SeenReplicas, SnapshotColumns, columns_of, seen_replicas
 from kreassign.planner import BrokerFacts, LogDirFacts, Problem
@@ -225,10 +223,7 @@ def _refuse_impossible(columns: ReplicaColumns, source: str) -> None:
         ("CPU as leader", columns.leader_cpu, MOST_CORES, "cores"),
         ("CPU as follower", columns.follower_cpu, MOST_CORES, "cores"),
     ):
-        if values is None:
-            continue
-        if len(beyond := np.flatnonzero((values < 0) | (values > most))):
-            place = beyond[np.argmax(np.abs(values[beyond]))]
+        if values is not None and (place := furthest_beyond(values, most)) is not None:
             partition = TopicPartition(columns.topic_names[columns.topics[place]], int(columns.partitions[place]))
             given, limit = (format_amount(each, unit) for each in (float(values[place]), most))
             raise InputError(

@@ -210,7 +210,7 @@ class Served:
         return records.Begun(self._begin(user, execute))
 
     def _rollback(self, client: AdminClient, run_id: str, context: RunContext) -> Rollback:
-        found = preview_rollback(client, run_id, context)
+        found = preview_rollback(client, RollbackRequest(run_id), context)
         if not is_settled(found.undone):
             raise InputError(f"run {run_id} has not ended ({found.undone.state}); cancel it, then roll it back")
         return found

@@ -12,6 +12,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from kreassign.admin import AdminClient
 from kreassign.errors import InputError
@@ -49,7 +50,8 @@ class RunsHere:
         """Execute a run, and return its id once it has begun. Raises what prevents it from beginning."""
         begun: Future[str] = Future()
         ended = self._threads.submit(self._execute, reach, context_of(state_dir, user), execute, begun)
-        wait((begun, ended), return_when=FIRST_COMPLETED)
+        either: tuple[Future[Any], ...] = (begun, ended)
+        wait(either, return_when=FIRST_COMPLETED)
         if begun.done():
             ended.add_done_callback(_log_failure)
             return begun.result()

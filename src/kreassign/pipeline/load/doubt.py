@@ -76,6 +76,12 @@ def heed(loads: ReplicaLoads, source: str, taken_ms: int) -> tuple[Floats, LoadB
     return rates[found.of_replica], basis
 
 
+def furthest_beyond(values: Floats, most: float) -> int | None:
+    """Place of the value furthest from 0 of those below 0 or above `most`; None without such. NaN is unknown."""
+    beyond = np.flatnonzero((values < 0) | (values > most))
+    return int(beyond[np.argmax(np.abs(values[beyond]))]) if len(beyond) else None
+
+
 def _per_partition(loads: ReplicaLoads) -> _Partitions:
     key = loads.topics.astype(np.int64) << 32 | loads.partitions.astype(np.int64)
     _, first, of_replica = np.unique(key, return_index=True, return_inverse=True)

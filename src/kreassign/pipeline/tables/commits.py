@@ -31,10 +31,10 @@ from kreassign.pipeline.tables.schemas import (
     LOAD_HOURS,
     LOAD_QUALITY,
     LOADS,
+    MERGED_BY_LOADS,
     OPEN_SAMPLES,
     QUARANTINE,
     SAMPLES,
-    Lifecycle,
     Table,
     date_of,
     utc,
@@ -344,7 +344,7 @@ def tended(data_dir: delta.DataDir, made: LoadedTable, window_days: int = 0) -> 
     Rows in the window stay. Leaves the table as it is if another process changes it.
     """
     table = made.table
-    if table.lifecycle is not Lifecycle.MERGED_BY_LOADS:
+    if table.lifecycle != MERGED_BY_LOADS:
         return made
     log = delta.open_log(data_dir, table)
     if log.version != made.version:

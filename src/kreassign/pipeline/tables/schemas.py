@@ -43,14 +43,8 @@ class Column:
     nullable: bool = False
 
 
-class Lifecycle(StrEnum):
-    """How the files and rows of a table come and go."""
-
-    DATED = "dated"
-    ADDED = "added"
-    REPLACED = "replaced"
-    REPLACED_BY_LOADS = "replaced by loads"
-    MERGED_BY_LOADS = "merged by loads"
+MERGED_BY_LOADS = "merged by loads"
+"""Lifecycle of tables to which each load adds files."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +92,7 @@ class Table:
     """A Delta table, in the folder of the same name.
 
     `made_by` is the command that writes it, `key` the columns that identify a row, `partition_by` groups its files.
-    `kept` says how long its rows stay; without it, for as long as its lifecycle lets them.
+    `lifecycle` says in a word how its files and rows come and go, `kept` how long its rows stay, if not for ever.
     """
 
     name: str
@@ -107,7 +101,7 @@ class Table:
     key: tuple[str, ...]
     columns: tuple[Column, ...]
     partition_by: Partitioning | None = None
-    lifecycle: Lifecycle = Lifecycle.ADDED
+    lifecycle: str = "added"
     kept: Kept | None = None
 
     @property
@@ -134,7 +128,7 @@ def _table(name: str, parts: Mapping[str, Any], shared: Mapping[str, str]) -> Ta
         partitioning = Partitioning(by, column, is_date=by == "date")
     kept = Kept(*parts["kept"]) if "kept" in parts else None
     named = name, parts["comment"], parts["made_by"], tuple(parts["key"])
-    return Table(*named, columns, partitioning, Lifecycle(parts["lifecycle"]), kept)
+    return Table(*named, columns, partitioning, parts["lifecycle"], kept)
 
 
 _FILE = json.loads(files("kreassign.pipeline.tables").joinpath("schemas.json").read_text(encoding="utf-8"))
