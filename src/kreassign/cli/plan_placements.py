@@ -85,7 +85,7 @@ def new_topic(
     inputs = options.inputs()
     _refuse_ignored(options)
     options.request.check_loads(inputs)
-    with working(f"searching places for {partitions} partitions, and what a rebalance saves by them"):
+    with working(f"searching places for {counted(partitions, 'partition')}, and what a rebalance saves by them"):
         found = place_topic(inputs, options.policy(), name, partitions, replication_factor, expected)
     _show(found, options, inputs.loads)
 
@@ -152,7 +152,8 @@ def _show(found: Placement, options: PlanOptions, loads: LoadBasis) -> None:
 def _summary(terminal: Console, found: Placement, loads: LoadBasis, max_age_s: float | None, *, is_wide: bool) -> None:
     count, replicas = len(found.lists), sum(map(len, found.lists))
     kind = "more partitions of" if found.first else "new topic"
-    terminal.print(f"{kind} {found.topic}: {count} partitions, {replicas} replicas; nothing that is there moves")
+    new = f"{counted(count, 'partition')}, {counted(replicas, 'replica')}"
+    terminal.print(f"{kind} {found.topic}: {new}; nothing that is there moves")
     expected = f"{format_bytes(found.load.size_bytes)}, {format_rate(found.load.write_bytes_per_s)} written"
     known = found.load.size_bytes or found.load.write_bytes_per_s
     terminal.print(f"expected of each: {expected}" if known else "nothing is expected of them: only counts decide")

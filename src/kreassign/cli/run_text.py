@@ -39,7 +39,7 @@ from kreassign.model.run import (
     Progress,
     RunHistory,
 )
-from kreassign.model.text import printable
+from kreassign.model.text import agreeing, counted, printable
 from kreassign.report.text import format_bytes, format_duration, format_rate, run_state
 
 # Live progress: bars on a terminal, plain lines elsewhere.
@@ -414,7 +414,8 @@ def _throttle_in_force(found: RunHistory) -> str:
     limit, count = rates_text(found.rates), len(found.throttle_residue)
     if not (limit and count):
         return ""
-    return f"throttle in force: {limit}; its {count} settings are restored when the run ends"
+    are = agreeing(count, "are restored when the run ends")
+    return f"throttle in force: {limit}; its {counted(count, 'setting')} {are}"
 
 
 def pace_text(pace: Pace) -> str:
@@ -430,7 +431,8 @@ def pace_text(pace: Pace) -> str:
     steps = ", a replica at a time" if pace.is_stepwise else ""
     at_most = f"at most {', '.join(limits)}" if limits else "no limit on moves in flight"
     return (
-        f"order {pace.order}, {at_most}, {pace.elections_per_step} elections per step{steps}{_hours_text(pace.hours)}"
+        f"order {pace.order}, {at_most}, {counted(pace.elections_per_step, 'election')} per step{steps}"
+        f"{_hours_text(pace.hours)}"
     )
 
 
@@ -440,7 +442,7 @@ def _hours_text(hours: Schedule) -> str:
 
 
 def _limits(cap: Cap) -> list[str]:
-    moves = [] if cap.moves is None else [f"{cap.moves} moves"]
+    moves = [] if cap.moves is None else [counted(cap.moves, "move")]
     return moves if cap.size_bytes is None else [*moves, format_bytes(cap.size_bytes)]
 
 

@@ -32,7 +32,7 @@ def counted(count: int, noun: str, plural: str = "") -> str:
     return f"{count:,} {noun if count == 1 else plural or f'{noun}s'}"
 
 
-_SINGULAR = {"are": "is", "have": "has", "lead": "leads", "change": "changes", "were": "was"}
+_SINGULAR = {"are": "is", "have": "has", "lead": "leads", "change": "changes", "were": "was", "finish": "finishes"}
 
 
 def agreeing(count: int, words: str) -> str:

@@ -131,7 +131,7 @@ def test_a_run_is_paused_throttled_resumed_cancelled_and_rolled_back_from_anothe
         assert "throttled to what other traffic leaves of 100 kB/s per broker" in followed.stdout
         assert terminal.runs[0]["rates"]["adaptive"]["floor_bytes_per_s"] == 60_000
         paced = terminal.type("pace", "--max-moves-per-source", "1", "--max-bytes", "none")
-        assert "order makespan, at most 1 moves per source, 100 elections per step" in paced.stdout
+        assert "order makespan, at most 1 move per source, 100 elections per step" in paced.stdout
         assert terminal.runs[0]["pace"]["caps"]["source"] == {"moves": 1, "size_bytes": None}
         heard = json.loads(terminal.type("resume", "--format", "json").stdout)
         assert (heard["run_id"], heard["kind"], heard["request"]) == (run_id, "ReleaseRequested", 6)

@@ -251,7 +251,7 @@ LOAD = [partition(0, 1, 2, gigabytes=50)]
     ([BrokerFacts(1, must_empty=True), *brokers(2), BrokerFacts(3, capacity={"disk": 1.0 * GIGABYTE})], LOAD, Rules(),
      "disk", "no receiver has enough disk left"),
     (brokers(1, 2, may_lead=False), LOAD, Rules(), "leaders", "no broker is left that may lead"),
-    (brokers(1, 2), LOAD, Rules(least_topic_leaders={"t": 1}), "leaders of a topic", "1 partitions, 1 too few"),
+    (brokers(1, 2), LOAD, Rules(least_topic_leaders={"t": 1}), "leaders of a topic", "1 partition, 1 too few"),
     ([BrokerFacts(1, must_empty=True, broker_set="red"), BrokerFacts(2, broker_set="red"), *brokers(3)],
      [partition(0, 1, 2, broker_set="red")], Rules(), "replication factor", "of its broker set, there are 1"),
 ])  # fmt: skip

@@ -55,7 +55,7 @@ def test_the_live_brokers_are_evened_out_around_what_the_dead_one_holds() -> Non
 def test_lost_copies_stay_in_the_list_for_the_directory_to_be_repaired() -> None:
     loads = [partition(0, 1, 2, lost_on=(1,)), partition(1, 2, 3)]
     problem, told = ignore_dead_brokers(posed(brokers(1, 2, 3), loads, bands=(Band(DISK, None),)))
-    assert told[0].startswith("broker 1 has lost copies with a log directory: 1 partitions")
+    assert told[0].startswith("broker 1 has lost copies with a log directory: 1 partition")
     assert lists(problem)[0] == [1, 2]
 
 
@@ -125,7 +125,7 @@ def test_of_given_lists_only_what_they_change_is_judged(wanted, violations: tupl
     is_repaired = wanted[0] == 1
     assert told == (
         (
-            "broker 4 is not live: 1 partitions with a replica there are not touched; no live broker has a copy of t-2"
+            "broker 4 is not live: 1 partition with a replica there is not touched; no live broker has a copy of t-2"
             if is_repaired
             else "broker 4 is not live: 2 partitions with a replica there are not touched; `kreassign plan repair` "
             "repairs the others; no live broker has a copy of t-2"

@@ -294,7 +294,10 @@ def _tell_verification(found: Verification, cluster: ClusterOptions) -> None:
     for words in found.remedies:
         click.echo(f"  to restore it: {pasted(words, cluster)}")
     sizes = found.facts.sizes
-    held = f"{len(found.expected.replicas)} partitions, {format_bytes(sum(sizes.values()))} in {len(sizes)} copies"
+    held = (
+        f"{counted(len(found.expected.replicas), 'partition')}, {format_bytes(sum(sizes.values()))} in "
+        f"{counted(len(sizes), 'copy', 'copies')}"
+    )
     console().print(f"{held}: " + ("all as planned" if found.is_ok else counted(len(found.findings), "finding")))
 
 
@@ -342,7 +345,11 @@ def summary(seen: Observation, where: str) -> str:
     """One line about the stored snapshot."""
     sizes = (replica.size_bytes for dirs in seen.log_dirs.ok.values() for dir_ in dirs for replica in dir_.replicas)
     partitions = sum(len(topic.partitions) for topic in seen.topics)
-    return (
-        f"snapshot {seen.snapshot_id}: {len(seen.cluster.brokers)} brokers, {len(seen.topics)} topics, {partitions} "
-        f"partitions, {format_bytes(sum(sizes))} on disk, {len(seen.reassignments)} active reassignments; in {where}"
+    amounts = (
+        counted(len(seen.cluster.brokers), "broker"),
+        counted(len(seen.topics), "topic"),
+        counted(partitions, "partition"),
+        f"{format_bytes(sum(sizes))} on disk",
+        counted(len(seen.reassignments), "active reassignment"),
     )
+    return f"snapshot {seen.snapshot_id}: {', '.join(amounts)}; in {where}"

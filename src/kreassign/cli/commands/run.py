@@ -58,7 +58,7 @@ from kreassign.executor.guards import GuardName, Reaction
 from kreassign.executor.throttle_ledger import FoundThrottles
 from kreassign.model.plan import format_plan
 from kreassign.model.run import RunHistory
-from kreassign.model.text import counted
+from kreassign.model.text import agreeing, counted
 from kreassign.model.throttle import ThrottleRates
 from kreassign.operations import run as operation
 from kreassign.operations import run_journals
@@ -234,7 +234,7 @@ def _lines(found: Rollback) -> Iterator[str]:
         yield f"run {undone.run_id} was itself the rollback of run {found.undoes}: this moves everything forward again"
     yield (
         f"rollback of run {undone.run_id}: {len(plan.plan)} of {len(undone.moves)} partitions move back, "
-        f"{plan.copy_count} copies, {format_bytes(plan.copied_bytes)}"
+        f"{counted(plan.copy_count, 'copy', 'copies')}, {format_bytes(plan.copied_bytes)}"
     )
     for sentence in plan.skipped[:SHOWN_SKIPPED]:
         yield f"  left alone: {sentence}"
@@ -490,11 +490,7 @@ def cancel(
         refuse_monitoring_of_others(path.stem)
         flying = run_journals.status(path).in_flight_count
         moves = f"{counted(flying, 'move')} in flight"
-        sentence = (
-            f"draining: {moves} {'finishes' if flying == 1 else 'finish'}, then it ends"
-            if drains
-            else f"cancelling {moves}"
-        )
+        sentence = f"draining: {moves} {agreeing(flying, 'finish')}, then it ends" if drains else f"cancelling {moves}"
         print_accepted(path, run_journals.cancel(path, is_now=not drains), sentence, output_format)
         return
     is_quiet = output_format == "json"

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from kreassign.errors import Infeasible
 from kreassign.model.closures import Closure
-from kreassign.model.text import format_amount
+from kreassign.model.text import counted, format_amount
 from kreassign.planner.arrays import NOWHERE, BoolArray, IndexArray
 from kreassign.planner.goals import Goal
 from kreassign.planner.problem.holds import first_names, held_sentences
@@ -211,7 +211,7 @@ def _topic_leaders(problem: Problem) -> Iterator[tuple[str, str]]:
         index = partitions.topic_names.index(topic) if topic in partitions.topic_names else NOWHERE
         count = int((partitions.topics == index).sum())
         if count < least * leading:
-            few = f"topic {topic} has {count} partitions, {least * leading - count} too few"
+            few = f"topic {topic} has {counted(count, 'partition')}, {least * leading - count} too few"
             yield "leaders of a topic", f"{few} for {least} leaders on each of {leading} brokers"
 
 
@@ -226,7 +226,7 @@ def refuse_unplaced(problem: Problem, encoding: Encoding, state: State, slots: I
     missing = int(problem.partitions.size_bytes[encoding.owners[slots]].sum())
     names = _names(problem, np.unique(encoding.owners[slots]))
     raise Infeasible(
-        f"{len(slots)} replicas ({missing} bytes) must be placed and no broker may take them: {names}; "
+        f"{counted(len(slots), 'replica')} ({missing} bytes) must be placed and no broker may take them: {names}; "
         + "; ".join((*(sentence for _, sentence in reasons), *_closed(problem))),
         goals=tuple(dict.fromkeys(goal for goal, _ in reasons)),
     )

@@ -15,6 +15,7 @@ from kreassign.errors import IllegalPlan, InputError
 from kreassign.model import TopicPartition
 from kreassign.model.closures import Closure
 from kreassign.model.load import CPU_PER_COPY, CPU_PER_READ, CPU_PER_WRITE
+from kreassign.model.text import counted
 from kreassign.planner.arrays import NOWHERE, BoolArray, FloatArray, IntArray
 from kreassign.planner.check.evaluate import evaluate
 from kreassign.planner.goals import DISK
@@ -88,7 +89,9 @@ def add_partitions(problem: Problem, topic: str, total: int) -> Problem:
     chosen = _of_topic(partitions, topic)
     present = int(chosen.sum())
     if total <= present:
-        raise InputError(f"topic {topic} has {present} partitions already; specify more than that, not {total}")
+        raise InputError(
+            f"topic {topic} has {counted(present, 'partition')} already; specify more than that, not {total}"
+        )
     numbers = {name: getattr(partitions, name) for name in LOADS}
     spread = {name: np.where(chosen, one * (present / total), one).astype(one.dtype) for name, one in numbers.items()}
     load = ExpectedLoad(

@@ -15,7 +15,7 @@ from kreassign.errors import Infeasible, InputError
 from kreassign.model import TopicPartition
 from kreassign.model.closures import REFUSES, Closure
 from kreassign.model.plan import Plan
-from kreassign.model.text import counted
+from kreassign.model.text import agreeing, counted
 from kreassign.planner.arrays import NOWHERE, BoolArray, FloatArray, IntArray
 from kreassign.planner.check.cost import changes_of
 from kreassign.planner.check.legality import rack_excess
@@ -392,7 +392,8 @@ def _dead_broker_sentences(brokers: Brokers, partitions: Partitions, left: BoolA
     for broker in np.unique(partitions.replicas[left]):
         owners = np.unique(partitions.owners[left & (partitions.replicas == broker)])
         why = "is not live" if dead[broker] else "has lost copies with a log directory"
-        sentence = f"broker {brokers.ids[broker]} {why}: {len(owners)} partitions with a replica there are not touched"
+        count, untouched = counted(len(owners), "partition"), agreeing(len(owners), "are not touched")
+        sentence = f"broker {brokers.ids[broker]} {why}: {count} with a replica there {untouched}"
         lost = [partitions.name(one) for one in owners[~reached[owners]].tolist()]
         if len(lost) < len(owners):
             sentence += "; `kreassign plan repair` repairs " + ("the others" if lost else "them")
