@@ -83,6 +83,7 @@ BENCHMARKS: dict[str, Callable[[], None]] = {
     "load-small": load_small.measure,
     "load-stages": load_stages.measure,
     "forecast-truth": forecast_truth.measure,
+    "pipeline-250": lambda: pipeline_scale.measure(250, 60),
     "pipeline-2500": lambda: pipeline_scale.measure(2_500, 60),
     "pipeline-10000x30s": lambda: pipeline_scale.measure(10_000, 30),
     "pipeline-33334x30s": lambda: pipeline_scale.measure(33_334, 30),

@@ -1,12 +1,14 @@
 -- What `kreassign load` makes, by DuckDB from the same files: judged samples, hours with their histograms, what stays open,
 -- quarantine, load model, forecast, skew and plan inputs. {data} is the data directory; tables are written to {data}/by_duckdb.
 -- Left out, in DuckDB's favour: intervals of the rates, the backtest, what brokers measured, and the log of the tables.
+-- Up to the line of dashes it is run once for each of {buckets} parts of the partitions, so that no table is in memory as a whole;
+-- then the rest, once.
 SET preserve_insertion_order = false;
-CREATE MACRO middle(a, b, c) AS
+CREATE OR REPLACE MACRO middle(a, b, c) AS
     CASE WHEN a + b + c IS NULL THEN least(a, b, c) ELSE greatest(least(a, b), least(greatest(a, b), c)) END;
-CREATE MACRO of_log(log, other, value) AS CASE WHEN coalesce(other = log, true) THEN value END;
+CREATE OR REPLACE MACRO of_log(log, other, value) AS CASE WHEN coalesce(other = log, true) THEN value END;
 
-CREATE TEMP TABLE screened AS
+CREATE OR REPLACE TEMP TABLE screened AS
 SELECT cluster_id, topic, partition, taken_ms, topic_id, leader, start_offset, end_offset, size_bytes,
     hash(topic_id) AS log,
     CASE WHEN taken_ms <= 0 THEN 'no time' WHEN taken_ms < 1293840000000 THEN 'before 2011'
@@ -14,9 +16,10 @@ SELECT cluster_id, topic, partition, taken_ms, topic_id, leader, start_offset, e
          WHEN partition < 0 THEN 'partition' WHEN start_offset < 0 THEN 'start' WHEN end_offset < start_offset THEN 'end'
          WHEN end_offset > 9007199254740992 THEN 'end' WHEN size_bytes < 0 THEN 'size'
          WHEN size_bytes > 281474976710656 THEN 'size' END AS reason
-FROM read_parquet('{data}/samples/date=*/*.parquet', hive_partitioning = false);
+FROM read_parquet('{data}/samples/date=*/*.parquet', hive_partitioning = false)
+WHERE hash(cluster_id, topic, partition) % {buckets} = {bucket};
 
-CREATE TEMP TABLE first_judged AS
+CREATE OR REPLACE TEMP TABLE first_judged AS
 WITH near AS (
     SELECT *,
         lag(log, 1) OVER w AS lb1, lag(log, 2) OVER w AS lb2, lag(log, 3) OVER w AS lb3,
@@ -53,7 +56,7 @@ SELECT cluster_id, topic, partition, taken_ms, topic_id, leader, start_offset, e
               THEN 'size collapses' END AS reason
 FROM around;
 
-CREATE TEMP TABLE judged AS
+CREATE OR REPLACE TEMP TABLE judged AS
 WITH near AS (
     SELECT *, lag(log) OVER w AS lb, lead(log) OVER w AS la, lead(log, 2) OVER w AS ln, lag(taken_ms) OVER w AS mb,
         lag(end_offset) OVER w AS eb, lead(end_offset) OVER w AS ea, lead(end_offset, 2) OVER w AS en,
@@ -72,7 +75,7 @@ SELECT cluster_id, topic, partition, taken_ms, topic_id, leader, start_offset, e
 FROM same
 UNION ALL SELECT * EXCLUDE (log) FROM first_judged WHERE reason IS NOT NULL;
 
-CREATE TEMP TABLE rates AS
+CREATE OR REPLACE TEMP TABLE rates AS
 WITH paired AS (
     SELECT *, lag(taken_ms) OVER w AS mb, lag(end_offset) OVER w AS eb, lag(topic_id) OVER w AS ib,
         lag(leader) OVER w AS lb, lag(start_offset) OVER w AS ob, lag(size_bytes) OVER w AS sb,
@@ -103,14 +106,14 @@ SELECT cluster_id, topic, partition, epoch, taken_ms, leader, start_offset, end_
     new_records IS NOT NULL AND NOT (known >= 3 AND alike < if(known = 8, 2, 1)) AS is_good
 FROM gaps;
 
-CREATE TEMP TABLE open_from AS
+CREATE OR REPLACE TEMP TABLE open_from AS
 WITH latest AS (SELECT cluster_id, topic, partition, max(taken_ms) AS latest_ms FROM rates GROUP BY ALL)
 SELECT cluster_id, topic, partition,
     least(min(CASE WHEN right_ms IS NULL OR right_ms >= latest_ms - 7200000 THEN taken_ms END),
           any_value(latest_ms) - 7200000) // 3600000 * 3600000 AS open_from_ms
 FROM rates JOIN latest USING (cluster_id, topic, partition) GROUP BY ALL;
 
-CREATE TEMP TABLE hours AS
+CREATE OR REPLACE TEMP TABLE hours AS
 WITH binned AS (
     SELECT *, taken_ms // 3600000 * 3600000 AS hour_ms, CASE WHEN is_good AND seconds > 0 THEN new_records / seconds END AS rate
     FROM rates),
@@ -134,16 +137,20 @@ SELECT sums.*, rate_bins, rate_counts, hour_ms >= open_from_ms AS is_open
 FROM sums LEFT JOIN histograms USING (cluster_id, topic, partition, epoch, hour_ms)
     JOIN open_from USING (cluster_id, topic, partition);
 
-COPY hours TO '{data}/by_duckdb/load_hours.parquet' (FORMAT parquet);
+COPY hours TO '{data}/by_duckdb/load_hours/{bucket}.parquet' (FORMAT parquet);
 COPY (SELECT judged.*, open_from_ms FROM judged JOIN open_from USING (cluster_id, topic, partition)
       LEFT JOIN (SELECT cluster_id, topic, partition, taken_ms, left_ms FROM rates)
           USING (cluster_id, topic, partition, taken_ms)
       WHERE taken_ms >= open_from_ms OR coalesce(left_ms >= open_from_ms, true))
-    TO '{data}/by_duckdb/open_samples.parquet' (FORMAT parquet);
+    TO '{data}/by_duckdb/open_samples/{bucket}.parquet' (FORMAT parquet);
 COPY (SELECT 'samples' AS table_name, reason, to_json(row(taken_ms, topic, partition, end_offset, size_bytes)) AS row_json
       FROM (SELECT * EXCLUDE (log) FROM screened WHERE reason IS NOT NULL
             UNION ALL SELECT * FROM judged WHERE reason IS NOT NULL AND reason <> 'twice'))
-    TO '{data}/by_duckdb/quarantine.parquet' (FORMAT parquet);
+    TO '{data}/by_duckdb/quarantine/{bucket}.parquet' (FORMAT parquet);
+
+-------
+DROP TABLE hours;
+CREATE TEMP VIEW hours AS SELECT * FROM read_parquet('{data}/by_duckdb/load_hours/*.parquet');
 
 CREATE TEMP TABLE load_model AS
 WITH latest AS (SELECT * FROM hours QUALIFY epoch = max(epoch) OVER (PARTITION BY cluster_id, topic, partition)),

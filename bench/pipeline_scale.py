@@ -2,14 +2,17 @@
 
 The whole job reads samples and snapshot, makes rates, hours, load model, forecast, skew and plan inputs and writes them
 all. DuckDB is given two tasks: `load_tables.sql`, which makes the same tables by the same rules, but for what its head
-says; and the heart of it, in one query whose result is written as Parquet: duplicates, epochs, rates, percentiles and
-the peak hour per partition.
+says, part by part of the partitions, so that its memory does not grow with the rows; and the heart of it, in one query
+whose result is written as Parquet: duplicates, epochs, rates, percentiles and the peak hour per partition.
 """
 
 from __future__ import annotations
 
+import math
+import statistics
 import sys
 import tempfile
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from bench.known_load import Shape, known_load, write_samples
@@ -46,8 +49,12 @@ SELECT * FROM figures JOIN peaks USING (cluster_id, topic, partition, epoch)
 """
 
 
-def measure(partitions: int, interval_s: int, *, runs: int = 1) -> None:
-    """Print the table of one size."""
+ROWS_AT_ONCE = 1_000_000
+"""Rows of samples in a part of the partitions that DuckDB is given."""
+
+
+def measure(partitions: int, interval_s: int, *, runs: int = 3) -> None:
+    """Print the table of one size: medians of runs by turns, and the least and the most."""
     shape = Shape(partitions=partitions, days=1, interval_s=interval_s)
     with tempfile.TemporaryDirectory() as folder:
         rows = write_samples(Path(folder), known_load(shape))
@@ -55,17 +62,42 @@ def measure(partitions: int, interval_s: int, *, runs: int = 1) -> None:
         print(
             f"{partitions:,} partitions, a round every {interval_s} s for a day: {rows:,} rows, {size / 1e6:,.0f} MB\n"
         )
-        print("| engine | s | CPU s | rows/s | peak MiB |")
-        print("|---|---|---|---|---|")
+        engines: dict[str, Callable[[], TreeRun]] = {
+            "kreassign load": lambda: run_kreassign("load", "--full", "--data", folder),
+            "DuckDB, all tables": lambda: _duckdb(Path(folder), _all_tables(Path(folder), rows)),
+            "DuckDB, the heart of it": lambda: _duckdb(Path(folder), [_QUERY.format(data=folder)]),
+        }
+        taken: dict[str, list[TreeRun]] = {name: [] for name in engines}
         for _ in range(runs):
-            print(_line("kreassign load", rows, run_kreassign("load", "--data", folder)), flush=True)
-            (Path(folder) / "by_duckdb").mkdir(exist_ok=True)
-            tables = _TABLES.read_text(encoding="utf-8").replace("{data}", folder).replace("{now_ms}", _LATER_MS)
-            whole = f"import duckdb; duckdb.sql({tables!r})"
-            print(_line("DuckDB, all tables", rows, run_tree([sys.executable, "-c", whole])), flush=True)
-            query = f"import duckdb; duckdb.sql({_QUERY.format(data=folder)!r})"
-            print(_line("DuckDB, the heart of it", rows, run_tree([sys.executable, "-c", query])), flush=True)
+            for name, run in engines.items():
+                taken[name].append(run())
+        print("| engine | s | least to most | CPU s | least to most | rows/s | peak MiB |")
+        print("|---|---|---|---|---|---|---|")
+        for name, found in taken.items():
+            print(_line(name, rows, found))
 
 
-def _line(engine: str, rows: int, run: TreeRun) -> str:
-    return f"| {engine} | {run.wall_s:.1f} | {run.cpu_s:.1f} | {rows / run.wall_s:,.0f} | {run.peak_mib:,.0f} |"
+def _all_tables(data: Path, rows: int) -> list[str]:
+    """Statements that make all tables: for each part of the partitions, then for all."""
+    for name in ("load_hours", "open_samples", "quarantine"):
+        (data / "by_duckdb" / name).mkdir(parents=True, exist_ok=True)
+    script = _TABLES.read_text(encoding="utf-8").replace("{data}", str(data)).replace("{now_ms}", _LATER_MS)
+    each, _, once = script.partition("\n-------\n")
+    buckets = math.ceil(rows / ROWS_AT_ONCE)
+    each = each.replace("{buckets}", str(buckets))
+    return [*(each.replace("{bucket}", str(bucket)) for bucket in range(buckets)), once]
+
+
+def _duckdb(data: Path, statements: Sequence[str]) -> TreeRun:
+    program = data / "by_duckdb.py"
+    program.write_text("\n".join(["import duckdb", *(f"duckdb.sql({each!r})" for each in statements)]))
+    return run_tree([sys.executable, str(program)])
+
+
+def _line(engine: str, rows: int, runs: Sequence[TreeRun]) -> str:
+    def told(values: Sequence[float]) -> str:
+        return f"{statistics.median(values):.1f} | {min(values):.1f} to {max(values):.1f}"
+
+    wall = [run.wall_s for run in runs]
+    cpu, peak = told([run.cpu_s for run in runs]), max(run.peak_mib for run in runs)
+    return f"| {engine} | {told(wall)} | {cpu} | {rows / statistics.median(wall):,.0f} | {peak:,.0f} |"
