@@ -228,6 +228,17 @@ def test_a_resumed_run_takes_another_guard_if_one_is_given(rig: TwinRig) -> None
     assert read_view(rig.path()).client_guard == other
 
 
+def test_a_guard_that_was_off_is_on_when_a_resume_names_one(rig: TwinRig) -> None:
+    feel(rig, lambda _: None)
+    rig.stop_after(40)
+    assert rig.run(prepared(rig, Reaction.OFF)).state == "paused"
+    starts = len(seconds_of(rig, SubmissionIntended))
+    assert starts > 0
+    rig.stop_after(300)
+    assert rig.resume(clients=GUARD).state == "paused"
+    assert len(seconds_of(rig, SubmissionIntended)) == starts
+
+
 def test_a_slowed_run_says_so_while_it_goes_on(rig: TwinRig) -> None:
     feel(rig, lambda second: 0.3 if 30 < second < 70 else 0.1)
     told: list[str] = []

@@ -19,7 +19,7 @@ from kreassign.executor.events import (
     ThrottleSet,
     TimePassed,
 )
-from kreassign.executor.guards import reactions
+from kreassign.executor.guards import DEFAULTS, GuardName, reactions
 from kreassign.executor.instructions import ReadConfigs, SetThrottle, Wait
 from kreassign.executor.state import finishing, moving, throttling
 from kreassign.executor.state.move import MoveRecord, move_steps
@@ -87,7 +87,10 @@ def _resume(run: Run, _: object, event: RunResumed) -> Next:
     run.control.replans = run.control.replans or event.replans
     if event.lost_after_ms is not None:
         run.control.lost_after_ms = event.lost_after_ms
-    run.clients = replace(run.clients, guard=event.clients or run.clients.guard)
+    if event.clients is not None:
+        run.clients = replace(run.clients, guard=event.clients)
+        # The run began without this guard, or before there was one.
+        run.identity.reactions.setdefault(GuardName.CLIENTS, DEFAULTS[GuardName.CLIENTS])
     run.throttle.live_brokers = event.live_brokers
     return resume(run, event.at_ms)
 
