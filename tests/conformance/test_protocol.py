@@ -168,7 +168,7 @@ def test_the_connection_that_was_closed_is_the_only_one_that_suffers(cluster: Cl
 
 
 @pytest.mark.releases(NEWEST, "4.3")
-def test_a_list_of_more_than_a_million_is_hung_up_on_from_4_4(cluster: Cluster) -> None:
+def test_a_list_of_more_than_a_million_closes_the_connection_from_4_4(cluster: Cluster) -> None:
     topic = api.DESCRIBE_LOG_DIRS.request.DescribableLogDirTopic(topic="none", partitions=[0] * MOST_ELEMENTS)
     asked = api.DESCRIBE_LOG_DIRS.request(topics=[topic])
     assert cluster.exchange(encode_request(4, asked, 7, "tests"))
