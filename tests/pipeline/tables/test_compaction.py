@@ -209,7 +209,7 @@ def test_tables_to_which_loads_add_have_few_files_and_all_their_rows(tmp_path: P
     assert [load.number for load in loads_of(tmp_path)] == list(range(1, 61))
 
 
-def test_each_load_reads_as_it_was_made_though_a_later_one_merged_its_files(tmp_path: Path) -> None:
+def test_each_load_reads_as_it_was_made_though_later_ones_merged_files(tmp_path: Path) -> None:
     hourly_loads(tmp_path, 30)
     for number in (5, 25, 26, 30):
         found = read_rows(tables_at(tmp_path, LoadNumber(number)), LOAD_HOURS)
