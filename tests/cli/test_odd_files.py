@@ -72,6 +72,7 @@ test of their own, as files of secrets have. Keys are read by ssh-keygen alone, 
 OF_IDS = ("not UTF-8", "zeros", "nothing", "blanks", "UTF-16", "half merged")
 IDS = ("--groups", "--transactional-ids", "--share-groups")
 SIGNED = f"{NOWHERE} --webhook https://h.example/ --webhook-secret-file {{odd}}"
+ASKING = f"{NOWHERE} --guard-query max(p)<1 --guard-url https://h.example"
 READ_TOO = {"plan check files", "verify subject"}
 """Arguments that also take what is no file yet, or no file: a file to write, the id of a run."""
 
@@ -80,6 +81,11 @@ SECRETS = {
     "resume --webhook-secret-file": f"resume last {SIGNED}",
     "rollback --webhook-secret-file": f"rollback last {SIGNED}",
     "run --webhook-secret-file": f"run {{plan}} {SIGNED}",
+    **{
+        f"{command.split()[0]} {option}": f"{command} {ASKING} {option} {{odd}}"
+        for command in ("run {plan}", "resume last", "rollback last", "decommission 3")
+        for option in ("--guard-login", "--guard-ca")
+    },
     "web --users": "web --listen 127.0.0.1:0 --users {odd}",
     "web --token-file": "web --listen 127.0.0.1:0 --token-file {odd}",
 }

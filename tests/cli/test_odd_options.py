@@ -84,7 +84,7 @@ NEEDED = {"import-metrics": {"--broker": ["1"]}, "pace": {"--max-moves": ["5"]},
           "rollback": AGREED, "decommission": AGREED,
           "maintenance enter": AGREED, "maintenance exit": AGREED}  # fmt: skip
 """What a command cannot do without, though none of its parameters is required."""
-ONLY_REFUSED = {"load", "audit compare", "compact", "web"}
+ONLY_REFUSED = {"load", "audit compare", "compact", "demo", "web"}
 """What is accepted there starts Spark, or does something."""
 
 IN_PLACE_OF = {("plan restore", "--run"): "file"}
@@ -112,6 +112,9 @@ ACCEPTED: dict[str, set[str]] = {
     "--for": set(),
     "--goal": set(),
     "--guard": set(),
+    "--guard-command": TEXT,
+    "--guard-query": set(),
+    "--guard-url": set(),
     "--instance": set(),
     "--interval": set(),
     "--kafka-version": set(),

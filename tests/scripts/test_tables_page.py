@@ -18,6 +18,7 @@ SECTION = """\
 Things that are.
 
 Written by `kreassign make`. One row per `id`, `place`.
+Files become one with `kreassign compact`; rows stay.
 
 | Column | Type | Meaning |
 |---|---|---|

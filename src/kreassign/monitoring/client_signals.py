@@ -101,6 +101,21 @@ def login_header(text: str) -> str:
     raise InputError("the login file has one line, `basic USER:PASSWORD` or `bearer TOKEN`")
 
 
+def check_files(guard: ClientGuard, read_file: ReadFile) -> None:
+    """Raise InputError for a login or certificates that cannot be used, naming the file."""
+    if guard.login_file is not None:
+        text = read_file(guard.login_file)
+        try:
+            login_header(text)
+        except InputError as error:
+            raise InputError(f"{guard.login_file}: {error}") from None
+    if guard.ca_file is not None:
+        try:
+            ssl.create_default_context(cafile=guard.ca_file)
+        except OSError as error:
+            raise InputError(f"{guard.ca_file} has no certificates (PEM): {error.strerror or error}") from error
+
+
 def ask_prometheus(guard: ClientGuard, query: ClientQuery, read_file: ReadFile, clock: Clock) -> Reading:
     """Ask one query; whatever goes wrong is an unknown reading."""
     try:

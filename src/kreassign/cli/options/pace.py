@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import NamedTuple
@@ -310,9 +311,15 @@ def rate(text: str) -> int | None:
     found = None if text == NO_LIMIT else parse_quantity(text)
     if found is not None and found <= 0:
         raise click.BadParameter(f"with {text} no move would ever end; specify a rate above 0, or `{NO_LIMIT}`")
-    if found is not None and found < LEAST_BARE_RATE and text.strip().isdecimal():
+    if found is not None and found < LEAST_BARE_RATE and _has_no_unit(text):
         raise click.BadParameter(f"{text} without a unit is {text} B/s; write {text}MB/s, or {text}B/s if it is meant")
     return found
+
+
+def _has_no_unit(text: str) -> bool:
+    with suppress(ValueError):
+        return parse_whole(text.strip()) >= 0
+    return False
 
 
 def broker_rate(text: str) -> BrokerRate:

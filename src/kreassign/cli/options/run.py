@@ -26,6 +26,7 @@ from kreassign.executor.lease import LeasePolicy
 from kreassign.executor.throttle_ledger import FoundThrottles
 from kreassign.model.documents import is_half
 from kreassign.model.text import LARGEST_PORT, shortened
+from kreassign.monitoring.client_signals import check_files
 from kreassign.monitoring.webhooks import Webhook, checked_secret, checked_url
 from kreassign.operations.monitoring import Monitoring
 from kreassign.operations.run import POLL_INTERVAL_S, RunContext
@@ -160,9 +161,11 @@ def read_clients(
         return None
     login_file, ca_file = (None if path is None else str(path.absolute()) for path in (guard_login, guard_ca))
     try:
-        return ClientGuard(guard_queries, guard_url, login_file, ca_file, guard_command or ())
+        guard = ClientGuard(guard_queries, guard_url, login_file, ca_file, guard_command or ())
+        check_files(guard, lambda path: read_text(Path(path)))
     except InputError as error:
         raise click.UsageError(str(error)) from error
+    return guard
 
 
 def _words(text: str) -> tuple[str, ...]:
