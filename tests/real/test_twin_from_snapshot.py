@@ -57,7 +57,7 @@ def test_a_twin_goes_on_with_what_a_real_cluster_was_doing(
         try:
             arguments = ["snapshot", "--bootstrap-server", kafka.bootstrap_servers, "--out", str(file)]
             said = CliRunner().invoke(kreassign, [*arguments, "--measure-for", "1s"], catch_exceptions=False)
-            assert "1 active reassignments" in said.stdout
+            assert "1 active reassignment;" in said.stdout
             twin = Twin(blueprint_of(read_snapshot(file), Speeds()))
             transport = TwinTransport(twin)
             inside = client_settings(bootstrap_servers="broker-0:9092")

@@ -385,7 +385,7 @@ class ReasonCount:
 
 @dataclass(frozen=True, slots=True)
 class LoadAccount:
-    """One load: its start, rows by table and treatment (every treatment has a count), and the reasons."""
+    """One load: its start, rows by table and treatment, and the reasons."""
 
     load_ms: int
     tables: Mapping[str, Mapping[str, int]]
@@ -393,7 +393,7 @@ class LoadAccount:
 
     def count(self, treatment: str) -> int:
         """Rows of all tables with this treatment."""
-        return sum(counts[treatment] for counts in self.tables.values())
+        return sum(counts.get(treatment, 0) for counts in self.tables.values())
 
 
 # Select a load by its time or number.

@@ -177,7 +177,7 @@ def test_the_forecast_says_how_sure_it_is_by_medians_of_what_is_written_and_by_i
     assert read_forecast_basis(tmp_path, "c") == ForecastBasis(30.0, 0.75, 1.5)
     assert read_forecast_basis(tmp_path, "d") is None
     tested = {"partition_count": 2, "median_error": 0.1, "p95_error": 0.2, "covered_share": 1.0, "widening": 1.0}
-    write_rows(tmp_path, BACKTESTS, [{"cluster_id": "c", **tested}], file_stem="a")
+    write_rows(tmp_path, BACKTESTS, [row_of(BACKTESTS, cluster_id="c", **tested)], file_stem="a")
     assert read_forecast_basis(tmp_path, "c") == ForecastBasis(30.0, 0.75, 1.5, 2, 0.1, 1.0)
 
 
