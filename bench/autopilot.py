@@ -38,7 +38,7 @@ PATIENCE_S = 4 * HOUR
 
 @dataclass(slots=True)
 class Told:
-    """What came of one cluster. Amounts are in bytes, times in seconds."""
+    """Results of one cluster. Amounts are in bytes, times in seconds."""
 
     seed: int
     acts: Counter[str] = field(default_factory=Counter)

@@ -43,7 +43,7 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """What is wrong from one second until another, and with which brokers."""
+    """A trouble from one second until another, with its brokers."""
 
     kind: Kind
     begin_s: float

@@ -1,4 +1,4 @@
-"""What tables cost to which each load adds: the commits of a thousand hourly loads, without Spark.
+"""Cost of tables to which each load adds: the commits of a thousand hourly loads, without Spark.
 
 Each load writes the hours that it closed and those that are open, its account and its row in `loads`, as `kreassign
 load` does, and reads before what it builds on: the last load and the files of the window.
@@ -49,7 +49,7 @@ def measure(loads: int = 1000, partitions: int = 100) -> None:
 
 
 def load(data: Path, number: int, partitions: int = 100) -> None:
-    """What a load does with the tables to which it adds."""
+    """Add to tables as a load does."""
     before = last_load(data)
     if before is not None:
         require_kept(data, before, WINDOW_DAYS)

@@ -51,7 +51,7 @@ class Line:
 
 
 def record(demo: Iterable[str]) -> list[Line]:
-    """What the picture shows of the lines of a demo."""
+    """Select the lines of a demo that the picture shows."""
     lines: list[Line] = []
     kept: tuple[str, ...] = ()
     shown = 0

@@ -44,6 +44,7 @@ from kreassign.admin.settings import (
 from kreassign.admin.tls import distrust, tls_context
 from kreassign.clock import Clock
 from kreassign.errors import ClusterError, Unauthenticated, Unreachable
+from kreassign.model.listeners import LOCAL_HOSTS
 from kreassign.model.text import printable
 
 log = logging.getLogger(__name__)
@@ -271,7 +272,6 @@ _MOST_BYTES = 1 << 20
 _SHOWN = 200
 # Refusals with these codes may be temporary; others are final (as in Kafka's own client).
 _PASSING = (HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_EARLY, HTTPStatus.TOO_MANY_REQUESTS)
-_LOCAL = ("localhost", "127.0.0.1", "::1")
 _BY_ASSERTION = "urn:ietf:params:oauth:grant-type:jwt-bearer"
 _ASSERTION_TYPE = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
 
@@ -284,7 +284,7 @@ class EndpointClient:
         self._clock = clock
         self._parts = urlsplit(endpoint.url)
         self._tls = tls_context(endpoint.tls) if self._parts.scheme == "https" else None
-        if self._tls is None and self._parts.hostname not in _LOCAL:
+        if self._tls is None and self._parts.hostname not in LOCAL_HOSTS:
             log.warning("%s is asked without TLS: %s can be read on the way; use https", endpoint, endpoint.grant)
 
     def fetch(self, timeout_s: float) -> Token:

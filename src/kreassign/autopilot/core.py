@@ -18,6 +18,7 @@ from zoneinfo import ZoneInfo
 from kreassign.autopilot.detectors import DETECTORS, Look, Symptom, use_of
 from kreassign.autopilot.gates import REDUNDANCY, Case, closed_gates, others_now, stopped
 from kreassign.autopilot.lifecycle import (
+    DAY_MS,
     HOUR_MS,
     STEPS,
     BrokerCame,
@@ -240,8 +241,7 @@ def _follow(decided: Decision, look: Look, name: Name, symptom: Symptom | None, 
                 decided.order = _next_order(Case(finding, symptom, look.now, decided.memory, look.policy))
         case NextAction.END_RUN:
             act = decided.memory.running
-            is_due = name.kind in REDUNDANCY and act is not None and act.name == name
-            if act is not None and is_due and not act.is_end_asked:
+            if name.kind in REDUNDANCY and act is not None and act.name == name and not act.is_end_asked:
                 decided.note(EndAsked(look.now.at_ms, name, "what it repairs is over"))
                 decided.order = EndRun(act.run_id)
         case NextAction.JUDGE:
@@ -254,8 +254,6 @@ def _follow(decided: Decision, look: Look, name: Name, symptom: Symptom | None, 
 
 
 # The digest.
-
-DAY_MS = 24 * HOUR_MS
 
 
 def digest_is_due(memory: Memory, at_ms: int, policy: Policy) -> bool:
@@ -271,7 +269,7 @@ def digest_is_due(memory: Memory, at_ms: int, policy: Policy) -> bool:
 
 
 def digest(memory: Memory, at_ms: int) -> Message:
-    """What is open, and what was done in the last 24 hours."""
+    """Message about open findings, and repairs of the last 24 hours."""
     acts = [one for one in memory.acts if one.begun_ms > at_ms - DAY_MS]
     copied = format_amount(sum(one.copied_bytes for one in acts), "B")
     what = f"digest: {counted(len(memory.open), 'open finding')}, {counted(len(acts), 'repair')} in 24 h, {copied}"

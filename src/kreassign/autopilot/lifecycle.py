@@ -401,13 +401,14 @@ class Memory:
 
 
 HOUR_MS = 3_600_000
-BACK_OFF_MS = (HOUR_MS, 4 * HOUR_MS, 24 * HOUR_MS)
+DAY_MS = 24 * HOUR_MS
+BACK_OFF_MS = (HOUR_MS, 4 * HOUR_MS, DAY_MS)
 """Waiting time after the first, second and each further failure."""
 
-SILENT_MS = 24 * HOUR_MS
+SILENT_MS = DAY_MS
 """How long a finding rests after people ended its repair."""
 
-KEPT_MS = 8 * 24 * HOUR_MS
+KEPT_MS = 8 * DAY_MS
 """Acts that are older count for nothing: budgets and rest take a week."""
 
 DISKS_KEPT_MS = 12 * HOUR_MS

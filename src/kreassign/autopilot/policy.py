@@ -277,7 +277,7 @@ class Runs:
 
 @dataclass(frozen=True, slots=True)
 class Clients:
-    """What repairs ask about clients, to be held and slowed while they suffer, as `kreassign run --guard-query`."""
+    """Sources that say how clients feel: repairs are held and slowed while they suffer, as by `run --guard-query`."""
 
     queries: tuple[ClientQuery, ...] = _line(CONDITIONS, (), "Conditions that hold while clients are well, in PromQL")
     url: str = _line(TEXT, "", "Prometheus that is asked")

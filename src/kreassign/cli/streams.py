@@ -85,7 +85,7 @@ _LEAST_WIDTH = 40
 _WHOLE = re.compile(r"(?:next|  or): |\$ |\s*(?:kreassign|kafka-)\S* ")
 """Beginning of a line that is a command to copy."""
 _PART = re.compile(r"`[^`]*`\S*|(?<=: )(?:kreassign|kafka-\S+) .*|\S+")
-"""What is not broken: a command in backticks, or after a colon to the end of the line, and a word."""
+"""Parts that stay whole: a command in backticks, or after a colon to the end of the line, and a word."""
 
 
 def folded(text: str, width: int) -> str:

@@ -25,6 +25,7 @@ from types import MappingProxyType
 from urllib.parse import urlsplit
 
 from kreassign.errors import InputError
+from kreassign.model.listeners import LOCAL_HOSTS
 from kreassign.model.run import NO_COST, ClientCost
 from kreassign.model.text import printable, shortened
 from kreassign.model.throttle import WHOLE
@@ -93,7 +94,7 @@ class ClientQuery:
 
 @dataclass(frozen=True, slots=True)
 class ClientGuard:
-    """What tells how clients feel: queries to the Prometheus at `url`, and a command.
+    """Sources that tell how clients feel: queries to the Prometheus at `url`, and a command.
 
     Secrets are not part of it: `login_file` and `ca_file` are paths, which each query reads again.
     """
@@ -120,9 +121,6 @@ class ClientGuard:
         return (*map(str, self.queries), *([command_name(self.command)] if self.command else ()))
 
 
-_LOCAL = ("localhost", "127.0.0.1", "::1")
-
-
 def check_address(text: str, *, has_login: bool = False) -> None:
     """Raise InputError for an address that is none, has a secret in it, or would carry a login without TLS."""
     try:
@@ -137,7 +135,7 @@ def check_address(text: str, *, has_login: bool = False) -> None:
         )
     if parts.username is not None or parts.password is not None:
         raise InputError("the address of a Prometheus takes no user and password; write them into a login file")
-    if has_login and parts.scheme == "http" and host not in _LOCAL:
+    if has_login and parts.scheme == "http" and host not in LOCAL_HOSTS:
         raise InputError(f"http://{host} would carry the login without TLS; use https, or leave the login out")
 
 
@@ -159,7 +157,7 @@ def _cut(text: str) -> str:
 
 
 class Feeling(StrEnum):
-    """What is known of clients."""
+    """How clients feel, as far as it is known."""
 
     GOOD = "good"
     BAD = "bad"
@@ -168,7 +166,7 @@ class Feeling(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What a source says, and what was seen: for an unknown one the reason."""
+    """Answer of a source, and what was seen: for an unknown one the reason."""
 
     source: str
     feeling: Feeling
@@ -180,7 +178,7 @@ EXIT_CODES: Mapping[int, Feeling] = MappingProxyType({
     1: Feeling.BAD,  # a warning of a plugin for Nagios, and what most programs call failed
     2: Feeling.BAD,  # critical
 })  # fmt: skip
-"""What an exit code means; any other, and a signal, is unknown."""
+"""Meaning of exit codes; any other, and a signal, is unknown."""
 
 
 def read_exit_code(words: tuple[str, ...], code: int, output: str) -> Reading:

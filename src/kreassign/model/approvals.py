@@ -51,7 +51,7 @@ Changes = Mapping[TopicPartition, Change]
 
 @dataclass(frozen=True, slots=True)
 class ApprovalRequest:
-    """What proposer and approvers sign. `brokers` are those that the plan knew, `about` says what it is for."""
+    """The document that people sign. `brokers` are those that the plan knew, `about` says what it is for."""
 
     proposed_by: str
     cluster_id: str

@@ -174,7 +174,7 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class ClientCost:
-    """What clients that suffered have cost a run: how long it was held and slowed, and the last reason.
+    """Cost of clients that suffered to a run: how long it was held and slowed, and the last reason.
 
     `percent` is the present part of its rate; `unused` is the sum of percents left out, each times its milliseconds.
     """

@@ -19,6 +19,7 @@ from urllib.parse import SplitResult, urlsplit
 
 from kreassign.clock import Clock
 from kreassign.errors import InputError
+from kreassign.model.listeners import LOCAL_HOSTS
 from kreassign.model.run import Phase, RunHistory
 from kreassign.model.text import printable, shortened
 
@@ -135,7 +136,6 @@ LAST_S = 20.0
 
 GRACE_S = 0.2
 
-_LOCAL = ("localhost", "127.0.0.1", "::1")
 _PASSING = (HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_EARLY, HTTPStatus.TOO_MANY_REQUESTS)
 _MOST_BYTES = 1 << 16
 
@@ -168,7 +168,7 @@ def checked_url(text: str, *, may_be_plain: bool = False) -> str:
         raise InputError(f"{shortened(text)!r} is no address of a webhook; write for example https://hooks.example/run")
     if parts.username is not None or parts.password is not None:
         raise InputError("the address of a webhook takes no user and password; its messages are signed")
-    if parts.scheme == "http" and host not in _LOCAL and not may_be_plain:
+    if parts.scheme == "http" and host not in LOCAL_HOSTS and not may_be_plain:
         raise InputError(f"http://{host} would be told without TLS, for everybody on the way to read; use https")
     return text
 
@@ -182,7 +182,7 @@ class _DeliveryError(Exception):
 
 
 class Post(Protocol):
-    """What can be sent: a body, the headers of an attempt, and a word for reports."""
+    """Anything that can be sent: a body, the headers of an attempt, and a word for reports."""
 
     @property
     def news(self) -> str:

@@ -28,8 +28,9 @@ from kreassign.autopilot.core import (
     tick,
 )
 from kreassign.autopilot.detectors import Look, astray, use_of
-from kreassign.autopilot.gates import DAY_MS, GATES, WEEK_MS, Case, closed_gates, spent_bytes, stopped
+from kreassign.autopilot.gates import GATES, WEEK_MS, Case, closed_gates, spent_bytes, stopped
 from kreassign.autopilot.lifecycle import (
+    DAY_MS,
     ApprovalAsked,
     ApprovalsJudged,
     Began,

@@ -69,7 +69,7 @@ KEPT_S = 10.0
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Seen:
-    """What somebody has seen of a plan or of a run: the run that would begin, or the rollback."""
+    """Preview that somebody has seen of a plan or of a run: the run that would begin, or the rollback."""
 
     subject: str
     shown: tuple[RunRequest, RunStarted] | Rollback
@@ -303,7 +303,7 @@ class Served:
         return preview_id
 
     def _take(self, preview_id: str, subject: str) -> Seen:
-        """What was seen of a plan or a run; a preview begins one run at most. Raises Drifted if it is not known."""
+        """Take the preview of a plan or a run; it begins one run at most. Raises Drifted if it is not known."""
         seen = self._seen.get(preview_id)
         if seen is None or seen.subject != subject:
             raise Drifted(f"nothing was started: there is no such preview of {subject} any more. Look at a new one")

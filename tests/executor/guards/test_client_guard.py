@@ -147,7 +147,7 @@ def test_an_operator_overrules_until_clients_feel_well_again() -> None:
     assert felt(overruled, Feeling.GOOD, Feeling.BAD, from_ms=5 * MINUTE_MS).percent == 50
 
 
-def test_a_slowed_rate_is_enough_for_producers_but_never_more_than_the_run_has() -> None:
+def test_a_slowed_rate_is_enough_for_producers_within_that_of_the_run() -> None:
     assert slowed_rate(1_000, 50, 0) == 500
     assert slowed_rate(1_000, 10, 400) == 400
     assert slowed_rate(1_000, 10, 4_000) == 1_000

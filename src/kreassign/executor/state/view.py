@@ -170,12 +170,12 @@ class RunView:
 
     @property
     def client_guard(self) -> ClientGuard | None:
-        """What tells it how clients feel; None if nothing does, or it does not react."""
+        """Its sources on how clients feel; None if nothing does, or it does not react."""
         return self._run.clients.guard if GuardName.CLIENTS in self._run.identity.reactions else None
 
     @property
     def client_cost(self) -> ClientCost | None:
-        """What clients that suffered have cost it; None without a guard of them."""
+        """Cost of clients that suffered; None without a guard of them."""
         return None if self.client_guard is None else self._run.clients.cost
 
     @property
