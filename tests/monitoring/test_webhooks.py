@@ -157,8 +157,8 @@ def test_an_address_with_tls_or_of_this_machine_is_taken(url: str) -> None:
 
 
 @pytest.mark.parametrize(("url", "why"), [
-    ("http://hooks.example/run", "would be told without TLS"),
-    ("http://127.0.0.1.evil.example/", "would be told without TLS"),
+    ("http://hooks.example/run", "is not encrypted"),
+    ("http://127.0.0.1.evil.example/", "is not encrypted"),
     ("https://user:secret@hooks.example/", "takes no user and password"),
     ("ftp://hooks.example/", "no address of a webhook"),
     ("hooks.example/run", "no address of a webhook"),

@@ -44,7 +44,7 @@ from kreassign.admin.settings import (
 from kreassign.admin.tls import distrust, tls_context
 from kreassign.clock import Clock
 from kreassign.errors import ClusterError, Unauthenticated, Unreachable
-from kreassign.model.listeners import LOCAL_HOSTS
+from kreassign.model.listeners import is_readable
 from kreassign.model.text import printable
 
 log = logging.getLogger(__name__)
@@ -284,7 +284,7 @@ class EndpointClient:
         self._clock = clock
         self._parts = urlsplit(endpoint.url)
         self._tls = tls_context(endpoint.tls) if self._parts.scheme == "https" else None
-        if self._tls is None and self._parts.hostname not in LOCAL_HOSTS:
+        if is_readable(self._parts):
             log.warning("%s is asked without TLS: %s can be read on the way; use https", endpoint, endpoint.grant)
 
     def fetch(self, timeout_s: float) -> Token:

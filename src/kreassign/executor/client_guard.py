@@ -22,10 +22,9 @@ from enum import StrEnum
 from math import isfinite, isnan
 from operator import ge, gt, le, lt
 from types import MappingProxyType
-from urllib.parse import urlsplit
 
 from kreassign.errors import InputError
-from kreassign.model.listeners import LOCAL_HOSTS
+from kreassign.model.listeners import http_address, is_readable
 from kreassign.model.run import NO_COST, ClientCost
 from kreassign.model.text import printable, shortened
 from kreassign.model.throttle import WHOLE
@@ -123,20 +122,12 @@ class ClientGuard:
 
 def check_address(text: str, *, has_login: bool = False) -> None:
     """Raise InputError for an address that is none, has a secret in it, or would carry a login without TLS."""
-    try:
-        parts = urlsplit(text)
-        host, _ = parts.hostname, parts.port
-    except ValueError as error:
-        raise InputError(f"{shortened(text)!r} is no address of a Prometheus: {error}") from None
-    is_plain = text.isascii() and text.isprintable() and " " not in text and not (parts.query or parts.fragment)
-    if not host or parts.scheme not in {"http", "https"} or not is_plain:
+    login, example = "write them into a login file", "https://prometheus:9090"
+    parts = http_address(text, "a Prometheus", example=example, login=login)
+    if has_login and is_readable(parts):
         raise InputError(
-            f"{shortened(text)!r} is no address of a Prometheus; write for example https://prometheus:9090"
+            f"http://{parts.hostname} would carry the login without TLS; use https, or leave the login out"
         )
-    if parts.username is not None or parts.password is not None:
-        raise InputError("the address of a Prometheus takes no user and password; write them into a login file")
-    if has_login and parts.scheme == "http" and host not in LOCAL_HOSTS:
-        raise InputError(f"http://{host} would carry the login without TLS; use https, or leave the login out")
 
 
 def command_name(words: Iterable[str]) -> str:

@@ -1,4 +1,4 @@
-"""What a request over HTTP says of its way, for everything here that listens: was it made on this machine? Pure.
+"""Addresses over HTTP: which are of this machine, and which are taken from people. Pure.
 
 A listener on loopback answers this machine without a token. A proxy on it may stand for anybody, so that what one
 forwards counts as a request from elsewhere.
@@ -7,8 +7,10 @@ forwards counts as a request from elsewhere.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from urllib.parse import SplitResult, urlsplit
 
-from kreassign.model.text import LARGEST_PORT, parse_whole
+from kreassign.errors import InputError
+from kreassign.model.text import LARGEST_PORT, parse_whole, shortened
 
 LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1")
 """Names of this machine, as parts of an address."""
@@ -47,3 +49,27 @@ def _is_port(text: str) -> bool:
         return parse_whole(text, most=LARGEST_PORT) >= 0
     except ValueError:
         return False
+
+
+def http_address(text: str, owner: str, *, example: str, login: str, takes_query: bool = False) -> SplitResult:
+    """Parts of an address that is asked or told over HTTP. Raises InputError naming its `owner`, and no secret in it.
+
+    `login` says what stands in place of a user and a password, which an address does not take.
+    """
+    try:
+        parts = urlsplit(text)
+        host, _ = parts.hostname, parts.port
+    except ValueError as error:
+        raise InputError(f"{shortened(text)!r} is no address of {owner}: {error}") from None
+    is_plain = text.isascii() and text.isprintable() and " " not in text
+    is_whole = takes_query or not (parts.query or parts.fragment)
+    if not host or parts.scheme not in {"http", "https"} or not is_plain or not is_whole:
+        raise InputError(f"{shortened(text)!r} is no address of {owner}; write for example {example}")
+    if parts.username is not None or parts.password is not None:
+        raise InputError(f"the address of {owner} takes no user and password; {login}")
+    return parts
+
+
+def is_readable(parts: SplitResult) -> bool:
+    """True if others can read on the way to this address: without TLS, and not on this machine."""
+    return parts.scheme == "http" and parts.hostname not in LOCAL_HOSTS

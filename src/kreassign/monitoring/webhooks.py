@@ -19,9 +19,9 @@ from urllib.parse import SplitResult, urlsplit
 
 from kreassign.clock import Clock
 from kreassign.errors import InputError
-from kreassign.model.listeners import LOCAL_HOSTS
+from kreassign.model.listeners import http_address, is_readable
 from kreassign.model.run import Phase, RunHistory
-from kreassign.model.text import printable, shortened
+from kreassign.model.text import printable
 
 # Content and signature of a message. Pure.
 #
@@ -159,17 +159,10 @@ class Webhook:
 
 def checked_url(text: str, *, may_be_plain: bool = False) -> str:
     """Check the address of a webhook. Raises InputError if it is not a URL, or not encrypted and must be."""
-    try:
-        parts = urlsplit(text)
-        host, _ = parts.hostname, parts.port
-    except ValueError as error:
-        raise InputError(f"{shortened(text)!r} is no address of a webhook: {error}") from None
-    if not host or parts.scheme not in {"http", "https"} or not text.isascii() or not text.isprintable() or " " in text:
-        raise InputError(f"{shortened(text)!r} is no address of a webhook; write for example https://hooks.example/run")
-    if parts.username is not None or parts.password is not None:
-        raise InputError("the address of a webhook takes no user and password; its messages are signed")
-    if parts.scheme == "http" and host not in LOCAL_HOSTS and not may_be_plain:
-        raise InputError(f"http://{host} would be told without TLS, for everybody on the way to read; use https")
+    login, example = "its messages are signed", "https://hooks.example/run"
+    parts = http_address(text, "a webhook", example=example, login=login, takes_query=True)
+    if is_readable(parts) and not may_be_plain:
+        raise InputError(f"http://{parts.hostname} is not encrypted: others could read the messages; use https")
     return text
 
 
