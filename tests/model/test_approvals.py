@@ -18,11 +18,12 @@ from kreassign.model.approvals import (
     judge,
     parse_request,
 )
+from kreassign.model.text import HOUR_MS
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
-HOUR_MS = 3_600_000
 CHANGES = {T0: Change((1, 2), (1, 3), topic_id="a"), T1: Change((2, 1), (2, 3), ("any", "/d0"))}
 REQUEST = ApprovalRequest("ann@host", "c", 1_000, 1_000 + 24 * HOUR_MS, (1, 2, 3), ("drain broker 1",), CHANGES)
+REQUEST_TEXT = format_request(REQUEST)
 NOW = Present(1_000 + HOUR_MS, "c", CHANGES, (1, 2, 3))
 ANN, BOB, CAT = (Signature(f"{name}.sig", (f"{name}@x",), f"key of {name}") for name in ("ann", "bob", "cat"))
 TWO = ApprovalRule(2)
@@ -110,13 +111,20 @@ def test_a_request_is_read_as_it_was_written() -> None:
     assert format_request(parse_request(text, "r.json")) == text
 
 
-@pytest.mark.parametrize("text", [
-    "", "[]", "{}", "null", '{"kreassign_approval_request": 2}', '{"kreassign_approval_request": 1}',
-    format_request(REQUEST).replace('"at_ms": 1000', '"at_ms": "soon"'),
-    format_request(REQUEST).replace('"before": [1, 2]', '"before": 7'),
-    format_request(REQUEST).replace('"partition": 0', '"partition": true'),
-    format_request(REQUEST).replace('"before": [1, 2]', '"before": [1, "2"]'),
+@pytest.mark.parametrize(("text", "said"), [
+    ("", "this is not JSON: it is empty"),
+    ("[]", "this is JSON, but not an object"),
+    ("{}", "the key 'kreassign_approval_request' is missing; it must be a whole number of at least 1 and at most 1"),
+    ('{"kreassign_approval_request": 2}', "'kreassign_approval_request' is 2; it must be a whole number"),
+    ('{"kreassign_approval_request": 1}', "the key 'proposed_by' is missing"),
+    (REQUEST_TEXT.replace('"at_ms": 1000', '"at_ms": "soon"'), "'at_ms' is 'soon'; it must be a whole number"),
+    (REQUEST_TEXT.replace('"before": [1, 2]', '"before": 7'), "[[partitions]] 1: 'before' is 7; it must be a list"),
+    (REQUEST_TEXT.replace('"partition": 0', '"partition": true'), "[[partitions]] 1: 'partition' is True"),
+    (REQUEST_TEXT.replace('"before": [1, 2]', '"before": [1, "2"]'), "[[partitions]] 1: 'before' is [1, '2']"),
+    (REQUEST_TEXT.replace('"after"', '"later"', 1), "[[partitions]] 1: there is no key 'later' here"),
 ])  # fmt: skip
-def test_a_file_that_is_no_request_is_refused_by_name(text: str) -> None:
-    with pytest.raises(MalformedPlan, match=r"^r\.json: is no request for approval: "):
+def test_a_file_that_is_no_request_is_refused_by_its_key(text: str, said: str) -> None:
+    with pytest.raises(MalformedPlan) as refused:
         parse_request(text, "r.json")
+    assert said in str(refused.value).removeprefix("r.json: ")
+    assert str(refused.value).endswith("; this is no request for approval")

@@ -9,8 +9,8 @@ import pytest
 from kreassign.errors import InputError
 from kreassign.model.cluster import TopicPartition
 from kreassign.model.load import LEAST_MEASURED_S, DoubtfulLoad, LoadBasis
+from kreassign.model.text import HOUR_MS
 
-HOUR_MS = 3_600_000
 NOW_MS = 100 * HOUR_MS
 FRESH = LoadBasis("mean", taken_ms=NOW_MS, partitions=9)
 COLLECT = "collect samples for a whole day without gaps, run `kreassign load` and plan again"

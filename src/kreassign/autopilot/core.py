@@ -18,8 +18,6 @@ from zoneinfo import ZoneInfo
 from kreassign.autopilot.detectors import DETECTORS, Look, Symptom, use_of
 from kreassign.autopilot.gates import REDUNDANCY, Case, closed_gates, others_now, stopped
 from kreassign.autopilot.lifecycle import (
-    DAY_MS,
-    HOUR_MS,
     STEPS,
     BrokerCame,
     BrokerWent,
@@ -43,7 +41,7 @@ from kreassign.autopilot.lifecycle import (
 )
 from kreassign.autopilot.observation import Known, Observation
 from kreassign.autopilot.policy import Kind, Level, Policy
-from kreassign.model.text import counted, format_amount
+from kreassign.model.text import DAY_MS, HOUR_MS, counted, format_amount
 
 MISSED_MS = 600_000
 """Longest break between two looks after which evidence still counts."""

@@ -23,11 +23,11 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import NamedTuple
 
-from kreassign.autopilot.lifecycle import HOUR_MS, DiskUse, Memory
+from kreassign.autopilot.lifecycle import DiskUse, Memory
 from kreassign.autopilot.observation import Known, Observation, Unknown, last_copies
 from kreassign.autopilot.policy import Kind, Policy
 from kreassign.model import NO_LEADER, LogDir, Partition
-from kreassign.model.text import counted, format_amount, format_seconds
+from kreassign.model.text import HOUR_MS, counted, format_amount, format_seconds
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,11 +11,11 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from kreassign.autopilot.detectors import Symptom
-from kreassign.autopilot.lifecycle import DAY_MS, Finding, Memory
+from kreassign.autopilot.lifecycle import Finding, Memory
 from kreassign.autopilot.observation import Absent, Known, Observation, Unknown
 from kreassign.autopilot.policy import Kind, Level, Policy
 from kreassign.executor.scheduling.windows import local_time, open_interval
-from kreassign.model.text import counted, format_amount, format_seconds
+from kreassign.model.text import DAY_MS, counted, format_amount, format_seconds
 
 WEEK_MS = 7 * DAY_MS
 REDUNDANCY = frozenset({Kind.BROKER_GONE, Kind.DIRECTORY_FAILED})

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 from kreassign.autopilot.policy import Kind
 from kreassign.model import TopicPartition
+from kreassign.model.text import DAY_MS, HOUR_MS
 
 # The table.
 
@@ -400,8 +401,6 @@ class Memory:
         return next((one for one in self.acts if one.ended_ms is None), None)
 
 
-HOUR_MS = 3_600_000
-DAY_MS = 24 * HOUR_MS
 BACK_OFF_MS = (HOUR_MS, 4 * HOUR_MS, DAY_MS)
 """Waiting time after the first, second and each further failure."""
 

@@ -25,7 +25,7 @@ from kreassign.model.load import ForecastBasis, LoadBasis
 from kreassign.model.plan import format_plan
 from kreassign.model.plan_facts import GoalMean, Limit, PlanFacts, Prediction, RackBytes, WorstLoss
 from kreassign.model.plan_facts_json import format_facts
-from kreassign.model.text import agreeing, counted, format_load, shortened
+from kreassign.model.text import HOUR_MS, agreeing, counted, format_load, shortened
 from kreassign.operations.plan_files import facts_path
 from kreassign.planner import Evaluation
 from kreassign.planner.results import Outcome, means_of
@@ -149,7 +149,6 @@ def _amount(mean: GoalMean, loads: Mapping[str, float]) -> str:
 # The basis of a plan's loads as text, in lines of 80 columns.
 
 LOAD_WIDTH = 78
-HOUR_MS = 3_600_000
 _FROM = {"unknown": "as 0, unknown", "size": "by size", "topic": "topic's median", "measured": "as measured"}
 """Priors as text, the weakest first: the end of a long line is cut."""
 

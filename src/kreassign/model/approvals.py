@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from kreassign.errors import InputError, MalformedPlan
 from kreassign.model.cluster import TopicPartition
-from kreassign.model.documents import Json, read_json
+from kreassign.model.documents import KeyedTable
 from kreassign.model.text import counted, format_seconds, printable
 
 LIFETIME_S = 24 * 3600.0
@@ -101,51 +101,26 @@ def _row(name: TopicPartition, change: Change) -> dict[str, object]:
 def parse_request(text: str, name: str) -> ApprovalRequest:
     """Parse a request; `name` is that of its file. Raises MalformedPlan."""
     try:
-        found = _versioned(read_json(text))
-        return ApprovalRequest(
-            _text(found["proposed_by"]),
-            _text(found["cluster_id"]),
-            _whole(found["at_ms"]),
-            _whole(found["expires_ms"]),
-            _ids(found["brokers"]),
-            tuple(map(_text, found["about"])),
-            dict(_change(one) for one in found["partitions"]),
-        )
-    except (InputError, KeyError, ValueError, TypeError, AttributeError) as error:
-        raise MalformedPlan(f"is no request for approval: {error}", path=name) from error
+        with KeyedTable.from_json(text, name).taken_whole() as top:
+            top.whole(VERSION_KEY, least=VERSION, most=VERSION)
+            return ApprovalRequest(
+                top.text("proposed_by"),
+                top.text("cluster_id"),
+                top.whole("at_ms"),
+                top.whole("expires_ms"),
+                top.wholes("brokers"),
+                top.texts("about"),
+                dict(map(_change, top.tables("partitions"))),
+            )
+    except InputError as error:
+        raise MalformedPlan(f"{error}; this is no request for approval") from error
 
 
-def _versioned(found: Json) -> dict[str, Json]:
-    if not isinstance(found, dict) or found.get(VERSION_KEY) != VERSION:
-        raise InputError(f"it has no {VERSION_KEY!r}: {VERSION}")
-    return found
-
-
-def _change(row: Json) -> tuple[TopicPartition, Change]:
-    topic_id = row.get("topic_id")
-    change = Change(
-        _ids(row["before"]),
-        _ids(row["after"]),
-        tuple(map(_text, row.get("log_dirs", ()))),
-        None if topic_id is None else _text(topic_id),
-    )
-    return TopicPartition(_text(row["topic"]), _whole(row["partition"])), change
-
-
-def _text(value: Json) -> str:
-    if not isinstance(value, str):
-        raise TypeError(f"{value!r} is not a text")
-    return value
-
-
-def _whole(value: Json) -> int:
-    if not isinstance(value, int) or isinstance(value, bool):
-        raise TypeError(f"{value!r} is not a whole number")
-    return value
-
-
-def _ids(values: Json) -> tuple[int, ...]:
-    return tuple(map(_whole, values))
+def _change(row: KeyedTable) -> tuple[TopicPartition, Change]:
+    with row.taken_whole():
+        topic_id = row.text("topic_id") if row.has("topic_id") else None
+        change = Change(row.wholes("before"), row.wholes("after"), row.texts("log_dirs"), topic_id)
+        return TopicPartition(row.text("topic"), row.whole("partition")), change
 
 
 # Signatures, as `ssh-keygen -Y verify` finds them.

@@ -6,7 +6,7 @@ import json
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import fields, replace
-from typing import Any, TypeVar
+from typing import Any, ClassVar, Protocol, TypeVar
 
 from kreassign.errors import MalformedPlan
 from kreassign.model import documents
@@ -32,26 +32,33 @@ from kreassign.model.text import LARGEST_AMOUNT, shortened
 
 VERSION = 1
 _JSON = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
-Record = TypeVar(
-    "Record",
-    Totals,
-    Prediction,
-    PlannedBroker,
-    Reason,
-    LoadBasis,
-    DoubtfulShare,
-    ForecastBasis,
-    WorstLoss,
-    RackBytes,
-    LeaderRacks,
-    TopicLeaders,
-    Limit,
-    UnevenTopic,
-    GoalMean,
-)
+Record = TypeVar("Record", bound="Fielded")
 
 # A JSON value as the standard library parses it.
 Json = Any
+
+
+class Fielded(Protocol):
+    """A dataclass whose fields are the keys of its object in the file."""
+
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+
+
+_OPTIONAL: dict[str, type[Fielded] | None] = {
+    "factors": None,
+    "leader_racks": LeaderRacks,
+    "topic_leaders": TopicLeaders,
+    "losses": WorstLoss,
+    "limits": Limit,
+    "unknown_goals": None,
+    "uneven_topics": UnevenTopic,
+    "racks": RackBytes,
+    "means": GoalMean,
+}
+"""Fields left out where nothing is known: lists of records of this class, or of texts (None)."""
+
+_SINGLE = ("leader_racks", "topic_leaders")
+"""Those of them that hold one record."""
 
 
 def format_facts(facts: PlanFacts) -> str:
@@ -70,28 +77,18 @@ def format_facts(facts: PlanFacts) -> str:
         "remaining": list(facts.remaining),
     }
     parts = [f"{_text(name)}: {_text(value)}" for name, value in head.items()]
-    if facts.factors:
-        parts.append(f'"factors": {_text(facts.factors)}')
     parts.append(f'"loads": {"null" if facts.loads is None else _load_lines(load_fields(facts.loads))}')
-    if facts.leader_racks is not None:
-        parts.append(f'"leader_racks": {_text(_fields(facts.leader_racks))}')
-    if facts.topic_leaders is not None:
-        parts.append(f'"topic_leaders": {_text(_fields(facts.topic_leaders))}')
-    if facts.losses:
-        parts.append(f'"losses": {_lines(map(_fields, facts.losses))}')
-    if facts.limits:
-        parts.append(f'"limits": {_lines(map(_fields, facts.limits))}')
-    if facts.unknown_goals:
-        parts.append(f'"unknown_goals": {_text(facts.unknown_goals)}')
-    if facts.uneven_topics:
-        parts.append(f'"uneven_topics": {_lines(map(_fields, facts.uneven_topics))}')
-    if facts.racks:
-        parts.append(f'"racks": {_lines(map(_fields, facts.racks))}')
-    if facts.means:
-        parts.append(f'"means": {_lines(map(_fields, facts.means))}')
+    for name, kind in _OPTIONAL.items():
+        if value := getattr(facts, name):
+            is_list = kind is not None and name not in _SINGLE
+            parts.append(f"{_text(name)}: {_lines(map(_fields, value)) if is_list else _text(_plain(value))}")
     parts.append(f'"brokers": {_lines(_fields(broker) for broker in facts.brokers)}')
     parts.append(f'"partitions": {_lines(map(_partition, partitions))}')
     return "{" + ",\n ".join(parts) + "}"
+
+
+def _plain(value: Fielded | tuple[str, ...]) -> Json:
+    return value if isinstance(value, tuple) else _fields(value)
 
 
 def load_fields(basis: LoadBasis) -> dict[str, Json]:
@@ -129,7 +126,6 @@ def parse_facts(text: str) -> PlanFacts:
 
 
 def _facts(document: dict[str, Json]) -> PlanFacts:
-    prediction = document["prediction"]
     totals = {name: value for name, value in document["totals"].items() if name != "gap"}
     return PlanFacts(
         plan_id=_fit("plan_id", document["plan_id"], "str"),
@@ -140,20 +136,21 @@ def _facts(document: dict[str, Json]) -> PlanFacts:
         topic_ids=_texts(document.get("topic_ids", {})),
         loads=None if document.get("loads") is None else _read_loads(document["loads"]),
         totals=_made(Totals, totals),
-        prediction=None if prediction is None else _made(Prediction, {k: _number(v) for k, v in prediction.items()}),
+        prediction=None if document["prediction"] is None else _made(Prediction, document["prediction"]),
         remaining=_all_fit("remaining", document["remaining"], "str"),
-        leader_racks=None if document.get("leader_racks") is None else _made(LeaderRacks, document["leader_racks"]),
-        topic_leaders=None if document.get("topic_leaders") is None else _made(TopicLeaders, document["topic_leaders"]),
-        limits=tuple(_made(Limit, one) for one in document.get("limits", [])),
-        unknown_goals=_all_fit("unknown_goals", document.get("unknown_goals", []), "str"),
-        uneven_topics=tuple(_made(UnevenTopic, one) for one in document.get("uneven_topics", [])),
-        racks=tuple(_made(RackBytes, one) for one in document.get("racks", [])),
-        losses=tuple(_made(WorstLoss, {**one, "limit": _number(one["limit"])}) for one in document.get("losses", [])),
-        means=tuple(_made(GoalMean, one) for one in document.get("means", [])),
-        factors=_all_fit("factors", document.get("factors", []), "str"),
         brokers=tuple(_made(PlannedBroker, broker) for broker in document["brokers"]),
         partitions=tuple(map(_read_partition, document["partitions"])),
+        **{name: _read_optional(name, document[name]) for name in _OPTIONAL if name in document},
     )
+
+
+def _read_optional(name: str, value: Json) -> Any:
+    kind = _OPTIONAL[name]
+    if kind is None:
+        return _all_fit(name, value, "str")
+    if name in _SINGLE:
+        return None if value is None else _made(kind, value)
+    return tuple(_made(kind, one) for one in value)
 
 
 def _partition(fact: PlannedPartition) -> dict[str, Json]:
@@ -202,9 +199,12 @@ def _read_doubtful(entry: dict[str, Json]) -> DoubtfulLoad:
 
 
 def _made(kind: type[Record], values: Json) -> Record:
-    """Build a value of this class. Raises TypeError for an unknown field, or one of another type."""
+    """Build a value of this class, with null for infinity. Raises TypeError for an unknown field or another type."""
     kinds = {field.name: str(field.type) for field in fields(kind)}
-    return kind(**{name: _fit(name, value, kinds.get(name, "")) for name, value in values.items()})
+    made = {name: _fit(name, value, kinds.get(name, "")) for name, value in values.items()}
+    return kind(
+        **{name: math.inf if value is None and kinds[name] == "float" else value for name, value in made.items()}
+    )
 
 
 def _all_fit(name: str, values: Json, kind: str) -> tuple[Any, ...]:
@@ -250,24 +250,6 @@ def _texts(value: Json) -> dict[str, str]:
     return dict(value)
 
 
-Fielded = (
-    Reason
-    | PlannedBroker
-    | Prediction
-    | Totals
-    | LoadBasis
-    | DoubtfulShare
-    | ForecastBasis
-    | WorstLoss
-    | RackBytes
-    | LeaderRacks
-    | TopicLeaders
-    | Limit
-    | UnevenTopic
-    | GoalMean
-)
-
-
 def _fields(record: Fielded) -> dict[str, Json]:
     return {name: _written(getattr(record, name)) for name in record.__dataclass_fields__}
 
@@ -279,10 +261,6 @@ def _written(value: Json) -> Json:
     if isinstance(value, Mapping):
         return {name: _written(one) for name, one in value.items()}
     return value
-
-
-def _number(value: float | None) -> float:
-    return math.inf if value is None else value
 
 
 def _load_lines(found: dict[str, Json]) -> str:

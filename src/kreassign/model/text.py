@@ -114,6 +114,8 @@ def check_ids(item: object, ids: Iterable[int]) -> None:
             raise InputError(f"{item}: the id {number} is too large; Kafka's ids are at most {LARGEST_ID}")
 
 
+HOUR_MS = 3_600_000
+DAY_MS = 24 * HOUR_MS
 LONGEST_WAIT_S = 366 * 86_400
 """A year: no interval or measurement is longer, and much longer waits exceed the system's clock."""
 

@@ -30,7 +30,6 @@ from kreassign.autopilot.core import (
 from kreassign.autopilot.detectors import Look, astray, use_of
 from kreassign.autopilot.gates import GATES, WEEK_MS, Case, closed_gates, spent_bytes, stopped
 from kreassign.autopilot.lifecycle import (
-    DAY_MS,
     ApprovalAsked,
     ApprovalsJudged,
     Began,
@@ -69,7 +68,7 @@ from kreassign.model.authorization import error_text
 from kreassign.model.load import MEASURED_S
 from kreassign.model.pace import NO_LIMITS
 from kreassign.model.run import RunHistory
-from kreassign.model.text import counted, format_amount
+from kreassign.model.text import DAY_MS, counted, format_amount
 from kreassign.model.throttle import ThrottleRates
 from kreassign.monitoring.metrics import AutopilotStatus
 from kreassign.operations.approvals import (

@@ -24,6 +24,7 @@ from kreassign.model.load import (
     SparkOptions,
     spark_log,
 )
+from kreassign.model.text import DAY_MS
 from kreassign.pipeline.load.rules import load_accounts, quality_lines
 from kreassign.pipeline.load.summary import (
     LoadColumns,
@@ -73,7 +74,6 @@ __all__ = [
 
 # The tables of a directory: load per partition, compaction.
 
-DAY_MS = 86_400_000
 ALL_TABLES = (*TABLES, *METRIC_TABLES, *AUDIT_TABLES, *RUN_TABLES, *AUDITED_RUN_TABLES)
 
 # Counts shown of the load model, and their columns.

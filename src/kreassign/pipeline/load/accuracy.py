@@ -52,7 +52,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kreassign.pipeline.load.hours import DAY_S, HOUR_MS, HOURS_A_DAY, MICRO, LatestHours
+from kreassign.model.text import HOUR_MS
+from kreassign.pipeline.load.hours import DAY_S, HOURS_A_DAY, MICRO, LatestHours
 from kreassign.pipeline.load.rates import Floats, Mask
 
 TOLD_ERROR = 0.1

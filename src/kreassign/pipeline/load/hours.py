@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from kreassign.model.text import HOUR_MS
 from kreassign.pipeline.load.rates import PARTITION_KEY, TWICE, Floats, Ints, Mask, Rates, Samples, Verdict, run_starts
 from kreassign.pipeline.tables.arrow import arrow_schema
 from kreassign.pipeline.tables.schemas import Table
@@ -119,7 +120,6 @@ def value_of(bins: Ints) -> Floats:
 # count (four intervals). In whatever portions samples come, and in any order within the allowed lateness, the hours are
 # the same as if all had come at once: every figure is a sum of whole numbers, and histograms are counts.
 
-HOUR_MS = 3_600_000
 HOURS_A_DAY = 24
 DAY_S = 86_400.0
 MICRO = 1_000_000

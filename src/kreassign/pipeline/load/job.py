@@ -24,6 +24,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sql
 
 from kreassign.errors import DataError
+from kreassign.model.text import HOUR_MS
 from kreassign.pipeline.load.checks import (
     NEVER_MS,
     SCREENED,
@@ -41,7 +42,6 @@ from kreassign.pipeline.load.forecast import backtests, forecast
 from kreassign.pipeline.load.hours import DAY_S
 from kreassign.pipeline.load.load_model import in_window, load_model, plan_inputs, skew
 from kreassign.pipeline.load.measured import (
-    HOUR_MS,
     READINGS,
     RECENT_DAYS,
     broker_loads,

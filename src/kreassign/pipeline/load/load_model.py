@@ -12,7 +12,8 @@ from pyspark.sql import functions as sql
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from kreassign.model.load import HOT
-from kreassign.pipeline.load.hours import HOUR_MS, HOURS_A_DAY
+from kreassign.model.text import HOUR_MS
+from kreassign.pipeline.load.hours import HOURS_A_DAY
 from kreassign.pipeline.load.measured import nothing_measured
 from kreassign.pipeline.load.partition_loads import HOUR_COLUMNS, LOADS, WINDOW_DAYS, partition_loads
 from kreassign.pipeline.load.rates import PARTITION_KEY

@@ -34,6 +34,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as sql
 
 from kreassign.model.load import CPU_PER_COPY, CPU_PER_READ, CPU_PER_WRITE
+from kreassign.model.text import HOUR_MS
 from kreassign.pipeline.load.rates import PARTITION_KEY
 from kreassign.pipeline.load.rules import AFTER_GAP, FIRST, METRIC_HOUR_RULES, TWICE, WENT_BACK
 from kreassign.pipeline.tables.schemas import BROKER_LOADS, LOAD_MODEL, METRIC_HOURS
@@ -192,7 +193,7 @@ def _sums(keys: Ints, metric: tuple[Ints, Told]) -> _Found:
     return _Found(amounts[at] / np.maximum(measured[at], 1e-300), measured[at], is_told)
 
 
-HOUR_MS, HOUR_S = 3_600_000, 3600.0
+HOUR_S = 3600.0
 READS, REQUESTS = "bytes_out", "requests"
 RECENT_DAYS = 7
 """Days of metrics that count: every hour and weekday is in them, and readers change more often than writers."""

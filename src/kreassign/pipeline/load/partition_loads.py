@@ -37,10 +37,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from kreassign.model.text import HOUR_MS
 from kreassign.pipeline.load.accuracy import TOLD_ERROR, UNSEEN_PEAK, Evidence, evidence
 from kreassign.pipeline.load.fits import CHANGES, DAYS_A_WEEK, Fit, fit, size_fit, week_changes
 from kreassign.pipeline.load.forecast import backtest
-from kreassign.pipeline.load.hours import DAY_S, FIGURES, HOUR_MS, HOURS_A_DAY, LISTS, Columns, LatestHours, column
+from kreassign.pipeline.load.hours import DAY_S, FIGURES, HOURS_A_DAY, LISTS, Columns, LatestHours, column
 from kreassign.pipeline.load.measured import MEASURED_COLUMNS
 from kreassign.pipeline.load.rates import EPOCH_KEY, PARTITION_KEY, Floats, Ints, Mask
 from kreassign.pipeline.tables.arrow import arrow_schema

@@ -30,6 +30,7 @@ from kreassign.model.load import (
     TopicSkew,
     Window,
 )
+from kreassign.model.text import HOUR_MS
 from kreassign.pipeline.tables.parquet import (
     ColumnArray,
     Dictionary,
@@ -348,7 +349,6 @@ def _taken_ms(where: Where, snapshot_id: str) -> int | None:
 # - Days are counted back from the last measured hour of the cluster, as in `forecast.py`. A day is whole when nine
 #   tenths of it were measured. A sum has a point for a day when partitions with half of all writes have it.
 
-HOUR_MS = 3_600_000
 HOURS_A_DAY = 24
 SHOWN_DAYS = 28
 _WHOLE_DAY_S = 0.9 * 86_400

@@ -23,6 +23,7 @@ from deltalake.exceptions import CommitFailedError
 from pyarrow import fs
 
 from kreassign.errors import DataError, InvariantBroken
+from kreassign.model.text import DAY_MS
 from kreassign.pipeline.tables import delta
 from kreassign.pipeline.tables.arrow import arrow_schema
 from kreassign.pipeline.tables.parquet import Load, append_once, is_of_loads, kept_loads, last_load, loads_of, rows_in
@@ -319,7 +320,6 @@ def _with_date(table: Table, rows: pa.Table) -> pa.Table:
 # - A checkpoint lists every file of the table, and every file replaced in the last days: one per ten commits would take
 #   more room than the rows. The newest stays, and one a day to open old versions by.
 
-DAY_MS = 86_400_000
 MOST_SMALL_FILES = 24
 """Small files that a table of loads may have before a load merges them: a load opens each, in every table."""
 _SMALL_BYTES = 1 << 25
