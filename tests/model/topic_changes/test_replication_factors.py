@@ -18,68 +18,87 @@ from kreassign.model.topic_changes import (
 )
 from tests.model.topic_changes.views import FOO, FOO_0, FOO_1, partition, view
 
-
-def test_a_new_replica_goes_to_the_rack_that_has_none() -> None:
-    decided = decide_replication_factors(view(partition(0, (0, 1))), [(FOO, 3)])
-    assert decided == {FOO: {FOO_0: (0, 1, 2)}}
+Brokers = tuple[int, ...]
 
 
-def test_a_rack_that_has_none_comes_before_an_emptier_broker() -> None:
-    brokers = (BrokerView(0, "a"), BrokerView(1, "a"), BrokerView(2, "b", size_bytes=9, replica_count=1))
-    decided = decide_replication_factors(view(partition(0, (0,)), brokers=brokers), [(FOO, 2)])
-    assert decided == {FOO: {FOO_0: (0, 2)}}
+# The topic, the factor asked for, and the replicas of foo-0 (and foo-1) that follow.
+PLACES: dict[str, tuple[TopicsView, int, tuple[Brokers, ...]]] = {
+    "a new replica goes to the rack that has none": (view(partition(0, (0, 1))), 3, ((0, 1, 2),)),
+    "also before an emptier broker": (
+        view(partition(0, (0,)), brokers=(BrokerView(0, "a"), BrokerView(1, "a"), BrokerView(2, "b", 9, 1))),
+        2,
+        ((0, 2),),
+    ),
+    "within a rack to the broker with the fewest bytes": (
+        view(partition(0, (0,)), brokers=(BrokerView(0, "a"), BrokerView(1, "b", 9, 1), BrokerView(2, "b", 5))),
+        2,
+        ((0, 2),),
+    ),
+    "of equal bytes to that with the fewest replicas": (
+        view(partition(0, (0,)), brokers=(BrokerView(0), BrokerView(1, None, 0, 3), BrokerView(2, None, 0, 2))),
+        2,
+        ((0, 2),),
+    ),
+    "never to a broker that may receive nothing": (
+        view(partition(0, (0,)), brokers=(BrokerView(0), BrokerView(1, may_receive=False), BrokerView(2, None, 7))),
+        2,
+        ((0, 2),),
+    ),
+    "brokers without a rack share none": (
+        view(partition(0, (0,)), brokers=(BrokerView(0), BrokerView(1), BrokerView(2, "a", 1))),
+        2,
+        ((0, 1),),
+    ),
+    "what the call has placed already counts": (
+        view(
+            partition(0, (0,)),
+            partition(1, (0,)),
+            brokers=(BrokerView(0), BrokerView(1), BrokerView(2, None, 1)),
+            sizes_bytes={FOO_0: 10, FOO_1: 10},
+        ),
+        2,
+        ((0, 1), (0, 2)),
+    ),
+    "the leader stays wherever it is in the list": (view(partition(0, (0, 1, 2), leader=2)), 1, ((2,),)),
+    "a replica out of sync goes first": (view(partition(0, (0, 1, 2), isr=(0, 2))), 2, ((0, 2),)),
+    "the rack that has two loses one": (view(partition(0, (0, 1, 4, 2))), 3, ((0, 1, 2),)),
+    "a rack is counted again after each that goes": (
+        view(
+            partition(0, (0, 1, 2, 3, 4, 5)),
+            brokers=tuple(BrokerView(number, rack, number) for number, rack in enumerate("abbaab")),
+        ),
+        3,
+        ((0, 1, 2),),
+    ),
+    "the fullest broker loses its replica": (
+        view(partition(0, (0, 1, 2)), brokers=(BrokerView(0), BrokerView(1, None, 50), BrokerView(2, None, 40))),
+        2,
+        ((0, 2),),
+    ),
+    "of equal brokers that with the highest id": (
+        view(partition(0, (0, 1, 2)), brokers=(BrokerView(0), BrokerView(1), BrokerView(2))),
+        2,
+        ((0, 1),),
+    ),
+    "a broker that is gone is as empty as can be": (
+        view(partition(0, (0, 1, 2)), brokers=(BrokerView(0), BrokerView(2, None, 1))),
+        2,
+        ((0, 1),),
+    ),
+    "and keeps no replica out of sync": (
+        view(partition(0, (0, 9, 2), isr=(0, 2)), brokers=(BrokerView(0), BrokerView(2, None, 5))),
+        2,
+        ((0, 2),),
+    ),
+    "towards min.insync.replicas a topic may grow": (view(partition(0, (0,)), min_in_sync=3), 2, ((0, 1),)),
+    "min.insync.replicas itself is no undercut": (view(partition(0, (0, 1, 2)), min_in_sync=2), 2, ((0, 1),)),
+}
 
 
-def test_within_a_rack_the_broker_with_the_fewest_bytes_is_taken() -> None:
-    brokers = (BrokerView(0, "a"), BrokerView(1, "b", size_bytes=9, replica_count=1), BrokerView(2, "b", size_bytes=5))
-    decided = decide_replication_factors(view(partition(0, (0,)), brokers=brokers), [(FOO, 2)])
-    assert decided == {FOO: {FOO_0: (0, 2)}}
-
-
-def test_the_fewest_replicas_decide_between_brokers_of_equal_bytes() -> None:
-    brokers = (BrokerView(0), BrokerView(1, replica_count=3), BrokerView(2, replica_count=2))
-    decided = decide_replication_factors(view(partition(0, (0,)), brokers=brokers), [(FOO, 2)])
-    assert decided == {FOO: {FOO_0: (0, 2)}}
-
-
-def test_what_the_call_has_placed_already_counts() -> None:
-    brokers = (BrokerView(0), BrokerView(1), BrokerView(2, size_bytes=1))
-    sizes = {FOO_0: 10, FOO_1: 10}
-    decided = decide_replication_factors(
-        view(partition(0, (0,)), partition(1, (0,)), brokers=brokers, sizes_bytes=sizes), [(FOO, 2)]
-    )
-    assert decided == {FOO: {FOO_0: (0, 1), FOO_1: (0, 2)}}
-
-
-def test_a_broker_that_may_receive_nothing_gets_nothing() -> None:
-    brokers = (BrokerView(0), BrokerView(1, may_receive=False), BrokerView(2, size_bytes=7))
-    decided = decide_replication_factors(view(partition(0, (0,)), brokers=brokers), [(FOO, 2)])
-    assert decided == {FOO: {FOO_0: (0, 2)}}
-
-
-def test_the_leader_stays_wherever_it_is_in_the_list() -> None:
-    decided = decide_replication_factors(view(partition(0, (0, 1, 2), leader=2)), [(FOO, 1)])
-    assert decided == {FOO: {FOO_0: (2,)}}
-
-
-def test_a_replica_out_of_sync_goes_first() -> None:
-    decided = decide_replication_factors(view(partition(0, (0, 1, 2), isr=(0, 2))), [(FOO, 2)])
-    assert decided == {FOO: {FOO_0: (0, 2)}}
-
-
-def test_the_rack_that_has_two_loses_one() -> None:
-    decided = decide_replication_factors(view(partition(0, (0, 1, 4, 2))), [(FOO, 3)])
-    assert decided == {FOO: {FOO_0: (0, 1, 2)}}
-
-
-def test_the_fullest_broker_loses_its_replica() -> None:
-    brokers = (BrokerView(0), BrokerView(1, size_bytes=50), BrokerView(2, size_bytes=40))
-    decided = decide_replication_factors(view(partition(0, (0, 1, 2)), brokers=brokers), [(FOO, 2)])
-    assert decided == {FOO: {FOO_0: (0, 2)}}
-
-
-def test_a_topic_that_has_its_factor_already_needs_nothing() -> None:
-    assert decide_replication_factors(view(partition(0, (0, 1))), [(FOO, 2)]) == {FOO: {}}
+@pytest.mark.parametrize("row", PLACES)
+def test_replicas_come_and_go(row: str) -> None:
+    seen, factor, lists = PLACES[row]
+    assert decide_replication_factors(seen, [(FOO, factor)]) == {FOO: dict(zip((FOO_0, FOO_1), lists, strict=False))}
 
 
 def test_below_min_insync_replicas_only_if_forced() -> None:
@@ -88,11 +107,6 @@ def test_below_min_insync_replicas_only_if_forced() -> None:
     assert decide_replication_factors(two_needed, [(FOO, 1)]) == {FOO: Refusal(38, text)}
     forced = decide_replication_factors(two_needed, [(FOO, 1)], may_undercut_min_in_sync=True)
     assert forced == {FOO: {FOO_0: (0,)}}
-
-
-def test_a_topic_that_grows_towards_min_insync_replicas_is_let() -> None:
-    decided = decide_replication_factors(view(partition(0, (0,)), min_in_sync=3), [(FOO, 2)])
-    assert decided == {FOO: {FOO_0: (0, 1)}}
 
 
 @pytest.mark.parametrize(
@@ -149,11 +163,6 @@ def test_each_topic_has_an_outcome_of_its_own() -> None:
     }
 
 
-def test_the_least_in_sync_itself_is_no_undercut() -> None:
-    seen = view(partition(0, (0, 1, 2)), min_in_sync=2)
-    assert decide_replication_factors(seen, [(FOO, 2)]) == {FOO: {FOO_0: (0, 1)}}
-
-
 def test_only_a_topic_that_loses_replicas_can_undercut_the_least_in_sync() -> None:
     kept = view(partition(0, (0, 1)), min_in_sync=3)
     assert decide_replication_factors(kept, [(FOO, 2)]) == {FOO: {}}
@@ -175,11 +184,6 @@ def test_nothing_goes_where_no_replica_is_known_to_be_in_sync() -> None:
     lost = view(partition(0, (0, 1, 2), isr=(), leader=-1))
     text = "foo-0: no replica is known to be in sync, so none can go."
     assert decide_replication_factors(lost, [(FOO, 2)]) == {FOO: Refusal(38, text)}
-
-
-def test_brokers_without_a_rack_share_none() -> None:
-    brokers = (BrokerView(0), BrokerView(1), BrokerView(2, "a", size_bytes=1))
-    assert decide_replication_factors(view(partition(0, (0,)), brokers=brokers), [(FOO, 2)]) == {FOO: {FOO_0: (0, 1)}}
 
 
 SIX = {TopicPartition(FOO, number): 10 for number in range(6)}
@@ -215,25 +219,6 @@ def test_what_goes_counts_no_more() -> None:
                   are_sized=False) == [2, 2, 1, 2]  # fmt: skip
 
 
-def test_of_equal_brokers_that_with_the_highest_id_loses_its_replica() -> None:
-    assert shrunk(BrokerView(1), BrokerView(2), 1) == [1]
-
-
-def test_a_broker_that_is_gone_is_as_empty_as_can_be_and_in_no_rack() -> None:
-    gone = view(partition(0, (0, 1, 2)), brokers=(BrokerView(0), BrokerView(2, size_bytes=1)))
-    assert decide_replication_factors(gone, [(FOO, 2)]) == {FOO: {FOO_0: (0, 1)}}
-    gone = view(partition(0, (0, 1, 2)), brokers=(BrokerView(0), BrokerView(2)))
-    assert decide_replication_factors(gone, [(FOO, 2)]) == {FOO: {FOO_0: (0, 1)}}
-    out_of_sync = view(partition(0, (0, 9, 2), isr=(0, 2)), brokers=(BrokerView(0), BrokerView(2, size_bytes=5)))
-    assert decide_replication_factors(out_of_sync, [(FOO, 2)]) == {FOO: {FOO_0: (0, 2)}}
-
-
-def test_a_rack_is_counted_again_after_each_replica_that_goes() -> None:
-    brokers = tuple(BrokerView(number, rack, size_bytes=number) for number, rack in enumerate("abbaab"))
-    decided = decide_replication_factors(view(partition(0, (0, 1, 2, 3, 4, 5)), brokers=brokers), [(FOO, 3)])
-    assert decided == {FOO: {FOO_0: (0, 1, 2)}}
-
-
 @st.composite
 def topics(draw: st.DrawFn) -> TopicsView:
     brokers = tuple(
@@ -261,9 +246,3 @@ def test_every_partition_gets_its_factor_and_keeps_what_it_can(cluster: TopicsVi
         assert kept == replicas[: len(kept)]  # the order stays, and what is new comes last
         out_of_sync_kept = set(kept) - set(one.isr)
         assert not out_of_sync_kept or set(one.isr) <= set(replicas)
-
-
-def test_replicas_placed_by_the_call_count_without_sizes() -> None:
-    brokers = (BrokerView(0), BrokerView(1), BrokerView(2))
-    decided = decide_replication_factors(view(partition(0, (0,)), partition(1, (0,)), brokers=brokers), [(FOO, 2)])
-    assert decided == {FOO: {FOO_0: (0, 1), FOO_1: (0, 2)}}
