@@ -392,7 +392,7 @@ def commands_after(history: RunHistory) -> tuple[str, ...]:
         return (next_command("resume" if history.is_held else "watch", history.run_id, takes=STATE),)
     if history.ended_ms is None:
         return tuple(next_command(word, history.run_id, takes=takes, of=history) for word in ("resume", "cancel"))
-    if history.throttle_residue:
+    if history.can_be_resumed:
         return (next_command("resume", history.run_id, takes=takes, of=history),)
     if history.state == "done":
         return (next_command("verify", history.run_id, takes=takes, of=history),)

@@ -291,7 +291,7 @@ class Runner:
         `replans`, moves whose destination is lost get another one, also where the run began without that; with
         `lost_after_ms` a destination is lost after this time, whatever the run began with, and so with `clients`.
 
-        Raises ExecutionError when nothing is left to move or to restore, ClusterError when the cluster does not answer.
+        Raises ExecutionError when nothing is left to do, ClusterError when the cluster does not answer.
         """
         self._machine = machine or self._machine
         self._time.begin_after(self._machine.at_ms)

@@ -275,7 +275,7 @@ class RunHistory:
     cluster, "" without one; `silence` says since when the cluster does not answer, None if it does. It `is_active`
     while a process executes it. `why_held` says why an operator or guards let nothing start, `guards` names those
     breached now; `open_settings` counts settings that it has changed and not restored. `progress` is None where the
-    run was read without.
+    run was read without. It `can_be_resumed` where no process executes it, and anything is left to do.
     """
 
     run_id: str
@@ -303,6 +303,7 @@ class RunHistory:
     open_settings: int = 0
     progress: Progress | None = None
     clients: ClientCost | None = None
+    can_be_resumed: bool = False
 
     @property
     def throttle_bytes_per_s(self) -> int | None:

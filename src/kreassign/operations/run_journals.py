@@ -474,7 +474,7 @@ class RunSummary:
     """A run in one line. Times are ms since the epoch.
 
     `state` is its phase, or `unreadable` where the journal cannot be read, `problem` says why. `is_active` while a
-    process executes it. `can_be_resumed` where none does and moves or settings to restore are left.
+    process executes it. `can_be_resumed` where none does and anything is left to do.
     """
 
     run_id: str
@@ -586,7 +586,7 @@ def run_summary(found: RunHistory) -> RunSummary:
         state=found.state,
         is_active=found.is_active,
         is_held=found.is_held and found.ended_ms is None,
-        can_be_resumed=not found.is_active and (found.ended_ms is None or bool(found.throttle_residue)),
+        can_be_resumed=found.can_be_resumed,
         started_ms=found.started_ms,
         ended_ms=found.ended_ms,
         move_count=len(found.moves),

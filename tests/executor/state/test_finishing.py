@@ -88,6 +88,29 @@ def test_an_election_is_asked_for_again_before_its_failure_is_told(
     assert (run.decided, run.problems) == (f"read {ALL}", problems)
 
 
+def test_each_refused_election_and_each_silence_is_tried_again() -> None:
+    moves = tuple(PlannedMove(TopicPartition("a", n), (0, 1), (1, 0), 0, topic_id=f"id {n}") for n in range(2))
+    never, late = (Refusal(move.topic_partition, f"no {move.topic_partition}") for move in moves)
+    run = Played(begun(*moves, throttle=None, pace=Pace(elections_per_step=1)))
+    run.on(MovesObserved(1_000, tuple(seen(move, AT_PLACE, leader=0) for move in moves)))
+    run.on(LeadersElected(2_000, (), (never,)), CallFailed(90_000, "no answer"), LeadersElected(91_000, (), (late,)))
+    assert (run.decided, run.problems) == ("wait", ())
+    run.on(LeadersElected(92_000, (), (never,)), LeadersElected(93_000, (late.topic_partition,)))
+    assert run.problems == ("the preferred leader of a-0 could not be elected: no a-0",)
+
+
+@pytest.mark.parametrize("refused", [REFUSED, SILENT])
+def test_a_run_whose_leaders_could_not_be_elected_can_be_resumed(refused: LeadersElected | CallFailed) -> None:
+    ended = (*RESTORED[len(ELECTED) :], Verified(12_000, FOUND), LATE)
+    late = (replace(one, at_ms=one.at_ms + 100_000) for one in (refused, *ended))
+    run = Played(*ARRIVED, refused, *late)
+    assert (run.step, run.view.can_be_resumed) == ("Failed", True)
+    run.on(RunResumed(290_000, LIVE, rereads_first=True))
+    assert run.decided.startswith("elect a-0")
+    run.on(LeadersElected(291_000, (A0,)), ConfigsRead(291_000, ()), Verified(292_000, ()))
+    assert (run.step, run.view.findings, run.view.can_be_resumed) == ("Done", (), False)
+
+
 def read(*values: ConfigValue, **more: Any) -> ConfigsRead:
     return ConfigsRead(9_000, values, **more)
 
@@ -263,6 +286,8 @@ LATE, NO_ANSWER = Verified(12_000 + VERIFY_PATIENCE_MS, FOUND), CallFailed(12_00
     ([replace(NO_ANSWER, at_ms=12_000), replace(NO_ANSWER, at_ms=NO_ANSWER.at_ms - 1)], "Verifying", ()),
     ([replace(NO_ANSWER, at_ms=12_000), NO_ANSWER], "Failed", (UNVERIFIED,)),
     ([Verified(12_000, FOUND), replace(NO_ANSWER, at_ms=13_000)], "Verifying", FOUND),
+    ([replace(NO_ANSWER, at_ms=12_000), LATE], "Verifying", FOUND),
+    ([Verified(12_000, FOUND), NO_ANSWER, replace(LATE, at_ms=NO_ANSWER.at_ms)], "Failed", FOUND),
 ])  # fmt: skip
 def test_a_result_is_verified_until_it_is_right_or_patience_ends(
     events: list[Event], step: str, findings: tuple[str, ...]

@@ -34,7 +34,7 @@ from kreassign.executor.throttle_ledger import ConfigKey, ConfigValue
 from kreassign.model import Partition, Reassignment, TopicPartition, TopicPartitionReplica
 from kreassign.model.plan import ANY_LOG_DIR, PartitionAssignment, Plan
 from kreassign.model.plan_facts import is_another
-from kreassign.model.run import AT_REST, IN_FLIGHT, MoveHistory, RunHistory
+from kreassign.model.run import AT_REST, ENDED, IN_FLIGHT, MoveHistory, RunHistory
 from kreassign.model.text import counted
 
 # Read runs from a snapshot in their journals and the events since.
@@ -167,6 +167,7 @@ def history(run: RunView, meter: ProgressMeter | None = None, *, is_active: bool
         open_settings=len(run.pending_restores),
         progress=None if meter is None else meter.progress(),
         clients=run.client_cost,
+        can_be_resumed=not is_active and (run.phase not in ENDED or run.can_be_resumed),
     )
 
 

@@ -27,7 +27,6 @@ from kreassign.executor.state.phases import (
     Done,
     Electing,
     Failed,
-    Names,
     Paused,
     Restore,
     Restoring,
@@ -56,16 +55,16 @@ CALL_PATIENCE_MS = 60_000
 
 def elect(run: Run) -> Next:
     """Begin with the partitions whose leader is not their first replica."""
-    return _elect_step(run, tuple(name for name, record in run.moves.records.items() if _waits_for_leader(record)))
+    run.problems.unelected = ()
+    waiting = Electing(tuple(name for name, record in run.moves.records.items() if _waits_for_leader(record)))
+    return _elect_step(run, waiting) if waiting.remaining else restore(run, Afterwards.VERIFY)
 
 
-def _elect_step(run: Run, waiting: Names, since_ms: int | None = None) -> Next:
-    if not waiting:
-        return restore(run, Afterwards.VERIFY)
+def _elect_step(run: Run, state: Electing, _: TimePassed | None = None) -> Next:
     at_once = run.control.pace.elections_per_step
-    now = waiting[:at_once]
+    now = state.remaining[:at_once]
     topic_ids = topic_ids_of_moves(run.moves.records[name].move for name in now)
-    return Next(Electing(waiting[at_once:], now, since_ms), (ElectLeaders(now, topic_ids),))
+    return Next(replace(state, remaining=state.remaining[at_once:], asked=now), (ElectLeaders(now, topic_ids),))
 
 
 def _waits_for_leader(record: MoveRecord) -> bool:
@@ -74,29 +73,26 @@ def _waits_for_leader(record: MoveRecord) -> bool:
 
 
 def _after_election(run: Run, state: Electing, event: LeadersElected) -> Next:
-    """Ask again for what was refused: a replica may just have been out of sync for a second."""
-    since_ms = event.at_ms if state.since_ms is None and event.refused else state.since_ms
-    if since_ms is not None and event.at_ms - since_ms < VERIFY_PATIENCE_MS:
-        again = tuple(refusal.topic_partition for refusal in event.refused)
-        return _elect_later(run, Electing((*state.remaining, *again), since_ms=since_ms))
+    """Ask again for each that was refused: a replica may just have been out of sync for a second."""
+    refused, again = dict(state.refused), []
     for refusal in event.refused:
-        run.note(f"the preferred leader of {refusal.topic_partition} could not be elected: {refusal.message}")
-    return _elect_later(run, Electing(state.remaining, since_ms=since_ms))
-
-
-def _elect_later(run: Run, state: Electing) -> Next:
-    return Next(state, (Wait(),)) if state.remaining else restore(run, Afterwards.VERIFY)
-
-
-def _next_step(run: Run, state: Electing, _: TimePassed) -> Next:
-    return _elect_step(run, state.remaining, state.since_ms)
+        name = refusal.topic_partition
+        refused[name], is_tried_again = within(refused.get(name), event.at_ms, VERIFY_PATIENCE_MS)
+        if is_tried_again:
+            again.append(name)
+        else:
+            run.problems.unelected += (name,)
+            run.note(f"the preferred leader of {name} could not be elected: {refusal.message}")
+    waiting = (*state.remaining, *again)
+    return Next(Electing(waiting, (), refused), (Wait(),)) if waiting else restore(run, Afterwards.VERIFY)
 
 
 def _no_election(run: Run, state: Electing, event: CallFailed) -> Next:
     """Ask again for all of it while the cluster may only be silent for a moment."""
-    since_ms = event.at_ms if state.since_ms is None else state.since_ms
-    if event.at_ms - since_ms < CALL_PATIENCE_MS:
-        return Next(Electing((*state.asked, *state.remaining), since_ms=since_ms), (Wait(),))
+    since_ms, is_tried_again = within(state.silent_since_ms, event.at_ms, CALL_PATIENCE_MS)
+    if is_tried_again:
+        return Next(replace(state, remaining=(*state.asked, *state.remaining), silent_since_ms=since_ms), (Wait(),))
+    run.problems.unelected += (*state.asked, *state.remaining)
     run.note(f"preferred leaders could not be elected: {event.message}")
     return restore(run, Afterwards.VERIFY)
 
@@ -255,16 +251,18 @@ def _verify(run: Run, state: Verifying) -> Next:
 
 def _conclude(run: Run, state: Verifying, event: Verified) -> Next:
     run.problems.findings = event.findings
-    since_ms, is_tried_again = within(state.failing_since_ms, event.at_ms, VERIFY_PATIENCE_MS)
+    if not event.findings:
+        run.problems.unelected = ()
+    since_ms, is_tried_again = within(state.differs_since_ms, event.at_ms, VERIFY_PATIENCE_MS)
     if event.findings and is_tried_again:
-        return Next(Verifying(since_ms), (Wait(),))
+        return Next(Verifying(differs_since_ms=since_ms), (Wait(),))
     return _end(run, event.at_ms)
 
 
 def _could_not_verify(run: Run, state: Verifying, event: CallFailed) -> Next:
-    since_ms, is_tried_again = within(state.failing_since_ms, event.at_ms, CALL_PATIENCE_MS)
+    since_ms, is_tried_again = within(state.silent_since_ms, event.at_ms, CALL_PATIENCE_MS)
     if is_tried_again:
-        return Next(Verifying(since_ms), (Wait(),))
+        return Next(replace(state, silent_since_ms=since_ms), (Wait(),))
     run.problems.findings = (f"the result could not be verified: {event.message}",)
     return _end(run, event.at_ms)
 
@@ -287,7 +285,7 @@ _RESTORED = (Restoring, Verifying, Paused, Failed)
 
 ROWS: Rows = {
     (Electing, LeadersElected): row(_after_election, Electing, Restoring),
-    (Electing, TimePassed): row(_next_step, Electing),
+    (Electing, TimePassed): row(_elect_step, Electing),
     (Electing, CallFailed): row(_no_election, Electing, Restoring),
     (Restoring, ConfigsRead): row(_write_back, WritingBack, *_RESTORED),
     (Restoring, CallFailed): row(_could_not_read, *_RESTORED),

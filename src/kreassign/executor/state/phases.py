@@ -10,7 +10,8 @@ state for operators, journals and reports. Data that outlives a phase (moves, th
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import ClassVar
 
@@ -156,12 +157,16 @@ class AwaitingLease:
 
 @dataclass(frozen=True, slots=True)
 class Electing:
-    """Preferred leaders are elected: those `asked` for now, then the `remaining` ones; trouble began `since_ms`."""
+    """Preferred leaders are elected: those `asked` for now, then the `remaining` ones.
+
+    `refused` has the time of each first refusal; no call has been answered since `silent_since_ms`.
+    """
 
     phase: ClassVar = Phase.ELECTING
     remaining: Names
     asked: Names = ()
-    since_ms: int | None = None
+    refused: Mapping[TopicPartition, int] = field(default_factory=dict)
+    silent_since_ms: int | None = None
 
 
 class Afterwards(StrEnum):
@@ -207,10 +212,11 @@ class ConfirmingRestore:
 
 @dataclass(frozen=True, slots=True)
 class Verifying:
-    """The cluster is compared with the plan, since `failing_since_ms` without success."""
+    """The cluster is compared with the plan; it differs, or does not answer, since these times."""
 
     phase: ClassVar = Phase.VERIFYING
-    failing_since_ms: int | None = None
+    differs_since_ms: int | None = None
+    silent_since_ms: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -391,6 +391,8 @@ class Problems:
     """Reason for each broker without a throttle for now."""
     unrestored: tuple[str, ...] = ()
     """Why settings could not be restored; empty once they are."""
+    unelected: tuple[TopicPartition, ...] = ()
+    """Partitions whose preferred leaders could not be elected, for a run that is resumed."""
     findings: tuple[str, ...] = ()
 
 

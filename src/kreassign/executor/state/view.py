@@ -311,8 +311,9 @@ class RunView:
 
     @property
     def can_be_resumed(self) -> bool:
-        """True if moves, or settings to restore, are left."""
-        return self._run.moves.are_left or bool(self._run.throttle.open)
+        """True if moves, settings to restore, or leaders to elect are left."""
+        run = self._run
+        return run.moves.are_left or bool(run.throttle.open or run.problems.unelected)
 
     @property
     def lease(self) -> str:
