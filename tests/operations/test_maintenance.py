@@ -175,6 +175,23 @@ def test_maintenance_ended_elsewhere_does_not_return(ann: Operator, tmp_path: Pa
     assert InMaintenance(ann.rig.client)() == {4}
 
 
+def test_a_record_that_ignored_the_clusters_takes_nothing_from_it(tmp_path: Path) -> None:
+    rig = TwinRig(tmp_path / "rig", LISTS, release="4.2")
+    ann, bob = Operator(rig, tmp_path / "ann", LeasePolicy.REQUIRE), Operator(rig, tmp_path / "bob", LeasePolicy.OFF)
+    assert ann.enter(4).is_finished
+    ann.policy = LeasePolicy.OFF
+    assert ann.exit(4).is_finished
+    ann.policy = LeasePolicy.AUTO
+    assert ann.enter(3).is_finished
+    assert InMaintenance(rig.client)() == {3}, "what ended was made from the cluster's record"
+    assert bob.enter(2).is_finished
+    bob.policy = LeasePolicy.AUTO
+    assert bob.exit(2).is_finished
+    assert InMaintenance(rig.client)() == {3}
+    assert ann.exit().is_finished
+    assert (lists(rig), leaders(rig)) == (LISTS, [3, 0, 2, 3])
+
+
 def test_maintenance_longer_than_the_cluster_remembers_goes_on(ann: Operator) -> None:
     ann.policy = LeasePolicy.REQUIRE
     assert ann.enter().is_finished

@@ -160,13 +160,14 @@ class MaintenanceStore:
 
         Raises ClusterError if the cluster can, and does not say that it has: nothing may follow from the record then.
         """
+        kept = replace(record, cluster_ms=record.at_ms)
         try:
-            refusal = self._write_cluster(format_record(replace(record, is_here_only=False)))
+            refusal = self._write_cluster(format_record(kept))
         except ClusterError as error:
             if self.context.lease is LeasePolicy.REQUIRE or not _is_denied(error):
                 raise
             refusal = str(error)
-        self._write_here(format_record(replace(record, is_here_only=refusal is not None)))
+        self._write_here(format_record(kept if refusal is None else record))
         if refusal is not None and not self._has_warned:
             self._has_warned = True
             self.context.warn(

@@ -481,8 +481,9 @@ def test_the_first_order_counts_however_often_a_list_is_changed() -> None:
 ANN, BOB = Entered(1, "ann@a", is_cordoned=True), Entered(2, "bob@b", is_cordoned=False)
 
 
-def of(at_ms: int, *brokers: int, here_only: bool = False) -> MaintenanceRecord:
-    return MaintenanceRecord(at_ms, dict.fromkeys(brokers, ANN), is_here_only=here_only)
+def of(at_ms: int, *brokers: int, made_from: int | None = None) -> MaintenanceRecord:
+    """A record that the cluster kept, or, here only, one that was made from that of another time."""
+    return MaintenanceRecord(at_ms, dict.fromkeys(brokers, ANN), cluster_ms=at_ms if made_from is None else made_from)
 
 
 @pytest.mark.parametrize(("here", "cluster", "counts", "doubtful"), [
@@ -490,9 +491,11 @@ def of(at_ms: int, *brokers: int, here_only: bool = False) -> MaintenanceRecord:
     (None, of(5, 3), (3,), ()),
     (of(9, 4), of(5, 3), (3,), ()),
     (of(1, 4), of(5), (), ()),
-    (of(9, 4, here_only=True), of(5, 3), (4,), ()),
-    (of(1, 4, 3, here_only=True), of(5, 3), (3,), (4,)),
-    (of(1, 4, here_only=True), None, (4,), ()),
+    (of(9, 4, made_from=5), of(5, 3), (4,), ()),
+    (of(9, 4, made_from=0), of(5, 3), (3,), (4,)),
+    (of(9, 4, 3, made_from=2), of(5, 3), (3,), (4,)),
+    (of(1, 4, 3, made_from=0), of(5, 3), (3,), (4,)),
+    (of(1, 4, made_from=0), None, (4,), ()),
     (of(1, 4), None, (), (4,)),
     (of(1), None, (), ()),
 ])  # fmt: skip

@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from kreassign.errors import InputError
 from kreassign.model import TopicPartition
 
-_FORM = 2
+_FORM = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,13 +52,19 @@ class Order:
 class MaintenanceRecord:
     """Record at this time: brokers in maintenance, and changed lists by partition.
 
-    `is_here_only` if the cluster could not keep it when it was written, so that only one machine has it.
+    `cluster_ms` is the time of the cluster's record that it is, or from which it was made: 0 if it was made from none.
+    Clocks of machines differ, so which of two records is the later one does not say which one knows of the other.
     """
 
     at_ms: int = 0
     brokers: Mapping[int, Entered] = field(default_factory=dict)
     orders: Mapping[TopicPartition, Order] = field(default_factory=dict)
-    is_here_only: bool = False
+    cluster_ms: int = 0
+
+    @property
+    def is_here_only(self) -> bool:
+        """True if the cluster could not keep it when it was written, so that only one machine has it."""
+        return self.at_ms != self.cluster_ms
 
     def entered(self, brokers: Collection[int], at_ms: int, by: str, cordoned: Collection[int]) -> MaintenanceRecord:
         """Add these brokers, some of which are cordoned now. Start and operator of earlier entries stay."""
@@ -86,7 +92,7 @@ class MaintenanceRecord:
         """Remove these brokers, and the lists that were changed only for them, but not those that go back `later`."""
         remaining = {broker: one for broker, one in self.brokers.items() if broker not in brokers}
         orders = {name: order for name, order in self.orders.items() if order.original[0] in remaining or name in later}
-        return MaintenanceRecord(self._after(at_ms), remaining, orders)
+        return replace(self, at_ms=self._after(at_ms), brokers=remaining, orders=orders)
 
     def only(self, brokers: Collection[int]) -> MaintenanceRecord:
         """The part about these brokers."""
@@ -109,14 +115,14 @@ def format_record(record: MaintenanceRecord) -> str:
     for (topic, partition), order in sorted(record.orders.items()):
         former = [order.former] if order.former else []
         orders.setdefault(topic, []).append([partition, order.original, order.ours, *former])
-    return json.dumps([_FORM, record.at_ms, brokers, orders, record.is_here_only], separators=(",", ":"))
+    return json.dumps([_FORM, record.at_ms, brokers, orders, record.cluster_ms], separators=(",", ":"))
 
 
 def parse_record(text: str) -> MaintenanceRecord:
     """Parse a record. Raises ValueError if the text is none."""
     try:
-        form, at_ms, brokers, orders, is_here_only = json.loads(text)
-        if form != _FORM or type(is_here_only) is not bool:
+        form, at_ms, brokers, orders, cluster_ms = json.loads(text)
+        if form != _FORM:
             raise ValueError("it is not in the form that this version of kreassign writes")
         return MaintenanceRecord(
             int(at_ms),
@@ -126,7 +132,7 @@ def parse_record(text: str) -> MaintenanceRecord:
                 for topic, lists in orders.items()
                 for number, original, ours, *former in lists
             },
-            is_here_only,
+            int(cluster_ms),
         )
     except (TypeError, AttributeError) as error:
         raise ValueError(str(error)) from error
@@ -136,8 +142,8 @@ def parse_record(text: str) -> MaintenanceRecord:
 #
 #     the cluster has   this machine has              what counts                 doubtful
 #     a record          one that the cluster kept     the cluster's               nothing
-#     a record          a later one, here only        this machine's              nothing
-#     a record          an older one, here only       the cluster's               brokers that only this machine names
+#     a record          one made from it, here only   this machine's              nothing
+#     a record          another one, here only        the cluster's               brokers that only this machine names
 #     none              one here only                 this machine's              nothing
 #     none              one that the cluster kept     nothing                     all brokers of this machine's record
 #
@@ -183,10 +189,12 @@ def known_maintenance(here: MaintenanceRecord | None, cluster: MaintenanceRecord
     if here is None:
         return KnownMaintenance(cluster or MaintenanceRecord())
     if cluster is None:
-        return KnownMaintenance(here) if here.is_here_only else KnownMaintenance(doubtful=here)
+        if here.is_here_only:
+            return KnownMaintenance(here)
+        return KnownMaintenance(replace(here, brokers={}, orders={}), doubtful=here)
     if not here.is_here_only:
         return KnownMaintenance(cluster)
-    if here.at_ms > cluster.at_ms:
+    if here.cluster_ms == cluster.at_ms:
         return KnownMaintenance(here)
     return KnownMaintenance(cluster, here.left(cluster.brokers, here.at_ms))
 
