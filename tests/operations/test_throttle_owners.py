@@ -255,6 +255,18 @@ def test_what_a_run_could_not_restore_is_restored_by_the_next(
     assert f"which run {first.run_id} set and could not restore; it is restored at the end of this run" in warning
 
 
+def test_a_rate_set_again_once_a_later_run_restored_it_is_somebodys(rig: TwinRig) -> None:
+    """By hand, and the very value of the first run."""
+    forgotten_broker(rig)
+    before = rig.throttles
+    assert second_run(rig)[0].state == "done"
+    change(rig, ConfigResource.broker(2), FOLLOWER_THROTTLED_RATE, str(RATE // 8))
+    assert rig.throttles == before
+    with pytest.raises(InputError, match="--adopt remove"):
+        run(rig, HERE, PartitionAssignment(tp(1), (1, 0)))
+    assert rig.throttles == before
+
+
 def test_another_value_of_a_setting_that_was_not_restored_is_somebodys(rig: TwinRig) -> None:
     forgotten_broker(rig)
     set_by_hand(rig, "a rate of the run")()

@@ -267,7 +267,7 @@ class ExplainedSetting:
 def explained_settings(
     state_dir: Path, cluster_id: str, settings: Collection[ConfigValue]
 ) -> tuple[ExplainedSetting, ...]:
-    """Find those of these throttles that a journal here shows to be written by a run, and never read back as restored.
+    """Find those of these throttles that a journal here shows as written by a run, and none as restored since.
 
     The topic was deleted then, or the broker lost. Kafka shows both again: brokers that restart have the settings of a
     former topic of the name, each by itself, and a broker that comes back has the rate that it had.
@@ -276,6 +276,7 @@ def explained_settings(
     for path in cluster_journals(state_dir, cluster_id) if settings else ():
         with suppress(JournalDamaged):
             run = read_view(path)
+            found = {key: one for key, one in found.items() if key not in run.restored_rates}
             ours = {override.key: override for override in run.given_up}
             for present in settings:
                 override = ours.get(present.key)

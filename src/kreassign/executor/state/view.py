@@ -288,8 +288,22 @@ class RunView:
     def given_up(self) -> tuple[ConfigOverride, ...]:
         """Settings that were never read back as restored, with every value that the run gave them."""
         lost = {ConfigResource.topic(record.name.topic) for record in self.records.values() if record.is_lost}
-        settings = (one for one in self._run.throttle.settings.values() if one.was_given_up or one.key.resource in lost)
+        restored = self.restored_rates
+        settings = (
+            one
+            for one in self._run.throttle.settings.values()
+            if (one.was_given_up and one.key not in restored) or one.key.resource in lost
+        )
         return tuple(override for override in (setting.ever_ours for setting in settings) if override is not None)
+
+    @property
+    def restored_rates(self) -> frozenset[ConfigKey]:
+        """Rates that were read back as restored, or as those of others: from then on, whoever sets one again owns it.
+
+        Lists are not among these: each broker may show that of a former topic again.
+        """
+        settings, ended = self._run.throttle.settings.items(), {SettingState.RESTORED, SettingState.THEIRS}
+        return frozenset(key for key, setting in settings if key.broker is not None and setting.state in ended)
 
     @property
     def left_to_others(self) -> frozenset[ConfigKey]:
