@@ -87,6 +87,17 @@ def test_a_call_of_more_than_5000_partitions_goes_in_several_requests(node: List
     assert [key for part in sent for key in part] == sorted(targets)
 
 
+def test_elections_of_more_than_5000_partitions_go_in_several_requests(node: Listener, connect: Connect) -> None:
+    def elect(asked: Asked) -> Reply:
+        named = [(entry.topic, number) for entry in asked.message.topic_partitions for number in entry.partitions]
+        return answers.elected({TopicPartition(*one): answers.FINE for one in named[:5_000]})
+
+    join(node)
+    node.answers[api.ELECT_LEADERS] = elect
+    assert connect(node).elect_leaders(many(5_001)).ok.keys() == many(5_001).keys()
+    assert connect(node).elect_leaders([]) == Batch()
+
+
 def test_exactly_5000_partitions_go_in_one_request(node: Listener, connect: Connect) -> None:
     join(node)
     node.answers[ALTER] = all_fine

@@ -60,8 +60,10 @@ from kreassign.model.requests import CommittedOffset, Group, GroupCandidate, Key
 from kreassign.model.text import LARGEST_ID, check_ids, signed_number
 from kreassign.model.topic_changes import TopicsView
 
-REASSIGNMENTS_PER_REQUEST = 5_000
-"""Kafka applies the first 10,000 changes of a request and answers -1 for the rest; stay well below."""
+PARTITIONS_PER_REQUEST = 5_000
+"""Kafka moves the first 10,000 of a request and answers -1 for the rest, and of more than 10,000 elections it holds
+none; stay well below.
+"""
 
 CONFIG_CHANGES_PER_REQUEST = 5_000
 """A KRaft controller writes a record per key and refuses a whole request of more than 10,000; stay well below."""
@@ -309,9 +311,7 @@ class AdminClient:
             )
             return self._session.call(call.confirmed(confirm), To.CONTROLLER, timeout_ms)
 
-        ordered = sorted(targets)
-        starts = range(0, len(ordered), REASSIGNMENTS_PER_REQUEST)
-        return _in_parts([ordered[start : start + REASSIGNMENTS_PER_REQUEST] for start in starts], send)
+        return _in_parts(_by_number_of_partitions(sorted(targets)), send)
 
     def risky_overrides(
         self,
@@ -404,11 +404,12 @@ class AdminClient:
         Errors: UNKNOWN_TOPIC_OR_PARTITION, PREFERRED_LEADER_NOT_AVAILABLE, ELIGIBLE_LEADERS_NOT_AVAILABLE,
         ELECTION_NOT_NEEDED, CLUSTER_AUTHORIZATION_FAILED.
         """
-        wanted = None if partitions is None else list(partitions)
-        if wanted is not None and not wanted:
-            return Batch()
-        call = translate.elect_leaders(wanted, election_type).confirmed(confirm)
-        return self._session.call(call, To.CONTROLLER, timeout_ms)
+
+        def send(wanted: list[TopicPartition] | None) -> Batch[TopicPartition, None]:
+            call = translate.elect_leaders(wanted, election_type).confirmed(confirm)
+            return self._session.call(call, To.CONTROLLER, timeout_ms)
+
+        return send(None) if partitions is None else _in_parts(_by_number_of_partitions(list(partitions)), send)
 
     # --- KIP-179: topics as a whole ---------------------------------------------------------------------------
 
@@ -812,6 +813,11 @@ def _broker_of(resource: ConfigResource) -> int:
             "or all of them by `ConfigResource.all_brokers()`"
         )
     return number
+
+
+def _by_number_of_partitions(partitions: list[TopicPartition]) -> list[list[TopicPartition]]:
+    starts = range(0, len(partitions), PARTITIONS_PER_REQUEST)
+    return [partitions[start : start + PARTITIONS_PER_REQUEST] for start in starts]
 
 
 def _by_number_of_changes(
