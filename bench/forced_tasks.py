@@ -135,6 +135,7 @@ class _Partition:
         lost = now.is_lost[int(now.offsets[index]) : int(now.offsets[index + 1])].tolist()
         places = list(zip(self.before, lost, strict=True))
         self.is_out_of_reach = not any(self.hosts.is_live[one] and not gone for one, gone in places)
+        self.leader_lags = lost[0] or not self.hosts.is_live[self.before[0]]
         self.is_fixed = not now.may_move[index]
         usable = [one for one, gone in places if self.hosts.staying[one] and not gone]
         self._drained = _drained_on(problem, index) if problem.rules.between_brokers else set()
@@ -180,7 +181,8 @@ class _Partition:
         if leader in self.stays and leader not in self.free and may_lead[leader] and heir != leader:
             yield f"{change}: the leader changes"
         took_over, new = heir != leader and heir in self.before, set(self.after) - set(self.before)
-        must_go = leader not in self.stays
+        # Where the factor falls, a leader that lags is what goes, and its place with it.
+        must_go = leader not in self.stays and not (self.leader_lags and self.wanted < len(self.before))
         if took_over and must_go and not self.free and any(may_lead[one] for one in new):
             yield f"{change}: a follower leads, and a new replica could"
         others = [one for one in kept if heir == leader or one not in (leader, heir)]
@@ -234,6 +236,19 @@ def with_limits(seed: int, problem: Problem) -> tuple[str, Problem]:
     free = float((leading + following * (now.wanted_factors - 1)).sum()) / len(problem.brokers)
     limits = np.array([one + random.choice((0.0, 0.2, 0.5, 1.0, 2.0)) * free for one in held])
     return goal, replace(problem, brokers=replace(problem.brokers, capacity={goal: limits}))
+
+
+def with_budget(seed: int, problem: Problem) -> Problem:
+    """The same with balance, and a budget that may not do for what must change."""
+    random = Random(seed * 7 + 1)
+    kind = random.choice(("moves", "moved_bytes", "leader_changes"))
+    amounts = {
+        "moves": random.randint(1, 30),
+        "moved_bytes": random.randint(1, 40) * GIGABYTE,
+        "leader_changes": random.randint(0, 8),
+    }
+    rules = replace(problem.rules, only_forced=False)
+    return replace(problem, rules=rules, budget=replace(problem.budget, **{kind: amounts[kind]}))
 
 
 def _columns(problem: Problem, goal: str) -> tuple[np.ndarray, np.ndarray]:

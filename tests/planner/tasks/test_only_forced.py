@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.forced_tasks import KINDS, broken_laws, verdict
+from bench.forced_tasks import KINDS, broken_laws, judged, random_task, verdict, with_budget
 from kreassign.errors import Infeasible
 from kreassign.model import TopicPartition
 from kreassign.operations.twin import scenario_file
@@ -196,6 +196,15 @@ def test_who_leads_is_right_where_brokers_are_full_or_may_not_lead(seed: int) ->
     """In the first three a leader stays as a follower, for leading would exceed a limit; in the others one who may lead
     comes to a partition only after it was asked who could take over."""
     assert verdict(seed).wrong == ()
+
+
+@pytest.mark.parametrize("seed", [158, 1174])
+def test_a_budget_leaves_whole_what_would_be_illegal_by_half(seed: int) -> None:
+    """A falling factor with a drain that does not fit, and a rack repair of which one copy does not."""
+    problem = with_budget(seed, random_task(seed)[1])
+    found, violations = judged(problem, 1)
+    assert violations == ()
+    assert evaluate(problem, found).unfinished
 
 
 @pytest.mark.thorough

@@ -33,6 +33,7 @@ from kreassign.planner.search.compiled.kernels import FIXED, NO_RANK, REMOVED, U
 from kreassign.planner.search.encoding import (
     Search,
     adopt,
+    crowding,
     decode,
     encode,
     half_widths,
@@ -285,8 +286,21 @@ def _force(search: Search) -> None:
     initial = encoding.initial_brokers[unplaced]
     loops.place_pass(encoding, state, unplaced, np.where(initial >= 0, initial, REMOVED))
     search.undone = np.unique(encoding.owners[unplaced])
-    _return_crowding(encoding, state, search.undone)
+    crowded = crowding(encoding, state, (state.places >= 0) & encoding.movable[encoding.owners])
+    whole = problem.partitions.wanted_factors < problem.partitions.factors
+    whole[encoding.owners[crowded]] = True
+    # Half a change could leave two replicas in a rack, keep a lost one for one in sync, or change a leader unpaid.
+    _restore_lists(search, search.undone[whole[search.undone]])
     _leave_whole(search)
+
+
+def _restore_lists(search: Search, partitions: IndexArray) -> IndexArray:
+    """Give these partitions the replicas and leaders that they have now; return their slots."""
+    encoding = search.encoding
+    slots = np.flatnonzero(np.isin(encoding.owners, partitions))
+    initial, heads = encoding.initial_brokers[slots], encoding.offsets[:-1][partitions]
+    loops.adopt_pass(encoding, search.state, slots, np.where(initial >= 0, initial, REMOVED), heads)
+    return slots
 
 
 def _leave_whole(search: Search) -> None:
@@ -296,10 +310,7 @@ def _leave_whole(search: Search) -> None:
     fixed = np.unique(encoding.owners[named & encoding.movable[encoding.owners]])
     if not len(fixed):
         return
-    slots = np.flatnonzero(np.isin(encoding.owners, fixed))
-    initial = encoding.initial_brokers[slots]
-    heads = encoding.offsets[:-1][fixed]
-    loops.adopt_pass(encoding, state, slots, np.where(initial >= 0, initial, REMOVED), heads)
+    slots = _restore_lists(search, fixed)
     encoding.lost_on[slots] = UNPLACED
     encoding.movable[fixed] = encoding.may_change_leader[fixed] = False
     encoding.lead_rows[fixed] = FIXED
@@ -347,18 +358,6 @@ def _unplace(search: Search) -> None:
         # What goes because it lags does not come back in place of a replica in sync, although that copies nothing.
         gone = lags & (state.places == REMOVED)
         encoding.lost_on[gone] = encoding.initial_brokers[gone]
-
-
-def _return_crowding(encoding: Encoding, state: State, undone: IndexArray) -> None:
-    """Undo new replicas in a rack that another replica was to leave, and could not."""
-    for partition in undone.tolist():
-        slots = np.arange(encoding.offsets[partition], encoding.offsets[partition + 1])
-        for slot in slots[(state.places[slots] >= 0) & (state.places[slots] != encoding.initial_brokers[slots])]:
-            others = state.places[slots[(slots != slot) & (state.places[slots] >= 0)]]
-            beside = int((encoding.racks[others] == encoding.racks[state.places[slot]]).sum())
-            if beside >= encoding.rack_limit[partition] and slot != state.leaders[partition]:
-                initial = encoding.initial_brokers[slot]
-                loops.place_pass(encoding, state, np.array([slot]), np.array([initial if initial >= 0 else REMOVED]))
 
 
 def _hand_over(search: Search) -> None:
