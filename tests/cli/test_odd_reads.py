@@ -30,6 +30,8 @@ LOOK = (
     api.LIST_PARTITION_REASSIGNMENTS, api.METADATA,
 )  # fmt: skip
 MEASURED = (*LOOK, api.LIST_OFFSETS)
+NAMEABLE = (api.CREATE_TOPICS,)
+"""Asks, by a topic that is only validated, whether changed lists may name a cordoned broker."""
 READS: dict[str, tuple[Api, ...]] = {
     "snapshot": MEASURED,
     "plan check": (api.DESCRIBE_CLUSTER, api.DESCRIBE_TOPIC_PARTITIONS, api.LIST_PARTITION_REASSIGNMENTS, api.METADATA),
@@ -38,9 +40,9 @@ READS: dict[str, tuple[Api, ...]] = {
     "run without a throttle": MEASURED,
     "run within brokers": LOOK,
     "rollback": MEASURED,
-    "maintenance enter": LOOK,
-    "maintenance exit": LOOK,
-    "decommission": MEASURED,
+    "maintenance enter": (*LOOK, *NAMEABLE),
+    "maintenance exit": (*LOOK, *NAMEABLE),
+    "decommission": (*MEASURED, *NAMEABLE),
     "decommission, called off": LOOK,
     "verify": LOOK,
     "doctor": LOOK,
@@ -48,7 +50,7 @@ READS: dict[str, tuple[Api, ...]] = {
 """Of plans only one: all of them read the same, which the first test holds."""
 NO_READS = {
     api.API_VERSIONS, api.ALTER_PARTITION_REASSIGNMENTS, api.ALTER_REPLICA_LOG_DIRS, api.ELECT_LEADERS,
-    api.INCREMENTAL_ALTER_CONFIGS, api.CREATE_TOPICS,
+    api.INCREMENTAL_ALTER_CONFIGS,
 }  # fmt: skip
 TOLD = re.compile(r"could not be|cannot be|is not known|does not answer|passed over|UNREAD|PERMISSION|warning:|^wait: ")
 """What was not read is named, or looked at again after a wait."""
