@@ -35,9 +35,12 @@ def test_brokers_and_topics_are_shown_with_their_skew() -> None:
     assert any(sentence.startswith("broker 0: disk is ") for sentence in found.misses)
 
 
-def test_a_broker_that_is_down_has_no_loads() -> None:
-    twin = Twin(cluster({"t": [[0, 1], [1, 2]]}), TwinSettings())
+def test_a_broker_that_is_down_has_no_loads_and_its_copies_are_uncounted() -> None:
+    twin = Twin(cluster({"t": [[0, 1], [1, 2]], "u": [[0, 3], [3, 1]]}, size_bytes=SIZE), TwinSettings())
     twin.stop(3)
     with serving(twin) as thread, connect(thread.bootstrap_servers) as client:
         found = read_skew(client)
     assert [(one.broker, one.is_live, bool(one.loads)) for one in found.brokers][-1] == (3, False, False)
+    assert {one.topic: (one.copies, one.uncounted, one.size_bytes, one.share) for one in found.topics} == {
+        "t": (4, 0, 4 * SIZE, 1.5), "u": (4, 2, 2 * SIZE, None),
+    }  # fmt: skip

@@ -48,17 +48,20 @@ class BrokerSkew:
 class TopicSkew:
     """A topic with all its copies, and the broker that holds most of it.
 
-    `share` is what that broker holds, as a multiple of an even share: of the bytes of all copies, divided by the
-    brokers that could hold one. It is 0 for an empty topic.
+    `uncounted` is the number of copies that no broker reported: brokers or directories are down, or did not answer.
+    `size_bytes` and `fullest_bytes` are of the others. `share` is what the fullest broker holds, as a multiple of an
+    even share: of the bytes of all copies, divided by the brokers that could hold one. It is 0 for an empty topic,
+    None while copies are uncounted.
     """
 
     topic: str
     partitions: int
     copies: int
+    uncounted: int
     size_bytes: int
     fullest_broker: int | None
     fullest_bytes: int
-    share: float
+    share: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,24 +124,27 @@ def read_skew(
 
 def topics_of(topics: Iterable[Topic], log_dirs: Mapping[int, Iterable[LogDir]], live: int) -> list[TopicSkew]:
     """Topics with their fullest broker, those first that put most above an even share there."""
-    held: dict[str, Counter[int]] = defaultdict(Counter)
+    held, reported = (defaultdict[str, Counter[int]](Counter) for _ in range(2))
     for broker, dirs in log_dirs.items():
         for copy in (copy for one in dirs for copy in one.replicas if not copy.is_future):
             held[copy.topic_partition.topic][broker] += copy.size_bytes
+            reported[copy.topic_partition.topic][broker] += 1
     found: list[tuple[float, TopicSkew]] = []
     for topic in topics:
         by_broker = held[topic.name]
-        copies, whole = sum(len(one.replicas) for one in topic.partitions), by_broker.total()
-        even = whole / max(1, min(live, copies))
+        listed = Counter(broker for one in topic.partitions for broker in one.replicas)
+        whole, uncounted = by_broker.total(), (listed - reported[topic.name]).total()
+        even = whole / max(1, min(live, listed.total()))
         fullest, most = max(by_broker.items(), key=lambda one: (one[1], -one[0]), default=(None, 0))
         skew = TopicSkew(
             topic=topic.name,
             partitions=len(topic.partitions),
-            copies=copies,
+            copies=listed.total(),
+            uncounted=uncounted,
             size_bytes=whole,
             fullest_broker=fullest,
             fullest_bytes=most,
-            share=most / even if even else 0.0,
+            share=None if uncounted else most / even if even else 0.0,
         )
         found.append((even - most, skew))
     return [skew for _, skew in sorted(found, key=lambda one: (one[0], one[1].topic))]

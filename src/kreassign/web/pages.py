@@ -198,7 +198,8 @@ def fullest_text(topic: TopicSkew) -> tuple[str, str]:
     """The broker that holds most of a topic, with what it holds, and that as a multiple of an even share."""
     if topic.fullest_broker is None:
         return "-", ""
-    return f"{format_bytes(topic.fullest_bytes)} on broker {topic.fullest_broker}", f"{topic.share:.2f} ×"
+    share = "" if topic.share is None else f"{topic.share:.2f} ×"
+    return f"{format_bytes(topic.fullest_bytes)} on broker {topic.fullest_broker}", share
 
 
 SHOWN_RUNS = 100

@@ -19,6 +19,7 @@ from kreassign.cli.run_text import state_text
 from kreassign.cli.streams import uncollected
 from kreassign.errors import InputError, KreassignError
 from kreassign.model.authorization import error_text
+from kreassign.model.cluster import listed_ids
 from kreassign.model.run import RunHistory
 from kreassign.model.text import counted
 from kreassign.operations import run_journals
@@ -345,11 +346,13 @@ def summary(seen: Observation, where: str) -> str:
     """One line about the stored snapshot."""
     sizes = (replica.size_bytes for dirs in seen.log_dirs.ok.values() for dir_ in dirs for replica in dir_.replicas)
     partitions = sum(len(topic.partitions) for topic in seen.topics)
+    unread = sorted({broker.id for broker in seen.cluster.brokers} - seen.log_dirs.ok.keys())
+    without = f" without broker {listed_ids(unread)}" if unread else ""
     amounts = (
         counted(len(seen.cluster.brokers), "broker"),
         counted(len(seen.topics), "topic"),
         counted(partitions, "partition"),
-        f"{format_bytes(sum(sizes))} on disk",
+        f"{format_bytes(sum(sizes))} on disk{without}",
         counted(len(seen.reassignments), "active reassignment"),
     )
     return f"snapshot {seen.snapshot_id}: {', '.join(amounts)}; in {where}"
