@@ -167,10 +167,10 @@ class Decommission:
             said.append(f"its {len(asked)} log directories hold nothing")
             said += [f"{path} is offline, so nobody knows what is in it" for path in one.offline_log_dirs]
             said.append("it is cordoned" if one.is_closed else "it is not cordoned")
-        if one.is_registered is False or one.broker in self.unregistered:
-            said.append("it is not registered")
         but = f" but for {some_partitions(staying)}, which may stay" if staying else ""
-        return f"broker {one.broker} is empty{but}: {', '.join(said)}"
+        is_gone = one.is_registered is False or one.broker in self.unregistered
+        state = "is not registered in this cluster" if is_gone else "is empty"
+        return f"broker {one.broker} {state}{but}: {', '.join(said)}"
 
 
 def _moves(found: Readings) -> dict[TopicPartition, OngoingReassignment]:

@@ -22,7 +22,7 @@ from kreassign.model.load import MEASURED_S
 from kreassign.model.text import printable, shortened
 from kreassign.operations.run_journals import NamedCluster
 
-DEFAULT_PORT = 8085
+LOCAL_HOST, DEFAULT_PORT = "127.0.0.1", 8085
 SHORTEST_TOKEN = 24
 """In characters: too many to guess, if the token is random."""
 
@@ -131,7 +131,7 @@ class WebSettings:
     """
 
     state_dir: Path
-    host: str = "127.0.0.1"
+    host: str = LOCAL_HOST
     port: int = DEFAULT_PORT
     names: tuple[str, ...] = ()
     plans: Path | None = None

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from kreassign.cli.commands.web import listen_address
 from kreassign.cli.main import kreassign
 from kreassign.model.plan import PartitionAssignment, Plan
 from kreassign.operations.plan_files import write_plan
@@ -19,6 +20,14 @@ TOKEN = "correct-horse-battery-staple-42"
 
 def web(*words: str, **environment: str) -> Result:
     return CliRunner().invoke(kreassign, ["web", *words], env={"KREASSIGN_WEB_TOKEN": None, **environment})
+
+
+@pytest.mark.parametrize(("text", "address"), [
+    ("8090", ("127.0.0.1", 8090)), (":8090", ("127.0.0.1", 8090)), ("ops.example", ("ops.example", 8085)),
+    ("::1", ("::1", 8085)), ("[::1]:0", ("::1", 0)),
+])  # fmt: skip
+def test_the_page_listens_here_and_on_its_own_port_by_default(text: str, address: tuple[str, int]) -> None:
+    assert listen_address(text) == address
 
 
 @pytest.mark.parametrize(("words", "why"), [
@@ -55,7 +64,7 @@ def test_no_token_is_taken_from_the_command_line() -> None:
 
 
 def test_the_command_serves_until_it_is_ended_and_says_where(tmp_path: Path) -> None:
-    words = ["web", "--listen", "127.0.0.1:0", "--state-dir", str(tmp_path)]
+    words = ["web", "--listen", "0", "--state-dir", str(tmp_path)]
     process = fork_server().start("kreassign", *words, imports=["kreassign.cli.commands.web"])
     try:
         said = process.stdout.readline()

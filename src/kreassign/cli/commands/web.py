@@ -17,17 +17,20 @@ from kreassign.errors import InputError, requires
 from kreassign.model.documents import is_half
 from kreassign.operations.run_journals import NamedCluster
 from kreassign.operations.text_files import named_once, read_text
-from kreassign.web.settings import DEFAULT_PORT, Reach, Tls, Token, User, WebSettings, parse_users
+from kreassign.web.settings import DEFAULT_PORT, LOCAL_HOST, Reach, Tls, Token, User, WebSettings, parse_users
 
 WEB_VARIABLE = "KREASSIGN_WEB_TOKEN"
 
 
 def listen_address(text: str) -> Address:
-    """Parse a listening address; port 0 takes any free port. Raises InputError."""
+    """Parse HOST:PORT, a PORT of this machine, or a HOST; port 0 takes any free one. Raises InputError."""
     host, colon, port = text.strip().rpartition(":")
-    if colon and port == "0":
-        return Address(Address.parse(f"{host}:1").host, 0)
-    return Address.parse(text)
+    if not colon:
+        host, port = (LOCAL_HOST, port) if port.isdecimal() else (port, str(DEFAULT_PORT))
+    elif host.endswith(":") or port.endswith("]"):  # an IPv6 address without a port
+        host, port = text.strip(), str(DEFAULT_PORT)
+    address = Address.parse(f"{host or LOCAL_HOST}:{'1' if port == '0' else port}")
+    return address._replace(port=0) if port == "0" else address
 
 
 @click.command(
@@ -40,8 +43,8 @@ def listen_address(text: str) -> Address:
     )
 )
 @click.option(
-    "--listen", type=ReadBy("address", listen_address), default=f"127.0.0.1:{DEFAULT_PORT}", show_default=True,
-    metavar="HOST:PORT",
+    "--listen", type=ReadBy("address", listen_address), default=f"{LOCAL_HOST}:{DEFAULT_PORT}", show_default=True,
+    metavar="[HOST:]PORT",
     help="Where to serve; port 0 takes any that is free. Elsewhere than here it needs a certificate and a token.",
 )  # fmt: skip
 @click.option(

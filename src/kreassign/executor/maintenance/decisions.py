@@ -125,7 +125,10 @@ def _not_live(facts: MaintenanceFacts) -> Step | None:
         return _silent(facts.found.brokers)
     if all(broker in facts.record.brokers for broker in down) and len(down) == len(facts.found.brokers):
         return Finished(tuple(f"broker {broker} is in maintenance, and not live" for broker in down))
-    return Blocked(f"{listed_brokers(down)} {_is(down)} not live; only a live broker enters maintenance")
+    there = ", ".join(map(str, sorted(facts.found.live)))
+    return Blocked(
+        f"{listed_brokers(down)} {_is(down)} not live (live: {there}); only a live broker enters maintenance"
+    )
 
 
 def _silent(brokers: Iterable[BrokerReading]) -> Blocked | None:
