@@ -177,11 +177,15 @@ QUEUED_AS = {"out": "source", "in": "destination"}
 
 @dataclass(slots=True)
 class _Sum:
-    """Bytes that a broker has sent or received for all moves, and what is left."""
+    """Bytes of the copies that load one end of a broker: done and left now, passed and written since the run began.
+
+    What passed stays with the broker that sent it, whoever leads the partition by now, and though a copy is discarded.
+    """
 
     done_bytes: int = 0
     left_bytes: int = 0
     unknown: int = 0
+    passed_bytes: int = 0
     written_bytes: int = 0
     samples: tuple[ProgressSample, ...] = ()
 
@@ -193,7 +197,7 @@ class _Sum:
 
     def sample(self, at_ms: int, *, is_busy: bool) -> None:
         """Append a sample of the present sums; `is_busy` while copies are in flight there."""
-        now = ProgressSample(at_ms, self.done_bytes, self.left_bytes, self.written_bytes, is_busy)
+        now = ProgressSample(at_ms, self.passed_bytes, self.left_bytes, self.written_bytes, is_busy)
         self.samples = (*(one for one in self.samples if one.at_ms >= at_ms - INTERVAL_WINDOW_MS), now)
 
 
@@ -207,7 +211,7 @@ class ProgressMeter:
         self._run = run
         self._samples: dict[TopicPartition, tuple[Sample, ...]] = {}
         self._shown: dict[TopicPartition, MoveHistory] = {}
-        self._counted: dict[TopicPartition, tuple[tuple[Endpoint, Sample], ...]] = {}
+        self._counted: dict[TopicPartition, dict[int, tuple[tuple[Endpoint, ...], Sample]]] = {}
         self._sums: dict[Endpoint, _Sum] = {}
         self._totals: tuple[Sample, ...] = ()
         self._flying: set[TopicPartition] = set()
@@ -318,17 +322,21 @@ class ProgressMeter:
 
     def _count(self, record: MoveRecord) -> None:
         """Update the sums for the present state of a move."""
-        before = self._counted.get(record.name, ())
-        for end, copy in before:
-            self._sums[end].add(copy, -1)
+        before = self._counted.get(record.name, {})
+        for ends, copy in before.values():
+            for end in ends:
+                self._sums[end].add(copy, -1)
         copies = _copy_samples(record, self._at_ms).items()
-        self._counted[record.name] = tuple((end, copy) for broker, copy in copies for end in _ends(record, broker))
-        grew = dict(before) if record.status in ACTIVE and record.name in self._begun else {}
-        for end, copy in self._counted[record.name]:
-            side = self._sums.setdefault(end, _Sum())
-            side.add(copy, 1)
-            if end in grew:
-                side.written_bytes += max(0, (copy.total_bytes or 0) - (grew[end].total_bytes or 0))
+        self._counted[record.name] = {broker: (_ends(record, broker), copy) for broker, copy in copies}
+        is_growing = record.status in ACTIVE and record.name in self._begun
+        for broker, (ends, copy) in self._counted[record.name].items():
+            ends_before, earlier = before.get(broker, (ends, copy))
+            for end in ends:
+                self._sums.setdefault(end, _Sum()).add(copy, 1)
+            for end in ends_before:
+                side = self._sums[end]
+                side.passed_bytes += max(0, copy.done_bytes - earlier.done_bytes)
+                side.written_bytes += _growth(earlier, copy) if is_growing else 0
         if record.copies:
             self._begun.add(record.name)
 
@@ -346,8 +354,10 @@ class ProgressMeter:
             return
         whole = self._total()
         self._totals = recent((*self._totals, whole))
-        self._all.done_bytes, self._all.left_bytes = whole.done_bytes, whole.left_bytes or 0
-        self._all.written_bytes = sum(side.written_bytes for (kind, _), side in self._sums.items() if kind != "out")
+        into = [side for (kind, _), side in self._sums.items() if kind != "out"]
+        self._all.left_bytes = whole.left_bytes or 0
+        self._all.passed_bytes = sum(side.passed_bytes for side in into)
+        self._all.written_bytes = sum(side.written_bytes for side in into)
         busy = self._busy_ends()
         self._all.sample(self._at_ms, is_busy=bool(busy))
         for end, side in self._sums.items():
@@ -356,8 +366,8 @@ class ProgressMeter:
 
     def _busy_ends(self) -> set[Endpoint]:
         """Ends with copies in flight that are not done."""
-        copies = (copy for record in self._run.in_flight for copy in self._counted.get(record.name, ()))
-        return {end for end, copy in copies if copy.left_bytes != 0}
+        copies = (one for record in self._run.in_flight for one in self._counted.get(record.name, {}).values())
+        return {end for ends, copy in copies if copy.left_bytes != 0 for end in ends}
 
     def _total(self) -> Sample:
         """Sum of all copies."""
@@ -418,7 +428,7 @@ class ProgressMeter:
         writes = waiting.get((QUEUED_AS[kind], broker), 0.0) if kind in QUEUED_AS else 0.0
         limit = self._run.present_rates.of(broker) if kind in QUEUED_AS else None
         # A side first seen since the last poll, after a change of leader or target, has no sample yet.
-        now = ProgressSample(self._at_ms, side.done_bytes, side.left_bytes, side.written_bytes)
+        now = ProgressSample(self._at_ms, side.passed_bytes, side.left_bytes, side.written_bytes)
         return Side(side.samples or (now,), writes, writes * (self._at_ms - self._run.started_ms) / 1000, limit)
 
     def _lately(self) -> float:
@@ -448,6 +458,12 @@ def move_history(record: MoveRecord, estimate: Estimate | None = None) -> MoveHi
         former_targets=tuple(one.before for one in record.replans),
         estimate=estimate,
     )
+
+
+def _growth(earlier: Sample, now: Sample) -> int:
+    """Bytes that producers added between two samples of a copy; 0 if unknown."""
+    known = earlier.total_bytes is not None and now.total_bytes is not None
+    return max(0, (now.total_bytes or 0) - (earlier.total_bytes or 0)) if known else 0
 
 
 def _into(broker: int) -> tuple[Endpoint, ...]:

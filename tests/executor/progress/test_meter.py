@@ -103,6 +103,19 @@ def test_another_leader_that_no_poll_has_measured_yet_does_not_keep_the_progress
     assert (run.measured.end is None) == (run.measured.why_no_end is not None)
 
 
+def test_bytes_stay_with_the_leader_that_sent_them() -> None:
+    """Else its rate falls below nothing, and the end of the run jumps from minutes to hours for a minute."""
+    events = [*SUBMITTED, *(look(10_000 + 1_000 * one, PlacementState.MOVING, done=50 * one) for one in range(6))]
+    others = seen(B, PlacementState.MOVING, done=300)
+    led_by_1 = (replace(seen(A, PlacementState.MOVING, done=300), leader=1), others)
+    arrived = (seen(A, PlacementState.ARRIVED, leader=2), others)
+    for last in (led_by_1, arrived):
+        run = measured([*events, TimePassed(16_000), MovesObserved(16_000, last)]).measured
+        rates = {one.broker: one.read_bytes_per_s for one in run.brokers}
+        assert rates[1] == 50.0
+        assert (rates[0] or 0.0) >= 50.0
+
+
 def test_one_copy_that_has_stood_still_for_ten_minutes_is_named_though_others_go_on() -> None:
     events = [*SUBMITTED, look(10_000, PlacementState.MOVING, done=100)]
     for at_ms in range(20_000, 640_000, 10_000):
