@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from kreassign.autopilot.core import EndRun, HoldRun, PlanRepair, ReleaseRun, RunRepair
+from kreassign.autopilot.core import EndRun, HoldRun, PauseRun, PlanRepair, ReleaseRun, ResumeRun, RunRepair
 from kreassign.autopilot.lifecycle import Name, Silenced, State, TurnedOff, TurnedOn, memory_of
 from kreassign.autopilot.observation import Brake, Known, Observation, Unknown
 from kreassign.autopilot.policy import Kind
@@ -159,10 +159,30 @@ def test_the_brake_stops_what_is_to_begin_and_holds_what_runs() -> None:
     assert watched.runs == [GONE_3]
     pulled = True
     watched.watch(2 * MINUTE)
-    assert watched.orders[-1] == HoldRun("run-0")
+    assert watched.orders[-2:] == [HoldRun("run-0"), PauseRun("run-0")]
     pulled = False
-    watched.watch(MINUTE)
-    assert watched.orders[-1] == ReleaseRun("run-0")
+    watched.watch(2 * MINUTE)
+    assert watched.orders[-2:] == [ReleaseRun("run-0"), ResumeRun("run-0")]
+    watched.watch(10 * MINUTE)
+    assert [one.outcome for one in watched.memory.acts] == ["done"]
+
+
+def test_a_repair_gives_way_to_a_more_urgent_one_and_is_planned_again() -> None:
+    """A band waits for its next window when a broker goes: what is left of it is cancelled, and is no failure."""
+
+    def world(now_s: float) -> Observation:
+        is_gone = now_s > 20 * HOUR and GONE_3 not in watched.runs
+        return cluster(0, LISTS if is_gone else WITHOUT_3, down=[3] if now_s > 20 * HOUR else [], used={5: 0.75})
+
+    policy = "[broker-gone]\nlevel = 'act'\n[band-left]\nlevel = 'act'\n"
+    watched = Watched(f"{policy}[runs]\nwindows = ['00:00-08:00']\n", world, run_s=3 * HOUR)
+    watched.watch(32 * HOUR, every_s=300)
+    band, gone = watched.memory.acts
+    assert (band.name.kind, band.outcome) == (Kind.BAND_LEFT, "cancelled")
+    assert gone.name == GONE_3
+    assert gone.begun_ms < 24.5 * HOUR * 1000
+    left = watched.memory.findings[band.name]
+    assert (left.state, left.failures) == (State.PROPOSED, 0)
 
 
 def test_a_broker_that_returns_ends_its_own_repair() -> None:
@@ -174,7 +194,7 @@ def test_a_broker_that_returns_ends_its_own_repair() -> None:
 
 def test_a_new_broker_is_filled_to_the_end_of_the_plan() -> None:
     """The first copy ends what was found, not what it is for."""
-    filled = [*LISTS[:17], (LISTS[17][0], LISTS[17][1], 9)]
+    filled = [*LISTS[:17], (LISTS[17][0], 9, LISTS[17][2])]
     watched = Watched(ACT, lambda _: cluster(0, filled if watched.runs else LISTS, brokers=10), run_s=4 * HOUR)
     watched.watch(8 * HOUR, every_s=300)
     assert watched.runs == [Name(Kind.NEW_BROKER, "broker 9")]

@@ -5,7 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
-from kreassign.autopilot.core import EndRun, HoldRun, Message, PlanRepair, ReleaseRun, RunRepair, tick
+from kreassign.autopilot.core import (
+    EndRun,
+    HoldRun,
+    Message,
+    PauseRun,
+    PlanRepair,
+    ReleaseRun,
+    ResumeRun,
+    RunRepair,
+    tick,
+)
 from kreassign.autopilot.lifecycle import Event, Memory, Name, NotPlanned, Planned, RunBegan, RunEnded, State, remember
 from kreassign.autopilot.observation import Absent, Known, Observation
 from kreassign.autopilot.policy import Kind, parse_policy
@@ -67,6 +77,7 @@ class Watched:
         self.impossible: frozenset[Kind] = frozenset()
         self.outcome, self.by = "done", ""
         self._ends_s = 0.0
+        self._is_left = False
 
     def note(self, event: Event) -> None:
         self.events.append(event)
@@ -82,13 +93,18 @@ class Watched:
     def look(self) -> None:
         at_ms = round(self.now_s * 1000)
         act = self.memory.running
-        if act is not None and self.now_s >= self._ends_s and not act.held:
-            self.note(RunEnded(at_ms, act.name, self.outcome, act.copied_bytes, self.by))
-        decision = tick(self.memory, replace(self.world(self.now_s), at_ms=at_ms), self.policy)
+        if act is not None and self.now_s >= self._ends_s and not (act.held or self._is_left):
+            self.note(
+                RunEnded(at_ms, act.name, "cancelled" if act.is_end_asked else self.outcome, act.copied_bytes, self.by)
+            )
+        decision = tick(self.memory, self._seen(at_ms), self.policy)
         self.events += decision.events
         self.memory = decision.memory
         self.messages += decision.messages
         self._do(decision.order, at_ms)
+
+    def _seen(self, at_ms: int) -> Observation:
+        return replace(self.world(self.now_s), at_ms=at_ms, is_run_left=self._is_left)
 
     def _do(self, order: object, at_ms: int) -> None:
         if order is not None:
@@ -102,7 +118,9 @@ class Watched:
                 self.note(RunBegan(at_ms, name, f"run-{len(self.memory.acts)}", GIGABYTE, (TopicPartition("t", 0),)))
                 self._ends_s = self.now_s + self.run_s
             case EndRun():
-                self._ends_s = self.now_s
+                self._ends_s, self._is_left = self.now_s, False
+            case PauseRun() | ResumeRun() as order:
+                self._is_left = isinstance(order, PauseRun)
             case HoldRun() | ReleaseRun() | None:
                 pass
 

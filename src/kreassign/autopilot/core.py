@@ -10,15 +10,26 @@ anywhere is replaced by any other, and a tick in virtual time is a tick.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from kreassign.autopilot.detectors import DETECTORS, Look, Symptom, use_of
-from kreassign.autopilot.gates import REDUNDANCY, Case, closed_gates, others_now, stopped
+from kreassign.autopilot.gates import (
+    REDUNDANCY,
+    Case,
+    at_any_time,
+    closed_gates,
+    many_text,
+    others_now,
+    stopped,
+    unread,
+    window_text,
+)
 from kreassign.autopilot.lifecycle import (
     STEPS,
+    Act,
     BrokerCame,
     BrokerWent,
     DigestTold,
@@ -40,7 +51,7 @@ from kreassign.autopilot.lifecycle import (
     remember,
 )
 from kreassign.autopilot.observation import Known, Observation
-from kreassign.autopilot.policy import Kind, Level, Policy
+from kreassign.autopilot.policy import Level, Policy
 from kreassign.model.text import DAY_MS, HOUR_MS, counted, format_amount
 
 MISSED_MS = 600_000
@@ -66,6 +77,7 @@ class RunRepair:
 
     name: Name
     plan_id: str
+    at_any_time: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +101,21 @@ class ReleaseRun:
     run_id: str
 
 
-Order = PlanRepair | RunRepair | EndRun | HoldRun | ReleaseRun
+@dataclass(frozen=True, slots=True)
+class PauseRun:
+    """Let the process of the running repair leave it, with its throttle restored, once nothing is in flight."""
+
+    run_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class ResumeRun:
+    """Go on with the running repair, which no process executes."""
+
+    run_id: str
+
+
+Order = PlanRepair | RunRepair | EndRun | HoldRun | ReleaseRun | PauseRun | ResumeRun
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +155,7 @@ def tick(memory: Memory, now: Observation, policy: Policy) -> Decision:
     shown = symptoms(Look(now, decided.memory, policy))
     for name in sorted({*shown, *(one.name for one in decided.memory.open)}, key=_order):
         _step(decided, Look(now, decided.memory, policy), name, shown.get(name))
-    _hold(decided, now)
+    _steer(decided, Look(now, decided.memory, policy), shown, memory.running)
     if digest_is_due(memory, now.at_ms, policy):
         decided.note(DigestTold(now.at_ms))
         decided.messages.append(digest(decided.memory, now.at_ms))
@@ -146,12 +172,26 @@ def _is_due(last_ms: int | None, at_ms: int, every_ms: float) -> bool:
     return last_ms is None or at_ms - last_ms >= every_ms
 
 
-def _hold(decided: Decision, now: Observation) -> None:
-    """Hold the running repair while the brake is pulled, or acting is off; go on when both are over."""
-    act = decided.memory.running
-    if act is None or act.is_end_asked:
+def _steer(decided: Decision, look: Look, shown: Mapping[Name, Symptom], before: Act | None) -> None:
+    """Hold, pause, resume or end the running repair.
+
+    It holds while the brake is pulled, acting is off or many brokers are gone, and ends for what is more urgent. What
+    is held, or outside its windows, is left with its throttle restored.
+    """
+    act, now = decided.memory.running, look.now
+    if act is None:
+        return
+    if not act.is_end_asked and (urgent := _more_urgent(look, act, shown)):
+        why = f"{urgent} is more urgent"
+        decided.note(EndAsked(now.at_ms, act.name, why))
+        decided.messages.append(Message(act.name, f"{act.name}: its repair ends early, and is planned again", why))
+        act = act._replace(is_end_asked=True)
+    if act.is_end_asked:
+        is_asked = before is not None and before.is_end_asked and not now.is_run_left
+        decided.order = None if is_asked else EndRun(act.run_id)
         return
     stop = stopped(now, decided.memory)
+    waits = stop or (None if act.at_any_time else window_text(look.policy, now.at_ms))
     if stop and not act.held:
         decided.note(HoldAsked(now.at_ms, act.name, stop))
         decided.messages.append(Message(act.name, f"{act.name}: its repair holds, and starts nothing", stop))
@@ -159,6 +199,24 @@ def _hold(decided: Decision, now: Observation) -> None:
     elif act.held and not stop:
         decided.note(HoldAsked(now.at_ms, act.name, ""))
         decided.order = ReleaseRun(act.run_id)
+    elif waits and not now.is_run_left:
+        decided.order = PauseRun(act.run_id)
+    elif now.is_run_left and not waits:
+        decided.order = ResumeRun(act.run_id)
+
+
+def _more_urgent(look: Look, act: Act, shown: Mapping[Name, Symptom]) -> Name | None:
+    """A finding that would be repaired by itself now, were it not for this repair."""
+    for finding in look.memory.open:
+        name, symptom = finding.name, shown.get(finding.name)
+        if name.kind.urgency >= act.name.kind.urgency:
+            return None
+        if symptom is None or finding.failures or evidence_of(look, name, symptom, finding.since_ms) != Evidence.RIPE:
+            continue
+        closed = closed_gates(Case(finding, symptom, *look))
+        if look.policy.level(name.kind) is Level.ACT and closed.keys() <= {"running", "settling", "two looks"}:
+            return name
+    return None
 
 
 # Facts: what changed since the last look, whatever it means.
@@ -241,7 +299,6 @@ def _follow(decided: Decision, look: Look, name: Name, symptom: Symptom | None, 
             act = decided.memory.running
             if name.kind in REDUNDANCY and act is not None and act.name == name and not act.is_end_asked:
                 decided.note(EndAsked(look.now.at_ms, name, "what it repairs is over"))
-                decided.order = EndRun(act.run_id)
         case NextAction.JUDGE:
             if look.now.at_ms - finding.state_ms >= look.policy.care.settle * 1000:
                 why = "it is still there after its repair: look into it"
@@ -302,8 +359,8 @@ def _may_plan(finding: Finding, look: Look) -> bool:
         and finding.not_before_ms <= look.now.at_ms
         and (silence is None or silence.until_ms <= look.now.at_ms)
         and look.memory.running is None
-        and not any(one.name.kind is Kind.MANY_GONE for one in look.memory.open)
-        and not any(look.now.unread())
+        and many_text(look.memory) is None
+        and not unread(look.now, finding.name.kind)
     )
 
 
@@ -317,7 +374,7 @@ def _next_order(case: Case) -> Order | None:
     assert proposal is not None, f"{case.finding.name} is proposed without a plan"
     closed = closed_gates(case)
     if not closed:
-        return RunRepair(case.finding.name, proposal.plan_id)
+        return RunRepair(case.finding.name, proposal.plan_id, at_any_time(case))
     level = case.policy.level(case.kind)
     is_compared = level in {Level.ASK, Level.ACT} and "two looks" in closed and closed.keys() <= UNTIL_IT_RUNS
     every_ms = case.policy.care.looks_apart * 1000 if is_compared else PLANNED_AGAIN_MS

@@ -95,7 +95,7 @@ def off_text(now: Observation, memory: Memory) -> str | None:
 
 def stopped(now: Observation, memory: Memory) -> str | None:
     """Why nothing may begin, nor go on, whatever the finding."""
-    return brake_text(now) or off_text(now, memory)
+    return brake_text(now) or off_text(now, memory) or many_text(memory)
 
 
 def _brake(case: Case) -> str | None:
@@ -120,14 +120,24 @@ def _people(case: Case) -> str | None:
 # The cluster: others who change it, brokers that are away.
 
 
-def _many(case: Case) -> str | None:
-    many = [one for one in case.memory.open if one.name.kind is Kind.MANY_GONE]
+def many_text(memory: Memory) -> str | None:
+    """Why nothing may begin by brokers that went at once."""
+    many = [one for one in memory.open if one.name.kind is Kind.MANY_GONE]
     return f"everything stops: {many[0].seen}" if many else None
 
 
+def _many(case: Case) -> str | None:
+    return many_text(case.memory)
+
+
+def unread(now: Observation, kind: Kind) -> list[str]:
+    """Readings that failed and that a repair of this kind needs: copies that are lost do not wait for loads."""
+    return list(now.unread(with_sizes=kind not in REDUNDANCY))
+
+
 def _read(case: Case) -> str | None:
-    unread = list(case.now.unread())
-    return f"it could not be read: {'; '.join(unread)}" if unread else None
+    unread_now = unread(case.now, case.kind)
+    return f"it could not be read: {'; '.join(unread_now)}" if unread_now else None
 
 
 def _lease(case: Case) -> str | None:
@@ -201,18 +211,28 @@ def _back_off(case: Case) -> str | None:
     return f"{case.finding.problem}; the next try is in {_rest_of(case, left)}"
 
 
+def at_any_time(case: Case) -> bool:
+    """Whether its repair runs outside the windows, too."""
+    return case.kind is Kind.DISK_FILLS and case.symptom.is_urgent and case.policy.disk_fills.urgent_any_time
+
+
 def _window(case: Case) -> str | None:
-    hours = case.policy.runs.hours
-    is_exempt = case.kind is Kind.DISK_FILLS and case.symptom.is_urgent and case.policy.disk_fills.urgent_any_time
-    interval = open_interval(hours, case.now.at_ms)
-    if is_exempt or (interval is not None and interval.begins_ms <= case.now.at_ms):
+    return None if at_any_time(case) else window_text(case.policy, case.now.at_ms)
+
+
+def window_text(policy: Policy, at_ms: int) -> str | None:
+    """Why nothing may begin by the time of the day."""
+    hours = policy.runs.hours
+    interval = open_interval(hours, at_ms)
+    if interval is not None and interval.begins_ms <= at_ms:
         return None
     begins = "" if interval is None else f"; the next one begins at {local_time(hours, interval.begins_ms)}"
     return f"no window is open{begins}"
 
 
 def _settling(case: Case) -> str | None:
-    ended = max((one.ended_ms for one in case.memory.acts if one.ended_ms is not None), default=None)
+    whole = (one for one in case.memory.acts if not one.is_end_asked)
+    ended = max((one.ended_ms for one in whole if one.ended_ms is not None), default=None)
     settle = case.policy.care.settle
     if ended is None or _since(case, ended) >= settle or case.symptom.is_urgent:
         return None
@@ -220,8 +240,8 @@ def _settling(case: Case) -> str | None:
 
 
 def spent_bytes(memory: Memory, at_ms: int, span_ms: int) -> int:
-    """Bytes of the repairs that began within this time."""
-    return sum(one.copied_bytes for one in memory.acts if one.begun_ms > at_ms - span_ms)
+    """Bytes of the repairs that ran within this time: one that pauses by day counts for both nights."""
+    return sum(one.copied_bytes for one in memory.acts if one.runs_since(at_ms - span_ms))
 
 
 def _budget(case: Case) -> str | None:

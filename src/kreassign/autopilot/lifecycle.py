@@ -238,13 +238,14 @@ class ApprovalsJudged:
 
 @dataclass(frozen=True, slots=True)
 class RunBegan:
-    """The run of a repair is about to begin; written before anything is sent."""
+    """The run of a repair is about to begin, in windows or `at_any_time`; written before anything is sent."""
 
     at_ms: int
     name: Name
     run_id: str
     copied_bytes: int
     moves: tuple[TopicPartition, ...]
+    at_any_time: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -363,6 +364,11 @@ class Act(NamedTuple):
     outcome: str = ""
     is_end_asked: bool = False
     held: str = ""
+    at_any_time: bool = False
+
+    def runs_since(self, at_ms: int) -> bool:
+        """Whether it ran after this time, or runs."""
+        return self.ended_ms is None or self.ended_ms > at_ms
 
 
 class Outage(NamedTuple):
@@ -451,8 +457,9 @@ def _measured(memory: Memory, event: DisksMeasured) -> Memory:
 
 
 def _began(memory: Memory, event: RunBegan) -> Memory:
-    acts = [one for one in memory.acts if one.begun_ms > event.at_ms - KEPT_MS]
-    acts.append(Act(event.name, event.run_id, event.at_ms, event.copied_bytes, event.moves))
+    acts = [one for one in memory.acts if one.runs_since(event.at_ms - KEPT_MS)]
+    begun = Act(event.name, event.run_id, event.at_ms, event.copied_bytes, event.moves, at_any_time=event.at_any_time)
+    acts.append(begun)
     finding = replace(memory.findings[event.name], state=State.RUNNING, state_ms=event.at_ms, problem="", asked=None)
     return _with(replace(memory, acts=tuple(acts)), finding)
 
@@ -524,8 +531,10 @@ def _ended(memory: Memory, event: RunEnded) -> Memory:
     act = next(one for one in memory.acts if one.ended_ms is None)
     memory = _changed(memory, ended_ms=event.at_ms, outcome=event.outcome, copied_bytes=event.copied_bytes)
     finding = replace(_unproposed(memory.findings[event.name]), state_ms=event.at_ms)
-    if event.outcome == "done" or act.is_end_asked:
+    if event.outcome == "done":
         finding = replace(finding, state=State.SETTLING, failures=0, not_before_ms=0)
+    elif act.is_end_asked:
+        finding = replace(finding, state=State.TOLD)
     elif event.by:
         why = f"{event.by} ended its run {act.run_id}"
         silence = Silenced(event.at_ms, 0, *event.name, event.at_ms + SILENT_MS, event.by, why)

@@ -59,7 +59,8 @@ class Observation:
     `brokers` are all registered ones where the cluster names those that are down, else the live ones. `log_dirs` has
     what each live broker answered. `moves_of_others` and `throttles_of_others` name what no run of ours does.
     `cordoned` are brokers that take no replicas by a cordon. `lease` names another holder of the lease.
-    `unread_topics` are topics that did not answer, with the reason.
+    `unread_topics` are topics that did not answer, with the reason. `is_run_left` says that no process executes the run
+    of ours, if there is one.
     """
 
     at_ms: int
@@ -74,6 +75,7 @@ class Observation:
     brake: Perhaps[Brake]
     moves_of_ours: frozenset[TopicPartition] = frozenset()
     unread_topics: Mapping[str, str] = field(default_factory=dict)
+    is_run_left: bool = False
 
     @cached_property
     def live(self) -> frozenset[int]:
@@ -161,8 +163,11 @@ class Observation:
                     found[name] = max(copy.size_bytes, found.get(name, 0))
         return found
 
-    def unread(self) -> Iterator[str]:
-        """Readings of the cluster itself that failed, a sentence each; lease and brake have gates of their own."""
+    def unread(self, *, with_sizes: bool = True) -> Iterator[str]:
+        """Readings of the cluster itself that failed, a sentence each; lease and brake have gates of their own.
+
+        Sizes are those of log directories.
+        """
         for name, asked in (
             ("brokers", self.brokers),
             ("partitions", self.partitions),
@@ -174,7 +179,7 @@ class Observation:
                 yield f"{name}: {asked.why}"
         yield from (f"topic {name}: {why}" for name, why in sorted(self.unread_topics.items()))
         for broker, dirs in sorted(self.log_dirs.items()):
-            if isinstance(dirs, Unknown):
+            if with_sizes and isinstance(dirs, Unknown):
                 yield f"log directories of broker {broker}: {dirs.why}"
 
 

@@ -266,7 +266,9 @@ class Runs:
     """How repairs run."""
 
     throttle: int = _line(RATE, "20MB/s", "Rate of each broker and direction")
-    windows: tuple[Window, ...] = _line(WINDOWS, (), "Repairs start only in these times of each day")
+    windows: tuple[Window, ...] = _line(
+        WINDOWS, (), "Repairs run only in these times of each day, and pause between them"
+    )
     time_zone: str = _line(ZONE, "UTC", "Time zone of the windows")
 
     @property

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType, TracebackType
@@ -20,8 +21,10 @@ from kreassign.autopilot.core import (
     HoldRun,
     Message,
     Order,
+    PauseRun,
     PlanRepair,
     ReleaseRun,
+    ResumeRun,
     RunRepair,
     proposed_message,
     symptoms,
@@ -54,7 +57,7 @@ from kreassign.clock import Clock, SystemClock
 from kreassign.errors import ClusterError, ExecutionError, IllegalPlan, Infeasible, InputError, PlanIsMet
 from kreassign.executor.cluster.requests import read_throttles
 from kreassign.executor.events import CancelRequested, HoldRequested, ReleaseRequested, RunStarted
-from kreassign.executor.history.run_history import read_history
+from kreassign.executor.history.run_history import read_history, read_view
 from kreassign.executor.journal import Journal, journal_path, post_request, read_events
 from kreassign.executor.journal.file import Form
 from kreassign.executor.journal.folder import cluster_folder, make_folder
@@ -94,7 +97,7 @@ from kreassign.operations.plan_tasks import (
     Repair,
     Task,
 )
-from kreassign.operations.run import RunContext, RunRequest, prepare_run, resume_run, start_run
+from kreassign.operations.run import RunContext, RunRequest, Show, prepare_run, resume_run, start_run
 from kreassign.operations.run_journals import InForce
 from kreassign.operations.snapshot import described_cluster
 from kreassign.operations.text_files import read_text
@@ -307,7 +310,10 @@ class Autopilot:
         self._journal, events = _opened(context.state_dir, self._cluster_id, clock.now_ms(), is_dry=is_dry)
         self.memory: Memory = memory_of(events)
         self._looked_s = float("-inf")
-        self._watched = replace(context, observers=(*context.observers, self._look_meanwhile))
+        observers = (*context.observers, self._look_meanwhile)
+        self._watched = replace(context, observers=observers, watch=self._watch_run)
+        self._leave_run: Callable[[], None] | None = None
+        self._told_problem = ""
 
     def __enter__(self) -> Self:
         return self
@@ -326,15 +332,19 @@ class Autopilot:
     def look(self) -> None:
         """Look once, tell what changed, and do what is due, to its end. Raises JournalDamaged."""
         self._settle()
-        now = observe(self._client, self._clock.now_ms())
+        now = replace(observe(self._client, self._clock.now_ms(), self._run_left()), is_run_left=True)
         self._read_approvals(now)
         match self._decide(now):
             case PlanRepair(name):
                 self._plan(name, now)
-            case RunRepair(name, plan_id):
-                self._run(name, plan_id, now)
+            case RunRepair(name, plan_id, at_any_time):
+                self._run(name, plan_id, now, at_any_time=at_any_time)
+            case ResumeRun():
+                self._resume()
+            case EndRun():
+                self._resume(lambda number: CancelRequested(self._clock.now_ms(), number, is_now=False))
             case _:
-                pass  # the rest is about a run, which has its own looks
+                pass  # what is left holds
 
     def _decide(self, now: Observation) -> Order | None:
         self._looked_s = self._clock.monotonic_s()
@@ -425,14 +435,14 @@ class Autopilot:
     def _operator(self) -> str:
         return f"{self._context.operator.user}@{self._context.operator.host}"
 
-    def _request(self, name: Name, plan: PlanFile) -> RunRequest:
+    def _request(self, name: Name, plan: PlanFile, *, at_any_time: bool) -> RunRequest:
         """The run of a repair: where people approved a plan, just that one, and by their approval."""
         is_asked = self._policy.level(name.kind) is Level.ASK
         wanted = self._wanted(name) if is_asked else None
         return RunRequest(
             plan if wanted is None else approved_plan(request_of(wanted.request)),
             ThrottleRates(self._policy.runs.throttle),
-            pace=replace(NO_LIMITS, hours=self._policy.runs.hours),
+            pace=NO_LIMITS if at_any_time else replace(NO_LIMITS, hours=self._policy.runs.hours),
             measure_for_s=0.0,
             replan=not is_asked,
             approvals=wanted,
@@ -445,7 +455,7 @@ class Autopilot:
         if is_new:
             self._tell(Message(name, f"{name}: it is not repaired", why, ("kreassign autopilot why",)))
 
-    def _run(self, name: Name, plan_id: str, now: Observation) -> None:
+    def _run(self, name: Name, plan_id: str, now: Observation, *, at_any_time: bool) -> None:
         """Plan once more, and run that if it repairs the same."""
         repairs = self._plan(name, now)
         if repairs is None or repairs.planned.plan_id != plan_id:
@@ -458,18 +468,20 @@ class Autopilot:
             if repairs.plan is None:
                 self._elect(repairs.planned)
                 return
-            started = prepare_run(self._client, self._request(name, repairs.plan), self._context, self._clock)
+            request = self._request(name, repairs.plan, at_any_time=at_any_time)
+            started = prepare_run(self._client, request, self._context, self._clock)
         except (InputError, IllegalPlan, PlanIsMet, ClusterError, ExecutionError) as error:
             if self.memory.running is None:
                 self._fail(name, f"its run cannot begin: {error_text(error)}")
             else:
                 self._end(name, "failed", 0)
             return
-        self._begin(repairs.planned, started.run_id)
+        self._begin(repairs.planned, started.run_id, at_any_time=at_any_time)
         self._execute(name, started, repairs.plan)
 
-    def _begin(self, planned: Planned, run_id: str) -> None:
-        self._note(RunBegan(self._clock.now_ms(), planned.name, run_id, planned.copied_bytes, planned.moves))
+    def _begin(self, planned: Planned, run_id: str, *, at_any_time: bool = False) -> None:
+        at_ms = self._clock.now_ms()
+        self._note(RunBegan(at_ms, planned.name, run_id, planned.copied_bytes, planned.moves, at_any_time))
         what = "would be repaired now" if self._is_dry else f"is repaired by run {run_id}"
         follow = () if run_id in {ELECTION, "dry-run"} else (f"kreassign watch {run_id}", f"kreassign cancel {run_id}")
         self._tell(Message(planned.name, f"{planned.name}: it {what}", planned.sentences[0], follow))
@@ -488,6 +500,9 @@ class Autopilot:
         order = self._decide(observe(self._client, self._clock.now_ms(), run))
         path, at_ms = journal_path(self._context.state_dir, self._cluster_id, run.run_id), self._clock.now_ms()
         match order:
+            case PauseRun():
+                if self._leave_run is not None and not run.in_flight:
+                    self._leave_run()
             case EndRun():
                 post_request(path, lambda number: CancelRequested(at_ms, number, is_now=False))
             case HoldRun():
@@ -509,19 +524,32 @@ class Autopilot:
         self._end(planned.name, "done", 0)
 
     def _ended(self, name: Name, run: RunHistory) -> None:
+        if run.ended_ms is None:
+            self._tell(
+                Message(name, f"{name}: its run {run.run_id} is {run.state}", "it goes on by itself when it may")
+            )
+            return
         problems = [one.problem or "" for one in run.moves]
         by = "an operator" if run.state == "cancelled" or any("someone else" in one for one in problems) else ""
-        self._end(name, run.state, run.bytes_copied, by)
+        self._end(name, run.state, run.bytes_copied, by, "" if run.clients is None else str(run.clients))
 
-    def _end(self, name: Name, outcome: str, copied_bytes: int, by: str = "") -> None:
+    def _end(self, name: Name, outcome: str, copied_bytes: int, by: str = "", cost: str = "") -> None:
         act = self.memory.running
         assert act is not None, "only a repair that began ends"
         self._note(RunEnded(self._clock.now_ms(), name, outcome, copied_bytes, "" if act.is_end_asked else by))
         copied = f"{format_amount(copied_bytes, 'B')} copied of {format_amount(act.copied_bytes, 'B')}"
-        self._tell(Message(name, f"{name}: its run {act.run_id} is {outcome}, {copied}", by and f"{by} ended it"))
+        self._tell(
+            Message(name, f"{name}: its run {act.run_id} is {outcome}, {copied}", (by and f"{by} ended it") or cost)
+        )
+
+    @contextmanager
+    def _watch_run(self, run_id: str, stop: Callable[[], None] | None) -> Iterator[Show | None]:
+        self._leave_run = stop
+        with self._context.watch(run_id, stop) as show:
+            yield show
 
     def _settle(self) -> None:
-        """Settle what an earlier process had begun: a run that did not begin, ended, or is to be resumed."""
+        """Settle what an earlier process had begun: a run that did not begin, or ended."""
         act = self.memory.running
         if act is None:
             return
@@ -530,9 +558,26 @@ class Autopilot:
             self._end(act.name, "not begun", 0)
             return
         run = read_history(path)
-        if run.ended_ms is None:
-            run = resume_run(self._client, path, self._watched, clock=self._clock)
-        self._ended(act.name, run)
+        if run.ended_ms is not None:
+            self._ended(act.name, run)
+
+    def _run_left(self) -> RunView | None:
+        """The run of a repair, as its process left it."""
+        act = self.memory.running
+        return None if act is None else read_view(journal_path(self._context.state_dir, self._cluster_id, act.run_id))
+
+    def _resume(self, request: Callable[[int], Any] | None = None) -> None:
+        """Go on with the run that is left; why that is not possible is told once, and tried again at the next look."""
+        act = self.memory.running
+        assert act is not None, "only a run that is left goes on"
+        path = journal_path(self._context.state_dir, self._cluster_id, act.run_id)
+        try:
+            self._ended(act.name, resume_run(self._client, path, self._watched, request, clock=self._clock))
+            self._told_problem = ""
+        except (InputError, ClusterError, ExecutionError) as error:
+            if str(error) != self._told_problem:
+                self._told_problem = str(error)
+                self._tell(Message(act.name, f"{act.name}: its run {act.run_id} cannot go on", self._told_problem))
 
 
 PAUSE_S = 5.0

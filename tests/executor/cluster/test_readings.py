@@ -125,6 +125,6 @@ def test_settings_of_a_topic_that_others_know_are_unknown(
 def test_a_size_without_an_answer_is_unknown(odd: OddPort) -> None:
     partitions = odd.port.describe_topics(["t"])["t"].partitions
     assert read_leader_sizes(odd.port, partitions).unknown == {}
-    odd.answer("describe_log_dirs", *[silent] * 2)
+    odd.answer("describe_log_dirs", *[silent] * 3)
     known, absent, unknown = read_leader_sizes(odd.port, partitions)
     assert (known, absent, [str(error) for error in unknown.values()]) == ({}, frozenset(), ["silent"])

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Generic, NamedTuple, TypeVar
 
@@ -250,7 +251,8 @@ def read_offsets(
 def read_leader_sizes(port: ClusterPort, partitions: Iterable[Partition]) -> Reading[TopicPartition, int]:
     """Bytes of the leader's copy of each partition that has a leader. Raises ClusterError.
 
-    A leader without the copy may have just changed, so it is looked up again. Absent are partitions without a leader.
+    A leader without the copy may have just changed, so it is looked up again; where it does not answer, another copy
+    in sync counts. Absent are partitions without a leader.
     """
     wanted = {one.topic_partition: one for one in partitions}
     sizes, unknown = _leader_sizes(port, wanted)
@@ -259,6 +261,8 @@ def read_leader_sizes(port: ClusterPort, partitions: Iterable[Partition]) -> Rea
         unknown |= {name: topics.unknown[name.topic] for name in unknown if name.topic in topics.unknown}
         now = partitions_of(topics.known)
         found, failed = _leader_sizes(port, {name: now[name] for name in unknown if name in now})
+        others = {name: next((one for one in now[name].isr if one != now[name].leader), NO_LEADER) for name in failed}
+        found |= _leader_sizes(port, {name: replace(now[name], leader=one) for name, one in others.items()})[0]
         sizes |= found
         unknown = {name: failed.get(name, error) for name, error in unknown.items() if name not in found}
     absent = frozenset(name for name, one in wanted.items() if one.leader == NO_LEADER)
