@@ -120,7 +120,12 @@ def zeros_in_a_page(path: Path) -> None:
     path.write_bytes(content[:16384] + bytes(16384) + content[2 * 16384 :])
 
 
-@pytest.mark.parametrize("damage", [changed_row, lost_row, zeros_in_a_page])
+def lost_table(path: Path) -> None:
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("DROP TABLE requests")
+
+
+@pytest.mark.parametrize("damage", [changed_row, lost_row, lost_table, zeros_in_a_page])
 def test_damage_that_a_snapshot_passes_over_is_told_by_all(tmp_path: Path, damage: Callable[[Path], None]) -> None:
     """Whether the run is shown, followed, listed, resumed, cancelled or rolled back: one sentence, and what to do."""
     path = with_a_snapshot_at_its_end(tmp_path)
@@ -138,6 +143,22 @@ def test_damage_that_a_snapshot_passes_over_is_told_by_all(tmp_path: Path, damag
     assert f"{listed}. {listed.remedy}" == sentence
     (summary,) = RunList((tmp_path,)).newest(5)
     assert (summary.state, summary.problem) == ("unreadable", sentence)
+
+
+def test_a_copy_or_a_broken_link_beside_a_journal_is_told_by_its_name(tmp_path: Path) -> None:
+    """A copy of the journal of a paused run would stand for a run that nobody can resume or end."""
+    rig = TwinRig(tmp_path, [[0, 1], [1, 0]])
+    path = left_journal(rig)
+    copy, link = path.with_name("run-1-backup.sqlite"), path.with_name("run-2.sqlite")
+    copy.write_bytes(path.read_bytes())
+    link.symlink_to("unmounted")
+    problems = [str(found) for found in left_behind(rig.state_dir, "twin") if isinstance(found, UnreadableJournal)]
+    assert problems == [
+        f"{copy} has another name than the journal of its run run-1: rename it if it is no copy",
+        f"{link} is no file, and no link to one",
+    ]
+    states = {summary.run_id: summary.state for summary in RunList((rig.state_dir,)).newest(5)}
+    assert states == {"run-1": "paused", copy.stem: "unreadable", "run-2": "unreadable"}
 
 
 @pytest.mark.parametrize("bytes_tried", [100, pytest.param(300, marks=pytest.mark.thorough)])

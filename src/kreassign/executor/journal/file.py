@@ -56,6 +56,7 @@ from kreassign.executor.events import (
     SubmissionIntended,
     ThrottleIntended,
 )
+from kreassign.executor.journal.folder import journal_name
 from kreassign.executor.journal.locks import is_lock, locked
 from kreassign.model.text import format_amount, printable, shortened
 
@@ -197,6 +198,9 @@ CREATE_SNAPSHOTS = """
         body BLOB NOT NULL
     );
 """
+_RECORD = frozenset({"events", "requests"})
+"""Tables that are the record of a run; `snapshots` only saves time."""
+
 INSERT = "INSERT INTO events (sequence, at_ms, kind, body, digest) VALUES (?, ?, ?, ?, ?)"
 SELECT = "SELECT sequence, at_ms, kind, body, digest FROM events WHERE sequence > ? ORDER BY sequence"
 
@@ -241,6 +245,10 @@ def opened(path: Path, *, mode: str = "ro", form: Form = RUNS) -> Iterator[sqlit
     Raises JournalLocked if another process keeps it locked for `LOCK_PATIENCE_S`.
     """
     if not path.is_file():
+        if path.exists() or path.is_symlink():
+            raise JournalDamaged(
+                f"{path} is no file, and no link to one", "Bring the journal back, or remove this name"
+            )
         raise InputError(f"there is no journal {path}")
     doing = "read" if mode == "ro" else "written"
     try:
@@ -251,6 +259,7 @@ def opened(path: Path, *, mode: str = "ro", form: Form = RUNS) -> Iterator[sqlit
                 raise damaged(path, "is not a journal of kreassign, or its beginning is damaged")
             _refuse_other_version(path, connection)
             _refuse_cut(path, connection)
+            _refuse_lost_table(path, connection)
             yield connection
     except (sqlite3.Error, OSError, UnicodeDecodeError) as error:
         if is_lock(error):
@@ -278,6 +287,13 @@ def _refuse_cut(path: Path, connection: sqlite3.Connection) -> None:
     has_log = log.exists() and log.stat().st_size > 0
     if path.stat().st_size % page_bytes and not has_log:
         raise damaged(path, "is cut off: its last page is incomplete")
+
+
+def _refuse_lost_table(path: Path, connection: sqlite3.Connection) -> None:
+    """Refuse a file that lacks a table, whoever reads it: some commands read no requests."""
+    found = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
+    if lost := _RECORD.difference(name for (name,) in found):
+        raise damaged(path, f"cannot be read: it has no table {' and '.join(sorted(lost))}")
 
 
 def _refuse_other_version(path: Path, connection: sqlite3.Connection) -> None:
@@ -436,7 +452,7 @@ def _broken_chain(path: Path, sequence: int) -> JournalDamaged:
 
 
 def check_journal(path: Path) -> None:
-    """Raise JournalDamaged unless the whole file is intact: its pages, and the chain of its events.
+    """Raise JournalDamaged unless the whole file is intact: its pages, the chain of its events, and its name.
 
     A snapshot of the run lets readers pass over most events, but not over damage among them: what one command refuses,
     no other takes for whole.
@@ -450,8 +466,10 @@ def check_journal(path: Path) -> None:
             if sequence != last + 1 or digest != chained(expected, kind, body):
                 raise _broken_chain(path, last + 1)
             last, expected = sequence, digest
-    if not last:
-        raise _no_beginning(path)
+    run_id = first_event(path).run_id
+    if path.name != journal_name(run_id):
+        # Whatever a copy beside the journal tells of the run is out of date as soon as that goes on.
+        raise damaged(path, f"has another name than the journal of its run {run_id}: rename it if it is no copy")
 
 
 def _no_beginning(path: Path) -> JournalDamaged:

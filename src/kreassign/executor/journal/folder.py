@@ -40,13 +40,18 @@ def cluster_folder(state_dir: Path, cluster_id: str) -> Path:
 
 def journal_path(state_dir: Path, cluster_id: str, run_id: str) -> Path:
     """Path of a run's journal, existing or not."""
-    return cluster_folder(state_dir, cluster_id) / f"{_spelt(run_id)}{SUFFIX}"
+    return cluster_folder(state_dir, cluster_id) / journal_name(run_id)
+
+
+def journal_name(run_id: str) -> str:
+    """Name of the file of a run's journal."""
+    return f"{_spelt(run_id)}{SUFFIX}"
 
 
 def find_journals(state_dir: Path, run_id: str | None = None) -> tuple[Path, ...]:
     """Journals of all clusters, or those with one run id, oldest run first (run ids sort by time)."""
     found = state_dir.glob(f"*/*{SUFFIX}") if state_dir.is_dir() else iter(())
-    name = None if run_id is None else f"{_spelt(run_id)}{SUFFIX}"
+    name = None if run_id is None else journal_name(run_id)
     return tuple(sorted((path for path in found if name in {None, path.name}), key=lambda path: (path.stem, path)))
 
 
