@@ -56,7 +56,7 @@ from kreassign.model.error_codes import (
     has_code,
 )
 from kreassign.model.pace import NO_LIMITS, Pace
-from kreassign.model.plan import PartitionAssignment, Plan, of_another_cluster
+from kreassign.model.plan import ANY_LOG_DIR, PartitionAssignment, Plan, of_another_cluster
 from kreassign.model.plan_facts import UNKNOWN_ORIGIN, PlanOrigin, other_cluster, plan_id
 from kreassign.model.replication_factor import locks_out, lost_in_sync
 from kreassign.model.requests import NO_OFFSET
@@ -107,7 +107,7 @@ def violations(
 def hindrances(plan: Plan, view: ClusterView) -> Iterator[tuple[TopicPartition, str]]:
     """Violations of single partitions; without those the others could be moved."""
     for assignment in plan.assignments:
-        for text in (*_of_assignment(assignment, view.cluster), *_of_partition(assignment, view)):
+        for text in (*_of_assignment(assignment, view), *_of_partition(assignment, view)):
             yield assignment.topic_partition, text
     for replica, text in _of_log_dirs(plan, view):
         yield replica.topic_partition, text
@@ -122,13 +122,17 @@ def _of_rates(rates: ThrottleRates, cluster: Cluster) -> Iterator[str]:
             yield f"broker {one.broker} is given a rate, but is not there; live brokers are {list(cluster.broker_ids)}"
 
 
-def _of_assignment(assignment: PartitionAssignment, cluster: Cluster) -> Iterator[str]:
+def _of_assignment(assignment: PartitionAssignment, view: ClusterView) -> Iterator[str]:
+    """What is wrong with a list itself; a broker that is down is no hindrance where its list stays as it is."""
     if not assignment.replicas:
         yield "the list of replicas is empty"
     for broker in assignment.duplicate_replicas:
         yield f"broker {broker} is named more than once"
-    for broker in sorted(set(assignment.replicas) - set(cluster.broker_ids)):
-        yield f"broker {broker} is not there, or not up; live brokers are {list(cluster.broker_ids)}"
+    partition, live = view.partitions.get(assignment.topic_partition), view.cluster.broker_ids
+    stays = partition is not None and assignment.replicas == partition.replicas
+    for broker, log_dir in zip(assignment.replicas, assignment.log_dirs, strict=True):
+        if broker not in live and not (stays and log_dir == ANY_LOG_DIR):
+            yield f"broker {broker} is not there, or not up; live brokers are {list(live)}"
 
 
 def _of_log_dirs(plan: Plan, view: ClusterView) -> Iterator[tuple[TopicPartitionReplica, str]]:
