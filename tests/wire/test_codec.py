@@ -266,6 +266,25 @@ def test_a_list_of_more_elements_than_a_broker_takes_is_named() -> None:
         decode_request(api.METADATA, payload, longest_list=3)
 
 
+@pytest.mark.parametrize(("version", "whole", "mangled", "words"), [
+    (5, "00000001 00000009", "7fffffff 00000009", "topics[0].partitions[0].isr_nodes has 2,147,483,647 elements"),
+    (12, "02 00000009", "7f 00000009", "topics[0].partitions[0].isr_nodes has 126 elements, and 12 bytes follow"),
+    (5, "0003 616263", "0003 ff6263", "topics[0].name is no string: 'utf-8' codec can't decode byte 0xff"),
+    (12, "04 616263", "7f 616263", "topics[0].name is no string: "),
+])  # fmt: skip
+def test_what_is_mangled_is_named(version: int, whole: str, mangled: str, words: str) -> None:
+    answered = api.METADATA.response.MetadataResponseTopic
+    numbers = {"partition_index": 0, "leader_id": 9, "leader_epoch": 0, "error_code": 0}
+    copies = {"replica_nodes": [7, 8], "isr_nodes": [9], "offline_replicas": []}
+    partition = answered.MetadataResponsePartition(**numbers, **copies)
+    topic = answered(error_code=0, name="abc", is_internal=False, partitions=[partition])
+    payload = encode_response(version, api.METADATA.response(brokers=[], topics=[topic]), 7)[PREFIX_BYTES:]
+    damaged = payload.replace(bytes.fromhex(whole), bytes.fromhex(mangled))
+    with pytest.raises(ProtocolViolation) as wrong:
+        decode_response(api.METADATA, version, damaged, 7)
+    assert f"cannot read the answer to Metadata (API 3) version {version}: {words}" in str(wrong.value)
+
+
 @pytest.mark.parametrize("asked", APIS.values(), ids=lambda asked: asked.name)
 def test_a_mangled_length_takes_no_more_memory_than_a_whole_list(asked: Api) -> None:
     """Wherever a length stands, in a request as in an answer: each element reads a byte at least, or is a violation."""

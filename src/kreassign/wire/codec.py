@@ -10,7 +10,11 @@ import struct
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
+from io import BytesIO
 from typing import Any
+
+from kafka.protocol.schemas.fields import BaseField
+from kafka.protocol.schemas.fields.codecs import Int32, UnsignedVarInt32
 
 from kreassign.errors import InputError, ProtocolViolation
 from kreassign.model.text import shortened
@@ -230,7 +234,48 @@ def decode_response(api: Api, version: int, payload: bytes, correlation_id: int)
     try:
         return api.response.decode(payload, version=version, header=True)
     except SENSELESS as error:
-        raise ProtocolViolation(f"cannot read the answer to {api} version {version}: {error}") from error
+        misread = _misread(api.response, version, payload) or error
+        raise ProtocolViolation(f"cannot read the answer to {api} version {version}: {misread}") from error
+
+
+def _misread(kind: type[Message], version: int, payload: bytes) -> str | None:
+    """Describe the first field that cannot be read; None if that is in the header or in tagged fields.
+
+    Reads field by field, slowly, what the compiled decoder could not.
+    """
+    stream = BytesIO(payload)
+    try:
+        kind.parse_header(stream, version=version)
+        fields = [one for one in kind.fields.values() if one.for_version_q(version) and not one.tagged_field_q(version)]
+        return _unreadable(fields, stream, version, "", is_flexible=kind.flexible_version_q(version))
+    except SENSELESS:
+        return None
+
+
+def _unreadable(
+    fields: Iterable[BaseField], stream: BytesIO, version: int, path: str, *, is_flexible: bool
+) -> str | None:
+    for field in fields:
+        where, start = f"{path}{field.name}", stream.tell()
+        try:
+            if field.is_array():
+                count = UnsignedVarInt32.decode(stream) - 1 if is_flexible else Int32.decode(stream)
+                left = len(stream.getbuffer()) - stream.tell()
+                if count > left:
+                    return f"{where} has {count:,} elements, and {left:,} bytes follow"
+            if not field.is_struct_array():
+                stream.seek(start)
+                field.decode(stream, version=version, compact=is_flexible, tagged=is_flexible)
+                continue
+        except SENSELESS as error:
+            return f"{where} is no {field.type_str}: {error}"
+        for number in range(count):
+            inner, item = field.untagged_fields(version), f"{where}[{number}]."
+            if found := _unreadable(inner, stream, version, item, is_flexible=is_flexible):
+                return found
+            if is_flexible:
+                field.tagged_fields(version).decode(stream, version=version)
+    return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,7 +314,8 @@ def decode_request(api: Api, payload: bytes, longest_list: int | None = None) ->
     try:
         message = api.request.decode(payload, version=head.version, header=True)
     except SENSELESS as error:
-        raise ProtocolViolation(f"cannot read a request of {api} version {head.version}: {error}") from error
+        misread = _misread(api.request, head.version, payload) or error
+        raise ProtocolViolation(f"cannot read a request of {api} version {head.version}: {misread}") from error
     if (fault := fault_of(api, head.version, message, longest_list)) is not None:
         raise ProtocolViolation(f"a request of {api} version {head.version} has {fault}")
     return Received(api, head.version, head.correlation_id, message.header.client_id, message)
