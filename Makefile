@@ -202,10 +202,11 @@ soak: $(VENV_READY) $(JARS_READY) $(CLASS_DATA) ## many clients at once, a day i
 	@failed=0; for part in connections page virtual hour; do $(BIN)/python -m bench soak-$$part || failed=1; done; exit $$failed
 
 .PHONY: test-clients
-test-clients: $(VENV_READY) $(JARS_READY) $(CLASS_DATA) ## foreign clients of Go, npm and PyPI on a twin and on real Kafka
+test-clients: $(VENV_READY) $(JARS_READY) $(CLASS_DATA) ## foreign clients of Go, npm and PyPI, and their suites, on a twin and real Kafka
 	@bash scripts/prerequisites.sh java
 	$(BIN)/python -m tests.clients
-	$(BIN)/python -m tests.clients.foreign_suites $(if $(KAFKA),--kafka)
+	$(BIN)/python -m tests.clients.foreign_suites
+	$(BIN)/python -m tests.clients.foreign_suites --kafka
 
 VERSION ?=
 .PHONY: kafka-next

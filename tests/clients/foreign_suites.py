@@ -27,10 +27,11 @@ import click
 from kreassign.twin.server import serving
 from testbed import ClusterSpec, KafkaCluster
 from testbed.proxy import Proxy
+from testbed.releases import DEFAULT
 from tests.clients.programs import BUILD, HERE, Language
 from tests.conformance.clusters import small_twin
 
-KAFKA = "4.3.1"
+KAFKA = DEFAULT
 SUITE_TIMEOUT_S = 300
 _FETCH_TIMEOUT_S, _BUILD_TIMEOUT_S, _TEST_TIMEOUT_S = 180, 1_200, 60
 _RECORDS = "produces records"
