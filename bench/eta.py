@@ -55,6 +55,7 @@ class Kind:
     throttle: int | None = None
     write_share: float = 0.0
     pace: Pace = NO_LIMITS
+    leaders_leave: bool = False
 
 
 KINDS = (
@@ -64,9 +65,12 @@ KINDS = (
     Kind("throttle 20 MB/s, written to", LONG, 20_000_000, 0.02),
     Kind("5 moves at a time", LONG, pace=at_most(5)),
     Kind("all at once", LONG, pace=ALL_AT_ONCE),
+    Kind("leaders change, written to", LONG, write_share=0.05, leaders_leave=True),
     Kind("short", SHORT),
     Kind("short, throttle 40 MB/s", SHORT, 40_000_000),
     Kind("short, throttle 40 MB/s, written to", SHORT, 40_000_000, 0.02),
+    Kind("short, throttle 40 MB/s, leaders change", SHORT, 40_000_000, leaders_leave=True),
+    Kind("short, throttle 200 MB/s, beyond the network", SHORT, 200_000_000),
     Kind("short, 2 moves at a time", SHORT, pace=at_most(2)),
     Kind("short, all at once", SHORT, pace=ALL_AT_ONCE),
 )
@@ -114,7 +118,10 @@ def measure() -> None:
 
 
 def _case(kind: Kind, seed: int) -> Case:
-    return random_case(kind.size.brokers, kind.size.moves, seed, kind.write_share, kind.size.size_bytes)
+    size = kind.size
+    return random_case(
+        size.brokers, size.moves, seed, kind.write_share, size.size_bytes, leaders_leave=kind.leaders_leave
+    )
 
 
 def row(name: str, runs: Sequence[list[Told]], poll_s: float) -> list[Error]:

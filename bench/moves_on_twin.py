@@ -68,10 +68,19 @@ def name_of(number: int) -> TopicPartition:
     return TopicPartition(f"t{number // PER_TOPIC:04}", number % PER_TOPIC)
 
 
-def random_case(brokers: int, count: int, seed: int, write_share: float = 0.0, size_bytes: float = 1e9) -> Case:
+def random_case(
+    brokers: int,
+    count: int,
+    seed: int,
+    write_share: float = 0.0,
+    size_bytes: float = 1e9,
+    *,
+    leaders_leave: bool = False,
+) -> Case:
     """Busy brokers send more than others; sizes are log-normal around this; a tenth of the moves has two copies.
 
-    `write_share` is how much of a broker's rate producers write to its partitions that move, on the mean.
+    `write_share` is how much of a broker's rate producers write to its partitions that move, on the mean. If leaders
+    leave, each partition moves off its leader, so that another broker leads it from the end of its move on.
     """
     chance = random.Random(seed)
     weights = [1 + 2 * number / (brokers - 1) for number in range(brokers)]
@@ -83,6 +92,8 @@ def random_case(brokers: int, count: int, seed: int, write_share: float = 0.0, s
         others = chance.sample([broker for broker in range(brokers) if broker != leader], 4)
         gone = 2 if chance.random() < 0.1 else 1
         original, target = (leader, *others[:2]), (leader, *others[:2][: 2 - gone], *others[2 : 2 + gone])
+        if leaders_leave:
+            target = (*others[:2], others[2])
         size = max(1, int(size_bytes * chance.lognormvariate(0, 1.2)))
         moves.append(Move(original, target, size, writes * chance.lognormvariate(-0.5, 1)))
     return Case(f"{brokers} brokers, {count} moves, seed {seed}", brokers, tuple(moves))

@@ -13,6 +13,7 @@ event loop in this thread, in which `asyncio.run` of another test would fail.
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -44,6 +45,11 @@ PHONE, DESK = 360, 1920
 
 ALARMING = ("serious", "critical")
 """What axe-core calls findings that keep people from using a page."""
+
+VALUES = re.compile(
+    r"\b(?:None|True|False|nan|NaN|null|undefined|Infinity)\b|\[object|\[\]|\{\}|[\[\(\{]'|\w\(\w+=|<[\w.]+ object"
+)
+"""What no page shows: values and containers as Python and JavaScript write them."""
 
 Scheme = Literal["light", "dark"]
 
@@ -85,6 +91,10 @@ class OpenedPage:
         """By how many pixels the page is wider than the window: more than 0 makes people scroll to and fro."""
         found: int = self.page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
         return found
+
+    def values_of_programs(self) -> list[str]:
+        """Values as Python and JavaScript write them, in what is to be seen: no reader should need to know those."""
+        return VALUES.findall(self.words())
 
     def words(self) -> str:
         """All text that is to be seen, with single spaces."""

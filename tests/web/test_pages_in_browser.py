@@ -36,6 +36,7 @@ def test_every_page_can_be_read_by_everybody_at_every_width(
         opened = open_page(f"http://{site.host}/{path}", width=width, scheme=scheme, hosts=(site.host,))
         assert opened.findings_of_axe() == [], path
         assert opened.overflow_px() <= 0, path
+        assert opened.values_of_programs() == [], path
         if path in NAMING:
             assert any(name in opened.words() for name in HOSTILE), "names are shown as they are"
 

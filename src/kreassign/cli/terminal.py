@@ -64,11 +64,14 @@ def preview_lines(found: RunPreview) -> Iterator[str]:
     yield f"this run changes {counted(found.partitions, 'partition')}: {copied}"
     yield f"  preferred leaders that change: {found.leader_changes}"
     if found.log_dir_moves:
-        yield f"  copies that change their log directory: {found.log_dir_moves}"
+        dirs, size = counted(found.log_dir_moves, "copy", "copies"), format_bytes(found.log_dir_bytes)
+        yield f"  to another log directory of the same broker: {dirs}, {size}"
     if found.copies:
         yield f"  brokers: from {_named(found.senders)} to {_named(found.receivers)}"
     yield f"  throttle: {rates_text(found.rates) or 'none, so that copies take what disks and networks give'}"
     yield f"  time: {_time(found)}"
+    if found.opening is not None:
+        yield f"  window: {found.opening}"
     if found.lowest_free is not None:
         free = found.lowest_free
         yield (
@@ -91,9 +94,10 @@ def preview_lines(found: RunPreview) -> Iterator[str]:
 def _time(found: RunPreview) -> str:
     proposed = "" if found.proposal is None else f" at the proposed {format_rate(found.proposal.bytes_per_s)}"
     if found.shortest_s is None:
-        return "not known without a fixed throttle"
+        return "not known: it depends on the disks" if found.log_dir_moves else "not known without a fixed throttle"
     if found.longest_s is None:
-        return f"{format_duration(found.shortest_s)} or longer, for producers write meanwhile{proposed}"
+        why = "copies between log directories" if found.log_dir_moves else "producers write"
+        return f"{format_duration(found.shortest_s)} or longer, for {why} meanwhile{proposed}"
     return f"from {format_duration(found.shortest_s)} to {format_duration(found.longest_s)}{proposed}"
 
 

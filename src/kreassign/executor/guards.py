@@ -12,6 +12,7 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import Protocol
 
+from kreassign.errors import InputError
 from kreassign.executor.client_guard import Feeling, Reading
 from kreassign.executor.throttle_ledger import ConfigKey, ConfigValue
 from kreassign.executor.throttle_rates import CopiedPartition, demand, least_rate
@@ -19,7 +20,7 @@ from kreassign.model import NO_LEADER, ConfigResource, OngoingReassignment, Part
 from kreassign.model.closures import REFUSES
 from kreassign.model.pace import RESERVE
 from kreassign.model.replication_factor import required_in_sync
-from kreassign.model.text import counted, format_amount
+from kreassign.model.text import counted, format_amount, shortened
 
 # The guards, and the reaction to a breach of each.
 
@@ -76,6 +77,18 @@ DEFAULTS: Mapping[GuardName, Reaction] = MappingProxyType({
     GuardName.CLIENTS: Reaction.HOLD,
 })  # fmt: skip
 """Nothing is cancelled by default; danger to data or disks stops new moves."""
+
+
+def parse_guard(text: str) -> tuple[GuardName, Reaction]:
+    """Parse a guard and its reaction, such as `disk=hold`. Raises InputError."""
+    name, _, reaction = text.partition("=")
+    try:
+        return GuardName(name), Reaction(reaction)
+    except ValueError:
+        whole, words = (GuardName, "guards") if name not in [*GuardName] else (Reaction, "reactions")
+        raise InputError(
+            f"{shortened(text)!r} is not a guard and its reaction, such as disk=hold; {words} are {', '.join(whole)}"
+        ) from None
 
 
 def guard_settings(changed: Mapping[GuardName, Reaction] = MappingProxyType({})) -> tuple[GuardSetting, ...]:

@@ -214,9 +214,9 @@ class RunPreview:
 
     `leader_changes` counts partitions that get another preferred leader. `lowest_free` is that of the broker with the
     smallest free share; None if no broker reports it. `shortest_s` and `longest_s` bound the duration; None if
-    unknown. `others` are partitions being reassigned by others now. `factors` has a sentence per change of replication
-    factors, `outages` one per topic whose producers with acks=all are refused meanwhile. `made_for` is the cluster
-    that the plan names; None if it names none.
+    unknown. `opening` says when moves may be in flight, None at any time. `others` are partitions being reassigned by
+    others now. `factors` has a sentence per change of replication factors, `outages` one per topic whose producers with
+    acks=all are refused meanwhile. `made_for` is the cluster that the plan names; None if it names none.
     """
 
     partitions: int
@@ -224,6 +224,7 @@ class RunPreview:
     copied_bytes: int
     leader_changes: int
     log_dir_moves: int
+    log_dir_bytes: int
     senders: tuple[int, ...]
     receivers: tuple[int, ...]
     rates: ThrottleRates
@@ -236,6 +237,7 @@ class RunPreview:
     factors: tuple[str, ...] = ()
     outages: tuple[str, ...] = ()
     made_for: str | None = None
+    opening: str | None = None
 
 
 def preview(
@@ -257,6 +259,7 @@ def preview(
         copied_bytes=sum(move.size_bytes * len(move.adding) for move in moves),
         leader_changes=sum(move.original[:1] != move.target[:1] for move in moves),
         log_dir_moves=sum(len(move.rearranging) for move in moves),
+        log_dir_bytes=sum(move.size_bytes * len(move.rearranging) for move in moves),
         senders=tuple(sorted({move.original[0] for move in moves if move.adding and move.original})),
         receivers=tuple(sorted(received)),
         rates=rates,
@@ -315,13 +318,14 @@ def _time(moves: tuple[PlannedMove, ...], rates: ThrottleRates) -> tuple[float |
             needs[end] += move.size_bytes
             written[end] += round(move.write_bytes_per_s)
         written["out", move.original[0]] += round(move.write_bytes_per_s) * (len(move.original) - 1)
+    is_beside = any(move.rearranging for move in moves)  # a throttle does not slow copies between directories
     if not needs:
-        return 0.0, 0.0
+        return (None, None) if is_beside else (0.0, 0.0)
     known = [(needs[end], written[end], rate) for end in needs if (rate := rates.of(end[1])) is not None]
     if rates.adaptive is not None or not known:
         return None, None
     left = [rate * REACHED - writes for _, writes, rate in known]
-    is_endless = min(left) <= 0 or len(known) < len(needs)
+    is_endless = min(left) <= 0 or len(known) < len(needs) or is_beside
     longest = None if is_endless else max(size / free for (size, _, _), free in zip(known, left, strict=True))
     return max(size / rate for size, _, rate in known), longest
 

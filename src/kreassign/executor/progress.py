@@ -168,6 +168,9 @@ def _submitted(event: MovesSubmitted) -> Iterator[str]:
 REMEMBERED = 20
 """Number of recent log sentences that are kept."""
 
+CURVE_POINTS = 240
+"""Moments that the curve of copied bytes has at most; every other one goes when there are more."""
+
 Endpoint = tuple[str, int]
 """A broker as a sender, as a receiver, or with copies between its own directories: out, in, within."""
 
@@ -218,6 +221,7 @@ class ProgressMeter:
         self._begun: set[TopicPartition] = set()
         self._all = _Sum()
         self._best_bytes_per_s = 0.0
+        self._curve: tuple[tuple[int, int], ...] = ()
         self._recent: tuple[tuple[int, str], ...] = ()
         self._last_told: dict[str, Event] = {}
         self._at_ms = 0
@@ -279,6 +283,7 @@ class ProgressMeter:
             why_no_end=why,
             brokers=self.brokers(),
             recent=self._recent,
+            curve=self._curve,
         )
 
     def moves(self) -> tuple[MoveHistory, ...]:
@@ -354,6 +359,8 @@ class ProgressMeter:
             return
         whole = self._total()
         self._totals = recent((*self._totals, whole))
+        curve = (*self._curve, (self._at_ms, whole.done_bytes))
+        self._curve = curve if len(curve) <= CURVE_POINTS else curve[::2]
         into = [side for (kind, _), side in self._sums.items() if kind != "out"]
         self._all.left_bytes = whole.left_bytes or 0
         self._all.passed_bytes = sum(side.passed_bytes for side in into)

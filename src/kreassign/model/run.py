@@ -152,7 +152,8 @@ class Progress:
     """What was measured of a run at one moment: sums of its moves, and when it ends.
 
     `eta_s` is the expected one of `end`; without an `end`, `why_no_end` has the reason. `brokers` are those that copy
-    for it, `recent` the last log sentences, each with its time in ms.
+    for it, `recent` the last log sentences, each with its time in ms. `curve` has the copied bytes over time since the
+    begin, at a few hundred moments in ms.
     """
 
     at_ms: int
@@ -165,6 +166,7 @@ class Progress:
     why_no_end: str | None = None
     brokers: tuple[BrokerProgress, ...] = ()
     recent: tuple[tuple[int, str], ...] = ()
+    curve: tuple[tuple[int, int], ...] = ()
 
     @property
     def overall(self) -> Estimate:

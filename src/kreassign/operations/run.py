@@ -90,7 +90,7 @@ from kreassign.executor.preview import (
 from kreassign.executor.progress import ProgressMeter
 from kreassign.executor.runner import POLL_S, ReadClients, Replanned, Runner, no_clients
 from kreassign.executor.scheduling import forecast
-from kreassign.executor.scheduling.windows import REACHED, shortfalls
+from kreassign.executor.scheduling.windows import REACHED, opening, shortfalls
 from kreassign.executor.state import MoveRecord, RunView, candidate
 from kreassign.executor.throttle_ledger import FoundThrottles
 from kreassign.model import TopicPartition
@@ -798,7 +798,8 @@ def preview_run(
     outages = outages_of(client, targets, started.rates)
     reason = found.reason if started.undoes is None else f"rollback of run {started.undoes}"
     cluster_id = request.plan.origin.cluster_id
-    return replace(found, factors=factors, outages=outages, made_for=cluster_id, reason=reason)
+    ahead = opening(started.pace.hours, clock.now_ms())
+    return replace(found, factors=factors, outages=outages, made_for=cluster_id, reason=reason, opening=ahead)
 
 
 def outages_of(

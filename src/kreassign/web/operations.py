@@ -23,13 +23,12 @@ from kreassign.errors import Drifted, InputError
 from kreassign.executor.events import RunStarted
 from kreassign.model.run import RunHistory
 from kreassign.model.text import counted
-from kreassign.model.throttle import ThrottleRates
 from kreassign.operations import plan_files, run_journals
 from kreassign.operations.doctor import diagnose_cluster
 from kreassign.operations.monitoring import metrics_of_journals
 from kreassign.operations.plan import make_plan
 from kreassign.operations.plan_files import PlanDirectory, plan_summary, write_plan
-from kreassign.operations.plan_inputs import inputs_of_cluster
+from kreassign.operations.plan_inputs import Inputs, inputs_of_cluster
 from kreassign.operations.report import plan_page, report_page
 from kreassign.operations.rollback import (
     Rollback,
@@ -228,11 +227,7 @@ class Served:
 
     def pace(self, run_id: str, request: records.PaceRequest) -> records.Accepted:
         """Change the order and the limits of a run."""
-        try:
-            change = records.pace_change_of(request)
-        except InputError as error:
-            raise HttpError(422, "that cannot be done", str(error)) from error
-        return _accepted(run_id, run_journals.change_pace(self._journal(run_id), change))
+        return _accepted(run_id, run_journals.change_pace(self._journal(run_id), records.pace_change_of(request)))
 
     def _journal(self, run_id: str) -> Path:
         with not_found():
@@ -251,9 +246,7 @@ class Served:
             raise HttpError(404, "not found", "plans need a directory: the page was started without --plans")
         warnings: list[str] = []
         with connected(reach) as client:
-            inputs = inputs_of_cluster(
-                client, PlanPolicy(), measure_for_s=self.settings.measure_for_s, clock=self.clock, warn=warnings.append
-            )
+            inputs = self._inputs(client, warnings.append, from_tables=request.from_tables)
         outcome = make_plan(inputs, task)
         sentence = f"{outcome.facts.task}: {counted(len(outcome.plan), 'partition')} to change"
         if not len(outcome.plan):
@@ -263,13 +256,22 @@ class Served:
         write_plan(folder / name, outcome.plan, outcome.facts)
         return records.Planned(name, "; ".join((sentence, *warnings)))
 
+    def _inputs(self, client: AdminClient, warn: Callable[[str], None], *, from_tables: bool) -> Inputs:
+        """The cluster as it is, with loads that are measured now, or those of the tables."""
+        if not from_tables:
+            seconds = self.settings.measure_for_s
+            return inputs_of_cluster(client, PlanPolicy(), measure_for_s=seconds, clock=self.clock, warn=warn)
+        if self.settings.data is None:
+            raise InputError("the page has no tables: it was started without --data")
+        from kreassign.operations.table_inputs import inputs_of_present
+
+        return inputs_of_present(client, self.settings.data, PlanPolicy(), warn=warn)
+
     def preview(self, name: str, request: records.PreviewRequest) -> records.Preview:
         """Check a plan against the cluster, and show what its run would do; sends nothing."""
-        limit = request.throttle_bytes_per_s
-        if limit is not None and limit <= 0:
-            raise HttpError(422, "that cannot be done", f"with {limit} no move would ever end; give more, or null")
         file, warnings = self._directory(name).read(name), list[str]()
-        asked = RunRequest(file, ThrottleRates(limit), measure_for_s=self.settings.measure_for_s)
+        throttle, pace, guards = records.settings_of(request)
+        asked = RunRequest(file, throttle, guards, pace, measure_for_s=self.settings.measure_for_s)
         context = replace(context_of(self.settings.state_dir, None), warn=warnings.append)
         with connected(self.reach()) as client:
             started = prepare_run(client, asked, context, self.clock)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from base64 import b64encode
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
@@ -17,6 +17,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from kreassign import __version__
+from kreassign.executor.guards import DEFAULTS, Reaction
 from kreassign.model.pace import Order
 from kreassign.model.run import RunHistory
 from kreassign.model.text import format_load
@@ -37,7 +38,7 @@ from kreassign.report.text import (
 from kreassign.web.api import CALLS, DOCUMENT_PATH, PREFIX, text
 from kreassign.web.guard import Access, body_of, check_origin, cookie_name
 from kreassign.web.operations import Served, Streams
-from kreassign.web.records import SHOWN_MOVES, Broker, ClusterState, Move, Run, RunPace, run_of
+from kreassign.web.records import SHOWN_MOVES, Broker, ClusterState, Move, Run, pace_text, run_of
 from kreassign.web.settings import LONGEST_S, HttpError, Sessions, WebSettings
 from kreassign.web.tasks import CHOICES
 
@@ -52,12 +53,26 @@ BROKER_COLUMNS = (
 MOVE_COLUMNS = ("Partition", "From", "To", "State", "Copied", "Rate", "Ends in")
 
 
+CHART_WIDTH, CHART_HEIGHT = 600, 120
+SMOOTHED_MS = 11_000
+"""Time over which a rate is taken: copies pass a throttle in bursts, as far apart as its window is long."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """A curve as a path of SVG, and what the top and the right of its axes mean; all empty without two moments."""
+
+    path: str = ""
+    top: str = ""
+    end: str = ""
+
+
 @dataclass(frozen=True, slots=True)
 class ShownRun:
     """A run as texts and table cells.
 
     `fields` are texts by their name on the page, `fraction` is the copied part, None if unknown. `lists` are sentences,
-    `tables` rows of cells. `tone` is the colour of the state, `stage` what can be done:
+    `tables` rows of cells, `charts` paths and labels. `tone` is the colour of the state, `stage` what can be done:
     active, left without a process, or ended.
     """
 
@@ -67,6 +82,7 @@ class ShownRun:
     fields: Mapping[str, str]
     lists: Mapping[str, tuple[str, ...]]
     tables: Mapping[str, tuple[tuple[str, ...], ...]]
+    charts: Mapping[str, Chart]
 
 
 def shown(run: Run) -> ShownRun:
@@ -100,16 +116,42 @@ def shown(run: Run) -> ShownRun:
             "residue": run.throttle_residue,
         },
         tables={"brokers": tuple(map(_broker_cells, run.brokers)), "moves": tuple(map(_move_cells, run.moves))},
+        charts=_charts(run),
     )
 
 
-def pace_text(pace: RunPace) -> str:
-    """Order and limits of a run's moves, as text."""
-    source, destination = pace.max_moves_per_source, pace.max_moves_per_destination
-    limits = [(pace.max_moves, "in flight")]
-    limits += [(source, "per broker")] if source == destination else [(source, "from each"), (destination, "to each")]
-    told = ", ".join(f"at most {format_count(count)} {where}" for count, where in limits if count is not None)
-    return f"{pace.order}, {told or 'no limit of moves'}"
+def _charts(run: Run) -> dict[str, Chart]:
+    """Bytes copied since the first look, and the rate at which they were, over time."""
+    curve = [(at_ms, done) for at_ms, done in run.curve]
+    if len(curve) < 2:
+        return {"copied": Chart(), "rate": Chart()}
+    whole = run.summary.copied_bytes + (run.left_bytes or 0)
+    rates = list(_rates(curve))
+    fastest = max(rate for _, rate in rates)
+    return {
+        "copied": _chart(curve, whole, f"{format_bytes(whole)} in all"),
+        "rate": _chart(rates, fastest, f"{format_rate(fastest)} at most"),
+    }
+
+
+def _rates(curve: Sequence[tuple[int, int]]) -> Iterator[tuple[int, float]]:
+    """Bytes per second up to each moment, over `SMOOTHED_MS` or since the moment before, whichever is longer."""
+    yield curve[0][0], 0.0
+    first = 0
+    for index, (at_ms, done) in enumerate(curve[1:], 1):
+        while first + 1 < index and curve[first + 1][0] <= at_ms - SMOOTHED_MS:
+            first += 1
+        since_ms, before = curve[first]
+        yield at_ms, max(0, done - before) * 1000 / max(1, at_ms - since_ms)
+
+
+def _chart(points: Sequence[tuple[int, float]], most: float, top: str) -> Chart:
+    """Draw an area under these points, times in ms, from 0 to `most`."""
+    begin_ms, end_ms = points[0][0], points[-1][0]
+    across, up = CHART_WIDTH / max(1, end_ms - begin_ms), CHART_HEIGHT / (most or 1)
+    line = " ".join(f"{(at_ms - begin_ms) * across:.1f},{CHART_HEIGHT - value * up:.1f}" for at_ms, value in points)
+    path = f"M0,{CHART_HEIGHT} L{line} L{CHART_WIDTH},{CHART_HEIGHT} Z"
+    return Chart(path, top, format_duration((end_ms - begin_ms) / 1000))
 
 
 def tone(state: str, *, is_active: bool) -> str:
@@ -277,7 +319,7 @@ class Pages:
         run = await run_in_threadpool(self._served.run, request.path_params["run_id"])
         return self._page(
             "run.html", run=run, shown=shown(run), broker_columns=BROKER_COLUMNS, move_columns=MOVE_COLUMNS,
-            shown_moves=SHOWN_MOVES, orders=[order.value for order in Order],
+            shown_moves=SHOWN_MOVES, orders=list(Order), size=(CHART_WIDTH, CHART_HEIGHT),
         )  # fmt: skip
 
     async def _live(self, request: Request) -> Response:
@@ -297,7 +339,10 @@ class Pages:
         plan = await run_in_threadpool(self._served.plan, request.path_params["name"])
         limits = None if plan.limits is None else [(limit_amount(one), one.source) for one in plan.limits]
         unheeded = list(unheeded_sentences(plan.unknown_goals, plan.uneven_topics))
-        return self._page("plan.html", plan=plan, limits=limits, unheeded=unheeded)
+        return self._page(
+            "plan.html", plan=plan, limits=limits, unheeded=unheeded, orders=list(Order), guards=DEFAULTS,
+            reactions=list(Reaction),
+        )  # fmt: skip
 
     async def _api(self, _: Request) -> Response:
         return self._page("api.html", calls=CALLS, document_path=DOCUMENT_PATH)

@@ -7,27 +7,40 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from shlex import join, quote
 from types import MappingProxyType
 
 from kreassign.errors import InputError
 from kreassign.executor.events import RunStarted
+from kreassign.executor.guards import DEFAULTS, GuardName, Reaction, parse_guard
 from kreassign.executor.history.findings import Words, plan_command
 from kreassign.model import TopicPartition
 from kreassign.model.load import LoadBasis
-from kreassign.model.pace import EndpointKind, Limit, Measure, Order, Pace, PaceChange
+from kreassign.model.pace import (
+    NO_LIMITS,
+    EndpointKind,
+    Limit,
+    Measure,
+    Order,
+    Pace,
+    PaceChange,
+    Schedule,
+    parse_time_zone,
+    parse_window,
+)
 from kreassign.model.plan_facts import Limit as PlanLimit
 from kreassign.model.plan_facts import UnevenTopic
 from kreassign.model.run import MoveHistory, RunHistory
 from kreassign.model.text import agreeing, counted, printable, shortened
+from kreassign.model.throttle import ThrottleRates
 from kreassign.operations.doctor import Diagnosis
 from kreassign.operations.plan_files import Approval, PlanFile, PlanSummary
 from kreassign.operations.rollback import Rollback
 from kreassign.operations.run import RunPreview
 from kreassign.operations.run_journals import NamedCluster, RunSummary, run_summary
 from kreassign.operations.skew import BrokerSkew, ClusterSkew, TopicSkew
-from kreassign.report.text import format_bytes, format_duration, format_rate, format_replicas, format_time
+from kreassign.report.text import format_bytes, format_count, format_duration, format_rate, format_replicas, format_time
 from kreassign.web.settings import User
 from kreassign.web.tasks import TaskRequest, task_of_remedy
 
@@ -161,6 +174,7 @@ class Run:
     problems: tuple[str, ...]
     outlook: tuple[str, ...]
     throttle_residue: tuple[str, ...]
+    curve: tuple[tuple[int, ...], ...]
     operators: tuple[str, ...]
     lease: str
     about: tuple[str, ...]
@@ -262,9 +276,19 @@ class Planned:
 
 @dataclass(frozen=True, slots=True)
 class PreviewRequest:
-    """How a plan is to be executed: `throttle_bytes_per_s` for each broker, null for no limit."""
+    """How a plan is to be executed: `throttle_bytes_per_s` for each broker, null for no limit.
+
+    `windows`, as in 22:00-06:00, are daily times by the clock of `time_zone`; without any, moves run at any time. Order
+    and limits are as in a change of the pace. `guards` have another reaction than by default, as in disk=warn.
+    """
 
     throttle_bytes_per_s: int | None = None
+    windows: tuple[str, ...] = ()
+    time_zone: str = "UTC"
+    order: str | None = None
+    max_moves: int | None = None
+    max_moves_per_broker: int | None = None
+    guards: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -450,6 +474,7 @@ def run_of(run: RunHistory, shown: int = SHOWN_MOVES) -> Run:
         problems=run.problems,
         outlook=run.outlook,
         throttle_residue=() if run.is_active else run.throttle_residue,
+        curve=progress.curve,
         operators=tuple(map(str, run.operators)),
         lease=run.lease,
         about=run.about,
@@ -470,8 +495,35 @@ def pace_of(pace: Pace) -> RunPace:
     return RunPace(pace.order.value, caps.cluster.moves, caps.source.moves, caps.destination.moves)
 
 
+def pace_text(pace: RunPace) -> str:
+    """Order and limits of a run's moves, as text."""
+    source, destination = pace.max_moves_per_source, pace.max_moves_per_destination
+    limits = [(pace.max_moves, "in flight")]
+    limits += [(source, "per broker")] if source == destination else [(source, "from each"), (destination, "to each")]
+    told = ", ".join(f"at most {format_count(count)} {where}" for count, where in limits if count is not None)
+    return f"{pace.order}, {told or 'no limit of moves'}"
+
+
+def settings_of(request: PreviewRequest) -> tuple[ThrottleRates, Pace, dict[GuardName, Reaction]]:
+    """Throttle, pace and guards that a request asks for. Raises InputError for invalid values."""
+    limit = request.throttle_bytes_per_s
+    if limit is not None and limit <= 0:
+        raise InputError(f"with {limit} no move would ever end; give more, or null")
+    windows = tuple(sorted(set(map(parse_window, request.windows))))
+    hours = Schedule(windows, parse_time_zone(request.time_zone))
+    pace = replace(NO_LIMITS, hours=hours).changed(_pace_change(request))
+    return ThrottleRates(limit), pace, dict(map(parse_guard, request.guards))
+
+
 def pace_change_of(request: PaceRequest) -> PaceChange:
     """Changes that a request asks for. Raises InputError for invalid values."""
+    change = _pace_change(request)
+    if change.order is None and not change.limits:
+        raise InputError("specify at least one change, for example max_moves_per_broker")
+    return change
+
+
+def _pace_change(request: PaceRequest | PreviewRequest) -> PaceChange:
     orders = [order.value for order in Order]
     if request.order is not None and request.order not in orders:
         raise InputError(f"{shortened(printable(request.order))!r} is no order; it is one of {', '.join(orders)}")
@@ -483,8 +535,6 @@ def pace_change_of(request: PaceRequest) -> PaceChange:
     if any(count is not None and not 0 <= count <= MOST_IN_FLIGHT for count, _ in ends):
         raise InputError(f"a limit is a number of moves up to {MOST_IN_FLIGHT:,}, or 0 for none")
     limits = tuple(Limit(end, Measure.MOVES, count or None) for count, end in ends if count is not None)
-    if request.order is None and not limits:
-        raise InputError("specify at least one change, for example max_moves_per_broker")
     return PaceChange(None if request.order is None else Order(request.order), limits)
 
 
@@ -514,7 +564,7 @@ def preview_of(preview_id: str, started: RunStarted, found: RunPreview, warnings
     moved = sum(move.size_bytes * len(move.receiving) for move in started.moves)
     return Preview(
         preview_id=preview_id,
-        sentences=tuple(sentences_of(found, moved)),
+        sentences=(*sentences_of(found, moved), *_chosen(started)),
         warnings=warnings,
         moved_bytes=moved,
         change_count=len(started.moves),
@@ -525,6 +575,15 @@ def preview_of(preview_id: str, started: RunStarted, found: RunPreview, warnings
     )
 
 
+def _chosen(started: RunStarted) -> Iterator[str]:
+    """Window, pace and guards of a run ahead, where they are not the default."""
+    if started.pace.caps != NO_LIMITS.caps or started.pace.order is not NO_LIMITS.order:
+        yield f"Order and limits: {pace_text(pace_of(started.pace))}."
+    changed = [f"{one.guard}={one.reaction}" for one in started.guards if one.reaction is not DEFAULTS[one.guard]]
+    if changed:
+        yield f"Guards other than by default: {', '.join(changed)}."
+
+
 def sentences_of(found: RunPreview, moved_bytes: int) -> Iterator[str]:
     """A run ahead as sentences; changed replication factors come first."""
     yield from found.factors
@@ -533,7 +592,8 @@ def sentences_of(found: RunPreview, moved_bytes: int) -> Iterator[str]:
         senders, receivers = (", ".join(map(str, brokers)) for brokers in (found.senders, found.receivers))
         yield f"{counted(found.copies, 'copy', 'copies')} from brokers {senders or 'none'} to brokers {receivers}."
     if found.log_dir_moves:
-        yield f"{counted(found.log_dir_moves, 'copy', 'copies')} to another directory of the same broker."
+        dirs, size = counted(found.log_dir_moves, "copy", "copies"), format_bytes(found.log_dir_bytes)
+        yield f"{dirs} to another log directory of the same broker, {size}."
     yield f"{counted(found.leader_changes, 'preferred leader')} {agreeing(found.leader_changes, 'change')}."
     limit = found.rates.bytes_per_s
     yield f"Throttle per broker: {'none' if limit is None else format_rate(limit)}."
@@ -542,8 +602,10 @@ def sentences_of(found: RunPreview, moved_bytes: int) -> Iterator[str]:
     if found.shortest_s is not None:
         at = "" if found.proposal is None else " with that"
         latest = "" if found.longest_s is None else f" to {format_duration(found.longest_s)}"
-        beyond = ", or longer, as producers write meanwhile" if found.longest_s is None else ""
+        beyond = ", or longer" if found.longest_s is None else ""
         yield f"Time: {format_duration(found.shortest_s)}{latest}{at}{beyond}."
+    if found.opening is not None:
+        yield f"Window: {found.opening}."
     if (free := found.lowest_free) is not None:
         left = f"{format_bytes(free.usable_bytes)} ({free.share:.0%})"
         yield f"Lowest free disk when all copies are there: broker {free.broker}, {left}."

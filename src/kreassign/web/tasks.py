@@ -27,13 +27,14 @@ class TaskRequest:
     """A task to plan for the cluster as it is; `task` is one of those of `kreassign plan`.
 
     Brokers are needed by add-brokers, drain-brokers and demote, the replication factor by replication-factor; topics
-    may be given for rebalance and replication-factor, all without.
+    may be given for rebalance and replication-factor, all without. Loads are measured, or `from_tables` of the page.
     """
 
     task: str
     brokers: tuple[int, ...] = ()
     topics: tuple[str, ...] = ()
     replication_factor: int | None = None
+    from_tables: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ from kreassign.cli.options.values import (
 )
 from kreassign.errors import InputError
 from kreassign.executor.client_guard import ClientGuard, ClientQuery, check_address
-from kreassign.executor.guards import DEFAULTS, GuardName, Reaction
+from kreassign.executor.guards import DEFAULTS, GuardName, Reaction, parse_guard
 from kreassign.executor.lease import LeasePolicy
 from kreassign.executor.throttle_ledger import FoundThrottles
 from kreassign.model.documents import is_half
@@ -123,22 +123,11 @@ factor_change_option = click.option(
 )
 
 
-def _guard(text: str) -> tuple[GuardName, Reaction]:
-    name, _, reaction = text.partition("=")
-    try:
-        return GuardName(name), Reaction(reaction)
-    except ValueError as error:
-        whole, words = (GuardName, "guards") if name not in [*GuardName] else (Reaction, "reactions")
-        raise click.BadParameter(
-            f"{text!r} is not a guard and its reaction, such as disk=hold; {words} are {', '.join(whole)}"
-        ) from error
-
-
 guards_option = click.option(
     "--guard",
     "guards",
     multiple=True,
-    type=_guard,
+    type=ReadBy("guard", parse_guard),
     callback=lambda _, __, pairs: dict(pairs),
     metavar="NAME=REACTION",
     help=f"Set the reaction to a breached guard; may be repeated. Guards: {', '.join(GuardName)}. Reactions: "

@@ -85,6 +85,21 @@ def local_time(hours: Schedule, at_ms: float) -> str:
     return f"{datetime.fromtimestamp(at_ms / 1000, ZoneInfo(hours.time_zone)):%Y-%m-%d %H:%M} {hours.time_zone}"
 
 
+def opening(hours: Schedule, at_ms: float) -> str | None:
+    """Sentence on when moves may be in flight, seen from `at_ms`; None at any time."""
+    if not hours.are_limited:
+        return None
+    if (found := open_interval(hours, at_ms)) is None:
+        return "no window opens before the deadline"
+    if found.ends_ms == inf:
+        return "open at any time"
+    minutes = ceil((found.begins_ms - at_ms) / 60_000) if found.begins_ms > at_ms else 0
+    until = f"until {local_time(hours, found.ends_ms)}"
+    if not minutes:
+        return f"open now, {until}"
+    return f"opens in {minutes // 60} h {minutes % 60} min, from {local_time(hours, found.begins_ms)} {until}"
+
+
 def _open_intervals(hours: Schedule, at_ms: float) -> tuple[OpenInterval, ...]:
     if not hours.windows:
         return (OpenInterval(-inf, inf),)

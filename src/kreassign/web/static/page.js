@@ -26,6 +26,14 @@ function show(page, run) {
   else progress.value = run.fraction;
   for (const place of page.querySelectorAll("[data-list]")) showList(place, run.lists[place.dataset.list]);
   for (const place of page.querySelectorAll("[data-table]")) showRows(place, run.tables[place.dataset.table]);
+  for (const place of page.querySelectorAll("[data-chart]")) showChart(place, run.charts[place.dataset.chart]);
+}
+
+function showChart(place, chart) {
+  place.hidden = chart.path === "";
+  place.querySelector("path").setAttribute("d", chart.path);
+  setText(place.querySelector("[data-top]"), chart.top);
+  setText(place.querySelector("[data-end]"), chart.end);
 }
 
 function setText(place, text) {
@@ -187,17 +195,31 @@ document.addEventListener("submit", async (event) => {
     const wanted = { plan_id: form.dataset.planId, approved_by: by, note: form.note.value };
     if (await post(`${subject()}/approve`, wanted, form)) location.reload();
   } else if ("task" in form.dataset) {
-    const numbers = form.brokers.value.split(",").filter((text) => text.trim()).map(Number);
-    const names = form.topics.value.split(",").map((text) => text.trim()).filter(Boolean);
+    const [numbers, names] = [namesOf(form.brokers).map(Number), namesOf(form.topics)];
     const factor = asked(form.replication_factor);
-    await plan({ task: form.task.value, brokers: numbers, topics: names, replication_factor: factor }, form);
+    const wanted = { task: form.task.value, brokers: numbers, topics: names, replication_factor: factor };
+    await plan({ ...wanted, from_tables: form.from_tables?.checked ?? false }, form);
   } else if ("previewForm" in form.dataset) {
     const isRun = Boolean(document.querySelector("[data-run]"));
-    const wanted = isRun ? {} : { throttle_bytes_per_s: form.limit.value === "" ? null : bytesOf(form.limit) };
-    await preview(`${subject()}/${isRun ? "preview-rollback" : "preview"}`, wanted, form);
+    await preview(`${subject()}/${isRun ? "preview-rollback" : "preview"}`, isRun ? {} : wayOf(form), form);
   }
 });
 
+// How a run is to be executed: what the form leaves empty is the default.
+function wayOf(form) {
+  const changed = [...form.querySelectorAll("[data-guard]")].filter((one) => one.value !== one.dataset.usual);
+  return {
+    throttle_bytes_per_s: form.limit.value === "" ? null : bytesOf(form.limit),
+    windows: namesOf(form.windows),
+    time_zone: form.time_zone.value.trim() || "UTC",
+    order: form.order.value,
+    max_moves: asked(form.max_moves),
+    max_moves_per_broker: asked(form.max_moves_per_broker),
+    guards: changed.map((one) => `${one.dataset.guard}=${one.value}`),
+  };
+}
+
+const namesOf = (field) => field.value.split(",").map((text) => text.trim()).filter(Boolean);
 const asked = (field) => (field.value === "" ? null : Number(field.value));
 const bytesOf = (field) => Math.round(Number(field.value) * 1e6);
 
