@@ -21,6 +21,7 @@
     │   └── JournalUnreadable what a run did is not known; .problem .remedy
     │       ├── JournalDamaged    the journal cannot be trusted
     │       └── JournalLocked     another process has locked the journal
+    │           └── MirrorUnavailable  its second place does not answer
     └── DataError             a table is missing, empty or has the wrong columns    exit 6
     InvariantBroken           a bug in kreassign; an AssertionError, never caught
                           (except when a journal is read, which another version may have written)
@@ -211,6 +212,13 @@ class JournalDamaged(JournalUnreadable):
 
 class JournalLocked(JournalUnreadable):
     """Another process has locked a journal: nothing is known to be wrong with it."""
+
+
+class MirrorUnavailable(JournalLocked):
+    """The second `place` of a journal did not confirm what was written, or cannot be read for now."""
+
+    def __init__(self, place: object, why: str) -> None:
+        super().__init__(f"{place} does not keep the journal: {why}", "Bring it back, or free space there")
 
 
 class DataError(KreassignError):

@@ -44,7 +44,7 @@ IN_FORCE = "kreassign.profile"
 
 SHARED = (
     "bootstrap-server", "bootstrap-controller", "command-config", "data", "state-dir", "cluster", "format", "lease",
-    "poll-interval", "time-zone",
+    "poll-interval", "time-zone", "journal-to",
 )  # fmt: skip
 """Options about the cluster with the same meaning in all commands that have them."""
 

@@ -391,7 +391,8 @@ def commands_after(history: RunHistory) -> tuple[str, ...]:
     if history.is_active:
         return (next_command("resume" if history.is_held else "watch", history.run_id, takes=STATE),)
     if history.ended_ms is None:
-        return tuple(next_command(word, history.run_id, takes=takes, of=history) for word in ("resume", "cancel"))
+        from_afar = (*takes, "--journal-from")
+        return tuple(next_command(word, history.run_id, takes=from_afar, of=history) for word in ("resume", "cancel"))
     if history.can_be_resumed:
         return (next_command("resume", history.run_id, takes=takes, of=history),)
     if history.state == "done":

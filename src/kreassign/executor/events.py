@@ -167,7 +167,7 @@ class RunStarted:
     never. One that `replans` gives moves whose destination is lost other destinations, and one that
     `allows_producer_outage` has the operator's consent to moves while which producers with acks=all are refused. A
     rollback `undoes` the run of this id. `approval` is the signed one that permits this run, and no other. `clients`
-    says how the run asks what clients feel.
+    says how the run asks what clients feel. Its journal is kept in `journal_to`, too.
     """
 
     at_ms: int
@@ -192,6 +192,7 @@ class RunStarted:
     lost_after_ms: int | None = None
     approval: SignedApproval | None = None
     clients: ClientGuard | None = None
+    journal_to: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,7 +201,7 @@ class RunResumed:
 
     From now on it `rereads_first`, as in `RunStarted`.
     If it `replans`, it does so from now on, as in `RunStarted`, and so with `lost_after_ms` and `clients`; else all is
-    as before.
+    as before. Its journal is kept in `journal_to` from now on, too, None for nowhere else.
     """
 
     at_ms: int
@@ -210,6 +211,7 @@ class RunResumed:
     replans: bool = False
     lost_after_ms: int | None = None
     clients: ClientGuard | None = None
+    journal_to: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -283,6 +283,7 @@ class Runner:
         replans: bool = False,
         lost_after_ms: int | None = None,
         clients: ClientGuard | None = None,
+        journal_to: str | None = None,
         before_anything: Callable[[], object] = lambda: None,
     ) -> RunHistory:
         """Continue a run from the events of its journal, or those after `machine`; the `operator` is journaled.
@@ -290,6 +291,7 @@ class Runner:
         `before_anything` is called when all checks have passed, and may send a request to the run. If it
         `replans`, moves whose destination is lost get another one, also where the run began without that; with
         `lost_after_ms` a destination is lost after this time, whatever the run began with, and so with `clients`.
+        `journal_to` is journaled: where the journal is kept, too.
 
         Raises ExecutionError when nothing is left to do, ClusterError when the cluster does not answer.
         """
@@ -311,6 +313,7 @@ class Runner:
             replans=replans,
             lost_after_ms=lost_after_ms,
             clients=clients,
+            journal_to=journal_to,
         )
         instructions = self._happened(resumed)
         before_anything()

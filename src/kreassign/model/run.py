@@ -277,7 +277,8 @@ class RunHistory:
     cluster, "" without one; `silence` says since when the cluster does not answer, None if it does. It `is_active`
     while a process executes it. `why_held` says why an operator or guards let nothing start, `guards` names those
     breached now; `open_settings` counts settings that it has changed and not restored. `progress` is None where the
-    run was read without. It `can_be_resumed` where no process executes it, and anything is left to do.
+    run was read without. It `can_be_resumed` where no process executes it, and anything is left to do. Its journal is
+    kept in `journal_to`, too.
     """
 
     run_id: str
@@ -306,6 +307,7 @@ class RunHistory:
     progress: Progress | None = None
     clients: ClientCost | None = None
     can_be_resumed: bool = False
+    journal_to: str | None = None
 
     @property
     def throttle_bytes_per_s(self) -> int | None:
@@ -330,6 +332,7 @@ class RunHistory:
             *(f"{'resumed' if number else 'started'} by {operator}" for number, operator in enumerate(self.operators)),
             *((f"lease of the cluster: {self.lease}",) if self.lease else ()),
             *(() if self.clients is None else (str(self.clients),)),
+            *(() if self.journal_to is None else (f"journal kept in {self.journal_to}, too",)),
         )
 
     @property

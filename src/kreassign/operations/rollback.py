@@ -145,6 +145,7 @@ def start_rollback(
     if not len(prepared.plan.plan):
         return prepared
     started = replace(_prepared_run(client, prepared, request, context, clock)[0], undoes=prepared.undone.run_id)
+    context = replace(context, journal_to=context.destination(prepared.undone.journal_to))
     return replace(prepared, run=start_run(client, started, context, clock=clock))
 
 

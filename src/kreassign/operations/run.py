@@ -106,6 +106,7 @@ from kreassign.model.throttle import NO_THROTTLE, ThrottleRates
 from kreassign.monitoring.client_signals import asking
 from kreassign.operations.approvals import SignedApprovals, approval_for, refuse_spent
 from kreassign.operations.connect import Warn, warn_program, warn_without_topic_ids
+from kreassign.operations.mirrors import NOWHERE, checked_destination, come_home, mirror_of
 from kreassign.operations.plan_files import PlanFile
 from kreassign.operations.run_journals import default_state_dir, keep_facts, this_operator
 from kreassign.operations.text_files import read_text
@@ -281,7 +282,8 @@ class RunContext:
 
     `controllers` take the throttle of brokers that are down, in a KRaft cluster; `operator` is named in the journal.
     `lease` says whether the run must be the only one on its cluster, on any machine. `observers` observe the
-    run besides, and `ask_clients` asks clients for it.
+    run besides, and `ask_clients` asks clients for it. Its journal is kept in `journal_to`, too: a folder, bucket or
+    topic (`operations/mirrors.py`); without, where it was kept before, and with `none` nowhere else.
     """
 
     state_dir: Path = field(default_factory=default_state_dir)
@@ -293,9 +295,15 @@ class RunContext:
     lease: LeasePolicy = LeasePolicy.AUTO
     observers: tuple[Observer, ...] = ()
     ask_clients: AskClients = ask_clients
+    journal_to: str | None = None
 
     def __post_init__(self) -> None:
         check_wait("poll_s", self.poll_s)
+
+    def destination(self, before: str | None = None) -> str | None:
+        """Where the journal is kept, too, if it was kept in `before`; None for nowhere. Raises InputError."""
+        wanted = before if self.journal_to is None else checked_destination(self.journal_to)
+        return None if wanted == NOWHERE else wanted
 
 
 @dataclass(frozen=True, slots=True)
@@ -467,14 +475,17 @@ def start_run(
 
     The `facts` of its plan are kept beside its journal, for reports; a run goes on without.
     """
-    started = replace(started, operator=context.operator)
+    started = replace(started, operator=context.operator, journal_to=context.destination())
+    mirror = None
+    if started.journal_to is not None:
+        mirror = mirror_of(started.journal_to, client, started.cluster_id, started.run_id, clock)
     with (
         leased(client, _lease_request(started.run_id, started.cluster_id, context), clock) as lease,
         ExitStack() as held,
     ):
         if started.approval is not None:
             refuse_spent(started.approval, context.state_dir, started.cluster_id)
-        journal = held.enter_context(Journal.create(context.state_dir, started))
+        journal = held.enter_context(Journal.create(context.state_dir, started, mirror))
         if facts is not None:
             try:
                 keep_facts(journal.path, facts)
@@ -510,6 +521,10 @@ def resume_run(
     """
     refuse_unless_free(client, context, path.stem)
     cluster = client.describe_cluster()
+    mirror = None
+    if (journal_to := context.destination(read_view(path).journal_to)) is not None:
+        mirror = mirror_of(journal_to, client, cluster.cluster_id, path.stem, clock)
+        come_home(client, path, mirror, asks_lease=context.lease is not LeasePolicy.OFF)
     view = read_view(path)
     if lacking := permissions.lacking_to_go_on(client, view, cluster.broker_ids):
         left = f"run {path.stem} cannot go on, and stays as it was left:"
@@ -523,6 +538,8 @@ def resume_run(
 
     wanted = replace(_lease_request(path.stem, cluster.cluster_id, context), was_held=view.has_had_lease)
     with journal, leased(client, wanted, clock) as lease:
+        if mirror is not None:
+            journal.keep_in(mirror)
         _warn_of_old_journal(client, path.stem, first_event(path), context.warn)
         return _execute(
             client,
@@ -538,6 +555,7 @@ def resume_run(
                 replans=replan,
                 lost_after_ms=milliseconds(give_up_after_s),
                 clients=clients,
+                journal_to=journal_to,
                 before_anything=ask,
             ),
         )

@@ -36,6 +36,7 @@ from kreassign.cli.options.run import (
     refuse_monitoring_of_others,
     replan_option,
     run_context_options,
+    taken_run_options,
 )
 from kreassign.cli.options.run_id import meant_journal, run_id_argument
 from kreassign.cli.options.values import INPUT_FILE, plan_argument, yes_option
@@ -55,6 +56,7 @@ from kreassign.errors import ExecutionError, InputError
 from kreassign.executor.client_guard import ClientGuard
 from kreassign.executor.events import RunStarted
 from kreassign.executor.guards import GuardName, Reaction
+from kreassign.executor.lease import LeasePolicy
 from kreassign.executor.throttle_ledger import FoundThrottles
 from kreassign.model.plan import format_plan
 from kreassign.model.run import RunHistory
@@ -62,6 +64,7 @@ from kreassign.model.text import agreeing, counted
 from kreassign.model.throttle import ThrottleRates
 from kreassign.operations import run as operation
 from kreassign.operations import run_journals
+from kreassign.operations.mirrors import bring
 from kreassign.operations.monitoring import Monitoring, MonitoringFile, monitored, monitoring_file
 from kreassign.operations.plan_files import read_plan_file
 from kreassign.operations.plan_files import require_approval as check_approval
@@ -78,6 +81,16 @@ from kreassign.operations.rollback import (
 from kreassign.operations.run import RunContext, RunPreview, RunRequest, cancel_interrupted_run, preview_run, resume_run
 from kreassign.operations.run_journals import LAST, is_active
 from kreassign.report.text import format_bytes
+
+
+def _meant(context: RunContext, run_id: str | None, cluster: ClusterOptions) -> Path:
+    """The journal of the run that is meant, brought here first from where another host kept it."""
+    if (destination := context.destination()) is not None:
+        with cluster.connect() as client:
+            asks = context.lease is not LeasePolicy.OFF
+            bring(client, destination, context.state_dir, run_id, asks_lease=asks)
+    return meant_journal(context.state_dir, run_id, cluster)
+
 
 # `kreassign rollback`: undo what a run did, by a second run.
 
@@ -99,7 +112,7 @@ SHOWN_SKIPPED = 20
 @rollback_pace_options
 @yes_option
 @click.option("--dry-run", "is_dry", is_flag=True, help="Show what would be done; change nothing.")
-@run_context_options
+@taken_run_options
 @monitoring_options
 @format_option
 @click.pass_context
@@ -128,7 +141,7 @@ def rollback(
     and listed. What will be done is shown first, and it begins when you agree; without a terminal, --yes is needed.
     """
     refuse_unless_asked("the rollback", is_agreed=is_agreed or is_dry)
-    path = meant_journal(run_context.state_dir, run_id, cluster)
+    path = _meant(run_context, run_id, cluster)
     if run_id is None or run_id == LAST:
         refuse_unnamed_rollback(path)
     change = pace.change(SystemClock().now_ms())
@@ -409,7 +422,7 @@ def _run_silent(_: str) -> None:
 @replan_option
 @give_up_option
 @clients_options
-@run_context_options
+@taken_run_options
 @monitoring_options
 @format_option
 @click.pass_context
@@ -431,7 +444,7 @@ def resume(
     sends anything. A run that was begun with --replan, --give-up-after, --guard-query or --guard-command keeps doing
     so.
     """
-    path = meant_journal(run_context.state_dir, run_id, cluster)
+    path = _meant(run_context, run_id, cluster)
     if is_active(path):
         refuse_monitoring_of_others(path.stem)
         given = {"--replan": replan, "--give-up-after": give_up_after is not None, "--guard-…": clients is not None}
@@ -466,7 +479,7 @@ def resume(
 @run_id_argument
 @click.option("--drain", "drains", is_flag=True, help="Let moves in flight finish; start no new ones.")
 @interrupted_run_cluster_options
-@run_context_options
+@taken_run_options
 @monitoring_options
 @format_option
 @click.pass_context
@@ -485,7 +498,7 @@ def cancel(
     Copies that are not complete are discarded, as Kafka does when a reassignment is cancelled; moves that are complete
     stay. If no process executes the run any more, this one does, and needs --bootstrap-server.
     """
-    path = meant_journal(run_context.state_dir, run_id, cluster)
+    path = _meant(run_context, run_id, cluster)
     if is_active(path):
         refuse_monitoring_of_others(path.stem)
         flying = run_journals.status(path).in_flight_count

@@ -83,16 +83,40 @@ from kreassign.report.text import format_bytes, format_rate, format_time
 @click.option(
     "--all", "lists_all", is_flag=True, help="List all runs, and journals that cannot be read, with the reason."
 )
+@click.option(
+    "--journal-from",
+    metavar="DEST",
+    help="Show a run whose journal another host keeps there (its --journal-to); needs --bootstrap-server.  "
+    "[default: of --state-dir]",
+)
 @of_run_options
 @state_dir_option
 @format_option
-def status(run_id: str | None, lists_all: bool, cluster: ClusterOptions, state_dir: Path, output_format: str) -> None:
+def status(
+    run_id: str | None,
+    lists_all: bool,
+    journal_from: str | None,
+    cluster: ClusterOptions,
+    state_dir: Path,
+    output_format: str,
+) -> None:
     """Show the progress of run RUN_ID, or how it ended.
 
     Without RUN_ID: of the run that a process executes on the cluster in force, or else of its latest one (`last`).
     """
     if lists_all and run_id is not None:
         raise click.UsageError("specify either RUN_ID or --all")
+    if journal_from is None:
+        _show(run_id, lists_all, cluster, state_dir, output_format)
+        return
+    from kreassign.cli.options.connections import seen_from_afar
+
+    with cluster.connect() as client, seen_from_afar(client, journal_from, run_id, is_all=lists_all) as elsewhere:
+        click.echo(f"as {journal_from} has it; `kreassign doctor` says which host executes a run now", err=True)
+        _show(run_id, lists_all, cluster, elsewhere, output_format)
+
+
+def _show(run_id: str | None, lists_all: bool, cluster: ClusterOptions, state_dir: Path, output_format: str) -> None:
     journals = all_journals(state_dir)
     if lists_all or (run_id is None and not journals):
         _list_runs(state_dir, output_format)

@@ -28,6 +28,7 @@ from kreassign.model.documents import is_half
 from kreassign.model.text import LARGEST_PORT, shortened
 from kreassign.monitoring.client_signals import check_files
 from kreassign.monitoring.webhooks import Webhook, checked_secret, checked_url
+from kreassign.operations.mirrors import checked_destination
 from kreassign.operations.monitoring import Monitoring
 from kreassign.operations.run import POLL_INTERVAL_S, RunContext
 from kreassign.operations.text_files import named_once, read_text
@@ -63,8 +64,33 @@ _LEASE = click.option(
     "(off).",
 )
 
-run_context_options = option_group("run_context", (_POLL, _LEASE, state_dir_option), RunContext)
-"""Add `--poll-interval`, `--lease` and `--state-dir`: keyword `run_context: RunContext`, without a watcher."""
+JOURNAL_ENVIRONMENT = "KREASSIGN_JOURNAL_TO"
+DESTINATION = ReadBy("destination", checked_destination)
+_KEPT = f"a folder, s3://bucket/prefix or topic:NAME (or the environment variable {JOURNAL_ENVIRONMENT})."
+
+_JOURNAL_TO = click.option(
+    "--journal-to",
+    envvar=JOURNAL_ENVIRONMENT,
+    type=DESTINATION,
+    metavar="DEST",
+    help="Keep the journal there, too, so that another host can resume the run, and send nothing that is not there: "
+    f"{_KEPT}  [default: only in --state-dir]",
+)
+_JOURNAL_FROM = click.option(
+    "--journal-to",
+    "--journal-from",
+    "journal_to",
+    envvar=JOURNAL_ENVIRONMENT,
+    type=DESTINATION,
+    metavar="DEST",
+    help="Use the journal that another host kept there, and keep it there: "
+    f"{_KEPT} `none` ends that.  [default: where it was kept]",
+)
+
+run_context_options = option_group("run_context", (_POLL, _LEASE, state_dir_option, _JOURNAL_TO), RunContext)
+"""Add `--poll-interval`, `--lease`, `--state-dir` and `--journal-to`: keyword `run_context: RunContext`."""
+taken_run_options = option_group("run_context", (_POLL, _LEASE, state_dir_option, _JOURNAL_FROM), RunContext)
+"""`run_context_options` for commands about a run that another host may have begun."""
 
 
 def read_found(adopt: str | None, alongside: bool) -> FoundThrottles:

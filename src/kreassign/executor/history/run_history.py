@@ -168,6 +168,7 @@ def history(run: RunView, meter: ProgressMeter | None = None, *, is_active: bool
         progress=None if meter is None else meter.progress(),
         clients=run.client_cost,
         can_be_resumed=not is_active and (run.phase not in ENDED or run.can_be_resumed),
+        journal_to=run.journal_to,
     )
 
 

@@ -25,18 +25,23 @@ from kreassign.executor.journal.folder import (
     stopped_process_in,
 )
 from kreassign.executor.journal.locks import foreign_lock
-from kreassign.executor.journal.writer import Journal, post_request, set_aside
+from kreassign.executor.journal.mirror import FolderPlace, Mirror, Place, mirrored_runs
+from kreassign.executor.journal.writer import Journal, bring_home, post_request, set_aside
 
 __all__ = [
     "ASIDE",
     "BEGINNING",
     "SUFFIX",
+    "FolderPlace",
     "Journal",
     "JournalReader",
+    "Mirror",
+    "Place",
     "Position",
     "StoredSnapshot",
     "active_run",
     "active_run_in",
+    "bring_home",
     "check_journal",
     "cluster_journals",
     "damaged",
@@ -45,6 +50,7 @@ __all__ = [
     "foreign_lock",
     "journal_path",
     "last_event",
+    "mirrored_runs",
     "post_request",
     "read_events",
     "refuse_second_run",

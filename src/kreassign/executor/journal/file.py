@@ -461,15 +461,28 @@ def check_journal(path: Path) -> None:
         (found,) = connection.execute("PRAGMA quick_check(1)").fetchone()
         if found != "ok":
             raise damaged(path, f"is damaged: {shortened(printable(str(found)))}")
-        last, expected = 0, ""
-        for sequence, _, kind, body, digest in connection.execute(SELECT, (0,)):
-            if sequence != last + 1 or digest != chained(expected, kind, body):
-                raise _broken_chain(path, last + 1)
-            last, expected = sequence, digest
+        for _ in _chained_rows(path, connection):
+            pass
     run_id = first_event(path).run_id
     if path.name != journal_name(run_id):
         # Whatever a copy beside the journal tells of the run is out of date as soon as that goes on.
         raise damaged(path, f"has another name than the journal of its run {run_id}: rename it if it is no copy")
+
+
+def journal_rows(path: Path, form: Form = RUNS) -> tuple[Row, ...]:
+    """All rows of a journal, without a look at what they say. Raises JournalDamaged where the chain is broken."""
+    with opened(path, form=form) as connection:
+        return tuple(_chained_rows(path, connection))
+
+
+def _chained_rows(path: Path, connection: sqlite3.Connection) -> Iterator[Row]:
+    last, expected = 0, ""
+    for row in connection.execute(SELECT, (0,)):
+        sequence, _, kind, body, digest = row
+        if sequence != last + 1 or digest != chained(expected, kind, body):
+            raise _broken_chain(path, last + 1)
+        last, expected = sequence, digest
+        yield row
 
 
 def _no_beginning(path: Path) -> JournalDamaged:

@@ -3,19 +3,30 @@
 WAL mode with synchronous=FULL: a written event survives the power cut. Facts that must not be lost (a setting to
 restore, a move or a request that was accepted) are moved from the write-ahead log into the file itself at once, so that
 a log that is lost or cut loses nothing that cannot be read again from the cluster.
+
+A journal with a mirror (`mirror.py`) keeps its events there, too, before anything follows from them. What was only
+observed may follow with the next other event, or `OBSERVED_MS` later: another host reads it again from the cluster.
 """
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from kreassign.errors import ExecutionError, InputError, JournalDamaged, JournalLocked
-from kreassign.executor.events import Event, MovesObserved, RunStarted
+from kreassign.errors import ExecutionError, InputError, JournalDamaged, JournalLocked, MirrorUnavailable
+from kreassign.executor.events import (
+    ConfigsRead,
+    Event,
+    HealthObserved,
+    MovesObserved,
+    RunStarted,
+    ThrottleChecked,
+    TrafficMeasured,
+)
 from kreassign.executor.journal.file import (
     BEGINNING,
     CREATE,
@@ -26,12 +37,14 @@ from kreassign.executor.journal.file import (
     Form,
     JournalReader,
     Position,
+    Row,
     chained,
     damaged,
     event_from_json,
     event_to_json,
     first_event,
     is_uneventful,
+    journal_rows,
     kind_of,
     opened,
     polls_to_json,
@@ -49,6 +62,7 @@ from kreassign.executor.journal.folder import (
     rename_file,
 )
 from kreassign.executor.journal.locks import is_lock, locked
+from kreassign.executor.journal.mirror import Mirror
 from kreassign.model.plan_facts import refuse_other_cluster
 
 _REQUESTS = "SELECT kind, body FROM requests WHERE number > ? ORDER BY number"
@@ -56,8 +70,12 @@ _LAST_REQUEST = "SELECT coalesce(max(number), 0) FROM requests"
 LOOK_EVERY_S = 1.0
 """How often a run that waits for a locked journal looks at anything else."""
 
+OBSERVED = (MovesObserved, HealthObserved, TrafficMeasured, ThrottleChecked, ConfigsRead)
+OBSERVED_MS = 30_000
+"""Age up to which a mirror may lack events of these classes."""
+
 OnLock = Callable[[JournalLocked | None], None]
-"""Called each second while another process has locked the journal, and with None once it has not."""
+"""Called each second while the journal, or its mirror, cannot be written for now, and with None once it can."""
 
 _BESIDE = ("-wal", "-shm", "-journal")
 """Suffixes of the files that SQLite keeps beside a database."""
@@ -71,8 +89,8 @@ def _give_up(lock: JournalLocked | None) -> None:
 class Journal:
     """A journal open for writing. Only one process can have one per cluster; use it in a `with` statement.
 
-    What another process has locked is waited for: `on_lock` is called meanwhile, and by default raises JournalLocked.
-    Nothing follows from an event before it is written, so that a run holds while it waits.
+    What another process has locked, or a mirror does not confirm, is waited for: `on_lock` is called meanwhile, and by
+    default raises JournalLocked. Nothing follows from an event before it is written: a run holds while it waits.
     """
 
     def __init__(
@@ -83,6 +101,8 @@ class Journal:
         self._lock = lock
         self._position = position
         self._polls: list[MovesObserved] = []
+        self._mirror: Mirror | None = None
+        self._unmirrored: list[Row] = []
         self.on_lock: OnLock = _give_up
         self._connection = sqlite3.connect(path, isolation_level=None, timeout=LOOK_EVERY_S)
         self._connection.execute("PRAGMA synchronous = FULL")
@@ -93,17 +113,17 @@ class Journal:
         return self._position
 
     @classmethod
-    def create(cls, state_dir: Path, started: RunStarted) -> Journal:
-        """Begin the journal of a new run with its first event.
+    def create(cls, state_dir: Path, started: RunStarted, mirror: Mirror | None = None) -> Journal:
+        """Begin the journal of a new run with its first event, in its mirror first.
 
         Raises InputError when another run is active on the cluster, or this one has a journal already; ExecutionError
         when the file cannot be written.
         """
         path = journal_path(state_dir, started.cluster_id, started.run_id)
-        return cls.begin(path, started, f"run {started.run_id}")
+        return cls.begin(path, started, f"run {started.run_id}", mirror=mirror)
 
     @classmethod
-    def begin(cls, path: Path, first: Any, what: str, form: Form = RUNS) -> Journal:
+    def begin(cls, path: Path, first: Any, what: str, form: Form = RUNS, mirror: Mirror | None = None) -> Journal:
         """Begin a journal of any form with its first event; `what` it is of is named in errors. Raises as `create`."""
         with _told(
             f"the journal {path} cannot be created", "Nothing was sent; make room or choose another --state-dir"
@@ -113,7 +133,13 @@ class Journal:
             if path.exists():
                 raise InputError(f"{what} has a journal already: {path}")
             with _held(path) as lock:
-                return cls(path, lock, Position(1, _begin(path, first, form)), form=form)
+                row = _row(BEGINNING, first.at_ms, kind_of(first), event_to_json(first))
+                if mirror is not None:
+                    mirror.append([row])
+                _write_file(path, [row], form)
+                journal = cls(path, lock, Position(1, row[4]), form=form)
+                journal._mirror = mirror
+                return journal
 
     @classmethod
     def resume(
@@ -132,16 +158,27 @@ class Journal:
             void = 0 if form.keeps_requests else _last_request(path, form)
             return cls(path, lock, reader.position, void, form), events
 
+    def keep_in(self, mirror: Mirror) -> None:
+        """Bring a mirror that was read up to this journal, and keep it so. Raises as `append`."""
+        rows = journal_rows(self.path, self._form)
+        self._unmirrored = [row for row in rows if row[0] > mirror.position.sequence]
+        self._mirror = mirror
+        self._patiently(self._write_mirror)
+
     def append(self, event: Event | Any) -> None:
         """Write an event; it is on disk when this returns, unless it is a poll that showed nothing (`file.py`).
 
-        Raises JournalDamaged when it cannot be written.
+        Raises JournalDamaged when it cannot be written, ExecutionError if another process went on with its mirror.
         """
         if isinstance(event, MovesObserved) and is_uneventful(event):
             self._polls.append(event)
             return
         self._patiently(self._write_polls)
         self._patiently(lambda: self._write(event.at_ms, kind_of(event), event_to_json(event)))
+        if self._unmirrored and (
+            not isinstance(event, OBSERVED) or event.at_ms - self._unmirrored[0][1] >= OBSERVED_MS
+        ):
+            self._patiently(self._write_mirror)
         if isinstance(event, (*self._form.binding, *self._form.requests)):
             # Readers and locks of others keep rows in the log for now, where they are as durable.
             with self._refusing(), _despite_locks():
@@ -176,6 +213,9 @@ class Journal:
             # Polls that cannot be written now showed nothing new, and a full disk was reported already.
             with suppress(sqlite3.Error):
                 self._write_polls()
+            # As above: what a mirror lacks now was observed only.
+            with suppress(ExecutionError):
+                self._write_mirror()
             self._connection.close()
         finally:
             self._lock.close()
@@ -186,25 +226,34 @@ class Journal:
             self._polls.clear()
 
     def _write(self, at_ms: int, kind: str, body: str) -> None:
-        row = stored(body)
-        sequence, digest = self._position.sequence + 1, chained(self._position.digest, kind, row)
-        self._connection.execute(INSERT, (sequence, at_ms, kind, row, digest))
-        self._position = Position(sequence, digest)
+        row = _row(self._position, at_ms, kind, body)
+        self._connection.execute(INSERT, row)
+        self._position = Position(row[0], row[4])
+        if self._mirror is not None:
+            self._unmirrored.append(row)
+
+    def _write_mirror(self) -> None:
+        if self._mirror is not None and self._unmirrored:
+            self._mirror.append(self._unmirrored)
+            self._unmirrored.clear()
 
     def _patiently(self, write: Callable[[], None]) -> None:
-        """Write once nobody else has locked the journal, however long that takes."""
+        """Write once nobody else has locked the journal, and its mirror confirms, however long that takes."""
         is_waiting = False
         while True:
             with self._refusing():
                 try:
                     write()
+                except MirrorUnavailable as error:
+                    lock: JournalLocked = error
                 except sqlite3.Error as error:
                     if not is_lock(error):
                         raise
+                    lock = locked(self.path, "written")
                 else:
                     break
             is_waiting = True
-            self.on_lock(locked(self.path, "written"))
+            self.on_lock(lock)
         if is_waiting:
             self.on_lock(None)
 
@@ -267,26 +316,52 @@ def _last_request(path: Path, form: Form) -> int:
     return int(last)
 
 
-def _begin(path: Path, first: Any, form: Form) -> str:
-    """Create the file with its first event; return the event's digest.
+SUPERSEDED = ".superseded"
+"""Suffix of a journal without which another host went on."""
 
-    The file is renamed when complete, so that half a journal is never read.
+
+def bring_home(path: Path, mirror: Mirror, check: Callable[[], None] = lambda: None, form: Form = RUNS) -> None:
+    """Make a journal what its mirror says, unless it only goes on from there. `check` is called before it is changed.
+
+    Events that are only here came too late: another host went on without. The former file is kept beside the new one.
+    Raises InputError when a process writes the journal, JournalDamaged, MirrorUnavailable, and what `check` raises.
     """
+    told = _told(f"the journal {path} cannot be written", "Nothing was sent; make room or choose another --state-dir")
+    with told:
+        refuse_shared_file_system(path.parent)
+        make_folder(path.parent)
+        with closing(ClusterLock(path)):
+            rows = mirror.read()
+            here = journal_rows(path, form) if path.is_file() else ()
+            if here[: len(rows)] == rows:
+                return
+            check()
+            if rows[: len(here)] != here:
+                rename_file(path, path.with_name(path.name + SUPERSEDED))
+            for name in _BESIDE:
+                path.with_name(path.name + name).unlink(missing_ok=True)
+            _write_file(path, rows, form)
+
+
+def _row(before: Position, at_ms: int, kind: str, body: str) -> Row:
+    row = stored(body)
+    return before.sequence + 1, at_ms, kind, row, chained(before.digest, kind, row)
+
+
+def _write_file(path: Path, rows: Sequence[Row], form: Form) -> None:
+    """Write a whole journal. The file is renamed when complete, so that half a journal is never read."""
     unfinished = path.with_name(f".{path.name}.unfinished")
-    kind, row = kind_of(first), stored(event_to_json(first))
-    digest = chained("", kind, row)
     try:
         make_file(unfinished)
         with closing(sqlite3.connect(unfinished)) as connection:
             connection.executescript(f"{CREATE}{CREATE_SNAPSHOTS}PRAGMA application_id = {form.application_id};")
-            connection.execute(INSERT, (1, first.at_ms, kind, row, digest))
+            connection.executemany(INSERT, rows)
             connection.commit()
         rename_file(unfinished, path)
     except BaseException:
         for name in ("", *_BESIDE):
             unfinished.with_name(unfinished.name + name).unlink(missing_ok=True)
         raise
-    return digest
 
 
 @contextmanager

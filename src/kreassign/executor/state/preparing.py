@@ -64,6 +64,7 @@ def _begin(run: Run, _: New, event: RunStarted) -> Next:
     run.identity.guards_to_the_end = event.guards_to_the_end
     run.identity.rereads_first = event.rereads_first
     run.identity.allows_producer_outage = event.allows_producer_outage
+    run.identity.journal_to = event.journal_to
     for value in event.originals:
         run.throttle.put(replace(run.throttle.of(value.key), original=value))
     for value in event.adopted:
@@ -84,6 +85,7 @@ def _begin(run: Run, _: New, event: RunStarted) -> Next:
 def _resume(run: Run, _: object, event: RunResumed) -> Next:
     run.identity.note(event.operator)
     run.identity.rereads_first = event.rereads_first
+    run.identity.journal_to = event.journal_to
     run.control.replans = run.control.replans or event.replans
     if event.lost_after_ms is not None:
         run.control.lost_after_ms = event.lost_after_ms

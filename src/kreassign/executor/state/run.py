@@ -230,6 +230,8 @@ class RunIdentity:
     """True if the throttle of an earlier process is read before any of it is set again."""
     allows_producer_outage: bool = False
     """True if the operator consented to moves while which producers with acks=all are refused."""
+    journal_to: str | None = None
+    """Where its journal is kept beside its own place; None for nowhere."""
 
     def note(self, operator: Operator | None) -> None:
         """Record the operator of the run from now on."""

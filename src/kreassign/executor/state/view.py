@@ -169,6 +169,11 @@ class RunView:
         return self._run.present_rates
 
     @property
+    def journal_to(self) -> str | None:
+        """Where its journal is kept beside its own place; None for nowhere."""
+        return self._run.identity.journal_to
+
+    @property
     def client_guard(self) -> ClientGuard | None:
         """Its sources on how clients feel; None if nothing does, or it does not react."""
         return self._run.clients.guard if GuardName.CLIENTS in self._run.identity.reactions else None

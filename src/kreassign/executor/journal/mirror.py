@@ -1,0 +1,278 @@
+"""Keep a journal in a second place, from which another host resumes its run when the first is lost.
+
+The mirror of a journal is a row of entries that are never changed, each with the rows of some consecutive events:
+
+    <cluster id>/<run id>/<first event / 1000>/<first event>-<digest of the content>
+
+A place (`Place`) keeps them: a folder, a bucket, or a topic. All it must do is store a whole entry under a new name,
+and show it to any reader from then on. The rest follows from names and the chain of digests that rows have:
+
+- an entry whose content does not match its name is damaged; events that no entry has are a gap; both are refused;
+- after an entry is stored, names are listed: if another process stored an entry that begins with the same event, this
+  one takes its own back and stops. At most one of two processes finds itself alone, and only that one goes on. So a
+  process that was replaced while it was suspended sends nothing more, also where the cluster keeps no lease;
+- if both stored theirs and died before either was taken back, the one that is continued counts. Where neither is, the
+  mirror is refused.
+
+What cannot be seen is a mirror that lost its latest entries as a whole, as a copy that is older.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import os
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+from urllib.parse import unquote
+
+from kreassign.clock import Clock
+from kreassign.errors import ExecutionError, JournalDamaged, MirrorUnavailable
+from kreassign.executor.journal.file import (
+    BEGINNING,
+    VERSION,
+    Position,
+    Row,
+    chained,
+    decompressed,
+)
+from kreassign.executor.journal.folder import (
+    cluster_folder,
+    journal_path,
+    make_file,
+    make_folder,
+    rename_file,
+    sync_folder,
+)
+
+ENTRY_BYTES = 400_000
+"""Rows of more bytes go into several entries: brokers take messages of 1 MB by default (max.message.bytes)."""
+RETRY_S = 1.0
+"""Pause after a place did not confirm an entry."""
+_IN_ONE_FOLDER = 1_000
+
+
+class Place(Protocol):
+    """Where mirrors are kept. Every method raises MirrorUnavailable; `str` is how operators write the place."""
+
+    def put(self, name: str, content: bytes) -> None:
+        """Store an entry; when this returns, it survives what the place survives, and every reader has it."""
+        ...
+
+    def names(self, folder: str) -> list[str]:
+        """Names right in a folder, without it, of entries and folders, in any order; none if there is no such."""
+        ...
+
+    def get(self, name: str) -> bytes:
+        """Content of an entry."""
+        ...
+
+    def remove(self, name: str) -> None:
+        """Take an entry back."""
+        ...
+
+
+class FolderPlace:
+    """A folder that several hosts have, as of NFS. An entry is renamed when it is complete and on disk."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def __str__(self) -> str:
+        return str(self._folder)
+
+    def put(self, name: str, content: bytes) -> None:
+        """Write the file and the names of it and its folders to disk."""
+        with self._told():
+            if not self._folder.is_dir():  # A mount that is gone must not be replaced by a folder of this host.
+                raise FileNotFoundError(f"there is no folder {self._folder}")
+            path = self._folder / name
+            make_folder(path.parent)
+            unfinished = path.with_name(f".{path.name}.{os.getpid()}.unfinished")
+            try:
+                make_file(unfinished)
+                with unfinished.open("wb") as file:
+                    file.write(content)
+                    file.flush()
+                    os.fsync(file.fileno())
+                rename_file(unfinished, path)
+            except BaseException:
+                unfinished.unlink(missing_ok=True)
+                raise
+
+    def names(self, folder: str) -> list[str]:
+        """Names in the folder, without unfinished files."""
+        with self._told():
+            if not self._folder.is_dir():
+                raise FileNotFoundError(f"there is no folder {self._folder}")
+            path = self._folder / folder
+            return [one.name for one in path.iterdir() if not one.name.startswith(".")] if path.is_dir() else []
+
+    def get(self, name: str) -> bytes:
+        """Read the file."""
+        with self._told():
+            return (self._folder / name).read_bytes()
+
+    def remove(self, name: str) -> None:
+        """Delete the file."""
+        with self._told():
+            path = self._folder / name
+            path.unlink(missing_ok=True)
+            sync_folder(path.parent)
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise MirrorUnavailable(self, str(error)) from error
+
+
+@dataclass(slots=True)
+class Mirror:
+    """Mirror of one journal, up to an event. `clock` waits between attempts."""
+
+    place: Place
+    cluster_id: str
+    run_id: str
+    clock: Clock
+    position: Position = BEGINNING
+
+    def append(self, rows: Sequence[Row]) -> None:
+        """Store rows that follow `position`; each is confirmed when this returns.
+
+        Raises MirrorUnavailable after `RETRY_S`, then it may be called again; ExecutionError if another process went
+        on with the journal.
+        """
+        try:
+            for some in _portions([row for row in rows if row[0] > self.position.sequence]):
+                self._store(some)
+        except MirrorUnavailable:
+            self.clock.sleep(RETRY_S)
+            raise
+
+    def read(self) -> tuple[Row, ...]:
+        """All rows, checked; `position` is after the last. Raises JournalDamaged, MirrorUnavailable."""
+        entries: dict[int, list[str]] = {}
+        for part in self.place.names(self._folder):
+            for name in self.place.names(f"{self._folder}/{part}"):
+                first, _, _ = name.partition("-")
+                if not first.isdecimal():
+                    raise self._damaged(f"has an entry {name!r} that kreassign did not write")
+                entries.setdefault(int(first), []).append(f"{self._folder}/{part}/{name}")
+        self.position, rows = BEGINNING, list[Row]()
+        while found := entries.get(self.position.sequence + 1):
+            some = self._continued([self._entry(name) for name in found], entries)
+            self.position = Position(some[-1][0], some[-1][4])
+            rows.extend(some)
+        if later := min((first for first in entries if first > self.position.sequence), default=None):
+            raise self._damaged(f"lacks events {self.position.sequence + 1} to {later - 1}")
+        return tuple(rows)
+
+    @property
+    def _folder(self) -> str:
+        return f"{cluster_folder(Path(), self.cluster_id)}/{journal_path(Path(), '', self.run_id).stem}"
+
+    def _store(self, rows: Sequence[Row]) -> None:
+        first, last = rows[0][0], rows[-1]
+        content = _content(rows)
+        folder, name = f"{self._folder}/{first // _IN_ONE_FOLDER:09}", f"{first:012}-{_digest(content)}"
+        self.place.put(f"{folder}/{name}", content)
+        if any(one.startswith(f"{first:012}-") and one != name for one in self.place.names(folder)):
+            with suppress(MirrorUnavailable):
+                self.place.remove(f"{folder}/{name}")
+            raise ExecutionError(
+                f"another process has resumed run {self.run_id}: its journal in {self.place} goes on without this "
+                f"one, which sends nothing more. `kreassign status {self.run_id} --journal-from {self.place}` shows it"
+            )
+        self.position = Position(last[0], last[4])
+
+    def _entry(self, name: str) -> tuple[Row, ...]:
+        content = self.place.get(name)
+        if not name.endswith(f"-{_digest(content)}"):
+            raise self._damaged(f"has a damaged entry: {name}")
+        try:
+            return _rows(content)
+        except (ValueError, TypeError, LookupError) as error:
+            raise self._damaged(f"has an entry that cannot be understood: {name}: {error}") from error
+
+    def _continued(self, candidates: list[tuple[Row, ...]], entries: dict[int, list[str]]) -> tuple[Row, ...]:
+        """The entry that the next ones are chained to, of all that begin with the same event."""
+        chained_on = [rows for rows in candidates if self._is_chained(rows, self.position)]
+        if len(chained_on) > 1:
+            chained_on = [
+                rows
+                for rows in chained_on
+                if any(
+                    self._is_chained(self._entry(name), Position(rows[-1][0], rows[-1][4]))
+                    for name in entries.get(rows[-1][0] + 1, ())
+                )
+            ] or chained_on
+        if len(chained_on) != 1:
+            what = "was written by two processes, and which of them went on" if chained_on else "and what came before"
+            raise self._damaged(f"cannot be trusted: event {self.position.sequence + 1} {what} is not known")
+        return chained_on[0]
+
+    @staticmethod
+    def _is_chained(rows: Sequence[Row], before: Position) -> bool:
+        for sequence, _, kind, body, digest in rows:
+            if sequence != before.sequence + 1 or digest != chained(before.digest, kind, body):
+                return False
+            before = Position(sequence, digest)
+        return bool(rows)
+
+    def _damaged(self, problem: str) -> JournalDamaged:
+        return JournalDamaged(
+            f"the journal of run {self.run_id} in {self.place} {problem}",
+            "What the run left behind is not known: resume it on the host where it began, or look with `kreassign "
+            "doctor`, and with `kreassign verify` and the plan",
+        )
+
+
+def mirrored_runs(place: Place, cluster_id: str) -> tuple[str, ...]:
+    """Ids of the runs of a cluster in a place, oldest first. Raises MirrorUnavailable."""
+    return tuple(sorted(map(unquote, place.names(str(cluster_folder(Path(), cluster_id))))))
+
+
+# Entries as bytes.
+
+
+def _portions(rows: Sequence[Row]) -> Iterator[list[Row]]:
+    some: list[Row] = []
+    size = 0
+    for row in rows:
+        if some and size + len(row[3]) > ENTRY_BYTES:
+            yield some
+            some, size = [], 0
+        some.append(row)
+        size += len(row[3])
+    if some:
+        yield some
+
+
+def _content(rows: Sequence[Row]) -> bytes:
+    """JSON of rows, compressed: bodies that are compressed already are a list with their base64."""
+    plain = [
+        (sequence, at_ms, kind, body if isinstance(body, str) else [base64.b64encode(body).decode()], digest)
+        for sequence, at_ms, kind, body, digest in rows
+    ]
+    return zlib.compress(json.dumps({"version": VERSION, "rows": plain}, separators=(",", ":")).encode())
+
+
+def _rows(content: bytes) -> tuple[Row, ...]:
+    document = json.loads(decompressed(content))
+    if document["version"] != VERSION:
+        raise ValueError(f"it has version {document['version']}, and this kreassign reads version {VERSION}")
+    return tuple(
+        (sequence, at_ms, kind, body if isinstance(body, str) else base64.b64decode(body[0]), digest)
+        for sequence, at_ms, kind, body, digest in document["rows"]
+    )
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()[:32]

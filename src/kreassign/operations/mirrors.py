@@ -1,0 +1,137 @@
+"""Journals that are kept in a second place (`--journal-to`): open it, and resume runs that another host began.
+
+DEST is a folder (a path, or `file:///path`), a bucket (`s3://bucket/prefix`), or a compacted topic of the cluster
+(`topic:NAME`). How a mirror is written and read: `executor/journal/mirror.py`.
+"""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from kreassign.admin import AdminClient
+from kreassign.clock import Clock, SystemClock
+from kreassign.errors import InputError, Rejected, Unsupported, requires
+from kreassign.executor.journal import FolderPlace, Mirror, Place, bring_home, journal_path, mirrored_runs
+from kreassign.executor.lease import present_holder
+from kreassign.executor.lease.lease import SESSION_MS
+from kreassign.model.text import shortened
+from kreassign.operations.run_journals import LAST, all_journals, is_active
+
+NOWHERE = "none"
+"""Ends the keeping of a journal in a second place."""
+SYSTEM_CLOCK = SystemClock()
+
+
+def checked_destination(text: str) -> str:
+    """A destination in the form in which a journal names it, paths absolute. Raises InputError."""
+    scheme, colon, rest = text.partition(":")
+    match scheme if colon else "":
+        case "topic":
+            if not re.fullmatch(r"[A-Za-z0-9._-]{1,249}", rest) or rest in {".", ".."}:
+                raise InputError(
+                    f"{shortened(rest)!r} is no name of a topic; write for example topic:kreassign-journals"
+                )
+        case "s3" | "s3a" | "s3n":
+            address = urlsplit(text)
+            if not address.netloc or "@" in address.netloc or address.query or address.fragment:
+                raise InputError(f"{shortened(text)!r} is no bucket; write for example s3://bucket/journals")
+            return f"s3:{rest.rstrip('/')}"
+        case "file":
+            if not rest.startswith("///"):
+                raise InputError(f"{shortened(text)!r} is no folder; write for example file:///mnt/journals")
+            return str(Path(unquote(rest[2:])))
+        case _:
+            if not text or "\0" in text or "://" in text:
+                raise InputError(
+                    f"journals cannot be kept in {shortened(text)!r}; write a folder, s3://bucket/prefix or topic:NAME"
+                )
+            return text if text == NOWHERE else str(Path(text).absolute())
+    return text
+
+
+def place_at(destination: str, client: AdminClient | None) -> Place:
+    """The place of a checked destination; a topic needs a client of its cluster. Raises InputError."""
+    if destination.startswith("s3:"):
+        with requires("journals in a bucket", "deltalake", "spark"):
+            from kreassign.pipeline.tables.objects import ObjectPlace
+
+        return ObjectPlace(destination)
+    if destination.startswith("topic:"):
+        raise InputError(f"{client}: topics are not there yet")
+    return FolderPlace(Path(destination))
+
+
+def mirror_of(
+    destination: str, client: AdminClient | None, cluster_id: str, run_id: str, clock: Clock = SYSTEM_CLOCK
+) -> Mirror:
+    """The mirror of a run's journal in a checked destination, not read yet. Raises InputError."""
+    return Mirror(place_at(destination, client), cluster_id, run_id, clock)
+
+
+def come_home(client: AdminClient, path: Path, mirror: Mirror, *, asks_lease: bool = True) -> None:
+    """Bring a journal up to its mirror, before its run is resumed from here.
+
+    Raises InputError if a process executes the run elsewhere, by the lease of the cluster, and went on with its
+    journal; JournalDamaged, MirrorUnavailable.
+    """
+    bring_home(path, mirror, partial(_refuse_if_executed, client, mirror) if asks_lease else lambda: None)
+
+
+def _refuse_if_executed(client: AdminClient, mirror: Mirror) -> None:
+    try:
+        holder = present_holder(client)
+    except (Rejected, Unsupported):
+        return  # Without a lease, the mirror lets one process go on.
+    if holder is not None and holder.run_id == mirror.run_id:
+        raise InputError(
+            f"{holder} holds the lease of the cluster: its process goes on, or did until a moment ago. Cancel or pause "
+            f"the run there; a host that is lost loses the lease {SESSION_MS // 1000} s later: give this again then"
+        )
+
+
+def bring(
+    client: AdminClient,
+    destination: str,
+    state_dir: Path,
+    run_id: str | None,
+    *,
+    asks_lease: bool,
+    is_all: bool = False,
+) -> None:
+    """Bring a run of this cluster from a destination into a state directory; without its id, the latest there, or all.
+
+    Nothing is done about a run that a process here executes, or that is not there. Raises what `come_home` raises.
+    """
+    cluster_id = client.describe_cluster().cluster_id
+    place = place_at(destination, client)
+    known = mirrored_runs(place, cluster_id)
+    wanted = known if is_all else known[-1:] if run_id in {None, LAST} else [one for one in known if one == run_id]
+    for one in wanted:
+        path = journal_path(state_dir, cluster_id, one)
+        if not is_active(path):
+            mirror = Mirror(place, cluster_id, one, SYSTEM_CLOCK)
+            come_home(client, path, mirror, asks_lease=asks_lease)
+
+
+@contextmanager
+def seen_from_afar(
+    client: AdminClient, destination: str, run_id: str | None, *, is_all: bool = False
+) -> Iterator[Path]:
+    """A state directory with the journals of this cluster's runs that `bring` chooses, as a destination has them.
+
+    It is gone at the end of the `with` statement; the state directory of this host is not touched. Raises InputError if
+    the destination has no such run.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        state_dir = Path(folder)
+        bring(client, checked_destination(destination), state_dir, run_id, asks_lease=False, is_all=is_all)
+        if not all_journals(state_dir):
+            what = "no run of this cluster" if run_id in {None, LAST} else f"no run {run_id} of this cluster"
+            raise InputError(f"{destination} has {what}; name the place as `kreassign run` had it (--journal-to)")
+        yield state_dir

@@ -1,0 +1,60 @@
+"""Keep journals of runs in a bucket, by the library and the settings of tables (`access.py`).
+
+S3 is strongly consistent: an object that was put is in every list and read that begins afterwards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, cast
+
+from deltalake.exceptions import DeltaError
+from deltalake.fs import DeltaStorageHandler
+from pyarrow import ArrowException, fs
+
+from kreassign.errors import MirrorUnavailable
+from kreassign.model.text import printable, shortened
+from kreassign.pipeline.tables.access import BOUNDS, for_log, meaning
+
+
+class ObjectPlace:
+    """A bucket, or a prefix in one, as a place of journals."""
+
+    def __init__(self, address: str) -> None:
+        self._address = address
+        with self._told():
+            handler = DeltaStorageHandler(for_log(address), BOUNDS)
+            self._store = fs.PyFileSystem(cast("Any", handler))
+
+    def __str__(self) -> str:
+        return self._address
+
+    def put(self, name: str, content: bytes) -> None:
+        """Put an object. Raises MirrorUnavailable."""
+        with self._told(), self._store.open_output_stream(name) as stream:
+            stream.write(content)
+
+    def names(self, folder: str) -> list[str]:
+        """Names of objects and prefixes right below a prefix. Raises MirrorUnavailable."""
+        with self._told():
+            found = self._store.get_file_info(fs.FileSelector(folder, recursive=False, allow_not_found=True))
+        return [one.base_name for one in found]
+
+    def get(self, name: str) -> bytes:
+        """Content of an object. Raises MirrorUnavailable."""
+        with self._told(), self._store.open_input_stream(name) as stream:
+            return bytes(stream.readall())
+
+    def remove(self, name: str) -> None:
+        """Delete an object. Raises MirrorUnavailable."""
+        with self._told():
+            self._store.delete_file(name)
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        try:
+            yield
+        except (DeltaError, ArrowException, OSError) as error:
+            cause = meaning(str(error)) or shortened(printable(str(error)))
+            raise MirrorUnavailable(self, cause) from error

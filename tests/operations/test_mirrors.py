@@ -1,0 +1,240 @@
+"""Journals with a mirror: another host resumes a run, and one process alone goes on. On the twin."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from kreassign.errors import ExecutionError, InputError, JournalDamaged, MirrorUnavailable
+from kreassign.executor.events import (
+    Event,
+    MovesSubmitted,
+    StopRequested,
+    ThrottleIntended,
+    ThrottleRestored,
+)
+from kreassign.executor.journal import FolderPlace, Journal, Mirror, journal_path, read_events
+from kreassign.executor.journal.file import journal_rows
+from kreassign.executor.lease import ClusterLease, Held, LeaseHolder, LeasePolicy
+from kreassign.executor.lease.lease import GROUP_ID
+from kreassign.executor.state import RunView
+from kreassign.model.error_codes import NONE
+from kreassign.model.run import Operator, RunHistory
+from kreassign.operations.mirrors import bring, checked_destination, seen_from_afar
+from kreassign.operations.run import Observer, RunContext, resume_run, start_run
+from kreassign.operations.run_journals import find_journal, status
+from tests.executor.deaths import Died, Dying
+from tests.executor.test_lease_on_twin import with_offsets_topic
+from tests.executor.twin_runs import TwinRig
+
+MOVES = {0: (0, 2), 1: (1, 3)}
+
+
+pytestmark = pytest.mark.thorough
+
+
+@pytest.fixture
+def rig(tmp_path: Path) -> TwinRig:
+    (tmp_path / "mirror").mkdir()
+    return with_offsets_topic(TwinRig(tmp_path / "a", [[0, 1], [1, 2]]))
+
+
+def mirror(rig: TwinRig, run_id: str = "run-1", cluster_id: str | None = None) -> Mirror:
+    return Mirror(FolderPlace(place(rig)), cluster_id or rig.twin.cluster_id, run_id, rig.transport)
+
+
+def place(rig: TwinRig) -> Path:
+    return rig.state_dir.parent / "mirror"
+
+
+def context(
+    rig: TwinRig,
+    host: str,
+    warn: Callable[[str], None] = pytest.fail,
+    lease: LeasePolicy = LeasePolicy.AUTO,
+    observers: tuple[Observer, ...] = (),
+) -> RunContext:
+    return RunContext(
+        rig.state_dir.parent / host,
+        rig.poll_s,
+        warn=warn,
+        operator=Operator("alice", host),
+        lease=lease,
+        observers=observers,
+        journal_to=str(place(rig)),
+    )
+
+
+def lose_host(rig: TwinRig, at: type[Event], *, is_written: bool = True) -> None:
+    """Run on a host that is gone at this event: its lease stays until the session is over."""
+    started = replace(rig.prepared(MOVES), journal_to=str(place(rig)))
+    rig.lease = ClusterLease(rig.client, rig.transport, LeaseHolder("run-1", "alice", "a", 0))
+    assert isinstance(rig.lease.take(), Held)
+    with Journal.create(rig.state_dir, started, mirror(rig)) as journal, pytest.raises(Died):
+        rig.new_runner(Dying(journal, at, is_written=is_written)).start(started)
+
+
+def expire(rig: TwinRig) -> None:
+    assert rig.twin.groups.leave(GROUP_ID, "", "run-1", rig.twin.now_ms) == NONE
+
+
+def resumed(rig: TwinRig, host: str = "b", lease: LeasePolicy = LeasePolicy.AUTO) -> RunHistory:
+    """What `kreassign resume run-1 --journal-from mirror` does on this host."""
+    chosen = context(rig, host, lease=lease)
+    bring(rig.client, str(place(rig)), chosen.state_dir, "run-1", asks_lease=chosen.lease is not LeasePolicy.OFF)
+    path = find_journal(chosen.state_dir, "run-1")
+    return resume_run(rig.new_client(), path, chosen, clock=rig.transport)
+
+
+@pytest.mark.parametrize(("at", "is_written"), [
+    (ThrottleIntended, True),
+    (MovesSubmitted, False),
+    (ThrottleRestored, False),
+])  # fmt: skip
+def test_another_host_ends_the_run_of_a_lost_one(rig: TwinRig, at: type[Event], is_written: bool) -> None:
+    lose_host(rig, at, is_written=is_written)
+    with pytest.raises(InputError, match=r"run-1 of alice@a .* holds the lease of the cluster"):
+        resumed(rig)
+    assert not list((rig.state_dir.parent / "b").rglob("*.sqlite")), "nothing is taken from a host that may live"
+    expire(rig)
+    with seen_from_afar(rig.client, str(place(rig)), None) as state_dir:
+        assert status(find_journal(state_dir, "run-1")).ended_ms is None
+    found = resumed(rig)
+    assert (found.state, found.journal_to, found.problems) == ("done", str(place(rig)), ())
+    assert (rig.replicas, rig.throttles) == (MOVES, {})
+    assert (
+        read_events(journal_path(rig.state_dir.parent / "b", rig.twin.cluster_id, "run-1"))[0]
+        == read_events(rig.path())[0]
+    )
+    with pytest.raises(ExecutionError, match="there is nothing to resume"):  # the host that is back sees what was done
+        resumed(rig, "a")
+    assert read_events(rig.path()) == read_events(find_journal(rig.state_dir.parent / "b", "run-1"))
+
+
+@pytest.mark.parametrize("lease", [LeasePolicy.AUTO, LeasePolicy.OFF])
+def test_a_host_that_returns_sends_nothing_more(rig: TwinRig, lease: LeasePolicy) -> None:
+    ended: list[RunHistory] = []
+    due = [resumed]
+
+    def be_replaced(run: RunView, _: object) -> None:
+        if run.in_flight and due:
+            if lease is LeasePolicy.AUTO:
+                expire(rig)
+            ended.append(due.pop()(rig, lease=lease))
+
+    alone = context(rig, "a", lease=lease, observers=(be_replaced,))
+    with pytest.raises(ExecutionError, match="another process has resumed run run-1"):
+        start_run(rig.client, rig.prepared(MOVES), alone, clock=rig.transport)
+    assert [(run.state, run.problems) for run in ended] == [("done", ())]
+    assert (rig.replicas, rig.throttles) == (MOVES, {})
+
+
+def test_a_run_holds_until_its_mirror_confirms(rig: TwinRig) -> None:
+    warnings: list[str] = []
+    gone, sent = place(rig).with_name("gone"), []
+
+    def lose_and_find(run: RunView, _: object) -> None:
+        if run.phase == "throttling" and not gone.exists() and not sent:
+            place(rig).rename(gone)
+            rig.after(40, lambda: sent.append(rig.replicas))
+            rig.after(60, lambda: gone.rename(place(rig)))
+
+    found = start_run(
+        rig.client,
+        rig.prepared(MOVES),
+        context(rig, "a", warnings.append, observers=(lose_and_find,)),
+        clock=rig.transport,
+    )
+    assert found.state == "done"
+    assert sent == [{0: (0, 1), 1: (1, 2)}], "no move while its intention has no second place"
+    holds, goes_on = warnings
+    assert holds.startswith(f"run run-1 holds: {place(rig)} does not keep the journal: there is no folder")
+    assert "can be written again, after" in goes_on
+    assert mirror(rig).read()[-1][2] == "Verified"
+
+
+def test_no_run_begins_without_its_mirror(rig: TwinRig) -> None:
+    place(rig).rmdir()
+    with pytest.raises(MirrorUnavailable, match="there is no folder"):
+        start_run(rig.client, rig.prepared(MOVES), context(rig, "a"), clock=rig.transport)
+    assert not rig.path().exists()
+    place(rig).write_text("a file")
+    with pytest.raises(MirrorUnavailable, match="there is no folder"):
+        start_run(rig.client, rig.prepared(MOVES), context(rig, "a"), clock=rig.transport)
+
+
+def _cut(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:-1])
+
+
+@pytest.mark.parametrize(("number", "damage", "problem"), [
+    (-1, _cut, "has a damaged entry: .*/000000000/"),
+    (2, _cut, "has a damaged entry"),
+    (2, Path.unlink, "lacks events 3 to "),
+    (0, Path.unlink, "lacks events 1 to 1"),
+    (2, lambda path: path.with_name("notes.txt").touch(), "has an entry 'notes.txt' that kreassign did not write"),
+])  # fmt: skip
+def test_a_damaged_mirror_is_refused(rig: TwinRig, number: int, damage: Callable[[Path], None], problem: str) -> None:
+    lose_host(rig, MovesSubmitted)
+    expire(rig)
+    damage(sorted(place(rig).rglob("0*-*"))[number])
+    with pytest.raises(JournalDamaged, match=f"the journal of run run-1 in .*mirror {problem}"):
+        resumed(rig)
+    assert not list((rig.state_dir.parent / "b").rglob("*.sqlite"))
+
+
+def test_of_two_entries_the_one_counts_that_is_continued(rig: TwinRig, tmp_path: Path) -> None:
+    lose_host(rig, MovesSubmitted)
+    shutil.copytree(place(rig), tmp_path / "late")
+    shutil.copytree(rig.state_dir, tmp_path / "c")
+    late = Mirror(FolderPlace(tmp_path / "late"), rig.twin.cluster_id, "run-1", rig.transport)
+    _append(rig.path(), late, StopRequested(rig.transport.now_ms()))
+    here = mirror(rig)
+    path = journal_path(tmp_path / "c", rig.twin.cluster_id, "run-1")
+    _append(path, here, StopRequested(rig.transport.now_ms() + 1))
+    shutil.copytree(tmp_path / "late", place(rig), dirs_exist_ok=True)
+    with pytest.raises(JournalDamaged, match="was written by two processes, and which of them went on is not known"):
+        mirror(rig).read()
+    _append(path, here, StopRequested(rig.transport.now_ms() + 2))
+    assert mirror(rig).read() == journal_rows(path)
+
+
+def _append(path: Path, where: Mirror, event: Event) -> None:
+    with Journal.resume(path, where.cluster_id)[0] as journal:
+        if not where.position.sequence:
+            where.read()
+        journal.keep_in(where)
+        journal.append(event)
+
+
+def test_runs_of_two_clusters_share_a_place(rig: TwinRig, tmp_path: Path) -> None:
+    (tmp_path / "other").mkdir()
+    second = replace(rig.prepared(MOVES), run_id="run-2", cluster_id="other")
+    lose_host(rig, MovesSubmitted)
+    expire(rig)
+    Journal.create(tmp_path / "other", second, mirror(rig, "run-2", "other")).close()
+    with pytest.raises(InputError, match="has no run run-2 of this cluster"):
+        seen_from_afar(rig.client, str(place(rig)), "run-2").__enter__()
+    assert resumed(rig).state == "done"
+    assert len(mirror(rig, "run-2", "other").read()) == 1
+
+
+@pytest.mark.parametrize(("text", "checked"), [
+    ("topic:journals", "topic:journals"),
+    ("s3a://bucket/a/", "s3://bucket/a"),
+    ("file:///mnt/a%20b", "/mnt/a b"),
+    ("/mnt/journals", "/mnt/journals"),
+    ("none", "none"),
+])  # fmt: skip
+def test_a_destination_is_named_in_one_form(text: str, checked: str) -> None:
+    assert checked_destination(text) == checked
+
+
+@pytest.mark.parametrize("text", ["", "topic:", "topic:a/b", "topic:..", "s3://", "s3://k:s@b/p", "gs://b", "file:a"])
+def test_what_is_no_destination_is_refused(text: str) -> None:
+    with pytest.raises(InputError):
+        checked_destination(text)
