@@ -36,6 +36,8 @@ PROPOSAL = {"topicPartition": {"topic": "t", "partition": 0}, "oldReplicas": [1]
 COMMAND_LINES = {
     "approve plan": "approve {odd}",
     "autopilot check policy": "autopilot check {odd}",
+    "autopilot check --against": "autopilot check {odd} --against {odd}",
+    "autopilot replay policy": "autopilot replay {odd} --state-dir state",
     "autopilot watch policy": f"autopilot watch {{odd}} --once {NOWHERE}",
     "autopilot why policy": f"autopilot why {{odd}} {NOWHERE}",
     "decommission --goals-file": f"decommission 1 --yes --goals-file {{odd}} {NOWHERE}",

@@ -154,6 +154,7 @@ ASKS_ITS_ID = {
     "autopilot approve",
     "autopilot status",
     "autopilot off",
+    "autopilot replay",
     "autopilot on",
     "autopilot silence",
     "status",

@@ -147,12 +147,12 @@ class Decision:
         self.memory = remember(self.memory, event)
 
 
-def tick(memory: Memory, now: Observation, policy: Policy) -> Decision:
-    """Decide on one look."""
+def tick(memory: Memory, now: Observation, policy: Policy, shown: Mapping[Name, Symptom] | None = None) -> Decision:
+    """Decide on one look, by the symptoms that it shows unless others are given."""
     decided = Decision(memory)
     for event in _facts(memory, now):
         decided.note(event)
-    shown = symptoms(Look(now, decided.memory, policy))
+    shown = symptoms(Look(now, decided.memory, policy)) if shown is None else shown
     for name in sorted({*shown, *(one.name for one in decided.memory.open)}, key=_order):
         _step(decided, Look(now, decided.memory, policy), name, shown.get(name))
     _steer(decided, Look(now, decided.memory, policy), shown, memory.running)

@@ -531,3 +531,13 @@ def _lines(section: Any) -> str:
         for one in fields(section)
         if one.name != "level"
     )
+
+
+def differences(policy: Policy, other: Policy) -> Iterator[tuple[str, str, str, str]]:
+    """Lines in which two policies differ: table, key, and both values as they are written."""
+    for table, _, lines in schema():
+        for line in lines:
+            values = (getattr(one.section(table), field_of(line.key)) for one in (policy, other))
+            here, there = map(line.form.show, values)
+            if here != there:
+                yield table, line.key, here, there

@@ -53,6 +53,7 @@ from kreassign.autopilot.lifecycle import (
 )
 from kreassign.autopilot.observation import Absent, Asked, Brake, Known, Observation, Perhaps, Unknown
 from kreassign.autopilot.policy import Kind, Level, Policy, parse_policy
+from kreassign.autopilot.replay import Replayed, replay
 from kreassign.clock import Clock, SystemClock
 from kreassign.errors import ClusterError, ExecutionError, IllegalPlan, Infeasible, InputError, PlanIsMet
 from kreassign.executor.cluster.requests import read_throttles
@@ -647,6 +648,11 @@ def approve(
     path = approval_path(_journal(state_dir, cluster_id, is_dry=is_dry), name)
     approve_request(path, key, user)
     return request_of(path)
+
+
+def replayed(state_dir: Path, cluster_id: str, policy: Policy, *, is_dry: bool = False) -> Replayed:
+    """Play a policy over the journal of decisions of a cluster. Raises InputError without one, JournalDamaged."""
+    return replay(read_events(_journal(state_dir, cluster_id, is_dry=is_dry), DECISIONS), policy)
 
 
 def remembered(state_dir: Path, cluster_id: str, *, is_dry: bool = False) -> Memory:

@@ -10,7 +10,7 @@ import click
 
 from kreassign.autopilot.core import Message
 from kreassign.autopilot.lifecycle import Finding, Memory, Name
-from kreassign.autopilot.policy import Kind, explained
+from kreassign.autopilot.policy import Kind, differences, explained
 from kreassign.cli.next_command import next_command, print_next
 from kreassign.cli.options.approvals import key_option
 from kreassign.cli.options.cluster import ClusterOptions, cluster_options, of_run_options, run_cluster_options
@@ -19,6 +19,7 @@ from kreassign.cli.options.run_id import state_dir_option
 from kreassign.cli.options.values import INPUT_FILE, parse_interval
 from kreassign.cli.output import console, examples, format_option, names, print_json, text_table, warn
 from kreassign.clock import SystemClock
+from kreassign.model.text import counted
 from kreassign.monitoring.metrics import AutopilotStatus
 from kreassign.operations import autopilot as operation
 from kreassign.operations.autopilot_messages import Tell, messaging
@@ -125,13 +126,63 @@ def _both(send: Tell) -> Tell:
     return tell
 
 
-@autopilot.command(epilog=examples("kreassign autopilot check policy.toml"))
+@autopilot.command(
+    epilog=examples(
+        "kreassign autopilot check policy.toml", "kreassign autopilot check policy.toml --against policy-in-use.toml"
+    )
+)
 @POLICY
-def check(policy: Path) -> None:
+@click.option(
+    "--against", type=INPUT_FILE, metavar="FILE", help="Show the lines in which POLICY differs from this one."
+)
+def check(policy: Path, against: Path | None) -> None:
     """Check POLICY, and explain what it lets happen, in sentences."""
-    for sentence in explained(operation.read_policy(policy)):
-        click.echo(sentence)
-    print_next(next_command("autopilot", "watch", policy, "--dry-run"))
+    found = operation.read_policy(policy)
+    if against is None:
+        for sentence in explained(found):
+            click.echo(sentence)
+    else:
+        other = operation.read_policy(against)
+        lines = [
+            f"[{table}] {key}: {here}, instead of {there}" for table, key, here, there in differences(found, other)
+        ]
+        click.echo("\n".join(lines) or "they say the same")
+    print_next(next_command("autopilot", "replay", policy, takes=TAKEN))
+
+
+@autopilot.command(epilog=examples("kreassign autopilot replay policy.toml --dry-run"))
+@POLICY
+@of_run_options
+@state_dir_option
+@click.option("--dry-run", "is_dry", is_flag=True, help="Over the journal of dry runs.")
+@format_option
+def replay(policy: Path, cluster: ClusterOptions, state_dir: Path, is_dry: bool, output_format: str) -> None:
+    """Play POLICY over the journal of decisions: what it would have repaired, when, and at what cost.
+
+    Findings are those of the journal. Reads nothing of the cluster, and changes nothing.
+    """
+    found = operation.read_policy(policy)
+    played = operation.replayed(state_dir, _meant(cluster, state_dir, is_dry=is_dry), found, is_dry=is_dry)
+    if output_format == "json":
+        acts = [{"at_ms": one.at_ms, "kind": one.name.kind, "subject": one.name.subject,
+                 "copied_bytes": one.copied_bytes} for one in played.acts]  # fmt: skip
+        rest = [{"kind": name.kind, "subject": name.subject, "gates": dict(gates)}
+                for name, gates in played.not_repaired.items()]  # fmt: skip
+        print_json({"from_ms": played.from_ms, "to_ms": played.to_ms, "acts": acts, "not_repaired": rest})
+        return
+    known = format_bytes(sum(one.copied_bytes or 0 for one in played.acts))
+    unknown = sum(one.copied_bytes is None for one in played.acts)
+    cost = known + (f", and {unknown} without a plan in the journal" if unknown else "")
+    times = f"from {format_time(played.from_ms)} to {format_time(played.to_ms)}"
+    click.echo(f"{times} it would have acted {counted(len(played.acts), 'time')}: {cost}")
+    for act in played.acts:
+        amount = "no plan in the journal" if act.copied_bytes is None else format_bytes(act.copied_bytes)
+        click.echo(f"{format_time(act.at_ms)} {act.name}: {amount}")
+    for name, gates in played.not_repaired.items():
+        click.echo(f"{name}: proposed, and not repaired")
+        for gate, text in gates.items():
+            click.echo(f"    {gate}: {text}")
+    print_next(next_command("autopilot", "watch", policy, "--dry-run", takes=TAKEN))
 
 
 @autopilot.command(epilog=examples("kreassign autopilot why policy.toml --bootstrap-server localhost:9092"))

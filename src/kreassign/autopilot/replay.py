@@ -1,0 +1,157 @@
+"""Play a policy over the journal of past decisions: what it would have repaired, when, and at what cost. Pure.
+
+The findings are those of the journal, as long as they were there; patience, windows, budgets and levels are those of
+the policy, and decided by the core. What a repair would have changed is not known: a finding that the journal has for
+longer is taken to outlast it. Costs are those of plans in the journal; a finding that was never planned has none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any, NamedTuple
+
+from kreassign.autopilot.core import PlanRepair, RunRepair, tick
+from kreassign.autopilot.detectors import NEVER_S, Look, Symptom
+from kreassign.autopilot.gates import Case, closed_gates
+from kreassign.autopilot.lifecycle import (
+    BrokerCame,
+    BrokerWent,
+    Event,
+    Finding,
+    Memory,
+    Name,
+    OthersMoved,
+    Planned,
+    RunBegan,
+    RunEnded,
+    Silenced,
+    State,
+    TurnedOff,
+    TurnedOn,
+    WentOn,
+    remember,
+)
+from kreassign.autopilot.observation import Absent, Known, Observation
+from kreassign.autopilot.policy import Kind, Policy
+
+FACTS = BrokerWent | BrokerCame | OthersMoved | TurnedOff | TurnedOn | Silenced | WentOn
+"""Events that hold whatever the policy is."""
+
+
+class WouldAct(NamedTuple):
+    """A repair that the policy would have begun; its cost in bytes is None if the journal has no plan."""
+
+    at_ms: int
+    name: Name
+    copied_bytes: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Replayed:
+    """Outcome over the time of a journal.
+
+    `not_repaired` has findings that were proposed and never repaired, with the gates that were closed at the last look.
+    """
+
+    from_ms: int
+    to_ms: int
+    acts: tuple[WouldAct, ...]
+    not_repaired: Mapping[Name, Mapping[str, str]]
+
+
+def replay(events: Sequence[Event], policy: Policy) -> Replayed:
+    """Play the policy over the events of a journal, which has at least one."""
+    world, memory = Memory(), Memory()
+    costs = _costs(events)
+    acts: list[WouldAct] = []
+    closed: dict[Name, Mapping[str, str]] = {}
+    for at_ms, group in groupby(events, key=lambda event: event.at_ms):
+        for event in group:
+            world = remember(world, event)
+            if isinstance(event, FACTS):
+                memory = remember(memory, event)
+        if memory.running is not None and _is_over(memory, at_ms, policy):
+            memory = remember(memory, RunEnded(at_ms, memory.running.name, "done", memory.running.copied_bytes))
+        shown = {one.name: _symptom(one, world, policy) for one in world.open}
+        now = _look(at_ms)
+        decision = tick(memory, now, policy, shown)
+        memory = decision.memory
+        match decision.order:
+            case PlanRepair(name):
+                memory = remember(memory, Planned(at_ms, name, "replayed", _cost(costs, name, at_ms) or 0, ()))
+            case RunRepair(name, _, at_any_time):
+                cost = _cost(costs, name, at_ms)
+                memory = remember(memory, RunBegan(at_ms, name, "replayed", cost or 0, (), at_any_time))
+                acts.append(WouldAct(at_ms, name, cost))
+                closed.pop(name, None)
+            case _:
+                pass  # runs end by their length
+        for finding in (one for one in memory.open if one.state is State.PROPOSED and one.name in shown):
+            case = Case(finding, shown[finding.name], *Look(now, memory, policy))
+            closed[finding.name] = closed_gates(case) or {"age": "the journal ends before"}
+    return Replayed(events[0].at_ms, events[-1].at_ms, tuple(acts), closed)
+
+
+def _look(at_ms: int) -> Observation:
+    none: Known[frozenset[int]] = Known(frozenset())
+    moves: Known[frozenset[Any]] = Known(frozenset())
+    return Observation(at_ms, "", Known(()), Known(()), {}, moves, Known(()), none, Absent(), Absent())
+
+
+def _symptom(finding: Finding, world: Memory, policy: Policy) -> Symptom:
+    tell_s, propose_s, act_s = patience(finding.name.kind, policy)
+    if finding.name.kind is Kind.DISK_FILLS and _share(finding, world) < policy.disk_fills.propose_share:
+        propose_s = NEVER_S
+    return Symptom(finding.name.subject, finding.seen, tell_s, propose_s, act_s, finding.since_ms)
+
+
+def _share(finding: Finding, world: Memory) -> float:
+    """Used share of a directory as it was measured last; 1 where it never was."""
+    measured = world.disks[-1].disks if world.disks else ()
+    shares = (
+        one.used_bytes / one.total_bytes
+        for one in measured
+        if f"broker {one.broker}:{one.path}" == finding.name.subject
+    )
+    return next(shares, 1.0)
+
+
+def patience(kind: Kind, policy: Policy) -> tuple[float, float, float]:
+    """Seconds for which a finding of a kind must last to be told, proposed, and repaired by itself."""
+    match kind:
+        case Kind.MANY_GONE:
+            return policy.many_gone.tell_after, NEVER_S, NEVER_S
+        case Kind.BROKER_GONE:
+            gone = policy.broker_gone
+            return gone.tell_after, gone.propose_after, gone.act_after
+        case Kind.DIRECTORY_FAILED:
+            return 0.0, 0.0, policy.directory_failed.act_after
+        case Kind.PLACEMENT | Kind.NEW_BROKER | Kind.LEADERS:
+            after_s = policy.section(kind).propose_after
+            return after_s, after_s, 0.0
+        case Kind.SLOW_BROKER | Kind.BAND_LEFT:
+            lasting_s = policy.section(kind).lasting
+            return lasting_s, lasting_s, 0.0
+        case Kind.DISK_FILLS:
+            return 0.0, 0.0, 0.0
+
+
+def _is_over(memory: Memory, at_ms: int, policy: Policy) -> bool:
+    act = memory.running
+    return act is not None and at_ms - act.begun_ms >= act.copied_bytes / policy.runs.throttle * 1000
+
+
+def _costs(events: Iterable[Event]) -> Mapping[Name, list[Planned]]:
+    found: dict[Name, list[Planned]] = {}
+    for event in events:
+        if isinstance(event, Planned):
+            found.setdefault(event.name, []).append(event)
+    return found
+
+
+def _cost(costs: Mapping[Name, list[Planned]], name: Name, at_ms: int) -> int | None:
+    """Bytes of the plan that is the nearest in time."""
+    near = min(costs.get(name, ()), key=lambda one: abs(one.at_ms - at_ms), default=None)
+    return None if near is None else near.copied_bytes
