@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from kreassign.autopilot.gates import GATES
+from kreassign.autopilot.gates import GATES, others_now
 from kreassign.autopilot.lifecycle import Name, RunBegan, State
 from kreassign.autopilot.observation import Known
 from kreassign.autopilot.policy import Kind
@@ -187,10 +187,13 @@ def test_a_repair_that_a_killed_process_had_not_begun_is_settled(tmp_path: Path)
         assert 3 not in ours.holders()
 
 
-def test_moves_of_others_are_seen_as_theirs(tmp_path: Path) -> None:
-    ours = fleet(tmp_path)
+def test_moves_of_others_are_seen_as_theirs_with_who_they_may_be(tmp_path: Path) -> None:
+    others = {"__CruiseControlMetrics": [[0, 1, 2]]}
+    ours = Fleet(tmp_path, TwinRig(tmp_path, LISTS, brokers=6, others=others), ACT)
     (name,) = [one for one in ours.rig.client.describe_topics()["t"].partitions if one.topic_partition.partition == 0]
     ours.rig.client.alter_partition_reassignments({name.topic_partition: (0, 1, 5)}).raise_if_any()
     seen = observe(ours.rig.client, 0)
     assert seen.moves_of_others == Known(frozenset({name.topic_partition}))
     assert list(seen.unread()) == []
+    who = "others (perhaps Cruise Control, by its topic __CruiseControlMetrics) move 1 partition, such as t-0"
+    assert others_now(seen) == who

@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from kreassign.errors import ClusterError, IllegalPlan
+from kreassign.executor.history.diagnosis import ClusterReadings, notes
 from kreassign.executor.preflight import RunSettings, prepare
-from kreassign.model import Broker, Cluster, TopicPartition
-from kreassign.model.distributions import recognise
+from kreassign.model import Broker, Cluster, Partition, TopicPartition
+from kreassign.model.distributions import balancers, recognise
 from kreassign.model.plan import PartitionAssignment, Plan
 from kreassign.model.run import MoveStatus
 from kreassign.model.throttle import ThrottleRates
@@ -88,6 +89,31 @@ def test_a_distribution_is_recognised_by_proof_before_hints(
 ) -> None:
     cluster = Cluster(cluster_id, 1, (Broker(1, host, 9092),))
     assert str(recognise(cluster, topics=topics)).startswith(text)
+
+
+@pytest.mark.parametrize(
+    ("host", "topics", "named"),
+    [
+        ("kafka-1", ("orders", "__KafkaCruiseControl", "cruisecontrol.metrics"), ()),
+        ("kafka-1", ("__KafkaCruiseControlModelTrainingSamples",), ("Cruise Control, by its topic __Kafka",)),
+        ("p-0.p-kafka-brokers", ("strimzi.cruisecontrol.metrics",), ("a KafkaRebalance of Strimzi", "Cruise Control")),
+        ("x.confluent.cloud", (), ("Confluent Cloud, by x.confluent.cloud",)),
+        ("kafka-1", ("_confluent-command",), ("Confluent's Self-Balancing, by _confluent-command",)),
+        ("b-1.p.c4.kafka.eu-west-1.amazonaws.com", (), ("MSK's intelligent rebalancing, by b-1",)),
+    ],
+)
+def test_what_may_move_partitions_by_itself_is_named_by_its_sign(
+    host: str, topics: tuple[str, ...], named: tuple[str, ...]
+) -> None:
+    seen = balancers(recognise(Cluster("x", 1, (Broker(1, host, 9092),)), topics=topics), topics)
+    assert len(seen) == len(named)
+    assert all(one.startswith(text) for one, text in zip(seen, named, strict=True))
+
+
+def test_the_doctor_names_cruise_control() -> None:
+    partition = Partition(TopicPartition("__CruiseControlMetrics", 0), (0,), (0,), 0)
+    (note,) = notes(ClusterReadings((0,), (partition,)))
+    assert note.startswith("topic __CruiseControlMetrics is one of Cruise Control: where that runs, it may move")
 
 
 @pytest.mark.parametrize(

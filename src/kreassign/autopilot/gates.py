@@ -159,9 +159,10 @@ def others_now(now: Observation) -> str | None:
     """Moves and throttles of others at this time, as a sentence; None if nothing, or if that is unknown."""
     moves = now.moves_of_others.value if isinstance(now.moves_of_others, Known) else frozenset()
     throttles = now.throttles_of_others.value if isinstance(now.throttles_of_others, Known) else ()
+    others = f"others (perhaps {' or '.join(now.balancers)})" if now.balancers else "others"
     if moves:
-        return f"others move {counted(len(moves), 'partition')}, such as {min(moves)}"
-    return f"others have set throttles, such as {throttles[0]}" if throttles else None
+        return f"{others} move {counted(len(moves), 'partition')}, such as {min(moves)}"
+    return f"{others} have set throttles, such as {throttles[0]}" if throttles else None
 
 
 def _others(case: Case) -> str | None:

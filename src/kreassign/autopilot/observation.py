@@ -60,7 +60,7 @@ class Observation:
     what each live broker answered. `moves_of_others` and `throttles_of_others` name what no run of ours does.
     `cordoned` are brokers that take no replicas by a cordon. `lease` names another holder of the lease.
     `unread_topics` are topics that did not answer, with the reason. `is_run_left` says that no process executes the run
-    of ours, if there is one.
+    of ours, if there is one. `balancers` name what may move partitions there by itself.
     """
 
     at_ms: int
@@ -76,6 +76,7 @@ class Observation:
     moves_of_ours: frozenset[TopicPartition] = frozenset()
     unread_topics: Mapping[str, str] = field(default_factory=dict)
     is_run_left: bool = False
+    balancers: tuple[str, ...] = ()
 
     @cached_property
     def live(self) -> frozenset[int]:

@@ -37,13 +37,14 @@ class Change(Enum):
 class Distribution:
     """A distribution. `signs` are patterns of whole texts; `differs` says in a sentence what a run must know.
 
-    `instead` says what to do where it refuses a change.
+    `instead` says what to do where it refuses a change; `balancer` names what moves partitions there by itself.
     """
 
     name: str
     signs: Mapping[Sign, str]
     differs: str
     instead: Mapping[Change, str] = field(default_factory=dict)
+    balancer: str = ""
 
 
 REDPANDA = Distribution(
@@ -56,6 +57,7 @@ REDPANDA = Distribution(
         "(`rpk cluster config set`)",
         Change.MOVES: "look at kafka_enable_partition_reassignment (`rpk cluster config get`)",
     },
+    balancer="Redpanda's partition balancer",
 )
 STRIMZI = Distribution(
     "Strimzi",
@@ -67,6 +69,7 @@ STRIMZI = Distribution(
     "its Topic Operator deletes the lists of throttled replicas of the topics that it manages, so that copies go on "
     "without a throttle: pause the reconciliation of these KafkaTopics for the time of a run, and do not run beside a "
     "KafkaRebalance",
+    balancer="a KafkaRebalance of Strimzi",
 )
 MSK = Distribution(
     "Amazon MSK",
@@ -74,6 +77,7 @@ MSK = Distribution(
     "its topics __amazon_msk_canary… stay where they are (`decommission --may-stay`), and Express brokers whose "
     "intelligent rebalancing is on take no reassignments of others",
     {Change.MOVES: "on Express brokers, pause intelligent rebalancing first (`aws kafka update-rebalancing`)"},
+    balancer="MSK's intelligent rebalancing",
 )
 CONFLUENT_CLOUD = Distribution(
     "Confluent Cloud",
@@ -84,11 +88,13 @@ CONFLUENT_CLOUD = Distribution(
         Change.MOVES: "Confluent balances this cluster by itself; resize it instead",
         Change.THROTTLE: "Confluent balances this cluster by itself; resize it instead",
     },
+    balancer="Confluent Cloud",
 )
 CONFLUENT_PLATFORM = Distribution(
     "Confluent Platform",
     {Sign.TOPIC: r"_confluent-(metrics|telemetry-metrics|command|balancer.*)"},
     "if Self-Balancing is on (confluent.balancer.enable), it moves partitions back: turn it off, or let it balance",
+    balancer="Confluent's Self-Balancing",
 )
 DISTRIBUTIONS = (REDPANDA, STRIMZI, MSK, CONFLUENT_CLOUD, CONFLUENT_PLATFORM)
 """The known distributions. Apache Kafka itself is not among them: nothing that it shows is its own."""
@@ -143,3 +149,22 @@ def _matching(sign: Sign, texts: Iterable[str]) -> Iterator[Recognised]:
         text = None if pattern is None else next((text for text in known if re.fullmatch(pattern, text)), None)
         if text is not None:
             yield Recognised(one, sign, text)
+
+
+CRUISE_CONTROL = re.compile(r"__CruiseControlMetrics|__KafkaCruiseControl\w+|strimzi\.cruisecontrol\.\w+")
+"""Topics of Cruise Control, by its default names and by those of Strimzi."""
+
+
+def cruise_control_topic(topics: Iterable[str]) -> str | None:
+    """A topic that only Cruise Control has; it runs, or did, and may move partitions by itself."""
+    return min(filter(CRUISE_CONTROL.fullmatch, topics), default=None)
+
+
+def balancers(found: Recognised, topics: Iterable[str]) -> tuple[str, ...]:
+    """Names of what may move partitions of a cluster by itself, each with the sign of it."""
+    own = "" if found.distribution is None else found.distribution.balancer
+    topic = cruise_control_topic(topics)
+    return (
+        *((f"{own}, by {found.text}",) if own else ()),
+        *((f"Cruise Control, by its topic {topic}",) if topic is not None else ()),
+    )

@@ -69,6 +69,7 @@ from kreassign.executor.state import RunView
 from kreassign.model import Broker, ConfigResource, ElectionType, LogDir
 from kreassign.model.approvals import ApprovalRequest, ApprovalRule, Change, Changes, Present
 from kreassign.model.authorization import error_text
+from kreassign.model.distributions import UNKNOWN, balancers, recognise
 from kreassign.model.load import MEASURED_S
 from kreassign.model.pace import NO_LIMITS
 from kreassign.model.run import RunHistory
@@ -148,12 +149,16 @@ def observe(client: AdminClient, at_ms: int, ours: RunView | None = None) -> Obs
     of_ours = frozenset(() if ours is None else ours.records)
     moving = _asked(client.list_partition_reassignments)
     others = Known(frozenset(moving.value) - of_ours) if isinstance(moving, Known) else moving
+    log_dirs = _log_dirs(client, live)
+    paths = {one.path for asked in log_dirs.values() if isinstance(asked, Known) for one in asked.value}
+    names = {*topics.value.ok, *topics.value.failed} if isinstance(topics, Known) else set()
+    distribution = recognise(cluster.value, paths, names) if isinstance(cluster, Known) else UNKNOWN
     return Observation(
         at_ms,
         cluster.value.cluster_id if isinstance(cluster, Known) else "",
         brokers,
         partitions,
-        _log_dirs(client, live),
+        log_dirs,
         others,
         Known(()) if ours is not None else _throttles(client, live),
         _asked(lambda: brokers_in_maintenance(client)),
@@ -161,6 +166,7 @@ def observe(client: AdminClient, at_ms: int, ours: RunView | None = None) -> Obs
         _brake(client),
         of_ours,
         {name: error_text(error) for name, error in topics.value.failed.items()} if isinstance(topics, Known) else {},
+        balancers=balancers(distribution, names),
     )
 
 

@@ -37,7 +37,7 @@ from kreassign.model import (
     TopicPartition,
 )
 from kreassign.model.closures import REFUSES, Closure, closure_of
-from kreassign.model.distributions import UNKNOWN, Recognised
+from kreassign.model.distributions import UNKNOWN, Recognised, cruise_control_topic
 from kreassign.model.text import agreeing, counted
 from kreassign.model.throttle import LOG_DIR_RATE
 
@@ -125,7 +125,13 @@ def notes(readings: ClusterReadings) -> tuple[str, ...]:
         for one in dirs
         if one.is_cordoned and not all(other.is_cordoned for other in dirs)
     )
+    topic = cruise_control_topic({one.topic_partition.topic for one in readings.partitions})
+    cruise_control = (
+        f"topic {topic} is one of Cruise Control: where that runs, it may move partitions by itself, and by default it "
+        "cancels moves of others when it begins; let it rest (no self-healing, no rebalance) for the time of a run"
+    )
     return (
+        *((cruise_control,) if topic is not None else ()),
         *move_notes(readings.moving),
         *uneven_notes(readings.held_bytes),
         *(
