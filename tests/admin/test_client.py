@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from kreassign.admin import AdminClient
-from kreassign.errors import OutcomeUnknown, ProtocolViolation, Rejected, Unreachable, Unsupported
+from kreassign.errors import OutcomeUnknown, Rejected, Unreachable, Unsupported
 from kreassign.model import (
     Batch,
     ConfigResource,
@@ -96,13 +96,6 @@ def test_elections_of_more_than_5000_partitions_go_in_several_requests(node: Lis
     node.answers[api.ELECT_LEADERS] = elect
     assert connect(node).elect_leaders(many(5_001)).ok.keys() == many(5_001).keys()
     assert connect(node).elect_leaders([]) == Batch()
-
-
-def test_exactly_5000_partitions_go_in_one_request(node: Listener, connect: Connect) -> None:
-    join(node)
-    node.answers[ALTER] = all_fine
-    assert len(connect(node).alter_partition_reassignments(many(5_000), warns_of_overrides=False).ok) == 5_000
-    assert node.times_asked(ALTER) == 1
 
 
 def test_partitions_refused_in_any_part_are_told_with_the_others(node: Listener, connect: Connect) -> None:
@@ -284,10 +277,3 @@ def test_validate_only_is_sent_when_it_is_asked_for_and_not_otherwise(
     TRIED_OUT[changed](client)
     TRIED_OUT[changed](client, validate_only=True)
     assert [message.validate_only for message in node.messages(changed)] == [False, True]
-
-
-def test_a_partition_that_the_answer_forgets_is_not_taken_for_done(node: Listener, connect: Connect) -> None:
-    join(node)
-    node.answers[ALTER] = answers.altered({T0: answers.FINE})
-    batch = connect(node).alter_partition_reassignments({T0: (1,), T1: (1,)}, warns_of_overrides=False)
-    assert isinstance(batch.failed[T1], ProtocolViolation)

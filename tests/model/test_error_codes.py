@@ -62,11 +62,6 @@ def test_every_constant_is_the_number_of_its_name() -> None:
     assert {name: error_code(value).name for name, value in constants.items()} == {name: name for name in constants}
 
 
-def test_a_code_that_no_admin_api_answers_with_still_has_its_name() -> None:
-    assert error_code(30).name == "GROUP_AUTHORIZATION_FAILED"
-    assert error_code(136).name == "CONTROLLER_ID_NOT_REGISTERED"
-
-
 @pytest.mark.parametrize("code", [999, 137, -2])
 def test_a_code_of_a_later_kafka_keeps_its_number(code: int) -> None:
     text = f"The broker answered with error code {code}."

@@ -140,16 +140,6 @@ def test_null_is_there_and_is_no_value() -> None:
     assert str(refusal.value) == f"x.json: 'k' is None; it must be {TEXT}"
 
 
-@pytest.mark.parametrize(("text", "said"), [
-    ("[]", "x.json: this is JSON, but not an object"),
-    ("{", "x.json: this is not JSON: it ends in line 1 before the document is complete; it was cut off"),
-])  # fmt: skip
-def test_what_is_no_object_of_json_is_said_to_be(text: str, said: str) -> None:
-    with pytest.raises(InputError) as refusal:
-        KeyedTable.from_json(text, "x.json")
-    assert str(refusal.value) == said
-
-
 def test_a_table_within_a_table_is_named_by_both() -> None:
     nested = table("[a]\n[[a.b]]\n[[a.b]]\nc = 1").table("a").tables("b")
     assert [one.where for one in nested] == ["x.toml: [a]: [[b]] 1", "x.toml: [a]: [[b]] 2"]
@@ -167,24 +157,6 @@ def test_keys_that_may_be_there_are_listed_in_order_whoever_asked_for_them() -> 
     assert refused(take, "z = 1\nb = true") == "x.toml: there is no key 'z' here; there are a, b"
 
 
-def test_of_an_error_within_a_block_only_that_is_told() -> None:
-    top = table("z = 1")
-    with pytest.raises(InputError, match=r"^x\.toml: no disks$") as refusal, top.taken_whole():
-        raise InputError("no disks")
-    assert str(refusal.value.__cause__) == "no disks"
-
-
-def test_a_key_that_nobody_asked_for_is_refused() -> None:
-    def take(second: KeyedTable) -> None:
-        with second.taken_whole():
-            second.whole("count", 1)
-            second.text("name", "")
-
-    second = table("[[k]]\n[[k]]\ncuont = 1").tables("k")[1]
-    with pytest.raises(InputError, match=r"^x.toml: \[\[k\]\] 2: there is no key 'cuont' here; there are count, name$"):
-        take(second)
-
-
 def test_what_others_refuse_gets_its_place_once() -> None:
     outer = table("[k]")
     with (
@@ -193,16 +165,3 @@ def test_what_others_refuse_gets_its_place_once() -> None:
         outer.table("k").taken_whole(),
     ):
         raise InputError("no disks")
-
-
-def test_what_is_not_toml_is_said_to_be() -> None:
-    with pytest.raises(InputError, match=r"^x.toml: this is not TOML: "):
-        table("a = 1\nb =")
-
-
-def test_a_number_of_toml_that_nothing_can_hold_is_refused_with_its_file() -> None:
-    with pytest.raises(InputError) as refusal:
-        table(f"a = {'9' * 5_000}")
-    assert str(refusal.value) == (
-        "x.toml: this is not TOML: a number in it has more digits than any size, rate or time"
-    )

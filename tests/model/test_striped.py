@@ -75,11 +75,6 @@ def test_a_fenced_broker_serves_when_needed_but_never_leads() -> None:
     assert placed([*alive(3), *fenced(1), *alive(2)], 4, 3) == lists("321 231 321 231")
 
 
-def test_racks_take_turns() -> None:
-    brokers = [*alive(11, 10, rack="1"), *alive(30, 31, rack="3"), *alive(21, rack="2"), *fenced(20, rack="2")]
-    assert placed(brokers, 3, 4) == ((11, 21, 31, 10), (21, 30, 10, 20), (31, 11, 21, 30))
-
-
 def test_racks_without_a_live_broker_hold_replicas_but_do_not_lead() -> None:
     brokers = [
         *alive(11, 10, rack="1"),
@@ -89,10 +84,6 @@ def test_racks_without_a_live_broker_hold_replicas_but_do_not_lead() -> None:
         *fenced(40, rack="4"),
     ]
     assert placed(brokers, 3, 4) == ((41, 11, 21, 30), (10, 20, 31, 41), (41, 21, 30, 11))
-
-
-def test_a_single_live_broker_leads_every_partition() -> None:
-    assert placed([*alive(0), *fenced(1)], 3, 1) == ((0,), (0,), (0,))
 
 
 def test_many_partitions_spread_as_kafka_spreads_them() -> None:

@@ -33,11 +33,6 @@ def test_a_sign_is_read_where_it_may_be(number: int) -> None:
     assert signed_number(f"{number:+}") == number
 
 
-@pytest.mark.parametrize("text", ["", "--1", "1-", "9" * 20, "-" + "9" * 5_000, "²"])
-def test_what_no_number_of_64_bits_can_be_is_none(text: str) -> None:
-    assert signed_number(text) is None
-
-
 @pytest.mark.parametrize(("text", "least", "most"), [
     ("-2", -2, 2), ("2", -2, 2), ("-0", 0, 5), ("5", 5, 5), ("007", 7, 9), ("9223372036854775808", 0, 2**63),
 ])  # fmt: skip
@@ -62,7 +57,7 @@ def test_ids_are_the_default_bounds_of_a_number() -> None:
 
 @pytest.mark.parametrize(("text", "number"), [
     ("9" * 19, 10**19 - 1), ("-" + "9" * 19, 1 - 10**19), ("9" * 20, None), ("1" + "0" * 19, None),
-    ("0" * 30 + "1", 1), ("-000", 0), ("+0012", 12), ("+", None), ("1-2", None),
+    ("0" * 30 + "1", 1), ("", None), ("²", None), ("-000", 0), ("+0012", 12), ("+", None), ("1-2", None),
 ])  # fmt: skip
 def test_a_number_has_at_most_nineteen_digits_without_the_zeros_before_it(text: str, number: int | None) -> None:
     assert signed_number(text) == number

@@ -56,11 +56,6 @@ def test_a_resource_may_be_refused_while_another_is_told() -> None:
     assert batch.failed[gone].message == "The topic 'gone' does not exist."
 
 
-def test_a_resource_that_the_broker_forgot_fails_as_a_broken_answer() -> None:
-    batch = as_read_by_us(describe_configs([ORDERS], None), 4, answers.configs({}, {}))
-    assert isinstance(batch.failed[ORDERS], ProtocolViolation)
-
-
 def test_a_kind_of_resource_that_nobody_asked_about_is_a_broken_answer() -> None:
     response = answers.configs({ORDERS: []}, {})
     response.results[0].resource_type = 77

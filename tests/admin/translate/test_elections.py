@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kreassign.admin.translate import elect_leaders
-from kreassign.errors import ProtocolViolation, Rejected, Unsupported
+from kreassign.errors import Rejected, Unsupported
 from kreassign.model import ElectionType, TopicPartition
 from kreassign.wire import api
 from tests.admin import answers
@@ -54,11 +54,6 @@ def test_a_refused_request_raises(version: int) -> None:
 
 def test_when_all_were_asked_those_that_needed_none_are_left_out() -> None:
     assert len(as_read_by_us(elect_leaders(None, ElectionType.PREFERRED), 2, answers.elected({}))) == 0
-
-
-def test_a_partition_that_the_controller_forgot_is_not_taken_for_elected() -> None:
-    batch = as_read_by_us(elect_leaders([T0], ElectionType.PREFERRED), 2, answers.elected({}))
-    assert isinstance(batch.failed[T0], ProtocolViolation)
 
 
 def test_a_wrong_controller_may_say_so_for_the_request_or_for_a_partition() -> None:

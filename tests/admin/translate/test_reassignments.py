@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kreassign.admin.translate import alter_partition_reassignments, list_partition_reassignments
-from kreassign.errors import ProtocolViolation, Rejected, Unsupported
+from kreassign.errors import Rejected, Unsupported
 from kreassign.model import OngoingReassignment, TopicPartition
 from kreassign.wire import api
 from tests.admin import answers
@@ -80,12 +80,6 @@ def test_a_refused_request_raises_although_its_partitions_repeat_the_error() -> 
 def test_an_empty_message_next_to_no_error_is_no_error() -> None:
     call = alter_partition_reassignments({T0: (1,)}, allow_replication_factor_change=True)
     assert as_read_by_us(call, 0, answers.altered({T0: answers.FINE}, top=(0, ""))).ok == {T0: None}
-
-
-def test_a_partition_that_the_controller_forgot_is_not_taken_for_done() -> None:
-    call = alter_partition_reassignments({T0: (1,), T1: (1,)}, allow_replication_factor_change=True)
-    batch = as_read_by_us(call, 1, answers.altered({T0: answers.FINE}))
-    assert isinstance(batch.failed[T1], ProtocolViolation)
 
 
 def test_only_the_top_level_sends_the_call_to_another_controller() -> None:

@@ -102,25 +102,12 @@ def test_a_page_of_topics_is_read_whole(
     assert page.next_cursor == cursor
 
 
-def test_a_topic_id_of_zeros_is_none() -> None:
-    page = as_read_by_us(describe_topic_page(["t"], None), 0, answers.topic_page([Topic("t", None, False, ())]))
-    assert page.topics["t"].topic_id is None
-
-
 def test_partitions_come_in_the_order_of_their_numbers() -> None:
     partitions = tuple(Partition(TopicPartition("t", number), (1,), (1,), 1) for number in (2, 0, 1))
     batch = as_read_by_us(
         describe_topics_by_metadata(["t"]), 12, answers.metadata(NODES, [Topic("t", None, False, partitions)])
     )
     assert [partition.topic_partition.partition for partition in batch["t"].partitions] == [0, 1, 2]
-
-
-def test_a_leaderless_partition_is_no_error() -> None:
-    partition = Partition(TopicPartition("t", 0), (1, 2), (), -1)
-    page = as_read_by_us(
-        describe_topic_page(["t"], None), 0, answers.topic_page([Topic("t", None, False, (partition,))])
-    )
-    assert page.topics["t"].partitions == (partition,)
 
 
 def test_an_unknown_partition_is_refused_like_an_unknown_topic() -> None:

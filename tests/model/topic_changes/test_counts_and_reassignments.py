@@ -12,8 +12,6 @@ from kreassign.model.topic_changes import (
     Refusal,
     decide_partition_counts,
     decide_reassignments,
-    unfit_assignment,
-    unfit_count,
     unwise_removals,
 )
 from tests.model.topic_changes.views import FOO, FOO_0, FOO_1, partition, view
@@ -78,10 +76,6 @@ def test_a_partition_named_twice_gets_neither_target() -> None:
     assert decided == {FOO_0: Refusal(INVALID_REQUEST, "Duplicate partition.")}
 
 
-def test_a_legal_target_is_what_was_asked_for() -> None:
-    assert decide_reassignments(TWO, [(FOO_0, (3, 4))]) == {FOO_0: (3, 4)}
-
-
 def test_only_what_shrinks_below_the_least_in_sync_undercuts_it() -> None:
     seen = view(partition(0, (0,)), partition(1, (1, 2, 3)), min_in_sync=2)
     assert unwise_removals(seen, {FOO_0: (4,), FOO_1: (4,)}) == {
@@ -109,31 +103,3 @@ def test_each_partition_has_an_outcome_of_its_own() -> None:
         FOO_0: (1,),
         FOO_1: Refusal(60, "A partition reassignment is in progress."),
     }
-
-
-@pytest.mark.parametrize(("topic", "present", "wanted", "said"), [
-    ("t", 2, 3, None),
-    ("t", 2, 2, "Topic already has 2 partition(s)."),
-    ("t", 2, 0, "The topic t currently has 2 partition(s); 0 would not be an increase."),
-])  # fmt: skip
-def test_only_more_partitions_than_there_are_can_be_had(
-    topic: str, present: int, wanted: int, said: str | None
-) -> None:
-    assert unfit_count(topic, present, wanted) == said
-
-
-@pytest.mark.parametrize(("replicas", "said"), [
-    ((1, 0), None),
-    ((), "The manual partition assignment includes an empty replica list."),
-    ((0, 1, 0), "The manual partition assignment includes the broker 0 more than once."),
-    ((2,), "The manual partition assignment includes broker 2, but no such broker is registered."),
-])  # fmt: skip
-def test_a_list_of_replicas_names_registered_brokers_once(replicas: tuple[int, ...], said: str | None) -> None:
-    assert unfit_assignment(replicas, {0, 1}) == said
-
-
-def test_a_list_with_fewer_replicas_than_now_counts_too() -> None:
-    seen = view(partition(0, (0, 1)), min_in_sync=3)
-    text = "Replication factor 1 is below min.insync.replicas=3 of topic foo."
-    assert unwise_removals(seen, {FOO_0: (4,)}) == {FOO_0: Refusal(38, text)}
-    assert unwise_removals(seen, {FOO_0: (4, 5)}) == {}

@@ -96,19 +96,6 @@ def test_paths() -> None:
     assert paths.broker_path(4) == "/brokers/ids/4"
 
 
-@pytest.mark.parametrize("content", [b'{"config":{"a":1}}', b'{"config":[]}'])
-def test_a_damaged_configuration_is_named_by_its_path(content: bytes) -> None:
-    with pytest.raises(DamagedZnode, match="/config/topics/a1 is damaged"):
-        parse_config(A1, content)
-
-
-@pytest.mark.parametrize("text", [b"x", b"[]", b"{}", b'{"controller_epoch":1,"leader":"0","leader_epoch":1,"isr":[]}'])
-def test_a_damaged_state_is_told_with_the_path_of_its_partition(text: bytes) -> None:
-    with pytest.raises(DamagedZnode) as refusal:
-        parse_partition_state(TopicPartition("a", 3), text)
-    assert refusal.value.path == "/brokers/topics/a/partitions/3/state"
-
-
 STATE = b'{"controller_epoch":1,"leader":0,"version":1,"leader_epoch":1,"isr":[0,1]}'
 CONTROLLER = b'{"version":2,"brokerid":2,"timestamp":"5","kraftControllerEpoch":-1}'
 
@@ -123,11 +110,6 @@ def test_every_field_of_a_state_must_be_there_and_be_of_its_kind(name: str) -> N
     partition = TopicPartition("a", 3)
     assert refusal(lambda: parse_partition_state(partition, missing)) == (path, f"it has no '{name}'")
     assert refusal(lambda: parse_partition_state(partition, wrong)) == (path, f"'x' is not a {kind}")
-
-
-def test_a_state_that_is_no_json_is_told_with_its_path() -> None:
-    path, reason = refusal(lambda: parse_partition_state(TopicPartition("a", 3), b""))
-    assert (path, reason.partition(":")[0]) == ("/brokers/topics/a/partitions/3/state", "it is not JSON")
 
 
 @pytest.mark.parametrize(("content", "reason"), [
@@ -153,11 +135,6 @@ def test_a_damaged_controller_is_told_with_what_is_wrong(content: bytes, reason:
 ])  # fmt: skip
 def test_a_damaged_broker_is_told_with_what_is_wrong(content: bytes, reason: str) -> None:
     assert refusal(lambda: parse_broker(3, content)) == ("/brokers/ids/3", reason)
-
-
-def test_what_a_broker_does_not_say_is_not_known() -> None:
-    assert parse_broker(3, b"{}") == BrokerZnode(3, "", -1, None, ())
-    assert parse_broker(3, b'{"host":"h","port":1,"rack":null}') == BrokerZnode(3, "h", 1)
 
 
 @pytest.mark.parametrize(("content", "reason"), [

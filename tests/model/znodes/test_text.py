@@ -23,22 +23,8 @@ def refusal(read: Callable[[], object]) -> str:
     return str(refused.value)
 
 
-def test_text_is_compact_in_the_order_given_and_as_it_is() -> None:
-    assert contents.encode_json({"b": [1, 2], "a": "\u00fc"}) == '{"b":[1,2],"a":"\u00fc"}'.encode()
-
-
 def test_an_object_is_read() -> None:
     assert contents.decode_json("/a", '{"a": "\u00fc", "b": [1]}'.encode()) == {"a": "\u00fc", "b": [1]}
-
-
-@pytest.mark.parametrize(("content", "reason"), [
-    (b"{", "it is not JSON: Expecting property name enclosed in double quotes: line 1 column 2 (char 1)"),
-    (b"", "it is not JSON: Expecting value: line 1 column 1 (char 0)"),
-    (b"[]", "it is not a JSON object"),
-    (b"5", "it is not a JSON object"),
-])  # fmt: skip
-def test_what_is_no_object_is_damaged(content: bytes, reason: str) -> None:
-    assert refusal(lambda: contents.decode_json("/a", content)) == damaged(reason)
 
 
 def test_a_key_must_be_there() -> None:

@@ -86,25 +86,12 @@ def test_an_id_may_be_null() -> None:
     assert parse_topic("a", b'{"version":3,"partitions":{"0":[1]},"topic_id":null}') == TopicZnode({0: (1,)})
 
 
-def test_partitions_are_written_by_their_numbers() -> None:
-    lists = {10: (1,), 9: (2,)}
-    text = (
-        b'"partitions":{"9":[2],"10":[1]},"adding_replicas":{"9":[2],"10":[1]},"removing_replicas":{"9":[2],"10":[1]}}'
-    )
-    assert format_topic(TopicZnode(lists, lists, lists)) == b'{"version":2,' + text
-
-
 def test_a_partition_that_moves_is_told_from_one_that_rests() -> None:
     assert PARSED.ongoing(0) == OngoingReassignment((2, 1, 0), adding=(2,), removing=(0,))
     assert PARSED.ongoing(1) is None
     growing, shrinking = (TopicZnode({0: (1, 2)}, {0: (2,)}), TopicZnode({0: (1, 2)}, {}, {0: (2,)}))
     assert growing.ongoing(0) == OngoingReassignment((1, 2), adding=(2,), removing=())
     assert shrinking.ongoing(0) == OngoingReassignment((1, 2), adding=(), removing=(2,))
-
-
-def test_ending_a_move_takes_its_lists_away() -> None:
-    done = PARSED.with_partition(0, OngoingReassignment((2, 1), (), ()))
-    assert done == TopicZnode({0: (2, 1), 1: (0, 1)}, topic_id="Gd6h8JxiTEGoxrJKWZHfcA")
 
 
 def test_other_lists_for_a_partition_leave_all_others_as_they_are() -> None:
