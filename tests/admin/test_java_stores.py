@@ -52,10 +52,6 @@ def test_without_a_type_it_is_javas_own() -> None:
     assert settings(ssl_truststore_location="trust.jks").tls.trusted_certificates == ALICE
 
 
-def test_a_trust_store_of_jks_is_read_without_its_password_as_java_does() -> None:
-    assert settings(ssl_truststore_location="trust.jks").tls.trusted_certificates == ALICE
-
-
 @pytest.mark.parametrize("name", ["key.jks", "key.p12", "key-legacy.p12"])
 def test_a_key_store_gives_the_chain_and_the_key_that_fit_each_other(name: str) -> None:
     passwords = {"ssl_keystore_password": "pa55-store"} | ({"ssl_key_password": "pa55-key"} if "jks" in name else {})

@@ -54,9 +54,6 @@ def test_a_file_is_read_as_java_reads_it(tmp_path: Path) -> None:
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"cannot read the properties file .*absent.properties: No such file"):
         read_properties(tmp_path / "absent.properties")
-
-
-def test_a_folder_is_no_file(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="Is a directory"):
         read_properties(tmp_path)
 

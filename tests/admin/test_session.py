@@ -52,14 +52,6 @@ def alter(client: AdminClient, **options: object) -> object:
 # Sent once, sent again
 
 
-def test_a_write_without_an_answer_is_never_sent_twice(node: Listener, connect: Connect) -> None:
-    join(node)
-    node.answers[ALTER] = in_turn(Deed.HANG_UP, DONE)
-    with pytest.raises(OutcomeUnknown, match="broke before the answer came"):
-        alter(connect(node))
-    assert node.times_asked(ALTER) == 1
-
-
 def test_a_write_that_met_silence_is_never_sent_twice(node: Listener, connect: Connect) -> None:
     join(node)
     node.answers[ALTER] = in_turn(Deed.STAY_SILENT, DONE)
@@ -197,15 +189,24 @@ def test_an_answer_to_another_request_ends_the_connection(node: Listener, connec
 # The controller
 
 
-def test_the_wrong_controller_is_left_for_the_right_one(listen: Listen, connect: Connect) -> None:
+def moving_controller(listen: Listen, asked: Api, refusal: Reply, answer: Reply) -> tuple[Listener, Listener]:
+    """Two nodes; the first is the controller until it is asked, and refuses that as the second is it by then."""
     old, new = listen(), listen()
     join(old, new, controller=0)
 
     def moved(_asked: Asked) -> Reply:
         join(old, new, controller=1)
-        return answers.altered({T0: (NOT_CONTROLLER, None)}, top=(NOT_CONTROLLER, None))
+        return refusal
 
-    old.answers[ALTER], new.answers[ALTER] = moved, DONE
+    old.answers[asked], new.answers[asked] = moved, answer
+    return old, new
+
+
+WRONG = answers.altered({T0: (NOT_CONTROLLER, None)}, top=(NOT_CONTROLLER, None))
+
+
+def test_the_wrong_controller_is_left_for_the_right_one(listen: Listen, connect: Connect) -> None:
+    old, new = moving_controller(listen, ALTER, WRONG, DONE)
     assert dict(alter(connect(old)).ok) == {T0: None}
     assert (old.times_asked(ALTER), new.times_asked(ALTER)) == (1, 1)
     # Looked up twice at the old one; the new one said on connecting to which cluster it belongs.
@@ -213,20 +214,14 @@ def test_the_wrong_controller_is_left_for_the_right_one(listen: Listen, connect:
 
 
 def test_a_change_is_confirmed_before_each_time_that_it_is_sent(listen: Listen, connect: Connect) -> None:
-    old, new = listen(), listen()
-    join(old, new, controller=0)
+    old, new = moving_controller(listen, ALTER, WRONG, DONE)
     left = [2]
-
-    def moved(_asked: Asked) -> Reply:
-        join(old, new, controller=1)
-        return answers.altered({T0: (NOT_CONTROLLER, None)}, top=(NOT_CONTROLLER, None))
 
     def confirm() -> None:
         left[0] -= 1
         if left[0] < 0:
             raise InputError("no lease any more")
 
-    old.answers[ALTER], new.answers[ALTER] = moved, DONE
     assert dict(alter(connect(old), confirm=confirm).ok) == {T0: None}
     assert left == [0]
     with pytest.raises(InputError, match="no lease any more"):
@@ -244,14 +239,8 @@ def test_a_controller_that_stays_wrong_is_reported_when_time_is_up(node: Listene
 
 
 def test_a_wrong_controller_for_each_partition_is_left_too(listen: Listen, connect: Connect) -> None:
-    old, new = listen(), listen()
-    join(old, new, controller=0)
-
-    def moved(_asked: Asked) -> Reply:
-        join(old, new, controller=1)
-        return answers.elected({T0: (NOT_CONTROLLER, None)})
-
-    old.answers[api.ELECT_LEADERS], new.answers[api.ELECT_LEADERS] = moved, answers.elected({T0: answers.FINE})
+    refusal, done = answers.elected({T0: (NOT_CONTROLLER, None)}), answers.elected({T0: answers.FINE})
+    old, _ = moving_controller(listen, api.ELECT_LEADERS, refusal, done)
     assert dict(connect(old).elect_leaders([T0]).ok) == {T0: None}
 
 
@@ -345,13 +334,6 @@ def test_a_first_address_that_hangs_costs_the_time_of_a_connection(listen: Liste
     alive.answers[LIST] = NO_MOVES
     assert connect(hanging, alive, connect_timeout_ms=SILENCE_MS).list_partition_reassignments() == {}
     assert hanging.times_asked(api.API_VERSIONS) == 1
-
-
-def test_a_node_of_another_protocol_is_reported_at_once(node: Listener, connect: Connect) -> None:
-    node.answers[api.API_VERSIONS] = b"\x15\x03\x03\x00\x02\x02\x46"
-    with pytest.raises(ProtocolViolation, match=f"^{node.address}: .*it looks like TLS"):
-        connect(node).list_topics()
-    assert node.times_asked(api.API_VERSIONS) == 1
 
 
 def in_tls(listen: Listen) -> Address:
@@ -502,28 +484,19 @@ def test_all_log_dirs_are_those_of_the_brokers_of_today(listen: Listen, connect:
 # Many nodes at once
 
 
-def test_a_hanging_broker_costs_one_timeout_and_the_others_answer(listen: Listen, connect: Connect) -> None:
+@pytest.mark.parametrize(("silent_to", "error"), [(LOG_DIRS, OutcomeUnknown), (api.API_VERSIONS, Unreachable)])
+def test_a_hanging_broker_costs_one_timeout_and_the_others_answer(
+    silent_to: Api, error: type[Exception], listen: Listen, connect: Connect
+) -> None:
     nodes = [listen() for _ in range(4)]
     join(*nodes)
     for number, node in enumerate(nodes):
         node.answers[LOG_DIRS] = log_dirs(f"/{number}")
-    nodes[2].answers[LOG_DIRS] = Deed.STAY_SILENT
-    batch = connect(*nodes, request_timeout_ms=SILENCE_MS).describe_log_dirs()
-    assert {broker: found[0].path for broker, found in batch.ok.items()} == {0: "/0", 1: "/1", 3: "/3"}
-    assert isinstance(batch.failed[2], OutcomeUnknown)
-    assert nodes[2].times_asked(LOG_DIRS) == 1
-
-
-def test_a_broker_that_hangs_from_the_first_byte_costs_no_more(listen: Listen, connect: Connect) -> None:
-    nodes = [listen() for _ in range(3)]
-    join(*nodes)
-    for node in nodes:
-        node.answers[LOG_DIRS] = log_dirs("/a")
-    nodes[1].answers[api.API_VERSIONS] = Deed.STAY_SILENT
+    nodes[2].answers[silent_to] = Deed.STAY_SILENT
     batch = connect(nodes[0], request_timeout_ms=SILENCE_MS).describe_log_dirs()
-    assert list(batch.ok) == [0, 2]
-    assert isinstance(batch.failed[1], Unreachable)
-    assert nodes[1].times_asked(api.API_VERSIONS) == 1
+    assert {broker: found[0].path for broker, found in batch.ok.items()} == {0: "/0", 1: "/1", 3: "/3"}
+    assert isinstance(batch.failed[2], error)
+    assert nodes[2].times_asked(silent_to) == 1
 
 
 def test_brokers_are_asked_at_the_same_time(listen: Listen, connect: Connect) -> None:
@@ -541,16 +514,6 @@ def test_brokers_are_asked_at_the_same_time(listen: Listen, connect: Connect) ->
     assert len(connect(*nodes).describe_log_dirs().ok) == 4
 
 
-def test_a_dead_broker_does_not_keep_the_others_from_their_answers(listen: Listen, connect: Connect) -> None:
-    alive, dead = listen(), listen()
-    join(alive, dead)
-    alive.answers[LOG_DIRS] = log_dirs("/a")
-    dead.close()
-    batch = connect(alive).describe_log_dirs()
-    assert list(batch.ok) == [0]
-    assert "connection refused" in str(batch.failed[1])
-
-
 def test_what_was_wrong_is_told_also_when_the_last_try_runs_out_of_time(listen: Listen, connect: Connect) -> None:
     alive, dead = listen(), listen()
     cluster = join(alive, dead)
@@ -562,9 +525,8 @@ def test_what_was_wrong_is_told_also_when_the_last_try_runs_out_of_time(listen: 
     assert "connection refused" in str(batch.failed[1])
 
 
-def test_a_node_that_is_busy_with_a_hanging_call_is_passed_by(listen: Listen, connect: Connect) -> None:
-    hanging, free = listen(), listen()
-    join(hanging, free)
+def holding(node: Listener) -> tuple[threading.Event, threading.Event]:
+    """A node that holds a listing from the first event on, until the second is set."""
     arrived, release = threading.Event(), threading.Event()
 
     def wait(_asked: Asked) -> Reply:
@@ -572,7 +534,14 @@ def test_a_node_that_is_busy_with_a_hanging_call_is_passed_by(listen: Listen, co
         release.wait(PATIENCE_S)
         return NO_MOVES
 
-    hanging.answers[LIST] = wait
+    node.answers[LIST] = wait
+    return arrived, release
+
+
+def test_a_node_that_is_busy_with_a_hanging_call_is_passed_by(listen: Listen, connect: Connect) -> None:
+    hanging, free = listen(), listen()
+    join(hanging, free)
+    arrived, release = holding(hanging)
     client = connect(hanging, free)
     with ThreadPoolExecutor(1) as threads:
         blocked = threads.submit(client.list_partition_reassignments)
@@ -586,14 +555,7 @@ def test_a_node_that_is_busy_with_a_hanging_call_is_passed_by(listen: Listen, co
 
 def test_waiting_for_a_busy_node_ends_with_the_time_of_the_call(node: Listener, connect: Connect) -> None:
     join(node)
-    arrived, release = threading.Event(), threading.Event()
-
-    def wait(_asked: Asked) -> Reply:
-        arrived.set()
-        release.wait(PATIENCE_S)
-        return NO_MOVES
-
-    node.answers[LIST] = wait
+    arrived, release = holding(node)
     client = connect(node)
     with ThreadPoolExecutor(1) as threads:
         blocked = threads.submit(client.list_partition_reassignments)

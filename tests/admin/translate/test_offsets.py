@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from kreassign.admin.translate import list_offsets
 from kreassign.admin.translate.partitions import CONSUMER, DEBUGGING_REPLICA
-from kreassign.errors import ProtocolViolation, Rejected
+from kreassign.errors import Rejected
 from kreassign.model import OffsetSpec, TopicPartition
 from kreassign.wire import api
 from tests.admin import answers
@@ -48,8 +48,3 @@ def test_a_refused_partition_carries_its_code(code: int) -> None:
     refused = batch.failed[T0]
     assert isinstance(refused, Rejected)
     assert refused.code == code
-
-
-def test_a_partition_that_the_broker_forgot_fails_as_a_broken_answer() -> None:
-    batch = as_read_by_us(list_offsets([T0], OffsetSpec.LATEST), 7, answers.offsets({}))
-    assert isinstance(batch.failed[T0], ProtocolViolation)
