@@ -146,12 +146,6 @@ def test_a_partition_whose_brokers_are_all_drained_is_copied_as_a_whole(repair_r
     assert gigabytes((10, (1, 2)), (20, (3, 4)), hosts=hosts, bands=(), rules=rules) == (40, 40, 0)
 
 
-def test_racks_force_no_copy_where_they_hold_as_many_as_they_may() -> None:
-    repaired = {"hosts": brokers(1, 2, 3, 4, racks="aaab"), "bands": (), "rules": Rules(repair_racks=True)}
-    assert gigabytes((10, (1, 2, 4)), **repaired) == (0, 0, 0)
-    assert gigabytes((10, (1, 2, 3)), **repaired) == (10, 0, 0)
-
-
 @pytest.mark.parametrize(("leaders_stay", "excess"), [(True, 9_333_333_333), (False, 0)])
 def test_leaders_that_stay_carry_what_they_lead_and_others_their_lighter_role(leaders_stay: bool, excess: int) -> None:
     # 2.1 of a CPU, 0.7 a broker; broker 1 has 1.3. Where it follows costs 1 GB for 0.1; 0.5 of 0.6 are 8.3 of 10 GB.

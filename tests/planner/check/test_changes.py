@@ -130,11 +130,6 @@ def test_a_copy_has_to_catch_up_with_what_is_written_meanwhile() -> None:
     assert copy_seconds(problem, moved(problem, (0, (2,)), (1, (2,))), GIGABYTE).tolist() == [20.0, math.inf]
 
 
-def test_a_plan_that_copies_nothing_takes_no_time() -> None:
-    problem = posed(brokers(1, 2), [partition(0, 1, 2)])
-    assert predict(problem, moved(problem, (0, (2, 1))), 1.0) == Prediction(1.0, seconds=0.0, longest_move_s=0.0)
-
-
 def test_without_a_rate_there_is_nothing_to_predict() -> None:
     problem = posed(brokers(1, 2), LOADS)
     with pytest.raises(InputError, match="copies nothing"):

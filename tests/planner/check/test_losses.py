@@ -156,17 +156,6 @@ def test_without_a_tolerance_only_capacities_are_limits(tolerance: float | None)
     assert [(one.lost, one.broker, one.limit) for one in found.worst("after")] == [("broker 1", 2, 0.5)]
 
 
-def test_of_two_brokers_each_can_be_lost() -> None:
-    found = of(posed_with(brokers(1, 2), lists=[(1, 2), (2, 1), (2, 1)]))
-    assert (found.names, found.loads[:, :, 0].tolist()) == (("broker 1", "broker 2"), [[0, 3], [3, 0]])
-
-
-def test_without_partitions_nothing_is_carried() -> None:
-    found = of(posed_with(lists=[]))
-    assert (found.names, found.goals, found.loads.shape) == (("broker 1", "broker 2", "broker 3"), (), (3, 3, 0))
-    assert (found.offline.tolist(), found.excess, found.worst("after"), found.sentences()) == ([0, 0, 0], 0.0, (), ())
-
-
 def test_what_only_followers_cost_has_no_mean_where_nobody_follows() -> None:
     found = of(posed_with(lists=[(1,), (2,)], bands=(Band(CPU, None),), follower_cpu=5.0))
     assert (found.means.tolist(), found.excess) == ([0.0], 0.0)
