@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from kreassign.monitoring.metrics import AUTOPILOT_METRICS, METRICS, RUN_LABELS, RunMetric
+from kreassign.monitoring.metrics import AUTOPILOT_METRICS, METRICS, RUN_LABELS, Gauge
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "reference" / "metrics.md"
@@ -122,7 +122,7 @@ PANELS = (
 _WIDTH, _HEIGHT, _STAT_HEIGHT = 24, 8, 4
 
 
-def metrics_page(metrics: Sequence[RunMetric] = METRICS) -> str:
+def metrics_page(metrics: Sequence[Gauge[Any]] = METRICS) -> str:
     """The page in Markdown."""
     rows = (
         f"| `{one.full_name}` | {', '.join(f'`{label}`' for label in one.labels) or '-'} | {one.meaning} |\n"

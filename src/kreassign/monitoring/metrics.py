@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from socketserver import TCPServer, ThreadingMixIn
-from typing import Any
+from typing import Any, Generic, TypeVar
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 
 from prometheus_client import generate_latest
@@ -34,28 +34,31 @@ Sample = tuple[tuple[str, ...], float | None]
 """Values of a metric's own labels, and its value; None if unknown."""
 
 
+Source = TypeVar("Source")
+
+
 @dataclass(frozen=True, slots=True)
-class RunMetric:
-    """One metric: its name without the prefix, its meaning, its own labels, and how to read it from a run."""
+class Gauge(Generic[Source]):
+    """One metric: its name without the prefix, its meaning, its own labels, and how to read it from its source."""
 
     name: str
     meaning: str
     labels: tuple[str, ...]
-    samples: Callable[[RunHistory], Iterable[Sample]]
+    samples: Callable[[Source], Iterable[Sample]]
 
     @property
     def full_name(self) -> str:
         """Name on the page, with the prefix."""
         return PREFIX + self.name
 
-    def family(self, runs: Iterable[RunHistory]) -> Metric:
-        """Samples of this metric for all runs."""
-        found = GaugeMetricFamily(self.full_name, self.meaning, labels=[*RUN_LABELS, *self.labels])
-        for run in runs:
-            of_run = (run.cluster_id, run.run_id)
-            for labels, value in self.samples(run):
+    def family(self, sources: Iterable[Source], common: tuple[str, ...]) -> Metric:
+        """Samples of this metric for all sources; `common` are the fields of a source that label all its metrics."""
+        found = GaugeMetricFamily(self.full_name, self.meaning, labels=[*common, *self.labels])
+        for one in sources:
+            of_source = [getattr(one, label) for label in common]
+            for labels, value in self.samples(one):
                 if value is not None:
-                    found.add_metric([printable(text) for text in (*of_run, *labels)], value)
+                    found.add_metric([printable(text) for text in (*of_source, *labels)], value)
         return found
 
 
@@ -77,68 +80,68 @@ def _by_broker(read: Callable[[BrokerProgress], float | None]) -> Callable[[RunH
 
 _BROKER = ("broker",)
 
-METRICS: tuple[RunMetric, ...] = (
-    RunMetric("run_info", "1, with the plan that the run executes.", ("plan_id",),
-              lambda run: (((run.plan_id,), 1.0),)),
-    RunMetric("run_phase", "1 for the phase that the run is in, 0 for all others.", ("phase",),
-              lambda run: (((phase.value,), float(run.state is phase)) for phase in Phase)),
-    RunMetric("run_start_time_seconds", "When the run began, in seconds since the epoch.", (),
-              _one(lambda run: run.started_ms / 1000)),
-    RunMetric("run_end_time_seconds", "When the run ended; no sample before that.", (),
-              _one(lambda run: None if run.ended_ms is None else run.ended_ms / 1000)),
-    RunMetric("run_last_event_time_seconds", "When the run last learnt anything; it polls its cluster all the time.",
-              (), _measured(lambda now: now.at_ms / 1000)),
-    RunMetric("run_moves", "Moves of the plan by state.", ("state",),
-              lambda run: (((status.value,), float(count)) for status, count in run.moves_by_state.items())),
-    RunMetric("run_copied_bytes", "Bytes that reached new replicas, all moves together.", (),
-              _measured(lambda now: now.done_bytes)),
-    RunMetric("run_left_bytes", "Bytes still to copy; no sample while some size is unknown.", (),
-              _measured(lambda now: now.left_bytes)),
-    RunMetric("run_rate_bytes_per_second", "What all copies together get done, over the last 15 s.", (),
-              _measured(lambda now: now.rate_bytes_per_s)),
-    RunMetric("run_eta_earliest_seconds", "Seconds until the earliest end that is expected; no sample without one.",
-              (), _measured(lambda now: None if now.end is None else now.end.earliest_s)),
-    RunMetric("run_eta_expected_seconds", "Seconds until the end that is expected.", (),
-              _measured(lambda now: None if now.end is None else now.end.expected_s)),
-    RunMetric("run_eta_latest_seconds", "Seconds until the latest end that is expected.", (),
-              _measured(lambda now: None if now.end is None else now.end.latest_s)),
-    RunMetric("run_guard_breached", "1 for each guard that is breached now, 0 for the others.", ("guard",),
-              lambda run: (((guard.value,), float(guard.value in run.guards)) for guard in GuardName)),
-    RunMetric("run_rate_percent", "Percent of its rate that a run has; no sample without a guard on clients.", (),
-              _clients(lambda cost: cost.percent)),
-    RunMetric("run_held_for_clients_seconds", "How long the run was held because clients suffered, or did not answer.",
-              (),
-              _clients(lambda cost: cost.held_ms / 1000)),
-    RunMetric("run_slowed_for_clients_seconds", "How long copies had less than the rate of the run.", (),
-              _clients(lambda cost: cost.slowed_ms / 1000)),
-    RunMetric("run_held", "1 while an operator or a guard lets no move start.", (),
-              _one(lambda run: float(run.why_held is not None))),
-    RunMetric("run_cluster_reachable", "0 while the cluster does not answer the run.", (),
-              _one(lambda run: float(run.silence is None))),
-    RunMetric("run_problems", "What operators are to know, in sentences of `kreassign status`.", (),
-              _one(lambda run: len(run.problems))),
-    RunMetric("run_open_settings", "Settings of its throttle that the run has changed and not restored.", (),
-              _one(lambda run: run.open_settings)),
-    RunMetric("broker_reassigning_partitions", "Partitions in flight of which the broker sends or gets a copy.",
-              _BROKER, _by_broker(lambda one: one.reassigning)),
-    RunMetric("broker_reassignment_read_bytes_per_second",
-              "What is read from the broker for moves, over the last minute.", _BROKER,
-              _by_broker(lambda one: one.read_bytes_per_s)),
-    RunMetric("broker_reassignment_write_bytes_per_second",
-              "What moves write to the broker, over the last minute.", _BROKER,
-              _by_broker(lambda one: one.written_bytes_per_s)),
-    RunMetric("broker_log_dir_copy_bytes_per_second",
-              "What the broker copies between its log directories, over the last minute.", _BROKER,
-              _by_broker(lambda one: one.within_bytes_per_s)),
-    RunMetric("broker_left_bytes", "Bytes still to arrive at the broker, also of moves that wait.", _BROKER,
-              _by_broker(lambda one: one.left_bytes)),
-    RunMetric("broker_out_of_sync_replicas", "New replicas in flight that have not caught up with their leader.",
-              _BROKER, _by_broker(lambda one: one.out_of_sync)),
-    RunMetric("broker_in_sync_lag_bytes", "What these replicas lack until they are in sync.", _BROKER,
-              _by_broker(lambda one: one.lag_bytes)),
-    RunMetric("broker_throttle_bytes_per_second",
-              "What the broker may send, and get, for moves; no sample without a limit.", _BROKER,
-              _by_broker(lambda one: one.throttle_bytes_per_s)),
+METRICS: tuple[Gauge[RunHistory], ...] = (
+    Gauge("run_info", "1, with the plan that the run executes.", ("plan_id",),
+          lambda run: (((run.plan_id,), 1.0),)),
+    Gauge("run_phase", "1 for the phase that the run is in, 0 for all others.", ("phase",),
+          lambda run: (((phase.value,), float(run.state is phase)) for phase in Phase)),
+    Gauge("run_start_time_seconds", "When the run began, in seconds since the epoch.", (),
+          _one(lambda run: run.started_ms / 1000)),
+    Gauge("run_end_time_seconds", "When the run ended; no sample before that.", (),
+          _one(lambda run: None if run.ended_ms is None else run.ended_ms / 1000)),
+    Gauge("run_last_event_time_seconds", "When the run last learnt anything; it polls its cluster all the time.",
+          (), _measured(lambda now: now.at_ms / 1000)),
+    Gauge("run_moves", "Moves of the plan by state.", ("state",),
+          lambda run: (((status.value,), float(count)) for status, count in run.moves_by_state.items())),
+    Gauge("run_copied_bytes", "Bytes that reached new replicas, all moves together.", (),
+          _measured(lambda now: now.done_bytes)),
+    Gauge("run_left_bytes", "Bytes still to copy; no sample while some size is unknown.", (),
+          _measured(lambda now: now.left_bytes)),
+    Gauge("run_rate_bytes_per_second", "What all copies together get done, over the last 15 s.", (),
+          _measured(lambda now: now.rate_bytes_per_s)),
+    Gauge("run_eta_earliest_seconds", "Seconds until the earliest end that is expected; no sample without one.",
+          (), _measured(lambda now: None if now.end is None else now.end.earliest_s)),
+    Gauge("run_eta_expected_seconds", "Seconds until the end that is expected.", (),
+          _measured(lambda now: None if now.end is None else now.end.expected_s)),
+    Gauge("run_eta_latest_seconds", "Seconds until the latest end that is expected.", (),
+          _measured(lambda now: None if now.end is None else now.end.latest_s)),
+    Gauge("run_guard_breached", "1 for each guard that is breached now, 0 for the others.", ("guard",),
+          lambda run: (((guard.value,), float(guard.value in run.guards)) for guard in GuardName)),
+    Gauge("run_rate_percent", "Percent of its rate that a run has; no sample without a guard on clients.", (),
+          _clients(lambda cost: cost.percent)),
+    Gauge("run_held_for_clients_seconds", "How long the run was held because clients suffered, or did not answer.",
+          (),
+          _clients(lambda cost: cost.held_ms / 1000)),
+    Gauge("run_slowed_for_clients_seconds", "How long copies had less than the rate of the run.", (),
+          _clients(lambda cost: cost.slowed_ms / 1000)),
+    Gauge("run_held", "1 while an operator or a guard lets no move start.", (),
+          _one(lambda run: float(run.why_held is not None))),
+    Gauge("run_cluster_reachable", "0 while the cluster does not answer the run.", (),
+          _one(lambda run: float(run.silence is None))),
+    Gauge("run_problems", "What operators are to know, in sentences of `kreassign status`.", (),
+          _one(lambda run: len(run.problems))),
+    Gauge("run_open_settings", "Settings of its throttle that the run has changed and not restored.", (),
+          _one(lambda run: run.open_settings)),
+    Gauge("broker_reassigning_partitions", "Partitions in flight of which the broker sends or gets a copy.",
+          _BROKER, _by_broker(lambda one: one.reassigning)),
+    Gauge("broker_reassignment_read_bytes_per_second",
+          "What is read from the broker for moves, over the last minute.", _BROKER,
+          _by_broker(lambda one: one.read_bytes_per_s)),
+    Gauge("broker_reassignment_write_bytes_per_second",
+          "What moves write to the broker, over the last minute.", _BROKER,
+          _by_broker(lambda one: one.written_bytes_per_s)),
+    Gauge("broker_log_dir_copy_bytes_per_second",
+          "What the broker copies between its log directories, over the last minute.", _BROKER,
+          _by_broker(lambda one: one.within_bytes_per_s)),
+    Gauge("broker_left_bytes", "Bytes still to arrive at the broker, also of moves that wait.", _BROKER,
+          _by_broker(lambda one: one.left_bytes)),
+    Gauge("broker_out_of_sync_replicas", "New replicas in flight that have not caught up with their leader.",
+          _BROKER, _by_broker(lambda one: one.out_of_sync)),
+    Gauge("broker_in_sync_lag_bytes", "What these replicas lack until they are in sync.", _BROKER,
+          _by_broker(lambda one: one.lag_bytes)),
+    Gauge("broker_throttle_bytes_per_second",
+          "What the broker may send, and get, for moves; no sample without a limit.", _BROKER,
+          _by_broker(lambda one: one.throttle_bytes_per_s)),
 )  # fmt: skip
 """All metrics, in the order of the page."""
 
@@ -163,30 +166,6 @@ class AutopilotStatus:
     is_stopped: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class AutopilotMetric:
-    """One metric of autopilots, as `RunMetric` is one of runs."""
-
-    name: str
-    meaning: str
-    labels: tuple[str, ...]
-    samples: Callable[[AutopilotStatus], Iterable[Sample]]
-
-    @property
-    def full_name(self) -> str:
-        """Name on the page, with the prefix."""
-        return PREFIX + self.name
-
-    def family(self, autopilots: Iterable[AutopilotStatus]) -> Metric:
-        """Samples of this metric for all autopilots."""
-        found = GaugeMetricFamily(self.full_name, self.meaning, labels=[*AUTOPILOT_LABELS, *self.labels])
-        for one in autopilots:
-            for labels, value in self.samples(one):
-                if value is not None:
-                    found.add_metric([printable(text) for text in (one.cluster_id, *labels)], value)
-        return found
-
-
 AUTOPILOT_LABELS = ("cluster_id",)
 
 
@@ -194,20 +173,20 @@ def _counts(labels: Iterable[tuple[str, ...]]) -> Iterable[Sample]:
     return ((one, float(count)) for one, count in sorted(Counter(labels).items()))
 
 
-AUTOPILOT_METRICS: tuple[AutopilotMetric, ...] = (
-    AutopilotMetric("autopilot_last_look_time_seconds", "When it last looked at the cluster: its heartbeat.", (),
-                    lambda one: (((), one.looked_ms / 1000),)),
-    AutopilotMetric("autopilot_findings", "Open findings.", ("kind", "state"), lambda one: _counts(one.findings)),
-    AutopilotMetric("autopilot_acts", "Repairs of the last eight days, by outcome.", ("kind", "outcome"),
-                    lambda one: _counts(one.repairs)),
-    AutopilotMetric("autopilot_day_copied_bytes", "Bytes of repairs in 24 hours, as the budget counts them.", (),
-                    lambda one: (((), one.day_bytes),)),
-    AutopilotMetric("autopilot_week_copied_bytes", "Bytes of repairs in seven days, as the budget counts them.", (),
-                    lambda one: (((), one.week_bytes),)),
-    AutopilotMetric("autopilot_blocked", "Proposed repairs that a gate keeps from running.", ("reason",),
-                    lambda one: _counts((gate,) for gate in one.blocked)),
-    AutopilotMetric("autopilot_stopped", "1 while the brake or `kreassign autopilot off` stops all repairs.", (),
-                    lambda one: (((), float(one.is_stopped)),)),
+AUTOPILOT_METRICS: tuple[Gauge[AutopilotStatus], ...] = (
+    Gauge("autopilot_last_look_time_seconds", "When it last looked at the cluster: its heartbeat.", (),
+          lambda one: (((), one.looked_ms / 1000),)),
+    Gauge("autopilot_findings", "Open findings.", ("kind", "state"), lambda one: _counts(one.findings)),
+    Gauge("autopilot_acts", "Repairs of the last eight days, by outcome.", ("kind", "outcome"),
+          lambda one: _counts(one.repairs)),
+    Gauge("autopilot_day_copied_bytes", "Bytes of repairs in 24 hours, as the budget counts them.", (),
+          lambda one: (((), one.day_bytes),)),
+    Gauge("autopilot_week_copied_bytes", "Bytes of repairs in seven days, as the budget counts them.", (),
+          lambda one: (((), one.week_bytes),)),
+    Gauge("autopilot_blocked", "Proposed repairs that a gate keeps from running.", ("reason",),
+          lambda one: _counts((gate,) for gate in one.blocked)),
+    Gauge("autopilot_stopped", "1 while the brake or `kreassign autopilot off` stops all repairs.", (),
+          lambda one: (((), float(one.is_stopped)),)),
 )  # fmt: skip
 """Metrics of autopilots, in the order of the page."""
 
@@ -220,9 +199,9 @@ class PageCollector(Collector):
 
     def collect(self) -> Iterator[Metric]:
         """Return all families, even those without samples, so that scrapers know them from the start."""
-        yield from (metric.family(self._runs) for metric in METRICS)
+        yield from (metric.family(self._runs, RUN_LABELS) for metric in METRICS)
         if self._autopilots is not None:
-            yield from (metric.family(self._autopilots) for metric in AUTOPILOT_METRICS)
+            yield from (metric.family(self._autopilots, AUTOPILOT_LABELS) for metric in AUTOPILOT_METRICS)
 
 
 def exposition(runs: Sequence[RunHistory], autopilots: Sequence[AutopilotStatus] | None = None) -> bytes:
