@@ -160,7 +160,7 @@ _PIECE = re.compile(r"\s+|(?:(?![-.][A-Za-z])\S)*[-.](?=[A-Za-z])|(?:(?![-.][A-Z
 
 
 class Value(Enum):
-    """Whether an option takes a value: never, optionally or always."""
+    """An option takes a value never, optionally or always."""
 
     NONE = "none"
     REQUIRED = "required"

@@ -38,7 +38,7 @@ class Closure(IntFlag):
 
     @property
     def remedy(self) -> str:
-        """What to do so that the broker receives replicas again, as an imperative."""
+        """Command or step after which the broker receives replicas again, as an imperative."""
         return ", and ".join(_WORDS[one][1] for one in self if one in _WORDS)
 
 
@@ -55,7 +55,7 @@ _WORDS = {
 }
 
 REFUSES = "Kafka 4.4, and 4.3 with KAFKA-20832, refuse every changed list that names it (INVALID_REPLICA_ASSIGNMENT)"
-"""What a binding cordon does, with the versions."""
+"""Effect of a binding cordon, with the versions."""
 
 
 def closure_of(

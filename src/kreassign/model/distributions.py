@@ -18,7 +18,7 @@ from kreassign.model.cluster import Cluster
 
 
 class Sign(Enum):
-    """What a distribution is recognised by; all but a topic are proof."""
+    """Sign by which a distribution is recognised; all but a topic are proof."""
 
     CLUSTER_ID = "cluster id"
     HOST = "host"
@@ -121,7 +121,7 @@ class Recognised:
         return "unknown: nothing that it shows names one; taken for Apache Kafka"
 
     def instead(self, change: Change) -> str:
-        """What to do where the cluster refuses a change; "" if that is not known."""
+        """Advice where the cluster refuses a change; "" if there is none."""
         return "" if self.distribution is None else self.distribution.instead.get(change, "")
 
 

@@ -16,7 +16,7 @@ LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1")
 """Names of this machine, as parts of an address."""
 
 LOCAL_NAMES = ("localhost", "127.0.0.1", "[::1]")
-"""The same as a header Host has them."""
+"""Names of this machine in a header Host."""
 
 _ON_THE_WAY = ("x-forwarded", "x-real-", "x-original-", "x-client-", "x-cluster-client-", "x-envoy-", "x-amzn-", "cf-")
 """Beginnings of the names of headers that proxies and load balancers add."""

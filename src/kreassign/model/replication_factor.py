@@ -92,7 +92,7 @@ def locks_out(least: int, replicas: int, growing: int, in_sync: int) -> bool:
 
 
 def undercut(factor: int, least: int) -> str | None:
-    """What a factor below `min.insync.replicas` means; None if it is not below."""
+    """The consequence of a factor below `min.insync.replicas`; None if it is not below."""
     if factor >= least:
         return None
     have = f"min.insync.replicas {least} is more than the replication factor {factor}"
@@ -151,7 +151,7 @@ class FactorChanges:
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """What changes: first what falls, then what is below `min.insync.replicas` or not known, last what rises."""
+        """Factors that change: those that fall, those below `min.insync.replicas` or unknown, those that rise."""
         groups: dict[tuple[int, int], list[TopicPartition]] = defaultdict(list)
         for one in self.changes:
             groups[one.before, one.after].append(one.topic_partition)

@@ -52,7 +52,7 @@ class Batch(Generic[Key, Value]):
         return self.ok
 
     def map(self, change: Callable[[Value], Other]) -> Batch[Key, Other]:
-        """The same outcomes with every value mapped."""
+        """Map every value; failures stay."""
         return Batch({key: change(value) for key, value in self.ok.items()}, self.failed)
 
 

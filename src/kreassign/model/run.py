@@ -16,7 +16,7 @@ from kreassign.model.throttle import WHOLE, ThrottleRates
 
 
 class Phase(StrEnum):
-    """What a run is doing."""
+    """Phase of a run."""
 
     NEW = "new"
     PREPARING = "preparing"
@@ -149,7 +149,7 @@ class BrokerProgress:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """What was measured of a run at one moment: sums of its moves, and when it ends.
+    """Measurements of a run at one moment: sums of its moves, and when it ends.
 
     `eta_s` is the expected one of `end`; without an `end`, `why_no_end` has the reason. `brokers` are those that copy
     for it, `recent` the last log sentences, each with its time in ms. `curve` has the copied bytes over time since the
@@ -259,7 +259,7 @@ class MoveHistory:
 
     @property
     def completed_ms(self) -> int | None:
-        """When it was complete; None if it is not, also where it was cancelled or failed."""
+        """Time at which it was complete; None if it is not, also where it was cancelled or failed."""
         return self.ended_ms if self.status is MoveStatus.COMPLETE else None
 
 

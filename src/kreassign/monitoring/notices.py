@@ -30,7 +30,7 @@ ALERT_DAYS = 7
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """What and what it costs, why, and what to do; about a finding (`key`), or a digest. `is_over` ends a finding."""
+    """Finding (`key`) or digest: its subject and cost, why, and what to do. `is_over` ends a finding."""
 
     cluster_id: str
     key: str

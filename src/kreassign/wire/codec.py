@@ -93,7 +93,7 @@ def _of(definitions: list[Mapping[str, Any]], version: int) -> tuple[_Field, ...
 
 
 def _covers(versions: str, version: int) -> bool:
-    """Whether a range in the notation of the definitions (`3`, `0-5`, `2+`, `none`) includes this version."""
+    """True if a range in the notation of the definitions (`3`, `0-5`, `2+`, `none`) includes this version."""
     if versions == "none":
         return False
     low, dash, high = versions.rstrip("+").partition("-")

@@ -127,7 +127,7 @@ def _named(case: Case) -> Iterator[str]:
 
 
 def _in_sync(case: Case) -> Iterator[str]:
-    """Where the factor falls, as many replicas are in sync afterwards as before, or all that there are.
+    """Check that a falling factor leaves as many replicas in sync as before, or all that there are.
 
     Not of partitions that must stay: in the middle of a reassignment no factor falls.
     """

@@ -10,7 +10,7 @@ from kreassign.model import TopicPartition
 
 
 class Hold(IntFlag):
-    """What fixes a partition, as a value of the array `Partitions.holds`; several may hold it at once."""
+    """Reason that fixes a partition, as a value of the array `Partitions.holds`; several may hold it at once."""
 
     NONE = 0
     OUT_OF_REACH = 1
@@ -30,7 +30,7 @@ class Hold(IntFlag):
 
     @property
     def remedy(self) -> str:
-        """What to do so that they can move, as an imperative."""
+        """Step after which they can move, as an imperative."""
         return ", and ".join(_WORDS[one][1] for one in self._told)
 
     def keeps(self, what: str = "must stay") -> str:

@@ -304,7 +304,7 @@ def tenant_of(policy: PlanPolicy, topic: str) -> int:
 
 
 def with_tolerance(bands: tuple[Band, ...], tolerance: float) -> tuple[Band, ...]:
-    """The same bands, all with this tolerance."""
+    """Give all bands this tolerance."""
     return tuple(replace(band, tolerance=tolerance) for band in bands)
 
 
