@@ -4,8 +4,16 @@ from __future__ import annotations
 
 import random
 from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
 
 from kreassign.executor.eta import INTERVAL_WINDOW_MS, ProgressSample, Side, interval
+from kreassign.executor.events import Event, MovesObserved
+from kreassign.executor.progress import ProgressMeter
+from kreassign.executor.state import RunView
+from kreassign.model.run import Phase
+from tests.executor.twin_runs import RATE, TwinRig, pace
 
 LIMIT = 10_000
 """Bytes per second at each end of a copy."""
@@ -87,3 +95,24 @@ def test_the_eta_never_explodes() -> None:
     """With rates that decay while a broker waits, the last of these was off by 48 times what was left."""
     worst = {seed: max(errors(seed)) for seed in (1, 13, 20, 11)}
     assert max(worst.values()) < 0.5, worst
+
+
+@pytest.mark.thorough
+def test_the_eta_holds_while_leaders_move_with_their_partitions(tmp_path: Path) -> None:
+    """Bytes that went with a move to its new leader left its source without a rate: 21 min were told of 72 s."""
+    rig, told, meters = TwinRig(tmp_path, [[0, 1]] * 4), list[tuple[int, float]](), list[ProgressMeter]()
+
+    def listen(event: Event, run: RunView) -> None:
+        meters.extend([] if meters else [ProgressMeter(run)])
+        meters[0].follow(event)
+        eta_s = meters[0].progress().eta_s
+        if isinstance(event, MovesObserved) and run.phase is Phase.MOVING and eta_s is not None:
+            told.append((event.at_ms, eta_s))
+
+    rig.listener = listen
+    done = rig.run(rig.prepared(dict.fromkeys(range(4), (2, 1)), throttle=RATE, pace=pace(moves=1)))
+    assert done.bytes_copied == 40_000_000
+    end_ms = told[-1][0]
+    errors = [abs(eta_s - (end_ms - at_ms) / 1000) for at_ms, eta_s in told if 8_000 < at_ms < end_ms - 4_000]
+    assert len(errors) > 10
+    assert max(errors) < 15
