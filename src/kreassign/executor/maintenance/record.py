@@ -179,8 +179,8 @@ class KnownMaintenance:
             return ""
         known = "; ".join(f"broker {broker} {one}" for broker, one in sorted(self.doubtful.brokers.items()))
         return (
-            f"this machine wrote down maintenance ({known}) of which the cluster has no record any more, so that it "
-            "may have been ended elsewhere"
+            f"this machine wrote down maintenance ({known}) of which the cluster has no record any more, or is not "
+            "asked (--lease off), so that it may have been ended elsewhere"
         )
 
 
