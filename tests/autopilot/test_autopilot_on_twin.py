@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -18,9 +19,11 @@ from kreassign.executor.history.run_history import read_history
 from kreassign.executor.journal import find_journals
 from kreassign.executor.runner import ReadClients
 from kreassign.model import ConfigChange, ConfigResource
+from kreassign.operations import run
 from kreassign.operations.autopilot import BRAKE, looked_after, observe, remembered, silence, turn_off, turn_on, why
 from kreassign.operations.run_journals import NO_CLUSTER, InForce
 from tests.autopilot.fleet import HOUR_S, Fleet, finding
+from tests.executor.journal.test_locks import locked_by_another
 from tests.executor.test_lease_on_twin import with_offsets_topic
 from tests.executor.twin_runs import TwinRig
 
@@ -140,6 +143,26 @@ def test_the_brake_of_kafka_configs_is_seen_and_named(tmp_path: Path) -> None:
         ours.rig.client.incremental_alter_configs({ALL: [ConfigChange.delete(BRAKE)]}).raise_if_any()
         ours.watch(autopilot, 3 * LOOKS_S, LOOKS_S)
         assert 3 not in ours.holders()
+
+
+def test_an_autopilot_waits_for_a_journal_that_others_lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An open transaction of a SQLite shell ended it after a second."""
+    monkeypatch.setattr(run, "TOLD_AFTER_S", 0.0)
+    ours, told, others = fleet(tmp_path), list[str](), list[subprocess.Popen[bytes]]()
+
+    def warn(text: str) -> None:
+        told.append(text)
+        others[0].kill()
+
+    ours.context = replace(ours.context, warn=warn)
+    ours.rig.twin.crash(3)
+    with ours.opened() as autopilot, locked_by_another(next(tmp_path.glob("**/decisions.sqlite"))) as other:
+        others.append(other)
+        ours.watch(autopilot, 2 * LOOKS_S, LOOKS_S)
+        assert autopilot.memory.findings
+    assert told[0].startswith("the autopilot holds: ")
+    assert "Until then it looks at nothing" in told[0]
+    assert "the journal of the autopilot can be written again" in told[1]
 
 
 def test_requests_hold_for_a_process_that_starts_later(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType, TracebackType
@@ -55,7 +55,7 @@ from kreassign.autopilot.observation import Absent, Asked, Brake, Known, Observa
 from kreassign.autopilot.policy import Kind, Level, Policy, parse_policy
 from kreassign.autopilot.replay import Replayed, replay
 from kreassign.clock import Clock, SystemClock
-from kreassign.errors import ClusterError, ExecutionError, IllegalPlan, Infeasible, InputError, PlanIsMet
+from kreassign.errors import ClusterError, ExecutionError, IllegalPlan, Infeasible, InputError, JournalLocked, PlanIsMet
 from kreassign.executor.cluster.requests import read_throttles
 from kreassign.executor.events import CancelRequested, HoldRequested, ReleaseRequested, RunStarted
 from kreassign.executor.history.run_history import read_history, read_view
@@ -99,7 +99,7 @@ from kreassign.operations.plan_tasks import (
     Repair,
     Task,
 )
-from kreassign.operations.run import RunContext, RunRequest, Show, prepare_run, resume_run, start_run
+from kreassign.operations.run import LockWatch, RunContext, RunRequest, Show, prepare_run, resume_run, start_run
 from kreassign.operations.run_journals import InForce
 from kreassign.operations.snapshot import described_cluster
 from kreassign.operations.text_files import read_text
@@ -316,6 +316,8 @@ class Autopilot:
         self._cluster_id = client.describe_cluster().cluster_id
         self._journal, events = _opened(context.state_dir, self._cluster_id, clock.now_ms(), is_dry=is_dry)
         self.memory: Memory = memory_of(events)
+        self._locks = LockWatch("the autopilot", "looks at nothing, and repairs nothing", context.warn, clock)
+        self._journal.on_lock, self._is_beside_run = self._wait, False
         self._looked_s = float("-inf")
         observers = (*context.observers, self._look_meanwhile)
         self._watched = replace(context, observers=observers, watch=self._watch_run)
@@ -364,6 +366,12 @@ class Autopilot:
             self._tell(message)
         self._report(status_of(now, self.memory, self._policy))
         return decision.order
+
+    def _wait(self, lock: JournalLocked | None) -> None:
+        """Wait for a journal that others have locked, but let no run wait for that."""
+        if lock is not None and self._is_beside_run:
+            raise lock
+        self._locks.follow(lock)
 
     def _note(self, event: Event) -> None:
         self._journal.append(event)
@@ -504,6 +512,14 @@ class Autopilot:
         del meter
         if self._clock.monotonic_s() - self._looked_s < self._policy.care.interval:
             return
+        self._is_beside_run = True
+        try:
+            with suppress(JournalLocked):  # The next look makes up for it.
+                self._steer(run)
+        finally:
+            self._is_beside_run = False
+
+    def _steer(self, run: RunView) -> None:
         order = self._decide(observe(self._client, self._clock.now_ms(), run))
         path, at_ms = journal_path(self._context.state_dir, self._cluster_id, run.run_id), self._clock.now_ms()
         match order:

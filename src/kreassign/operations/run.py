@@ -707,30 +707,30 @@ TOLD_AFTER_S = 5.0
 
 @dataclass(slots=True)
 class LockWatch:
-    """Says once that another process has locked the journal of a run, and once that it has not any more."""
+    """Says once that another process has locked the journal of `who`, and once that it has not any more.
 
-    runner: Runner
+    `meanwhile` is what does not happen until then.
+    """
+
+    who: str
+    meanwhile: str
     warn: Warn
     clock: Clock
     _since_s: float | None = None
     _is_told: bool = False
 
     def follow(self, lock: JournalLocked | None) -> None:
-        """Take in that the journal is locked, or (None) that it is not any more. Raises JournalLocked on a pause."""
-        run_id, now_s = self.runner.run.run_id, self.clock.monotonic_s()
+        """Take in that the journal is locked, or (None) that it is not any more."""
+        now_s = self.clock.monotonic_s()
         if lock is None:
             if self._is_told and self._since_s is not None:
-                self.warn(f"the journal of run {run_id} can be written again, after {now_s - self._since_s:.0f} s")
+                self.warn(f"the journal of {self.who} can be written again, after {now_s - self._since_s:.0f} s")
             self._since_s, self._is_told = None, False
             return
         self._since_s = now_s if self._since_s is None else self._since_s
         if not self._is_told and now_s - self._since_s >= TOLD_AFTER_S:
             self._is_told = True
-            self.warn(
-                f"run {run_id} holds: {lock}. Until then it starts nothing; its moves in flight go on, throttled but "
-                "not guarded"
-            )
-        self.runner.wait_for_journal(lock)
+            self.warn(f"{self.who} holds: {lock}. Until then it {self.meanwhile}")
 
 
 def _replanned(client: AdminClient, question: ReplanMoves) -> Replanned:
@@ -788,7 +788,15 @@ def _drive(
         read_clients=read_clients,
     )
     listener.keeper = SnapshotKeeper(journal, runner.snapshot)
-    journal.on_lock = LockWatch(runner, context.warn, clock).follow
+    in_flight = "starts nothing; its moves in flight go on, throttled but not guarded"
+    watch = LockWatch(f"run {journal.path.stem}", in_flight, context.warn, clock)
+
+    def wait(lock: JournalLocked | None) -> None:
+        watch.follow(lock)
+        if lock is not None:
+            runner.wait_for_journal(lock)
+
+    journal.on_lock = wait
     with context.watch(journal.path.stem, runner.request_stop) as listener.show:
         drive(runner)
     return history(runner.run)
