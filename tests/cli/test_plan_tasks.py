@@ -506,7 +506,7 @@ def test_what_is_copied_between_racks_and_what_it_costs_is_told(cluster: Path) -
     assert "which costs " not in run(cluster, "rebalance").stderr
     refused = run(cluster, "rebalance", "--rack-price", "a:x=1")
     assert refused.exit_code == 2
-    assert "rack-prices: there is no rack 'x' in this cluster; it has a, b" in refused.stderr
+    assert "rack-prices or --rack-price: there is no rack 'x' in this cluster; it has a, b" in refused.stderr
 
 
 # What comes next

@@ -87,11 +87,11 @@ def test_racks_and_least_leaders_become_rules() -> None:
 
 
 @pytest.mark.parametrize(("policy", "words"), [
-    (PlanPolicy(shares={9: 1.0}), "there is no broker 9"),
+    (PlanPolicy(shares={9: 1.0}), "broker-capacity, capacity or shares: there is no broker 9"),
     (PlanPolicy(broker_capacity={9: {"disk": 1.0}}), "there is no broker 9"),
-    (PlanPolicy(excluded_brokers=(9,)), "there is no broker 9"),
-    (PlanPolicy(broker_racks={9: "a"}), "there is no broker 9"),
-    (PlanPolicy(broker_sets=(BrokerSet("a", (9,), ("users",)),)), "there is no broker 9"),
+    (PlanPolicy(excluded_brokers=(9,), source="g.toml"), "g.toml: excluded-brokers or --exclude-brokers: there"),
+    (PlanPolicy(broker_racks={9: "a"}, source="g.toml"), "g.toml: broker-racks: there is no broker 9"),
+    (PlanPolicy(broker_sets=(BrokerSet("a", (9,), ("users",)),), source="g.toml"), "g.toml: broker-sets: there is no"),
     (PlanPolicy(broker_sets=(BrokerSet("a", (1,), ("none.*",)),)), "no topic matches"),
     (
         PlanPolicy(broker_sets=(BrokerSet("a", (1,), ("u.*",)), BrokerSet("b", (2,), ("users",)))),

@@ -208,7 +208,7 @@ def read_policy(goals_file: Path | None) -> PlanPolicy:
     if goals_file is None:
         return PlanPolicy()
     try:
-        return parse_policy(read_filled_text(goals_file))
+        return replace(parse_policy(read_filled_text(goals_file)), source=str(goals_file))
     except InputError as error:
         raise named_once(goals_file, error) from error
 

@@ -7,7 +7,8 @@ name or pattern, reads from followers (KIP-392), and load of coordinators.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -258,7 +259,8 @@ class PlanPolicy:
     brokers that report none. `rack_prices` are the prices of copies between racks. `leader_racks` has by topic pattern
     the preferred racks of leaders, most preferred first; the first matching pattern counts. `consumer_racks` likewise
     has the relative reads by consumers of each rack that may fetch from followers. `coordinated` are the groups and
-    transactional ids with a coordinator. `topic_spread`, `topic_leaders` and `failover`: see `Rules`.
+    transactional ids with a coordinator. `topic_spread`, `topic_leaders` and `failover`: see `Rules`. `source` is the
+    goals file, which errors name.
     """
 
     bands: tuple[Band, ...] = DEFAULT_BANDS
@@ -280,6 +282,7 @@ class PlanPolicy:
     broker_racks: Mapping[int, str] = field(default_factory=dict)
     rack_prices: RackPrices = NO_PRICES
     coordinated: Coordinated = NOBODY
+    source: str | None = None
 
     def cores_of(self, brokers: Iterable[int]) -> dict[int, float]:
         """Cores of these brokers, without brokers whose cores are unknown."""
@@ -323,13 +326,35 @@ def with_policy(problem: Problem, policy: PlanPolicy) -> Problem:
             failover=policy.failover,
         ),
     )
-    unknown = sorted(set(policy.least_topic_leaders) - set(problem.partitions.topic_names))
-    if unknown:
-        raise InputError(f"least-topic-leaders: there is no topic {unknown[0]!r} in this cluster")
-    problem = _with_consumers(_with_racks(problem, policy.broker_racks), policy.consumer_racks)
-    problem = with_leader_racks(problem, policy.leader_racks)
-    refuse_unknown_racks("rack-prices", problem, (rack for pair in policy.rack_prices.pairs for rack in pair))
-    return _without(_with_sets(_with_limits(problem, policy), policy.broker_sets), policy)
+    with _named(policy, "least-topic-leaders"):
+        if unknown := sorted(set(policy.least_topic_leaders) - set(problem.partitions.topic_names)):
+            raise InputError(f"there is no topic {unknown[0]!r} in this cluster")
+    with _named(policy, "broker-racks"):
+        problem = _with_racks(problem, policy.broker_racks)
+    with _named(policy, "consumer-racks"):
+        problem = _with_consumers(problem, policy.consumer_racks)
+    with _named(policy, "leader-racks"):
+        problem = with_leader_racks(problem, policy.leader_racks)
+    with _named(policy, "rack-prices or --rack-price"):
+        refuse_unknown_racks(problem, (rack for pair in policy.rack_prices.pairs for rack in pair))
+    with _named(policy, "broker-capacity, capacity or shares"):
+        problem = _with_limits(problem, policy)
+    with _named(policy, "broker-sets"):
+        problem = _with_sets(problem, policy.broker_sets)
+    with _named(policy, "excluded-topics or --exclude-topics"):
+        problem = _without_topics(problem, policy.excluded_topics)
+    with _named(policy, "excluded-brokers or --exclude-brokers"):
+        return _without_brokers(problem, policy.excluded_brokers)
+
+
+@contextmanager
+def _named(policy: PlanPolicy, key: str) -> Iterator[None]:
+    """Name the goals file and its key in errors, and the option that says the same."""
+    try:
+        yield
+    except InputError as error:
+        where = f"{policy.source}: {key}" if policy.source else key
+        raise InputError(f"{where}: {error}") from error
 
 
 def _refuse_unknown_coordinators(problem: Problem, bands: tuple[Band, ...]) -> None:
@@ -348,7 +373,7 @@ def known_bands(partitions: Partitions, bands: tuple[Band, ...]) -> tuple[Band, 
 def _with_consumers(problem: Problem, wanted: Mapping[str, Mapping[str, float]]) -> Problem:
     chosen: dict[str, Mapping[str, float]] = {}
     for pattern, weights in wanted.items():
-        refuse_unknown_racks("consumer-racks", problem, weights)
+        refuse_unknown_racks(problem, weights)
         whole = sum(weights.values())
         parts = {rack: weight / whole for rack, weight in sorted(weights.items())}
         for topic in sorted(matching(pattern, problem.partitions.topic_names)):
@@ -360,18 +385,18 @@ def with_leader_racks(problem: Problem, wanted: Mapping[str, tuple[str, ...]]) -
     """Set preferred racks of leaders by topic. Raises InputError for an unknown rack or topic."""
     chosen: dict[str, tuple[str, ...]] = {}
     for pattern, racks in wanted.items():
-        refuse_unknown_racks("leader-racks", problem, racks)
+        refuse_unknown_racks(problem, racks)
         for topic in sorted(matching(pattern, problem.partitions.topic_names)):
             chosen.setdefault(topic, racks)
     return replace(problem, rules=replace(problem.rules, leader_racks=chosen)) if chosen else problem
 
 
-def refuse_unknown_racks(key: str, problem: Problem, racks: Iterable[str]) -> None:
+def refuse_unknown_racks(problem: Problem, racks: Iterable[str]) -> None:
     """Raise InputError for a rack without brokers."""
     known = problem.brokers.rack_names
     if unknown := sorted(set(racks) - set(known)):
         there = f"it has {', '.join(known)}" if known else "no broker says its rack; see broker-racks"
-        raise InputError(f"{key}: there is no rack {unknown[0]!r} in this cluster; {there}")
+        raise InputError(f"there is no rack {unknown[0]!r} in this cluster; {there}")
 
 
 def _with_racks(problem: Problem, given: Mapping[int, str]) -> Problem:
@@ -387,7 +412,7 @@ def _with_racks(problem: Problem, given: Mapping[int, str]) -> Problem:
     for broker, rack in sorted(given.items()):
         if said[broker] not in {None, rack}:
             raise InputError(
-                f"broker-racks: broker {broker} itself says that it is in rack {said[broker]}, not in {rack}; "
+                f"broker {broker} itself says that it is in rack {said[broker]}, not in {rack}; "
                 "leave it out, or correct broker.rack"
             )
     racks = {**said, **given}
@@ -458,12 +483,16 @@ def _with_sets(problem: Problem, sets: tuple[BrokerSet, ...]) -> Problem:
     )
 
 
-def _without(problem: Problem, policy: PlanPolicy) -> Problem:
-    brokers, partitions = problem.brokers, problem.partitions
-    if policy.excluded_topics:
-        chosen = TopicChoice(excluded=policy.excluded_topics).of(partitions)
-        partitions = partitions.held(~chosen, Hold.EXCLUDED)
-    if policy.excluded_brokers:
-        out = chosen_brokers(brokers, policy.excluded_brokers)
-        brokers = replace(brokers, may_receive=brokers.may_receive & ~out)
-    return replace(problem, brokers=brokers, partitions=partitions)
+def _without_topics(problem: Problem, patterns: tuple[str, ...]) -> Problem:
+    if not patterns:
+        return problem
+    chosen = TopicChoice(excluded=patterns).of(problem.partitions)
+    return replace(problem, partitions=problem.partitions.held(~chosen, Hold.EXCLUDED))
+
+
+def _without_brokers(problem: Problem, ids: tuple[int, ...]) -> Problem:
+    if not ids:
+        return problem
+    brokers = problem.brokers
+    out = chosen_brokers(brokers, ids)
+    return replace(problem, brokers=replace(brokers, may_receive=brokers.may_receive & ~out))
