@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from inspect import isfunction
 
 import pytest
 
 from kreassign.admin import AdminClient, ClientSettings, client_settings
 from kreassign.errors import ClusterError, InputError
-from kreassign.model import ConfigResource, NewPartitions, NewTopic, TopicPartition, TopicPartitionReplica
+from kreassign.model import ConfigChange, ConfigResource, NewPartitions, NewTopic, TopicPartition, TopicPartitionReplica
 from kreassign.model.requests import CommittedOffset, GroupCandidate, Membership
 from kreassign.model.text import check_wait
 from kreassign.model.throttle import BrokerRate, ThrottleRates
@@ -54,6 +55,10 @@ CALLS: dict[str, Ask] = {
     "an offset's partition": lambda admin, wide: admin.list_offsets([of_orders(wide)]),
     "an unregistered broker": lambda admin, wide: admin.unregister_broker(wide),
     "a broker's settings": lambda admin, wide: admin.describe_configs([ConfigResource.broker(wide)]),
+    "a broker's changed setting": lambda admin, wide: admin.incremental_alter_configs(
+        {ConfigResource.broker(wide): [ConfigChange.set("log.cleaner.threads", "1")]}
+    ),
+    "a broker's versions": lambda admin, wide: admin.offered_versions([wide]),
     "a session timeout": lambda admin, wide: admin.join_group(GroupCandidate("g", "i", "p", "p", b"", wide)),
     "a generation": lambda admin, wide: admin.heartbeat(Membership("g", "i", "m", wide)),
     "a committed offset": lambda admin, wide: admin.commit_offsets(MEMBER, {FIRST: CommittedOffset(wide, "")}),
@@ -64,6 +69,20 @@ CALLS: dict[str, Ask] = {
     "a timeout": lambda admin, wide: admin.describe_cluster(timeout_ms=wide),
     "a timeout of a change": lambda admin, wide: admin.replace_reassignments({FIRST: (0, 1)}, timeout_ms=wide),
 }
+
+
+TAKE_NAMES = {
+    "allowed_on_group", "allowed_operations", "check_reassignment_permission", "close", "delete_topics",
+    "describe_group", "describe_topics", "expect_cluster", "has_quorum", "leave_group", "list_topics",
+    "risky_overrides", "view_topics",
+}  # fmt: skip
+"""Calls without numbers but `timeout_ms`, which has its rows."""
+
+
+def test_every_call_that_takes_numbers_is_tried() -> None:
+    tried = {name for call in CALLS.values() for name in call.__code__.co_names}
+    calls = {name for name, call in vars(AdminClient).items() if isfunction(call) and not name.startswith("_")}
+    assert calls - tried == TAKE_NAMES
 
 
 @pytest.mark.parametrize("name", CALLS)
