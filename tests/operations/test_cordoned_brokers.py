@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 
 from kreassign.errors import IllegalPlan, Infeasible, InputError
-from kreassign.model import ConfigChange, ConfigResource, NewTopic, TopicPartition
+from kreassign.executor.guards import DEFAULTS, guard_settings
+from kreassign.executor.preflight import RunSettings, prepare
+from kreassign.model import Batch, ConfigChange, ConfigResource, NewTopic, TopicPartition
 from kreassign.model.plan import PartitionAssignment, Plan
+from kreassign.model.throttle import ThrottleRates
 from kreassign.operations.plan import PlanRequest, make_plan, pareto
 from kreassign.operations.plan_inputs import Inputs, inputs_of_cluster
 from kreassign.operations.plan_tasks import (
@@ -30,9 +35,12 @@ from kreassign.operations.plan_tasks import (
     place_partitions,
     place_topic,
 )
+from kreassign.operations.rollback import plan_rollback
 from kreassign.planner import Budget
 from kreassign.planner.problem.policy import PlanPolicy
-from tests.executor.twin_runs import TwinRig
+from kreassign.twin.version import kafka_version
+from tests.executor.odd_port import OddPort, Real
+from tests.executor.twin_runs import RATE, TwinRig
 
 SEEDS = (0, 3, *(pytest.param(seed, marks=pytest.mark.exhaustive) for seed in (1, 2, 4, 5, *range(6, 20))))
 BROKERS = range(6)
@@ -85,9 +93,10 @@ def declared(seed: int, current: Lists, brokers: Sequence[int]) -> Restore:
     return Restore(Plan(tuple(PartitionAssignment(name, one) for name, one in wanted.items())), "placement.json")
 
 
-def cordon(rig: TwinRig, broker: int, value: str) -> None:
-    change = {ConfigResource.broker(broker): [ConfigChange.set("cordoned.log.dirs", value)]}
-    rig.client.incremental_alter_configs(change).raise_if_any()
+def cordon(rig: TwinRig, broker: int, value: str | None) -> None:
+    key = "cordoned.log.dirs"
+    change = ConfigChange.delete(key) if value is None else ConfigChange.set(key, value)
+    rig.client.incremental_alter_configs({ConfigResource.broker(broker): [change]}).raise_if_any()
 
 
 def inputs_of(rig: TwinRig) -> Inputs:
@@ -140,3 +149,86 @@ def test_a_silent_cordon_does_not_hold_a_partition(tmp_path: Path) -> None:
         if one != before.get(name)
     )
     assert any(not closed.isdisjoint(one) for one in changed)
+
+
+# --- runs -----------------------------------------------------------------------------------------------------------
+
+LEARNS_MS = 15_000
+"""Controllers and runs know a cordon that is older."""
+
+
+class Cordons:
+    """Cordons that come and go around a run, and what of its moves they forbade."""
+
+    def __init__(self, rig: TwinRig, random: Random) -> None:
+        self.rig, self._random, self.wrong = rig, random, list[str]()
+        self._since_ms: dict[int, int] = {}
+        self.port = OddPort(rig.client)
+        self.port.answer_always("alter_partition_reassignments", self._judge)
+        rig.odd_port = self.port.port
+
+    @property
+    def closed(self) -> set[int]:
+        readings = self.rig.twin.replication.readings
+        return {one for one in BROKERS if all(log_dir.is_cordoned for log_dir in readings.log_dirs(one))}
+
+    def change(self) -> None:
+        """Cordon a random broker, or open it if it is cordoned."""
+        broker = self._random.choice(BROKERS)
+        if broker in self.rig.client.describe_cluster().broker_ids:
+            self._set(broker, None if broker in self.closed else "*")
+
+    def end(self) -> None:
+        """Open all brokers, and start what is down."""
+        for broker in set(BROKERS).difference(self.rig.client.describe_cluster().broker_ids):
+            self.rig.twin.start(broker)
+        for broker in self.closed:
+            self._set(broker, None)
+
+    def _set(self, broker: int, value: str | None) -> None:
+        cordon(self.rig, broker, value)
+        self._since_ms[broker] = self.rig.transport.now_ms()
+
+    def _judge(self, real: Real, targets: Lists, **named: Any) -> Batch[TopicPartition, None]:
+        now_ms, present = self.rig.transport.now_ms(), self.rig.replicas
+        closed = {one for one in self.closed if now_ms - self._since_ms.get(one, 0) > LEARNS_MS}
+        answer: Batch[TopicPartition, None] = real(targets, **named)
+        for name, wanted in targets.items():
+            gained = set(wanted or ()).difference(present[name.partition])
+            if closed & gained or (closed & set(wanted or ()) and name in answer.failed):
+                self.wrong.append(f"{name} to {wanted}, with {closed} cordoned: {answer.failed.get(name)}")
+        return answer
+
+
+@pytest.mark.parametrize(("seed", "release"), [
+    (30, "upgraded"),
+    (39, "upgraded"),
+    *(pytest.param(seed, one, marks=pytest.mark.exhaustive) for seed in range(20) for one in ("4.4", "upgraded")),
+])  # fmt: skip
+def test_no_run_and_no_rollback_sends_what_a_cordon_forbids(seed: int, release: str, tmp_path: Path) -> None:
+    """Cordons change after the plan and during the run, under which Kafka 4.3 may become 4.4."""
+    rig, _ = rig_of(seed, "4.4" if release == "4.4" else "4.3", tmp_path)
+    random = Random(seed)
+    try:
+        plan = make_plan(inputs_of(rig), random.choice(TASKS), NO_MINIMUM).plan
+    except (Infeasible, InputError, IllegalPlan):
+        return
+    cordons = Cordons(rig, random)
+    upgraded = replace(rig.twin.settings, version=kafka_version("4.4"))
+    rig.after(random.choice((1, 40)), lambda: setattr(rig.twin, "settings", upgraded))
+    for number in (1, 2):
+        cordons.change()
+        rig.transport.sleep(20)
+        now_ms, guards = rig.transport.now_ms(), guard_settings(DEFAULTS)
+        settings = RunSettings(f"run-{number}", now_ms, ThrottleRates(RATE), guards, allows_factor_change=True)
+        try:
+            started = prepare(rig.port, plan, settings)
+        except IllegalPlan:
+            break
+        for seconds in (5, 30):
+            rig.between_steps(seconds, cordons.change)
+        rig.between_steps(200, cordons.end)
+        run = rig.run(started)
+        assert (run.state, cordons.wrong) == ("done", [])
+        plan = plan_rollback(rig.client, run, warn=lambda _: None).plan
+    assert cordons.wrong == []
