@@ -362,6 +362,41 @@ def _follower_copies_to_the_end(chance: np.random.Generator, history: History) -
     return replace(history, size=np.where(is_copy, np.floor(history.size * done), history.size))
 
 
+def _two_copies(_: np.random.Generator, history: History) -> History:
+    """Every other size is that of a broker that counts 20 MB of index files."""
+    is_other = (np.arange(ROUNDS + 1) % 2 == 1)[:, None]
+    return replace(history, size=np.where(is_other, history.size + 20_971_520, history.size))
+
+
+def _copied_back(chance: np.random.Generator, history: History) -> History:
+    """The replica is copied to an empty disk within two hours."""
+    since = _rounds(chance, history, AN_HOUR, ROUNDS - 4 * AN_HOUR)
+    done = np.clip((np.arange(ROUNDS + 1)[:, None] - since[None, :] + 1) / (2 * AN_HOUR), 0, 1)
+    return replace(history, size=np.where(_passed(history, since), np.floor(history.size * done * 0.97), history.size))
+
+
+def _stays_shorter(chance: np.random.Generator, history: History) -> History:
+    """Segments of a tiered log leave the disk after twelve hours, and since some time after one; the start stays."""
+    rounds = np.arange(ROUNDS + 1)
+    keep = np.where(rounds < chance.integers(12 * AN_HOUR, 36 * AN_HOUR), 12 * AN_HOUR, AN_HOUR)
+    gone = np.maximum.accumulate(np.maximum((rounds - keep) // AN_HOUR * AN_HOUR, 0))
+    written = np.cumsum(history.records * history.record_bytes, axis=0)
+    return replace(history, size=history.size - np.where(gone[:, None] > 0, written[gone], 0))
+
+
+def _preallocated(chance: np.random.Generator, history: History) -> History:
+    """Segments have their whole size from the start."""
+    segment = np.maximum(history.written.mean(axis=0) * 3600 * chance.choice([0.5, 2, 12]), 1.0)
+    return replace(history, size=np.ceil(history.size / segment) * segment)
+
+
+def _two_clocks(chance: np.random.Generator, history: History) -> History:
+    """Two collectors take turns; the clock of one is ahead by two to eight minutes."""
+    ahead_ms = 60_000.0 * chance.integers(2, 9, history.at_ms.shape[1])
+    is_other = (np.arange(ROUNDS + 1) % 2 == 1)[:, None]
+    return replace(history, at_ms=history.at_ms + np.where(is_other, ahead_ms[None, :], 0.0))
+
+
 def _lasting_jump(chance: np.random.Generator, history: History) -> History:
     """Once the log is larger by a tenth to a half, and stays so: another replica, or a move between directories."""
     at, share = _rounds(chance, history, AN_HOUR), chance.uniform(0.1, 0.5, history.size.shape[1])
@@ -450,5 +485,10 @@ COHORTS: Mapping[str, Spoil] = {
     "a tiered log, 2 to 3 h on disk": _tiered_tail,
     "compaction, records × 10 at midday": _compacted_with_new_sizes,
     "sizes frozen for 1 to 10 h": _frozen_sizes,
+    "sizes of two brokers, one with index files": _two_copies,
+    "a replica that is copied to an empty disk": _copied_back,
+    "a tiered log whose size on disk shrinks": _stays_shorter,
+    "sizes of preallocated segments": _preallocated,
+    "two collectors, clocks apart by 2 to 8 min": _two_clocks,
 }
 """What is wrong with the samples of each cohort. Each is drawn by its place: new ones go to the end."""

@@ -350,9 +350,11 @@ _AROUND = 4
 _ALIKE = 2
 """This many long intervals around it make a cadence, not a gap; one is enough if not all are known."""
 _ENOUGH = 3
+"""Least number of known intervals around one to judge it by."""
 _UNDONE = 1.5
 """Where a log shrinks, records may not weigh so many times more before than after it, nor less."""
-"""Least number of known intervals around one to judge it by."""
+_MOST_CUTS = 1
+"""Times that a log may shrink within the intervals around one."""
 LEFT_OF_A_LOG = 0.5
 _NEAR = (1, 2, 3)
 
@@ -467,7 +469,7 @@ def _grown(samples: Samples, counts: Mask) -> tuple[Ints, Mask, tuple[Floats, Fl
     # The size is that of the leader's copy: two of the same one, to which records were only appended.
     same_copy = goes_on & (leader >= 0) & (leader == series.before(leader)) & (start == series.before(start))
     new_bytes = np.where(same_copy, size - series.before(size), np.nan)
-    contradicts = _contradict(series, records, new_bytes)
+    contradicts = _contradict(series, records, size, new_bytes)
     is_sized = (new_bytes >= 0) & ~contradicts
     figures = (
         (taken_ms - series.before(taken_ms)) / 1000.0,
@@ -483,25 +485,30 @@ def _grown(samples: Samples, counts: Mask) -> tuple[Ints, Mask, tuple[Floats, Fl
     return epoch, resets == 1, (seconds, new_records, sized_records, new_bytes), contradicted
 
 
-def _contradict(series: Series, records: Floats, new_bytes: Floats) -> Mask:
+def _contradict(series: Series, records: Floats, size: Floats, new_bytes: Floats) -> Mask:
     """Mask of intervals whose bytes cannot be those of their records, judged by four intervals on each side.
 
     Records that weigh more from now on are no contradiction, unless the log has just shrunk: it takes both sides. A
-    record more or less allows for sizes that were asked a moment before or after the offsets.
+    record more or less allows for sizes that were asked a moment before or after the offsets. A log that shrinks again
+    and again is not cleaned so often: readings of two copies alternate, and each step up is of the difference. One of
+    which hardly anything is left was cleaned, or is copied from scratch: no size shows which.
     """
     weight = np.where((new_bytes > 0) & (records > 0), new_bytes / records, np.nan)
     places = range(1, _AROUND + 1)
     before, after = (_median_of([look(weight, place) for place in places]) for look in (series.before, series.after))
-    was_cut, is_cut = (
-        np.logical_or.reduce([look(new_bytes, place) < 0 for place in places]) for look in (series.before, series.after)
+    cuts_before, cuts_after = (
+        np.sum([look(new_bytes, place) < 0 for place in places], axis=0) for look in (series.before, series.after)
     )
+    was_cut, is_cut = cuts_before > 0, cuts_after > 0
     most, least = np.fmax(before, after) * (records + 1.0), np.fmin(before, after) * (records - 1.0)
     contradicts: Mask = (new_bytes >= 0) & (
         (new_bytes > TENFOLD * most)
         | (is_cut & (new_bytes > _UNDONE * most))
         | (was_cut & ((after > _UNDONE * before) | (before > _UNDONE * after)))
         | (new_bytes * TENFOLD < least)
+        | (cuts_before + cuts_after > _MOST_CUTS)
     )
+    contradicts |= (new_bytes < 0) & (TENFOLD * size < size - new_bytes)
     return contradicts
 
 
