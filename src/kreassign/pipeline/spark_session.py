@@ -54,12 +54,16 @@ _LOCAL_SETTINGS: _Settings = {
     "spark.sql.sources.parallelPartitionDiscovery.threshold": "1000000",
 }
 
-# With little data most of the time goes into compiling code that then runs once.
+# With little data most of the time goes into compiling code that then runs once, and into jobs: adaptive execution runs
+# one for each stage, and every broadcast is one. Small tables are read by one task, which needs neither.
 _SMALL_SETTINGS: _Settings = {
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.sql.shuffle.partitions": "2",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.autoBroadcastJoinThreshold": "-1",
+    "spark.sql.optimizer.disableHints": "true",
 }
 SMALL_ROWS = 500_000
 """Largest number of rows for which to start a session with `is_small`."""

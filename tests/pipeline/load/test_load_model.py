@@ -62,7 +62,7 @@ def partitions(spark: SparkSession, count: int) -> DataFrame:
 
 def load_model(partitions: DataFrame, replicas: DataFrame, samples: list[Row]) -> DataFrame:
     """The road of the load job, from samples on."""
-    return model_of.load_model(partitions, replicas, hours_frame(partitions.sparkSession, samples))
+    return model_of.load_model(partitions, replicas, hours_frame(partitions.sparkSession, samples), len(samples))
 
 
 def hours_frame(spark: SparkSession, samples: list[Row]) -> DataFrame:

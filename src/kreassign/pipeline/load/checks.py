@@ -1,7 +1,6 @@
 """Check the rows that a load reads: each row by itself, then all samples of a partition together.
 
-Rows that fail go to quarantine with the reason. Executors load this module with NumPy and PyArrow only: nothing here
-may import deltalake.
+Rows that fail go to quarantine with the reason. Executors have NumPy and PyArrow only, and load `judge.py`, not this.
 """
 
 from __future__ import annotations
@@ -18,6 +17,7 @@ from kreassign.pipeline.load.judge import JUDGED, TO_JUDGE, judge
 from kreassign.pipeline.load.rates import PARTITION_KEY
 from kreassign.pipeline.load.rules import NO_PARTITION, ROW_RULES, SAME_KEY, Rule
 from kreassign.pipeline.tables.schemas import LOAD_HOURS, OPEN_SAMPLES, PARTITIONS, QUARANTINE, REPLICAS, SAMPLES, Table
+from kreassign.pipeline.tables.spark_io import dealt
 
 # Checks of rows: from columns to a column; rows that fail go to quarantine with the reason.
 #
@@ -141,7 +141,6 @@ def all_bad_rows(screened: Iterable[Screened]) -> DataFrame:
 #
 # The executors need this package, with NumPy and PyArrow: installed, or sent to them (`--py-files`).
 
-ROWS_PER_TASK = 400_000
 _TYPES = {column.name: column.type for column in OPEN_SAMPLES.columns}
 
 
@@ -156,8 +155,7 @@ def judged(samples: DataFrame, left_open: DataFrame | None, now_ms: int, row_cou
     # The key of a bad row is unreliable, so it must not become a neighbour of other samples.
     is_bad = sql.col("is_new") & sql.col("reason").isNotNull()
     place = sql.when(is_bad, sql.xxhash64(*SAMPLES.column_names)).otherwise(sql.xxhash64(*PARTITION_KEY))
-    tasks = max(1, -(-row_count // ROWS_PER_TASK))
-    return rows.repartition(tasks, place).mapInArrow(judge, from_arrow_schema(JUDGED))
+    return dealt(rows, row_count, place).mapInArrow(judge, from_arrow_schema(JUDGED))
 
 
 def _new(screened: DataFrame) -> DataFrame:

@@ -389,13 +389,14 @@ def run_load(
         left_open = job.store(open_samples(found), OPEN_SAMPLES)
         set_aside = job.store_on(snapshots.bad().unionByName(quarantined(found)), QUARANTINE)
         partitions, replicas = _tell_snapshots(job, snapshots)
-        _tell_samples(job, source, _judged_kinds(found, partitions))
+        kinds = _judged_kinds(found, partitions)
+        _tell_samples(job, source, kinds)
     finally:
         found.unpersist()
     for kept in (hours, left_open, set_aside):
         job.note(kept.step, kept.version)
-    recent = _recent_hours(job, hours, window_days)
-    plain = load_model(partitions, replicas, recent, window_days)
+    recent, recent_count = _recent_hours(job, hours, kinds, window_days)
+    plain = load_model(partitions, replicas, recent, recent_count, window_days)
     loads = _loads(job, plain, recent, replicas, snapshots)
     tested = job.write(backtests(loads, horizon_days), BACKTESTS)
     ahead = job.write(forecast(loads, tested, horizon_days), FORECAST)
@@ -422,16 +423,16 @@ def _before(data_dir: DataDir, begun: Load | None, *, is_full: bool) -> Load | N
     return None if begun is None or is_full else standing_on(data_dir, begun)
 
 
-def _recent_hours(job: Job, hours: Stored, window_days: int) -> DataFrame:
-    """Hours of the window; reads only files that may have some."""
-    # The last hour of a partition is open, as more of its samples may come.
-    latest = hours.rows.where("is_open").groupBy("cluster_id").agg(sql.max("hour_ms").alias("latest_ms")).collect()
-    if not latest:
-        return hours.rows
-    begin_ms = min(row["latest_ms"] for row in latest) - window_days * 24 * HOUR_MS
+def _recent_hours(job: Job, hours: Stored, kinds: Iterable[Row], window_days: int) -> tuple[DataFrame, int]:
+    """Hours of the window, and the number of rows of the files that may have some."""
+    latest: dict[str, int] = {}
+    for row in kinds:
+        if row["latest_ms"] is not None:
+            latest[row["cluster_id"]] = max(row["latest_ms"], latest.get(row["cluster_id"], 0))
     log = open_log(job.data_dir, LOAD_HOURS, hours.version)
-    rows = rows_of(job.spark, log, log.files(time="hour_ms", begin_ms=begin_ms))
-    return in_window(rows, job.spark.createDataFrame(latest), window_days)
+    files = _recent(log, window_days)
+    rows = rows_of(job.spark, log, files)
+    return in_window(rows, latest, window_days) if latest else rows, sum(file.row_count for file in files)
 
 
 def _loads(job: Job, plain: DataFrame, hours: DataFrame, replicas: DataFrame, snapshots: Snapshots) -> DataFrame:
@@ -549,7 +550,10 @@ def _skipped(table: Table, skipped: Iterable[Skipped]) -> Iterable[Judged]:
 
 
 def _judged_kinds(found: DataFrame, partitions: DataFrame) -> list[Row]:
-    """Number of new samples (`rows`) by `kind`, `reason` and whether the snapshot has their partition (`is_known`)."""
+    """Number of new samples (`rows`) by cluster, `kind`, `reason` and whether the snapshot has their partition.
+
+    Those that are of an hour say in `latest_ms` when the latest open one began: more samples of it may come.
+    """
     none, one = sql.lit(None).cast("string"), sql.lit(1).cast("bigint")
     key = [sql.coalesce(f"kept.{name}", f"hour.{name}").alias(name) for name in PARTITION_KEY]
     is_odd = sql.col("kept.is_set_aside") & sql.col("kept.is_new")
@@ -557,11 +561,16 @@ def _judged_kinds(found: DataFrame, partitions: DataFrame) -> list[Row]:
              "late": sql.col("late_count")}  # fmt: skip
     each = sql.array(*(sql.struct(sql.lit(kind).alias("kind"), rows.alias("rows")) for kind, rows in kinds.items()))
     reason = sql.when(is_odd, sql.col("kept.reason")).otherwise(none).alias("reason")
-    counted = found.select(*key, reason, sql.explode(each).alias("each")).where("each.rows > 0")
-    sums = counted.groupBy(*PARTITION_KEY, "reason", "each.kind").agg(sql.sum("each.rows").alias("rows"))
+    latest = sql.when(sql.col("hour.is_open"), sql.col("hour.hour_ms")).alias("latest_ms")
+    counted = found.select(*key, reason, latest, sql.explode(each).alias("each")).where(
+        "each.rows > 0 OR (each.kind = 'good' AND latest_ms IS NOT NULL)"
+    )
+    total = sql.sum("each.rows").alias("rows")
+    sums = counted.groupBy(*PARTITION_KEY, "reason", "each.kind").agg(total, sql.max("latest_ms").alias("latest_ms"))
     known = partitions.select(*PARTITION_KEY, sql.lit(col=True).alias("is_known"))
-    judged = sums.join(known, on=list(PARTITION_KEY), how="left").groupBy("kind", "reason", "is_known")
-    return [row.asDict() for row in judged.agg(sql.sum("rows").alias("rows")).collect()]
+    judged = sums.join(known, on=list(PARTITION_KEY), how="left").groupBy("cluster_id", "kind", "reason", "is_known")
+    told = judged.agg(sql.coalesce(sql.sum("rows"), sql.lit(0)).alias("rows"), sql.max("latest_ms").alias("latest_ms"))
+    return [row.asDict() for row in told.collect()]
 
 
 def _tell_samples(job: Job, source: NewSamples, kinds: Iterable[Row]) -> None:
@@ -607,15 +616,18 @@ def require_unique_keys(
     Except `open_samples`, which holds samples as they were read, duplicates included.
     """
     checked = [each for each in made if is_of_loads(each.table) and each.table is not OPEN_SAMPLES]
-    each_twice = [
+    counts = [
         _rows_to_check(spark, data_dir, each, before)
         .groupBy(*each.table.key)
         .count()
         .where("count > 1")
-        .select(sql.lit(each.table.name).alias("name"), sql.to_json(sql.struct(*each.table.key)).alias("key"), "count")
+        .select(sql.to_json(sql.struct(*each.table.key)).alias("key"), "count")
+        .agg(sql.lit(each.table.name).alias("name"), sql.first("key").alias("key"), sql.first("count").alias("count"))
         for each in checked
     ]
-    twice = reduce(DataFrame.unionAll, each_twice).first() if each_twice else None
+    # `first` would ask for one part after the other, in a job each.
+    rows = reduce(DataFrame.unionAll, counts).collect() if counts else []
+    twice = next((row for row in rows if row["key"] is not None), None)
     if twice is not None:
         raise DataError(
             f"table {twice['name']} in {data_dir} would have {twice['count']} rows of {twice['key']}: nothing of this "
@@ -624,15 +636,15 @@ def require_unique_keys(
 
 
 def _rows_to_check(spark: SparkSession, data_dir: DataDir, each: LoadedTable, before: Load | None) -> DataFrame:
-    """Rows that may have a key twice: of `load_hours` only the hours that this load wrote."""
+    """Rows that may have a key twice: of `load_hours` only the time of which this load wrote hours."""
     log = open_log(data_dir, each.table, each.version)
     if before is None or each.table is not LOAD_HOURS:
         return rows_of(spark, log, log.files())
     known = {file.path for file in open_log(data_dir, each.table, before.versions[each.table.name]).files()}
-    written = rows_of(spark, log, [file for file in log.files() if file.path not in known])
-    hours = [row[0] for row in written.select("hour_ms").distinct().collect()]
-    files = log.files(time="hour_ms", begin_ms=min(hours, default=0), end_ms=max(hours, default=0) + 1)
-    return rows_of(spark, log, files).where(sql.col("hour_ms").isin(hours))
+    bounds = [(file.lows["hour_ms"], file.highs["hour_ms"]) for file in log.files() if file.path not in known]
+    begin_ms, end_ms = min((low for low, _ in bounds), default=0), max((high for _, high in bounds), default=-1)
+    files = log.files(time="hour_ms", begin_ms=begin_ms, end_ms=end_ms + 1)
+    return rows_of(spark, log, files).where(sql.col("hour_ms").between(begin_ms, end_ms))
 
 
 def _require_good(step: StepCount, data_dir: DataDir) -> None:

@@ -5,6 +5,7 @@ Each task gets all hours of some partitions, because their load depends on all o
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 
 from pyspark.sql import Column, DataFrame
@@ -18,6 +19,7 @@ from kreassign.pipeline.load.measured import nothing_measured
 from kreassign.pipeline.load.partition_loads import HOUR_COLUMNS, LOADS, WINDOW_DAYS, partition_loads
 from kreassign.pipeline.load.rates import PARTITION_KEY
 from kreassign.pipeline.tables.schemas import LOAD_MODEL, PLAN_INPUTS, SKEW
+from kreassign.pipeline.tables.spark_io import dealt
 
 _SNAPSHOT_KEY = ("cluster_id", "snapshot_id")
 _WITHOUT_SAMPLES = {
@@ -37,13 +39,14 @@ def load_model(
     partitions: DataFrame,
     replicas: DataFrame,
     hours: DataFrame,
+    hour_count: int,
     window_days: int = WINDOW_DAYS,
 ) -> DataFrame:
     """Table `load_model`: one row per given partition; `partitions` and `replicas` are of one snapshot per cluster.
 
-    `hours` are rows of table `load_hours`, filtered by `in_window`.
+    `hours` are rows of table `load_hours`, at most about `hour_count`, filtered by `in_window`.
     """
-    together = hours.select(*HOUR_COLUMNS).repartition(*PARTITION_KEY)
+    together = dealt(hours.select(*HOUR_COLUMNS), hour_count, *PARTITION_KEY)
     loads = together.mapInArrow(partial(partition_loads, window_days=window_days), from_arrow_schema(LOADS))
     joined = partitions.join(partition_sizes(replicas), on=[*_SNAPSHOT_KEY, "topic", "partition"], how="left").join(
         loads, on=list(PARTITION_KEY), how="left"
@@ -62,14 +65,11 @@ def partition_sizes(replicas: DataFrame) -> DataFrame:
     )
 
 
-def in_window(hours: DataFrame, latest: DataFrame, window_days: int = WINDOW_DAYS) -> DataFrame:
-    """Hours that a load uses: the last `window_days` of each cluster, counted back from its `latest` hour.
-
-    `latest` has `latest_ms`, the start of that hour, by cluster_id.
-    """
-    begins = (sql.col("latest_ms") - (window_days * HOURS_A_DAY - 1) * HOUR_MS).alias("begin_ms")
-    windows = sql.broadcast(latest.select("cluster_id", begins))
-    return hours.join(windows, on="cluster_id").where(sql.col("hour_ms") >= sql.col("begin_ms")).select(*hours.columns)
+def in_window(hours: DataFrame, latest_ms: Mapping[str, int], window_days: int = WINDOW_DAYS) -> DataFrame:
+    """Hours that a load uses: the last `window_days` of each cluster, counted back from its latest hour."""
+    spanned_ms = (window_days * HOURS_A_DAY - 1) * HOUR_MS
+    begins = [column for cluster, ms in latest_ms.items() for column in (sql.lit(cluster), sql.lit(ms - spanned_ms))]
+    return hours.where(sql.col("hour_ms") >= sql.create_map(*begins)[sql.col("cluster_id")])
 
 
 _KEY = ("cluster_id", "snapshot_id", "topic", "partition")

@@ -53,6 +53,11 @@ _SPARK_TYPES: dict[str, spark_types.DataType] = {
     INTS: spark_types.ArrayType(spark_types.IntegerType()),
 }
 _DAY_MS = 86_400_000
+ROWS_PER_TASK = 400_000
+"""Rows that one task takes. No more are read by one task, which needs neither shuffles nor jobs for them."""
+
+_FILES_PER_TASK = 100
+"""Files that one task opens; an object store has latency for each."""
 
 
 def struct_type(table: Table) -> spark_types.StructType:
@@ -103,7 +108,16 @@ def rows_of(spark: SparkSession, log: TableLog, files: Sequence[DataFile]) -> Da
         return spark.createDataFrame([], struct_type(log.table))
     # Without this option Spark would derive columns from the names of folders.
     reader = spark.read.option("recursiveFileLookup", "true").schema(struct_type(log.table))
-    return reader.parquet(*(log.place_of(file) for file in files))
+    rows = reader.parquet(*(log.place_of(file) for file in files))
+    if sum(file.row_count for file in files) > ROWS_PER_TASK:
+        return rows
+    return rows.coalesce(1) if len(files) <= _FILES_PER_TASK else rows.repartition(1)
+
+
+def dealt(rows: DataFrame, row_count: int, *key: Column | str) -> DataFrame:
+    """Bring rows of the same key into one task each: few rows into one, without a shuffle."""
+    tasks = -(-row_count // ROWS_PER_TASK)
+    return rows.repartition(tasks, *key) if tasks > 1 else rows.coalesce(1)
 
 
 def write_table(rows: DataFrame, data_dir: DataDir, table: Table, *, parts: Sequence[str] | None = None) -> int:
