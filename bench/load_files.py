@@ -1,7 +1,7 @@
 """Cost of tables to which each load adds: the commits of a thousand hourly loads, without Spark.
 
-Each load writes the hours that it closed and those that are open, its account and its row in `loads`, as `kreassign
-load` does, and reads before what it builds on: the last load and the files of the window.
+Each load writes the hours that it closed and those that are open, its account, an odd sample and its row in `loads`,
+as `kreassign load` does, and reads before what it builds on: the last load and the files of the window.
 """
 
 from __future__ import annotations
@@ -20,20 +20,21 @@ from kreassign.pipeline.tables.arrow import arrow_schema
 from kreassign.pipeline.tables.commits import LoadedTable, publish, tended
 from kreassign.pipeline.tables.delta import commit, log_to_write, open_log
 from kreassign.pipeline.tables.parquet import last_load, write_files, write_rows
-from kreassign.pipeline.tables.schemas import LOAD_HOURS, LOAD_QUALITY, LOADS, OPEN_SAMPLES, Row, Table
+from kreassign.pipeline.tables.schemas import LOAD_HOURS, LOAD_QUALITY, LOADS, OPEN_SAMPLES, QUARANTINE, Row, Table
 
 HOUR_MS = 3_600_000
 FIRST_HOUR = 480_000
 WINDOW_DAYS = 28
 _TOLD = (10, 35, 100, 200, 400, 700, 1000)
 _ALIKE = 25
+_GROWING = (LOAD_HOURS, LOAD_QUALITY, QUARANTINE, LOADS)
 
 
 def measure(loads: int = 1000, partitions: int = 100) -> None:
     """Print what the loads before some numbers took on average."""
     print(f"{partitions} partitions, a load an hour; means of the {_ALIKE} loads before, or of ten\n")
-    print("| load | CPU ms | most | files of `load_hours` | `load_quality` | `loads` |")
-    print("|---|---|---|---|---|---|")
+    print("| load | CPU ms | most | files of `load_hours` | `load_quality` | `quarantine` | `loads` |")
+    print("|---|---|---|---|---|---|---|")
     taken: list[float] = []
     with tempfile.TemporaryDirectory() as folder:
         for number in range(1, loads + 1):
@@ -42,9 +43,7 @@ def measure(loads: int = 1000, partitions: int = 100) -> None:
             taken.append(1000 * (time.process_time() - begun))
             if number in _TOLD:
                 last = taken[-_ALIKE:]
-                files = " | ".join(
-                    str(len(open_log(Path(folder), table).files())) for table in (LOAD_HOURS, LOAD_QUALITY, LOADS)
-                )
+                files = " | ".join(str(len(open_log(Path(folder), table).files())) for table in _GROWING)
                 print(f"| {number:,} | {statistics.mean(last):.0f} | {max(last):.0f} | {files} |", flush=True)
 
 
@@ -61,6 +60,7 @@ def load(data: Path, number: int, partitions: int = 100) -> None:
     account = list(accounts(hour * HOUR_MS))
     version = write_rows(data, LOAD_QUALITY, account, file_stem=str(hour))
     made.append(LoadedTable(LOAD_QUALITY, version, len(account)))
+    made.append(LoadedTable(QUARANTINE, _set_aside(data, hour), 1))
     publish(data, hour * HOUR_MS, [tended(data, each, WINDOW_DAYS) for each in made], before)
 
 
@@ -84,6 +84,14 @@ def accounts(load_ms: int) -> Iterable[Row]:
     for name in ("samples", "partitions", "replicas"):
         row: Row = dict.fromkeys(column.name for column in LOAD_QUALITY.columns)
         yield row | {"load_ms": load_ms, "table_name": name, "treatment": "good", "row_count": 1}
+
+
+def _set_aside(data: Path, hour: int) -> int:
+    row = {"load_ms": hour * HOUR_MS, "table_name": "samples", "reason": "odd", "row_json": "{}", "is_open": False}
+    rows = pa.Table.from_pylist([row], arrow_schema(QUARANTINE))
+    return commit(
+        log_to_write(data, QUARANTINE), write_files(data, QUARANTINE, rows, "load"), replace=True, parts=("true",)
+    )
 
 
 def _of_nothing(data: Path, table: Table = OPEN_SAMPLES) -> int:

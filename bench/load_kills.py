@@ -340,7 +340,7 @@ def _commits(data: Path, table: Table) -> int:
 def _texts(data: Path, table: Table) -> Counter[str]:
     """Rows to twelve digits: in which order Spark adds up what tasks bring changes the last ones of a sum."""
     return Counter(
-        str({name: f"{one:.12g}" if isinstance(one, float) else one for name, one in row.items()})
+        str({name: f"{one:.12g}" if isinstance(one, float) else one for name, one in row.items() if name != "load_ms"})
         for row in read_rows(data, table)
     )
 

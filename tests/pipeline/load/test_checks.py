@@ -6,13 +6,12 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as sql
 
-from kreassign.pipeline.load.checks import SCREENED, RowCheck, checks_of, first_failure, screen
+from kreassign.pipeline.load.checks import SCREENED, SET_ASIDE, RowCheck, checks_of, first_failure, screen
 from kreassign.pipeline.tables.schemas import (
     BROKERS,
     CLUSTERS,
     LOG_DIRS,
     PARTITIONS,
-    QUARANTINE,
     REPLICAS,
     SAMPLES,
     Row,
@@ -62,7 +61,7 @@ def test_bad_rows_go_to_quarantine_with_the_first_reason(spark: SparkSession) ->
         field.nullable = True
     screened = screen(SAMPLES, spark.createDataFrame([tuple(row.values()) for row in rows], nullable), TAKEN_MS)
     assert [row.asDict() for row in screened.good.collect()] == [GOOD]
-    assert screened.bad.columns == list(QUARANTINE.column_names)
+    assert screened.bad.columns == list(SET_ASIDE)
     reasons = {json.loads(row["row_json"])["leader"]: row["reason"] for row in screened.bad.collect()}
     assert reasons == {number: reason for number, (_, reason) in enumerate(BAD)}
 

@@ -48,7 +48,11 @@ def everything_made(data_dir: Path) -> list[list[str]]:
     load = last_load(data_dir)
     assert load is not None
     seen = TablesAt(data_dir, load.versions)
-    return [sorted(map(str, read_rows(seen, table))) for table in (LOAD_MODEL, PLAN_INPUTS, QUARANTINE)]
+    # When a row was set aside depends on the load.
+    tables = [
+        [row | {"load_ms": 0} for row in read_rows(seen, table)] for table in (LOAD_MODEL, PLAN_INPUTS, QUARANTINE)
+    ]
+    return [sorted(map(str, rows)) for rows in tables]
 
 
 def newest(folder: Path) -> Path:

@@ -32,6 +32,7 @@ from kreassign.pipeline.tables.schemas import (
     LOAD_QUALITY,
     LOADS,
     METRICS,
+    QUARANTINE,
     SAMPLES,
     Partitioning,
     Row,
@@ -201,7 +202,7 @@ def test_tables_to_which_loads_add_have_few_files_and_all_their_rows(tmp_path: P
     hourly_loads(tmp_path, 60)
     loads = last_load(tmp_path)
     assert loads is not None
-    for table in (LOAD_HOURS, LOAD_QUALITY, LOADS):
+    for table in (LOAD_HOURS, LOAD_QUALITY, QUARANTINE, LOADS):
         version = loads.versions.get(table.name)
         assert len(open_log(tmp_path, table, version).files()) <= MOST_SMALL_FILES + 2
     assert hours_of_last_load(tmp_path) == list(range(61))
@@ -233,6 +234,7 @@ def test_old_hours_accounts_and_loads_go_but_for_the_window(tmp_path: Path) -> N
     hourly_loads(tmp_path, 30, begin=days * 24 + 100)
     assert min(hours_of_last_load(tmp_path)) == days * 24 + 100
     assert len(read_rows(tmp_path, LOAD_QUALITY)) == 30 * 3
+    assert len(read_rows(tmp_path, QUARANTINE)) == 30
     assert min(load.number for load in loads_of(tmp_path)) == 11
     # A window that is longer keeps what is in it.
     made = LoadedTable(LOAD_HOURS, open_log(tmp_path, LOAD_HOURS).version, 0)

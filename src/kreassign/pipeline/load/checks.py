@@ -27,6 +27,8 @@ from kreassign.pipeline.tables.spark_io import dealt
 
 SCREENED = "_reason"
 """Column that screening adds: why a row is not good; NULL for good rows."""
+SET_ASIDE = tuple(name for name in QUARANTINE.column_names if name != "load_ms")
+"""Columns of bad rows, which are rows of table `quarantine` but for the time of the load."""
 NEVER_MS = 2**62
 """Load time after all others, for rows that are not compared with the clock."""
 
@@ -53,7 +55,7 @@ class Screened:
 
     @property
     def bad(self) -> DataFrame:
-        """Rows to set aside, as rows of table `quarantine`."""
+        """Rows to set aside, with the columns `SET_ASIDE`."""
         return bad_rows(self.table, self.judged.where(is_bad()), SCREENED)
 
     def with_unique_keys(self) -> Screened:
@@ -117,7 +119,7 @@ def bad_rows(table: Table, rows: DataFrame, reason: str) -> DataFrame:
         sql.to_json(sql.struct(*table.column_names)).alias("row_json"),
         # The next load reads its own snapshots.
         sql.lit(col=True).alias("is_open"),
-    ).select(*QUARANTINE.column_names)
+    ).select(*SET_ASIDE)
 
 
 def orphans(replicas: DataFrame, partitions: DataFrame) -> DataFrame:
@@ -129,7 +131,7 @@ def orphans(replicas: DataFrame, partitions: DataFrame) -> DataFrame:
 
 def all_bad_rows(screened: Iterable[Screened]) -> DataFrame:
     """Quarantined rows of several tables together, as table `quarantine`."""
-    return reduce(DataFrame.unionByName, (part.bad for part in screened)).select(*QUARANTINE.column_names)
+    return reduce(DataFrame.unionByName, (part.bad for part in screened)).select(*SET_ASIDE)
 
 
 # Samples of a load on Spark: which are judged, and with what result.
@@ -185,4 +187,4 @@ def quarantined(judged: DataFrame) -> DataFrame:
         "row_json": sql.to_json(sql.struct(*SAMPLES.column_names)),
         "is_open": ~sql.col("is_closed"),
     }
-    return set_aside.withColumns(row).select(*QUARANTINE.column_names)
+    return set_aside.withColumns(row).select(*SET_ASIDE)

@@ -387,7 +387,8 @@ def run_load(
     try:
         hours = job.store_on(hours_of(found), LOAD_HOURS)
         left_open = job.store(open_samples(found), OPEN_SAMPLES)
-        set_aside = job.store_on(snapshots.bad().unionByName(quarantined(found)), QUARANTINE)
+        bad = snapshots.bad().unionByName(quarantined(found)).withColumn("load_ms", sql.lit(now_ms))
+        set_aside = job.store_on(bad.select(*QUARANTINE.column_names), QUARANTINE)
         partitions, replicas = _tell_snapshots(job, snapshots)
         kinds = _judged_kinds(found, partitions)
         _tell_samples(job, source, kinds)
