@@ -120,6 +120,7 @@ def load(
 
     now_ms = SystemClock().now_ms()
     is_small = rows_to_read(data, is_full=is_full) <= SMALL_ROWS
+    say(f"starting Spark; its log is {spark_log(data)}")
     with spark_session(spark_log(data), spark_options, is_small=is_small) as spark:
         if pages := pages_of(spark):
             say(f"Spark's pages: {pages}")

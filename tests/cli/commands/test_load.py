@@ -24,6 +24,15 @@ def test_without_pyspark_one_line_says_what_to_install(monkeypatch: pytest.Monke
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_directory_without_tables_is_refused_before_spark_is_started(tmp_path: Path) -> None:
+    result = CliRunner().invoke(command, ["load", "--data", str(tmp_path / "none")])
+    assert (result.exit_code, result.stderr.splitlines()[-1]) == (
+        6,
+        f"error: there is no table clusters in {tmp_path / 'none'}; make it with `kreassign snapshot`",
+    )
+    assert list(tmp_path.iterdir()) == []
+
+
 @pytest.mark.spark
 def test_counts_go_to_stdout_and_sparks_words_to_its_log(tmp_path: Path) -> None:
     # In a process of its own, for Spark has one session per process and the command ends the one that it uses.
@@ -38,7 +47,7 @@ def test_counts_go_to_stdout_and_sparks_words_to_its_log(tmp_path: Path) -> None
     text, shown = done.stdout.split("\n\n", maxsplit=1)
     port, time = re.compile(r"(?<=127\.0\.0\.1:)\d+"), re.compile(r"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d", re.MULTILINE)
     approve([text], "load", LOG=tmp_path / "spark.log", PORT=port, TIME=time)
-    assert shown.startswith("cluster c.1, snapshot of 2025-11-04 10:00:00 UTC: 2 partitions of 1 topics\n")
+    assert shown.startswith("cluster c.1, snapshot of 2025-11-04 10:00:00 UTC: 2 partitions of 1 topic\n")
     assert [line.split() for line in shown.splitlines()[-2:]] == [
         ["orders-1", "-", "70", "B", "no", "rate:", "no", "samples"],
         ["orders-0", "8", "B/s", "80", "B", "measured", "for", "8", "s,", "less", "than", "a", "day"],

@@ -24,7 +24,7 @@ from kreassign.cli.options.values import (
 )
 from kreassign.cli.output import examples, warn
 from kreassign.cli.streams import WorkingLine
-from kreassign.model.load import SparkOptions, spark_log
+from kreassign.model.load import SparkOptions
 from kreassign.model.text import parse_whole, shortened
 from kreassign.operations import ingest, tables
 from kreassign.operations.ingest import MAX_OFFSETS, MetricStream, RecordForm, Round
@@ -264,7 +264,6 @@ def load(
     `quarantine`, the counts of all steps to `loads` and `load_quality`. Spark's log goes to DIR/spark.log.
     DIR may be an address that Spark understands, such as s3a://bucket/data; then the log goes to the working directory.
     """
-    click.echo(f"starting Spark; its log is {spark_log(data)}")
     working = WorkingLine()
     try:
         told = tables.load(

@@ -409,10 +409,12 @@ def run_load(
 
 
 def rows_to_read(data_dir: DataDir, *, is_full: bool = False) -> int:
-    """Number of rows of samples and hours that a load would read now, from the tables' logs, without Spark."""
-    if not has_log(data_dir, SAMPLES):
-        return 0
-    before, log = _before(data_dir, last_load(data_dir), is_full=is_full), open_log(data_dir, SAMPLES)
+    """Number of rows of samples and hours that a load would read now, from the tables' logs, without Spark.
+
+    Raises DataError if a table that it needs is missing.
+    """
+    *_, log = [source_log(data_dir, table) for table in (*REQUIRED, SAMPLES)]
+    before = _before(data_dir, last_load(data_dir), is_full=is_full)
     if before is None:
         return sum(file.row_count for file in log.files())
     kept = sum(row_count(data_dir, each, before.versions[each.name]) for each in (LOAD_HOURS, OPEN_SAMPLES))
