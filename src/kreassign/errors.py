@@ -33,6 +33,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from os import strerror
 from typing import Self
 
 
@@ -241,6 +242,12 @@ def requires(what: str, package: str, extra: str) -> Iterator[None]:
         yield
     except ImportError as error:
         raise missing_extra(f"{what} needs {package} ({error})", extra) from error
+
+
+def machine_reason(error: Exception) -> str:
+    """What the machine says of an error, without its number and the arguments of the call."""
+    number = error.errno if isinstance(error, OSError) else None
+    return strerror(number).lower() if number is not None and number > 0 else str(error)
 
 
 def missing_extra(problem: str, extra: str) -> KreassignError:

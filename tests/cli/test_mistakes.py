@@ -36,6 +36,7 @@ LINES = {
     "run plan.json --throtle 50MB/s": "Did you mean '--throttle'?",
     "rehearse plan.json": "Missing option '--snapshot'. For example: kreassign rehearse plan.json --snapshot ",
     "resume --yes": "No such option '--yes'. kreassign resume asks nothing: leave it out",
+    "--throttle 50MB/s run plan.json": "It is an option of `kreassign run`: write it after the command",
     "maintenance 3": "No such command '3'. For example: kreassign maintenance enter ",
     "throttle": "Missing argument 'RATE'. For example: kreassign throttle ",
     "verify plan.jsn": "there is no file plan.jsn; a plan is a file of JSON, a run is named by its id",

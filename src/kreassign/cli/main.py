@@ -309,7 +309,10 @@ class LazyGroup(click.Group):
         for name, text in os.environ.items():
             if name.startswith(OUR_ENVIRONMENT) and is_half(text):
                 raise click.UsageError(f"the environment variable {name}={shortened(text)!r} {NO_TEXT}", ctx)
-        return super().parse_args(ctx, args)
+        try:
+            return super().parse_args(ctx, args)
+        except click.UsageError as error:
+            raise advised(error) from error
 
 
 def _chosen(ctx: click.Context, command: click.Command, words: list[str]) -> tuple[str | None, list[str]]:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import click
 
+from kreassign.cli.profiles import WORDS
 from kreassign.model.text import likely
 
 _UNKNOWN = (click.NoSuchOption, click.exceptions.NoSuchCommand)
@@ -29,10 +30,8 @@ def advised(error: click.UsageError) -> click.UsageError:
 def _advice(error: click.UsageError, context: click.Context) -> str:
     """The rest of the message, after its end without a full stop."""
     match error:
-        case click.NoSuchOption(option_name="--yes"):
-            return f". {context.command_path} asks nothing: leave it out"
         case click.NoSuchOption():
-            return _question(likely(error.option_name, _options(context)))
+            return _of_option(error.option_name, context)
         case click.exceptions.NoSuchCommand():
             names = context.command.list_commands(context) if isinstance(context.command, click.Group) else []
             found = _MEANT.get(error.command_name) or likely(error.command_name, names) or error.possibilities
@@ -45,6 +44,24 @@ def _advice(error: click.UsageError, context: click.Context) -> str:
         case _:
             unit = _UNIT.search(error.message)
             return f". Write an amount without a blank, as in 50{unit[1]}" if unit else _for_example(context)
+
+
+def _of_option(option: str, context: click.Context) -> str:
+    if option == "--yes" and not isinstance(context.command, click.Group):
+        return f". {context.command_path} asks nothing: leave it out"
+    if commands := _commands_with(option, context):
+        meant = next((word for word in context.meta.get(WORDS, ()) if word in commands), commands[0])
+        return f". It is an option of `{context.command_path} {meant}`: write it after the command"
+    return _question(likely(option, _options(context)))
+
+
+def _commands_with(option: str, context: click.Context) -> list[str]:
+    """Commands of a group that take this option."""
+    group = context.command
+    if not isinstance(group, click.Group):
+        return []
+    known = ((name, group.get_command(context, name)) for name in group.list_commands(context))
+    return [name for name, one in known if one and any(option in parameter.opts for parameter in one.params)]
 
 
 def _options(context: click.Context) -> list[str]:

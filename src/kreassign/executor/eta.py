@@ -115,6 +115,9 @@ CRITICAL = 0.9
 UNCERTAIN = 0.1
 """Uncertainty that cannot be measured: how well the last moves use their brokers."""
 
+WIDEST = 2.5
+"""How much later than the earliest end the latest may be for an end to be told. Wider ranges were 50 % and more off."""
+
 PARTS = 4
 
 
@@ -349,6 +352,17 @@ def beyond_hours(run: RunView, at_ms: int, end: Interval) -> str | None:
         return None
     takes = f"at the present rate what is left takes {max(1, round(end.expected_s / 60))} min"
     return f"{takes}, and moves may be in flight only until {local_time(hours, now.ends_ms)}"
+
+
+def too_wide(end: Interval) -> str | None:
+    """Give the range in place of an end, while what was measured leaves too much open; None if it does not."""
+    if end.latest_s <= WIDEST * end.earliest_s:
+        return None
+    return f"between {_rounded(end.earliest_s)} and {_rounded(end.latest_s)}, by what was measured so far"
+
+
+def _rounded(seconds: float) -> str:
+    return f"{round(seconds)} s" if seconds < 120 else f"{round(seconds / 60)} min"
 
 
 def reason_unmeasured(

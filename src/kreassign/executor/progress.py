@@ -22,6 +22,7 @@ from kreassign.executor.eta import (
     reason_unmeasured,
     reason_without_end,
     recent,
+    too_wide,
     total,
 )
 from kreassign.executor.events import (
@@ -50,7 +51,6 @@ from kreassign.executor.events import (
     ThrottleSet,
     Verified,
 )
-from kreassign.executor.scheduling.windows import REACHED
 from kreassign.executor.state import MoveRecord, RunView
 from kreassign.model import TopicPartition
 from kreassign.model.run import (
@@ -412,7 +412,7 @@ class ProgressMeter:
         if (why := reason_without_end(self._run, self._at_ms, measured_ms)) is not None:
             return None, why
         limit = self._run.present_rates.fastest_bytes_per_s
-        best = self._best_bytes_per_s if limit is None else min(limit, max(limit * REACHED, self._lately()))
+        best = self._best_bytes_per_s if limit is None else min(limit, self._best_bytes_per_s)
         unknown = sum(side.unknown for (kind, _), side in self._sums.items() if kind != "out")
         sides = {end: self._side(end, side) for end, side in self._sums.items()}
         is_known = bool(self._totals and best) and not unknown
@@ -421,7 +421,7 @@ class ProgressMeter:
             return None, reason_unmeasured(
                 sides, has_begun=bool(self._totals), unknown_count=unknown, best_bytes_per_s=best
             )
-        why = beyond_hours(self._run, self._at_ms, end)
+        why = beyond_hours(self._run, self._at_ms, end) or too_wide(end)
         return (end, None) if why is None else (None, why)
 
     @property
@@ -437,11 +437,6 @@ class ProgressMeter:
         # A side first seen since the last poll, after a change of leader or target, has no sample yet.
         now = ProgressSample(self._at_ms, side.passed_bytes, side.left_bytes, side.written_bytes)
         return Side(side.samples or (now,), writes, writes * (self._at_ms - self._run.started_ms) / 1000, limit)
-
-    def _lately(self) -> float:
-        """Best present rate of any broker."""
-        measured = [side.samples for side in self._sums.values() if side.samples]
-        return max((Side(samples).rate_bytes_per_s or 0.0 for samples in measured), default=0.0)
 
 
 def move_history(record: MoveRecord, estimate: Estimate | None = None) -> MoveHistory:

@@ -20,7 +20,7 @@ from prometheus_client import generate_latest
 from prometheus_client.metrics_core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from kreassign.errors import InputError
+from kreassign.errors import InputError, machine_reason
 from kreassign.executor.guards import GuardName
 from kreassign.model.listeners import FORWARDED, LOCAL_NAMES, is_forwarded, name_of_host
 from kreassign.model.run import BrokerProgress, ClientCost, Phase, Progress, RunHistory
@@ -260,8 +260,8 @@ def serving_metrics(
         server = make_server(LOOPBACK, port, _application(page), _Server, _Handler)
     except OSError as error:
         raise InputError(
-            f"metrics cannot be served on {LOOPBACK}:{port}: {error.strerror}. Specify another --metrics-port, or 0 "
-            "for any that is free"
+            f"metrics cannot be served on {LOOPBACK}:{port}: {machine_reason(error)}. Specify another --metrics-port, "
+            "or 0 for any that is free"
         ) from error
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
     thread.start()

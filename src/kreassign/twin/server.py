@@ -12,7 +12,6 @@ from __future__ import annotations
 import asyncio
 import errno
 import logging
-import os
 import resource
 import socket
 import ssl
@@ -26,7 +25,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from kreassign.clock import Clock, SystemClock
-from kreassign.errors import InputError, ProtocolViolation
+from kreassign.errors import InputError, ProtocolViolation, machine_reason
 from kreassign.model.text import LARGEST_PORT
 from kreassign.twin.access import Address, Listener, Node, Users
 from kreassign.twin.api.connection import Connection, Reply
@@ -261,9 +260,8 @@ class TwinServer:
         try:
             listening = socket.create_server((self._host, port), backlog=_QUEUE)
         except OSError as error:
-            # Python appends the address, which our message has already.
-            reason = os.strerror(error.errno) if error.errno else str(error)
-            raise InputError(f"{where}: {reason.lower()}") from error
+            advice = "Specify another --port, or 0 for any that is free"
+            raise InputError(f"{where}: {machine_reason(error)}. {advice}") from error
         listening.settimeout(0)
         self._open[config.name, node_id] = listening
         self.loop.add_reader(listening, self._accept, listening, config, node_id)

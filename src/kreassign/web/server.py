@@ -17,7 +17,7 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from kreassign.clock import SystemClock
-from kreassign.errors import InputError, KreassignError
+from kreassign.errors import InputError, KreassignError, machine_reason
 from kreassign.model.run import RunHistory
 from kreassign.web import api
 from kreassign.web.api import text
@@ -116,7 +116,8 @@ def listening(settings: WebSettings) -> socket.socket:
         return socket.create_server((settings.host, settings.port), family=family)
     except OSError as error:
         raise InputError(
-            f"the page cannot be served on {settings.host}:{settings.port}: {error.strerror}. Specify another --listen"
+            f"the page cannot be served on {settings.host}:{settings.port}: {machine_reason(error)}. Specify another "
+            "--listen, or port 0 for any that is free"
         ) from error
 
 

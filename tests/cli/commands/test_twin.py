@@ -311,7 +311,8 @@ def test_a_port_that_is_taken_is_said_to_be(tmp_path: Path) -> None:
         served = Served("--port", str(port))
         _, errors = served.process.communicate(timeout=PATIENCE_S)
     assert served.process.returncode == 2
-    assert errors == f"error: cannot listen on 127.0.0.1:{port} for node 0: address already in use\n"
+    where = f"cannot listen on 127.0.0.1:{port} for node 0: address already in use"
+    assert errors == f"error: {where}. Specify another --port, or 0 for any that is free\n"
 
 
 @pytest.mark.parametrize(("text", "speed"), [("max", None), ("1", 1.0), ("0.5", 0.5), ("1e3", 1000.0)])

@@ -3,6 +3,7 @@ from dataclasses import replace
 import pytest
 
 from kreassign.executor.events import (
+    Event,
     MovesObserved,
     MovesSubmitted,
     PlacementState,
@@ -49,14 +50,19 @@ def test_a_move_is_not_told_to_end_sooner_than_its_throttle_lets_it(throttle: in
     assert (first.rate_bytes_per_s, first.left_bytes, first.eta_s) == (50.0, 750, eta_s)
 
 
-def test_the_whole_ends_when_the_slowest_receiver_has_everything() -> None:
-    events = [*SUBMITTED]
+@pytest.mark.parametrize(("rate", "eta_s", "why"), [
+    (20, 95.0, None), (90, None, "between 10 s and 105 s, by what was measured so far")
+])  # fmt: skip
+def test_the_whole_ends_when_the_slowest_receiver_has_everything(rate: int, eta_s: float | None, why: str) -> None:
+    """No end is told while brokers that could be as fast as others are not: too much is open."""
+    events: list[Event] = [*SUBMITTED]
     for second in range(6):
-        slow, fast = seen(A, PlacementState.MOVING, done=10 * second), seen(B, PlacementState.MOVING, done=90 * second)
+        slow = seen(A, PlacementState.MOVING, done=10 * second)
+        fast = seen(B, PlacementState.MOVING, done=rate * second)
         events.append(MovesObserved(10_000 + 1_000 * second, (slow, fast)))
     run = measured(events)
     assert estimate_of(run, 0).eta_s == 95.0
-    assert run.measured.eta_s == 95.0
+    assert (run.measured.eta_s, run.measured.why_no_end) == (eta_s, why)
 
 
 def test_copies_that_wait_for_each_other_at_one_broker_end_when_that_broker_is_filled() -> None:

@@ -17,7 +17,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from kreassign.errors import ExecutionError, InputError, JournalDamaged, JournalLocked, MirrorUnavailable
+from kreassign.errors import ExecutionError, InputError, JournalDamaged, JournalLocked, MirrorUnavailable, machine_reason
 from kreassign.executor.events import (
     ConfigsRead,
     Event,
@@ -391,7 +391,7 @@ def _told(what: str, what_to_do: str) -> Iterator[None]:
     try:
         yield
     except (sqlite3.Error, OSError) as error:
-        raise ExecutionError(f"{what}: {error}. {what_to_do}") from error
+        raise ExecutionError(f"{what}: {machine_reason(error)}. {what_to_do}") from error
 
 
 def _request(path: Path, kind: str, body: str, form: Form) -> Any:
