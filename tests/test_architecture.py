@@ -35,6 +35,13 @@ THIRD_PARTY = (
         "from kafka.protocol.admin import ListPartitionReassignmentsRequest",
     ),
     Home(
+        "Kafka's batches of records",
+        ("kafka.record", "kafka.errors"),
+        ("wire/records.py",),
+        "one file writes and reads them, for journals in a topic",
+        "from kafka.record import MemoryRecords",
+    ),
+    Home(
         "kafka-python's networking",
         ("kafka.net",),
         ("admin/sasl.py",),

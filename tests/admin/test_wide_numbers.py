@@ -66,6 +66,8 @@ CALLS: dict[str, Ask] = {
         MEMBER, {of_orders(wide): CommittedOffset(1, "")}
     ),
     "a fetched partition": lambda admin, wide: admin.fetch_offsets("g", [of_orders(wide)]),
+    "a record's partition": lambda admin, wide: admin.produce(of_orders(wide), b"key", b"value"),
+    "a record's offset": lambda admin, wide: admin.fetch(FIRST, wide),
     "a timeout": lambda admin, wide: admin.describe_cluster(timeout_ms=wide),
     "a timeout of a change": lambda admin, wide: admin.replace_reassignments({FIRST: (0, 1)}, timeout_ms=wide),
 }

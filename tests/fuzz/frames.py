@@ -227,6 +227,8 @@ ALL_CALLS: dict[str, Callable[[AdminClient], object]] = {
     "leave_group": lambda admin: admin.leave_group(GROUP, "run-1"),
     "commit_offsets": lambda admin: admin.commit_offsets(_MEMBER, {ORDERS: CommittedOffset(1, "x")}),
     "fetch_offsets": lambda admin: admin.fetch_offsets(GROUP, [ORDERS, TopicPartition("other", 0)]),
+    "produce": lambda admin: admin.produce(ORDERS, b"key", b"value"),
+    "fetch": lambda admin: admin.fetch(ORDERS, 0),
 }
 NOT_CALLS = {"connect", "close", "expect_cluster", "principal"}
 SETTINGS = client_settings({"request.timeout.ms": "3000"}, bootstrap_servers="broker-0:9092,broker-1:9092")

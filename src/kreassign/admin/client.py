@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from types import MappingProxyType, TracebackType
-from typing import Self
+from typing import Self, TypeVar
 
 from kreassign.admin import topic_changes, translate
-from kreassign.admin.call import Confirm
+from kreassign.admin.call import Call, Confirm
 from kreassign.admin.sasl import principal_of
 from kreassign.admin.session import Session, Target, To
 from kreassign.admin.settings import ClientSettings, check_timeout
@@ -31,7 +31,7 @@ from kreassign.admin.topic_changes import (
 from kreassign.admin.translate.partitions import DEBUGGING_REPLICA, replica_status
 from kreassign.admin.transport import TcpTransport, Transport
 from kreassign.clock import Clock, SystemClock
-from kreassign.errors import ClusterError, InputError, Rejected, Unreachable, Unsupported
+from kreassign.errors import ClusterError, InputError, OutcomeUnknown, Rejected, Unreachable, Unsupported
 from kreassign.model import (
     NO_LEADER,
     AllowedOperations,
@@ -56,9 +56,20 @@ from kreassign.model import (
 )
 from kreassign.model.error_codes import GROUP_AUTHORIZATION_FAILED, REBALANCE_IN_PROGRESS, has_code
 from kreassign.model.reassignment import Override, check_expected
-from kreassign.model.requests import CommittedOffset, Group, GroupCandidate, Key, Membership, OffsetRange, join
+from kreassign.model.requests import (
+    CommittedOffset,
+    FetchedRecords,
+    Group,
+    GroupCandidate,
+    Key,
+    Membership,
+    OffsetRange,
+    join,
+)
 from kreassign.model.text import LARGEST_ID, check_ids, signed_number
 from kreassign.model.topic_changes import TopicsView
+
+Answer = TypeVar("Answer")
 
 PARTITIONS_PER_REQUEST = 5_000
 """Kafka moves the first 10,000 of a request and answers -1 for the rest, and of more than 10,000 elections it holds
@@ -770,6 +781,44 @@ class AdminClient:
         """The committed offsets of a group for these partitions."""
         self._needs_brokers("fetch_offsets")
         return self._session.ask_coordinator(group_id, translate.fetch_offsets(group_id, partitions), timeout_ms)
+
+    # --- records ----------------------------------------------------------------------------------------------
+
+    def produce(
+        self, partition: TopicPartition, key: bytes, value: bytes | None, *, timeout_ms: int | None = None
+    ) -> Batch[TopicPartition, None]:
+        """Write a record, or without a value a tombstone, and wait for all replicas in sync; needs WRITE on the topic.
+
+        It is not sent again: without an answer (`OutcomeUnknown`) it may be there, or come later.
+        """
+        call = translate.produce(partition, self._clock.now_ms(), key, value)
+        return self._at_leader(partition, call, timeout_ms)
+
+    def fetch(
+        self, partition: TopicPartition, offset: int, *, wait_ms: int = 0, timeout_ms: int | None = None
+    ) -> Batch[TopicPartition, FetchedRecords]:
+        """Records from an offset on, as far as all replicas in sync have them; needs READ on the topic.
+
+        Where there are none, the broker waits so long for some.
+        """
+        return self._at_leader(partition, translate.fetch(partition, offset, wait_ms), timeout_ms)
+
+    def _at_leader(
+        self, partition: TopicPartition, call: Call[Batch[TopicPartition, Answer]], timeout_ms: int | None
+    ) -> Batch[TopicPartition, Answer]:
+        def ask(asked: Iterable[TopicPartition]) -> Batch[TopicPartition, Answer]:
+            found, failed = self._partitions(asked, timeout_ms)
+            leader = found[partition].leader if partition in found else NO_LEADER
+            if leader == NO_LEADER:
+                missing = Unreachable(f"{partition} has no leader; ask again once one is elected")
+                return Batch({}, failed or {partition: missing})
+            try:
+                return self._session.call(call, leader, timeout_ms)
+            except OutcomeUnknown as error:
+                return Batch({}, {partition: error})
+
+        self._needs_brokers(call.api.name)
+        return self._session.ask_leaders([partition], ask, timeout_ms)
 
     def _partitions(
         self, wanted: Iterable[TopicPartition], timeout_ms: int | None

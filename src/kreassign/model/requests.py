@@ -214,6 +214,15 @@ class Group:
 
 
 @dataclass(frozen=True, slots=True)
+class FetchedRecords:
+    """Keys and values of records of a partition, the offset after them, and the high watermark."""
+
+    records: tuple[tuple[bytes | None, bytes | None], ...]
+    next_offset: int
+    high_watermark: int
+
+
+@dataclass(frozen=True, slots=True)
 class CommittedOffset:
     """The committed offset of a partition; `offset` is NO_OFFSET without one."""
 

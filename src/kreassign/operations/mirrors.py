@@ -16,10 +16,20 @@ from urllib.parse import unquote, urlsplit
 
 from kreassign.admin import AdminClient
 from kreassign.clock import Clock, SystemClock
-from kreassign.errors import InputError, Rejected, Unsupported, requires
+from kreassign.errors import (
+    ClusterError,
+    InputError,
+    MirrorUnavailable,
+    OutcomeUnknown,
+    Rejected,
+    Unsupported,
+    requires,
+)
 from kreassign.executor.journal import FolderPlace, Mirror, Place, bring_home, journal_path, mirrored_runs
 from kreassign.executor.lease import present_holder
 from kreassign.executor.lease.lease import SESSION_MS
+from kreassign.model import ConfigResource, OffsetSpec, TopicPartition
+from kreassign.model.authorization import error_text
 from kreassign.model.text import shortened
 from kreassign.operations.run_journals import LAST, all_journals, is_active
 
@@ -63,7 +73,9 @@ def place_at(destination: str, client: AdminClient | None) -> Place:
 
         return ObjectPlace(destination)
     if destination.startswith("topic:"):
-        raise InputError(f"{client}: topics are not there yet")
+        if client is None:
+            raise InputError(f"{destination} is a topic of the cluster; specify --bootstrap-server")
+        return TopicPlace(client, destination.removeprefix("topic:"))
     return FolderPlace(Path(destination))
 
 
@@ -135,3 +147,94 @@ def seen_from_afar(
             what = "no run of this cluster" if run_id in {None, LAST} else f"no run {run_id} of this cluster"
             raise InputError(f"{destination} has {what}; name the place as `kreassign run` had it (--journal-to)")
         yield state_dir
+
+
+# A compacted topic as a place: an entry is a record in partition 0, by whose key it is kept for ever.
+#
+# Others are found in the order of the log, which is the same for all readers. A tombstone takes an entry back.
+
+CALL_MS = 10_000
+"""Time of a call: less than the lease of a run that waits for it lasts."""
+_WAITS_MS = (0, *(500,) * 10)
+"""Waits for an entry that was written, which is shown once the high watermark is beyond it: at once, as a rule."""
+
+
+class TopicPlace:
+    """A topic of the cluster. `cleanup.policy` must be `compact` alone: else entries are deleted by age or size."""
+
+    def __init__(self, client: AdminClient, topic: str) -> None:
+        self._client, self._partition = client, TopicPartition(topic, 0)
+        self._entries: dict[str, bytes] = {}
+        self._offset: int | None = None
+
+    def __str__(self) -> str:
+        return f"topic:{self._partition.topic}"
+
+    def put(self, name: str, content: bytes) -> None:
+        """Write a record, then read until it is there, also where the answer got lost."""
+        with self._told():
+            self._read()
+            written = self._client.produce(self._partition, name.encode(), content, timeout_ms=CALL_MS)
+            for error in written.failed.values():
+                if not isinstance(error, OutcomeUnknown):
+                    raise error
+            for wait_ms in _WAITS_MS:
+                self._read(wait_ms)
+                if self._entries.get(name) == content:
+                    return
+        raise MirrorUnavailable(self, "a record that was written cannot be read yet")
+
+    def names(self, folder: str) -> list[str]:
+        """Names right below a folder, by all records up to the high watermark."""
+        with self._told():
+            self._read()
+        below = (name.removeprefix(f"{folder}/") for name in self._entries if name.startswith(f"{folder}/"))
+        return list(dict.fromkeys(name.partition("/")[0] for name in below))
+
+    def get(self, name: str) -> bytes:
+        """Content of an entry."""
+        if name not in self._entries:
+            raise MirrorUnavailable(self, f"there is no record {name}")
+        return self._entries[name]
+
+    def remove(self, name: str) -> None:
+        """Write a tombstone."""
+        with self._told():
+            self._client.produce(self._partition, name.encode(), None, timeout_ms=CALL_MS).raise_if_any()
+
+    def _read(self, wait_ms: int = 0) -> None:
+        """Read on up to the high watermark."""
+        if self._offset is None:
+            self._check()
+            earliest = self._client.list_offsets([self._partition], OffsetSpec.EARLIEST, timeout_ms=CALL_MS)
+            self._offset = earliest.raise_if_any()[self._partition]
+        while True:
+            fetched = self._client.fetch(self._partition, self._offset, wait_ms=wait_ms, timeout_ms=CALL_MS)
+            found = fetched.raise_if_any()[self._partition]
+            self._offset = found.next_offset
+            for key, value in found.records:
+                name = (key or b"").decode(errors="replace")
+                if value is None:
+                    self._entries.pop(name, None)
+                else:
+                    self._entries[name] = value
+            if found.next_offset >= found.high_watermark:
+                return
+
+    def _check(self) -> None:
+        topic = ConfigResource.topic(self._partition.topic)
+        configs = self._client.describe_configs([topic], names=["cleanup.policy"], timeout_ms=CALL_MS)
+        policy = next(iter(configs.raise_if_any()[topic].values())).value
+        if policy != "compact":
+            raise InputError(
+                f"{self} has cleanup.policy={policy}, which deletes journals; use a topic of its own, made by "
+                "`kafka-topics --create --topic NAME --partitions 1 --replication-factor 3 "
+                "--config cleanup.policy=compact`"
+            )
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        try:
+            yield
+        except ClusterError as error:
+            raise MirrorUnavailable(self, error_text(error)) from error

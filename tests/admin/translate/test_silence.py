@@ -56,6 +56,8 @@ ASKING = (
     ),
     Asking(translate.list_offsets([T1, T0, U0], OffsetSpec.LATEST), (T1, T0, U0)),
     Asking(translate.fetch_offsets("g", [T0, T1, U0]), (T0, T1, U0)),
+    Asking(translate.fetch(T0, 0, 0), (T0,)),
+    Asking(translate.produce(T0, 0, b"key", b"value"), (T0,)),
     Asking(translate.commit_offsets(MEMBER, {T0: NOTHING_SET, U0: NOTHING_SET}), (T0, U0)),
     Asking(translate.describe_topics_by_metadata(["t", "u"]), ("t", "u")),
     Asking(translate.create_topics([NewTopic("t"), NewTopic("u")], validate_only=False), ("t", "u")),

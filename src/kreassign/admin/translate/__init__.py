@@ -41,6 +41,7 @@ from kreassign.admin.translate.partitions import (
     list_offsets,
     list_partition_reassignments,
 )
+from kreassign.admin.translate.records import fetch, produce
 
 __all__ = [
     "Cursor",
@@ -62,6 +63,7 @@ __all__ = [
     "describe_topic_page",
     "describe_topics_by_metadata",
     "elect_leaders",
+    "fetch",
     "fetch_offsets",
     "find_coordinator",
     "has_quorum",
@@ -75,6 +77,7 @@ __all__ = [
     "missing_from_pages",
     "nodes",
     "offered_versions",
+    "produce",
     "sync_group",
     "unknown_partition",
     "unregister_broker",

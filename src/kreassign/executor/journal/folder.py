@@ -165,8 +165,8 @@ _STOPPED = frozenset({"T", "t"})
 class ClusterLock:
     """Lock to execute a run on a cluster. Held until it is closed, or the process ends."""
 
-    def __init__(self, journal: Path) -> None:
-        """Take the lock for the run of this journal.
+    def __init__(self, journal: Path, *, executes: bool = True) -> None:
+        """Take the lock for the run of this journal; who asks is told that it is active only if this `executes` it.
 
         Raises InputError when another run holds it, or its folder is shared between machines.
         """
@@ -181,9 +181,10 @@ class ClusterLock:
             except BlockingIOError:
                 raise lock_taken(_read_holder(lock)) from None
             _write_holder(lock, journal.name.removesuffix(SUFFIX))
-            holder = files.enter_context(_open_lock(folder / HOLDER))
-            fcntl.flock(holder, fcntl.LOCK_EX)
-            _write_holder(holder, journal.name.removesuffix(SUFFIX))
+            if executes:
+                holder = files.enter_context(_open_lock(folder / HOLDER))
+                fcntl.flock(holder, fcntl.LOCK_EX)
+                _write_holder(holder, journal.name.removesuffix(SUFFIX))
             self._files = files.pop_all()
 
     def close(self) -> None:

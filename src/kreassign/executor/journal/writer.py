@@ -17,7 +17,14 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from kreassign.errors import ExecutionError, InputError, JournalDamaged, JournalLocked, MirrorUnavailable, machine_reason
+from kreassign.errors import (
+    ExecutionError,
+    InputError,
+    JournalDamaged,
+    JournalLocked,
+    MirrorUnavailable,
+    machine_reason,
+)
 from kreassign.executor.events import (
     ConfigsRead,
     Event,
@@ -330,7 +337,8 @@ def bring_home(path: Path, mirror: Mirror, check: Callable[[], None] = lambda: N
     with told:
         refuse_shared_file_system(path.parent)
         make_folder(path.parent)
-        with closing(ClusterLock(path)):
+        # A request that is posted meanwhile would be void once the run is resumed.
+        with closing(ClusterLock(path, executes=False)):
             rows = mirror.read()
             here = journal_rows(path, form) if path.is_file() else ()
             if here[: len(rows)] == rows:
