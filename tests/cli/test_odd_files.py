@@ -38,6 +38,7 @@ COMMAND_LINES = {
     "autopilot check policy": "autopilot check {odd}",
     "autopilot check --against": "autopilot check {odd} --against {odd}",
     "autopilot replay policy": "autopilot replay {odd} --state-dir state",
+    "autopilot watch-all policy": "autopilot watch-all {odd}",
     "autopilot watch policy": f"autopilot watch {{odd}} --once {NOWHERE}",
     "autopilot why policy": f"autopilot why {{odd}} {NOWHERE}",
     "decommission --goals-file": f"decommission 1 --yes --goals-file {{odd}} {NOWHERE}",

@@ -235,3 +235,21 @@ def test_a_cluster_is_reached_with_the_properties_of_its_profile_and_its_secret_
     told = repr(list(read_events(journal)))
     assert ("RunStarted" in told, "s3cret" in told) == (True, False)
     assert not [path for path in kept if b"s3cret" in path.read_bytes()]
+
+
+def test_an_autopilot_watches_all_clusters_and_one_that_is_away_delays_none(address: str, config: Path) -> None:
+    state = config.parent / "state"
+    config.write_text(
+        f'[clusters.prod]\nbootstrap-server = "{address}"\n[clusters.test]\nbootstrap-server = "localhost:1"\n'
+    )
+    policy = config.with_name("policy.toml")
+    policy.write_text("[care]\n")
+    watched = invoke("autopilot", "watch-all", policy, "--once", "--dry-run")
+    assert watched.exit_code == 4
+    assert "test: error: no node of the cluster can be reached" in watched.output
+    assert "prod: next: kreassign autopilot status" in watched.output
+    assert "not looked after: test" in watched.stderr
+    assert list(state.glob("*/autopilot-dry-run/decisions.sqlite"))
+    strange = invoke("autopilot", "watch-all", policy, "live")
+    assert strange.exit_code == 2
+    assert f"there is no cluster 'live' in {config}; it has: prod, test" in strange.stderr

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import sys
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from subprocess import PIPE, STDOUT, Popen
+from threading import Event
 
 import click
 
@@ -18,7 +25,9 @@ from kreassign.cli.options.run import announce, metrics_port_option, run_context
 from kreassign.cli.options.run_id import state_dir_option
 from kreassign.cli.options.values import INPUT_FILE, parse_interval
 from kreassign.cli.output import console, examples, format_option, names, print_json, text_table, warn
+from kreassign.cli.profiles import ADDRESS_ENVIRONMENT, config_path, names_in
 from kreassign.clock import SystemClock
+from kreassign.errors import ClusterError, InputError
 from kreassign.model.text import counted
 from kreassign.monitoring.metrics import AutopilotStatus
 from kreassign.operations import autopilot as operation
@@ -114,6 +123,80 @@ def watch(
                 return
             pilot.look()
     print_next(next_command("autopilot", "status", *["--dry-run"] * is_dry, takes=TAKEN))
+
+
+@autopilot.command(
+    epilog=examples(
+        "kreassign autopilot watch-all policy.toml", "kreassign autopilot watch-all policy.toml prod test --dry-run"
+    )
+)
+@POLICY
+@click.argument("clusters", nargs=-1, metavar="[CLUSTER]...")
+@click.option("--dry-run", "is_dry", is_flag=True, help="Do everything but the runs, in journals of their own.")
+@click.option("--once", "is_once", is_flag=True, help="Look once at each, do what is due, and end.")
+def watch_all(policy: Path, clusters: tuple[str, ...], is_dry: bool, is_once: bool) -> None:
+    """Watch several clusters of the configuration file by POLICY, all of them unless some are named.
+
+    Each has a process of its own, so that one that hangs or does not answer delays no other. A process that ends begins
+    again after a minute. Options are those of `autopilot watch` in the file.
+    """
+    operation.read_policy(policy)
+    path = config_path()
+    known = names_in(path)
+    if strange := sorted(set(clusters) - known):
+        raise InputError(f"there is no cluster {strange[0]!r} in {path}; it has: {', '.join(sorted(known)) or 'none'}")
+    if not known:
+        raise InputError(f"there is no cluster in {path}; `kreassign autopilot watch --bootstrap-server` needs no file")
+    words = (str(policy), *["--dry-run"] * is_dry, *["--once"] * is_once)
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)  # its children are not to outlive it
+    watched = [_Watched(name, words, is_once) for name in sorted(set(clusters) or known)]
+    with ThreadPoolExecutor(len(watched)) as pool:
+        ends = [pool.submit(one.follow) for one in watched]
+        try:
+            codes = [one.result() for one in ends]
+        finally:
+            for one in watched:
+                one.stop()
+            signal.signal(signal.SIGTERM, before)
+    print_next(next_command("autopilot", "status", *["--dry-run"] * is_dry, takes=TAKEN))
+    if failed := [one.name for one, code in zip(watched, codes, strict=True) if code]:
+        raise ClusterError(f"not looked after: {', '.join(failed)}; the reason is above")
+
+
+AGAIN_S = 60.0
+"""Time until the process of a cluster that ended begins again."""
+
+
+class _Watched:
+    """The process that watches one cluster. Its lines are printed with the name of the cluster before them."""
+
+    def __init__(self, name: str, words: Iterable[str], is_once: bool) -> None:
+        self.name, self._is_once = name, is_once
+        self._command = (sys.executable, "-m", "kreassign", "--cluster", name, "autopilot", "watch", *words)
+        self._stopped = Event()
+        self._child: Popen[str] | None = None
+
+    def follow(self) -> int:
+        """Run it, again and again unless it is to look once, until it is stopped; return its last exit code."""
+        # An address of the environment wins over that of the file, and would be that of all.
+        environment = {key: value for key, value in os.environ.items() if key != ADDRESS_ENVIRONMENT}
+        while True:
+            with Popen(self._command, stdout=PIPE, stderr=STDOUT, text=True, env=environment) as child:
+                self._child = child
+                assert child.stdout is not None, "it is a pipe"
+                for line in child.stdout:
+                    click.echo(f"{self.name}: {line}", nl=False)
+            if self._is_once or self._stopped.is_set():
+                return child.returncode
+            click.echo(f"{self.name}: its process ended with {child.returncode}; it begins again in {AGAIN_S:.0f} s")
+            if self._stopped.wait(AGAIN_S):
+                return child.returncode
+
+    def stop(self) -> None:
+        """End the process; what it had begun is settled by the next one."""
+        self._stopped.set()
+        if self._child is not None:
+            self._child.terminate()
 
 
 def _both(send: Tell) -> Tell:
