@@ -301,6 +301,27 @@ def test_a_full_disk_at_the_beginning_is_told_with_the_file_and_leaves_nothing(t
     assert {path.name for path in (tmp_path / "cluster-1").iterdir()} <= {"lock", "holder"}
 
 
+def test_a_full_disk_is_not_taken_for_damage_of_a_journal(tmp_path: Path) -> None:
+    path = written(tmp_path, *WHOLE)
+    program = (
+        "import sys; from pathlib import Path\n"
+        "from kreassign.errors import JournalDamaged, JournalUnreadable\n"
+        "from kreassign.executor.history.run_history import read_history\n"
+        "try: read_history(Path(sys.argv[1]))\n"
+        "except JournalDamaged as error: print('damaged', error)\n"
+        "except JournalUnreadable as error: print(error)"
+    )
+
+    def small_disk() -> None:
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (5_000, 5_000))
+
+    command = [sys.executable, "-c", program, str(path)]
+    finished = subprocess.run(command, check=True, capture_output=True, text=True, preexec_fn=small_disk)
+    assert finished.stdout.startswith(f"{path} cannot be read: ")
+    assert "Make room on its disk, and try again; what was written is kept" in finished.stdout
+
+
 def test_a_state_directory_that_is_a_file_is_told_with_the_file(tmp_path: Path) -> None:
     (tmp_path / "state").write_text("")
     with pytest.raises(ExecutionError, match=r"state/cluster-1/run-1\.sqlite cannot be created"):

@@ -46,7 +46,7 @@ from shlex import quote
 from types import MappingProxyType, NoneType, UnionType
 from typing import Any, NamedTuple, get_args, get_origin, get_type_hints
 
-from kreassign.errors import InputError, InvariantBroken, JournalDamaged
+from kreassign.errors import InputError, InvariantBroken, JournalDamaged, JournalUnreadable
 from kreassign.executor.events import (
     CancelIntended,
     Event,
@@ -238,11 +238,15 @@ def chained(before: str, kind: str, body: str | bytes) -> str:
     return hashlib.sha256(f"{before}\n{kind}\n".encode(errors="surrogatepass") + data).hexdigest()
 
 
+NO_ROOM = frozenset({sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_WRITE, sqlite3.SQLITE_IOERR_SHMSIZE})
+"""Codes of SQLite where a file could not grow, of a reader too: that is no damage."""
+
+
 @contextmanager
 def opened(path: Path, *, mode: str = "ro", form: Form = RUNS) -> Iterator[sqlite3.Connection]:
     """Connect to a journal. Raises InputError without one, JournalDamaged when it is no journal, or unreadable.
 
-    Raises JournalLocked if another process keeps it locked for `LOCK_PATIENCE_S`.
+    Raises JournalLocked if another process keeps it locked for `LOCK_PATIENCE_S`, JournalUnreadable on a full disk.
     """
     if not path.is_file():
         if path.exists() or path.is_symlink():
@@ -264,6 +268,9 @@ def opened(path: Path, *, mode: str = "ro", form: Form = RUNS) -> Iterator[sqlit
     except (sqlite3.Error, OSError, UnicodeDecodeError) as error:
         if is_lock(error):
             raise locked(path, doing) from error
+        if getattr(error, "sqlite_errorcode", None) in NO_ROOM:
+            remedy = "Make room on its disk, and try again; what was written is kept"
+            raise JournalUnreadable(f"{path} cannot be {doing}: {error}", remedy) from error
         # SQLite quotes undecodable values of any length.
         raise damaged(path, f"cannot be {doing}: {shortened(printable(str(error)))}") from error
 
