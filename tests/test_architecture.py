@@ -65,8 +65,8 @@ THIRD_PARTY = (
     Home(
         "arrays",
         ("numpy",),
-        ("pipeline/", "planner/", "twin/"),
-        "a million replicas are counted in arrays; everything else speaks in values of the model",
+        ("pipeline/", "planner/", "twin/", "model/replica_columns.py"),
+        "a million replicas are counted in arrays, and handed on as one value; all else speaks in single values",
         "import numpy",
     ),
     Home(

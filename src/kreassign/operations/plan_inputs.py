@@ -20,6 +20,7 @@ from kreassign.model import TopicPartition
 from kreassign.model.closures import Closure
 from kreassign.model.load import MEASURED_S, LoadBasis
 from kreassign.model.plan_facts import NO_PRICES, Limit, RackPrices
+from kreassign.model.replica_columns import Ints, ReplicaColumns
 from kreassign.model.snapshot import ClusterSnapshot, SnapshotBroker, SnapshotLogDir
 from kreassign.model.text import format_amount, signed_number
 from kreassign.operations.connect import Warn, warn_program
@@ -27,9 +28,9 @@ from kreassign.operations.snapshot import observe, whole_columns_of
 from kreassign.operations.snapshot_files import read_snapshot_columns
 from kreassign.pipeline.load.doubt import ReplicaLoads, furthest_beyond, heed
 from kreassign.pipeline.load.rules import LARGEST_LOG_BYTES, MOST_BYTES_PER_S
-from kreassign.pipeline.tables.snapshot_columns import SeenReplicas, SnapshotColumns, columns_of, seen_replicas
+from kreassign.pipeline.tables.snapshot_columns import SnapshotColumns, columns_of, seen_replicas
 from kreassign.planner import BrokerFacts, LogDirFacts, Problem
-from kreassign.planner.problem.build import Ints, ReplicaColumns, problem_from
+from kreassign.planner.problem.build import problem_from
 from kreassign.planner.problem.policy import CORES, PlanPolicy, with_coordinated, with_policy
 
 MOST_CORES = 10_000
@@ -82,7 +83,7 @@ def inputs_of_snapshot(found: ClusterSnapshot, policy: PlanPolicy, snapshot_id: 
 def inputs_of_columns(found: SnapshotColumns, policy: PlanPolicy, snapshot_id: str) -> Inputs:
     """Planner inputs from snapshot columns."""
     head = found.head
-    replicas, loads = heeded(replicas_of(found), "snapshot", head.taken_ms, policy.reads_per_write)
+    replicas, loads = heeded(seen_replicas(found), "snapshot", head.taken_ms, policy.reads_per_write)
     problem = problem_from(hosts_of(head, policy), replicas, reads_per_write=policy.reads_per_write)
     whence = Whence(head.cluster_id, snapshot_id, head.taken_ms)
     inputs = posed_inputs(problem, whence, policy, loads, ids_of_topics(head))
@@ -231,24 +232,6 @@ def _refuse_impossible(columns: ReplicaColumns, source: str) -> None:
                 "plan by another statistic (--by), or make the loads again from good samples with `kreassign load "
                 "--full`"
             )
-
-
-def replicas_of(found: SnapshotColumns) -> ReplicaColumns:
-    """Replicas of a snapshot, one entry each."""
-    columns: SeenReplicas = seen_replicas(found)
-    return ReplicaColumns(
-        topic_names=columns.topic_names,
-        topics=columns.topics,
-        partitions=columns.partitions,
-        brokers=columns.brokers,
-        positions=columns.positions,
-        is_reassigning=columns.is_reassigning,
-        size_bytes=columns.size_bytes,
-        write_bytes_per_s=columns.write_bytes_per_s,
-        paths=columns.paths,
-        log_dirs=columns.log_dirs,
-        in_sync=columns.in_sync,
-    )
 
 
 # From the present cluster, without tables and without Spark.

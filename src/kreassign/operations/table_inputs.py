@@ -15,6 +15,7 @@ from kreassign.executor.cluster.requests import min_isr_of
 from kreassign.model import Broker
 from kreassign.model.load import LAST_LOAD, AsOf, ForecastBasis, LoadBasis
 from kreassign.model.plan_facts import is_another
+from kreassign.model.replica_columns import Ints, ReplicaColumns
 from kreassign.model.snapshot import SnapshotBroker, SnapshotLogDir
 from kreassign.operations.connect import Warn, warn_program
 from kreassign.operations.plan_inputs import (
@@ -28,7 +29,6 @@ from kreassign.operations.plan_inputs import (
     min_isr_in,
     posed_inputs,
     read_placement,
-    replicas_of,
 )
 from kreassign.pipeline.load.plan_inputs import (
     PlanColumns,
@@ -41,9 +41,9 @@ from kreassign.pipeline.load.plan_inputs import (
 )
 from kreassign.pipeline.tables.parquet import has_table, read_rows, tables_at
 from kreassign.pipeline.tables.schemas import BROKERS, LOG_DIRS, Row
-from kreassign.pipeline.tables.snapshot_columns import SnapshotColumns
+from kreassign.pipeline.tables.snapshot_columns import SnapshotColumns, seen_replicas
 from kreassign.planner.arrays import FloatArray
-from kreassign.planner.problem.build import Ints, ReplicaColumns, problem_from, with_cores
+from kreassign.planner.problem.build import problem_from, with_cores
 from kreassign.planner.problem.policy import PlanPolicy
 
 
@@ -75,7 +75,9 @@ def inputs_of_tables(
     columns = load.columns
     replicas, basis = _heeded(load.replicas, load, policy, columns.reason_names, columns.reasons)
     problem = problem_from(limited(hosts), replicas, reads_per_write=policy.reads_per_write)
-    whence = Whence(columns.cluster_id, columns.snapshot_id, load.taken_ms, is_cpu_measured=columns.is_cpu_measured)
+    whence = Whence(
+        columns.cluster_id, columns.snapshot_id, load.taken_ms, is_cpu_measured=columns.replicas.is_cpu_measured
+    )
     return posed_inputs(problem, whence, policy, basis, load.topic_ids)
 
 
@@ -96,12 +98,12 @@ def inputs_of_placement(
     head = placed.head
     load = _read_load(data, head.cluster_id, policy, by, as_of)
     topic_ids = ids_of_topics(head)
-    replicas, names, reasons = _loaded(replicas_of(placed), load, topic_ids)
+    replicas, names, reasons = _loaded(seen_replicas(placed), load, topic_ids)
     replicas, basis = _heeded(replicas, load, policy, names, reasons)
     known = (reasons < len(names) - 2) & (replicas.positions == 0)
-    basis = replace(basis, placed_ms=head.taken_ms, gone=load.columns.partition_count - int(known.sum()))
+    basis = replace(basis, placed_ms=head.taken_ms, gone=load.replicas.partition_count - int(known.sum()))
     problem = problem_from(hosts_of(head, policy), replicas, reads_per_write=policy.reads_per_write)
-    is_cpu_measured = load.columns.is_cpu_measured
+    is_cpu_measured = load.columns.replicas.is_cpu_measured
     whence = Whence(head.cluster_id, snapshot_id, head.taken_ms, is_cpu_measured=is_cpu_measured)
     return replace(posed_inputs(problem, whence, policy, basis, topic_ids), min_isr=min_isr_in(head))
 
@@ -126,7 +128,7 @@ def _read_load(data: Path | str, cluster: str | None, policy: PlanPolicy, by: st
     brokers = tuple(read_rows(where, BROKERS, only=snapshot))
     return _Load(
         columns=columns,
-        replicas=with_cores(_replicas(columns), columns.is_leader, policy.cores_of),
+        replicas=with_cores(columns.replicas, columns.is_leader, policy.cores_of),
         by=by,
         taken_ms=max((int(row["taken_ms"]) for row in brokers), default=0),
         last_hour_ms=read_last_hour(where, columns.cluster_id),
@@ -184,22 +186,3 @@ def _broker(row: Row, log_dirs: Sequence[Row]) -> SnapshotBroker:
 def _log_dir(row: Row) -> SnapshotLogDir:
     sizes = row["total_bytes"], row["usable_bytes"]
     return SnapshotLogDir(row["path"], *sizes, is_offline=row["error"] is not None, is_cordoned=row["is_cordoned"])
-
-
-def _replicas(columns: PlanColumns) -> ReplicaColumns:
-    return ReplicaColumns(
-        topic_names=columns.topic_names,
-        topics=columns.topics,
-        partitions=columns.partitions,
-        brokers=columns.brokers,
-        positions=columns.positions,
-        is_reassigning=columns.is_reassigning,
-        size_bytes=columns.size_bytes,
-        write_bytes_per_s=columns.write_bytes_per_s,
-        paths=columns.paths,
-        log_dirs=columns.log_dirs,
-        read_bytes_per_s=columns.read_bytes_per_s,
-        leader_cpu=columns.leader_cpu,
-        follower_cpu=columns.follower_cpu,
-        in_sync=columns.in_sync,
-    )

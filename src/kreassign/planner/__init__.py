@@ -7,7 +7,6 @@ from kreassign.planner.problem.build import (
     BrokerFacts,
     LogDirFacts,
     PartitionFacts,
-    ReplicaColumns,
     problem_from,
     problem_of,
 )
@@ -49,7 +48,6 @@ __all__ = [
     "PlanPolicy",
     "Problem",
     "RackRule",
-    "ReplicaColumns",
     "Rules",
     "Solution",
     "assignment_of",

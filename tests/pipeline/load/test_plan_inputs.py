@@ -46,24 +46,24 @@ def test_one_entry_per_replica_with_the_directory_of_its_snapshot(tmp_path: Path
     copies(tmp_path, "s-c", {1: "/b", 2: None, 3: "/a", 9: "/z"})
     copies(tmp_path, "s-older", {1: "/old", 2: "/old", 3: "/old"})
     found = read_plan_columns(tmp_path, None)
-    assert (found.cluster_id, found.snapshot_id, found.topic_names) == ("c", "s-c", ("t",))
-    assert found.brokers.tolist() == [3, 1, 2]
-    assert found.positions.tolist() == [0, 1, 2]
-    assert [found.paths[code] if code >= 0 else None for code in found.log_dirs] == ["/a", "/b", None]
-    assert found.size_bytes.tolist() == [5.0] * 3
+    assert (found.cluster_id, found.snapshot_id, found.replicas.topic_names) == ("c", "s-c", ("t",))
+    assert found.replicas.brokers.tolist() == [3, 1, 2]
+    assert found.replicas.positions.tolist() == [0, 1, 2]
+    assert [found.replicas.paths[code] if code >= 0 else None for code in found.replicas.log_dirs] == ["/a", "/b", None]
+    assert found.replicas.size_bytes.tolist() == [5.0] * 3
 
 
 def test_without_a_table_of_replicas_no_directory_is_known(tmp_path: Path) -> None:
     inputs(tmp_path, "c", 1, 2)
-    assert read_plan_columns(tmp_path, None).log_dirs.tolist() == [-1, -1]
+    assert read_plan_columns(tmp_path, None).replicas.log_dirs.tolist() == [-1, -1]
     copies(tmp_path, "s-older", {1: "/old"})
-    assert read_plan_columns(tmp_path, None).log_dirs.tolist() == [-1, -1]
+    assert read_plan_columns(tmp_path, None).replicas.log_dirs.tolist() == [-1, -1]
 
 
 def test_one_of_several_clusters_must_be_chosen(tmp_path: Path) -> None:
     inputs(tmp_path, "c", 1)
     inputs(tmp_path, "d", 2, 1)
-    assert read_plan_columns(tmp_path, "d").brokers.tolist() == [2, 1]
+    assert read_plan_columns(tmp_path, "d").replicas.brokers.tolist() == [2, 1]
     with pytest.raises(InputError, match="choose with --cluster one of c, d"):
         read_plan_columns(tmp_path, None)
     with pytest.raises(DataError, match="nothing of cluster e, only of c, d"):
@@ -79,19 +79,19 @@ def test_the_load_to_plan_by_stands_in_for_the_mean_where_it_is_known(tmp_path: 
     cpu = {"cpu_share": 0.2, "follower_cpu_share": 0.1}
     rows = [row(0, **known, **cpu, read_bytes_per_s=30.0), row(1, read_bytes_per_s=3.0), row(2)]
     write_rows(tmp_path, PLAN_INPUTS, rows, file_stem="a")
-    rates = {by: read_plan_columns(tmp_path, None, by).write_bytes_per_s.tolist() for by in STATISTICS}
+    rates = {by: read_plan_columns(tmp_path, None, by).replicas.write_bytes_per_s.tolist() for by in STATISTICS}
     mean = [10, 10, 10]
     assert rates == {"mean": mean, "p95": [20, 10, 10], "p99": mean, "peak": mean, "forecast": [12, 10, 10]}
-    assert read_plan_columns(tmp_path, None, "forecast").size_bytes.tolist() == [7, 5, 5]
-    assert read_plan_columns(tmp_path, None, "p95").size_bytes.tolist() == [5, 5, 5]
+    assert read_plan_columns(tmp_path, None, "forecast").replicas.size_bytes.tolist() == [7, 5, 5]
+    assert read_plan_columns(tmp_path, None, "p95").replicas.size_bytes.tolist() == [5, 5, 5]
     # What is read grows with what is written; where nobody measured it, it is unknown.
-    reads = {by: read_plan_columns(tmp_path, None, by).read_bytes_per_s for by in ("mean", "p95")}
+    reads = {by: read_plan_columns(tmp_path, None, by).replicas.read_bytes_per_s for by in ("mean", "p95")}
     assert np.array_equal(reads["mean"], [30, 3, np.nan], equal_nan=True)
     assert np.array_equal(reads["p95"], [60, 3, np.nan], equal_nan=True)
     # So does the CPU.
     busy = read_plan_columns(tmp_path, None, "p95")
-    assert np.array_equal(busy.leader_cpu, [0.4, np.nan, np.nan], equal_nan=True)
-    assert np.array_equal(busy.follower_cpu, [0.2, np.nan, np.nan], equal_nan=True)
+    assert np.array_equal(busy.replicas.leader_cpu, [0.4, np.nan, np.nan], equal_nan=True)
+    assert np.array_equal(busy.replicas.follower_cpu, [0.2, np.nan, np.nan], equal_nan=True)
 
 
 def partitions(data: Path, *rows: dict[str, Any], cluster: str = "c") -> None:
@@ -133,7 +133,7 @@ def test_that_the_mean_stands_in_for_the_load_to_plan_by_is_a_reason_too(tmp_pat
     enough = {"verdict": "enough", "write_bytes_per_s": 5.0}
     partitions(tmp_path, enough, {**enough, "peak_write_bytes_per_s": 9.0}, {**enough, "verdict": "gaps"})
     assert reasons(tmp_path, "peak") == ["no peak", None, "gaps"]
-    assert read_plan_columns(tmp_path, "c", "peak").write_bytes_per_s.tolist() == [5.0, 9.0, 5.0]
+    assert read_plan_columns(tmp_path, "c", "peak").replicas.write_bytes_per_s.tolist() == [5.0, 9.0, 5.0]
 
 
 def test_a_load_to_plan_by_that_there_is_not_is_refused_with_those_that_there_are(tmp_path: Path) -> None:
@@ -155,8 +155,8 @@ def test_the_upper_end_of_the_forecast_comes_from_its_own_table_by_the_key(tmp_p
     stranger = {**ahead(0, high_write_bytes_per_s=99.0), "topic": "gone"}
     write_rows(tmp_path, FORECAST, [other, stranger, ahead(2, **high), ahead(1)], file_stem="a")
     found = read_plan_columns(tmp_path, "c", FORECAST_HIGH)
-    assert found.write_bytes_per_s.tolist() == [5.0, 5.0, 8.0]
-    assert found.size_bytes.tolist() == [5.0, 5.0, 70.0]
+    assert found.replicas.write_bytes_per_s.tolist() == [5.0, 5.0, 8.0]
+    assert found.replicas.size_bytes.tolist() == [5.0, 5.0, 70.0]
     assert reasons(tmp_path, FORECAST_HIGH) == ["no forecast-high", "no forecast-high", None]
 
 

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from kreassign.errors import InputError
+from kreassign.model.replica_columns import ReplicaColumns
 from kreassign.planner import BrokerFacts, LogDirFacts
-from kreassign.planner.problem.build import ReplicaColumns, ReplicaRow, columns_of, cpu_per_cost, problem_from
+from kreassign.planner.problem.build import ReplicaRow, columns_of, cpu_per_cost, problem_from
 from kreassign.planner.problem.problem import fingerprint
 
 NAN = float("nan")

@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from kreassign.errors import DataError, InputError
 from kreassign.model.load import ForecastBasis
+from kreassign.model.replica_columns import ReplicaColumns
 from kreassign.pipeline.tables.parquet import ColumnArray, Dictionary, Where, has_table, read_columns, read_rows
 from kreassign.pipeline.tables.schemas import BACKTESTS, FORECAST, LOAD_HOURS, PARTITIONS, PLAN_INPUTS, REPLICAS
 
@@ -53,33 +54,18 @@ def values_at(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PlanColumns:
-    """One entry per replica of one cluster; NaN where a size or rate is unknown. See `PLAN_INPUTS`.
+    """Replicas of one cluster with their loads; see `PLAN_INPUTS`.
 
-    `log_dirs` are indices into `paths`, -1 where the directory is unknown. `leader_cpu` and `follower_cpu` are the
-    shares of its broker's CPU that a replica takes in each role, if the broker measured its CPU. `reasons` are indices
-    into `reason_names`: why the rate is doubtful, -1 if it is not. One reason is that the mean replaces an unknown
-    requested load. `in_sync` marks replicas in the ISR of the snapshot; None unless it is known of all.
+    `is_leader` and `reasons` have an entry per replica. `reasons` are indices into `reason_names`: why the rate is
+    doubtful, -1 if it is not. One reason is that the mean replaces an unknown requested load.
     """
 
     cluster_id: str
     snapshot_id: str
-    topic_names: tuple[str, ...]
-    topics: npt.NDArray[np.int32]
-    partitions: npt.NDArray[np.int32]
-    brokers: npt.NDArray[np.int32]
-    positions: npt.NDArray[np.int32]
+    replicas: ReplicaColumns
     is_leader: npt.NDArray[np.bool_]
-    is_reassigning: npt.NDArray[np.bool_]
-    size_bytes: npt.NDArray[np.float64]
-    write_bytes_per_s: npt.NDArray[np.float64]
-    read_bytes_per_s: npt.NDArray[np.float64]
-    leader_cpu: npt.NDArray[np.float64]
-    follower_cpu: npt.NDArray[np.float64]
     reason_names: tuple[str, ...]
     reasons: npt.NDArray[np.int32]
-    paths: tuple[str, ...]
-    log_dirs: npt.NDArray[np.int32]
-    in_sync: npt.NDArray[np.bool_] | None = None
 
     def rows_of(
         self, topic_names: Sequence[str], topics: npt.NDArray[np.integer], partitions: npt.NDArray[np.integer]
@@ -89,9 +75,10 @@ class PlanColumns:
         `topics` are indices into `topic_names`.
         """
         number = {name: code for code, name in enumerate(topic_names)}
-        theirs = np.array([number.get(name, -1) for name in self.topic_names], np.int64)[self.topics]
-        order = np.argsort(self.positions, kind="stable")
-        keys = (theirs << 32 | self.partitions)[order]
+        own = self.replicas
+        theirs = np.array([number.get(name, -1) for name in own.topic_names], np.int64)[own.topics]
+        order = np.argsort(own.positions, kind="stable")
+        keys = (theirs << 32 | own.partitions)[order]
         places = _places(keys, topics.astype(np.int64) << 32 | partitions.astype(np.int64))
         return np.where(places >= 0, order[places], -1)
 
@@ -114,16 +101,6 @@ class PlanColumns:
         reasons = np.where(rows >= 0, np.append(self.reasons, -1)[rows], unknown)
         return rows, names, reasons.astype(np.int32)
 
-    @property
-    def partition_count(self) -> int:
-        """Number of partitions."""
-        return len(np.unique(self.topics.astype(np.int64) << 32 | self.partitions))
-
-    @property
-    def is_cpu_measured(self) -> bool:
-        """True if any broker measured its CPU."""
-        return not bool(np.isnan(self.leader_cpu).all())
-
 
 def read_plan_columns(where: Where, cluster: str | None, statistic: str = "mean") -> PlanColumns:
     """Read the columns of a cluster; `cluster` may be None if the tables hold only one.
@@ -144,27 +121,24 @@ def read_plan_columns(where: Where, cluster: str | None, statistic: str = "mean"
     special = _special(where, chosen, statistic, topics, found)
     sizes, rates = special.get("size_bytes"), special.get("write_bytes_per_s")
     reason_names, reasons = _reasons(_dictionary(found["verdict"]), statistic, rates)
-    return PlanColumns(
-        cluster_id=chosen,
-        snapshot_id=snapshot_id,
+    replicas = ReplicaColumns(
         topic_names=topics.names,
         topics=topics.codes,
         partitions=_ints(found["partition"]),
         brokers=_ints(found["broker"]),
         positions=_ints(found["position"]),
-        is_leader=np.asarray(found["is_leader"], np.bool_),
         is_reassigning=np.asarray(found["is_reassigning"], np.bool_),
         size_bytes=_instead(sizes, found["size_bytes"]),
         write_bytes_per_s=_instead(rates, found["write_bytes_per_s"]),
+        paths=paths,
+        log_dirs=log_dirs,
         read_bytes_per_s=_measured("read_bytes_per_s", rates, found),
         leader_cpu=_measured("cpu_share", rates, found),
         follower_cpu=_measured("follower_cpu_share", rates, found),
-        reason_names=reason_names,
-        reasons=reasons,
-        paths=paths,
-        log_dirs=log_dirs,
         in_sync=in_sync,
     )
+    is_leader = np.asarray(found["is_leader"], np.bool_)
+    return PlanColumns(chosen, snapshot_id, replicas, is_leader, reason_names, reasons)
 
 
 def read_last_hour(where: Where, cluster: str) -> int | None:

@@ -13,6 +13,7 @@ from math import isnan
 import numpy as np
 import numpy.typing as npt
 
+from kreassign.model.replica_columns import ReplicaColumns
 from kreassign.model.snapshot import ClusterSnapshot, SnapshotPartition, SnapshotTopic
 
 UNKNOWN = -1
@@ -120,36 +121,15 @@ def leader_sizes(replicas: Lists, sizes_bytes: Amounts, leaders: Ids) -> Amounts
     return found
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class SeenReplicas:
-    """Snapshot with one entry per replica, (S,), as the planner reads it; sizes and rates are those of the partition.
-
-    `topics` are indices into the sorted `topic_names`. Unknown sizes and rates are NaN, unknown directories `UNKNOWN`.
-    Leaders are `in_sync`, and so is what the ISR names.
-    """
-
-    topic_names: tuple[str, ...]
-    topics: Ids
-    partitions: Ids
-    brokers: Ids
-    positions: Ids
-    is_reassigning: npt.NDArray[np.bool_]
-    size_bytes: Rates
-    write_bytes_per_s: Rates
-    paths: tuple[str, ...]
-    log_dirs: Ids
-    in_sync: npt.NDArray[np.bool_]
-
-
-def seen_replicas(columns: SnapshotColumns) -> SeenReplicas:
-    """One entry per replica, in the order of the columns."""
+def seen_replicas(columns: SnapshotColumns) -> ReplicaColumns:
+    """One entry per replica, in the order of the columns. Leaders are in sync, and so is what the ISR names."""
     owners, lists = columns.replicas.owners, columns.replicas
     names = [topic.name for topic in columns.head.topics]
     order = sorted(np.flatnonzero(columns.counts).tolist(), key=names.__getitem__)
     rank = np.zeros(len(names), np.int32)
     rank[order] = np.arange(len(order), dtype=np.int32)
     sizes = columns.size_bytes
-    return SeenReplicas(
+    return ReplicaColumns(
         topic_names=tuple(names[place] for place in order),
         topics=rank[columns.topics][owners],
         partitions=columns.numbers[owners],

@@ -18,6 +18,7 @@ from kreassign.errors import InputError
 from kreassign.model import TopicPartition
 from kreassign.model.closures import Closure
 from kreassign.model.load import CPU_PER_COPY, CPU_PER_READ, CPU_PER_WRITE
+from kreassign.model.replica_columns import ReplicaColumns
 from kreassign.model.text import format_amount
 from kreassign.planner.arrays import NOWHERE, BoolArray, FloatArray, IntArray
 from kreassign.planner.problem.holds import Hold
@@ -261,41 +262,6 @@ def cpu_per_cost(partitions: Partitions) -> float:
 
 MOST_BYTES = 10**18
 """Largest plausible size of a cluster: an exabyte."""
-
-Ints = npt.NDArray[np.int64] | IntArray
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class ReplicaColumns:
-    """One entry per replica, in any order.
-
-    `topics` are indices into the sorted `topic_names`. `size_bytes` and `write_bytes_per_s` are those of the
-    partition, NaN where unknown. `log_dirs` are indices into `paths`, negative where unknown. `read_bytes_per_s` is
-    the read rate of consumers, NaN where not measured; None if never measured. `leader_cpu` and `follower_cpu` are
-    likewise the part of a broker's CPU that a replica takes in each role. `in_sync` marks replicas in sync; None if
-    that is not known.
-    """
-
-    topic_names: Sequence[str]
-    topics: Ints
-    partitions: Ints
-    brokers: Ints
-    positions: Ints
-    is_reassigning: BoolArray
-    size_bytes: FloatArray
-    write_bytes_per_s: FloatArray
-    paths: Sequence[str] = ()
-    log_dirs: Ints | None = None
-    read_bytes_per_s: FloatArray | None = None
-    leader_cpu: FloatArray | None = None
-    follower_cpu: FloatArray | None = None
-    in_sync: BoolArray | None = None
-
-    @property
-    def assumed_reads(self) -> int:
-        """Number of partitions without a measured read rate."""
-        unknown = np.ones(len(self.topics), bool) if self.read_bytes_per_s is None else np.isnan(self.read_bytes_per_s)
-        return len(np.unique(self.topics[unknown].astype(np.int64) << 32 | self.partitions[unknown]))
 
 
 class ReplicaRow(NamedTuple):

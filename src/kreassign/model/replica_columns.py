@@ -1,0 +1,64 @@
+"""Replicas of a cluster in columns, from snapshots and tables to the search: a million without a million objects. Pure.
+
+A value of its own beside the rest of the model, because it alone needs numpy, which a command that plans nothing does
+not load.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+Ints = npt.NDArray[np.int64] | npt.NDArray[np.int32]
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ReplicaColumns:
+    """One entry per replica, in any order.
+
+    `topics` are indices into the sorted `topic_names`. `size_bytes` and `write_bytes_per_s` are those of the
+    partition, NaN where unknown. `log_dirs` are indices into `paths`, negative where unknown. `read_bytes_per_s` is
+    the read rate of consumers, NaN where not measured; None if never measured. `leader_cpu` and `follower_cpu` are
+    likewise the part of a broker's CPU that a replica takes in each role. `in_sync` marks replicas in sync; None if
+    that is not known.
+    """
+
+    topic_names: Sequence[str]
+    topics: Ints
+    partitions: Ints
+    brokers: Ints
+    positions: Ints
+    is_reassigning: npt.NDArray[np.bool_]
+    size_bytes: Floats
+    write_bytes_per_s: Floats
+    paths: Sequence[str] = ()
+    log_dirs: Ints | None = None
+    read_bytes_per_s: Floats | None = None
+    leader_cpu: Floats | None = None
+    follower_cpu: Floats | None = None
+    in_sync: npt.NDArray[np.bool_] | None = None
+
+    @property
+    def keys(self) -> npt.NDArray[np.int64]:
+        """Partition of each replica: the index of its topic and its number, as one integer."""
+        return self.topics.astype(np.int64) << 32 | self.partitions.astype(np.int64)
+
+    @property
+    def partition_count(self) -> int:
+        """Number of partitions."""
+        return len(np.unique(self.keys))
+
+    @property
+    def assumed_reads(self) -> int:
+        """Number of partitions without a measured read rate."""
+        unknown = np.ones(len(self.topics), bool) if self.read_bytes_per_s is None else np.isnan(self.read_bytes_per_s)
+        return len(np.unique(self.keys[unknown]))
+
+    @property
+    def is_cpu_measured(self) -> bool:
+        """True if any broker measured its CPU."""
+        return self.leader_cpu is not None and not bool(np.isnan(self.leader_cpu).all())
