@@ -1,5 +1,6 @@
 """What brokers say of their own copies → how far each copy is."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -45,26 +46,20 @@ def test_a_copy_that_does_not_exist_yet_lags_all_that_the_leader_has() -> None:
     assert status == ReplicaStatus(T0, FOLLOWER, False, 9, -1, -1, 600, 6000, 0)
 
 
-def test_an_empty_new_copy_lags_from_the_leaders_start_not_from_zero() -> None:
-    assert progress(report(400, 1000, 6000), report(0, 0, 0)).lag_records == 600
-
-
-def test_a_copy_seen_later_than_the_leader_may_be_ahead_and_lags_nothing() -> None:
-    status = progress(report(0, 100, 1000), report(0, 120, 1200))
-    assert (status.lag_records, status.lag_bytes) == (0, 0)
-
-
-def test_bytes_are_not_known_without_the_leaders_size() -> None:
-    assert progress(report(0, 100, None), report(0, 10, 90)).lag_bytes is None
-
-
-def test_an_empty_partition_lags_nothing_whatever_its_leader_takes() -> None:
-    status = progress(report(7, 7, None), BrokerReport(9))
-    assert (status.lag_records, status.lag_bytes) == (0, 0)
-
-
-def test_a_size_that_its_broker_did_not_tell_is_not_zero() -> None:
-    assert progress(report(0, 100, 1000), report(0, 10, None)).size_bytes is None
+@pytest.mark.parametrize(("leader", "follower", "lag_records", "lag_bytes", "size_bytes"), [
+    (report(400, 1000, 6000), report(0, 0, 0), 600, 6000, 0),  # a new copy lags from the leader's start
+    (report(0, 100, 1000), report(0, 120, 1200), 0, 0, 1200),  # seen later than the leader, a copy may be ahead
+    (report(0, 100, None), report(0, 10, 90), 90, None, 90),
+    (report(0, 100, 1000), report(0, 10, None), 90, 900, None),  # a size that was not told is not zero
+    (report(7, 7, None), BrokerReport(9), 0, 0, 0),
+    # Offsets 0 to 8,999 are in remote storage: sizes know nothing of them.
+    (report(9_000, 10_000, 6_000), report(9_000, 9_250, 1_500), 750, 4_500, 1_500),
+])  # fmt: skip
+def test_lag_follows_from_what_both_brokers_tell(
+    leader: BrokerReport, follower: BrokerReport, lag_records: int, lag_bytes: int | None, size_bytes: int | None
+) -> None:
+    status = progress(leader, follower)
+    assert (status.lag_records, status.lag_bytes, status.size_bytes) == (lag_records, lag_bytes, size_bytes)
 
 
 def test_a_broker_that_did_not_answer_is_left_out() -> None:
@@ -109,12 +104,6 @@ def test_sizes_are_those_of_current_copies_in_all_directories() -> None:
         LogDir("/c", "KAFKA_STORAGE_ERROR", None, None, False, ()),
     )
     assert replica_sizes_bytes(log_dirs) == {T0: 100, t1: 200}
-
-
-def test_of_a_tiered_topic_only_what_the_leader_has_itself_is_left() -> None:
-    # Offsets 0 to 8,999 are in remote storage: sizes know nothing of them.
-    status = progress(report(9_000, 10_000, 6_000), report(9_000, 9_250, 1_500))
-    assert (status.lag_records, status.lag_bytes) == (750, 4_500)
 
 
 def test_what_a_copy_skipped_because_remote_storage_has_it_was_not_copied() -> None:
