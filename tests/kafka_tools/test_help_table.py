@@ -41,22 +41,15 @@ def test_values_are_shown_by_type_and_name():
     assert table[3].rstrip() == "--b [String: host]"
 
 
-def test_long_texts_fold_at_blanks_and_hyphens_with_an_indent():
-    table = lines(Option("a", "brokers specified by the one --broker-list option that is there"))
-    assert [line[8:].rstrip() for line in table[2:]] == [
-        "brokers specified by the one --broker-",
-        "  list option that is there",
-    ]
-
-
-def test_a_line_may_end_in_the_dashes_of_an_option():
-    table = lines(Option("a", "the type of election is told (see --election-type)"))
-    assert [line[8:].rstrip() for line in table[2:]] == ["the type of election is told (see --", "  election-type)"]
-
-
-def test_line_ends_in_a_description_are_kept():
-    table = lines(Option("a", "format:\n\t[1]\nend"))
-    assert [line[8:].rstrip() for line in table[2:]] == ["format:", "\t[1]", "end"]
+@pytest.mark.parametrize(("text", "folded"), [
+    ("brokers specified by the one --broker-list option that is there",
+     ["brokers specified by the one --broker-", "  list option that is there"]),
+    ("the type of election is told (see --election-type)",
+     ["the type of election is told (see --", "  election-type)"]),
+    ("format:\n\t[1]\nend", ["format:", "\t[1]", "end"]),
+], ids=["blanks and hyphens", "dashes of an option", "its own line ends"])  # fmt: skip
+def test_long_texts_fold_with_an_indent(text, folded):
+    assert [line[8:].rstrip() for line in lines(Option("a", text))[2:]] == folded
 
 
 @pytest.mark.parametrize("module", [reassign, topic, leader_election, preferred_replica_election])

@@ -36,18 +36,16 @@ def batches(partitions: list[TopicPartition], size: int) -> list[tuple[TopicPart
     return found
 
 
-def test_size_0_is_one_step_with_the_whole_plan() -> None:
-    assert batches([B_1, A_0, A_1], 0) == [(A_0, A_1, B_1)]
-
-
-@pytest.mark.parametrize(
-    ("partitions", "expected"),
-    [([B_1, A_0, A_1], [(A_0, A_1), (B_1,)]), ([Z_0, B_1, A_0], [(A_0, B_1), (Z_0,)])],
-)
+@pytest.mark.parametrize(("partitions", "size", "expected"), [
+    ([B_1, A_0, A_1], 0, [(A_0, A_1, B_1)]),
+    ([B_1, A_0, A_1], 50, [(A_0, A_1, B_1)]),
+    ([B_1, A_0, A_1], 2, [(A_0, A_1), (B_1,)]),
+    ([Z_0, B_1, A_0], 2, [(A_0, B_1), (Z_0,)]),
+])  # fmt: skip
 def test_steps_go_by_topic_and_partition(
-    partitions: list[TopicPartition], expected: list[tuple[TopicPartition, ...]]
+    partitions: list[TopicPartition], size: int, expected: list[tuple[TopicPartition, ...]]
 ) -> None:
-    assert batches(partitions, 2) == expected
+    assert batches(partitions, size) == expected
 
 
 def test_ten_partitions_in_batches_of_three() -> None:
@@ -68,10 +66,6 @@ def test_ten_partitions_incrementally_by_three() -> None:
     assert queue.in_flight == (P[0], P[2], P[3])
     assert queue.next_batch() == ()
     assert queue.next_batch({P[0], P[3]}) == (P[4], P[5])
-
-
-def test_a_batch_larger_than_the_plan_is_the_plan() -> None:
-    assert batches(P, 50) == [tuple(P)]
 
 
 @given(
