@@ -41,7 +41,3 @@ def test_times_are_told_in_utc() -> None:
 
 def test_counts_are_grouped_and_name_what_they_count() -> None:
     assert (text.format_count(1200), text.format_count(None)) == ("1,200", "-")
-
-
-def test_replicas_are_written_as_kafka_writes_them() -> None:
-    assert text.format_replicas((3, 1, 2)) == "3,1,2"

@@ -50,6 +50,7 @@ from kreassign.errors import (
     Unsupported,
 )
 from kreassign.model import Batch, Broker, Cluster
+from kreassign.model.cluster import listed_ids
 from kreassign.model.error_codes import (
     COORDINATOR_LOAD_IN_PROGRESS,
     COORDINATOR_NOT_AVAILABLE,
@@ -272,7 +273,7 @@ class Session:
         if isinstance(target, int) and target >= 0:
             broker = cluster.broker(target)
             if broker is None:
-                listed = ",".join(map(str, cluster.broker_ids))
+                listed = listed_ids(cluster.broker_ids)
                 raise Unreachable(f"broker {target} is not among those that the cluster lists ({listed})")
             return self._link(Address(broker.host, broker.port), target)
         return self._any_link(cluster.brokers, avoid)

@@ -49,7 +49,7 @@ from kreassign.model import (
     Topic,
     TopicPartition,
 )
-from kreassign.model.cluster import ConfigSource
+from kreassign.model.cluster import ConfigSource, listed_ids
 from kreassign.model.plan import PartitionAssignment, Plan, format_plan
 from kreassign.model.text import format_amount, string_hash
 from kreassign.model.topic_changes import (
@@ -149,11 +149,11 @@ def partition_line(description: Description) -> str:
         f"Topic: {found.topic_partition.topic}",
         f"Partition: {found.topic_partition.partition}",
         f"Leader: {found.leader if description.has_leader else 'none'}",
-        f"Replicas: {_joined(found.replicas)}",
-        f"Isr: {_joined(found.isr)}",
+        f"Replicas: {listed_ids(found.replicas)}",
+        f"Isr: {listed_ids(found.isr)}",
     ]
     if move is not None:
-        cells += [f"Adding Replicas: {_joined(move.adding)}", f"Removing Replicas: {_joined(move.removing)}"]
+        cells += [f"Adding Replicas: {listed_ids(move.adding)}", f"Removing Replicas: {listed_ids(move.removing)}"]
     cells += [
         f"Elr: {_optional(found.eligible_leaders)}",
         f"LastKnownElr: {_optional(found.last_known_eligible_leaders)}",
@@ -162,11 +162,7 @@ def partition_line(description: Description) -> str:
 
 
 def _optional(brokers: tuple[int, ...] | None) -> str:
-    return _UNKNOWN if brokers is None else _joined(brokers)
-
-
-def _joined(brokers: Iterable[int]) -> str:
-    return ",".join(map(str, brokers))
+    return _UNKNOWN if brokers is None else listed_ids(brokers)
 
 
 def short_id(topic_id: str) -> str:
@@ -202,8 +198,7 @@ class ReplicaChange:
         return Reassignment(self.current, self.target).removing_in_order
 
     def __str__(self) -> str:
-        current, target = (",".join(map(str, replicas)) for replicas in (self.current, self.target))
-        return f"{self.topic_partition}: {current} -> {target}"
+        return f"{self.topic_partition}: {listed_ids(self.current)} -> {listed_ids(self.target)}"
 
 
 def by_factor(view: TopicsView, names: Iterable[str], factor: int, *, is_forced: bool) -> tuple[ReplicaChange, ...]:

@@ -13,6 +13,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from kreassign import __version__
+from kreassign.model.cluster import listed_ids
 from kreassign.model.load import HOT, DailyCurve, History, LoadAccount, LoadCharts, LoadSummary
 from kreassign.model.text import printable
 from kreassign.report import charts
@@ -23,7 +24,6 @@ from kreassign.report.text import (
     format_count,
     format_duration,
     format_rate,
-    format_replicas,
     format_signed_bytes,
     format_time,
 )
@@ -53,7 +53,7 @@ def page_environment() -> Environment:
         "duration": format_duration,
         "time": format_time,
         "count": format_count,
-        "replicas": format_replicas,
+        "replicas": listed_ids,
     }
     environment.globals |= {
         "charts": charts,

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from kreassign.model import TopicPartition
+from kreassign.model.cluster import listed_ids
 from kreassign.model.placement import Drift
 from kreassign.model.plan_facts import PlanFacts, PlannedPartition, Prediction, Totals
 from kreassign.model.text import format_load
@@ -23,7 +24,6 @@ from kreassign.report.text import (
     format_bytes,
     format_duration,
     format_rate,
-    format_replicas,
     limit_amount,
     unheeded_sentences,
 )
@@ -259,8 +259,8 @@ def _partition(one: PlannedPartition, targets: Targets) -> tuple[str, ...]:
     why = "; ".join(str(reason) for reason in one.reasons)
     return (
         escaped(str(one.topic_partition)),
-        format_replicas(one.replicas),
-        format_replicas(after),
+        listed_ids(one.replicas),
+        listed_ids(after),
         format_bytes(copied) if copied else "–",
         escaped(why),
     )
@@ -313,7 +313,7 @@ def _row(cells: Sequence[str]) -> str:
 
 
 def _list(brokers: tuple[int, ...] | None) -> str:
-    return "–" if brokers is None else format_replicas(brokers)
+    return "–" if brokers is None else listed_ids(brokers)
 
 
 def _counted(count: int, noun: str) -> str:

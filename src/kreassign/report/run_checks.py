@@ -8,8 +8,8 @@ from enum import Enum
 from typing import Any
 
 from kreassign.model import TopicPartition
+from kreassign.model.cluster import listed_ids
 from kreassign.model.run import MoveHistory, RunHistory
-from kreassign.report.text import format_replicas
 
 Row = Mapping[str, Any]
 """A row of a snapshot table: column name → value."""
@@ -102,12 +102,12 @@ def _no_throttle_left(run: RunHistory) -> Check:
 
 def _wrong_order(move: MoveHistory, row: Row) -> str | None:
     shown = tuple(row["replicas"])
-    return None if shown == move.target else f"is on {format_replicas(shown)}, not on {format_replicas(move.target)}"
+    return None if shown == move.target else f"is on {listed_ids(shown)}, not on {listed_ids(move.target)}"
 
 
 def _out_of_sync(_: MoveHistory, row: Row) -> str | None:
     missing = tuple(sorted(set(row["replicas"]) - set(row["isr"])))
-    return f"has {format_replicas(missing)} out of sync" if missing else None
+    return f"has {listed_ids(missing)} out of sync" if missing else None
 
 
 def _wrong_leader(move: MoveHistory, row: Row) -> str | None:

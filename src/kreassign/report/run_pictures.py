@@ -8,10 +8,11 @@ from dataclasses import dataclass, field
 from itertools import accumulate
 
 from kreassign.model import TopicPartition
+from kreassign.model.cluster import listed_ids
 from kreassign.model.run import Arrival, InSync, Mark, MoveHistory, RunHistory, RunTrail, ThrottleStep
 from kreassign.report.broker_loads import flow_matrix
 from kreassign.report.charts import MOST_ROWS, Chart, Flag, Grid, Line, Span, Table, heat_map, largest, lines, spans
-from kreassign.report.text import format_bytes, format_duration, format_rate, format_replicas
+from kreassign.report.text import format_bytes, format_duration, format_rate
 
 # Copied bytes per slot of time, by receiver and sender, and the part of growth. Pure.
 
@@ -229,7 +230,7 @@ def _span(move: MoveHistory, started_ms: int, end_s: float) -> Span:
     start_s = max(0.0, ((move.submitted_ms or started_ms) - started_ms) / 1000)
     is_open = move.ended_ms is None
     until_s = end_s if move.ended_ms is None else max(start_s, (move.ended_ms - started_ms) / 1000)
-    path = f"{format_replicas(move.original)} → {format_replicas(move.target)}"
+    path = f"{listed_ids(move.original)} → {listed_ids(move.target)}"
     return Span("", start_s, until_s, f"{TopicPartition(move.topic, move.partition)}: {path}", is_open)
 
 

@@ -52,11 +52,6 @@ def format_change(now: float | None, before: float | None, text: Callable[[float
     return f"{'-' if change < 0 else '+'}{text(abs(change))}{share}"
 
 
-def format_replicas(brokers: tuple[int, ...]) -> str:
-    """Format a replica list as Kafka's tools do: `1,2,3`."""
-    return ",".join(map(str, brokers))
-
-
 # The state of a run in words, the same in `status`, the live view and the page.
 
 _AS_IT_IS = frozenset({"awaiting lease", "unreadable"})

@@ -18,6 +18,7 @@ from starlette.routing import Route
 
 from kreassign import __version__
 from kreassign.executor.guards import DEFAULTS, Reaction
+from kreassign.model.cluster import listed_ids
 from kreassign.model.pace import Order
 from kreassign.model.run import RunHistory
 from kreassign.model.text import format_load
@@ -29,7 +30,6 @@ from kreassign.report.text import (
     format_count,
     format_duration,
     format_rate,
-    format_replicas,
     format_time,
     limit_amount,
     run_state,
@@ -203,8 +203,8 @@ def _broker_cells(one: Broker) -> tuple[str, ...]:
 def _move_cells(move: Move) -> tuple[str, ...]:
     return (
         f"{move.topic}-{move.partition}",
-        format_replicas(move.original),
-        format_replicas(move.target),
+        listed_ids(move.original),
+        listed_ids(move.target),
         move.problem or move.state,
         format_bytes(move.done_bytes)
         + ("" if move.left_bytes is None else f" of {format_bytes(move.done_bytes + move.left_bytes)}"),

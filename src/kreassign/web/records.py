@@ -16,6 +16,7 @@ from kreassign.executor.events import RunStarted
 from kreassign.executor.guards import DEFAULTS, GuardName, Reaction, parse_guard
 from kreassign.executor.history.findings import Words, plan_command
 from kreassign.model import TopicPartition
+from kreassign.model.cluster import listed_ids
 from kreassign.model.load import LoadBasis
 from kreassign.model.pace import (
     NO_LIMITS,
@@ -40,7 +41,7 @@ from kreassign.operations.rollback import Rollback
 from kreassign.operations.run import RunPreview
 from kreassign.operations.run_journals import NamedCluster, RunSummary, run_summary
 from kreassign.operations.skew import BrokerSkew, ClusterSkew, TopicSkew
-from kreassign.report.text import format_bytes, format_count, format_duration, format_rate, format_replicas, format_time
+from kreassign.report.text import format_bytes, format_count, format_duration, format_rate, format_time
 from kreassign.web.settings import User
 from kreassign.web.tasks import TaskRequest, task_of_remedy
 
@@ -638,7 +639,7 @@ def preview_of_rollback(preview_id: str, found: Rollback) -> Preview:
 
 
 def _row(name: TopicPartition, original: tuple[int, ...], target: tuple[int, ...], size: int | None) -> tuple[str, ...]:
-    return str(name), format_replicas(original) or "-", format_replicas(target), format_bytes(size)
+    return str(name), listed_ids(original) or "-", listed_ids(target), format_bytes(size)
 
 
 def plan_of(summary: PlanSummary, file: PlanFile) -> Plan:
