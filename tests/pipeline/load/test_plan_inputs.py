@@ -51,6 +51,7 @@ def test_one_entry_per_replica_with_the_directory_of_its_snapshot(tmp_path: Path
     assert found.replicas.positions.tolist() == [0, 1, 2]
     assert [found.replicas.paths[code] if code >= 0 else None for code in found.replicas.log_dirs] == ["/a", "/b", None]
     assert found.replicas.size_bytes.tolist() == [5.0] * 3
+    assert not found.replicas.is_cpu_measured
 
 
 def test_without_a_table_of_replicas_no_directory_is_known(tmp_path: Path) -> None:
@@ -90,6 +91,7 @@ def test_the_load_to_plan_by_stands_in_for_the_mean_where_it_is_known(tmp_path: 
     assert np.array_equal(reads["p95"], [60, 3, np.nan], equal_nan=True)
     # So does the CPU.
     busy = read_plan_columns(tmp_path, None, "p95")
+    assert busy.replicas.is_cpu_measured
     assert np.array_equal(busy.replicas.leader_cpu, [0.4, np.nan, np.nan], equal_nan=True)
     assert np.array_equal(busy.replicas.follower_cpu, [0.2, np.nan, np.nan], equal_nan=True)
 
