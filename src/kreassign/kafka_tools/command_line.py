@@ -315,6 +315,25 @@ class ErrorStyle(Enum):
     """`Error: <message>` on stdout; for an unreadable command line an exception on stderr."""
 
 
+def run_tool(
+    run: Callable[[Options], None],
+    options: Sequence[Option],
+    argv: Sequence[str] | None,
+    style: ErrorStyle = ErrorStyle.MESSAGE,
+    version: str = KAFKA_VERSION,
+) -> int:
+    """Run a tool with these words (None: the command line), or print its version; return its exit code."""
+
+    def job() -> None:
+        given = parse(options, sys.argv[1:] if argv is None else list(argv))
+        if given.has("version") and not given.has("help"):
+            print(version)
+        else:
+            run(given)
+
+    return exit_code(job, options, style)
+
+
 def exit_code(job: Callable[[], None], options: Iterable[Option], style: ErrorStyle = ErrorStyle.MESSAGE) -> int:
     """Do the job, report a failure in the style of the tool, and return the exit code.
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 from kreassign.admin import AdminClient, ClientSettings, client_settings, read_properties
@@ -23,16 +22,14 @@ from kreassign.errors import (
     Unreachable,
 )
 from kreassign.kafka_tools.command_line import (
-    KAFKA_VERSION,
     Option,
     Options,
     PlainError,
     UsageError,
     Value,
-    exit_code,
     java_failure,
-    parse,
     portless,
+    run_tool,
 )
 from kreassign.model import Batch, ElectionType, TopicPartition
 from kreassign.model.plan import duplicates, parse_election
@@ -225,15 +222,10 @@ _MISSING = 'Replica election data is missing "partitions" field'
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the tool with these words (default: the command line) and return its exit code."""
-    words = sys.argv[1:] if argv is None else list(argv)
-    return exit_code(partial(_run, words), OPTIONS)
+    return run_tool(_run, OPTIONS, argv)
 
 
-def _run(words: list[str]) -> None:
-    options = parse(OPTIONS, words)
-    if options.has("version") and not options.has("help"):
-        print(KAFKA_VERSION)
-        return
+def _run(options: Options) -> None:
     check(options)
     kind = election_type(options)
     partitions = _partitions(options)

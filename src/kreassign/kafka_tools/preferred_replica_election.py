@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from functools import partial
 
 from kreassign.errors import MalformedPlan
 from kreassign.kafka_tools.command_line import (
@@ -20,8 +19,7 @@ from kreassign.kafka_tools.command_line import (
     UncaughtError,
     UsageError,
     Value,
-    exit_code,
-    parse,
+    run_tool,
 )
 from kreassign.kafka_tools.leader_election import FILE_FORMAT, Wording, elect, file_text, settings
 from kreassign.kafka_tools.zookeeper import ZooKeeper, zookeeper
@@ -95,16 +93,11 @@ _WORDING = Wording(
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the tool with these words (default: the command line) and return its exit code."""
-    words = sys.argv[1:] if argv is None else list(argv)
     print(TOOL_IS_DEPRECATED, flush=True)
-    return exit_code(partial(_run, words), OPTIONS, ErrorStyle.EXCEPTION)
+    return run_tool(_run, OPTIONS, argv, ErrorStyle.EXCEPTION, KAFKA_VERSION)
 
 
-def _run(words: list[str]) -> None:
-    options = parse(OPTIONS, words)
-    if options.has("version") and not options.has("help"):
-        print(KAFKA_VERSION)
-        return
+def _run(options: Options) -> None:
     check(options)
     partitions = _partitions(options)
     if options.has("zookeeper"):

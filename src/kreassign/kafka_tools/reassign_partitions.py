@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from functools import partial
 from typing import assert_never
 
 from kreassign.admin import AdminClient, ClientSettings, client_settings, read_properties
 from kreassign.clock import SystemClock
 from kreassign.errors import InputError
-from kreassign.kafka_tools.command_line import KAFKA_VERSION, ErrorStyle, Options, ToolError, exit_code, parse, portless
+from kreassign.kafka_tools.command_line import ErrorStyle, Options, ToolError, portless, run_tool
 from kreassign.kafka_tools.reassign import messages
 from kreassign.kafka_tools.reassign.actions import cancel, cancel_all, execute, generate, verify
 from kreassign.kafka_tools.reassign.messages import say
@@ -36,15 +35,10 @@ CLIENT_ID = "reassign-partitions-tool"
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the tool with these words (default: the command line) and return its exit code."""
-    words = sys.argv[1:] if argv is None else list(argv)
-    return exit_code(partial(_run, words), OPTIONS, ErrorStyle.STDOUT)
+    return run_tool(_run, OPTIONS, argv, ErrorStyle.STDOUT)
 
 
-def _run(words: list[str]) -> None:
-    options = parse(OPTIONS, words)
-    if options.has("version") and not options.has("help"):
-        print(KAFKA_VERSION)
-        return
+def _run(options: Options) -> None:
     action = choose_action(options)
     if goes_through_zookeeper(options):
         say(messages.ZOOKEEPER_IS_DEPRECATED)

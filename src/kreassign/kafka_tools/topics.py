@@ -10,7 +10,6 @@ import sys
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import assert_never
 
 from kreassign.admin import AdminClient, client_settings, read_properties
@@ -18,14 +17,12 @@ from kreassign.admin.settings import ClientSettings
 from kreassign.errors import ClusterError, InputError, Rejected, Unsupported
 from kreassign.kafka_tools import topic_options
 from kreassign.kafka_tools.command_line import (
-    KAFKA_VERSION,
     Options,
     PlainError,
     ToolError,
-    exit_code,
     java_message,
-    parse,
     portless,
+    run_tool,
 )
 from kreassign.kafka_tools.reassign import messages
 from kreassign.kafka_tools.reassign import messages as reassign_texts
@@ -460,15 +457,10 @@ _CALLS = {Action.CREATE: "createTopics"}
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the tool with these words (default: the command line) and return its exit code."""
-    words = sys.argv[1:] if argv is None else list(argv)
-    return exit_code(partial(_run, words), OPTIONS)
+    return run_tool(_run, OPTIONS, argv)
 
 
-def _run(words: list[str]) -> None:
-    options = parse(OPTIONS, words)
-    if options.has("version") and not options.has("help"):
-        print(KAFKA_VERSION)
-        return
+def _run(options: Options) -> None:
     if options.has("delete-config") and not options.has("help"):
         print(DELETE_CONFIG_IS_GONE, file=sys.stderr)
     action = choose_action(options)
