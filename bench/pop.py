@@ -17,10 +17,10 @@ import numpy as np
 import numpy.typing as npt
 
 from kreassign.model.load import SparkOptions
+from kreassign.model.replica_columns import ReplicaColumns
 from kreassign.pipeline.spark_session import map_on_executors, spark_session
 from kreassign.planner import BrokerFacts, Problem, bytes_bound, problem_from, solve
 from kreassign.planner.check.evaluate import evaluate
-from kreassign.model.replica_columns import ReplicaColumns
 from kreassign.planner.problem.problem import Assignment
 from kreassign.planner.search.subproblems import DEFAULT_SEED, attempt, merged, split
 
