@@ -158,7 +158,7 @@ def errors(told: list[Told], poll_s: float) -> Iterator[Error]:
     """The errors at each part of a run that said this; the last thing it said was at its end, give or take a poll."""
     end_s = told[-1].at_s
     for part in PARTS:
-        then = max((one for one in told if one.at_s <= part * end_s), key=lambda one: one.at_s)
+        then = [one for one in told if one.at_s <= part * end_s][-1]  # the last of an instant: after its observation
         if then.end is None:
             yield Error(part, None, is_inside=False)
         else:
