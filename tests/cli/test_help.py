@@ -20,9 +20,8 @@ from tests.approved import approve
 IMPERATIVES = frozenset({
     "Approve", "Audit", "Balance", "Cancel", "Change", "Check", "Compact", "Compare", "Compute", "Convert", "Cut",
     "Diagnose", "Execute", "Follow", "Forget", "Give", "Import", "Inject", "Kill", "Limit", "Move", "Pause", "Place",
-    "Plan", "Print", "Read", "Rebalance", "Rehearse", "Repair", "Replace", "Restart", "Restore", "Resume", "Roll",
-    "Run", "Sample", "Serve",
-    "Show", "Shut", "Start", "Stream", "Take", "Verify", "Watch", "Write",
+    "Plan", "Play", "Print", "Read", "Rebalance", "Rehearse", "Repair", "Replace", "Restart", "Restore", "Resume",
+    "Roll", "Run", "Sample", "Serve", "Show", "Shut", "Start", "Stream", "Take", "Verify", "Watch", "Write",
 })  # fmt: skip
 
 

@@ -362,7 +362,7 @@ class Markup(HTMLParser):
         given = dict(attrs)
         self.findings += [f"{tag} {name}" for name in given if name.startswith("on") or name == "style"]
         self.findings += [f"{tag} without src" for _ in range(1) if tag == "script" and "src" not in given]
-        self.findings += [tag] if tag in {"style", "iframe", "object", "embed", "base", "img", "svg"} else []
+        self.findings += [tag] if tag in {"style", "iframe", "object", "embed", "base", "img"} else []
         for name in ("href", "src", "action"):
             value = given.get(name) or ""
             if re.match(r"[a-z]+:|//", value):

@@ -216,7 +216,10 @@ def _both(send: Tell) -> Tell:
 )
 @POLICY
 @click.option(
-    "--against", type=INPUT_FILE, metavar="FILE", help="Show the lines in which POLICY differs from this one."
+    "--against",
+    type=INPUT_FILE,
+    metavar="FILE",
+    help="Show the lines in which POLICY differs from this one.  [default: none is shown]",
 )
 def check(policy: Path, against: Path | None) -> None:
     """Check POLICY, and explain what it lets happen, in sentences."""

@@ -15,6 +15,7 @@ from kreassign.cli.output import examples
 from kreassign.cli.profiles import config_path, shared_in
 from kreassign.errors import InputError, requires
 from kreassign.model.documents import is_half
+from kreassign.model.text import signed_number
 from kreassign.operations.run_journals import NamedCluster
 from kreassign.operations.text_files import named_once, read_text
 from kreassign.web.settings import DEFAULT_PORT, LOCAL_HOST, Reach, Tls, Token, User, WebSettings, parse_users
@@ -26,7 +27,7 @@ def listen_address(text: str) -> Address:
     """Parse HOST:PORT, a PORT of this machine, or a HOST; port 0 takes any free one. Raises InputError."""
     host, colon, port = text.strip().rpartition(":")
     if not colon:
-        host, port = (LOCAL_HOST, port) if port.isdecimal() else (port, str(DEFAULT_PORT))
+        host, port = (port, str(DEFAULT_PORT)) if signed_number(port) is None else (LOCAL_HOST, port)
     elif host.endswith(":") or port.endswith("]"):  # an IPv6 address without a port
         host, port = text.strip(), str(DEFAULT_PORT)
     address = Address.parse(f"{host or LOCAL_HOST}:{'1' if port == '0' else port}")

@@ -49,6 +49,7 @@ from kreassign.executor.journal.folder import (
     rename_file,
     sync_folder,
 )
+from kreassign.model.text import signed_number
 
 ENTRY_BYTES = 400_000
 """Rows of more bytes go into several entries: brokers take messages of 1 MB by default (max.message.bytes)."""
@@ -162,9 +163,9 @@ class Mirror:
         for part in self.place.names(self._folder):
             for name in self.place.names(f"{self._folder}/{part}"):
                 first, _, _ = name.partition("-")
-                if not first.isdecimal():
+                if (number := signed_number(first)) is None:
                     raise self._damaged(f"has an entry {name!r} that kreassign did not write")
-                entries.setdefault(int(first), []).append(f"{self._folder}/{part}/{name}")
+                entries.setdefault(number, []).append(f"{self._folder}/{part}/{name}")
         self.position, rows = BEGINNING, list[Row]()
         while found := entries.get(self.position.sequence + 1):
             some = self._continued([self._entry(name) for name in found], entries)
