@@ -101,8 +101,8 @@ def test_all_installed_commands_are_on_the_page_about_installing() -> None:
 # What the client asks for and changes nothing with. Every other API is a change of the cluster.
 READS = frozenset({
     "ApiVersions", "DescribeCluster", "DescribeConfigs", "DescribeGroups", "DescribeLogDirs", "DescribeQuorum",
-    "DescribeTopicPartitions", "ListOffsets", "ListPartitionReassignments", "Metadata", "OffsetFetch", "ReplicaStatus",
-    "SaslAuthenticate", "SaslHandshake",
+    "DescribeTopicPartitions", "Fetch", "ListOffsets", "ListPartitionReassignments", "Metadata", "OffsetFetch",
+    "ReplicaStatus", "SaslAuthenticate", "SaslHandshake",
 })  # fmt: skip
 
 

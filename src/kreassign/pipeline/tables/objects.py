@@ -24,15 +24,16 @@ class ObjectPlace:
     def __init__(self, address: str) -> None:
         self._address = address
         with self._told():
-            handler = DeltaStorageHandler(for_log(address), BOUNDS)
-            self._store = fs.PyFileSystem(cast("Any", handler))
+            self._store = fs.PyFileSystem(cast("Any", DeltaStorageHandler(for_log(address), BOUNDS)))
 
     def __str__(self) -> str:
         return self._address
 
     def put(self, name: str, content: bytes) -> None:
         """Put an object. Raises MirrorUnavailable."""
-        with self._told(), self._store.open_output_stream(name) as stream:
+        # Without room for all of it the library gets a buffer of pyarrow's, and refuses what is not bytes.
+        room = len(content) + 1
+        with self._told(), self._store.open_output_stream(name, buffer_size=room) as stream:
             stream.write(content)
 
     def names(self, folder: str) -> list[str]:
