@@ -206,10 +206,11 @@ EFFECTS = (
         (
             "admin/", "monitoring/metrics.py", "monitoring/webhooks.py", "monitoring/client_signals.py",
             "twin/server.py", "twin/transport.py", "pipeline/tables/commits.py", "pipeline/tables/parquet.py",
-            "pipeline/spark_session.py", "cli/streams.py", "web/",
+            "pipeline/spark_session.py", "cli/streams.py", "cli/commands/autopilot.py", "web/",
         ),
         "asking many brokers, or a store for many files, at once, or Spark while a job waits, needs them, and telling "
-        "others without keeping a run waiting; the page serves many at once; the rest stays single-threaded",
+        "others without keeping a run waiting; the page serves many at once, an autopilot looks at many; the "
+        "rest stays single-threaded",
         "from concurrent.futures import ThreadPoolExecutor",
     ),
     Home(
@@ -244,11 +245,12 @@ EFFECTS = (
         "other programs",
         ("subprocess", "os.system", "os.fork", "os.kill", "os.exec", "os.spawn", "pty"),
         (
-            "cli/terminal.py", "cli/options/connections.py", "cli/commands/demo.py", "operations/ssh_signatures.py",
-            "monitoring/client_signals.py",
+            "cli/terminal.py", "cli/options/connections.py", "cli/commands/autopilot.py", "cli/commands/demo.py",
+            "operations/ssh_signatures.py", "monitoring/client_signals.py",
         ),
         "kreassign goes on by itself in the background, starts what prints a secret, or says how clients feel, where "
-        "the user says so, shows its own commands, and signs and verifies by ssh-keygen, which has the keys",
+        "the user says so, shows its own commands, watches each cluster by itself, and signs and "
+        "verifies by ssh-keygen, which has the keys",
         "import subprocess",
     ),
     Home(
