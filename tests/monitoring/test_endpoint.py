@@ -86,6 +86,6 @@ def test_who_says_nothing_keeps_nobody_from_the_page_nor_the_end_waiting(runs: l
 
 
 def test_a_port_that_is_taken_is_told_before_anything_is_done(port: int) -> None:
-    refusal = f"127.0.0.1:{port}: Address already in use. Specify another --metrics-port"
+    refusal = f"127.0.0.1:{port}: address already in use. Specify another --metrics-port"
     with pytest.raises(InputError, match=refusal), serving_metrics(port, tuple):
         pytest.fail("two servers on one port")
