@@ -117,6 +117,7 @@ ACCEPTED: dict[str, set[str]] = {
     "--guard-url": set(),
     "--instance": set(),
     "--interval": set(),
+    "--journal-to": TEXT,
     "--kafka-version": set(),
     "--label": TEXT - {"5,000 digits", "ESC", "superscript", "directory", "nowhere"},
     "--lasts": {"zero"},

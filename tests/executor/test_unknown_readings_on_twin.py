@@ -93,8 +93,14 @@ def test_a_leader_that_is_silent_once_is_asked_again(rig: TwinRig, odd: OddPort)
     assert whole.moves[0].size_bytes > 0
 
 
-def test_a_run_is_refused_while_a_leader_does_not_tell_a_size(rig: TwinRig, odd: OddPort) -> None:
+def test_a_leader_that_stays_silent_is_stood_in_for_by_a_copy_in_sync(rig: TwinRig, odd: OddPort) -> None:
+    whole = rig.prepared(AWAY)
     odd.answer_always("describe_log_dirs", silent(0))
+    assert rig.prepared(AWAY).moves == whole.moves
+
+
+def test_a_run_is_refused_while_no_copy_in_sync_tells_a_size(rig: TwinRig, odd: OddPort) -> None:
+    odd.answer_always("describe_log_dirs", silent(0, 1))
     with pytest.raises(ClusterError, match=r"the size of t-0 could not be read, .*: no answer"):
         rig.prepared(AWAY)
 

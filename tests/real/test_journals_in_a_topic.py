@@ -74,4 +74,6 @@ def test_another_host_resumes_by_a_topic_that_lost_its_leader(
     assert throttles(kafka, topic_name) == {}
     (here,), (elsewhere,) = find_journals(one / "state"), find_journals(two / "state")
     intended = [one for one in read_events(here) if isinstance(one, SubmissionIntended | ThrottleIntended)]
-    assert intended == [one for one in read_events(elsewhere) if one in intended]
+    kept = [one for one in read_events(elsewhere) if one in intended]
+    # Killed between the two places, it had written the last one here alone, and had sent nothing of it.
+    assert kept in (intended, intended[:-1])
