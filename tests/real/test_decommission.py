@@ -7,26 +7,39 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from kreassign.model import NewTopic
 from testbed import ClusterSpec, KafkaCluster
 from testbed.fork_server import Forked, fork_server
 from testbed.producing import Producing
 from testbed.records import verify_readable
+from testbed.releases import DEFAULT, FORMER
 from testbed.waiting import PATIENCE_S, wait_until
 from tests.real.run_processes import throttles
-from tests.real.test_run import HELD, HELD_RATE, MEGABYTE, assignments, client_of, let_go, loaded, wait_for_copies
+from tests.real.test_run import (
+    HELD,
+    HELD_RATE,
+    MEGABYTE,
+    assignments,
+    client_of,
+    invoke,
+    let_go,
+    loaded,
+    wait_for_copies,
+)
 
 GOING = 3
 PLACES = [(GOING, 1), (0, GOING), (1, 2), (GOING, 0)]
 
 
-def start_decommission(cluster: KafkaCluster, folder: Path, *words: str) -> Forked:
+def start_decommission(cluster: KafkaCluster, folder: Path, *words: str, brokers: str = str(GOING)) -> Forked:
     usual = ("--throttle", HELD_RATE, "--measure-for", "0", "--poll-interval", "200ms", "-o", "json", "--yes")
     state = ("--state-dir", str(folder / "state"))
     reach = ("--bootstrap-server", cluster.bootstrap_servers, "--bootstrap-controller", cluster.bootstrap_controllers)
     options = (*words, *usual, *reach, *state)
     return fork_server().start(
-        "kreassign", "decommission", str(GOING), *options, imports=["kreassign.cli.commands.decommission"]
+        "kreassign", "decommission", brokers, *options, imports=["kreassign.cli.commands.decommission"]
     )
 
 
@@ -77,5 +90,42 @@ def test_a_broker_leaves_through_a_kill_and_a_restart_while_records_are_written_
     assert gone["is_finished"]
     with client_of(cluster) as client:
         wait_until(lambda: GOING not in client.describe_cluster().broker_ids, what="three brokers")
+    verify_readable(servers, acknowledged)
+    verify_readable(servers, producing.ledger)
+
+
+@pytest.mark.parametrize("release", [DEFAULT, FORMER])
+def test_two_brokers_are_called_off_after_a_kill_then_emptied_and_filled_again(
+    start_cluster: Callable[[ClusterSpec], KafkaCluster], topic_name: str, tmp_path: Path, release: str
+) -> None:
+    cluster = start_cluster(ClusterSpec(version=release, brokers=5))
+    servers, before = cluster.bootstrap_servers, {0: (3, 4), 1: (4, 0), 2: (0, 3), 3: (1, 2)}
+    acknowledged = loaded(cluster, topic_name, list(before.values()), HELD, MEGABYTE)
+    both = {"brokers": "3,4"}
+    with Producing(servers, topic_name, partitions=len(before), records_per_s=10) as producing:
+        killed = start_decommission(cluster, tmp_path / "first", **both)
+        try:
+            wait_for_copies(tmp_path / "first")
+        finally:
+            killed.kill()
+            killed.communicate()
+        called_off = ended(start_decommission(cluster, tmp_path / "first", "--cancel", **both), exit_code=0)
+        assert called_off["steps"][-2:] == ["uncordon broker 3", "uncordon broker 4"]
+        # A reassignment that is cancelled leaves the order of its target (KIP-455).
+        left = assignments(cluster, topic_name)
+        assert {name: set(replicas) for name, replicas in left.items()} == {
+            name: set(replicas) for name, replicas in before.items()
+        }
+
+        drain = start_decommission(cluster, tmp_path / "second", **both)
+        let_go(tmp_path / "second")
+        (drained,) = ended(drain, exit_code=0)["runs"]
+        assert not brokers_of(cluster, topic_name) & {3, 4}
+        ended(start_decommission(cluster, tmp_path / "second", "--cancel", **both), exit_code=0)
+        back = invoke(cluster, "rollback", drained["run_id"], "--yes", "--state-dir", tmp_path / "second" / "state")
+        assert back.exit_code == 0, back.output
+        assert assignments(cluster, topic_name) == left
+        with client_of(cluster) as client:
+            assert throttles(client, client.list_topics(), range(5)) == {}
     verify_readable(servers, acknowledged)
     verify_readable(servers, producing.ledger)
