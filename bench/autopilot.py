@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from statistics import quantiles
 
 from bench.autopilot_world import DAY, HOUR, MINUTE, Kind, Trouble, World
-from kreassign.autopilot.core import EndRun, HoldRun, PlanRepair, ReleaseRun, RunRepair, tick
+from kreassign.autopilot.core import EndRun, HoldRun, PauseRun, PlanRepair, ReleaseRun, ResumeRun, RunRepair, tick
 from kreassign.autopilot.lifecycle import Event, Memory, Name, NotPlanned, Planned, RunBegan, RunEnded, remember
 from kreassign.autopilot.policy import Kind as Finding
 from kreassign.autopilot.policy import Policy, parse_policy
@@ -115,9 +115,10 @@ class Watch:
             case EndRun():
                 assert run is not None
                 run.is_ending = True
-            case HoldRun() | ReleaseRun() as order:
+            case HoldRun() | ReleaseRun() | PauseRun() | ResumeRun() as order:
                 assert run is not None
-                run.is_held = isinstance(order, HoldRun)
+                run.is_held = isinstance(order, HoldRun | PauseRun)
+                run.is_left = isinstance(order, PauseRun)
             case None:
                 pass
 

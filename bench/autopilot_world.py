@@ -120,6 +120,7 @@ class Run:
     rate: float
     copied: float = 0.0
     is_held: bool = False
+    is_left: bool = False
     is_ending: bool = False
     left: dict[TopicPartition, float] = field(default_factory=dict)
 
@@ -208,8 +209,9 @@ class World:
         key = (on, ours, self._day)
         if self._seen is None or self._seen[0] != key:
             self._seen = key, self._observed(ours)
-        # What was computed of it holds at any time; only the time is another.
+        # What was computed of it holds at any time, whether or not the run has a process.
         found = copy.copy(self._seen[1])
+        object.__setattr__(found, "is_run_left", self.run is not None and self.run.is_left)
         object.__setattr__(found, "at_ms", round(self.now_s * 1000))
         return found
 
