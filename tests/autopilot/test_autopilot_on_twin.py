@@ -139,6 +139,9 @@ def test_the_brake_of_kafka_configs_is_seen_and_named(tmp_path: Path) -> None:
         assert one.gates.keys() == GATES.keys()
         closed = {name: text for name, text in one.gates.items() if text is not None}
         assert closed.keys() == {"brake", "two looks"}
+        noted = autopilot.memory.findings[GONE].gates
+        assert noted is not None
+        assert dict(noted.closed).keys() == closed.keys()
         assert str(closed["brake"]).startswith(f"the brake is pulled: {BRAKE} is set for all brokers")
         ours.rig.client.incremental_alter_configs({ALL: [ConfigChange.delete(BRAKE)]}).raise_if_any()
         ours.watch(autopilot, 3 * LOOKS_S, LOOKS_S)

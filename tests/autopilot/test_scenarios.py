@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from kreassign.autopilot.core import EndRun, HoldRun, PauseRun, PlanRepair, ReleaseRun, ResumeRun, RunRepair
-from kreassign.autopilot.lifecycle import Name, Silenced, State, TurnedOff, TurnedOn, memory_of
+from kreassign.autopilot.lifecycle import Name, Silenced, State, TurnedOff, TurnedOn, WentOn, memory_of
 from kreassign.autopilot.observation import Brake, Known, Observation, Unknown
 from kreassign.autopilot.policy import Kind
 from kreassign.model import TopicPartition
@@ -94,8 +94,9 @@ def test_a_spike_each_hour_moves_nothing_in_thirty_days() -> None:
 def test_others_are_waited_for_and_named() -> None:
     theirs = Known(frozenset({TopicPartition("t", 7)}))
     watched = Watched(ACT, lambda now_s: replace(outages((3, 0, DAY))(now_s), moves_of_others=theirs))
-    watched.watch(3 * HOUR)
+    watched.watch(3 * HOUR, every_s=300)
     assert watched.runs == []
+    assert not [one for one in watched.events if isinstance(one, WentOn)], "looks that show much are no break"
     assert watched.memory.others is not None
     assert watched.memory.others.what == "others move 1 partition, such as t-7"
 

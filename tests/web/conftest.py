@@ -18,7 +18,7 @@ from kreassign.twin.server import serving
 from kreassign.web.settings import Reach
 from tests.report.plans import FACTS, GB
 from tests.twin.asking import cluster
-from tests.web.runs import IMAGE, QUOTES, SCRIPT, hostile_journal
+from tests.web.runs import IMAGE, QUOTES, SCRIPT, hostile_decisions, hostile_journal
 from tests.web.site import Site, serving_page, with_control
 
 PLAN = Plan((PartitionAssignment(TopicPartition("orders", 0), (2, 1)),))
@@ -58,6 +58,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
     folder = tmp_path_factory.mktemp("page")
     (folder / "plans").mkdir()
     hostile_journal(folder / "state")
+    hostile_decisions(folder / "state")
     write_hostile_plan(folder / "plans" / "plan.json")
     (folder / "secret.json").write_text('{"secret": 1}')
     twin = Twin(cluster({"t": [[0, 1], [0, 1], [0, 2]]}), TwinSettings())

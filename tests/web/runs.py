@@ -8,13 +8,31 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from kreassign.autopilot.lifecycle import (
+    ApprovalAsked,
+    ApprovalsJudged,
+    Began,
+    ClosedGate,
+    FindingMoved,
+    GatesJudged,
+    Looked,
+    Name,
+    Planned,
+    RunBegan,
+    RunEnded,
+    State,
+    TurnedOff,
+)
+from kreassign.autopilot.policy import Kind
 from kreassign.executor.events import MovesSubmitted, PlacementState, PlannedMove, Refusal, SubmissionIntended
 from kreassign.executor.journal import Journal, find_journals
+from kreassign.executor.journal.folder import make_folder
 from kreassign.model import TopicPartition
 from kreassign.model.plan import PartitionAssignment, Plan
 from kreassign.model.run import Operator, RunHistory
 from kreassign.model.throttle import ThrottleRates
 from kreassign.operations import run as operation
+from kreassign.operations.autopilot import DECISIONS, decisions_path
 from kreassign.operations.connect import connect
 from kreassign.operations.plan_files import PlanFile
 from kreassign.operations.run import RunContext, RunRequest
@@ -49,6 +67,30 @@ def hostile_journal(state_dir: Path) -> Path:
         ):
             journal.append(event)
         return journal.path
+
+
+def hostile_decisions(state_dir: Path) -> None:
+    """Journals of an autopilot and of its dry run, whose subjects, reasons and signers are markup."""
+    disk, gone = Name(Kind.DISK_FILLS, f"broker 1:{SCRIPT}"), Name(Kind.BROKER_GONE, "broker 3")
+    events = (
+        FindingMoved(1_000, gone, State.TOLD, QUOTES, "it is down since 40 min"),
+        Planned(2_000, gone, "p", 5_000_000, (tp(0),), (f"drain broker 3 {IMAGE}",)),
+        RunBegan(3_000, gone, "run-1", 5_000_000, (tp(0),)),
+        RunEnded(4_000, gone, "done", 5_000_000),
+        FindingMoved(5_000, disk, State.TOLD, QUOTES, f"it is 92% full {QUOTES}"),
+        Planned(6_000, disk, "p", 7_000_000, (tp(0),), (IMAGE,)),
+        ApprovalAsked(6_000, disk, "r"),
+        ApprovalsJudged(7_000, disk, (SCRIPT,), lacking="1 approval of 2"),
+        GatesJudged(7_000, disk, (ClosedGate("window", "no window is open; the next one begins at 22:00"),)),
+        TurnedOff(8_000, 1, 10**13, QUOTES, IMAGE),
+        Looked(9_000),
+    )
+    for is_dry in (False, True):
+        path = decisions_path(state_dir, IMAGE, is_dry=is_dry)
+        make_folder(path.parent)
+        with Journal.begin(path, Began(0, IMAGE), "the autopilot", DECISIONS) as journal:
+            for event in events:
+                journal.append(event)
 
 
 @dataclass(slots=True)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from urllib.parse import quote
 
 from kreassign.twin.cluster import Twin
 from kreassign.twin.core import TwinSettings
 from kreassign.twin.server import serving
 from kreassign.web.settings import Reach, WebSettings
 from tests.twin.asking import cluster
+from tests.web.runs import IMAGE
 from tests.web.site import Site, serving_page
 
 
@@ -32,11 +34,31 @@ def test_findings_come_with_their_commands_and_skew_is_recommended(tmp_path: Pat
     assert "(&#39;" not in page
 
 
+def test_what_an_autopilot_sees_and_does_has_a_page(site: Site) -> None:
+    address = f"/autopilot/{quote(IMAGE)}"
+    first = site.ask("/").text
+    assert f'href="{address}"' in first
+    assert f'href="{address.replace("/autopilot", "/autopilot-dry-run")}"' in first
+    page = site.ask(address).text
+    for shown in (
+        "No look for", "Off until 2286-11-20", "there since 1970-01-01 00:00:05 UTC, proposed since",
+        "7 MB to copy.", "Lacking: 1 approval of 2", "kreassign autopilot approve disk-fills",
+        "<strong>window</strong>: no window is open; the next one begins at 22:00",
+        '<a href="/runs/run-1">run-1</a>', '<span class="badge good">done</span>', ">5 MB<",
+    ):  # fmt: skip
+        assert shown in page, shown
+    assert "--dry-run" not in page
+    assert "--dry-run" in site.ask(address.replace("/autopilot", "/autopilot-dry-run")).text
+    assert site.ask("/autopilot/nothing").status == 404
+
+
 def test_a_page_without_a_cluster_asks_none(tmp_path: Path) -> None:
     with serving_page(WebSettings(tmp_path, port=0)) as site:
         refused = site.ask("/api/v1/cluster")
         assert (refused.status, "--bootstrap-server" in refused.document["detail"]) == (404, True)
-        assert 'href="/cluster"' not in site.ask("/").text
+        first = site.ask("/").text
+        assert 'href="/cluster"' not in first
+        assert "Autopilots" not in first
 
 
 def test_a_cluster_that_does_not_answer_is_said_with_its_address(tmp_path: Path) -> None:

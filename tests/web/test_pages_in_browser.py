@@ -5,18 +5,19 @@ from __future__ import annotations
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import quote
 
 import pytest
 
 from tests.browser import DESK, PHONE, OpenPage, Scheme
 from tests.web.conftest import Place
-from tests.web.runs import HOSTILE, live_run
+from tests.web.runs import HOSTILE, IMAGE, live_run
 from tests.web.site import TOKEN, serving_page, with_control
 
 if TYPE_CHECKING:
     from playwright.sync_api import Dialog
 
-NAMING = ("", "runs/run-1", "plans/plan.json")
+NAMING = ("", "runs/run-1", "plans/plan.json", f"autopilot/{quote(IMAGE)}")
 OTHERS = ("cluster", "plans", "api", "login")
 
 

@@ -7,6 +7,7 @@ import ssl
 import stat
 from html.parser import HTMLParser
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 import trustme
@@ -21,10 +22,11 @@ from kreassign.web.pages import Pages, report_policy
 from kreassign.web.settings import LONGEST_S, MOST, Sessions, Tls, Token, WebSettings
 from tests.logs import Logged
 from tests.web.conftest import Place
-from tests.web.runs import HOSTILE
+from tests.web.runs import HOSTILE, IMAGE
 from tests.web.site import TOKEN, Site, serving_page
 
-PAGES = ("/", "/cluster", "/runs/run-1", "/plans", "/plans/plan.json", "/api", "/login", "/nothing", "/runs/nothing")
+NAMING = ("/", "/runs/run-1", "/plans/plan.json", f"/autopilot/{quote(IMAGE)}", f"/autopilot-dry-run/{quote(IMAGE)}")
+PAGES = (*NAMING, "/cluster", "/plans", "/api", "/login", "/nothing", "/runs/nothing", "/autopilot/nothing")
 READ = tuple(f"{PREFIX}{call.path}".replace("{run_id}", "run-1").replace("{name}", "plan.json")
              for call in CALLS if call.request is None)  # fmt: skip
 CHANGES = tuple(call.path.replace("{run_id}", "run-1").replace("{name}", "plan.json")
@@ -384,7 +386,7 @@ def test_no_name_of_a_cluster_is_markup_anywhere(site: Site, path: str) -> None:
     if path.startswith("/api/") or path.endswith("/live"):
         assert "<" not in text
         assert ">" not in text
-    if path in {"/", "/runs/run-1", "/plans/plan.json"}:
+    if path in NAMING:
         assert "&lt;" in text
 
 

@@ -32,6 +32,7 @@ from kreassign.autopilot.lifecycle import (
     Act,
     BrokerCame,
     BrokerWent,
+    ClosedGate,
     DigestTold,
     DisksMeasured,
     EndAsked,
@@ -39,6 +40,7 @@ from kreassign.autopilot.lifecycle import (
     Evidence,
     Finding,
     FindingMoved,
+    GatesJudged,
     HoldAsked,
     Looked,
     Memory,
@@ -58,7 +60,10 @@ MISSED_MS = 600_000
 """Longest break between two looks after which evidence still counts."""
 
 SIGN_OF_LIFE_MS = 300_000
-"""A look that shows nothing new is written down so often."""
+"""A look is written down so often, whatever it shows: else one that shows much is taken for a break."""
+
+WAITING = frozenset({State.TOLD, State.PROPOSED})
+"""States in which gates keep a repair from running."""
 
 PLANNED_AGAIN_MS = HOUR_MS
 """A proposal for people is planned again so often."""
@@ -156,10 +161,13 @@ def tick(memory: Memory, now: Observation, policy: Policy, shown: Mapping[Name, 
     for name in sorted({*shown, *(one.name for one in decided.memory.open)}, key=_order):
         _step(decided, Look(now, decided.memory, policy), name, shown.get(name))
     _steer(decided, Look(now, decided.memory, policy), shown, memory.running)
+    for finding in decided.memory.open:
+        if finding.state in WAITING and (symptom := shown.get(finding.name)) is not None:
+            _judge(decided, Case(finding, symptom, now, decided.memory, policy))
     if digest_is_due(memory, now.at_ms, policy):
         decided.note(DigestTold(now.at_ms))
         decided.messages.append(digest(decided.memory, now.at_ms))
-    if not decided.events and _is_due(memory.looked_ms, now.at_ms, SIGN_OF_LIFE_MS):
+    if _is_due(decided.memory.looked_ms, now.at_ms, SIGN_OF_LIFE_MS):
         decided.note(Looked(now.at_ms))
     return decided
 
@@ -217,6 +225,15 @@ def _more_urgent(look: Look, act: Act, shown: Mapping[Name, Symptom]) -> Name | 
         if look.policy.level(name.kind) is Level.ACT and closed.keys() <= {"running", "settling", "two looks"}:
             return name
     return None
+
+
+def _judge(decided: Decision, case: Case) -> None:
+    """Write down closed gates when others are closed than before; their sentences, which count time, once an hour."""
+    before = case.finding.gates
+    closed = tuple(ClosedGate(*one) for one in closed_gates(case).items())
+    is_same = before is not None and [one.gate for one in before.closed] == [one.gate for one in closed]
+    if before is None or not is_same or (before.closed != closed and _is_due(before.at_ms, case.now.at_ms, HOUR_MS)):
+        decided.note(GatesJudged(case.now.at_ms, case.finding.name, closed))
 
 
 # Facts: what changed since the last look, whatever it means.

@@ -236,6 +236,22 @@ class ApprovalsJudged:
     lacking: str = ""
 
 
+class ClosedGate(NamedTuple):
+    """A gate that keeps a repair from running: its name, and why it is closed and what opens it."""
+
+    gate: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class GatesJudged:
+    """The gates that are closed for the repair of a finding; none is closed where it may run."""
+
+    at_ms: int
+    name: Name
+    closed: tuple[ClosedGate, ...]
+
+
 @dataclass(frozen=True, slots=True)
 class RunBegan:
     """The run of a repair is about to begin, in windows or `at_any_time`; written before anything is sent."""
@@ -320,8 +336,8 @@ class Silenced:
 Request = TurnedOff | TurnedOn | Silenced
 Event = (
     Began | WentOn | Looked | BrokerWent | BrokerCame | OthersMoved | DisksMeasured | FindingMoved | Planned
-    | NotPlanned | ApprovalAsked | ApprovalsJudged | RunBegan | EndAsked | HoldAsked | RunEnded | TurnedOff | TurnedOn
-    | Silenced | DigestTold
+    | NotPlanned | ApprovalAsked | ApprovalsJudged | GatesJudged | RunBegan | EndAsked | HoldAsked | RunEnded
+    | TurnedOff | TurnedOn | Silenced | DigestTold
 )  # fmt: skip
 
 # Memory: what the events come to.
@@ -334,6 +350,7 @@ class Finding:
     `since_ms` is from when on it was there without a break; `steady_ms` from when on two plans were the same.
     `not_before_ms` is the end of its back-off after `failures`; `silence` says who wants nothing done until when.
     `asked` is the request for approval of the `proposal`, and `judged` its signatures; a new proposal needs a new one.
+    `gates` are those that were closed when they were written down last, while it waits for its repair.
     """
 
     name: Name
@@ -350,6 +367,7 @@ class Finding:
     silence: Silenced | None = None
     asked: ApprovalAsked | None = None
     judged: ApprovalsJudged | None = None
+    gates: GatesJudged | None = None
 
 
 class Act(NamedTuple):
@@ -460,7 +478,8 @@ def _began(memory: Memory, event: RunBegan) -> Memory:
     acts = [one for one in memory.acts if one.runs_since(event.at_ms - KEPT_MS)]
     begun = Act(event.name, event.run_id, event.at_ms, event.copied_bytes, event.moves, at_any_time=event.at_any_time)
     acts.append(begun)
-    finding = replace(memory.findings[event.name], state=State.RUNNING, state_ms=event.at_ms, problem="", asked=None)
+    waited = replace(memory.findings[event.name], problem="", asked=None, gates=None)
+    finding = replace(waited, state=State.RUNNING, state_ms=event.at_ms)
     return _with(replace(memory, acts=tuple(acts)), finding)
 
 
@@ -558,6 +577,7 @@ TAKEN_IN: Mapping[type[Event], Callable[[Memory, Any], Memory]] = MappingProxyTy
     NotPlanned: _not_planned,
     ApprovalAsked: _asked,
     ApprovalsJudged: _judged,
+    GatesJudged: lambda memory, event: _with(memory, replace(memory.findings[event.name], gates=event)),
     RunBegan: _began,
     EndAsked: lambda memory, _: _changed(memory, is_end_asked=True),
     HoldAsked: lambda memory, event: _changed(memory, held=event.why),

@@ -61,7 +61,7 @@ from kreassign.executor.events import CancelRequested, HoldRequested, ReleaseReq
 from kreassign.executor.history.run_history import read_history, read_view
 from kreassign.executor.journal import Journal, journal_path, post_request, read_events
 from kreassign.executor.journal.file import Form
-from kreassign.executor.journal.folder import cluster_folder, make_folder
+from kreassign.executor.journal.folder import cluster_folder, cluster_of_folder, make_folder
 from kreassign.executor.lease import present_holder
 from kreassign.executor.maintenance import brokers_in_maintenance
 from kreassign.executor.progress import ProgressMeter
@@ -623,6 +623,12 @@ def _opened(state_dir: Path, cluster_id: str, at_ms: int, *, is_dry: bool) -> tu
     return Journal.begin(path, began, "the autopilot", DECISIONS), (began,)
 
 
+def clusters_looked_after(state_dir: Path, *, is_dry: bool = False) -> tuple[str, ...]:
+    """Ids of the clusters whose journals of decisions are in the state directory."""
+    folder = decisions_path(state_dir, "", is_dry=is_dry).parent.name
+    return tuple(cluster_of_folder(path.parents[1]) for path in sorted(state_dir.glob(f"*/{folder}/decisions.sqlite")))
+
+
 def looked_after(state_dir: Path, here: InForce, *, is_dry: bool = False) -> str:
     """Id of the cluster in force; where none is named, of the only one with an autopilot in the state directory.
 
@@ -630,9 +636,7 @@ def looked_after(state_dir: Path, here: InForce, *, is_dry: bool = False) -> str
     """
     if here.why is not None:
         raise InputError(f"nobody knows which cluster is meant: {here.why}")
-    folder = decisions_path(state_dir, "", is_dry=is_dry).parent.name
-    journals = sorted(state_dir.glob(f"*/{folder}/decisions.sqlite"))
-    known = [str(read_events(path, DECISIONS)[0].cluster_id) for path in journals]
+    known = clusters_looked_after(state_dir, is_dry=is_dry)
     if here.cluster_id is None and len(known) == 1:
         return known[0]
     if here.cluster_id is None:

@@ -532,6 +532,10 @@ class RunList:
             )
         raise InputError(f"there is no run {run_id}")
 
+    def has(self, run_id: str) -> bool:
+        """True if just one run has this id."""
+        return len(self._journals(run_id)) == 1
+
     def summary(self, run_id: str) -> RunSummary:
         """Summary of one run. Raises InputError."""
         return self._summary(self.journal(run_id))

@@ -18,12 +18,14 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import StreamingResponse
 
 from kreassign.admin import AdminClient
+from kreassign.autopilot.lifecycle import Memory
 from kreassign.clock import Clock, SystemClock
 from kreassign.errors import Drifted, InputError
 from kreassign.executor.events import RunStarted
 from kreassign.model.run import RunHistory
 from kreassign.model.text import counted
 from kreassign.operations import plan_files, run_journals
+from kreassign.operations.autopilot import clusters_looked_after, remembered
 from kreassign.operations.doctor import diagnose_cluster
 from kreassign.operations.monitoring import metrics_of_journals
 from kreassign.operations.plan import make_plan
@@ -72,6 +74,14 @@ class Seen:
 
     subject: str
     shown: tuple[RunRequest, RunStarted] | Rollback
+
+
+class Pilot(NamedTuple):
+    """A journal of an autopilot: its cluster, whether it decides only, and the state directory."""
+
+    cluster_id: str
+    is_dry: bool
+    state_dir: Path
 
 
 def _unheard(_: str) -> None:
@@ -232,6 +242,26 @@ class Served:
     def _journal(self, run_id: str) -> Path:
         with not_found():
             return self._runs.journal(run_id)
+
+    # --- autopilots ---
+
+    def autopilots(self) -> tuple[Pilot, ...]:
+        """Autopilots with journals in the state directories."""
+        return tuple(
+            Pilot(cluster_id, is_dry, folder)
+            for folder in dict.fromkeys(self._runs.state_dirs)
+            for is_dry in (False, True)
+            for cluster_id in clusters_looked_after(folder, is_dry=is_dry)
+        )
+
+    def autopilot(self, cluster_id: str, *, is_dry: bool) -> tuple[Memory, frozenset[str]]:
+        """Memory of an autopilot, and its runs that have a page. Raises HttpError without one, JournalDamaged."""
+        found = (one for one in self.autopilots() if (one.cluster_id, one.is_dry) == (cluster_id, is_dry))
+        pilot = next(found, None)
+        if pilot is None:
+            raise HttpError(404, "not found", f"no autopilot of cluster {cluster_id} has a journal here")
+        memory = remembered(pilot.state_dir, cluster_id, is_dry=is_dry)
+        return memory, frozenset(one.run_id for one in memory.acts if self._runs.has(one.run_id))
 
     # --- plans ---
 

@@ -17,11 +17,14 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from kreassign import __version__
+from kreassign.autopilot.core import MISSED_MS
+from kreassign.autopilot.gates import WEEK_MS, spent_bytes
+from kreassign.autopilot.lifecycle import State
 from kreassign.executor.guards import DEFAULTS, Reaction
 from kreassign.model.cluster import listed_ids
 from kreassign.model.pace import Order
 from kreassign.model.run import RunHistory
-from kreassign.model.text import format_load
+from kreassign.model.text import DAY_MS, format_load
 from kreassign.operations.run_journals import RunSummary
 from kreassign.operations.skew import BrokerSkew, TopicSkew
 from kreassign.report.page import page_environment
@@ -38,7 +41,7 @@ from kreassign.report.text import (
 from kreassign.web.api import CALLS, DOCUMENT_PATH, PREFIX, text
 from kreassign.web.guard import Access, body_of, check_origin, cookie_name
 from kreassign.web.operations import Served, Streams
-from kreassign.web.records import SHOWN_MOVES, Broker, ClusterState, Move, Run, pace_text, run_of
+from kreassign.web.records import SHOWN_MOVES, Broker, Clusters, ClusterState, Move, Run, pace_text, run_of
 from kreassign.web.settings import LONGEST_S, HttpError, Sessions, WebSettings
 from kreassign.web.tasks import CHOICES
 
@@ -159,6 +162,14 @@ def tone(state: str, *, is_active: bool) -> str:
     return _TONES.get(state, BUSY if is_active else BAD)
 
 
+_FINDING_TONES = {State.RUNNING: BUSY, State.SETTLING: GOOD, State.GIVEN_UP: BAD}
+
+
+def finding_tone(state: State) -> str:
+    """Colour of the state of a finding."""
+    return _FINDING_TONES.get(state, IDLE)
+
+
 def state_text(run: RunSummary) -> str:
     """State of the run in words."""
     return run_state(
@@ -257,13 +268,15 @@ class Pages:
         self._settings, self._served, self._access = settings, served, access
         self._sessions, self._streams = sessions, streams
         self._templates = page_environment().overlay(loader=PackageLoader("kreassign.web"))
-        self._templates.globals |= {"state_text": state_text, "tone": tone}
+        self._templates.globals |= {"state_text": state_text, "tone": tone, "finding_tone": finding_tone}
 
     def routes(self) -> list[Route]:
         """Routes of all pages."""
         return [
             Route("/", self._read(self._index)),
             Route("/cluster", self._read(self._cluster)),
+            Route("/autopilot/{cluster_id:path}", self._read(self._autopilot)),
+            Route("/autopilot-dry-run/{cluster_id:path}", self._read(self._dry_run)),
             Route("/runs/{run_id}", self._read(self._run)),
             Route("/runs/{run_id}/live", self._read(self._live)),
             Route("/runs/{run_id}/report", self._read(self._report)),
@@ -303,16 +316,35 @@ class Pages:
     async def _index(self, _: Request) -> Response:
         runs = await run_in_threadpool(self._served.runs, SHOWN_RUNS, None)
         clusters = await run_in_threadpool(self._served.clusters)
-        names = {one.cluster_id: one.name for one in clusters.clusters if one.name}
+        pilots = await run_in_threadpool(self._served.autopilots)
         return self._page(
-            "index.html", runs=runs.runs, clusters=clusters.clusters, cluster_names=names, shown_runs=SHOWN_RUNS
-        )
+            "index.html", runs=runs.runs, clusters=clusters.clusters, cluster_names=_names(clusters),
+            shown_runs=SHOWN_RUNS, pilots=pilots,
+        )  # fmt: skip
 
     async def _cluster(self, _: Request) -> Response:
         state = await run_in_threadpool(self._served.cluster)
         return self._page(
             "cluster.html", cluster=state, recommendations=state.recommendations, goals=goals_of(state),
             broker_cells=broker_cells, fullest=fullest_text, choices=CHOICES, json=text,
+        )  # fmt: skip
+
+    async def _autopilot(self, request: Request) -> Response:
+        return await run_in_threadpool(self._autopilot_page, request.path_params["cluster_id"], is_dry=False)
+
+    async def _dry_run(self, request: Request) -> Response:
+        return await run_in_threadpool(self._autopilot_page, request.path_params["cluster_id"], is_dry=True)
+
+    def _autopilot_page(self, cluster_id: str, *, is_dry: bool) -> Response:
+        memory, runs = self._served.autopilot(cluster_id, is_dry=is_dry)
+        at_ms, off = self._served.clock.now_ms(), memory.off
+        silent_ms = at_ms - (memory.looked_ms or 0)
+        return self._page(
+            "autopilot.html", memory=memory, runs=runs, is_dry=is_dry,
+            name=_names(self._served.clusters()).get(cluster_id, cluster_id),
+            is_silent=silent_ms > MISSED_MS, silent_s=None if memory.looked_ms is None else silent_ms / 1000,
+            off=off if off is not None and off.until_ms > at_ms else None,
+            day_bytes=spent_bytes(memory, at_ms, DAY_MS), week_bytes=spent_bytes(memory, at_ms, WEEK_MS),
         )  # fmt: skip
 
     async def _run(self, request: Request) -> Response:
@@ -379,6 +411,11 @@ class Pages:
 def _fields(live: RunHistory) -> str:
     """Encode the texts of a run's page."""
     return text(shown(run_of(live)))
+
+
+def _names(clusters: Clusters) -> dict[str | None, str]:
+    """Names of the clusters that have one, by id."""
+    return {one.cluster_id: one.name for one in clusters.clusters if one.name}
 
 
 def _report(page: str) -> Response:

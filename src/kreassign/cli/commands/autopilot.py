@@ -343,6 +343,7 @@ def _row(one: Finding) -> dict[str, object]:
         "since_ms": one.since_ms,
         "seen": one.seen,
         "problem": one.problem,
+        "closed_gates": {} if one.gates is None else dict(one.gates.closed),
     }
 
 

@@ -12,7 +12,7 @@ import re
 from contextlib import ExitStack
 from pathlib import Path
 from typing import IO
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 from kreassign.errors import InputError
 
@@ -36,6 +36,11 @@ _NO_ID = "%"
 def cluster_folder(state_dir: Path, cluster_id: str) -> Path:
     """Folder of a cluster's journals."""
     return state_dir / (_spelt(cluster_id).replace(".", "%2E") or _NO_ID)
+
+
+def cluster_of_folder(folder: Path) -> str:
+    """Id of the cluster whose folder it is."""
+    return "" if folder.name == _NO_ID else unquote(folder.name, errors="surrogatepass")
 
 
 def journal_path(state_dir: Path, cluster_id: str, run_id: str) -> Path:
