@@ -12,6 +12,7 @@ from kreassign.autopilot.core import EndRun, HoldRun, PauseRun, PlanRepair, Rele
 from kreassign.autopilot.lifecycle import Name, Silenced, State, TurnedOff, TurnedOn, WentOn, memory_of
 from kreassign.autopilot.observation import Brake, Known, Observation, Unknown
 from kreassign.autopilot.policy import Kind
+from kreassign.autopilot.replay import replay
 from kreassign.model import TopicPartition
 from tests.autopilot.values import DAY, HOUR, MINUTE, Watched, cluster
 
@@ -60,6 +61,23 @@ def test_a_broker_that_comes_back_empty_is_filled_every_time() -> None:
     watched.watch(6 * DAY, every_s=300)
     kinds = [name.kind for name in watched.runs]
     assert kinds == [Kind.BROKER_GONE, Kind.NEW_BROKER] * 3
+
+
+def test_a_broker_that_others_emptied_while_it_was_live_stays_empty() -> None:
+    """On any version of Kafka, whether it is cordoned or not, and after a restart of the broker."""
+
+    def world(now_s: float) -> Observation:
+        is_drained = HOUR <= now_s < 2 * DAY
+        return cluster(0, WITHOUT_3 if is_drained else LISTS, down=[3] if DAY <= now_s < DAY + 2 * HOUR else [])
+
+    watched = Watched(ACT, world)
+    watched.watch(2 * DAY, every_s=300)
+    assert watched.orders == []
+    (told,) = {one.what for one in watched.messages if not one.is_over}
+    assert "others emptied it, and it stays so; `kreassign plan add-brokers 3` fills it" in told
+    assert replay(watched.events, watched.policy).acts == ()
+    watched.watch(HOUR, every_s=300)
+    assert watched.memory.drained == {}
 
 
 @pytest.mark.parametrize("down", [(0, 4, 8), (0, 3, 6), (1, 2)], ids=["three", "a rack", "two"])

@@ -48,6 +48,7 @@ from kreassign.autopilot.lifecycle import (
     NextAction,
     OthersMoved,
     Planned,
+    ReplicasHeld,
     State,
     WentOn,
     remember,
@@ -244,6 +245,9 @@ def _facts(memory: Memory, now: Observation) -> Iterator[Event]:
         yield WentOn(now.at_ms)
     if isinstance(now.brokers, Known) and isinstance(now.partitions, Known):
         yield from (BrokerWent(now.at_ms, broker) for broker in sorted(now.down - memory.away.keys()))
+        held = tuple(sorted(now.replica_counts))
+        if not now.unread_topics and (memory.held is None or memory.held.brokers != held):
+            yield ReplicasHeld(now.at_ms, held)  # before those that came: they were emptied while they were down
         yield from (BrokerCame(now.at_ms, broker) for broker in sorted(memory.away.keys() & now.live))
     seen = others_now(now)
     if seen is not None and _is_due(memory.others.at_ms if memory.others else None, now.at_ms, SIGN_OF_LIFE_MS):

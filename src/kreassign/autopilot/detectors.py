@@ -274,7 +274,10 @@ def _new_broker(look: Look) -> Iterator[Symptom]:
     for broker in sorted(look.now.live - closed):
         if not look.now.replica_counts.get(broker):
             after_s = look.policy.new_broker.propose_after
-            yield Symptom(f"broker {broker}", "it is live, and has no replicas", after_s, after_s)
+            seen, is_drained = "it is live, and has no replicas", broker in look.memory.drained
+            if is_drained:
+                seen += f": others emptied it, and it stays so; `kreassign plan add-brokers {broker}` fills it"
+            yield Symptom(f"broker {broker}", seen, after_s, NEVER_S if is_drained else after_s)
 
 
 # Load: bands, slow brokers, leaders.

@@ -156,6 +156,14 @@ class BrokerCame:
 
 
 @dataclass(frozen=True, slots=True)
+class ReplicasHeld:
+    """These brokers hold replicas, whether they are live or not; written when others do than before."""
+
+    at_ms: int
+    brokers: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class OthersMoved:
     """Others move partitions or have set throttles; written at most every few minutes while that goes on."""
 
@@ -335,8 +343,8 @@ class Silenced:
 
 Request = TurnedOff | TurnedOn | Silenced
 Event = (
-    Began | WentOn | Looked | BrokerWent | BrokerCame | OthersMoved | DisksMeasured | FindingMoved | Planned
-    | NotPlanned | ApprovalAsked | ApprovalsJudged | GatesJudged | RunBegan | EndAsked | HoldAsked | RunEnded
+    Began | WentOn | Looked | BrokerWent | BrokerCame | ReplicasHeld | OthersMoved | DisksMeasured | FindingMoved
+    | Planned | NotPlanned | ApprovalAsked | ApprovalsJudged | GatesJudged | RunBegan | EndAsked | HoldAsked | RunEnded
     | TurnedOff | TurnedOn | Silenced | DigestTold
 )  # fmt: skip
 
@@ -399,13 +407,18 @@ class Outage(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """All that the autopilot remembers of a cluster."""
+    """All that the autopilot remembers of a cluster.
+
+    `drained` has brokers that others emptied while they were live, with the time; one that holds replicas again is not.
+    """
 
     cluster_id: str = ""
     looked_ms: int | None = None
     findings: Mapping[Name, Finding] = field(default_factory=dict)
     away: Mapping[int, int] = field(default_factory=dict)
     outages: tuple[Outage, ...] = ()
+    held: ReplicasHeld | None = None
+    drained: Mapping[int, int] = field(default_factory=dict)
     disks: tuple[DisksMeasured, ...] = ()
     others: OthersMoved | None = None
     acts: tuple[Act, ...] = ()
@@ -490,6 +503,15 @@ def _came(memory: Memory, event: BrokerCame) -> Memory:
     return replace(memory, away=away, outages=outages)
 
 
+def _held(memory: Memory, event: ReplicasHeld) -> Memory:
+    before = memory.held or event
+    lost = set(before.brokers) - set(event.brokers) - memory.away.keys()
+    ours = {one.name for one in memory.acts if one.runs_since(before.at_ms)}
+    drained = {one for one in lost if Name(Kind.BROKER_GONE, f"broker {one}") not in ours}
+    kept = {one: at_ms for one, at_ms in memory.drained.items() if one not in event.brokers}
+    return replace(memory, held=event, drained=kept | dict.fromkeys(drained, event.at_ms))
+
+
 def _moved(memory: Memory, event: FindingMoved) -> Memory:
     before = memory.findings.get(event.name)
     if before is None or before.state is State.CLOSED:
@@ -570,6 +592,7 @@ TAKEN_IN: Mapping[type[Event], Callable[[Memory, Any], Memory]] = MappingProxyTy
     Looked: lambda memory, event: replace(memory, looked_ms=event.at_ms),
     BrokerWent: lambda memory, event: replace(memory, away={**memory.away, event.broker: event.at_ms}),
     BrokerCame: _came,
+    ReplicasHeld: _held,
     OthersMoved: lambda memory, event: replace(memory, others=event),
     DisksMeasured: _measured,
     FindingMoved: _moved,

@@ -104,6 +104,8 @@ def _symptom(finding: Finding, world: Memory, policy: Policy) -> Symptom:
     tell_s, propose_s, act_s = patience(finding.name.kind, policy)
     if finding.name.kind is Kind.DISK_FILLS and _share(finding, world) < policy.disk_fills.propose_share:
         propose_s = NEVER_S
+    if finding.name.kind is Kind.NEW_BROKER and finding.name.subject in {f"broker {one}" for one in world.drained}:
+        propose_s = NEVER_S
     return Symptom(finding.name.subject, finding.seen, tell_s, propose_s, act_s, finding.since_ms)
 
 
