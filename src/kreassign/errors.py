@@ -72,13 +72,12 @@ class IllegalPlan(InputError):
 
 
 class PlanIsMet(InputError):
-    """Every partition is already where the plan puts it: it was executed before, by a run if that is known."""
+    """Every partition is already where the plan puts it, by a run of the same plan if one is known."""
 
     def __init__(self, run_id: str | None = None) -> None:
-        by = "" if run_id is None else f" by run {run_id}"
+        by = "" if run_id is None else f"the plan was already executed by run {run_id}: "
         super().__init__(
-            f"the plan was already executed{by}: every partition is where it puts it, so there is nothing to run. "
-            "`kreassign verify` checks that"
+            f"{by}every partition is where the plan puts it, so there is nothing to run. `kreassign verify` checks that"
         )
         self.run_id = run_id
 

@@ -28,6 +28,8 @@ LINES = {
     "doctor b:9092": "unexpected extra argument (b:9092). For example: kreassign doctor --bootstrap-server ",
     "run": "Missing argument 'PLAN'. For example: kreassign run plan.json ",
     "run plan.jsn": "File 'plan.jsn' does not exist. Did you mean plan.json?",
+    r"run C:\plans\plan.json": r"File 'C:\plans\plan.json' does not exist",
+    r"twin start --scenario C:\x": r"'C:\x' is neither a file",
     "run {folder}/plna.json": "Did you mean plan.json?",
     "run plan.json --throttle 50 MB/s": "50 without a unit is 50 B/s; write 50MB/s, or 50B/s if it is meant",
     "plan --budget-bytes 50 GB": "unexpected extra argument (GB). Write an amount without a blank, as in 50GB",

@@ -32,7 +32,7 @@ from kreassign.executor.progress import ProgressMeter
 from kreassign.executor.state import Machine
 from kreassign.model.run import MoveStatus, Operator, RunHistory
 from kreassign.model.throttle import NO_THROTTLE
-from kreassign.operations.run_journals import NO_CLUSTER, InForce, find_journal
+from kreassign.operations.run_journals import NO_CLUSTER, InForce, find_journal, this_operator
 from tests.approved import approve
 from tests.executor.run_events import LIVE, MOVES, SUBMITTED, WHOLE, look, measured, seen
 
@@ -227,6 +227,12 @@ def test_how_to_go_on_names_the_cluster_as_whoever_started_the_run_did(tmp_path:
     assert f"next: kreassign resume run-1 --bootstrap-server broker-1:9092 --state-dir {tmp_path}\n" in text
 
 
+@pytest.mark.parametrize("script", ["/usr/bin/kreassign", "/usr/lib/python3/kreassign/__main__.py"])
+def test_a_run_is_started_by_kreassign_however_it_was_called(script: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.argv", [script, "run", "plan.json"])
+    assert this_operator().command == ("kreassign", "run", "plan.json")
+
+
 ONE, TWO = InForce("cluster-1"), InForce("cluster-2")
 
 
@@ -244,6 +250,18 @@ def test_without_an_id_a_command_means_a_run_of_the_cluster_in_force(tmp_path: P
         assert find_journal(tmp_path, None, TWO).stem == find_journal(tmp_path, "last", TWO).stem == "run-4"
         assert find_journal(tmp_path, "run-4", ONE).stem == "run-4", "which is named"
     assert find_journal(tmp_path, None, ONE).stem == "run-3"
+    written(tmp_path, replace(first, run_id="run-40"))
+    assert [find_journal(tmp_path, name).stem for name in ("run-4", "run-40", "run-3")] == [
+        "run-4",
+        "run-40",
+        "run-3",
+    ]
+    written(tmp_path, replace(first, run_id="later-1"))
+    assert find_journal(tmp_path, "later").stem == "later-1", "the beginning of one id is enough"
+    with pytest.raises(
+        InputError, match=r"the ids of 5 runs begin with run: run-40 \(cluster cluster-1\), .*; name one"
+    ):
+        find_journal(tmp_path, "run")
 
 
 @pytest.mark.parametrize(("here", "run", "said"), [

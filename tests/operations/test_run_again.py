@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -34,9 +35,15 @@ ASKED = RunRequest(PLAN, ThrottleRates(RATE), pace=pace(moves=1), measure_for_s=
 def test_a_plan_that_was_executed_names_its_run(rig: TwinRig) -> None:
     started = prepare_run(rig.client, ASKED, RunContext(rig.state_dir), rig.transport)
     assert rig.run(started).state == "done"
-    for state_dir, by in ((rig.state_dir, f" by run {started.run_id}"), (rig.state_dir / "elsewhere", "")):
-        with pytest.raises(PlanIsMet, match=f"already executed{by}: every partition is where it puts it"):
-            prepare_run(rig.client, ASKED, RunContext(state_dir), rig.transport)
+    by = f"the plan was already executed by run {started.run_id}: "
+    unsaid = replace(ASKED, plan=PlanFile(PLAN.plan))  # as without its facts file
+    for state_dir, request, words in (
+        (rig.state_dir, ASKED, by),
+        (rig.state_dir, unsaid, by),
+        (rig.state_dir / "b", unsaid, ""),
+    ):
+        with pytest.raises(PlanIsMet, match=f"^{words}every partition is where the plan puts it"):
+            prepare_run(rig.client, request, RunContext(state_dir), rig.transport)
 
 
 def test_a_plan_of_a_cancelled_run_is_run_on(rig: TwinRig) -> None:

@@ -12,19 +12,21 @@ from kreassign.model.text import likely
 
 _UNKNOWN = (click.NoSuchOption, click.exceptions.NoSuchCommand)
 _MEANT = {"help": ["--help"], "version": ["--version"]}
+_ESCAPED = "\\\\"
+"""A backslash as click and we quote what was typed: by `repr`."""
 _UNIT = re.compile(r"\(([kmgt]i?b(?:/s)?)\)", re.IGNORECASE)
 
 
 def advised(error: click.UsageError) -> click.UsageError:
-    """The error with what was probably meant, or how the command is given."""
+    """The error with what was probably meant, or how the command is given; paths of Windows are as they were typed."""
     context = error.ctx
     if context is None:
         return error
     advice, is_unknown = _advice(error, context), isinstance(error, _UNKNOWN)
-    if not (advice or is_unknown):
-        return error
     said = error.message if is_unknown else error.format_message()  # the latter may have a suggestion already
-    return click.UsageError(f"{said.rstrip('.')}{advice}", context)
+    if not (advice or is_unknown or _ESCAPED in said):
+        return error
+    return click.UsageError(f"{said.rstrip('.').replace(_ESCAPED, _ESCAPED[0])}{advice}", context)
 
 
 def _advice(error: click.UsageError, context: click.Context) -> str:

@@ -447,7 +447,7 @@ def prepare(
     wrong = wrong or _lacking(port, plan, view, settings.rates) or _not_agreed(port, plan, view, settings)
     if wrong:
         raise IllegalPlan(wrong)
-    if was_executed(plan, view):
+    if is_met(plan, view):
         raise PlanIsMet
     currents = {name: view.partitions[name].replicas for name in plan.replicas}
     log_dirs = _log_dir_targets(plan, view)
@@ -484,20 +484,12 @@ def prepare(
     )
 
 
-def was_executed(plan: Plan, view: ClusterView) -> bool:
-    """True if the partitions were elsewhere when the plan was made, and all of it is as the plan says now.
-
-    That is its lists, preferred leaders and log directories. A plan that says nothing of before is never judged so.
-    """
-    partitions, expected = view.partitions, view.expected
-    return (
-        any(name in expected and expected[name] != target for name, target in plan.replicas.items())
-        and all(
-            partitions[name].replicas == target and partitions[name].leader == target[0]
-            for name, target in plan.replicas.items()
-        )
-        and all(target.path == target.before for found in _log_dir_targets(plan, view).values() for target in found)
-    )
+def is_met(plan: Plan, view: ClusterView) -> bool:
+    """True if lists, preferred leaders and log directories are as the plan says: a run would change nothing."""
+    return all(
+        view.partitions[name].replicas == target and view.partitions[name].leader == target[0]
+        for name, target in plan.replicas.items()
+    ) and all(target.path == target.before for found in _log_dir_targets(plan, view).values() for target in found)
 
 
 def _lacking(port: ClusterPort, plan: Plan, view: ClusterView, rates: ThrottleRates) -> tuple[str, ...]:

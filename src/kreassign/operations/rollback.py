@@ -144,7 +144,7 @@ def start_rollback(
     """Undo, by a run that is checked, throttled, journaled and resumable like any other; an empty plan does nothing."""
     if not len(prepared.plan.plan):
         return prepared
-    started = replace(_prepared_run(client, prepared, request, context, clock)[0], undoes=prepared.undone.run_id)
+    started, _ = _prepared_run(client, prepared, request, context, clock)
     context = replace(context, journal_to=context.destination(prepared.undone.journal_to))
     return replace(prepared, run=start_run(client, started, context, clock=clock))
 
@@ -200,6 +200,7 @@ def _prepared_run(
     # A rollback is never refused for producer outages, nor for factors: it restores what was there before the run.
     chosen = replace(asked.settings(new_run_id(now_ms), now_ms), allows_producer_outage=True, allows_factor_change=True)
     started = prepare(client, asked.plan.plan, chosen, expected=asked.plan.expected, origin=asked.plan.origin)
+    started = replace(started, undoes=prepared.undone.run_id)
     # The run removed the throttles as requested: present ones were set since, and their owner is unknown.
     told = FoundThrottles.REFUSE if first.found is FoundThrottles.REMOVE else first.found
     found = told if request.found is FoundThrottles.REFUSE else request.found

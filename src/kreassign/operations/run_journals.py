@@ -95,8 +95,9 @@ def this_operator() -> Operator:
         name = pwd.getpwuid(user).pw_name
     except KeyError:  # a container may run under a user id without a name
         name = str(user)
-    command, *arguments = sys.argv or [""]
-    return Operator(name, os.uname().nodename, tuple(map(_as_text, (Path(command).name, *arguments))))
+    script, *arguments = sys.argv or [""]
+    command = Path(script).parent if Path(script).name == "__main__.py" else Path(script)  # by `python -m kreassign`
+    return Operator(name, os.uname().nodename, tuple(map(_as_text, (command.name, *arguments))))
 
 
 def _as_text(word: str) -> str:
@@ -154,14 +155,17 @@ def find_journal(state_dir: Path, run: str | None = None, here: InForce = NO_CLU
 
 
 def named_journal(state_dir: Path, run: str) -> Path:
-    """Find the journal of a run by its id, or by the path of the journal. Raises InputError."""
+    """Find the journal of a run by its id, by the beginning of just one id, or by its path. Raises InputError."""
     if is_journal(run):
         return Path(run)
     found = find_journals(state_dir, run)
-    if len(found) == 1:
-        return found[0]
+    begun = () if found else tuple(path for path in find_journals(state_dir) if path.stem.startswith(run))
+    if len(found or begun) == 1:
+        return (found or begun)[0]
     if found:
         raise InputError(f"run {run} has journals of {len(found)} clusters in {state_dir}; name the file of one")
+    if begun:
+        raise InputError(f"the ids of {len(begun)} runs begin with {run}: {_with_clusters(begun[::-1])}; name one")
     raise InputError(f"there is no run {run} in {state_dir}; the latest runs are: {_latest_ids(state_dir)}")
 
 
@@ -201,14 +205,17 @@ def cluster_of(path: Path) -> str:
 
 
 def _several(candidates: Sequence[Path]) -> str:
-    named = ", ".join(f"{path.stem} (cluster {cluster_of(path)})" for path in candidates[:NAMED_RUNS])
-    more = f" and {len(candidates) - NAMED_RUNS} more" if len(candidates) > NAMED_RUNS else ""
-    return f"runs of {len(candidates)} clusters are there, and no cluster is named: {named}{more}"
+    return f"runs of {len(candidates)} clusters are there, and no cluster is named: {_with_clusters(candidates)}"
 
 
 def _latest_ids(state_dir: Path) -> str:
-    latest = find_journals(state_dir)[-NAMED_RUNS:]
-    return ", ".join(f"{path.stem} (cluster {cluster_of(path)})" for path in reversed(latest)) or "none"
+    return _with_clusters(find_journals(state_dir)[::-1]) or "none"
+
+
+def _with_clusters(journals: Sequence[Path]) -> str:
+    """The first of these runs with their clusters."""
+    more = f" and {len(journals) - NAMED_RUNS} more" if len(journals) > NAMED_RUNS else ""
+    return ", ".join(f"{path.stem} (cluster {cluster_of(path)})" for path in journals[:NAMED_RUNS]) + more
 
 
 # The facts of a plan beside the journal of its run: reports of the run use its bound and reasons.
