@@ -113,7 +113,7 @@ def test_a_file_beside_plans_is_recognised(text: str, words: str) -> None:
     (PLAN.encode("utf-16-le"), "not a text in UTF-8: it is UTF-16"),
     (PLAN.encode("utf-16-be"), "not a text in UTF-8: it is UTF-16"),
     (PLAN.encode("utf-32"), "not a text in UTF-8: it is UTF-32"),
-    (b"\x1f\x8b\x08\x00", "not a text in UTF-8: it is a compressed file (gzip), such as a snapshot"),
+    (b"\x1f\x8b\x08\x00", "not a text in UTF-8: it is a compressed file (gzip), such as a snapshot; unpack any other"),
     (b"PAR1....", "not a text in UTF-8: it is a Parquet file"),
     (b"SQLite format 3\0", "not a text in UTF-8: it is a database of SQLite, such as the journal of a run"),
     (b"a\nb\n\xfc", "not a text in UTF-8: line 3 has the byte 0xfc"),

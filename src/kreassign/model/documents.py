@@ -31,7 +31,10 @@ _BEGINNINGS = (
     (BOM_UTF32_BE, _UTF_32),
     (BOM_UTF16_LE, _UTF_16),
     (BOM_UTF16_BE, _UTF_16),
-    (b"\x1f\x8b", "a compressed file (gzip), such as a snapshot"),
+    (b"\x1f\x8b", "a compressed file (gzip), such as a snapshot; unpack any other (`gunzip -k`)"),
+    (b"\x28\xb5\x2f\xfd", "a compressed file; unpack it (`unzstd`)"),
+    (b"\xfd7zXZ\0", "a compressed file; unpack it (`unxz -k`)"),
+    (b"BZh", "a compressed file; unpack it (`bunzip2 -k`)"),
     (b"PAR1", "a Parquet file, such as a snapshot in columns"),
     (b"SQLite format 3\0", "a database of SQLite, such as the journal of a run"),
     (b"PK\x03\x04", "a ZIP archive"),
@@ -44,13 +47,18 @@ def decoded(content: bytes) -> str:
 
     Raises InputError, which names another encoding or format and what to do, or the line of the first wrong byte.
     """
-    if (kind := other_kind(content)) is not None:
-        raise InputError(f"not a text in UTF-8: it is {kind}")
+    refuse_other_kind(content)
     try:
         return content.removeprefix(BOM_UTF8).decode()
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         raise InputError(f"not a text in UTF-8: line {line} has the byte 0x{content[error.start]:02x}") from error
+
+
+def refuse_other_kind(content: bytes) -> None:
+    """Raise InputError if a content, of which the beginning is enough, is no text of single bytes."""
+    if (kind := other_kind(content)) is not None:
+        raise InputError(f"not a text in UTF-8: it is {kind}")
 
 
 def other_kind(content: bytes) -> str | None:

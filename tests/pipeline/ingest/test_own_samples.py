@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 
 import pytest
@@ -14,7 +15,7 @@ from kreassign.pipeline.tables.schemas import Row
 MS = 1_750_000_000_000
 HEADER = "taken_ms,topic,partition,start_offset,end_offset,size_bytes,leader,remark"
 GOOD: Row = {"taken_ms": MS, "topic": "orders", "partition": 0, "start_offset": 10, "end_offset": 100}
-WHOLE_32, WHOLE_64 = (f"a whole number of {bits} bits without separators" for bits in (32, 64))
+WHOLE_32, WHOLE_64 = (f"a whole number from 0 to 2^{bits}-1 without separators" for bits in (31, 63))
 WHOLE = GOOD | {"cluster_id": "c", "topic_id": None, "leader": -1, "size_bytes": None}
 
 
@@ -54,7 +55,11 @@ def test_json_lines_may_name_their_cluster() -> None:
     (f"{MS},orders,0,10,{2**63},5000,3,x", "end_offset is not " + WHOLE_64),
     (f"{MS},orders,{2**31},10,100,5000,3,x", "partition is not " + WHOLE_32),
     (f"{MS},orders,0,10,100,5000.5,3,x", "size_bytes is not " + WHOLE_64),
-    (f"{MS},orders,0,10,100,5000,-2,x", "leader is not " + WHOLE_32),
+    (f"{MS},orders,0,10,100,5000,-2,x", "leader is not a whole number from -1 to 2^31-1 without separators"),
+    (f"{MS},orders,0,10,NaN,5000,3,x", "end_offset is NaN, not a number"),
+    (f"{MS},orders,0,10,100,-1,3,x", "size_bytes is not " + WHOLE_64),
+    (f"{MS},orders,0,-1,100,5000,3,x", "start_offset is not " + WHOLE_64),
+    (f"{MS},orders,-1,10,100,5000,3,x", "partition is not " + WHOLE_32),
     ("2025-06-15T15:06:40Z,orders,0,10,100,5000,3,x", "taken_ms is not milliseconds since the epoch, " + WHOLE_64),
 ])  # fmt: skip
 def test_a_bad_line_is_named_and_the_others_are_good(line: str, reason: str) -> None:
@@ -88,7 +93,8 @@ def test_a_text_that_is_not_utf_8_costs_its_line() -> None:
     ("[]", "c", "jq -c"),
     ("time,topic\n", "c", "it lacks the columns taken_ms, partition, start_offset, end_offset of table samples"),
     (HEADER.upper(), "c", "start_offset, end_offset of table samples; it has TAKEN_MS, TOPIC, PARTITION, START_OFFSET"),
-    (HEADER.encode("utf-16"), "c", "it is in UTF-16, or no text; save it as UTF-8"),
+    (gzip.compress(HEADER.encode()), "c", r"a compressed file \(gzip\).*; unpack any other \(`gunzip -k`\)"),
+    (HEADER.encode("utf-16"), "c", "not a text in UTF-8: it is UTF-16, as"),
     (f"{HEADER},end_offset,topic", "c", "it has the columns topic, end_offset more than once"),
     (HEADER, None, "it lacks the columns cluster_id of table samples; specify --cluster, or add the column"),
 ])  # fmt: skip

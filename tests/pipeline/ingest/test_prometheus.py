@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import bz2
+import gzip
 import json
+import lzma
 import math
+from collections.abc import Callable
 
 import pytest
 
@@ -162,6 +166,23 @@ def test_nan_is_a_reading_for_it_says_that_a_series_has_ended() -> None:
     assert math.isnan(reading.value)
     twins = b"process_cpu_seconds_total NaN\nprocess_cpu_seconds_total 5\nprocess_cpu_seconds_total NaN\n"
     assert [row["value"] for row in read(twins, broker=1).metrics] == [5], "it never stands for a number"
+
+
+def test_two_values_of_one_series_on_a_page_are_told_and_the_first_counts() -> None:
+    parsed = parse(
+        'up{a="1",b="2"} 5\nup{b="2",a="1"} 5\nup{a="1"} 6\nup{a="1",b="2"} 7\nup{a="1",b="2"} 8 1750000000000\n'
+    )
+    assert [one.value for one in parsed.readings] == [5, 5, 6, 8]
+    (bad,) = parsed.unreadable
+    assert str(bad).startswith("line 4 has another value than the same series in line 1, which counts")
+
+
+@pytest.mark.parametrize(
+    ("packed", "tool"), [(gzip.compress, "gunzip"), (bz2.compress, "bunzip2"), (lzma.compress, "unxz")]
+)
+def test_a_compressed_page_is_named_with_what_unpacks_it(packed: Callable[[bytes], bytes], tool: str) -> None:
+    with pytest.raises(InputError, match=f"compressed file.*{tool}"):
+        parse_file(packed(b"up 1"))
 
 
 def test_the_result_of_a_function_has_no_name_and_a_native_histogram_no_value() -> None:

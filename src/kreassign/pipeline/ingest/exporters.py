@@ -22,6 +22,9 @@ END_OF_TIME_S = 253_402_300_800
 """End of the year 9999; later times have no hour folder."""
 NO_TEXT = "is not a text in UTF-8"
 NO_READING = "is no reading"
+OTHER_VALUE = (
+    "has another value than the same series in {}, which counts; import pages of several brokers as several files"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +39,14 @@ class Reading:
     value: float
     taken_ms: int | None
     place: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.name}{dict(self.labels)} {self.value}"
+
+    @property
+    def point(self) -> tuple[object, ...]:
+        """Its series and time: a file that has it twice has one value of it, or nobody knows which."""
+        return self.name, frozenset(self.labels.items()), self.taken_ms
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,12 +70,21 @@ class Parsed:
 
 
 def parsed(found: Iterable[Reading | BadRow]) -> Parsed:
-    """Split a mixed sequence into readings and bad rows."""
-    together = tuple(found)
-    return Parsed(
-        tuple(one for one in together if isinstance(one, Reading)),
-        tuple(one for one in together if isinstance(one, BadRow)),
-    )
+    """Split a mixed sequence into readings and bad rows: also what contradicts an earlier reading of the same point."""
+    readings, bad = [], []
+    first: dict[tuple[object, ...], Reading] = {}
+    for one in found:
+        if isinstance(one, BadRow):
+            bad.append(one)
+            continue
+        before = first.get(one.point)
+        if before is None or math.isnan(before.value):
+            first[one.point] = one
+        elif one.value != before.value and not math.isnan(one.value):
+            bad.append(BadRow(one.place, OTHER_VALUE.format(before.place), str(one)))
+            continue
+        readings.append(one)
+    return Parsed(tuple(readings), tuple(bad))
 
 
 def reading(name: object, labels: Mapping[str, object], at_s: float | None, value: Any, place: str) -> Reading | None:
@@ -391,18 +411,13 @@ def metric_rows(readings: Iterable[Reading], origin: Origin) -> Iterator[Found]:
         before = rows.get(key)
         if before is None or math.isnan(before.row["value"]):
             rows[key] = Found(row, one)
-        elif broker == NO_BROKER and not math.isnan(one.value) and _point(one) not in points:
+        elif broker == NO_BROKER and not math.isnan(one.value) and one.point not in points:
             before.row["value"] += row["value"]
-        points.add(_point(one))
+        points.add(one.point)
     for key, found in rows.items():
         *head, name = key
         if not (str(name).endswith(_RATE) and (*head, str(name).removesuffix(_RATE) + _COUNTER) in rows):
             yield found
-
-
-def _point(one: Reading) -> tuple[object, ...]:
-    """Identity of a reading, to detect answers that a file holds twice."""
-    return one.name, frozenset(one.labels.items()), one.taken_ms
 
 
 def is_metric(reading: Reading) -> bool:

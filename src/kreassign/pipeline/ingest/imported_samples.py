@@ -142,7 +142,7 @@ class PartitionReadings:
                 continue
             reason = self._take(one, fact, origin)
             if reason is not None:
-                yield BadRow(one.place, reason, f"{one.name}{dict(one.labels)} {one.value}")
+                yield BadRow(one.place, reason, str(one))
 
     def samples(self) -> SamplesFound:
         """Rows in order of topic, partition and time."""
@@ -265,14 +265,14 @@ _WHOLE_FLOAT = re.compile(r"(-?\d{1,19})\.0", re.ASCII)
 
 def text_rows(lines: Iterable[bytes], cluster_id: str | None) -> Iterator[Placed]:
     """Rows of a CSV file with a header, or of JSON lines. Raises InputError for other formats."""
-    numbered = ((number, line.decode(errors="surrogateescape")) for number, line in enumerate(lines, start=1))
+    numbered = ((number, _line(number, line)) for number, line in enumerate(lines, start=1))
     filled = ((number, line.strip("\ufeff\r\n")) for number, line in numbered if line.strip("\ufeff \t\r\n"))
     first = next(filled, None)
     if first is None:
         raise InputError("it is empty")
     number, line = first
     if "\0" in line:
-        raise InputError("it is in UTF-16, or no text; save it as UTF-8")
+        raise InputError("it is no text; save it as CSV, or as an object of JSON per line")
     if line.lstrip().startswith("["):
         raise InputError("it is one JSON array; write an object per line: jq -c '.[]'")
     if line.lstrip().startswith("{"):
@@ -280,6 +280,12 @@ def text_rows(lines: Iterable[bytes], cluster_id: str | None) -> Iterator[Placed
         yield from (_json_row(number, line, cluster_id) for number, line in filled)
     else:
         yield from _csv_rows(line, filled, cluster_id)
+
+
+def _line(number: int, line: bytes) -> str:
+    if number == 1:
+        documents.refuse_other_kind(line)
+    return line.decode(errors="surrogateescape")
 
 
 def given_rows(rows: Iterable[Given], cluster_id: str | None) -> Iterator[Placed]:
@@ -309,11 +315,13 @@ def sample_row(given: Given, place: str, cluster_id: str | None) -> Row | BadRow
 
 
 def _required(column: Column, given: Given, cluster_id: str | None) -> Any:
-    value = _value(column, given.get(column.name))
+    value = _value(column, told := given.get(column.name))
     if value is None:
         value = cluster_id if column.name == "cluster_id" else _DEFAULTS.get(column.name)
     if value is None and not column.nullable:
-        raise InputError(f"{column.name} is missing")
+        raise InputError(
+            f"{column.name} is missing" if told is None or told == "" else f"{column.name} is {told}, not a number"
+        )
     return value
 
 
@@ -380,10 +388,12 @@ def _whole(name: str, kind: ColumnType, value: Any) -> int | None:
         number = int(value) if value.is_integer() else None
     else:
         number = value if isinstance(value, int) and not isinstance(value, bool) else None
-    if number is None or not _LEAST.get(name, -_NUMBERS[kind]) <= number <= _NUMBERS[kind]:
+    if number is None or not _LEAST.get(name, 0) <= number <= _NUMBERS[kind]:
         wanted = "milliseconds since the epoch, " if name == "taken_ms" else ""
-        bits = "32" if kind is INT else "64"
-        raise InputError(f"{name} is not {wanted}a whole number of {bits} bits without separators")
+        most = "2^31-1" if kind is INT else "2^63-1"
+        raise InputError(
+            f"{name} is not {wanted}a whole number from {_LEAST.get(name, 0)} to {most} without separators"
+        )
     return number
 
 

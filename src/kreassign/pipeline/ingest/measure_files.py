@@ -18,7 +18,7 @@ from typing import Any
 from prometheus_client.parser import text_string_to_metric_families
 
 from kreassign.errors import InputError
-from kreassign.model.documents import is_half
+from kreassign.model.documents import is_half, refuse_other_kind
 from kreassign.model.text import shortened
 from kreassign.pipeline.ingest.exporters import (
     CONFLUENT,
@@ -294,4 +294,5 @@ def _decoded(content: bytes) -> str:
     """Decode the file; bytes that are not UTF-8 become half surrogates, which spoil their line only."""
     if content.startswith((BOM_UTF16_BE, BOM_UTF16_LE)):  # what `curl … > file` writes in Windows PowerShell
         return content.decode("utf-16", errors="replace")
+    refuse_other_kind(content)
     return content.removeprefix(BOM_UTF8).decode(errors="surrogateescape")
