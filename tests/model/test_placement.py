@@ -40,8 +40,14 @@ MOVES = "it is being reassigned"
         declared(1, 2, 3), Placed((4, 3, 5)), DriftKind.REPLICAS,
         "is on 4,3,5, declared on 1,2,3: brokers 1,2 missing, brokers 4,5 not declared",
     ),
-    (declared(1, 2), Placed((1,)), DriftKind.REPLICAS, "is on 1, declared on 1,2: broker 2 missing"),
-    (declared(1), Placed((2, 1)), DriftKind.REPLICAS, "is on 2,1, declared on 1: broker 2 not declared"),
+    (
+        declared(1, 2), Placed((1,)), DriftKind.REPLICAS,
+        "is on 1, declared on 1,2: broker 2 missing, replication factor 1, declared 2",
+    ),
+    (
+        declared(1), Placed((2, 1)), DriftKind.REPLICAS,
+        "is on 2,1, declared on 1: broker 2 not declared, replication factor 2, declared 1",
+    ),
     (
         declared(1), Placed((2,), is_moving=True), DriftKind.REPLICAS,
         "is on 2, declared on 1: broker 1 missing, broker 2 not declared; it is being reassigned",

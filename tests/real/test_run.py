@@ -220,7 +220,7 @@ def test_an_illegal_plan_is_refused_whole_and_nothing_changes(
     result = invoke(kafka, "run", "--yes", plan, "--throttle", "1MB/s", "--state-dir", tmp_path / "state")
 
     assert result.exit_code == 2
-    for sentence in ("-1: broker 9 is named more than once", "-1: broker 9 is not there", "-7: there is no such part"):
+    for sentence in ("-1: broker 9 is named more than once", "-1: broker 9 is not live", "-7: there is no such part"):
         assert f"{topic_name}{sentence}" in result.stderr
     assert "Traceback" not in result.output
     assert (assignments(kafka, topic_name), throttles(kafka, topic_name)) == before

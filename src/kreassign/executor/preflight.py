@@ -56,7 +56,7 @@ from kreassign.model.error_codes import (
     has_code,
 )
 from kreassign.model.pace import NO_LIMITS, Pace
-from kreassign.model.plan import ANY_LOG_DIR, PartitionAssignment, Plan, of_another_cluster
+from kreassign.model.plan import ANY_LOG_DIR, PartitionAssignment, Plan, absent, not_live, of_another_cluster
 from kreassign.model.plan_facts import UNKNOWN_ORIGIN, PlanOrigin, other_cluster, plan_id
 from kreassign.model.replication_factor import locks_out, lost_in_sync
 from kreassign.model.requests import NO_OFFSET
@@ -119,20 +119,17 @@ def _of_rates(rates: ThrottleRates, cluster: Cluster) -> Iterator[str]:
         yield f"a throttle of {slowest} B/s would never let it end"
     for one in rates.per_broker:
         if one.broker not in cluster.broker_ids:
-            yield f"broker {one.broker} is given a rate, but is not there; live brokers are {list(cluster.broker_ids)}"
+            yield f"{not_live(one.broker, cluster.broker_ids)}, and it is given a rate"
 
 
 def _of_assignment(assignment: PartitionAssignment, view: ClusterView) -> Iterator[str]:
     """What is wrong with a list itself; a broker that is down is no hindrance where its list stays as it is."""
-    if not assignment.replicas:
-        yield "the list of replicas is empty"
-    for broker in assignment.duplicate_replicas:
-        yield f"broker {broker} is named more than once"
+    yield from assignment.wrong_in_itself
     partition, live = view.partitions.get(assignment.topic_partition), view.cluster.broker_ids
     stays = partition is not None and assignment.replicas == partition.replicas
     for broker, log_dir in zip(assignment.replicas, assignment.log_dirs, strict=True):
         if broker not in live and not (stays and log_dir == ANY_LOG_DIR):
-            yield f"broker {broker} is not there, or not up; live brokers are {list(live)}"
+            yield not_live(broker, live)
 
 
 def _of_log_dirs(plan: Plan, view: ClusterView) -> Iterator[tuple[TopicPartitionReplica, str]]:
@@ -164,8 +161,7 @@ def _of_partition(assignment: PartitionAssignment, view: ClusterView) -> Iterato
     name = assignment.topic_partition
     partition, ongoing = view.partitions.get(name), view.ongoing.get(name)
     if partition is None:
-        topics = {known.topic for known in view.partitions}
-        yield "there is no such partition" if name.topic in topics else f"there is no topic {name.topic}"
+        yield absent(name, {known.topic for known in view.partitions})
         return
     if ongoing is not None:
         yield f"it is being reassigned already ({ongoing}); {_way_out(ongoing)}"

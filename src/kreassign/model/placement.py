@@ -121,6 +121,7 @@ def _difference(wanted: tuple[int, ...], found: tuple[int, ...]) -> str:
     return ", ".join((
         *((f"{_brokers(missing)} missing",) if missing else ()),
         *((f"{_brokers(more)} not declared",) if more else ()),
+        *((f"replication factor {len(found)}, declared {len(wanted)}",) if len(found) != len(wanted) else ()),
     ))  # fmt: skip
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from kreassign.errors import InputError, MalformedPlan
@@ -44,6 +44,12 @@ class PartitionAssignment:
     def duplicate_replicas(self) -> tuple[int, ...]:
         """Brokers listed more than once, in order of their first mention."""
         return tuple(broker for broker, times in Counter(self.replicas).items() if times > 1)
+
+    @property
+    def wrong_in_itself(self) -> tuple[str, ...]:
+        """What no cluster takes of a list: that it is empty, or names a broker twice."""
+        twice = tuple(f"broker {broker} is named more than once" for broker in self.duplicate_replicas)
+        return twice if self.replicas else ("the list of replicas is empty",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +95,16 @@ class Plan:
         """Partitions listed more than once, in order of their first mention."""
         times = Counter(assignment.topic_partition for assignment in self.assignments)
         return tuple(partition for partition, count in times.items() if count > 1)
+
+
+def absent(name: TopicPartition, topics: Collection[str]) -> str:
+    """Why a plan cannot name a partition that the cluster does not have; `topics` are those that it has."""
+    return "there is no such partition" if name.topic in topics else f"there is no topic {name.topic}"
+
+
+def not_live(broker: int, live: Iterable[int]) -> str:
+    """Why a plan cannot name a broker that is down or does not exist, which a cluster does not distinguish."""
+    return f"broker {broker} is not live; live brokers are {list(live)}"
 
 
 def of_another_cluster(topics: Sequence[str], here: Collection[str], cluster_id: str = "") -> str | None:

@@ -15,7 +15,7 @@ import numpy as np
 from kreassign.errors import IllegalPlan, InputError
 from kreassign.model import TopicPartition, plan_facts
 from kreassign.model.load import LoadBasis
-from kreassign.model.plan import ANY_LOG_DIR, PartitionAssignment, Plan, of_another_cluster
+from kreassign.model.plan import ANY_LOG_DIR, PartitionAssignment, Plan, absent, not_live, of_another_cluster
 from kreassign.model.text import format_amount
 from kreassign.planner.arrays import NOWHERE, BoolArray, FloatArray, IntArray
 from kreassign.planner.check import topics
@@ -63,13 +63,13 @@ def assignment_of(problem: Problem, plan: Plan) -> Assignment:
     if strange := of_another_cluster(plan.topics, problem.partitions.topic_names):
         raise IllegalPlan((strange,))
     problems = [f"{name} is named more than once" for name in plan.duplicate_partitions]
-    problems += [f"{entry.topic_partition}: a broker is named more than once in {list(entry.replicas)}"
-                 for entry in plan.assignments if entry.duplicate_replicas]  # fmt: skip
     places = {entry.topic_partition: index_of(problem.partitions, entry.topic_partition) for entry in plan.assignments}
-    problems += [f"{name} is not a partition of this cluster" for name, place in places.items() if place is None]
+    problems += [
+        f"{name}: {absent(name, problem.partitions.topic_names)}" for name, place in places.items() if place is None
+    ]
     known = {int(broker): index for index, broker in enumerate(problem.brokers.ids)}
     dirs = _directories(problem)
-    problems += list(_unknown(plan, known, dirs))
+    problems += list(_unknown(problem, plan, known, dirs))
     if problems:
         raise IllegalPlan(tuple(problems))
     lists = {places[entry.topic_partition]: [known[broker] for broker in entry.replicas] for entry in plan.assignments}
@@ -119,13 +119,13 @@ def _directories(problem: Problem) -> dict[tuple[int, str], int]:
     return {place: index for index, place in enumerate(zip(ids, dirs.paths, strict=True))}
 
 
-def _unknown(plan: Plan, brokers: dict[int, int], dirs: dict[tuple[int, str], int]) -> Iterable[str]:
+def _unknown(problem: Problem, plan: Plan, brokers: dict[int, int], dirs: dict[tuple[int, str], int]) -> Iterable[str]:
+    live = problem.brokers.ids[problem.brokers.is_live].tolist()
     for entry in plan.assignments:
-        if not entry.replicas:
-            yield f"{entry.topic_partition} would have no replica"
+        yield from (f"{entry.topic_partition}: {wrong}" for wrong in entry.wrong_in_itself)
         for broker, path in zip(entry.replicas, entry.log_dirs, strict=True):
             if broker not in brokers:
-                yield f"{entry.topic_partition}: there is no broker {broker}"
+                yield f"{entry.topic_partition}: {not_live(broker, live)}"
             elif path != ANY_LOG_DIR and (broker, path) not in dirs:
                 yield f"{entry.topic_partition}: broker {broker} has no log directory {path}"
 

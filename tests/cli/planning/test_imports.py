@@ -72,7 +72,7 @@ def test_partitions_and_brokers_that_are_not_there_are_named_each(cluster: Path,
     plan.write_text(json.dumps({"version": 1, "partitions": entries}))
     done = run(cluster, "import", plan)
     assert done.exit_code == 2
-    assert "gone-0 is not a partition of this cluster" in done.output
+    assert "gone-0: there is no topic gone" in done.output
     assert "9" in done.output
 
 

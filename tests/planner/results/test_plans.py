@@ -47,11 +47,11 @@ def test_partitions_are_found_among_topics_and_numbers_with_gaps() -> None:
 
 
 @pytest.mark.parametrize(("lists", "words"), [
-    (plan((0, (1, 9))), "t-0: there is no broker 9"),
-    (plan((0, (1, 1))), r"t-0: a broker is named more than once in \[1, 1\]"),
-    (plan((5, (1, 2))), "t-5 is not a partition of this cluster"),
+    (plan((0, (1, 9))), r"t-0: broker 9 is not live; live brokers are \[1, 2\]"),
+    (plan((0, (1, 1))), "t-0: broker 1 is named more than once"),
+    (plan((5, (1, 2))), "t-5: there is no such partition"),
     (plan((0, (2, 1)), (0, (1, 2))), "t-0 is named more than once"),
-    (plan((0, ())), "t-0 would have no replica"),
+    (plan((0, ())), "t-0: the list of replicas is empty"),
     (Plan((PartitionAssignment(TopicPartition("t", 0), (1,), ("/z",)),)), "broker 1 has no log directory /z"),
 ])  # fmt: skip
 def test_a_plan_for_another_cluster_is_refused(lists: Plan, words: str) -> None:

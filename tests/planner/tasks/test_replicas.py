@@ -78,5 +78,5 @@ def test_the_lists_of_the_plan_come_back_whatever_their_factor_and_racks() -> No
 
 
 def test_what_cannot_come_back_is_named() -> None:
-    with pytest.raises(IllegalPlan, match="t-0: there is no broker 9"):
+    with pytest.raises(IllegalPlan, match="t-0: broker 9 is not live"):
         restore(RESTORED, plan((0, (9, 1))))
