@@ -144,7 +144,7 @@ def start_rollback(
     """Undo, by a run that is checked, throttled, journaled and resumable like any other; an empty plan does nothing."""
     if not len(prepared.plan.plan):
         return prepared
-    started, _ = _prepared_run(client, prepared, request, context, clock)
+    started = _prepared_run(client, prepared, request, context, clock)[0]
     context = replace(context, journal_to=context.destination(prepared.undone.journal_to))
     return replace(prepared, run=start_run(client, started, context, clock=clock))
 
