@@ -53,5 +53,7 @@ def test_the_program_of_the_page_runs_on_a_twin_and_leaves_it_as_it_was() -> Non
     assert re.fullmatch(r"\d+ partitions, \d+ copies", first)
     assert run == "run: done and verified: True"
     assert len(drifts) == 2
-    assert all(re.match(r"payments-\d+: is on .* not declared, replication factor 3, declared 2$", one) for one in drifts)
+    assert all(
+        re.match(r"payments-\d+: is on .* not declared, replication factor 3, declared 2$", one) for one in drifts
+    )
     assert last == "rolled back: done and as declared: True"
