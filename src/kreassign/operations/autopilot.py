@@ -58,7 +58,7 @@ from kreassign.clock import Clock, SystemClock
 from kreassign.errors import ClusterError, ExecutionError, IllegalPlan, Infeasible, InputError, JournalLocked, PlanIsMet
 from kreassign.executor.cluster.requests import read_throttles
 from kreassign.executor.events import CancelRequested, HoldRequested, ReleaseRequested, RunStarted
-from kreassign.executor.history.run_history import read_history, read_view
+from kreassign.executor.history.run_history import history, read_view
 from kreassign.executor.journal import Journal, journal_path, post_request, read_events
 from kreassign.executor.journal.file import Form
 from kreassign.executor.journal.folder import cluster_folder, cluster_of_folder, make_folder
@@ -340,7 +340,6 @@ class Autopilot:
 
     def look(self) -> None:
         """Look once, tell what changed, and do what is due, to its end. Raises JournalDamaged."""
-        self._settle()
         now = replace(observe(self._client, self._clock.now_ms(), self._run_left()), is_run_left=True)
         self._read_approvals(now)
         match self._decide(now):
@@ -571,23 +570,20 @@ class Autopilot:
         with self._context.watch(run_id, stop) as show:
             yield show
 
-    def _settle(self) -> None:
-        """Settle what an earlier process had begun: a run that did not begin, or ended."""
+    def _run_left(self) -> RunView | None:
+        """The run of a repair, as its process left it; one that did not begin, or ended, is settled first."""
         act = self.memory.running
         if act is None:
-            return
+            return None
         path = journal_path(self._context.state_dir, self._cluster_id, act.run_id)
         if act.run_id == ELECTION or not path.exists():
             self._end(act.name, "not begun", 0)
-            return
-        run = read_history(path)
-        if run.ended_ms is not None:
-            self._ended(act.name, run)
-
-    def _run_left(self) -> RunView | None:
-        """The run of a repair, as its process left it."""
-        act = self.memory.running
-        return None if act is None else read_view(journal_path(self._context.state_dir, self._cluster_id, act.run_id))
+            return None
+        run = read_view(path)
+        if (ended := history(run)).ended_ms is None:
+            return run
+        self._ended(act.name, ended)
+        return None
 
     def _resume(self, request: Callable[[int], Any] | None = None) -> None:
         """Go on with the run that is left; why that is not possible is told once, and tried again at the next look."""
