@@ -239,7 +239,7 @@ def with_limits(seed: int, problem: Problem) -> tuple[str, Problem]:
 
 
 def with_budget(seed: int, problem: Problem) -> Problem:
-    """The same with balance, and a budget that may not do for what must change."""
+    """Plan with balance, too, and a budget that may be too small for what must change."""
     random = Random(seed * 7 + 1)
     kind = random.choice(("moves", "moved_bytes", "leader_changes"))
     amounts = {

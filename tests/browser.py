@@ -49,7 +49,7 @@ ALARMING = ("serious", "critical")
 VALUES = re.compile(
     r"\b(?:None|True|False|nan|NaN|null|undefined|Infinity)\b|\[object|\[\]|\{\}|[\[\(\{]'|\w\(\w+=|<[\w.]+ object"
 )
-"""What no page shows: values and containers as Python and JavaScript write them."""
+"""Patterns that no page shows: values and containers as Python and JavaScript write them."""
 
 Scheme = Literal["light", "dark"]
 

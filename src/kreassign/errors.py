@@ -244,7 +244,7 @@ def requires(what: str, package: str, extra: str) -> Iterator[None]:
 
 
 def machine_reason(error: Exception) -> str:
-    """What the machine says of an error, without its number and the arguments of the call."""
+    """Text of the machine for an error, without its number and the arguments of the call."""
     number = error.errno if isinstance(error, OSError) else None
     return strerror(number).lower() if number is not None and number > 0 else str(error)
 

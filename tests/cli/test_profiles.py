@@ -237,7 +237,7 @@ def test_a_cluster_is_reached_with_the_properties_of_its_profile_and_its_secret_
     assert not [path for path in kept if b"s3cret" in path.read_bytes()]
 
 
-def test_an_autopilot_watches_all_clusters_and_one_that_is_away_delays_none(address: str, config: Path) -> None:
+def test_all_clusters_are_watched_and_one_that_is_away_delays_none(address: str, config: Path) -> None:
     state = config.parent / "state"
     config.write_text(
         f'[clusters.prod]\nbootstrap-server = "{address}"\n[clusters.test]\nbootstrap-server = "localhost:1"\n'

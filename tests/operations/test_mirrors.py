@@ -83,7 +83,7 @@ def expire(rig: TwinRig) -> None:
 
 
 def resumed(rig: TwinRig, host: str = "b", lease: LeasePolicy = LeasePolicy.AUTO) -> RunHistory:
-    """What `kreassign resume run-1 --journal-from mirror` does on this host."""
+    """Do on this host as `kreassign resume run-1 --journal-from mirror` does."""
     chosen = context(rig, host, lease=lease)
     bring(rig.client, str(place(rig)), chosen.state_dir, "run-1", asks_lease=chosen.lease is not LeasePolicy.OFF)
     path = find_journal(chosen.state_dir, "run-1")

@@ -95,7 +95,7 @@ def test_a_broker_leaves_through_a_kill_and_a_restart_while_records_are_written_
 
 
 @pytest.mark.parametrize("release", [DEFAULT, FORMER])
-def test_two_brokers_are_called_off_after_a_kill_then_emptied_and_filled_again(
+def test_two_brokers_are_called_off_after_a_kill_then_emptied_and_back(
     start_cluster: Callable[[ClusterSpec], KafkaCluster], topic_name: str, tmp_path: Path, release: str
 ) -> None:
     cluster = start_cluster(ClusterSpec(version=release, brokers=5))

@@ -213,7 +213,7 @@ def _back_off(case: Case) -> str | None:
 
 
 def at_any_time(case: Case) -> bool:
-    """Whether its repair runs outside the windows, too."""
+    """True if its repair runs outside the windows, too."""
     return case.kind is Kind.DISK_FILLS and case.symptom.is_urgent and case.policy.disk_fills.urgent_any_time
 
 

@@ -393,7 +393,7 @@ class Act(NamedTuple):
     at_any_time: bool = False
 
     def runs_since(self, at_ms: int) -> bool:
-        """Whether it ran after this time, or runs."""
+        """True if it ran after this time, or runs."""
         return self.ended_ms is None or self.ended_ms > at_ms
 
 

@@ -123,7 +123,7 @@ def _of_rates(rates: ThrottleRates, cluster: Cluster) -> Iterator[str]:
 
 
 def _of_assignment(assignment: PartitionAssignment, view: ClusterView) -> Iterator[str]:
-    """What is wrong with a list itself; a broker that is down is no hindrance where its list stays as it is."""
+    """Faults of a list itself; a broker that is down is no hindrance where its list stays as it is."""
     yield from assignment.wrong_in_itself
     partition, live = view.partitions.get(assignment.topic_partition), view.cluster.broker_ids
     stays = partition is not None and assignment.replicas == partition.replicas

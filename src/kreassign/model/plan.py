@@ -47,7 +47,7 @@ class PartitionAssignment:
 
     @property
     def wrong_in_itself(self) -> tuple[str, ...]:
-        """What no cluster takes of a list: that it is empty, or names a broker twice."""
+        """Faults of a list that every cluster refuses: it is empty, or names a broker twice."""
         twice = tuple(f"broker {broker} is named more than once" for broker in self.duplicate_replicas)
         return twice if self.replicas else ("the list of replicas is empty",)
 

@@ -58,7 +58,7 @@ _OPTIONAL: dict[str, type[Fielded] | None] = {
 """Fields left out where nothing is known: lists of records of this class, or of texts (None)."""
 
 _SINGLE = ("leader_racks", "topic_leaders")
-"""Those of them that hold one record."""
+"""Fields of facts that hold one record."""
 
 
 def format_facts(facts: PlanFacts) -> str:

@@ -280,46 +280,43 @@ def test_events_that_do_not_follow_from_each_other_are_refused_though_every_row_
         read_history(path)
 
 
+def printed_on_a_small_disk(path: Path, program: str) -> str:
+    """Text that a program prints, given a path, where files have room for 5,000 bytes."""
+
+    def small_disk() -> None:
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (5_000, 5_000))
+
+    command = [sys.executable, "-c", f"import sys; from pathlib import Path\n{program}", str(path)]
+    return subprocess.run(command, check=True, capture_output=True, text=True, preexec_fn=small_disk).stdout
+
+
 def test_a_full_disk_at_the_beginning_is_told_with_the_file_and_leaves_nothing(tmp_path: Path) -> None:
     program = (
-        "import sys; from pathlib import Path\n"
         "from kreassign.errors import ExecutionError\n"
         "from kreassign.executor.journal import Journal\n"
         "from tests.executor.run_events import started\n"
         "try: Journal.create(Path(sys.argv[1]), started())\n"
         "except ExecutionError as error: print(error)"
     )
-
-    def small_disk() -> None:
-        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-        resource.setrlimit(resource.RLIMIT_FSIZE, (5_000, 5_000))
-
-    command = [sys.executable, "-c", program, str(tmp_path)]
-    finished = subprocess.run(command, check=True, capture_output=True, text=True, preexec_fn=small_disk)
-    assert finished.stdout.startswith(f"the journal {tmp_path}/cluster-1/run-1.sqlite cannot be created: ")
-    assert "Nothing was sent; make room or choose another --state-dir" in finished.stdout
+    printed = printed_on_a_small_disk(tmp_path, program)
+    assert printed.startswith(f"the journal {tmp_path}/cluster-1/run-1.sqlite cannot be created: ")
+    assert "Nothing was sent; make room or choose another --state-dir" in printed
     assert {path.name for path in (tmp_path / "cluster-1").iterdir()} <= {"lock", "holder"}
 
 
 def test_a_full_disk_is_not_taken_for_damage_of_a_journal(tmp_path: Path) -> None:
     path = written(tmp_path, *WHOLE)
     program = (
-        "import sys; from pathlib import Path\n"
         "from kreassign.errors import JournalDamaged, JournalUnreadable\n"
         "from kreassign.executor.history.run_history import read_history\n"
         "try: read_history(Path(sys.argv[1]))\n"
         "except JournalDamaged as error: print('damaged', error)\n"
         "except JournalUnreadable as error: print(error)"
     )
-
-    def small_disk() -> None:
-        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-        resource.setrlimit(resource.RLIMIT_FSIZE, (5_000, 5_000))
-
-    command = [sys.executable, "-c", program, str(path)]
-    finished = subprocess.run(command, check=True, capture_output=True, text=True, preexec_fn=small_disk)
-    assert finished.stdout.startswith(f"{path} cannot be read: ")
-    assert "Make room on its disk, and try again; what was written is kept" in finished.stdout
+    printed = printed_on_a_small_disk(path, program)
+    assert printed.startswith(f"{path} cannot be read: ")
+    assert "Make room on its disk, and try again; what was written is kept" in printed
 
 
 def test_a_state_directory_that_is_a_file_is_told_with_the_file(tmp_path: Path) -> None:

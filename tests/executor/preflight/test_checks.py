@@ -56,7 +56,7 @@ def test_each_thing_that_is_wrong_is_a_sentence(wishes: list[PartitionAssignment
     assert sentence in violations(plan(*wishes), replace(SITUATION, is_stepwise=True), ThrottleRates())
 
 
-def test_a_broker_that_is_down_is_no_hindrance_to_a_partition_that_stays_as_it_is() -> None:
+def test_a_broker_that_is_down_does_not_hinder_what_stays_as_it_is() -> None:
     beside = {**SITUATION.partitions, T1: Partition(T1, (2, 7), (2,), 2)}
     seen = replace(SITUATION, partitions=beside)
     assert violations(plan(to(T0, 1, 2), to(T1, 2, 7)), seen, ThrottleRates()) == ()
