@@ -17,7 +17,7 @@ from kreassign.executor.events import (
     ThrottleIntended,
     ThrottleRestored,
 )
-from kreassign.executor.journal import FolderPlace, Journal, Mirror, journal_path, read_events
+from kreassign.executor.journal import FolderPlace, Journal, Mirror, bring_home, journal_path, read_events
 from kreassign.executor.journal.file import journal_rows
 from kreassign.executor.lease import ClusterLease, Held, LeaseHolder, LeasePolicy
 from kreassign.executor.lease.lease import GROUP_ID
@@ -155,6 +155,114 @@ def test_a_run_holds_until_its_mirror_confirms(rig: TwinRig) -> None:
     assert holds.startswith(f"run run-1 holds: {place(rig)} does not keep the journal: there is no folder")
     assert "can be written again, after" in goes_on
     assert mirror(rig).read()[-1][2] == "Verified"
+
+
+def test_a_folder_whose_mount_is_gone_confirms_nothing(rig: TwinRig) -> None:
+    warnings: list[str] = []
+    gone, sent = place(rig).with_name("gone"), []
+
+    def mount_again() -> None:
+        place(rig).rmdir()  # nothing was left in it
+        gone.rename(place(rig))
+
+    def unmount(run: RunView, _: object) -> None:
+        if run.phase == "throttling" and not gone.exists() and not sent:
+            place(rig).rename(gone)
+            place(rig).mkdir()
+            rig.after(40, lambda: sent.append(rig.replicas))
+            rig.after(60, mount_again)
+
+    chosen = context(rig, "a", warnings.append, observers=(unmount,))
+    found = start_run(rig.client, rig.prepared(MOVES), chosen, clock=rig.transport)
+    assert (found.state, sent) == ("done", [{0: (0, 1), 1: (1, 2)}])
+    assert "it has no entry of run run-1 any more, so it is not the same" in warnings[0]
+    assert mirror(rig).read() == journal_rows(rig.path())
+
+
+def test_no_run_goes_on_in_a_place_that_has_lost_it(rig: TwinRig) -> None:
+    lose_host(rig, MovesSubmitted)
+    expire(rig)
+    place(rig).rename(place(rig).with_name("gone"))
+    place(rig).mkdir()
+    with pytest.raises(MirrorUnavailable, match="has no entry of run run-1 any more"):
+        resume_run(rig.new_client(), rig.path(), context(rig, "a"), clock=rig.transport)
+
+
+def test_a_run_that_could_not_begin_here_is_not_there(rig: TwinRig) -> None:
+    in_its_way = rig.path().with_name(f".{rig.path().name}.unfinished") / "a folder"
+    in_its_way.mkdir(parents=True)
+    with pytest.raises(ExecutionError, match=r"cannot be created.*Nothing was sent"):
+        start_run(rig.client, rig.prepared(MOVES), context(rig, "a"), clock=rig.transport)
+    assert list(place(rig).iterdir()) == []
+
+
+def test_whoever_keeps_the_journal_elsewhere_looks_where_it_was_kept(rig: TwinRig, tmp_path: Path) -> None:
+    """Another host went on in the former place, and ended the run."""
+    lose_host(rig, MovesSubmitted)
+    expire(rig)
+    assert resumed(rig).state == "done"
+    (tmp_path / "second").mkdir()
+    elsewhere = replace(context(rig, "a"), journal_to=str(tmp_path / "second"))
+    with pytest.raises(ExecutionError, match="there is nothing to resume"):
+        resume_run(rig.new_client(), rig.path(), elsewhere, clock=rig.transport)
+
+
+@pytest.mark.parametrize("destination", ["second", "none"])
+def test_the_former_place_tells_where_a_run_went_on(rig: TwinRig, tmp_path: Path, destination: str) -> None:
+    lose_host(rig, MovesSubmitted)
+    expire(rig)
+    (tmp_path / "second").mkdir()
+    wanted = str(tmp_path / destination) if destination == "second" else destination
+    elsewhere = replace(context(rig, "a"), journal_to=wanted)
+    assert resume_run(rig.new_client(), rig.path(), elsewhere, clock=rig.transport).state == "done"
+    with seen_from_afar(rig.client, str(place(rig)), "run-1") as state_dir:
+        assert status(find_journal(state_dir, "run-1")).journal_to == (wanted if destination == "second" else None)
+
+
+def test_without_the_former_place_an_operator_goes_on_with_a_warning(rig: TwinRig) -> None:
+    warnings: list[str] = []
+    lose_host(rig, MovesSubmitted)
+    expire(rig)
+    place(rig).rename(place(rig).with_name("gone"))
+    alone = replace(context(rig, "a", warnings.append), journal_to="none")
+    assert resume_run(rig.new_client(), rig.path(), alone, clock=rig.transport).state == "done"
+    assert "Whether another host has gone on with run run-1 is not known" in warnings[0]
+
+
+def test_what_another_host_replaced_is_kept_whole(rig: TwinRig, tmp_path: Path) -> None:
+    """Its latest rows are in the log beside the file, as a process leaves them that is killed."""
+    lose_host(rig, MovesSubmitted)
+    there, dead = (journal_path(tmp_path / host, rig.twin.cluster_id, "run-1") for host in ("b", "dead"))
+    shutil.copytree(rig.path().parent, there.parent)
+    for number in (1, 2):
+        with Journal.resume(rig.path(), rig.twin.cluster_id)[0] as journal:
+            journal.append(StopRequested(rig.transport.now_ms() + number))
+            shutil.copytree(rig.path().parent, dead.parent, dirs_exist_ok=True)
+            written = journal_rows(rig.path())
+        _append(there, mirror(rig), StopRequested(rig.transport.now_ms()))
+        bring_home(dead, mirror(rig))
+        assert journal_rows(dead) == mirror(rig).read()
+        kept = dead.with_name(f"{dead.name}.superseded{'' if number == 1 else '-2'}")
+        assert journal_rows(kept) == written
+
+
+def test_an_entry_from_which_another_process_went_on_stays(rig: TwinRig, tmp_path: Path) -> None:
+    lose_host(rig, MovesSubmitted)
+    there = journal_path(tmp_path / "b", rig.twin.cluster_id, "run-1")
+    slow = mirror(rig)
+
+    class Suspended(FolderPlace):
+        """Another host reads what was put before its writer has looked whether it is alone."""
+
+        def put(self, name: str, content: bytes) -> None:
+            super().put(name, content)
+            bring_home(there, mirror(rig))
+            _append(there, mirror(rig), StopRequested(rig.transport.now_ms()))
+
+    slow.place = Suspended(place(rig))
+    with pytest.raises(ExecutionError, match="another process has resumed run run-1"):
+        _append(rig.path(), slow, StopRequested(rig.transport.now_ms()))
+    assert mirror(rig).read() == journal_rows(there)
 
 
 def test_no_run_begins_without_its_mirror(rig: TwinRig) -> None:

@@ -19,18 +19,29 @@ from kreassign.clock import Clock, SystemClock
 from kreassign.errors import (
     ClusterError,
     InputError,
+    JournalDamaged,
     MirrorUnavailable,
     OutcomeUnknown,
     Rejected,
     Unsupported,
     requires,
 )
-from kreassign.executor.journal import FolderPlace, Mirror, Place, bring_home, journal_path, mirrored_runs
+from kreassign.executor.journal import (
+    BEGINNING,
+    FolderPlace,
+    Mirror,
+    Place,
+    bring_home,
+    first_event,
+    journal_path,
+    mirrored_runs,
+)
 from kreassign.executor.lease import present_holder
 from kreassign.executor.lease.lease import SESSION_MS
 from kreassign.model import ConfigResource, OffsetSpec, TopicPartition
 from kreassign.model.authorization import error_text
 from kreassign.model.text import shortened
+from kreassign.operations.connect import Warn
 from kreassign.operations.run_journals import LAST, all_journals, is_active
 
 NOWHERE = "none"
@@ -93,6 +104,42 @@ def come_home(client: AdminClient, path: Path, mirror: Mirror, *, asks_lease: bo
     journal; JournalDamaged, MirrorUnavailable.
     """
     bring_home(path, mirror, partial(_refuse_if_executed, client, mirror) if asks_lease else lambda: None)
+
+
+def all_home(
+    client: AdminClient,
+    path: Path,
+    kept_in: str | None,
+    wanted: str | None,
+    warn: Warn,
+    clock: Clock = SYSTEM_CLOCK,
+    *,
+    asks_lease: bool,
+) -> tuple[Mirror | None, Mirror | None]:
+    """Bring a journal up to the place where it was `kept_in`, and to the one `wanted` from now on; both mirrors.
+
+    The former is None where it is the same, where there was none, or, with a warning, where it cannot be read: an
+    operator who names another place means to go on without. Raises what `come_home` raises, and MirrorUnavailable where
+    a place that shall go on has no entry of the run.
+    """
+    first = first_event(path)
+
+    def home(destination: str) -> Mirror:
+        mirror = mirror_of(destination, client, first.cluster_id, first.run_id, clock)
+        come_home(client, path, mirror, asks_lease=asks_lease)
+        if destination == kept_in and mirror.position == BEGINNING:
+            raise MirrorUnavailable(
+                mirror.place, f"it has no entry of run {first.run_id} any more, so it is not the same"
+            )
+        return mirror
+
+    former = None
+    if kept_in is not None and kept_in != wanted:
+        try:
+            former = home(kept_in)
+        except (MirrorUnavailable, JournalDamaged) as error:
+            warn(f"{error}. Whether another host has gone on with run {first.run_id} is not known")
+    return former, None if wanted is None else home(wanted)
 
 
 def _refuse_if_executed(client: AdminClient, mirror: Mirror) -> None:
@@ -211,6 +258,10 @@ class TopicPlace:
         while True:
             fetched = self._client.fetch(self._partition, self._offset, wait_ms=wait_ms, timeout_ms=CALL_MS)
             found = fetched.raise_if_any()[self._partition]
+            if found.next_offset == self._offset < found.high_watermark:
+                raise MirrorUnavailable(
+                    self, f"no record is given from offset {self._offset} on, though there are some"
+                )
             self._offset = found.next_offset
             for key, value in found.records:
                 name = (key or b"").decode(errors="replace")

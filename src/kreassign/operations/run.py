@@ -106,7 +106,7 @@ from kreassign.model.throttle import NO_THROTTLE, ThrottleRates
 from kreassign.monitoring.client_signals import asking
 from kreassign.operations.approvals import SignedApprovals, approval_for, refuse_spent
 from kreassign.operations.connect import Warn, warn_program, warn_without_topic_ids
-from kreassign.operations.mirrors import NOWHERE, checked_destination, come_home, mirror_of
+from kreassign.operations.mirrors import NOWHERE, all_home, checked_destination, mirror_of
 from kreassign.operations.plan_files import PlanFile
 from kreassign.operations.run_journals import default_state_dir, keep_facts, this_operator
 from kreassign.operations.text_files import read_text
@@ -521,10 +521,10 @@ def resume_run(
     """
     refuse_unless_free(client, context, path.stem)
     cluster = client.describe_cluster()
-    mirror = None
-    if (journal_to := context.destination(read_view(path).journal_to)) is not None:
-        mirror = mirror_of(journal_to, client, cluster.cluster_id, path.stem, clock)
-        come_home(client, path, mirror, asks_lease=context.lease is not LeasePolicy.OFF)
+    kept_in = read_view(path).journal_to
+    journal_to = context.destination(kept_in)
+    asks_lease = context.lease is not LeasePolicy.OFF
+    former, mirror = all_home(client, path, kept_in, journal_to, context.warn, clock, asks_lease=asks_lease)
     view = read_view(path)
     if lacking := permissions.lacking_to_go_on(client, view, cluster.broker_ids):
         left = f"run {path.stem} cannot go on, and stays as it was left:"
@@ -540,6 +540,8 @@ def resume_run(
     with journal, leased(client, wanted, clock) as lease:
         if mirror is not None:
             journal.keep_in(mirror)
+        if former is not None:
+            journal.leave(former)
         _warn_of_old_journal(client, path.stem, first_event(path), context.warn)
         return _execute(
             client,

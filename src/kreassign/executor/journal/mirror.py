@@ -8,9 +8,12 @@ A place (`Place`) keeps them: a folder, a bucket, or a topic. All it must do is 
 and show it to any reader from then on. The rest follows from names and the chain of digests that rows have:
 
 - an entry whose content does not match its name is damaged; events that no entry has are a gap; both are refused;
-- after an entry is stored, names are listed: if another process stored an entry that begins with the same event, this
-  one takes its own back and stops. At most one of two processes finds itself alone, and only that one goes on. So a
-  process that was replaced while it was suspended sends nothing more, also where the cluster keeps no lease;
+- after an entry is stored, names are listed: if another process stored one that begins with the same event, or with a
+  later one, this one stops, and takes its own back unless the other went on from there. At most one of two processes
+  finds itself alone, and only that one goes on. So a process that was replaced while it was suspended sends nothing
+  more, also where the cluster keeps no lease;
+- a place that does not show earlier entries any more is not the same (a mount that is gone, a bucket that was emptied):
+  it confirms nothing;
 - if both stored theirs and died before either was taken back, the one that is continued counts. Where neither is, the
   mirror is refused.
 
@@ -104,6 +107,7 @@ class FolderPlace:
                 rename_file(unfinished, path)
             except BaseException:
                 unfinished.unlink(missing_ok=True)
+                self._prune(path)
                 raise
 
     def names(self, folder: str) -> list[str]:
@@ -125,6 +129,15 @@ class FolderPlace:
             path = self._folder / name
             path.unlink(missing_ok=True)
             sync_folder(path.parent)
+            self._prune(path)
+
+    def _prune(self, path: Path) -> None:
+        """Delete folders in which nothing is kept any more: a run is there as long as it has an entry."""
+        with suppress(OSError):
+            for folder in path.parents:
+                if folder == self._folder:
+                    return
+                folder.rmdir()
 
     @contextmanager
     def _told(self) -> Iterator[None]:
@@ -162,8 +175,7 @@ class Mirror:
         entries: dict[int, list[str]] = {}
         for part in self.place.names(self._folder):
             for name in self.place.names(f"{self._folder}/{part}"):
-                first, _, _ = name.partition("-")
-                if (number := signed_number(first)) is None:
+                if (number := _first_of(name)) is None:
                     raise self._damaged(f"has an entry {name!r} that kreassign did not write")
                 entries.setdefault(number, []).append(f"{self._folder}/{part}/{name}")
         self.position, rows = BEGINNING, list[Row]()
@@ -175,6 +187,11 @@ class Mirror:
             raise self._damaged(f"lacks events {self.position.sequence + 1} to {later - 1}")
         return tuple(rows)
 
+    def take_back(self, rows: Sequence[Row]) -> None:
+        """Remove the entry of rows with which a journal was to begin, where that is still possible."""
+        with suppress(MirrorUnavailable):
+            self.place.remove("/".join(self._place_of(rows[0][0], _content(rows))))
+
     @property
     def _folder(self) -> str:
         return f"{cluster_folder(Path(), self.cluster_id)}/{journal_path(Path(), '', self.run_id).stem}"
@@ -182,16 +199,27 @@ class Mirror:
     def _store(self, rows: Sequence[Row]) -> None:
         first, last = rows[0][0], rows[-1]
         content = _content(rows)
-        folder, name = f"{self._folder}/{first // _IN_ONE_FOLDER:09}", f"{first:012}-{_digest(content)}"
+        folder, name = self._place_of(first, content)
         self.place.put(f"{folder}/{name}", content)
-        if any(one.startswith(f"{first:012}-") and one != name for one in self.place.names(folder)):
-            with suppress(MirrorUnavailable):
-                self.place.remove(f"{folder}/{name}")
+        beside = [_first_of(one) or 0 for one in self.place.names(folder) if one != name]
+        if first > 1 and not any(0 < one < first for one in beside) and not self._has_beginning():
+            self.take_back(rows)
+            raise MirrorUnavailable(self.place, f"it has no entry of run {self.run_id} any more, so it is not the same")
+        if (latest := max(beside, default=0)) >= first:
+            if latest == first:
+                self.take_back(rows)
             raise ExecutionError(
                 f"another process has resumed run {self.run_id}: its journal in {self.place} goes on without this "
                 f"one, which sends nothing more. `kreassign status {self.run_id} --journal-from {self.place}` shows it"
             )
         self.position = Position(last[0], last[4])
+
+    def _place_of(self, first: int, content: bytes) -> tuple[str, str]:
+        """Folder and name of an entry."""
+        return f"{self._folder}/{first // _IN_ONE_FOLDER:09}", f"{first:012}-{_digest(content)}"
+
+    def _has_beginning(self) -> bool:
+        return any(_first_of(one) == 1 for one in self.place.names(f"{self._folder}/{0:09}"))
 
     def _entry(self, name: str) -> tuple[Row, ...]:
         content = self.place.get(name)
@@ -240,7 +268,12 @@ def mirrored_runs(place: Place, cluster_id: str) -> tuple[str, ...]:
     return tuple(sorted(map(unquote, place.names(str(cluster_folder(Path(), cluster_id))))))
 
 
-# Entries as bytes.
+# Entries as bytes, and their names.
+
+
+def _first_of(name: str) -> int | None:
+    """Number of the first event of an entry of this name; None if it is no entry's."""
+    return signed_number(name.partition("-")[0])
 
 
 def _portions(rows: Sequence[Row]) -> Iterator[list[Row]]:

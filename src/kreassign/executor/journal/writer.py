@@ -30,6 +30,7 @@ from kreassign.executor.events import (
     Event,
     HealthObserved,
     MovesObserved,
+    RunResumed,
     RunStarted,
     ThrottleChecked,
     TrafficMeasured,
@@ -110,6 +111,7 @@ class Journal:
         self._polls: list[MovesObserved] = []
         self._mirror: Mirror | None = None
         self._unmirrored: list[Row] = []
+        self._former: Mirror | None = None
         self.on_lock: OnLock = _give_up
         self._connection = sqlite3.connect(path, isolation_level=None, timeout=LOOK_EVERY_S)
         self._connection.execute("PRAGMA synchronous = FULL")
@@ -141,9 +143,14 @@ class Journal:
                 raise InputError(f"{what} has a journal already: {path}")
             with _held(path) as lock:
                 row = _row(BEGINNING, first.at_ms, kind_of(first), event_to_json(first))
-                if mirror is not None:
-                    mirror.append([row])
-                _write_file(path, [row], form)
+                try:
+                    if mirror is not None:
+                        mirror.append([row])
+                    _write_file(path, [row], form)
+                except BaseException:
+                    if mirror is not None:
+                        mirror.take_back([row])  # Else another host would resume what never began.
+                    raise
                 journal = cls(path, lock, Position(1, row[4]), form=form)
                 journal._mirror = mirror
                 return journal
@@ -172,6 +179,14 @@ class Journal:
         self._mirror = mirror
         self._patiently(self._write_mirror)
 
+    def leave(self, mirror: Mirror) -> None:
+        """Tell in a mirror that was read, and is not kept any more, where the journal goes on, once that is written.
+
+        So whoever reads it looks there. A mirror that does not confirm it now is left as it is; `append` raises
+        ExecutionError if another process went on with it.
+        """
+        self._former = mirror
+
     def append(self, event: Event | Any) -> None:
         """Write an event; it is on disk when this returns, unless it is a poll that showed nothing (`file.py`).
 
@@ -182,6 +197,10 @@ class Journal:
             return
         self._patiently(self._write_polls)
         self._patiently(lambda: self._write(event.at_ms, kind_of(event), event_to_json(event)))
+        if self._former is not None and isinstance(event, RunResumed):
+            with suppress(MirrorUnavailable):
+                self._former.append(journal_rows(self.path, self._form))
+            self._former = None
         if self._unmirrored and (
             not isinstance(event, OBSERVED) or event.at_ms - self._unmirrored[0][1] >= OBSERVED_MS
         ):
@@ -309,11 +328,18 @@ def set_aside(path: Path) -> Path:
     with closing(ClusterLock(path)):
         if not path.is_file():
             raise InputError(f"there is no journal {path}")
-        for name in ("", *_BESIDE):
-            beside = path.with_name(path.name + name)
-            if beside.exists():
-                rename_file(beside, path.with_name(path.name + ASIDE + name))
-    return path.with_name(path.name + ASIDE)
+        return _renamed(path, ASIDE)
+
+
+def _renamed(path: Path, suffix: str) -> Path:
+    """Rename a journal, and the files in which it has its latest rows, to a name that is free; its new path."""
+    names = (path.with_name(f"{path.name}{suffix}{number}") for number in ("", *(f"-{one}" for one in range(2, 1_000))))
+    new = next(one for one in names if not one.exists())
+    for name in ("", *_BESIDE):
+        beside = path.with_name(path.name + name)
+        if beside.exists():
+            rename_file(beside, new.with_name(new.name + name))
+    return new
 
 
 def _last_request(path: Path, form: Form) -> int:
@@ -345,7 +371,7 @@ def bring_home(path: Path, mirror: Mirror, check: Callable[[], None] = lambda: N
                 return
             check()
             if rows[: len(here)] != here:
-                rename_file(path, path.with_name(path.name + SUPERSEDED))
+                _renamed(path, SUPERSEDED)
             for name in _BESIDE:
                 path.with_name(path.name + name).unlink(missing_ok=True)
             _write_file(path, rows, form)

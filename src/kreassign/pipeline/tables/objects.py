@@ -17,6 +17,9 @@ from kreassign.errors import MirrorUnavailable
 from kreassign.model.text import printable, shortened
 from kreassign.pipeline.tables.access import BOUNDS, for_log, meaning
 
+# A run that waits keeps its lease only if each call ends well before that does; it asks again by itself.
+_BOUNDS = BOUNDS | {"timeout": "10s", "max_retries": "1", "retry_timeout": "10s"}
+
 
 class ObjectPlace:
     """A bucket, or a prefix in one, as a place of journals."""
@@ -24,7 +27,7 @@ class ObjectPlace:
     def __init__(self, address: str) -> None:
         self._address = address
         with self._told():
-            self._store = fs.PyFileSystem(cast("Any", DeltaStorageHandler(for_log(address), BOUNDS)))
+            self._store = fs.PyFileSystem(cast("Any", DeltaStorageHandler(for_log(address), _BOUNDS)))
 
     def __str__(self) -> str:
         return self._address
