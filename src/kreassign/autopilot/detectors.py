@@ -65,6 +65,32 @@ class Detector(NamedTuple):
 
 NEVER_S = float("inf")
 
+
+class Patience(NamedTuple):
+    """Seconds for which a trouble must last to be told, to be proposed for repair, and to be repaired by itself."""
+
+    tell_s: float
+    propose_s: float
+    act_s: float = 0.0
+
+
+def patience(kind: Kind, policy: Policy) -> Patience:
+    """Patience with a kind of trouble; what a look shows of one may shorten or lengthen it."""
+    gone, leaders, new = policy.broker_gone, policy.leaders, policy.new_broker
+    band, slow = policy.band_left, policy.slow_broker
+    return {
+        Kind.MANY_GONE: Patience(policy.many_gone.tell_after, NEVER_S),
+        Kind.BROKER_GONE: Patience(gone.tell_after, gone.propose_after, gone.act_after),
+        Kind.DISK_FILLS: Patience(0, 0),
+        Kind.DIRECTORY_FAILED: Patience(0, 0, policy.directory_failed.act_after),
+        Kind.PLACEMENT: Patience(120, policy.placement.propose_after),
+        Kind.NEW_BROKER: Patience(new.propose_after, new.propose_after),
+        Kind.BAND_LEFT: Patience(band.lasting, band.lasting),
+        Kind.SLOW_BROKER: Patience(slow.lasting, slow.lasting),
+        Kind.LEADERS: Patience(leaders.propose_after, leaders.propose_after),
+    }[kind]
+
+
 # Brokers that are gone: one, or many.
 
 
@@ -77,7 +103,8 @@ def _many_gone(look: Look) -> Iterator[Symptom]:
         return
     gone = f"brokers {sorted(away)} are down" + (f", and with them all of rack {', '.join(racks)}" if racks else "")
     why = "so many at once are the network or a rack, not brokers: nothing is repaired until they are back"
-    yield Symptom("cluster", f"{gone}; {why}", policy.tell_after, NEVER_S, since_ms=min(times, default=None))
+    since_ms = min(times, default=None)
+    yield Symptom("cluster", f"{gone}; {why}", *patience(Kind.MANY_GONE, look.policy), since_ms=since_ms)
 
 
 def _away(look: Look) -> dict[int, int]:
@@ -97,13 +124,11 @@ def _broker_gone(look: Look) -> Iterator[Symptom]:
     for broker, since_ms in sorted(away.items()):
         price = price_of(look, broker, since_ms)
         is_due = price.waiting_bytes > price.copying_bytes
-        share = len(away) / known
+        share, usual = len(away) / known, patience(Kind.BROKER_GONE, look.policy)
         yield Symptom(
             f"broker {broker}",
             f"it is down since {format_seconds((look.now.at_ms - since_ms) / 1000)}; {price}",
-            policy.tell_after,
-            policy.tell_after if is_due else policy.propose_after,
-            policy.act_after,
+            *(usual._replace(propose_s=usual.tell_s) if is_due else usual),
             since_ms,
             is_urgent=price.last_copies > 0,
             may_act=""
@@ -203,7 +228,8 @@ def _disk_fills(look: Look) -> Iterator[Symptom]:
             is_due = share >= policy.propose_share or is_urgent
             soon = f", full in {left_s / 3600:.0f} h by its growth of {format_amount(growth, 'B')}/h"
             seen = f"it is {share:.0%} full{soon if left_s < NEVER_S else ', and does not grow'}"
-            yield Symptom(subject, seen, 0, 0 if is_due else NEVER_S, is_urgent=is_urgent)
+            usual = patience(Kind.DISK_FILLS, look.policy)
+            yield Symptom(subject, seen, *(usual if is_due else usual._replace(propose_s=NEVER_S)), is_urgent=is_urgent)
 
 
 def use_of(broker: int, log_dir: LogDir) -> DiskUse | None:
@@ -238,8 +264,8 @@ def growth_of(use: DiskUse, past: Sequence[tuple[int, int]], at_ms: int) -> floa
 def _directory_failed(look: Look) -> Iterator[Symptom]:
     for broker, dirs in look.now.directories():
         for one in (one for one in dirs if one.error is not None):
-            act_s = look.policy.directory_failed.act_after
-            yield Symptom(f"broker {broker}:{one.path}", f"it is offline ({one.error})", 0, 0, act_s, is_urgent=True)
+            usual = patience(Kind.DIRECTORY_FAILED, look.policy)
+            yield Symptom(f"broker {broker}:{one.path}", f"it is offline ({one.error})", *usual, is_urgent=True)
 
 
 # Placement: factors, racks, brokers without replicas.
@@ -256,7 +282,7 @@ def _placement(look: Look) -> Iterator[Symptom]:
     )
     if few or crowded:
         seen = f"{' and '.join(filter(None, parts))}, such as {(few or crowded)[0].topic_partition}"
-        yield Symptom("cluster", seen, 120, look.policy.placement.propose_after)
+        yield Symptom("cluster", seen, *patience(Kind.PLACEMENT, look.policy))
 
 
 def _is_crowded(now: Observation, one: Partition) -> bool:
@@ -273,11 +299,11 @@ def _new_broker(look: Look) -> Iterator[Symptom]:
         return
     for broker in sorted(look.now.live - closed):
         if not look.now.replica_counts.get(broker):
-            after_s = look.policy.new_broker.propose_after
-            seen, is_drained = "it is live, and has no replicas", broker in look.memory.drained
-            if is_drained:
+            seen, lasting = "it is live, and has no replicas", patience(Kind.NEW_BROKER, look.policy)
+            if broker in look.memory.drained:
                 seen += f": others emptied it, and it stays so; `kreassign plan add-brokers {broker}` fills it"
-            yield Symptom(f"broker {broker}", seen, after_s, NEVER_S if is_drained else after_s)
+                lasting = lasting._replace(propose_s=NEVER_S)
+            yield Symptom(f"broker {broker}", seen, *lasting)
 
 
 # Load: bands, slow brokers, leaders.
@@ -297,7 +323,7 @@ def _band_left(look: Look) -> Iterator[Symptom]:
     fullest = max(over, key=lambda broker: (over[broker], -broker))
     if over[fullest] >= policy.find_at:
         seen = f"broker {fullest} holds {over[fullest]:.2f} times the mean of {mean:.0%}"
-        yield Symptom("cluster", seen, policy.lasting, policy.lasting)
+        yield Symptom("cluster", seen, *patience(Kind.BAND_LEFT, look.policy))
 
 
 def _slow_broker(look: Look) -> Iterator[Symptom]:
@@ -312,7 +338,7 @@ def _slow_broker(look: Look) -> Iterator[Symptom]:
     why = "" if share <= policy.most_share or len(slow) == 1 else f"{share:.0%} of the brokers are slow at once"
     for broker in sorted(slow):
         seen = f"{lagging[broker]} of the {followed[broker]} replicas that it follows are out of sync"
-        yield Symptom(f"broker {broker}", seen, policy.lasting, policy.lasting, may_act=why)
+        yield Symptom(f"broker {broker}", seen, *patience(Kind.SLOW_BROKER, look.policy), may_act=why)
 
 
 def astray(now: Observation) -> list[Partition]:
@@ -331,7 +357,7 @@ def _leaders(look: Look) -> Iterator[Symptom]:
     wrong = [one for one in astray(look.now) if one.preferred_leader not in planned]
     if wrong:
         seen = f"{counted(len(wrong), 'partition')} not led by the preferred replica, which is in sync"
-        yield Symptom("cluster", seen, look.policy.leaders.propose_after, look.policy.leaders.propose_after)
+        yield Symptom("cluster", seen, *patience(Kind.LEADERS, look.policy))
 
 
 # What each row needs to have been read.

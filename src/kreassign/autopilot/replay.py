@@ -13,7 +13,7 @@ from itertools import groupby
 from typing import Any, NamedTuple
 
 from kreassign.autopilot.core import PlanRepair, RunRepair, tick
-from kreassign.autopilot.detectors import NEVER_S, Look, Symptom
+from kreassign.autopilot.detectors import NEVER_S, Look, Symptom, patience
 from kreassign.autopilot.gates import Case, closed_gates
 from kreassign.autopilot.lifecycle import (
     BrokerCame,
@@ -101,12 +101,13 @@ def _look(at_ms: int) -> Observation:
 
 
 def _symptom(finding: Finding, world: Memory, policy: Policy) -> Symptom:
-    tell_s, propose_s, act_s = patience(finding.name.kind, policy)
-    if finding.name.kind is Kind.DISK_FILLS and _share(finding, world) < policy.disk_fills.propose_share:
-        propose_s = NEVER_S
-    if finding.name.kind is Kind.NEW_BROKER and finding.name.subject in {f"broker {one}" for one in world.drained}:
-        propose_s = NEVER_S
-    return Symptom(finding.name.subject, finding.seen, tell_s, propose_s, act_s, finding.since_ms)
+    kind, subject = finding.name
+    lasting = patience(kind, policy)
+    if (kind is Kind.DISK_FILLS and _share(finding, world) < policy.disk_fills.propose_share) or (
+        kind is Kind.NEW_BROKER and subject in {f"broker {one}" for one in world.drained}
+    ):
+        lasting = lasting._replace(propose_s=NEVER_S)
+    return Symptom(subject, finding.seen, *lasting, finding.since_ms)
 
 
 def _share(finding: Finding, world: Memory) -> float:
@@ -118,26 +119,6 @@ def _share(finding: Finding, world: Memory) -> float:
         if f"broker {one.broker}:{one.path}" == finding.name.subject
     )
     return next(shares, 1.0)
-
-
-def patience(kind: Kind, policy: Policy) -> tuple[float, float, float]:
-    """Seconds for which a finding of a kind must last to be told, proposed, and repaired by itself."""
-    match kind:
-        case Kind.MANY_GONE:
-            return policy.many_gone.tell_after, NEVER_S, NEVER_S
-        case Kind.BROKER_GONE:
-            gone = policy.broker_gone
-            return gone.tell_after, gone.propose_after, gone.act_after
-        case Kind.DIRECTORY_FAILED:
-            return 0.0, 0.0, policy.directory_failed.act_after
-        case Kind.PLACEMENT | Kind.NEW_BROKER | Kind.LEADERS:
-            after_s = policy.section(kind).propose_after
-            return after_s, after_s, 0.0
-        case Kind.SLOW_BROKER | Kind.BAND_LEFT:
-            lasting_s = policy.section(kind).lasting
-            return lasting_s, lasting_s, 0.0
-        case Kind.DISK_FILLS:
-            return 0.0, 0.0, 0.0
 
 
 def _is_over(memory: Memory, at_ms: int, policy: Policy) -> bool:
