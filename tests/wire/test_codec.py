@@ -303,7 +303,7 @@ def test_a_mangled_length_takes_no_more_memory_than_a_whole_list(asked: Api) -> 
 
 def mangled_lengths(payload: bytes, start: int) -> Iterator[bytes]:
     """The payload with a huge length at every place after `start`, and zeros behind."""
-    content = payload + bytes(1_024)
+    content = payload + bytes(4_096)
     for at in range(start, len(payload)):
         yield from (content[:at] + huge + content[at + len(huge) :] for huge in HUGE)
 

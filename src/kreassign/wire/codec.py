@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from io import BytesIO
+from traceback import clear_frames
 from typing import Any
 
 from kafka.protocol.schemas.fields import BaseField
@@ -234,22 +235,23 @@ def decode_response(api: Api, version: int, payload: bytes, correlation_id: int)
     try:
         return api.response.decode(payload, version=version, header=True)
     except SENSELESS as error:
-        misread = _misread(api.response, version, payload) or error
+        misread = _misread(api.response, version, payload, error)
         raise ProtocolViolation(f"cannot read the answer to {api} version {version}: {misread}") from error
 
 
-def _misread(kind: type[Message], version: int, payload: bytes) -> str | None:
-    """Describe the first field that cannot be read; None if that is in the header or in tagged fields.
+def _misread(kind: type[Message], version: int, payload: bytes, error: BaseException) -> str:
+    """Describe the first field that cannot be read; the error itself if that is in the header or in tagged fields.
 
     Reads field by field, slowly, what the compiled decoder could not.
     """
+    clear_frames(error.__traceback__)  # they hold what was read so far, which is read once more now
     stream = BytesIO(payload)
     try:
         kind.parse_header(stream, version=version)
         fields = [one for one in kind.fields.values() if one.for_version_q(version) and not one.tagged_field_q(version)]
-        return _unreadable(fields, stream, version, "", is_flexible=kind.flexible_version_q(version))
+        return _unreadable(fields, stream, version, "", is_flexible=kind.flexible_version_q(version)) or str(error)
     except SENSELESS:
-        return None
+        return str(error)
 
 
 def _unreadable(
@@ -314,7 +316,7 @@ def decode_request(api: Api, payload: bytes, longest_list: int | None = None) ->
     try:
         message = api.request.decode(payload, version=head.version, header=True)
     except SENSELESS as error:
-        misread = _misread(api.request, head.version, payload) or error
+        misread = _misread(api.request, head.version, payload, error)
         raise ProtocolViolation(f"cannot read a request of {api} version {head.version}: {misread}") from error
     if (fault := fault_of(api, head.version, message, longest_list)) is not None:
         raise ProtocolViolation(f"a request of {api} version {head.version} has {fault}")
