@@ -25,6 +25,7 @@ from tests.real.test_run import (
     invoke,
     let_go,
     loaded,
+    shown,
     throttles,
     wait_for_copies,
 )
@@ -57,8 +58,8 @@ def test_another_host_resumes_by_a_topic_that_lost_its_leader(
     try:
         with client_of(kafka) as client:
             wait_until(lambda: 3 not in client.describe_cluster().broker_ids, what="broker 3 to be fenced")
-        shown = invoke(kafka, "status", "--journal-from", f"topic:{journals}", "--format", "json")
-        assert json.loads(shown.stdout)["run_id"] == run_id, shown.stderr
+        told = invoke(kafka, "status", "--journal-from", f"topic:{journals}", "--format", "json")
+        assert json.loads(told.stdout)["run_id"] == run_id, told.stderr
         refused = invoke(kafka, "resume", "--journal-from", f"topic:{journals}", "--state-dir", two / "state")
         assert "holds the lease of the cluster: its process goes on" in refused.stderr
         with client_of(kafka) as client:
@@ -68,6 +69,8 @@ def test_another_host_resumes_by_a_topic_that_lost_its_leader(
     finally:
         kafka.brokers[3].start()
     kafka.wait_ready()
+    # It shall lead at the end, for which it has to be in sync.
+    wait_until(lambda: 3 in shown(kafka, journals)[0].isr, what="broker 3 in sync")
     let_go(two)
     end_of(resumed)
     assert (assignments(kafka, topic_name), assignments(kafka, journals)) == ({0: (2, 1)}, {0: (3, 2)})

@@ -83,7 +83,7 @@ def test_a_run_is_followed_and_steered_by_who_has_the_token(tmp_path: Path, open
         assert run.wait_for_end().state == "cancelled"
         page.locator("[data-field=state]", has_text="cancelled").wait_for()
         assert said == ["Cancel moves in flight too, and discard their copies?"]
-        assert answer.inner_text() == "accepted"
+        answer.get_by_text("accepted", exact=True).wait_for()
         assert re.search(r"\bbad\b", state.get_attribute("class") or "")
         page.get_by_role("button", name="Lock control", exact=True).click()
         assert not page.locator("[data-control]").is_visible()

@@ -251,7 +251,7 @@ def test_everything_is_done_in_the_browser(shop: Shop, open_page: OpenPage, widt
     def unlock(token: str) -> None:
         page.fill("#token", token)
         page.keyboard.press("Enter")
-        page.get_by_role("button", name="Lock control").wait_for()
+        page.get_by_role("button", name="Lock control", exact=True).wait_for()
 
     def judge() -> None:
         assert opened.findings_of_axe() == []
@@ -270,11 +270,11 @@ def test_everything_is_done_in_the_browser(shop: Shop, open_page: OpenPage, widt
     page.get_by_text("Partitions: 4").click()
     judge()
     assert page.get_by_role("button", name="Start the run").count() == 0, "nobody has approved it"
-    page.get_by_role("button", name="Lock control").click()
+    page.get_by_role("button", name="Lock control", exact=True).click()
     unlock(ANN)
     page.get_by_role("button", name="Approve").click()
     page.get_by_text("by ann").wait_for()
-    page.get_by_role("button", name="Lock control").click()
+    page.get_by_role("button", name="Lock control", exact=True).click()
     unlock(BOB)
     page.get_by_role("button", name="Preview").click()
     page.get_by_role("button", name="Start the run").click()

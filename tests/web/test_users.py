@@ -107,5 +107,5 @@ def test_the_page_shows_what_the_user_may_do(shared: Site, open_page: OpenPage) 
         assert page.locator("[data-approve]").is_visible() is may_approve
         assert page.locator("#approved_by").count() == 0, "the name is that of the token"
         if token != "wrong":
-            page.get_by_role("button", name="Lock control").click()
+            page.get_by_role("button", name="Lock control", exact=True).click()
     assert user.inner_text() == ""
