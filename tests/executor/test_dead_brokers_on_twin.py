@@ -8,7 +8,7 @@ import pytest
 
 from kreassign.executor.events import ThrottleRequested, ThrottleRestored
 from tests.executor.deaths import die
-from tests.executor.twin_runs import RATE, TwinRig
+from tests.executor.twin_runs import RATE, TwinRig, pace
 
 pytestmark = pytest.mark.thorough
 
@@ -123,3 +123,12 @@ def test_a_run_that_dies_when_the_controller_has_taken_the_old_values_has_nothin
     assert rates(rig) == {}
     found = rig.resume()
     assert (found.state, found.throttle_residue, rig.throttles) == ("done", (), {})
+
+
+def test_a_broker_that_led_and_was_away_a_while_leads_again_at_the_end(rig: TwinRig) -> None:
+    """Its move was complete, and its leader the preferred one, before it died."""
+    rig.after(11, lambda: rig.twin.crash(2))
+    rig.after(17, lambda: rig.twin.start(2))
+    found = rig.run(rig.prepared({0: (2, 1), 1: (3, 0)}, pace=pace(moves=1)))
+    assert [move.status for move in found.moves] == ["complete", "complete"]
+    assert (found.state, rig.twin.metadata.topics["t"].partitions[0].leader) == ("done", 2)

@@ -517,10 +517,14 @@ class LeadersElected:
 
 @dataclass(frozen=True, slots=True)
 class Verified:
-    """The cluster was compared with the plan; `findings` is empty when it matches."""
+    """The cluster was compared with the plan; `findings` is empty when it matches.
+
+    `led_by_others` are partitions that another broker than their first replica leads.
+    """
 
     at_ms: int
     findings: tuple[str, ...]
+    led_by_others: tuple[TopicPartition, ...] = ()
 
 
 Event = (

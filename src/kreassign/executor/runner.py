@@ -29,7 +29,7 @@ from kreassign.executor import throttle_ledger
 from kreassign.executor.client_guard import ClientGuard, Reading
 from kreassign.executor.cluster import measurements, observations, requests
 from kreassign.executor.cluster.measurements import TrafficMeter
-from kreassign.executor.cluster.observations import OTHER_TOPIC, Expectations, verify
+from kreassign.executor.cluster.observations import OTHER_TOPIC, Expectations, FindingKind, verify
 from kreassign.executor.cluster.port import ClusterPort, ConfigPort, confirmed_writes
 from kreassign.executor.cluster.requests import Changed, change_configs, is_final, is_for_now, may_be_done
 from kreassign.executor.events import (
@@ -600,7 +600,9 @@ class Runner:
             topic_ids=topic_ids_of_moves(instruction.moves),
         )
         findings = verify(expected, requests.read_facts(self._port, expected))
-        return Verified(self._time.now_ms(), tuple(map(str, findings)))
+        led_by_others = {finding.subject for finding in findings if finding.kind is FindingKind.LEADER}
+        names = tuple(name for name in targets if str(name) in led_by_others)
+        return Verified(self._time.now_ms(), tuple(map(str, findings)), names)
 
 
 def _why_left(topic: str, known: Mapping[str, bool], absent: Collection[str]) -> str:

@@ -302,6 +302,25 @@ def test_verification_is_repeated_after_a_wait() -> None:
     assert Played(*RESTORED, Verified(12_000, FOUND), TimePassed(13_000)).decided == f"verify a-0 a-1 with {ALL}"
 
 
+LOST = Verified(12_000, FOUND, (A0,))
+
+
+def test_a_leader_lost_after_its_move_is_elected_at_the_second_look() -> None:
+    run = Played(*RESTORED, LOST)
+    assert run.decided == "wait"
+    run.on(TimePassed(13_000), replace(LOST, at_ms=13_000))
+    assert run.decided == "elect a-0"
+    run.on(LeadersElected(13_100, (A0,)), TimePassed(14_000), Verified(14_000, ()))
+    assert (run.step, run.view.findings) == ("Done", ())
+
+
+def test_a_lost_leader_that_cannot_be_elected_ends_the_run_in_time() -> None:
+    run = Played(*RESTORED, LOST, replace(LOST, at_ms=13_000), replace(REFUSED, at_ms=13_100))
+    assert run.decided == "wait"
+    run.on(TimePassed(14_000), replace(REFUSED, at_ms=13_100 + VERIFY_PATIENCE_MS), replace(LOST, at_ms=LATE.at_ms))
+    assert (run.step, run.view.findings, run.view.can_be_resumed) == ("Failed", FOUND, True)
+
+
 @pytest.mark.parametrize(("first", "second", "step", "decided"), [
     (AT_PLACE, AT_PLACE, "Done", "verify a-0 a-1 with "),
     (AT_PLACE, UNTOUCHED, "Cancelled", "verify a-0 with "),

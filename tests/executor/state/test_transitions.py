@@ -187,7 +187,7 @@ ANSWERS: dict[type, Callable[[Any, int], list[Event]]] = {
     ]),
     instructions.ElectLeaders: _or_none(lambda order, at_ms: [events.LeadersElected(at_ms, order.partitions)]),
     instructions.Verify: _or_none(lambda _, at_ms: [
-        events.Verified(at_ms, ()), *_sooner_or_later(events.Verified(at_ms, ("a-0: not there",))),
+        events.Verified(at_ms, ()), *_sooner_or_later(events.Verified(at_ms, ("a-0: not there",), SENT[:1])),
     ]),
 }  # fmt: skip
 

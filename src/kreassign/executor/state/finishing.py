@@ -1,7 +1,8 @@
 """Finish a run: elect preferred leaders, restore the throttle, verify the result.
 
-An election moves load at once, so leaders are elected a step at a time. Every end passes through restoring, except a
-pause while copies are in flight: each setting that the run changed gets its old value, and is read to confirm it.
+An election moves load at once, so leaders are elected a step at a time. A leader may be lost after its move was last
+observed: where verification shows this twice in a row, it is elected again. Every end passes through restoring, except
+a pause while copies are in flight: each setting that the run changed gets its old value, and is read to confirm it.
 """
 
 from __future__ import annotations
@@ -84,7 +85,9 @@ def _after_election(run: Run, state: Electing, event: LeadersElected) -> Next:
             run.problems.unelected += (name,)
             run.note(f"the preferred leader of {name} could not be elected: {refusal.message}")
     waiting = (*state.remaining, *again)
-    return Next(Electing(waiting, (), refused), (Wait(),)) if waiting else restore(run, Afterwards.VERIFY)
+    if not waiting:
+        return _after_electing(run, state)
+    return Next(replace(state, remaining=waiting, asked=(), refused=refused, silent_since_ms=None), (Wait(),))
 
 
 def _no_election(run: Run, state: Electing, event: CallFailed) -> Next:
@@ -94,7 +97,13 @@ def _no_election(run: Run, state: Electing, event: CallFailed) -> Next:
         return Next(replace(state, remaining=(*state.asked, *state.remaining), silent_since_ms=since_ms), (Wait(),))
     run.problems.unelected += (*state.asked, *state.remaining)
     run.note(f"preferred leaders could not be elected: {event.message}")
-    return restore(run, Afterwards.VERIFY)
+    return _after_electing(run, state)
+
+
+def _after_electing(run: Run, state: Electing) -> Next:
+    if state.differs_since_ms is None:
+        return restore(run, Afterwards.VERIFY)
+    return Next(Verifying(state.differs_since_ms), (Wait(),))
 
 
 # --- restoring the throttle ----------------------------------------------------------------------------------------
@@ -255,6 +264,10 @@ def _conclude(run: Run, state: Verifying, event: Verified) -> Next:
         run.problems.unelected = ()
     since_ms, is_tried_again = within(state.differs_since_ms, event.at_ms, VERIFY_PATIENCE_MS)
     if event.findings and is_tried_again:
+        led_by_others = tuple(name for name in event.led_by_others if name not in run.problems.unelected)
+        # At the first look brokers may just not have heard of the election.
+        if led_by_others and state.differs_since_ms is not None:
+            return _elect_step(run, Electing(led_by_others, differs_since_ms=since_ms))
         return Next(Verifying(differs_since_ms=since_ms), (Wait(),))
     return _end(run, event.at_ms)
 
@@ -284,16 +297,16 @@ def _end(run: Run, at_ms: int) -> Next:
 _RESTORED = (Restoring, Verifying, Paused, Failed)
 
 ROWS: Rows = {
-    (Electing, LeadersElected): row(_after_election, Electing, Restoring),
+    (Electing, LeadersElected): row(_after_election, Electing, Restoring, Verifying),
     (Electing, TimePassed): row(_elect_step, Electing),
-    (Electing, CallFailed): row(_no_election, Electing, Restoring),
+    (Electing, CallFailed): row(_no_election, Electing, Restoring, Verifying),
     (Restoring, ConfigsRead): row(_write_back, WritingBack, *_RESTORED),
     (Restoring, CallFailed): row(_could_not_read, *_RESTORED),
     (Restoring, TimePassed): row(_restore_again, Restoring),
     (WritingBack, ThrottleRestored): row(_read_back, ConfirmingRestore, Verifying, Paused, Failed),
     (ConfirmingRestore, ConfigsRead): row(_confirm, *_RESTORED),
     (ConfirmingRestore, CallFailed): row(_could_not_read, *_RESTORED),
-    (Verifying, Verified): row(_conclude, Verifying, Done, Cancelled, Failed),
+    (Verifying, Verified): row(_conclude, Verifying, Electing, Done, Cancelled, Failed),
     (Verifying, CallFailed): row(_could_not_verify, Verifying, Failed),
     (Verifying, TimePassed): row(_verify_again, Verifying),
 }

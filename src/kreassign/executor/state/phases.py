@@ -3,6 +3,7 @@
     New ─▶ Preparing ─▶ Throttling ─▶ moving ─▶ Electing ─▶ restoring ─▶ Verifying ─▶ Done | Cancelled | Failed
                                         └─▶ Paused ◀── (stop, cluster out of reach) ── resume leads back
 
+Verifying leads back to Electing where a leader was lost after its move was complete.
 AwaitingLease is entered from every state when the lease of the cluster was lost, and leads back. Resuming comes before
 Preparing if a throttle was left. Moving is a cycle of steps, and restoring one of three. `phase` is the name of a
 state for operators, journals and reports. Data that outlives a phase (moves, throttle, health) is in `run.py`.
@@ -159,7 +160,8 @@ class AwaitingLease:
 class Electing:
     """Preferred leaders are elected: those `asked` for now, then the `remaining` ones.
 
-    `refused` has the time of each first refusal; no call has been answered since `silent_since_ms`.
+    `refused` has the time of each first refusal; no call has been answered since `silent_since_ms`. Where leaders were
+    lost after their election, the cluster differs from the plan since `differs_since_ms`.
     """
 
     phase: ClassVar = Phase.ELECTING
@@ -167,6 +169,7 @@ class Electing:
     asked: Names = ()
     refused: Mapping[TopicPartition, int] = field(default_factory=dict)
     silent_since_ms: int | None = None
+    differs_since_ms: int | None = None
 
 
 class Afterwards(StrEnum):
