@@ -24,6 +24,7 @@ KEPT = Path("build/mutants")
 EQUIVALENT = Path(__file__).with_name("equivalent.toml")
 LEAST = 0.9
 BATCH = 100
+DEAD = frozenset({"killed", "timeout"})
 _COLUMNS = ("package", "modules", "mutants", "drawn", "equivalent", "killed", "share", "95 % interval")
 
 
@@ -70,7 +71,11 @@ def _tally(package: Package, size: int, seed: int, jobs: int, deadline_s: float,
     left = [one for one in drawn if one.name not in verdicts.known or one.name in verdicts.doubtful]
     while left and time.monotonic() < deadline_s:
         batch, left = left[:BATCH], left[BATCH:]
-        verdicts.add(tried(package, made, batch, KEPT / package.slug, jobs))
+        found = tried(package, made, batch, KEPT / package.slug, jobs)
+        alive = [one for one in batch if found[one.name] not in DEAD and one.change not in known_equivalent()]
+        if alive:
+            found |= tried(package.by_quick_tests, made, alive, KEPT / f"{package.slug}-quick", jobs)
+        verdicts.add(found)
     return _counted(package, len(modules), len(mutants), drawn, verdicts.known)
 
 
@@ -78,7 +83,7 @@ def _counted(
     package: Package, modules: int, mutants: int, drawn: Sequence[Generated], verdicts: dict[str, str]
 ) -> Tally:
     judged = [one for one in drawn if one.name in verdicts]
-    alive = [one for one in judged if verdicts[one.name] not in {"killed", "timeout"}]
+    alive = [one for one in judged if verdicts[one.name] not in DEAD]
     equivalent = known_equivalent()
     for one in alive:
         word = "equivalent" if one.change in equivalent else verdicts[one.name]

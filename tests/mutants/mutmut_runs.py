@@ -14,12 +14,22 @@ from tests.mutants.generated import Generated, MutatedModule, prepared
 from tests.mutants.packages import Package
 
 TIMEOUT_S = 1800.0
-MARKS = "not kafka and not spark and not browser and not exhaustive"
 WITHOUT_SOCKETS = "not tcp-"
 """A twin answers with the same bytes over TCP, only later: `tests/conformance` asks it both ways."""
 _STATUS = {0: "survived", 1: "killed", 3: "killed", 33: "without a test", 5: "without a test"}
 _TIMEOUTS = frozenset({36, -24, 24, 152, 255, -9, -14})
-_BESIDE = ("testbed", "README.md", "docs", "examples", "bench", "scripts", "constraints.txt", "CHANGELOG.md", "jvm")
+_BESIDE = (
+    "testbed",
+    "README.md",
+    "docs",
+    "examples",
+    "bench",
+    "scripts",
+    "constraints.txt",
+    "CHANGELOG.md",
+    "SECURITY.md",
+    "jvm",
+)
 
 
 def tried(
@@ -91,7 +101,7 @@ def _settings(package: Package, modules: Iterable[Path]) -> str:
             "-n",
             "0",
             "-m",
-            MARKS,
+            package.marks,
             "-k",
             WITHOUT_SOCKETS,
         ],

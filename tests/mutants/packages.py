@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 PRODUCT = Path("src/kreassign")
+
+
+OWN = "not kafka and not spark and not browser and not exhaustive"
+QUICK = f"not thorough and {OWN}"
+"""Marks of the tests that are asked: those of the package, and those of `make test-fast`."""
+
+QUICK_TESTS = (
+    "admin", "autopilot", "cli", "conformance", "executor", "kafka_tools", "kips", "model", "monitoring", "operations",
+    "pipeline", "planner", "report", "simulation", "test_errors.py", "test_workflows.py", "twin", "web", "wire",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,11 +25,17 @@ class Package:
     path: str
     tests: tuple[str, ...]
     only: tuple[str, ...] = ()
+    marks: str = OWN
 
     @property
     def slug(self) -> str:
         """Its name as that of a file."""
         return self.path.replace("/", "-")
+
+    @property
+    def by_quick_tests(self) -> Package:
+        """The same, to be noticed by all quick tests: what users meet is often asked elsewhere."""
+        return replace(self, tests=QUICK_TESTS, marks=QUICK)
 
     def modules(self, checkout: Path) -> tuple[Path, ...]:
         """Its modules, relative to the checkout: all but queries of Spark, of which nothing runs without Spark."""
