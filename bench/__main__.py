@@ -127,7 +127,7 @@ def main() -> None:
 
 
 def machine() -> str:
-    """What the figures are measured on, in one line: processors, memory, Python."""
+    """The measuring machine in one line: processors, memory, Python."""
     memory_kib = next(
         int(line.split()[1]) for line in Path("/proc/meminfo").read_text().splitlines() if line.startswith("MemTotal")
     )

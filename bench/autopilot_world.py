@@ -51,7 +51,7 @@ class Trouble:
     brokers: tuple[int, ...] = ()
 
     def is_on(self, now_s: float) -> bool:
-        """Whether it goes on."""
+        """True if it goes on."""
         return self.begin_s <= now_s < self.end_s
 
 

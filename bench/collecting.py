@@ -1,4 +1,4 @@
-"""What a round of `kreassign collect` costs: requests, bytes over the network and bytes on disk, on a twin."""
+"""Costs of a round of `kreassign collect`: requests, bytes over the network and bytes on disk, on a twin."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class CountingConnection:
         return answer
 
     def is_usable(self) -> bool:
-        """Whether the connection can be used again."""
+        """True if the connection can be used again."""
         return self._inner.is_usable()
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""How true the predicted end of a run is: what was said at 10, 25, 50 and 75 % of it against when it really ended.
+"""Errors of a run's predicted end: the predictions at 10, 25, 50 and 75 % of it against its real end.
 
 Random plans on a twin in virtual time, long and short ones, carried out as `kreassign run` does, and short ones on
 real brokers (`eta_on_kafka.py`). What is predicted and measured is the end of the last move. An error of +10 % means
@@ -33,7 +33,7 @@ MEASURED_S = 5.0
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """How large plans are: brokers, moves, their size on the mean of logarithms, seconds between two polls."""
+    """Size of plans: brokers, moves, mean of the logarithms of their sizes, seconds between two polls."""
 
     brokers: int
     moves: int
@@ -78,7 +78,7 @@ KINDS = (
 
 @dataclass(frozen=True, slots=True)
 class Error:
-    """How wrong it was, as a part of the whole time (None: nothing was said), and whether the interval held."""
+    """Error of a prediction as a part of the whole time (None: no prediction), and if the interval held."""
 
     part: float
     error: float | None
@@ -137,7 +137,7 @@ def row(name: str, runs: Sequence[list[Told]], poll_s: float) -> list[Error]:
 
 
 def told(case: Case, kind: Kind) -> list[Told]:
-    """What a run of this plan said of its end, at each look."""
+    """Predictions of the end of a run of this plan, at each look."""
     listener = Listener()
     with twin_of(case) as (_, clock, client):
         chosen = RunSettings("run", clock.now_ms(), ThrottleRates(kind.throttle), guard_settings(), kind.pace)

@@ -1,4 +1,4 @@
-"""What short runs on real brokers say of their end: some twenty seconds each, at different rates and paces.
+"""Predictions of short runs on real brokers: some twenty seconds each, at different rates and paces.
 
 Four brokers of one machine; a topic whose second replicas all move on by one broker, and in the next run back.
 """
@@ -52,7 +52,7 @@ KINDS = (
 
 
 def runs() -> Iterator[tuple[str, list[list[Told]]]]:
-    """What was said, by kind of run."""
+    """Predictions, by kind of run."""
     with KafkaCluster.start(ClusterSpec(brokers=BROKERS)) as cluster:
         for number, kind in enumerate(KINDS):
             topic = f"moved-{number}"
@@ -71,7 +71,7 @@ def _replicas(partition: int, side: int) -> tuple[int, int]:
 
 
 def _told(cluster: KafkaCluster, kind: Kind, topic: str, side: int) -> list[Told]:
-    """What one run said, until the last of its moves was over."""
+    """Predictions of one run until the last of its moves was over."""
     targets = (PartitionAssignment(TopicPartition(topic, one), _replicas(one, side)) for one in range(PARTITIONS))
     request = RunRequest(
         PlanFile(Plan(tuple(targets))),

@@ -1,4 +1,4 @@
-"""What a run said of its end, and the paces with which it is asked for on the twin and on Kafka."""
+"""Prediction of a run's end, and the paces with which it is asked for on the twin and on Kafka."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ ALL_AT_ONCE = replace(NO_LIMITS, is_eager=True)
 
 
 def at_most(moves: int) -> Pace:
-    """Not more moves than so many at a time, in the whole cluster."""
+    """Pace with at most so many moves at a time, in the whole cluster."""
     return NO_LIMITS.changed(PaceChange(limits=(Limit(EndpointKind.CLUSTER, Measure.MOVES, moves),)))
 
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """What was said at a time, in seconds since the first move was looked at."""
+    """Prediction at a time, in seconds since the first move was looked at."""
 
     at_s: float
     end: Interval | None

@@ -1,4 +1,4 @@
-"""What a run costs: processor time, requests, memory and journal by the number of its moves, on a twin in its process.
+"""Costs of a run: processor time, requests, memory and journal by the number of its moves, on a twin in its process.
 
 The twin answers inside the same process, so its share of the processor time is measured too, and separately: all time
 spent in answering a frame or in letting time pass is the twin's. Memory is told before the client begins, with the
@@ -91,7 +91,7 @@ class MeteredConnection:
         return answer
 
     def is_usable(self) -> bool:
-        """Whether it still stands."""
+        """True if it still stands."""
         return self._inner.is_usable()
 
     def close(self) -> None:

@@ -41,7 +41,7 @@ LIMITED = (*SAME_FOR_ALL, "net-out", "cpu")
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What became of one cluster: its task, empty where no plan keeps the rules, and what is wrong with the plans.
+    """Result for one cluster: its task, empty where no plan keeps the rules, and faults of the plans.
 
     `more` is the resource whose limits demanded more copies, `refused` that no plan keeps within them.
     """
@@ -107,7 +107,7 @@ def _partition(
 
 
 def broken_laws(problem: Problem, found: Assignment) -> list[str]:
-    """What is not as the least change would be, from the lists alone."""
+    """Differences from the least change, computed from the lists alone."""
     least = copied = free = 0
     wrong: list[str] = []
     after = found.lists()
@@ -150,7 +150,7 @@ class _Partition:
 
     @property
     def free(self) -> list[int]:
-        """Where what must leave its directory may leave its broker as well, these may stay, and need not."""
+        """Replicas that may stay though they must leave their directory: they may leave their broker as well."""
         return [one for one in self.stays if one in self._drained]
 
     @property
@@ -225,7 +225,7 @@ def _wrong_dirs(problem: Problem, found: Assignment, index: int) -> Iterator[str
 
 
 def with_limits(seed: int, problem: Problem) -> tuple[str, Problem]:
-    """The same where brokers have little room of one resource for what they must take; and which resource."""
+    """Variant in which brokers have little room of one resource for what they must take; with the resource."""
     random, now = Random(seed), problem.partitions
     # Where nothing may go from broker to broker, a limit of what leaders have could only be kept by other leaders.
     goal = random.choice(LIMITED if problem.rules.between_brokers else SAME_FOR_ALL)

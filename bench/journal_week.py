@@ -1,4 +1,4 @@
-"""How large the journal of a long run becomes, and what it costs to read: a week with a hundred moves in flight.
+"""Size of a long run's journal, and the cost of reading it: a week with a hundred moves in flight.
 
 The cluster is only played: every poll shows other bytes of every copy, every health check other free space in every
 log directory, and a move that is over is followed by another one. The machine, the journal, the sampling of progress
@@ -66,7 +66,7 @@ SELDOM_MS = 3_600_000
 
 @dataclass(slots=True)
 class PlayedCluster:
-    """What a cluster would answer."""
+    """Answers of a cluster."""
 
     moves: dict[TopicPartition, PlannedMove]
     journal: Journal
@@ -119,7 +119,7 @@ class PlayedCluster:
 
     @property
     def _skipped(self) -> int:
-        """How many polls come before progress may be written again, less one."""
+        """Number of polls before progress may be written again, less one."""
         return min(MOST_SKIPPED, max(0, int(-self.sampling.left_bytes / self.sampling.bytes_per_s)))
 
     def _age_s(self, name: TopicPartition) -> int:

@@ -35,7 +35,7 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """How large the cluster is, for how long it is sampled, and what goes wrong meanwhile."""
+    """Size of the cluster, duration of sampling, and faults meanwhile."""
 
     partitions: int
     days: float
@@ -45,7 +45,7 @@ class Shape:
 
     @property
     def rounds(self) -> int:
-        """How often every partition is sampled."""
+        """Number of samples of every partition."""
         return round(self.days * 86_400 / self.interval_s) + 1
 
 
@@ -89,7 +89,7 @@ def write_samples(data_dir: Path, load: KnownLoad) -> int:
 
 
 def write_hours(data_dir: Path, load: KnownLoad, *, snapshot_day: float | None = None) -> Iterator[int]:
-    """The same, hour by hour: the rows of each file as it is written. The snapshot is taken at the end, or that day."""
+    """Write hour by hour: the rows of each file as it is written. The snapshot is taken at the end, or that day."""
     shape, chance = load.shape, np.random.default_rng(load.shape.seed + 1)
     write_snapshot(data_dir, shape, snapshot_day)
     ends, waiting = np.zeros(shape.partitions), []

@@ -48,7 +48,7 @@ class LiveTraffic:
             thread.join(JOIN_S)
 
     def percentiles_ms(self) -> tuple[float, float]:
-        """Of the waits, the 50th and the 99th."""
+        """The 50th and the 99th percentile of the waits."""
         cuts = quantiles(self.waits_s, n=100)
         return cuts[49] * 1000, cuts[98] * 1000
 

@@ -92,7 +92,7 @@ def _clean(chance: np.random.Generator, count: int) -> History:
 
 
 def _from_records(records: Floats, record_bytes: Floats) -> History:
-    """What perfect samples of such writes say; the log was not empty at the begin."""
+    """Perfect samples of such writes; the log was not empty at the begin."""
     records = np.array(records)
     records[0] = 50_000
     rows, count = records.shape
@@ -269,7 +269,7 @@ def _last_hours(hours: int) -> Spoil:
 
 
 def _bursts(chance: np.random.Generator, history: History) -> History:
-    """Nothing, but for some minutes in each of which as much comes as otherwise in an hour or more."""
+    """Writes in short bursts: nothing but for some minutes, each as large as an hour otherwise, or larger."""
     is_burst = chance.random(history.records.shape) < chance.choice([0.002, 0.02, 0.04, 0.06, 0.2])
     return _from_records(np.where(is_burst, 50 * history.records, 0), history.record_bytes)
 

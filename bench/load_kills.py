@@ -87,7 +87,7 @@ exit $status
 
 
 class Reader:
-    """Somebody who reads what the last load made, all the time: it is the same for as long as that load is the last."""
+    """Reads the output of the last load all the time: it stays the same as long as that load is the last."""
 
     def __init__(self, data: Path) -> None:
         self._data = data
@@ -106,7 +106,7 @@ class Reader:
         self._thread.join()
 
     def findings(self) -> Iterator[str]:
-        """How often it looked, and what it saw that it should not have."""
+        """Number of looks, and wrong sights among them."""
         yield f"a reader looked {self.looks} times and saw {len(self.seen)} loads; other than whole: {len(self.wrong)}"
         yield from sorted(set(self.wrong))
 
@@ -211,7 +211,7 @@ class Campaign:
         self._run([*_command(data or self.data), *words])
 
     def load_on_small_disk(self, free_bytes: int) -> None:
-        """The same where the tables are on a disk with so much room left. It is mounted for that process alone."""
+        """Load with the tables on a disk with so much room left, mounted for that process alone."""
         before, kept = (self.data.with_name(name) for name in ("before", "kept"))
         self.data.rename(before)
         self.data.mkdir()
@@ -243,7 +243,7 @@ class Campaign:
         self._found = tuple(self.compared(whole))
 
     def findings(self) -> Iterator[str]:
-        """What is there after `finish`."""
+        """Findings in the tables after `finish`."""
         yield from self._found
         yield f"loads beside one that was killed: {self._beside}; {self._refused} of them were refused, and said why"
 
@@ -277,7 +277,7 @@ class Campaign:
             raise DataError(f"the load beside failed: {said[-2000:]}")
 
     def _is_ahead(self, table: Table) -> bool:
-        """Whether a table has commits that are of no load."""
+        """True if a table has commits that belong to no load."""
         load = last_load(self.data)
         known = -1 if load is None else load.versions.get(table.name, -1)
         return has_log(self.data, table) and open_log(self.data, table).version > known
@@ -315,7 +315,7 @@ def _command(data: Path) -> list[str]:
 
 
 def copy_sources(data: Path, place: Path) -> None:
-    """What a load reads, without anything that loads made."""
+    """Copy the inputs of a load, without anything that loads wrote."""
     for table in SOURCES:
         shutil.copytree(data / table.name, place / table.name)
 

@@ -76,7 +76,7 @@ def _collect(left: Path, hourly: Path) -> None:
 
 
 def _hourly(left: Path, hourly: Path) -> None:
-    """What was collected after the first rounds: samples in a file per hour, and the last snapshot."""
+    """Samples after the first rounds: a file per hour, and the last snapshot."""
     samples = read_table(left, SAMPLES)
     known = pc.max(read_table(hourly, SAMPLES)["taken_ms"])
     new = samples.filter(pc.greater(samples["taken_ms"], known))

@@ -85,7 +85,7 @@ def _run(data: Path) -> TreeRun:
 
 
 def _jobs(data: Path) -> tuple[int, int]:
-    """How many jobs Spark ran, and how many stages of them, those that it could pass over left out."""
+    """Number of jobs that Spark ran, and of their stages, without skipped ones."""
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / "data"
         shutil.copytree(data, copy)

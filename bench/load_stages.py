@@ -1,4 +1,4 @@
-"""Where a full load spends its time, by the table that it makes: wall time, and Spark's own account of its stages."""
+"""Times of a full load by table: wall time, and Spark's own account of its stages."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _SUMS = ("numCompleteTasks", "executorRunTime", "executorCpuTime", "jvmGcTime", 
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """What a load was at, from a time on, seconds since 1970."""
+    """Step of a load, from a time on, seconds since 1970."""
 
     name: str
     begun_s: float

@@ -30,7 +30,7 @@ OTHER_SEEDS = range(100, 120)
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """What the job made of cohorts: rows of `load_model`, of how many samples, in how many seconds of processors."""
+    """Output of the job for cohorts: rows of `load_model`, number of samples, processor seconds."""
 
     known: tuple[Cohort, ...]
     rows: list[Row]
@@ -79,7 +79,7 @@ def measure_others(count: int = 20) -> None:
 
 
 def loads_of(cohort: Cohort) -> list[Row]:
-    """What a load makes of a cohort, computed in this process: a row per partition."""
+    """Loads of a cohort, computed in this process: a row per partition."""
     samples = _samples(0, cohort, range(ROUNDS + 1))
     columns = {name: samples[name] for name in samples.column_names} | {
         "is_new": pa.array(np.ones(len(samples), np.bool_))
@@ -102,7 +102,7 @@ def _loaded(count: int, seed: int) -> Loaded:
 
 
 def _held(cohort: Cohort, rows: Iterable[Row]) -> list[bool]:
-    """Of each figure that is told, whether the true one is in its interval."""
+    """For each figure: True if the true value is in its interval."""
     return [
         _is_held(row, name, truth(cohort, row["partition"])[name])
         for row in rows
@@ -112,7 +112,7 @@ def _held(cohort: Cohort, rows: Iterable[Row]) -> list[bool]:
 
 
 def truth(cohort: Cohort, partition: int) -> dict[str, float]:
-    """What was written: its mean, and the 95th percentile of its rounds."""
+    """Written rates: their mean, and the 95th percentile of the rounds."""
     rates = cohort.true_rates(partition)
     return {"write_bytes_per_s": float(rates.mean()), "p95_write_bytes_per_s": float(np.quantile(rates, 0.95))}
 

@@ -1,4 +1,4 @@
-"""How long plans take on the twin under rules of pacing, over the least time possible, and what brokers bear meanwhile.
+"""Durations of plans on the twin under rules of pacing, over the least possible, and the load of brokers.
 
 Controller, replication and protocol are those of the twin; for ours the whole machine is there, with its guards and its
 looks once a second. Brokers are limited by their network; nothing is throttled and nothing else is written. Plans are
@@ -51,7 +51,7 @@ CRUISE_CONTROL_MOVES = 5
 
 @dataclass(slots=True)
 class Watch:
-    """What happened to a twin: when each move began and ended, and what brokers bore."""
+    """Record of a twin: begin and end of each move, and the load of brokers."""
 
     moves: Moves
     begun_ms: int
@@ -111,13 +111,13 @@ class Forgetful:
         """Keep nothing."""
 
     def requests_after(self, number: int) -> tuple[Request, ...]:
-        """Nobody asks for anything."""
+        """Return no requests."""
         del number
         return ()
 
 
 def ours(pace: Pace, case: Case, clock: TwinTransport, client: AdminClient) -> None:
-    """As `kreassign run` does it."""
+    """Pacing of `kreassign run`."""
     chosen = RunSettings("run", clock.now_ms(), NO_THROTTLE, guard_settings(), pace)
     found = Runner(client, clock, Forgetful()).start(prepare(client, case.plan, chosen))
     assert found.state == "done", found.problems
@@ -215,7 +215,7 @@ def tell(case: Case, rules: Iterable[Rule]) -> None:
 
 
 def carried_out(case: Case, rule: Rule) -> Watch:
-    """What a twin saw of a plan by this rule."""
+    """Record of a twin that executes a plan by this rule."""
     with twin_of(case) as (twin, clock, client):
         seen = Watch(case.named, clock.now_ms())
         twin.watch(seen.follow)
@@ -225,7 +225,7 @@ def carried_out(case: Case, rule: Rule) -> Watch:
 
 
 def planned_case(name: str, one_in: int, folder: Path) -> Case:
-    """What our planner copies in a case of `planner_cases/`; of every `one_in` moves one, drawn at random."""
+    """Copies of our plan for a case of `planner_cases/`; of every `one_in` moves one, drawn at random."""
     case = next(case for case in PLANNER_CASES if case.name == name)
     problem = read_case(generated(case, folder), case.brokers, case.racks)
     before, after = Assignment.current(problem.partitions).lists(), solve(problem).assignment.lists()

@@ -59,12 +59,12 @@ class Case:
 
     @property
     def plan(self) -> Plan:
-        """The same for a run."""
+        """Plan for a run."""
         return Plan(tuple(PartitionAssignment(name, move.target) for name, move in self.named.items()))
 
 
 def name_of(number: int) -> TopicPartition:
-    """What the partition of a move is called; names sort as numbers do."""
+    """Name of the partition of a move; names sort as numbers do."""
     return TopicPartition(f"t{number // PER_TOPIC:04}", number % PER_TOPIC)
 
 
@@ -100,7 +100,7 @@ def random_case(
 
 
 def work_bytes(moves: Sequence[Move]) -> Mapping[tuple[str, int], int]:
-    """What each broker has to send and to receive."""
+    """Bytes that each broker has to send and to receive."""
     work: Counter[tuple[str, int]] = Counter()
     for move in moves:
         work["out", move.original[0]] += move.size_bytes * len(move.adding)
@@ -110,7 +110,7 @@ def work_bytes(moves: Sequence[Move]) -> Mapping[tuple[str, int], int]:
 
 
 def least_s(moves: Sequence[Move], rate_bytes_per_s: float = RATE) -> float:
-    """No order of these moves ends sooner: the busiest end of a broker, or the longest single move."""
+    """Least time of these moves in any order: the busiest end of a broker, or the longest single move."""
     longest = max(move.size_bytes * len(move.adding) for move in moves)
     return max(*work_bytes(moves).values(), longest) / rate_bytes_per_s
 

@@ -1,4 +1,4 @@
-"""How long plans take under rules of pacing, over the least time possible: a fluid model, in simulated time.
+"""Durations of plans under rules of pacing, over the least time possible: a fluid model, in simulated time.
 
 Every broker sends and receives at most `RATE`; copies in flight share it max-min, as in the twin (`twin.flows`). What
 the model leaves out: writes, throttle windows, disks, and how the controller works. A plan is random: broker weights
@@ -54,7 +54,7 @@ def random_moves(brokers: int, count: int, seed: int) -> tuple[Candidate, ...]:
 
 
 def least_s(moves: Sequence[Candidate]) -> float:
-    """No order can be faster."""
+    """Least time of any order."""
     work: Counter[tuple[str, int]] = Counter()
     for move in moves:
         work["out", move.source] += move.size_bytes

@@ -1,4 +1,4 @@
-"""Where the time of looking at a big cluster goes: describe, list and log directories, phase by phase."""
+"""Times of reading a big cluster: describe, list and log directories, phase by phase."""
 
 from __future__ import annotations
 

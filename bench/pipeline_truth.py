@@ -34,7 +34,7 @@ def measure() -> None:
 
 
 def true_statistics(load: KnownLoad) -> dict[str, Floats]:
-    """What a perfect observer of the intensity would say, over the time since the log last restarted."""
+    """Statistics of a perfect observer of the intensity, over the time since the log last restarted."""
     days = np.arange(0, load.shape.days, 1 / 1440)
     flow = load.intensity(days)
     flow = np.where(days[:, None] >= np.maximum(load.recreated_at, 0.0), flow, np.nan)

@@ -1,4 +1,4 @@
-"""How far the bound is from what is possible: the linear relaxation of small random clusters, solved by HiGHS.
+"""Distance of the bound from the possible: the linear relaxation of small random clusters, solved by HiGHS.
 
 A partition may be on parts of brokers there, led by parts of replicas; all bands, racks and brokers that take nothing
 count. So no plan that meets all bands copies less. Needs `pip install highspy`, which nothing else does.
@@ -124,7 +124,7 @@ def _hosts(problem: Problem, partition: int) -> Iterator[int]:
 
 
 def _racks(problem: Problem, partition: int, columns: dict[int, int]) -> Iterator[Row]:
-    """No rack gets more than its limit, or than it has now."""
+    """Constraint that no rack gets more than its limit, or than it has now."""
     racks = problem.rack_of_broker
     present = racks[problem.partitions.list_of(partition)]
     for rack in np.unique(racks[list(columns)]).tolist():

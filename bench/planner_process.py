@@ -38,7 +38,7 @@ def add(problem: Problem) -> Problem:
 
 
 def factor(problem: Problem) -> Problem:
-    """The same cluster with the first two replicas of each partition, to have three again."""
+    """Cluster with the first two replicas of each partition, to have three again."""
     partitions = problem.partitions
     kept = (np.arange(len(partitions.replicas)) - np.repeat(partitions.offsets[:-1], partitions.factors)) < 2
     lists = replace(
@@ -70,7 +70,7 @@ def disks(problem: Problem) -> Problem:
 
 
 def brokers_and_disks(problem: Problem) -> Problem:
-    """The same with moves between brokers, in one plan."""
+    """Cluster with moves between brokers and between disks, in one plan."""
     return replace(disks(problem), rules=Rules(between_log_dirs=True))
 
 
@@ -97,7 +97,7 @@ def main() -> None:
 
 
 def judged(problem: Problem, assignment: Assignment) -> dict[str, int]:
-    """What the independent check and the bound say."""
+    """Results of the independent check and the bound."""
     found = evaluate(problem, assignment)
     return {
         "moved": found.moved_bytes,

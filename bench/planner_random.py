@@ -19,7 +19,7 @@ BUCKETS = (0.0, 0.01, 0.05, 0.10, 0.25, 0.50, 1.0)
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """What became of one cluster. `gap` is None where nothing has to be copied; `misses` counts brokers and bands."""
+    """Result for one cluster. `gap` is None where nothing has to be copied; `misses` counts brokers and bands."""
 
     cluster: RandomCluster
     violations: tuple[str, ...]

@@ -72,7 +72,7 @@ class Spread:
 
 @dataclass(frozen=True, slots=True)
 class TreeRun:
-    """What a finished process and its descendants took."""
+    """Resources of a finished process and its descendants."""
 
     wall_s: float
     cpu_s: float
@@ -115,7 +115,7 @@ def _tree(root: int) -> dict[int, float]:
 
 
 def _mib(pid: int) -> float:
-    """What a process holds, of shared pages its share; nothing when it has ended."""
+    """Memory of a process, of shared pages its share; 0 when it has ended."""
     try:
         lines = Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="utf-8").splitlines()
     except OSError:

@@ -87,7 +87,7 @@ WAYS = (
 
 @dataclass(slots=True)
 class Felt:
-    """What one way took, and what brokers and producers felt of it. Seconds, milliseconds, entries."""
+    """Duration of one way, and the load on brokers and producers. Seconds, milliseconds, entries."""
 
     moved_s: float = 0.0
     over_s: float = 0.0

@@ -24,7 +24,7 @@ class Served:
 
     @property
     def memory_mib(self) -> float:
-        """What the process holds now, resident."""
+        """Resident memory of the process now."""
         return self._status("VmRSS")
 
     @property

@@ -1,4 +1,4 @@
-"""What the soaks share: what a process holds, what was promised and broken, and where their tables go.
+"""Shared parts of the soaks: resources of a process, promises, broken promises, and the places of their tables.
 
 A soak loads something for long, or with many at once, and looks at what it holds meanwhile. Its table is written into
 docs/reference/torture.md; what is promised there and was broken is said, and ends the command with code 1.
@@ -19,7 +19,7 @@ FOLDER = Path(__file__).parents[1] / "build" / "soak"
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """What a process holds at one moment: resident memory, open descriptors, threads; and its processor time so far."""
+    """Resources of a process at one moment: resident memory, open descriptors, threads; processor time so far."""
 
     memory_mib: float
     descriptors: int
@@ -31,7 +31,7 @@ class Held:
 
 
 def held(process_id: int) -> Held:
-    """What a process of this machine holds now. OSError when it has ended."""
+    """Resources of a process of this machine now. OSError when it has ended."""
     place = Path(f"/proc/{process_id}")
     lines = (place / "status").read_text(encoding="utf-8").splitlines()
     fields = dict(line.split(":", 1) for line in lines if ":" in line)
@@ -49,7 +49,7 @@ def percentile(values: Sequence[float], share: float) -> float:
 
 @dataclass(slots=True)
 class Promises:
-    """What is promised of a soak, and which of it was broken, in sentences."""
+    """Promises of a soak, and the broken ones, in sentences."""
 
     kept: int = 0
     broken: list[str] = field(default_factory=list)

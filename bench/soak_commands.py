@@ -36,7 +36,7 @@ class Resumed:
 
 
 def judge_resumes(resumed: Sequence[Resumed], promises: Promises) -> str:
-    """Whether a run goes on soon enough, and a sentence about it."""
+    """True if a run goes on soon enough, and a sentence about it."""
     looks, rows, cpu = ([getattr(one, name) for one in resumed] for name in ("first_look_s", "first_row_s", "cpu_s"))
     promises.expect(
         f"`resume` goes on within {MOST_RESUME_S:g} s: {median(looks):.2f} s, of which {median(cpu):.2f} s are its own "
@@ -81,7 +81,7 @@ class Commands:
         return run([*KREASSIGN, *words, "--state-dir", str(self.state_dir)])
 
     def status(self) -> tuple[dict[str, Any], float]:
-        """What `kreassign status` says, and how long it took."""
+        """Output of `kreassign status`, and its duration."""
         asked = self.ended("status", "--format", "json")
         return json.loads(asked.output), asked.wall_s
 

@@ -54,7 +54,7 @@ _TWIN = "from kreassign.cli.main import main; main()"
 
 @dataclass(slots=True)
 class Answered:
-    """What busy connections and newcomers saw."""
+    """Answers to busy connections and newcomers."""
 
     latencies_s: list[float] = field(default_factory=list)
     newcomers_s: list[float] = field(default_factory=list)
@@ -169,7 +169,7 @@ class _Busy:
         self.connection.sendall(FRAMES[self.turn])
 
     def take_in(self, answered: Answered) -> bool:
-        """What has arrived; a whole answer is judged and the next request sent. False when the connection was lost."""
+        """Judge what has arrived and send the next request after a whole answer. False when the connection was lost."""
         try:
             arrived = self.connection.recv(1 << 18)
         except OSError:
@@ -215,12 +215,12 @@ def _exchange(port: int, frame: bytes) -> bytes:
 
 
 def _answers(port: int) -> Expected:
-    """What may be answered to each frame: brokers name any of them as the controller, by chance."""
+    """Possible answers to each frame: brokers name any of them as the controller, by chance."""
     return tuple(frozenset(_exchange(port, frame) for _ in range(ASKED_BEFORE)) for frame in FRAMES)
 
 
 def _newcomer_s(port: int, expected: frozenset[bytes]) -> float:
-    """How long somebody new waits from connecting until the answer; endless where it is wrong."""
+    """Time of a newcomer from connecting until the answer; endless where it is wrong."""
     begun_s = time.perf_counter()
     is_right = _exchange(port, FRAMES[1]) in expected
     return time.perf_counter() - begun_s if is_right else float("inf")

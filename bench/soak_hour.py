@@ -49,7 +49,7 @@ COLUMNS = (
 
 @dataclass(frozen=True, slots=True)
 class Minute:
-    """What was seen after so many minutes: of the run and who watches it, of the journal and its log, by `status`."""
+    """Readings after so many minutes: of the run and its watchers, of the journal and its log, by `status`."""
 
     minute: int
     run: Held

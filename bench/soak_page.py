@@ -54,7 +54,7 @@ class Listener:
     is_lost: bool = False
 
     def take_in(self) -> bool:
-        """What has arrived. False once nothing more comes."""
+        """Read what has arrived. False once nothing more comes."""
         arrived = b""
         with suppress(OSError):
             arrived = self.connection.recv(1 << 18)
@@ -74,7 +74,7 @@ class Listener:
 
 @dataclass(slots=True)
 class Seen:
-    """What was seen of one page."""
+    """Readings of one page."""
 
     listeners: list[Listener] = field(default_factory=list)
     held: dict[str, Held] = field(default_factory=dict)
@@ -194,7 +194,7 @@ def _stream(port: int, path: str, buffer_bytes: int = 0) -> socket.socket:
 
 
 def _refused(port: int, path: str) -> tuple[int, str]:
-    """How many of too many streams are refused, and in which words."""
+    """Number of refused streams of too many, and the words of the refusal."""
     with ExitStack() as stack:
         answers = [_beginning(stack.enter_context(_stream(port, path))) for _ in range(TOO_MANY)]
     refused = [answer for answer in answers if " 503 " in answer.partition("\r\n")[0]]
@@ -202,7 +202,7 @@ def _refused(port: int, path: str) -> tuple[int, str]:
 
 
 def _beginning(connection: socket.socket) -> str:
-    """What a stream begins with: a whole document."""
+    """Beginning of a stream: a whole document."""
     content = b""
     while b"}" not in content and (arrived := connection.recv(1 << 16)):
         content += arrived
@@ -210,7 +210,7 @@ def _beginning(connection: socket.socket) -> str:
 
 
 def _page_s(port: int, run_id: str) -> float:
-    """How long somebody new waits for the page of the run; endless where it does not come."""
+    """Time of a newcomer until the page of the run; endless where it does not come."""
     begun_s = time.monotonic()
     request = f"GET /runs/{run_id} HTTP/1.1\r\nHost: {HOST}:{port}\r\nConnection: close\r\n\r\n".encode()
     with socket.create_connection((HOST, port), PATIENCE_S) as connection:
@@ -221,7 +221,7 @@ def _page_s(port: int, run_id: str) -> float:
 
 
 def _connections(process_id: int) -> int:
-    """How many clients a process that listens on one socket has."""
+    """Number of clients of a process that listens on one socket."""
     names = []
     for each in Path(f"/proc/{process_id}/fd").iterdir():
         with suppress(OSError):

@@ -50,7 +50,7 @@ RUN_ID = "day"
 
 @dataclass(frozen=True, slots=True)
 class Hour:
-    """What was held after so many hours, and how large the journal and its log were."""
+    """Resources after so many hours, and the sizes of the journal and its log."""
 
     hour: int
     in_flight: int

@@ -1,4 +1,4 @@
-"""How long the command line takes to answer when there is nothing to do: whole processes, best of several."""
+"""Start-up time of the command line when there is nothing to do: whole processes, best of several."""
 
 from __future__ import annotations
 

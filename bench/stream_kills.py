@@ -39,7 +39,7 @@ _PROGRAM = "from kreassign.cli.main import main; main()"
 
 @dataclass(slots=True)
 class Sent:
-    """What was acknowledged: values by number, and how many other records of each kind."""
+    """Acknowledged values by number, and the number of other records of each kind."""
 
     values: dict[int, float] = field(default_factory=dict)
     again: int = 0

@@ -1,4 +1,4 @@
-"""How well a twin predicts when moves end: the same throttled plans on four real brokers and on a twin of them.
+"""Accuracy of a twin's ends of moves: the same throttled plans on four real brokers and on a twin of them.
 
 One client executes each plan on both clusters in the same way. The twin learns how many bytes are in each partition
 and what is written to it; all else it has from its own settings. The moves of one plan are compared one by one.
@@ -76,7 +76,7 @@ class Case:
 
     @property
     def moved_bytes(self) -> int:
-        """What has to be copied, without what is written meanwhile."""
+        """Bytes to copy, without those written meanwhile."""
         return sum(each.size_bytes * len(set(each.target) - set(each.before)) for each in self.partitions)
 
 
@@ -201,7 +201,7 @@ def _producing(cluster: KafkaCluster, case: Case) -> Producing:
 
 
 def _sizes(admin: AdminClient, case: Case) -> dict[TopicPartition, int]:
-    """How many bytes each partition takes on disk, which is more than was written to it."""
+    """Bytes that each partition takes on disk, which is more than was written to it."""
     held: dict[TopicPartition, int] = {}
     for log_dirs in admin.describe_log_dirs().raise_if_any().values():
         for replica in (replica for log_dir in log_dirs for replica in log_dir.replicas):
@@ -231,7 +231,7 @@ def execute(admin: AdminClient, clock: Clock, case: Case) -> dict[TopicPartition
 
 
 def predict(case: Case, sizes: Mapping[TopicPartition, int]) -> dict[TopicPartition, float]:
-    """The same on a twin with so many bytes in each partition."""
+    """Prediction of a twin with so many bytes in each partition."""
     written = case.writes_per_s * case.record_bytes / len(case.partitions)
     plans = tuple(
         PartitionPlan(

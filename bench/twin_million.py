@@ -78,7 +78,7 @@ def _size(client: AdminClient, key: TopicPartition, topics: dict[str, Topic]) ->
 
 
 def _timed(twin: Served, act: Callable[[], Result]) -> tuple[Result, tuple[float, float]]:
-    """What an act returns, and its seconds: of the wall, and of the server's processor."""
+    """Return value of an action, and its seconds: of the wall, and of the server's processor."""
     cpu_s, started = twin.cpu_s, time.perf_counter()
     result = act()
     return result, (time.perf_counter() - started, twin.cpu_s - cpu_s)

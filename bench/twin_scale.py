@@ -1,4 +1,4 @@
-"""How big a twin may be and how fast its time passes: a day of moves at four sizes.
+"""Limits of a twin: its size, and how fast its time passes in a day of moves at four sizes.
 
 Each size runs in a process of its own, so that its memory can be measured. Controller, metadata and replication are
 all in it; the wire protocol is not. Seconds are those of the processor, which other work on the machine does not

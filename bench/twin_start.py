@@ -1,4 +1,4 @@
-"""How long it takes from calling `kreassign twin start` until the twin answers a client, and what it then holds."""
+"""Time from calling `kreassign twin start` until the twin answers a client, and its memory then."""
 
 from __future__ import annotations
 

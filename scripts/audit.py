@@ -50,7 +50,7 @@ def pins(lock: str) -> dict[str, str]:
 
 
 def findings_of_osv(pinned: Mapping[str, str], documents: Iterable[Mapping[str, Any]]) -> list[Finding]:
-    """What documents of OSV say of these versions. No document is NoDataError."""
+    """Findings in documents of OSV for these versions. No document is NoDataError."""
     found, count = set(), 0
     for document in documents:
         affected = [one for one in document.get("affected", []) if one.get("package", {}).get("ecosystem") == "PyPI"]
@@ -72,7 +72,7 @@ def _concerns(affected: Mapping[str, Any], version: str) -> bool:
 
 
 def _is_within(events: Iterable[Mapping[str, str]], version: Version) -> bool:
-    """Whether the last event up to this version leaves it vulnerable. Events are ordered by version, not by place."""
+    """True if the last event up to this version leaves it vulnerable. Events are ordered by version, not by place."""
     steps = sorted((_version(text), kind) for event in events for kind, text in event.items() if kind != "limit")
     is_vulnerable = False
     for at, kind in steps:
@@ -108,7 +108,7 @@ def documents_at(place: Path) -> Iterator[Mapping[str, Any]]:
 
 
 def findings_of_pip_audit(lock: Path) -> list[Finding]:
-    """What PyPI says. NoDataError where it cannot be asked, or does not know a package."""
+    """Findings of PyPI. NoDataError where it cannot be asked, or does not know a package."""
     words = ["--strict", "--disable-pip", "--require-hashes", "--progress-spinner=off", "--format=json"]
     command = [str(Path(sys.executable).parent / "pip-audit"), *words, "--requirement", str(lock)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -84,7 +84,7 @@ def _line(rule: Rule | SeriesRule[Any], condition: str) -> str:
 
 
 def _expression(rule: SeriesRule[Any]) -> str:
-    """What the function of a rule returns, as it is written."""
+    """Returned expression of a rule's function, as it is written."""
     source = textwrap.dedent(inspect.getsource(rule.is_broken)).rstrip().removesuffix(",")
     (found,) = ast.parse(source).body
     match found:

@@ -42,14 +42,14 @@ _OF_UV = {
 
 
 def settings_for_uv() -> dict[str, str]:
-    """What pip was told of indexes, by files or the environment, in the words of uv, which does not read it."""
+    """Pip's settings of indexes, from files or the environment, in the words of uv, which does not read them."""
     command = [sys.executable, "-m", "pip", "config", "list"]
     told = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     return uv_settings(told)
 
 
 def uv_settings(told: str) -> dict[str, str]:
-    """The same, of the lines of `pip config list`: `global.index-url='…'`; the environment (`:env:`) counts more."""
+    """Settings in lines of `pip config list`: `global.index-url='…'`; the environment (`:env:`) counts more."""
     found = {}
     for line in sorted(told.splitlines(), key=lambda line: line.startswith(":env:")):
         name, _, value = line.partition("=")

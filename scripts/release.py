@@ -54,7 +54,7 @@ def build(root: Path, work: Path) -> tuple[Path, Path]:
 
 
 def normal_sdist(archive: bytes, epoch: int) -> bytes:
-    """The same files in order, with one time and nobody's name: setuptools keeps those of the machine."""
+    """Sort the files, with one time and no owner: setuptools keeps those of the machine."""
     packed = io.BytesIO()
     with tarfile.open(fileobj=io.BytesIO(archive)) as old, tarfile.open(fileobj=packed, mode="w") as new:
         for member in sorted(old.getmembers(), key=lambda one: one.name):
@@ -102,7 +102,7 @@ def sign(folder: Path, key: Path) -> None:
 
 
 def verify(folder: Path, signers: Path) -> None:
-    """What a user does before installing: the signature, then the sums. Raises NoReleaseError."""
+    """Check a release as a user does before installing: the signature, then the sums. Raises NoReleaseError."""
     words = ["ssh-keygen", "-Y", "verify", "-f", signers, "-I", SIGNER, "-n", PURPOSE, "-s", folder / SIGNATURE]
     done = subprocess.run(list(map(str, words)), input=(folder / SUMS).read_bytes(), capture_output=True, check=False)
     if done.returncode:
@@ -114,7 +114,7 @@ def verify(folder: Path, signers: Path) -> None:
 
 
 def is_refused_when_changed(folder: Path) -> bool:
-    """Whether one other byte, of any file of it, is noticed."""
+    """True if a change of one byte, of any file, is noticed."""
     for path in (path for path in folder.iterdir() if path.name != SIGNERS):
         content = path.read_bytes()
         path.write_bytes(content[:-9] + bytes([content[-9] ^ 1]) + content[-8:])
@@ -180,7 +180,7 @@ def _unpack(archive: bytes, folder: Path) -> None:
 
 
 def _build(kind: str, source: Path, folder: Path, epoch: int) -> None:
-    """Not isolated: with the setuptools of locks/build.lock, which is here."""
+    """Build, not isolated: with the setuptools of locks/build.lock, which is here."""
     subprocess.run(
         [sys.executable, "-m", "build", "--no-isolation", kind, "--outdir", str(folder), str(source)],
         check=True, capture_output=True, umask=0o022,

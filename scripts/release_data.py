@@ -48,7 +48,7 @@ class ErrorCode:
 
 @dataclass(frozen=True, slots=True)
 class ReleaseFacts:
-    """What a release says of itself: versions by API and kind of node, features, keys, error codes, help of tools."""
+    """Facts of a release: versions by API and kind of node, features, keys, error codes, help of tools."""
 
     apis: Mapping[str, str]
     features: Mapping[str, str]

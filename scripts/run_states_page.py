@@ -109,12 +109,12 @@ _COMMON = (
 
 
 def _is_common(state: type[RunState], event: type[Event]) -> bool:
-    """Whether the row is one of those that every state has, and that changes none."""
+    """True for a row that every state has, and that changes none."""
     return event is RunResumed or (event in _COMMON and TRANSITIONS[state, event].leads_to == {state})
 
 
 def first_line(state: type[RunState]) -> str:
-    """What the state is, from its docstring."""
+    """First line of a state's docstring."""
     return (state.__doc__ or "").splitlines()[0]
 
 
@@ -141,7 +141,7 @@ def _move() -> list[str]:
 
 
 def _outcomes(status: MoveStatus, where: PlacementState) -> list[tuple[MoveStatus, NextAction]]:
-    """What the table says of a fresh move, of one that was tried often and for long, and after a long doubt."""
+    """Outcomes in the table of a fresh move, of one after many attempts, and of one after a long doubt."""
     found = []
     for tries, doubtful_ms in ((0, None), (LEAST_ATTEMPTS, None), (0, 0)):
         move = PlannedMove(TopicPartition("t", 0), (0, 1), (2, 1), 0)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What `make docs` adds to the pages in docs/: pages that are made from the code, and those of the repository's root.
+"""Pages that `make docs` adds to docs/: those made from the code, and those of the repository's root.
 
 MkDocs calls the functions `on_…`. A page that is made here cannot be out of date, and is not kept in the repository.
 Links of pages to files outside docs/ lead to the sources.

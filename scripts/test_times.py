@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Where the time of the tests goes: `pytest … --junitxml=times.xml`, then `python scripts/test_times.py times.xml …`.
+"""Times of the tests: `pytest … --junitxml=times.xml`, then `python scripts/test_times.py times.xml …`.
 
 Prints the files whose tests took longest, with their set-up: seconds, number of tests, file. Tests that ran side by
 side count each for itself, so that the sum is more than the time on the clock.

@@ -149,7 +149,7 @@ def _items(lines: list[str], section: str) -> Iterator[str]:
 
 
 def _paragraph(lines: list[str], label: str) -> str:
-    """What follows a label, up to the next empty line."""
+    """Text after a label, up to the next empty line."""
     start = next(number for number, line in enumerate(lines) if line.startswith(label))
     end = next((number for number in range(start, len(lines)) if not lines[number].strip()), len(lines))
     return " ".join(line.strip() for line in lines[start:end]).removeprefix(label)

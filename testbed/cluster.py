@@ -107,7 +107,7 @@ class KafkaCluster:
 
     @property
     def issuer(self) -> Issuer | None:
-        """Who issues the bearer tokens that a secure cluster believes."""
+        """Issuer of the bearer tokens that a secure cluster accepts."""
         return self._assembly.issuer
 
     def bootstrap(self, listener: Listener) -> str:
@@ -117,7 +117,7 @@ class KafkaCluster:
     def client_properties(
         self, listener: Listener, *, user: str = "admin", password: str | None = None, mechanism: str = "PLAIN"
     ) -> dict[str, str]:
-        """What a Java client's properties file says to come in by that listener as that user."""
+        """Client properties (Java) for a login at that listener as that user."""
         return security.client_properties(
             listener, self.certificates, user=user, password=password, mechanism=mechanism
         )

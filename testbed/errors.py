@@ -1,4 +1,4 @@
-"""What can go wrong with a cluster of the testbed."""
+"""Errors of a testbed cluster."""
 
 from __future__ import annotations
 

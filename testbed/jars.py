@@ -1,4 +1,4 @@
-"""Where the Kafka jars are that the testbed runs."""
+"""Places of the Kafka jars that the testbed runs."""
 
 from __future__ import annotations
 

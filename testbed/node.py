@@ -57,17 +57,17 @@ class Node:
 
     @property
     def log_file(self) -> Path:
-        """What the process wrote to its standard output and error, over all its starts."""
+        """Standard output and error of the process, over all its starts."""
         return self._place.folder / "node.log"
 
     @property
     def is_running(self) -> bool:
-        """Whether the process exists; a frozen one does."""
+        """True if the process exists; a frozen one does."""
         return self._process is not None and self._process.poll() is None
 
     @property
     def is_frozen(self) -> bool:
-        """Whether the process has been stopped in its tracks."""
+        """True if the process has been stopped in its tracks."""
         return self._frozen and self.is_running
 
     @property

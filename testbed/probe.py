@@ -68,7 +68,7 @@ def _read(connection: socket.socket, size: int) -> bytes:
 
 
 def metadata(port: int, topics: Sequence[str] = ()) -> Seen:
-    """What one broker knows of the cluster; Refused if it does not know one of the topics."""
+    """Metadata of the cluster from one broker; Refused if it does not know one of the topics."""
     request = MetadataRequest(
         topics=[MetadataRequest.MetadataRequestTopic(name=name) for name in topics], allow_auto_topic_creation=False
     )

@@ -103,12 +103,12 @@ class ProcessGroup:
 
 
 def is_alive(pid: int) -> bool:
-    """Whether a process runs; one that is dead and only waits to be collected does not."""
+    """True if a process runs; one that is dead and only waits to be collected does not."""
     return bool(_states(pid, "-p") - {"Z"})
 
 
 def is_stopped(pid: int) -> bool:
-    """Whether all threads of a process have come to a stop, which they have not yet when it was only told to."""
+    """True if all threads of a process have come to a stop, which they have not yet when it was only told to."""
     return _states(pid, "-L", "-p") == {"T"}
 
 

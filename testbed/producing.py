@@ -56,12 +56,12 @@ class Producing:
 
     @property
     def sent(self) -> int:
-        """How many records have been sent so far, answered or not."""
+        """Number of records sent so far, answered or not."""
         return self._sent
 
     @property
     def ledger(self) -> Ledger:
-        """What was acknowledged; complete after the `with` block."""
+        """Acknowledged records; complete after the `with` block."""
         return self._writer.ledger()
 
     @property

@@ -36,7 +36,7 @@ _SMALL_BROKER = {
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where one node lives: its id, its folder, and its ports by listener name.
+    """Identity of one node: its id, its folder, and its ports by listener name.
 
     `advertised` are the ports at which clients find those listeners that they reach by another one than it has.
     """
@@ -48,12 +48,12 @@ class Place:
 
     @property
     def addresses(self) -> dict[str, str]:
-        """Where clients find each listener, as `host:port`."""
+        """Addresses of each listener for clients, as `host:port`."""
         return {name: f"{HOST}:{port}" for name, port in {**self.ports, **self.advertised}.items()}
 
     @property
     def metadata_dir(self) -> Path:
-        """Where a KRaft node keeps the metadata log."""
+        """Folder of a KRaft node's metadata log."""
         return self.folder / "metadata"
 
     @property
@@ -62,7 +62,7 @@ class Place:
         return self.folder / "server.properties"
 
     def log_dirs(self, count: int) -> tuple[Path, ...]:
-        """Where a broker keeps its partitions."""
+        """Folders of a broker's partitions."""
         return tuple(self.folder / f"data-{index}" for index in range(count))
 
 
@@ -95,7 +95,7 @@ def controller_settings(place: Place, controllers: tuple[Place, ...]) -> dict[st
 
 
 def broker_settings(place: Place, spec: ClusterSpec, *, rack: str | None) -> dict[str, str]:
-    """What every broker has, in both modes; the caller adds the way to the controllers and the spec's own settings."""
+    """Settings of every broker in both modes; callers add the way to the controllers and the spec's own settings."""
     copies = str(min(3, spec.brokers))
     settings = {
         "listeners": ",".join(f"{name}://{HOST}:{port}" for name, port in place.ports.items()),
@@ -116,7 +116,7 @@ TIERED_SERVER = {"remote.log.storage.system.enable": "true"}
 
 
 def tiered_broker_settings(jar: Path, remote: Path) -> dict[str, str]:
-    """What a broker needs to keep older segments in the folder `remote`, by Kafka's own stand-in in `jar`.
+    """Settings of a broker that keeps older segments in the folder `remote`, by Kafka's own stand-in in `jar`.
 
     Segments are copied there as soon as they are closed, and deleted here soon after.
     """
@@ -142,7 +142,7 @@ def tiered_broker_settings(jar: Path, remote: Path) -> dict[str, str]:
 
 
 def kraft_broker_settings(place: Place, controllers: tuple[Place, ...]) -> dict[str, str]:
-    """What a broker needs to find KRaft controllers."""
+    """Settings with which a broker finds KRaft controllers."""
     names = ("CONTROLLER", *place.ports)
     return {
         "process.roles": "broker",
@@ -155,7 +155,7 @@ def kraft_broker_settings(place: Place, controllers: tuple[Place, ...]) -> dict[
 
 
 def zookeeper_broker_settings(place: Place, zookeeper: Place) -> dict[str, str]:
-    """What a broker needs to find ZooKeeper."""
+    """Settings with which a broker finds ZooKeeper."""
     return {
         "broker.id": str(place.node_id),
         "zookeeper.connect": f"{HOST}:{zookeeper.ports['CLIENT']}",

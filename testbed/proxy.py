@@ -25,7 +25,7 @@ Result = TypeVar("Result")
 
 
 class Deed(Enum):
-    """What can be done to a request or to its answer."""
+    """Deeds of the proxy on a request or on its answer."""
 
     CUT_ANSWER = "half of the answer passes, then the connection is closed"
     LOSE_ANSWER = "the request is carried out, and the connection closed instead of answering"
@@ -38,7 +38,7 @@ class Deed(Enum):
 
 @dataclass(slots=True)
 class Interference:
-    """What is done to which requests.
+    """A deed, and the requests that it strikes.
 
     To those of the API `keys` (None: of all), without the first `spared`, as often as `times` says (None: without an
     end). `strikes` counts them: of messages, where all connections are severed also connections.
@@ -53,7 +53,7 @@ class Interference:
     strikes: int = 0
 
     def is_to_strike(self, key: int) -> bool:
-        """Whether it is done to this one; counts it then."""
+        """True if the deed strikes this request, which is counted then."""
         if (self.keys is not None and key not in self.keys) or self.strikes == self.times:
             return False
         if self.spared:

@@ -50,7 +50,7 @@ class Ledger:
 
     @property
     def count(self) -> int:
-        """How many records."""
+        """Number of records."""
         return sum(map(len, self.partitions.values()))
 
     @property
@@ -123,7 +123,7 @@ class Writer:
                 self._records.setdefault(partition, []).append(Record.of(answer.offset, key, value))
 
     def ledger(self) -> Ledger:
-        """What has been noted as acknowledged so far."""
+        """Records noted as acknowledged so far."""
         return Ledger(self._topic, {index: tuple(records) for index, records in self._records.items()})
 
     def close(self) -> None:

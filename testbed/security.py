@@ -66,7 +66,7 @@ def broker_security_settings(certificates: Certificates, token_keys: Path) -> di
 
 
 def java_flags(token_keys: Path) -> tuple[str, ...]:
-    """What a broker's Java must be told, since Kafka 4.0: where it may read keys from."""
+    """Java flags of a broker since Kafka 4.0: where it may read keys from."""
     names = ("urls", "files")
     places = (token_keys.as_uri(), str(token_keys))
     return tuple(
@@ -91,7 +91,7 @@ def client_properties(
     password: str | None = None,
     mechanism: str = "PLAIN",
 ) -> dict[str, str]:
-    """What a Java client's properties file says to come in by a listener; the password defaults to the right one."""
+    """Client properties (Java) for a login by a listener; the password defaults to the right one."""
     settings = {"security.protocol": str(listener)}
     if listener.startswith("SASL"):
         module = _PLAIN_MODULE if mechanism == "PLAIN" else _SCRAM_MODULE

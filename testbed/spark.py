@@ -132,7 +132,7 @@ def _answers(port: int) -> bool:
 
 
 def _pyspark_home() -> Path:
-    """Where PySpark's own copy of Spark is: programs and jars."""
+    """Folder of PySpark's own copy of Spark: programs and jars."""
     found = importlib.util.find_spec("pyspark")
     if found is None or found.origin is None:
         raise FileNotFoundError("PySpark is not installed: pip install 'kreassign[spark]'")

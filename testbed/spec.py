@@ -1,4 +1,4 @@
-"""What a cluster of the testbed should look like."""
+"""Specification of a testbed cluster."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ FIRST_CONTROLLER_ID = 100
 
 
 class Security(Enum):
-    """Which listeners the brokers have, and whether they ask for permission."""
+    """Listeners of the brokers, and if they ask for permission."""
 
     PLAINTEXT = "plaintext"
     SECURE = "secure"
@@ -76,7 +76,7 @@ class ClusterSpec:
 
     @property
     def proxied(self) -> tuple[Listener, ...]:
-        """Those of them that are reached through a proxy."""
+        """Brokers that are reached through a proxy."""
         wanted = {Listener.PROXIED: self.is_proxied, Listener.LINK: self.has_links}
         return tuple(listener for listener, is_wanted in wanted.items() if is_wanted)
 

@@ -86,7 +86,7 @@ _turn = threading.Lock()
 
 
 def is_hosted(main_class: str) -> bool:
-    """Whether a program may run in the Java that stays."""
+    """True if a program may run in the Java that stays."""
     return main_class.startswith(_TOOLS)
 
 

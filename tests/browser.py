@@ -78,7 +78,7 @@ class OpenedPage:
             self.alarms.append(f"the page asks {request.url}")
 
     def findings_of_axe(self, *impacts: str) -> list[str]:
-        """What axe-core finds of these impacts, or of those that alarm: rule, impact, and the first places of each."""
+        """Findings of axe-core with these impacts, by default the alarming ones: rule, impact, first places of each."""
         axe = import_module("axe_playwright_python.sync_playwright").Axe()
         found = axe.run(self.page).response["violations"]
         return [
@@ -141,7 +141,7 @@ _shared = SharedBrowser()
 
 
 def find_chromium() -> str:
-    """Where Chromium is. Raises ChromiumMissingError, which says how to get it."""
+    """Find Chromium. Raises ChromiumMissingError, which says how to get it."""
     named = os.environ.get(CHROMIUM_VARIABLE)
     found = next(filter(None, map(shutil.which, [named] if named else NAMES)), None)
     if found is None:
@@ -153,7 +153,7 @@ def find_chromium() -> str:
 
 
 def uses_browser(item: pytest.Item) -> bool:
-    """Whether a test opens pages."""
+    """True if a test opens pages."""
     return FIXTURE in getattr(item, "fixturenames", ())
 
 

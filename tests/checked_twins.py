@@ -39,7 +39,7 @@ class Watch:
             raise
 
     def close(self) -> list[str]:
-        """What was found wrong since the last look, after one at the whole of every new twin."""
+        """Faults found since the last look, after checking every new twin as a whole."""
         for twin in self.made:
             try:
                 check_all(twin)

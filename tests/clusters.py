@@ -155,7 +155,7 @@ def _group_of(item: pytest.Item) -> str | None:
 
 
 def _turn(item: pytest.Item) -> tuple[int, str, bool]:
-    """What a test is sorted by: its group, and whether it comes late among others of its kind."""
+    """Sort key of a test: its group, and True if it comes late among others of its kind."""
     group = _group_of(item)
     if group is None:
         return len(LONGEST) + 1, "", not item.nodeid.startswith(PROGRAMS)

@@ -1,4 +1,4 @@
-"""What holds for all tests: the clusters they share, that no twin breaks an invariant, how many examples are tried."""
+"""Fixtures of all tests: shared clusters, invariants of twins, number of examples."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the product logs while a test runs.
+"""Log of the product while a test runs.
 
 In place of pytest's plugin of logs, which sets up three handlers for each phase of each of ten thousand quick tests: a
 fifth of their time.
@@ -26,7 +26,7 @@ class Logged(logging.Handler):
 
     @property
     def messages(self) -> list[str]:
-        """What warnings and worse say, as a user sees them."""
+        """Messages of warnings and worse, as a user sees them."""
         return [record.getMessage() for record in self.warnings]
 
     @property
@@ -42,7 +42,7 @@ class Logged(logging.Handler):
 
 @pytest.fixture
 def logged() -> Iterator[Logged]:
-    """All that is logged from here to the end of the test."""
+    """Capture the log from here to the end of the test."""
     root, found = logging.getLogger(), Logged()
     level = root.level
     root.addHandler(found)

@@ -1,4 +1,4 @@
-"""Which tests a suite leaves to a longer one: the table tests/suites.toml, read while tests are collected.
+"""Tests that a suite leaves to a longer one: the table tests/suites.toml, read while tests are collected.
 
 One table and not marks in a hundred files, so that what a change must pass is seen, weighed and checked in one place:
 tests/test_suites.py holds that every promise and every row of a design document keeps a test in `make test`.

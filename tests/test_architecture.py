@@ -1,4 +1,4 @@
-"""Where third-party packages and effects live, and what must load quickly. Every rule is a row with its reason.
+"""Places of third-party packages and effects, and quick imports. Every rule is a row with its reason.
 
 Who of our own packages may import whom is checked by tests/test_imports.py. The picture of both is in
 docs/design/architecture.md: to allow something new, change the rule and the picture.

@@ -34,7 +34,7 @@ def test_system_time_is_the_machines() -> None:
 
 
 def test_monotonic_time_runs_on_while_the_machine_sleeps() -> None:
-    """No test lets its machine sleep, so that the clock that counts it is compared."""
+    """No test lets its machine sleep, so the test compares the clock that counts sleep."""
     clock = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
     before, now, after = time.clock_gettime(clock), SystemClock().monotonic_s(), time.clock_gettime(clock)
     assert before <= now <= after

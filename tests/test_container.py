@@ -132,7 +132,7 @@ def test_what_kubernetes_does_not_take_is_found() -> None:
 
 @EACH
 def test_pods_have_the_least_rights_that_they_can_do_with(manifest: Path) -> None:
-    """All that Kubernetes' own `restricted` standard asks for, and a root that nothing is written to."""
+    """Rules of Kubernetes' own `restricted` standard, and a root that nothing is written to."""
     for pod in pods(manifest):
         assert pod["automountServiceAccountToken"] is False
         own = pod["securityContext"]
@@ -264,7 +264,7 @@ def test_the_nightly_check_passes_until_the_cluster_drifts(tmp_path: Path) -> No
 
 
 def test_command_lines_of_the_manifests_begin_with_ours() -> None:
-    """What `sh` runs there is `kreassign` and nothing that a slim image lacks."""
+    """`sh` there runs only `kreassign` and commands of a slim image."""
     script = container(ROOT / "examples" / "kubernetes" / "run.yaml")["args"][0]
     assert shutil.which("sh")
     first = {shlex.split(line)[0] for line in script.splitlines() if line.strip()}

@@ -13,7 +13,7 @@ from tests.checks.source import ROOT
 
 
 def unused_names(*paths: str) -> str:
-    """What vulture finds, by the settings of pyproject.toml: a line each."""
+    """Findings of vulture, by the settings of pyproject.toml: a line each."""
     told = subprocess.run(
         [sys.executable, "-m", "vulture", *paths], cwd=ROOT, capture_output=True, text=True, check=False
     )

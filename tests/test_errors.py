@@ -1,4 +1,4 @@
-"""What the tree itself looks like is compared with its drawing in test_tidy."""
+"""The tree of errors is compared with its drawing in test_tidy."""
 
 import pytest
 

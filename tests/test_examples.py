@@ -136,7 +136,7 @@ def test_the_tasks_of_the_weekly_dag_wait_for_approval_and_run_on_a_twin(tmp_pat
 
 
 def scheduler() -> ModuleType:
-    """As much of Dagster as the example asks for: functions stay functions, and all else keeps what it is given."""
+    """The part of Dagster that the example uses: functions stay functions, and all else keeps its arguments."""
 
     def decorator(**_: object) -> Callable[[Callable[[], Any]], Callable[[], Any]]:
         return lambda function: function

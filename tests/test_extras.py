@@ -1,4 +1,4 @@
-"""What an installation without extras can do, and what it says of the rest: in processes that cannot import them."""
+"""Commands without extras, and their messages about the rest: in processes that cannot import them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who of our packages may import whom: the contracts of `[tool.importlinter]` in pyproject.toml.
+"""Imports between our packages: the contracts of `[tool.importlinter]` in pyproject.toml.
 
 Each contract is tested twice: on the imports as they are, and with one import more that breaks it.
 """

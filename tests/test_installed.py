@@ -49,7 +49,7 @@ class Installed:
 
     @property
     def environment(self) -> dict[str, str]:
-        """Nothing of ours: no path to the sources, no virtual environment."""
+        """Environment without the sources and without a virtual environment."""
         kept = {name: value for name, value in os.environ.items() if name in {"LANG", "KREASSIGN_TESTS"}}
         return {**kept, "HOME": str(self.home), "PATH": f"{self.home / 'bin'}:/usr/bin:/bin"}
 
@@ -82,7 +82,7 @@ def wheel(built: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Installed:
-    """As `pipx install` leaves it."""
+    """Installation by `pipx install`."""
     home = tmp_path_factory.mktemp("home")
     places = {"PIPX_HOME": str(home / "pipx"), "PIPX_BIN_DIR": str(home / "bin"), "PIPX_MAN_DIR": str(home / "man")}
     places |= {"PIPX_DEFAULT_BACKEND": "pip"}  # as it is without uv, which pipx takes where it finds it
@@ -96,7 +96,7 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Installe
 
 @pytest.fixture(scope="module")
 def installed_with_uv(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Installed:
-    """As `uv tool install` leaves the source distribution with an extra; uv builds it, too."""
+    """Installation of the source distribution with an extra by `uv tool install`; uv builds it, too."""
     (source,) = built.glob("kreassign-*.tar.gz")
     home = tmp_path_factory.mktemp("uv")
     places = {"UV_TOOL_DIR": str(home / "tools"), "UV_TOOL_BIN_DIR": str(home / "bin"), "UV_NO_CONFIG": "1"}
@@ -158,7 +158,7 @@ def commands_of(installed: Installed) -> list[str]:
 
 
 def extras_of(installed: Installed) -> list[str]:
-    """What is there of packages that not everybody needs."""
+    """Optional packages that are installed."""
     program = f"import importlib.util; print(*[one for one in {EXTRAS!r} if importlib.util.find_spec(one)])"
     return installed.run(installed.python, "-c", program).stdout.split()
 

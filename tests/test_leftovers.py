@@ -1,4 +1,4 @@
-"""Whatever kills pytest or one of its workers, what the tests started dies with it."""
+"""The processes that tests start die with pytest, or with its worker, however it is killed."""
 
 from __future__ import annotations
 

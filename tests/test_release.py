@@ -25,7 +25,7 @@ def git(folder: Path, *words: str) -> str:
 
 @pytest.fixture(scope="module")
 def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What is here, committed elsewhere."""
+    """Copy of this checkout, committed elsewhere."""
     folder = tmp_path_factory.mktemp("checkout")
     for name in git(ROOT, "ls-files", "--cached", "--others", "--exclude-standard").splitlines():
         if (ROOT / name).is_file():
@@ -57,7 +57,7 @@ def test_a_release_has_all_that_a_user_checks_and_nothing_else(dry: Path) -> Non
 
 
 def test_what_is_built_tells_nothing_of_who_built_it_and_where(dry: Path) -> None:
-    """It was built twice, in two folders, and compared: `release` refuses what differs."""
+    """It was built twice, in two folders, and compared: `release` refuses differences."""
     (sdist,), (wheel,) = dry.glob("*.tar.gz"), dry.glob("*.whl")
     with tarfile.open(sdist) as archive:
         members = archive.getmembers()

@@ -1,4 +1,4 @@
-"""What is loaded at start: in fresh interpreters, because what is imported stays imported."""
+"""Modules loaded at start: in fresh interpreters, because imports stay."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def run(program: str, *words: str) -> subprocess.CompletedProcess[str]:
 
 
 def failing(first: str, **cases: str) -> tuple[list[str], str]:
-    """Which cases fail, each after the same beginning, and what they said."""
+    """Failing cases, each after the same beginning, with their output."""
     done = run(EACH_IN_A_FORK, json.dumps({"first": first, **cases}))
     assert done.returncode == 0, done.stderr
     failed: list[str] = json.loads(done.stdout)
@@ -86,7 +86,7 @@ def test_our_programs_start_without_the_clients() -> None:
 
 
 def test_what_reads_journals_only_starts_without_the_client() -> None:
-    """It is asked again and again while a run goes on; half of its time was the loading of what it does not use."""
+    """They are asked again and again while a run goes on; half of their time was the loading of unused modules."""
     failed, errors = failing(
         "import sys",
         steer="import kreassign.cli.commands.steer; assert 'kreassign.admin' not in sys.modules",

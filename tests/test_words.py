@@ -92,7 +92,7 @@ BOLD = re.compile(r"\*\*(.+?)\*\*")
 
 @cache
 def every_text() -> tuple[Source, ...]:
-    """What is checked; of tests only the names of their functions. This file holds the retired words itself."""
+    """Texts to check; of tests only the names of their functions. This file holds the retired words itself."""
     own = ("src/kreassign/**/*.html", "src/kreassign/twin/scenarios/**/*.toml")
     texts = read(*own, "docs/**/*.md", "*.md", "changelog/*.md", "Makefile")
     code = python("src/kreassign", "bench", "testbed", "scripts")

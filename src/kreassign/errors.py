@@ -198,7 +198,7 @@ class Drifted(ExecutionError):
 
 
 class JournalUnreadable(ExecutionError):
-    """What a run did is not known: `problem` says why, and `remedy` what to do; "" where the problem says that."""
+    """A journal cannot be read: `problem` says why, and `remedy` what to do; "" where the problem says that."""
 
     def __init__(self, problem: str, remedy: str = "") -> None:
         super().__init__(f"{problem}. {remedy}" if remedy else problem)

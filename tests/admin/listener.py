@@ -22,7 +22,7 @@ EVERYTHING = {key: (entry.min_version, entry.max_version) for key, entry in APIS
 
 
 class Deed(Enum):
-    """What a node may do instead of answering."""
+    """Deeds of a node in place of an answer."""
 
     STAY_SILENT = auto()
     HANG_UP = auto()
@@ -54,7 +54,7 @@ class Listener:
         self.answers[api.API_VERSIONS] = answers.api_versions(offered)
 
     def times_asked(self, wanted: Api) -> int:
-        """How many requests of this API have arrived."""
+        """Number of requests of this API that have arrived."""
         return sum(asked.api is wanted for asked in self.asked)
 
     def messages(self, wanted: Api) -> list[Message]:

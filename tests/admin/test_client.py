@@ -1,4 +1,4 @@
-"""What the client makes of its calls: splitting, paging, falling back. Over real sockets."""
+"""Calls of the client: splitting, paging, falling back. Over real sockets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which nodes the client asks about brokers, copies and offsets, and what it makes of their answers."""
+"""Nodes that the client asks about brokers, copies and offsets, and its reading of their answers."""
 
 from __future__ import annotations
 

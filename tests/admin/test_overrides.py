@@ -32,7 +32,7 @@ def asked() -> Twin:
 
 @pytest.fixture
 def client(asked: Twin) -> Iterator[AdminClient]:
-    """Of a twin in which foo-0 is on its way from 0, 1 to 2, 3, and held by a throttle."""
+    """Client of a twin in which foo-0 is on its way from 0, 1 to 2, 3, and held by a throttle."""
     with client_of(asked) as made:
         moves = move_map({}, {FOO: (2, 3), BAR: (2, 3)}, {FOO: (0, 1), BAR: (1, 0)})
         made.incremental_alter_configs(topic_changes(moves)).raise_if_any()

@@ -1,4 +1,4 @@
-"""Who brokers take a client for, by its settings: what grants of the doctor name."""
+"""Principal of a client for brokers, by its settings: the name in the doctor's grants."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What brokers say of their own copies → how far each copy is."""
+"""Progress of copies, from the answers of brokers about their own copies."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""Which node gets a call and what is tried again, over real sockets with nodes that misbehave on purpose."""
+"""Node of each call and the retries, over real sockets with nodes that misbehave on purpose."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ class AskedToken(NamedTuple):
 
 
 class Reply(NamedTuple):
-    """What to answer: a status, a body, and headers beside."""
+    """Answer of the token endpoint: a status, a body, and further headers."""
 
     status: int
     body: bytes

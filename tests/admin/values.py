@@ -85,7 +85,7 @@ def versions(asked: Api) -> st.SearchStrategy[int]:
 
 
 def as_seen_by_broker(call: Call[Answer], version: int) -> Message:
-    """What a broker reads of a call that is sent in this version."""
+    """Read a call as a broker does in this version."""
     frame = encode_request(version, call.build(version, TIMEOUT_MS), 7, "us")
     seen = read_request(frame[PREFIX_BYTES:])
     assert (seen.api, seen.version) == (call.api, version)
@@ -93,6 +93,6 @@ def as_seen_by_broker(call: Call[Answer], version: int) -> Message:
 
 
 def as_read_by_us(call: Call[Answer], version: int, response: Message) -> Answer:
-    """What a call makes of a broker's response in this version."""
+    """Read a broker's response as a call does in this version."""
     frame = write_response(Asked(call.api, version, 7, "us", None), response)
     return call.read(decode_response(call.api, version, frame[PREFIX_BYTES:], 7))

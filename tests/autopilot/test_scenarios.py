@@ -1,4 +1,4 @@
-"""What the core does in the situations that went wrong elsewhere, tick by tick, over clusters as values."""
+"""The core in situations that went wrong elsewhere, tick by tick, over clusters as values."""
 
 from __future__ import annotations
 

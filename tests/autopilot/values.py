@@ -126,7 +126,7 @@ class Watched:
 
     @property
     def runs(self) -> list[Name]:
-        """What was repaired, in order."""
+        """Repairs, in order."""
         return [one.name for one in self.events if isinstance(one, RunBegan)]
 
     @property

@@ -45,7 +45,7 @@ class HangError(BaseException):
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """How trial `number` ended, in a word; the promises it broke, in sentences; what it counts, by kind.
+    """Result of trial `number` in a word; the promises it broke, in sentences; its counts, by kind.
 
     `lines` is what happened in it, or the least of it that still breaks a promise.
     """

@@ -85,7 +85,7 @@ class Owners:
         self.agreements[host] = Agreement(dict(now), dict(now) if is_kept else {})
 
     def agree_to_rates(self, host: str) -> None:
-        """Somebody asks a run for a throttle: it may take the place of whatever rate is set now, and says so."""
+        """Ask a run for a throttle: it may replace the present rate, and says so."""
         for key in self.of():
             if key.broker is not None:
                 self.agree_to_rate(host, key)

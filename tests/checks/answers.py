@@ -15,7 +15,7 @@ WHOLE = frozenset({"partition", "rpartition", "heappop", "unique"})
 
 
 def half_answers(source: Source) -> Iterator[Finding]:
-    """Where a function uses what succeeded and never names what failed, or drops a part of a result as `_`.
+    """Places where a function uses the successes and never names the failures, or drops a part of a result as `_`.
 
     An answer that is handed on as a whole is another function's to judge. Each text begins with the function's name.
     """
@@ -30,7 +30,7 @@ def _functions(tree: ast.Module) -> Iterator[ast.FunctionDef]:
 
 
 def _own(function: ast.FunctionDef) -> Iterator[ast.AST]:
-    """What is in a function, but for functions in it."""
+    """Nodes of a function, without functions in it."""
     waiting: list[ast.AST] = [*function.body]
     while waiting:
         node = waiting.pop()

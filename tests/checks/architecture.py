@@ -71,7 +71,7 @@ def far_from_home(source: Source, homes: Iterable[Home], *, typing_counts: bool)
 
 
 def loaded_with(module: str, sources: Iterable[Source]) -> dict[str, tuple[str, ...]]:
-    """Everything that importing a module loads, each with the chain of our modules that leads to it."""
+    """Modules that importing a module loads, each with the chain of our modules that leads to it."""
     by_module = {source.module: source for source in sources}
     chains: dict[str, tuple[str, ...]] = {}
     waiting = [(module, (module,))]

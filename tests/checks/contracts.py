@@ -1,4 +1,4 @@
-"""Which contracts of import-linter a graph of imports breaks."""
+"""Contracts of import-linter that a graph of imports breaks."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ class PageCommands:
     wrong: tuple[str, ...] = ()
 
     def to_run(self) -> tuple[Step, ...]:
-        """Those that are not left out."""
+        """Commands that are not left out."""
         return tuple(step for step in self.steps if not step.reason_not_to)
 
 

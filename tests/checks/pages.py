@@ -1,4 +1,4 @@
-"""Whether every path, module, test, make target, command line and option that a page names is there."""
+"""Check of paths, modules, tests, make targets, command lines and options that pages name."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def wrong_command_lines(page: Source, programs: Programs) -> Iterator[Finding]:
 
 
 def wrong_commands_in_strings(file: Source, programs: Programs) -> Iterator[Finding]:
-    """The same of command lines between backquotes in the strings of a Python file: what its users are told."""
+    """Wrong command lines between backquotes in the strings of a Python file: texts for its users."""
     for text, line in _strings(file.tree):
         for span in SPAN.finditer(text):
             if re.match(r"kreassign [a-z-]", span[1]):
@@ -231,7 +231,7 @@ def _imported(name: str) -> bool:
 
 
 def is_case(case: str, path: str) -> bool:
-    """Whether a file of tests, or a module of ours that it imports, has what names a case of a parametrised test."""
+    """True if a file of tests, or a module of ours that it imports, has the name of a parametrised case."""
     wanted = re.compile(rf"(?<!\w){re.escape(case)}(?!\w)")
     imported = re.findall(r"^from (tests\.[\w.]+) import", (ROOT / path).read_text(encoding="utf-8"), re.MULTILINE)
     files = (ROOT / path, *(ROOT / (name.replace(".", "/") + ".py") for name in imported))
@@ -239,7 +239,7 @@ def is_case(case: str, path: str) -> bool:
 
 
 def has(path: str, what: str) -> bool:
-    """Whether a file has what is named after its path. What is called a test has to be one that pytest collects."""
+    """True if a file has the name after its path. A name of a test has to be one that pytest collects."""
     name, _, case = what.partition("[")
     known = _tests(path) if name.rpartition("::")[2].startswith("test") else _defined(path)
     return name in known and (not case or is_case(case.removesuffix("]"), path))

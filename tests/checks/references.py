@@ -1,4 +1,4 @@
-"""Which names of other modules a Python file imports and uses, whenever it does so."""
+"""Names of other modules that a Python file imports and uses, whenever it does so."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ BUILTINS = frozenset({"open", "print", "input", "breakpoint", "exec", "eval"})
 
 
 class When(Enum):
-    """When a reference takes effect."""
+    """Time at which a reference takes effect."""
 
     LOADING = "when the module is loaded"
     LATER = "when a function runs"
@@ -39,14 +39,14 @@ class Reference:
     has_arguments: bool = True
 
     def is_below(self, prefix: str) -> bool:
-        """Whether this is `prefix` or something inside it; `prefix.*` means only what is inside."""
+        """True if this is `prefix` or something inside it; `prefix.*` means only what is inside."""
         inside = self.name.startswith(prefix.removesuffix(".*") + ".")
         return inside or self.name == prefix
 
 
 @cache
 def references(source: Source) -> tuple[Reference, ...]:
-    """Everything that the file refers to, imports first."""
+    """References of a file, imports first."""
     imports = _Imports(source)
     imports.visit(source.tree)
     uses = _Uses(imports.names)

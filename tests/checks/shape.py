@@ -26,7 +26,7 @@ def long_functions(source: Source, limit: int) -> Iterator[Finding]:
 
 
 def share_of_short_functions(sources: Iterable[Source], limit: int) -> float:
-    """Which part of all functions has at most so many lines; 1.0 where there are none."""
+    """Share of functions with at most so many lines; 1.0 where there are none."""
     lengths = [_length(function) for source in sources for function in source.functions]
     return sum(length <= limit for length in lengths) / len(lengths) if lengths else 1.0
 

@@ -45,7 +45,7 @@ class Source:
 
     @property
     def is_package(self) -> bool:
-        """Whether this is the `__init__.py` of a package."""
+        """True if this is the `__init__.py` of a package."""
         return self.path.endswith("__init__.py")
 
     @property

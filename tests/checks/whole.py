@@ -224,7 +224,7 @@ def invented_commands(page: Source, commands: Iterable[str]) -> Iterator[Finding
 
 
 def is_fragment(name: str) -> bool:
-    """Whether a file name is that of a fragment of the changelog."""
+    """True if a file name is that of a fragment of the changelog."""
     return bool(FRAGMENT.fullmatch(name))
 
 

@@ -1,4 +1,4 @@
-"""Which retired words files still use. Words count wherever they stand: in names, texts, comments and pages."""
+"""Retired words that files still use. Words count wherever they stand: in names, texts, comments and pages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""No garbage is searched for within the block, and again after it, however it ends."""
+"""The garbage collector is off within the block, and on after it, however it ends."""
 
 from __future__ import annotations
 

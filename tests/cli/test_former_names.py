@@ -1,4 +1,4 @@
-"""What commands and options were called before the first version is gone: it is refused, not half understood."""
+"""Former names of commands and options are refused, not half understood."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ def invoke(*words: object) -> Result:
 
 @pytest.fixture(scope="module")
 def address() -> Iterator[str]:
-    """Of a cluster with four brokers, of which two have everything."""
+    """Address of a cluster with four brokers, of which two have everything."""
     with serving(Twin(cluster({"t": UNEVEN}), TwinSettings()), speed=10.0) as thread:
         yield thread.bootstrap_servers
 

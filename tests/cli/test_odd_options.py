@@ -172,7 +172,7 @@ def taking_values(command: click.Command) -> Iterator[click.Parameter]:
 
 
 def accepted(parameter: click.Parameter) -> set[str]:
-    """Which odd values mean something to a parameter."""
+    """Odd values that a parameter accepts."""
     name = name_of(parameter)
     match parameter.type:
         case FiniteRange() | WholeRange() as kind:
@@ -267,7 +267,7 @@ def test_what_an_option_cannot_mean_is_refused_by_name_and_nothing_is_done(words
 
 
 def is_named(result: Result, parameter: click.Parameter, value: str, odd: str) -> bool:
-    """Whether the refusal tells the parameter and the value that it was given."""
+    """True if the refusal tells the parameter and the value that it was given."""
     names = [*parameter.opts, str(parameter.name), parameter.make_metavar(click.Context(kreassign))]
     says_which = any(name.lower() in result.output.lower() for name in names) or (
         odd in NO_ARGUMENT and isinstance(parameter, click.Argument)
@@ -290,7 +290,7 @@ def test_a_file_may_be_in_the_directory_of_tables_that_the_same_command_makes(pl
 
 
 def test_numbers_and_places_to_write_are_read_by_types_of_ours() -> None:
-    """Those of click take `nan`, numbers of any length, and directories that are found missing when all is computed."""
+    """Click's own types take `nan`, numbers of any length, and directories that turn out missing at the end."""
     kinds = (click.types.IntParamType, click.types.FloatParamType, click.Path)
     for words, command in LEAVES.items():
         for parameter in taking_values(command):

@@ -136,7 +136,7 @@ class Noted:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a command: its exit code, its words but for what differs each time, and what the cluster is then."""
+    """Result of a command: its exit code, its output without what differs each time, and the cluster afterwards."""
 
     code: int
     words: tuple[str, ...]
@@ -145,7 +145,7 @@ class Outcome:
     counts: Counter[Api] = field(compare=False)
 
     def is_fine_beside(self, whole: Outcome) -> str | None:
-        """What is wrong with it, if one answer was odd and `whole` came otherwise; None if nothing is."""
+        """Sentence about the difference from `whole` after one odd answer; None if there is none."""
         if self == whole:
             return None
         told = [line for line in self.words if line not in whole.words]

@@ -39,7 +39,7 @@ READ_BY_US = {
 
 
 def refused(option: click.Parameter, text: str) -> str:
-    """What is said about a value that an option does not take."""
+    """Refusal of a value that an option does not take."""
     with pytest.raises((click.BadParameter, InputError)) as failure:
         option.type.convert(text, option, click.Context(kreassign))
     return str(failure.value)

@@ -1,4 +1,4 @@
-"""Whatever names a cluster, given to every command that reads it: of another cluster it is refused, in one sentence."""
+"""Files and records that name a cluster, given to every command that reads them: another cluster's are refused."""
 
 from __future__ import annotations
 

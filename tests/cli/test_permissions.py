@@ -70,7 +70,7 @@ SAID = {
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """What a command needs, what it can do without and names, and what was done by somebody who may do everything."""
+    """Permissions that a command needs or names as missing, and its effects with all permissions."""
 
     words: str
     needed: tuple[Allow, ...] = (LOOK,)
@@ -212,7 +212,7 @@ class Asked:
         return found
 
     def state(self) -> tuple[int, dict[str, bytes]]:
-        """What a command may leave behind: records of the cluster, and files but those that SQLite reads with."""
+        """Traces that a command may leave: records of the cluster, and files other than those of SQLite's readers."""
         files = (path for path in Path().rglob("*") if path.is_file() and not path.name.endswith(("-wal", "-shm")))
         return self.server.do(lambda twin: twin.metadata.offset), {str(path): path.read_bytes() for path in files}
 

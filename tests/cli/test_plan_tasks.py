@@ -292,7 +292,7 @@ def test_every_limit_is_told_with_its_unit_and_who_says_so(cluster: Path, tmp_pa
 
 
 def test_brokers_without_limits_and_goals_without_loads_are_said_to_be_so(tmp_path: Path) -> None:
-    """Nothing is silently 0: without rates there is no traffic to balance."""
+    """Without rates there is no traffic to balance; it does not count as 0."""
     hosts = tuple(SnapshotBroker(Broker(number, "h", 9092), (SnapshotLogDir("/d"),)) for number in (1, 2, 3))
     parts = tuple(replace(partition(1, 2), write_bytes_per_s=None) for _ in range(6))
     path = tmp_path / "cluster.json"

@@ -51,7 +51,7 @@ def forms() -> Iterator[bytes]:
 
 @dataclass
 class Story:
-    """What commands are given with, and all that they said."""
+    """Arguments of commands, and all their output."""
 
     addresses: str
     secrets: Path

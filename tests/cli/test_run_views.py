@@ -1,4 +1,4 @@
-"""How runs look: on a terminal, in a pipe, as a summary and as JSON."""
+"""Displays of runs: on a terminal, in a pipe, as a summary and as JSON."""
 
 import io
 import json
@@ -333,7 +333,7 @@ def test_status_of_a_killed_run_says_that_its_process_is_gone(tmp_path: Path) ->
 
 
 def test_nothing_shown_of_a_killed_run_says_when_it_ends(tmp_path: Path) -> None:
-    """It would not end by itself, however fast its copies were."""
+    """A killed run does not end by itself, however fast its copies are."""
     written(tmp_path, *HALF_WAY)
     nobody = "no process executes it; its moves in flight go on, and `kreassign resume run-1` goes on with the rest"
     text = invoke("status", "run-1", "--state-dir", tmp_path)[1]

@@ -18,7 +18,7 @@ BROKERS = 4
 
 
 def present(programs: Iterable[Program]) -> list[Program]:
-    """Those whose language is here, built; a line for each language that is not."""
+    """Clients whose language is installed, built; a line for each language that is not."""
     wanted = list(programs)
     languages = list(dict.fromkeys(one.language for one in wanted))
     for language in languages:

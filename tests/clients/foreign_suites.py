@@ -187,7 +187,7 @@ def _fetch_sarama() -> Path:
 
 
 def _run(command: Sequence[str | Path], folder: Path, **environment: str) -> str:
-    """What a suite prints; it may fail, and what it has not said after `SUITE_TIMEOUT_S` was not run."""
+    """Output of a suite; it may fail, and lines after `SUITE_TIMEOUT_S` count as not run."""
     whole = {**os.environ, "KAFKA_VERSION": KAFKA, **environment}
     try:
         ended = subprocess.run(

@@ -1,4 +1,4 @@
-"""What is known to differ, and what each client does then: a twin keeps no records and no quotas.
+"""Known differences of each client: a twin keeps no records and no quotas.
 
 The guide `docs/guides/test-your-tooling-against-the-twin.md` has it in words.
 """
@@ -72,6 +72,6 @@ KNOWN: Mapping[str, Mapping[str, object]] = {
 
 
 def unexpected(program: str, found: Iterable[Difference]) -> tuple[Difference, ...]:
-    """Those that nobody expects."""
+    """Differences that are not listed."""
     known = KNOWN[program]
     return tuple(one for one in found if one.step not in known or known[one.step] != one.on_twin)

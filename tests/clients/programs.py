@@ -16,7 +16,7 @@ _BUILD_TIMEOUT_S = 1_200.0
 
 
 class Language(Enum):
-    """What a program is written in; the value is the command that has to be there."""
+    """Language of a program; the value is the command that has to be there."""
 
     GO = "go"
     NODE = "node"
@@ -24,7 +24,7 @@ class Language(Enum):
 
     @property
     def is_here(self) -> bool:
-        """Whether this machine has it."""
+        """True if this machine has the language."""
         return shutil.which(self.value) is not None and (self is not Language.NODE or shutil.which("npm") is not None)
 
 
@@ -38,7 +38,7 @@ class Program:
 
     @property
     def command(self) -> tuple[str, ...]:
-        """What starts it, up to its arguments."""
+        """Command that starts the program, up to its arguments."""
         match self.language:
             case Language.GO:
                 return (str(BUILD / self.name),)

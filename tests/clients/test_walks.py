@@ -1,4 +1,4 @@
-"""How walks are compared, and the walks of the clients in Python: the others are walked by `make test-clients`."""
+"""Comparison of walks, and the walks of the clients in Python: the others are run by `make test-clients`."""
 
 from __future__ import annotations
 

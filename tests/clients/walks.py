@@ -27,7 +27,7 @@ def prepare(bootstrap: str) -> None:
 
 
 def walk(program: Program, bootstrap: str, topic: str) -> Found:
-    """What a client finds in a cluster. `topic` is used by nobody else."""
+    """Readings of a client in a cluster. No other test uses `topic`."""
     ended = subprocess.run(
         (*program.command, bootstrap, topic), cwd=ROOT, timeout=WALK_TIMEOUT_S, check=False, capture_output=True,
         text=True,

@@ -45,7 +45,7 @@ _CORRELATION = 7
 
 
 class Backend(Protocol):
-    """What differs from cluster to cluster."""
+    """Differences between kinds of clusters."""
 
     release: str
     transport: Transport
@@ -53,7 +53,7 @@ class Backend(Protocol):
 
     @property
     def nodes(self) -> Mapping[int, Address]:
-        """Where the brokers and the controller are, by id, running or not."""
+        """Addresses of the brokers and the controller, by id, running or not."""
         ...
 
     def wait(self, condition: Callable[[], bool], what: str) -> None:
@@ -293,7 +293,7 @@ class Cluster:
         return decode_response(asked, version, self.exchange(frame, node), _CORRELATION)
 
     def exchange(self, frame: bytes, node: int = 0) -> bytes:
-        """What a node says to a frame; `OutcomeUnknown` if it hangs up."""
+        """Answer of a node to a frame; `OutcomeUnknown` if it hangs up."""
         connection = self._connections.get(node)
         if connection is None or not connection.is_usable():
             self._close_connections(node)

@@ -31,7 +31,7 @@ QUICK_OVER_TCP = ("test_protocol.py", "test_foreign_clients.py")
 
 
 class Place(NamedTuple):
-    """Where a test runs."""
+    """Place where a test runs."""
 
     kind: str
     release: str

@@ -25,7 +25,7 @@ BAD_LIST = (
 
 
 def resource(kind: int, name: str, *steps: Step) -> Fields:
-    """What shall become of a resource."""
+    """Resource with its changes."""
     entries = [{"config_operation": step, "name": key, "value": value} for step, key, value in steps]
     return {"resource_type": kind, "resource_name": name, "configs": entries}
 
@@ -67,7 +67,7 @@ def value(cluster: Cluster, key: str, kind: int = TOPIC, name: str | None = None
 
 
 def own_values(cluster: Cluster) -> dict[str, str | None]:
-    """What was set for the test's topic itself, as far as brokers know."""
+    """Configs of the test's topic itself, as far as brokers know."""
     _, found = describe(cluster, TOPIC, cluster.topic)
     return {name: one.value for name, one in found.items() if one.config_source == 1}
 

@@ -1,4 +1,4 @@
-"""What foreign clients ask that kreassign itself does not: APIs with nothing behind them, and edges of others."""
+"""Requests of foreign clients that kreassign never sends: APIs with nothing behind them, and edges of others."""
 
 from __future__ import annotations
 

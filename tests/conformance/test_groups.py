@@ -46,7 +46,7 @@ def no_group_is_left(cluster: Cluster) -> Iterator[None]:
 
 
 def candidate(cluster: Cluster, name: str, *, session_ms: int = SESSION_MS) -> GroupCandidate:
-    """Who joins the test's group and speaks no protocol but its own name."""
+    """Member that joins the test's group and speaks no protocol but its own name."""
     return GroupCandidate(cluster.topic, name, "kreassign", name, f"who is {name}".encode(), session_ms)
 
 

@@ -28,7 +28,7 @@ def described(cluster: Cluster, partition: TopicPartition | None, node: int = 0)
 
 
 def log_dirs_of(cluster: Cluster, partition: TopicPartition, node: int) -> set[str]:
-    """Where a broker has a partition; both places for a moment while it swaps them."""
+    """Directories of a partition on a broker; both for a moment during a swap."""
     return {
         one.log_dir
         for one in described(cluster, partition, node)

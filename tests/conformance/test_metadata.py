@@ -1,4 +1,4 @@
-"""What brokers answer about nodes and topics: Metadata, DescribeCluster and DescribeTopicPartitions."""
+"""Answers of brokers about nodes and topics: Metadata, DescribeCluster and DescribeTopicPartitions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What nodes offer, and what they hang up on."""
+"""Offers of nodes, and requests on which they hang up."""
 
 from __future__ import annotations
 

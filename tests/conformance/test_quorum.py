@@ -53,7 +53,7 @@ def active(quorum: Cluster) -> int:
 
 
 def listed(quorum: Cluster, node: int, partition: TopicPartition) -> tuple[object, ...]:
-    """What a node lists of a partition: its error, and the move, if it knows of one."""
+    """Listing of a partition by a node: its error, and the move, if it knows of one."""
     asked = {"name": partition.topic, "partition_indexes": [partition.partition]}
     answer = quorum.ask(api.LIST_PARTITION_REASSIGNMENTS, 0, node=node, timeout_ms=10_000, topics=[asked])
     moves = [one for topic in answer.topics for one in topic.partitions]

@@ -1,4 +1,4 @@
-"""What Kafka 3.9 does differently: a move ends by another rule, and needs its whole target in sync."""
+"""Differences of Kafka 3.9: a move ends by another rule, and needs its whole target in sync."""
 
 from __future__ import annotations
 

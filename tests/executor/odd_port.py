@@ -29,12 +29,12 @@ class OddPort:
 
     @property
     def port(self) -> ClusterPort:
-        """The same as the executor sees it."""
+        """Port of the executor."""
         return cast(ClusterPort, self)
 
     @property
     def groups(self) -> GroupPort:
-        """The same as the lease sees it."""
+        """Port of the lease."""
         return cast(GroupPort, self)
 
     def answer(self, method: str, *answers: Answer) -> None:
@@ -69,19 +69,19 @@ def lost_on_the_way_there(real: Real, *args: Any, **named: Any) -> Any:
 
 
 def lost_on_the_way_back(real: Real, *args: Any, **named: Any) -> Any:
-    """It is carried out, but the answer gets lost."""
+    """Carry the call out and lose the answer."""
     real(*args, **named)
     raise OutcomeUnknown("the connection broke before the answer came")
 
 
 def not_reached(real: Real, *args: Any, **named: Any) -> Any:
-    """No connection."""
+    """Refuse the connection."""
     del real, args, named
     raise Unreachable("could not connect")
 
 
 def nothing_listed(real: Real, *args: Any, **named: Any) -> Any:
-    """What a controller answers that is not active (any more): no reassignments, and no error."""
+    """Answer of an inactive controller: no reassignments, and no error."""
     del real, args, named
     return {}
 

@@ -125,7 +125,7 @@ def replayed(*events: Event) -> tuple[RunView, tuple[Instruction, ...]]:
 
 
 def machine_after(*events: Event) -> tuple[Machine, tuple[Instruction, ...]]:
-    """The same with the machine, to go on."""
+    """Like `run_after`, with the machine."""
     machine = Machine()
     instructions: tuple[Instruction, ...] = ()
     for event in events:

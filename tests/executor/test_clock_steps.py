@@ -130,7 +130,7 @@ def test_the_time_while_the_machine_was_suspended_does_not_count(
 
 
 def test_hours_of_the_day_follow_the_wall_clock_when_it_is_put_right(tmp_path: Path) -> None:
-    """It was an hour slow: the window of the day is open already."""
+    """The clock was an hour slow: the window of the day is open already."""
     rig = TwinRig(tmp_path, [[0, 1]])
     clock = WallClock(rig.transport)
     rig.clock = clock

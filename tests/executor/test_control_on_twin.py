@@ -1,4 +1,4 @@
-"""What people may do to a run while it runs, told on a twin: hold, go on, cancel, change the throttle, leave."""
+"""Controls of a run while it runs, on a twin: hold, go on, cancel, change the throttle, leave."""
 
 from __future__ import annotations
 

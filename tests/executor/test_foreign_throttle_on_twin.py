@@ -55,12 +55,12 @@ def rig(tmp_path: Path) -> TwinRig:
 
 
 def change(rig: TwinRig, resource: ConfigResource, name: str, value: str | None) -> None:
-    """Somebody else changes a setting."""
+    """Change a setting as a second operator."""
     rig.twin.commit(Decision((ConfigChanged(resource, name, value),), None))
 
 
 def clear_all(rig: TwinRig) -> None:
-    """What Kafka's tool does with `--cancel` of any plan: no throttle is left on the cluster."""
+    """Remove all throttles as Kafka's tool does with `--cancel` of any plan."""
     for resource, names in (
         (ConfigResource.topic("t"), TOPIC_THROTTLES),
         *((one, BROKER_THROTTLES) for one in BROKERS),
@@ -71,7 +71,7 @@ def clear_all(rig: TwinRig) -> None:
 
 
 def append(rig: TwinRig, name: str, entry: str) -> None:
-    """Somebody else adds an entry to a list of the topic."""
+    """Add an entry to a list of the topic as a second operator."""
     topic = ConfigResource.topic("t")
     present = rig.twin.metadata.configs.get(topic, {}).get(name)
     change(rig, topic, name, entry if not present else f"{present},{entry}")
@@ -133,7 +133,7 @@ def test_setting_the_throttle_again_ends_the_hold_and_the_breach_is_told_as_over
 
 
 def asked(rig: TwinRig, seconds: float) -> list[dict[str, str]]:
-    """Somebody asks for another throttle; what is set a while later."""
+    """Ask for another throttle; return the rate a while later."""
     during: list[dict[str, str]] = []
     rig.ask_after(seconds, lambda at_ms, number: ThrottleRequested(at_ms, number, RATE // 5))
     rig.after(seconds + 25, lambda: during.append(rig.throttles))
@@ -288,7 +288,7 @@ def test_a_broker_that_stays_behind_keeps_no_rate_when_it_shows_an_old_one(rig: 
 def test_a_rate_for_all_brokers_is_nobodys_foreign_setting_and_stays(
     rig: TwinRig, default: int, *, is_shown_late: bool
 ) -> None:
-    """Where a broker has no rate of its own it shows that of all brokers, also for a moment after it got one."""
+    """A broker without a rate of its own shows that of all brokers, also for a moment after it got its own."""
     for name in BROKER_THROTTLES[:2]:
         change(rig, DEFAULT_BROKER, name, str(default))
     before = dict(rig.twin.metadata.configs[DEFAULT_BROKER])

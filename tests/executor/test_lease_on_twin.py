@@ -56,7 +56,7 @@ def lease_of(rig: TwinRig, run_id: str, policy: LeasePolicy = LeasePolicy.AUTO) 
 
 
 def request(rig: TwinRig, run_id: str, folder: str = "elsewhere") -> LeaseRequest:
-    """As a run of another state directory asks."""
+    """Request the lease as a run of another state directory does."""
     folder_of_host = rig.state_dir / folder
     alice = Operator("alice", "h")
     return LeaseRequest(run_id, rig.twin.cluster_id, folder_of_host, LeasePolicy.AUTO, alice, pytest.fail)
@@ -123,7 +123,7 @@ def test_a_run_that_lost_the_lease_changes_nothing_until_it_has_it_again(rig: Tw
 
 
 def test_a_run_that_has_the_lease_again_sets_again_what_the_other_one_restored(rig: TwinRig) -> None:
-    """Which it was told to do with `--adopt remove`."""
+    """The other run restored it because of `--adopt remove`."""
 
     def restore() -> None:
         clear_all(rig)

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.thorough
 
 
 def shown(rig: TwinRig) -> list[tuple[int, RunHistory]]:
-    """What somebody who watches is shown, with the time since now."""
+    """Display for a watcher, with the time since now."""
     meters: list[ProgressMeter] = []
     found: list[tuple[int, RunHistory]] = []
     begun_ms = rig.transport.now_ms()

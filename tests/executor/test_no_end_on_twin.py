@@ -1,4 +1,4 @@
-"""Where copies do not go on, the reason is told instead of a time: a test for each reason, on the twin."""
+"""Reasons shown in place of a time while copies stand still: a test for each, on the twin."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def rig(tmp_path: Path) -> TwinRig:
 
 
 class Watched:
-    """What is shown of a run while it is executed: a time, or a reason, never both and never neither."""
+    """Display of a run while it is executed: either a time or a reason."""
 
     def __init__(self, rig: TwinRig) -> None:
         self._found = shown(rig)
@@ -81,7 +81,7 @@ def test_a_destination_that_is_down(rig: TwinRig) -> None:
 
 
 def test_a_log_directory_of_a_destination_that_is_offline(rig: TwinRig) -> None:
-    """As the cluster tells it: a replica that is offline on a broker that is live."""
+    """The cluster shows a replica that is offline on a live broker."""
 
     def offline_on_2(real: Real, *args: Any, **named: Any) -> Any:
         found = real(*args, **named)
@@ -215,7 +215,7 @@ def test_copies_that_grow_as_fast_as_they_are_made(tmp_path: Path) -> None:
 
 
 def test_copies_that_stand_still_for_no_known_reason(rig: TwinRig) -> None:
-    """All that can be seen is that brokers tell the same again and again."""
+    """The only evidence: brokers report the same progress again and again."""
     told: list[Any] = []
 
     def the_same(real: Real, *args: Any, **named: Any) -> Any:

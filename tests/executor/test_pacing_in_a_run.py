@@ -1,4 +1,4 @@
-"""That a run asks pacing in which order its moves start."""
+"""A run starts its moves in the order of pacing."""
 
 from __future__ import annotations
 

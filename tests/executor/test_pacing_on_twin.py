@@ -20,13 +20,13 @@ TARGETS = dict.fromkeys(range(6), (3, 1))
 
 
 def most_in_flight(rig: TwinRig, chosen: Pace) -> tuple[int, list[int]]:
-    """How many moves were in flight at most, and the partitions in the order in which they were started."""
+    """Largest number of moves in flight, and the partitions in the order of their start."""
     counts, order = flight(rig, chosen)
     return max(counts), order
 
 
 def flight(rig: TwinRig, chosen: Pace) -> tuple[list[int], list[int]]:
-    """How many moves were in flight at each step of the twin, and the order in which they were started."""
+    """Moves in flight at each step of the twin, and the order of their start."""
     counts: list[int] = []
     order: list[int] = []
 

@@ -1,4 +1,4 @@
-"""What was wrong and is not any more is told as over, with its times; what is wrong now, in the present tense.
+"""Past problems are told as over, with their times; present ones in the present tense.
 
 On the twin: each cause is brought about, what a run tells is read while it lasts, and again at the end.
 """
@@ -65,7 +65,7 @@ def test_times_are_those_of_the_wall_clock() -> None:
 
 
 def told_at(rig: TwinRig, *seconds: float) -> list[tuple[str, ...]]:
-    """What the run tells at these times."""
+    """Messages of the run at these times."""
     found: list[tuple[str, ...]] = []
     for second in seconds:
         rig.after(second, lambda: found.append(rig.runner.run.problems if rig.runner else ()))
@@ -73,7 +73,7 @@ def told_at(rig: TwinRig, *seconds: float) -> list[tuple[str, ...]]:
 
 
 def assert_over(found: RunHistory, text: str, *before: tuple[str, ...]) -> None:
-    """That it was told as a present fact at these times, and is told as over now."""
+    """Assert a present fact at these times, and a past one now."""
     for problems in before:
         assert any(text in one and not one.startswith("over, ") for one in problems), problems
     now = [one for one in found.problems if text in one]

@@ -27,7 +27,7 @@ def rig(tmp_path: Path) -> TwinRig:
 
 
 def rates_after(rig: TwinRig, seconds: float) -> dict[str, str]:
-    """What the rates are so much later; filled in then."""
+    """Rates so much later; filled in then."""
     found: dict[str, str] = {}
     rig.after(seconds, lambda: found.update((key, value) for key, value in rig.throttles.items() if "rate" in key))
     return found

@@ -160,7 +160,7 @@ def test_what_has_its_original_brokers_is_rolled_back_beside_what_has_not(tmp_pa
 
 
 def test_copies_are_throttled_while_a_topic_is_recreated(tmp_path: Path) -> None:
-    """Those of another topic on the same brokers: the rates are theirs too."""
+    """The copies are of another topic on the same brokers, whose rates they share."""
     rig = TwinRig(tmp_path, [[0, 1]], others={"u": [[0, 1]]})
     throttles: list[tuple[int, dict[str, str]]] = []
 

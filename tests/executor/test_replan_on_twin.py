@@ -283,7 +283,7 @@ def without_sizes(real: Real, *args: Any, **named: Any) -> Batch[int, tuple[LogD
 
 
 def of_nobody(real: Real, *args: Any, **named: Any) -> Batch[int, tuple[LogDir, ...]]:
-    """No broker tells of its directories."""
+    """Answer in which no broker reports its directories."""
     del real, args, named
     return Batch({}, {})
 
@@ -367,13 +367,13 @@ def test_where_nothing_was_found_the_rest_of_the_run_goes_on_all_the_same(tmp_pa
 
 
 def sent(rig: TwinRig, number: int) -> list[int]:
-    """When a partition was sent."""
+    """Time at which a partition was sent."""
     intended = [event for event in rig.seen if isinstance(event, SubmissionIntended)]
     return [event.at_ms for event in intended if tp(number) in event.partitions]
 
 
 def throttled(rig: TwinRig, broker: int) -> list[int]:
-    """When a broker got a rate."""
+    """Time at which a broker got a rate."""
     intended = [event for event in rig.seen if isinstance(event, ThrottleIntended)]
     resource = ConfigResource.broker(broker)
     return [event.at_ms for event in intended if resource in {one.key.resource for one in event.overrides}]

@@ -1,4 +1,4 @@
-"""What a run really did is undone by another one, on a twin: copies, and the order of replicas."""
+"""Rollback of a run on a twin: copies, and the order of replicas."""
 
 from __future__ import annotations
 

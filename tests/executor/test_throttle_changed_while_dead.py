@@ -107,14 +107,14 @@ def sent_before_that(rig: TwinRig) -> list[str]:
 
 
 def told(found: RunHistory, key: ConfigKey) -> bool:
-    """Whether it is said that somebody else changed this setting."""
+    """True if a foreign change of this setting is reported."""
     said = [one for one in found.problems if "foreign-throttle" in one or "someone else" in one]
     ways = (f"{key.name} of {key.resource} was", f"{key.name} of {key.resource} is", f"{key.resource}: {key.name} is")
     return any(way in one for one in said for way in ways)
 
 
 class Known:
-    """What a journal says of one setting: the values of the run that may be there, if any certainly was."""
+    """A journal's facts about one setting: the values of the run that may be there, if any certainly was."""
 
     def __init__(self, events: Iterable[Event], key: ConfigKey) -> None:
         self.may_be: list[str | None] = []
@@ -132,7 +132,7 @@ class Known:
 
     @property
     def is_missed(self) -> bool:
-        """Whether a setting that is gone cannot have been left so by the run."""
+        """True if the run cannot have removed the missing setting itself."""
         return self.was_in_force and not self.readings_at_end and all(map(items, self.may_be))
 
 
@@ -230,7 +230,7 @@ def test_the_first_process_that_sees_it_says_so_at_once_and_in_the_journal(
 def test_a_process_that_dies_while_it_looks_leaves_it_to_the_next_one_to_tell(
     tmp_path: Path, whole: tuple[Event, ...]
 ) -> None:
-    """Whatever of the second process is on disk, the third one tells it, and holds."""
+    """Whatever of the second process is on disk, the third one reports the change, and holds."""
     for row in range(1, 18):
         rig = new_rig(tmp_path / str(row))
         die(rig, prepared(rig), in_flight(whole), is_written=True)
@@ -246,7 +246,7 @@ def test_a_process_that_dies_while_it_looks_leaves_it_to_the_next_one_to_tell(
 def test_a_throttle_that_the_run_itself_had_taken_off_was_removed_by_nobody_else(
     tmp_path: Path, is_written: bool
 ) -> None:
-    """It is off when the run dies before it is set once more, and that is what the run had done."""
+    """The rate is off when the run dies before setting it once more; the run itself took it off."""
 
     def asked(folder: str) -> TwinRig:
         rig = new_rig(tmp_path / folder)
@@ -287,7 +287,7 @@ def die_again(rig: TwinRig, rows: int) -> None:
 
 
 def without_its_settings(real: Real, resources: Iterable[ConfigResource], **named: Any) -> Any:
-    """What a broker answers about itself that does not know the latest change yet."""
+    """Answer of a broker that does not know the latest change to its own configs yet."""
     found = real(list(resources), **named)
     return Batch({**found.ok, SENDER: {}}, found.failed)
 

@@ -36,7 +36,7 @@ def tiered(blueprint: Blueprint, **settings: str) -> Twin:
 
 
 def skipping(blueprint: Blueprint, **settings: str) -> Twin:
-    """The same with KIP-1023 on."""
+    """Cluster with KIP-1023 on."""
     return tiered(replace(blueprint, broker_configs={None: SKIPS}), **settings)
 
 

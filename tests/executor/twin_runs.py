@@ -153,7 +153,7 @@ class TwinRig:
         return AdminClient.connect(settings, clock=self.transport, transport=self.transport)
 
     def let_plan_over(self, client: object) -> None:
-        """Whoever plans moves again asks the cluster by way of this."""
+        """Plan moves again by way of this client."""
         self.replanner = partial(replanned, cast(AdminClient, client))
 
     def let_reach_controllers(self) -> None:
@@ -188,11 +188,11 @@ class TwinRig:
 
     @property
     def port(self) -> ClusterPort:
-        """What runs talk to: the client, unless a test has put something in between."""
+        """Port of runs: the client, unless a test has put something in between."""
         return self.odd_port or self.client
 
     def new_runner(self, journal: Memory) -> Runner:
-        """As a process that writes into this journal has it; what it takes in is `seen`."""
+        """Runner of a process that writes into this journal; its inputs are `seen`."""
 
         def listen(event: Event, run: RunView) -> None:
             self.seen.append(event)

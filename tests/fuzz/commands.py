@@ -26,7 +26,7 @@ run that nobody executes."""
 
 
 def files_in(folder: Path) -> dict[str, bytes]:
-    """What is in a folder, but for write-ahead logs, which a reader of SQLite may make."""
+    """Files in a folder, without write-ahead logs, which a reader of SQLite may make."""
     return {
         str(path.relative_to(folder)): path.read_bytes()
         for path in sorted(folder.rglob("*"))

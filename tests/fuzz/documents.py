@@ -108,7 +108,7 @@ def properties_text(value: Any) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """How a kind of file is written, and the odd values that it can have."""
+    """Form of a kind of file, and the odd values that it can have."""
 
     text: Callable[[Any], str]
     values: tuple[str, ...]

@@ -65,7 +65,7 @@ class _Twins:
         self._twin, self._left = _asked(), LIVES
 
     def answer(self, payload: bytes, endpoint: Endpoint = Endpoint.BROKER) -> bool:
-        """Whether a request is answered; a closed connection is a refusal. The next request must be answered."""
+        """True if a request is answered; a closed connection is a refusal. The next request must be answered."""
         if not self._left:
             check_all(self._twin)
             self._twin, self._left = _asked(), LIVES

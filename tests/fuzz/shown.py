@@ -31,7 +31,7 @@ SLOWEST_S = 60.0
 
 
 def on_a_terminal(words: list[str], **environment: str) -> tuple[int, str]:
-    """How kreassign ends on a pseudo-terminal of its own, and what is on it."""
+    """Exit of kreassign on a pseudo-terminal of its own, and the screen."""
     ours, theirs = pty.openpty()
     variables = {**os.environ, "TERM": "xterm-256color", "COLUMNS": "120", **environment}
     with subprocess.Popen(

@@ -47,7 +47,7 @@ _TYPES: tuple[Callable[[int], pa.Array], ...] = (
 
 
 def _odd_values(column: pa.ChunkedArray, chance: Random) -> pa.Array:
-    """The same type, with values that make no sense in it; as it is where there are none."""
+    """Values of the type that make no sense in it; the value itself where there are none."""
     count, kind = len(column), column.type
     if pa.types.is_string(kind):
         return pa.array(

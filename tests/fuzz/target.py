@@ -1,4 +1,4 @@
-"""What is fuzzed, and how an example is judged: it is refused by an error of ours or accepted; else it is broken."""
+"""Targets of fuzzing and the verdict: an example is accepted, or refused by an error of ours; else it is broken."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Target:
 
 
 def chance_of(target: str, number: int) -> Random:
-    """What an example of a target is drawn by: the same one for the same number."""
+    """Random source of an example: the same one for the same number."""
     return Random(f"{target} {number}")
 
 

@@ -28,7 +28,7 @@ MANY = 20
 
 @pytest.fixture(autouse=True)
 def _environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What targets set in it is forgotten."""
+    """Restore the environment after a target."""
     monkeypatch.setenv("KREASSIGN_STATE_DIR", "/nowhere")
     monkeypatch.setenv("KREASSIGN_CONFIG", os.devnull)
 

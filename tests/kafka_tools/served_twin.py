@@ -38,6 +38,6 @@ def served(asked: Twin) -> Iterator[str]:
 
 
 def leaders(asked: Twin) -> list[int]:
-    """Who leads the partitions."""
+    """Leaders of the partitions."""
     states = (asked.metadata.partition(TopicPartition("t", number)) for number in range(PARTITIONS))
     return [state.leader for state in states if state is not None]

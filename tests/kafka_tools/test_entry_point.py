@@ -1,4 +1,4 @@
-"""What all drop-in tools have in common: whatever they print cannot control the terminal."""
+"""Output of all drop-in tools cannot control the terminal."""
 
 from __future__ import annotations
 

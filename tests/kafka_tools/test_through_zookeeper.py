@@ -106,7 +106,7 @@ def leaders(cluster: ZooKeeperCluster) -> dict[TopicPartition, int]:
 
 
 def cluster_to_elect_in() -> ZooKeeperCluster:
-    """Of foo only an unclean election finds a leader; of bar the preferred replica could lead; of baz it is down."""
+    """Cluster where foo needs an unclean election, the preferred replica of bar could lead, and baz's is down."""
     cluster = ZooKeeperCluster([1, 2], others={"bar": [[3, 4]], "baz": [[5, 6]]}).begin()
     for broker in (1, 3, 5):
         cluster.twin.crash(broker)

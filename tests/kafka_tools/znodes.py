@@ -56,7 +56,7 @@ class KazooOnTree:
 
 
 def znodes_of(cluster: ZooKeeperCluster) -> ZooKeeper:
-    """What the tools do with the ZooKeeper of this twin."""
+    """Open the tools on the ZooKeeper of this twin."""
     return ZooKeeper(KazooOnTree(cluster.tree))
 
 

@@ -14,7 +14,7 @@ from kreassign.model import OngoingReassignment, Partition, TopicPartition
 
 
 class Stage(Protocol):
-    """What an example needs of a cluster."""
+    """Needs of an example."""
 
     client: AdminClient
     partition: TopicPartition

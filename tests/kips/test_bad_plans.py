@@ -1,4 +1,4 @@
-"""What a plan is refused for by the tool: one clear line, exit code 1, and nothing is changed, not even a throttle."""
+"""Refusals of a plan by the tool: one clear line, exit code 1, and nothing is changed, not even a throttle."""
 
 from __future__ import annotations
 

@@ -153,7 +153,7 @@ def test_incrementally_a_slow_partition_holds_up_no_other(tool: ToolOnTwin) -> N
 def test_a_slow_partition_holds_up_only_the_batch_that_it_is_in(
     tool: ToolOnTwin, batches: BatchOptions, started: list[TopicPartition]
 ) -> None:
-    """What the document chooses by: "clear step boundaries" or "less head-of-line blocking"."""
+    """The document's choice: "clear step boundaries" or "less head-of-line blocking"."""
     hold(tool, FOO[2])
     with nullcontext() if batches.is_incremental else pytest.raises(TerseError, match="Timed out after 30000 ms"):
         tool.execute(TARGETS, batches)
@@ -414,7 +414,7 @@ def lose_the_answer(request: Request) -> None:
 def test_the_rest_has_what_may_be_unsubmitted_and_not_what_was_refused(
     tool: ToolOnTwin, tmp_path: Path, is_lost: bool, said: str, kept: set[str]
 ) -> None:
-    """What was refused would be refused again; to submit twice what had no answer does no harm."""
+    """Refused entries would be refused again; submitting unanswered ones twice does no harm."""
 
     def delete() -> None:
         tool.twin.commit(delete_topics(tool.twin.context, [TopicReference("zoo", None)]))
@@ -463,7 +463,7 @@ def test_what_an_earlier_call_left_is_not_overwritten(tool: ToolOnTwin, tmp_path
 
 
 def test_without_a_place_for_the_file_the_rest_is_printed(tool: ToolOnTwin, capsys: pytest.CaptureFixture[str]) -> None:
-    """As for a plan that is read from /dev/stdin."""
+    """A plan read from /dev/stdin has no such place."""
     nowhere = Path("/dev/null/plan.json")
     hold(tool, FOO[0])
     plan = Plan(tuple(PartitionAssignment(key, (2, 1)) for key in FOO[:2]))

@@ -165,7 +165,7 @@ def by_znode(cluster: ZooKeeperCluster) -> None:
      ("znode request request handled", 84), ("znode handled znode request handled", 84)],
 )  # fmt: skip
 def test_an_election_is_held_once_whichever_way_it_is_asked_for(order: str, code: int) -> None:
-    """What KIP-183 has a flag for: the znode that is not handled yet, and a request, are about the same partition."""
+    """The flag of KIP-183: the unhandled znode and a request are about the same partition."""
     cluster = zookeeper_mode()
     epoch = cluster.state[1]
     codes: list[int] = []

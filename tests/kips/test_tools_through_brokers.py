@@ -1,4 +1,4 @@
-"""What KIP-455 and KIP-179 say of tools that work through brokers, on a twin."""
+"""KIP-455 and KIP-179 on tools that work through brokers, on a twin."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class ServedTool:
             return {key: move.target for key, move in client.list_partition_reassignments().items()}
 
     def throttles(self) -> dict[str, set[str]]:
-        """What is set: resource → values."""
+        """Configs that are set: resource → values."""
         resources = [*map(ConfigResource.broker, range(4)), *map(ConfigResource.topic, ("foo", "bar"))]
         with self.client() as client:
             told = client.describe_configs(resources, names=(*BROKER_THROTTLES, *TOPIC_THROTTLES)).raise_if_any()

@@ -1,4 +1,4 @@
-"""What the calls of KIP-179 must do, on whatever cluster: one with the requests of KIP-179, and one without.
+"""Calls of KIP-179, on a cluster with its requests and on one without.
 
 A check gets a client of a cluster with four brokers on racks a, b, a, b (a, b, c, a on real Kafka), and a name for a
 topic of its own. It returns nothing that could differ between clusters.

@@ -66,7 +66,7 @@ class Kdc:
 
     @property
     def krb5_conf(self) -> Path:
-        """What says where the realm is."""
+        """Text of krb5.conf with the place of the realm."""
         return self.folder / "krb5.conf"
 
     def keytab(self, principal: str) -> Path:

@@ -35,7 +35,7 @@ def node() -> Iterator[Listener]:
 
 @pytest.fixture(autouse=True)
 def aws(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    """No credentials but those of a test, which nobody is asked about."""
+    """Credentials of a test, the only ones at hand."""
     for name in ("AWS_PROFILE", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
@@ -45,7 +45,7 @@ def aws(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 
 
 def log_in(node: Listener, source: MskIam = REGION) -> dict[str, list[str]]:
-    """What the token says that arrives."""
+    """Token as it arrives."""
     sasl = OAuth(source)
     settings = ClientSettings((node.address,), security_protocol=SecurityProtocol.SASL_PLAINTEXT, sasl=sasl)
     with closing(TcpTransport(settings).connect(node.address, PATIENCE_S)):

@@ -1,4 +1,4 @@
-"""Which permission a refusal asks for."""
+"""Permission that a refusal asks for."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a preferred leader election came to, partition by partition."""
+"""Results of a preferred leader election, partition by partition."""
 
 from __future__ import annotations
 

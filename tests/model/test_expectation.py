@@ -1,4 +1,4 @@
-"""What is expected of a cluster before a plan runs."""
+"""Expectations of a cluster before a plan runs."""
 
 from __future__ import annotations
 

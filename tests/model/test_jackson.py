@@ -1,4 +1,4 @@
-"""What Jackson says about texts that are not JSON, and how it prints values: read off Jackson 2.21 of Kafka 4.3.1.
+"""Jackson's errors for texts that are not JSON, and its output of values: read off Jackson 2.21 of Kafka 4.3.1.
 
 Ours are fewer words about what is odd inside a number, and columns that count characters, not UTF-16 code units.
 """

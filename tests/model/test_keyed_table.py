@@ -16,7 +16,7 @@ def table(text: str) -> KeyedTable:
 
 
 def refused(take: Callable[[KeyedTable], object], text: str = "") -> str:
-    """What is said of a table of this text when a key is taken."""
+    """Refusal of a table of this text when a key is taken."""
     with pytest.raises(InputError) as refusal:
         take(table(text))
     return str(refusal.value)

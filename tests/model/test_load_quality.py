@@ -1,4 +1,4 @@
-"""How the rows that a load read were treated."""
+"""Treatment of the rows that a load read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the tables of a load say, in a few figures."""
+"""Summary of a load's tables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an override on KRaft comes to: rows seen on Kafka 4.3.1, and the same from the twin's controller."""
+"""Effects of an override on KRaft: rows seen on Kafka 4.3.1, and the same from the twin's controller."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is known about a plan besides its replica lists, as values."""
+"""Facts of a plan besides its replica lists, as values."""
 
 from __future__ import annotations
 

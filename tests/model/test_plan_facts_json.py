@@ -179,7 +179,7 @@ def test_fields_of_a_later_kreassign_and_the_gap_are_ignored() -> None:
 
 
 def places(value: Any, path: Path = ()) -> list[Path]:
-    """Where the values are in a document that are no lists and no objects."""
+    """Places of scalar values in a document."""
     if isinstance(value, dict | list):
         items = value.items() if isinstance(value, dict) else enumerate(value)
         return [place for key, one in items for place in places(one, (*path, key))]

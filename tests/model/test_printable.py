@@ -1,4 +1,4 @@
-"""What is shown of texts from elsewhere: everything that can be read, and nothing that a terminal would obey."""
+"""Texts from elsewhere as shown: all readable parts, and nothing that a terminal would obey."""
 
 from __future__ import annotations
 

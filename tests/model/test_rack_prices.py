@@ -1,4 +1,4 @@
-"""What it costs to copy from rack to rack."""
+"""Costs of copies from rack to rack."""
 
 from __future__ import annotations
 

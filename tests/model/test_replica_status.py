@@ -1,4 +1,4 @@
-"""What has been copied, of copies about which not everything is known."""
+"""Copied bytes of copies with unknown facts."""
 
 from __future__ import annotations
 

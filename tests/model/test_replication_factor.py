@@ -1,4 +1,4 @@
-"""Which replicas may go when a factor falls, and what is told of changed factors."""
+"""Replicas that may go when a factor falls, and notes on changed factors."""
 
 from __future__ import annotations
 

@@ -117,7 +117,7 @@ def test_a_head_is_read_back_without_partitions_and_with_their_counts() -> None:
 
 
 def snapshot_with(change: Callable[[Any], object]) -> ClusterSnapshot:
-    """What is read of the text above after something in it was changed."""
+    """Read the text above with something in it changed."""
     document = json.loads(format_snapshot(SNAPSHOT))
     change(document)
     return parse_snapshot(json.dumps(document), "x.json")

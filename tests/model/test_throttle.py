@@ -1,4 +1,4 @@
-"""Which replicas and brokers a throttle is about."""
+"""Replicas and brokers of a throttle."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ class Asked:
 
 @dataclass(slots=True)
 class FakePrometheus:
-    """What it answers from now on, and what it was asked. One that `drips` sends a byte at a time, without an end."""
+    """Prometheus with given answers that keeps its questions. With `drips` it sends a byte at a time, endlessly."""
 
     url: str = ""
     status: int = 200

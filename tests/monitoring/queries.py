@@ -1,4 +1,4 @@
-"""What a query of Prometheus asks for: metrics, and for each of them the labels that it must have."""
+"""Metrics in a query of Prometheus, and for each of them the labels that it must have."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Selected:
 
 
 def selected(query: str) -> tuple[Selected, ...]:
-    """All that a query names. Raises ValueError where Prometheus would not read it."""
+    """Selectors of a query. Raises ValueError where Prometheus would not read it."""
     return tuple(_selected(promql.parse(query), frozenset()))
 
 

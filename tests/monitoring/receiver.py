@@ -11,7 +11,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 @dataclass(slots=True)
 class Receiver:
-    """What arrived: headers and bodies, in order. `answers` are statuses for the first ones; later ones get 204."""
+    """Headers and bodies that arrived, in order. `answers` are statuses for the first ones; later ones get 204."""
 
     url: str = ""
     answers: list[int] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""What Prometheus and commands say about clients; whatever goes wrong is unknown, and told."""
+"""Client signals from Prometheus and commands; a failure is unknown, and named."""
 
 from __future__ import annotations
 

@@ -107,7 +107,7 @@ def test_grafana_knows_everything_that_the_dashboard_says() -> None:
 
 
 def lost(said: Any, understood: Any, where: str) -> list[str]:
-    """What is said at places where nothing, or something else, was understood."""
+    """Messages about places with missing or wrong content."""
     if isinstance(said, dict) and isinstance(understood, dict):
         return [text for key, value in said.items() for text in lost(value, understood.get(key), f"{where}/{key}")]
     if isinstance(said, list) and isinstance(understood, list) and len(said) == len(understood):

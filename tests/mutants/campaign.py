@@ -102,7 +102,7 @@ def known_equivalent(path: Path = EQUIVALENT) -> dict[tuple[str, str, str, str],
 
 
 class Verdicts:
-    """What is known of a package: on disk, by module, as long as module and tests are the same.
+    """Verdicts of a package: on disk, by module, as long as module and tests are the same.
 
     `doubtful` are mutants that survived other tests than those of now.
     """

@@ -32,11 +32,11 @@ class Generated:
 
     @property
     def change(self) -> tuple[str, str, str, str]:
-        """What it is, whatever else changes in its module."""
+        """Identity of the mutant, whatever else changes in its module."""
         return self.module, self.function, self.before, self.after
 
     def rank(self, seed: int) -> str:
-        """Where it stands in the sample of this seed."""
+        """Rank of the mutant in the sample of this seed."""
         return hashlib.sha256("\n".join((str(seed), *self.change)).encode()).hexdigest()
 
     def __str__(self) -> str:
@@ -44,7 +44,7 @@ class Generated:
 
 
 def prepared(source: str) -> str:
-    """The same program, its properties made after their functions: mutmut leaves decorated functions as they are."""
+    """Program with its properties made after their functions: mutmut leaves decorated functions as they are."""
     lines = source.splitlines()
     functions = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.FunctionDef)]
     for node in sorted(functions, key=lambda one: -one.lineno):

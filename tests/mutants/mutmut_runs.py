@@ -35,7 +35,7 @@ _BESIDE = (
 def tried(
     package: Package, modules: Mapping[Path, MutatedModule], mutants: Sequence[Generated], place: Path, jobs: int
 ) -> dict[str, str]:
-    """What became of each mutant, by its name: killed, timeout, survived, without a test, or broken."""
+    """Result of each mutant, by its name: killed, timeout, survived, without a test, or broken."""
     _lay_out(package, modules, place)
     command = [
         "env", "-C", str(place), f"PYTHONPATH={place.absolute()}", "PYTHONDONTWRITEBYTECODE=1",

@@ -44,7 +44,7 @@ class Package:
         return tuple(one.relative_to(checkout) for one in found if "pyspark" not in one.read_text(encoding="utf-8"))
 
     def test_files(self, checkout: Path) -> tuple[Path, ...]:
-        """What its tests consist of, relative to the checkout."""
+        """Test files of the package, relative to the checkout."""
         places = [checkout / "tests" / one for one in self.tests]
         files = {file for place in places for file in ([place] if place.is_file() else place.rglob("*.py"))}
         return tuple(sorted(one.relative_to(checkout) for one in files))

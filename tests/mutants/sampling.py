@@ -1,4 +1,4 @@
-"""What is drawn of many mutants, and what the share of those that were killed says of all."""
+"""Sample of many mutants, and the estimate for all from the killed ones."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def sample(mutants: Iterable[Generated], size: int, seed: int) -> list[Generated
 
 
 def wilson(killed: int, tried: int) -> tuple[float, float]:
-    """Where the share of all lies with 95 %, after `killed` of `tried` of a sample (Wilson 1927)."""
+    """Interval of 95 % for the share of all, after `killed` of `tried` of a sample (Wilson 1927)."""
     if not tried:
         return 0.0, 1.0
     share, z2 = killed / tried, Z_95 * Z_95
@@ -32,7 +32,7 @@ def wilson(killed: int, tried: int) -> tuple[float, float]:
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """What became of the mutants of a package: how many there are, were tried, are equivalent, were killed."""
+    """Counts of a package's mutants: all, tried, equivalent, killed."""
 
     package: str
     modules: int

@@ -1,4 +1,4 @@
-"""What the journal of a run becomes in the tables; what Spark makes of it: tests/pipeline/audit/test_run_audit.py."""
+"""Journal of a run as tables; Spark's part: tests/pipeline/audit/test_run_audit.py."""
 
 from __future__ import annotations
 

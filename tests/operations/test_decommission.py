@@ -206,7 +206,7 @@ def test_a_drain_whose_process_was_killed_is_resumed_where_its_journal_is(operat
 def test_a_drain_whose_process_was_killed_is_finished_from_another_machine(
     operators: Operators, tmp_path: Path
 ) -> None:
-    """What is in flight is waited for; a run of its own drains the rest."""
+    """Moves in flight are waited for; a run of its own drains the rest."""
     rig = operators.rig
     with pytest.raises(Killed):
         operators.decommission(runs=VirtualRuns(rig, dies_after_s=3))
@@ -303,7 +303,7 @@ def test_a_topic_that_may_not_move_is_named_before_anything_moves(operators: Ope
 def test_topics_that_may_stay_keep_their_replicas_and_the_rest_is_drained(
     tmp_path: Path, excluded: tuple[str, ...], successors: tuple[int, ...]
 ) -> None:
-    """As the canaries of Amazon MSK, which its customers may not move and which are on every broker."""
+    """Example: the canaries of Amazon MSK, which its customers may not move and which are on every broker."""
     operators = Operators(TwinRig(tmp_path, [[0, 3], [3, 2], [2, 4]]))
     rig, lists = operators.rig, ((0, 1, 3), (3, 1, 2), (1, 2, 4))
     rig.client.create_topics([NewTopic("canary", assignments=lists)]).raise_if_any()
@@ -357,7 +357,7 @@ def test_a_cancel_in_any_phase_leaves_the_setting_as_it_was(operators: Operators
 
 @pytest.mark.parametrize("release", ["4.3", "4.4"])
 def test_a_cancel_leaves_alone_what_others_have_cordoned(tmp_path: Path, release: str) -> None:
-    """It names the command that takes that back, and so does the doctor."""
+    """The message names the command that takes the cordon back, and so does the doctor."""
     operators, both = of_release(tmp_path, release), "/data/3/d0,/data/3/d1"
     operators.rig.client.incremental_alter_configs({BROKER: [ConfigChange.set(KEY, both)]}).raise_if_any()
     assert operators.decommission().is_finished
@@ -488,7 +488,7 @@ def test_another_run_on_the_cluster_is_not_disturbed(operators: Operators) -> No
 
 
 def test_what_stays_on_the_broker_though_no_list_names_it_is_not_waited_for_for_ever(operators: Operators) -> None:
-    """As of a topic that this client may not see."""
+    """Example: a topic that this client may not see."""
     rig = operators.rig
     odd = OddPort(rig.client)
     hidden = replace(rig.client.describe_topics(["t"])["t"], partitions=())

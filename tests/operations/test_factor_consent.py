@@ -1,4 +1,4 @@
-"""What a plan does to replication factors is told first, and refused where the operator has to agree."""
+"""Changes of replication factors by a plan are told first, and refused where the operator has to agree."""
 
 from __future__ import annotations
 

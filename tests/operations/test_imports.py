@@ -1,4 +1,4 @@
-"""That imports wait for each other; what they make of files: tests/cli/planning/imports, tests/cli/commands."""
+"""Imports wait for each other; their effects: tests/cli/planning/imports, tests/cli/commands."""
 
 from __future__ import annotations
 

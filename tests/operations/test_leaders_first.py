@@ -1,4 +1,4 @@
-"""What a rebalance says of leaders: whether they alone would do, and how many bytes that saves."""
+"""Notes of a rebalance on leaders: if they alone would do, and the bytes that saves."""
 
 from __future__ import annotations
 

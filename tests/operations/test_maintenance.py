@@ -44,7 +44,7 @@ class Killed(BaseException):
 
 @dataclass
 class Operator:
-    """Somebody at a machine, by the state directory."""
+    """Operator at a machine, by the state directory."""
 
     rig: TwinRig
     state_dir: Path
@@ -237,7 +237,7 @@ def test_where_the_cluster_keeps_nothing_it_is_said_who_has_to_end_it(ann: Opera
 def test_another_host_ends_what_a_killed_process_began(
     tmp_path: Path, dies_before: int, release: str, then: str
 ) -> None:
-    """Whichever step is its last, and also when the cluster is upgraded after that."""
+    """For each last step, and also when the cluster is upgraded after that."""
     rig = TwinRig(tmp_path / "ann", LISTS, release=release)
     ann, bob = (Operator(rig, tmp_path / name, LeasePolicy.REQUIRE) for name in ("ann", "bob"))
     calls = 0
@@ -309,7 +309,7 @@ def test_a_run_that_goes_on_starts_no_moves_to_it_and_the_lists_of_its_moves_are
 
 
 def test_before_cordons_a_run_elsewhere_is_held_off_by_what_the_cluster_keeps(tmp_path: Path) -> None:
-    """Of Kafka 4.2: the run of another machine begins in the middle, and moves to broker 3 only when that is over."""
+    """Kafka 4.2: the run of another machine begins in the middle, and moves to broker 3 only when that is over."""
     rig = TwinRig(tmp_path / "bob", LISTS, release="4.2")
     ann = Operator(rig, tmp_path / "ann", LeasePolicy.REQUIRE)
     assert ann.enter().is_finished

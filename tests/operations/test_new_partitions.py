@@ -1,4 +1,4 @@
-"""Where new partitions go, as a cluster is told: by the client, and by the command that is printed."""
+"""Placement of new partitions: by the client, and by the command that is printed."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_what_was_placed_is_created_by_the_client_and_grows_by_the_printed_comma
     ids=["shorter", "longer", "first is shorter"],
 )
 def test_the_printed_command_works_beside_lists_of_another_length(lists: tuple[tuple[int, ...], ...]) -> None:
-    """As in the middle of a reassignment: Kafka's tool refuses lists of different lengths, also of what is there."""
+    """Example: during a reassignment, Kafka's tool refuses lists of different lengths, also of present ones."""
     twin = Twin(cluster({"t": [list(one) for one in lists]}), TwinSettings())
     with serving(twin, speed=SPEED) as thread, kreassign.connect(thread.bootstrap_servers) as client:
         more = kreassign.place_partitions(kreassign.snapshot(client, measure_for_s=0), "t", len(lists) + 2)

@@ -1,4 +1,4 @@
-"""What others have set, or move, when a run begins: it is shown and refused, until the operator says what it is."""
+"""Foreign settings and moves when a run begins: shown and refused, until the operator says what they are."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def rig(tmp_path: Path) -> TwinRig:
 
 
 def change(rig: TwinRig, settings: Settings) -> None:
-    """Somebody else changes settings."""
+    """Change settings as a second operator."""
     records = tuple(ConfigChanged(resource, name, value) for (resource, name), value in settings.items())
     rig.twin.commit(Decision(records, None))
 
@@ -74,7 +74,7 @@ def execute(rig: TwinRig, started: RunStarted, state_dir: str = "state") -> RunH
 
 
 def move_of_others(rig: TwinRig, throttle: int, broker: int = 2) -> None:
-    """Somebody moves t-1 to this broker at this rate."""
+    """Move t-1 to this broker at this rate as a second operator."""
     names = ((SENDER, LEADER_THROTTLED_RATE), (ConfigResource.broker(broker), FOLLOWER_THROTTLED_RATE))
     change(rig, dict.fromkeys(names, str(throttle)) | {(TOPIC, FOLLOWER_THROTTLED_REPLICAS): f"1:{broker}"})
     rig.client.alter_partition_reassignments({tp(1): (broker, 0)}).raise_if_any()

@@ -1,4 +1,4 @@
-"""What is asked of a run is checked before it is stored, and acts once or never; whoever watches cannot end a run."""
+"""Requests to a run are checked before they are stored, and act once or never; a watcher cannot end a run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What cannot be undone now is named, and keeps nothing else from being undone."""
+"""Parts that cannot be undone now are named; the rest is undone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is told of the hours of a run before it begins, and of its journal while others have locked it."""
+"""Notes on the hours of a run before it begins, and on a journal that is locked."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The same plan is given to `run` again: after it was executed, and after its run was cancelled half way."""
+"""The same plan given to `run` again: after it was executed, and after its run was cancelled half way."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run keeps of its plan: reports say the bound and the reasons, also when the plan's files are gone."""
+"""Facts of its plan in a run: reports show the bound and the reasons, also when the plan's files are gone."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ SCENARIO = """
 
 
 def look(blueprint: Blueprint) -> tuple[ClusterSnapshot, Twin]:
-    """What a client sees of a new twin, and the twin."""
+    """Read a new twin as a client; return that and the twin."""
     twin = Twin(blueprint)
     transport = TwinTransport(twin)
     settings = client_settings(bootstrap_servers="broker-0:9092")

@@ -72,7 +72,7 @@ class Mortal:
 
 
 class State(NamedTuple):
-    """What maintenance changes: lists, leaders, cordons, and the record."""
+    """State that maintenance changes: lists, leaders, cordons, and the record."""
 
     lists: dict[int, list[int]]
     leaders: list[int]

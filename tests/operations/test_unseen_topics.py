@@ -35,7 +35,7 @@ class Asked:
     context: RunContext
 
     def offset(self) -> int:
-        """How many records the metadata log has: more after any change."""
+        """Number of records in the metadata log: more after any change."""
         return self.twin.metadata.offset
 
 

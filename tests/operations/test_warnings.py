@@ -1,4 +1,4 @@
-"""How a use case says what it goes on without."""
+"""Warnings of a use case about missing inputs."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ def test_a_file_is_replaced_or_stays_as_it_was(tmp_path: Path) -> None:
 
 
 def test_no_link_of_others_is_followed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Not under the name of a process, which others can guess, nor under the very name that is taken."""
+    """Neither at the temporary name of a process, which others can guess, nor at the final name."""
     victim, path = tmp_path / "victim", tmp_path / "plan.json"
     victim.write_text("precious", encoding="ascii")
     for name in (path, approval_path(path)):

@@ -1,4 +1,4 @@
-"""What commands of pages import and load, once for all of them: their modules, and the compiled loops of the search."""
+"""Modules of the commands on pages, loaded once for all of them, and the compiled loops of the search."""
 
 from __future__ import annotations
 

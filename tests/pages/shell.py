@@ -78,7 +78,7 @@ written() {  # NUMBER TEXT: wait until a block in the background has written the
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """What came of a step: its exit code, None if it did not end, and what it wrote."""
+    """Result of a step: its exit code, None if it did not end, and its output."""
 
     step: Step
     exit_code: int | None
@@ -86,11 +86,11 @@ class Told:
     stderr: str
 
     def is_as_expected(self) -> bool:
-        """Whether it ended as the page says; one in the background need not."""
+        """True if the step ended as the page says; a background step need not."""
         return self.exit_code == self.step.exit_code or (self.step.until is not None and self.exit_code == 0)
 
     def __str__(self) -> str:
-        """Where it is on the page, and the end of what it said."""
+        """Place of the step on the page, and the end of its output."""
         end = "does not end" if self.exit_code is None else f"exit code {self.exit_code}"
         said = f"{self.stdout[-1500:]}{self.stderr[-1500:]}"
         return f"line {self.step.line}: {end}\n{self.step.commands}{said}"

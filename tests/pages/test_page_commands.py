@@ -1,4 +1,4 @@
-"""What is read of a page, and when the output that it shows is taken to be there."""
+"""Reading of a page, and matching of the output that it shows."""
 
 from __future__ import annotations
 

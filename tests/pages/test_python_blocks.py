@@ -99,7 +99,7 @@ def test_the_program_for_spark_submit_is_the_command_line(
 
 @contextmanager
 def from_the_fixture() -> Iterator[str]:
-    """What the fixture of the guide yields."""
+    """Value that the fixture of the guide yields."""
     fixture = executed("docs/guides/test-your-tooling-against-the-twin.md", 0)["bootstrap_servers"]
     yielding = fixture.__wrapped__()
     yield next(yielding)

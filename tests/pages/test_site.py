@@ -50,7 +50,7 @@ class _Quiet(SimpleHTTPRequestHandler):
 
 @pytest.fixture
 def host(site: Path) -> Iterator[str]:
-    """Where the site is served, since files may not search."""
+    """Host of the site, since files may not search."""
     with ThreadingHTTPServer(("127.0.0.1", 0), partial(_Quiet, directory=str(site))) as server:
         thread = threading.Thread(target=server.serve_forever)
         thread.start()

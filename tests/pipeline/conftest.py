@@ -34,7 +34,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
 
 @pytest.fixture(autouse=True)
 def nothing_stays_cached(request: pytest.FixtureRequest) -> Iterator[None]:
-    """What a job keeps in Spark's memory or on its disks it lets go, for a session may live for weeks."""
+    """A session may live for weeks, so a job releases its cached data."""
     yield
     if "spark" in request.fixturenames:
         session: SparkSession = request.getfixturevalue("spark")

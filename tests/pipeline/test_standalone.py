@@ -153,7 +153,7 @@ def test_the_workflow_on_a_real_cluster_by_spark_connect_and_by_spark_submit(
 
 
 def connect(cluster: StandaloneSpark, address: str, *commands: Sequence[object]) -> str:
-    """What commands print of which the Spark part is a server's, one after the other in one process of their own."""
+    """Output of commands whose Spark part is a server's, one after the other in one process of their own."""
     words = " then ".join(" ".join(map(str, (*command, "--master", address))) for command in commands)
     done = cluster.run_here([sys.executable, "-c", CLIENT, words])
     assert done.exit_code == 0, done.stdout[-2000:] + done.stderr[-4000:]
@@ -180,7 +180,7 @@ def verdicts(data: Path, after: str) -> set[str]:
 
 
 def done_here(*arguments: object) -> str:
-    """What a command prints that needs no Spark."""
+    """Output of a command that needs no Spark."""
     result = CliRunner().invoke(kreassign, [str(argument) for argument in arguments], catch_exceptions=False)
     assert result.exit_code == 0, result.stderr
     return result.stdout

@@ -1,4 +1,4 @@
-"""What checks say of a plan: one sentence for each rule, so that tests name the rule and the facts of their case."""
+"""Sentences of checks on a plan, one per rule, so that tests name the rule and the facts of their case."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ COMMAND_S = 120
 
 
 def promtool(*words: object, given: str | None = None) -> subprocess.CompletedProcess[str]:
-    """What Prometheus' own checker says."""
+    """Output of Prometheus' own checker."""
     command = [str(PROGRAMS / "promtool"), *map(str, words)]
     return subprocess.run(command, input=given, capture_output=True, text=True, timeout=COMMAND_S, check=False)
 

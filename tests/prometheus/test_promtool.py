@@ -72,7 +72,7 @@ def test_every_alert_has_a_case(alerts: Path) -> None:
 
 
 def judged(alerts: Path, series: dict[str, str], **checks: object) -> str:
-    """What promtool has against what is expected of these series; nothing if all is as expected."""
+    """Differences of promtool from the expected alerts of these series; empty if there are none."""
     told = [{"series": name, "values": values} for name, values in series.items()]
     test = {"interval": "1m", "input_series": told, **checks}
     file = alerts.parent / "test.yaml"

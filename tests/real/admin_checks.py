@@ -1,4 +1,4 @@
-"""What an admin client must do on every cluster, whatever its release and its mode."""
+"""Duties of an admin client on every cluster, whatever its release and its mode."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ RATE_BYTES_PER_S = 250_000
 
 
 def settings_of(cluster: KafkaCluster, **properties: str) -> ClientSettings:
-    """How to reach a cluster; an underscore in a property stands for a dot."""
+    """Client properties of a cluster; an underscore in a property stands for a dot."""
     dotted = {key.replace("_", "."): value for key, value in properties.items()}
     return client_settings(dotted, bootstrap_servers=cluster.bootstrap_servers)
 

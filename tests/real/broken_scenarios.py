@@ -1,4 +1,4 @@
-"""What both kafka-reassign-partitions are asked to do while broker 3 is down, and without the right to do it.
+"""Scenarios for both kafka-reassign-partitions while broker 3 is down, and without the permission.
 
 A scenario with a broker down is a generator: what comes before its `yield` happens while all brokers live.
 """

@@ -19,7 +19,7 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 @pytest.fixture(autouse=True)
 def started_runs(start_cluster: object) -> Iterator[None]:
-    """No run outlives its test. Clusters of the test's own are there until all runs are ended."""
+    """Ensure that no run outlives its test. Clusters of the test's own are there until all runs are ended."""
     del start_cluster
     yield
     end_started()
@@ -27,7 +27,7 @@ def started_runs(start_cluster: object) -> Iterator[None]:
 
 @pytest.fixture
 def calm(request: pytest.FixtureRequest) -> None:
-    """Nothing is throttled or reassigned in the clusters of a test, and nobody has the lease.
+    """Leave no throttle, no reassignment and no lease in the clusters of a test.
 
     A run refuses to begin on top of what other tests left.
     """

@@ -1,4 +1,4 @@
-"""What both election tools, Kafka's and ours, are asked to do."""
+"""Scenarios for both election tools, Kafka's and ours."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the design documents say of calls, and must hold on a cluster with a quorum and on one with ZooKeeper."""
+"""Statements of the design documents about calls, on a cluster with a quorum and on one with ZooKeeper."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ def executed(cluster: KafkaCluster, plan: Path, *options: str, poll_ms: int | No
 
 
 def started(done: Finished) -> list[str]:
-    """What the tool said of each step."""
+    """Output of the tool about each step."""
     return [line for line in done.stdout.splitlines() if line.startswith("Started partition reassignment")]
 
 

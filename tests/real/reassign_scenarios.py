@@ -1,4 +1,4 @@
-"""What both kafka-reassign-partitions are asked to do on a live cluster of four brokers with racks a, b, c, a.
+"""Scenarios for both kafka-reassign-partitions on a live cluster of four brokers with racks a, b, c, a.
 
 A scenario is a function of a `Tool`; its name is shown by the test. Moves are held open by a throttle of 1 B/s on
 partitions with 12 MB of data: what a broker fetches before it hears of the throttle does not complete them.

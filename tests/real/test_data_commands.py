@@ -1,4 +1,4 @@
-"""What `snapshot` and `collect` write about a real cluster."""
+"""Output of `snapshot` and `collect` about a real cluster."""
 
 from __future__ import annotations
 

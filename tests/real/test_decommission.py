@@ -44,7 +44,7 @@ def start_decommission(cluster: KafkaCluster, folder: Path, *words: str, brokers
 
 
 def ended(process: Forked, exit_code: int) -> dict[str, Any]:
-    """What a decommission said that came to its end."""
+    """Output of a decommission that has ended."""
     stdout, stderr = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == exit_code, stderr
     found: dict[str, Any] = json.loads(stdout)

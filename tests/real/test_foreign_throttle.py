@@ -179,7 +179,7 @@ def test_a_throttle_that_is_deleted_while_the_run_is_dead_is_told_and_holds_when
 
 
 def verified(cluster: KafkaCluster, folder: Path) -> dict[str, Any]:
-    """What `kreassign verify` says of the only run."""
+    """Output of `kreassign verify` about the only run."""
     found = status(folder)
     assert found is not None
     result = invoke(cluster, "verify", found["run_id"], "--state-dir", folder / "state", "--format", "json")

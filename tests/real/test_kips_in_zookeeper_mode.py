@@ -55,7 +55,7 @@ def test_in_zookeeper_mode(check: Check, zookeeper_mode: KafkaCluster, client: A
 def test_in_zookeeper_mode_a_move_is_started_whatever_time_the_request_has(
     zookeeper_mode: KafkaCluster, client: AdminClient, topic_name: str, timeout_ms: int
 ) -> None:
-    """As KIP-455 says; a controller of a quorum heeds the time."""
+    """KIP-455 says so; a controller of a quorum heeds the time."""
     (partition,) = created(client, topic_name, (0, 1))
     entry = api.ALTER_PARTITION_REASSIGNMENTS.request.ReassignableTopic
     topic = entry(name=topic_name, partitions=[entry.ReassignablePartition(partition_index=0, replicas=[2, 1])])

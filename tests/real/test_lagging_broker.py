@@ -62,7 +62,7 @@ def submitted(
     *,
     allow_replication_factor_change: bool = True,
 ) -> Batch[TopicPartition, None]:
-    """As an operator does where the broker that hangs was named as the controller: KRaft's brokers name any."""
+    """Submit like an operator when the hanging broker was named as the controller: KRaft's brokers name any."""
     deadline = time.monotonic() + PATIENCE_S
     while True:
         answers = client.alter_partition_reassignments(

@@ -76,7 +76,7 @@ def test_a_quarter_of_what_is_needed_is_refused_with_one_rate_with_which_the_run
     plan, advised = plan_of(tmp_path, topic_name), 0
 
     def is_advised_well() -> bool:
-        """Not where the machine has kept the producers from their work while it was measured."""
+        """False where the machine kept the producers from their work during the measurement."""
         nonlocal advised
         words = ("--throttle", f"{NEEDED // 4}B/s", "--measure-for", 3, "--state-dir", tmp_path / "refused")
         refused = invoke(kafka, "run", "--yes", plan, *words)

@@ -38,7 +38,7 @@ def of_topics(operation: str) -> Permission:
 
 @dataclass
 class Alice:
-    """Who may do nothing until she is allowed to, at her machine, and a topic all of which is on broker 0."""
+    """A user without permissions at first, her machine, and a topic that is on broker 0 alone."""
 
     cluster: KafkaCluster
     folder: Path
@@ -67,7 +67,7 @@ class Alice:
         return found
 
     def nothing_is_left(self) -> bool:
-        """Nothing moves, nothing has moved and nothing is throttled."""
+        """Assert that nothing moves, nothing has moved and nothing is throttled."""
         with client_of(self.cluster) as client:
             assert client.list_partition_reassignments() == {}
         return assignments(self.cluster, self.topic) == {0: (0,), 1: (0,)} and not throttles(self.cluster, self.topic)

@@ -1,4 +1,4 @@
-"""What a principal may do on Kafka with ZooKeeper: the permissions that the design documents name, and no less."""
+"""Permissions of a principal on Kafka with ZooKeeper: those that the design documents name, and no less."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _AUTHORIZER = "kafka.security.authorizer.AclAuthorizer"
 
 @pytest.fixture(scope="module")
 def guarded() -> Iterator[KafkaCluster]:
-    """Everything is allowed until the first ACL; from then on only that."""
+    """Allow only the ACLs from the first one on; before it everything is allowed."""
     config = {"authorizer.class.name": _AUTHORIZER, "allow.everyone.if.no.acl.found": "true"}
     with (
         KafkaCluster.start(ClusterSpec(version="3.9.1", brokers=3, mode="zookeeper", broker_config=config)) as cluster,

@@ -50,7 +50,7 @@ def skewed(cluster: KafkaCluster, topic: str) -> None:
 
 
 def loads_of(snapshot: Path) -> Loads:
-    """What a snapshot shows, added up by the independent check and not by the plan."""
+    """Loads of a snapshot, added up by the independent check and not by the plan."""
     problem = inputs_of_snapshot_file(snapshot, PlanPolicy()).problem
     found = evaluate(problem, Assignment.current(problem.partitions))
     per_goal = {goal: found.before[:, column].tolist() for column, goal in enumerate(found.goals)}
@@ -60,7 +60,7 @@ def loads_of(snapshot: Path) -> Loads:
 
 
 def spread(loads: dict[int, float]) -> float:
-    """How far the fullest broker is above the mean."""
+    """Distance of the fullest broker from the mean."""
     return max(loads.values()) * len(loads) / sum(loads.values()) - 1
 
 

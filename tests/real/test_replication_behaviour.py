@@ -1,4 +1,4 @@
-"""What the twin takes for granted about replication, seen on real brokers."""
+"""Assumptions of the twin about replication, seen on real brokers."""
 
 from __future__ import annotations
 

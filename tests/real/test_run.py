@@ -63,7 +63,7 @@ def invoke(cluster: KafkaCluster, command: str, *arguments: object) -> Result:
 
 
 def run_to_the_end(cluster: KafkaCluster, folder: Path, *arguments: object) -> dict[str, Any]:
-    """What a run says of itself at its end."""
+    """Output of a run at its end."""
     result = invoke(cluster, *words_of_run(*arguments), "--state-dir", folder / "state", "--format", "json")
     assert result.exit_code in {0, 5}, result.output
     assert result.stdout, result.stderr
@@ -72,7 +72,7 @@ def run_to_the_end(cluster: KafkaCluster, folder: Path, *arguments: object) -> d
 
 
 def status(folder: Path) -> dict[str, Any] | None:
-    """What the journal of the only run tells; None before there is one."""
+    """Status from the journal of the only run; None before there is one."""
     result = CliRunner().invoke(
         kreassign, ["status", "--all", "--state-dir", str(folder / "state"), "--format", "json"]
     )

@@ -48,7 +48,7 @@ AWAY = {0: (2, 1), 1: (3, 2), 2: (1, 0)}
 
 
 def sent_in_vain(events: tuple[Event, ...]) -> int:
-    """How often moves were sent though an answer to an earlier sending was in the journal."""
+    """Number of moves sent although the journal had an answer to an earlier sending."""
     answered: set[object] = set()
     repeated = 0
     for event in events:
@@ -60,7 +60,7 @@ def sent_in_vain(events: tuple[Event, ...]) -> int:
 
 
 def kill_within(process: Forked, seconds: float) -> bool:
-    """Whether the run was still at work when it was killed."""
+    """True if the run was still at work when it was killed."""
     try:
         process.communicate(timeout=seconds)
     except subprocess.TimeoutExpired:

@@ -1,4 +1,4 @@
-"""Who is let in, who is not, and what is said: SASL, TLS and a denied ACL on a real cluster."""
+"""Logins, refusals and their messages: SASL, TLS and a denied ACL on a real cluster."""
 
 from __future__ import annotations
 
@@ -177,7 +177,7 @@ def test_clients_that_live_longer_than_their_logins_go_on_without_an_error_on_th
         clients = (first, second)
 
         def are_outlived() -> bool:
-            """Not where the machine has let a client wait so long that its login ended in the middle of a call."""
+            """False where the machine let a client wait so long that its login ended in the middle of a call."""
             assert all(len(client.describe_log_dirs().ok) == 2 for client in clients)
             asked = len(token_server.asked)
             before, end_s = [connections(client) for client in clients], time.monotonic() + 1.5 * lifetime_s

@@ -64,7 +64,7 @@ def tiered(cluster: KafkaCluster, topic: str, size_bytes: int, local_bytes: int)
 
 
 def journal_of(folder: Path) -> tuple[Event, ...]:
-    """What the only run wrote down."""
+    """Journal of the only run."""
     (journal,) = find_journals(folder / "state")
     return tuple(read_events(journal))
 
@@ -230,7 +230,7 @@ def test_a_throttle_below_what_is_written_is_refused_with_the_least_rate_by_what
     plan = plan_file(tmp_path, topic_name, {0: (0, 2)})
 
     def is_advised_well() -> bool:
-        """Not where the machine has kept the producer from its work, nor while a segment is deleted."""
+        """False where the machine kept the producer from its work, and while a segment is deleted."""
         refused = invoke(kafka_tiered, "run", "--yes", plan, *words)
         assert refused.exit_code == 2, refused.output
         assert f"{topic_name}-0: at 150 kB/s it never ends" in refused.stderr

@@ -26,7 +26,7 @@ def clusters() -> Iterator[tuple[Side, Side]]:
 
 
 def is_led(side: Side) -> bool:
-    """Whether there is a controller that will not be stopped; who will be is deposed."""
+    """True if there is a controller that will not be deposed."""
     content = side.content(paths.CONTROLLER)
     if content is not None and parse_controller(content).broker_id == VICTIM:
         side.znodes.delete(paths.CONTROLLER)
@@ -59,7 +59,7 @@ def both_ways(sides: BothSides, name: str) -> None:
 
 
 def orders_and_elections(sides: BothSides, name: str) -> None:
-    """The same replicas in another order, and then an election of the first."""
+    """Reorder the replicas, and then elect the first."""
     foo = TopicPartition(name, 0)
     sides.create_topic(name, (1, 2, 3), (2, 3, 4))
     sides.rest("created")

@@ -194,7 +194,7 @@ class Tool:
         return text.replace(str(self.cluster.folder), "<cluster>")
 
     def _current_places(self) -> dict[tuple[str, int, int], str]:
-        """Where every replica of our topics is right now: (topic, partition, broker) → directory."""
+        """Directories of all replicas of our topics now: (topic, partition, broker) → directory."""
         found = {}
         for broker, node in self.cluster.brokers.items():
             for directory in node.log_dirs:
@@ -227,7 +227,7 @@ class Tool:
         )
 
     def _brokers_know(self) -> bool:
-        """Whether every running broker shows partitions at rest: a view of a move has a replica out of sync."""
+        """True if every running broker shows partitions at rest: a view of a move has a replica out of sync."""
         running = {node.id: node for node in self.cluster.brokers.values() if node.is_running}
         return not any(
             set(partition.replicas) <= running.keys() and set(partition.isr) != set(partition.replicas)
@@ -289,11 +289,11 @@ class Tool:
         self._transcript += [f"{self._shown(str(key))} is led by {leader}" for key, leader in partitions]
 
     def transcript(self) -> str:
-        """Everything that the tool printed."""
+        """Output of the tool."""
         return "\n".join(self._transcript)
 
     def outcome(self) -> str:
-        """Everything that the tool printed, and the state in which it left the cluster."""
+        """Output of the tool, and the state of the cluster afterwards."""
         return "\n".join([*self._transcript, *self._state()])
 
     def _state(self) -> list[str]:
@@ -353,7 +353,7 @@ class Tool:
 def outcomes(
     cluster: KafkaCluster, name: str, scenario: Scenario, folder: Path, programs: Programs = REASSIGN
 ) -> tuple[str, str]:
-    """What Kafka's tool and what ours make of a scenario."""
+    """Outcomes of a scenario with Kafka's tool and with ours."""
     results = []
     for who in (KAFKA, OURS):
         tool = Tool(cluster, who, name.replace("_", "-"), folder, programs)
@@ -368,7 +368,7 @@ def outcomes(
 def outcomes_with_a_stopped_broker(
     cluster: KafkaCluster, broker: int, scenarios: Mapping[str, InTwoParts], folder: Path
 ) -> tuple[dict[str, str], dict[str, str]]:
-    """What both tools make of scenarios whose second parts happen while a broker is down."""
+    """Outcomes of scenarios whose second parts happen while a broker is down, with both tools."""
     prepared: list[tuple[str, Tool, Iterator[None]]] = []
     results: dict[str, dict[str, str]] = {KAFKA: {}, OURS: {}}
     try:
@@ -390,7 +390,7 @@ def outcomes_with_a_stopped_broker(
 
 
 def answers(cluster: KafkaCluster, scenario: Scenario, folder: Path) -> tuple[str, str]:
-    """What both tools print in a scenario that changes nothing in the cluster, so that they can run side by side."""
+    """Output of both tools in a scenario that changes nothing in the cluster, so that they can run side by side."""
 
     def answer(who: str) -> str:
         tool = Tool(cluster, who, "same", folder)
@@ -459,7 +459,7 @@ def _assignment_with_places(line: str, places: Mapping[tuple[str, int, int], str
 
 
 def _summary(proposed: str, broker_list: str) -> str:
-    """What must be the same of two random proposals: partitions, replica counts, brokers from the list."""
+    """Common part of two random proposals: partitions, replica counts, brokers from the list."""
     line, _, rest = proposed.partition("\n")
     allowed = set(map(int, broker_list.split(",")))
     rows = []

@@ -1,4 +1,4 @@
-"""What both `kafka-topics`, Kafka's and ours, are asked to do."""
+"""Scenarios for both `kafka-topics`, Kafka's and ours."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What both kafka-reassign-partitions are asked to do with `--zookeeper`, on a cluster of three brokers."""
+"""Scenarios for both kafka-reassign-partitions with `--zookeeper`, on a cluster of three brokers."""
 
 from __future__ import annotations
 

@@ -59,21 +59,21 @@ class Side:
             return question(client)
 
     def content(self, path: str) -> bytes | None:
-        """What a znode says; None if there is none."""
+        """Content of a znode; None if there is none."""
         try:
             return bytes(self.znodes.retry(self.znodes.get, path)[0])
         except NoNodeError:
             return None
 
     def children(self, path: str) -> list[str]:
-        """What is below a znode."""
+        """Children of a znode."""
         try:
             return sorted(self.znodes.retry(self.znodes.get_children, path))
         except NoNodeError:
             return []
 
     def controller_epoch(self) -> int:
-        """Which term of office this is, counted from the beginning of the story."""
+        """Epoch of the controller, counted from the beginning of the scenario."""
         found = self.content(paths.CONTROLLER_EPOCH)
         assert found is not None
         return parse_controller_epoch(found) - self.first_epoch
@@ -172,14 +172,14 @@ class _Watch:
     since_s: float = 0.0
 
     def is_at_rest(self) -> bool:
-        """Whether both are the same, and have been since long enough."""
+        """True if both are equal, and have been for long enough."""
         seen, now = (picture(self.sides[0], self.topics), picture(self.sides[1], self.topics)), time.monotonic()
         if seen != self.last:
             self.last, self.since_s = seen, now
         return seen[0] == seen[1] and now - self.since_s >= REST_S
 
     def difference(self) -> str:
-        """What was different when last looked at."""
+        """Difference at the last look."""
         kafka, twin = self.last
         names = [name for name in sorted({*kafka, *twin}) if kafka.get(name) != twin.get(name)]
         found = [f"{name}: Kafka {kafka.get(name)}, twin {twin.get(name)}" for name in names]
@@ -192,7 +192,7 @@ def _outcomes(side: Side, question: Callable[[AdminClient], Any]) -> dict[str, s
 
 
 def picture(side: Side, topics: list[str]) -> Picture:
-    """All that the znodes of a cluster say about these topics, without what is peculiar to each cluster."""
+    """Content of a cluster's znodes about these topics, without the parts that differ between clusters."""
     found: Picture = {
         "brokers": side.children(paths.BROKER_IDS),
         "racks": [_broker(side, int(broker)) for broker in side.children(paths.BROKER_IDS)],

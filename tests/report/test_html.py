@@ -77,7 +77,7 @@ def test_the_page_fetches_nothing_and_executes_only_its_own_scripts() -> None:
 
 
 def scripts_of(text: str) -> list[str]:
-    """What a page executes."""
+    """Scripts that a page executes."""
     return re.findall(r"<script>(.*?)</script>", text, re.DOTALL)
 
 

@@ -50,7 +50,7 @@ def huge_run_page() -> str:
 
 
 def rehearsed_page() -> str:
-    """Of a rehearsal in which a broker dies, so that guards have something to say."""
+    """Page of a rehearsal in which a broker dies, so that guards have something to report."""
     seen, recording = rehearsed_snapshot(), Recording()
     plan = Plan((PartitionAssignment(TopicPartition("t", 0), (2, 1)),))
     request = RunRequest(PlanFile(plan), ThrottleRates(10 * MB))
@@ -166,7 +166,7 @@ def test_what_pictures_show_can_be_read_by_keyboard(open_page: OpenPage, files: 
 
 
 def test_a_script_that_is_not_the_pages_own_is_not_executed(open_page: OpenPage, tmp_path: Path) -> None:
-    """Whoever gets a script into a page by way of a name of the cluster has not got it executed."""
+    """A script within a name of the cluster is not executed."""
     whole = re.sub("<script>.*?</script>", "", plan_page(), flags=re.DOTALL)
     path = tmp_path / "page.html"
     path.write_text(whole.replace("<main>", "<main><script>document.title = 'taken'</script>", 1), encoding="utf-8")

@@ -23,7 +23,7 @@ def words(facts: PlanFacts) -> str:
 
 
 def figures(text: str) -> dict[str, Any]:
-    """What the page has plotly draw."""
+    """Figures that the page has plotly draw."""
     found = re.search(r'<script type="application/json" id="figures">(.*?)</script>', text, re.DOTALL)
     assert found is not None
     charts: dict[str, Any] = json.loads(found[1])
@@ -94,7 +94,7 @@ def test_text_from_outside_stays_text_in_pictures_too() -> None:
 
 
 def test_a_thousand_brokers_and_a_hundred_thousand_moves_stay_readable() -> None:
-    """What would be too many to see is put together, and the page says what it leaves out."""
+    """Long lists are combined, and the page names what it leaves out."""
     facts, targets = huge(1_000, 100_000)
     text = render_plan(facts, targets, "plan.json")
     shown = Page(text).words

@@ -1,4 +1,4 @@
-"""What is decided before a run is drawn: rates by slot, growth, throttles; and the pictures of the largest runs."""
+"""Preparation of a drawn run: rates by slot, growth, throttles; and the pictures of the largest runs."""
 
 from __future__ import annotations
 

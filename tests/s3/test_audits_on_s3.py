@@ -27,7 +27,7 @@ pytestmark = pytest.mark.timeout(900)
 
 
 def done(store: Store, *words: object, **changed: str | None) -> str:
-    """What a command prints that is successful."""
+    """Output of a successful command."""
     finished = store.run(*map(str, words), **changed)
     assert finished.returncode == 0, finished.stdout[-2000:] + finished.stderr[-4000:]
     return finished.stdout

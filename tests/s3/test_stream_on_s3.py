@@ -32,7 +32,7 @@ def kafka(start_cluster: Callable[[ClusterSpec], KafkaCluster]) -> KafkaCluster:
 
 
 def done(store: Store, *words: object) -> str:
-    """What a command prints that is successful."""
+    """Output of a successful command."""
     # Of jars that this variable names and those of --jars DIR Spark takes the former alone.
     paths = ",".join(map(str, [*jars(of_s3=True), *sorted(spark_kafka_jars().glob("*.jar"))]))
     finished = store.run(*map(str, words), PYSPARK_SUBMIT_ARGS=f"--jars {paths} pyspark-shell")

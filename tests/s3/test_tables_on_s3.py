@@ -28,7 +28,7 @@ _SAMPLES = "taken_ms,topic,partition,start_offset,end_offset\n{before},t,0,0,10\
 
 
 def copy_of(address: str, folder: Path) -> None:
-    """What `aws s3 sync` of a directory does, the logs last."""
+    """Copy a directory like `aws s3 sync`, the logs last."""
     for table in TABLES:
         system, root = storage(address, table)
         infos = system.get_file_info(fs.FileSelector(root, recursive=True, allow_not_found=True))

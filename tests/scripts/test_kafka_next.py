@@ -1,4 +1,4 @@
-"""What `make kafka-next` prints, and its refusals: a release that does not exist, or is too old, is one line."""
+"""Output of `make kafka-next`, and its refusals: a release that does not exist, or is too old, is one line."""
 
 from __future__ import annotations
 

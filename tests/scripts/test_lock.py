@@ -1,4 +1,4 @@
-"""What is installed is locked: each version of constraints.txt with hashes, no address, and nothing beside it."""
+"""Locks: each version of constraints.txt with hashes, no address, and nothing else."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def lock(name: str) -> Path:
 
 
 def entries(text: str) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """What is to be installed, and its hashes."""
+    """Packages to install, and their hashes."""
     joined = re.sub(r"\\\n", " ", text)
     for line in filter(None, (line for line in joined.splitlines() if not line.startswith("#"))):
         first, *words = re.split(r"\s+--hash=", line.strip())
@@ -74,7 +74,7 @@ def test_everything_that_is_installed_here_is_locked() -> None:
 
 
 def site_packages() -> Path:
-    """Where pip has put what is installed."""
+    """Folder in which pip has put the packages."""
     return Path(pytest.__file__).parent.parent
 
 
@@ -89,7 +89,7 @@ def test_all_that_make_installs_from_an_index_it_installs_by_hashes() -> None:
 def test_a_file_with_another_content_than_was_locked_is_not_installed(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """As `make` installs, a package that somebody has put in the place of another."""
+    """Install as `make` does, a package that was replaced by another."""
     wheel = tmp_path / "thing-1.0-py3-none-any.whl"
     with zipfile.ZipFile(wheel, "w") as archive:
         archive.writestr("thing.py", "")

@@ -1,4 +1,4 @@
-"""What an installation consists of: complete, with licences, and none that asks more than credit of whoever uses it."""
+"""Contents of an installation: complete, with licences, and none that asks users for more than credit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which row of the table of states a trial aims at: what brings a run into the state, and lets the event happen there.
+"""Row of the table of states that a trial aims at: events that bring a run into the state, and allow the event there.
 
 Left to chance, a run meets a third of the table: most states last for a moment, and many rows want two things at once.
 One seed in `EVERY` takes the next row of those that do not happen by themselves. Pure.
@@ -114,7 +114,7 @@ def settings(aim: Aim, drawn: Settings) -> Settings:
 
 
 def shaped(aim: Aim, twin: Twin, moves: tuple[PartitionAssignment, ...]) -> tuple[PartitionAssignment, ...]:
-    """The same moves, by which leaders are to be elected where that is the aim, and none where it is in its way."""
+    """Moves with leaders to be elected where that is the aim, and without where it is in its way."""
     if aim.state is phases.Electing:
         return tuple(_with_leader(move, twin, is_first=False) for move in moves)
     if aim.state is phases.Restoring and aim.event in _LEASED:
@@ -123,14 +123,14 @@ def shaped(aim: Aim, twin: Twin, moves: tuple[PartitionAssignment, ...]) -> tupl
 
 
 def _with_leader(move: PartitionAssignment, twin: Twin, *, is_first: bool) -> PartitionAssignment:
-    """The same replicas with the present leader at the beginning or the end, if it is one of them, in any directory."""
+    """Replicas with the present leader at the beginning or the end, if it is one of them, in any directory."""
     leader = twin.metadata.topics[move.topic_partition.topic].partitions[move.topic_partition.partition].leader
     replicas = sorted(move.replicas, key=lambda broker: (broker != leader) is is_first)
     return PartitionAssignment(move.topic_partition, tuple(replicas))
 
 
 def incidents(aim: Aim, chance: random.Random, twin: Twin, moves: tuple[PartitionAssignment, ...]) -> list[Incident]:
-    """What brings a run into the state, what lets the event happen there, and later more throttle, to be done soon."""
+    """Incidents that bring a run into the state and allow the event there, and later more throttle, to be done soon."""
     broker, destination = chance.choice(twin.processes.ids), chance.choice(_destinations(twin, moves))
     way = _WAYS.get((aim.state, aim.event)) or _WAYS.get((aim.state, None))
     ways = [_in(*way, broker=broker, destination=destination)] if way else []
@@ -150,7 +150,7 @@ def _in(state: type[RunState], what: Request | Deed | str, entry: int = 1, **bro
 
 
 def _struck(aim: Aim, twin: Twin) -> Iterator[Incident]:
-    """What lets the event happen right after the run has entered the state."""
+    """Incident right after the run has entered the state."""
     state, event = aim.state, aim.event
     if event in _ASKED:
         yield _in(state, _ASKED[event])

@@ -213,7 +213,7 @@ def _harmful(chance: random.Random, twin: Twin) -> list[Incident]:
 
 
 def _beside(chance: random.Random, twin: Twin) -> list[Incident]:
-    """What happens beside an aim: nothing in most trials, for it may miss it then."""
+    """Incidents beside an aim: none in most trials, for they may make it miss."""
     if chance.random() < 0.7:
         return []
     return [_in_a_state(chance, _any(chance, twin)) for _ in range(chance.randint(1, MOST_BESIDE_AIM))]
@@ -255,7 +255,7 @@ def _client_fault(chance: random.Random) -> Incident:
 
 
 def _foreign(chance: random.Random, twin: Twin) -> Incident:
-    """What a second operator does to what the run moves."""
+    """Changes by a second operator to the run's partitions."""
     topic = chance.choice(sorted(twin.metadata.topics))
     brokers = twin.processes.ids
     replicas = ",".join(map(str, chance.sample(brokers, chance.randint(1, min(3, len(brokers))))))

@@ -84,7 +84,7 @@ class MortalJournal:
 
 @dataclass(slots=True)
 class Outcome:
-    """How a run went. `run` is None where its plan was refused; `attempts` are its processes.
+    """Result of a run. `run` is None where its plan was refused; `attempts` are its processes.
 
     `incidents` counts what happened before its end, by kind, `in_states` what of that happened in a state; `untrue` has
     sentences about what the run did wrong on its way.
@@ -100,7 +100,7 @@ class Outcome:
 
     @property
     def is_over(self) -> bool:
-        """Whether the run has ended and has nothing to restore."""
+        """True if the run has ended and has nothing to restore."""
         return self.run is not None and self.run.state in ENDED and not self.run.throttle_residue
 
 
@@ -384,7 +384,7 @@ def broken(ordeal: Ordeal) -> Iterator[str]:
 
 
 def _behind(ordeal: Ordeal, run: RunHistory) -> Iterator[str]:
-    """Whatever live broker a complete move went to is in sync."""
+    """Sentences about live destinations of complete moves that are not in sync."""
     metadata = ordeal.twin.metadata
     for move in run.moves:
         state = metadata.partition(TopicPartition(move.topic, move.partition))
@@ -421,7 +421,7 @@ def _throttles_left(ordeal: Ordeal, run: RunHistory) -> Iterator[str]:
 
 
 def broken_going_back(ordeal: Ordeal) -> Iterator[str]:
-    """What a rollback after the run did not bring back, though nobody else touched it."""
+    """Changes that a rollback after the run did not bring back, though only the run made them."""
     run = ordeal.outcome.run
     if run is None or run.state not in ENDED or ordeal.trial.kinds & MOVED_BY_OTHERS:
         return

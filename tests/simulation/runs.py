@@ -33,7 +33,7 @@ class CountedRows(dict[Key, Row]):
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """How a trial went: which promises were broken, in sentences."""
+    """Result of a trial: the broken promises, in sentences."""
 
     trial: Trial
     outcome: Outcome
@@ -59,7 +59,7 @@ def try_trial(trial: Trial) -> Tried:
 
 
 def smallest(failed: Tried) -> Tried:
-    """What can be left out of it while it goes wrong still."""
+    """Smallest version of the trial that still fails."""
     return try_trial(minimised(failed.trial, lambda trial: bool(try_trial(trial).broken)))
 
 
@@ -97,7 +97,7 @@ def play_adversary(seed: int) -> Result:
 
 
 def table(tally: Tally) -> str:
-    """What happened, as the page has it."""
+    """Table of results for the page."""
     ends = ", ".join(f"{count} {end}" for end, count in tally.ends.most_common())
     figures, incidents, rows = (tally.counts[kind] for kind in ("figures", "incidents", "rows"))
     missing = unused(tally)

@@ -101,7 +101,7 @@ class Call:
 
 
 class Deed(StrEnum):
-    """What happens to the process of a call."""
+    """Deeds done to the process of a call."""
 
     DIE = "dies"
     STOP = "asked to pause"
@@ -109,7 +109,7 @@ class Deed(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Meanwhile:
-    """What happens so long after now, in most cases during the next call."""
+    """Event at a delay from now, in most cases during the next call."""
 
     after_ms: int
     what: Hand | PlannedFault | Request | Deed
@@ -514,7 +514,7 @@ def _during(chance: random.Random, twin: Twin) -> Meanwhile:
 
 
 def _is_known(fault: PlannedFault) -> bool:
-    """Whether it leaves what runs read as it is: of what nobody shows them they cannot know whose it is."""
+    """True if the change leaves the readings of runs intact: they cannot know the owner of an unseen setting."""
     return type(getattr(fault.fault, "fault", fault.fault)) not in UNKNOWN
 
 
@@ -565,7 +565,7 @@ def play_sequence(seed: int) -> Result:
 
 
 def table(tally: Tally) -> str:
-    """What happened in sequences, as the page has it."""
+    """Table of sequences for the page."""
     ends = ", ".join(f"{count} {end}" for end, count in tally.counts["ends"].most_common())
     calls, hands = tally.counts["calls"], tally.counts["hands"]
     return "\n".join([

@@ -251,7 +251,7 @@ def test_a_cancelled_run_leaves_a_move_that_was_sent_elsewhere(command: Command)
 
 
 def test_the_last_run_moves_a_topic_whose_producers_need_consent() -> None:
-    """It moves the first partition, which has one replica left, of a topic that asks for two in sync."""
+    """The run moves the first partition, which has one replica left, of a topic that asks for two in sync."""
     state = sequence.partitions_of(sequence.sequence_twin(1556, MemoryLog()))[0]
     topic, number = state.topic_partition
     steps = (

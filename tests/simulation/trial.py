@@ -1,4 +1,4 @@
-"""What one run on a twin has to stand: its moves, its settings and the incidents that happen to it. Values.
+"""A run on a twin with its moves, its settings and its incidents, as values.
 
 The cluster and the settings follow from the seed or the scenario alone, so that a trial with fewer incidents or moves
 is one of the same run: `minimised` leaves out what it can.
@@ -40,7 +40,7 @@ class Request(StrEnum):
 
 
 class Deed(StrEnum):
-    """What happens to the process of the run, or to its lease."""
+    """Deeds done to the process of the run, or to its lease."""
 
     DIE_WRITTEN = "dies right after it wrote"
     DIE_UNWRITTEN = "dies right before it writes"
@@ -105,7 +105,7 @@ class Incident:
 
     @property
     def lasts_ms(self) -> int:
-        """How long it goes on; 0 for what is over at once."""
+        """Duration; 0 for an incident that is over at once."""
         return self.what.lasts_ms or 0 if isinstance(self.what, PlannedFault) else 0
 
     def __str__(self) -> str:
@@ -117,7 +117,7 @@ class Incident:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How the run is executed, and what it can reach. The coordinator of its lease needs the offsets topic.
+    """Options of the run, and its reach. The coordinator of its lease needs the offsets topic.
 
     An operator cancels a run that is not over so long after all trouble (`patience_ms`).
     """
@@ -149,7 +149,7 @@ class Trial:
 
     @property
     def over_ms(self) -> int:
-        """When everything that lasts is over, but for what happens in a state."""
+        """End of all lasting incidents, without those that happen in a state."""
         return max((incident.at_ms + incident.lasts_ms for incident in self.incidents), default=0)
 
     def __str__(self) -> str:

@@ -39,7 +39,7 @@ SLACK = 0.02
 
 
 class Hand(Protocol):
-    """What an operator does by hand."""
+    """Changes by hand of an operator."""
 
     def inject(self, twin: Twin) -> None:
         """Do it."""
@@ -108,7 +108,7 @@ class Watch:
 
     @contextmanager
     def by_hand(self) -> Iterator[None]:
-        """What happens within is the operator's doing."""
+        """Count changes within the block as the operator's."""
         before, self.writer = self.writer, HAND
         try:
             yield
@@ -121,7 +121,7 @@ class Watch:
         self._asked_ms.pop(host, None)
 
     def ask_for_throttle(self, host: str) -> None:
-        """Somebody asks the run of this host for another throttle."""
+        """Ask the run of this host for another throttle."""
         self._asked_ms[host] = self.twin.now_ms
         self.owners.agree_to_rates(host)
 
@@ -130,7 +130,7 @@ class Watch:
         self.writer = "nobody"
 
     def not_refused(self, host: str, plan: Plan) -> Iterator[str]:
-        """What a run that may not touch what others did has to be refused for."""
+        """Reasons to refuse a run that may not touch foreign changes."""
         live = {str(broker) for broker in self.twin.processes.ids if self.twin.metadata.is_active(broker)}
         for key, of in sorted(self.owners.of().items()):
             if of - self.owners.of(host).get(key, frozenset()) and (key.broker is None or key.resource.name in live):

@@ -60,7 +60,7 @@ class Between:
         return socket.create_connection((HOST, self._port), timeout=PATIENCE_S)
 
     def ask(self, key: int, text: str) -> bytes:
-        """What comes back, to the end of the message or of the connection."""
+        """Send a request; return the answer up to the end of the message or of the connection."""
         wanted = message(key, text)
         self.client.sendall(wanted)
         answer = b""

@@ -1,4 +1,4 @@
-"""What is read is held against what producers had acknowledged."""
+"""Records read are compared with those that producers had acknowledged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What can happen to brokers and controllers while moves are in flight: faults, and what their operators do to all."""
+"""Faults of brokers and controllers while moves are in flight, and their operators' work."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CAUGHT_UP_S = 30.0
 
 
 class Role(Enum):
-    """Which node is struck: what it is to a move in flight, or the active controller."""
+    """Node to strike: its part in a move in flight, or the active controller."""
 
     SOURCE = "source"
     DESTINATION = "destination"

@@ -107,7 +107,7 @@ class Campaign:
         return sum(tally.count for tally in self._tallies.values())
 
     def table(self) -> str:
-        """What came of it, a row per kind of fault."""
+        """Table of results, a row per kind of fault."""
         kinds = sum(tally.count > 0 for tally in self._tallies.values())
         total = (
             f"\n{self.struck} faults of {kinds} kinds at {self._runs} runs; {self.records} records of {PRODUCERS}"
@@ -155,7 +155,7 @@ def _row(tally: Tally) -> str:
 
 
 def _end(scene: Scene, run: RunHistory | None) -> str:
-    """How a run ended, in the word of the table."""
+    """End of a run, in the word of the table."""
     if run is None:
         return "no journal"
     return f"{'held, then ' if scene.was_held else ''}{SHOWN_AS.get(run.state, run.state)}"
@@ -291,7 +291,7 @@ def _judge(scene: Scene, struck: dict[Fault, str], run: RunHistory | None) -> li
 
 
 def _is_of_former_topic(key: str, said: str) -> bool:
-    """Whether the run names it as what should not be on the topic that others made again.
+    """True if the run names it as a leftover of the former topic.
 
     A broker that starts again shows what was set on the topic of that name before (docs/design/non-obvious.md, 62).
     """
@@ -300,7 +300,7 @@ def _is_of_former_topic(key: str, said: str) -> bool:
 
 
 def _bring_back_lost(scene: Scene, run: RunHistory | None) -> list[str]:
-    """Where a broker is lost the next run must begin; then the broker comes back with what is still set on it."""
+    """Start the next run while the broker is lost; then bring the broker back with its leftover settings."""
     if not scene.lost or run is None:
         return []
     broken = []

@@ -59,7 +59,7 @@ class CheckedRecords:
         return sum(len(producer.failures) for producer in self._producers)
 
     def newly_missing(self) -> list[str]:
-        """Of each partition once: a sentence if a record of it is not there as it was sent."""
+        """Sentence for each partition, once, if a record of it is not there as it was sent."""
         ledgers = self._ledgers()
         missing: list[str] = []
 
@@ -79,7 +79,7 @@ class CheckedRecords:
         return new
 
     def all_missing(self) -> list[str]:
-        """The same of all records, read again from the first."""
+        """Sentences about all records, read again from the first."""
         self._read = {}
         self._read_on()
         return self._missing(self._ledgers())

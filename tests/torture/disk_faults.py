@@ -1,4 +1,4 @@
-"""What can happen to the journal of a run and to log dirs of brokers: damaged, read-only, full. Only root may mount."""
+"""Faults of a run's journal and of brokers' log dirs: damaged, read-only, full. Only root may mount."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def with_small_disk(scene: Scene) -> None:
 
 
 def fill_disk(scene: Scene) -> str:
-    """No room is left for the journal: the run ends, and cannot be resumed until there is some."""
+    """Fill the journal's disk: the run ends, and cannot be resumed until there is room."""
     need(scene.is_running())
     assert scene.disk is not None
     scene.disk.fill()

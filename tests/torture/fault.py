@@ -36,7 +36,7 @@ class Fault:
     once: bool = False
 
     def goes_with(self, others: Sequence[Fault]) -> bool:
-        """Whether it can be struck at a run beside these."""
+        """True if the fault can be struck at a run beside these."""
         if others and (self.once or others[0].once):
             return False
         taken = {other.listener for other in others if other.listener is not None}

@@ -1,4 +1,4 @@
-"""What can happen between a run and the brokers, between brokers, and to the rights and logins of a run.
+"""Faults between a run and the brokers, between brokers, and of the rights and logins of a run.
 
 Connections pass proxies. A run that logs in comes by SASL.
 """

@@ -1,4 +1,4 @@
-"""What a second operator can do to a run with Kafka's own tools: to its settings, to its moves, to its topics."""
+"""Faults by a second operator with Kafka's own tools: to a run's settings, its moves, its topics."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def alter(scene: Scene, kind: str, name: object, *change: str) -> bool:
 
 
 def while_dead(strike: Strike) -> Strike:
-    """The same while no process of the run lives: it can only be seen when the run is resumed."""
+    """Strike while no process of the run lives: the resumed run has to notice."""
 
     def struck(scene: Scene) -> str:
         need(scene.moving())
@@ -114,7 +114,7 @@ def move_another(scene: Scene) -> str:
 
 
 def second_run(scene: Scene) -> str:
-    """The same plan from another machine: it must be refused, or at least change nothing of ours."""
+    """Run the same plan from another machine: it must be refused, or at least change nothing of ours."""
     refused = scene.kreassign(
         "run", "--yes", scene.folder / "plan.json", "--throttle", "5MB/s", "--measure-for", 0,
         "--state-dir", scene.folder / "elsewhere", "--bootstrap-server", scene.cluster.bootstrap_servers,

@@ -1,4 +1,4 @@
-"""What can happen to the process of a run, to its machine and to its clock."""
+"""Faults of a run's process, its machine and its clock."""
 
 from __future__ import annotations
 

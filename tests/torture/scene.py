@@ -215,7 +215,7 @@ class Scene:
         self.start("run", "--yes", *self.words)
 
     def history(self, *, latest: bool = False) -> RunHistory | None:
-        """What the journal says of the first run, or the `latest`; None as long as there is none that can be read."""
+        """History of the first run, or the `latest`, from its journal; None as long as none can be read."""
         try:
             journals = find_journals(self.state_dir)
             read = map(status_or_problem, reversed(journals) if latest else journals)
@@ -240,7 +240,7 @@ class Scene:
         process.wait()
 
     def is_complete(self, partition: TopicPartition) -> bool:
-        """Whether the journal says that this move is complete."""
+        """True if the move is complete by the journal."""
         run = self.history()
         complete = (move for move in run.moves if move.status == MoveStatus.COMPLETE) if run else ()
         return partition in {TopicPartition(move.topic, move.partition) for move in complete}
@@ -313,7 +313,7 @@ def opened(cluster: KafkaCluster, chance: Random, folder: Path, *, with_small_lo
 
 
 def _make_offsets_topic(cluster: KafkaCluster) -> None:
-    """As the first consumer of every cluster does: without it runs have no lease."""
+    """Make the offsets topic like the first consumer of a cluster: without it runs have no lease."""
     consumer = KafkaConsumer(
         BYSTANDER, bootstrap_servers=cluster.bootstrap_servers, group_id="torture", metrics_enabled=False
     )
@@ -324,7 +324,7 @@ def _make_offsets_topic(cluster: KafkaCluster) -> None:
 
 
 def first_replicas(count: int) -> tuple[tuple[int, ...], ...]:
-    """Where the replicas of a topic of so many partitions are at first."""
+    """First replicas of a topic of so many partitions."""
     return tuple(tuple((number + step) % BROKERS for step in range(FACTOR)) for number in range(count))
 
 

@@ -1,4 +1,4 @@
-"""What comes after a run on real Kafka: an operator works by hand, another host goes on, and each next run is judged.
+"""Sequels of a run on real Kafka: an operator works by hand, another host goes on, and each next run is judged.
 
 A sequel is a function of the scene and the run before; it says in sentences what was promised of sequences and is not
 so. The host of the run before has its journals in `scene.state_dir`, another one has none of them.

@@ -1,4 +1,4 @@
-"""Which kinds of faults a campaign strikes, and which of them at one run."""
+"""Kinds of faults that a campaign strikes, and those that it strikes together."""
 
 from __future__ import annotations
 

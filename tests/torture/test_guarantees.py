@@ -17,7 +17,7 @@ SOAKS = {"connections", "page", "virtual", "hour"}
 
 
 def aimed() -> dict[str, set[str]]:
-    """What the last column of the page names, by campaign."""
+    """Tests named in the last column of the page, by campaign."""
     found: dict[str, set[str]] = defaultdict(set)
     for row in PAGE.read_text(encoding="utf-8").splitlines():
         if row.startswith("| ") and not row.startswith("| Promise"):

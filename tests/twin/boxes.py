@@ -69,7 +69,7 @@ class Given:
 
     @property
     def traffic(self) -> Traffic:
-        """The same in bytes."""
+        """Traffic in bytes."""
         keeps = None if self.retention is None else self.retention * MB
         return Traffic(round(self.size * MB), self.rate * MB, retention_bytes=keeps)
 
@@ -107,7 +107,7 @@ class Box:
             self.replication.apply(record, self.metadata)
 
     def state(self, partition: int) -> PartitionState:
-        """What the metadata says of a partition."""
+        """State of a partition in the metadata."""
         found = self.metadata.partition(tp(partition))
         assert found is not None
         return found
@@ -179,7 +179,7 @@ class Box:
         return None if found is None else found / MB
 
     def caught_up(self, seconds: float = 1000) -> dict[tuple[int, int], int]:
-        """When each copy (partition, broker) catches up first, in ms from now; it then joins the ISR."""
+        """Time at which each copy (partition, broker) catches up first, in ms from now; it then joins the ISR."""
         start, found = self.now, {}
         for time, event in self.live(seconds):
             if isinstance(event, ReplicaCaughtUp):

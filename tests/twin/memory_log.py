@@ -29,4 +29,4 @@ class MemoryLog:
         self._records.clear()
 
     def close(self) -> None:
-        """Nothing to let go of."""
+        """Nothing to close."""

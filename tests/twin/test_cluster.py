@@ -234,7 +234,7 @@ def test_a_cluster_goes_on_from_its_file(tmp_path: Path) -> None:
     ],
 )
 def test_an_open_move_goes_on_when_its_cluster_is(first: KafkaVersion, second: KafkaVersion, tmp_path: Path) -> None:
-    """As KIP-455 asks: one release begins the move, the other ends it."""
+    """KIP-455: one release begins the move, the other ends it."""
     blueprint, path = cluster({"orders": [[1, 2, 3]]}, brokers=7), tmp_path / "metadata.log"
     log = FileLog(path)
     before = Twin(blueprint, TwinSettings(first), log)

@@ -32,12 +32,12 @@ class Race:
         return AdminClient.connect(settings, clock=self.transport, transport=self.transport)
 
     def begin_move(self, *target: int) -> None:
-        """Somebody else starts a move."""
+        """Begin a move as a second operator."""
         with self.client() as somebody:
             somebody.alter_partition_reassignments({TP: target}).raise_if_any()
 
     def end_move(self) -> None:
-        """Everything that is in progress comes to its end."""
+        """End all moves in progress."""
         self.transport.sleep(10.0)
         with self.client() as somebody:
             assert somebody.list_partition_reassignments() == {}
@@ -48,7 +48,7 @@ class Race:
             return tool.describe_topics()["tp"].partitions[0].replicas
 
     def go_elsewhere(self, seen: tuple[int, ...], *, may_change_factor: bool) -> None:
-        """What the tool does: as many replicas as it saw, on other brokers."""
+        """Move like the tool: as many replicas as it saw, on other brokers."""
         target = NEXT_BROKERS[: len(seen)]
         with self.client() as tool:
             assert tool.list_partition_reassignments() == {}
@@ -57,7 +57,7 @@ class Race:
             ).raise_if_any()
 
     def factor(self) -> int:
-        """How many replicas there are when all is done."""
+        """Number of replicas at the end."""
         self.end_move()
         return len(partition(self.twin, "tp")[0])
 

@@ -44,7 +44,7 @@ def write_hostile_plan(path: Path) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """What is served, and where."""
+    """Address and content of the served page."""
 
     site: Site
     state_dir: Path

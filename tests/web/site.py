@@ -46,7 +46,7 @@ class Site:
 
     @property
     def address(self) -> str:
-        """Where browsers find it."""
+        """Address for browsers."""
         return f"http://{self.host}/"
 
     def connection(self) -> http.client.HTTPConnection:

@@ -199,7 +199,7 @@ def live(tmp_path: Path) -> Iterator[tuple[Site, LiveRun]]:
 
 
 class Events:
-    """What a stream sends, collected in a thread."""
+    """Events of a stream, collected in a thread."""
 
     def __init__(self, site: Site, path: str) -> None:
         self.runs: list[Any] = []

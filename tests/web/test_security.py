@@ -1,4 +1,4 @@
-"""Who gets what of the page: names, tokens, other sites, paths, headers, and text that would be markup."""
+"""Access to the page: names, tokens, other sites, paths, headers, and text that would be markup."""
 
 from __future__ import annotations
 
@@ -353,7 +353,7 @@ def test_a_bug_is_answered_with_the_headers_and_without_its_words(
 
 
 class Markup(HTMLParser):
-    """What of a page the policy would forbid, and what leads to other hosts."""
+    """Parts of a page that the policy would forbid, and links to other hosts."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -36,7 +36,7 @@ def _stream(site: Site, path: str, buffer_bytes: int = 0) -> socket.socket:
 
 
 def _events(connection: socket.socket) -> list[str]:
-    """All that a stream was sent, until its end."""
+    """Events of a stream, until its end."""
     content = b"".join(iter(lambda: connection.recv(1 << 16), b"")).decode()
     return [line for line in content.splitlines() if line.startswith(("data: ", "event: end"))]
 

@@ -136,7 +136,7 @@ class MangledTransport:
         return MangledConnection(self._transport.connect(address, timeout_s), self)
 
     def answer(self, request: bytes, payload: bytes) -> bytes:
-        """What arrives of an answer."""
+        """Bytes that arrive of an answer."""
         if self._chance.random() >= self.rate:
             return payload
         self.mangled += 1
@@ -156,7 +156,7 @@ class MangledConnection:
         return self._transport.answer(bytes(frame[PREFIX_BYTES:]), payload)
 
     def is_usable(self) -> bool:
-        """As the connection is."""
+        """True while the connection is usable."""
         return bool(self._connection.is_usable())
 
     def close(self) -> None:

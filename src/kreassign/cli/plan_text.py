@@ -206,7 +206,7 @@ def _hour(begun_ms: int, now_ms: int) -> str:
 
 
 def _placement(basis: LoadBasis, now_ms: int) -> str:
-    """When the placement was read, which need not be when the loads were measured."""
+    """Time at which the placement was read; the loads may be of another time."""
     if basis.placed_ms is None:
         return f"placement: that of the load, {_moment(basis.taken_ms)} ({_age(now_ms - basis.taken_ms)})"
     return f"placement: read {_moment(basis.placed_ms)} ({_age(now_ms - basis.placed_ms)})"

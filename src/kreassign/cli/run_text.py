@@ -297,7 +297,7 @@ def overall_text(run: RunHistory) -> str:
 
 
 def eta_text(progress: Progress) -> str:
-    """When the run ends, or why that is unknown."""
+    """Predicted end of the run, or the reason why it is unknown."""
     if progress.end is not None:
         return f"ETA {format_duration(progress.end.expected_s)}{_between(progress.end)}"
     why = progress.why_no_end or CALCULATING

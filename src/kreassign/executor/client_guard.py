@@ -33,7 +33,7 @@ from kreassign.model.throttle import WHOLE
 
 
 class Comparison(StrEnum):
-    """How a value is compared with its bound."""
+    """Comparison of a value with its bound."""
 
     LESS = "<"
     AT_MOST = "<="
@@ -148,7 +148,7 @@ def _cut(text: str) -> str:
 
 
 class Feeling(StrEnum):
-    """How clients feel, as far as it is known."""
+    """State of clients, as far as it is known."""
 
     GOOD = "good"
     BAD = "bad"

@@ -213,7 +213,7 @@ class Side:
 
 
 def interval(sides: Iterable[Side], together: Side, best_bytes_per_s: float) -> Interval | None:
-    """When all sides are done, given the best rate that a broker can reach; None if unknown.
+    """End of all sides, given the best rate that a broker can reach; None if unknown.
 
     `together` is the whole run; it covers cluster-wide limits, which may hold it back more than its busiest broker.
     """
@@ -236,7 +236,7 @@ def interval(sides: Iterable[Side], together: Side, best_bytes_per_s: float) -> 
 
 
 def _after(side: Side, seconds: float, best_bytes_per_s: float) -> float:
-    """When this side is done if it goes on as now for `seconds`, then at the best rate."""
+    """End of this side at the present rate for `seconds`, then at the best rate."""
     if side.takes_s(side.rate_bytes_per_s) is None:
         return seconds
     gain = (side.rate_bytes_per_s or 0.0) - side.write_bytes_per_s
@@ -330,7 +330,7 @@ def _lagging(run: RunView) -> tuple[MoveRecord, ...]:
 
 
 def _standstill(run: RunView, measured_ms: int) -> Iterator[str]:
-    """No copy progresses at all: copies share the throttle of their brokers, so a single one may wait for long."""
+    """Reason if no copy progresses: copies share the throttle of their brokers, so a single one may wait for long."""
     since = {record.name: at_ms for record in _lagging(run) if (at_ms := record.progressed_ms) is not None}
     latest = max(since.values(), default=measured_ms)
     if measured_ms - latest >= STILL_MS:

@@ -264,7 +264,7 @@ class Move(Protocol):
 
     @property
     def progressed_ms(self) -> int | None:
-        """When a copy last grew; None before the move was sent."""
+        """Time at which a copy last grew; None before the move was sent."""
         ...
 
     @property
@@ -518,7 +518,7 @@ def _clients(now: GuardInputs) -> Iterator[Breach]:
 
 
 def unread_clients(readings: Iterable[Reading]) -> tuple[Unread, ...]:
-    """What is not known of clients."""
+    """Sentences about client figures that are unknown."""
     unknown = (reading for reading in readings if reading.feeling is Feeling.UNKNOWN)
     return tuple(Unread(GuardName.CLIENTS, reading.source, reading.seen) for reading in unknown)
 

@@ -545,7 +545,7 @@ def read_outages(
     partitions: Mapping[TopicPartition, Partition],
     rates: ThrottleRates,
 ) -> ProducerOutages:
-    """Where these targets would have producers with acks=all refused. Raises ClusterError."""
+    """Outages that these targets would cause for producers with acks=all. Raises ClusterError."""
     growing = requests.growing_lists(partitions, targets)
     minima = requests.min_isr_of(port, (name.topic for name in growing))
     least = minima.known

@@ -538,7 +538,7 @@ class Runner:
         return self._alter(targets) if targets else Batch({}, {})
 
     def _alter_rest(self, targets: Mapping[TopicPartition, tuple[int, ...]]) -> Batch[TopicPartition, None]:
-        """As `_alter`, after other moves were sent, whose answer must not get lost."""
+        """Like `_alter`, after other moves were sent, whose answer must not get lost."""
         try:
             return self._alter(targets) if targets else Batch({}, {})
         except ClusterError as error:

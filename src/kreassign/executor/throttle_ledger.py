@@ -328,7 +328,7 @@ class ThrottleUses:
     copying: frozenset[int] = frozenset()
 
     def use_of(self, key: ConfigKey) -> str | None:
-        """Who needs this setting, as a sentence; None if it was left behind."""
+        """User of this setting, as a sentence; None if it was left behind."""
         if (run_id := self.owned.get(key)) is not None:
             return f"it is of run {run_id}, which `kreassign resume {run_id}` or `kreassign rollback {run_id}` ends"
         if key.broker is None:

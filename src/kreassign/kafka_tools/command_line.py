@@ -305,7 +305,7 @@ _ADDRESS = re.compile(r".+:\d+", re.ASCII)
 
 
 class ErrorStyle(Enum):
-    """How a tool reports failures, except wrong usage, which always goes to stderr with the help."""
+    """Style in which a tool reports failures, except wrong usage, which always goes to stderr with the help."""
 
     MESSAGE = auto()
     """The message alone on stderr."""

@@ -159,7 +159,7 @@ class SignedApproval(NamedTuple):
 
 
 class ApprovalRule(NamedTuple):
-    """How many must approve, and for how long a request is good, whatever it says itself."""
+    """Number of approvals needed, and the time for which a request is good, whatever the request says itself."""
 
     least: int = 1
     lifetime_s: float = LIFETIME_S

@@ -1,4 +1,4 @@
-"""What a program calls: the use cases with plain arguments, as `import kreassign` offers them.
+"""The use cases with plain arguments, as `import kreassign` offers them to programs.
 
 A cluster is an open `AdminClient`, from `connect`. Where the journals of runs are kept is `state_dir`, by default the
 same directory as the command line's: a run that a program executes can be watched and steered from a terminal.
@@ -63,7 +63,7 @@ ANY_POLICY = PlanPolicy()
 
 
 def snapshot(cluster: AdminClient, *, measure_for_s: float = MEASURED_S) -> ClusterSnapshot:
-    """What a cluster looks like now, with write rates measured for so many seconds. Raises ClusterError."""
+    """Read a cluster as it is now, with write rates measured for so many seconds. Raises ClusterError."""
     clock = SystemClock()
     return whole_snapshot(cluster, observe(cluster, clock.now_ms()), clock, measure_for_s)
 
@@ -111,7 +111,7 @@ def brokers_needed(
     loads: Path | str | None = None,
     as_of: AsOf | None = None,
 ) -> RightSize:
-    """How many brokers like these the load needs, each using at most this fraction of its limits.
+    """Return how many brokers like these the load needs, each using at most this fraction of its limits.
 
     Of the request only `require_load` counts. Raises InputError for brokers without limits, DataError.
     """
@@ -129,7 +129,7 @@ def place_topic(
     loads: Path | str | None = None,
     as_of: AsOf | None = None,
 ) -> Placement:
-    """Where the partitions of a new topic level the cluster without a copy: its `new_topic`, for `create_topics`.
+    """Place the partitions of a new topic to level the cluster without copies; `new_topic` goes to `create_topics`.
 
     `expected` is what each will hold, or the name of a topic that it will be like. Raises InputError, Infeasible.
     """
@@ -146,7 +146,7 @@ def place_partitions(
     loads: Path | str | None = None,
     as_of: AsOf | None = None,
 ) -> Placement:
-    """The same for more partitions of a topic: its `new_partitions`, for `create_partitions`. Raises InputError."""
+    """Place more partitions of a topic; `new_partitions` goes to `create_partitions`. Raises InputError."""
     return plan_tasks.place_partitions(_inputs(snapshot, policy, loads, as_of), topic, total)
 
 
@@ -166,7 +166,7 @@ def rehearse(
     faults: Sequence[str] = (),
     allow_factor_change: bool = False,
 ) -> Rehearsal:
-    """The same run on a simulated cluster in virtual time: how long it takes, its peaks, what guards report.
+    """Rehearse a run on a simulated cluster in virtual time: how long it takes, its peaks, what guards report.
 
     `faults` happen meanwhile, as for `kreassign rehearse --fault`. Raises IllegalPlan when the cluster in the snapshot
     is not what the plan needs, InputError for a fault that it cannot have. `allow_factor_change` is as in `run`.
@@ -270,7 +270,7 @@ def rollback(
 def verify(
     cluster: AdminClient, subject: SomePlan | str, *, ignore_throttles: bool = False, state_dir: Path | None = None
 ) -> Verification:
-    """Whether the cluster is as a plan says, or as the run with this id was to leave it. Raises ClusterError."""
+    """Compare the cluster with a plan, or with the intended result of the run with this id. Raises ClusterError."""
     if isinstance(subject, str):
         journal = find_journal(state_dir or default_state_dir(), subject, _here(cluster))
         return verify_run(cluster, journal, ignore_throttles=ignore_throttles)
@@ -278,7 +278,7 @@ def verify(
 
 
 def doctor(cluster: AdminClient, *, state_dir: Path | None = None, measure_for_s: float = 0.0) -> tuple[Issue, ...]:
-    """What is wrong with a cluster as far as reassignments go, and what to do. Raises ClusterError.
+    """Find what is wrong with a cluster as far as reassignments go, and what to do. Raises ClusterError.
 
     How fast disks fill and whether copies get on is measured for so many seconds, or not told.
     """
@@ -287,7 +287,7 @@ def doctor(cluster: AdminClient, *, state_dir: Path | None = None, measure_for_s
 
 
 def status(run_id: str, *, state_dir: Path | None = None) -> RunHistory:
-    """What became of a run so far, from its journal. Raises InputError if there is none."""
+    """Return the state of a run so far, from its journal. Raises InputError if there is none."""
     return run_journals.status(find_journal(state_dir or default_state_dir(), run_id))
 
 
@@ -345,7 +345,7 @@ def forget_journal(run_id: str, *, state_dir: Path | None = None) -> Path:
 def audit(
     run_ids: Sequence[str], data: Path | str, *, master: str | None = None, state_dir: Path | None = None
 ) -> list[Row]:
-    """What runs promised against what happened, by Spark, from their journals and the snapshots in `data`.
+    """Compare by Spark what runs promised with what happened, from their journals and the snapshots in `data`.
 
     Each row has `findings`, in sentences. Raises InputError, DataError; KreassignError without PySpark.
     """

@@ -678,7 +678,7 @@ def replayed(state_dir: Path, cluster_id: str, policy: Policy, *, is_dry: bool =
 
 
 def remembered(state_dir: Path, cluster_id: str, *, is_dry: bool = False) -> Memory:
-    """What the autopilot of a cluster remembers. Raises InputError without one, JournalDamaged."""
+    """Return the memory of a cluster's autopilot. Raises InputError without one, JournalDamaged."""
     return memory_of(read_events(_journal(state_dir, cluster_id, is_dry=is_dry), DECISIONS))
 
 

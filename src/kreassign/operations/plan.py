@@ -53,7 +53,7 @@ MADE_WITHOUT = "the plan was made without it; `kreassign run` asks the cluster b
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """Where plans are searched: in this process or on the executors of Spark, as a whole or in `parts`.
+    """Place where plans are searched: in this process or on the executors of Spark, as a whole or in `parts`.
 
     `seed` determines how the problem is split. `spark_options` and `log_file` are Spark's, and unused without
     `on_spark`.
@@ -213,7 +213,7 @@ def pareto(inputs: Inputs, request: PlanRequest = PLAIN) -> Alternatives:
 
 
 def brokers_needed(inputs: Inputs, circumstances: WhatIf, at_most: float, request: PlanRequest = PLAIN) -> RightSize:
-    """How many brokers like these the load needs, each using at most this fraction of its limits.
+    """Return how many brokers like these the load needs, each using at most this fraction of its limits.
 
     Of the request only `require_load` counts. Raises InputError.
     """

@@ -135,7 +135,7 @@ class Assignments:
 
 
 def read_assignments(paths: Sequence[Path], *, takes_two: bool = True) -> Assignments:
-    """What files say together, and all `*.json` in directories; `takes_two` as in `read_plan_file`.
+    """Read files, and all `*.json` in directories, as one plan; `takes_two` as in `read_plan_file`.
 
     Raises InputError, which names the file.
     """

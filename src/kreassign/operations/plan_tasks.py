@@ -360,7 +360,7 @@ class WhatIf:
         return "what if"
 
     def pose(self, inputs: Inputs) -> Posed:
-        """The same cluster under these circumstances."""
+        """Return the cluster under these circumstances."""
         return Posed(tasks.what_if(inputs.problem, self.circumstances(inputs)))
 
     def circumstances(self, inputs: Inputs) -> Circumstances:
@@ -429,7 +429,7 @@ def _listed(brokers: tuple[int, ...]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ExpectedRates:
-    """What each partition of a new topic is expected to hold, and what is written to it and consumed of it."""
+    """Expected size of each partition of a new topic, and the rates at which it is written and consumed."""
 
     size_bytes: int = 0
     write_bytes_per_s: float = 0.0

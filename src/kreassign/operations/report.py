@@ -235,7 +235,7 @@ CLEANUP_POLICY = "cleanup.policy"
 
 @dataclass(frozen=True, slots=True)
 class ReadingRequest:
-    """Which records to read, from which cluster, and the name under which their hashes are kept.
+    """Records to read, their cluster, and the name under which their hashes are kept.
 
     `topics` are regular expressions, all topics without any. `jars` is a folder with those of Spark's Kafka source,
     unless spark-submit brings them.

@@ -301,7 +301,7 @@ class RunContext:
         check_wait("poll_s", self.poll_s)
 
     def destination(self, before: str | None = None) -> str | None:
-        """Where the journal is kept, too, if it was kept in `before`; None for nowhere. Raises InputError."""
+        """Second place of the journal if `before` had one; None for nowhere. Raises InputError."""
         wanted = before if self.journal_to is None else checked_destination(self.journal_to)
         return None if wanted == NOWHERE else wanted
 
@@ -353,7 +353,7 @@ class RunRequest:
 
 
 def milliseconds(seconds: float | None) -> int | None:
-    """The same time in ms; None stays None."""
+    """Return the time in ms; None stays None."""
     return None if seconds is None else round(seconds * 1000)
 
 

@@ -431,7 +431,7 @@ def watch(path: Path, clock: Clock = SYSTEM_CLOCK) -> Iterator[RunHistory]:
 
 
 def status(path: Path) -> RunHistory:
-    """What became of a run so far. Raises JournalUnreadable."""
+    """Return the state of a run so far. Raises JournalUnreadable."""
     # Check before reading: a process that ends in between has journaled its end.
     is_executed = is_active(path)
     run = read_view(path)
@@ -439,7 +439,7 @@ def status(path: Path) -> RunHistory:
 
 
 def status_or_problem(path: Path) -> RunHistory | UnreadableJournal:
-    """As `status`, or the journal as unreadable."""
+    """Return `status`, or the journal as unreadable."""
     try:
         return status(path)
     except JournalUnreadable as error:
@@ -447,7 +447,7 @@ def status_or_problem(path: Path) -> RunHistory | UnreadableJournal:
 
 
 def status_and_progress(path: Path) -> RunHistory:
-    """As `status`, with the progress of its moves. Raises JournalUnreadable."""
+    """Return `status` with the progress of its moves. Raises JournalUnreadable."""
     is_executed = is_active(path)
     return seen_from_outside(path, *read_progress(path), is_executed=is_executed)
 

@@ -56,7 +56,7 @@ TOPICS_AT_ONCE = 1_000
 
 @dataclass(frozen=True, slots=True)
 class SnapshotOutputs:
-    """Where a snapshot is written: a directory of tables, a file of the whole, or both.
+    """Places to write a snapshot to: a directory of tables, a file of the whole, or both.
 
     `measure_for_s` is how long offsets are watched for the write rates in the file; 0 leaves them out.
     """
@@ -147,7 +147,7 @@ def whole_snapshot(
 def whole_columns_of(
     client: AdminClient, seen: Observation, clock: Clock, seconds: float, warn: Warn
 ) -> SnapshotColumns:
-    """As `whole_snapshot`, as columns."""
+    """Return `whole_snapshot` as columns."""
     check_wait("measure_for_s", seconds)
     known = {partition.topic_partition: partition for topic in seen.topics for partition in topic.partitions}
     offsets = sample_offsets(client, clock, known.keys(), seconds, known)

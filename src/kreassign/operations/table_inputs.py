@@ -49,7 +49,7 @@ from kreassign.planner.problem.policy import PlanPolicy
 
 @dataclass(frozen=True, slots=True)
 class _Load:
-    """What the tables hold of one cluster, as of one load; `replicas` are as placed then, with CPU in cores."""
+    """Tables of one cluster as of one load; `replicas` are as placed then, with CPU in cores."""
 
     columns: PlanColumns
     replicas: ReplicaColumns

@@ -181,7 +181,7 @@ SCHEMA = "kreassign"
 
 
 class DefinitionForm(StrEnum):
-    """What the definitions are written for."""
+    """Engine that the definitions are written for."""
 
     DDL = "ddl"
     DBT = "dbt"
@@ -220,7 +220,7 @@ class _Shown:
 def show_load(
     data: Path | str, cluster: str | None = None, top: int = SHOWN, *, as_of: AsOf | None = None
 ) -> tuple[LoadSummary, ...]:
-    """What the last load says of each cluster, or of one; lists have `top` entries at most.
+    """Summarize the last load of each cluster, or of one; lists have `top` entries at most.
 
     With `as_of` it is the last load that had begun by then, ms since the epoch, or the load of a number. Raises
     DataError when there is none, or when its tables are missing, or hold nothing of the cluster.
@@ -244,7 +244,7 @@ def quality_text(data: Path | str, as_of: AsOf | None = None) -> Iterator[str]:
 
 
 def load_page(data: Path | str, cluster: str | None = None, top: int = CHARTED, *, as_of: AsOf | None = None) -> str:
-    """What the last load says as a page in HTML, with charts, and how rows were treated, load after load.
+    """Render the last load as a page in HTML, with charts, and the treatment of rows, load after load.
 
     Of each cluster or of one; charts and lists are of the first `top`. Raises as `show_load` does.
     """

@@ -17,7 +17,7 @@ def read_text(path: Path) -> str:
 
 
 def read_filled_text(path: Path) -> str:
-    """As `read_text`, for a file that must say something. Raises InputError also for conflict markers of Git."""
+    """Like `read_text`, for a file that must not be empty. Raises InputError also for conflict markers of Git."""
     text = read_text(path)
     if not text.strip():
         raise InputError(f"{path}: it is empty; leave out the option, or name what is meant")

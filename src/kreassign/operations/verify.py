@@ -149,14 +149,14 @@ class PlacementCheck:
 
     @property
     def strange(self) -> str | None:
-        """That no declared topic is in the cluster, in one sentence; None if one is."""
+        """Sentence if no declared topic is in the cluster; None if one is."""
         missing = [one for one in self.drifts if one.kind is DriftKind.MISSING]
         is_strange = len(missing) == len(self.drifts) == len(self.declared)
         return of_another_cluster(self.declared.topics, ()) if is_strange else None
 
 
 def read_placement(paths: Sequence[Path]) -> PlanFile:
-    """What files and directories declare. Raises InputError, which names the file."""
+    """Read the placement that files and directories declare. Raises InputError, which names the file."""
     return read_assignments(paths, takes_two=False).file
 
 
@@ -186,7 +186,7 @@ def write_placement(path: Path, found: PlacedPartitions, topics: Iterable[str] =
 def placement_of_cluster(
     client: AdminClient, file: PlanFile | None = None, warn: Warn = warn_program
 ) -> PlacedPartitions:
-    """Where the cluster has its partitions; log directories only if some are declared.
+    """Read the placement of the cluster; log directories only if some are declared.
 
     Raises ClusterError where a declared topic cannot be read: it is not known to be missing. InputError if they were
     declared for another cluster.
@@ -210,7 +210,7 @@ def placement_of_cluster(
 
 
 def placement_of_snapshot(snapshot: ClusterSnapshot, declared: PlanFile | None = None) -> PlacedPartitions:
-    """Where a snapshot has the partitions. Raises InputError if they were declared for another cluster."""
+    """Return the placement of a snapshot. Raises InputError if it was declared for another cluster."""
     if declared is not None:
         refuse_other_cluster("the placement is for", declared.origin.cluster_id, snapshot.cluster_id)
     return {name: _snapshotted(partition) for name, partition in snapshot.partitions}

@@ -139,7 +139,7 @@ class Permissions:
     super_users: frozenset[str] = frozenset()
 
     def allows(self, principal: str, operation: Operation, topic: str | None = None) -> bool:
-        """Whether a principal may run an operation on a topic, or (topic None) on the cluster."""
+        """True if a principal may run an operation on a topic, or (topic None) on the cluster."""
         topics = (None,) if topic is None else (topic, ALL_TOPICS)
         return principal in self.super_users or any(
             Allow(principal, enough, one) in self.rules
@@ -148,7 +148,7 @@ class Permissions:
         )
 
     def allows_group(self, principal: str, operation: Operation, group: str) -> bool:
-        """Whether a principal may run an operation on a consumer group."""
+        """True if a principal may run an operation on a consumer group."""
         return principal in self.super_users or any(
             Allow(principal, enough, group=one) in self.rules
             for enough in _sufficient_operations(operation)

@@ -137,7 +137,7 @@ class Blueprint:
 
     @property
     def has_tiered_topics(self) -> bool:
-        """Whether any topic has its older segments in remote storage (KIP-405)."""
+        """True if any topic has its older segments in remote storage (KIP-405)."""
         return any(tiering_of(topic.configs) is not None for topic in self.topics)
 
     @property

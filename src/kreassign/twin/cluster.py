@@ -74,7 +74,7 @@ class KRaftController:
         return self._epoch
 
     def takes_requests_at(self, node_id: int) -> bool:
-        """Whether a node accepts requests: brokers forward them to the active controller; other controllers refuse."""
+        """True if a node accepts requests: brokers forward them to the active controller; other controllers refuse."""
         return node_id == self._active or node_id not in self._node_ids
 
     def advertised_id(self, live_brokers: Sequence[int]) -> int:
@@ -193,19 +193,19 @@ class Twin(TwinCore):
         return (*self.processes.ids, *self.controller.node_ids)
 
     def endpoint(self, node_id: int) -> Endpoint:
-        """Whether a node is a broker or a controller."""
+        """Kind of endpoint of a node: broker or controller."""
         return Endpoint.CONTROLLER if node_id in self.controller.node_ids else Endpoint.BROKER
 
     def is_running(self, node_id: int) -> bool:
-        """Whether a node's process is up, so that clients can connect to it."""
+        """True if a node's process is up, so that clients can connect to it."""
         return node_id in self.controller.node_ids or self.processes.is_running(node_id)
 
     def is_frozen(self, node_id: int) -> bool:
-        """Whether a node's process is suspended, so that requests wait."""
+        """True if a node's process is suspended, so that requests wait."""
         return self.processes.is_frozen(node_id)
 
     def start_count(self, node_id: int) -> int:
-        """How often a node was started; connections do not survive a restart."""
+        """Number of starts of a node; connections do not survive a restart."""
         return self.processes.start_count(node_id)
 
     def address(self, node_id: int, listener: Listener) -> Address:

@@ -141,19 +141,19 @@ class BrokerProcesses:
         return tuple(sorted(self._start_counts))
 
     def is_running(self, broker_id: int) -> bool:
-        """Whether the process exists, frozen or not."""
+        """True if the process exists, frozen or not."""
         return broker_id in self._running
 
     def is_frozen(self, broker_id: int) -> bool:
-        """Whether the process is suspended: its connections stay open without answers."""
+        """True if the process is suspended: its connections stay open without answers."""
         return broker_id in self._frozen
 
     def is_responsive(self, broker_id: int) -> bool:
-        """Whether the process runs and is not frozen."""
+        """True if the process runs and is not frozen."""
         return broker_id in self._running and broker_id not in self._frozen
 
     def start_count(self, broker_id: int) -> int:
-        """How often the process was started; 1 for nodes that are not brokers."""
+        """Number of starts of the process; 1 for nodes that are not brokers."""
         return self._start_counts.get(broker_id, 1)
 
     def start(self, broker_id: int) -> None:
@@ -314,7 +314,7 @@ class TwinCore:
 
     @property
     def is_copying(self) -> bool:
-        """Whether any copy is catching up."""
+        """True if any copy is catching up."""
         return self.replication.is_copying
 
     def schedule(self, due_ms: int, action: Callable[[], None]) -> None:

@@ -90,7 +90,7 @@ class Group:
         return next((one for one in self.members.values() if instance_id and one.instance_id == instance_id), None)
 
     def takes(self, protocol_type: str, protocols: Mapping[str, bytes]) -> bool:
-        """Whether a candidate supports a protocol that all members support."""
+        """True if a candidate supports a protocol that all members support."""
         if not protocol_type or not protocols:
             return False
         if not self.members:

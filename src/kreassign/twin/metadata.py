@@ -23,7 +23,7 @@ UNASSIGNED = "00000000-0000-0000-0000-000000000000"
 
 
 class LeaderRecovery(IntEnum):
-    """Whether the leader was elected out of sync and has not finished recovering, with Kafka's number."""
+    """State of recovery after a leader was elected out of sync, with Kafka's number."""
 
     RECOVERED = 0
     RECOVERING = 1
@@ -184,7 +184,7 @@ class BrokerState:
 
     @property
     def is_active(self) -> bool:
-        """Whether the broker may lead and be in sync."""
+        """True if the broker may lead and be in sync."""
         return not self.fenced and not self.shutting_down
 
 
@@ -211,17 +211,17 @@ class PartitionState:
 
     @property
     def is_reassigning(self) -> bool:
-        """Whether a move is in progress."""
+        """True if a move is in progress."""
         return bool(self.adding or self.removing)
 
     @property
     def has_leader(self) -> bool:
-        """Whether the partition has a leader."""
+        """True if the partition has a leader."""
         return self.leader != NO_LEADER
 
     @property
     def has_preferred_leader(self) -> bool:
-        """Whether the first replica leads."""
+        """True if the first replica leads."""
         return bool(self.replicas) and self.leader == self.replicas[0]
 
     def directory_of(self, broker_id: int) -> str:
@@ -295,7 +295,7 @@ class ClusterMetadata:
         return topic.partitions.get(topic_partition.partition) if topic else None
 
     def is_active(self, broker_id: int) -> bool:
-        """Whether a broker is registered, not fenced and not shutting down."""
+        """True if a broker is registered, not fenced and not shutting down."""
         broker = self.brokers.get(broker_id)
         return broker is not None and broker.is_active
 

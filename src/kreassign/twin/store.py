@@ -319,7 +319,7 @@ class ZooKeeperTree:
         return True
 
     def has_new_session(self) -> bool:
-        """Whether the session was replaced by another since the last call."""
+        """True if the session was replaced by another since the last call."""
         ended, self._session_ended = self._session_ended, False
         return ended
 
@@ -363,7 +363,7 @@ class ZooKeeperTree:
                 raise StaleZnode(f"{write.path} is not as it was read ({type(result).__name__}); nothing was written")
 
     def _is_done(self, first: Write) -> bool:
-        """Whether a transaction whose answer was lost came through: then its first write did."""
+        """True if a transaction whose answer was lost came through: then its first write did."""
         found = self.get(first.path)
         match first:
             case Create(content=content):

@@ -146,7 +146,7 @@ class TwinConnection:
         return payload
 
     def is_usable(self) -> bool:
-        """Whether the node runs, and has not stopped since this connection was opened."""
+        """True if the node runs, and has not stopped since this connection was opened."""
         return not self._is_closed and self._is_open()
 
     def close(self) -> None:

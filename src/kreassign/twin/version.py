@@ -74,7 +74,7 @@ class KafkaVersion:
         return {key: versions for key, versions in ranges.items() if versions is not None}
 
     def with_kip_179(self) -> KafkaVersion:
-        """The same release with the requests of KIP-179 added, which no Kafka has."""
+        """Return this release with the requests of KIP-179 added, which no Kafka has."""
         added = {known.key: Versions(known.min_version, known.max_version) for known in api.KIP_179_APIS}
         return replace(self, offered={**self.offered, **added})
 

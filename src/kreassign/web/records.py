@@ -277,7 +277,7 @@ class Planned:
 
 @dataclass(frozen=True, slots=True)
 class PreviewRequest:
-    """How a plan is to be executed: `throttle_bytes_per_s` for each broker, null for no limit.
+    """Request for a preview: `throttle_bytes_per_s` for each broker, null for no limit.
 
     `windows`, as in 22:00-06:00, are daily times by the clock of `time_zone`; without any, moves run at any time. Order
     and limits are as in a change of the pace. `guards` have another reaction than by default, as in disk=warn.
@@ -294,7 +294,7 @@ class PreviewRequest:
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """What a run will do, checked against the cluster; nothing is sent yet.
+    """Effects of a run, checked against the cluster; nothing is sent yet.
 
     `preview_id` begins exactly this, while nothing has changed; null if there is nothing to do. `moved_bytes` counts
     each copy, between brokers and between directories, at its size now. `rows` are the first partitions as texts: name,
@@ -354,7 +354,7 @@ class PaceRequest:
 
 @dataclass(frozen=True, slots=True)
 class CancelRequest:
-    """How to cancel: `drain` lets moves in flight finish, else they are cancelled too."""
+    """Request to cancel: `drain` lets moves in flight finish, else they are cancelled too."""
 
     drain: bool = False
 

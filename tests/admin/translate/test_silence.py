@@ -141,7 +141,7 @@ def test_a_topic_that_no_page_is_about_fails(node: Listener, connect: Connect) -
 
 
 def test_only_one_module_makes_batches_of_answers() -> None:
-    """It cannot make one without having been told what was asked. Elections make one of another batch."""
+    """A module needs the request to make a batch of an answer. Elections make one of another batch."""
     homes = {
         source.path
         for source in read("src/kreassign/admin/call.py", "src/kreassign/admin/translate/*.py")

@@ -29,7 +29,7 @@ NAMED_OUTCOMES = st.dictionaries(NAMES, OUTCOMES, max_size=4)
 
 
 def told_by_metadata(topic: Topic, version: int) -> Topic:
-    """What a Metadata answer of this version can tell of a topic."""
+    """Facts about a topic in a Metadata answer of this version."""
 
     def told(partition: Partition) -> Partition:
         return replace(

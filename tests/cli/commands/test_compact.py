@@ -1,4 +1,4 @@
-"""What `kreassign compact` does to tables, and says."""
+"""Effects of `kreassign compact` on tables, and its output."""
 
 from __future__ import annotations
 

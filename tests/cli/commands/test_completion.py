@@ -23,7 +23,7 @@ PROGRAM_HERE = (sys.executable, "-c", "from kreassign.cli.main import main; main
 
 
 def completed(*words: str) -> list[str]:
-    """What a shell is offered for the last of these words."""
+    """Completions that a shell is offered for the last of these words."""
     answers = ShellComplete(kreassign, {}, PROGRAM, VARIABLE).get_completions(list(words[:-1]), words[-1])
     return [answer.value for answer in answers]
 

@@ -48,12 +48,12 @@ def answered(terminal: Terminal, answer: str, *options: str) -> tuple[int, str]:
 
 
 def typed(terminal: Terminal, answer: str, *command: str) -> tuple[int, str]:
-    """The same of any command."""
+    """Run any command with typed input."""
     return at_terminal([*command, "--bootstrap-server", terminal.bootstrap, "--state-dir", str(terminal.state)], answer)
 
 
 def at_terminal(words: list[str], answer: str = "") -> tuple[int, str]:
-    """The same of a whole command line."""
+    """Run a whole command line at a terminal."""
     ours, theirs = pty.openpty()
     environment = os.environ | {"TERM": "dumb", "COLUMNS": "80"}
     attributes = termios.tcgetattr(theirs)

@@ -1,4 +1,4 @@
-"""What `import-metrics` and `import-samples` store, say and refuse."""
+"""Effects, output and refusals of `import-metrics` and `import-samples`."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ class Screen:
         fcntl.ioctl(self.descriptor, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
 
     def frames(self) -> list[list[str]]:
-        """What was drawn, frame by frame: each begins at the line of the whole run. The last may be half drawn."""
+        """Frames as drawn: each begins at the line of the whole run. The last may be half drawn."""
         frames: list[list[str]] = []
         for line in re.split(r"[\r\n]+", CONTROL.sub("", self.written)):
             if re.match(r"moving +\d/2", line):

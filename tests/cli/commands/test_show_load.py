@@ -103,7 +103,7 @@ def test_programs_get_every_figure_as_json_and_every_partition_as_csv(tmp_path: 
 
 
 def test_how_much_of_each_hour_of_the_last_day_was_measured_is_told(tmp_path: Path) -> None:
-    """As Cruise Control tells of its windows: a collector that stopped, or a broker that nobody asks, shows."""
+    """Like Cruise Control's windows: gaps of a collector that stopped, or of a broker that is not asked, show."""
     rows = [row for number in range(10) for row in hour_rows("t", number, 1.0, hours=30)]
     last_ms = max(row["hour_ms"] for row in rows)
     begin_ms = last_ms - DAY_MS

@@ -146,7 +146,7 @@ def test_clients_that_come_at_the_limit_of_descriptors_are_turned_away_and_told_
 
 
 def _answered(client: socket.socket, request: bytes) -> bool:
-    """Whether a request has an answer; else the connection was closed."""
+    """True if a request has an answer; else the connection was closed."""
     try:
         client.sendall(request)
         return bool(client.recv(1 << 16))

@@ -30,7 +30,7 @@ def server() -> Iterator[str]:
 
 @pytest.fixture
 def placement(server: str, tmp_path: Path) -> Path:
-    """Where the cluster has its partitions, as `--update` writes it."""
+    """Placement of the cluster, as `--update` writes it."""
     path = tmp_path / "placement.json"
     done = check(server, path, "--update")
     assert (done.exit_code, done.output) == (0, f"placement of 3 partitions written to {path}\n")

@@ -1,4 +1,4 @@
-"""What plans say of the loads that they rest on, and what they refuse: from the command line and from Python."""
+"""Notes of plans about their loads, and refusals: from the command line and from Python."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a plan is shown: its figures with their units, and its distance from the bound."""
+"""Display of a plan: its figures with their units, and its distance from the bound."""
 
 from __future__ import annotations
 

@@ -135,7 +135,7 @@ def groups(walk: Walk, client: Any, ask: Ask) -> None:
 
 
 async def deleted_records(client: Any, topic: str) -> object:
-    """Where the log begins after that."""
+    """Delete records; return the new start of the log."""
     return list((await client.delete_records({TopicPartition(topic, 0): RecordsToDelete(0)})).values())
 
 
@@ -180,12 +180,12 @@ class Watching(logging.Handler):
 
 
 async def size_of_next(consumer: AIOKafkaConsumer) -> object:
-    """How long the next record is."""
+    """Length of the next record."""
     return len((await consumer.getone()).value or b"")
 
 
 async def first_of(*asked: Coroutine[Any, Any, object]) -> object:
-    """What comes first; at the end of patience nothing."""
+    """First record; None when the deadline has passed."""
     tasks = [asyncio.create_task(one) for one in asked]
     done, waiting = await asyncio.wait(tasks, timeout=PATIENCE_S, return_when=asyncio.FIRST_COMPLETED)
     for task in waiting:

@@ -76,7 +76,7 @@ def alike(text: str) -> list[str]:
 
 
 def told(finished: Finished) -> object:
-    """What a tool says, and its exit code where it is an error."""
+    """Output of a tool, and its exit code where it is an error."""
     said = alike(finished.stdout) + alike(finished.stderr)
     return said if finished.exit_code == 0 else {"exit code": finished.exit_code, "said": said}
 
@@ -95,7 +95,7 @@ def of_cluster(walk: Walk) -> None:
         return [line if line.startswith("LeaderId") else line.partition(":")[0] for line in lines]
 
     def replication() -> object:
-        """Who follows in which part, and whether when it was last caught up is of this hour."""
+        """Followers per part, and True if each was last caught up within this hour."""
         header, *rows = alike(run(walk, "metadata-quorum", "describe", "--replication").stdout)
         column = header.split().index("LastCaughtUpTimestamp")
         now_ms = time.time() * 1000

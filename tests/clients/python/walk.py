@@ -44,7 +44,7 @@ def start(failure: type[Exception], code_of: Callable[[Exception], int | None]) 
 
 
 def once_so(find: Callable[[], object], wanted: object) -> object:
-    """What is found once it is as wanted, which brokers learn one after the other; at the end of patience anything."""
+    """Poll until the value is as wanted, which brokers learn one after the other; any value after the deadline."""
     found: list[object] = []
 
     def is_so() -> bool:

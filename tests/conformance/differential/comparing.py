@@ -53,7 +53,7 @@ def differential_twin(release: str = NEWEST) -> Twin:
 
 @dataclass(frozen=True, slots=True)
 class Divergence:
-    """Where the twin and Kafka went different ways: after which step, and what differs."""
+    """Difference between the twin and Kafka: the step after which it shows, and the values."""
 
     number: int
     step: Step
@@ -67,7 +67,7 @@ class Divergence:
 
 @dataclass(slots=True)
 class Course:
-    """What was done so far, by kind of step; `held` counts partitions in progress at rest, over all steps."""
+    """Steps so far, by kind; `held` counts partitions in progress at rest, over all steps."""
 
     steps: Counter[str] = field(default_factory=Counter)
     refused: int = 0
@@ -142,7 +142,7 @@ def _differences(twin: tuple[State, frozenset[int]], kafka: tuple[State, frozens
 
 
 def _has_refusal(answer: Answer) -> bool:
-    """Whether any item of an answer has a text, which only refusals have."""
+    """True if any item of an answer has a text, which only refusals have."""
     return any(
         isinstance(item, tuple) and any(isinstance(part, str) and " " in part for part in item) for item in answer
     )

@@ -1,4 +1,4 @@
-"""What can be done to a cluster in one step, and what a cluster answers."""
+"""Steps of a differential test, and the answers of a cluster."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ class Partition:
 
     @property
     def is_moving(self) -> bool:
-        """Whether a reassignment is in progress."""
+        """True if a reassignment is in progress."""
         return bool(self.adding or self.removing)
 
 

@@ -1,4 +1,4 @@
-"""When a broker takes no new replicas, and whose doing that is."""
+"""Cordons of a broker, and their owners."""
 
 from __future__ import annotations
 

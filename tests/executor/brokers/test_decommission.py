@@ -31,7 +31,7 @@ def leaving(broker: int = BROKER, to: int = 1) -> OngoingReassignment:
 
 @dataclass
 class Cluster:
-    """As much of a cluster as the decommission of one broker is about. What is read of it is a value."""
+    """The part of a cluster that the decommission of one broker reads. Readings are values."""
 
     value: str | None = None
     has_cordon: bool = True
@@ -84,7 +84,7 @@ class Cluster:
                 self.is_registered = False
 
     def drain_in_part(self) -> None:
-        """What a run leaves that is killed: a partition has moved, another is on its way."""
+        """State after a killed run: a partition has moved, another is on its way."""
         done, *under_way = sorted(self.replicas)
         self.replicas.discard(done)
         self.moving = set(under_way[:1])
@@ -262,7 +262,7 @@ EVENTS = st.sampled_from(
 
 
 def happen(cluster: Cluster, event: str) -> None:
-    """What somebody does between two steps."""
+    """Change by others between two steps."""
     match event:
         case "killed in the drain" if cluster.replicas and not cluster.moving:
             cluster.drain_in_part()

@@ -49,13 +49,13 @@ def former(real: Real, names: object, **named: Any) -> Batch[str, Topic]:
 
 
 def silent(real: Real, brokers: Collection[int], **named: object) -> Batch[int, tuple[LogDir, ...]]:
-    """No broker reports its directories."""
+    """Answer of brokers none of which reports its directories."""
     del real, named
     return Batch({}, dict.fromkeys(brokers, ClusterError("silent")))
 
 
 def elsewhere(real: Real, names: object, **named: Any) -> Batch[str, Topic]:
-    """The same former topic with other replicas."""
+    """Former topic with other replicas."""
     topics = former(real, names, **named)
     return topics.map(
         lambda topic: replace(topic, partitions=tuple(replace(one, replicas=(3, 4)) for one in topic.partitions))

@@ -1,4 +1,4 @@
-"""Which brokers receive nothing, and whether lists may name them: read on twins, with odd answers in between."""
+"""Brokers that receive nothing, and if lists may name them: read on twins, with odd answers in between."""
 
 from __future__ import annotations
 

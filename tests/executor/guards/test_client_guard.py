@@ -1,4 +1,4 @@
-"""What an answer about clients means, and which rate follows from it."""
+"""Meaning of an answer about clients, and the rate that follows from it."""
 
 from __future__ import annotations
 

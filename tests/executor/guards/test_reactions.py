@@ -1,4 +1,4 @@
-"""What a run does when a guard is breached: each guard with each reaction, as events.
+"""Reactions of a run to a breached guard: each guard with each reaction, as events.
 
 Two moves are in flight and a third waits. One of the two arrives, so that the third may start; then the cluster is
 inspected again, and one guard finds a breach.

@@ -1,4 +1,4 @@
-"""What each guard says of what it sees."""
+"""Verdicts of each guard."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the doctor finds in brokers, racks, disks, moves, throttles and permissions: each from values."""
+"""Findings of the doctor in brokers, racks, disks, moves, throttles and permissions: each from values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is told of what happened to a run, from events, and from runs on a twin."""
+"""Timeline of a run, from events, and from runs on a twin."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who may read journals, under which names they are found, and that asking who holds a cluster disturbs no run."""
+"""Readers of journals, their names, and reading the holder of a cluster without disturbing the run."""
 
 from __future__ import annotations
 

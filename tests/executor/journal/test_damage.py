@@ -127,7 +127,7 @@ def lost_table(path: Path) -> None:
 
 @pytest.mark.parametrize("damage", [changed_row, lost_row, lost_table, zeros_in_a_page])
 def test_damage_that_a_snapshot_passes_over_is_told_by_all(tmp_path: Path, damage: Callable[[Path], None]) -> None:
-    """Whether the run is shown, followed, listed, resumed, cancelled or rolled back: one sentence, and what to do."""
+    """The same sentence in status, watch, list, resume, cancel and rollback, with what to do."""
     path = with_a_snapshot_at_its_end(tmp_path)
     damage(path)
     said = set()
@@ -193,7 +193,7 @@ def read_or_refused(path: Path) -> tuple[Event, ...] | str:
 
 @pytest.mark.thorough
 def test_a_run_whose_log_is_cut_is_carried_on_to_the_same_end_or_refused(tmp_path: Path) -> None:
-    """What must be kept is in the file itself: no throttle is taken for that of somebody else and left behind."""
+    """The file itself keeps the essentials: the run's throttle does not count as foreign and is not left behind."""
     chance, ends = random.Random(7), []
     for number in range(12):
         rig = TwinRig(tmp_path / str(number), [[0, 1], [1, 0]])
@@ -233,7 +233,7 @@ def test_what_must_not_be_forgotten_is_in_the_file_itself_at_once(tmp_path: Path
 
 
 def left_journal(rig: TwinRig) -> Path:
-    """That of a run that was left with its throttle set."""
+    """Journal of a run that was left with its throttle set."""
     rig.stop_after(4)
     rig.run(rig.prepared(AWAY, throttle=RATE // 2))
     return rig.path()

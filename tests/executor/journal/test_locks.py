@@ -132,7 +132,7 @@ def test_only_processes_that_write_this_file_hold_it(inodes: tuple[int, ...], ho
 
 
 def test_a_pause_is_possible_while_the_journal_is_locked(tmp_path: Path) -> None:
-    """It cannot be written down, so the run is left as a killed one is, and goes on to its end later."""
+    """The pause cannot be journaled, so the run is left like a killed one, and ends later."""
     rig = TwinRig(tmp_path, [[0, 1], [1, 0]])
     begun = rig.prepared({0: (2, 1), 1: (3, 0)}, throttle=RATE)
     with Journal.create(rig.state_dir, begun) as journal, locked_by_another(journal.path):

@@ -45,7 +45,7 @@ def steered(folder: Path) -> TwinRig:
 
 
 def known(run: RunView) -> tuple[object, ...]:
-    """All that a run knows; the sums of its queue may differ by the order of adding."""
+    """Knowledge of a run; the sums of its queue may differ by the order of adding."""
     index = run._run.moves.index
     bare = replace(run._run, moves=replace(run._run.moves, index=type(index)()))
     return (bare, index.in_flight, index.unsettled, index.queue.moves, index.queue.left + type(index.queue.left)())

@@ -57,7 +57,7 @@ class Hosts:
         return ClusterLease(self.client(), self.time, holder, policy, was_held)
 
     def all_down(self) -> None:
-        """No broker answers for the group any more."""
+        """Answers of brokers that are down for the group."""
         for broker in self.twin.processes.ids:
             self.twin.freeze(broker)
 
@@ -296,7 +296,7 @@ def test_a_run_that_had_no_lease_looks_for_one_again() -> None:
 
 
 def answered_when_joining(lease: ClusterLease, code: int) -> ClusterLease:
-    """The same lease, but for the coordinator's answer to its next attempt to join."""
+    """Lease with another answer of the coordinator to its next attempt to join."""
     assert isinstance(lease.port, AdminClient)
     port = OddPort(lease.port)
     port.answer("join_group", refused(code))

@@ -45,7 +45,7 @@ def tp(number: int) -> TopicPartition:
 
 @dataclass
 class Cluster:
-    """As much of a cluster as maintenance is about, and what was written down in it."""
+    """The part of a cluster that maintenance reads, and its record."""
 
     lists: dict[int, tuple[int, ...]] = field(default_factory=lambda: dict(LISTS))
     leaders: dict[int, int] = field(default_factory=dict)
@@ -184,7 +184,7 @@ def test_maintenance_takes_leaders_off_and_gives_them_back() -> None:
 
 
 def test_two_brokers_leave_one_after_the_other_and_nobody_leads_who_is_still_away() -> None:
-    """Of Kafka before 4.4, which takes lists that name a cordoned broker."""
+    """Kafka before 4.4 takes lists that name a cordoned broker."""
     cluster = Cluster({0: (3, 4, 1, 2), 1: (4, 3, 1, 2)}, binds=False)
     way(cluster, next_to_enter, 3)
     way(cluster, next_to_enter, 4)

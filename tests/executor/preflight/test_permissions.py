@@ -1,4 +1,4 @@
-"""What a run may not do is found out before it changes anything, with what is missing and how to allow it."""
+"""Missing permissions of a run are found before it changes anything, with the grants."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run will do, told beforehand: every figure from moves, rates and disks given as values."""
+"""Preview of a run: every figure from moves, rates and disks given as values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""When a run ends: the busiest broker decides, at its own rate."""
+"""End of a run: the busiest broker decides, at its own rate."""
 
 from __future__ import annotations
 

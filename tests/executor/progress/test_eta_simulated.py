@@ -1,4 +1,4 @@
-"""How far the ETA of a run is off, in simulated runs where brokers wait for each other."""
+"""Error of a run's ETA, in simulated runs where brokers wait for each other."""
 
 from __future__ import annotations
 

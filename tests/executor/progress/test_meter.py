@@ -43,7 +43,7 @@ def test_moves_and_total_have_bytes_rate_and_end() -> None:
 
 @pytest.mark.parametrize(("throttle", "eta_s"), [(50, 15.0), (10, 75.0)])
 def test_a_move_is_not_told_to_end_sooner_than_its_throttle_lets_it(throttle: int, eta_s: float) -> None:
-    """What a throttle lets through at its begin is beyond it."""
+    """A throttle lets a burst through at its begin."""
     begun = replace(started(), rates=ThrottleRates(throttle))
     looks = [look(10_000 + 1_000 * second, PlacementState.MOVING, done=50 * second) for second in range(6)]
     first = estimate_of(measured([begun, *SUBMITTED[1:], *looks]), 0)
@@ -54,7 +54,7 @@ def test_a_move_is_not_told_to_end_sooner_than_its_throttle_lets_it(throttle: in
     (20, 95.0, None), (90, None, "between 10 s and 105 s, by what was measured so far")
 ])  # fmt: skip
 def test_the_whole_ends_when_the_slowest_receiver_has_everything(rate: int, eta_s: float | None, why: str) -> None:
-    """No end is told while brokers that could be as fast as others are not: too much is open."""
+    """No end is predicted while brokers that could be as fast as others are not: too much is open."""
     events: list[Event] = [*SUBMITTED]
     for second in range(6):
         slow = seen(A, PlacementState.MOVING, done=10 * second)

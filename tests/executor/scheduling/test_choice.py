@@ -1,4 +1,4 @@
-"""What starts now, and what the others wait for."""
+"""Moves that start now, and reasons why others wait."""
 
 from __future__ import annotations
 

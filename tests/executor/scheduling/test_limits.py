@@ -1,4 +1,4 @@
-"""What limits hold up, and when a broker has enough to do, so that another copy would only take from the others."""
+"""Effects of limits; a broker with enough to do takes no further copy, which would only slow the others."""
 
 from __future__ import annotations
 

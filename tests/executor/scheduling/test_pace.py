@@ -1,4 +1,4 @@
-"""What a pace may be."""
+"""Values of a pace."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""When a run may move data, by clocks that change; and that nothing is started that cannot end in that time."""
+"""Times at which a run may move data, by clocks that change; moves that cannot end in the window are not started."""
 
 from __future__ import annotations
 

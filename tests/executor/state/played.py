@@ -101,7 +101,7 @@ class Played:
 
     @property
     def now(self) -> int:
-        """When the last event was, in ms."""
+        """Time of the last event, in ms."""
         return self.machine.at_ms
 
     @property
@@ -116,7 +116,7 @@ class Played:
 
     @property
     def moves(self) -> str:
-        """How far each of its moves is."""
+        """Progress of each move."""
         return " ".join(record.status for record in self.view.records.values())
 
     @property
@@ -126,7 +126,7 @@ class Played:
 
     @property
     def pending(self) -> str:
-        """Which settings are still to be restored."""
+        """Settings that are still to be restored."""
         return names_of(self.view.pending_restores)
 
     @property

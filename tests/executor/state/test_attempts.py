@@ -1,4 +1,4 @@
-"""How often a change is sent, when it is due again, and when that is in vain."""
+"""Number of attempts, the time of the next, and the end of trying."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How fast copies went, and what that makes of the bytes that keep a broker busy."""
+"""Speed of copies, and the bytes that keep a broker busy, by it."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ TENTH = {"reserve": 0.1}
 
 
 def holding(*counts: int | None) -> Health:
-    """The same with so many replicas in the directories of broker 2."""
+    """Usage with so many replicas in the directories of broker 2."""
     spaces = zip(ROOMS.log_dir_space, (*counts, None), strict=True)
     return replace(ROOMS, log_dir_space=tuple(replace(one, replica_count=count) for one, count in spaces))
 

@@ -1,4 +1,4 @@
-"""What a run does without its lease, and once it goes on."""
+"""A run without its lease, and after it has it again."""
 
 from __future__ import annotations
 

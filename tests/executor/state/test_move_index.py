@@ -1,4 +1,4 @@
-"""Where every unfinished move stands, and what pacing wants to know of it."""
+"""State of every unfinished move, and the sums that pacing needs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a journal is read back to is what the process knew that wrote it, at every row."""
+"""A journal is read back to what its process knew, at every row."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.executor.twin_runs import TwinRig
 
 
 class Known:
-    """What a process knows after each event."""
+    """Knowledge of a process after each event."""
 
     def __init__(self) -> None:
         self.after: list[tuple[Event, object]] = []

@@ -1,4 +1,4 @@
-"""When a throttle is read again, and what is said of one that others changed."""
+"""Times at which a throttle is read again, and reports of foreign changes."""
 
 from __future__ import annotations
 

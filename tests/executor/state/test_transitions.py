@@ -74,7 +74,7 @@ class Explorer:
 
 
 def _place(run: Run, orders: tuple[Instruction, ...], last: Event) -> object:
-    """Where a run is, as far as that matters for what may follow."""
+    """State of a run, as far as it decides what may follow."""
     return (
         (type(run.state), run.state.restore.afterwards if run.state.phase is Phase.RESTORING else None),
         tuple(map(type, orders)),

@@ -1,4 +1,4 @@
-"""What a broker can carry, less what it carries already."""
+"""Rate that a broker can carry, less its present load."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What producers' writes take of a throttle while partitions are copied."""
+"""Share of a throttle that producers' writes take while partitions are copied."""
 
 from __future__ import annotations
 

@@ -143,7 +143,7 @@ def test_whatever_others_add_to_a_list_survives_every_change_of_ours(
 
 
 def applied(present: set[str], calls: Mapping[ConfigResource, list[ConfigChange]]) -> set[str]:
-    """What a list is after these changes, as Kafka makes them."""
+    """Return the list after these changes, as Kafka makes them."""
     for change in (one for steps in calls.values() for one in steps):
         match change.operation:
             case ConfigOperation.DELETE:

@@ -1,4 +1,4 @@
-"""Which partitions go in which step: the vectors of KIP-1335, and laws of any plan."""
+"""Partitions of each step: the vectors of KIP-1335, and laws of any plan."""
 
 from __future__ import annotations
 

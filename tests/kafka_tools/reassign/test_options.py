@@ -1,4 +1,4 @@
-"""Which options go with which action, in Kafka's order of checks."""
+"""Options of each action, in Kafka's order of checks."""
 
 import pytest
 

@@ -38,7 +38,7 @@ def tool() -> ToolOnTwin:
 def test_the_list_from_before_submitted_during_a_move_is_warned_of(
     tool: ToolOnTwin, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """What the tool prints to roll back invites to just that."""
+    """The tool's own output for a rollback invites to just that."""
     tool.execute_with_options({FOO: (0, 1), BAR: (2, 1)}, tmp_path, "--additional")
     said = capsys.readouterr()
     approve(said.err, "override-that-never-ends")

@@ -1,4 +1,4 @@
-"""What is read from the command line and its files, before anything is sent."""
+"""Requests from the command line and its files, before anything is sent."""
 
 from pathlib import Path
 

@@ -190,7 +190,7 @@ SIX = {TopicPartition(FOO, number): 10 for number in range(6)}
 
 
 def spread(first: BrokerView, second: BrokerView, count: int, *, are_sized: bool = True) -> list[int]:
-    """Which of two brokers gets the second replica of each of so many partitions of 10 bytes."""
+    """Choice between two brokers for the second replica of each of so many partitions of 10 bytes."""
     partitions = (partition(number, (0,)) for number in range(count))
     seen = view(*partitions, brokers=(BrokerView(0), first, second), sizes_bytes=SIX if are_sized else {})
     targets = decide_replication_factors(seen, [(FOO, 2)])[FOO]
@@ -205,7 +205,7 @@ def test_what_was_placed_counts_with_its_bytes_and_as_a_replica() -> None:
 
 
 def shrunk(first: BrokerView, second: BrokerView, count: int, *, are_sized: bool = True) -> list[int]:
-    """Which of two brokers keeps its replica of each of so many partitions of 10 bytes."""
+    """Choice of two brokers that keeps its replica of each of so many partitions of 10 bytes."""
     partitions = (partition(number, (0, first.id, second.id)) for number in range(count))
     seen = view(*partitions, brokers=(BrokerView(0), first, second), sizes_bytes=SIX if are_sized else {})
     targets = decide_replication_factors(seen, [(FOO, 2)])[FOO]

@@ -1,4 +1,4 @@
-"""What is known of brokers and topics, from what a cluster says of itself."""
+"""Facts about brokers and topics in a cluster's description."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ class Read:
 
 
 def read(*contents: bytes, cluster: str = "c", broker: int | None = None, brokers: Mapping[str, int] = NOBODY) -> Read:
-    """What files that are imported together have."""
+    """Rows of files that are imported together."""
     partitions = PartitionReadings(cluster)
     metrics: list[Row] = []
     bad: list[BadRow] = []

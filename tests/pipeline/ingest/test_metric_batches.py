@@ -1,4 +1,4 @@
-"""What becomes of the records of a batch, given the metrics that are known."""
+"""Records of a batch, by the known metrics."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Prometheus writes, at its edges: pages line by line, answers point by point."""
+"""Output of Prometheus at its edges: pages line by line, answers point by point."""
 
 from __future__ import annotations
 

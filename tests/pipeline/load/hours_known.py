@@ -40,11 +40,11 @@ def hour_table(rows: list[Row]) -> pa.Table:
 
 
 def loads_of(hours: pa.Table) -> list[Row]:
-    """What the hours say of each partition."""
+    """Load of each partition by its hours."""
     batches = hours.select(list(HOUR_COLUMNS)).to_batches()
     return pa.Table.from_batches(partition_loads(batches), schema=LOADS).to_pylist()
 
 
 def loads(rows: list[Row]) -> list[Row]:
-    """What these rows of table `load_hours` say of each partition."""
+    """Load of each partition by these rows of table `load_hours`."""
     return loads_of(hour_table(rows))

@@ -1,4 +1,4 @@
-"""How far a rate may be off: hours of known partitions, and the intervals and verdicts that the load model tells."""
+"""Error of a rate: hours of known partitions, and the intervals and verdicts of the load model."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def bad_clock(_: int, row: Row) -> Row:
 
 
 def lost_rounds(_: int, row: Row) -> Row:
-    """Of 60 intervals every second one and its neighbour became one."""
+    """Sixty intervals, of which every second one is merged with its neighbour."""
     return {"squared_seconds": 20 * (60.0**2 + 120.0**2), "rate_sum": row["rate_sum"] * 40 // 60, "rate_counts": [40]}
 
 

@@ -37,7 +37,7 @@ def hours(partition: int, day_count: float, rate: RateOfHour, first: int = 0, **
 
 
 def loads(of_hours: pa.Table, window_days: int = 28, size_bytes: int | None = 1000) -> pa.Table:
-    """What table `load_model` says of partitions with records of one byte."""
+    """Rows of table `load_model` for partitions with records of one byte."""
     hours = LatestHours.of(of_hours)
     fitted = trends(hours, window_days)
     changes = hundredths(fitted.pop("week_changes"))
@@ -259,7 +259,7 @@ def test_the_backtest_says_how_the_last_week_was_forecast(tmp_path: Path) -> Non
 
 
 def test_intervals_are_as_wide_as_past_forecasts_were_wrong() -> None:
-    """Of two clusters whose partitions look alike, the one in which others jumped has the wider intervals."""
+    """Of two similar clusters, the one with other jumps has the wider intervals."""
     calm = [row for number in range(5) for row in hours(number, 28, lambda _: 100.0, cluster_id="calm")]
     restless = [row | {"cluster_id": "restless"} for row in hours(0, 28, lambda _: 100.0)]
     for number in range(1, 5):

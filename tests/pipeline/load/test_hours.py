@@ -23,7 +23,7 @@ DECISIONS = ("open_from_ms", "is_closed", "is_clean", "epoch", "is_new", "is_rea
 
 @dataclass(frozen=True)
 class Stored:
-    """What is in the tables after some loads: hours, open samples, and what is set aside."""
+    """Tables after some loads: hours, open samples, and rows set aside."""
 
     hours: list[Row]
     left_open: list[Row]
@@ -34,7 +34,7 @@ NOTHING = Stored([], [], [])
 
 
 def load(rows: Sequence[Row], before: Stored = NOTHING) -> Stored:
-    """What a load makes of new rows, and of what the one before it has left."""
+    """Load new rows on top of the state of the load before."""
     left = [row | {"is_new": False} for row in before.left_open]
     found = judged(to_judge([*rows, *left])).to_pylist()
     hours = [row["hour"] for row in found if row["hour"] is not None]
@@ -100,7 +100,7 @@ def in_parts(rows: Sequence[Row], chance: random.Random) -> list[list[Row]]:
 
 
 def in_time(row: Row, latest: Mapping[int, int]) -> bool:
-    """Whether a row may come after the latest of its partition that has come."""
+    """True if a row may come after the latest row of its partition."""
     return latest.get(row["partition"], 0) - row["taken_ms"] < ALLOWED_LATENESS_MS
 
 

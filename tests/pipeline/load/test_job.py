@@ -44,7 +44,7 @@ pytestmark = pytest.mark.spark
 
 
 def everything_made(data_dir: Path) -> list[list[str]]:
-    """What readers of the last load see."""
+    """Rows that readers of the last load see."""
     load = last_load(data_dir)
     assert load is not None
     seen = TablesAt(data_dir, load.versions)
@@ -140,7 +140,7 @@ def test_a_load_reads_what_came_since_the_last_one_and_ends_as_if_it_had_read_al
         return step.good, step.bad, step.late
 
     def collect_and_compact(step: StepCount) -> None:
-        """What a collector does beside a load: here a round after each of its steps, and compaction."""
+        """Work of a collector beside a load: here a round after each of its steps, and compaction."""
         beside.append(600 + len(beside))
         take(f"beside {step.table.name}", beside[-1:])
         for table in (SAMPLES, PARTITIONS, REPLICAS):
@@ -395,7 +395,7 @@ def test_metrics_and_disks_that_cannot_be_read_are_counted_and_named_and_nothing
 
 
 def kept_of(spark: SparkSession) -> int:
-    """How many results of steps Spark keeps, in memory or on its disks."""
+    """Number of results that Spark keeps, in memory or on its disks."""
     return int(spark.sparkContext._jsc.getPersistentRDDs().size())
 
 

@@ -33,7 +33,7 @@ def steady(*minutes: float, **values: Any) -> list[Row]:
 
 
 def found(name: str, rows: list[Row]) -> list[Any]:
-    """What there is in one column of `JUDGED`."""
+    """Values of one column of `JUDGED`."""
     values: list[Any] = judged(to_judge(rows))[name].combine_chunks().drop_null().to_pylist()
     return values
 

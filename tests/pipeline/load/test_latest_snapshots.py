@@ -1,4 +1,4 @@
-"""What a load takes of the latest snapshot."""
+"""Rows of the latest snapshot in a load."""
 
 from __future__ import annotations
 

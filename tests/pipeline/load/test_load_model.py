@@ -207,7 +207,7 @@ def test_of_two_hours_of_the_day_that_are_as_busy_the_later_is_the_peak() -> Non
 
 
 def test_partitions_of_which_nothing_was_measured_stand_between_others() -> None:
-    """Those whose only sample is the first have no interval: neither day nor trend, and no other's figures."""
+    """A partition whose only sample is the first has no interval: neither day nor trend, and no other's figures."""
     measured = [{"hour_ms": hour * HOUR_MS, "new_records": 3600} for hour in range(48)]
     alone = {"hour_ms": 0, "seconds": 0.0, "good_seconds": 0.0, "new_records": 0}
     rows = [*measured, alone | {"partition": 1}, *(row | {"partition": 2, "new_records": 7200} for row in measured)]
@@ -242,7 +242,7 @@ def test_the_size_of_a_record_of_the_whole_log_is_that_at_the_last_sample() -> N
 
 
 def test_an_hour_in_which_a_log_grew_by_bytes_alone_counts_in_percentiles() -> None:
-    """How large its records are is not known, so that they are taken to be as large as all."""
+    """The size of its records is unknown, so they count as average ones."""
     sized = {"hour_ms": 0, "new_records": 3600, "sized_records": 3600, "new_bytes": 36_000}
     alone = {"hour_ms": HOUR_MS, "new_records": 36_000, "sized_records": 0, "new_bytes": 1}
     (row,) = loads([sized | {"rate_bins": [0], "rate_counts": [60]}, alone | {"rate_bins": [231], "rate_counts": [60]}])

@@ -1,4 +1,4 @@
-"""What brokers measured, shared out to partitions: a small world whose every byte is known, in one job."""
+"""Measurements of brokers, shared out to partitions: a small world whose every byte is known, in one job."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def rates(broker: int, name: str, topic: str | None, partition: int | None, *of_
 
 
 def counter(broker: int, name: str, topic: str | None, per_s: float, reset_at: int | None = None) -> Iterator[Row]:
-    """The same as a counter of two hours, which begins anew at a reading."""
+    """Turn the values into a counter of two hours, which restarts at a reading."""
     for number in range(6 * HOURS + 1):
         since = number if reset_at is None or number < reset_at else number - reset_at
         yield metric(broker, name, topic, None, BEGIN_MS - 5 * MINUTE_MS + number * EVERY_MS, since * per_s * 600)

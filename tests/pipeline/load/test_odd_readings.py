@@ -67,7 +67,7 @@ def less(count: int) -> Callable[[Row], int]:
 
 
 def from_round(place: int, less_records: int) -> Spoil:
-    """Everything from a round on with fewer records, as after a truncation."""
+    """Lower the record counts from a round on, as after a truncation."""
     return at(*range(place, ROUNDS), end_offset=less(less_records))
 
 
@@ -78,7 +78,7 @@ def last_one_lower(rows: History) -> list[Row]:
 
 @dataclass(frozen=True)
 class Case:
-    """How a history is spoilt, and the reasons that its rows are told, in order of time."""
+    """A way to spoil a history, and the expected reasons of its rows, in order of time."""
 
     spoil: Spoil
     reasons: tuple[str, ...] = ()
@@ -160,7 +160,7 @@ def screened_alone(spark: SparkSession, rows: list[Row]) -> tuple[list[Row], lis
 def judged(
     spark: SparkSession, histories: Mapping[str, list[Row]]
 ) -> tuple[dict[str, Row], dict[str, tuple[str, ...]]]:
-    """Of each history, what the load model says, and the reasons of the rows that do not count."""
+    """Load model of each history, and the reasons of the rows that do not count."""
     good, bad = screened_alone(spark, [row | {"topic": name} for name, found in histories.items() for row in found])
     model = load_model(frame(spark, PARTITIONS, *({"topic": name} for name in histories)), frame(spark, REPLICAS), good)
     reasons: dict[str, tuple[str, ...]] = dict.fromkeys(histories, ())

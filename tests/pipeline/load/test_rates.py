@@ -133,7 +133,7 @@ def test_what_was_decided_of_closed_samples_stays() -> None:
 
 
 def intervals(*seconds: float) -> list[str]:
-    """What the intervals of these lengths are good for, of a log to which a record a second is written."""
+    """Verdicts on intervals of these lengths, of a log to which a record a second is written."""
     ends = [0.0]
     for length in seconds:
         ends.append(ends[-1] + length)

@@ -1,4 +1,4 @@
-"""What samples of several partitions have before, after and so far, in one array."""
+"""Samples of several partitions in one array: before, after and so far."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What brokers measured, shared out: beside what was truly read of each partition, and the error that it tells."""
+"""Measurements of brokers, shared out: beside the true reads of each partition, and the estimated error."""
 
 from __future__ import annotations
 

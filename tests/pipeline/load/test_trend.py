@@ -1,4 +1,4 @@
-"""What hours of some weeks say of a partition, on histories whose answer is known."""
+"""Trend of a partition from hours of some weeks, on histories whose answer is known."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def told(row: Row, *names: str) -> tuple[object, ...]:
 
 
 def within(window_days: int, rows: list[Row]) -> Row:
-    """What these hours say with a window of so many days."""
+    """Trend of these hours with a window of so many days."""
     batches = hour_table(rows).select(list(HOUR_COLUMNS)).to_batches()
     (row,) = pa.Table.from_batches(partition_loads(batches, window_days), schema=LOADS).to_pylist()
     return dict(row)

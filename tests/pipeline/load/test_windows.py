@@ -1,4 +1,4 @@
-"""How much of each hour of the last day was measured, of tables that were written as values."""
+"""Measured part of each hour of the last day, from tables written as values."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def hour(ago: int, partition: int = 0, seconds: float = 3600.0, **values: object
 
 
 def measured(data: Path) -> dict[int, float]:
-    """Which part of each hour was measured, by how many hours it is before the last one; without those of nothing."""
+    """Measured part of each hour, by its distance in hours from the last one; hours without any are absent."""
     found = windows(data, load_columns(data, "c.1"))
     assert [one.hour_ms for one in found] == [LAST_MS - ago * HOUR_MS for ago in range(24, 0, -1)]
     return {24 - place: one.measured_share for place, one in enumerate(found) if one.measured_share}

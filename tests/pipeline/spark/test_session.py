@@ -1,4 +1,4 @@
-"""What a Spark session is told, without one: tests that start Spark tell it to do without its pages."""
+"""Settings of a Spark session, without one: tests that start Spark turn its pages off."""
 
 from __future__ import annotations
 

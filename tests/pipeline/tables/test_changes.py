@@ -31,7 +31,7 @@ def changes(data: Path, after: int) -> tuple[DataFile, ...]:
 
 
 def times_in(data: Path, found: Sequence[DataFile]) -> list[int]:
-    """When the rounds were taken whose rows are in the added files; each as often as it is there."""
+    """Times of the rounds whose rows are in the added files; each as often as it is there."""
     files = [data / SAMPLES.name / file.path for file in found]
     rows = [row for file in files for row in pq.read_table(file, partitioning=None).to_pylist()]
     assert sum(file.row_count for file in found) == len(rows)

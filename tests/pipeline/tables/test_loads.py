@@ -96,7 +96,7 @@ def test_tables_are_read_as_of_a_time(tmp_path: Path) -> None:
 
 
 def replaced_by_a_new_one(data: Path, table: Table) -> None:
-    """As many versions as the old one has, and more: their numbers alone would look as if rows had come."""
+    """It has at least as many versions as the old one: their numbers alone would look like new rows."""
     versions = open_log(data, table).version
     shutil.rmtree(data / table.name)
     for number in range(versions + 2):
@@ -104,7 +104,7 @@ def replaced_by_a_new_one(data: Path, table: Table) -> None:
 
 
 def put_back_from_a_copy(data: Path, table: Table) -> None:
-    """As it was one version ago."""
+    """Put the table back to its state one version ago."""
     last = open_log(data, table).version
     (data / table.name / "_delta_log" / f"{last:020}.json").unlink()
 

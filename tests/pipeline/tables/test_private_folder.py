@@ -1,4 +1,4 @@
-"""Who may read tables: nobody but their owner, unless the folder was made for others."""
+"""Readers of tables: only their owner, unless the folder was made for others."""
 
 from __future__ import annotations
 

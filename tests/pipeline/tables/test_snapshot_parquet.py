@@ -156,7 +156,7 @@ def test_more_values_than_any_cluster_has_are_refused_before_they_are_read(file:
 
 
 def rewritten(file: Path, change: Callable[[pa.Table], pa.Table], head: Callable[[str], str] = str) -> None:
-    """The same file with other columns, or another head."""
+    """Rewrite the file with other columns, or another head."""
     found = pq.read_table(file)
     text = found.schema.metadata[KEY].decode()
     changed = change(found.replace_schema_metadata(None))

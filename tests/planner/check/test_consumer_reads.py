@@ -1,4 +1,4 @@
-"""Who sends how much where consumers fetch from followers, by hand; more in `tests/planner/problem/test_consumers`."""
+"""Bytes sent by each broker where consumers fetch from followers; more in `tests/planner/problem/test_consumers`."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ def test_what_is_not_full_or_of_unknown_size_or_among_the_goals_is_not_told() ->
 
 
 def held(*sizes: int, dirs: tuple[LogDirFacts, ...]) -> list[str]:
-    """What is told of broker 1 with these directories, /0 and so on, of which each holds so many bytes."""
+    """Sentences about broker 1 with these directories, /0 and so on, of which each holds so many bytes."""
     loads = [replace(partition(n, 1, log_dirs=(f"/{n}",)), size_bytes=size) for n, size in enumerate(sizes)]
     return [one.partition(": ")[0] for one in told(posed(brokers(1, log_dirs=dirs), loads))]
 
@@ -53,7 +53,7 @@ def dirs_of(*capacities: int | None) -> tuple[LogDirFacts, ...]:
 
 
 def full(path: str, share: str, other: str = "and no other one of it has room") -> str:
-    """What is told of a directory of broker 1."""
+    """Sentence about a directory of broker 1."""
     return says("full directory", path, 1, share, other)
 
 

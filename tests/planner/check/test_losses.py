@@ -1,4 +1,4 @@
-"""What others would carry after a loss: by hand, on clusters small enough for it."""
+"""Loads after a loss: by hand, on small clusters."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ def test_a_cluster_without_partitions_has_none() -> None:
 
 
 def whole(*sizes: int, rest: int, hosts: int = 1) -> list[tuple[str, int, int, int]]:
-    """What is told of topic t with these bytes, beside one partition of the rest."""
+    """Sentence about topic t with these bytes, beside one partition of the rest."""
     loads = [replace(partition(number, 1), size_bytes=size) for number, size in enumerate(sizes)]
     loads.append(replace(partition(0, 1, topic="rest"), size_bytes=rest))
     found = uneven_topics_by_size(posed(brokers(*range(1, hosts + 1)), loads))

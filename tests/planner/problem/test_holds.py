@@ -1,4 +1,4 @@
-"""What fixes a partition is told with its cause, and what to do about that."""
+"""A fixed partition is reported with its cause and the remedy."""
 
 import pytest
 

@@ -26,7 +26,7 @@ def problem() -> Problem:
 
 @pytest.fixture
 def small() -> Problem:
-    """Everything on two of six brokers."""
+    """Cluster of six brokers with everything on two."""
     return posed(brokers(1, 2, 3, 4, 5, 6), [partition(number, 1, 2) for number in range(60)])
 
 

@@ -1,4 +1,4 @@
-"""When a factor falls, a replica in sync never goes while one that lags stays."""
+"""When a factor falls, a replica in sync never goes while a lagging one stays."""
 
 from __future__ import annotations
 

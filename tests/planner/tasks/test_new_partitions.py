@@ -107,7 +107,7 @@ def random_problem(random: Random) -> Problem:
 
 @pytest.mark.parametrize("seed", range(12))
 def test_on_random_clusters_nothing_moves_and_brokers_get_no_less_even(seed: int) -> None:
-    """Of what lay within the bands for the whole, nothing is pushed out: new partitions only fill what is missing."""
+    """New partitions only fill gaps: brokers that were within the bands stay within them."""
     random = Random(seed)
     problem = random_problem(random)
     factor, count = random.randint(1, 3), random.randint(1, 40)

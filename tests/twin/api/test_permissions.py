@@ -1,4 +1,4 @@
-"""What clients without a permission are answered, by each API: on every item, and nothing is changed."""
+"""Answers to clients without a permission, by each API: on every item, and nothing is changed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the twin does not simulate is refused at once, on every item; and no API of Kafka's is in no table."""
+"""APIs that the twin does not simulate are refused on every item; every API of Kafka's is in a table."""
 
 from __future__ import annotations
 

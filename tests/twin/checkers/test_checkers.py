@@ -65,7 +65,7 @@ def broken(twin: Twin, **fields: Any) -> Twin:
 
 
 def found(number: int, twin: Twin, step: Step | None = None) -> list[str]:
-    """What the checker of this number says about a step, by default one that made partition 0."""
+    """Findings of the checker of this number on a step, by default one that made partition 0."""
     return list(CHECKERS[number].check(twin, step or Step(before={ORDERS: None})))
 
 

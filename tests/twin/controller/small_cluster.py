@@ -93,7 +93,7 @@ class SmallCluster:
 
     @property
     def context(self):
-        """What is decided upon."""
+        """Context of decisions."""
         return ControllerContext(self.metadata, self.rules, self.server)
 
     def partition(self, name="foo", index=0):
@@ -101,7 +101,7 @@ class SmallCluster:
         return self.metadata.partition(TopicPartition(name, index))
 
     def state(self, name="foo", index=0):
-        """The same in the notation of tables."""
+        """State in the notation of tables."""
         partition = self.partition(name, index)
         lists = (partition.replicas, partition.isr, partition.adding, partition.removing)
         leader = "-" if partition.leader == NO_LEADER else str(partition.leader)
@@ -114,7 +114,7 @@ class SmallCluster:
         return f"{shown(partition.replicas)} / {shown(partition.isr)}"
 
     def ongoing(self):
-        """What the list of reassignments tells, as text per partition."""
+        """Ongoing reassignments, as text per partition."""
         return {
             f"{topic.topic}-{index}": str(move)
             for topic in list_reassignments(self.metadata)
@@ -212,7 +212,7 @@ def directories(broker, count):
 
 
 def random():
-    """The same chance every time."""
+    """Random source with a fixed seed."""
     return Random(7)
 
 
@@ -227,7 +227,7 @@ def epochs_of(partition):
 
 
 def replayed(log):
-    """What a controller knows that reads the log from its beginning."""
+    """Controller that has replayed the log from its beginning."""
     metadata = ClusterMetadata()
     for record in log:
         metadata.apply(record)
@@ -235,7 +235,7 @@ def replayed(log):
 
 
 def check_invariants(metadata, epochs_before):
-    """What holds of every partition after every record."""
+    """Assert the invariants of every partition after every record."""
     for partition in every_partition(metadata):
         replicas = set(partition.replicas)
         assert len(replicas) == len(partition.replicas), partition

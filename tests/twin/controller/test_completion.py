@@ -1,4 +1,4 @@
-"""When a move ends, by the rule of each release."""
+"""End of a move, by the rule of each release."""
 
 import pytest
 

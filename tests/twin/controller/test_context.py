@@ -1,4 +1,4 @@
-"""What decisions are based on."""
+"""Inputs of decisions."""
 
 import pytest
 

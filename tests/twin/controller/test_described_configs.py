@@ -1,4 +1,4 @@
-"""What is told of configuration."""
+"""Descriptions of configs."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What leaders may propose."""
+"""Proposals of leaders."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Whatever happens in whatever order: `SmallCluster.commit` checks that nothing is changed by deciding, that a
+"""Laws of any sequence of events: `SmallCluster.commit` checks that nothing is changed by deciding, that a
 successor that reads the log has the same state, and that the invariants of every partition hold after every record."""
 
 from hypothesis import given

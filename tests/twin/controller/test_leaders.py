@@ -1,4 +1,4 @@
-"""Who comes to lead."""
+"""Election of leaders."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Which brokers new partitions may go to."""
+"""Brokers that may get new partitions."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Which names topics may have."""
+"""Legal names of topics."""
 
 import pytest
 

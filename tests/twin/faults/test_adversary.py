@@ -1,4 +1,4 @@
-"""What other operators, controllers that are behind, and bad clocks do to whoever relies on a cluster."""
+"""Effects of other operators, lagging controllers and bad clocks on the clients of a cluster."""
 
 from __future__ import annotations
 
@@ -178,7 +178,7 @@ def test_only_requests_of_items_can_be_refused() -> None:
 
 
 def listed(twin: Twin, node: int) -> int:
-    """How many topics a node lists as being reassigned; it says so without an error."""
+    """Number of topics that a node lists as being reassigned; it reports no error."""
     answer = ask(twin, api.LIST_PARTITION_REASSIGNMENTS, 0, node=node, topics=None)
     assert answer.error_code == 0
     return len(answer.topics)

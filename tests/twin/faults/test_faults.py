@@ -1,4 +1,4 @@
-"""What every fault does to a twin, and that it heals."""
+"""Effects of every fault on a twin, and its healing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What brokers know that have not read the latest records."""
+"""Knowledge of brokers that have not read the latest records."""
 
 from __future__ import annotations
 

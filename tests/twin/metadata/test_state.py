@@ -1,4 +1,4 @@
-"""What records do to the metadata."""
+"""Effects of records on the metadata."""
 
 from dataclasses import replace
 

@@ -65,7 +65,7 @@ class Client:
         return received
 
     def is_closed(self) -> bool:
-        """Whether nothing more comes but the end of the connection."""
+        """True if nothing more comes but the end of the connection."""
         try:
             return self.socket.recv(1) == b""
         except ConnectionResetError:
@@ -77,7 +77,7 @@ def connect(server: ServerThread, node: int = 0) -> closing[Client]:
 
 
 def is_alive(server: ServerThread) -> bool:
-    """Whether another client is answered."""
+    """True if another client is answered."""
     with connect(server) as client:
         client.send(api.METADATA, 12, topics=None)
         return len(client.receive(api.METADATA, 12).brokers) == 4

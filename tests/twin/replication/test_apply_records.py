@@ -1,4 +1,4 @@
-"""What brokers do about the records of the metadata log."""
+"""Reactions of brokers to records of the metadata log."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ def move(box: Box, *partitions: int, number: int = 0, path: str = "/d1") -> None
 
 
 def ended(told: list[Told]) -> dict[int, int]:
-    """When the move of each partition ended."""
+    """End of the move of each partition."""
     return {e.topic_partition.partition: time for time, e in told if isinstance(e, FutureCopyCaughtUp)}
 
 

@@ -1,4 +1,4 @@
-"""What brokers make of a throttle. Measured on Kafka 4.3.1 with `python -m bench twin-calibration`."""
+"""Effects of a throttle on brokers. Measured on Kafka 4.3.1 with `python -m bench twin-calibration`."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""How long copies take: every expected time is reckoned by hand."""
+"""Durations of copies: every expected time is reckoned by hand."""
 
 from __future__ import annotations
 

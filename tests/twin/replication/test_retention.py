@@ -1,4 +1,4 @@
-"""How much of a log is on brokers, and how much in all."""
+"""Bytes of a log on brokers, and in all."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def configured(box: Box, **settings: str) -> None:
 
 
 def offsets(box: Box) -> tuple[int | None, ...]:
-    """Where the log begins, where on broker 0, from where on remote storage has nothing, and where it ends."""
+    """Start of the log in all and on broker 0, end of remote storage, and end of the log."""
     readings = box.replication.readings
     return (
         readings.log_start_offset(tp(0), 0),

@@ -1,4 +1,4 @@
-"""Who gets into a twin, as a scenario says it."""
+"""Logins at a twin, by its scenario."""
 
 from __future__ import annotations
 

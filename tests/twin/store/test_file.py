@@ -89,7 +89,7 @@ def test_a_single_wrong_bit_anywhere_is_refused_with_its_place(path, written):
 
 
 def _later_starts(whole):
-    """Where records begin after the first, by the lengths in their headers."""
+    """Starts of the records after the first, by the lengths in their headers."""
     place = len(SIGNATURE)
     while (place := place + 12 + int.from_bytes(whole[place : place + 4], "big")) < len(whole):
         yield place

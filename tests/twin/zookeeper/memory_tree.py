@@ -16,7 +16,7 @@ class StoppedError(Exception):
 
 @dataclass
 class Tree:
-    """What all candidates see."""
+    """Tree that all candidates share."""
 
     znodes: dict[str, Znode] = field(default_factory=dict)
     transactions: int = 0

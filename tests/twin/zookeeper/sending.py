@@ -39,12 +39,12 @@ def sent(*steps: PartitionMessage, alive: tuple[int, ...] = (0, 1, 2, 3, 4)) -> 
 
 
 def order(requests: tuple[ControlRequest, ...]) -> list[tuple[str, int]]:
-    """Which request goes to whom."""
+    """Receivers of the requests, in order."""
     return [(request.api.name, request.broker_id) for request in requests]
 
 
 def body(request: ControlRequest) -> Json:
-    """What a request says."""
+    """Content of a request."""
     return as_json(request.decode())
 
 

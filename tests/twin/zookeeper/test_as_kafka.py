@@ -83,7 +83,7 @@ def sent() -> dict[str, list[Told]]:
 
 
 def without_default_type(request: ControlRequest) -> Json:
-    """What a request says; Kafka leaves a tagged field that has its default value out of its log."""
+    """Request without fields that have their default: Kafka leaves such a tagged field out of its log."""
     shown = body(request)
     if request.api_key == UPDATE_METADATA.key:
         assert shown.pop("type") == 0

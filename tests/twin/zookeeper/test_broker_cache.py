@@ -1,4 +1,4 @@
-"""What a broker knows once a controller has told it."""
+"""Knowledge of a broker after requests of a controller."""
 
 from __future__ import annotations
 

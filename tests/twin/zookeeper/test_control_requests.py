@@ -1,4 +1,4 @@
-"""Who is told what by a controller in ZooKeeper mode, in which order."""
+"""Requests of a controller in ZooKeeper mode, by receiver and in order."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ class Informed(ZooKeeperCluster):
         self.controller.on_messages = self.delivery
 
     def flow(self) -> list[tuple[str, int]]:
-        """Who got what since the last look."""
+        """Requests by receiver since the last look."""
         found = [(request.api.name, request.broker_id) for request in self.requests]
         self.requests.clear()
         return found

@@ -1,4 +1,4 @@
-"""Whatever a controller is about when it stops, and after whichever write: the next one brings it to the same end."""
+"""A controller stops after any write of any task, and the next one brings it to the same end."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ OTHERS = {"bar": [[1, 2]]}
 
 
 class Case(NamedTuple):
-    """What was done before, what the controller is about, and what must be so at the end."""
+    """State before, the controller's task, and the conditions at the end."""
 
     before: Callable[[ZooKeeperCluster], object]
     deed: Callable[[ZooKeeperCluster], object]

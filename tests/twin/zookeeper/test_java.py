@@ -34,7 +34,7 @@ PROGRAM = Path(__file__).with_name("Convert.java")
 
 
 def converted(requests: list[tuple[ControlApi, int, bytes]]) -> Iterator[tuple[Json, bytes]]:
-    """What Kafka's classes read, and what they write of that."""
+    """Request as Kafka's classes read and write it."""
     try:
         command = tool_command("3.9.1", str(PROGRAM))
     except (JarsMissing, JavaMissing) as missing:
@@ -111,7 +111,7 @@ def update_metadata() -> Message:
 
 
 def built() -> Iterator[ControlRequest]:
-    """Whatever `build` makes of a move, in every version that it speaks."""
+    """Messages that `build` makes of a move, in every version that it speaks."""
     steps = (
         step(told=(1, 2, 3), stopped=((1, False),)), step(told=(4,), is_new=True), step(topic="bar", partition=8)
     )  # fmt: skip

@@ -42,7 +42,7 @@ def elect(cluster: ZooKeeperCluster, election_type: ElectionType, key: TopicPart
 
 
 def told_by(cluster: ZooKeeperCluster) -> list[tuple[PartitionMessage, ...]]:
-    """What brokers are told from now on, batch by batch."""
+    """Requests to brokers from now on, batch by batch."""
     batches: list[tuple[PartitionMessage, ...]] = []
     cluster.controller.on_messages = batches.append
     return batches

@@ -21,7 +21,7 @@ key_option = click.option(
 
 
 class ApprovalOptions(NamedTuple):
-    """Whether a run needs approval, who may sign (None: a file without signature is enough), and how many must."""
+    """Approval rules of a run: if it needs any, who may sign (None: no signature needed), and how many must."""
 
     is_required: bool
     allowed_signers: Path | None

@@ -96,7 +96,7 @@ class ClusterOptions:
         return self.connect()
 
     def resolved(self) -> ClusterOptions:
-        """The same options, with the addresses that the properties name."""
+        """Return these options with the addresses that the properties name."""
         if not self.reads_journals:
             return self
         context, name = click.get_current_context(), "bootstrap_server"

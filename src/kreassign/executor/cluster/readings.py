@@ -90,7 +90,7 @@ def ask_twice(ask: Callable[[Sequence[Key]], Batch[Key, Value]], keys: Iterable[
 
 
 def seen_in_two_looks(look: Callable[[], Seen | None]) -> Seen | None:
-    """What one of two looks shows; None, for absent, only if neither shows anything. Raises what a look raises.
+    """Look twice; return the reading that shows anything, None (absent) if neither does. Raises what a look raises.
 
     A coordinator that has just taken over may show a group without its members or offsets.
     """

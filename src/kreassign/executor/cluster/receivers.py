@@ -69,7 +69,7 @@ def closures_of(
     log_dirs: Mapping[int, tuple[LogDir, ...]],
     in_maintenance: Collection[int] = (),
 ) -> dict[int, Closure]:
-    """As `read_closures`, with the log directories of those brokers that reported them."""
+    """Return `read_closures` with the log directories of those brokers that reported them."""
     asked = sorted(set(brokers))
     named = nameable_brokers(port, asked, log_dirs)
     found = {
@@ -84,7 +84,7 @@ def closures_of(
 def nameable_brokers(
     port: ReceiversPort, brokers: Iterable[int], log_dirs: Mapping[int, tuple[LogDir, ...]]
 ) -> dict[int, bool]:
-    """Whether changed lists may name each of these brokers that has no open log directory. Raises nothing."""
+    """For each broker without an open log directory: True if changed lists may name it. Raises nothing."""
     closed = [broker for broker in sorted(set(brokers)) if False not in _cordons(log_dirs.get(broker, ()))]
     if not closed:
         return {}
@@ -102,5 +102,5 @@ def nameable_brokers(
 
 
 def _cordons(log_dirs: Iterable[LogDir]) -> list[bool]:
-    """Whether each working directory is cordoned."""
+    """Working directories, each with True if it is cordoned."""
     return [one.is_cordoned for one in log_dirs if one.error is None]

@@ -95,7 +95,7 @@ def read_factors(
 
 
 def tiered_topics(port: ClusterPort, topics: Iterable[str]) -> Reading[str, bool]:
-    """Whether older segments of these topics are in remote storage. Raises ClusterError."""
+    """Topics, each with True if its older segments are in remote storage. Raises ClusterError."""
     resources = map(ConfigResource.topic, sorted(set(topics)))
     known, absent, unknown = read_settings(port, resources, (REMOTE_STORAGE,))
     values = {resource.name: entries.get(REMOTE_STORAGE) for resource, entries in known.items()}
@@ -107,7 +107,7 @@ def tiered_topics(port: ClusterPort, topics: Iterable[str]) -> Reading[str, bool
 
 
 def other_topics(port: ClusterPort, topic_ids: Mapping[str, str]) -> Reading[str, bool]:
-    """Whether these names belong to topics with another id now. Raises ClusterError."""
+    """Names, each with True if it now belongs to a topic with another id. Raises ClusterError."""
     known, absent, unknown = read_topics(port, topic_ids, has_another_id(topic_ids))
     return Reading(
         {name: is_another(topic_ids[name], topic.topic_id) for name, topic in known.items()}, absent, unknown

@@ -299,7 +299,7 @@ def _throttles(readings: ClusterReadings) -> Iterator[Issue]:
 
 
 def _effect(present: ConfigValue) -> str:
-    """What a setting that was left does, and what follows."""
+    """Effect of a setting that was left behind, and what follows."""
     if not present.value:
         return "It throttles nothing; this removes it"
     if present.key.name == LOG_DIR_RATE:

@@ -72,7 +72,7 @@ def read_view(path: Path) -> RunView:
 
 
 def read_progress(path: Path) -> tuple[RunView, ProgressMeter]:
-    """As `read_view`, with a meter that has followed the run."""
+    """Return `read_view` with a meter that has followed the run."""
     start = _followed(path, with_meter=True)
     return start.machine.view, start.meter
 

@@ -203,7 +203,7 @@ def active_run(state_dir: Path, cluster_id: str) -> str | None:
 
 
 def active_run_in(folder: Path) -> str | None:
-    """As `active_run`, for the folder of the cluster."""
+    """Return `active_run` for the folder of the cluster."""
     path = folder / HOLDER
     if not path.exists():
         return None

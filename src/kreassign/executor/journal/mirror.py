@@ -62,7 +62,7 @@ _IN_ONE_FOLDER = 1_000
 
 
 class Place(Protocol):
-    """Where mirrors are kept. Every method raises MirrorUnavailable; `str` is how operators write the place."""
+    """Place where mirrors are kept. Every method raises MirrorUnavailable; `str` is how operators write the place."""
 
     def put(self, name: str, content: bytes) -> None:
         """Store an entry; when this returns, it survives what the place survives, and every reader has it."""

@@ -49,7 +49,7 @@ from kreassign.model.requests import Group, GroupCandidate, GroupMember, Members
 
 
 class LeasePolicy(StrEnum):
-    """When a run needs the lease."""
+    """Cases in which a run needs the lease."""
 
     AUTO = "auto"  # unless the cluster cannot keep a lease without a side effect; a run that has had it needs it
     REQUIRE = "require"  # without it nothing is changed

@@ -241,7 +241,7 @@ def is_held_by_guards(run: Run) -> bool:
 
 
 def lost_after_ms(run: Run) -> int | None:
-    """How long a destination is down until it is lost; None if moves to it wait until it is back."""
+    """Time that a destination is down until it counts as lost, in ms; None if moves to it wait until it is back."""
     chosen = run.control.lost_after_ms
     return REPLAN_AFTER_MS if chosen is None and run.control.replans else chosen
 
@@ -253,7 +253,7 @@ def away_text(run: Run, brokers: Iterable[int]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ReachableBrokers:
-    """Nothing is started to a broker that is down: it would only wait there, and count as in flight."""
+    """Admits no move to a broker that is down: it would only wait there, and count as in flight."""
 
     down: frozenset[int]
 

@@ -547,7 +547,7 @@ def _submit(record: MoveRecord, observation: PartitionObservation, at_ms: int) -
 
 
 def _send_again(record: MoveRecord, _: PartitionObservation, at_ms: int) -> NextAction:
-    """No effect yet: send it again when that is due, and give it up when that is in vain."""
+    """Send the move again when that is due, or give it up after too many attempts."""
     attempts = record.submissions
     if record.refusal is not None:
         if attempts.had_time(at_ms):

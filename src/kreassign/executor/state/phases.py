@@ -80,7 +80,7 @@ class CheckingHealth:
 
 @dataclass(frozen=True, slots=True)
 class RecordingVerdicts:
-    """What the guards say is written down. Brokers that have `returned` are throttled next."""
+    """The verdicts of the guards are being journaled. Brokers that have `returned` are throttled next."""
 
     phase: ClassVar = Phase.MOVING
     starting: Names

@@ -103,7 +103,7 @@ def candidate(record: MoveRecord) -> Candidate:
 
 
 def left_of(record: MoveRecord) -> Candidate:
-    """As `candidate` for a move in flight: the copies that lag, with the bytes left of the largest; all if unknown."""
+    """Like `candidate` for a move in flight: copies that lag, with the bytes left of the largest; all if unknown."""
     whole = candidate(record)
     left = max(record.left_bytes.values(), default=0)
     destinations = tuple(broker for broker in whole.destinations if broker in record.lagging)

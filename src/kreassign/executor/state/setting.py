@@ -51,7 +51,7 @@ UNREADABLE = frozenset({SettingState.LEFT, SettingState.CARRIED, SettingState.FO
 
 
 class SettingEvent(StrEnum):
-    """What happens to a setting besides readings."""
+    """Events of a setting besides readings."""
 
     BEGIN = "a change from the old value is written down"
     CHANGE = "a change from a value of the run is written down"
@@ -103,7 +103,7 @@ class Seen(StrEnum):
 
 
 class Conclusion(StrEnum):
-    """What follows from a reading."""
+    """Conclusion from a reading."""
 
     AS_SET = "no doubt"
     DOUBT = "doubt"

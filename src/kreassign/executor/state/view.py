@@ -95,7 +95,7 @@ class RunView:
 
     @property
     def as_left(self) -> RunView:
-        """The same run without a process: what was true when the last one ended is not shown as present."""
+        """Return this run without a process: facts of its last process are not shown as present."""
         return RunView(self._run, is_left=True)
 
     @property
@@ -170,7 +170,7 @@ class RunView:
 
     @property
     def journal_to(self) -> str | None:
-        """Where its journal is kept beside its own place; None for nowhere."""
+        """Second place of the journal, beside its own; None for nowhere."""
         return self._run.identity.journal_to
 
     @property

@@ -28,7 +28,7 @@ LONGEST_INTERVAL_MS = LARGEST_ID
 
 @dataclass(frozen=True, slots=True)
 class BatchOptions:
-    """How a plan is divided. A batch size of 0 submits it in one request, as Kafka's tool always did.
+    """Division of a plan into steps. A batch size of 0 submits it in one request, as Kafka's tool always did.
 
     `wait_timeout_ms` limits the wait for each batch; None waits for ever, as KIP-1335 does. With `requires_isr` a
     partition is complete only once all of its target is in sync.

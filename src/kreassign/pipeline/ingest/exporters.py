@@ -342,7 +342,7 @@ _POD_LABELS = ("pod", "kubernetes_pod_name")
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """What a file itself lacks: cluster, time of the page, and the broker of each instance.
+    """Facts that a file lacks: cluster, time of the page, and the broker of each instance.
 
     `only_broker` is for files of one broker. If None, `brokers` maps the label `instance`, a pod label, or without
     these the name of the file (`file`) to a broker.

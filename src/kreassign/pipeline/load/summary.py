@@ -210,7 +210,7 @@ def floats(column: ColumnArray) -> Floats:
 
 
 def known(value: float) -> float | None:
-    """None for NaN."""
+    """Return None for NaN."""
     return None if np.isnan(value) else float(value)
 
 

@@ -122,7 +122,7 @@ class Delayed:
     by_ms: int
 
     def apply(self, controller: FailsOver, reply: Reply) -> Reply:
-        """The same response, `by_ms` later."""
+        """Delay the response `by_ms`."""
         del controller
         return reply._replace(delay_ms=reply.delay_ms + self.by_ms)
 
@@ -132,7 +132,7 @@ class Duplicated:
     """Send the response twice; the client takes the second for the response to its next request."""
 
     def apply(self, controller: FailsOver, reply: Reply) -> Reply:
-        """The same response twice."""
+        """Send the response twice."""
         del controller
         return reply._replace(frame=reply.frame * 2)
 

@@ -79,7 +79,7 @@ def _is_offline(broker: BrokerState | None, directory: str) -> bool:
 
 
 def is_internal(topic: str) -> bool:
-    """Whether Kafka keeps its own state in this topic."""
+    """True if Kafka keeps its own state in this topic."""
     return topic in _INTERNAL
 
 

@@ -67,7 +67,7 @@ class ServedCluster(Protocol):
         ...
 
     def is_running(self, node_id: int) -> bool:
-        """Whether a node's process is up."""
+        """True if a node's process is up."""
         ...
 
     def address(self, node_id: int, listener: Listener) -> Address:
@@ -117,7 +117,7 @@ class Request:
 
     @property
     def at_controller(self) -> bool:
-        """Whether the node is a controller, not a broker."""
+        """True if the node is a controller, not a broker."""
         return self.node.endpoint is Endpoint.CONTROLLER
 
     def address(self, node_id: int) -> Address:
@@ -125,12 +125,12 @@ class Request:
         return self.cluster.address(node_id, self.node.listener)
 
     def allows(self, operation: Operation, topic: str | None = None) -> bool:
-        """Whether the client may run an operation on a topic, or (topic None) on the cluster."""
+        """True if the client may run an operation on a topic, or (topic None) on the cluster."""
         permissions = self.cluster.permissions
         return permissions is None or permissions.allows(self.client.principal, operation, topic)
 
     def allows_group(self, operation: Operation, group: str) -> bool:
-        """Whether the client may run an operation on a consumer group."""
+        """True if the client may run an operation on a consumer group."""
         permissions = self.cluster.permissions
         return permissions is None or permissions.allows_group(self.client.principal, operation, group)
 

@@ -286,7 +286,7 @@ def first_fault(values: Mapping[str, str], *, may_be_tiered: bool = False) -> st
 
 
 def is_tiered(values: Mapping[str, str]) -> bool:
-    """Whether a topic with these settings has its older segments in remote storage."""
+    """True if a topic with these settings has its older segments in remote storage."""
     return _is_on(values, REMOTE_STORAGE)
 
 

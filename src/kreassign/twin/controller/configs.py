@@ -279,7 +279,7 @@ def _change(context: ControllerContext, command: AlterConfigs, one: ResourceChan
 
 
 def _cordons_more(present: Mapping[str, str], records: Iterable[ConfigChanged]) -> bool:
-    """Whether directories are cordoned: controllers do not know whether a broker can do that, and refuse it."""
+    """True if directories are cordoned: controllers do not know whether a broker can do that, and refuse it."""
     before = cordoned_paths(present.get(CORDONED_LOG_DIRS))
     return any(cordoned_paths(one.value) - before for one in records if one.name == CORDONED_LOG_DIRS)
 

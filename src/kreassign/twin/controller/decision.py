@@ -129,7 +129,7 @@ class ControllerContext:
     controllers: frozenset[int] = frozenset()
 
     def may_lead(self, partition: PartitionState, broker_id: int) -> bool:
-        """Whether a broker is fit to lead a partition that it has a replica of, apart from being in sync."""
+        """True if a broker is fit to lead a partition that it has a replica of, apart from being in sync."""
         if broker_id == self.leaving or broker_id not in partition.replicas:
             return False
         if broker_id != self.returning and not self.metadata.is_active(broker_id):
@@ -146,7 +146,7 @@ class ControllerContext:
 
     @property
     def may_be_tiered(self) -> bool:
-        """Whether topics may have their older segments in remote storage (KIP-405)."""
+        """True if topics may have their older segments in remote storage (KIP-405)."""
         return self.server.static.get(TIERED_SERVER) == "true"
 
     def min_isr(self, topic: str) -> int:
@@ -155,12 +155,12 @@ class ControllerContext:
         return min(int(self.topic_setting(topic, MIN_IN_SYNC_REPLICAS, "1")), len(first.replicas))
 
     def allows_unclean_election(self, topic: str) -> bool:
-        """Whether a replica out of sync may become leader without a request."""
+        """True if a replica out of sync may become leader without a request."""
         return self.topic_setting(topic, UNCLEAN_LEADER_ELECTION, "false").strip().lower() == "true"
 
 
 def is_online(broker: BrokerState, directory_id: str) -> bool:
-    """Whether a replica in this directory is usable; an unknown directory counts as usable."""
+    """True if a replica in this directory is usable; an unknown directory counts as usable."""
     return directory_id == UNASSIGNED or directory_id in online_directories(broker)
 
 
@@ -194,7 +194,7 @@ class Outcome:
 
     @property
     def is_failure(self) -> bool:
-        """Whether the item was refused."""
+        """True if the item was refused."""
         return self.code != NONE
 
     def __str__(self) -> str:
@@ -215,7 +215,7 @@ def with_default_text(code: int) -> Outcome:
 
 
 def has_expired(timeout_ms: int) -> bool:
-    """Whether a request is expired before it is processed: its wait in the queue counts, too."""
+    """True if a request is expired before it is processed: its wait in the queue counts, too."""
     return timeout_ms <= 0
 
 

@@ -144,7 +144,7 @@ def _describe_broker(
 
 
 def _is_always_told(context: ControllerContext, name: str) -> bool:
-    """Whether brokers list a key that is not set: they list neither quotas nor keys of later releases."""
+    """True if brokers list a key that is not set: they list neither quotas nor keys of later releases."""
     if name not in documented_keys("brokers") or (name in BROKER_KEYS and BROKER_KEYS[name].is_quota):
         return False
     return name != CORDONED_LOG_DIRS or context.rules.has_cordoning

@@ -45,7 +45,7 @@ class ControllerPort(Protocol):
         ...
 
     def takes_requests_at(self, node_id: int) -> bool:
-        """Whether a node executes or forwards requests for the controller; others refuse: NOT_CONTROLLER."""
+        """True if a node executes or forwards requests for the controller; others refuse: NOT_CONTROLLER."""
         ...
 
     def advertised_id(self, live_brokers: Sequence[int]) -> int:

@@ -165,7 +165,7 @@ def _start(
 
 
 def _stumbles(context: ControllerContext, partition: PartitionState, replicas: tuple[int, ...]) -> bool:
-    """Whether Kafka fails: nothing is in sync, and an eligible leader that is no replica now becomes one again.
+    """True if Kafka fails: nothing is in sync, and an eligible leader that is no replica now becomes one again.
 
     Kafka looks for a leader among the eligible ones, in the order of the new list, and for the log directory of each
     live one: a replica that is still to come has none.

@@ -158,7 +158,7 @@ def cordoned_paths(value: str | None) -> frozenset[str]:
 
 
 def _is_cordoned(context: ControllerContext, broker: BrokerState) -> bool:
-    """Whether every working directory of a broker is cordoned; the controller forgets those that fail."""
+    """True if every working directory of a broker is cordoned; the controller forgets those that fail."""
     if not context.rules.has_cordoning:
         return False
     cordoned = cordoned_paths(context.metadata.config(ConfigResource.broker(broker.broker_id), CORDONED_LOG_DIRS))
@@ -409,7 +409,7 @@ def _deletion(
 
 
 def _is_named_too(context: ControllerContext, one: TopicReference, references: Collection[TopicReference]) -> bool:
-    """Whether the topic of an id is also named: the name is refused then, and the id gets no answer."""
+    """True if the topic of an id is also named: the name is refused then, and the id gets no answer."""
     name = context.metadata.topic_names.get(one.topic_id) if one.topic_id is not None else None
     return one.name is None and name is not None and TopicReference(name=name) in references
 

@@ -496,5 +496,5 @@ def _done(twin: Twin, verb: str, broker: int, lasts: str | None) -> str:
 
 
 def _has_time(text: str) -> bool:
-    """Whether a fault's text has a time; a path, which may contain @ too, comes before it and begins with a slash."""
+    """True if a fault's text has a time; a path, which may contain @ too, comes before it and begins with a slash."""
     return "@" in text and "/" not in text.rpartition("@")[2] and text.rpartition("@")[2][:1].isdecimal()

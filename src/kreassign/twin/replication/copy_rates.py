@@ -158,7 +158,7 @@ class _Quotas:
         self._counts[brokers] = True
 
     def admits(self, broker: int, limit: float, now_ms: int) -> bool:
-        """Whether a quota has not counted too much yet; after a window without traffic it is like new."""
+        """True if a quota has not counted too much yet; after a window without traffic it is like new."""
         self._grow(broker + 1)
         if now_ms - self._opened_ms[broker] < _FIRST_SAMPLE_MS:
             return bool(self._passed[broker] <= limit * _FIRST_SAMPLE_MS / 1000)

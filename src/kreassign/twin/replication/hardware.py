@@ -79,7 +79,7 @@ class ThrottledReplicas:
         return cls(everything=True)
 
     def holds(self, partition: int, broker: int) -> bool:
-        """Whether the list contains this replica."""
+        """True if the list contains this replica."""
         return self.everything or (partition, broker) in self.pairs
 
     def differs(self, other: ThrottledReplicas) -> frozenset[int] | None:
@@ -261,7 +261,7 @@ class Fleet:
         return self._owners[log_dir]
 
     def is_writable(self, log_dir: int) -> bool:
-        """Whether a log directory accepts writes: it is neither failed nor full."""
+        """True if a log directory accepts writes: it is neither failed nor full."""
         return not (self.failed[log_dir] or self.full[log_dir])
 
     def slow(self, log_dir: int, factor: float) -> None:

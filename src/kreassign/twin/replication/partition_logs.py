@@ -307,7 +307,7 @@ class PartitionLogs:
         return max(1, math.ceil(missing / grows * 1000))
 
     def is_at_retention(self, row: int, now_ms: int) -> bool:
-        """Whether the log has reached its retention."""
+        """True if the log has reached its retention."""
         return self.end(row, now_ms) - self.start(row, now_ms) >= float(self.table["retention"][row])
 
     def _gained(self, row: int, now_ms: int) -> float:

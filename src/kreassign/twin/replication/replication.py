@@ -70,7 +70,7 @@ from kreassign.twin.replication.stepper import Progress
 
 CORDONED_LOG_DIRS = "cordoned.log.dirs"
 SKIPS_TIERED = "follower.fetch.last.tiered.offset.enable"
-"""Whether an empty replica of a tiered topic begins after all that remote storage has (KIP-1023)."""
+"""True if an empty replica of a tiered topic begins after all that remote storage has (KIP-1023)."""
 
 
 class RecordApplier:
@@ -193,7 +193,7 @@ class RecordApplier:
             self._configure_broker(broker, name, value)
 
     def _skips(self, broker: int) -> bool:
-        """Whether new replicas on a broker skip the tiered part: by its own setting, else by the default of all."""
+        """True if new replicas on a broker skip the tiered part: by its own setting, else by the default of all."""
         own = str(self.replicas.state.fleet.broker_ids[broker])
         return self._skips_tiered.get(own, self._skips_tiered.get("", False))
 
@@ -389,7 +389,7 @@ class Replication:
 
     @property
     def is_copying(self) -> bool:
-        """Whether any copy is catching up, or soon will: whether waiting for copies makes sense."""
+        """True if any copy is catching up, or soon will: whether waiting for copies makes sense."""
         self._progress.resolve()
         live = self._replicas.state.copies.live
         begins = ~live["started"] & ~live["is_future"]

@@ -133,7 +133,7 @@ class Progress:
         return self._keys(candidates)
 
     def _mark_overloaded_behind(self) -> None:
-        """Where replicas in sync exceed a capacity, turn their followers into copies that share it."""
+        """Turn followers into copies that share a capacity where replicas in sync exceed it."""
         replicas, used, fleet = self._replicas, self._replicas.state.in_sync_traffic, self._replicas.state.fleet
         crowded_in = used.net_in > fleet.net_in * ROUNDING
         crowded_out = used.net_out > fleet.net_out * ROUNDING
@@ -246,7 +246,7 @@ class Progress:
         replicas.state.must_share = True
 
     def _lacks_remote(self, key: CopyKey) -> bool:
-        """Whether an empty copy needs remote storage that it cannot reach: the epochs of older records are there."""
+        """True if an empty copy needs remote storage that it cannot reach: the epochs of older records are there."""
         state = self._replicas.state
         if key.is_future or state.fleet.has_remote[key.broker]:
             return False

@@ -290,7 +290,7 @@ class _Batch:
             yield _request(broker, LEADER_AND_ISR.key, version, message)
 
     def update_metadata(self, *, is_wanted: bool) -> Iterator[ControlRequest]:
-        """The same request to all live brokers, if it `is_wanted` or there is metadata to send."""
+        """Build one request for all live brokers, if it `is_wanted` or there is metadata to send."""
         if not self.known and not is_wanted:
             return
         alive_ids = {broker.broker_id for broker in self.alive}

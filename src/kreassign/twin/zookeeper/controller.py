@@ -177,7 +177,7 @@ class ZooKeeperController:
 
     @property
     def node_ids(self) -> tuple[int, ...]:
-        """No nodes: the controller is a broker."""
+        """Return no nodes: the controller is a broker."""
         return ()
 
     @property

@@ -314,7 +314,7 @@ class Move:
 
     @property
     def is_complete(self) -> bool:
-        """Whether there is nothing to move, or the whole target is in sync."""
+        """True if there is nothing to move, or the whole target is in sync."""
         is_idle = not self.wanted.adding and not self.wanted.removing
         return is_idle or set(self.wanted.target) <= set(self.partition.isr)
 

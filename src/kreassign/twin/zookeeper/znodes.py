@@ -123,7 +123,7 @@ class Znodes(Protocol):
         ...
 
     def has_new_session(self) -> bool:
-        """Whether the session and its ephemeral znodes were replaced by a new session since the last call."""
+        """True if the session and its ephemeral znodes were replaced by a new session since the last call."""
         ...
 
 

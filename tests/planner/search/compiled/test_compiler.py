@@ -1,4 +1,4 @@
-"""How the compiled code of the search is kept."""
+"""Cache of the search's compiled code."""
 
 import importlib
 import sys
@@ -100,7 +100,7 @@ def _first_row(rows: FloatArray) -> FloatArray:
 def test_code_that_can_be_kept_nowhere_is_compiled_all_the_same(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As in a container with a read-only root: no folder can be made beside the sources nor in the home."""
+    """Example: a container with a read-only root, where no folder can be made beside the sources nor in the home."""
     monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     (tmp_path / "cache").write_text("")

@@ -1,4 +1,4 @@
-"""Who runs the loops after an installation: Python, until compiling them pays."""
+"""Loops after an installation: Python runs them until compiling pays."""
 
 from __future__ import annotations
 

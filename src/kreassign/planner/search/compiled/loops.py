@@ -233,7 +233,7 @@ def demote_pass(encoding: Encoding, state: State) -> None:
 
 @compiled
 def hand_over_pass(encoding: Encoding, state: State, slots: IndexArray) -> None:
-    """If one of these slots leads, let another eligible replica of its partition lead."""
+    """If one of these slots leads, hand the lead to another eligible replica of its partition."""
     for index in range(slots.shape[0]):
         partition = encoding.owners[slots[index]]
         if state.leaders[partition] == slots[index]:
