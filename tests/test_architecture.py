@@ -375,7 +375,7 @@ def test_an_unknown_package_is_found() -> None:
     assert "polars" in str(finding)
 
 
-def test_a_heavy_import_is_found_through_other_modules_but_not_inside_a_function() -> None:
+def test_a_heavy_import_is_found_through_other_modules() -> None:
     rule = QuickStart("kreassign.cli.main", ("pyspark",), "why")
     main = _source("cli/main.py", "from kreassign.pipeline.load.job import run")
     packages = (_source("__init__.py", ""), _source("cli/__init__.py", ""), _source("pipeline/__init__.py", ""))

@@ -49,7 +49,7 @@ class SetClock(VirtualClock):
         return super().now_ms() + self.ahead_ms
 
 
-def test_steady_time_begins_at_the_wall_clocks_and_does_not_follow_when_that_is_set() -> None:
+def test_steady_time_starts_at_the_wall_clock_and_ignores_its_steps() -> None:
     clock = SetClock(start_ms=1_000)
     time_of_run = SteadyTime(clock)
     clock.sleep(2)
@@ -66,7 +66,7 @@ def test_steady_time_is_not_before_what_was_written_down() -> None:
     assert (time_of_run.now_ms(), time_of_run.ahead_ms()) == (9_000, -8_000)
 
 
-def test_steady_time_leaves_out_how_long_a_process_was_stopped_in_its_sleep() -> None:
+def test_steady_time_leaves_out_a_process_stopped_in_its_sleep() -> None:
     class Stopped(VirtualClock):
         def sleep(self, seconds: float) -> None:
             super().sleep(seconds + 120)

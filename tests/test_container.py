@@ -65,7 +65,7 @@ def test_the_image_runs_as_nobody_in_particular_who_is_not_root() -> None:
     assert not {"RUN", "COPY", "ADD"}.intersection(after)
 
 
-def test_both_stages_begin_with_one_slim_image_of_a_python_that_is_supported() -> None:
+def test_both_stages_begin_with_a_slim_image_of_a_supported_python() -> None:
     bases = {rest.partition(" ")[0] for word, rest in instructions() if word == "FROM"}
     (base,) = bases
     assert re.fullmatch(r"python:3\.1[1-9]-slim-[a-z]+", base)

@@ -163,7 +163,7 @@ def extras_of(installed: Installed) -> list[str]:
     return installed.run(installed.python, "-c", program).stdout.split()
 
 
-def test_the_source_distribution_with_an_extra_is_installed_by_uv_and_serves_its_page(
+def test_uv_installs_the_source_distribution_and_serves_its_page(
     installed_with_uv: Installed,
 ) -> None:
     assert commands_of(installed_with_uv) == sorted(PROGRAMS)
@@ -183,7 +183,7 @@ def test_the_source_distribution_with_an_extra_is_installed_by_uv_and_serves_its
             process.terminate()
 
 
-def test_the_first_move_is_made_with_installed_commands_on_an_installed_scenario(installed: Installed) -> None:
+def test_the_first_move_works_with_installed_commands(installed: Installed) -> None:
     with twin(installed, "--scenario", "skewed", "--speed", "60") as servers:
         here = ("--bootstrap-server", servers)
         topics = installed.run("kafka-topics", "--list", *here).stdout.split()

@@ -106,7 +106,7 @@ READS = frozenset({
 })  # fmt: skip
 
 
-def test_everything_that_is_written_on_a_cluster_is_on_the_page_about_security() -> None:
+def test_every_record_in_a_cluster_is_on_the_security_page() -> None:
     (page,) = read("SECURITY.md")
     calls = "\n".join(
         translation.text for translation in read("src/kreassign/admin/*.py", "src/kreassign/admin/translate/*.py")

@@ -41,7 +41,7 @@ def program() -> str:
 
 
 @pytest.mark.thorough
-def test_the_program_of_the_guide_plans_rehearses_runs_watches_verifies_and_rolls_back(
+def test_the_program_of_the_guide_runs_from_plan_to_rollback(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
@@ -98,7 +98,7 @@ def test_every_command_is_in_the_guides_table() -> None:
     assert sorted(offered()) == sorted(leaves(command_line, "kreassign"))
 
 
-def test_what_the_table_names_is_there_and_everything_that_is_offered_is_in_it() -> None:
+def test_the_table_and_the_offered_names_agree() -> None:
     for command, (name, *_) in offered().items():
         module, _, function = name.rpartition(".")
         assert callable(getattr(import_module(module or "kreassign"), function)), command
@@ -124,7 +124,7 @@ def test_the_command_line_is_a_module_that_python_runs() -> None:
     assert done.stdout == f"kreassign, version {kreassign.__version__}\n"
 
 
-def test_rounds_are_collected_compacted_and_stored_as_from_the_command_line(tmp_path: Path) -> None:
+def test_rounds_are_collected_and_stored_as_from_the_command_line(tmp_path: Path) -> None:
     twin = Twin(cluster({"t": [[0, 3], [3, 1]]}), TwinSettings())
     with serving(twin, speed=SPEED) as thread, kreassign.connect(thread.bootstrap_servers) as client:
         rounds = list(kreassign.collect(client, tmp_path, rounds=3, interval_s=0.01, compact_every=2))

@@ -113,9 +113,7 @@ def test_what_says_nothing_of_itself_is_not_released(dry: Path, tmp_path: Path) 
         check(sdist, other)
 
 
-def test_with_a_key_of_yours_only_a_tagged_commit_with_nothing_beside_it_is_released(
-    checkout: Path, tmp_path: Path
-) -> None:
+def test_with_your_key_only_a_clean_tagged_commit_is_released(checkout: Path, tmp_path: Path) -> None:
     key = tmp_path / "key"
     subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", key], check=True)
     with pytest.raises(NoReleaseError, match=r"is not the tag v\d"):

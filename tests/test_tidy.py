@@ -530,7 +530,7 @@ def test_pages_that_the_menu_does_not_name_are_found() -> None:
     assert [finding.path for finding in found] == ["docs/why/a.md"]
 
 
-def test_commands_without_a_section_and_sections_without_a_command_are_found() -> None:
+def test_commands_and_sections_that_do_not_match_are_found() -> None:
     main = source('C = {"plan": Lazy("kreassign.cli.commands.plan:plan", "Plan."), "other": 1}')
     assert whole.registered_commands(main) == {"plan"}
     page = source("# Commands\n\n## `kreassign plan`\n\n```\n$ kreassign plan\n$ kreassign dance\n```\n", "docs/p.md")
@@ -539,7 +539,7 @@ def test_commands_without_a_section_and_sections_without_a_command_are_found() -
     assert [finding.line for finding in whole.invented_commands(page, {"plan"})] == [7]
 
 
-def test_options_without_a_mention_and_mentions_without_an_option_are_found() -> None:
+def test_options_and_mentions_that_do_not_match_are_found() -> None:
     page = source("# X\n\n## kreassign plan\n\n`--out FILE`, `--old`\n\n## kreassign run\n\n`--new`\n", "docs/p.md")
     found = [str(finding) for finding in whole.options_that_differ("plan", {"--out", "--new"}, page)]
     assert len(found) == 2

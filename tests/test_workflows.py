@@ -62,7 +62,7 @@ def test_it_is_a_workflow_as_github_has_it(workflow: dict[str, Any]) -> None:
 RELEASE = Strings((ROOT / "examples" / "github_release.yml").read_text(encoding="utf-8")).get_single_data()
 
 
-def test_a_release_is_a_workflow_that_tests_audits_and_signs_what_is_tagged() -> None:
+def test_a_release_workflow_tests_audits_and_signs_the_tag() -> None:
     schema = get_builtin_schema("vendor.github-workflows")
     validator = jsonschema.validators.validator_for(schema)(schema)
     assert [error.message for error in validator.iter_errors(RELEASE)] == []

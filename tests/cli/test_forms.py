@@ -23,7 +23,7 @@ def test_yaml_says_what_json_says() -> None:
     assert yaml.safe_load(written(DOCUMENT, "yaml")) == json.loads(written(DOCUMENT, None)) == DOCUMENT
 
 
-def test_csv_has_the_rows_of_the_main_table_and_keeps_what_is_nested_as_json() -> None:
+def test_csv_has_the_main_table_and_nested_values_as_json() -> None:
     rows = list(csv.DictReader(io.StringIO(written(DOCUMENT, "csv"))))
     assert rows == [{"topic": "ä,b", "to": "[1, 2]", "size": ""}, {"topic": "c", "to": "", "size": ""}]
     assert written({"a": 1, "b": False, "moves": []}, "csv") == "a,b,moves\n1,false,[]"

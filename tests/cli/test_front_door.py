@@ -127,7 +127,7 @@ def test_a_plan_is_made_from_the_cluster_itself(address: str, tmp_path: Path) ->
     assert (found.facts.loads.source, found.facts.loads.measured_for_s) == ("cluster", 0.1)
 
 
-def test_loads_that_were_measured_for_seconds_are_refused_where_load_is_required(address: str, tmp_path: Path) -> None:
+def test_loads_of_seconds_are_refused_where_load_is_required(address: str, tmp_path: Path) -> None:
     out = tmp_path / "plan.json"
     refused = invoke(*PLAN, "--bootstrap-server", address, "--require-load", "--out", out)
     assert refused.exit_code == 2
@@ -135,7 +135,7 @@ def test_loads_that_were_measured_for_seconds_are_refused_where_load_is_required
     assert not out.exists()
 
 
-def test_the_placement_is_of_the_cluster_and_loads_are_of_tables_that_have_any(
+def test_placement_comes_from_the_cluster_and_loads_from_tables(
     address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     data = tmp_path / "data"

@@ -284,7 +284,7 @@ def test_the_command_lines_of_the_test_above_are_whole(words: str, places: dict[
     assert has_ended(result), result.output
 
 
-def test_a_file_may_be_in_the_directory_of_tables_that_the_same_command_makes(places: dict[str, str]) -> None:
+def test_a_file_may_lie_in_the_tables_directory_of_the_same_command(places: dict[str, str]) -> None:
     words = ["snapshot", "--bootstrap-server", "localhost:1", "--command-config", places["properties"]]
     assert has_ended(run([*words, "--data", "new/tables", "--out", "new/tables/cluster.json"]))
 

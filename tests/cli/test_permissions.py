@@ -144,8 +144,8 @@ BY_PLACE = {"verify", "doctor", "throttle with --remove-left"}
 WITH_SPARK = {"audit records", "stream-metrics"}
 """They are refused before Spark is started; what is done with it is not tried here."""
 ELSEWHERE = {
-    "cancel": "test_a_run_that_was_left_goes_on_and_is_cancelled_with_just_what_is_listed",
-    "resume": "test_a_run_that_was_left_goes_on_and_is_cancelled_with_just_what_is_listed",
+    "cancel": "test_an_interrupted_run_needs_only_the_listed_rights",
+    "resume": "test_an_interrupted_run_needs_only_the_listed_rights",
 }
 """Of a run that was interrupted, on real brokers."""
 ASKS_NONE = {"plan fleet"}
@@ -247,9 +247,7 @@ def lines_with(text: str, found: Result) -> list[str]:
 
 
 @pytest.mark.parametrize("name", NEEDS)
-def test_a_command_needs_just_what_is_listed_names_each_that_is_missing_and_leaves_nothing_behind(
-    name: str, asked: Asked
-) -> None:
+def test_a_command_needs_the_listed_permissions_and_names_missing_ones(name: str, asked: Asked) -> None:
     need = NEEDS[name]
     for words in need.before:
         assert asked.give(words).exit_code == 0
@@ -295,7 +293,7 @@ def test_what_is_shown_without_a_command_names_what_is_missing(asked: Asked, mon
 
 
 @pytest.mark.parametrize("umask", [0o000, 0o022, 0o777])
-def test_nobody_else_can_read_what_commands_leave_in_directories_that_they_made(asked: Asked, umask: int) -> None:
+def test_others_cannot_read_directories_that_commands_make(asked: Asked, umask: int) -> None:
     assert asked.give("plan rebalance --measure-for 0 --out found.json").exit_code == 0
     before = os.umask(umask)
     try:

@@ -55,7 +55,7 @@ def test_a_plan_is_kafkas_json_and_fills_the_empty_broker(tmp_path: Path) -> Non
     assert sorted(current.values()) == [(0,), (1,)]
 
 
-def test_a_plan_is_by_the_last_finished_load_or_by_the_one_that_was_the_last_then(tmp_path: Path) -> None:
+def test_a_plan_uses_the_last_load_or_the_one_of_a_given_time(tmp_path: Path) -> None:
     tables(tmp_path, *UNEVEN)
     even = [dict(each) for each in read_rows(tmp_path, PLAN_INPUTS)]
     for number, each in enumerate(even):

@@ -379,7 +379,7 @@ def test_a_goals_file_that_cannot_be_read_is_named(cluster: Path) -> None:
     assert f"{goals}: racks: 7 is none of strict, even, none" in result.stderr
 
 
-def test_what_a_failed_directory_held_is_repaired_and_never_onto_the_same_broker(cluster: Path) -> None:
+def test_a_failed_directory_is_repaired_on_other_brokers(cluster: Path) -> None:
     document = json.loads(cluster.read_text())
     next(one for one in document["brokers"] if one["id"] == 1)["log_dirs"][0]["is_offline"] = True
     for topic in document["topics"]:
@@ -442,7 +442,7 @@ def test_a_partition_that_a_task_must_change_is_repaired_with_it(cluster: Path) 
     assert all(set(replicas) <= {3, 4} for replicas in after.values())
 
 
-def test_a_new_topic_goes_to_the_empty_broker_and_the_command_that_creates_it_is_printed(cluster: Path) -> None:
+def test_a_new_topic_goes_to_the_empty_broker_with_its_command(cluster: Path) -> None:
     words = ("--partitions", "2", "--replication-factor", "2", "--like", "orders")
     found = said(cluster, "new-topic", "clicks", *words)
     lists = [tuple(one["replicas"]) for one in found["plan"]["partitions"]]
@@ -462,7 +462,7 @@ def test_a_new_topic_goes_to_the_empty_broker_and_the_command_that_creates_it_is
     ]
 
 
-def test_more_partitions_are_placed_and_kafka_is_given_the_present_lists_too(cluster: Path) -> None:
+def test_kafka_gets_the_present_lists_with_new_partitions(cluster: Path) -> None:
     found = said(cluster, "partitions", "users", "6")
     new = [one["partition"] for one in found["plan"]["partitions"]]
     assert new == [4, 5]
@@ -534,7 +534,7 @@ def test_what_answers_with_several_plans_or_places_names_the_next_command(
     assert CliRunner().invoke(kreassign, [*first.split()[:2], "--help"]).exit_code == 0
 
 
-def test_other_circumstances_are_answered_with_a_summary_and_with_a_plan_where_it_is_asked_for(cluster: Path) -> None:
+def test_what_if_answers_with_a_summary_and_on_request_a_plan(cluster: Path) -> None:
     told = run(cluster, "what-if", "--add-brokers", "1")
     assert told.stdout.startswith("what if 1 more broker: ")
     assert '"version"' not in told.output

@@ -49,7 +49,7 @@ def invoke(*words: object) -> Result:
     return CliRunner().invoke(kreassign, [str(word) for word in words])
 
 
-def test_a_cluster_is_named_before_the_command_after_it_in_the_environment_or_as_the_default(
+def test_a_cluster_is_named_by_option_variable_or_default(
     address: str, config: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     config.write_text(
@@ -115,7 +115,7 @@ def test_the_properties_file_names_the_servers(address: str, config: Path, monke
     assert "bootstrap.servers: 'http//x' is not an address" in invoke(*doctor).stderr
 
 
-def test_an_id_of_a_cluster_that_is_no_profile_stays_with_the_command_that_takes_ids(config: Path) -> None:
+def test_a_cluster_id_without_profile_stays_with_its_command(config: Path) -> None:
     config.write_text('[clusters.prod]\nbootstrap-server = "localhost:1"\n')
     refused = invoke("plan", "--cluster", "lkc-1", "--data", config.parent / "none", "--as-of", "last")
     assert refused.exit_code == 6, refused.output
@@ -184,7 +184,7 @@ def test_a_command_that_tells_no_secret_is_named_with_its_property(command: str,
 # Every option
 
 
-def test_every_option_has_a_variable_of_the_environment_that_is_named_after_it() -> None:
+def test_every_option_has_an_environment_variable_of_its_name() -> None:
     for name, option in EVERY_OPTION.items():
         long = max(option.opts, key=len)
         if option.param_type_name == "option" and long not in {"--cluster", "--debug", "--version"}:
@@ -210,9 +210,7 @@ LOGIN = (
 
 
 @pytest.mark.thorough
-def test_a_cluster_is_reached_with_the_properties_of_its_profile_and_its_secret_is_stored_nowhere(
-    config: Path, tmp_path: Path
-) -> None:
+def test_a_profile_reaches_its_cluster_and_its_secret_is_not_stored(config: Path, tmp_path: Path) -> None:
     secret, plan, state = tmp_path / "secret", tmp_path / "plan.json", tmp_path / "state"
     secret.write_text("s3cret-of-bob\nnot this line\n")
     write_plan(plan, Plan((PartitionAssignment(TopicPartition("t", 0), (2, 3)),)))

@@ -357,7 +357,7 @@ def test_status_of_an_executed_run_names_nothing_left_behind(tmp_path: Path) -> 
     approve(text, "status-of-an-executed-run", DIR=tmp_path)
 
 
-def test_what_guards_said_last_of_a_killed_run_is_told_with_the_time_of_that(tmp_path: Path) -> None:
+def test_last_verdicts_of_a_killed_run_carry_their_time(tmp_path: Path) -> None:
     verdict = Verdict(GuardName.DISK, Reaction.HOLD, "a disk is full", "make room")
     begun = RunStarted(0, "run-1", "cluster-1", MOVES[:1], NO_THROTTLE, LIVE, guard_settings())
     inspected = HealthObserved(20_000, Health(LIVE, cordoned=(2,)))
@@ -432,7 +432,7 @@ def test_contradictory_options_are_usage_errors(tmp_path: Path, arguments: list[
     assert sentence in text
 
 
-def test_watching_as_json_gives_a_document_per_change_and_the_history_at_the_end(tmp_path: Path) -> None:
+def test_watch_json_prints_a_document_per_change_and_then_history(tmp_path: Path) -> None:
     written(tmp_path, *WHOLE)
     code, text = invoke("watch", "run-1", "--state-dir", tmp_path, "--format", "json")
     first, last = map(json.loads, text.splitlines())

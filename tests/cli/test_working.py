@@ -31,7 +31,7 @@ class HandClock:
         self.seconds += seconds
 
 
-def test_on_a_terminal_one_line_is_replaced_again_and_again_and_results_take_its_place(
+def test_on_a_terminal_one_line_is_replaced_until_results_come(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     terminal = Terminal()
@@ -51,7 +51,7 @@ def test_on_a_terminal_one_line_is_replaced_again_and_again_and_results_take_its
     assert terminal.getvalue().endswith(f"again{erase}")
 
 
-def test_away_from_a_terminal_there_is_a_line_a_minute_and_none_of_what_is_quick(
+def test_without_a_terminal_a_line_a_minute_and_none_for_quick_work(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     clock = HandClock()

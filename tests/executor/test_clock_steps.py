@@ -93,9 +93,7 @@ def test_a_clock_that_is_set_again_and_again_changes_nothing_either(tmp_path: Pa
 
 
 @pytest.mark.parametrize("step_ms", [HOUR_MS, -HOUR_MS])
-def test_a_run_that_is_resumed_after_the_clock_was_set_goes_on_as_if_it_had_not_been(
-    tmp_path: Path, step_ms: int
-) -> None:
+def test_a_resumed_run_ignores_that_the_clock_was_set(tmp_path: Path, step_ms: int) -> None:
     rig, clock = new_world(tmp_path)
     rig.stop_after(6)
     rig.run(rig.prepared(AWAY, throttle=RATE // 2, pace=pace(moves=2)))

@@ -40,7 +40,7 @@ def test_a_run_on_the_twin_moves_everything_and_leaves_no_throttle(rig: TwinRig)
     assert 18 <= (found.ended_ms - found.started_ms) / 1000 <= 30
 
 
-def test_a_throttle_that_is_raised_during_the_run_takes_effect_and_is_restored_to_what_it_was(rig: TwinRig) -> None:
+def test_a_throttle_raised_during_the_run_is_restored(rig: TwinRig) -> None:
     rig.ask_after(3, lambda at_ms, number: ThrottleRequested(at_ms, number, 20 * RATE))
     found = rig.run(rig.prepared(AWAY))
     assert (found.state, found.throttle_bytes_per_s, rig.throttles) == ("done", 20 * RATE, {})
@@ -48,7 +48,7 @@ def test_a_throttle_that_is_raised_during_the_run_takes_effect_and_is_restored_t
     assert (found.ended_ms - found.started_ms) / 1000 < 15
 
 
-def test_a_throttle_that_is_taken_off_during_the_run_leaves_nothing_behind_at_once(tmp_path: Path) -> None:
+def test_a_throttle_taken_off_during_the_run_leaves_nothing(tmp_path: Path) -> None:
     rig = TwinRig(tmp_path, THREE, size_bytes=4_000 * RATE)
     during: list[dict[str, str]] = []
     rig.ask_after(3, lambda at_ms, number: ThrottleRequested(at_ms, number, None))
@@ -78,7 +78,7 @@ def test_a_cancelled_run_finishes_what_is_in_flight(rig: TwinRig) -> None:
     assert rig.replicas == AWAY
 
 
-def test_a_run_that_is_cancelled_at_once_takes_its_moves_back_and_leaves_no_throttle(rig: TwinRig) -> None:
+def test_a_run_cancelled_at_once_takes_back_moves_and_throttle(rig: TwinRig) -> None:
     rig.ask_after(3, lambda at_ms, number: CancelRequested(at_ms, number, is_now=True))
     found = rig.run(rig.prepared(AWAY))
     assert (found.state, found.problems, rig.throttles) == ("cancelled", (), {})

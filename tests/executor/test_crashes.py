@@ -52,9 +52,7 @@ def rows_of_a_whole_run(folder: Path) -> int:
 
 
 @pytest.mark.parametrize("is_written", [True, False], ids=["not done", "done"])
-def test_a_run_that_dies_at_any_row_of_its_journal_is_carried_on_to_the_same_end(
-    tmp_path: Path, is_written: bool
-) -> None:
+def test_a_run_killed_at_any_row_comes_to_the_same_end(tmp_path: Path, is_written: bool) -> None:
     rows = rows_of_a_whole_run(tmp_path / "whole")
     assert rows > 12
     # The first row is written with the file itself; after the last one there is nothing to resume.
@@ -103,9 +101,7 @@ def rolling_back(folder: Path) -> tuple[TwinRig, Counter[TopicPartition], RunSta
 
 
 @pytest.mark.parametrize("is_written", [True, False], ids=["not done", "done"])
-def test_a_rollback_that_dies_at_any_row_of_its_journal_still_brings_everything_back(
-    tmp_path: Path, is_written: bool
-) -> None:
+def test_a_rollback_killed_at_any_row_brings_everything_back(tmp_path: Path, is_written: bool) -> None:
     whole, starts, begun = rolling_back(tmp_path / "whole")
     whole.run(begun)
     assert starts, "the rollback copies something"

@@ -30,7 +30,7 @@ def rates(rig: TwinRig) -> dict[str, str]:
     }
 
 
-def test_the_rates_of_a_broker_that_died_are_restored_through_the_controller(rig: TwinRig) -> None:
+def test_rates_of_a_dead_broker_are_restored_by_the_controller(rig: TwinRig) -> None:
     rig.let_reach_controllers()
     rig.after(4, lambda: rig.twin.crash(2))
     found = rig.run(rig.prepared(AWAY, throttle=SLOW))
@@ -41,7 +41,7 @@ def test_the_rates_of_a_broker_that_died_are_restored_through_the_controller(rig
     assert "broker 2 was down: the controller took the values that it had before the run" in found.problems
 
 
-def test_without_a_controller_they_are_listed_and_restored_once_the_broker_is_back(rig: TwinRig) -> None:
+def test_without_a_controller_rates_are_restored_on_return(rig: TwinRig) -> None:
     rig.after(4, lambda: rig.twin.crash(2))
     found = rig.run(rig.prepared(AWAY, throttle=SLOW))
     assert found.throttle_residue == (
@@ -85,7 +85,7 @@ def test_a_rate_that_is_changed_holds_at_once_for_those_that_are_up(rig: TwinRig
     assert (found.state, rig.throttles) == ("done", {})
 
 
-def test_a_throttle_that_is_set_while_a_broker_is_down_holds_for_the_others_and_for_it_when_it_is_back(
+def test_a_throttle_set_while_a_broker_is_down_holds_for_all(
     tmp_path: Path,
 ) -> None:
     rig = TwinRig(tmp_path, [[0, 1]], size_bytes=25_000 * RATE)
@@ -101,7 +101,7 @@ def test_a_throttle_that_is_set_while_a_broker_is_down_holds_for_the_others_and_
     assert (found.state, rig.throttles) == ("done", {})
 
 
-def test_a_source_that_is_down_when_the_run_begins_is_throttled_when_it_comes_and_restored(rig: TwinRig) -> None:
+def test_a_source_down_at_the_start_is_throttled_on_return(rig: TwinRig) -> None:
     rig.twin.crash(1)
     rig.transport.sleep(20)
     during: list[dict[str, str]] = []
@@ -113,9 +113,7 @@ def test_a_source_that_is_down_when_the_run_begins_is_throttled_when_it_comes_an
 
 
 @pytest.mark.parametrize("is_written", [True, False], ids=["after it was noted", "before it was noted"])
-def test_a_run_that_dies_when_the_controller_has_taken_the_old_values_has_nothing_to_restore_once_it_is_resumed(
-    rig: TwinRig, is_written: bool
-) -> None:
+def test_a_run_killed_after_restoring_has_nothing_to_restore(rig: TwinRig, is_written: bool) -> None:
     rig.let_reach_controllers()
     rig.after(5, lambda: rig.twin.crash(1))
     started = rig.prepared({0: (0, 2)})

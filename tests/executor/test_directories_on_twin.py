@@ -87,7 +87,7 @@ def test_copies_between_directories_are_throttled_with_a_rate_of_their_own(rig: 
     assert rig.throttles == {}
 
 
-def test_a_directory_has_a_limit_of_its_own_also_for_copies_within_a_broker(rig: TwinRig) -> None:
+def test_a_directory_limit_counts_copies_within_a_broker(rig: TwinRig) -> None:
     wishes = {number: ((0, 1), (D1.format(0), "any")) for number in HOME}
     homes = {number: where(rig, number)[0] for number in HOME}
     moving = [number for number, home in homes.items() if home != D1.format(0)]

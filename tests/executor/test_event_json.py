@@ -28,7 +28,7 @@ def test_every_event_comes_back_as_it_was(event: Event) -> None:
 
 
 @pytest.mark.parametrize("event", {type(event): event for event in WHOLE}.values(), ids=kind_of)
-def test_whatever_stands_in_a_field_the_row_is_refused_as_one_that_cannot_be_read_or_means_something(
+def test_any_odd_field_of_a_row_is_refused_or_means_something(
     event: Event,
 ) -> None:
     said = []
@@ -77,7 +77,7 @@ def test_what_is_not_an_event_is_refused(kind: str, text: str) -> None:
         event_from_json(kind, text)
 
 
-def test_fields_with_defaults_may_be_missing_so_that_old_journals_stay_readable() -> None:
+def test_fields_with_defaults_may_be_missing() -> None:
     assert event_from_json("StopRequested", '{"at_ms":5}') == StopRequested(5)
     assert kind_of(event_from_json("ThrottleSet", '{"at_ms":5}')) == "ThrottleSet"
 

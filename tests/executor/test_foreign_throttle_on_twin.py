@@ -91,7 +91,7 @@ def told_of_throttle(found: RunHistory) -> list[str]:
     return [problem for problem in found.problems if "foreign-throttle" in problem or "someone else" in problem]
 
 
-def test_a_run_whose_throttle_is_removed_starts_nothing_more_and_says_what_was_changed(rig: TwinRig) -> None:
+def test_a_run_whose_throttle_is_removed_starts_nothing_more(rig: TwinRig) -> None:
     rig.after(5, lambda: clear_all(rig))
     cancel_after(rig, 120)
     found = rig.run(rig.prepared(AWAY, pace=ONE_BY_ONE))
@@ -102,7 +102,7 @@ def test_a_run_whose_throttle_is_removed_starts_nothing_more_and_says_what_was_c
     assert rig.throttles == {}
 
 
-def test_a_cancelled_run_that_lets_its_moves_finish_still_says_that_its_throttle_was_removed(rig: TwinRig) -> None:
+def test_a_draining_cancelled_run_reports_its_removed_throttle(rig: TwinRig) -> None:
     cancel_after(rig, 2)
     rig.after(5, lambda: change(rig, SENDER, LEADER_THROTTLED_RATE, None))
     found = rig.run(rig.prepared({0: (2, 1)}, throttle=RATE // 8))
@@ -121,7 +121,7 @@ def test_what_is_in_flight_without_its_throttle_is_named_with_what_to_do(rig: Tw
     assert "kreassign throttle" in breach.advice
 
 
-def test_setting_the_throttle_again_ends_the_hold_and_the_breach_is_told_as_over(rig: TwinRig) -> None:
+def test_setting_the_throttle_again_ends_the_hold_and_the_breach(rig: TwinRig) -> None:
     rig.after(5, lambda: clear_all(rig))
     rig.ask_after(60, lambda at_ms, number: ThrottleRequested(at_ms, number, RATE))
     found = rig.run(rig.prepared(AWAY, pace=ONE_BY_ONE))
@@ -141,9 +141,7 @@ def asked(rig: TwinRig, seconds: float) -> list[dict[str, str]]:
 
 
 @pytest.mark.parametrize("reaction", [Reaction.HOLD, Reaction.WARN])
-def test_what_others_changed_just_before_somebody_asks_for_a_throttle_is_told_and_the_throttle_is_set(
-    rig: TwinRig, reaction: Reaction
-) -> None:
+def test_a_foreign_change_before_a_throttle_request_is_told(rig: TwinRig, reaction: Reaction) -> None:
     """All is in flight, so that nothing but an inspection, every thirty seconds, would have seen it."""
     rig.after(8, lambda: change(rig, SENDER, LEADER_THROTTLED_RATE, "7777777"))
     during = asked(rig, 9)
@@ -172,7 +170,7 @@ def test_a_list_that_somebody_emptied_just_before_is_told_and_filled_again(rig: 
     assert during[0][f"topic t {FOLLOWER_THROTTLED_REPLICAS}"] == "0:2"
 
 
-def test_a_throttle_that_is_asked_for_while_settings_cannot_be_read_is_set_when_they_can_and_moves_are_watched(
+def test_a_throttle_request_waits_for_readable_settings(
     tmp_path: Path,
 ) -> None:
     rig = TwinRig(tmp_path, [[0, 1]], size_bytes=40 * RATE)
@@ -199,7 +197,7 @@ def test_a_run_that_was_left_sets_its_throttle_again_when_it_is_resumed(rig: Twi
     assert (found.state, found.throttle_residue, rig.throttles) == ("done", (), {})
 
 
-def test_a_run_that_ends_without_the_throttle_that_it_was_to_have_does_not_end_well(rig: TwinRig) -> None:
+def test_a_run_that_ends_without_its_throttle_does_not_end_well(rig: TwinRig) -> None:
     """All of it is in flight, so there is nothing to hold; and it ends before any guard could look twice."""
     rig.after(2, lambda: clear_all(rig))
     found = rig.run(rig.prepared({0: (2, 1)}))
@@ -310,7 +308,7 @@ def test_what_a_run_gave_up_as_somebody_elses_is_found_when_it_is_verified(rig: 
     assert "2000000" in finding.sentence
 
 
-def test_somebody_else_is_named_only_after_a_second_reading_and_nothing_is_sent_between(rig: TwinRig) -> None:
+def test_a_foreign_change_is_named_only_after_a_second_reading(rig: TwinRig) -> None:
     rig.after(5, lambda: change(rig, SENDER, LEADER_THROTTLED_RATE, "7"))
     cancel_after(rig, 120)
     rig.run(rig.prepared(AWAY, pace=ONE_BY_ONE))
@@ -337,7 +335,7 @@ def keep_settings_to_themselves(rig: TwinRig, from_ms: int, to_ms: int) -> None:
     rig.odd_port = odd.port
 
 
-def test_nothing_is_sent_while_nobody_can_tell_the_throttle_and_that_is_told(rig: TwinRig) -> None:
+def test_nothing_is_sent_while_the_throttle_is_unreadable(rig: TwinRig) -> None:
     keep_settings_to_themselves(rig, 5_000, 60_000)
     told: list[tuple[str, ...]] = []
     rig.after(40, lambda: told.append(rig.runner.run.problems if rig.runner else ()))
@@ -358,7 +356,7 @@ def test_a_rate_that_follows_the_traffic_does_not_undo_what_others_set(rig: Twin
     assert rig.throttles == {f"broker 0 {LEADER_THROTTLED_RATE}": "7777777"}
 
 
-def test_a_list_that_is_removed_right_before_the_run_changes_it_is_told_and_stays_as_it_is(tmp_path: Path) -> None:
+def test_a_list_removed_just_before_its_change_stays_removed(tmp_path: Path) -> None:
     """A copy that has caught up is taken off its list. That must not bring back, unseen, what others took off it."""
 
     def run(folder: str, removed_ms: int | None) -> tuple[TwinRig, RunHistory]:

@@ -30,7 +30,7 @@ def guards_told(rig: TwinRig) -> list[tuple[GuardName, ...]]:
     return [tuple(verdict.guard for verdict in event.verdicts) for event in noted]
 
 
-def test_a_quiet_run_is_inspected_before_it_sends_and_now_and_then_and_nothing_is_noted(rig: TwinRig) -> None:
+def test_a_quiet_run_is_inspected_before_sending_and_now_and_then(rig: TwinRig) -> None:
     assert rig.run(rig.prepared(AWAY)).state == "done"
     seen = [type(event) for event in rig.seen]
     assert seen.index(HealthObserved) < seen.index(SubmissionIntended)

@@ -91,7 +91,7 @@ def test_what_is_in_flight_when_a_window_closes_goes_on(rig: TwinRig) -> None:
     assert not [event for event in rig.seen if isinstance(event, CancelIntended)]
 
 
-def test_what_is_in_flight_when_a_window_closes_is_cancelled_and_starts_again_in_the_next_if_that_was_asked(
+def test_a_window_that_closes_cancels_moves_for_the_next_if_asked(
     rig: TwinRig,
 ) -> None:
     hang(rig)
@@ -108,7 +108,7 @@ def test_what_is_in_flight_when_a_window_closes_is_cancelled_and_starts_again_in
     assert rig.throttles == {}
 
 
-def test_without_a_throttle_one_move_goes_ahead_and_the_rest_when_the_rate_is_known(rig: TwinRig) -> None:
+def test_without_a_throttle_one_move_goes_ahead_to_measure(rig: TwinRig) -> None:
     found = run(rig, Schedule(deadline_ms=rig.transport.now_ms() + 10 * MINUTE_MS), throttle=None)
     assert (found.state, rig.replicas) == ("done", TARGETS)
     first = next(event for event in rig.seen if isinstance(event, MovesSubmitted))

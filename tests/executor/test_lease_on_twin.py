@@ -122,7 +122,7 @@ def test_a_run_that_lost_the_lease_changes_nothing_until_it_has_it_again(rig: Tw
     assert any("was lost" in problem for problem in done.problems)
 
 
-def test_a_run_that_has_the_lease_again_sets_again_what_the_other_one_restored(rig: TwinRig) -> None:
+def test_a_regained_lease_sets_again_what_the_other_run_restored(rig: TwinRig) -> None:
     """The other run restored it because of `--adopt remove`."""
 
     def restore() -> None:
@@ -155,7 +155,7 @@ def test_a_run_with_the_lease_again_sets_its_throttle_again_at_once(rig: TwinRig
     assert (done.state, done.was_throttle_kept, rig.throttles) == ("done", True, {})
 
 
-def test_a_run_that_has_the_lease_again_and_finds_all_as_it_was_tells_nothing_of_it(rig: TwinRig) -> None:
+def test_a_regained_lease_without_changes_is_not_reported(rig: TwinRig) -> None:
     lease = lease_of(rig, "run-1")
     lease.take()
     rig.after(4, lambda: take_over(rig))
@@ -163,7 +163,7 @@ def test_a_run_that_has_the_lease_again_and_finds_all_as_it_was_tells_nothing_of
     assert not [problem for problem in run(rig, lease).problems if "again, " in problem]
 
 
-def test_settings_that_nobody_can_read_do_not_keep_a_run_waiting_that_has_the_lease_again(rig: TwinRig) -> None:
+def test_unreadable_settings_do_not_delay_a_regained_lease(rig: TwinRig) -> None:
     odd = OddPort(rig.client)
     rig.odd_port = odd.port
     lease = lease_of(rig, "run-1")
@@ -177,7 +177,7 @@ def test_settings_that_nobody_can_read_do_not_keep_a_run_waiting_that_has_the_le
     assert (done.state, rig.throttles) == ("done", {})
 
 
-def test_a_run_that_waits_for_the_lease_can_be_stopped_and_writes_nothing_back(rig: TwinRig) -> None:
+def test_a_run_waiting_for_the_lease_can_be_stopped(rig: TwinRig) -> None:
     lease = lease_of(rig, "run-1")
     lease.take()
     rig.after(4, lambda: take_over(rig))
@@ -281,7 +281,7 @@ def test_nothing_is_written_once_the_lease_is_lost(rig: TwinRig, question: int) 
     assert any(isinstance(event, LeaseLost) for event in rig.seen)
 
 
-def test_a_run_of_another_state_directory_is_refused_while_this_one_goes_on(rig: TwinRig) -> None:
+def test_a_run_of_another_state_directory_is_refused_meanwhile(rig: TwinRig) -> None:
     with (
         leased(rig.new_client(), request(rig, "run-1"), rig.transport),
         pytest.raises(Exception, match=r"run run-1 of .* holds the lease of the cluster; one run at a time"),

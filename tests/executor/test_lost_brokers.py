@@ -95,7 +95,7 @@ def test_a_forgotten_broker_that_is_back_gets_its_old_rate(rig: TwinRig, others:
     assert rig.throttles == ({rate: others} if is_kept else {})
 
 
-def test_a_broker_on_which_nothing_is_to_be_restored_is_refused_with_those_on_which_something_is(rig: TwinRig) -> None:
+def test_forget_names_the_brokers_with_something_to_restore(rig: TwinRig) -> None:
     lost(rig)
     before = read_events(rig.path())
     with pytest.raises(InputError, match=r"nothing to restore on brokers \[4\]; it has on brokers \[2\]"):
@@ -109,7 +109,7 @@ def test_a_run_that_goes_on_forgets_nothing(rig: TwinRig) -> None:
         forget_brokers(rig.path(), (2,), rig.transport)
 
 
-def test_a_broker_that_the_cluster_does_not_know_any_more_is_forgotten_without_being_asked(rig: TwinRig) -> None:
+def test_an_unknown_broker_is_forgotten_without_asking_it(rig: TwinRig) -> None:
     lost(rig)
     rig.controllers = ForgetfulControllers()
     found = rig.resume()
@@ -119,7 +119,7 @@ def test_a_broker_that_the_cluster_does_not_know_any_more_is_forgotten_without_b
     refuse_if_interrupted_runs(rig.state_dir, rig.twin.cluster_id)
 
 
-def test_a_broker_that_was_unregistered_is_forgotten_where_no_controller_is_known_either(rig: TwinRig) -> None:
+def test_an_unregistered_broker_is_forgotten_without_a_controller(rig: TwinRig) -> None:
     lost(rig)
     rig.client.unregister_broker(2)
     found = rig.resume()

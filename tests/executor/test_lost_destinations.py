@@ -32,7 +32,7 @@ def shown(rig: TwinRig) -> list[tuple[int, RunHistory]]:
     return found
 
 
-def test_a_destination_that_died_is_named_within_15_s_and_no_longer_once_it_is_back(tmp_path: Path) -> None:
+def test_a_dead_destination_is_named_within_15_s_until_it_is_back(tmp_path: Path) -> None:
     rig = TwinRig(tmp_path, [[0, 1]])
     found = shown(rig)
     rig.after(5, lambda: rig.twin.crash(2))
@@ -44,7 +44,7 @@ def test_a_destination_that_died_is_named_within_15_s_and_no_longer_once_it_is_b
     assert found[-1][1].outlook == ()
 
 
-def test_a_cancelled_run_gives_up_what_it_lets_finish_when_its_destination_does_not_come_back(tmp_path: Path) -> None:
+def test_a_draining_cancelled_run_gives_up_a_lost_destination(tmp_path: Path) -> None:
     rig = TwinRig(tmp_path, [[0, 1], [1, 0]])
     rig.after(5, lambda: rig.twin.crash(2))
     rig.ask_after(8, lambda at_ms, number: CancelRequested(at_ms, number, is_now=False))
@@ -57,7 +57,7 @@ def test_a_cancelled_run_gives_up_what_it_lets_finish_when_its_destination_does_
     assert set(rig.replicas[0]) == {0, 1}
 
 
-def test_a_destination_that_comes_back_while_a_cancelled_run_lets_its_moves_finish_gets_its_throttle(
+def test_a_returning_destination_of_a_draining_run_is_throttled(
     tmp_path: Path,
 ) -> None:
     rig = TwinRig(tmp_path, [[0, 1]])
@@ -118,7 +118,7 @@ def test_no_time_is_told_while_a_destination_is_down(tmp_path: Path) -> None:
     assert any(progress.measured.eta_s for _, progress in found)
 
 
-def test_what_is_shown_first_after_a_run_was_resumed_has_what_it_had_copied(tmp_path: Path) -> None:
+def test_the_first_view_after_resume_has_the_copied_bytes(tmp_path: Path) -> None:
     rig = TwinRig(tmp_path, [[0, 1], [1, 0]])
     before = shown(rig)
     rig.stop_after(15)

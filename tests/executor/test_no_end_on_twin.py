@@ -130,7 +130,7 @@ def test_an_operator_who_holds_the_run(rig: TwinRig) -> None:
     assert "a time" in watched.reasons(70)
 
 
-def test_an_operator_who_holds_a_run_of_which_all_is_in_flight_delays_nothing(rig: TwinRig) -> None:
+def test_holding_a_run_with_all_in_flight_delays_nothing(rig: TwinRig) -> None:
     watched = Watched(rig)
     rig.ask_after(3, HoldRequested)
     rig.run(rig.prepared(AWAY, throttle=RATE // 2))

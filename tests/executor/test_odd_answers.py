@@ -81,7 +81,7 @@ def watched(tmp_path: Path) -> Watched:
 
 @pytest.mark.parametrize("stale_looks", [1, 2, 5])
 @pytest.mark.parametrize("targets", [GROW, AWAY], ids=["addition", "move"])
-def test_a_move_is_not_done_because_a_controller_that_is_not_active_lists_nothing(
+def test_an_inactive_controllers_empty_list_ends_no_move(
     watched: Watched, stale_looks: int, targets: dict[int, tuple[int, ...]]
 ) -> None:
     # The calls before are of the preparation, of the look before it is sent, and of the health check.
@@ -91,7 +91,7 @@ def test_a_move_is_not_done_because_a_controller_that_is_not_active_lists_nothin
     assert watched.rig.throttles == {}
 
 
-def test_an_addition_that_was_sent_between_the_two_questions_of_a_look_is_under_way(watched: Watched) -> None:
+def test_an_addition_sent_during_a_look_counts_as_under_way(watched: Watched) -> None:
     """The list is asked for before the lost request arrives, the brokers after it."""
     late: list[Callable[[], object]] = []
 
@@ -110,7 +110,7 @@ def test_an_addition_that_was_sent_between_the_two_questions_of_a_look_is_under_
     assert (done.state, done.problems, watched.rig.replicas) == ("done", (), GROW)
 
 
-def test_a_broker_that_does_not_know_a_topic_does_not_end_a_move_that_the_controller_lists(watched: Watched) -> None:
+def test_a_broker_that_lacks_a_topic_ends_no_listed_move(watched: Watched) -> None:
     def unknown(real: Callable[..., object], *args: object, **named: object) -> object:
         del real, args, named
         return Batch({}, {"t": refusal(UNKNOWN_TOPIC_OR_PARTITION, "t")})
@@ -203,7 +203,7 @@ TEMPORARY: dict[str, Answer] = {
 @pytest.mark.parametrize("times", [1, 4])
 @pytest.mark.parametrize("answer", TEMPORARY.values(), ids=TEMPORARY)
 @pytest.mark.parametrize("targets", [GROW, AWAY], ids=["addition", "move"])
-def test_a_move_whose_submission_had_a_temporary_answer_is_made_all_the_same(
+def test_a_temporary_answer_to_a_submission_does_not_lose_the_move(
     watched: Watched, targets: dict[int, tuple[int, ...]], answer: Answer, times: int
 ) -> None:
     watched.odd.answer(ALTER, *[answer] * times)
@@ -216,16 +216,14 @@ def test_a_move_whose_submission_had_a_temporary_answer_is_made_all_the_same(
 @pytest.mark.parametrize(
     "answer", {**TEMPORARY, "not reached": not_reached}.values(), ids={**TEMPORARY, "not reached": 0}
 )
-def test_a_throttle_whose_setting_had_a_temporary_answer_is_set_before_anything_starts(
-    watched: Watched, answer: Answer, times: int
-) -> None:
+def test_a_temporary_answer_to_a_throttle_delays_the_start(watched: Watched, answer: Answer, times: int) -> None:
     started = watched.rig.prepared(AWAY)
     watched.odd.answer(CONFIGURE, *[answer] * times)
     done = watched.rig.run(started)
     assert (done.state, watched.rig.replicas, watched.rig.throttles) == ("done", AWAY, {})
 
 
-def test_a_throttle_that_can_never_be_set_ends_the_run_with_the_reason_and_nothing_sent(watched: Watched) -> None:
+def test_a_throttle_that_cannot_be_set_ends_the_run_unsent(watched: Watched) -> None:
     started = watched.rig.prepared(AWAY)
     watched.odd.answer(CONFIGURE, *[lost_on_the_way_there] * 200)
     done = watched.rig.run(started)
@@ -255,7 +253,7 @@ def test_the_pauses_between_attempts_grow(watched: Watched) -> None:
     assert pauses[-1] > 10 * pauses[0]
 
 
-def test_a_move_that_never_arrives_fails_with_what_was_answered_and_nothing_stays(watched: Watched) -> None:
+def test_a_move_that_never_arrives_fails_with_the_answer(watched: Watched) -> None:
     watched.odd.answer(ALTER, *[each_refused(THROTTLING_QUOTA_EXCEEDED)] * 50)
     done = watched.rig.run(watched.rig.prepared(AWAY))
     assert done.state == "failed"
@@ -265,7 +263,7 @@ def test_a_move_that_never_arrives_fails_with_what_was_answered_and_nothing_stay
     assert watched.rig.throttles == {}
 
 
-def test_a_refusal_does_not_end_a_move_of_which_an_earlier_attempt_may_be_under_way(watched: Watched) -> None:
+def test_a_refusal_ends_no_move_that_may_be_under_way(watched: Watched) -> None:
     """The first request arrives; a look that does not show it leads to a second one, which is refused."""
     watched.odd.answer(ALTER, lost_on_the_way_back, each_refused(INVALID_REPLICA_ASSIGNMENT))
     watched.odd.answer(LIST, *[as_it_is] * 3, nothing_listed, nothing_listed, nothing_listed)
@@ -291,9 +289,7 @@ def test_what_may_not_be_changed_at_all_fails_at_once_with_the_reason(watched: W
 
 @pytest.mark.parametrize("times", [1, 4])
 @pytest.mark.parametrize("answer", TEMPORARY.values(), ids=TEMPORARY)
-def test_a_cancellation_with_a_temporary_answer_is_repeated_until_nothing_is_under_way(
-    watched: Watched, answer: Answer, times: int
-) -> None:
+def test_a_cancellation_is_repeated_until_nothing_is_under_way(watched: Watched, answer: Answer, times: int) -> None:
     watched.odd.answer(ALTER, as_it_is, *[answer] * times)
     watched.rig.ask_after(4, lambda at_ms, number: CancelRequested(at_ms, number, is_now=True))
     done = watched.rig.run(watched.rig.prepared(AWAY, throttle=RATE // 8))
@@ -302,7 +298,7 @@ def test_a_cancellation_with_a_temporary_answer_is_repeated_until_nothing_is_und
     assert watched.rig.client.list_partition_reassignments() == {}
 
 
-def test_a_move_that_cannot_be_cancelled_goes_on_with_its_throttle_to_its_end(watched: Watched) -> None:
+def test_an_uncancellable_move_keeps_its_throttle_to_the_end(watched: Watched) -> None:
     watched.odd.answer(ALTER, as_it_is, *[each_refused(CLUSTER_AUTHORIZATION_FAILED)] * 1_000)
     watched.rig.ask_after(4, lambda at_ms, number: CancelRequested(at_ms, number, is_now=True))
     done = watched.rig.run(watched.rig.prepared(AWAY, throttle=RATE // 4))
@@ -327,7 +323,7 @@ def test_a_cancelled_run_also_cancels_what_may_have_been_sent(watched: Watched) 
 # --- the replication factor ----------------------------------------------------------------------------------------
 
 
-def test_a_factor_that_somebody_changes_right_before_a_move_is_sent_is_not_changed_back(watched: Watched) -> None:
+def test_a_factor_changed_just_before_a_move_is_not_changed_back(watched: Watched) -> None:
     def grown_by_somebody(real: Real, *args: object, **named: object) -> object:
         client = watched.rig.client
         client.alter_partition_reassignments({tp(0): (0, 1, 3)}).raise_if_any()
@@ -340,7 +336,7 @@ def test_a_factor_that_somebody_changes_right_before_a_move_is_sent_is_not_chang
     assert "replication factor" in (done.moves[0].problem or "")
 
 
-def test_a_cluster_that_cannot_see_to_the_factor_is_asked_without_it_from_then_on(tmp_path: Path) -> None:
+def test_a_cluster_without_factor_checks_is_asked_without_them(tmp_path: Path) -> None:
     def does_not_know_it(real: Real, *args: object, **named: object) -> object:
         del real, args, named
         raise Unsupported("The broker does not support the AllowReplicationFactorChange option")
@@ -367,7 +363,7 @@ def test_moves_that_change_the_factor_are_sent_beside_those_that_keep_it(tmp_pat
 # --- a queue that changes while it waits ---------------------------------------------------------------------------
 
 
-def test_moves_whose_topic_is_deleted_while_they_wait_fail_and_the_run_comes_to_its_end(tmp_path: Path) -> None:
+def test_moves_of_a_deleted_topic_fail_and_the_run_ends(tmp_path: Path) -> None:
     rig = TwinRig(tmp_path, [[0, 1], [1, 0], [0, 1]])
     rig.between_steps(5, lambda: rig.client.delete_topics(["t"]))
     done = rig.run(rig.prepared({0: (2, 1), 1: (3, 0), 2: (0, 4)}, pace=pace(moves=1)))
@@ -375,7 +371,7 @@ def test_moves_whose_topic_is_deleted_while_they_wait_fail_and_the_run_comes_to_
     assert done.state == "failed"
 
 
-def test_a_permission_that_is_taken_away_in_the_middle_of_a_run_is_named_while_the_run_waits(
+def test_a_permission_lost_during_a_run_is_named_while_it_waits(
     watched: Watched,
 ) -> None:
     denied_ms: list[int] = []

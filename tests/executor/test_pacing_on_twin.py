@@ -86,7 +86,7 @@ def test_a_limit_that_is_lifted_during_the_run_lets_the_rest_start(tmp_path: Pat
     assert rig.resumed_pace == NO_LIMITS
 
 
-def test_a_limit_that_is_set_during_the_run_lets_what_is_in_flight_go_on_and_holds_up_the_rest(tmp_path: Path) -> None:
+def test_a_limit_set_during_the_run_holds_up_new_moves_only(tmp_path: Path) -> None:
     rig = TwinRig(tmp_path, [[0, 1]] * 6)
     asked(rig, 5, PaceChange(Order.NAME, (Limit(EndpointKind.SOURCE, Measure.MOVES, 1),)))
     counts, _ = flight(rig, pace(moves=3))
@@ -105,7 +105,7 @@ def test_leaders_change_so_many_at_a_time_as_was_asked(tmp_path: Path) -> None:
     assert [len(event.elected) for event in rig.seen if isinstance(event, LeadersElected)] == [4, 2]
 
 
-def test_an_election_without_an_answer_is_no_problem_where_the_right_brokers_lead(tmp_path: Path) -> None:
+def test_an_unanswered_election_is_fine_if_the_right_brokers_lead(tmp_path: Path) -> None:
     rig = TwinRig(tmp_path, [[0, 1]] * 6)
     rig.twin.response_faults.add(Lost(), AffectedResponses(api.ELECT_LEADERS.key), hits_once=True)
     found = rig.run(rig.prepared(dict.fromkeys(range(6), (1, 0))))

@@ -166,7 +166,7 @@ def test_moves_that_could_not_be_planned_again_at_first(tmp_path: Path) -> None:
 
 
 @pytest.mark.thorough
-def test_what_an_earlier_end_could_not_restore_or_found_is_not_told_while_the_run_goes_on(rig: TwinRig) -> None:
+def test_former_unrestored_settings_are_not_told_during_the_run(rig: TwinRig) -> None:
     rig.after(5, lambda: rig.twin.crash(1))
     found = rig.run(rig.prepared({0: (0, 2)}))
     assert any("the throttle of broker 1 could not be written" in one for one in found.problems)
@@ -179,7 +179,7 @@ def test_what_an_earlier_end_could_not_restore_or_found_is_not_told_while_the_ru
 
 
 @pytest.mark.thorough
-def test_what_a_run_told_when_its_process_died_is_not_told_as_if_it_were_so_now(rig: TwinRig) -> None:
+def test_messages_of_a_dead_process_are_not_told_as_present(rig: TwinRig) -> None:
     rig.after(3, lambda: rig.twin.crash(4))
     rig.after(60, lambda: rig.runner and rig.runner.request_stop())
     rig.run(rig.prepared(AWAY, throttle=RATE // 20, pace=ONE_BY_ONE, guards={GuardName.BROKER: Reaction.HOLD}))

@@ -58,7 +58,7 @@ def test_one_broker_can_be_throttled_alone(rig: TwinRig) -> None:
     assert during == {f"broker 3 {RECEIVED}": str(RATE)}
 
 
-def test_a_broker_without_a_limit_keeps_the_rate_that_somebody_else_gave_it(rig: TwinRig) -> None:
+def test_a_broker_without_a_limit_keeps_its_foreign_rate(rig: TwinRig) -> None:
     rig.twin.metadata.configs[ConfigResource.broker(2)] = {RECEIVED: "123456789"}
     during = rates_after(rig, 4)
     rig.run(rig.prepared(TO_TWO_AND_THREE, throttle=RATE, per_broker=(BrokerRate(2, None),)))
@@ -66,7 +66,7 @@ def test_a_broker_without_a_limit_keeps_the_rate_that_somebody_else_gave_it(rig:
     assert rig.throttles == {f"broker 2 {RECEIVED}": "123456789"}
 
 
-def test_the_rate_of_one_broker_is_changed_during_the_run_and_kept_when_it_is_resumed(rig: TwinRig) -> None:
+def test_one_brokers_rate_is_changed_and_survives_a_resume(rig: TwinRig) -> None:
     rig.ask_after(3, lambda at_ms, number: ThrottleRequested(at_ms, number, 5 * RATE, (3,)))
     during = rates_after(rig, 6)
     rig.stop_after(7)
@@ -93,7 +93,7 @@ def sent_by_0(rig: TwinRig) -> list[str]:
     ]
 
 
-def test_with_auto_a_broker_begins_at_its_floor_and_then_gets_what_its_traffic_leaves_over(tmp_path: Path) -> None:
+def test_auto_begins_at_the_floor_and_then_follows_the_traffic(tmp_path: Path) -> None:
     rig = written(tmp_path)
     found = rig.run(rig.prepared({0: (2, 1)}, throttle=None, adaptive=AdaptiveThrottle(4 * RATE, (), RATE)))
     assert (found.state, found.problems, found.throttle_residue, rig.throttles) == ("done", (), (), {})
@@ -103,7 +103,7 @@ def test_with_auto_a_broker_begins_at_its_floor_and_then_gets_what_its_traffic_l
     assert int(left) == pytest.approx(3.9 * RATE, rel=0.02)
 
 
-def test_with_auto_a_rate_is_never_below_what_its_partitions_are_written_at(tmp_path: Path) -> None:
+def test_auto_never_goes_below_the_write_rate(tmp_path: Path) -> None:
     rig = TwinRig(tmp_path, [[0, 1]], size_bytes=10 * RATE, write_bytes_per_s=RATE)
     found = rig.run(rig.prepared({0: (2, 1)}, throttle=None, adaptive=AdaptiveThrottle(RATE // 2, (), 1_000)))
     assert (found.state, rig.throttles) == ("done", {})
@@ -111,7 +111,7 @@ def test_with_auto_a_rate_is_never_below_what_its_partitions_are_written_at(tmp_
     assert int(sent_by_0(rig)[-1]) >= 2 * RATE
 
 
-def test_auto_is_turned_on_and_off_during_a_run_and_a_single_broker_keeps_its_rate(tmp_path: Path) -> None:
+def test_auto_is_switched_during_a_run_and_fixed_rates_stay(tmp_path: Path) -> None:
     rig = written(tmp_path, size=180)
     adaptive = AdaptiveThrottle(3 * RATE, (BrokerCapacity(2, 2 * RATE),))
     rig.ask_after(3, lambda at_ms, number: ThrottleRequested(at_ms, number, None, (), adaptive))

@@ -45,7 +45,7 @@ def plan_of(targets: dict[int, tuple[int, ...]]) -> Plan:
     return Plan(tuple(PartitionAssignment(tp(number), target) for number, target in targets.items()))
 
 
-def test_moves_of_a_topic_that_is_recreated_while_they_wait_or_copy_fail_and_the_new_one_stays_as_it_is(
+def test_moves_of_a_recreated_topic_fail_and_it_stays_as_created(
     rig: TwinRig,
 ) -> None:
     rig.between_steps(5, lambda: recreate(rig))
@@ -55,7 +55,7 @@ def test_moves_of_a_topic_that_is_recreated_while_they_wait_or_copy_fail_and_the
     assert (rig.replicas, rig.client.list_partition_reassignments(), rig.throttles) == (HOME, {}, {})
 
 
-def test_a_run_that_is_resumed_leaves_a_topic_alone_that_was_recreated_meanwhile(rig: TwinRig) -> None:
+def test_a_resumed_run_leaves_a_recreated_topic_alone(rig: TwinRig) -> None:
     rig.stop_after(2)
     rig.run(rig.prepared(AWAY, pace=pace(moves=1)))
     recreate(rig)
@@ -64,7 +64,7 @@ def test_a_run_that_is_resumed_leaves_a_topic_alone_that_was_recreated_meanwhile
     assert (rig.replicas, rig.throttles) == (HOME, {})
 
 
-def test_a_rollback_leaves_a_topic_alone_that_was_recreated_even_where_it_looks_as_the_run_left_it(
+def test_a_rollback_leaves_a_recreated_topic_alone(
     rig: TwinRig,
 ) -> None:
     done = rig.run(rig.prepared(AWAY, throttle=None))

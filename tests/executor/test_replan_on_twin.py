@@ -93,7 +93,7 @@ def ended(found: RunHistory, rig: TwinRig) -> tuple[str, tuple[str, ...], dict[i
 # --- what it does ---
 
 
-def test_a_move_to_a_broker_that_is_lost_gets_another_one_and_the_others_stay_as_they_are(rig: TwinRig) -> None:
+def test_a_move_to_a_lost_broker_gets_another_destination(rig: TwinRig) -> None:
     rig.after(4, lambda: rig.twin.crash(2))
     found = rig.run(rig.prepared(AWAY, throttle=SLOW, replans=True))
     (replan,) = replans(rig)
@@ -193,7 +193,7 @@ def test_a_plan_that_empties_brokers_still_empties_them(tmp_path: Path) -> None:
 # --- what gets in the way ---
 
 
-def test_a_broker_that_comes_back_once_its_moves_were_planned_again_changes_nothing_more(rig: TwinRig) -> None:
+def test_a_broker_back_after_the_replan_changes_nothing(rig: TwinRig) -> None:
     rig.after(4, lambda: rig.twin.crash(2))
     rig.after(93, lambda: rig.twin.start(2))
     found = rig.run(rig.prepared(AWAY, throttle=SLOW, replans=True))
@@ -201,7 +201,7 @@ def test_a_broker_that_comes_back_once_its_moves_were_planned_again_changes_noth
     assert ended(found, rig) == ("done", (), {0: (4, 1), 1: (3, 0)}, {})
 
 
-def test_a_copy_that_completes_before_it_is_cancelled_has_reached_its_first_target(tmp_path: Path) -> None:
+def test_a_copy_complete_before_its_cancellation_keeps_its_target(tmp_path: Path) -> None:
     """The controller is not reached for a while after the event, and the broker is back by then."""
     rig = new_rig(tmp_path, {0: (0, 1)})
     odd = OddPort(rig.client)
@@ -237,7 +237,7 @@ def test_a_move_is_given_up_where_no_other_broker_is_left(tmp_path: Path) -> Non
     approve([found.moves[0].problem], "given-up-without-another-broker")
 
 
-def test_a_partition_whose_only_replica_in_sync_is_down_waits_for_it_and_is_then_planned_again(tmp_path: Path) -> None:
+def test_a_partition_waits_for_its_only_in_sync_replica_to_replan(tmp_path: Path) -> None:
     rig = new_rig(tmp_path, {0: (2,), 1: (1, 0)})
     rig.after(4, lambda: rig.twin.crash(2))
     rig.after(4, lambda: rig.twin.crash(4))
@@ -266,7 +266,7 @@ def kafka_3_7(blueprint: Blueprint) -> Twin:
 
 
 @pytest.mark.parametrize("make_twin", [kafka_3_7, zookeeper_twin])
-def test_it_works_where_the_controller_does_not_watch_the_replication_factor_and_in_zookeeper_mode(
+def test_replan_works_without_factor_checks_and_with_zookeeper(
     tmp_path: Path, make_twin: Callable[[Blueprint], Twin]
 ) -> None:
     rig = new_rig(tmp_path, make_twin=make_twin)
@@ -316,7 +316,7 @@ def test_a_cluster_that_does_not_answer_when_it_is_asked_is_asked_again(rig: Twi
     assert told.startswith("over, from ")
 
 
-def test_a_run_that_is_cancelled_meanwhile_plans_nothing_and_leaves_the_original_replicas(rig: TwinRig) -> None:
+def test_a_cancelled_run_plans_nothing_and_keeps_the_originals(rig: TwinRig) -> None:
     rig.after(4, lambda: rig.twin.crash(2))
     rig.ask_after(90.5, lambda at_ms, number: CancelRequested(at_ms, number, is_now=True))
     found = rig.run(rig.prepared({0: (2, 1)}, throttle=SLOW, replans=True))
@@ -325,9 +325,7 @@ def test_a_run_that_is_cancelled_meanwhile_plans_nothing_and_leaves_the_original
 
 
 @pytest.mark.parametrize(("is_now", "state"), [(True, "cancelled"), (False, "failed")])
-def test_a_run_that_is_cancelled_while_it_is_planned_again_begins_nothing_elsewhere(
-    rig: TwinRig, is_now: bool, state: str
-) -> None:
+def test_a_run_cancelled_during_a_replan_begins_nothing(rig: TwinRig, is_now: bool, state: str) -> None:
     def cancel(number: int) -> CancelRequested:
         return CancelRequested(rig.transport.now_ms(), number, is_now=is_now)
 
@@ -379,7 +377,7 @@ def throttled(rig: TwinRig, broker: int) -> list[int]:
     return [event.at_ms for event in intended if resource in {one.key.resource for one in event.overrides}]
 
 
-def test_nothing_is_sent_to_a_new_destination_before_its_settings_are_known(rig: TwinRig) -> None:
+def test_a_new_destination_waits_for_its_settings(rig: TwinRig) -> None:
     """They cannot be read for longer than a run waits for them before it watches on."""
     odd, silent = OddPort(rig.client), set[ConfigResource]()
 
@@ -402,7 +400,7 @@ def test_nothing_is_sent_to_a_new_destination_before_its_settings_are_known(rig:
     assert ended(found, rig) == ("done", (), {0: (4, 1), 1: (3, 0)}, {})
 
 
-def test_a_broker_whose_throttle_somebody_has_set_meanwhile_is_left_to_them(rig: TwinRig) -> None:
+def test_a_foreign_throttle_on_the_new_destination_is_left(rig: TwinRig) -> None:
     rig.after(4, lambda: rig.twin.crash(2))
     rig.after(20, lambda: change(rig, ConfigResource.broker(4), FOLLOWER_THROTTLED_RATE, "777"))
     found = rig.run(rig.prepared(AWAY, throttle=SLOW, replans=True))
@@ -411,7 +409,7 @@ def test_a_broker_whose_throttle_somebody_has_set_meanwhile_is_left_to_them(rig:
     assert throttled(rig, 4) == []
 
 
-def test_where_others_have_taken_the_throttle_away_the_new_target_waits_until_it_is_set_again(rig: TwinRig) -> None:
+def test_a_new_target_waits_while_the_throttle_is_removed(rig: TwinRig) -> None:
     rig.after(4, lambda: rig.twin.crash(2))
     rig.after(60, lambda: clear_all(rig))
     rig.ask_after(300, lambda at_ms, number: ThrottleRequested(at_ms, number, SLOW))
@@ -421,7 +419,7 @@ def test_where_others_have_taken_the_throttle_away_the_new_target_waits_until_it
     assert ended(found, rig) == ("done", (), {0: (4, 1), 1: (3, 0)}, {})
 
 
-def test_a_run_that_lost_the_lease_when_it_was_planned_again_goes_on_once_it_has_it_again(rig: TwinRig) -> None:
+def test_a_replan_without_the_lease_goes_on_once_regained(rig: TwinRig) -> None:
     rig.client.create_topics([NewTopic(OFFSETS_TOPIC, assignments=((0, 1, 3),))]).raise_if_any()
     rig.lease = lease_of(rig, "run-1")
     rig.lease.take()
@@ -436,7 +434,7 @@ def test_a_run_that_lost_the_lease_when_it_was_planned_again_goes_on_once_it_has
     assert ended(found, rig) == ("done", (), {0: (4, 1), 1: (3, 0)}, {})
 
 
-def test_a_broker_that_was_given_up_for_good_is_replaced_and_nothing_of_it_is_left_to_restore(tmp_path: Path) -> None:
+def test_a_forgotten_broker_is_replaced_and_not_restored(tmp_path: Path) -> None:
     """Without controllers, who could take its throttle back."""
     rig = TwinRig(tmp_path, [list(one) for one in HOME.values()], brokers=7)
     rig.end_within(3_600)
@@ -472,9 +470,7 @@ def test_a_snapshot_after_any_event_is_the_run_that_was_planned_again(rig: TwinR
 
 
 @pytest.mark.parametrize("is_written", [True, False], ids=["not done", "done"])
-def test_a_run_that_dies_at_any_row_around_its_replan_is_carried_on_to_the_same_end(
-    tmp_path: Path, is_written: bool
-) -> None:
+def test_a_run_killed_around_its_replan_comes_to_the_same_end(tmp_path: Path, is_written: bool) -> None:
     def broken(folder: str) -> TwinRig:
         rig = new_rig(tmp_path / folder)
         rig.after(4, lambda: rig.twin.crash(2))
@@ -512,7 +508,7 @@ def test_a_run_that_is_resumed_plans_again_if_it_began_so_or_is_asked_to(
     assert ended(found, rig) == ("done", (), {0: (4, 1), 1: (3, 0)}, {})
 
 
-def test_a_run_that_is_resumed_after_its_replan_still_goes_on_without_the_broker(tmp_path: Path) -> None:
+def test_a_run_resumed_after_its_replan_avoids_the_broker(tmp_path: Path) -> None:
     rig = new_rig(tmp_path, {0: (0, 1), 1: (1, 2)})
     rig.after(4, lambda: rig.twin.crash(2))
     rig.after(95, lambda: rig.runner.request_stop() if rig.runner else None)

@@ -81,9 +81,7 @@ def rig(tmp_path: Path) -> TwinRig:
 
 
 @pytest.mark.parametrize("said", HOLDS)
-def test_what_is_withdrawn_is_named_at_once_nothing_more_is_started_and_the_run_goes_on_when_it_is_back(
-    rig: TwinRig, said: str
-) -> None:
+def test_withdrawn_rights_are_named_and_hold_new_moves(rig: TwinRig, said: str) -> None:
     asked = Withdrawn(rig, f"permission is missing: {said}; allow it with `kafka-acls --add ")
     done = asked.run(HOLDS[said])
     # Settings are changed when a move ends and another begins, two seconds later.
@@ -113,7 +111,7 @@ def test_who_may_not_even_read_the_throttle_is_told_that_it_takes_a_right(rig: T
     assert (len(asked.in_flight), done.state, asked.throttles()) == (1, "done", [])
 
 
-def test_without_alter_what_was_not_started_fails_by_name_and_the_throttle_is_restored(rig: TwinRig) -> None:
+def test_without_alter_unstarted_moves_fail_and_throttles_go(rig: TwinRig) -> None:
     asked = Withdrawn(rig, "permission is missing: Alter on the cluster; allow it with `kafka-acls --add ")
     done = asked.run(frozenset({ALTER}))
     assert (done.state, asked.throttles(), rig.client.list_partition_reassignments()) == ("failed", [], {})

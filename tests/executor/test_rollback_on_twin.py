@@ -34,7 +34,7 @@ def undo(rig: TwinRig, back: RollbackPlan) -> RunHistory:
     return rig.run(prepare(rig.client, back.plan, settings, expected=back.expected))
 
 
-def test_a_run_that_was_done_is_undone_to_the_same_replicas_in_the_same_order(rig: TwinRig) -> None:
+def test_rollback_restores_the_same_replicas_in_order(rig: TwinRig) -> None:
     done = rig.run(rig.prepared(AWAY, throttle=None))
     assert rig.replicas == AWAY
     back = back_from(rig, done)

@@ -42,7 +42,7 @@ def watched(rig: TwinRig) -> list[tuple[int, int]]:
     return seen
 
 
-def test_a_partition_gets_one_replica_at_a_time_and_is_never_in_sync_with_fewer(rig: TwinRig) -> None:
+def test_one_replica_at_a_time_never_has_fewer_in_sync(rig: TwinRig) -> None:
     seen = watched(rig)
     found = rig.run(rig.prepared(AWAY, pace=STEPWISE))
     assert (found.state, found.problems, rig.replicas, rig.throttles) == ("done", (), AWAY, {})
@@ -60,9 +60,7 @@ def test_without_steps_both_replicas_are_added_at_once(rig: TwinRig) -> None:
 
 
 @pytest.mark.parametrize("is_written", [True, False], ids=["not done", "done"])
-def test_a_run_in_steps_that_dies_at_any_row_is_carried_on_from_the_step_it_was_in(
-    tmp_path: Path, is_written: bool
-) -> None:
+def test_a_run_in_steps_killed_at_any_row_resumes_its_step(tmp_path: Path, is_written: bool) -> None:
     whole = TwinRig(tmp_path / "whole", [[0, 1]])
     whole.run(whole.prepared({0: (3, 2)}, pace=STEPWISE, throttle=None))
     rows = len(read_events(whole.path()))
@@ -101,7 +99,7 @@ def test_a_run_in_steps_that_is_cancelled_on_its_way_is_undone_from_there(
     assert (rig.replicas, rig.throttles) == (HOME, {})
 
 
-def test_a_step_that_is_called_back_when_its_window_closes_starts_again_in_the_next(rig: TwinRig) -> None:
+def test_a_step_cancelled_at_the_windows_end_starts_again(rig: TwinRig) -> None:
     rig.transport.sleep(60 - rig.transport.now_ms() / 1000 % 60)
     minute = rig.transport.now_ms() // 60_000
     rig.after(5, lambda: rig.twin.freeze(3))

@@ -155,7 +155,7 @@ def add_entry(rig: TwinRig) -> None:
 
 
 @pytest.mark.parametrize("is_written", [True, False], ids=["not done", "done"])
-def test_what_was_removed_while_the_run_was_dead_is_told_wherever_it_died_and_a_doubt_is_not(
+def test_a_removal_during_death_is_told_and_a_doubt_is_not(
     tmp_path: Path, whole: tuple[Event, ...], is_written: bool
 ) -> None:
     outcomes = set()
@@ -182,9 +182,7 @@ def was_set_again(rig: TwinRig) -> bool:
     return any(isinstance(event, ThrottleRequested) for event in rig.seen)
 
 
-def test_a_rate_that_was_raised_while_the_run_was_dead_is_told_as_soon_as_the_run_meant_to_set_it(
-    tmp_path: Path, whole: tuple[Event, ...]
-) -> None:
+def test_a_rate_raised_during_death_is_told_before_it_is_set(tmp_path: Path, whole: tuple[Event, ...]) -> None:
     for row in range(1, len(whole) - 1):
         rig = new_rig(tmp_path / str(row))
         die(rig, prepared(rig), row, is_written=True)
@@ -199,9 +197,7 @@ def test_a_rate_that_was_raised_while_the_run_was_dead_is_told_as_soon_as_the_ru
         pytest.fail("the run was never done with its throttle")
 
 
-def test_an_entry_that_was_added_while_the_run_was_dead_is_no_offence_and_survives(
-    tmp_path: Path, whole: tuple[Event, ...]
-) -> None:
+def test_an_entry_added_during_death_is_no_offence_and_survives(tmp_path: Path, whole: tuple[Event, ...]) -> None:
     for row in range(1, len(whole) - 1):
         rig = new_rig(tmp_path / str(row))
         die(rig, prepared(rig), row, is_written=True)
@@ -227,9 +223,7 @@ def test_the_first_process_that_sees_it_says_so_at_once_and_in_the_journal(
     assert any(one.startswith("foreign-throttle (over, from ") for one in found.problems)
 
 
-def test_a_process_that_dies_while_it_looks_leaves_it_to_the_next_one_to_tell(
-    tmp_path: Path, whole: tuple[Event, ...]
-) -> None:
+def test_a_dying_reader_leaves_the_finding_to_the_next_process(tmp_path: Path, whole: tuple[Event, ...]) -> None:
     """Whatever of the second process is on disk, the third one reports the change, and holds."""
     for row in range(1, 18):
         rig = new_rig(tmp_path / str(row))
@@ -243,9 +237,7 @@ def test_a_process_that_dies_while_it_looks_leaves_it_to_the_next_one_to_tell(
 
 
 @pytest.mark.parametrize("is_written", [True, False], ids=["not done", "done"])
-def test_a_throttle_that_the_run_itself_had_taken_off_was_removed_by_nobody_else(
-    tmp_path: Path, is_written: bool
-) -> None:
+def test_a_throttle_taken_off_by_the_run_is_not_called_foreign(tmp_path: Path, is_written: bool) -> None:
     """The rate is off when the run dies before setting it once more; the run itself took it off."""
 
     def asked(folder: str) -> TwinRig:
@@ -326,9 +318,7 @@ def test_a_journal_that_was_copied_to_another_host_tells_it_there(
     assert sent_before_that(rig) == []
 
 
-def test_a_run_that_was_cancelled_tells_it_at_its_end_though_nothing_is_left_to_hold(
-    rig: TwinRig, whole: tuple[Event, ...]
-) -> None:
+def test_a_cancelled_run_reports_the_change_at_its_end(rig: TwinRig, whole: tuple[Event, ...]) -> None:
     die(rig, prepared(rig), in_flight(whole), is_written=True)
     clear_all(rig)
     rig.ask_after(0, lambda at_ms, number: CancelRequested(at_ms, number, is_now=True))
@@ -374,9 +364,7 @@ def test_the_settings_of_a_topic_that_is_gone_were_not_changed_by_anybody(
     assert (rig.throttles, found.throttle_residue) == ({}, ())
 
 
-def test_a_broker_that_is_down_when_the_run_is_resumed_is_read_when_it_is_back(
-    rig: TwinRig, whole: tuple[Event, ...]
-) -> None:
+def test_a_broker_down_at_resume_is_read_when_it_is_back(rig: TwinRig, whole: tuple[Event, ...]) -> None:
     """The controller takes the settings of a broker that is down, from others as from the run."""
     rig.let_reach_controllers()
     die(rig, prepared(rig), in_flight(whole), is_written=True)

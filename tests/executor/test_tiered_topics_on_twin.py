@@ -114,7 +114,7 @@ def test_the_twin_of_a_snapshot_is_tiered_too(tmp_path: Path) -> None:
     assert (readings.log_start_offset(tp(0), 0), readings.local_log_start_offset(tp(0), 0)) == (0, 92_000)
 
 
-def test_the_doctor_names_a_move_that_waits_for_remote_storage_and_none_that_goes_on(tmp_path: Path) -> None:
+def test_the_doctor_names_only_moves_stuck_on_remote_storage(tmp_path: Path) -> None:
     rig = rig_of(tmp_path)
     inject(rig.twin, "cut-remote:2")
     rig.client.alter_partition_reassignments({tp(0): (0, 2)}).raise_if_any()

@@ -61,7 +61,7 @@ def wrong(one: Selected) -> list[str]:
 
 
 @pytest.mark.parametrize("query", QUERIES.values(), ids=QUERIES)
-def test_prometheus_reads_every_query_and_what_it_names_is_on_the_page_of_metrics(query: str) -> None:
+def test_prometheus_reads_every_query_and_its_metrics_are_documented(query: str) -> None:
     found = selected(query)
     assert found
     assert not [problem for one in found for problem in wrong(one)]
@@ -78,7 +78,7 @@ def test_a_query_that_would_never_find_anything_is_found(query: str, problem: st
     assert [text for one in selected(query) for text in wrong(one)] == [problem]
 
 
-def test_every_metric_is_of_use_to_the_dashboard_or_to_an_alert_or_is_a_plain_fact() -> None:
+def test_every_metric_is_used_or_a_plain_fact() -> None:
     """A metric that nobody shows is one that nobody notices to be wrong."""
     shown = {one.metric for query in QUERIES.values() for one in selected(query)}
     facts = {f"kreassign_run_{name}" for name in ("info", "start_time_seconds", "end_time_seconds", "copied_bytes")}

@@ -128,7 +128,7 @@ def test_the_pages_of_a_run_say_what_its_cluster_does(scrapes: Scrapes) -> None:
     assert any("paused by an operator" in str(run.why_held) for run in scrapes.runs)
 
 
-def test_a_new_replica_that_has_caught_up_counts_as_in_sync_while_its_move_goes_on() -> None:
+def test_a_caught_up_new_replica_counts_as_in_sync_during_its_move() -> None:
     move = PlannedMove(A0, (0, 1), (2, 3), 1_000)
     half = replace(seen(move, PlacementState.MOVING, done=400), isr=(0, 1, 2))
     run, meter = fold_with_progress((

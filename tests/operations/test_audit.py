@@ -22,7 +22,7 @@ from tests.executor.twin_runs import TwinRig
 
 
 @pytest.mark.thorough
-def test_every_table_of_a_run_has_its_rows_and_doing_it_again_changes_nothing(tmp_path: Path) -> None:
+def test_every_table_of_a_run_has_its_rows_and_repeats_change_none(tmp_path: Path) -> None:
     rig = TwinRig(tmp_path, [[0, 1]] * 2)
     assert rig.run(rig.prepared({0: (2, 1), 1: (1, 0)})).state == "done"
     told = audit_trail(read_events(rig.path()))

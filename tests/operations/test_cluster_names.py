@@ -37,7 +37,7 @@ def run(*commands: str) -> RunHistory:
         ([], "/var/c/run-1", None),
     ],
 )
-def test_a_run_is_of_the_cluster_that_its_operator_named_or_whose_state_directory_it_is_in(
+def test_a_run_belongs_to_the_named_cluster_or_its_state_directory(
     commands: list[str], journal: str, name: str | None
 ) -> None:
     assert name_of(run(*commands), Path(journal), NAMED) == name

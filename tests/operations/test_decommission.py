@@ -173,7 +173,7 @@ def test_a_swap_whose_process_was_killed_goes_on_with_the_same_successor(tmp_pat
     assert operators.rig.replicas == {0: (0, 1), 1: (1, 2)}
 
 
-def test_a_topic_that_somebody_places_on_it_after_the_drain_is_found_and_drained(tmp_path: Path) -> None:
+def test_a_topic_placed_on_it_after_the_drain_is_drained(tmp_path: Path) -> None:
     """Before Kafka 4.4 a cordon keeps nobody from naming the broker."""
     operators = of_release(tmp_path, "4.3")
     assert operators.decommission().is_finished
@@ -184,7 +184,7 @@ def test_a_topic_that_somebody_places_on_it_after_the_drain_is_found_and_drained
     assert not is_named(operators.rig)
 
 
-def test_a_topic_that_is_placed_on_it_during_the_drain_is_drained_by_a_second_run(tmp_path: Path) -> None:
+def test_a_topic_placed_on_it_during_the_drain_needs_a_second_run(tmp_path: Path) -> None:
     """Before Kafka 4.4, which refuses such a topic."""
     operators = of_release(tmp_path, "4.3")
     rig = operators.rig
@@ -233,7 +233,7 @@ def test_a_broker_that_dies_in_the_middle_is_drained_all_the_same(operators: Ope
     assert (rig.throttles, operators.cordon) == ({}, None)
 
 
-def test_without_a_controller_it_is_said_that_the_cordon_outlives_the_broker(operators: Operators) -> None:
+def test_without_a_controller_the_cordon_outlives_the_broker(operators: Operators) -> None:
     rig = operators.rig
     assert operators.decommission().is_finished
     rig.twin.stop(3)
@@ -274,7 +274,7 @@ def test_a_partition_that_cannot_move_is_named_before_anything_is_changed(tmp_pa
     assert (operators.cordon, operators.said) == (None, [])
 
 
-def test_a_partition_that_cannot_move_and_comes_later_is_named_and_the_broker_stays_cordoned(tmp_path: Path) -> None:
+def test_a_late_unmovable_partition_is_named_and_the_cordon_stays(tmp_path: Path) -> None:
     operators = of_release(tmp_path, "4.3")
     wide = NewTopic("wide", assignments=((0, 1, 2, 3, 4),))
     runs = VirtualRuns(operators.rig, before=lambda: operators.rig.client.create_topics([wide]).raise_if_any())
@@ -412,7 +412,7 @@ def of_release(tmp_path: Path, release: str) -> Operators:
 
 
 @pytest.mark.parametrize("release", ["3.9", "4.2"])
-def test_a_release_without_cordons_is_drained_with_a_warning_of_what_may_land(tmp_path: Path, release: str) -> None:
+def test_a_release_without_cordons_is_drained_with_a_warning(tmp_path: Path, release: str) -> None:
     operators = of_release(tmp_path, release)
     assert operators.decommission().is_finished
     assert operators.said[0] == "drain broker 3: t-0, t-1"
@@ -421,7 +421,7 @@ def test_a_release_without_cordons_is_drained_with_a_warning_of_what_may_land(tm
     assert operators.cancel() == ("broker 3 is not cordoned",)
 
 
-def test_a_release_that_does_not_list_stopped_brokers_unregisters_them_all_the_same(tmp_path: Path) -> None:
+def test_brokers_are_unregistered_where_stopped_ones_are_unlisted(tmp_path: Path) -> None:
     operators = of_release(tmp_path, "3.9")
     assert operators.decommission().is_finished
     operators.rig.twin.stop(3)
@@ -430,7 +430,7 @@ def test_a_release_that_does_not_list_stopped_brokers_unregisters_them_all_the_s
     assert 3 not in operators.rig.twin.metadata.brokers
 
 
-def test_a_broker_that_was_unregistered_too_early_is_drained_after_the_fact(operators: Operators) -> None:
+def test_a_broker_unregistered_too_early_is_drained_afterwards(operators: Operators) -> None:
     operators.rig.twin.crash(3)
     operators.rig.transport.sleep(30)
     operators.rig.client.unregister_broker(3)
@@ -438,7 +438,7 @@ def test_a_broker_that_was_unregistered_too_early_is_drained_after_the_fact(oper
     assert not is_named(operators.rig)
 
 
-def test_a_run_that_another_process_executes_here_is_named_before_anything_is_changed(operators: Operators) -> None:
+def test_a_run_of_another_process_here_is_named_before_any_change(operators: Operators) -> None:
     rig = operators.rig
     with (
         Journal.create(rig.state_dir, rig.prepared({2: (2, 1)})),
@@ -487,7 +487,7 @@ def test_another_run_on_the_cluster_is_not_disturbed(operators: Operators) -> No
     assert operators.cordon is None
 
 
-def test_what_stays_on_the_broker_though_no_list_names_it_is_not_waited_for_for_ever(operators: Operators) -> None:
+def test_replicas_without_a_known_list_do_not_block_for_ever(operators: Operators) -> None:
     """Example: a topic that this client may not see."""
     rig = operators.rig
     odd = OddPort(rig.client)

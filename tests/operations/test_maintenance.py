@@ -121,7 +121,7 @@ def test_a_broker_is_restarted_without_ever_leading_and_all_is_as_before(ann: Op
     assert ann.exit().steps == ()
 
 
-def test_a_partition_that_would_lose_its_min_isr_is_named_and_nothing_is_changed(ann: Operator) -> None:
+def test_a_partition_that_would_lose_min_isr_is_named_unchanged(ann: Operator) -> None:
     require(ann.rig, 3)
     refused = ann.enter()
     assert isinstance(refused.next_step, Blocked)
@@ -277,7 +277,7 @@ def test_a_cordon_of_others_is_refused_before_anything_is_written_from_4_4(ann: 
     assert (lists(older.rig), cordons(older.rig)) == (LISTS, {3: "*"})
 
 
-def test_a_controller_that_hears_of_the_end_of_a_cordon_late_is_asked_again(ann: Operator) -> None:
+def test_a_controller_late_about_a_cordons_end_is_asked_again(ann: Operator) -> None:
     assert ann.enter().is_finished
     odd = OddPort(ann.rig.client)
     odd.answer("alter_partition_reassignments", each_refused(39), each_refused(39))
@@ -287,7 +287,7 @@ def test_a_controller_that_hears_of_the_end_of_a_cordon_late_is_asked_again(ann:
     assert lists(ann.rig) == LISTS
 
 
-def test_a_run_that_goes_on_starts_no_moves_to_it_and_the_lists_of_its_moves_are_left_alone(ann: Operator) -> None:
+def test_a_run_starts_no_moves_to_it_and_keeps_lists_of_its_moves(ann: Operator) -> None:
     """The guard `cordoned` holds it; broker 3 is its next destination."""
     rig = ann.rig
     started = rig.prepared({2: (2, 1, 3), 0: (3, 0, 4)}, throttle=None)
@@ -308,7 +308,7 @@ def test_a_run_that_goes_on_starts_no_moves_to_it_and_the_lists_of_its_moves_are
     assert leaders(rig)[3] == 3
 
 
-def test_before_cordons_a_run_elsewhere_is_held_off_by_what_the_cluster_keeps(tmp_path: Path) -> None:
+def test_before_cordons_the_cluster_record_holds_off_a_remote_run(tmp_path: Path) -> None:
     """Kafka 4.2: the run of another machine begins in the middle, and moves to broker 3 only when that is over."""
     rig = TwinRig(tmp_path / "bob", LISTS, release="4.2")
     ann = Operator(rig, tmp_path / "ann", LeasePolicy.REQUIRE)

@@ -45,7 +45,7 @@ def get(address: str) -> Page:
         connection.close()
 
 
-def test_a_run_is_scraped_while_it_goes_on_and_its_end_is_told_signed_and_its_journal_keeps_no_secret(
+def test_a_run_is_scraped_and_its_end_is_signed_without_secrets(
     tmp_path: Path,
 ) -> None:
     addresses: list[str] = []
@@ -93,7 +93,7 @@ def test_a_webhook_that_is_away_leaves_a_run_as_it_is(tmp_path: Path) -> None:
     assert [warning.partition(":")[0] for warning in warnings] == ["messages of the run that were not delivered"]
 
 
-def test_an_observer_that_fails_is_told_once_and_the_run_goes_on_to_its_end(tmp_path: Path) -> None:
+def test_a_failing_observer_is_told_once_and_the_run_goes_on(tmp_path: Path) -> None:
     def fail(run: RunView, meter: ProgressMeter) -> None:
         raise ValueError(f"no such {run.phase}")
 

@@ -14,7 +14,7 @@ SPEED = 10.0
 """Seconds of the twin in one second of ours."""
 
 
-def test_what_was_placed_is_created_by_the_client_and_grows_by_the_printed_command() -> None:
+def test_the_client_creates_and_the_printed_command_grows_a_topic() -> None:
     twin = Twin(cluster({"t": [[0, 1], [1, 0], [0, 1]]}), TwinSettings())
     with serving(twin, speed=SPEED) as thread, kreassign.connect(thread.bootstrap_servers) as client:
         snapshot = kreassign.snapshot(client, measure_for_s=0)

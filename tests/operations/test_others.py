@@ -128,7 +128,7 @@ def test_an_empty_list_is_no_throttle(rig: TwinRig) -> None:
 
 @pytest.mark.parametrize("throttle", [THROTTLE, NO_THROTTLE], ids=["with a throttle", "without one"])
 @pytest.mark.parametrize("entries", ["7:4", "*"])
-def test_what_was_left_behind_is_gone_at_the_end_also_where_the_run_does_not_need_it(
+def test_leftovers_are_gone_at_the_end_even_if_the_run_ignores_them(
     rig: TwinRig, throttle: ThrottleRates, entries: str
 ) -> None:
     change(rig, {**RATES, (TOPIC, FOLLOWER_THROTTLED_REPLICAS): entries})
@@ -143,7 +143,7 @@ def test_what_is_meant_to_be_there_has_its_value_again(rig: TwinRig) -> None:
     assert (found.state, found.problems, rig.throttles) == ("done", (), before)
 
 
-def test_alongside_others_only_our_own_entries_go_and_rates_stay_while_they_move(rig: TwinRig) -> None:
+def test_alongside_others_only_our_entries_go_and_rates_stay(rig: TwinRig) -> None:
     move_of_others(rig, RATE // 20, broker=4)  # which gets nothing from the run
     found = execute(rig, prepared(rig, FoundThrottles.ALONGSIDE))
     assert rig.client.list_partition_reassignments()
@@ -168,7 +168,7 @@ def test_alongside_others_nothing_is_left_if_they_ended_first(rig: TwinRig) -> N
     assert (found.state, found.throttle_residue, rig.throttles) == ("done", (), {})
 
 
-def test_two_state_directories_do_not_take_each_others_throttle_for_what_was_there_before(rig: TwinRig) -> None:
+def test_two_state_directories_do_not_claim_each_others_throttle(rig: TwinRig) -> None:
     first = prepared(rig, state_dir="one")
     refusals: list[str] = []
 

@@ -48,7 +48,7 @@ def test_a_plan_is_reported_from_its_two_files_alone(tmp_path: Path) -> None:
     assert "orders-2 2,1 → 2,3 1 GB" in words
 
 
-def test_a_plan_that_was_edited_is_not_reported_with_the_figures_of_the_former_one(tmp_path: Path) -> None:
+def test_an_edited_plan_is_reported_without_its_former_figures(tmp_path: Path) -> None:
     write_plan(tmp_path / "plan.json", PLAN, FACTS)
     out = tmp_path / "plan.html"
     code, said = invoke("report", "--plan", tmp_path / "plan.json", "--out", out)
@@ -56,7 +56,7 @@ def test_a_plan_that_was_edited_is_not_reported_with_the_figures_of_the_former_o
     assert "the plan was changed after it was made" in said
 
 
-def test_a_plan_without_facts_has_no_page_and_the_error_says_where_they_come_from(tmp_path: Path) -> None:
+def test_a_plan_without_facts_has_no_page_and_a_clear_error(tmp_path: Path) -> None:
     write_plan(tmp_path / "plan.json", Plan((PartitionAssignment(TopicPartition("a", 0), (1,)),)))
     code, said = invoke("report", "--plan", tmp_path / "plan.json", "--out", tmp_path / "plan.html")
     assert code == 2

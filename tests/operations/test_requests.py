@@ -51,7 +51,7 @@ def interrupted(tmp_path: Path) -> TwinRig:
 # Asking
 
 
-def test_a_cancel_that_cannot_reach_the_cluster_does_not_act_when_the_run_is_resumed_later(
+def test_a_failed_cancel_does_not_act_on_a_later_resume(
     interrupted: TwinRig,
 ) -> None:
     nowhere = client_settings(bootstrap_servers="nowhere:9092")
@@ -142,7 +142,7 @@ class AnsweringTime(VirtualClock):
             self._journal.append(request)
 
 
-def test_a_request_is_heard_without_reading_what_is_before_the_latest_snapshot(path: Path) -> None:
+def test_a_request_is_heard_without_reading_before_the_snapshot(path: Path) -> None:
     """After a week that is minutes of reading. Here it cannot be read at all."""
     with Journal.resume(path, "cluster-1")[0] as journal:
         journal.keep_snapshot("the run as it is")

@@ -50,7 +50,7 @@ def test_the_run_that_changed_a_partition_since_is_named(rig: TwinRig) -> None:
         assert [entry.topic_partition for entry in back.plan.assignments] == [tp(1)]
 
 
-def test_a_copy_whose_former_directory_has_failed_is_named_and_the_others_go_back(rig: TwinRig) -> None:
+def test_a_copy_whose_old_directory_failed_is_named_others_go_back(rig: TwinRig) -> None:
     there, elsewhere = (one.path for one in rig.twin.metadata.brokers[0].log_dirs[:2])
     plan = Plan((PartitionAssignment(tp(0), HOME[0], (elsewhere, ANY_LOG_DIR)), PartitionAssignment(tp(1), (1, 2))))
     done = rig.run(prepare(rig.client, plan, RunSettings("run-1", rig.transport.now_ms())))

@@ -63,9 +63,7 @@ def test_no_more_than_facts_may_hold_is_decompressed(journal: Path) -> None:
         tracemalloc.stop()
 
 
-def test_the_page_of_a_run_says_bound_and_reasons_without_the_files_of_its_plan(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_page_of_a_run_needs_no_plan_files_for_its_reasons(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     twin = Twin(cluster({"t": [[0, 3], [3, 1], [2, 0]]}), TwinSettings())
     with serving(twin, speed=10.0) as served, kreassign.connect(served.bootstrap_servers) as client:

@@ -78,7 +78,7 @@ def test_a_twin_of_a_twin_is_the_same(first: tuple[ClusterSnapshot, Twin]) -> No
     assert [topic.configs for topic in again.topics] == [topic.configs for topic in seen.topics]
 
 
-def test_the_snapshot_holds_throttles_moves_rates_and_brokers_that_are_down(
+def test_the_snapshot_has_throttles_moves_rates_and_dead_brokers(
     first: tuple[ClusterSnapshot, Twin],
 ) -> None:
     seen, twin = first
@@ -112,9 +112,7 @@ def test_a_file_that_is_none_is_refused_with_its_name(name: str, tmp_path: Path)
 
 
 @pytest.mark.parametrize("name", ["bomb.json.gz", "bomb.json"])
-def test_a_file_that_holds_more_than_any_cluster_is_refused_before_it_is_decompressed(
-    name: str, tmp_path: Path
-) -> None:
+def test_a_file_too_large_for_a_cluster_is_refused_compressed(name: str, tmp_path: Path) -> None:
     content = bytes(4_000_000)
     path = tmp_path / name
     path.write_bytes(gzip.compress(content) if name.endswith(".gz") else content)

@@ -88,7 +88,7 @@ def test_both_ages_are_told(tmp_path: Path) -> None:
     assert (present.source, present.gone, present.doubtful_count) == ("mean", 0, 0)
 
 
-def test_partitions_that_the_tables_do_not_know_are_named_and_others_left_out(tmp_path: Path) -> None:
+def test_partitions_missing_in_the_tables_are_named_and_left_out(tmp_path: Path) -> None:
     data = tables(tmp_path, {"t": UNEVEN["t"], "gone": [(0,), (1,)], "again": [(0,), (1,)]})
     lists = {"again": [(2, 0)], "new": [(2,)], "t": [*EVEN["t"], (1,)]}
     found = kreassign.plan(now(lists, 4, {"again": "another"}), loads=data)

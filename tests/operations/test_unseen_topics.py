@@ -78,7 +78,7 @@ def test_a_topic_that_is_made_between_two_readings_is_not_taken_for_one(half: As
     assert unseen_topics(half.client, [], log_dirs) == ("hidden",)
 
 
-def test_no_broker_enters_maintenance_while_nobody_can_tell_what_its_partitions_keep(half: Asked, whole: Asked) -> None:
+def test_no_maintenance_begins_while_min_isr_is_unknown(half: Asked, whole: Asked) -> None:
     before = half.offset()
     found = maintain(half.client, (2,), Way.ENTER, half.context, clock=half.transport)
     assert isinstance(found.next_step, Blocked)

@@ -27,6 +27,6 @@ def test_no_failure_is_no_warning() -> None:
     assert not warnings
 
 
-def test_a_program_that_names_no_other_place_gets_them_as_warnings_of_python() -> None:
+def test_programs_get_python_warnings_by_default() -> None:
     with pytest.warns(KreassignWarning, match="something is missing"):
         warn_program("something is missing")

@@ -139,7 +139,7 @@ def test_commands_work_as_they_stand_on_the_page(page: Path, tmp_path: Path) -> 
     assert wrong == [], [told.stdout for told in found if told.step.shown]
 
 
-def test_blocks_say_what_they_hold_and_few_commands_are_left_out_each_for_a_reason() -> None:
+def test_blocks_name_their_language_and_exceptions_have_reasons() -> None:
     pages = {str(page.relative_to(ROOT)): commands_on(page) for page in PAGES}
     assert len(pages) > 40
     assert [f"{name}:{wrong}" for name, found in pages.items() for wrong in found.wrong] == []
@@ -180,9 +180,7 @@ def test_an_exit_code_that_a_page_names_is_asked_for(page_with: PageWith, tmp_pa
 
 
 @pytest.mark.thorough
-def test_commands_share_folder_and_variables_and_find_the_cluster_of_the_page(
-    page_with: PageWith, tmp_path: Path
-) -> None:
+def test_commands_share_folder_variables_and_cluster(page_with: PageWith, tmp_path: Path) -> None:
     page = page_with(
         "<!-- first\nexport WHAT=topics\n-->\n"
         "```sh\nkafka-topics --bootstrap-server broker-1:9092 --list > $WHAT\n```\n\n"

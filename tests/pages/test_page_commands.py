@@ -53,7 +53,7 @@ def test_commands_are_read_with_what_comments_say_of_them() -> None:
     assert found.wrong == ()
 
 
-def test_a_page_that_says_nothing_is_for_the_usual_cluster_and_what_is_said_holds_for_one_block() -> None:
+def test_a_silent_page_uses_the_usual_cluster_and_notes_bind_one_block() -> None:
     found = commands_of("<!-- exit code: 2 -->\n```sh\na\n```\n\n```sh\nb\n```\n")
     assert (found.scenario, found.faults, found.speed, found.needs) == ("skewed", (), None, ())
     assert [step.exit_code for step in found.steps] == [2, 0]

@@ -106,7 +106,7 @@ def from_the_fixture() -> Iterator[str]:
     assert list(yielding) == []
 
 
-def test_the_fixture_serves_a_twin_on_which_the_clients_of_the_guide_list_topics(
+def test_the_fixture_serves_a_twin_to_the_guides_clients(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     with from_the_fixture() as servers:

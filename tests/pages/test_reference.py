@@ -30,7 +30,7 @@ def test_every_error_is_on_its_page_with_its_exit_code() -> None:
     assert rows == {error.__name__: error.exit_code for error in every_error()}
 
 
-def test_the_configuration_on_its_page_is_read_and_no_shared_option_is_left_out(
+def test_the_configuration_page_is_read_and_names_shared_options(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     page = (ROOT / "docs/reference/configuration.md").read_text(encoding="utf-8")

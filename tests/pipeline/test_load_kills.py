@@ -21,9 +21,7 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 
 
-def test_a_load_that_is_killed_is_never_seen_and_the_next_one_ends_as_if_it_had_not_been(
-    spark: SparkSession, tmp_path: Path
-) -> None:
+def test_a_killed_load_is_never_seen_and_the_next_one_completes(spark: SparkSession, tmp_path: Path) -> None:
     campaign = Campaign(tmp_path, Random(1))
     with Reader(campaign.data) as reader:
         campaign.collect()
@@ -43,9 +41,7 @@ def test_a_load_that_is_killed_is_never_seen_and_the_next_one_ends_as_if_it_had_
     assert_is_as_a_load_of_all(spark, campaign, tmp_path / "whole")
 
 
-def test_a_load_on_a_full_disk_says_so_and_the_next_one_ends_as_if_it_had_not_been(
-    spark: SparkSession, tmp_path: Path
-) -> None:
+def test_a_load_on_a_full_disk_says_so_and_the_next_one_completes(spark: SparkSession, tmp_path: Path) -> None:
     campaign = Campaign(tmp_path, Random(1))
     campaign.collect()
     assert load(spark, campaign.data) == 1

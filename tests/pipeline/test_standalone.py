@@ -105,7 +105,7 @@ def test_a_stream_is_refused_on_spark_connect(tmp_path: Path) -> None:
 
 
 @pytest.mark.kafka
-def test_the_workflow_on_a_real_cluster_by_spark_connect_and_by_spark_submit(
+def test_the_workflow_runs_by_spark_connect_and_spark_submit(
     cluster: StandaloneSpark, submit: Submit, kafka: KafkaCluster, topic_name: str, spark: SparkSession, tmp_path: Path
 ) -> None:
     """From samples to audits. Loads make the same tables as on a laptop, also after one whose client was killed."""

@@ -271,7 +271,7 @@ def test_a_dead_broker_is_left_out_and_what_can_be_done_without_it_is_done(
             controllers.incremental_alter_configs({dead: [ConfigChange.delete(RATE)]}).raise_if_any()
 
 
-def test_a_cluster_that_cannot_list_fenced_brokers_says_which_version_could(kafka_391: KafkaCluster) -> None:
+def test_a_cluster_that_cannot_list_fenced_brokers_names_a_version(kafka_391: KafkaCluster) -> None:
     with client_of(kafka_391) as client, pytest.raises(Unsupported, match=r"DescribeCluster version 2, Kafka 4\.0"):
         client.describe_cluster(include_fenced=True)
 

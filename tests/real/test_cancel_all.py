@@ -92,7 +92,7 @@ def test_everything_stops_and_the_file_starts_it_again(tool, run, tmp_path):
     ]
 
 
-def test_a_dry_run_shows_and_writes_what_would_be_cancelled_and_changes_nothing(tool, run, tmp_path):
+def test_a_dry_run_shows_cancellations_and_changes_nothing(tool, run, tmp_path):
     hold_everything(tool, run)
     before = throttles(tool)
     moving = tool.admin.list_partition_reassignments()

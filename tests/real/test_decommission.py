@@ -55,7 +55,7 @@ def brokers_of(cluster: KafkaCluster, topic: str) -> set[int]:
     return {broker for replicas in assignments(cluster, topic).values() for broker in replicas}
 
 
-def test_a_broker_leaves_through_a_kill_and_a_restart_while_records_are_written_and_topics_created(
+def test_a_broker_leaves_through_kill_and_restart_under_traffic(
     start_cluster: Callable[[ClusterSpec], KafkaCluster], topic_name: str, tmp_path: Path
 ) -> None:
     cluster = start_cluster(ClusterSpec(brokers=4))

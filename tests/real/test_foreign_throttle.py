@@ -124,7 +124,7 @@ def one_by_one(cluster: KafkaCluster, folder: Path, topic: str) -> Forked:
     return process
 
 
-def test_a_run_whose_throttle_others_remove_starts_nothing_more_and_does_not_end_well(
+def test_a_run_whose_throttle_others_remove_does_not_end_well(
     kafka: KafkaCluster, topic_name: str, tmp_path: Path
 ) -> None:
     process = one_by_one(kafka, tmp_path, topic_name)
@@ -142,7 +142,7 @@ def test_a_run_whose_throttle_others_remove_starts_nothing_more_and_does_not_end
     assert throttles(kafka, topic_name) == {}
 
 
-def test_a_throttle_that_is_deleted_by_hand_and_set_again_ends_as_it_should(
+def test_a_throttle_deleted_by_hand_and_set_again_ends_well(
     kafka: KafkaCluster, topic_name: str, tmp_path: Path
 ) -> None:
     process = one_by_one(kafka, tmp_path, topic_name)
@@ -158,7 +158,7 @@ def test_a_throttle_that_is_deleted_by_hand_and_set_again_ends_as_it_should(
     assert not [one for one in verified(kafka, tmp_path)["findings"] if one["kind"] == "throttle"]
 
 
-def test_a_throttle_that_is_deleted_while_the_run_is_dead_is_told_and_holds_when_it_is_resumed(
+def test_a_throttle_deleted_during_death_is_told_and_holds(
     kafka: KafkaCluster, topic_name: str, tmp_path: Path
 ) -> None:
     process = one_by_one(kafka, tmp_path, topic_name)
@@ -187,7 +187,7 @@ def verified(cluster: KafkaCluster, folder: Path) -> dict[str, Any]:
     return document
 
 
-def test_a_run_from_another_state_directory_is_refused_and_no_throttle_is_left(
+def test_a_run_from_another_state_directory_is_refused_cleanly(
     kafka: KafkaCluster, topic_name: str, tmp_path: Path
 ) -> None:
     loaded(kafka, topic_name, [(0, 1), (1, 0)], HELD, MEGABYTE)
@@ -238,7 +238,7 @@ def test_a_rate_for_all_brokers_stays_and_is_nobodys_foreign_setting(
         shown_everywhere(kafka, None)
 
 
-def test_beside_moves_of_others_there_is_one_rate_and_what_they_left_is_removed_when_told_so(
+def test_beside_foreign_moves_one_rate_and_leftovers_go_on_request(
     kafka: KafkaCluster, topic_name: str, tmp_path: Path
 ) -> None:
     loaded(kafka, topic_name, [(0, 1), (0, 1)], HELD)
@@ -300,7 +300,7 @@ def test_an_entry_that_others_add_to_a_list_survives_the_run(
 
 
 @pytest.mark.thorough
-def test_more_topics_than_a_controller_takes_at_once_are_throttled_and_restored(
+def test_more_topics_than_one_request_takes_are_throttled(
     start_cluster: Callable[[ClusterSpec], KafkaCluster],
 ) -> None:
     """Two lists a topic are two records each, and a request of more than 10,000 is refused as a whole.

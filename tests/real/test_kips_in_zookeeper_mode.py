@@ -100,7 +100,7 @@ def _ask(cluster: KafkaCluster, node: int, asked: api.Api, version: int, **field
 # Znodes
 
 
-def test_both_maps_stand_beside_the_replicas_and_are_empty_when_nothing_moves(
+def test_both_maps_are_listed_and_empty_when_nothing_moves(
     zookeeper_mode: KafkaCluster, client: AdminClient, znodes: KazooClient, topic_name: str
 ) -> None:
     (partition,) = created(client, topic_name, (0, 1))

@@ -19,9 +19,7 @@ def test_with_a_quorum(check: Check, kafka: KafkaCluster, topic_name: str) -> No
         check(kafka, client, topic_name)
 
 
-def test_with_brokers_of_a_quorum_named_too_zookeeper_is_ignored_with_a_warning(
-    kafka: KafkaCluster, topic_name: str, tmp_path: Path
-) -> None:
+def test_with_quorum_brokers_named_zookeeper_is_ignored(kafka: KafkaCluster, topic_name: str, tmp_path: Path) -> None:
     kafka.create_topic(topic_name, [[0, 1]])
     plan = tmp_path / "plan.json"
     entry = {"topic": topic_name, "partition": 0, "replicas": [0, 1]}

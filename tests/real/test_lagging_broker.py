@@ -79,7 +79,7 @@ def described(cluster: KafkaCluster, broker: int, topic: str) -> tuple[int, ...]
 
 
 @pytest.mark.parametrize("mode", ["kraft", "zookeeper"])
-def test_a_description_by_a_broker_that_lags_passes_for_a_factor_unless_it_is_guarded(
+def test_a_lagging_description_passes_for_a_factor_unless_guarded(
     mode: Literal["kraft", "zookeeper"], topic_name: str
 ) -> None:
     with (

@@ -210,9 +210,7 @@ def test_a_group_with_room_for_one_member_is_no_way_past_the_lease(
         one_of_two_holds_the_lease(client, LeasePolicy.AUTO)
 
 
-def test_a_maintenance_that_is_written_down_in_the_cluster_is_known_on_another_host(
-    kafka: KafkaCluster, tmp_path: Path
-) -> None:
+def test_maintenance_recorded_in_the_cluster_is_known_elsewhere(kafka: KafkaCluster, tmp_path: Path) -> None:
     lists = {TopicPartition("t", number): Order((3, 0, 1), (0, 1, 3)) for number in range(2_000)}
     record = MaintenanceRecord(1, {3: Entered(1, "ann@one", is_cordoned=True)}, lists)
     with client_of(kafka) as client:

@@ -65,7 +65,7 @@ def plan_of(folder: Path, topic: str) -> Path:
     return path
 
 
-def test_a_quarter_of_what_is_needed_is_refused_with_one_rate_with_which_the_run_ends(
+def test_a_quarter_of_the_need_is_refused_with_a_working_rate(
     kafka: KafkaCluster, topic_name: str, tmp_path: Path
 ) -> None:
     for end, (before, _, _) in WRITTEN.items():

@@ -70,9 +70,7 @@ def values(data: Path) -> list[float]:
         return []  # the table is not there yet
 
 
-def test_a_stream_that_is_killed_again_and_again_has_every_record_exactly_once(
-    kafka: KafkaCluster, topic_name: str, tmp_path: Path
-) -> None:
+def test_a_stream_killed_repeatedly_has_every_record_once(kafka: KafkaCluster, topic_name: str, tmp_path: Path) -> None:
     brokers, bootstrap = sorted(kafka.brokers), kafka.bootstrap_servers
     kafka.create_topic(topic_name, [[brokers[0]], [brokers[1]]])
     data = tmp_path / "data"
@@ -126,7 +124,7 @@ def batches(data: Path) -> dict[str, dict[str, int]]:
     return {topic: dict(counts) for topic, counts in found.items()}
 
 
-def test_topics_of_both_forms_go_into_the_same_tables_each_from_its_own_checkpoint(
+def test_topics_of_both_forms_share_tables_with_own_checkpoints(
     kafka: KafkaCluster, topic_name: str, tmp_path: Path
 ) -> None:
     brokers, bootstrap, data = sorted(kafka.brokers), kafka.bootstrap_servers, tmp_path / "data"
@@ -260,7 +258,7 @@ spark.sql.planChangeLog.level WARN
 """
 
 
-def test_a_topic_is_streamed_with_every_kind_of_security_and_no_secret_is_in_logs_plans_or_files(
+def test_a_topic_is_streamed_with_every_security_and_no_leaked_secret(
     kafka_secure: KafkaCluster, topic_name: str, tmp_path: Path, issuing: TokenServer
 ) -> None:
     kafka_secure.create_topic(topic_name, [[0], [1]])

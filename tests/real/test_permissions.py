@@ -234,7 +234,7 @@ def test_a_drop_in_tool_needs_just_what_is_listed(alice: Alice, name: str) -> No
     assert done.exit_code == 0, done
 
 
-def test_a_tool_that_may_not_set_its_throttle_or_start_its_moves_leaves_no_throttle_behind(alice: Alice) -> None:
+def test_a_tool_refused_its_throttle_or_moves_leaves_no_throttle(alice: Alice) -> None:
     words = ("--execute", "--throttle", "1000000", "--reassignment-json-file", str(alice.plan))
     whole = (ALTER, READS, *THROTTLES)
     for left_out, said in {
@@ -251,7 +251,7 @@ def test_a_tool_that_may_not_set_its_throttle_or_start_its_moves_leaves_no_throt
 LEASE_GROUP = Permission("READ", "GROUP", "kreassign-lease")
 
 
-def test_a_run_that_wants_the_lease_and_its_rollback_need_just_what_is_listed(alice: Alice) -> None:
+def test_a_run_with_lease_and_its_rollback_need_the_listed_rights(alice: Alice) -> None:
     state = ("--state-dir", alice.folder / "state")
     whole = {
         ALTER: "Alter on the cluster",
@@ -290,7 +290,7 @@ def observations(events: Iterable[Event]) -> Iterator[PartitionObservation]:
     return (one for event in events if isinstance(event, MovesObserved) for one in event.observations)
 
 
-def test_a_run_that_was_left_goes_on_and_is_cancelled_with_just_what_is_listed(alice: Alice) -> None:
+def test_an_interrupted_run_needs_only_the_listed_rights(alice: Alice) -> None:
     load_topic(alice.cluster.bootstrap_servers, alice.topic, {0: HELD, 1: MEGABYTE})
     state = ("--state-dir", alice.folder / "state")
     whole = {
@@ -350,7 +350,7 @@ def test_the_doctor_names_what_each_command_lacks(alice: Alice) -> None:
         assert (f"{command} --bootstrap-server" in told) == is_needed, told
 
 
-def test_a_run_says_which_permissions_were_withdrawn_and_clears_up_when_they_are_back(alice: Alice) -> None:
+def test_a_run_names_withdrawn_rights_and_restores_with_them_back(alice: Alice) -> None:
     load_topic(alice.cluster.bootstrap_servers, alice.topic, {0: 2_500_000, 1: 2_500_000})
     whole = (ALTER, ALTER_SETTINGS, of_topics("DESCRIBE"), of_topics("ALTER_CONFIGS"))
     run = ("run", "--yes", alice.plan, "--measure-for", 0, "--throttle", "50kB/s", "--max-moves", 1)

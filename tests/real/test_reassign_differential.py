@@ -19,7 +19,7 @@ def test_both_tools_do_and_say_the_same_to_a_secure_cluster(kafka_secure, tmp_pa
     assert ours == theirs
 
 
-def test_a_wrong_password_is_refused_in_the_brokers_words_which_ours_says_more_about(kafka_secure, tmp_path):
+def test_a_wrong_password_is_refused_in_the_brokers_words(kafka_secure, tmp_path):
     theirs, ours = answers(kafka_secure, wrong_password, tmp_path)
     before, exception, words = theirs.partition("SaslAuthenticationException: ")
     assert words.startswith("Authentication failed")

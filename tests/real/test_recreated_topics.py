@@ -76,9 +76,7 @@ def test_a_plan_for_a_topic_that_was_recreated_since_is_refused(
     assert is_untouched(kafka, topic_name, HOME)
 
 
-def test_a_topic_that_is_recreated_in_the_middle_of_a_run_stays_as_it_was_created(
-    kafka: KafkaCluster, topic_name: str, tmp_path: Path
-) -> None:
+def test_a_topic_recreated_during_a_run_stays_as_created(kafka: KafkaCluster, topic_name: str, tmp_path: Path) -> None:
     """One of its partitions is copied, the other one waits."""
     loaded(kafka, topic_name, list(HOME.values()), HELD, MEGABYTE)
     plan = plan_file(tmp_path, topic_name, AWAY)
@@ -90,9 +88,7 @@ def test_a_topic_that_is_recreated_in_the_middle_of_a_run_stays_as_it_was_create
     assert throttles(kafka, topic_name) == {}
 
 
-def test_a_run_that_is_resumed_leaves_a_topic_alone_that_was_recreated_meanwhile(
-    kafka: KafkaCluster, topic_name: str, tmp_path: Path
-) -> None:
+def test_a_resumed_run_leaves_a_recreated_topic_alone(kafka: KafkaCluster, topic_name: str, tmp_path: Path) -> None:
     loaded(kafka, topic_name, list(HOME.values()), HELD, MEGABYTE)
     process = start_run(
         kafka, tmp_path, plan_file(tmp_path, topic_name, AWAY), "--throttle", HELD_RATE, "--max-moves", 1
@@ -107,7 +103,7 @@ def test_a_run_that_is_resumed_leaves_a_topic_alone_that_was_recreated_meanwhile
     assert throttles(kafka, topic_name) == {}
 
 
-def test_a_rollback_leaves_a_topic_alone_that_was_recreated_as_the_run_had_left_it(
+def test_a_rollback_leaves_a_topic_recreated_as_left_alone(
     kafka: KafkaCluster, topic_name: str, tmp_path: Path
 ) -> None:
     loaded(kafka, topic_name, list(HOME.values()), 1_000)
@@ -121,9 +117,7 @@ def test_a_rollback_leaves_a_topic_alone_that_was_recreated_as_the_run_had_left_
     assert throttles(kafka, topic_name) == {}
 
 
-def test_a_broker_that_starts_again_shows_what_was_set_on_a_topic_of_that_name_before(
-    kafka: KafkaCluster, topic_name: str
-) -> None:
+def test_a_restarted_broker_shows_configs_of_a_former_topic(kafka: KafkaCluster, topic_name: str) -> None:
     """Kafka's own, docs/design/non-obvious.md 62: whoever reads settings of such a topic cannot take them for new."""
     loaded(kafka, topic_name, list(HOME.values()), 1_000)
     resource, key = ConfigResource.topic(topic_name), LEADER_THROTTLED_REPLICAS

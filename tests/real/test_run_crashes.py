@@ -70,9 +70,7 @@ def kill_within(process: Forked, seconds: float) -> bool:
     return False
 
 
-def test_runs_that_are_killed_thirty_times_come_to_the_same_end_and_leave_no_throttle(
-    kafka: KafkaCluster, topic_name: str, tmp_path: Path
-) -> None:
+def test_runs_killed_thirty_times_come_to_the_same_end(kafka: KafkaCluster, topic_name: str, tmp_path: Path) -> None:
     acknowledged = loaded(kafka, topic_name, list(HOME.values()), 2 * MEGABYTE)
     moments, kills, legs = random.Random(7), 0, 0
     while kills < KILLS:
@@ -154,7 +152,7 @@ def refused_by_name(cluster: KafkaCluster, journal: Path, another_plan: Path) ->
     assert (told.exit_code, journal.name in told.stdout) == (1, True), told.output
 
 
-def test_a_killed_run_with_a_damaged_journal_is_refused_by_name_and_ends_once_the_journal_is_put_back(
+def test_a_killed_run_with_a_damaged_journal_ends_after_its_repair(
     kafka: KafkaCluster, topic_name: str, tmp_path: Path
 ) -> None:
     acknowledged = loaded(kafka, topic_name, [(0, 1), (0, 1)], HELD, MEGABYTE)

@@ -33,7 +33,7 @@ pytestmark = pytest.mark.usefixtures("calm")
 STEPS = (CancelIntended, MovesReplanned, SubmissionIntended, ThrottleIntended)
 
 
-def test_a_dead_destination_fails_its_own_move_and_the_controller_takes_back_its_throttle(
+def test_a_dead_destination_fails_its_move_and_loses_its_throttle(
     kafka: KafkaCluster, topic_name: str, tmp_path: Path
 ) -> None:
     loaded(kafka, topic_name, [(0, 1), (1, 0)], HELD, 2 * MEGABYTE)
@@ -62,7 +62,7 @@ def test_a_dead_destination_fails_its_own_move_and_the_controller_takes_back_its
     assert (set(found_replicas[0]), found_replicas[1]) == ({0, 1}, (2, 0))
 
 
-def test_with_replan_a_destination_that_is_lost_for_good_is_replaced_under_the_throttle_and_no_record_is_lost(
+def test_replan_replaces_a_lost_destination_under_the_throttle(
     start_cluster: Callable[[ClusterSpec], KafkaCluster], topic_name: str, tmp_path: Path
 ) -> None:
     cluster = start_cluster(ClusterSpec(brokers=4))

@@ -34,7 +34,7 @@ def other(cluster: KafkaCluster, broker: int, path: str | None) -> str:
     return next(str(one) for one in cluster.brokers[broker].log_dirs if str(one) != path)
 
 
-def test_copies_between_brokers_and_between_directories_are_throttled_and_undone_in_one_run(
+def test_broker_and_directory_copies_are_throttled_and_undone(
     kafka: KafkaCluster, topic_name: str, tmp_path: Path
 ) -> None:
     acknowledged = loaded(kafka, topic_name, [(0, 1), (0, 1), (0, 1)], 4 * MEGABYTE)

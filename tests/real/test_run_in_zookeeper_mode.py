@@ -22,7 +22,7 @@ BEFORE = {0: (0, 1), 1: (0, 1), 2: (0, 1)}
 TARGETS = {0: (2, 3), 1: (1, 2), 2: (1, 0)}
 
 
-def test_a_run_in_zookeeper_mode_moves_elects_restores_every_throttle_and_can_be_undone(
+def test_a_run_with_zookeeper_elects_restores_and_can_be_undone(
     zookeeper_mode: KafkaCluster, topic_name: str, tmp_path: Path
 ) -> None:
     state = ("--state-dir", tmp_path / "state")

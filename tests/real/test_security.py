@@ -160,7 +160,7 @@ def connections(client: AdminClient) -> list[Connection]:
     return [found for link in client._session._links.values() if (found := link._connection) is not None]
 
 
-def test_clients_that_live_longer_than_their_logins_go_on_without_an_error_on_the_same_connections(
+def test_clients_outlive_their_logins_on_the_same_connections(
     kafka_secure: KafkaCluster, enter: Enter, token_server: TokenServer
 ) -> None:
     """A broker hangs up on who asks anything but for a login after its time: brokers that are asked, or left idle.
@@ -246,7 +246,7 @@ def test_who_has_a_token_is_let_in_by_both_of_kafkas_validators(
     assert WRONG not in logged.text
 
 
-def test_tokens_that_a_broker_does_not_believe_are_refused_at_once_and_not_shown(
+def test_unaccepted_tokens_are_refused_at_once_and_not_shown(
     kafka_secure: KafkaCluster, enter: Enter, token_server: TokenServer
 ) -> None:
     assert kafka_secure.issuer is not None
@@ -334,7 +334,7 @@ def distrust(client: AdminClient) -> list[str]:
     ("why", "cause"),
     [("expired", "certificate has expired"), ("misnamed", "IP address mismatch")],
 )
-def test_brokers_whose_certificate_expired_or_is_that_of_another_host_are_not_trusted(
+def test_brokers_with_expired_or_foreign_certificates_are_refused(
     why: str, cause: str, kafka_secure: KafkaCluster, enter: Enter, key_store: Callable[[Path | None], None]
 ) -> None:
     assert kafka_secure.certificates is not None
@@ -377,9 +377,7 @@ def test_sasl_at_a_listener_without_it_is_named(kafka_secure: KafkaCluster, ente
     assert "Check that security.protocol fits the listener" in str(error)
 
 
-def test_tls_at_a_listener_without_it_and_none_where_sasl_is_wanted_point_at_the_protocol(
-    kafka_secure: KafkaCluster, enter: Enter
-) -> None:
+def test_a_tls_or_sasl_mismatch_points_at_the_protocol(kafka_secure: KafkaCluster, enter: Enter) -> None:
     for properties, at in (
         (kafka_secure.client_properties(Listener.SASL_SSL), Listener.PLAINTEXT),
         ({"security.protocol": "PLAINTEXT"}, Listener.SASL_PLAINTEXT),

@@ -188,7 +188,7 @@ def test_records_that_changed_places_are_noticed(kafka, topic_name):
         verify_readable(kafka.bootstrap_servers, backwards)
 
 
-def test_what_is_acknowledged_while_a_broker_dies_and_another_restarts_is_kept(kafka, topic_name):
+def test_acknowledged_records_survive_a_death_and_a_restart(kafka, topic_name):
     kafka.create_topic(topic_name, [[0, 1], [1, 2], [2, 0]], config={"min.insync.replicas": "1"})
     with Producing(kafka.bootstrap_servers, topic_name, partitions=3, records_per_s=100) as producing:
         kafka.brokers[1].kill()

@@ -82,7 +82,7 @@ def planned_bytes(folder: Path) -> int:
     return started.moves[0].size_bytes
 
 
-def test_a_run_copies_what_its_leader_has_itself_and_loses_nothing_of_the_rest(
+def test_a_run_copies_the_leaders_local_log_and_loses_nothing(
     kafka_tiered: KafkaCluster, topic_name: str, tmp_path: Path
 ) -> None:
     key = TopicPartition(topic_name, 0)
@@ -123,7 +123,7 @@ def test_what_is_written_is_measured_by_the_records_on_disk(kafka_tiered: KafkaC
 
 
 @pytest.mark.parametrize(("local_bytes", "skips"), [(3 * SEGMENT, True), (100 * SEGMENT, False)])
-def test_a_run_counts_the_tail_where_new_replicas_skip_what_is_remote_which_they_do_after_offset_0_is_gone(
+def test_a_run_counts_the_tail_where_replicas_skip_remote_segments(
     kafka_tiered: KafkaCluster, topic_name: str, tmp_path: Path, local_bytes: int, skips: bool
 ) -> None:
     key = TopicPartition(topic_name, 0)
@@ -221,7 +221,7 @@ def test_a_throttle_that_follows_the_traffic_counts_what_is_on_disks(
     verify_readable(servers, acknowledged)
 
 
-def test_a_throttle_below_what_is_written_is_refused_with_the_least_rate_by_what_is_on_disks(
+def test_a_throttle_below_the_writes_names_the_least_rate_by_disks(
     kafka_tiered: KafkaCluster, topic_name: str, tmp_path: Path
 ) -> None:
     """Counted from the first offset of all, records were a sixth as large, and the throttle would do."""

@@ -58,7 +58,7 @@ def points(chart: str, shape: str) -> list[tuple[float, float]]:
     return [(float(x), float(y)) for x, y in (pair.split(",") for pair in found.split())]
 
 
-def test_a_daily_curve_has_a_point_per_hour_and_no_line_where_nothing_is_known() -> None:
+def test_a_daily_curve_has_a_point_per_hour_and_gaps_if_unknown() -> None:
     whole = points(charts.daily_curve([float(hour) for hour in range(24)], 24.0, "t"), "curve")
     assert len(whole) == 24
     assert [x for x, _ in whole] == sorted(x for x, _ in whole)

@@ -182,7 +182,7 @@ def test_text_of_a_cluster_is_shown_without_characters_that_deceive() -> None:
     assert not {"\x00", "\x1b", "\u202e"} & set(markup(text))
 
 
-def test_a_page_with_the_facts_of_its_plan_says_the_bound_and_why_each_move_is_made() -> None:
+def test_a_page_with_plan_facts_has_the_bound_and_reasons() -> None:
     shown = page(report_view(a_run(TWO_MOVES), BEFORE, AFTER, {}, facts=FACTS)).words
     assert "Lower bound 2 GB any plan that brings about as much copies at least 2 GB: +50.0%" in shown
     assert "orders-0 a copy goes from broker 1 to broker 3: brings disk 2 GB closer to balance" in shown

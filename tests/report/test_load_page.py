@@ -29,7 +29,7 @@ def test_the_page_tells_totals_curves_forecast_skew_doubts_and_quality(text: str
     approve(shown.lines, "load-page", VERSION=__version__)
 
 
-def test_it_fetches_nothing_runs_nothing_and_is_made_for_phones_and_for_the_dark(text: str) -> None:
+def test_it_is_self_contained_and_fits_phones_and_dark_mode(text: str) -> None:
     names = {name for name, _ in Page(text).attributes}
     assert not names & {"src", "href", "srcset", "onload", "onclick"}
     assert not [each for each in ("url(", "@import", "<script", "http") if each in text]
@@ -78,7 +78,7 @@ def account(number: int, **quarantined: int) -> LoadAccount:
     return LoadAccount(TAKEN_MS + number * DAY_MS, {"samples": counts}, reasons)
 
 
-def test_charts_are_of_many_loads_tables_of_the_last_ones_and_reasons_of_the_last_load_come_first() -> None:
+def test_charts_cover_many_loads_and_reasons_come_first() -> None:
     loads = [account(number, odd=number, far=100 - number) for number in range(100)]
     found = quality_view(loads)
     assert [(chart.treatment, len(chart.counts)) for chart in found.charts] == [("quarantined", 60)]

@@ -20,7 +20,7 @@ def test_a_plan_of_nothing_says_so() -> None:
     assert plan_markdown(PlanFacts("1", "2", "repair", Totals(0, 0, 0)), {}) == "### Plan: repair\n\nNothing to do."
 
 
-def test_a_comment_on_the_largest_plan_fits_and_says_how_much_more_there_is() -> None:
+def test_a_comment_on_the_largest_plan_fits_and_counts_the_rest() -> None:
     facts, targets = huge()
     text = plan_markdown(facts, targets)
     assert MOST_CHARACTERS * 0.9 < len(text) < 65_536

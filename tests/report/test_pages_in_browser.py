@@ -103,7 +103,7 @@ INK = "document.querySelector('.plotly-place').layout.font.color"
     ("run_page", {"heat-before", "heat-after", "timeline", "rates", "by-broker", "progress", "etas", "in-sync",
                   "matrix"}),
 ])  # fmt: skip
-def test_a_page_works_on_any_screen_for_anybody_in_light_and_dark_and_on_paper(
+def test_a_page_works_on_any_screen_theme_and_paper(
     open_page: OpenPage, files: dict[str, Path], page: str, expected: set[str]
 ) -> None:
     shown = open_page(files[page])
@@ -143,7 +143,7 @@ def test_the_page_of_a_load_works_on_any_screen_for_anybody(
 
 
 @pytest.mark.parametrize("page", ["huge_plan_page", "huge_run_page"])
-def test_a_page_of_a_thousand_brokers_and_a_hundred_thousand_moves_fits_any_screen(
+def test_a_page_of_a_hundred_thousand_moves_fits_any_screen(
     open_page: OpenPage, files: dict[str, Path], page: str
 ) -> None:
     shown = open_page(files[page])

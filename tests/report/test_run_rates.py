@@ -42,7 +42,7 @@ def test_a_copy_that_was_begun_again_adds_from_nothing() -> None:
     assert sum(rates.total) == 8 * MB
 
 
-def test_the_throttle_is_the_lowest_and_the_highest_of_brokers_at_each_time() -> None:
+def test_the_throttle_is_the_lowest_and_highest_of_brokers() -> None:
     steps = (
         ThrottleStep(at(1), 1, 10),
         ThrottleStep(at(1), 2, 10),
@@ -76,7 +76,7 @@ def test_a_run_of_a_second_has_columns_that_can_be_distinguished() -> None:
 
 
 @pytest.mark.thorough
-def test_a_run_of_a_thousand_brokers_and_a_hundred_thousand_moves_stays_readable() -> None:
+def test_a_run_of_a_hundred_thousand_moves_stays_readable() -> None:
     """Bars become colours, and what would be too many rows is put together."""
     trail = huge_run()
     view = report_view(trail.history, None, None, {}, trail, huge()[0])

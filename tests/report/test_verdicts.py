@@ -73,7 +73,7 @@ def test_without_a_snapshot_after_the_run_the_cluster_is_not_judged(after: Snaps
     assert checks[COMPLETE].outcome is checks[UNTHROTTLED].outcome is Outcome.PASSED
 
 
-def test_a_throttle_that_is_left_fails_and_one_of_a_run_that_goes_on_is_unknown() -> None:
+def test_a_left_throttle_fails_and_an_open_runs_is_unknown() -> None:
     left = a_run(TWO_MOVES, throttle_residue=("broker 3 has follower.replication.throttled.rate=1",))
     check = checks_of(left, AFTER)[UNTHROTTLED]
     assert (check.outcome, check.details) == (Outcome.FAILED, left.throttle_residue)

@@ -28,7 +28,7 @@ def test_write_rates_are_unknown_as_soon_as_one_partition_is() -> None:
     assert (known, without_model, with_gap) == (15.0, None, None)
 
 
-def test_copies_of_unknown_size_count_as_empty_and_unlisted_brokers_are_shown() -> None:
+def test_unknown_sizes_count_as_empty_and_unlisted_brokers_show() -> None:
     seen = snapshot(1, partition(0, (1, 9)), size_bytes=None)
     assert holdings(seen, {})[9] == Holding(0, 1, 0, None)
 

@@ -53,9 +53,7 @@ def metrics(*times_ms: int) -> pa.Table:
     return pa.Table.from_pylist(rows, arrow_schema(METRICS))
 
 
-def test_every_version_reads_the_same_after_merges_compaction_deletion_and_vacuum(
-    delta: SparkSession, tmp_path: Path
-) -> None:
+def test_every_version_reads_the_same_after_maintenance(delta: SparkSession, tmp_path: Path) -> None:
     # More commits than a checkpoint has, some of them merges of rows that are there already.
     for number in range(14):
         merge_rows(tmp_path, METRICS, metrics(DAY_MS + number, DAY_MS + number + 1, (2 + number % 2) * DAY_MS))
@@ -75,9 +73,7 @@ def test_every_version_reads_the_same_after_merges_compaction_deletion_and_vacuu
     assert {"MERGE", "OPTIMIZE", "DELETE"} <= kinds
 
 
-def test_a_catalog_opens_the_tables_by_our_definitions_and_what_it_adds_is_read_here(
-    delta: SparkSession, tmp_path: Path
-) -> None:
+def test_a_catalog_opens_our_tables_and_we_read_its_additions(delta: SparkSession, tmp_path: Path) -> None:
     merge_rows(tmp_path, METRICS, metrics(DAY_MS))
     write_rows(tmp_path, LOAD_HOURS, [row(LOAD_HOURS, cluster_id="c")], file_stem="load")
     statements = define_tables(str(tmp_path), schema="default").split(";\n")

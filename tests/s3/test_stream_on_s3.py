@@ -40,9 +40,7 @@ def done(store: Store, *words: object) -> str:
     return finished.stdout
 
 
-def test_a_stream_keeps_its_checkpoint_in_the_store_and_comes_once_when_that_is_lost(
-    store: Store, kafka: KafkaCluster
-) -> None:
+def test_a_stream_keeps_its_checkpoint_in_the_store(store: Store, kafka: KafkaCluster) -> None:
     kafka.create_topic(TOPIC, [[broker] for broker in sorted(kafka.brokers)])
     where = ("--bootstrap-server", kafka.bootstrap_servers, "--topic", TOPIC, "--cluster", "c")
     command = ("stream-metrics", *where, "--once", "--data")

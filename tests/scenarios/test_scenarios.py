@@ -54,7 +54,7 @@ def test_every_scenario_begins_with_a_paragraph_and_is_on_the_page(file: Path) -
     assert scenario_file(name) == file
 
 
-def test_adversaries_have_every_kind_of_fault_that_is_not_of_the_cluster_itself() -> None:
+def test_adversaries_have_every_kind_of_fault_but_the_clusters_own() -> None:
     strikes = {
         type(one.fault) for file in FOLDER.glob("adversary/*.toml")
         for one in parse_scenario(file.read_text(encoding="utf-8"), file.name).faults

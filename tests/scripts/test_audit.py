@@ -48,7 +48,7 @@ def test_names_are_compared_as_pip_does_and_a_fix_is_told() -> None:
     assert str(told[0]) == "ruamel-yaml 0.19.1: PYSEC-1, fixed in 0.20"
 
 
-def test_a_version_that_is_listed_counts_and_what_was_withdrawn_or_is_of_others_does_not() -> None:
+def test_listed_versions_count_and_withdrawn_or_foreign_ones_do_not() -> None:
     listed = {"id": "GHSA-1", "affected": [{"package": {"ecosystem": "PyPI", "name": "click"}, "versions": ["8.5.1"]}]}
     assert [one.id for one in findings_of_osv(PINNED, [listed])] == ["GHSA-1"]
     withdrawn = document("click", {"introduced": "0"}, withdrawn="2026-01-01T00:00:00Z")
@@ -84,7 +84,7 @@ def test_a_dump_is_read_as_a_folder_and_as_the_archive_that_osv_offers(tmp_path:
     assert (told.returncode, told.stdout.split(" of ")[0]) == (0, "0 known vulnerabilities")
 
 
-def test_where_nothing_can_be_compared_one_line_says_so_and_it_is_no_success(tmp_path: Path) -> None:
+def test_without_a_comparison_one_line_says_so_and_it_fails(tmp_path: Path) -> None:
     (tmp_path / "odd").mkdir()
     (tmp_path / "odd" / "1.json").write_text("no JSON")
     (tmp_path / "empty").mkdir()

@@ -58,7 +58,7 @@ def test_each_difference_is_one_line_under_its_subject() -> None:
 
 
 @pytest.mark.parametrize("release", ["", "4", "4.4", "3.9.1", "4.4.0-rc1", "4.4.0; true", "../4.4.0"])
-def test_a_release_that_cannot_be_tried_is_refused_before_anything_is_fetched(release: str) -> None:
+def test_a_release_that_cannot_be_tried_is_refused_unfetched(release: str) -> None:
     with pytest.raises(NoSuchReleaseError, match=r"is not a release from 4\.0\.0 on"):
         fetch(release)
 

@@ -13,7 +13,7 @@ def test_a_rule_is_a_row_with_its_reason_condition_treatment_and_why() -> None:
     assert page.endswith("| it is odd | `end_offset > 5` | late | five is the most |\n")
 
 
-def test_a_rule_among_neighbours_is_a_row_too_its_condition_as_it_is_written() -> None:
+def test_a_rule_about_neighbours_is_a_row_with_its_condition() -> None:
     page = load_rules_page((), SERIES_RULES)
     behind = "clean.end_offset < clean.end_before"
     assert f"| `({behind}) & (clean.end_before <= clean.end_after)` | quarantined | read from a leader" in page

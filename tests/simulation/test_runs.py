@@ -75,7 +75,7 @@ def test_a_seed_is_the_same_trial_with_the_same_end_each_time() -> None:
     assert draw_trial(3) != draw_trial(4)
 
 
-def test_what_goes_wrong_is_printed_as_small_as_it_can_be_and_ends_with_code_1(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failure_is_printed_smallest_and_exits_with_1(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ordeal, "_throttles_left", lambda *_: iter(["it is told to be elsewhere"]))
     result = CliRunner().invoke(main, ["runs", "7"])
     assert result.exit_code == 1, result.output

@@ -107,7 +107,7 @@ def test_what_a_run_leaves_in_force_has_to_be_told() -> None:
     assert owners.of() == {RATE: {"5"}}
 
 
-def test_what_a_run_may_take_it_has_to_put_back_unless_an_operator_changes_it() -> None:
+def test_a_run_has_to_put_back_what_it_took() -> None:
     owners = Owners()
     owners.take_in(RATE, "7", HAND)
     owners.agree(HOST, is_kept=True)

@@ -18,7 +18,7 @@ sys.stdin.read()
 """
 
 
-def test_a_group_with_a_stopped_process_dies_with_its_parent_however_late_its_guard_wakes_up():
+def test_a_group_with_a_stopped_process_dies_with_its_parent():
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
     with subprocess.Popen(
         [sys.executable, "-c", _PARENT], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment

@@ -111,7 +111,7 @@ def test_a_request_without_an_answer_was_carried_out_or_not_as_was_wanted(
     assert between.broker.asked == asked
 
 
-def test_only_the_apis_that_are_named_are_struck_as_often_as_was_said_after_those_that_are_spared(
+def test_only_named_apis_are_struck_after_the_spared_requests(
     between: Between,
 ) -> None:
     struck = Interference(Deed.LOSE_ANSWER, frozenset({WRITE}), spared=1, times=2)

@@ -17,7 +17,7 @@ def drawn(order: Order, count: int) -> list[list[Fault]]:
     return runs
 
 
-def test_every_kind_has_its_turn_and_what_takes_minutes_has_one_run_for_itself() -> None:
+def test_every_kind_has_its_turn_and_slow_ones_a_run_of_their_own() -> None:
     runs = drawn(Order(FAULTS, Random(1)), 2 * len(FAULTS))
     times = Counter(fault.name for run in runs for fault in run)
     assert times.keys() == {fault.name for fault in FAULTS}
@@ -26,7 +26,7 @@ def test_every_kind_has_its_turn_and_what_takes_minutes_has_one_run_for_itself()
     assert all(len(run) == 1 for run in runs if run[0].name in once)
 
 
-def test_a_proxy_does_one_thing_at_a_run_and_no_run_comes_in_by_two_listeners() -> None:
+def test_a_proxy_does_one_thing_at_a_run_by_one_listener() -> None:
     for run in drawn(Order(FAULTS, Random(2)), 150):
         listeners = [fault.listener for fault in run if fault.listener is not None]
         assert len(set(listeners)) <= 1

@@ -116,7 +116,7 @@ def test_what_cannot_be_answered_is_a_problem_with_its_reason(site: Site, path: 
     assert answer.document["status"] == status
 
 
-def test_a_journal_that_cannot_be_read_is_listed_with_the_reason_and_the_others_too(tmp_path: Path) -> None:
+def test_an_unreadable_journal_is_listed_with_the_reason(tmp_path: Path) -> None:
     folder = tmp_path / "cluster-1"
     folder.mkdir()
     (folder / "run-2.sqlite").write_bytes(b"no journal")
@@ -142,9 +142,7 @@ def test_a_journal_that_cannot_be_read_is_listed_with_the_reason_and_the_others_
     (b'{"plan_id": NaN}', "is no JSON"),
     (b"\xff", "is no JSON"),
 ])  # fmt: skip
-def test_a_request_that_is_none_is_refused_with_the_reason_and_approves_nothing(
-    place: Place, content: bytes, why: str
-) -> None:
+def test_a_malformed_request_is_refused_and_approves_nothing(place: Place, content: bytes, why: str) -> None:
     answer = place.site.ask(
         "/api/v1/plans/plan.json/approve", "POST", content, content_type="application/json; charset=utf-8",
         authorization="Bearer correct-horse-battery-staple-42",
@@ -154,7 +152,7 @@ def test_a_request_that_is_none_is_refused_with_the_reason_and_approves_nothing(
     assert not list(place.plans.glob("*.approval.json"))
 
 
-def test_a_plan_is_approved_as_it_was_looked_at_until_it_is_changed_or_revoked(place: Place) -> None:
+def test_an_approval_holds_until_the_plan_changes_or_it_is_revoked(place: Place) -> None:
     site = place.site
     plan_id = site.ask("/api/v1/plans/plan.json").document["summary"]["plan_id"]
     assert site.post("/plans/plan.json/approve", {"plan_id": plan_id, "approved_by": " "}).status == 422

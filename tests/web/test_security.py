@@ -144,7 +144,7 @@ def every_path(settings: WebSettings) -> list[str]:
     return [path.replace("{run_id}", "run-1").replace("{name}", "plan.json") for path in (*found, api.STREAM_PATH)]
 
 
-def test_elsewhere_even_reading_needs_the_token_or_a_session_that_began_with_it(place: Place, tmp_path: Path) -> None:
+def test_from_elsewhere_reading_needs_the_token_or_its_session(place: Place, tmp_path: Path) -> None:
     authority = trustme.CA()
     issued = authority.issue_cert("127.0.0.1")
     files = Tls(tmp_path / "tls.pem", tmp_path / "tls.key")
@@ -398,7 +398,7 @@ def test_scripts_of_the_page_write_text_and_never_markup() -> None:
 
 
 @pytest.mark.parametrize("path", ["/runs/run-1/report", "/plans/plan.json/report"])
-def test_a_report_runs_its_own_scripts_only_and_without_the_rights_of_the_page(site: Site, path: str) -> None:
+def test_a_report_runs_its_own_scripts_without_the_pages_rights(site: Site, path: str) -> None:
     answer = site.ask(path)
     assert answer.status == 200
     policy = answer.headers["content-security-policy"]

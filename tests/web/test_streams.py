@@ -50,7 +50,7 @@ def _open_descriptors() -> int:
 
 
 @pytest.mark.thorough
-def test_many_listeners_are_sent_the_same_beside_those_who_read_nothing_or_go_away(tmp_path: Path) -> None:
+def test_many_listeners_get_the_same_beside_slow_and_gone_ones(tmp_path: Path) -> None:
     with live_run(tmp_path) as run, serving_page(with_control(tmp_path)) as site, ExitStack() as stack:
         path = f"/api/v1/runs/{run.run_id}/stream"
         assert site.ask(path.removesuffix("/stream")).status == 200
@@ -97,7 +97,7 @@ def test_a_listener_gets_the_last_reading_only_if_it_is_recent(
     assert [look.text for look in anyio.run(follow)] == ["look 1", second]
 
 
-def test_who_comes_while_a_run_is_read_waits_for_it_and_a_run_that_is_not_there_is_forgotten(tmp_path: Path) -> None:
+def test_a_newcomer_waits_for_a_reading_and_a_missing_run_is_forgotten(tmp_path: Path) -> None:
     """Each reading of a long journal takes a second: for hundreds at once they would take minutes."""
     journal = hostile_journal(tmp_path)
     read: list[str] = []

@@ -98,7 +98,7 @@ def test_garbage_is_a_violation_or_an_answer_but_never_another_error(asked: tupl
         decode_response(*asked, struct.pack(">i", 7) + body, 7)
 
 
-def test_a_newer_broker_answers_an_unknown_version_of_api_versions_in_version_0() -> None:
+def test_a_newer_broker_answers_unknown_api_versions_in_version_0() -> None:
     response = api.API_VERSIONS.response
     known = response.ApiVersion(api_key=18, min_version=0, max_version=4)
     frame = write_response(Asked(api.API_VERSIONS, 3, 7, "us", None), response(error_code=35, api_keys=[known]))

@@ -57,7 +57,7 @@ def test_a_round_without_an_answer_is_told_and_left_out_but_not_the_first(capsys
         survived(1, fail)
 
 
-def test_a_round_holds_offsets_sizes_moves_and_throttles_in_folders_of_its_date(tmp_path: Path) -> None:
+def test_a_round_is_stored_in_folders_of_its_date(tmp_path: Path) -> None:
     transport = TwinTransport(Twin(cluster({"t": [[0, 1]]}), TwinSettings()))
     settings = client_settings(bootstrap_servers="broker-0:9092")
     with AdminClient.connect(settings, clock=transport, transport=transport) as client:
@@ -94,7 +94,7 @@ class Collecting:
 
 
 @pytest.mark.thorough
-def test_a_collector_that_is_killed_leaves_whole_files_only_and_a_restart_goes_on(tmp_path: Path) -> None:
+def test_a_killed_collector_leaves_whole_files_and_a_restart_goes_on(tmp_path: Path) -> None:
     def sealed() -> int:
         return len(list((tmp_path / "clusters" / "_delta_log").glob("*.json")))
 

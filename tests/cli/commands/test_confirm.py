@@ -87,7 +87,7 @@ def test_at_a_terminal_the_run_is_shown_and_begins_only_if_somebody_agrees(termi
     assert (code, terminal.runs[0]["state"]) == (0, "done"), shown
 
 
-def test_without_a_terminal_nothing_begins_unless_that_is_said_and_nothing_is_asked_of_the_cluster(
+def test_without_a_terminal_a_command_needs_yes(
     terminal: Terminal,
 ) -> None:
     refused = terminal.type("run", terminal.plan, "--bootstrap-server", "localhost:1")

@@ -194,7 +194,7 @@ def test_import_samples_stores_good_rows_and_keeps_bad_ones(tmp_path: Path) -> N
     assert len(read_rows(tmp_path / "data", IMPORT_QUARANTINE)) == 3
 
 
-def test_samples_in_parquet_may_have_other_types_and_a_file_that_is_damaged_is_named(tmp_path: Path) -> None:
+def test_parquet_samples_may_have_other_types_and_damage_is_named(tmp_path: Path) -> None:
     columns = {
         "taken_ms": pa.array([MS, MS + 1], pa.int64()),
         "cluster_id": pa.array(["c", "c"]).dictionary_encode(),

@@ -97,7 +97,7 @@ def test_an_unknown_run_is_an_error_and_writes_nothing(tmp_path: Path, journal: 
     assert not (tmp_path / "page.html").exists()
 
 
-def test_before_is_the_last_snapshot_before_the_run_and_after_the_first_after_it() -> None:
+def test_before_and_after_are_the_snapshots_next_to_the_run() -> None:
     def around(*taken_ms: int, ended_ms: int | None = 200) -> tuple[int | None, int | None]:
         rows = [{"snapshot_id": str(time), "taken_ms": time} for time in taken_ms]
         before, after = snapshots_around(a_run((), started_ms=100, ended_ms=ended_ms), rows)

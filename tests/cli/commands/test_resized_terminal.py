@@ -91,7 +91,7 @@ def terminal(tmp_path: Path) -> Iterator[Terminal]:
         yield found
 
 
-def test_the_view_fits_the_terminal_when_it_is_resized_and_again_when_it_is_large(terminal: Terminal) -> None:
+def test_the_view_fits_a_resized_terminal(terminal: Terminal) -> None:
     with at_screen(command(terminal, "--throttle", HELD)) as screen:
 
         def is_whole() -> bool:

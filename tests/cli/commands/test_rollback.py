@@ -42,7 +42,7 @@ def begun(terminal: Terminal, run_id: str) -> RunStarted:
     return first
 
 
-def test_a_run_is_undone_under_the_guards_and_the_pace_that_it_had_but_for_its_hours(terminal: Terminal) -> None:
+def test_rollback_keeps_guards_and_pace_but_not_hours(terminal: Terminal) -> None:
     chosen = ("--guard", "stall=cancel", "--guard", "rate=rollback", "--max-moves", 1, "--deadline", "2099-01-31T06:00")
     done = json.loads(terminal.ask_cluster("run", terminal.plan, *chosen, *AT_ONCE).stdout)
     result = terminal.ask_cluster("rollback", done["run_id"], "--guard", "disk=warn", "--order", "name", *AT_ONCE)

@@ -199,7 +199,7 @@ def test_how_rows_were_treated_is_shown_without_a_load(tmp_path: Path) -> None:
     assert show(tmp_path, "--quality", "--format", "json").exit_code == 2
 
 
-def test_the_page_is_one_file_of_each_cluster_or_of_the_one_that_is_asked_for(tmp_path: Path) -> None:
+def test_the_page_is_one_file_per_cluster(tmp_path: Path) -> None:
     fill(tmp_path, **a_cluster())
     page = tmp_path / "load.html"
     result = show(tmp_path, "--page", str(page))

@@ -113,7 +113,7 @@ def watch_it_pause(terminal: Terminal, run_id: str) -> None:
     assert "paused, 2 moves in flight go on" in terminal.type("status", "--all").stdout
 
 
-def test_a_run_is_paused_throttled_resumed_cancelled_and_rolled_back_from_another_terminal(terminal: Terminal) -> None:
+def test_a_run_is_steered_from_another_terminal(terminal: Terminal) -> None:
     process = terminal.start_run()
     try:
         wait_until(lambda: bool(terminal.runs) and terminal.runs[0]["state"] == "moving", what="the run to move")
@@ -164,7 +164,7 @@ def test_a_run_is_paused_throttled_resumed_cancelled_and_rolled_back_from_anothe
     assert undone.exit_code == 0, undone.output
 
 
-def test_pause_drain_returns_when_what_was_in_flight_is_complete_and_nothing_else_has_begun(terminal: Terminal) -> None:
+def test_pause_drain_returns_when_moves_in_flight_are_complete(terminal: Terminal) -> None:
     process = terminal.start_run("--max-moves", "1")
     try:
         terminal.wait_for_a_move()
@@ -187,7 +187,7 @@ def test_pause_drain_returns_when_what_was_in_flight_is_complete_and_nothing_els
         process.communicate()
 
 
-def test_cancel_drain_lets_what_is_in_flight_finish_and_a_cancelled_plan_is_run_again(terminal: Terminal) -> None:
+def test_cancel_drain_finishes_moves_in_flight_and_the_plan_can_rerun(terminal: Terminal) -> None:
     """The second run finds one of its two partitions where the plan wants it, and moves the other."""
     process = terminal.start_run("--max-moves", "1")
     try:

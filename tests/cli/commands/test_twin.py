@@ -79,7 +79,7 @@ def serving(*options: str, what: tuple[str, ...] = ("start",), ignoring: str | N
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
-def test_a_cluster_that_was_started_with_signals_ignored_ends_on_them_all_the_same(how: signal.Signals) -> None:
+def test_a_twin_started_with_ignored_signals_ends_on_them(how: signal.Signals) -> None:
     with serving("--brokers", "1", ignoring=how.name.removeprefix("SIG")) as served:
         assert served.end(how) == (0, "")
 
@@ -122,7 +122,7 @@ def test_a_signal_ends_a_cluster_also_where_exceptions_are_lost() -> None:
     assert "bootstrap servers: " in finished.stdout
 
 
-def test_clients_that_come_at_the_limit_of_descriptors_are_turned_away_and_told_of() -> None:
+def test_clients_beyond_the_descriptor_limit_are_refused_and_reported() -> None:
     with serving("--brokers", "1") as served, ExitStack() as stack:
         resource.prlimit(served.process.pid, resource.RLIMIT_NOFILE, (40, 40))
         host, port = served.bootstrap().split(":")
@@ -212,7 +212,7 @@ def test_a_snapshot_of_a_served_cluster_is_served_again_and_planned_for(tmp_path
         admin.alter_partition_reassignments(moved).raise_if_any()
 
 
-def test_a_file_of_the_name_of_a_scenario_wins_and_another_name_is_told_which_there_are(
+def test_a_scenario_file_wins_and_an_unknown_name_lists_scenarios(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)

@@ -28,7 +28,7 @@ def test_an_address_without_a_place_is_refused(address: str) -> None:
 
 
 @pytest.mark.parametrize("address", ["ftp://host/data", "wasb://c@host/data", "s4://bucket/data"])
-def test_an_address_that_nothing_can_open_is_refused_before_anything_is_looked_for(address: str) -> None:
+def test_an_address_that_nothing_can_open_is_refused_first(address: str) -> None:
     refused = CliRunner().invoke(tell, ["--data", address])
     assert refused.exit_code == 2
     assert f"tables cannot be kept in {address.partition(':')[0]}://, only in s3a://, s3://, " in refused.stderr

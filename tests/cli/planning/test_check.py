@@ -125,9 +125,7 @@ def test_a_log_directory_that_is_declared_is_compared(server: str, placement: Pa
     assert f"orders-0: on broker 0 it is in {here.path}, declared in /elsewhere" in done.stdout
 
 
-def test_a_directory_declares_together_and_a_snapshot_is_compared_without_a_cluster(
-    server: str, placement: Path, tmp_path: Path
-) -> None:
+def test_a_directory_of_placements_is_compared_with_a_snapshot(server: str, placement: Path, tmp_path: Path) -> None:
     folder, whole = tmp_path / "placements", tmp_path / "cluster.json.gz"
     folder.mkdir()
     for topic in TOPICS:

@@ -177,7 +177,7 @@ cores = 16
 """
 
 
-def test_a_limit_of_cpu_is_refused_where_no_broker_measured_any_and_counts_cores_where_one_did(tmp_path: Path) -> None:
+def test_a_cpu_limit_needs_a_measured_broker_and_counts_cores(tmp_path: Path) -> None:
     goals, topics = tmp_path / "goals.toml", {"t": [ENOUGH] * 20}
     goals.write_text(CPU_GOALS)
     plain = tables(tmp_path / "plain", topics)
@@ -233,7 +233,7 @@ LOADS_OF_UNKNOWN: dict[str, Any] = {
 }  # fmt: skip
 
 
-def test_cpu_that_brokers_measured_is_told_in_its_unit_and_what_is_estimated_beside_the_mean(tmp_path: Path) -> None:
+def test_measured_cpu_shows_its_unit_and_estimates_show_the_mean(tmp_path: Path) -> None:
     topics = {"t": [ENOUGH] * 20}
     plain = tables(tmp_path / "plain", topics)
     measured = tables(tmp_path / "measured", topics, cpu_share=0.02, follower_cpu_share=0.005)
@@ -263,7 +263,7 @@ def test_answers_of_several_plans_say_what_they_rest_on_too(tmp_path: Path) -> N
     assert loads_of(choice.outcome(choice.choices[0])).doubtful_count == 4
 
 
-def test_loads_that_nobody_measured_for_longer_than_allowed_are_called_stale_and_refused_if_required(
+def test_old_loads_are_called_stale_and_refused_if_required(
     tmp_path: Path,
 ) -> None:
     data, out = tables(tmp_path, {"t": [ENOUGH] * 6}), tmp_path / "plan.json"
@@ -296,7 +296,7 @@ def test_from_python_too_the_refusal_is_an_input_error(tmp_path: Path) -> None:
             ask(data, request=REQUIRED, as_of="last")
 
 
-def test_where_all_loads_are_enough_one_line_says_so_and_nothing_is_refused(tmp_path: Path) -> None:
+def test_enough_loads_take_one_line_and_nothing_is_refused(tmp_path: Path) -> None:
     data = tables(tmp_path, {"orders": [ENOUGH] * 6})
     found = plan("--data", data, "--require-load", "--out", tmp_path / "plan.json")
     assert found.exit_code == 0, found.output
@@ -322,7 +322,7 @@ def test_an_hour_of_samples_is_doubtful_but_better_than_nothing(tmp_path: Path) 
     assert found.problem.partitions.write_bytes_per_s.tolist() == rates
 
 
-def test_one_cluster_of_a_fleet_with_doubtful_loads_does_not_keep_the_others_from_their_plans(tmp_path: Path) -> None:
+def test_doubtful_loads_of_one_cluster_do_not_block_the_fleet(tmp_path: Path) -> None:
     tables(tmp_path, DIRTY, "dirty")
     tables(tmp_path, {"t": [ENOUGH] * 6}, "clean")
     found = plan("fleet", "--data", tmp_path, "--require-load")

@@ -53,7 +53,7 @@ def test_every_load_of_every_table_has_its_unit() -> None:
 
 
 @pytest.mark.parametrize("first", EVERY_GOAL, ids=lambda goal: goal.name)
-def test_at_80_columns_every_broker_has_one_row_with_the_first_goal_whatever_it_is(first) -> None:
+def test_at_80_columns_every_broker_has_one_row_with_the_first_goal(first) -> None:
     given = problem(first, *(goal for goal in EVERY_GOAL if goal is not first))
     present = Assignment.current(given.partitions)
     facts = outcome_of(given, present, Origin("rebalance")).facts
@@ -72,9 +72,7 @@ def test_at_80_columns_every_broker_has_one_row_with_the_first_goal_whatever_it_
 
 
 @pytest.mark.parametrize(("count", "is_wide", "rows"), [(40, False, 40), (50, False, 40), (50, True, 50)])
-def test_of_many_brokers_those_with_most_are_shown_with_how_many_more_there_are(
-    count: int, is_wide: bool, rows: int
-) -> None:
+def test_of_many_brokers_the_largest_are_shown_and_the_rest_counted(count: int, is_wide: bool, rows: int) -> None:
     ids = range(1, count + 1)
     loads = [partition(broker, broker, gigabytes=broker) for broker in ids]
     given = posed(brokers(*ids), loads, bands=(Band(DISK, None),))

@@ -19,7 +19,7 @@ def test_a_broker_is_closed_when_all_directories_that_work_are_cordoned() -> Non
     assert not is_closed(None, dirs(offline=True))
 
 
-def test_a_broker_that_has_just_taken_our_value_is_closed_whatever_it_tells_yet() -> None:
+def test_a_broker_that_just_took_our_cordon_counts_as_closed() -> None:
     assert is_closed(CORDON.value, dirs(False, False))
 
 

@@ -118,7 +118,7 @@ def with_canary(found: Readings, **lists: Any) -> Readings:
     return replace(found, brokers=(replace(one, **{**kept, **lists}),))
 
 
-def test_what_may_stay_is_neither_drained_nor_waited_for_and_named_in_the_end() -> None:
+def test_replicas_that_may_stay_are_not_drained_but_named() -> None:
     wanted, cluster = Decommission(may_stay=MAY_STAY), Cluster()
     steps: list[Step] = []
     while not steps or not isinstance(steps[-1], Finished):
@@ -189,7 +189,7 @@ def test_a_broker_that_was_dead_to_begin_with_is_drained_without_a_cordon() -> N
     assert "it is down, so its log directories were not checked" in str(steps[-1])
 
 
-def test_a_cluster_that_cannot_tell_who_is_registered_is_asked_to_unregister_until_it_says_so() -> None:
+def test_unregistering_is_repeated_where_registrations_are_unknown() -> None:
     cluster = Cluster(is_live=False, tells_registered=False, replicas=set())
     wanted = Decommission(unregisters=True)
     assert wanted.next_step(cluster.read) == Unregister((BROKER,))
@@ -286,7 +286,7 @@ def happen(cluster: Cluster, event: str) -> None:
 
 @settings(max_examples=300)
 @given(st.lists(EVENTS, max_size=12), st.booleans(), st.booleans(), st.booleans())
-def test_whoever_goes_on_after_whatever_interruption_ends_with_an_empty_broker(
+def test_any_interrupted_decommission_ends_with_an_empty_broker(
     events: list[str], has_cordon: bool, unregisters: bool, tells_registered: bool
 ) -> None:
     """Each event falls between two steps, and everything but the cluster is forgotten there."""

@@ -26,7 +26,7 @@ def answers(replicas: tuple[int, ...], ongoing: OngoingReassignment | None = Non
         ((3, 1, 0), OngoingReassignment((3, 1, 0), (3,), (0,)), PlacementState.DIVERGED),
     ],
 )
-def test_a_partition_is_where_the_controller_says_and_else_where_the_brokers_show_it(
+def test_a_partition_is_where_the_controller_lists_it(
     replicas: tuple[int, ...], ongoing: OngoingReassignment | None, where: PlacementState
 ) -> None:
     (observation,) = observe([MOVE], answers(replicas, ongoing))
@@ -39,7 +39,7 @@ def test_a_plan_that_wants_what_is_there_has_arrived() -> None:
     assert observation.placement is PlacementState.ARRIVED
 
 
-def test_a_partition_that_is_gone_is_seen_as_gone_and_one_unknown_this_time_not_at_all() -> None:
+def test_a_deleted_partition_differs_from_an_unknown_one() -> None:
     (gone,) = observe([MOVE], Answers({}, gone=frozenset({T0})))
     assert gone == PartitionObservation(T0, PlacementState.DELETED, (), (), -1)
     assert observe([MOVE], Answers({})) == ()
@@ -56,7 +56,7 @@ def test_what_is_done_is_the_leaders_size_without_the_lag() -> None:
     assert observation.copies == (CopyProgress(2, 600, 400),)
 
 
-def test_without_the_leaders_size_the_copys_own_size_is_all_there_is_to_say() -> None:
+def test_without_the_leaders_size_the_copys_own_size_is_shown() -> None:
     ongoing = OngoingReassignment((2, 1, 0), (2,), (0,))
     seen = answers((2, 1, 0), ongoing, status(0, 0, None, is_leader=True), status(2, None, 555))
     assert observe([MOVE], seen)[0].copies == (CopyProgress(2, 555, None),)

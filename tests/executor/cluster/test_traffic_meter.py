@@ -16,7 +16,7 @@ def test_what_is_written_is_records_times_their_size_over_the_time() -> None:
     assert written(before, now, {tp(0): 10.0}) == {tp(0): 200.0, tp(1): 0.0}
 
 
-def test_a_partition_whose_records_have_no_known_size_is_left_out_once_it_is_written() -> None:
+def test_a_written_partition_without_record_sizes_is_left_out() -> None:
     assert written(Reading(0, {tp(0): 1}), Reading(1_000, {tp(0): 2}), {}) == {}
 
 

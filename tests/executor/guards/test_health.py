@@ -19,7 +19,7 @@ def test_a_replica_that_a_reassignment_adds_may_be_out_of_sync() -> None:
     assert under_replicated([partition((0, 1))], {}) == (partition((0, 1)),)
 
 
-def test_too_few_in_sync_counts_only_where_there_is_a_leader_and_as_far_as_there_are_replicas() -> None:
+def test_too_few_in_sync_needs_a_leader_and_enough_replicas() -> None:
     assert under_min_isr([partition((0,))], {"t": 2}) == (T0,)
     assert under_min_isr([partition((0, 1))], {"t": 2}) == ()
     assert under_min_isr([partition((0,))], {}) == ()

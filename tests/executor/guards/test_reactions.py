@@ -172,9 +172,7 @@ def test_a_guard_that_holds_starts_nothing_and_cancels_nothing(guard: GuardName)
 
 @pytest.mark.parametrize("guard", GuardName)
 @pytest.mark.parametrize("reaction", sorted(ENDS_RUN))
-def test_a_guard_that_cancels_calls_back_what_is_in_flight_and_only_one_of_them_wants_it_undone(
-    guard: GuardName, reaction: Reaction
-) -> None:
+def test_only_one_cancelling_guard_also_rolls_back(guard: GuardName, reaction: Reaction) -> None:
     execution, instructions = replayed(*written_down(guard, reaction))
     (order,) = instructions
     assert isinstance(order, ObserveMoves)

@@ -122,7 +122,7 @@ def test_a_copy_that_loses_ground_is_told_with_both_rates() -> None:
     assert "100 B/s while producers write 250 B/s" in seen
 
 
-def test_copies_that_lose_ground_get_one_advice_which_counts_all_that_share_the_budget_of_a_broker() -> None:
+def test_copies_that_lose_ground_share_one_advice_per_broker() -> None:
     losing = Copying(losing_ground=(100.0, 250.0), copied=CopiedPartition(250.0, 0, 2, (2,)))
     other = replace(losing, name=TopicPartition("t", 1), copied=CopiedPartition(150.0, 0, 1, (3,)))
     gaining = replace(other, name=TopicPartition("t", 2), losing_ground=None)
@@ -131,7 +131,7 @@ def test_copies_that_lose_ground_get_one_advice_which_counts_all_that_share_the_
     assert [verdict.advice for verdict in said] == 2 * ["Give every broker at least 1688 B/s with `kreassign throttle`"]
 
 
-def test_trouble_that_was_there_when_the_run_began_is_not_told_but_more_of_it_is() -> None:
+def test_trouble_from_before_the_run_is_not_told_but_more_of_it_is() -> None:
     t1, one = TopicPartition("t", 1), Troubled.of([T0])
     first = Health((0, 1, 2), offline=one)
     assert told(first, first=first) == []
@@ -143,7 +143,7 @@ def test_trouble_that_was_there_when_the_run_began_is_not_told_but_more_of_it_is
     assert told(Health((0, 1, 2), offline=Troubled.of([t1], one)), first=first) == [(GuardName.OFFLINE, seen)]
 
 
-def test_a_journal_of_which_the_first_inspection_named_only_some_is_judged_by_numbers() -> None:
+def test_an_old_journals_partial_inspection_is_judged_by_numbers() -> None:
     before = Troubled(30, tuple(TopicPartition("t", number) for number in range(20)))
     first = Health((0, 1, 2), offline=before)
     after = [TopicPartition("u", number) for number in range(31)]
@@ -166,7 +166,7 @@ def test_a_destination_must_have_room_for_what_is_to_come_in() -> None:
     assert verdict.seen.endswith("and 601 B are to come in")
 
 
-def test_a_directory_that_is_full_is_not_minded_where_all_copies_go_into_others() -> None:
+def test_a_full_directory_is_fine_if_all_copies_go_elsewhere() -> None:
     room = (LogDirSpace(2, "/full", 1_000, 10), LogDirSpace(2, "/b", 1_000, 350))
     now = GuardInputs(Health((0, 1, 2), log_dir_space=room), WELL, (), (2,), 0, {2: 300})
     assert [verdict.guard for verdict in evaluate(now, DEFAULTS)] == [GuardName.DISK]

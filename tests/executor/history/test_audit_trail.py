@@ -39,7 +39,7 @@ def test_every_copy_arrives_from_nothing_to_all_of_it() -> None:
     assert told.copy_progress[0] == Arrival(4_000, "a", 0, 2, 0, 0, RATE)
 
 
-def test_calls_have_their_question_where_it_was_written_down_and_their_trouble() -> None:
+def test_calls_show_their_question_and_their_trouble() -> None:
     answer = MovesSubmitted(4_500, (A1,), (Refusal(A0, "not enough brokers"),))
     told = audit_trail([*SUBMITTED[:-1], answer, CallFailed(5_000, "no answer")])
     assert [(call.number, call.kind) for call in told.calls] == [

@@ -38,7 +38,7 @@ def test_a_healthy_cluster_has_no_issues() -> None:
     assert kinds(ClusterReadings(LIVE, (one(),))) == []
 
 
-def test_a_reassignment_that_can_never_complete_is_explained_with_the_way_out() -> None:
+def test_a_stuck_reassignment_is_explained_with_a_remedy() -> None:
     (issue,) = diagnose(ClusterReadings(LIVE, (one(),), {T0: ENDLESS}))
     assert (issue.kind, issue.subject) == ("endless", "t-0")
     assert "brokers [2] are both added and removed" in issue.seen
@@ -64,7 +64,7 @@ def test_what_a_run_of_this_machine_owns_is_cancelled_by_that_run_only(
 @pytest.mark.parametrize(
     ("live", "move", "kind"), [(LIVE, ENDLESS, "endless"), ((0, 1), MOVE, "destination"), (LIVE, MOVE, "stuck")]
 )
-def test_what_a_run_of_another_machine_may_own_is_never_advised_to_be_cancelled_here(
+def test_another_machines_move_is_never_advised_to_be_cancelled(
     live: tuple[int, ...], move: OngoingReassignment, kind: str
 ) -> None:
     found = ClusterReadings(live, (one(),), {T0: move}, moving=(Moving(T0, move, "", 5, 5),), lease=HOLDER)
@@ -76,13 +76,13 @@ def test_what_a_run_of_another_machine_may_own_is_never_advised_to_be_cancelled_
     assert strangers.commands[0][0].startswith("kafka-reassign-partitions --cancel")
 
 
-def test_a_throttle_that_a_run_of_another_machine_may_own_is_not_advised_to_be_deleted() -> None:
+def test_another_machines_throttle_is_never_advised_to_be_deleted() -> None:
     (issue,) = diagnose(ClusterReadings(LIVE, (one(),), throttles=(RATE,), lease=HOLDER))
     assert issue.commands == (("kreassign", "doctor"),)
     assert f"It may be of {HOLDER}: leave it until that is at its end" in issue.remedy
 
 
-def test_an_ordinary_reassignment_is_no_issue_unless_its_destination_is_gone() -> None:
+def test_a_reassignment_is_an_issue_only_if_its_destination_is_gone() -> None:
     assert kinds(ClusterReadings(LIVE, (one(),), {T0: MOVE})) == []
     assert kinds(ClusterReadings((0, 1), (one(),), {T0: MOVE})) == ["destination"]
 

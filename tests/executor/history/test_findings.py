@@ -68,7 +68,7 @@ def test_a_broker_that_is_down_is_found_with_what_is_at_risk() -> None:
     assert issue.commands == (("kreassign", "plan", "drain-brokers", "2", "--out", "plan.json"),)
 
 
-def test_a_broker_that_the_cluster_no_longer_names_is_known_by_its_replicas() -> None:
+def test_an_unlisted_broker_is_known_by_its_replicas() -> None:
     (issue,) = found(part(0, 0, 7, isr=(0,)))
     assert (issue.subject, issue.seen.partition(";")[0]) == ("broker 7", "it is down")
 
@@ -103,7 +103,7 @@ def test_a_single_copy_that_acknowledges_is_found() -> None:
     assert issue.seen.endswith("brokers ask for 1 replica then, so a single copy acknowledges acks=all")
 
 
-def test_partitions_with_fewer_replicas_than_their_topic_are_found_unless_they_are_on_their_way() -> None:
+def test_partitions_short_of_replicas_are_found_unless_being_moved() -> None:
     partitions = (part(0, 0, 1), part(1, 0, 1), part(2, 0))
     (issue,) = found(*partitions)
     assert (issue.kind, issue.seen.partition(" ")[0]) == ("factor", "t-2")
@@ -122,7 +122,7 @@ def test_a_tie_of_factors_is_not_taken_as_the_higher_one() -> None:
     assert found(part(0, 0, 1), part(1, 0)) == []
 
 
-def test_partitions_with_replicas_in_one_rack_are_found_where_every_broker_has_a_rack() -> None:
+def test_one_rack_partitions_are_found_if_every_broker_has_a_rack() -> None:
     (issue,) = found(part(0, 0, 2), part(1, 0, 1))
     assert (issue.kind, issue.seen.partition(" ")[0]) == ("racks", "t-0")
     bare = tuple(Broker(one.id, one.host, one.port) for one in HOSTS)
@@ -153,9 +153,7 @@ def test_a_disk_that_is_nearly_full_is_found_with_the_time_until_it_is() -> None
 @pytest.mark.parametrize(
     ("now", "before", "is_found"), [(11, 11, False), (10, 10, True), (50, 51, True), (51, 52, False)]
 )
-def test_a_disk_is_an_issue_from_nine_tenths_on_or_if_it_is_half_full_and_will_be_within_a_day(
-    now: int, before: int, is_found: bool
-) -> None:
+def test_a_disk_is_an_issue_when_full_or_full_within_a_day(now: int, before: int, is_found: bool) -> None:
     assert bool(disks(now, before)) is is_found
 
 
@@ -208,15 +206,13 @@ def issues(**readings: Any) -> list[Issue]:
         (stuck(has_leader=False, run_id="run-1"), "it has no leader to copy from", "kreassign cancel run-1"),
     ],
 )
-def test_a_reassignment_that_copies_nothing_is_found_with_why_and_how_to_free_it(
-    moving: Moving, why: str, command: str
-) -> None:
+def test_a_reassignment_without_copying_is_found_with_a_remedy(moving: Moving, why: str, command: str) -> None:
     (issue,) = issues(moving=(moving,), measured_s=5.0)
     assert (issue.kind, f"copied nothing in the last 5 s: {why}" in issue.seen) == ("stuck", True)
     assert " ".join(issue.commands[0]).startswith(command)
 
 
-def test_a_reassignment_that_gets_on_or_was_not_measured_is_a_note_with_its_run() -> None:
+def test_a_progressing_reassignment_is_a_note_with_its_run() -> None:
     assert issues(moving=(stuck(copied_bytes=6),), measured_s=5.0) == []
     assert issues(moving=(stuck(copied_before=None),)) == []
     told = notes(ClusterReadings((), (), moving=(stuck(run_id="run-1"), stuck())))
@@ -229,7 +225,7 @@ def test_a_reassignment_that_gets_on_or_was_not_measured_is_a_note_with_its_run(
 # Throttles and directories
 
 
-def test_a_throttle_of_a_run_that_is_not_at_its_end_is_a_note_and_nobody_is_told_to_delete_it() -> None:
+def test_a_throttle_of_an_open_run_is_a_note_without_advice() -> None:
     readings = ClusterReadings((0, 1), (part(0, 0, 1),), throttles=(RATE,), owned={RATE.key: "run-1"})
     assert diagnose(readings) == ()
     assert notes(readings) == ("1 setting of throttles is in force, of run run-1",)
@@ -263,7 +259,7 @@ def test_each_command_is_told_with_what_it_lacks_and_each_grant_once() -> None:
     approve((" ".join(words) for issue in told for words in issue.commands), "grants")
 
 
-def test_the_rights_of_lease_and_maintenance_that_install_lists_are_needed_too() -> None:
+def test_lease_and_maintenance_rights_of_install_are_needed() -> None:
     groups = {"kreassign-lease": frozenset({"Describe"}), "kreassign-maintenance": frozenset[str]()}
     told = [*permission_issues(AllowedOperations(None, {OFFSETS_TOPIC: frozenset({"Describe"})}, groups))]
     by_name = {issue.subject.partition(",")[0]: issue.seen for issue in told}
@@ -280,7 +276,7 @@ def test_the_rights_of_lease_and_maintenance_that_install_lists_are_needed_too()
     assert all("in place of NAME" in issue.remedy for issue in told)
 
 
-def test_every_right_on_the_page_about_installing_is_one_that_the_doctor_asks_for() -> None:
+def test_every_right_in_the_install_page_is_checked_by_the_doctor() -> None:
     (page,) = read("docs/start/install.md")
     rows = re.findall(r"^\|.*?\| ((?:[A-Z_]+ on|DESCRIBE).*?) \|$", page.text, re.MULTILINE)
     told = " ".join(rows).replace("_", "").lower()

@@ -26,7 +26,7 @@ def left(rig: TwinRig) -> list[str]:
     return [one.run_id for one in found if isinstance(one, RunHistory)]
 
 
-def test_a_run_that_was_left_with_moves_under_way_stands_in_the_way_of_others_until_it_is_at_its_end(
+def test_an_interrupted_run_with_open_moves_blocks_others(
     rig: TwinRig,
 ) -> None:
     rig.stop_after(4)
@@ -73,7 +73,7 @@ def test_a_journal_that_cannot_be_read_stands_in_the_way(rig: TwinRig) -> None:
     assert left(rig) == []
 
 
-def test_a_journal_that_is_damaged_but_ends_in_all_being_well_is_in_nobodys_way(rig: TwinRig) -> None:
+def test_a_damaged_journal_with_a_good_end_blocks_nobody(rig: TwinRig) -> None:
     assert rig.run(rig.prepared(AWAY)).state == "done"
     with sqlite3.connect(rig.path()) as connection:
         connection.execute("UPDATE events SET body = '{}' WHERE sequence = 3")

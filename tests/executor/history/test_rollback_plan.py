@@ -41,7 +41,7 @@ def test_what_somebody_else_changed_or_deleted_is_left_alone_and_named() -> None
     assert back.skipped[1] == "t-1: it no longer exists"
 
 
-def test_a_copy_goes_back_into_its_directory_unless_somebody_else_moved_it_on() -> None:
+def test_a_copy_returns_to_its_directory_unless_moved_by_others() -> None:
     moved = replace(move(0), target=ORIGINAL, adding=(), log_dirs=(LogDirTarget(1, "/new", before="/old"),))
     back, left = (
         rollback_plan([moved], now(ORIGINAL), {TopicPartitionReplica(1, "t", 0): ReplicaLocation(current=path)})

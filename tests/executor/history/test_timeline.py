@@ -58,7 +58,7 @@ def test_what_people_asked_for_is_marked_in_words() -> None:
     approve((f"{mark.at_ms} ms, {mark.kind.name}: {mark.text}" for mark in marks), "marks-of-requests")
 
 
-def test_a_process_that_ended_without_a_word_was_killed_when_it_was_last_heard_of() -> None:
+def test_a_silent_process_counts_as_killed_when_last_heard() -> None:
     told = audit_trail([*SUBMITTED, RunResumed(60_000, LIVE)]).timeline
     assert [(mark.at_ms, mark.kind) for mark in told.marks] == [(4_000, MarkKind.KILLED), (60_000, MarkKind.RESUMED)]
 
@@ -108,7 +108,7 @@ def test_refusals_are_in_the_log_with_their_words() -> None:
     assert "a-0 was refused: not enough brokers" in log
 
 
-def test_a_run_on_the_twin_that_was_slowed_stopped_and_resumed_tells_all_of_it(tmp_path: Path) -> None:
+def test_a_slowed_stopped_and_resumed_run_has_it_all_in_its_timeline(tmp_path: Path) -> None:
     rig = TwinRig(tmp_path, [[0, 1], [1, 0]])
     rig.ask_after(3, lambda at_ms, number: ThrottleRequested(at_ms, number, 2 * TWIN_RATE))
     rig.stop_after(6)

@@ -57,7 +57,7 @@ def test_a_state_directory_that_is_there_keeps_its_mode(tmp_path: Path) -> None:
     assert mode(tmp_path) == 0o755
 
 
-def test_a_journal_that_others_could_read_is_closed_to_them_when_it_is_resumed(tmp_path: Path) -> None:
+def test_resuming_closes_a_journal_that_others_could_read(tmp_path: Path) -> None:
     with Journal.create(tmp_path, started()) as journal:
         path = journal.path
     path.chmod(0o644)

@@ -162,9 +162,7 @@ def test_a_copy_or_a_broken_link_beside_a_journal_is_told_by_its_name(tmp_path: 
 
 
 @pytest.mark.parametrize("bytes_tried", [100, pytest.param(300, marks=pytest.mark.thorough)])
-def test_a_flipped_byte_anywhere_leaves_the_events_as_they_are_or_refuses_them(
-    tmp_path: Path, bytes_tried: int
-) -> None:
+def test_a_flipped_byte_leaves_the_events_intact_or_is_refused(tmp_path: Path, bytes_tried: int) -> None:
     path = written(tmp_path)
     content, chance = path.read_bytes(), random.Random(14)
     refused, half = 0, bytes_tried // 2
@@ -246,9 +244,7 @@ def left_journal(rig: TwinRig) -> Path:
     "UPDATE events SET body = replace(body, 'run-1', 'run-2') WHERE sequence = 1",
     "DROP TABLE events",
 ])  # fmt: skip
-def test_an_interrupted_run_whose_journal_cannot_be_read_stands_in_the_way_until_it_is_set_aside(
-    tmp_path: Path, damage: str
-) -> None:
+def test_an_unreadable_interrupted_run_blocks_until_set_aside(tmp_path: Path, damage: str) -> None:
     rig = TwinRig(tmp_path, [[0, 1], [1, 0]])
     path = left_journal(rig)
     with sqlite3.connect(path) as connection:
@@ -274,7 +270,7 @@ def test_the_journal_of_a_run_that_goes_on_is_not_set_aside(tmp_path: Path) -> N
         set_aside(tmp_path / "cluster-1" / "run-2.sqlite")
 
 
-def test_events_that_do_not_follow_from_each_other_are_refused_though_every_row_is_whole(tmp_path: Path) -> None:
+def test_events_out_of_order_are_refused_though_rows_are_whole(tmp_path: Path) -> None:
     path = written(tmp_path, WHOLE[0], WHOLE[-1])
     with pytest.raises(JournalDamaged, match=r"journal of run run-1 tells what cannot be \(.*Verified cannot happen"):
         read_history(path)
@@ -291,7 +287,7 @@ def printed_on_a_small_disk(path: Path, program: str) -> str:
     return subprocess.run(command, check=True, capture_output=True, text=True, preexec_fn=small_disk).stdout
 
 
-def test_a_full_disk_at_the_beginning_is_told_with_the_file_and_leaves_nothing(tmp_path: Path) -> None:
+def test_a_full_disk_at_the_start_is_named_and_leaves_nothing(tmp_path: Path) -> None:
     program = (
         "from kreassign.errors import ExecutionError\n"
         "from kreassign.executor.journal import Journal\n"
@@ -359,7 +355,7 @@ def test_no_more_of_a_row_is_decompressed_than_a_row_can_have(tmp_path: Path) ->
 
 
 @pytest.mark.thorough
-def test_a_snapshot_that_stands_for_more_than_a_run_can_have_is_passed_over(tmp_path: Path) -> None:
+def test_a_snapshot_with_too_many_events_is_passed_over(tmp_path: Path) -> None:
     path, endless = written(tmp_path), zlib.compressobj()
     part = bytes(10_000_000)
     body = b"".join([*(endless.compress(part) for _ in range(51)), endless.flush()])

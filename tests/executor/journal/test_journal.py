@@ -165,7 +165,7 @@ def test_a_strange_cluster_id_does_not_lead_out_of_the_state_directory(tmp_path:
     assert path.resolve().parent.parent == tmp_path.resolve()
 
 
-def test_what_another_process_asks_for_is_numbered_and_given_to_the_writer_once(tmp_path: Path) -> None:
+def test_requests_of_another_process_reach_the_writer_once(tmp_path: Path) -> None:
     with Journal.create(tmp_path, started()) as journal:
         assert journal.requests_after(0) == ()
         first = post_request(journal.path, lambda number: HoldRequested(5, number))
@@ -205,7 +205,7 @@ def test_a_process_that_holds_the_lock_is_seen_to_be_stopped_and_to_go_on(tmp_pa
         holder.kill()
 
 
-def test_another_process_with_the_number_of_a_former_holder_is_not_taken_for_it(tmp_path: Path) -> None:
+def test_a_reused_process_number_is_not_taken_for_the_holder(tmp_path: Path) -> None:
     path = written(tmp_path)
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as other:
         (path.parent / "holder").write_text(f"run-1\n{other.pid}\n")

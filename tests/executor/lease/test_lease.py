@@ -96,7 +96,7 @@ def test_the_next_run_gets_it_at_once_when_the_first_is_done(hosts: Hosts) -> No
     assert isinstance(second.take(), Held)
 
 
-def test_the_next_run_gets_it_when_the_holder_has_been_silent_for_a_session(hosts: Hosts) -> None:
+def test_a_session_of_silence_gives_the_lease_to_the_next_run(hosts: Hosts) -> None:
     first, second = hosts.lease("one"), hosts.lease("two")
     first.take()
     hosts.twin.advance(SESSION_MS - 1_000)
@@ -136,7 +136,7 @@ def test_a_former_holder_that_leaves_takes_nothing_from_its_successor(hosts: Hos
     assert isinstance(second.confirm(), Held)
 
 
-def test_a_resumed_run_takes_its_own_place_at_once_and_its_former_process_is_fenced(hosts: Hosts) -> None:
+def test_a_resumed_run_takes_its_place_and_fences_its_old_process(hosts: Hosts) -> None:
     former, latter = hosts.lease("one"), hosts.lease("one")
     former.take()
     assert isinstance(latter.take(), Held)
@@ -157,7 +157,7 @@ def test_the_lease_survives_the_move_of_its_coordinator(hosts: Hosts) -> None:
         hosts.twin.advance(5_000)
 
 
-def test_a_coordinator_that_does_not_answer_takes_nothing_away_while_the_session_lasts(hosts: Hosts) -> None:
+def test_an_unreachable_coordinator_leaves_the_lease_for_a_session(hosts: Hosts) -> None:
     lease = hosts.lease("one", LeasePolicy.REQUIRE)
     lease.take()
     hosts.all_down()
@@ -306,9 +306,7 @@ def answered_when_joining(lease: ClusterLease, code: int) -> ClusterLease:
 
 @pytest.mark.parametrize("policy", [LeasePolicy.AUTO, LeasePolicy.REQUIRE])
 @pytest.mark.parametrize("code", [GROUP_MAX_SIZE_REACHED, REBALANCE_IN_PROGRESS, UNKNOWN_MEMBER_ID])
-def test_no_run_goes_on_without_the_lease_while_another_holds_it_however_it_is_told(
-    hosts: Hosts, policy: LeasePolicy, code: int
-) -> None:
+def test_no_run_goes_on_while_another_holds_the_lease(hosts: Hosts, policy: LeasePolicy, code: int) -> None:
     first = hosts.lease("one")
     first.take()
     found = answered_when_joining(hosts.lease("two", policy), code).take()
@@ -334,7 +332,7 @@ def test_a_cluster_that_allows_no_such_session_is_told_as_what_it_is(
     assert "does not answer" not in found.reason
 
 
-def test_a_cluster_that_never_had_a_group_is_left_as_it_is_unless_a_lease_is_required() -> None:
+def test_a_cluster_without_groups_is_left_alone_unless_required() -> None:
     hosts = Hosts(twin())
     found = hosts.lease("one").take()
     assert isinstance(found, Forgone)

@@ -183,7 +183,7 @@ def test_maintenance_takes_leaders_off_and_gives_them_back() -> None:
     assert kinds(way(cluster, next_to_exit, 3)) == [Finished]
 
 
-def test_two_brokers_leave_one_after_the_other_and_nobody_leads_who_is_still_away() -> None:
+def test_two_brokers_leave_in_turn_and_an_absent_one_never_leads() -> None:
     """Kafka before 4.4 takes lists that name a cordoned broker."""
     cluster = Cluster({0: (3, 4, 1, 2), 1: (4, 3, 1, 2)}, binds=False)
     way(cluster, next_to_enter, 3)
@@ -219,7 +219,7 @@ def test_lists_of_two_brokers_go_back_with_the_end_of_the_last_maintenance(order
     assert dict(cluster.record.orders) == {}
 
 
-def test_a_list_that_names_a_broker_in_maintenance_keeps_another_from_entering() -> None:
+def test_a_list_naming_a_broker_in_maintenance_blocks_another() -> None:
     cluster = Cluster({0: (4, 1, 2), 1: (3, 4, 1)}, min_isr=1)
     way(cluster, next_to_enter, 4)
     before = replace(cluster.record), dict(cluster.lists)
@@ -237,7 +237,7 @@ def test_a_cordon_of_others_is_named_before_anything_is_changed() -> None:
     assert (cluster.values, cluster.record, cluster.lists) == ({3: "*"}, MaintenanceRecord(), LISTS)
 
 
-def test_a_cordon_of_others_that_comes_later_is_named_when_all_else_is_back() -> None:
+def test_a_later_foreign_cordon_is_named_at_the_end() -> None:
     cluster = Cluster({0: (3, 1, 2), 1: (3, 4, 1)})
     way(cluster, next_to_enter, 3)
     cluster.values[4] = "*"
@@ -302,7 +302,7 @@ def test_a_replica_that_is_catching_up_is_waited_for() -> None:
     assert str(steps[3]) == "wait: t-0 has [] in sync besides, and needs 2"
 
 
-def test_a_partition_that_is_being_reassigned_keeps_its_order_and_its_leader_until_the_shutdown() -> None:
+def test_a_moving_partition_keeps_order_and_leader_until_shutdown() -> None:
     cluster = Cluster(moving={3: OngoingReassignment((3, 4, 1), (4,), ())}, busy={tp(0): (4,)})
     steps = way(cluster, next_to_enter, 3)
     assert kinds(steps) == [Remember, Remember, Cordon, Finished]
@@ -315,7 +315,7 @@ def test_what_is_being_reassigned_to_it_is_waited_for() -> None:
     assert str(steps[5]) == "wait: t-2 is being reassigned to broker 3"
 
 
-def test_where_it_cannot_be_cordoned_a_run_that_will_move_to_it_has_to_be_paused() -> None:
+def test_without_cordons_a_run_towards_the_broker_has_to_be_paused() -> None:
     cluster = Cluster(has_cordon=False, busy={tp(2): (3,)})
     assert "a run of this state directory is still to move t-2 to broker 3" in str(way(cluster, next_to_enter, 3)[-1])
     cluster.busy = {tp(2): (1,)}
@@ -331,7 +331,7 @@ def test_a_cordon_that_takes_the_place_of_somebody_elses_is_taken_back() -> None
     assert cluster.values == {}
 
 
-def test_directories_that_others_have_cordoned_in_part_keep_it_from_beginning() -> None:
+def test_directories_cordoned_in_part_by_others_prevent_the_start() -> None:
     cluster = Cluster()
     found = cluster.facts(3).found
     cordon = CordonReading(

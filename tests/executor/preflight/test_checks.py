@@ -138,7 +138,7 @@ def test_a_plan_made_for_other_replicas_is_refused_with_the_difference() -> None
     assert sentence == "t-0: its replicas are [0, 1], but the plan was made for [2, 0]; replan"
 
 
-def test_a_plan_may_run_again_after_a_cancellation_which_gives_the_replicas_back_in_another_order() -> None:
+def test_a_cancelled_plan_may_run_again_after_reordered_replicas() -> None:
     cancelled = ClusterView(CLUSTER, SITUATION.partitions, expected={T0: (1, 0)})
     assert violations(plan(to(T0, 1, 2)), cancelled, ThrottleRates()) == ()
 

@@ -59,7 +59,7 @@ def test_all_that_is_missing_is_named_at_once() -> None:
     assert len(error.value.violations) == 3
 
 
-def test_a_run_without_a_throttle_changes_no_configuration_and_needs_no_permission_for_that() -> None:
+def test_a_run_without_throttle_needs_no_permission_for_configs() -> None:
     prepared(Allow(ANONYMOUS, Operation.ALTER_CONFIGS), throttle=None)
 
 

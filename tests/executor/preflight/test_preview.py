@@ -25,13 +25,13 @@ def of(*moves: PlannedMove, rates: ThrottleRates = NO_THROTTLE) -> RunPreview:
     return preview(moves, rates, {})
 
 
-def test_it_counts_what_is_copied_whose_leader_changes_and_which_brokers_take_part() -> None:
+def test_the_preview_counts_bytes_leader_changes_and_brokers() -> None:
     found = of(AWAY, WIDER, REORDERED)
     assert (found.partitions, found.copies, found.copied_bytes, found.leader_changes) == (3, 2, 660 * MB, 2)
     assert (found.senders, found.receivers) == ((0,), (2,))
 
 
-def test_the_time_is_between_the_whole_rate_and_what_a_throttle_and_producers_leave_of_it() -> None:
+def test_the_duration_lies_between_full_and_remaining_rate() -> None:
     found = of(AWAY, WIDER, rates=ThrottleRates(11 * MB))
     assert (found.shortest_s, found.longest_s) == pytest.approx((60, 660 / (11 * 11 / 12)))
     written = PlannedMove(T0, (0, 1), (2, 1), 600 * MB, write_bytes_per_s=2.0 * MB)
@@ -54,7 +54,7 @@ def test_what_copies_nothing_takes_no_time() -> None:
     assert (of(REORDERED).shortest_s, of(REORDERED).longest_s) == (0, 0)
 
 
-def test_the_lowest_free_disk_is_that_of_the_broker_with_the_smallest_part_free_in_the_end() -> None:
+def test_the_lowest_free_disk_is_the_least_free_share_at_the_end() -> None:
     to_three = PlannedMove(T1, (0, 1), (3, 1), 100 * MB)
     dirs = {2: (log_dir(500 * MB, 1_000 * MB), log_dir(400 * MB, 1_000 * MB)), 3: (log_dir(150 * MB, 200 * MB),)}
     assert preview((AWAY, to_three), NO_THROTTLE, dirs).lowest_free == FreeSpace(2, 300 * MB, 2_000 * MB)
@@ -65,7 +65,7 @@ def test_the_lowest_free_disk_is_that_of_the_broker_with_the_smallest_part_free_
     assert preview((AWAY,), NO_THROTTLE, {}).lowest_free is None
 
 
-def test_a_throttle_is_proposed_that_leaves_room_for_the_traffic_of_the_busiest_broker_of_the_run() -> None:
+def test_the_proposed_throttle_leaves_room_for_the_busiest_broker() -> None:
     traffic = (BrokerTraffic(0, 20.4 * MB, 0), BrokerTraffic(2, 0, 3.0 * MB), BrokerTraffic(7, 99.0 * MB, 0))
     found = propose((AWAY,), traffic, {})
     assert found is not None
@@ -86,6 +86,6 @@ def test_no_throttle_is_proposed_with_which_a_copy_would_never_end() -> None:
     assert full.bytes_per_s == MB
 
 
-def test_nothing_is_proposed_where_nothing_is_copied_or_no_traffic_is_known() -> None:
+def test_no_throttle_is_proposed_without_copies_or_known_traffic() -> None:
     assert propose((REORDERED,), (BrokerTraffic(0, 1.0, 1.0),), {}) is None
     assert propose((AWAY,), (), {}) is None

@@ -30,7 +30,7 @@ def test_a_rate_of_five_quarters_of_what_fetches_take_of_it_is_enough() -> None:
     assert starved([ONE], {}, ThrottleRates(100)) == ()
 
 
-def test_a_leader_sends_what_is_written_to_followers_in_sync_and_to_new_copies_from_one_budget() -> None:
+def test_a_leader_sends_writes_and_copies_from_one_budget() -> None:
     assert starved([ONE], {T0: 50.0}, ThrottleRates(100)) == (
         Starvation("t-0", 100.0, 100, is_certain=True, streams=2),
     )
@@ -45,14 +45,14 @@ def test_the_only_replica_of_a_partition_sends_to_nobody_else() -> None:
     assert starved([alone], {T0: 100.0}, ThrottleRates(100)) == (Starvation("t-0", 100.0, 100, is_certain=True),)
 
 
-def test_a_rate_that_leaves_next_to_nothing_for_the_copy_is_told_as_doubtful() -> None:
+def test_a_rate_that_leaves_little_for_the_copy_is_doubtful() -> None:
     (found,) = starved([ONE], {T0: 45.0}, ThrottleRates(100))
     assert not found.is_certain
     assert rate_advice([ONE], {T0: 45.0}).bytes_per_s == 113
     assert "t-0: at 100 B/s it may never end, for" in str(found)
 
 
-def test_brokers_are_told_of_when_all_that_passes_them_at_the_same_time_is_too_much() -> None:
+def test_brokers_with_too_much_traffic_at_a_time_are_named() -> None:
     found = starved([ONE, TWO], {T0: 40.0, T1: 20.0}, ThrottleRates(100))
     assert [(one.subject, one.needed_bytes_per_s, one.is_certain) for one in found] == [("broker 0", 140.0, False)]
     assert "may never end if all its copies go at the same time" in str(found[0])
@@ -128,7 +128,7 @@ def test_a_source_without_a_limit_slows_nothing() -> None:
 
 @pytest.mark.thorough
 @pytest.mark.parametrize(("replicas", "copies", "partitions"), [(1, 1, 1), (2, 1, 1), (3, 1, 1), (2, 2, 1), (3, 1, 4)])
-def test_the_least_rate_that_is_named_works_on_the_twin_and_less_than_the_demand_never_ends(
+def test_the_least_rate_works_on_the_twin_and_a_lower_one_never_ends(
     tmp_path: Path, replicas: int, copies: int, partitions: int
 ) -> None:
     written = 400_000

@@ -55,7 +55,7 @@ def test_an_unknown_rest_gives_a_rate_but_no_end() -> None:
     assert (seen.rate_bytes_per_s, seen.eta_s, seen.fraction) == (100.0, None, None)
 
 
-def test_retention_that_shrinks_the_leader_does_not_count_as_negative_writing() -> None:
+def test_retention_is_not_counted_as_negative_writing() -> None:
     seen = estimate([Sample(0, 0, 1_000), Sample(4_000, 400, 400)])
     assert (seen.write_bytes_per_s, seen.eta_s) == (0.0, 4.0)
 

@@ -55,7 +55,7 @@ def test_where_limits_hold_the_run_back_the_whole_of_it_decides() -> None:
     assert _found(_side(50, 1_000), together=_side(50, 6_000), best=50).expected_s == pytest.approx(120)
 
 
-def test_what_passed_a_throttle_at_once_is_made_up_for_before_anything_follows() -> None:
+def test_bytes_past_a_throttle_are_made_up_for_first() -> None:
     """The first answers of a leader pass before anything is counted: 600 bytes in two seconds of 50 a second."""
     burst = [ProgressSample(1000 * at, 600, 1_000, 0) for at in range(3)]
     side = Side(burst, limit_bytes_per_s=50)

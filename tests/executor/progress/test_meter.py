@@ -65,7 +65,7 @@ def test_the_whole_ends_when_the_slowest_receiver_has_everything(rate: int, eta_
     assert (run.measured.eta_s, run.measured.why_no_end) == (eta_s, why)
 
 
-def test_copies_that_wait_for_each_other_at_one_broker_end_when_that_broker_is_filled() -> None:
+def test_copies_waiting_at_one_broker_end_when_it_is_filled() -> None:
     """The throttle of a receiver may serve one copy first; what matters is what the broker still gets, at its rate."""
     waiting = PlannedMove(TopicPartition("a", 2), (0, 1), (2, 0), 1_000)
     events = [started(A, waiting, throttle=None), look(2_000, PlacementState.UNTOUCHED, A, waiting)]
@@ -100,7 +100,7 @@ def test_a_finished_move_counts_in_full() -> None:
     assert (run.moves_by_state[MoveStatus.COMPLETE], run.measured.done_bytes) == (1, 1_100)
 
 
-def test_another_leader_that_no_poll_has_measured_yet_does_not_keep_the_progress_from_being_shown() -> None:
+def test_a_new_leader_without_a_sample_does_not_hide_progress() -> None:
     looks = [look(10_000 + 1_000 * second, PlacementState.MOVING, done=50 * second) for second in range(6)]
     led_by_1 = replace(seen(A, PlacementState.MOVING, done=250), leader=1)
     unmeasured = MovesObserved(16_000, (led_by_1,), has_progress=False)
@@ -122,7 +122,7 @@ def test_bytes_stay_with_the_leader_that_sent_them() -> None:
         assert (rates[0] or 0.0) >= 50.0
 
 
-def test_one_copy_that_has_stood_still_for_ten_minutes_is_named_though_others_go_on() -> None:
+def test_a_copy_that_stands_still_ten_minutes_is_named() -> None:
     events = [*SUBMITTED, look(10_000, PlacementState.MOVING, done=100)]
     for at_ms in range(20_000, 640_000, 10_000):
         events += [TimePassed(at_ms), MovesObserved(at_ms, (seen(B, PlacementState.MOVING, done=at_ms // 10_000),))]

@@ -14,7 +14,7 @@ def seen(name: TopicPartition, done: int, placement: PlacementState = PlacementS
     return PartitionObservation(name, placement, (0, 1, 2), (0, 1), 0, (CopyProgress(2, done, 10**9 - done),))
 
 
-def test_the_first_minutes_are_written_poll_by_poll_and_then_some_polls_a_minute() -> None:
+def test_progress_is_journaled_per_poll_and_later_per_minute() -> None:
     sampling = ProgressSampling(left_bytes=100_000)
     known, written = {name: seen(name, 0) for name in NAMES}, []
     for second in range(1_200):

@@ -53,7 +53,7 @@ def test_a_broker_whose_copies_are_slowed_elsewhere_takes_on_more() -> None:
     assert busy.refuses(_move(5, 3, 8)) is None
 
 
-def test_a_broker_never_has_more_than_twice_as_many_copies_while_they_have_bytes_left() -> None:
+def test_a_broker_never_has_twice_the_copies_with_bytes_left() -> None:
     slow = [_move(9 * source + number, source, 8 + number) for source in range(4) for number in range(5)]
     assert _busy(*slow).refuses(_move(99, 7, 8)) == "broker 8 has enough to receive"
 

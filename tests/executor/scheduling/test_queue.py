@@ -133,7 +133,7 @@ def test_what_starts_is_what_would_start_if_all_were_looked_at(
         assert few.starting == choose(waiting.values(), in_flight, caps=caps, order=order).starting
 
 
-def test_directories_are_named_only_where_no_copy_of_the_broker_goes_anywhere_else() -> None:
+def test_directories_are_named_only_if_no_copy_goes_elsewhere() -> None:
     queue = Queue()
     within = Candidate(TopicPartition("d", 0), 1, 0, (), ((0, "/a"), (1, "/a")))
     between = Candidate(TopicPartition("d", 1), 1, 0, (1, 2), ((1, "/b"), (2, "/b")))

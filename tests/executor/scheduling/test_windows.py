@@ -52,7 +52,7 @@ def test_a_night_on_which_the_clock_changes_is_shorter_or_longer(day: str, long_
     assert found.seconds == long_h * 3600
 
 
-def test_of_a_time_that_the_clock_shows_twice_the_first_ends_a_window_and_the_second_begins_one() -> None:
+def test_a_repeated_hour_ends_windows_early_and_begins_them_late() -> None:
     ends = open_interval(Schedule((Window(22 * 60, 150),), BERLIN), at("2026-10-24T12:00"))
     begins = open_interval(Schedule((Window(150, 6 * 60),), BERLIN), at("2026-10-24T12:00"))
     assert ends is not None
@@ -170,7 +170,7 @@ def test_a_deadline_that_holds_all_moves_needs_no_words() -> None:
     assert shortfalls(forecast([_move(0, 1000, 1, 8)], hours, 0, 10.0), hours, 10.0) == ()
 
 
-def test_a_deadline_that_cannot_be_met_is_told_with_what_fits_and_what_is_needed() -> None:
+def test_an_impossible_deadline_is_told_with_the_needed_rate() -> None:
     hours = Schedule(deadline_ms=100_000)
     found = forecast([_move(number, 400, 1, 8) for number in range(5)], hours, 0, 10.0)
     assert (found.in_time, found.in_time_bytes, found.required_bytes_per_s, found.too_long) == (2, 800, 20, ())
@@ -179,7 +179,7 @@ def test_a_deadline_that_cannot_be_met_is_told_with_what_fits_and_what_is_needed
     assert sentence.endswith("all need at least 20 B/s, or more time")
 
 
-def test_windows_before_the_deadline_count_together_but_a_move_has_to_fit_into_one() -> None:
+def test_windows_add_up_but_a_move_has_to_fit_into_one() -> None:
     hours = Schedule((Window(0, 1), Window(2, 3)), deadline_ms=180_000)
     small, large = [_move(number, 600, 1, 8) for number in range(2)], [_move(9, 601, 1, 8)]
     assert forecast(small, hours, 0, 10.0).in_time == 2

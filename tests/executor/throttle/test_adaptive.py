@@ -40,7 +40,7 @@ def test_a_small_change_of_traffic_changes_no_rate() -> None:
     assert adaptive_rate(AUTO, 0, 450.0, 0.0, 700) == 550
 
 
-def test_a_rate_that_is_too_low_for_what_is_written_is_raised_however_little() -> None:
+def test_a_rate_below_the_writes_is_raised_however_little() -> None:
     assert adaptive_rate(AUTO, 0, 900.0, 560.0, 699) == 700
 
 
@@ -79,18 +79,18 @@ def test_a_partition_without_a_leader_carries_nothing() -> None:
     assert traffic_of([Partition(T0, (0,), (0,), NO_LEADER)], {}, [0]) == (BrokerTraffic(0, 0.0, 0.0),)
 
 
-def test_a_broker_that_can_carry_next_to_nothing_has_a_floor_of_one_byte_and_others_a_tenth() -> None:
+def test_the_floor_is_a_tenth_of_capacity_and_at_least_one_byte() -> None:
     assert AdaptiveThrottle(9).floor_of(0) == 1
     assert (AUTO.floor_of(0), AUTO.floor_of(3)) == (100, 40)
 
 
-def test_a_rate_that_is_off_by_just_a_tenth_stays_and_one_that_is_just_enough_does_too() -> None:
+def test_a_rate_off_by_a_tenth_or_just_enough_stays() -> None:
     assert adaptive_rate(AUTO, 0, 200.0, 0.0, 1_000) == 800
     assert adaptive_rate(AUTO, 0, 100.0, 0.0, 1_000) == 1_000
     assert adaptive_rate(AUTO, 0, None, 80.0, 100) == 100
 
 
-def test_traffic_of_partitions_adds_up_also_of_brokers_that_nobody_asked_about() -> None:
+def test_partition_traffic_adds_up_for_unasked_brokers_too() -> None:
     partitions = [
         Partition(T0, (0, 1), (0, 1), 0),
         Partition(T1, (0, 1), (0, 1), 0),
@@ -100,7 +100,7 @@ def test_traffic_of_partitions_adds_up_also_of_brokers_that_nobody_asked_about()
     assert traffic_of(partitions, writes, [0, 1]) == (BrokerTraffic(0, 15.0, 16.0), BrokerTraffic(1, 0.0, 15.0))
 
 
-def test_what_was_not_measured_adds_up_too_and_a_partition_without_leader_has_no_traffic() -> None:
+def test_unmeasured_traffic_adds_up_and_leaderless_has_none() -> None:
     partitions = [
         Partition(T0, (0,), (0,), 0),
         Partition(T1, (1,), (1,), 1),

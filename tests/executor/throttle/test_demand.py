@@ -7,7 +7,7 @@ from kreassign.executor.throttle_rates import CopiedPartition, Demand, demand, l
 COPIED = CopiedPartition(10.0, leader=1, followers_in_sync=2, destinations=(4, 5))
 
 
-def test_a_leader_sends_what_is_written_to_each_follower_in_sync_and_to_each_copy() -> None:
+def test_a_leader_sends_writes_to_each_follower_and_copy() -> None:
     assert (COPIED.streams, COPIED.sent_bytes_per_s) == (4, 40.0)
 
 

@@ -49,7 +49,7 @@ def receiving(broker: int) -> ConfigKey:
     return ConfigKey(ConfigResource.broker(broker), FOLLOWER_THROTTLED_RATE)
 
 
-def test_a_broker_gets_its_own_rate_and_one_without_a_limit_keeps_what_it_had() -> None:
+def test_a_broker_gets_its_own_rate_or_keeps_its_former_one() -> None:
     rates = ThrottleRates(100, (BrokerRate(1, 7), BrokerRate(3, None)))
     before = {sending(1): None, sending(2): "5", receiving(3): "9", LEADERS: None}
     assert wanted_rates(before, rates) == {sending(1): "7", sending(2): "100", receiving(3): "9"}
@@ -98,7 +98,7 @@ def test_the_calls_set_our_values_and_later_the_old_ones_or_none() -> None:
     }
 
 
-def test_of_a_list_only_our_own_entries_are_written_and_it_is_deleted_only_if_there_was_none() -> None:
+def test_only_our_list_entries_are_written_and_empty_lists_deleted() -> None:
     topic, name = ConfigResource.topic("t"), FOLLOWER_THROTTLED_REPLICAS
     beside, alone = ConfigOverride(FOLLOWERS, "7:4", "0:3,7:4"), ConfigOverride(FOLLOWERS, None, "0:3")
     assert changes_to_ours([beside]) == {topic: [ConfigChange.append(name, "0:3")]}
@@ -163,13 +163,13 @@ def test_settings_read_as_what_is_set_and_what_was() -> None:
     approve([text for each in (*values, *overrides) for text in (each, each.then)], "settings-in-words")
 
 
-def test_copies_between_directories_have_a_rate_at_each_broker_of_theirs_that_is_live() -> None:
+def test_directory_copies_have_a_rate_at_each_live_broker() -> None:
     assert log_dir_keys((3, 1, 2), (2, 3, 4)) == tuple(
         ConfigKey(ConfigResource.broker(broker), LOG_DIR_RATE) for broker in (2, 3)
     )
 
 
-def test_every_setting_of_a_throttle_is_two_lists_of_each_topic_and_three_rates_of_each_broker() -> None:
+def test_a_throttle_is_two_lists_per_topic_and_three_rates_per_broker() -> None:
     broker = ConfigResource.broker(1)
     assert set(throttle_keys(["t"], [1])) == {
         LEADERS, FOLLOWERS, sending(1), receiving(1), ConfigKey(broker, LOG_DIR_RATE),
@@ -207,7 +207,7 @@ def test_an_operator_restores_a_setting_with_kafkas_own_tool(
     (ConfigOverride(sending(1), "9", None, ("6",)), ("6",)),
     (ConfigOverride(sending(1), "9", None), ()),
 ])  # fmt: skip
-def test_every_value_of_ours_may_be_there_until_the_last_one_is_known_to_be(
+def test_any_of_our_values_may_stand_until_the_last_is_confirmed(
     override: ConfigOverride, values: tuple[str, ...]
 ) -> None:
     assert override.possible_values == values

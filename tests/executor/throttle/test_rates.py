@@ -34,7 +34,7 @@ def test_another_rate_for_some_brokers_leaves_the_others_theirs() -> None:
     assert MIXED.changed(None, (1,)).of(1) is None
 
 
-def test_of_several_rates_of_a_broker_the_first_counts_also_once_those_of_others_changed() -> None:
+def test_the_first_of_several_rates_of_a_broker_counts() -> None:
     twice = ThrottleRates(100, (BrokerRate(1, None), BrokerRate(1, 7)))
     assert (twice.of(1), twice.changed(9, (2, 0)).of(1)) == (None, None)
     changed = (BrokerRate(0, 9), BrokerRate(1, None), BrokerRate(1, 7), BrokerRate(2, 9))
@@ -54,7 +54,7 @@ def test_rates_are_kept_in_the_journal_and_older_journals_have_one_for_all() -> 
     )
 
 
-def test_a_throttle_that_follows_the_traffic_has_no_rate_that_is_known_beforehand() -> None:
+def test_a_throttle_that_follows_traffic_has_no_known_rate() -> None:
     rates = NO_THROTTLE.changed(None, adaptive=AdaptiveThrottle(1_000))
     assert (rates.is_limited, rates.slowest_bytes_per_s, rates.fastest_bytes_per_s) == (True, None, None)
     per_broker = rates.changed(50, (3,))

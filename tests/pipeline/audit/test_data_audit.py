@@ -122,7 +122,7 @@ def test_a_partition_that_was_not_read_again_has_lost_all(found: dict[str, dict[
     assert (found["gone"]["verdict"], found["gone"]["lost"]) == ("not read again, lost", 2)
 
 
-def test_a_topic_that_was_made_again_is_another_one_even_with_the_same_records(
+def test_a_recreated_topic_differs_even_with_the_same_records(
     found: dict[str, dict[str, Any]],
 ) -> None:
     assert found["another"]["verdict"] == "another topic of the same name"

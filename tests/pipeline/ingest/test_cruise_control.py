@@ -73,7 +73,7 @@ REFUSED: list[tuple[bytes | None, str]] = [
 ]  # fmt: skip
 
 
-def test_what_is_cut_off_or_unknown_or_of_no_use_says_so_and_costs_no_other_record() -> None:
+def test_a_cut_or_unknown_record_says_so_and_costs_no_other() -> None:
     around = [BY_HAND, metric(TOPIC, 3, b"orders"), metric(BROKER, 5)]
     rows = decoded(around[0], *(value for value, _ in REFUSED), *around[1:])
     assert [row["reason"] for row in rows[1:-2]] == [reason for _, reason in REFUSED]

@@ -18,7 +18,7 @@ def test_every_golden_file_says_whose_form_it_has() -> None:
     assert all(source.startswith("https://") for source in SOURCES.values())
 
 
-def test_the_jmx_exporter_has_one_row_for_each_measure_and_a_sample_for_each_partition_that_the_broker_leads() -> None:
+def test_the_jmx_exporter_has_rows_per_measure_and_led_partition() -> None:
     found = read(golden("jmx-exporter.txt"), broker=1)
     assert found.values == [
         (1, "orders", READ_MS, "bytes_in_total", 1.5e6),
@@ -56,7 +56,7 @@ def test_bitnami_marks_what_is_of_all_topics_of_a_broker(series: str, name: str)
     assert read(f"{series} 0.5".encode(), broker=1).values == [(1, None, READ_MS, name, 0.5)]
 
 
-def test_kafka_exporter_has_offsets_without_sizes_and_minus_one_is_no_offset() -> None:
+def test_kafka_exporter_has_offsets_without_sizes_and_no_minus_one() -> None:
     found = read(golden("kafka-exporter.txt"))
     assert found.offsets == [(0, READ_MS, 2, 10, 12_345_678_901, None), (1, READ_MS, -1, 0, 70, None)]
     assert not found.metrics
@@ -90,7 +90,7 @@ def test_a_pod_names_its_broker_as_an_instance_does() -> None:
     assert not read(page, brokers={"prod-kafka-3": 3}).metrics
 
 
-def test_amazon_msk_keeps_the_names_of_beans_and_its_hosts_name_their_brokers() -> None:
+def test_amazon_msk_keeps_bean_names_and_hosts_name_brokers() -> None:
     found = read(golden("msk-open-monitoring.txt"))
     assert found.values == [
         (1, "orders", MS + 1, "bytes_in_total", 1.5e6),
@@ -104,7 +104,7 @@ def test_amazon_msk_keeps_the_names_of_beans_and_its_hosts_name_their_brokers() 
     assert not found.bad
 
 
-def test_answers_of_the_query_api_have_times_in_seconds_and_the_replica_that_is_ahead_is_the_leader() -> None:
+def test_query_api_times_are_seconds_and_the_leading_replica_leads() -> None:
     brokers = {"kafka-1:7071": 1, "kafka-2:7071": 2}
     found = read(golden("query-range.json"), brokers=brokers)
     assert found.offsets == [
@@ -135,7 +135,7 @@ def test_answers_to_one_query_each_are_joined_over_files() -> None:
     assert sized.offsets == [(0, READ_MS, 2, 10, 12_345_678_901, 5000), (1, READ_MS, -1, 0, 70, None)]
 
 
-def test_an_answer_that_broke_off_costs_itself_and_not_those_that_were_appended() -> None:
+def test_a_broken_answer_costs_only_itself() -> None:
     one = json.dumps(json.loads(golden("query-range.json")), separators=(",", ":")).encode()
     error = b'{"status":"error","error":"timeout"}'
     found = read(one[:500] + b"\n" + error + one)
@@ -155,7 +155,7 @@ def test_confluent_cloud_has_no_brokers_and_tells_what_came_in_each_minute() -> 
     assert twice.values == found.values, "a page that was appended twice adds nothing up"
 
 
-def test_an_answer_of_the_metrics_api_is_read_with_its_query_and_tells_the_end_of_each_interval() -> None:
+def test_a_metrics_api_answer_is_read_with_its_query_and_intervals() -> None:
     found = read(golden("confluent-query.json"), cluster="lkc-abc12")
     five_minutes = 300_000
     assert found.values == [
@@ -232,7 +232,7 @@ def test_of_one_broker_it_must_be_said_what_it_leads() -> None:
     'kafka_server_brokertopicmetrics_remotecopybytes_total{topic="t"} 70',
     'kafka_server_BrokerTopicMetrics_Count{name="RemoteCopyBytesPerSec",topic="t"} 70',
 ])  # fmt: skip
-def test_the_size_of_a_tiered_topic_is_left_out_because_nobody_tells_which_records_have_it(sign: str) -> None:
+def test_the_size_of_a_tiered_topic_is_left_out(sign: str) -> None:
     names = {"LogEndOffset": 100, "LogStartOffset": 0, "Size": 50}
     page = "".join(
         f'kafka_log_Log_Value{{name="{name}",partition="0",topic="{topic}"}} {value}\n'

@@ -77,9 +77,7 @@ _METRICS = st.fixed_dictionaries(
 
 
 @given(st.lists(_METRICS, max_size=30), st.lists(st.integers(0, 30), max_size=4))
-def test_however_records_are_cut_into_batches_the_same_metrics_and_dead_letters_come_of_them(
-    metrics: list[dict[str, Any]], cuts: list[int]
-) -> None:
+def test_metrics_do_not_depend_on_how_records_are_batched(metrics: list[dict[str, Any]], cuts: list[int]) -> None:
     whole = batch_of(*metrics)
 
     def stored(batches: list[pa.Table]) -> tuple[pa.Table, list[Any], int]:

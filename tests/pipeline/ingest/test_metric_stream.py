@@ -29,7 +29,7 @@ MINUTE_MS = 60_000
 NOW = datetime.fromtimestamp(NOW_MS / 1000, UTC)
 
 
-def test_properties_of_the_client_reach_the_source_and_the_given_addresses_win() -> None:
+def test_client_properties_reach_the_source_and_addresses_win() -> None:
     client = {"security.protocol": "SASL_SSL", "bootstrap.servers": "elsewhere:1"}
     source = MetricTopic("here:9093", "metrics", RecordForm.JSON, "c", client, max_offsets_per_trigger=7)
     assert source.options == {
@@ -197,9 +197,7 @@ def test_what_stops_the_tables_stops_the_stream_and_is_told_as_it_is(spark: Spar
     assert values(data) == [3.0]
 
 
-def test_every_record_is_a_metric_once_or_a_dead_letter_with_its_reason_whatever_is_lost(
-    spark: SparkSession, tmp_path: Path
-) -> None:
+def test_every_record_becomes_one_metric_or_a_dead_letter(spark: SparkSession, tmp_path: Path) -> None:
     spark.conf.set("spark.sql.shuffle.partitions", "2")
     topic, data = Topic(spark, tmp_path / "in"), tmp_path / "data"
 

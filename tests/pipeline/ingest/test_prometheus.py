@@ -35,7 +35,7 @@ def parse(text: str) -> Parsed:
     return parse_file(text.encode())
 
 
-def test_a_scrape_is_read_line_by_line_and_what_is_no_reading_is_kept_apart_with_its_line() -> None:
+def test_a_scrape_is_read_by_line_and_bad_lines_are_kept_apart() -> None:
     found = read(SCRAPE.encode(), broker=3)
     assert found.values == [
         (3, "orders", READ_MS, "bytes_in_total", 1.5e6),
@@ -82,7 +82,7 @@ def test_a_page_with_a_byte_order_mark_is_read(encoding: str) -> None:
     assert (reading.name, reading.labels) == ("up", {"topic": "größer"})
 
 
-def test_an_exemplar_never_stands_for_its_sample_and_openmetrics_has_seconds() -> None:
+def test_an_exemplar_is_no_sample_and_openmetrics_has_seconds() -> None:
     found = read(golden("openmetrics.txt"), broker=1)
     assert found.values == [
         (1, "orders", 1_750_000_000_500, "bytes_in_total", 3.0),
@@ -185,7 +185,7 @@ def test_a_compressed_page_is_named_with_what_unpacks_it(packed: Callable[[bytes
         parse_file(packed(b"up 1"))
 
 
-def test_the_result_of_a_function_has_no_name_and_a_native_histogram_no_value() -> None:
+def test_function_results_have_no_name_native_histograms_no_value() -> None:
     rate = {"metric": {"topic": "t"}, "values": [[1, "1"]]}
     histogram = {"metric": {"__name__": "h"}, "histograms": [[1, {"count": "1"}]]}
     parsed = parse(json.dumps({"data": {"result": [rate, histogram]}}))

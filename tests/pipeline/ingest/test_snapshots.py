@@ -22,7 +22,7 @@ def test_the_id_of_a_snapshot_sorts_by_time_and_is_safe_as_a_file_name() -> None
     assert snapshots.file_name_part("../../etc") == "______etc"
 
 
-def test_the_seal_of_a_snapshot_is_written_last_and_every_row_fits_its_table() -> None:
+def test_a_snapshots_seal_is_last_and_every_row_fits_its_table() -> None:
     tables = snapshots.snapshot_tables(observation())
     assert tables[-1][0] is CLUSTERS
     assert len({table.name for table, _ in tables}) == 5

@@ -119,7 +119,7 @@ CASES: Mapping[str, Case] = {
 }  # fmt: skip
 
 
-def test_intervals_hold_the_truth_and_only_what_is_known_to_a_tenth_is_enough() -> None:
+def test_intervals_hold_the_truth_and_a_tenth_is_enough() -> None:
     told = {
         row["topic"]: row
         for row in loads([row | {"topic": name} for name, case in CASES.items() for row in case.hours])

@@ -47,7 +47,7 @@ def test_the_day_of_a_broker_is_what_the_partitions_get_that_it_leads(tmp_path: 
     assert found.brokers[0].hours[20] == near(sum(busiest))
 
 
-def test_what_was_not_measured_in_an_hour_counts_with_its_mean_and_hours_without_any_are_missing(
+def test_unmeasured_hours_count_with_their_mean_or_are_missing(
     tmp_path: Path,
 ) -> None:
     loads = [load_row("t", 0, 1000.0), load_row("t", 1, 500.0)]
@@ -84,7 +84,7 @@ def test_a_history_has_whole_days_only_and_ends_in_the_forecast(tmp_path: Path) 
     assert cluster.horizon_days == 30
 
 
-def test_skewed_topics_come_by_what_their_busiest_partition_gets_beyond_an_even_share(tmp_path: Path) -> None:
+def test_skewed_topics_come_by_the_excess_of_their_busiest_partition(tmp_path: Path) -> None:
     skew = [
         skew_row("idle", None, 0.0),
         skew_row("even", 1.0, 9e9),
@@ -150,7 +150,7 @@ def test_a_day_is_whole_with_nine_tenths_of_it(tmp_path: Path, seconds: float, d
     assert history.days == days
 
 
-def test_four_weeks_are_shown_back_from_the_last_hour_that_was_measured_in_the_cluster(tmp_path: Path) -> None:
+def test_four_weeks_are_shown_back_from_the_last_measured_hour(tmp_path: Path) -> None:
     loads = [load_row("t", 0, 1000.0), load_row("t", 1, 500.0)]
     hours = [at(ago) for ago in range(29 * 24)] + [at(ago, 1, records=18_000) for ago in range(24, 48)]
     fill(tmp_path, loads, load_hours=hours)

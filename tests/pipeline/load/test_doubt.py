@@ -49,7 +49,7 @@ def heeded(*loads: Load) -> tuple[dict[tuple[str, int], float], LoadBasis]:
     return {(load.topic, load.number): rate for (load, _), rate in zip(rows, rates.tolist(), strict=True)}, basis
 
 
-def test_loads_that_are_enough_are_taken_as_they_are_and_nothing_is_doubtful() -> None:
+def test_loads_that_are_enough_are_taken_as_they_are() -> None:
     rates, basis = heeded(Load("a", 0, 0.1), Load("a", 1, 0.0), Load("b", 0, 1e10))
     assert rates == {("a", 0): 0.1, ("a", 1): 0.0, ("b", 0): 1e10}
     assert (basis.partitions, basis.doubtful_count, basis.doubtful, basis.brokers) == (3, 0, (), ())
@@ -62,14 +62,14 @@ def test_a_few_absurd_partitions_get_the_median_of_their_topic() -> None:
     assert (basis.reasons, basis.priors) == ({"short": 1, "unknown": 1}, {"topic": 2})
 
 
-def test_the_median_of_an_even_number_is_between_the_middle_two_also_when_all_are_the_same() -> None:
+def test_the_median_of_an_even_number_is_between_the_middle_two() -> None:
     four = [Load("t", number, rate) for number, rate in enumerate((9.0, 1.0, 2.0, 4.0))]
     same = [Load("u", number, 5.0) for number in range(4)]
     rates, _ = heeded(*four, Load("t", 9, NAN, reason="unknown"), *same, Load("u", 9, 7.0, reason="gaps"))
     assert (rates["t", 9], rates["u", 9]) == (3.0, 5.0)
 
 
-def test_a_topic_of_one_partition_keeps_its_doubtful_rate_unless_no_enough_one_is_so_large() -> None:
+def test_a_lone_partition_keeps_its_doubtful_rate_unless_implausible() -> None:
     known = Load("a", 0, 50.0, size=1000.0)
     rates, basis = heeded(
         known, Load("new", 0, 50.0, reason="short"), Load("absurd", 0, 51.0, size=200.0, reason="short")
@@ -78,7 +78,7 @@ def test_a_topic_of_one_partition_keeps_its_doubtful_rate_unless_no_enough_one_i
     assert basis.priors == {"measured": 1, "size": 1}
 
 
-def test_without_a_rate_and_siblings_the_size_tells_and_without_a_size_nothing_does() -> None:
+def test_without_rate_and_siblings_the_size_tells_or_nothing() -> None:
     known = Load("a", 0, 30.0, size=100.0), Load("a", 1, 10.0, size=300.0)
     rates, basis = heeded(
         *known,
@@ -92,7 +92,7 @@ def test_without_a_rate_and_siblings_the_size_tells_and_without_a_size_nothing_d
     assert basis.unsized == 2
 
 
-def test_where_no_load_is_enough_each_keeps_what_was_measured_and_the_rest_is_unknown() -> None:
+def test_without_an_enough_load_each_keeps_its_measured_rate() -> None:
     rates, basis = heeded(
         Load("a", 0, 7.0, reason="short"), Load("a", 1, 0.0, reason="short"), Load("b", 0, NAN, reason="unknown")
     )
@@ -136,7 +136,7 @@ def test_shares_are_of_the_present_writes_and_bytes_of_each_broker() -> None:
     assert (share.broker, share.replicas, share.write_share, share.size_share) == (2, 1, 30 / 150, 300 / 500)
 
 
-def test_the_largest_are_named_first_and_of_equal_ones_those_whose_names_come_first() -> None:
+def test_the_largest_are_named_first_then_by_name() -> None:
     loads = [Load("b", 1, NAN, size=1.0), Load("a", 1, NAN, size=1.0), Load("a", 0, NAN, size=2.0), Load("c", 0, 5.0)]
     _, basis = heeded(*(load._replace(reason="short") for load in loads))
     assert [one.topic_partition for one in basis.doubtful] == [
@@ -163,7 +163,7 @@ ANY_LOADS = st.lists(
 
 
 @given(ANY_LOADS, st.randoms(use_true_random=False))
-def test_every_doubtful_load_is_counted_once_and_no_rate_depends_on_the_order_of_rows(loads, random) -> None:
+def test_doubtful_loads_count_once_and_row_order_is_irrelevant(loads, random) -> None:
     rates, basis = heeded(*loads)
     assert all(math.isfinite(rate) and rate >= 0 for rate in rates.values())
     doubtful = {load for load in loads if load.reason is not None or math.isnan(load.rate)}
@@ -175,7 +175,7 @@ def test_every_doubtful_load_is_counted_once_and_no_rate_depends_on_the_order_of
     assert (again, same) == (rates, basis)
 
 
-def test_loads_of_which_no_reason_is_known_are_doubtful_only_without_a_rate() -> None:
+def test_loads_without_a_reason_are_doubtful_only_without_a_rate() -> None:
     rates, basis = heed(
         ReplicaLoads(
             ["t"],

@@ -121,9 +121,7 @@ def test_from_snapshots_and_samples_to_plan_inputs_and_again(spark: SparkSession
     assert again == {step.table.name: step.good for step in told[:14]} | {"samples": 0}
 
 
-def test_a_load_reads_what_came_since_the_last_one_and_ends_as_if_it_had_read_all(
-    spark: SparkSession, tmp_path: Path
-) -> None:
+def test_an_incremental_load_ends_like_one_of_everything(spark: SparkSession, tmp_path: Path) -> None:
     class KilledError(Exception):
         """The load ends before it is published."""
 
@@ -346,9 +344,7 @@ def test_files_that_cannot_be_read_are_skipped_counted_and_named(spark: SparkSes
     assert sorted(row["table_name"] for row in rows) == ["replicas", *["samples"] * 8]
 
 
-def test_metrics_and_disks_that_cannot_be_read_are_counted_and_named_and_nothing_stays_cached(
-    spark: SparkSession, tmp_path: Path
-) -> None:
+def test_unreadable_metrics_and_disks_are_counted_and_named(spark: SparkSession, tmp_path: Path) -> None:
     class KilledError(Exception):
         """The load ends while it keeps what it has computed."""
 
@@ -399,9 +395,7 @@ def kept_of(spark: SparkSession) -> int:
     return int(spark.sparkContext._jsc.getPersistentRDDs().size())
 
 
-def test_a_snapshot_that_claims_to_be_of_the_future_is_told_and_the_one_before_it_used(
-    spark: SparkSession, tmp_path: Path
-) -> None:
+def test_a_snapshot_of_the_future_is_told_and_the_former_used(spark: SparkSession, tmp_path: Path) -> None:
     fill(tmp_path)
     now_ms = TAKEN_MS + 60_000
     ahead = replace(observation(), taken_ms=now_ms + 30 * 86_400_000)

@@ -152,7 +152,7 @@ def test_before_open_hours_as_many_samples_are_kept_as_their_rules_look_at() -> 
     assert open_from == BEGIN_MS + 2 * HOUR_MS
 
 
-def test_odd_samples_of_closed_hours_are_set_aside_and_those_of_open_ones_read_again_too() -> None:
+def test_odd_samples_of_closed_hours_are_set_aside() -> None:
     rows = steady(*EVERY_TEN)
     rows[1], rows[-5] = at(10, 10**9), at(280, 10**9)
     rows[-1]["taken_ms"] += 1
@@ -261,7 +261,7 @@ def test_sums_of_sizes_are_exact_however_large() -> None:
     assert [hour["mean_size_bytes"] for hour in hours(rows)] == [2**48 - 1]
 
 
-def test_of_rows_of_the_same_time_and_end_one_with_a_size_counts_whatever_their_order() -> None:
+def test_of_rows_with_equal_times_one_with_a_size_counts() -> None:
     unknown, empty = at(0, 0, size_bytes=None), at(0, 0, size_bytes=0)
     for rows in ([unknown, empty], [empty, unknown]):
         (hour,) = hours(rows)

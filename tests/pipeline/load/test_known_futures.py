@@ -23,7 +23,7 @@ def median_error(name: str) -> float:
 
 
 @pytest.mark.parametrize("name", COHORTS)
-def test_the_truth_is_in_the_interval_and_no_end_doubles_faster_than_weekly(name: str) -> None:
+def test_the_truth_is_in_the_interval_and_ends_grow_slowly(name: str) -> None:
     cohort = known(name)
     then, low, high = curve_of(cohort)
     assert np.mean((low <= cohort.truth) & (cohort.truth <= high)) >= 0.9
@@ -54,5 +54,5 @@ def usual_rate(cohort: Cohort) -> Floats:
     ("a holiday among plain weeks", 0.05),
     ("+5 % a day for 20 days, and on", 0.1),
 ])  # fmt: skip
-def test_stopped_growth_a_new_level_and_odd_days_are_known_for_what_they_are(name: str, most: float) -> None:
+def test_stopped_growth_new_levels_and_odd_days_are_recognised(name: str, most: float) -> None:
     assert median_error(name) <= most

@@ -219,7 +219,7 @@ def test_partitions_of_which_nothing_was_measured_stand_between_others() -> None
     ]
 
 
-def test_only_the_hours_of_the_last_epoch_count_whatever_the_order_of_the_rows() -> None:
+def test_only_hours_of_the_last_epoch_count_in_any_order() -> None:
     old = [{"hour_ms": hour * HOUR_MS, "new_records": 36_000, "epoch": 0} for hour in range(30)]
     new = [{"hour_ms": hour * HOUR_MS, "new_records": 3600, "epoch": 1} for hour in range(29, 40)]
     rows = [*new, *old, *(row | {"partition": 1} for row in old)]

@@ -185,7 +185,7 @@ EXPECTED: dict[tuple[str, str, int], tuple[float | None, str | None, float | Non
 }
 
 
-def test_what_brokers_measured_is_shared_out_by_the_finest_metric_that_there_is(spark: SparkSession) -> None:
+def test_measured_traffic_is_shared_out_by_the_finest_metric(spark: SparkSession) -> None:
     loads, hours, replicas, measured = world(spark)
     told = with_measured(loads, hours, replicas, measured)
     assert told.columns == list(LOAD_MODEL.column_names)

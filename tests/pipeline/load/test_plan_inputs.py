@@ -114,7 +114,7 @@ def test_every_verdict_but_enough_is_a_reason_for_doubt_in_its_own_words(tmp_pat
     assert reasons(tmp_path, "mean") == [None, *words[1:]]
 
 
-def test_where_all_is_enough_or_nothing_is_there_is_no_other_verdict_to_find(tmp_path: Path) -> None:
+def test_with_all_or_nothing_known_there_is_one_verdict(tmp_path: Path) -> None:
     partitions(tmp_path, {"verdict": "enough", "write_bytes_per_s": 5.0})
     assert reasons(tmp_path, "mean") == [None]
     partitions(tmp_path, {"verdict": "short", "write_bytes_per_s": 5.0})
@@ -138,7 +138,7 @@ def test_that_the_mean_stands_in_for_the_load_to_plan_by_is_a_reason_too(tmp_pat
     assert read_plan_columns(tmp_path, "c", "peak").replicas.write_bytes_per_s.tolist() == [5.0, 9.0, 5.0]
 
 
-def test_a_load_to_plan_by_that_there_is_not_is_refused_with_those_that_there_are(tmp_path: Path) -> None:
+def test_a_missing_load_is_refused_with_a_list_of_loads(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"no load 'p90' to plan by; there are mean, p95, .*, forecast-high"):
         read_plan_columns(tmp_path, "c", "p90")
 
@@ -168,7 +168,7 @@ def test_the_upper_end_of_the_forecast_needs_the_table_that_has_it(tmp_path: Pat
         read_plan_columns(tmp_path, "c", FORECAST_HIGH)
 
 
-def test_the_forecast_says_how_sure_it_is_by_medians_of_what_is_written_and_by_its_backtest(tmp_path: Path) -> None:
+def test_the_forecast_shows_its_certainty_by_its_backtest(tmp_path: Path) -> None:
     rates = [(10.0, 5.0, 40.0), (100.0, 80.0, 120.0), (4.0, 3.0, 6.0), (0.0, 0.0, 0.0), (None, None, None)]
     rows = [
         ahead(number, write_bytes_per_s=middle, low_write_bytes_per_s=low, high_write_bytes_per_s=high)

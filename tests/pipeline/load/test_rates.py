@@ -12,7 +12,7 @@ def told(rows: list[Row], *names: str) -> list[tuple[Any, ...]]:
     return [tuple(row[name] for name in names) for row in rated(rows)]
 
 
-def test_a_gap_a_reset_a_duplicate_and_a_clock_that_is_behind_are_distinguished() -> None:
+def test_gaps_resets_duplicates_and_late_clocks_are_distinguished() -> None:
     def sample(second: int, end: int, partition: int = 0, topic_id: str | None = "id-1") -> dict[str, Any]:
         return {"taken_ms": 1000 * second, "end_offset": end, "partition": partition, "topic_id": topic_id}
 
@@ -222,7 +222,7 @@ def reasons(*ends: int) -> list[str | None]:
     return [reason for (reason,) in told(rows, "reason")]
 
 
-def test_a_record_too_many_is_told_by_two_samples_after_it_and_by_one_alone_not() -> None:
+def test_an_extra_record_is_told_by_two_later_samples() -> None:
     ahead = "end_offset is ahead of the samples after it, and comes back"
     last = "end_offset is behind the sample before it, and is the last"
     assert reasons(100, 100, 101, 100, 100) == [None, None, ahead, None, None]

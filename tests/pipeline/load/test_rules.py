@@ -78,7 +78,7 @@ def test_counts_and_sizes_are_not_negative_and_a_log_fits_on_a_disk() -> None:
     assert broken([partition_rule(SAMPLES), broker_rule(SAMPLES)], partition=0, broker=0) == []
 
 
-def test_every_rule_names_its_table_its_reason_and_in_words_what_speaks_for_it() -> None:
+def test_every_rule_names_its_table_reason_and_grounds() -> None:
     families = [
         *taken_rules(CLUSTERS), *size_rules(CLUSTERS), bytes_rule(CLUSTERS, "usable_bytes"), partition_rule(CLUSTERS),
         broker_rule(CLUSTERS),

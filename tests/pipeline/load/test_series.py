@@ -72,7 +72,7 @@ def test_sums_and_maxima_begin_again_with_each_partition() -> None:
     same(THREE.largest_so_far(np.array([5, 2, 7, 1, 2**31, 0])), [5, 5, 7, 1, 2**31, 2**31])
 
 
-def test_the_largest_and_the_least_of_a_partition_are_those_of_all_its_samples() -> None:
+def test_extremes_of_a_partition_are_over_all_its_samples() -> None:
     values = np.array([3.0, NAN, 1.0, NAN, 2.0, 8.0])
     same(THREE.largest(values), [3, 3, 3, NAN, 8, 8])
     same(THREE.least(values), [1, 1, 1, NAN, 2, 2])

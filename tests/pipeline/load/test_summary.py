@@ -49,7 +49,7 @@ def test_lists_begin_with_the_busiest_and_with_the_largest(found: LoadSummary) -
     assert (found.busiest[1].peak_hour, found.busiest[1].peak_write_bytes_per_s) == (14, 6 * MB)
 
 
-def test_doubtful_partitions_come_by_their_weight_with_the_reason_and_their_shares(found: LoadSummary) -> None:
+def test_doubtful_partitions_come_by_weight_with_reason_and_share(found: LoadSummary) -> None:
     assert found.doubtful.count == 2
     assert [(str(one), one.doubt) for one in found.doubtful.first] == [
         ("clicks-1", "25% of the time is missing"), ("clicks-2", "no rate: no samples"),
@@ -58,7 +58,7 @@ def test_doubtful_partitions_come_by_their_weight_with_the_reason_and_their_shar
     assert found.doubtful.write_share == pytest.approx(9 / 69.6)
 
 
-def test_brokers_come_by_the_cpu_of_their_busiest_hour_and_then_by_their_bytes(tmp_path: Path) -> None:
+def test_brokers_come_by_peak_cpu_and_then_by_bytes(tmp_path: Path) -> None:
     named = {"cluster_id": "c.1", "hour_count": 24, "measured_share": 0.75}
     brokers = [
         row(BROKER_LOADS, **named, broker=1, bytes_in_per_s=1.0 * MB, peak_bytes_in_per_s=2.0 * MB),
@@ -99,7 +99,7 @@ def test_a_doubt_is_told_with_the_figure_that_decided(verdict: str, coverage: st
     assert doubt(verdict, coverage, 3.5 * 3600, 0.6) == told
 
 
-def test_of_a_load_that_knows_nothing_every_partition_is_doubtful_and_nothing_is_invented(tmp_path: Path) -> None:
+def test_a_load_without_knowledge_makes_every_partition_doubtful(tmp_path: Path) -> None:
     fill(tmp_path, [load_row("t", number) for number in range(3)])
     found = the_summary(tmp_path)
     assert (found.totals.size_bytes, found.totals.write_bytes_per_s, found.totals.replica_bytes) == (0, None, None)

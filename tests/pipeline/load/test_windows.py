@@ -35,7 +35,7 @@ def test_the_last_day_are_the_24_hours_before_the_last_one(tmp_path: Path) -> No
     assert measured(tmp_path) == {1: 1.0, 5: 0.5, 24: 0.25}
 
 
-def test_each_partition_counts_alike_and_what_the_load_does_not_have_for_nothing(tmp_path: Path) -> None:
+def test_each_partition_counts_alike_and_missing_ones_for_nothing(tmp_path: Path) -> None:
     loads = [load_row("s", 0, 1.0), load_row("t", 0, 1.0), load_row("t", 1, 1.0), load_row("t", 2)]
     others = [hour(1, partition=7), hour(1, topic="gone"), hour(1, cluster_id="c.2"), hour(0, topic="s")]
     hours = [hour(1), hour(1, 1, seconds=1800.0), hour(2, 1), hour(3, topic="s"), *others]

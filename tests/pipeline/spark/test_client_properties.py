@@ -11,7 +11,7 @@ FILE = Path("/etc/kafka/client.properties")
 READER = "org.apache.kafka.common.config.provider.FileConfigProvider"
 
 
-def test_what_is_about_tls_and_sasl_is_only_a_reference_and_the_rest_is_as_it_is() -> None:
+def test_tls_and_sasl_settings_are_references_others_stay() -> None:
     properties = {"security.protocol": "SASL_SSL", "sasl.jaas.config": "password=p", "ssl.truststore.password": "q"}
     assert by_reference(properties, FILE) == {
         "security.protocol": "SASL_SSL",

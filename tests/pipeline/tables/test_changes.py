@@ -42,7 +42,7 @@ def first_of(rows: list[dict[str, object]]) -> tuple[object, object]:
     return min((str(row["topic"]), row["partition"]) for row in rows)
 
 
-def test_rounds_that_were_compacted_among_themselves_are_read_from_the_file_that_came_of_it(tmp_path: Path) -> None:
+def test_rounds_compacted_together_are_read_from_the_new_file(tmp_path: Path) -> None:
     before = add_round(tmp_path, DAY_MS - 1)
     for second in range(5):
         add_round(tmp_path, DAY_MS + 1000 * second)
@@ -53,7 +53,7 @@ def test_rounds_that_were_compacted_among_themselves_are_read_from_the_file_that
     assert times_in(tmp_path, found) == [DAY_MS + 1000 * second for second in range(6)]
 
 
-def test_rounds_that_were_compacted_with_older_ones_are_read_as_they_were_written(tmp_path: Path) -> None:
+def test_rounds_compacted_with_older_ones_are_read_as_written(tmp_path: Path) -> None:
     before = add_round(tmp_path, DAY_MS)
     add_round(tmp_path, DAY_MS + 1000)
     compact(tmp_path, SAMPLES)
@@ -106,7 +106,7 @@ def test_a_round_compacted_with_older_ones_and_vacuumed_is_unknown(tmp_path: Pat
         changes(tmp_path, before)
 
 
-def test_a_compaction_that_does_not_say_of_which_part_a_file_was_is_not_trusted(tmp_path: Path) -> None:
+def test_a_compaction_without_its_parts_is_not_trusted(tmp_path: Path) -> None:
     """The format leaves it to the writer whether it says so."""
     before = add_round(tmp_path, DAY_MS)
     add_round(tmp_path, DAY_MS + 1000)
@@ -121,7 +121,7 @@ def test_a_compaction_that_does_not_say_of_which_part_a_file_was_is_not_trusted(
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_whatever_was_compacted_and_expired_meanwhile_each_added_round_is_there_once(tmp_path: Path, seed: int) -> None:
+def test_each_added_round_is_there_once_after_compaction_and_expiry(tmp_path: Path, seed: int) -> None:
     chance, taken = Random(seed), iter(range(DAY_MS, 9 * DAY_MS, DAY_MS // 4))
     versions, rounds, first_kept = [], [], 0
     for _ in range(16):

@@ -76,7 +76,7 @@ def test_dates_that_are_too_old_go(tmp_path: Path) -> None:
     assert [row["taken_ms"] for row in by_time(tmp_path)] == [2 * DAY_MS]
 
 
-def test_dates_of_metrics_that_are_too_old_go_and_small_files_of_the_others_become_one(tmp_path: Path) -> None:
+def test_old_dates_of_metrics_go_and_small_files_become_one(tmp_path: Path) -> None:
     metric: Row = {"cluster_id": "c", "broker": 1, "topic": None, "partition": None, "name": "cpu_share", "value": 0.5}
     times = (DAY_MS, 2 * DAY_MS, 2 * DAY_MS + 1)
     for taken_ms in times:
@@ -85,7 +85,7 @@ def test_dates_of_metrics_that_are_too_old_go_and_small_files_of_the_others_beco
     assert sorted(row["taken_ms"] for row in read_rows(tmp_path, METRICS)) == [*times[1:]]
 
 
-def test_a_version_of_the_last_days_reads_as_it_was_after_compaction_and_vacuum(tmp_path: Path) -> None:
+def test_a_recent_version_reads_the_same_after_compaction_and_vacuum(tmp_path: Path) -> None:
     before = fill(tmp_path)
     version = open_log(tmp_path, SAMPLES).version
     compact(tmp_path, SAMPLES)
@@ -160,7 +160,7 @@ def test_what_loads_replaced_goes_once_no_load_of_the_last_days_has_it(tmp_path:
     assert seen(tmp_path) == ["fourth"], "however old it is, the last load stays"
 
 
-def test_one_checkpoint_a_day_is_left_and_the_newest_and_all_versions_can_be_read(tmp_path: Path) -> None:
+def test_one_checkpoint_a_day_is_left_and_all_versions_are_readable(tmp_path: Path) -> None:
     for number in range(45):
         write_rows(tmp_path, SAMPLES, sample_rows(sample_round(DAY_MS + number, 120)), file_stem=str(number))
     folder = tmp_path / "samples" / "_delta_log"
@@ -176,7 +176,7 @@ def test_one_checkpoint_a_day_is_left_and_the_newest_and_all_versions_can_be_rea
     assert files(tmp_path) == ["1970-01-02"]
 
 
-def test_a_file_that_was_lost_and_taken_out_of_a_table_stays_out_when_the_next_load_undoes_what_came_since(
+def test_a_lost_file_stays_out_when_the_next_load_undoes_the_rest(
     tmp_path: Path,
 ) -> None:
     for load_ms in (NOW_MS, NOW_MS + 1):

@@ -68,7 +68,7 @@ def test_a_load_is_seen_once_it_is_finished_and_the_last_one_until_then(tmp_path
     assert (has_table(reader, SKEW), has_table(tables_at(tmp_path), SKEW)) == (False, True)
 
 
-def test_of_two_loads_at_once_the_second_to_finish_is_refused_and_says_who_won(tmp_path: Path) -> None:
+def test_the_second_of_two_loads_is_refused_and_names_the_first(tmp_path: Path) -> None:
     publish(tmp_path, 1000, made(tmp_path, 1), None)
     begun = last_load(tmp_path)
     second, third = made(tmp_path, 2), made(tmp_path, 3)

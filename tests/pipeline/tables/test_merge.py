@@ -64,7 +64,7 @@ def _merge_all(data: Path) -> None:
         merge_rows(data, METRICS, table(*(row(1_000 + number * 10 + each, number * 10 + each) for each in range(10))))
 
 
-def test_writers_of_the_same_rows_at_the_same_time_add_each_row_once_also_beside_compaction(tmp_path: Path) -> None:
+def test_concurrent_writers_add_each_row_once_beside_compaction(tmp_path: Path) -> None:
     merge_rows(tmp_path, METRICS, table(row(1, -1)))
     context = multiprocessing.get_context("spawn")
     writers = [context.Process(target=_merge_all, args=(tmp_path,)) for _ in range(WRITERS)]

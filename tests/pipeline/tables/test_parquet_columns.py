@@ -84,7 +84,7 @@ def test_a_file_that_says_wrongly_which_loads_were_finished_is_named(
         read_columns(tmp_path, LOAD_MODEL, ("topic",))
 
 
-def test_rows_without_what_every_row_has_are_told_with_their_table_and_column(tmp_path: Path) -> None:
+def test_rows_without_a_required_value_are_told_with_table_and_column(tmp_path: Path) -> None:
     fill(tmp_path, a_cluster()["loads"])
     for file in (tmp_path / LOAD_MODEL.name).glob("**/*.parquet"):
         rows = pq.read_table(file)

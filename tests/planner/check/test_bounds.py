@@ -33,7 +33,7 @@ def test_what_stands_above_or_is_missing_below_the_band_bounds_the_bytes() -> No
     assert gigabytes((30, (1,)), (30, (1,))) == (0, 38, 36)
 
 
-def test_a_drained_broker_gives_all_and_what_the_others_hold_counts_as_before() -> None:
+def test_a_drained_broker_gives_all_and_others_count_as_before() -> None:
     hosts = [*brokers(1, 2), BrokerFacts(3, must_empty=True)]
     assert gigabytes((10, (1,)), (10, (2,)), (20, (3,)), hosts=hosts) == (20, 20, 16)
 
@@ -59,7 +59,7 @@ def test_crowded_racks_force_copies_only_when_they_are_to_be_repaired() -> None:
     assert bytes_bound(posed(hosts, marked, bands=(), rules=Rules(repair_racks=True))).forced == 10 * GIGABYTE
 
 
-def test_a_goal_other_than_disk_costs_the_fewest_bytes_that_carry_its_excess() -> None:
+def test_another_goal_than_disk_costs_the_fewest_bytes_of_its_excess() -> None:
     # Six replicas, two a broker, none more than three: broker 1 sheds two, the two smallest weigh 3 GB.
     loads = [partition(number, 1, gigabytes=size) for number, size in enumerate((1, 2, 40, 50, 60))]
     bound = bytes_bound(posed(brokers(1, 2), [*loads, partition(9, 2)], bands=(Band(REPLICAS, 0.0),)))
@@ -147,7 +147,7 @@ def test_a_partition_whose_brokers_are_all_drained_is_copied_as_a_whole(repair_r
 
 
 @pytest.mark.parametrize(("leaders_stay", "excess"), [(True, 9_333_333_333), (False, 0)])
-def test_leaders_that_stay_carry_what_they_lead_and_others_their_lighter_role(leaders_stay: bool, excess: int) -> None:
+def test_leaders_that_stay_carry_their_load_and_others_the_lighter(leaders_stay: bool, excess: int) -> None:
     # 2.1 of a CPU, 0.7 a broker; broker 1 has 1.3. Where it follows costs 1 GB for 0.1; 0.5 of 0.6 are 8.3 of 10 GB.
     lists = ((10, (1, 2)), (20, (1, 2)), (1, (3, 1)))
     loads = [
@@ -193,7 +193,7 @@ def test_one_replica_too_many_is_an_excess_and_told_as_binding() -> None:
     assert (bound.excess, bound.binding) == (GIGABYTE, "excess")
 
 
-def test_seconds_count_what_is_lost_as_lacking_and_only_brokers_that_receive() -> None:
+def test_seconds_count_lost_replicas_and_only_receiving_brokers() -> None:
     lost = posed(brokers(1, 2), [partition(0, 1, 2, lost_on=(2,))], bands=(Band(DISK, 0.0),))
     assert least_seconds(lost, 1e9) == 10.0
     hosts = [BrokerFacts(1, may_receive=False), BrokerFacts(2)]

@@ -66,7 +66,7 @@ def test_the_last_partition_may_go_to_the_last_broker() -> None:
     assert changes_of(problem, moved(problem, (1, (3,)))).added.tolist() == [False, True]
 
 
-def test_who_names_no_directory_changes_none_and_neither_does_a_copy_to_a_broker() -> None:
+def test_without_a_named_directory_none_is_changed() -> None:
     anywhere = Assignment.current(PROBLEM.partitions)
     anywhere = Assignment(anywhere.offsets, anywhere.replicas, np.full(6, NOWHERE, np.int32))
     found = changes_of(PROBLEM, anywhere)
@@ -136,7 +136,7 @@ def test_without_a_rate_there_is_nothing_to_predict() -> None:
         predict(problem, moved(problem), 0.0)
 
 
-def test_what_is_written_faster_than_it_is_copied_never_arrives_unless_there_is_nothing_to_copy() -> None:
+def test_faster_writes_than_copies_never_arrive() -> None:
     busy = [partition(0, 1, write_bytes_per_s=20.0), partition(1, 1, gigabytes=0, write_bytes_per_s=20.0)]
     problem = posed(brokers(1, 2), [*busy, partition(2, 1, write_bytes_per_s=5.0)])
     there = moved(problem, (0, (2,)), (1, (2,)), (2, (2,)))

@@ -24,7 +24,7 @@ def sent(*loads: PartitionFacts) -> list[float]:
     return found
 
 
-def test_followers_of_a_rack_share_what_it_reads_and_the_leader_sends_the_rest() -> None:
+def test_followers_share_the_reads_of_a_rack_and_the_leader_the_rest() -> None:
     # 20 of 110 go to followers. Of the other 90 half go to rack b, which has two; of c there is no replica.
     assert sent(FIRST) == [20 + 45, 22.5, 22.5, 0]
 

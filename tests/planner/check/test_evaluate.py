@@ -134,7 +134,7 @@ def test_misses_are_told_by_goal_the_widest_first_and_then_by_broker() -> None:
     )  # fmt: skip
 
 
-def test_misses_means_and_spreads_are_those_of_the_plan_unless_those_of_now_are_asked_for() -> None:
+def test_misses_means_and_spreads_are_the_plans_unless_asked_for_now() -> None:
     found = told([[15], [16]], 15, 20, before=[[5], [21]])
     assert (found.misses(), found.misses(before=True)) == ((), (Miss(1, "g0", -10, "B"), Miss(2, "g0", 1, "B")))
     assert (found.mean(0), found.mean(0, before=True)) == (15.5, 13)
@@ -142,7 +142,7 @@ def test_misses_means_and_spreads_are_those_of_the_plan_unless_those_of_now_are_
     assert found.spread(0, before=True) == (5 / 13, 21 / 13)
 
 
-def test_what_is_only_estimated_is_missed_by_parts_of_the_mean_of_the_same_state() -> None:
+def test_estimated_loads_miss_by_parts_of_the_mean() -> None:
     found = told([[30], [10]], 0, 25, unit="estimated", before=[[30], [70]])
     assert found.misses() == (Miss(1, "g0", 5 / 20, "of the mean"),)
     assert found.misses(before=True) == (Miss(2, "g0", 45 / 50, "of the mean"), Miss(1, "g0", 5 / 50, "of the mean"))
@@ -227,7 +227,7 @@ def test_shares_follow_the_limits_of_those_that_stay_if_all_have_one() -> None:
     assert ends(BrokerFacts(3)) == pytest.approx([40 / 3] * 3)
 
 
-def test_ends_of_counts_are_whole_and_the_two_beside_the_middle_are_always_within() -> None:
+def test_count_bands_are_whole_and_include_the_middle() -> None:
     def ends(count: int, tolerance: float, goal: Goal = REPLICAS) -> list[float]:
         low, high = band(goal, tolerance, brokers(1, 2), *(partition(number, 1) for number in range(count)))
         return [low[0], high[0]]

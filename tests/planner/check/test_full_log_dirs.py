@@ -33,7 +33,7 @@ def test_where_all_of_a_broker_are_full_more_brokers_are_the_way() -> None:
     approve(told(rebalance(problem((99, "/a"), (96, "/b")), None)), "full-log-directories")
 
 
-def test_what_is_not_full_or_of_unknown_size_or_among_the_goals_is_not_told() -> None:
+def test_directories_not_full_or_unknown_or_among_goals_are_not_told() -> None:
     assert [one for one in told(rebalance(problem((89, "/a")), None)) if "broker 1" in one] == []
     unknown = posed(brokers(1, log_dirs=(LogDirFacts("/a"),)), [partition(0, 1, log_dirs=("/a",))])
     assert told(unknown) == ()

@@ -304,7 +304,7 @@ def test_racks_are_counted_with_brokers_that_have_none() -> None:
     )  # fmt: skip
 
 
-def test_a_partition_may_have_as_many_in_a_rack_as_its_brokers_make_necessary() -> None:
+def test_a_rack_may_hold_as_many_as_its_brokers_require() -> None:
     hosts = [
         replace(host, broker_set="a" if host.id < 4 else "b", must_empty=host.id == 3)
         for host in brokers(1, 2, 3, 4, 5, racks="xxyzw")
@@ -454,7 +454,7 @@ def test_with_only_forced_a_copy_leaves_only_a_full_directory() -> None:
     )
 
 
-def test_with_only_forced_nobody_is_said_to_leave_a_directory_that_is_not_known() -> None:
+def test_only_forced_reports_no_unknown_directory_as_left() -> None:
     rules = Rules(only_forced=True, between_log_dirs=True)
     assert placed(dirs_problem(partition(0, 1), rules=rules), (0, (1,), ("/a",))) == ()
 

@@ -68,7 +68,7 @@ def test_a_hundredth_of_what_a_broker_holds_is_enough() -> None:
     assert (whole(50, 150, rest=9_800), whole(50, 149, rest=9_801)) == ([("t-1", 150, 50, 2)], [])
 
 
-def test_the_others_are_taken_on_the_average_and_of_equals_the_first_is_named() -> None:
+def test_others_count_on_average_and_the_first_of_equals_is_named() -> None:
     assert whole(500, 100, 400, rest=0) == []
     assert whole(501, 100, 400, rest=0) == [("t-0", 501, 250, 3)]
     assert whole(500, 500, 0, 0, 0, 0, rest=0) == [("t-0", 500, 100, 6)]

@@ -44,7 +44,7 @@ def test_each_third_of_the_consumers_reads_in_its_own_rack() -> None:
     assert NET_OUT.follower(now).tolist() == pytest.approx([30])
 
 
-def test_racks_without_a_replica_read_from_the_leader_and_so_does_the_leaders_own() -> None:
+def test_racks_without_a_replica_read_from_the_leader() -> None:
     hosts = brokers(1, 2, 3, 4, racks="aabc")
     problem = posed(hosts, [read(0, 1, 2, 3)], rules=Rules(racks=RackRule.NONE))
     problem = with_policy(problem, PlanPolicy(bands=BANDS, racks=RackRule.NONE, consumer_racks=EVEN))
@@ -72,7 +72,7 @@ def test_what_is_sent_in_all_stays_the_same_and_so_does_the_cpu() -> None:
     assert problem.partitions.leader_cpu.tolist() == pytest.approx((100 * (1 - moved / cost)).tolist())
 
 
-def test_the_plan_is_judged_by_where_reads_go_and_limits_as_the_search_knows_them() -> None:
+def test_the_plan_is_judged_by_the_reads_and_limits_of_the_search() -> None:
     loads = [read(number, 1, 2, 3) for number in range(6)]
     problem = with_consumers(posed(brokers(1, 2, 3, racks="abc"), loads), EVEN)
     outcome = outcome_of(problem, solve(problem).assignment, Origin("rebalance"))

@@ -20,7 +20,7 @@ def same(found: object, *wanted: float) -> bool:
     return np.array_equal(np.asarray(found), wanted, equal_nan=True)
 
 
-def test_leading_counts_by_the_cores_of_the_leader_and_following_by_those_of_the_follower() -> None:
+def test_leaders_and_followers_count_by_their_own_cores() -> None:
     found = with_cores(MEASURED, IS_LEADER, known({1: 4.0, 2: 16.0, 3: 8.0}))
     assert same(found.leader_cpu, 4.0, 4.0, NAN, 4.0, 4.0)
     assert same(found.follower_cpu, 0.4, 2.0, NAN, 0.4, 2.0)

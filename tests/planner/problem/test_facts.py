@@ -38,7 +38,7 @@ def test_a_capacity_cuts_the_band() -> None:
     assert limits.high[:, 0].tolist() == pytest.approx([90.0, 110.0])
 
 
-def test_drained_and_dead_brokers_and_those_that_may_not_lead_have_no_share() -> None:
+def test_drained_dead_and_non_leading_brokers_have_no_share() -> None:
     hosts = (
         BrokerFacts(0),
         BrokerFacts(1, must_empty=True),

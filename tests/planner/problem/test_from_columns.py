@@ -76,7 +76,7 @@ def test_cpu_that_was_measured_counts_and_the_rest_is_estimated_by_it() -> None:
     assert cpu_per_cost(plain) == 1.0
 
 
-def test_where_nothing_is_written_measured_cpu_stays_and_nothing_is_divided_by_zero() -> None:
+def test_without_writes_measured_cpu_stays() -> None:
     idle = replace(COLUMNS, write_bytes_per_s=np.zeros(5), leader_cpu=np.array([NAN, 0.02, NAN, NAN, 0.02]))
     found = problem_from(HOSTS, idle).partitions
     assert (found.leader_cpu.tolist(), found.follower_cpu.tolist()) == ([0.02, 0, 0], [0, 0, 0])

@@ -50,7 +50,7 @@ def test_a_drain_names_the_cause_of_each_partition_that_stays() -> None:
     assert "excluded" not in said
 
 
-def test_partitions_of_one_cause_share_a_sentence_and_what_came_later_is_named() -> None:
+def test_partitions_of_one_cause_share_a_sentence() -> None:
     problem = posed(brokers(1, 2), [partition(number, 1, hold=Hold.MOVING) for number in range(7)])
     (said,) = held_sentences(problem.partitions.holds_of(range(7)))
     assert said.startswith("t-0, t-1, t-2, t-3, t-4 and 2 more must stay (being reassigned)")

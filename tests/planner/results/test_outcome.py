@@ -39,7 +39,7 @@ def test_the_facts_tell_what_the_plan_was_made_from_costs_and_brings() -> None:
     assert parse_facts(format_facts(facts)) == facts
 
 
-def test_a_plan_that_leaves_the_bands_missed_is_not_measured_by_what_meeting_them_takes() -> None:
+def test_a_plan_with_missed_bands_is_not_measured_by_meeting_them() -> None:
     problem = posed(brokers(1, 2), LOADS, bands=(Band(DISK, 0.1),))
     assert outcome_of(problem, moved(problem, (0, (2,))), ORIGIN).facts.totals.least_bytes == 0
     whole = outcome_of(problem, moved(problem, (0, (2,)), (1, (2,))), ORIGIN).facts.totals

@@ -101,7 +101,7 @@ def test_what_would_be_exceeded_has_its_unit() -> None:
     assert "broker 2 has cpu 0.5 cores, its limit is then 0.375 cores" in measured
 
 
-def test_with_two_replicas_followers_change_their_brokers_where_the_bands_allow_it() -> None:
+def test_with_two_replicas_followers_change_brokers_within_bands() -> None:
     """Broker 1 leads what 2 follows, and so on in pairs: whoever is lost, one broker would lead twice as much."""
     pairs = ((1, 2), (2, 1), (3, 4), (4, 3))
     loads = [partition(10 * place + number, *pair) for place, pair in enumerate(pairs) for number in range(6)]
@@ -177,7 +177,7 @@ def test_who_is_down_already_takes_over_nothing_and_is_not_lost_again() -> None:
     assert found.loads[:, :, 0].tolist() == [[0, 0, 2], [2, 0, 0]]
 
 
-def test_a_task_that_changes_only_what_it_must_shows_it_and_reorders_nothing() -> None:
+def test_an_only_forced_task_shows_the_load_and_reorders_nothing() -> None:
     outcome = planned(only_forced(one_heir()))
     assert len(outcome.plan) == 0
     assert {one.state for one in outcome.facts.losses} == {"before", "after"}

@@ -95,7 +95,7 @@ def test_leaders_that_cannot_change_are_named(why: str) -> None:
     assert "1 of 1 partitions do not lead from the first of rack b, a that has a replica" in outcome.facts.remaining[0]
 
 
-def test_who_may_not_lead_is_passed_over_and_a_task_that_changes_only_what_it_must_leaves_leaders() -> None:
+def test_brokers_that_may_not_lead_are_passed_over() -> None:
     hosts = [replace(host, may_lead=host.id != 2) for host in brokers(1, 2, 3, racks="abc")]
     problem = posed(hosts, [partition(0, 3, 1, 2)], rules=Rules(leader_racks=PREFERRED), bands=ANY)
     assert heads(planned(problem)) == [1]
@@ -143,7 +143,7 @@ def random_problem(seed: int) -> Problem:
 
 
 @pytest.mark.parametrize("seed", range(15))
-def test_on_random_clusters_all_that_may_change_lead_where_they_should_and_no_fewer_than_before(seed: int) -> None:
+def test_on_random_clusters_leaders_are_in_their_racks(seed: int) -> None:
     problem = random_problem(seed)
     found = solve(problem).assignment
     assert evaluate(problem, found).violations == ()

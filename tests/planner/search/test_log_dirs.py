@@ -62,6 +62,6 @@ def test_directories_that_cannot_hold_their_broker_are_refused() -> None:
         solve(problem)
 
 
-def test_directories_stay_as_they_are_unless_moves_between_them_are_allowed() -> None:
+def test_directories_stay_unless_moves_between_them_are_allowed() -> None:
     problem = posed([host(1)], [in_dir(0, 1), in_dir(1, 1)], bands=(Band(DISK),))
     assert held(problem) == [20, 0]

@@ -51,7 +51,7 @@ def test_plans_for_random_clusters_break_no_rule_and_miss_what_they_say(seed: in
     assert np.allclose(solution.missed, missed, rtol=1e-4, atol=float(judged.after.max()) * 1e-5)
 
 
-def test_a_skewed_cluster_comes_into_every_band_at_few_more_bytes_than_the_excess() -> None:
+def test_a_skewed_cluster_comes_into_every_band_at_few_bytes() -> None:
     problem = skewed()
     solution = legal(problem)
     judged = evaluate(problem, solution.assignment)
@@ -105,7 +105,7 @@ def test_what_nobody_has_a_copy_of_stays() -> None:
     assert lists(problem, solve(problem)) == [[3], [1, 2]]
 
 
-def test_a_smaller_factor_gives_up_followers_where_they_weigh_most_and_copies_nothing() -> None:
+def test_a_smaller_factor_drops_the_heaviest_followers_uncopied() -> None:
     loads = [partition(0, 1, 2, 3, wanted_factor=2), partition(1, 3), partition(2, 3)]
     problem = posed(brokers(1, 2, 3), loads, bands=DISK_ONLY, rules=Rules(between_brokers=True, leaders=False))
     solution = legal(problem)

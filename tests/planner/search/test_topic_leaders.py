@@ -39,7 +39,7 @@ def crossed(**changes) -> Problem:
     return posed(brokers(1, 2), loads, **{"bands": BANDS, "rules": EVEN} | changes)
 
 
-def test_leaders_of_two_topics_change_places_although_each_change_alone_would_leave_a_band() -> None:
+def test_leaders_of_two_topics_swap_though_each_alone_breaks_a_band() -> None:
     outcome = planned(crossed())
     assert (heads(outcome, "a"), heads(outcome, "b")) == ([1, 1, 2, 2], [1, 1, 2, 2])
     assert (outcome.evaluation.moves, outcome.evaluation.misses(), outcome.facts.remaining) == (0, (), ())

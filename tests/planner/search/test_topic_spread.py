@@ -82,7 +82,7 @@ def test_topics_of_a_tenant_are_shared_out_within_its_brokers() -> None:
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("seed", range(12))
-def test_on_random_clusters_rules_and_bands_are_kept_and_topics_get_no_worse(seed: int) -> None:
+def test_on_random_clusters_rules_hold_and_topics_get_no_worse(seed: int) -> None:
     plain = random_cluster(seed).problem
     spread = replace(plain, rules=replace(plain.rules, topic_spread=0.1))
     before, after = solve(plain).assignment, solve(spread).assignment

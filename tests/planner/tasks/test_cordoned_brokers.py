@@ -174,7 +174,7 @@ def test_lists_from_elsewhere_are_judged(closure: Closure, wanted: tuple[int, ..
 
 
 @pytest.mark.parametrize("closure", [SILENT, BINDING, Closure.MAINTENANCE])
-def test_a_copy_that_is_given_to_a_closed_broker_is_refused_with_the_reason(closure: Closure) -> None:
+def test_a_copy_to_a_closed_broker_is_refused_with_the_reason(closure: Closure) -> None:
     problem, assignment = restore(posed(hosts(closure, 1, 2), [partition(0, 1)], bands=()), plan((0, (1, 4))))
     judged, _ = plan_around(problem, assignment)
     with pytest.raises(IllegalPlan, match=f"t-0: broker 4 gets a copy but {closure.why}"):

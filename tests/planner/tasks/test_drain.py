@@ -20,7 +20,7 @@ def test_somebody_must_be_left() -> None:
         drain_brokers(posed(brokers(1, 2, 3), LOADS), (1, 2, 3))
 
 
-def test_a_successor_takes_every_place_of_its_broker_and_nothing_else_changes() -> None:
+def test_a_successor_takes_every_place_of_its_broker_and_no_other() -> None:
     problem, assignment = replace_brokers(posed(brokers(1, 2, 3, 4), LOADS), {2: 4})
     assert plan_of(problem, assignment) == plan((0, (1, 4)), (1, (4, 3)))
     assert evaluate(problem, assignment).legal
@@ -32,7 +32,7 @@ def test_a_dead_broker_can_be_replaced() -> None:
     assert evaluate(problem, assignment).legal
 
 
-def test_replicas_keep_the_path_of_their_log_directory_if_the_successor_has_it() -> None:
+def test_replicas_keep_the_path_of_their_directory_if_possible() -> None:
     hosts = [replace(host, log_dirs=tuple(LogDirFacts(path) for path in paths))
              for host, paths in zip(brokers(1, 2), (("/a", "/b"), ("/b", "/c")), strict=True)]  # fmt: skip
     loads = [partition(0, 1, log_dirs=("/a",)), partition(1, 1, log_dirs=("/b",))]
@@ -78,7 +78,7 @@ def test_without_any_directory_known_it_is_refused() -> None:
         drain_log_dirs(posed(brokers(1), [partition(0, 1)]), [(1, "/a")])
 
 
-def test_a_broker_without_another_directory_gives_its_replicas_to_others_or_there_is_no_plan() -> None:
+def test_a_broker_without_another_directory_gives_its_replicas_away() -> None:
     alone = posed(brokers(1, 2, log_dirs=(LogDirFacts("/a"),)), [partition(0, 1, log_dirs=("/a",))])
     for problem, places in ((alone, [(1, "/a")]), (PROBLEM, [(1, "/a"), (1, "/b")])):
         with pytest.raises(Infeasible, match=r"brokers \[1\] would have no log directory left; .*drain-brokers 1`"):

@@ -64,7 +64,7 @@ def test_a_factor_that_no_brokers_are_there_for_is_refused(factors: list[int], w
         add_topic(posed(brokers(1, 2, 3), [partition(0, 1)]), "new", factors, TEN, NOWHERE)
 
 
-def test_topics_that_are_there_or_not_and_counts_that_are_no_more_are_refused() -> None:
+def test_existing_topics_missing_ones_and_lower_counts_are_refused() -> None:
     problem = posed(brokers(1, 2), [partition(0, 1), partition(1, 2)])
     with pytest.raises(InputError, match="topic t is there already"):
         add_topic(problem, "t", [1], TEN, NOWHERE)
@@ -86,7 +86,7 @@ def test_a_new_topic_of_a_tenant_stays_on_its_brokers() -> None:
     assert {one for replicas in lists(add_topic(problem, "new", [1] * 4, TEN, 0)) for one in replicas} == {1, 2}
 
 
-def test_a_full_disk_takes_none_and_where_all_are_full_there_is_no_placement() -> None:
+def test_a_full_disk_takes_none_and_all_full_have_no_placement() -> None:
     hosts = [replace(host, capacity={"disk": (25.0 if host.id == 1 else 45.0) * GIGABYTE}) for host in brokers(1, 2)]
     problem = posed(hosts, [partition(0, 1), partition(1, 1), partition(2, 2)], bands=(Band(DISK),))
     assert lists(add_topic(problem, "new", [1] * 3, TEN, NOWHERE)) == ((2,), (2,), (2,))

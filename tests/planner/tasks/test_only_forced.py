@@ -64,7 +64,7 @@ def test_a_drain_copies_the_replicas_of_the_broker_and_no_others() -> None:
         ]
 
 
-def test_a_higher_factor_copies_one_replica_a_partition_and_changes_no_leader() -> None:
+def test_a_higher_factor_copies_one_replica_and_keeps_leaders() -> None:
     problem = only_forced(change_factors(skewed(), 3, TopicChoice(("payments",))))
     outcome = planned(problem)
     assert (outcome.evaluation.moves, outcome.evaluation.leader_changes, outcome.facts.totals.gap) == (8, 0, 0)
@@ -118,7 +118,7 @@ def test_what_must_not_move_keeps_its_factor_and_the_plan_says_so(before: tuple[
         assert kept in outcome.facts.remaining
 
 
-def test_a_replica_in_the_way_of_a_full_disk_moves_and_the_plan_says_for_which_limit() -> None:
+def test_a_replica_on_a_full_disk_moves_and_the_plan_names_the_limit() -> None:
     room = {1: 1000.0, 2: 100.0, 3: 60.0}
     hosts = [replace(host, capacity={"disk": room[host.id] * GIGABYTE}) for host in brokers(1, 2, 3)]
     loads = [partition(0, 1, gigabytes=80), partition(1, 2, gigabytes=30), partition(2, 2, gigabytes=10)]
@@ -175,7 +175,7 @@ def test_only_what_is_in_a_directory_to_be_drained_changes_its_directory() -> No
     assert outcome.evaluation.moves == 0
 
 
-def test_what_leaves_its_directory_may_leave_its_broker_too_and_nothing_else_does() -> None:
+def test_replicas_leaving_a_directory_may_leave_the_broker() -> None:
     loads = [partition(number, 3, 1, log_dirs=("/a", "/a" if number < 4 else "/b")) for number in range(8)]
     problem = drain_log_dirs(posed(brokers(1, 2, 3, log_dirs=DISKS), loads), [(1, "/a")], between_brokers=True)
     outcome = planned(only_forced(problem))

@@ -30,7 +30,7 @@ def lost_broker(broker: int, rack: str | None = None) -> BrokerFacts:
     return BrokerFacts(broker, rack, may_receive=False, must_empty=True)
 
 
-def test_a_replica_goes_to_a_broker_in_the_rack_that_has_none_of_its_partition() -> None:
+def test_a_replica_goes_to_a_rack_without_its_partition() -> None:
     hosts = [*brokers(1, 2, 3, racks="aab"), lost_broker(9, "b")]
     problem = posed(hosts, [partition(0, 9, 1), partition(1, 3, gigabytes=50)])
     assert replaced(problem, 9, 0) == ([(3, 1), (3,)], {})
@@ -52,7 +52,7 @@ def test_the_emptiest_broker_takes_it_by_the_part_of_its_disk_that_is_full() -> 
     assert replaced(posed(hosts, loads), 9, 0)[0][0] == (1, 3)
 
 
-def test_a_broker_without_room_takes_nothing_and_each_partition_is_told_by_itself() -> None:
+def test_a_broker_without_room_takes_nothing_of_any_partition() -> None:
     hosts = [*brokers(1, 2, capacity={"disk": 30 * GIGABYTE}), lost_broker(9)]
     loads = [partition(0, 1, 9, gigabytes=10), partition(1, 1, 9, gigabytes=15), partition(2, 2, gigabytes=10)]
     lists, refused = replaced(posed(hosts, loads), 9, 0, 1)

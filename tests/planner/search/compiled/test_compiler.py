@@ -37,9 +37,7 @@ def loaded(folder: Path, monkeypatch: pytest.MonkeyPatch, package: str = "") -> 
     return importlib.import_module(f"{prefix}caller")
 
 
-def test_compiled_code_is_renewed_when_what_it_calls_in_another_file_changes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_compiled_code_is_renewed_when_a_called_file_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for version, expected in (("one", 12), ("ten", 30)):
         folder = tmp_path / version
         folder.mkdir()

@@ -69,7 +69,7 @@ def test_a_large_cluster_is_compiled_for_at_once_and_all_later_ones_profit(loops
     assert noted(tmp_path) == MOST_IN_ALL_S
 
 
-def test_once_python_has_taken_as_long_as_the_compiler_would_it_is_compiled(loops: ModuleType, tmp_path: Path) -> None:
+def test_loops_are_compiled_once_python_took_as_long_as_compiling(loops: ModuleType, tmp_path: Path) -> None:
     with as_pays(1, loops.twice_on):
         loops.twice_on(1)
     (note,) = tmp_path.rglob("in-python-*")
