@@ -19,17 +19,9 @@ WITHOUT_SOCKETS = "not tcp-"
 _STATUS = {0: "survived", 1: "killed", 3: "killed", 33: "without a test", 5: "without a test"}
 _TIMEOUTS = frozenset({36, -24, 24, 152, 255, -9, -14})
 _BESIDE = (
-    "testbed",
-    "README.md",
-    "docs",
-    "examples",
-    "bench",
-    "scripts",
-    "constraints.txt",
-    "CHANGELOG.md",
-    "SECURITY.md",
-    "jvm",
-)
+    "testbed", "docs", "examples", "bench", "scripts", "jvm",
+    "README.md", "CHANGELOG.md", "SECURITY.md", "constraints.txt",
+)  # fmt: skip
 
 
 def tried(
