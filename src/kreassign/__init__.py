@@ -11,6 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from kreassign.model.load import LoadNumber, SparkOptions
     from kreassign.operations.api import (
         audit,
         brokers_needed,
@@ -40,7 +41,6 @@ if TYPE_CHECKING:
     from kreassign.operations.connect import connect, connect_controllers
     from kreassign.operations.ingest import (
         MetricStream,
-        SparkOptions,
         collect,
         import_metrics,
         import_samples,
@@ -61,14 +61,12 @@ if TYPE_CHECKING:
         Repair,
         ReplaceBrokers,
         Restore,
-        TopicChoice,
         WhatIf,
     )
     from kreassign.operations.report import ReadingRequest, compare_readings, read_records
     from kreassign.operations.snapshot import SnapshotOutputs, store_snapshot
     from kreassign.operations.tables import (
         DefinitionForm,
-        LoadNumber,
         compact_tables,
         define_tables,
         load,
@@ -83,6 +81,7 @@ if TYPE_CHECKING:
         read_placement,
         write_placement,
     )
+    from kreassign.planner.tasks import TopicChoice
 
 __version__ = "0.1.0"
 
@@ -156,47 +155,33 @@ __all__ = [
     "write_plan",
 ]
 
-_TASKS = "plan_tasks"
-_REST = "api"
-_OTHERS = {
-    "DefinitionForm": "tables",
-    "LoadNumber": "tables",
-    "MetricStream": "ingest",
-    "ReadingRequest": "report",
-    "SnapshotOutputs": "snapshot",
-    "SparkOptions": "ingest",
-    "check_placement": "verify",
-    "collect": "ingest",
-    "compact_tables": "tables",
-    "compare_readings": "report",
-    "connect": "connect",
-    "connect_controllers": "connect",
-    "define_tables": "tables",
-    "import_metrics": "ingest",
-    "import_samples": "ingest",
-    "load": "tables",
-    "load_page": "tables",
-    "placement_of_cluster": "verify",
-    "placement_of_snapshot": "verify",
-    "read_assignments": "plan_files",
-    "read_placement": "verify",
-    "read_records": "report",
-    "serve_twin": "twin",
-    "show_load": "tables",
-    "store_snapshot": "snapshot",
-    "stream_metrics": "ingest",
-    "write_placement": "verify",
-    "write_plan": "plan_files",
+_HOMES = {
+    name: module
+    for module, names in {
+        "model.load": "LoadNumber SparkOptions",
+        "operations.connect": "connect connect_controllers",
+        "operations.ingest": "MetricStream collect import_metrics import_samples stream_metrics",
+        "operations.plan_files": "read_assignments write_plan",
+        "operations.report": "ReadingRequest compare_readings read_records",
+        "operations.snapshot": "SnapshotOutputs store_snapshot",
+        "operations.tables": "DefinitionForm compact_tables define_tables load load_page show_load",
+        "operations.twin": "serve_twin",
+        "operations.verify": (
+            "check_placement placement_of_cluster placement_of_snapshot read_placement write_placement"
+        ),
+        "planner.tasks": "TopicChoice",
+    }.items()
+    for name in names.split()
 }
-"""Module of `kreassign.operations` for each name that is in neither `plan_tasks` (tasks) nor `api` (functions)."""
+"""Module of each name that is in neither `operations.plan_tasks` (tasks) nor `operations.api` (functions)."""
 
 
 def __getattr__(name: str) -> Any:
     """Import and return a name of `__all__`. Raises AttributeError for any other."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    module = _OTHERS.get(name, _TASKS if name[0].isupper() else _REST)
-    return getattr(import_module(f"kreassign.operations.{module}"), name)
+    module = _HOMES.get(name, "operations.plan_tasks" if name[0].isupper() else "operations.api")
+    return getattr(import_module(f"kreassign.{module}"), name)
 
 
 def __dir__() -> list[str]:

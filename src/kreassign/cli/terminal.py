@@ -22,9 +22,10 @@ from kreassign.cli.run_text import view_for
 from kreassign.cli.streams import output_may_be_lost, unwrapped
 from kreassign.clock import SystemClock
 from kreassign.errors import InputError
+from kreassign.executor.preview import ASSUMED_NETWORK_BYTES_PER_S, USED_AT_MOST, RunPreview
 from kreassign.model.plan_facts import NOT_SAID
 from kreassign.model.text import counted
-from kreassign.operations.run import ASSUMED_NETWORK_BYTES_PER_S, USED_AT_MOST, RunContext, RunPreview, Show, Watch
+from kreassign.operations.run import RunContext, Show, Watch
 from kreassign.operations.run_journals import make_state_dir
 from kreassign.report.text import format_bytes, format_duration, format_rate
 

@@ -33,13 +33,13 @@ from kreassign.operations.plan import PLAIN, Alternatives, PlanRequest
 from kreassign.operations.plan_files import PlanFile, read_plan_file
 from kreassign.operations.plan_inputs import Inputs, inputs_of_columns
 from kreassign.operations.plan_tasks import ExpectedRates, Placement, Rebalance, Task, WhatIf
-from kreassign.operations.report import Rehearsal, Speeds
+from kreassign.operations.report import Rehearsal
 from kreassign.operations.rollback import NO_CHANGE, Rollback, RollbackRequest, roll_back
 from kreassign.operations.run import POLL_INTERVAL_S, RunContext, RunRequest, Show, Watch
 from kreassign.operations.run_journals import Forgotten, InForce, default_state_dir, find_journal, named_journal
 from kreassign.operations.snapshot import observe, whole_snapshot
 from kreassign.operations.snapshot_files import read_snapshot_columns
-from kreassign.operations.twin import faults_of
+from kreassign.operations.twin import TYPICAL, Speeds, faults_of
 from kreassign.operations.verify import Verification, verify_plan, verify_run
 from kreassign.pipeline.tables.schemas import Row
 from kreassign.pipeline.tables.snapshot_columns import columns_of
@@ -162,7 +162,7 @@ def rehearse(
     throttle: Throttle = None,
     guards: Mapping[GuardName, Reaction] = NO_GUARDS,
     pace: Pace = NO_LIMITS,
-    speeds: Speeds = report.TYPICAL,
+    speeds: Speeds = TYPICAL,
     faults: Sequence[str] = (),
     allow_factor_change: bool = False,
 ) -> Rehearsal:

@@ -35,6 +35,7 @@ from kreassign.executor.cluster.port import confirmed_writes
 from kreassign.executor.decommission import Decommission, Drain, Step, Unregister
 from kreassign.executor.history.run_history import left_behind
 from kreassign.executor.journal import active_run, cluster_journals, first_event
+from kreassign.executor.preview import RunPreview
 from kreassign.model.error_codes import BROKER_ID_NOT_REGISTERED, has_code
 from kreassign.model.plan import Plan
 from kreassign.model.run import RunHistory
@@ -54,7 +55,6 @@ from kreassign.operations.plan_tasks import DrainBrokers, ReplaceBrokers, Task
 from kreassign.operations.rollback import RollbackRequest, end_run_to_undo, roll_back
 from kreassign.operations.run import (
     RunContext,
-    RunPreview,
     RunRequest,
     prepare_run,
     preview_run,

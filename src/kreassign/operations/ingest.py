@@ -83,7 +83,6 @@ __all__ = [
     "MetricStream",
     "RecordForm",
     "Round",
-    "SparkOptions",
     "collect",
     "import_metrics",
     "import_samples",

@@ -37,36 +37,6 @@ from kreassign.planner.tasks.placement import (
     with_new_partitions,
 )
 
-__all__ = [
-    "ALL_TOPICS",
-    "SECONDS_PER_DAY",
-    "AddBrokers",
-    "BalanceLeaders",
-    "BalanceLogDirs",
-    "ChangeReplicationFactor",
-    "DemoteBrokers",
-    "DrainBrokers",
-    "DrainLogDirs",
-    "ExpectedRates",
-    "Import",
-    "Placement",
-    "Posed",
-    "Rebalance",
-    "Repair",
-    "ReplaceBrokers",
-    "Restore",
-    "Savings",
-    "Task",
-    "TopicChoice",
-    "WhatIf",
-    "before_run",
-    "described",
-    "parse_log_dir",
-    "place_partitions",
-    "place_topic",
-    "savings_of_leaders",
-]
-
 SECONDS_PER_DAY = 86_400
 ALL_TOPICS = TopicChoice()
 

@@ -63,34 +63,6 @@ from kreassign.twin.core import TwinSettings
 from kreassign.twin.faults import PlannedFault, schedule_faults
 from kreassign.twin.transport import TwinTransport
 
-__all__ = [
-    "CLEANUP_POLICY",
-    "LONGEST_POLL_S",
-    "POLLS",
-    "POLLS_AT_MOST",
-    "TYPICAL",
-    "Observer",
-    "Reading",
-    "ReadingRequest",
-    "Recording",
-    "Rehearsal",
-    "Speeds",
-    "audit_page",
-    "audit_runs",
-    "compare_readings",
-    "found_of",
-    "labels_of_readings",
-    "origin_of",
-    "plan_page",
-    "read_records",
-    "rehearsal_page",
-    "rehearse",
-    "report_page",
-    "snapshots_around",
-    "write_audit_trail",
-    "write_rates",
-]
-
 # Rehearse a run on the twin of a cluster, in virtual time: the same machine without risk.
 #
 # It shows the duration, the load on brokers meanwhile, and verdicts of guards.

@@ -17,6 +17,7 @@ from kreassign.executor.guards import GuardName, Reaction
 from kreassign.executor.history.run_history import Present, RollbackPlan, read_history, rollback_plan
 from kreassign.executor.journal import find_journals, first_event
 from kreassign.executor.preflight import hindrances, prepare, read_cluster
+from kreassign.executor.preview import RunPreview
 from kreassign.executor.throttle_ledger import FoundThrottles
 from kreassign.model import Partition, Topic, TopicPartition, TopicPartitionReplica
 from kreassign.model.pace import PaceChange, Schedule
@@ -28,7 +29,6 @@ from kreassign.operations.connect import Warn, warn_program, warn_without_topic_
 from kreassign.operations.plan_files import PlanFile
 from kreassign.operations.run import (
     RunContext,
-    RunPreview,
     RunRequest,
     cancel_interrupted_run,
     new_run_id,

@@ -77,8 +77,6 @@ from kreassign.executor.lease.lease import GROUP_ID, SESSION_MS
 from kreassign.executor.maintenance import InMaintenance, none_in_maintenance
 from kreassign.executor.preflight import RunSettings, agreed, prepare, read_others, read_outages
 from kreassign.executor.preview import (
-    ASSUMED_NETWORK_BYTES_PER_S,
-    USED_AT_MOST,
     Proposal,
     RunPreview,
     measure_writes,
@@ -110,35 +108,6 @@ from kreassign.operations.mirrors import NOWHERE, all_home, checked_destination,
 from kreassign.operations.plan_files import PlanFile
 from kreassign.operations.run_journals import default_state_dir, keep_facts, this_operator
 from kreassign.operations.text_files import read_text
-
-__all__ = [
-    "ASSUMED_NETWORK_BYTES_PER_S",
-    "POLL_INTERVAL_S",
-    "SYSTEM_CLOCK",
-    "USED_AT_MOST",
-    "LeaseRequest",
-    "Observer",
-    "RunContext",
-    "RunPreview",
-    "RunRequest",
-    "Show",
-    "Watch",
-    "cancel_interrupted_run",
-    "leased",
-    "measured",
-    "new_run_id",
-    "prepare_as_seen",
-    "prepare_run",
-    "preview_run",
-    "refuse_drift",
-    "refuse_if_leased",
-    "refuse_unless_free",
-    "resume_run",
-    "run",
-    "start_run",
-    "unwatched",
-    "warn_of_outlook",
-]
 
 # The lease of a cluster around a run: taken before its journal is begun, released when the run is at rest.
 

@@ -53,25 +53,6 @@ from kreassign.pipeline.tables.schemas import (
 )
 from kreassign.report.page import render_load
 
-__all__ = [
-    "ALL_TABLES",
-    "CHARTED",
-    "DAY_MS",
-    "SCHEMA",
-    "SHOWN",
-    "Compacted",
-    "DefinitionForm",
-    "LoadNumber",
-    "compact_tables",
-    "define_tables",
-    "load",
-    "load_page",
-    "partition_rows",
-    "quality_text",
-    "show_load",
-    "spark_log",
-]
-
 # The tables of a directory: load per partition, compaction.
 
 ALL_TABLES = (*TABLES, *METRIC_TABLES, *AUDIT_TABLES, *RUN_TABLES, *AUDITED_RUN_TABLES)

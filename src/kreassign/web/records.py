@@ -15,6 +15,7 @@ from kreassign.errors import InputError
 from kreassign.executor.events import RunStarted
 from kreassign.executor.guards import DEFAULTS, GuardName, Reaction, parse_guard
 from kreassign.executor.history.findings import Words, plan_command
+from kreassign.executor.preview import RunPreview
 from kreassign.model import TopicPartition
 from kreassign.model.cluster import listed_ids
 from kreassign.model.load import LoadBasis
@@ -38,7 +39,6 @@ from kreassign.model.throttle import ThrottleRates
 from kreassign.operations.doctor import Diagnosis
 from kreassign.operations.plan_files import Approval, PlanFile, PlanSummary
 from kreassign.operations.rollback import Rollback
-from kreassign.operations.run import RunPreview
 from kreassign.operations.run_journals import NamedCluster, RunSummary, run_summary
 from kreassign.operations.skew import BrokerSkew, ClusterSkew, TopicSkew
 from kreassign.report.text import format_bytes, format_count, format_duration, format_rate, format_time

@@ -18,8 +18,8 @@ from kreassign.operations.plan_tasks import (
     Rebalance,
     Repair,
     Task,
-    TopicChoice,
 )
+from kreassign.planner.tasks import TopicChoice
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,10 +20,10 @@ from kreassign.model.text import counted
 from kreassign.model.throttle import ThrottleRates
 from kreassign.operations import report as operation
 from kreassign.operations.plan_files import read_plan_file
-from kreassign.operations.report import Recording, Rehearsal, Speeds, rehearsal_page
+from kreassign.operations.report import Recording, Rehearsal, rehearsal_page
 from kreassign.operations.run import RunRequest
 from kreassign.operations.snapshot_files import read_snapshot
-from kreassign.operations.twin import PlannedFault
+from kreassign.operations.twin import PlannedFault, Speeds
 from kreassign.report.text import format_bytes, format_duration
 
 

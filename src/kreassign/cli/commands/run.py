@@ -57,6 +57,7 @@ from kreassign.executor.client_guard import ClientGuard
 from kreassign.executor.events import RunStarted
 from kreassign.executor.guards import GuardName, Reaction
 from kreassign.executor.lease import LeasePolicy
+from kreassign.executor.preview import RunPreview
 from kreassign.executor.throttle_ledger import FoundThrottles
 from kreassign.model.plan import format_plan
 from kreassign.model.run import RunHistory
@@ -78,7 +79,7 @@ from kreassign.operations.rollback import (
     refuse_unnamed_rollback,
     start_rollback,
 )
-from kreassign.operations.run import RunContext, RunPreview, RunRequest, cancel_interrupted_run, preview_run, resume_run
+from kreassign.operations.run import RunContext, RunRequest, cancel_interrupted_run, preview_run, resume_run
 from kreassign.operations.run_journals import LAST, is_active
 from kreassign.report.text import format_bytes
 

@@ -52,36 +52,6 @@ from kreassign.pipeline.tables.delta import (
 )
 from kreassign.pipeline.tables.schemas import LOADS, QUARANTINE, TABLES, Column, Partitioning, Row, Table, utc
 
-__all__ = [
-    "ROWS_AT_ONCE",
-    "ColumnArray",
-    "Dictionary",
-    "Load",
-    "Skipped",
-    "TablesAt",
-    "Where",
-    "append_once",
-    "column_arrays",
-    "data_dir_of",
-    "has_table",
-    "is_of_loads",
-    "kept_loads",
-    "keys_at",
-    "keys_with",
-    "last_load",
-    "loads_of",
-    "log_of",
-    "read_columns",
-    "read_rows",
-    "read_table",
-    "rows_in",
-    "tables_at",
-    "tables_of",
-    "usable_files",
-    "why_not",
-    "write_rows",
-]
-
 # Versions of tables for readers: those of a finished load, never in between.
 #
 # A load commits each of its tables by itself, and last of all its versions to table `loads`, in one commit
