@@ -41,6 +41,7 @@ from kreassign.model.error_codes import (
 )
 from kreassign.model.reassignment import Override
 from kreassign.model.requests import NO_COPY, Copy, OffsetRange, join
+from kreassign.model.text import some_of
 from kreassign.model.topic_changes import (
     Refusal,
     TopicsView,
@@ -436,10 +437,9 @@ def risky_overrides(
 def warn_of_overrides(found: Mapping[TopicPartition, Override]) -> None:
     """Issue a Python warning about these overrides, if any: a few by name, the others counted."""
     if found:
-        shown = "; ".join(f"{key}: {override}" for key, override in list(found.items())[:_SHOWN_OVERRIDES])
-        more = f"; and {len(found) - _SHOWN_OVERRIDES} more" if len(found) > _SHOWN_OVERRIDES else ""
+        shown = some_of((f"{key}: {override}" for key, override in found.items()), _SHOWN_OVERRIDES, by=";")
         way_out = "replace_reassignments cancels, waits and submits in one call"
-        warnings.warn(f"partitions that are being reassigned get new targets: {shown}{more}. {way_out}",
+        warnings.warn(f"partitions that are being reassigned get new targets: {shown}. {way_out}",
                       OverrideWarning, stacklevel=3)  # fmt: skip
 
 

@@ -24,7 +24,7 @@ from kreassign.clock import SystemClock
 from kreassign.errors import InputError
 from kreassign.executor.preview import ASSUMED_NETWORK_BYTES_PER_S, USED_AT_MOST, RunPreview
 from kreassign.model.plan_facts import NOT_SAID
-from kreassign.model.text import counted
+from kreassign.model.text import counted, some_of
 from kreassign.operations.run import RunContext, Show, Watch
 from kreassign.operations.run_journals import make_state_dir
 from kreassign.report.text import format_bytes, format_duration, format_rate
@@ -103,8 +103,7 @@ def _time(found: RunPreview) -> str:
 
 
 def _named(brokers: tuple[int, ...]) -> str:
-    more = f" and {len(brokers) - NAMED} more" if len(brokers) > NAMED else ""
-    return f"{', '.join(map(str, brokers[:NAMED])) or 'none'}{more}"
+    return some_of(brokers, NAMED) or "none"
 
 
 # A run on a terminal: progress is shown, signals pause it, and losing the terminal does not end it.

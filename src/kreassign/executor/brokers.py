@@ -26,6 +26,7 @@ from kreassign.model import (
     TopicPartition,
 )
 from kreassign.model.authorization import error_text, missing_permission
+from kreassign.model.text import some_of
 
 # The cordon of a broker (KIP-1066): the value of `cordoned.log.dirs` that closes its log directories, and its removal.
 #
@@ -303,9 +304,8 @@ def unseen_on(found: Readings) -> Blocked | None:
     """Block if topics are hidden or unread: what is on a broker is unknown to a client that does not see all topics."""
     what = f"what is on {listed_brokers(one.broker for one in found.brokers)} cannot be told, for"
     if found.unread:
-        named = "; ".join(f"{one} could not be read: {why}" for one, why in list(found.unread.items())[:NAMED])
-        more = f"; and {len(found.unread) - NAMED} more" if len(found.unread) > NAMED else ""
-        return Blocked(f"{what} {named}{more}. Give the command again")
+        named = some_of((f"{one} could not be read: {why}" for one, why in found.unread.items()), NAMED, by=";")
+        return Blocked(f"{what} {named}. Give the command again")
     if not found.unseen:
         return None
     return Blocked(
@@ -322,5 +322,4 @@ def listed_brokers(brokers: Iterable[int]) -> str:
 
 def some_partitions(names: Collection[TopicPartition]) -> str:
     """The first partitions by name, and how many more there are."""
-    shown = ", ".join(map(str, list(names)[:NAMED]))
-    return f"{shown} and {len(names) - NAMED} more" if len(names) > NAMED else shown
+    return some_of(names, NAMED)

@@ -6,7 +6,7 @@ the cluster. `evaluate` returns a `Verdict` per guard that is breached: what was
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from types import MappingProxyType
@@ -20,7 +20,7 @@ from kreassign.model import NO_LEADER, ConfigResource, OngoingReassignment, Part
 from kreassign.model.closures import REFUSES
 from kreassign.model.pace import RESERVE
 from kreassign.model.replication_factor import required_in_sync
-from kreassign.model.text import counted, format_amount, shortened
+from kreassign.model.text import counted, format_amount, shortened, some_of
 
 # The guards, and the reaction to a breach of each.
 
@@ -132,12 +132,12 @@ class Troubled:
         return cls(len(found), tuple(found[:NAMED]), len(fresh), tuple(fresh[:NAMED]))
 
     def __str__(self) -> str:
-        return _named(self.first, self.count)
+        return some_of(self.first, NAMED, count=self.count)
 
     @property
     def news(self) -> str:
         """The fresh partitions as text."""
-        return _named(self.fresh, self.fresh_count or 0)
+        return some_of(self.fresh, NAMED, count=self.fresh_count or 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,12 +230,6 @@ def under_min_isr(partitions: Iterable[Partition], minima: Mapping[str, int]) ->
         if one.leader != NO_LEADER
         and len(one.isr) < required_in_sync(minima.get(one.topic_partition.topic, 1), len(one.replicas))
     )
-
-
-def _named(partitions: Sequence[TopicPartition], count: int) -> str:
-    named = partitions[:NAMED]
-    more = f" and {count - len(named)} more" if count > len(named) else ""
-    return ", ".join(map(str, named)) + more
 
 
 def _adding(partition: Partition, ongoing: Mapping[TopicPartition, OngoingReassignment]) -> tuple[int, ...]:
@@ -354,12 +348,11 @@ def evaluate(circumstances: GuardInputs, reactions: Mapping[GuardName, Reaction]
 def _unread_verdicts(guard: GuardName, reaction: Reaction, unread: Iterable[Unread]) -> Iterator[Verdict]:
     missing = [one for one in unread if one.guard is guard]
     if missing:
-        what = ", ".join(one.what for one in missing[:NAMED])
-        more = f" and {len(missing) - NAMED} more" if len(missing) > NAMED else ""
+        what = some_of((one.what for one in missing), NAMED)
         yield Verdict(
             guard,
             Reaction.WARN if reaction is Reaction.WARN else Reaction.HOLD,
-            f"{what}{more} could not be read: {missing[0].why}",
+            f"{what} could not be read: {missing[0].why}",
             "It is read again with every check; see why it does not answer",
         )
 
@@ -470,7 +463,7 @@ def _foreign_throttle(now: GuardInputs) -> Iterator[Breach]:
         changes = "; ".join(_changed(present, now.our_configs) for present in now.health.foreign_configs[:NAMED])
         more = len(now.health.foreign_configs) - NAMED
         moving = [move.name for move in now.moves]
-        copies = f"; what is in flight goes on without it: {_some(moving)}" if moving else ""
+        copies = f"; what is in flight goes on without it: {some_of(moving, NAMED)}" if moving else ""
         yield (
             f"somebody else changed throttles of this run: {changes}{f' and {more} more' if more > 0 else ''}{copies}",
             "Set it again with `kreassign throttle RUN_ID RATE`, or end the run with `kreassign cancel RUN_ID`",
@@ -479,11 +472,6 @@ def _foreign_throttle(now: GuardInputs) -> Iterator[Breach]:
 
 def _changed(present: ConfigValue, ours: Mapping[ConfigKey, str | None]) -> str:
     return f"{present}, and the run had set it to {ours[present.key]!r}" if ours.get(present.key) else str(present)
-
-
-def _some(names: Sequence[TopicPartition]) -> str:
-    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
-    return ", ".join(map(str, names[:NAMED])) + more
 
 
 def _stall(now: GuardInputs) -> Iterator[Breach]:

@@ -61,6 +61,7 @@ from kreassign.model.plan_facts import UNKNOWN_ORIGIN, PlanOrigin, other_cluster
 from kreassign.model.replication_factor import locks_out, lost_in_sync
 from kreassign.model.requests import NO_OFFSET
 from kreassign.model.run import LogDirTarget
+from kreassign.model.text import some_of
 from kreassign.model.throttle import NO_THROTTLE, ThrottleRates
 
 # Violations: everything that forbids executing a plan.
@@ -265,7 +266,7 @@ def read_others(port: ClusterPort, started: RunStarted) -> DoneByOthers:
     ]
     if missing:
         raise ClusterError(
-            f"whether throttles are set is not known: {_some(missing, len(missing))}. A run overrides nothing that it "
+            f"whether throttles are set is not known: {some_of(missing, NAMED)}. A run overrides nothing that it "
             "has not read; nothing was changed, try again"
         )
     planned = {move.topic_partition for move in started.moves}
@@ -331,18 +332,11 @@ _CHOICES_WITH_MOVES = (
 def _named(others: DoneByOthers) -> str:
     found = []
     if others.settings:
-        found.append(
-            f"throttles are set that no known run owns: {_some(map(str, others.settings), len(others.settings))}"
-        )
+        found.append(f"throttles are set that no known run owns: {some_of(others.settings, NAMED)}")
     if others.moves:
         moves = (f"{name} ({move})" for name, move in sorted(others.moves.items()))
-        found.append(f"partitions are being reassigned by others: {_some(moves, len(others.moves))}")
+        found.append(f"partitions are being reassigned by others: {some_of(moves, NAMED)}")
     return "; ".join(found)
-
-
-def _some(names: Iterable[str], count: int) -> str:
-    shown = ", ".join(name for _, name in zip(range(NAMED), names, strict=False))
-    return f"{shown} and {count - NAMED} more" if count > NAMED else shown
 
 
 # Bytes that moves of tiered topics (KIP-405) copy where new replicas skip remote segments (KIP-1023).
@@ -664,7 +658,7 @@ def _sizes(port: ClusterPort, partitions: Iterable[Partition]) -> dict[TopicPart
     known, absent, unknown = read_leader_sizes(port, partitions)
     if unread := sorted(unknown.keys() - absent):
         raise ClusterError(
-            f"the size of {_some(map(str, unread), len(unread))} could not be read, and without it no space "
+            f"the size of {some_of(unread, NAMED)} could not be read, and without it no space "
             f"can be kept free: {error_text(unknown[unread[0]])}. Nothing was changed; try again"
         )
     return dict(known)

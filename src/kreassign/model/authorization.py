@@ -16,6 +16,7 @@ from kreassign.model.error_codes import (
     INVALID_REPLICA_ASSIGNMENT,
     TOPIC_AUTHORIZATION_FAILED,
 )
+from kreassign.model.text import some_of
 
 # Kafka's numbers of operations, with the names that kafka-acls takes.
 _NAMES = {
@@ -97,11 +98,9 @@ def missing_permission(operation: str, topics: Collection[str] = ()) -> str:
     names = sorted(topics)
     if not names:
         return f"{_MISSING}{operation} on the cluster; {_allow_it(grant(operation, 'cluster'))}"
-    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
-    shown = ", ".join(names[:NAMED])
     kind = "topic" if len(names) == 1 else "topics"
     allow_it = _allow_it(grant(operation, "topic", names[:1]))
-    return f"{_MISSING}{operation} on {kind} {shown}{more}; {allow_it}"
+    return f"{_MISSING}{operation} on {kind} {some_of(names, NAMED)}; {allow_it}"
 
 
 def error_text(error: BaseException) -> str:

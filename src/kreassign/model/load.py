@@ -12,7 +12,7 @@ from typing import Final, Literal
 
 from kreassign.errors import InputError
 from kreassign.model.cluster import TopicPartition
-from kreassign.model.text import HOUR_MS, shortened
+from kreassign.model.text import HOUR_MS, shortened, some_of
 
 # Key figures of a cluster.
 
@@ -355,10 +355,9 @@ class LoadBasis:
             )
         if not self.doubtful_count:
             return
-        named = ", ".join(map(str, self.doubtful[:_SHOWN]))
-        more = f" and {left} more" if (left := self.doubtful_count - _SHOWN) > 0 else ""
+        named = some_of(self.doubtful, _SHOWN, count=self.doubtful_count)
         raise InputError(
-            f"the loads of {self.doubtful_count} of {self.partitions} partitions are doubtful: {named}{more}; "
+            f"the loads of {self.doubtful_count} of {self.partitions} partitions are doubtful: {named}; "
             f"{remedy}, or leave out --require-load (`require_load`) to plan with priors"
         )
 

@@ -18,6 +18,7 @@ from enum import IntEnum
 
 from kreassign.model.cluster import NO_LEADER, Partition, TopicPartition, listed_ids
 from kreassign.model.plan import partition_order
+from kreassign.model.text import some_of
 
 # Replicas in sync, and which replica goes.
 
@@ -190,9 +191,8 @@ def factor_changes(
 
 
 def _group(way: str, before: int, after: int, names: Sequence[TopicPartition]) -> str:
-    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
-    shown = ", ".join(map(str, names[:NAMED]))
-    return f"replication factor of {_counted(len(names), 'partition')} {way} from {before} to {after}: {shown}{more}"
+    what = _counted(len(names), "partition")
+    return f"replication factor of {what} {way} from {before} to {after}: {some_of(names, NAMED)}"
 
 
 def _counted(count: int, noun: str) -> str:

@@ -41,6 +41,14 @@ def agreeing(count: int, words: str) -> str:
     return f"{_SINGULAR[verb] if count == 1 else verb}{space}{rest}"
 
 
+def some_of(items: Iterable[object], most: int, *, count: int = 0, by: str = ",") -> str:
+    """The first `most` items, and how many more there are; `count` is the number of all if not all are given."""
+    names = [*map(str, items)]
+    left = max(len(names), count) - len(names[:most])
+    more = f"{'' if by == ',' else by} and {left} more" if left else ""
+    return f"{by} ".join(names[:most]) + more
+
+
 def shortened(text: str) -> str:
     """The text, or its beginning if it is too long for a message."""
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"

@@ -6,7 +6,7 @@ Addresses and Kafka's client properties become clients. Loads no tables and no p
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from kreassign.admin.properties import read_properties
 from kreassign.admin.settings import ClientSettings
 from kreassign.errors import InputError
 from kreassign.model.authorization import error_text
+from kreassign.model.text import some_of
 
 
 def connect(bootstrap_servers: str | None = None, properties: Path | Mapping[str, str] | None = None) -> AdminClient:
@@ -79,11 +80,8 @@ def warn_of_failures(warn: Warn, what: str, failed: Mapping[Any, Exception]) -> 
     by_reason: dict[str, list[Any]] = {}
     for key, error in failed.items():
         by_reason.setdefault(error_text(error), []).append(key)
-    shown = [f"  {_some(keys)}: {reason}" for reason, keys in islice(by_reason.items(), SHOWN_FAILURES)]
+    shown = [
+        f"  {some_of(keys, SHOWN_FAILURES)}: {reason}" for reason, keys in islice(by_reason.items(), SHOWN_FAILURES)
+    ]
     left = sum(map(len, islice(by_reason.values(), SHOWN_FAILURES, None)))
     warn("\n".join((f"{len(failed)} without {what}:", *shown, *([f"  and {left} more"] if left else []))))
-
-
-def _some(keys: Sequence[Any]) -> str:
-    more = f" and {len(keys) - SHOWN_FAILURES} more" if len(keys) > SHOWN_FAILURES else ""
-    return ", ".join(map(str, keys[:SHOWN_FAILURES])) + more

@@ -19,7 +19,7 @@ from kreassign.model.plan_document import parse_plan_document
 from kreassign.model.plan_facts import UNKNOWN_ORIGIN, PlanFacts, PlanOrigin, plan_id, refuse_other_cluster
 from kreassign.model.plan_facts_json import format_facts, parse_facts
 from kreassign.model.proposals import Proposals
-from kreassign.model.text import printable, shortened
+from kreassign.model.text import printable, shortened, some_of
 from kreassign.operations.text_files import read_text
 from kreassign.operations.whole_file import replace_file
 
@@ -167,9 +167,7 @@ def read_assignments(paths: Sequence[Path], *, takes_two: bool = True) -> Assign
 
 def named(partitions: Sequence[TopicPartition]) -> str:
     """Some partitions by name, and how many more there are."""
-    more = len(partitions) - NAMED
-    shown = ", ".join(shortened(str(one)) for one in sorted(partitions, key=partition_order)[:NAMED])
-    return f"{shown} and {more} more" if more > 0 else shown
+    return some_of((shortened(str(one)) for one in sorted(partitions, key=partition_order)), NAMED)
 
 
 def _files(paths: Sequence[Path]) -> Iterator[Path]:

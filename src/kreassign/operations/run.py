@@ -99,7 +99,7 @@ from kreassign.model.plan import Plan, partition_order
 from kreassign.model.plan_facts import PlanFacts, PlanOrigin, plan_id, refuse_other_cluster
 from kreassign.model.reassignment import Replicas, missing_expectations
 from kreassign.model.run import Operator, RunHistory
-from kreassign.model.text import check_wait
+from kreassign.model.text import check_wait, some_of
 from kreassign.model.throttle import NO_THROTTLE, ThrottleRates
 from kreassign.monitoring.client_signals import asking
 from kreassign.operations.approvals import SignedApprovals, approval_for, refuse_spent
@@ -388,10 +388,8 @@ def refuse_drift(seen: Mapping[TopicPartition, object], now: Mapping[TopicPartit
     """Raise Drifted, which names the partitions, unless what was seen of each is what would be done now."""
     names = sorted((name for name in {*seen, *now} if seen.get(name) != now.get(name)), key=partition_order)
     if names:
-        shown = ", ".join(map(str, names[:SHOWN]))
-        more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
         raise Drifted(
-            f"nothing was started: {shown}{more} changed since the preview. Look at a new preview",
+            f"nothing was started: {some_of(names, SHOWN)} changed since the preview. Look at a new preview",
             differences=tuple(map(str, names)),
         )
 
@@ -403,11 +401,10 @@ def _whole(expected: PlanFile, file: PlanFile) -> tuple[Replicas, PlanOrigin]:
     """
     refuse_other_cluster("the plan is for", file.origin.cluster_id, expected.origin.cluster_id or "")
     if missing := missing_expectations(expected.current, file.plan.replicas):
-        named = ", ".join(map(str, missing[:SHOWN]))
-        more = f" and {len(missing) - SHOWN} more" if len(missing) > SHOWN else ""
         raise InputError(
-            f"the expected replicas do not name {named}{more}, which the plan moves, so that a change of theirs would "
-            "not be noticed. Give the lists of all of its partitions, as `kreassign plan --current-out` writes them"
+            f"the expected replicas do not name {some_of(missing, SHOWN)}, which the plan moves, so that a change "
+            "of theirs would not be noticed. Give the lists of all of its partitions, as "
+            "`kreassign plan --current-out` writes them"
         )
     return expected.current, replace(file.origin, cluster_id=file.origin.cluster_id or expected.origin.cluster_id)
 

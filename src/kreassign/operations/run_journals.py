@@ -62,7 +62,7 @@ from kreassign.model.pace import PaceChange
 from kreassign.model.plan_facts import PlanFacts, refuse_other_cluster
 from kreassign.model.plan_facts_json import format_facts, parse_facts
 from kreassign.model.run import AT_REST, MoveStatus, Operator, RunHistory
-from kreassign.model.text import format_amount
+from kreassign.model.text import format_amount, some_of
 from kreassign.model.throttle import AdaptiveThrottle
 from kreassign.operations.whole_file import PRIVATE_MODE, replace_file
 
@@ -214,8 +214,7 @@ def _latest_ids(state_dir: Path) -> str:
 
 def _with_clusters(journals: Sequence[Path]) -> str:
     """The first of these runs with their clusters."""
-    more = f" and {len(journals) - NAMED_RUNS} more" if len(journals) > NAMED_RUNS else ""
-    return ", ".join(f"{path.stem} (cluster {cluster_of(path)})" for path in journals[:NAMED_RUNS]) + more
+    return some_of((f"{path.stem} (cluster {cluster_of(path)})" for path in journals), NAMED_RUNS)
 
 
 # The facts of a plan beside the journal of its run: reports of the run use its bound and reasons.

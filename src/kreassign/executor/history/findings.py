@@ -21,7 +21,7 @@ from kreassign.model import NO_LEADER, AllowedOperations, Broker, LogDir, Ongoin
 from kreassign.model.authorization import UNKNOWN_PRINCIPAL, grant
 from kreassign.model.placement import usual_factors
 from kreassign.model.replication_factor import undercut
-from kreassign.model.text import agreeing, counted, format_amount
+from kreassign.model.text import agreeing, counted, format_amount, some_of
 
 # One issue, and the names of its partitions.
 
@@ -59,8 +59,7 @@ def of_many(
 
 def named_partitions(found: Sequence[object]) -> str:
     """The first partitions by name, and how many more there are."""
-    more = f" and {len(found) - NAMED} more" if len(found) > NAMED else ""
-    return f"{', '.join(map(str, found[:NAMED]))}{more}"
+    return some_of(found, NAMED)
 
 
 def plan_command(*task: str) -> Words:

@@ -31,6 +31,7 @@ from kreassign.executor.maintenance.steps import (
 )
 from kreassign.model import TopicPartition
 from kreassign.model.authorization import with_advice
+from kreassign.model.text import some_of
 
 # Enter: the first row that holds decides.
 #
@@ -140,9 +141,8 @@ def _unknown(facts: MaintenanceFacts) -> Blocked | None:
     topics = sorted({one.topic_partition.topic for one in facts.concerned}.difference(facts.min_isr))
     if not topics:
         return None
-    more = f" and {len(topics) - SHOWN} more" if len(topics) > SHOWN else ""
     return Blocked(
-        f"min.insync.replicas of {', '.join(topics[:SHOWN])}{more} cannot be read: "
+        f"min.insync.replicas of {some_of(topics, SHOWN)} cannot be read: "
         f"{facts.unread.get(topics[0], 'nobody answered')}. Without it nobody can tell what the partitions keep"
     )
 
@@ -160,11 +160,10 @@ def _lost(facts: MaintenanceFacts) -> Blocked | None:
         return None
     others = sorted(facts.away.difference(facts.brokers))
     beside = f" (with {listed_brokers(others)} in maintenance, too)" if others else ""
-    more = f"; and {len(lost) - SHOWN} more" if len(lost) > SHOWN else ""
     return Blocked(
         f"without {listed_brokers(facts.brokers)}{beside} {len(lost)} partition{'s' if len(lost) > 1 else ''} "
         "would lose "
-        f"min.insync.replicas: {'; '.join(lost[:SHOWN])}{more}. Give them more replicas (`kreassign plan "
+        f"min.insync.replicas: {some_of(lost, SHOWN, by=';')}. Give them more replicas (`kreassign plan "
         "replication-factor`), then give the command again"
     )
 
@@ -260,8 +259,7 @@ def _await_others(facts: MaintenanceFacts) -> Await | None:
     ]
     led = [one.topic_partition for one in facts.free if one.leader in facts.brokers]
     if short:
-        more = f"; and {len(short) - SHOWN} more" if len(short) > SHOWN else ""
-        return Await(f"{'; '.join(short[:SHOWN])}{more}")
+        return Await(some_of(short, SHOWN, by=";"))
     return Await(f"no other replica of {some_partitions(sorted(led))} can lead yet") if led else None
 
 

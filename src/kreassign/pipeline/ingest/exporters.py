@@ -13,7 +13,7 @@ from enum import StrEnum
 from typing import Any
 
 from kreassign.model.documents import is_half
-from kreassign.model.text import LARGEST_ID, signed_number
+from kreassign.model.text import LARGEST_ID, signed_number, some_of
 from kreassign.pipeline.tables.schemas import METRICS, Row
 
 # Contents of a metrics file in any format: readings of series, and bad lines with their place.
@@ -327,9 +327,8 @@ KNOWN_SERIES = (
 def nothing_known(readings: Iterable[Reading]) -> str:
     """The sentence about a file without a known series: which it has, and which are known."""
     names = sorted({one.name for one in readings})
-    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
     return (
-        f"no series in it is known: it has {', '.join(names[:_SHOWN])}{more}. Known are those of {KNOWN_SERIES}; "
+        f"no series in it is known: it has {some_of(names, _SHOWN)}. Known are those of {KNOWN_SERIES}; "
         "export one of them, or measure with kreassign collect"
     )
 

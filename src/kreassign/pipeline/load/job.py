@@ -17,14 +17,13 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
-from itertools import islice
 
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sql
 
 from kreassign.errors import DataError
-from kreassign.model.text import HOUR_MS
+from kreassign.model.text import HOUR_MS, some_of
 from kreassign.pipeline.load.checks import (
     NEVER_MS,
     SCREENED,
@@ -287,9 +286,8 @@ class StepCount:
     def _topics(self) -> str:
         if not self.unknown_topics:
             return ""
-        names = ", ".join(islice(self.unknown_topics, _NAMED))
-        others = f" and {len(self.unknown_topics) - _NAMED} more" if len(self.unknown_topics) > _NAMED else ""
-        return f"; {sum(self.unknown_topics.values())} of topics that are not in the snapshot: {names}{others}"
+        names = some_of(self.unknown_topics, _NAMED)
+        return f"; {sum(self.unknown_topics.values())} of topics that are not in the snapshot: {names}"
 
     def _files(self) -> str:
         if not self.skipped:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
 from enum import IntFlag
-from itertools import islice
 
 from kreassign.model import TopicPartition
+from kreassign.model.text import some_of
 
 
 class Hold(IntFlag):
@@ -88,5 +88,4 @@ SHOWN_EXAMPLES = 5
 
 def first_names(names: Collection[TopicPartition]) -> str:
     """The first partitions by name, and how many more there are."""
-    shown = ", ".join(map(str, islice(names, SHOWN_EXAMPLES)))
-    return shown if len(names) <= SHOWN_EXAMPLES else f"{shown} and {len(names) - SHOWN_EXAMPLES} more"
+    return some_of(names, SHOWN_EXAMPLES)
