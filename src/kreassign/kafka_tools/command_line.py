@@ -220,6 +220,14 @@ class Options:
         return number
 
 
+def java_int(word: str) -> int:
+    """Parse a number like Java's `Integer.parseInt`, with its message in a `ToolError`."""
+    number = signed_number(word)
+    if number is None or not -(2**31) <= number < 2**31:
+        raise ToolError(f'For input string: "{word}"')
+    return number
+
+
 def parse(known: Iterable[Option], words: Sequence[str]) -> Options:
     """Parse a command line; raises `ParserError` for an unknown option or a missing value."""
     table = {option.name: option for option in known}

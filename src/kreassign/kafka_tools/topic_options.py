@@ -6,8 +6,7 @@ import re
 from collections.abc import Iterable
 from enum import Enum
 
-from kreassign.kafka_tools.command_line import Option, Options, PlainError, ToolError, UsageError, Value
-from kreassign.model.text import signed_number
+from kreassign.kafka_tools.command_line import Option, Options, PlainError, ToolError, UsageError, Value, java_int
 
 HELP_TEXT = "This tool helps to create, delete, describe, or change a topic."
 NO_WORDS_TEXT = "Create, delete, describe, or change a topic."
@@ -284,18 +283,11 @@ def replica_assignment(text: str | None) -> tuple[tuple[int, ...], ...]:
 
 
 def _brokers(text: str) -> tuple[int, ...]:
-    brokers = tuple(_broker(word.strip()) for word in text.split(":"))
+    brokers = tuple(java_int(word.strip()) for word in text.split(":"))
     twice = sorted({broker for broker in brokers if brokers.count(broker) > 1})
     if twice:
         raise ToolError(f"Partition replica lists may not contain duplicate entries: {','.join(map(str, twice))}")
     return brokers
-
-
-def _broker(word: str) -> int:
-    number = signed_number(word)
-    if number is None or not -(2**31) <= number < 2**31:
-        raise ToolError(f'For input string: "{word}"')
-    return number
 
 
 def configs(texts: Iterable[str]) -> dict[str, str]:

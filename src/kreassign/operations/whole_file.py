@@ -12,6 +12,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from kreassign.executor.journal.folder import sync_folder
+
 SHARED_MODE, PRIVATE_MODE = 0o666, 0o600
 """Mode of a file for others too, less what the umask takes away, and of one for its owner alone."""
 
@@ -26,7 +28,7 @@ def replacing(path: Path, mode: int = SHARED_MODE) -> Iterator[Path]:
             unfinished.chmod(mode)  # whatever mode the umask left
         yield unfinished
         unfinished.replace(path)
-        _sync(path.parent)
+        sync_folder(path.parent)
     except BaseException:
         unfinished.unlink(missing_ok=True)
         raise
@@ -36,12 +38,3 @@ def replace_file(path: Path, content: bytes, mode: int = SHARED_MODE) -> None:
     """Write a file; an existing one is replaced as a whole or not at all. Raises OSError."""
     with replacing(path, mode) as unfinished:
         unfinished.write_bytes(content)
-
-
-def _sync(folder: Path) -> None:
-    """Make the new name survive a power cut."""
-    file = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(file)
-    finally:
-        os.close(file)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
-from kreassign.kafka_tools.command_line import Options, ToolError
+from kreassign.kafka_tools.command_line import Options, ToolError, java_int
 from kreassign.kafka_tools.reassign.messages import joined
 from kreassign.kafka_tools.reassign.options import (
     ALL_AT_ONCE,
@@ -25,7 +25,6 @@ from kreassign.kafka_tools.reassign.options import (
 from kreassign.model import TopicPartition
 from kreassign.model.plan import Plan, parse_plan, parse_topics, partition_order, utf16_order
 from kreassign.model.reassignment import missing_expectations
-from kreassign.model.text import signed_number
 
 Item = TypeVar("Item", int, str)
 
@@ -213,7 +212,7 @@ def parse_brokers(text: str) -> tuple[int, ...]:
         words.pop()
     if text and words == [""]:
         words = []
-    brokers = tuple(map(_broker, words))
+    brokers = tuple(map(java_int, words))
     if repeated := _repeated(brokers):
         raise ToolError(f"Broker list contains duplicate entries: {sorted(repeated)}")
     return brokers
@@ -221,13 +220,6 @@ def parse_brokers(text: str) -> tuple[int, ...]:
 
 def _repeated(items: tuple[Item, ...]) -> list[Item]:
     return [item for item, times in Counter(items).items() if times > 1]
-
-
-def _broker(word: str) -> int:
-    number = signed_number(word)
-    if number is None or not -(2**31) <= number < 2**31:
-        raise ToolError(f'For input string: "{word}"')
-    return number
 
 
 def check_executable(plan: Plan) -> None:
