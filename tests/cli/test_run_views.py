@@ -69,8 +69,9 @@ def test_a_run_that_is_over_has_no_end_to_be_unknown() -> None:
 
 
 def test_bars_are_for_terminals_and_lines_for_the_rest() -> None:
-    assert isinstance(view_for(terminal(is_terminal=True)[0]), BarsView)
-    assert isinstance(view_for(terminal(is_terminal=False)[0]), LinesView)
+    for is_terminal, view in ((True, BarsView), (False, LinesView)):
+        with view_for(terminal(is_terminal=is_terminal)[0]) as shown:
+            assert isinstance(shown, view)
 
 
 def test_bars_show_each_move_and_the_whole_with_bytes_rate_and_end() -> None:
@@ -153,9 +154,9 @@ def test_at_80_columns_every_figure_of_a_move_is_whole() -> None:
 def test_lines_tell_what_a_guard_says_once_until_it_is_content() -> None:
     console, text = terminal(is_terminal=False)
     calm = measured(HALF_WAY)
-    with LinesView(console) as view:
-        for verdicts in ((), TOLD, ("stall: a-0 has made no progress for longer. Look.",), (), TOLD):
-            view.show(replace(calm, verdicts=verdicts))
+    view = LinesView(console)
+    for verdicts in ((), TOLD, ("stall: a-0 has made no progress for longer. Look.",), (), TOLD):
+        view.show(replace(calm, verdicts=verdicts))
     assert [line for line in text.getvalue().splitlines() if "guard" in line] == [f"  guard {TOLD[0]}"] * 2
 
 
@@ -163,11 +164,11 @@ def lines_of(*events: Event) -> list[str]:
     console, text = terminal(is_terminal=False)
     machine = Machine()
     meter = ProgressMeter(machine.view)
-    with LinesView(console) as view:
-        for event in events:
-            machine.replay(event)
-            meter.follow(event)
-            view.show(history(machine.view, meter, is_active=True))
+    view = LinesView(console)
+    for event in events:
+        machine.replay(event)
+        meter.follow(event)
+        view.show(history(machine.view, meter, is_active=True))
     return text.getvalue().splitlines()
 
 

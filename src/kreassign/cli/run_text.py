@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
@@ -72,16 +73,10 @@ class View(Protocol):
         """Show the present progress."""
         ...
 
-    def __enter__(self) -> Self: ...
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None: ...
-
-
-def view_for(console: Console) -> View:
+def view_for(console: Console) -> AbstractContextManager[View]:
     """Bars on an interactive terminal, else lines."""
-    return BarsView(console) if console.is_terminal else LinesView(console)
+    return BarsView(console) if console.is_terminal else nullcontext(LinesView(console))
 
 
 class LinesView:
@@ -133,14 +128,6 @@ class LinesView:
             self._shown[name] = move.status
             self._console.print(f"  {name} {move.problem or 'complete'}", soft_wrap=True)
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        pass
-
 
 class JsonView:
     """One JSON document per line on every change: for programs."""
@@ -165,14 +152,6 @@ class JsonView:
         if now != self._shown:
             self._shown = now
             self._console.out(json.dumps({"at_ms": run.measured.at_ms, **now}), highlight=False)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        pass
 
 
 class BarsView:

@@ -8,6 +8,7 @@ is the cluster asked who it is.
 from __future__ import annotations
 
 import json
+from contextlib import nullcontext
 from dataclasses import asdict
 from pathlib import Path
 
@@ -190,7 +191,7 @@ def watch(run_id: str | None, cluster: ClusterOptions, state_dir: Path, output_f
         raise click.UsageError(f"what goes on is told line by line: as text or json, not as {form}")
     path = meant_journal(state_dir, run_id, cluster)
     try:
-        with JsonView(console()) if output_format == "json" else view_for(console()) as view:
+        with nullcontext(JsonView(console())) if output_format == "json" else view_for(console()) as view:
             for found in run_journals.watch(path):
                 view.show(found)
     except KeyboardInterrupt:
