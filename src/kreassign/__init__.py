@@ -155,7 +155,7 @@ __all__ = [
     "write_plan",
 ]
 
-_HOMES = {
+_MODULES = {
     name: module
     for module, names in {
         "model.load": "LoadNumber SparkOptions",
@@ -180,7 +180,7 @@ def __getattr__(name: str) -> Any:
     """Import and return a name of `__all__`. Raises AttributeError for any other."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    module = _HOMES.get(name, "operations.plan_tasks" if name[0].isupper() else "operations.api")
+    module = _MODULES.get(name, "operations.plan_tasks" if name[0].isupper() else "operations.api")
     return getattr(import_module(f"kreassign.{module}"), name)
 
 

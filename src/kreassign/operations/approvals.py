@@ -90,7 +90,7 @@ def _parsed(path: Path, content: bytes) -> ApprovalRequest:
 # Propose, and sign.
 
 
-def propose(plan: Path, key: Path, operator: Operator, now_ms: int, lifetime_s: float = LIFETIME_S) -> ApprovalRequest:
+def propose(plan: Path, key: Path, operator: Operator, now_ms: int) -> ApprovalRequest:
     """Write the request for a plan, signed by its proposer; an earlier one, with its signatures, is over.
 
     Raises InputError if the plan has no facts: nothing says for which cluster and lists it was made.
@@ -106,7 +106,7 @@ def propose(plan: Path, key: Path, operator: Operator, now_ms: int, lifetime_s: 
         f"{operator.user}@{operator.host}",
         facts.cluster_id,
         now_ms,
-        now_ms + round(lifetime_s * 1000),
+        now_ms + round(LIFETIME_S * 1000),
         tuple(one.broker for one in facts.brokers),
         (facts.task, *facts.factors),
         changes_of(file.plan, file.expected, facts.topic_ids),

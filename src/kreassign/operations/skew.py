@@ -79,18 +79,12 @@ class ClusterSkew:
     misses: tuple[str, ...]
 
 
-def read_skew(
-    client: AdminClient,
-    policy: PlanPolicy | None = None,
-    *,
-    clock: Clock = SYSTEM_CLOCK,
-    warn: Warn = warn_program,
-) -> ClusterSkew:
+def read_skew(client: AdminClient, *, clock: Clock = SYSTEM_CLOCK, warn: Warn = warn_program) -> ClusterSkew:
     """Read brokers and topics with their sizes; measures no rates and changes nothing. Raises ClusterError."""
     with explained(client):
         seen = observe(client, clock.now_ms(), warn)
     columns = whole_columns_of(client, seen, clock, 0.0, warn)
-    problem = inputs_of_columns(columns, policy or PlanPolicy(), seen.snapshot_id).problem
+    problem = inputs_of_columns(columns, PlanPolicy(), seen.snapshot_id).problem
     found = evaluate(problem, Assignment.current(problem.partitions))
     shown = [number for number, goal in enumerate(found.goals) if goal in COUNTED]
     loads: dict[int, tuple[BrokerLoad, ...]] = {}

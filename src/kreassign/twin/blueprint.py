@@ -209,9 +209,7 @@ def new_id(rng: random.Random) -> str:
     return str(uuid.UUID(int=rng.getrandbits(128), version=4))
 
 
-def small_cluster(
-    broker_count: int, *, racks: tuple[str, ...] = (), log_dirs: int = 2, addresses: Mapping[int, Address] | None = None
-) -> Blueprint:
+def small_cluster(broker_count: int, *, racks: tuple[str, ...] = (), log_dirs: int = 2) -> Blueprint:
     """A cluster of equal brokers 0, 1, 2 … without topics, racks assigned in turn."""
     return Blueprint(
         tuple(
@@ -219,7 +217,6 @@ def small_cluster(
                 number,
                 BrokerHardware(tuple(LogDirHardware(f"/data/{number}/d{place}") for place in range(log_dirs))),
                 racks[number % len(racks)] if racks else None,
-                (addresses or {}).get(number),
             )
             for number in range(broker_count)
         )
