@@ -435,6 +435,74 @@ def _frozen_sizes(chance: np.random.Generator, history: History) -> History:
     return replace(history, size=np.where(is_frozen, history.size[since, np.arange(len(since))], history.size))
 
 
+def _megabytes(_: np.random.Generator, history: History) -> History:
+    return replace(history, size=np.floor(history.size / 1_000_000))
+
+
+def _bits_for_some_hours(chance: np.random.Generator, history: History) -> History:
+    since = _rounds(chance, history, AN_HOUR, ROUNDS - 8 * AN_HOUR)
+    is_other = _passed(history, since) & ~_passed(history, since + chance.integers(AN_HOUR, 8 * AN_HOUR, len(since)))
+    return replace(history, size=np.where(is_other, history.size * 8, history.size))
+
+
+def _whole_five_minutes(_: np.random.Generator, history: History) -> History:
+    return replace(history, at_ms=np.floor(history.at_ms / 300_000) * 300_000)
+
+
+def _drifting_clock(chance: np.random.Generator, history: History) -> History:
+    """The clock is fast by a thousandth to a twentieth, and is set every six hours."""
+    drift = chance.choice([0.001, 0.01, 0.05], history.at_ms.shape[1])
+    return replace(history, at_ms=history.at_ms + np.round((history.at_ms - BEGIN_MS) % (6 * 3_600_000) * drift))
+
+
+def _two_periods(_: np.random.Generator, history: History) -> History:
+    """A collector looks every six minutes, another every fourteen."""
+    rounds = np.arange(ROUNDS + 1)
+    is_there = (rounds % 3 == 0) | (rounds % 7 == 2)
+    return replace(history, is_there=np.broadcast_to(is_there[:, None], history.is_there.shape))
+
+
+def _leaders_by_turns(chance: np.random.Generator, history: History) -> History:
+    """Every half hour the other of two replicas leads, whose log is larger; who leads is known a round later."""
+    leader = (np.arange(ROUNDS + 1) + chance.integers(15)) // 15 % 2
+    size = history.size + leader[:, None] * np.floor(0.2 * history.size[0])
+    return replace(history, leader=np.repeat(np.roll(leader, 1)[:, None] * 1.0, size.shape[1], axis=1), size=size)
+
+
+def _retention_cut(chance: np.random.Generator, history: History) -> History:
+    """Four times all but the last twenty minutes to two hours are deleted; the start offset is told a round later."""
+    start, size, columns = history.start, history.size, np.arange(history.size.shape[1])
+    for _ in range(4):
+        at = _rounds(chance, history, 3 * AN_HOUR, ROUNDS - AN_HOUR)
+        kept = at - chance.integers(10, 60, len(at))
+        left = np.minimum(size, history.size - history.size[kept, columns])
+        start = np.where(_passed(history, at + 1), np.maximum(start, history.end[kept, columns]), start)
+        size = np.where(_passed(history, at), left, size)
+    return replace(history, start=start, size=size)
+
+
+def _compacted_often(chance: np.random.Generator, history: History) -> History:
+    """Every ten minutes the cleaner takes half of what came since the last time."""
+    passes = (np.arange(ROUNDS + 1) + chance.integers(5)) // 5 * 5
+    return replace(history, size=history.size - np.floor(history.size[np.minimum(passes, ROUNDS)] / 2))
+
+
+def _back_empty(chance: np.random.Generator, history: History) -> History:
+    """A broker comes back with an empty disk, and leads while it copies the log for two hours."""
+    since = _rounds(chance, history, AN_HOUR, ROUNDS - 10 * AN_HOUR)
+    back = since + chance.integers(15, 60, len(since))
+    done = np.clip((np.arange(ROUNDS + 1)[:, None] - back[None, :]) / (2 * AN_HOUR), 0, 1)
+    is_away, is_back = _passed(history, since) & ~_passed(history, back), _passed(history, back)
+    size = np.where(is_away, history.size * 1.07, np.where(is_back, history.size * done * 0.95, history.size))
+    return replace(history, leader=np.where(is_away, 2.0, 1.0), size=np.floor(size))
+
+
+def _added(chance: np.random.Generator, history: History) -> History:
+    """Partitions that were added to their topic later, empty."""
+    at = _rounds(chance, history, 1, ROUNDS - 26 * AN_HOUR)
+    return replace(_restarted(history, at), topic_id=history.topic_id, is_there=_passed(history, at))
+
+
 COHORTS: Mapping[str, Spoil] = {
     "clean": _as_it_is,
     "one size of 10^15": _one_size,
@@ -490,5 +558,15 @@ COHORTS: Mapping[str, Spoil] = {
     "a tiered log whose size on disk shrinks": _stays_shorter,
     "sizes of preallocated segments": _preallocated,
     "two collectors, clocks apart by 2 to 8 min": _two_clocks,
+    "sizes in MB": _megabytes,
+    "sizes in bits for 1 to 8 h": _bits_for_some_hours,
+    "times of whole 5 min": _whole_five_minutes,
+    "a clock that drifts, set every 6 h": _drifting_clock,
+    "two collectors, every 6 and 14 min": _two_periods,
+    "two leaders by turns, told a round late": _leaders_by_turns,
+    "retention cut within the hour": _retention_cut,
+    "compaction every 10 min": _compacted_often,
+    "a broker that is back empty leads at once": _back_empty,
+    "partitions added": _added,
 }
 """What is wrong with the samples of each cohort. Each is drawn by its place: new ones go to the end."""

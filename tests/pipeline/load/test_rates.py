@@ -98,11 +98,13 @@ def test_a_change_of_leader_or_a_reset_is_no_growth() -> None:
     samples = [
         {"taken_ms": 1000, "end_offset": 10, "size_bytes": 100, "leader": 1},
         {"taken_ms": 2000, "end_offset": 20, "size_bytes": 900, "leader": 2},
+        # Who leads may be told a round before or after the sizes.
         {"taken_ms": 3000, "end_offset": 25, "size_bytes": 950, "leader": 2},
-        {"taken_ms": 4000, "end_offset": 30, "size_bytes": 990, "leader": 2, "topic_id": "id-2"},
+        {"taken_ms": 4000, "end_offset": 30, "size_bytes": 1000, "leader": 2},
+        {"taken_ms": 5000, "end_offset": 35, "size_bytes": 1040, "leader": 2, "topic_id": "id-2"},
     ]
     assert told(samples, "taken_ms", "sized_records", "new_bytes") == [
-        (1000, None, None), (2000, None, None), (3000, 5, 50), (4000, None, None),
+        (1000, None, None), (2000, None, None), (3000, None, None), (4000, 5, 50), (5000, None, None),
     ]  # fmt: skip
 
 
@@ -111,10 +113,12 @@ def test_of_two_rows_for_one_round_the_one_that_is_ahead_counts() -> None:
         {"end_offset": 10, "size_bytes": 700, "leader": 2},
         {"end_offset": 12, "size_bytes": 600, "leader": 1},
         {"end_offset": 11, "size_bytes": 500, "leader": 3},
+        *({"end_offset": end_offset, "taken_ms": 2000} for end_offset in (60, 70, 75)),
     ]
-    twice = "another row has the same time"
+    twice, rounded = "another row has the same time", "taken_ms is that of a later round, too"
     assert told(samples, "end_offset", "verdict", "reason") == [
         (10, "twice", twice), (11, "twice", twice), (12, "first", None),
+        (60, "odd", rounded), (70, "odd", rounded), (75, "good", None),
     ]  # fmt: skip
 
 
@@ -189,15 +193,15 @@ def test_bytes_are_those_of_a_log_that_only_grew() -> None:
         {"end_offset": 20, "size_bytes": 100},  # the same size is no less
         {"end_offset": 30, "size_bytes": 99},
         {"end_offset": 40, "size_bytes": 199, "start_offset": 6},
-        {"end_offset": 50, "size_bytes": 299, "start_offset": 6, "leader": 2},
+        *({"end_offset": 50, "size_bytes": 299, "start_offset": 6, "leader": 2} for _ in range(2)),
         {"end_offset": 50, "size_bytes": 300, "start_offset": 6, "leader": 2},  # bytes without records
         {"end_offset": 60, "size_bytes": None, "start_offset": 6, "leader": 2},
         {"end_offset": 70, "size_bytes": 400, "start_offset": 6, "leader": 2},
     ]
     rows: list[Row] = [usual | {"taken_ms": 1000 * n} | sample for n, sample in enumerate(samples)]
     assert told(rows, "new_records", "sized_records", "new_bytes") == [
-        (None, None, None), (10, 10, 0), (10, None, None), (10, None, None), (10, None, None), (0, 0, 1),
-        (10, None, None), (10, None, None),
+        (None, None, None), (10, 10, 0), (10, None, None), (10, None, None), (10, None, None),
+        (0, None, None), (0, 0, 1), (10, None, None), (10, None, None),
     ]  # fmt: skip
 
 

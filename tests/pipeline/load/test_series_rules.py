@@ -28,8 +28,8 @@ USUAL_CLEAN: dict[str, float] = {
     "taken_ms": 2000, "end_offset": 50, "size_bytes": 100, "ms_before": 1000, "end_before": 50, "size_before": 100,
     "end_after": 50, "end_after_next": 50,
 }  # fmt: skip
-TWICE, TOPIC, BEHIND, AHEAD, JUMPS, LARGER, SMALLER = range(1, 8)
-BEHIND_ONE, AHEAD_OF_TWO, BEHIND_LAST, FAST, GROWS = range(8, 13)
+TWICE, TOPIC, BEHIND, AHEAD, JUMPS, LARGER, SMALLER, ROUNDED = range(1, 9)
+BEHIND_ONE, AHEAD_OF_TWO, BEHIND_LAST, FAST, GROWS = range(9, 14)
 
 
 def first(*samples: dict[str, float]) -> list[int]:
@@ -58,8 +58,8 @@ def test_the_first_rule_that_is_broken_gives_the_code_of_each_sample() -> None:
     twice: dict[str, float] = {"is_twice": True}
     other: dict[str, float] = {"is_other_topic": True}
     assert first({}, twice, behind | other, behind, behind | twice) == [0, TWICE, TOPIC, BEHIND, TWICE]
-    assert len(FIRST_SERIES_RULES) == SMALLER
-    assert len(SECOND_SERIES_RULES) == GROWS - SMALLER
+    assert len(FIRST_SERIES_RULES) == ROUNDED
+    assert len(SECOND_SERIES_RULES) == GROWS - ROUNDED
 
 
 @pytest.mark.parametrize(("rise_after", "code"), [(13, BEHIND), (12.9, 0), (NAN, 0)])

@@ -177,6 +177,11 @@ class SeriesRule(Generic[Around]):
     treatment: Treatment = Treatment.QUARANTINED
 
 
+def _is_rounded(near: Neighbours) -> Mask:
+    usual = np.fmax(near.rise_before, near.rise_after)
+    return near.is_twice & (near.end_offset >= near.end_before) & (near.end_after - near.end_offset > 0.1 * usual)
+
+
 def _is_ahead(near: Neighbours) -> Mask:
     return (
         (near.end_offset > near.median_after)
@@ -220,7 +225,7 @@ def _is_much_smaller(near: Neighbours) -> Mask:
 FIRST_SERIES_RULES: tuple[SeriesRule[Neighbours], ...] = (
     SeriesRule(
         SAME_TIME,
-        lambda near: near.is_twice,
+        lambda near: near.is_twice & ~_is_rounded(near),
         "a round that was stored twice counts once; of rows that differ, the one that is ahead was seen",
         Treatment.LATE,
     ),
@@ -256,6 +261,11 @@ FIRST_SERIES_RULES: tuple[SeriesRule[Neighbours], ...] = (
         "size_bytes collapses and comes back without records",
         _is_much_smaller,
         "less than a tenth of what was there before and after: what a broker says while it reads its logs",
+    ),
+    SeriesRule(
+        "taken_ms is that of a later round, too",
+        _is_rounded,
+        "more came within one time than a tenth of what comes between samples: it was rounded, or two clocks differ",
     ),
 )
 """Rules for a sample among all samples of its partition."""
@@ -326,7 +336,8 @@ def first_broken(rules: tuple[SeriesRule[Around], ...], near: Around, count: int
 #     a log that went back        for good, in a topic of the same id: truncated; no difference, the same epoch. Where
 #                                 brokers report no ids (before 2.8), a log with less than half left is another log
 #     a gap                       rounds are missing: the difference is right on average, but says nothing of peaks
-#     a change of leader          offsets go on; sizes are of another copy, so no bytes are known for that time
+#     a change of leader          offsets go on; sizes are of another copy, so no bytes are known for that time, nor for
+#                                 the interval before and after
 #     nobody knows who leads      neither does anybody know of which copy sizes are: no bytes are known
 #     a log that was cleaned      it shrank, though it begins where it began: no bytes are known for that time
 #     bytes that contradict       the log grew by far more or less than its records weigh: the size is of another copy;
@@ -355,6 +366,8 @@ _UNDONE = 1.5
 """Where a log shrinks, records may not weigh so many times more before than after it, nor less."""
 _MOST_CUTS = 1
 """Times that a log may shrink within the intervals around one."""
+_LEAST_RECORD_BYTES = 1.0
+"""Kafka writes seven bytes of a record and more; compressed they are hardly ever less than this."""
 LEFT_OF_A_LOG = 0.5
 _NEAR = (1, 2, 3)
 
@@ -467,10 +480,11 @@ def _grown(samples: Samples, counts: Mask) -> tuple[Ints, Mask, tuple[Floats, Fl
     is_reset = is_other_log & ~np.isnan(end_before) & ~samples.is_closed[counts]
     goes_on = ~is_reset & (end >= end_before)
     # The size is that of the leader's copy: two of the same one, to which records were only appended.
-    same_copy = goes_on & (leader >= 0) & (leader == series.before(leader)) & (start == series.before(start))
-    new_bytes = np.where(same_copy, size - series.before(size), np.nan)
-    contradicts = _contradict(series, records, size, new_bytes)
-    is_sized = (new_bytes >= 0) & ~contradicts
+    is_appended = goes_on & (leader >= 0) & (start == series.before(start))
+    growth = np.where(is_appended, size - series.before(size), np.nan)
+    new_bytes = np.where(leader == series.before(leader), growth, np.nan)
+    contradicts = _contradict(series, records, size, (growth, new_bytes))
+    is_sized = (new_bytes >= 0) & ~contradicts & ~_leader_moves(series, leader)
     figures = (
         (taken_ms - series.before(taken_ms)) / 1000.0,
         np.where(goes_on, records, np.nan),
@@ -485,30 +499,42 @@ def _grown(samples: Samples, counts: Mask) -> tuple[Ints, Mask, tuple[Floats, Fl
     return epoch, resets == 1, (seconds, new_records, sized_records, new_bytes), contradicted
 
 
-def _contradict(series: Series, records: Floats, size: Floats, new_bytes: Floats) -> Mask:
+def _leader_moves(series: Series, leader: Floats) -> Mask:
+    """True within an interval of a change of leader: who leads may be told a round before or after the sizes."""
+    near = (series.before(leader), series.before(leader, 2), series.after(leader))
+    moves: Mask = np.any([(other != leader) & ~np.isnan(other) for other in near], axis=0)
+    return moves
+
+
+def _contradict(series: Series, records: Floats, size: Floats, grown: tuple[Floats, Floats]) -> Mask:
     """Mask of intervals whose bytes cannot be those of their records, judged by four intervals on each side.
+
+    `grown` is the growth of the log, and that of one copy of it. The copy of a new leader that is shorter shrinks the
+    log, too: a broker that came back empty may lead before it has copied all.
 
     Records that weigh more from now on are no contradiction, unless the log has just shrunk: it takes both sides. A
     record more or less allows for sizes that were asked a moment before or after the offsets. A log that shrinks again
     and again is not cleaned so often: readings of two copies alternate, and each step up is of the difference. One of
     which hardly anything is left was cleaned, or is copied from scratch: no size shows which.
     """
+    growth, new_bytes = grown
     weight = np.where((new_bytes > 0) & (records > 0), new_bytes / records, np.nan)
     places = range(1, _AROUND + 1)
     before, after = (_median_of([look(weight, place) for place in places]) for look in (series.before, series.after))
-    cuts_before, cuts_after = (
-        np.sum([look(new_bytes, place) < 0 for place in places], axis=0) for look in (series.before, series.after)
+    (cuts_before, cuts_after), (shrank_before, shrinks) = (
+        [np.sum([look(bytes_, place) < 0 for place in places], axis=0) for look in (series.before, series.after)]
+        for bytes_ in (new_bytes, growth)
     )
-    was_cut, is_cut = cuts_before > 0, cuts_after > 0
     most, least = np.fmax(before, after) * (records + 1.0), np.fmin(before, after) * (records - 1.0)
     contradicts: Mask = (new_bytes >= 0) & (
         (new_bytes > TENFOLD * most)
-        | (is_cut & (new_bytes > _UNDONE * most))
-        | (was_cut & ((after > _UNDONE * before) | (before > _UNDONE * after)))
+        | ((shrinks > 0) & (new_bytes > _UNDONE * most))
+        | ((shrank_before > 0) & ((after > _UNDONE * before) | (before > _UNDONE * after)))
         | (new_bytes * TENFOLD < least)
+        | ((new_bytes > 0) & (new_bytes < _LEAST_RECORD_BYTES * (records - 1.0)))
         | (cuts_before + cuts_after > _MOST_CUTS)
     )
-    contradicts |= (new_bytes < 0) & (TENFOLD * size < size - new_bytes)
+    contradicts |= (growth < 0) & (TENFOLD * size < size - growth)
     return contradicts
 
 
