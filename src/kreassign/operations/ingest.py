@@ -24,7 +24,7 @@ from kreassign.errors import ClusterError, DataError, InputError, requires
 from kreassign.executor.cluster.permissions import lacking_to_read
 from kreassign.model import Broker, ConfigEntry, ConfigResource, OffsetSpec, Topic
 from kreassign.model.load import LOCAL_SPARK, SparkOptions, spark_log
-from kreassign.model.text import check_wait
+from kreassign.model.text import check_wait, shortened
 from kreassign.model.throttle import BROKER_THROTTLES, TOPIC_THROTTLES
 from kreassign.operations.connect import Warn, connect, warn_of_failures, warn_program
 from kreassign.operations.snapshot import described_cluster, warn_of_unread
@@ -512,7 +512,7 @@ def _storable(text: str) -> str:
 def _readable(content: bytes) -> Parsed:
     found = parse(content)
     if found.unreadable and not found.readings:
-        raise InputError(f"nothing in it is a reading: {found.unreadable[0]}")
+        raise InputError(f"nothing in it is a reading: {found.unreadable[0]}: {shortened(found.unreadable[0].text)}")
     return found
 
 

@@ -73,7 +73,7 @@ def test_import_metrics_stores_good_readings_and_keeps_bad_ones(tmp_path: Path) 
     rows = read_rows(tmp_path / "data", METRICS)
     assert sorted((row["taken_ms"], row["broker"], row["value"]) for row in rows) == [(MS, 1, 5), (MS + HOUR_MS, 1, 6)]
     kept = {row["place"]: (row["reason"], row["text"]) for row in read_rows(tmp_path / "data", IMPORT_QUARANTINE)}
-    assert kept["line 8"] == ("is no reading", "rubbish")
+    assert kept["line 8"] == ('is no reading such as name{label="text"} 1.5', "rubbish")
     assert json.loads(kept["line 6"][1])["name"] == "bytes_in_total"
 
 
@@ -148,8 +148,9 @@ def test_whose_metrics_they_are_must_be_said(tmp_path: Path) -> None:
         ("# HELP up nothing\n", "measures: nothing is there to store: no file has a reading"),
         (HALF_OF_A_SAMPLE, f"measures: nothing is there to store: partition t-0 {NO_END}"),
         ("process_cpu_seconds_total NaN\n", "measures: nothing is there to store: line 1 value is not a finite number"),
+        ("a 1,5\n", 'measures: nothing in it is a reading: line 1 is no reading such as name{label="text"} 1.5: a 1,5'),
     ],
-    ids=["no known series", "no reading", "half of a sample", "no value"],
+    ids=["no known series", "no reading", "half of a sample", "no value", "no number"],
 )
 def test_a_file_of_which_nothing_is_read_is_an_error(tmp_path: Path, content: str, said: str) -> None:
     code, lines = imported("import-metrics", tmp_path, content, "--cluster", "c", "--broker", "1")

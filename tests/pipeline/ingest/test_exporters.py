@@ -163,7 +163,9 @@ def test_a_metrics_api_answer_is_read_with_its_query_and_intervals() -> None:
         (-1, "orders", MS - 400_000 + 2 * five_minutes, "bytes_in_per_s", 300.0),
     ]
     assert [row["partition"] for row in found.metrics] == [0, 0]
-    assert [(one.place, one.reason) for one in found.bad] == [("entry 3", "is no reading")]
+    assert [(one.place, one.reason) for one in found.bad] == [
+        ("entry 3", "is no reading: a series with labels, a time and a number")
+    ]
     assert not read(golden("confluent-query.json"), cluster="other").metrics
 
 

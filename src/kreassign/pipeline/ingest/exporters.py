@@ -21,7 +21,7 @@ from kreassign.pipeline.tables.schemas import METRICS, Row
 END_OF_TIME_S = 253_402_300_800
 """End of the year 9999; later times have no hour folder."""
 NO_TEXT = "is not a text in UTF-8"
-NO_READING = "is no reading"
+NO_READING = 'is no reading such as name{label="text"} 1.5'
 OTHER_VALUE = (
     "has another value than the same series in {}, which counts; import pages of several brokers as several files"
 )

@@ -44,6 +44,7 @@ from kreassign.pipeline.load.rules import NO_KAFKA_BEFORE_MS
 
 # An exemplar follows a sample's value as a comment, with its own labels, value and time.
 _BEFORE_EXEMPLAR = re.compile(r'((?:[^"#]|"(?:[^"\\]|\\.)*")*)#')
+_NO_POINT = "is no reading: a series with labels, a time and a number"
 _OPEN_METRICS = re.compile(r"^# EOF\s*\Z", re.MULTILINE)
 _READS_AS_SECONDS = range(NO_KAFKA_BEFORE_MS // 1000, NO_KAFKA_BEFORE_MS // 10)
 
@@ -107,7 +108,7 @@ def read_answer(document: Any) -> Iterator[Reading | BadRow]:
 def _why_none(labels: object, name: object) -> str:
     if isinstance(labels, dict) and name is None:
         return "has no name; query the series themselves, not a function of them"
-    return NO_READING
+    return _NO_POINT
 
 
 def _points(content: Any) -> Iterator[tuple[str, Any, float, Any]]:
@@ -168,7 +169,7 @@ def read_confluent(document: Mapping[str, Any]) -> Iterator[Reading | BadRow]:
         known = {"kafka_id": filtered} if filtered else {}
         known |= {_LABELS[key]: str(text) for key, text in labels.items() if key in _LABELS and text is not None}
         yield _reading(name, known, entry, place, interval_s) or BadRow(
-            place, NO_READING, json.dumps(labels | {"point": entry})
+            place, _NO_POINT, json.dumps(labels | {"point": entry})
         )
     if _has_more(document):
         yield BadRow("the answer", "has further pages that are not in the file", json.dumps(document.get("meta")))
