@@ -9,11 +9,10 @@ import csv
 import io
 import json
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TextIO, TypeVar
 
 import click
-from rich.cells import cell_len
 from rich.console import Console, RenderableType
 from rich.table import Column, Table
 from rich.text import Text
@@ -78,12 +77,7 @@ class PlainConsole(Console):
         super().__init__(file=file, width=width, highlight=False, markup=False, emoji=False)
 
     def print(self, *objects: Any, soft_wrap: bool | None = None, **options: Any) -> None:
-        """Print; a sentence, for which rich must not wrap (`soft_wrap`), is broken at words on a terminal.
-
-        A table of which the terminal cannot show every figure and word whole is a block of lines per row.
-        """
-        if len(objects) == 1 and isinstance(objects[0], Table) and _least_width(objects[0]) > self.width:
-            objects, soft_wrap = ("\n".join(_blocks(objects[0])),), True
+        """Print; a sentence, for which rich must not wrap (`soft_wrap`), is broken at words on a terminal."""
         if soft_wrap and self.is_terminal:
             objects = tuple(folded(one, self.width) if isinstance(one, str) else one for one in objects)
         super().print(*objects, soft_wrap=soft_wrap, **options)
@@ -108,25 +102,6 @@ def text_table(
     for row in rows:
         table.add_row(*row)
     return table
-
-
-def _least_width(table: Table) -> int:
-    """Width at which no figure and no word of a table is broken."""
-    widths = []
-    for column in table.columns:
-        cells = [str(column.header), *map(str, column.cells)]
-        words = cells if column.no_wrap else [word for cell in cells for word in cell.split()]
-        widths.append(max(map(cell_len, words), default=0))
-    return sum(widths) + 2 * (len(widths) - 1)
-
-
-def _blocks(table: Table) -> Iterator[str]:
-    """The rows of a table, one cell below the other: the first with its title, the others indented."""
-    for row in zip(*(column.cells for column in table.columns), strict=True):
-        cells = [(str(column.header), str(cell).strip()) for column, cell in zip(table.columns, row, strict=True)]
-        for number, (title, cell) in enumerate(cells):
-            if cell:
-                yield f"{'  ' if number else ''}{f'{title}: ' if title and table.show_header else ''}{cell}"
 
 
 def names(*titles: str) -> list[Column]:
