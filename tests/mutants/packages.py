@@ -34,7 +34,7 @@ class Package:
 
     @property
     def by_quick_tests(self) -> Package:
-        """The same, to be noticed by all quick tests: what users meet is often asked elsewhere."""
+        """This package, asked of all quick tests: what users meet is often asked elsewhere."""
         return replace(self, tests=QUICK_TESTS, marks=QUICK)
 
     def modules(self, checkout: Path) -> tuple[Path, ...]:
