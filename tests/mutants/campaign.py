@@ -69,10 +69,11 @@ def _tally(package: Package, size: int, seed: int, jobs: int, deadline_s: float,
     drawn = sample(mutants, size, seed)
     verdicts = Verdicts(package, modules, tests, keep_killed=keep_killed)
     left = [one for one in drawn if one.name not in verdicts.known or one.name in verdicts.doubtful]
+    equivalent = known_equivalent()
     while left and time.monotonic() < deadline_s:
         batch, left = left[:BATCH], left[BATCH:]
         found = tried(package, made, batch, KEPT / package.slug, jobs)
-        alive = [one for one in batch if found[one.name] not in DEAD and one.change not in known_equivalent()]
+        alive = [one for one in batch if found[one.name] not in DEAD and one.change not in equivalent]
         if alive:
             found |= tried(package.by_quick_tests, made, alive, KEPT / f"{package.slug}-quick", jobs)
         verdicts.add(found)
