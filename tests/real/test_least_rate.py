@@ -16,6 +16,7 @@ import pytest
 from kreassign.executor.throttle_rates import HEADROOM
 from kreassign.model import TopicPartition
 from kreassign.model.plan import PartitionAssignment, Plan
+from kreassign.model.text import parse_amount
 from kreassign.operations.plan_files import write_plan
 from testbed import KafkaCluster
 from testbed.producing import Producing
@@ -81,9 +82,9 @@ def test_a_quarter_of_the_need_is_refused_with_a_working_rate(
         words = ("--throttle", f"{NEEDED // 4}B/s", "--measure-for", 3, "--state-dir", tmp_path / "refused")
         refused = invoke(kafka, "run", "--yes", plan, *words)
         assert refused.exit_code == 2, refused.output
-        assert f"{topic_name}-three-0: at {NEEDED // 4} B/s it never ends" in refused.stderr
-        (rate,) = re.findall(r"the least rate that works for all moves is (\d+) B/s", refused.stderr)
-        advised = int(rate)
+        assert f"{topic_name}-three-0: at 150 kB/s it never ends" in refused.stderr
+        (rate,) = re.findall(r"the least rate that works for all moves is (\d\S*B/s)", refused.stderr)
+        advised = parse_amount(rate)
         return 0.9 * HEADROOM * NEEDED <= advised <= 1.2 * HEADROOM * NEEDED
 
     with produced(kafka, topic_name):

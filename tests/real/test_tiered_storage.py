@@ -16,6 +16,7 @@ from kreassign.executor.events import Event, MovesObserved, RunStarted, Throttle
 from kreassign.executor.journal import find_journals, read_events
 from kreassign.executor.throttle_rates import HEADROOM
 from kreassign.model import ConfigResource, NewTopic, OffsetSpec, TopicPartition
+from kreassign.model.text import parse_amount
 from kreassign.model.throttle import LEADER_THROTTLED_RATE
 from testbed import KafkaCluster
 from testbed.producing import Producing
@@ -234,8 +235,8 @@ def test_a_throttle_below_the_writes_names_the_least_rate_by_disks(
         refused = invoke(kafka_tiered, "run", "--yes", plan, *words)
         assert refused.exit_code == 2, refused.output
         assert f"{topic_name}-0: at 150 kB/s it never ends" in refused.stderr
-        (rate,) = re.findall(r"the least rate that works for all moves is (\d+) B/s", refused.stderr)
-        return 0.8 * HEADROOM * 2 * written <= int(rate) <= 1.3 * HEADROOM * 2 * written
+        (rate,) = re.findall(r"the least rate that works for all moves is (\d\S*B/s)", refused.stderr)
+        return 0.8 * HEADROOM * 2 * written <= parse_amount(rate) <= 1.3 * HEADROOM * 2 * written
 
     with Producing(
         kafka_tiered.bootstrap_servers,

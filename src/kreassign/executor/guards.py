@@ -20,7 +20,7 @@ from kreassign.model import NO_LEADER, ConfigResource, OngoingReassignment, Part
 from kreassign.model.closures import REFUSES
 from kreassign.model.pace import RESERVE
 from kreassign.model.replication_factor import required_in_sync
-from kreassign.model.text import counted, format_amount, shortened, some_of
+from kreassign.model.text import counted, format_amount, least_rate_option, shortened, some_of
 
 # The guards, and the reaction to a breach of each.
 
@@ -495,7 +495,7 @@ def _rate(now: GuardInputs) -> Iterator[Breach]:
             copied, written = (format_amount(rate, "B/s") for rate in pace)
             yield (
                 f"{move.name} is copied at {copied} while producers write {written}: it never ends",
-                f"Give every broker at least {least} B/s with `kreassign throttle`",
+                f"Give every broker at least {least_rate_option(least)} with `kreassign throttle`",
             )
 
 

@@ -25,7 +25,7 @@ from kreassign.executor.throttle_rates import BrokerTraffic, CopiedPartition, De
 from kreassign.model import LogDir, TopicPartition
 from kreassign.model.pace import NO_LIMITS, Cap, Caps
 from kreassign.model.plan_facts import PlanFacts
-from kreassign.model.text import format_amount
+from kreassign.model.text import format_amount, least_rate_option
 from kreassign.model.throttle import ThrottleRates
 
 # Check that a throttle is enough for the writes of producers meanwhile.
@@ -69,10 +69,10 @@ class RateAdvice:
 
     def __str__(self) -> str:
         alone = self.one_at_a_time_bytes_per_s
-        other = f", or {alone} B/s with --max-moves 1" if alone < self.bytes_per_s else ""
+        other = f", or {least_rate_option(alone)} with --max-moves 1" if alone < self.bytes_per_s else ""
         return (
-            f"the least rate that works for all moves is {self.bytes_per_s} B/s{other}: give every broker that much, "
-            "with --throttle and --throttle-broker"
+            f"the least rate that works for all moves is {least_rate_option(self.bytes_per_s)}{other}: give every "
+            "broker that much, with --throttle and --throttle-broker"
         )
 
 

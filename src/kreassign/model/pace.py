@@ -9,7 +9,7 @@ from enum import StrEnum
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from kreassign.errors import InputError
-from kreassign.model.text import counted, shortened
+from kreassign.model.text import counted, format_amount, shortened
 
 
 class Order(StrEnum):
@@ -59,7 +59,7 @@ class Cap:
         if self.moves is not None and moves > self.moves:
             return counted(self.moves, "move")
         if self.size_bytes is not None and size_bytes > self.size_bytes:
-            return f"{self.size_bytes} bytes"
+            return format_amount(self.size_bytes, "B")
         return None
 
 

@@ -185,6 +185,14 @@ def format_amount(amount: float, unit: str) -> str:
     return f"{amount:.3g} {_UNITS[-1]}{unit}"
 
 
+def least_rate_option(bytes_per_s: int) -> str:
+    """The rate as an option value of three digits, rounded up, so that it suffices: 40,584,125 is `40.6MB/s`."""
+    step: int = 10 ** max(0, len(str(bytes_per_s)) - 3)
+    rounded = -(-bytes_per_s // step) * step
+    power = (len(str(rounded)) - 1) // 3
+    return f"{rounded / 1000**power:g}{_UNITS[power]}B/s"
+
+
 ESTIMATED = "estimated"
 """The unit of loads known only in proportion, which mean something only relative to the mean."""
 OF_MEAN = "of the mean"

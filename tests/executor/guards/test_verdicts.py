@@ -128,7 +128,7 @@ def test_copies_that_lose_ground_share_one_advice_per_broker() -> None:
     gaining = replace(other, name=TopicPartition("t", 2), losing_ground=None)
     said = evaluate(GuardInputs(WELL, WELL, (losing, other, gaining), (2, 3), 0), DEFAULTS)
     # Five quarters of 3 * 250 + 2 * 150 + 2 * 150.
-    assert [verdict.advice for verdict in said] == 2 * ["Give every broker at least 1688 B/s with `kreassign throttle`"]
+    assert [verdict.advice for verdict in said] == 2 * ["Give every broker at least 1.69kB/s with `kreassign throttle`"]
 
 
 def test_trouble_from_before_the_run_is_not_told_but_more_of_it_is() -> None:

@@ -14,6 +14,7 @@ from kreassign.executor.preview import ONE_AT_A_TIME, RateAdvice, Starvation, me
 from kreassign.executor.throttle_rates import CopiedPartition, demand, least_rate
 from kreassign.model import TopicPartition
 from kreassign.model.pace import Cap, Caps
+from kreassign.model.text import least_rate_option, parse_amount
 from kreassign.model.throttle import BrokerRate, ThrottleRates
 from kreassign.operations.run import measured
 from tests.approved import approve
@@ -167,7 +168,7 @@ def test_a_rate_that_may_be_too_low_is_warned_of_with_one_advice(tmp_path: Path)
     measured(rig.client, rig.prepared({0: (2, 1), 1: (3, 1)}, throttle=140_000), 20, rig.transport, said.append)
     warning, advice = said
     assert warning.startswith("broker 0: ")
-    assert "250000 B/s, or 125000 B/s with --max-moves 1" in advice
+    assert "250kB/s, or 125kB/s with --max-moves 1" in advice
 
 
 def test_writes_are_measured_over_a_while(tmp_path: Path) -> None:
@@ -175,3 +176,12 @@ def test_writes_are_measured_over_a_while(tmp_path: Path) -> None:
     started = rig.prepared({0: (2, 1)})
     found = measure_writes(rig.client, rig.transport, started.moves, 20)
     assert found[tp(0)] == pytest.approx(50_000, rel=0.1)
+
+
+@pytest.mark.parametrize(("rate", "option"), [
+    (0, "0B/s"), (999, "999B/s"), (1_688, "1.69kB/s"), (40_584_125, "40.6MB/s"), (99_999_999, "100MB/s"),
+    (999_900_000, "1GB/s"),
+])  # fmt: skip
+def test_an_advised_rate_is_an_option_value_that_suffices(rate: int, option: str) -> None:
+    assert least_rate_option(rate) == option
+    assert parse_amount(option) >= rate

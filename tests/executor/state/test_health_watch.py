@@ -156,8 +156,8 @@ SAID = (
         GuardName.FOREIGN_THROTTLE,
         f"had set it to '{RATE}'; what is in flight goes on without it: a-0, a-1",
     ),
-    (GuardName.STALL, "a-0 has made no progress for 11 minutes: broker 2 has 100 bytes, 900 left; in sync are [0, 1]"),
-    (GuardName.STALL, "a-1 has made no progress for 11 minutes: broker 3 has 100 bytes, 400 left; in sync are [1, 0]"),
+    (GuardName.STALL, "a-0 has made no progress for 11 minutes: broker 2 has 100 B, 900 B left; in sync are [0, 1]"),
+    (GuardName.STALL, "a-1 has made no progress for 11 minutes: broker 3 has 100 B, 400 B left; in sync are [1, 0]"),
 )
 
 

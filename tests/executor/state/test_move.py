@@ -426,7 +426,7 @@ def test_brokers_lag_until_they_are_in_sync_and_in_their_directory(
     (MoveRecord(MOVE), "no copy has begun; in sync are []"),
     (MoveRecord(MOVE, observation=observed()), "no copy has begun; in sync are [0, 1]"),
     (MoveRecord(MOVE, observation=observed(), copies=(CopyProgress(2, 5, 7), CopyProgress(3, 6, None))),
-     "broker 2 has 5 bytes, 7 left; broker 3 has 6 bytes, an unknown number left; in sync are [0, 1]"),
+     "broker 2 has 5 B, 7 B left; broker 3 has 6 B, an unknown amount left; in sync are [0, 1]"),
 ])  # fmt: skip
 def test_the_story_of_a_move_names_each_copy(record: MoveRecord, story: str) -> None:
     assert record.story == story

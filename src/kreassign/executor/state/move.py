@@ -39,6 +39,7 @@ from kreassign.executor.events import CopyProgress, PartitionObservation, Placem
 from kreassign.executor.throttle_rates import CopiedPartition
 from kreassign.model import NO_LEADER, Reassignment, TopicPartition
 from kreassign.model.run import ACTIVE, MoveStatus
+from kreassign.model.text import format_amount
 
 # A stepwise move: one new replica at a time, each step a separate reassignment.
 #
@@ -284,8 +285,8 @@ class MoveRecord:
         """Its progress, in words."""
         isr = list(self.observation.isr) if self.observation is not None else []
         copies = "; ".join(
-            f"broker {copy.broker} has {copy.done_bytes} bytes, "
-            f"{'an unknown number' if copy.left_bytes is None else copy.left_bytes} left"
+            f"broker {copy.broker} has {format_amount(copy.done_bytes, 'B')}, "
+            f"{'an unknown amount' if copy.left_bytes is None else format_amount(copy.left_bytes, 'B')} left"
             for copy in self.copies
         )
         return f"{copies or 'no copy has begun'}; in sync are {isr}"
