@@ -24,6 +24,10 @@ class Watch:
         self.made: list[Twin] = []
         self.findings: list[str] = []
 
+    def __deepcopy__(self, _memo: dict[int, Any]) -> Watch:
+        """A watch of its own for the copy of a twin, without all twins that were made before."""
+        return Watch()
+
     def take(self, twin: Twin) -> None:
         """Watch a new twin."""
         self.made.append(twin)
