@@ -23,8 +23,8 @@ from kreassign.model.authorization import error_text, missing_permission
 from kreassign.model.cluster import ResourceType
 from kreassign.model.load import MEASURED_S
 from kreassign.model.snapshot import ClusterSnapshot, SnapshotBroker, SnapshotLogDir, SnapshotTopic
-from kreassign.model.text import check_wait
-from kreassign.operations.connect import Warn, warn_of_failures, warn_program
+from kreassign.model.text import check_wait, some_of
+from kreassign.operations.connect import SHOWN_FAILURES, Warn, warn_of_failures, warn_program
 from kreassign.operations.snapshot_files import write_snapshot
 from kreassign.pipeline.ingest.snapshots import Observation, ObservedOffsets, snapshot_tables, whole_columns
 from kreassign.pipeline.tables.snapshot_columns import SnapshotColumns, snapshot_of
@@ -118,9 +118,12 @@ def _in_maintenance(client: AdminClient, warn: Warn) -> frozenset[int] | None:
 def warn_of_unread(
     client: AdminClient, topics: Batch[str, Topic], log_dirs: Batch[int, tuple[LogDir, ...]], warn: Warn
 ) -> None:
-    """Warn about brokers and topics that did not answer, and topics that a listing of all leaves out."""
+    """Warn about brokers and topics that did not answer, failed directories, and topics that a listing leaves out."""
     warn_of_failures(warn, "topic metadata", topics.failed)
     warn_of_failures(warn, "log directories", {f"broker {broker}": error for broker, error in log_dirs.failed.items()})
+    failed = [f"{one} of broker {broker}" for broker, dirs in log_dirs.ok.items() for one in dirs if one.error]
+    if failed:
+        warn(f"what is in failed log directories is not known, and not counted: {some_of(failed, SHOWN_FAILURES)}")
     unseen = unseen_topics(client, topics.ok, (one for dirs in log_dirs.ok.values() for one in dirs))
     if unseen:
         warn(

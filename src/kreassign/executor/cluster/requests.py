@@ -382,6 +382,12 @@ def read_facts(port: ClusterPort, expected: Expectations) -> Facts:
         if name.topic in topics.unknown
     }
     unread |= _unread_brokers(sizes.unknown, "sizes") | _unread_brokers(log_dirs.unknown, "directories")
+    # A copy in a failed directory: its broker answers, and leaves it out.
+    in_sync = {TopicPartitionReplica(broker, *name) for name, one in found.items() for broker in one.isr}
+    unread |= {
+        f"{copy.topic_partition} on broker {copy.broker}": "its size is not known: no directory of the broker has it"
+        for copy in sizes.absent.intersection(in_sync).difference(expected.log_dirs)
+    }
     return Facts(
         partitions=found,
         ongoing=ongoing,
