@@ -6,11 +6,11 @@ the port. `Cordon`, `Await`, `Blocked` and `Finished` are steps of both. Only `r
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-from kreassign.errors import Unsupported
+from kreassign.errors import ClusterError, Unsupported
 from kreassign.executor.cluster.permissions import unseen_topics
 from kreassign.executor.cluster.port import SettingsPort
 from kreassign.executor.cluster.readings import LOOKS, ask_twice, read_settings, read_topics
@@ -261,6 +261,27 @@ class Await:
 
     def __str__(self) -> str:
         return f"wait: {self.reason}"
+
+
+class AskedAgain:
+    """Context of one step of several: an error of the cluster is told and suppressed, unless it is the one before it.
+
+    The next step begins with a look at what was done.
+    """
+
+    def __init__(self, tell: Callable[[str], None]) -> None:
+        self._tell = tell
+        self._last = ""
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, _kind: object, error: BaseException | None, _traceback: object) -> bool:
+        last, self._last = self._last, error_text(error) if isinstance(error, ClusterError) else ""
+        is_suppressed = self._last not in {"", last}
+        if is_suppressed:
+            self._tell(str(Await(self._last)))
+        return is_suppressed
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
@@ -20,6 +20,7 @@ from kreassign.clock import Clock, SystemClock
 from kreassign.errors import ClusterError, InputError, JournalUnreadable, Rejected
 from kreassign.executor.brokers import (
     CORDONED_LOG_DIRS,
+    AskedAgain,
     Await,
     Blocked,
     Cordon,
@@ -310,28 +311,33 @@ class Decommissioning:
             if blocked := self._after(self._runs.resume(run_id)):
                 return self._result(blocked)
         last: Step | None = None
+        again = AskedAgain(self._note)
         while True:
-            found = self._read()
-            step = self._confirmed(self._wanted.next_step(found), found)
-            if isinstance(step, Blocked | Finished):
-                return self._result(step)
-            self._check_first(step, found)
-            step = self._wanted.next_step(found) if isinstance(step, Cordon) else step
-            self._note(str(step))
-            match step:
-                case Cordon(brokers):
-                    self._cordon(brokers)
-                case Await():
-                    if blocked := self._await(step, last):
-                        return self._result(blocked)
-                case Drain():
-                    self._warn_of_open_ways(found)
-                    if blocked := self._drain(step):
-                        return self._result(blocked)
-                case Unregister(brokers):
-                    for broker in brokers:
-                        self._unregister(broker)
-            last = step
+            with nullcontext() if last is None else again:
+                found = self._read()
+                step = self._confirmed(self._wanted.next_step(found), found)
+                if isinstance(step, Blocked | Finished):
+                    return self._result(step)
+                self._check_first(step, found)
+                step = self._wanted.next_step(found) if isinstance(step, Cordon) else step
+                self._note(str(step))
+                if blocked := self._take(step, found, last):
+                    return self._result(blocked)
+                last = step
+
+    def _take(self, step: Step, found: Readings, last: Step | None) -> Blocked | None:
+        match step:
+            case Cordon(brokers):
+                self._cordon(brokers)
+            case Await():
+                return self._await(step, last)
+            case Drain():
+                self._warn_of_open_ways(found)
+                return self._drain(step)
+            case Unregister(brokers):
+                for broker in brokers:
+                    self._unregister(broker)
+        return None
 
     def _check(self) -> None:
         brokers, successors = self._request.brokers, self._request.successors

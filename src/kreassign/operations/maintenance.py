@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
@@ -15,6 +15,7 @@ from kreassign.admin import AdminClient
 from kreassign.clock import Clock, SystemClock
 from kreassign.errors import ClusterError, Drifted, InputError
 from kreassign.executor.brokers import (
+    AskedAgain,
     Await,
     Blocked,
     Cordon,
@@ -181,25 +182,27 @@ class Maintenance:
     def _go_on(self, decide: Decide, due: Due) -> MaintenanceResult:
         last: Step | None = None
         since_s = 0.0
+        again = AskedAgain(self._note)
         while True:
-            facts = self.facts()
-            step = decide(facts)
-            if isinstance(step, Finished):
-                step = self._confirmed(step, decide, facts)
-            if isinstance(step, Blocked | Finished):
-                return MaintenanceResult(tuple(self._steps), step)
-            if last is None:
-                self._check_permissions(due(facts))
-            if type(step) is not type(last):
-                since_s = self.clock.monotonic_s()
-            elif self.clock.monotonic_s() - since_s >= self.wait_s:
-                return MaintenanceResult(tuple(self._steps), self._too_long(step))
-            else:
-                # Brokers need a moment to show the change.
-                self.clock.sleep(self.context.poll_s)
-            last = step
-            self._note(str(step))
-            self._take(step, facts)
+            with nullcontext() if last is None else again:
+                facts = self.facts()
+                step = decide(facts)
+                if isinstance(step, Finished):
+                    step = self._confirmed(step, decide, facts)
+                if isinstance(step, Blocked | Finished):
+                    return MaintenanceResult(tuple(self._steps), step)
+                if last is None:
+                    self._check_permissions(due(facts))
+                if type(step) is not type(last):
+                    since_s = self.clock.monotonic_s()
+                elif self.clock.monotonic_s() - since_s >= self.wait_s:
+                    return MaintenanceResult(tuple(self._steps), self._too_long(step))
+                else:
+                    # Brokers need a moment to show the change.
+                    self.clock.sleep(self.context.poll_s)
+                last = step
+                self._note(str(step))
+                self._take(step, facts)
 
     def _confirmed(self, step: Finished, decide: Decide, facts: MaintenanceFacts) -> Step:
         """The step, if other brokers have the same metadata: a broker that is behind must not end the maintenance."""

@@ -1,0 +1,40 @@
+"""Steps that decommission and maintenance share."""
+
+from __future__ import annotations
+
+import pytest
+
+from kreassign.errors import ClusterError, InputError
+from kreassign.executor.brokers import AskedAgain
+
+SILENT, DENIED = ClusterError("nobody answers"), ClusterError("permission is missing")
+
+
+def meet(errors: list[Exception | None], said: list[str]) -> None:
+    again = AskedAgain(said.append)
+    for error in errors:
+        with again:
+            if error is not None:
+                raise error
+
+
+@pytest.mark.parametrize("errors", [[SILENT], [SILENT, None, SILENT], [SILENT, DENIED, SILENT]])
+def test_an_error_of_the_cluster_is_told_and_the_next_step_is_taken(errors: list[Exception | None]) -> None:
+    said: list[str] = []
+    meet(errors, said)
+    assert said == [f"wait: {error}" for error in errors if error is not None]
+
+
+@pytest.mark.parametrize("error", [SILENT, DENIED])
+def test_the_same_error_twice_in_a_row_is_raised(error: ClusterError) -> None:
+    said: list[str] = []
+    with pytest.raises(ClusterError, match=str(error)):
+        meet([None, error, error], said)
+    assert said == [f"wait: {error}"]
+
+
+def test_what_does_not_come_from_the_cluster_is_raised_at_once() -> None:
+    said: list[str] = []
+    with pytest.raises(InputError):
+        meet([InputError("a plan is needed")], said)
+    assert said == []
