@@ -34,7 +34,7 @@ ENDS = ("is not a properties file: it holds a malformed", "this is JSON, but not
         "CREATE SCHEMA IF NOT EXISTS", "rules:", "it lacks the columns",
         "no twin takes orders at", "a plan is made from one of ", "_KREASSIGN_COMPLETE",
         "is not TOML", "not a text in UTF-8", "--update` writes one", "has a name that ends in .json",
-        "no cluster is looked after by")  # fmt: skip
+        "no cluster is looked after by", "a plan is a file of JSON")  # fmt: skip
 """What is said where a command line ends that was accepted."""
 
 GIVEN = {

@@ -163,7 +163,7 @@ LOOKS_AT: dict[str, tuple[tuple[object, ...], dict[Permission, str]]] = {
         ("decommission", 0, "--dry-run", "--measure-for", 0),
         {ALTER: "Alter on the cluster", **{one: said for one, said in EVERY_LOOK.items() if one != CLUSTER_LOOK}},
     ),
-    "maintenance": (("maintenance", "enter", 0, "--dry-run"), {**EVERY_LOOK, READS_SETTINGS: "DESCRIBE_CONFIGS"}),
+    "maintenance": (("maintenance", "enter", 0, "--dry-run"), EVERY_LOOK),
 }
 
 

@@ -243,7 +243,8 @@ def verify(
     """
     plan = read_plan_file(Path(subject)) if _is_plan(subject) else None
     if plan is None and not is_journal(subject) and ("." in subject or "/" in subject):
-        raise InputError(f"there is no file {subject}; a plan is a file of JSON, a run is named by its id")
+        problem = f"{subject} is a directory" if Path(subject).is_dir() else f"there is no file {subject}"
+        raise InputError(f"{problem}; a plan is a file of JSON, a run is named by its id")
     with cluster.connect() as client:
         if plan is not None:
             found = verify_plan(client, plan, ignore_throttles=ignore_throttles)
