@@ -13,6 +13,7 @@ from tests.conformance.clusters import CONTROLLER, NEWEST, Answered, Cluster
 from tests.conformance.test_configs import BROKER, DONE, SET, TOPIC, change, describe, resource
 
 both_releases = pytest.mark.releases(NEWEST, "3.9")
+newest_keys = pytest.mark.releases(NEWEST)
 EVERYTHING_BUT_CLUSTER = 3576
 NOT_TOLD = -(2**31)
 DEFAULT = 5
@@ -208,6 +209,7 @@ OWN = {
 }  # fmt: skip
 
 
+@newest_keys
 @pytest.mark.parametrize("kind", [TOPIC, BROKER])
 def test_every_key_is_told_with_type_and_documentation(cluster: Cluster, kind: int) -> None:
     cluster.create((0,))
@@ -230,6 +232,7 @@ def test_every_key_is_told_with_type_and_documentation(cluster: Cluster, kind: i
             assert (key, one.value) == (key, known.default)
 
 
+@newest_keys
 @pytest.mark.parametrize("name", ["0", ""])
 def test_only_read_only_keys_cannot_be_changed_while_a_broker_runs(cluster: Cluster, name: str) -> None:
     internal = "unclean.leader.election.interval.ms"

@@ -23,7 +23,7 @@ from testbed.security import USERS
 from testbed.waiting import wait_until
 from tests.torture.broker_faults import Role, node_of
 from tests.torture.fault import Fault, Strike
-from tests.torture.scene import CHANGING, CONFIGS_TOOL, LOGIN_S, LOOKING, OPERATOR, RECREATED, Scene, need
+from tests.torture.scene import CHANGING, LOGIN_S, LOOKING, OPERATOR, RECREATED, Scene, need
 
 PROXIED, SASL = Listener.PROXIED, Listener.SASL_PLAINTEXT
 WRITES = frozenset(
@@ -156,7 +156,7 @@ def lock_out(scene: Scene) -> str:
 def _set_password(scene: Scene, password: str) -> None:
     of_user = ("--entity-type", "users", "--entity-name", OPERATOR)
     setting = f"SCRAM-SHA-256=[iterations=4096,password={password}]"
-    done = scene.tool(CONFIGS_TOOL, "--alter", *of_user, "--add-config", setting)
+    done = scene.alter_configs(*of_user, "--add-config", setting)
     if done.exit_code:
         raise OSError(f"the password could not be set: {done.stderr}")
 

@@ -18,7 +18,6 @@ from testbed.waiting import wait_until
 from tests.torture.fault import Fault, Strike
 from tests.torture.scene import (
     BYSTANDER,
-    CONFIGS_TOOL,
     RECREATED,
     RECREATED_PARTITIONS,
     TOPIC,
@@ -59,7 +58,7 @@ def delete_configs(scene: Scene, kind: str, name: object, keys: Sequence[str]) -
 def alter(scene: Scene, kind: str, name: object, *change: str) -> bool:
     """`kafka-configs --alter` of a topic or a broker; whether it succeeded."""
     of = ("--entity-type", f"{kind}s", "--entity-name", name)
-    return scene.tool(CONFIGS_TOOL, "--alter", *of, *change).exit_code == 0
+    return scene.alter_configs(*of, *change).exit_code == 0
 
 
 # --- moves ---------------------------------------------------------------------------------------------------------

@@ -28,6 +28,7 @@ from testbed.processes import Finished, ProcessGroup
 from testbed.properties import render
 from testbed.proxy import Interference
 from testbed.records import Ledger, load_topic
+from testbed.releases import config_tool
 from testbed.waiting import wait_until
 from tests.real.run_processes import throttles
 from tests.torture.small_disk import SmallDisk
@@ -48,7 +49,6 @@ IMPATIENT = {"default.api.timeout.ms": "15000", "request.timeout.ms": "10000"}
 TOPIC, RECREATED, BYSTANDER = "moved", "recreated", "bystander"
 AGAIN_S, TOOL_S = 5.0, 30.0
 NOT_YET = (KreassignError, NodeFailed, Refused, OSError, EOFError, subprocess.SubprocessError)
-CONFIGS_TOOL = "kafka.admin.ConfigCommand"
 _KREASSIGN = (sys.executable, "-m", "tests.torture.stepped_clock")
 
 
@@ -171,10 +171,16 @@ class Scene:
         self.tell(f"{main_class.rpartition('.')[2]} {words}: {done.exit_code} {output}")
         return done
 
+    def alter_configs(self, *words: object) -> Finished:
+        """`kafka-configs --alter`."""
+        return self.tool(config_tool(self.cluster.brokers[0].version), "--alter", *words)
+
     def close(self) -> None:
         """Leave nothing stopped, spoiled or mounted."""
         if self.run is not None:
             self.run.kill()
+            self.run.wait()
+        self._close_output()
         self.repair_all()
         if self.disk is not None:
             self.disk.close()
@@ -209,7 +215,14 @@ class Scene:
             own.write_text(render(properties))
             way_in = ("--command-config", own)
         words = (command, *arguments, *where, *way_in, "--format", "json")
+        self._close_output()
         self.run = self.group.open([*_KREASSIGN, *map(str, words)])
+
+    def _close_output(self) -> None:
+        """Close what a process of a run that has ended wrote to."""
+        if self.run is not None and self.run.poll() is not None:
+            with self.run:
+                pass
 
     def begin(self) -> None:
         self.start("run", "--yes", *self.words)

@@ -25,8 +25,10 @@ MOVES_S = 90.0
 def set_by_hand(scene: Scene, _: RunHistory) -> Iterator[str]:
     """An operator sets a rate and a list; the next run is refused, and with consent puts back exactly these values."""
     broker = scene.chance.choice(sorted(scene.cluster.brokers))
-    alter(scene, "broker", broker, "--add-config", f"{LOG_DIR_RATE}=7000001")
-    alter(scene, "topic", BYSTANDER, "--add-config", f"{LEADER_THROTTLED_REPLICAS}=[97:1]")
+    rate, listed = f"{LOG_DIR_RATE}=7000001", f"{LEADER_THROTTLED_REPLICAS}=[97:1]"
+    # The brokers may still be recovering from a fault.
+    wait_until(lambda: alter(scene, "broker", broker, "--add-config", rate), what="the rate that an operator sets")
+    wait_until(lambda: alter(scene, "topic", BYSTANDER, "--add-config", listed), what="the list of an operator")
     before = scene.throttles()
     refused = _small_run(scene, "here")
     if refused.exit_code == 0 or not all(key.rpartition(" ")[2] in refused.stderr for key in before):
