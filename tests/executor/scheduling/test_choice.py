@@ -39,7 +39,7 @@ def test_a_cap_at_a_destination_holds_up_only_what_goes_there() -> None:
 
 def test_what_is_in_flight_counts_against_a_cap() -> None:
     chosen = choose([_move(0, 10, 1, 9)], [_move(5, 10, 1, 7)], caps=Caps(source=Cap(size_bytes=15)))
-    assert chosen.waiting == (Waiting(_partition(0), "broker 1 as a source has its 15 bytes in flight"),)
+    assert chosen.waiting == (Waiting(_partition(0), "broker 1 as a source has its 15 B in flight"),)
 
 
 def test_two_copies_from_one_source_count_twice_there() -> None:
@@ -57,7 +57,7 @@ def test_a_move_larger_than_a_cap_starts_alone() -> None:
     caps = Caps(cluster=Cap(size_bytes=100))
     chosen = choose([_move(0, 500, 1, 9), _move(1, 10, 2, 8)], [], caps=caps, order=Order.LARGE_FIRST)
     assert chosen.starting == (_partition(0),)
-    assert chosen.waiting == (Waiting(_partition(1), "the cluster has its 100 bytes in flight"),)
+    assert chosen.waiting == (Waiting(_partition(1), "the cluster has its 100 B in flight"),)
 
 
 def test_a_change_of_order_copies_nothing_and_waits_for_nothing() -> None:

@@ -530,6 +530,19 @@ def test_a_copy_that_waits_in_its_brokers_queue_loses_no_ground() -> None:
     assert record.losing_ground is not None
 
 
+def test_a_copy_that_stands_still_begins_its_next_minute_then() -> None:
+    record = MoveRecord(MOVE)
+    for at_ms, done, losing_ground in (
+        (0, 100, None),
+        (50_000, 100, None),
+        (49_000 + PACE_MS, 159, None),
+        (50_000 + PACE_MS, 160, (1.0, 1.0 + 900 / 60)),
+        (60_000 + PACE_MS, 160, (1.0, 1.0 + 900 / 60)),
+    ):
+        record.see(observed(MOVING, CopyProgress(2, done, 1_000 if done > 150 else 100)), at_ms)
+        assert record.losing_ground == losing_ground
+
+
 def test_lost_ground_is_measured_each_minute_over_all_copies() -> None:
     record, losing = MoveRecord(MOVE), (10.0, (600 + 5) / 60)
     for at_ms, copies, losing_ground in (

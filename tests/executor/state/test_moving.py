@@ -30,7 +30,7 @@ from kreassign.executor.events import (
     VerdictsRecorded,
 )
 from kreassign.executor.guards import GuardName, Health, Reaction
-from kreassign.executor.instructions import CheckHealth, ObserveMoves, SubmitMoves
+from kreassign.executor.instructions import CheckHealth, ObserveMoves, ProducerGuard, SubmitMoves
 from kreassign.executor.state.admission import FRESH_MS
 from kreassign.executor.state.move import DOUBT_MS, LEADERLESS_MS, delay_ms
 from kreassign.executor.state.moving import CHECKED_AT_ONCE, OUT_OF_REACH_MS, UNSET_PATIENCE_MS
@@ -499,3 +499,18 @@ def test_traffic_is_measured_between_two_polls() -> None:
     out_of_reach = run.on(look(7_000, MOVING)).go("observe").on(replace(FAILED, at_ms=20_000), TimePassed(21_000))
     assert (out_of_reach.decided, out_of_reach.view.unreachable_since_ms) == ("measure a-0 a-1", 20_000)
     assert out_of_reach.on(TrafficMeasured(21_000, ())).view.unreachable_since_ms == 20_000
+
+
+@pytest.mark.parametrize(("reaction", "outage", "judged_by"), [
+    (Reaction.HOLD, False, ProducerGuard(frozenset())),
+    (Reaction.WARN, False, None),
+    (Reaction.HOLD, True, None),
+])  # fmt: skip
+def test_each_look_judges_moves_by_producers_where_that_guard_reacts(
+    reaction: Reaction, outage: bool, judged_by: ProducerGuard | None
+) -> None:
+    guards = {GuardName.MIN_ISR: reaction}
+    run = Played(begun(throttle=None, guards=guards, lost_after_ms=None, allows_producer_outage=outage)).go("observe")
+    (question,) = run.ordered
+    assert isinstance(question, ObserveMoves)
+    assert question.producers == judged_by

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from kreassign.executor.client_guard import ClientGuard, Feeling, Reading
 from kreassign.executor.events import (
     CallFailed,
     ConfigsRead,
@@ -186,6 +187,25 @@ def test_each_operator_of_a_run_is_listed_once() -> None:
 def test_a_run_that_was_to_plan_moves_again_does_so_from_then_on(begin: RunStarted) -> None:
     run = Played(begin, RunResumed(500, LIVE, replans=not begin.replans), RunResumed(600, LIVE))
     assert run.on(look(1_000, UNTOUCHED)).decided == "check health"
+
+
+@pytest.mark.parametrize(("resumed_with_ms", "decided"), [(20_000, "cancel a-0"), (None, "wait")])
+def test_a_resumed_run_goes_on_without_brokers_after_the_time_it_is_given(
+    resumed_with_ms: int | None, decided: str
+) -> None:
+    run = Played(begun(throttle=None, guards={GuardName.DISK: Reaction.WARN}, lost_after_ms=60_000))
+    run.on(RunResumed(500, LIVE, lost_after_ms=resumed_with_ms)).go("wait")
+    for at_ms in (31_000, 61_500):
+        run.on(look(at_ms, MOVING), HealthObserved(at_ms, Health((0, 1, 3, 4))))
+    assert run.decided == decided
+
+
+def test_a_run_resumed_with_a_guard_of_clients_starts_nothing_while_they_suffer() -> None:
+    run = Played(begun(throttle=None), RunResumed(500, LIVE, clients=ClientGuard(command=("slow",)))).go("check health")
+    slow = Reading("slow", Feeling.BAD, "it is slow")
+    run.on(HealthObserved(1_000, Health(LIVE, clients=(slow,))))
+    assert run.decided == "record clients"
+    assert (run.settle().decided, run.moves) == ("wait", "planned planned")
 
 
 def test_brokers_that_live_when_a_run_is_resumed_are_throttled() -> None:

@@ -150,7 +150,7 @@ def test_a_run_tells_what_will_not_fit_and_gives_up_where_nothing_does(
     )
     assert run.moves == moves
     if moves == "failed failed":
-        assert {record.problem for record in run.view.records.values()} == {GIVEN_UP}
+        assert {(record.problem, record.ended_ms) for record in run.view.records.values()} == {(GIVEN_UP, at_ms)}
 
 
 def test_moves_are_not_given_up_while_another_one_is_in_flight() -> None:

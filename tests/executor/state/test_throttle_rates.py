@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from kreassign.executor.client_guard import ClientGuard, Feeling, Reading
 from kreassign.executor.events import (
     Event,
     HealthObserved,
@@ -16,7 +17,7 @@ from kreassign.executor.events import (
     TimePassed,
     TrafficMeasured,
 )
-from kreassign.executor.guards import Health
+from kreassign.executor.guards import GuardName, Health, Reaction
 from kreassign.executor.state.throttling import MEASURE_EVERY_MS, STALE_MS
 from kreassign.executor.throttle_rates import BrokerTraffic, PartitionWrites
 from kreassign.model.run import LogDirTarget
@@ -136,3 +137,31 @@ def test_writes_to_a_partition_hold_until_others_are_measured() -> None:
     run = measured(following(), 10_000, PartitionWrites(A0, 100.0), PartitionWrites(A1, 80.0))
     found = rates(measured(run, 20_000, PartitionWrites(A0, 200.0)))
     assert found == {"leader 0": "500", "follower 2": "250", "leader 1": "200", "follower 3": "100"}
+
+
+CLIENTS = {"clients": ClientGuard(command=("slow",)), "guards": {GuardName.CLIENTS: Reaction.HOLD}}
+SLOW = Health(LIVE, clients=(Reading("slow", Feeling.BAD, "it is slow"),))
+
+
+def suffering(rates: ThrottleRates, *moves: PlannedMove) -> Played:
+    """A run whose moves are in flight, and whose clients feel bad at the inspection after half a minute."""
+    run = Played(begun(*moves, rates=rates, lost_after_ms=None, **CLIENTS)).go("wait")
+    return run.on(look(30_000, MOVING, *moves), HealthObserved(30_000, SLOW)).settle()
+
+
+@pytest.mark.parametrize(("given", "found"), [
+    (ThrottleRates(1_000), {"leader 0": "500", "leader 1": "500", "follower 2": "500", "follower 3": "500"}),
+    (ThrottleRates(1_000, (BrokerRate(3, 77),)),
+     {"leader 0": "500", "leader 1": "500", "follower 2": "500", "follower 3": "38"}),
+    (ThrottleRates(1_000, (BrokerRate(3, None),)), {"leader 0": "500", "leader 1": "500", "follower 2": "500"}),
+    # Never below what is written to the partitions that are copied.
+    (ThrottleRates(150), {"leader 0": "100", "leader 1": "150", "follower 2": "75", "follower 3": "100"}),
+], ids=["one rate", "one of its own", "no limit", "writes"])  # fmt: skip
+def test_half_of_each_rate_is_left_when_clients_suffer(given: ThrottleRates, found: dict[str, str]) -> None:
+    moves = WRITTEN if given.bytes_per_s == 150 else MOVES
+    assert rates(suffering(given, *moves)) == found
+
+
+def test_what_the_traffic_leaves_over_is_halved_when_clients_suffer() -> None:
+    run = suffering(ThrottleRates(adaptive=AdaptiveThrottle(1_000, (), 10)))
+    assert rates(measured(run, 40_000, *BUSY)) == {key: str(int(rate) // 2) for key, rate in LEFT.items()}

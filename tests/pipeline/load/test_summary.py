@@ -6,7 +6,7 @@ import pytest
 
 from kreassign.errors import DataError
 from kreassign.model.load import Expected, LoadSummary
-from kreassign.pipeline.load.summary import doubt, load_columns, loaded_clusters, summary
+from kreassign.pipeline.load.summary import busiest_partitions, doubt, load_columns, loaded_clusters, summary
 from kreassign.pipeline.tables.schemas import BROKER_LOADS
 from tests.pipeline.load_tables import MB, TAKEN_MS, a_cluster, fill, load_row, row
 
@@ -47,6 +47,14 @@ def test_lists_begin_with_the_busiest_and_with_the_largest(found: LoadSummary) -
         ("audit", 4, 4), ("orders", 4, 4), ("clicks", 4, 3),
     ]  # fmt: skip
     assert (found.busiest[1].peak_hour, found.busiest[1].peak_write_bytes_per_s) == (14, 6 * MB)
+
+
+def test_a_whole_list_begins_with_the_busiest_and_ends_with_the_unknown(tmp_path: Path) -> None:
+    fill(tmp_path, **a_cluster())
+    loads = load_columns(tmp_path, "c.1")
+    names = [str(one) for one in busiest_partitions(loads)]
+    assert (names[:3], names[-1], len(names)) == (["clicks-0", "orders-0", "clicks-1"], "clicks-2", 12)
+    assert [str(one) for one in busiest_partitions(loads, 2)] == names[:2]
 
 
 def test_doubtful_partitions_come_by_weight_with_reason_and_share(found: LoadSummary) -> None:
