@@ -187,6 +187,17 @@ def test_pause_drain_returns_when_moves_in_flight_are_complete(terminal: Termina
         process.communicate()
 
 
+def test_pause_tells_what_copies_within_a_broker_have_left(terminal: Terminal) -> None:
+    write_plan(terminal.plan, Plan((PartitionAssignment(TopicPartition("t", 0), (0, 1), ("/data/0/d1", "any")),)))
+    process = terminal.start_run()
+    try:
+        terminal.wait_for_a_move()
+        assert re.search(r"; 1 in flight continue, [1-9][0-9.]* MB left of them\n", terminal.type("pause").stdout)
+    finally:
+        process.kill()
+        process.communicate()
+
+
 def test_cancel_drain_finishes_moves_in_flight_and_the_plan_can_rerun(terminal: Terminal) -> None:
     """The second run finds one of its two partitions where the plan wants it, and moves the other."""
     process = terminal.start_run("--max-moves", "1")
