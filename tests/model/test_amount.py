@@ -24,6 +24,12 @@ def test_anything_else_is_refused_with_an_example(text: str) -> None:
         parse_amount(text)
 
 
+@pytest.mark.parametrize(("text", "meant"), [("20Mb/s", "20MB/s"), ("1.5 Gb", "1.5GB"), ("8Kib", "8KiB")])
+def test_what_would_be_bits_is_refused_with_the_bytes_that_may_be_meant(text: str, meant: str) -> None:
+    with pytest.raises(InputError, match=f"would be bits: write {meant} if bytes are meant"):
+        parse_amount(text)
+
+
 @pytest.mark.parametrize(("text", "count"), [
     ("1.005 kB", 1005), ("8.2 MB", 8_200_000), ("9007199254740993", 2**53 + 1), ("9223372036854775807", LARGEST_AMOUNT),
     ("9.223372036854775807 EB", LARGEST_AMOUNT), ("8191 PiB", 8191 * 1024**5),

@@ -8,10 +8,11 @@ from collections.abc import Sequence
 import click
 
 from kreassign.cli.profiles import WORDS
-from kreassign.model.text import likely
+from kreassign.model.text import likely, some_of
 
 _UNKNOWN = (click.NoSuchOption, click.exceptions.NoSuchCommand)
 _MEANT = {"help": ["--help"], "version": ["--version"]}
+SHOWN = 3
 _ESCAPED = "\\\\"
 """A backslash as click and we quote what was typed: by `repr`."""
 _UNIT = re.compile(r"\(([kmgt]i?b(?:/s)?)\)", re.IGNORECASE)
@@ -54,7 +55,11 @@ def _of_option(option: str, context: click.Context) -> str:
     if commands := _commands_with(option, context):
         meant = next((word for word in context.meta.get(WORDS, ()) if word in commands), commands[0])
         return f". It is an option of `{context.command_path} {meant}`: write it after the command"
-    return _question(likely(option, _options(context)))
+    if found := likely(option, _options(context)):
+        return _question(found)
+    root = context.find_root()
+    elsewhere = [f"`{root.command_path} {name}`" for name in _commands_with(option, root)]
+    return f". It is an option of {some_of(elsewhere, SHOWN)}" if elsewhere else ""
 
 
 def _commands_with(option: str, context: click.Context) -> list[str]:

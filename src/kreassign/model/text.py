@@ -165,6 +165,7 @@ _FACTORS: dict[str, int] = {
 LARGEST_AMOUNT = 2**63 - 1
 """The most that Kafka can hold: its sizes, offsets and rates are signed numbers of 64 bits."""
 
+_BITS = re.compile(r"[KMGTPE]i?b")
 _AMOUNT = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([a-z]*?)\s*(/s)?\s*", re.IGNORECASE)
 
 
@@ -213,6 +214,9 @@ def parse_amount(text: str) -> int:
     """Parse bytes, or bytes per second: `20MB/s`, `512KiB`, `1.5 GB` or a plain count. Raises InputError."""
     match = _AMOUNT.fullmatch(text)
     factor = _FACTORS.get(match[2].lower()) if match else None
+    if match is not None and _BITS.fullmatch(match[2]):
+        meant = f"{match[1]}{match[2][:-1]}B{match[3] or ''}"
+        raise InputError(f"{shortened(text)!r} would be bits: write {meant} if bytes are meant, else an eighth of it")
     if match is None or factor is None:
         raise InputError(f"{shortened(text)!r} is not an amount; write for example 20MB/s, 512KiB or 1000000")
     amount = Decimal(match[1]) * factor  # a float would turn 8.2 MB into 8199999, and refuse the largest amount
