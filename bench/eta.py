@@ -1,6 +1,7 @@
 """Errors of a run's predicted end: the predictions at 10, 25, 50 and 75 % of it against its real end.
 
-Random plans on a twin in virtual time, long and short ones, carried out as `kreassign run` does, and short ones on
+Random plans on a twin in virtual time, long and short ones, carried out as `kreassign run` does; rehearsals of
+the plans that `kreassign plan` makes for two scenarios, over throttles, below and beyond the network; and short runs on
 real brokers (`eta_on_kafka.py`). What is predicted and measured is the end of the last move. An error of +10 % means
 that the run was said to take a tenth of its whole time longer than it did.
 """
@@ -15,17 +16,30 @@ from bench import eta_on_kafka
 from bench.eta_told import ALL_AT_ONCE, Told, at_most
 from bench.makespan import Forgetful
 from bench.moves_on_twin import Case, random_case, twin_of
+from kreassign.admin import AdminClient, client_settings
 from kreassign.executor.events import Event, RunStarted
 from kreassign.executor.guards import guard_settings
 from kreassign.executor.preflight import RunSettings, prepare
 from kreassign.executor.preview import measure_writes
 from kreassign.executor.progress import ProgressMeter
 from kreassign.executor.runner import Runner
-from kreassign.executor.state import RunView
+from kreassign.executor.state import Machine, RunView
 from kreassign.model import TopicPartition
 from kreassign.model.pace import NO_LIMITS, Pace
+from kreassign.model.plan import Plan
 from kreassign.model.run import Phase
+from kreassign.model.snapshot import ClusterSnapshot
 from kreassign.model.throttle import ThrottleRates
+from kreassign.operations import api
+from kreassign.operations.plan_files import PlanFile
+from kreassign.operations.report import Recording, rehearse
+from kreassign.operations.run import RunRequest
+from kreassign.operations.snapshot import observe, whole_snapshot
+from kreassign.operations.twin import scenario_of
+from kreassign.twin.blueprint import TYPICAL, Speeds
+from kreassign.twin.cluster import Twin
+from kreassign.twin.core import TwinSettings
+from kreassign.twin.transport import TwinTransport
 
 PARTS = (0.10, 0.25, 0.50, 0.75)
 MEASURED_S = 5.0
@@ -75,6 +89,10 @@ KINDS = (
     Kind("short, all at once", SHORT, pace=ALL_AT_ONCE),
 )
 
+REHEARSED_THROTTLES = (20_000_000, 50_000_000, 100_000_000, 200_000_000, 400_000_000)
+REHEARSED = (("skewed", None), ("scale-out", None), ("skewed", 0.6))
+"""Scenarios, each with its network as a part of the throttle, which then does not bind; None: far wider than that."""
+
 
 @dataclass(frozen=True, slots=True)
 class Error:
@@ -111,6 +129,10 @@ def measure() -> None:
     for kind in KINDS:
         runs += len(kind.size.seeds)
         every += row(kind.name, [told(_case(kind, seed), kind) for seed in kind.size.seeds], kind.size.poll_s)
+    for name, found in rehearsals():
+        runs += len(found)
+        every += row(name, found, 1.0)  # polls are as long as a rehearsal chooses, and never shorter
+    print(f"\n{summary(runs, every)}\n", flush=True)
     for name, found in eta_on_kafka.runs():
         runs += len(found)
         every += row(name, found, eta_on_kafka.POLL_S)
@@ -146,6 +168,38 @@ def told(case: Case, kind: Kind) -> list[Told]:
             started = _with_writes(started, measure_writes(client, clock, started.moves, MEASURED_S))
         found = Runner(client, clock, Forgetful(), listener=listener.follow, poll_s=kind.size.poll_s).start(started)
     assert found.state == "done", found.problems
+    return listener.told
+
+
+def rehearsals() -> Iterator[tuple[str, list[list[Told]]]]:
+    """What rehearsals of the plans for `REHEARSED` say of their ends, by throttle."""
+    planned = {name: _planned(name) for name, _ in REHEARSED}
+    for throttle in REHEARSED_THROTTLES:
+        said = [
+            _rehearsed(
+                *planned[name], throttle, TYPICAL if part is None else Speeds(network_bytes_per_s=part * throttle)
+            )
+            for name, part in REHEARSED
+        ]
+        yield f"rehearsal, throttle {throttle // 1_000_000} MB/s", said
+
+
+def _planned(scenario: str) -> tuple[Plan, ClusterSnapshot]:
+    transport = TwinTransport(Twin(scenario_of(scenario).blueprint, TwinSettings()))
+    settings = client_settings(bootstrap_servers="broker-0:9092")
+    with AdminClient.connect(settings, clock=transport, transport=transport) as client:
+        snapshot = whole_snapshot(client, observe(client, transport.now_ms()), transport, MEASURED_S)
+    return api.plan(snapshot).plan, snapshot
+
+
+def _rehearsed(plan: Plan, snapshot: ClusterSnapshot, throttle: int, speeds: Speeds) -> list[Told]:
+    request = RunRequest(PlanFile(plan), ThrottleRates(throttle))
+    recording, machine, listener = Recording(), Machine(), Listener()
+    ended = rehearse(request, snapshot, speeds, recording).history
+    assert ended.state == "done", ended.problems
+    for event in recording.events:
+        machine.replay(event)
+        listener.follow(event, machine.view)
     return listener.told
 
 
