@@ -89,5 +89,7 @@ def test_names_are_read_line_by_line() -> None:
     assert parse_names("a b\r\n\nc\nc\n") == ("a b", "c")
     assert parse_share_groups("s:1:t\ns:u\n") == (("s:1", "t"), ("s", "u"))
     for wrong in ("s", ":t", "s:"):
-        with pytest.raises(InputError, match="names no share group and topic; write GROUP:TOPIC"):
-            parse_share_groups(wrong)
+        with pytest.raises(InputError, match=r"line 3: '.*' names no share group and topic; write GROUP:TOPIC"):
+            parse_share_groups(f"s:t\n\n{wrong}\n")
+    with pytest.raises(InputError, match="line 2: no text, but zero bytes"):
+        parse_names("g\n\0\n")

@@ -216,22 +216,29 @@ def _share_keys(problem: Problem, groups: Iterable[tuple[str, str]], topic_ids: 
 def parse_names(text: str) -> tuple[str, ...]:
     """Parse group or transactional ids, one a line, as `kafka-consumer-groups --list` prints them; skip empty lines.
 
-    Raises InputError for binary data.
+    Raises InputError for binary data, which names the line.
     """
-    if "\0" in text:
-        raise InputError("no text, but a file with zero bytes; write one id a line")
-    return tuple(dict.fromkeys(line.rstrip("\r") for line in text.split("\n") if line.strip()))
+    return tuple(dict.fromkeys(line for _, line in _filled_lines(text)))
 
 
 def parse_share_groups(text: str) -> tuple[tuple[str, str], ...]:
     """Parse share groups with a topic that they read, `GROUP:TOPIC` a line. Raises InputError, which names the line."""
-    found = []
-    for line in parse_names(text):
-        group, colon, topic = line.rpartition(":")
-        if not (group and colon and topic):
-            raise InputError(f"{line[:80]!r} names no share group and topic; write GROUP:TOPIC")
-        found.append((group, topic))
+    found = {}
+    for number, line in _filled_lines(text):
+        group, _, topic = line.rpartition(":")
+        if not (group and topic):
+            raise InputError(f"line {number}: {line[:80]!r} names no share group and topic; write GROUP:TOPIC")
+        found[group, topic] = None
     return tuple(found)
+
+
+def _filled_lines(text: str) -> Iterator[tuple[int, str]]:
+    """Lines that are not empty, with their numbers from 1. Raises InputError for binary data."""
+    for number, line in enumerate(text.split("\n"), start=1):
+        if "\0" in line:
+            raise InputError(f"line {number}: no text, but zero bytes; write one id a line")
+        if line.strip():
+            yield number, line.rstrip("\r")
 
 
 # The policy, and its application to a problem.
