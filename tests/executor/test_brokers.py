@@ -11,7 +11,7 @@ SILENT, DENIED = ClusterError("nobody answers"), ClusterError("permission is mis
 
 
 def meet(errors: list[Exception | None], said: list[str]) -> None:
-    again = AskedAgain(said.append)
+    again = AskedAgain(said.append, lambda: said.append("pause"))
     for error in errors:
         with again:
             if error is not None:
@@ -22,7 +22,7 @@ def meet(errors: list[Exception | None], said: list[str]) -> None:
 def test_an_error_of_the_cluster_is_told_and_the_next_step_is_taken(errors: list[Exception | None]) -> None:
     said: list[str] = []
     meet(errors, said)
-    assert said == [f"wait: {error}" for error in errors if error is not None]
+    assert said == [word for error in errors if error is not None for word in (f"wait: {error}", "pause")]
 
 
 @pytest.mark.parametrize("error", [SILENT, DENIED])
@@ -30,7 +30,7 @@ def test_the_same_error_twice_in_a_row_is_raised(error: ClusterError) -> None:
     said: list[str] = []
     with pytest.raises(ClusterError, match=str(error)):
         meet([None, error, error], said)
-    assert said == [f"wait: {error}"]
+    assert said == [f"wait: {error}", "pause"]
 
 
 def test_what_does_not_come_from_the_cluster_is_raised_at_once() -> None:

@@ -266,11 +266,11 @@ class Await:
 class AskedAgain:
     """Context of one step of several: an error of the cluster is told and suppressed, unless it is the one before it.
 
-    The next step begins with a look at what was done.
+    After a `pause` the next step begins with a look at what was done.
     """
 
-    def __init__(self, tell: Callable[[str], None]) -> None:
-        self._tell = tell
+    def __init__(self, tell: Callable[[str], None], pause: Callable[[], None]) -> None:
+        self._tell, self._pause = tell, pause
         self._last = ""
 
     def __enter__(self) -> None:
@@ -281,6 +281,7 @@ class AskedAgain:
         is_suppressed = self._last not in {"", last}
         if is_suppressed:
             self._tell(str(Await(self._last)))
+            self._pause()
         return is_suppressed
 
 

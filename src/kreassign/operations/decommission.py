@@ -311,7 +311,7 @@ class Decommissioning:
             if blocked := self._after(self._runs.resume(run_id)):
                 return self._result(blocked)
         last: Step | None = None
-        again = AskedAgain(self._note)
+        again = AskedAgain(self._note, lambda: self._clock.sleep(self._context.poll_s))
         while True:
             with nullcontext() if last is None else again:
                 found = self._read()

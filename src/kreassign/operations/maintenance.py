@@ -182,7 +182,7 @@ class Maintenance:
     def _go_on(self, decide: Decide, due: Due) -> MaintenanceResult:
         last: Step | None = None
         since_s = 0.0
-        again = AskedAgain(self._note)
+        again = AskedAgain(self._note, lambda: self.clock.sleep(self.context.poll_s))
         while True:
             with nullcontext() if last is None else again:
                 facts = self.facts()

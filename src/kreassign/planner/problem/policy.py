@@ -223,7 +223,7 @@ def parse_names(text: str) -> tuple[str, ...]:
 
 def parse_share_groups(text: str) -> tuple[tuple[str, str], ...]:
     """Parse share groups with a topic that they read, `GROUP:TOPIC` a line. Raises InputError, which names the line."""
-    found = {}
+    found: dict[tuple[str, str], None] = {}
     for number, line in _filled_lines(text):
         group, _, topic = line.rpartition(":")
         if not (group and topic):
