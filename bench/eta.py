@@ -172,7 +172,7 @@ def told(case: Case, kind: Kind) -> list[Told]:
 
 
 def rehearsals() -> Iterator[tuple[str, list[list[Told]]]]:
-    """What rehearsals of the plans for `REHEARSED` say of their ends, by throttle."""
+    """Ends that rehearsals of the plans for `REHEARSED` predict, by throttle."""
     planned = {name: _planned(name) for name, _ in REHEARSED}
     for throttle in REHEARSED_THROTTLES:
         said = [

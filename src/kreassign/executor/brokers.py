@@ -264,25 +264,26 @@ class Await:
 
 
 class AskedAgain:
-    """Context of one step of several: an error of the cluster is told and suppressed, unless it is the one before it.
+    """Context of each step in turn: an error of the cluster after a step that went well is told, and suppressed.
 
-    After a `pause` the next step begins with a look at what was done.
+    After a `pause` the next step begins with a look at what was done. An error in the first step, or in two in a row
+    (one node says this and another that), is raised.
     """
 
     def __init__(self, tell: Callable[[str], None], pause: Callable[[], None]) -> None:
         self._tell, self._pause = tell, pause
-        self._last = ""
+        self._went_well = False
 
     def __enter__(self) -> None:
         pass
 
     def __exit__(self, _kind: object, error: BaseException | None, _traceback: object) -> bool:
-        last, self._last = self._last, error_text(error) if isinstance(error, ClusterError) else ""
-        is_suppressed = self._last not in {"", last}
-        if is_suppressed:
-            self._tell(str(Await(self._last)))
-            self._pause()
-        return is_suppressed
+        went_well, self._went_well = self._went_well, error is None
+        if not (went_well and isinstance(error, ClusterError)):
+            return False
+        self._tell(str(Await(error_text(error))))
+        self._pause()
+        return True
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator
-from contextlib import nullcontext, suppress
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
@@ -313,7 +313,7 @@ class Decommissioning:
         last: Step | None = None
         again = AskedAgain(self._note, lambda: self._clock.sleep(self._context.poll_s))
         while True:
-            with nullcontext() if last is None else again:
+            with again:
                 found = self._read()
                 step = self._confirmed(self._wanted.next_step(found), found)
                 if isinstance(step, Blocked | Finished):

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, nullcontext, suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
@@ -184,7 +184,7 @@ class Maintenance:
         since_s = 0.0
         again = AskedAgain(self._note, lambda: self.clock.sleep(self.context.poll_s))
         while True:
-            with nullcontext() if last is None else again:
+            with again:
                 facts = self.facts()
                 step = decide(facts)
                 if isinstance(step, Finished):

@@ -437,11 +437,6 @@ def status(path: Path) -> RunHistory:
     return history(run if is_executed else run.as_left, is_active=is_executed)
 
 
-def left_in_flight_bytes(path: Path) -> int:
-    """Bytes that the moves in flight of a run have still to copy. Raises JournalUnreadable."""
-    return sum(sum(record.left_bytes.values()) for record in read_view(path).in_flight)
-
-
 def status_or_problem(path: Path) -> RunHistory | UnreadableJournal:
     """Return `status`, or the journal as unreadable."""
     try:

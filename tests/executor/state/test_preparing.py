@@ -200,7 +200,7 @@ def test_a_resumed_run_goes_on_without_brokers_after_the_time_it_is_given(
     assert run.decided == decided
 
 
-def test_a_run_resumed_with_a_guard_of_clients_starts_nothing_while_they_suffer() -> None:
+def test_a_resumed_run_with_a_guard_of_clients_waits_while_they_suffer() -> None:
     run = Played(begun(throttle=None), RunResumed(500, LIVE, clients=ClientGuard(command=("slow",)))).go("check health")
     slow = Reading("slow", Feeling.BAD, "it is slow")
     run.on(HealthObserved(1_000, Health(LIVE, clients=(slow,))))

@@ -55,7 +55,7 @@ from kreassign.cli.run_text import (
 from kreassign.clock import SystemClock
 from kreassign.model.pace import PaceChange
 from kreassign.model.plan_facts import plan_id
-from kreassign.model.run import AT_REST, RunHistory
+from kreassign.model.run import AT_REST, IN_FLIGHT, RunHistory
 from kreassign.model.text import agreeing, counted
 from kreassign.model.throttle import ThrottleRates
 from kreassign.operations import approvals, run_journals
@@ -224,10 +224,12 @@ def pause(run_id: str | None, drains: bool, cluster: ClusterOptions, state_dir: 
     """
     path = meant_journal(state_dir, run_id, cluster)
     request = run_journals.pause(path)
-    found = run_journals.status(path)
+    found = run_journals.status_and_progress(path)
     sentence = "starts no new moves; nothing is in flight"
     if count := found.in_flight_count:
-        left = format_bytes(run_journals.left_in_flight_bytes(path))
+        lefts = [one.estimate.left_bytes for one in found.moves if one.status in IN_FLIGHT and one.estimate is not None]
+        known = [left for left in lefts if left is not None]
+        left = format_bytes(sum(known)) if len(known) == len(lefts) else "an unknown amount"
         sentence = f"starts no new moves; {count} in flight continue, {left} left of them"
     if found.silence is not None:
         sentence = f"asked; starts no new moves; {count} were in flight{_silence(found)}"

@@ -383,10 +383,10 @@ def read_facts(port: ClusterPort, expected: Expectations) -> Facts:
     }
     unread |= _unread_brokers(sizes.unknown, "sizes") | _unread_brokers(log_dirs.unknown, "directories")
     # A copy in a failed directory: its broker answers, and leaves it out.
-    in_sync = {TopicPartitionReplica(broker, *name) for name, one in found.items() for broker in one.isr}
     unread |= {
         f"{copy.topic_partition} on broker {copy.broker}": "its size is not known: no directory of the broker has it"
-        for copy in sizes.absent.intersection(in_sync).difference(expected.log_dirs)
+        for copy in sizes.absent.difference(expected.log_dirs)
+        if copy.broker in found[copy.topic_partition].isr
     }
     return Facts(
         partitions=found,
