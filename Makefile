@@ -103,7 +103,7 @@ LONG = thorough or kafka or spark or browser
 # again with pytest-xdist, which collects them in each worker and sends three reports of each. The second part waits as
 # long as it computes, for time-outs and processes, so that three parts keep two cores busy.
 FAST = $(TESTS) -n 0 --ignore=tests/real -m "not ($(LONG) or exhaustive)"
-PART_1 = $(addprefix tests/,cli planner pipeline report kafka_tools operations test_public_api.py)
+PART_1 = $(addprefix tests/,cli planner pipeline report kafka_tools operations web test_public_api.py)
 PART_2 = $(addprefix tests/,admin executor testbed wire mutants scripts)
 LEFT = build/left-to-make-test
 PART = $(FAST) --left-to=$(LEFT)

@@ -82,10 +82,10 @@ def test_a_single_wrong_bit_anywhere_is_refused_with_its_place(path, written):
     starts = [len(SIGNATURE), *_later_starts(whole)]
     for place in range(len(SIGNATURE), len(whole)):
         start = max(start for start in starts if start <= place)
-        for bit in (0x01, 0x80):
-            path.write_bytes(whole[:place] + bytes([whole[place] ^ bit]) + whole[place + 1 :])
-            with pytest.raises(DataError, match=rf"damaged in the record that begins at byte {start}; .* cut it to"):
-                FileLog(path)
+        wrong = whole[place] ^ 1 << place % 8
+        path.write_bytes(whole[:place] + bytes([wrong]) + whole[place + 1 :])
+        with pytest.raises(DataError, match=rf"damaged in the record that begins at byte {start}; .* cut it to"):
+            FileLog(path)
 
 
 def _later_starts(whole):
