@@ -14,6 +14,7 @@ from kreassign.model.approvals import (
     Change,
     Present,
     Signature,
+    SignedApproval,
     format_request,
     judge,
     parse_request,
@@ -40,6 +41,10 @@ def dead(now: Present, request: ApprovalRequest = REQUEST) -> str:
 def test_enough_signers_approve_who_did_not_propose() -> None:
     found = judge(REQUEST, TWO, NOW, [ANN], [BOB, CAT])
     assert (found.proposed_by, found.approved_by, found.dead, found.lacking) == ("ann@x", ("bob@x", "cat@x"), "", "")
+
+
+def test_an_approval_tells_who_approved_and_who_proposed() -> None:
+    assert str(SignedApproval("r", "ann@x", ("bob@x", "cat@x"))) == "approved by bob@x, cat@x, proposed by ann@x"
 
 
 def test_too_few_approvals_are_counted_and_named() -> None:

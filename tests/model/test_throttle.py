@@ -7,7 +7,10 @@ import pytest
 from kreassign.model.cluster import ConfigChange, ConfigResource, TopicPartition
 from kreassign.model.reassignment import OngoingReassignment
 from kreassign.model.throttle import (
+    NO_THROTTLE,
+    BrokerRate,
     ThrottledMove,
+    ThrottleRates,
     clear_broker_changes,
     clear_topic_changes,
     follower_lists,
@@ -128,3 +131,10 @@ def test_every_broker_and_every_topic_has_its_changes(moves: Moves) -> None:
         ConfigChange.set("leader.replication.throttled.replicas", "0:2,0:3,0:4"),
         ConfigChange.set("follower.replication.throttled.replicas", "0:1"),
     )
+
+
+def test_a_slowed_throttle_has_a_part_of_each_rate_and_stops_nothing() -> None:
+    rates = ThrottleRates(1_000, (BrokerRate(1, 301), BrokerRate(2, None), BrokerRate(3, 1)))
+    assert rates.slowed(50) == ThrottleRates(500, (BrokerRate(1, 150), BrokerRate(2, None), BrokerRate(3, 1)))
+    assert rates.slowed(100) == rates
+    assert NO_THROTTLE.slowed(50) == NO_THROTTLE

@@ -54,12 +54,12 @@ def shortened(text: str) -> str:
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
 
 
-def likely(word: str, known: Iterable[str], most: int = 3) -> list[str]:
-    """Names that were probably meant: those that begin as the word does or the other way round, else similar ones."""
+def likely(word: str, known: Iterable[str]) -> list[str]:
+    """Three names that were probably meant: that begin as the word does or the other way round, else similar ones."""
     names = sorted(known)
     if found := [one for one in names if one.startswith(word) or word.startswith(one)]:
-        return found[:most]
-    return get_close_matches(word, names, n=most, cutoff=0.75)
+        return found[:3]
+    return get_close_matches(word, names, cutoff=0.75)
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:

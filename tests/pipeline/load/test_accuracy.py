@@ -10,6 +10,7 @@ import pytest
 
 from kreassign.pipeline.load.accuracy import TOLD_ERROR, UNSEEN
 from kreassign.pipeline.tables.schemas import Row
+from tests.approved import approve
 from tests.pipeline.load.hours_known import loads
 
 HOUR_MS = 3_600_000
@@ -143,3 +144,14 @@ def test_intervals_hold_the_truth_and_a_tenth_is_enough() -> None:
     assert half["high_p95_write_bytes_per_s"] / half["p95_write_bytes_per_s"] > 1.5 * (
         sized["high_p95_write_bytes_per_s"] / sized["p95_write_bytes_per_s"]
     )
+
+
+def test_intervals_are_as_wide_as_what_is_unknown_makes_them() -> None:
+    told = loads([row | {"topic": name} for name, case in CASES.items() for row in case.hours])
+    figures = [("mean", "write_bytes_per_s"), ("p95", "p95_write_bytes_per_s")]
+    lines = [
+        f"{row['topic']}: {name} {row[key]:.1f}, {row[f'low_{key}']:.1f} to {row[f'high_{key}']:.1f}"
+        for row in sorted(told, key=lambda row: [*CASES].index(row["topic"]))
+        for name, key in figures
+    ]
+    approve(lines, "intervals")

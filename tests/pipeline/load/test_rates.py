@@ -257,6 +257,16 @@ def test_bytes_that_contradict_their_records_do_not_count() -> None:
     cleaned = [size - 4000 * (n >= 6) for n, size in enumerate(usual)]
     assert sizes(*cleaned) == [None, *[1000] * 5, None, *[1000] * 5]
 
+@pytest.mark.parametrize(("left", "contradicts"), [(500, False), (499, True)])
+def test_a_log_of_which_hardly_anything_is_left_tells_no_size(left: int, *, contradicts: bool) -> None:
+    sizes = (3000, 4000, 5000, left, left + 1000)
+    rows = [{"taken_ms": 1000 * n, "end_offset": 10 * n, "size_bytes": size} for n, size in enumerate(sizes)]
+    assert told(rows, "contradicts") == [(one,) for one in (False, False, False, contradicts, False)]
+
+
+def test_a_leader_may_have_any_number() -> None:
+    assert sizes(0, 1000, 2000, leader=0) == [None, 1000, 1000]
+
 
 def test_nobody_knows_whose_size_it_is_while_nobody_knows_who_leads() -> None:
     assert sizes(0, 1000, 2000, leader=-1) == [None, None, None]
