@@ -46,6 +46,9 @@ class SystemClock:
         time.sleep(max(0.0, seconds))
 
 
+SYSTEM_CLOCK = SystemClock()
+
+
 def processor_s() -> float:
     """CPU seconds of this process; only differences mean anything."""
     return time.process_time()

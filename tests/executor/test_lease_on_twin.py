@@ -26,7 +26,7 @@ from kreassign.model import ConfigResource, NewTopic
 from kreassign.model.error_codes import NONE
 from kreassign.model.run import Operator, RunHistory
 from kreassign.model.throttle import LEADER_THROTTLED_RATE
-from kreassign.operations.run import LeaseRequest, leased
+from kreassign.operations.leases import LeaseRequest, leased
 from kreassign.twin.groups import Candidate, Claim
 from tests.approved import approve
 from tests.executor.odd_port import OddPort, Real, as_it_is, not_reached

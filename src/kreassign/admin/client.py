@@ -30,7 +30,7 @@ from kreassign.admin.topic_changes import (
 )
 from kreassign.admin.translate.partitions import DEBUGGING_REPLICA, replica_status
 from kreassign.admin.transport import TcpTransport, Transport
-from kreassign.clock import Clock, SystemClock
+from kreassign.clock import SYSTEM_CLOCK, Clock
 from kreassign.errors import ClusterError, InputError, OutcomeUnknown, Rejected, Unreachable, Unsupported
 from kreassign.model import (
     NO_LEADER,
@@ -95,7 +95,7 @@ class AdminClient:
 
         `clock` and `transport` are for tests and rehearsals on a simulated cluster.
         """
-        clock = clock or SystemClock()
+        clock = clock or SYSTEM_CLOCK
         return cls(Session(settings, transport or TcpTransport(settings, clock), clock), clock)
 
     def close(self) -> None:

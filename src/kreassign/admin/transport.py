@@ -22,7 +22,7 @@ from kreassign.admin.call import Call, reading_answer, rejection
 from kreassign.admin.sasl import Login
 from kreassign.admin.settings import Address, ClientSettings
 from kreassign.admin.tls import NoTls, advice_on_failure, distrust, tls_context
-from kreassign.clock import Clock, SystemClock
+from kreassign.clock import SYSTEM_CLOCK, Clock
 from kreassign.errors import (
     InputError,
     OutcomeUnknown,
@@ -86,7 +86,7 @@ class TcpTransport:
 
     def __init__(self, settings: ClientSettings, clock: Clock | None = None) -> None:
         self._settings = settings
-        self._clock = clock or SystemClock()
+        self._clock = clock or SYSTEM_CLOCK
         self._tls = tls_context(settings.tls) if settings.security_protocol.uses_tls else None
         self._login = Login(settings.sasl, settings, self._clock) if settings.sasl is not None else None
 

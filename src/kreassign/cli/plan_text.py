@@ -20,7 +20,7 @@ from rich.table import Column, Table
 from kreassign.cli.next_command import CLUSTER, next_command, print_next
 from kreassign.cli.output import MARKDOWN, console, figures, names, print_json, print_verbatim, text_table
 from kreassign.cli.profiles import typed_words
-from kreassign.clock import SystemClock
+from kreassign.clock import SYSTEM_CLOCK
 from kreassign.model.load import ForecastBasis, LoadBasis
 from kreassign.model.plan import format_plan
 from kreassign.model.plan_facts import GoalMean, Limit, PlanFacts, Prediction, RackBytes, WorstLoss
@@ -159,7 +159,7 @@ _RENEW = {"snapshot": "`kreassign snapshot`"}
 
 def print_loads(terminal: Console, basis: LoadBasis, max_age_s: float | None = None) -> None:
     """Print the basis of loads with their present age; a warning about stale loads comes first."""
-    for line in load_lines(basis, SystemClock().now_ms(), max_age_s):
+    for line in load_lines(basis, SYSTEM_CLOCK.now_ms(), max_age_s):
         terminal.print(line)
 
 

@@ -19,7 +19,7 @@ from typing import TextIO, cast
 
 import click
 
-from kreassign.clock import Clock, SystemClock
+from kreassign.clock import SYSTEM_CLOCK, Clock
 from kreassign.model.text import PrintableStream
 
 _COMES_BACK = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EAGAIN})
@@ -183,7 +183,7 @@ class WorkingLine:
     """
 
     def __init__(self, clock: Clock | None = None) -> None:
-        self._clock = clock or SystemClock()
+        self._clock = clock or SYSTEM_CLOCK
         self._lock = Lock()
         self._stream = unwrapped(sys.stderr)
         self._is_shown = False

@@ -20,7 +20,7 @@ from kreassign.cli.options.pace import rates_text
 from kreassign.cli.output import console, print_verbatim, warn
 from kreassign.cli.run_text import view_for
 from kreassign.cli.streams import output_may_be_lost, unwrapped
-from kreassign.clock import SystemClock
+from kreassign.clock import SYSTEM_CLOCK
 from kreassign.errors import InputError
 from kreassign.executor.preview import ASSUMED_NETWORK_BYTES_PER_S, USED_AT_MOST, RunPreview
 from kreassign.model.plan_facts import NOT_SAID
@@ -170,7 +170,7 @@ def _paused_by_signals(stop: Callable[[], None]) -> Iterator[None]:
 
 @contextmanager
 def _stops_are_said() -> Iterator[None]:
-    clock = SystemClock()
+    clock = SYSTEM_CLOCK
     stopped_s: list[float] = []
 
     def on_stop(number: int, _: FrameType | None) -> None:

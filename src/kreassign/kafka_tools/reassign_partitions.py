@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import assert_never
 
 from kreassign.admin import AdminClient, ClientSettings, client_settings, read_properties
-from kreassign.clock import SystemClock
+from kreassign.clock import SYSTEM_CLOCK
 from kreassign.errors import InputError
 from kreassign.kafka_tools.command_line import ErrorStyle, Options, ToolError, portless, run_tool
 from kreassign.kafka_tools.reassign import messages
@@ -56,11 +56,11 @@ def _run(options: Options) -> None:
 def _perform_through_zookeeper(address: str, request: Request) -> None:
     from kreassign.kafka_tools import zookeeper
 
-    zookeeper.perform(address, request, SystemClock())
+    zookeeper.perform(address, request, SYSTEM_CLOCK)
 
 
 def _perform(client: ToolClient, request: Request) -> None:
-    clock = SystemClock()
+    clock = SYSTEM_CLOCK
     match request:
         case ListRequest():
             say(messages.reassignments(client.reassignments()))

@@ -23,7 +23,7 @@ from http import HTTPStatus
 from types import MappingProxyType
 from urllib.parse import SplitResult, urlencode, urlsplit
 
-from kreassign.clock import Clock, SystemClock
+from kreassign.clock import SYSTEM_CLOCK, Clock
 from kreassign.errors import InputError
 from kreassign.executor.client_guard import ClientGuard, ClientQuery, Feeling, Reading, command_name, read_exit_code
 from kreassign.model.text import printable, shortened
@@ -229,8 +229,6 @@ STALE_S = 60.0
 
 FIRST_S = 10.0
 """How long a run waits for the first round before it begins."""
-
-SYSTEM_CLOCK = SystemClock()
 
 
 class ClientSignals:

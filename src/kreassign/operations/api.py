@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from kreassign.admin import AdminClient
-from kreassign.clock import SystemClock
+from kreassign.clock import SYSTEM_CLOCK
 from kreassign.errors import InputError
 from kreassign.executor.client_guard import ClientGuard
 from kreassign.executor.guards import GuardName, Reaction
@@ -64,7 +64,7 @@ ANY_POLICY = PlanPolicy()
 
 def snapshot(cluster: AdminClient, *, measure_for_s: float = MEASURED_S) -> ClusterSnapshot:
     """Read a cluster as it is now, with write rates measured for so many seconds. Raises ClusterError."""
-    clock = SystemClock()
+    clock = SYSTEM_CLOCK
     return whole_snapshot(cluster, observe(cluster, clock.now_ms()), clock, measure_for_s)
 
 

@@ -54,7 +54,7 @@ from kreassign.autopilot.lifecycle import (
 from kreassign.autopilot.observation import Absent, Asked, Brake, Known, Observation, Perhaps, Unknown
 from kreassign.autopilot.policy import Kind, Level, Policy, parse_policy
 from kreassign.autopilot.replay import Replayed, replay
-from kreassign.clock import Clock, SystemClock
+from kreassign.clock import SYSTEM_CLOCK, Clock
 from kreassign.errors import ClusterError, ExecutionError, IllegalPlan, Infeasible, InputError, JournalLocked, PlanIsMet
 from kreassign.executor.cluster.requests import read_throttles
 from kreassign.executor.events import CancelRequested, HoldRequested, ReleaseRequested, RunStarted
@@ -106,7 +106,6 @@ from kreassign.operations.text_files import read_text
 from kreassign.planner.problem.policy import PlanPolicy
 from kreassign.planner.results import Outcome
 
-SYSTEM_CLOCK = SystemClock()
 BRAKE = "kreassign-autopilot-off"
 """Broker setting that stops the autopilot, whatever its value: brokers show the values of strange settings to nobody.
 

@@ -48,7 +48,8 @@ from kreassign.model.error_codes import (
     has_code,
 )
 from kreassign.model.requests import CommittedOffset, GroupCandidate
-from kreassign.operations.run import LeaseRequest, RunContext, leased, new_run_id
+from kreassign.operations.leases import LeaseRequest, leased
+from kreassign.operations.run import RunContext, new_run_id
 from kreassign.operations.text_files import read_text
 from kreassign.operations.whole_file import PRIVATE_MODE, replace_file
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Protocol
 
 from kreassign.admin import AdminClient
-from kreassign.clock import Clock, SystemClock
+from kreassign.clock import SYSTEM_CLOCK, Clock
 from kreassign.errors import ClusterError, InputError, JournalUnreadable, Rejected
 from kreassign.executor.brokers import (
     CORDONED_LOG_DIRS,
@@ -66,7 +66,6 @@ from kreassign.operations.snapshot import observe, whole_snapshot
 from kreassign.planner.problem.policy import INTERNAL, PlanPolicy, matching
 from kreassign.planner.results import stay_sentences
 
-SYSTEM_CLOCK = SystemClock()
 WITHOUT_PLAN = RunRequest(PlanFile(Plan(())))
 """Default settings of a run; its plan is made when it is due."""
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from kreassign.admin import AdminClient
-from kreassign.clock import Clock, SystemClock
+from kreassign.clock import SYSTEM_CLOCK, Clock
 from kreassign.errors import ClusterError, InputError, JournalUnreadable
 from kreassign.executor.cluster import requests
 from kreassign.executor.cluster.permissions import explained, unseen_topics
@@ -45,8 +45,6 @@ from kreassign.model.throttle import FOLLOWER_THROTTLED_RATE, LOG_DIR_RATE
 from kreassign.operations.broker_changes import MaintenanceStore
 from kreassign.operations.run import RunContext
 from kreassign.operations.snapshot import described_cluster
-
-SYSTEM_CLOCK = SystemClock()
 
 
 @dataclass(frozen=True, slots=True)

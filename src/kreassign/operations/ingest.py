@@ -19,7 +19,7 @@ from tempfile import gettempdir
 
 from kreassign.admin import AdminClient
 from kreassign.admin.properties import read_properties
-from kreassign.clock import Clock, SystemClock
+from kreassign.clock import SYSTEM_CLOCK, Clock
 from kreassign.errors import ClusterError, DataError, InputError, requires
 from kreassign.executor.cluster.permissions import lacking_to_read
 from kreassign.model import Broker, ConfigEntry, ConfigResource, OffsetSpec, Topic
@@ -135,7 +135,6 @@ class Compaction:
 
 # Samples of a cluster, round after round; the load job computes rates from its offsets and sizes.
 
-SYSTEM_CLOCK = SystemClock()
 TABLES_OF_ROUNDS = (BROKERS, LOG_DIRS, PARTITIONS, REPLICAS, CLUSTERS, SAMPLES, THROTTLES)
 
 
@@ -288,7 +287,7 @@ def stream_metrics(
     )
     files = () if source.jars is None else tuple(sorted(source.jars.glob("*.jar")))
     treated: Counter[str] = Counter()
-    compaction = Compaction(data, stream.TABLES, compact_every, SystemClock(), warn)
+    compaction = Compaction(data, stream.TABLES, compact_every, SYSTEM_CLOCK, warn)
     batches = count(1)
 
     def tell(batch: BatchCount) -> None:
@@ -400,7 +399,7 @@ def import_metrics(
     They are from `broker`, or from the brokers of their labels `instance`, or of the names of the files. Offsets and
     sizes of partitions are joined over all files. A page without times was taken when its file was last written.
     """
-    done, now_ms = Imported(), SystemClock().now_ms()
+    done, now_ms = Imported(), SYSTEM_CLOCK.now_ms()
     partitions = PartitionReadings(cluster)
     for file in files:
         told = ImportedFile(file)
@@ -436,7 +435,7 @@ def import_samples(files: Sequence[Path], data: Path | str, cluster: str | None 
     `cluster` is for rows that do not name theirs. Good rows are added, also those before a place where a file is cut
     off; `check` of what is returned raises for such files.
     """
-    done, now_ms = Imported(), SystemClock().now_ms()
+    done, now_ms = Imported(), SYSTEM_CLOCK.now_ms()
     for file in files:
         told = ImportedFile(file)
         done.files.append(told)

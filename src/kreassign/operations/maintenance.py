@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from kreassign.admin import AdminClient
-from kreassign.clock import Clock, SystemClock
+from kreassign.clock import SYSTEM_CLOCK, Clock
 from kreassign.errors import ClusterError, Drifted, InputError
 from kreassign.executor.brokers import (
     AskedAgain,
@@ -54,7 +54,6 @@ from kreassign.operations.broker_changes import MaintenanceStore, cordon, sole_c
 from kreassign.operations.decommission import Tell, tell_nobody
 from kreassign.operations.run import RunContext, new_run_id
 
-SYSTEM_CLOCK = SystemClock()
 WAIT_S = 300.0
 """How long to wait for replicas to be in sync and for moves to end, before reporting to the operator."""
 

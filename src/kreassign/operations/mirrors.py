@@ -15,7 +15,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from kreassign.admin import AdminClient
-from kreassign.clock import Clock, SystemClock
+from kreassign.clock import SYSTEM_CLOCK, Clock
 from kreassign.errors import (
     ClusterError,
     InputError,
@@ -46,7 +46,6 @@ from kreassign.operations.run_journals import LAST, all_journals, is_active
 
 NOWHERE = "none"
 """Ends the keeping of a journal in a second place."""
-SYSTEM_CLOCK = SystemClock()
 
 
 def checked_destination(text: str) -> str:

@@ -9,7 +9,7 @@ from enum import StrEnum
 from importlib.resources import files
 from pathlib import Path
 
-from kreassign.clock import Clock, SystemClock
+from kreassign.clock import SYSTEM_CLOCK, Clock
 from kreassign.executor.history.run_history import history, read_progress
 from kreassign.executor.progress import ProgressMeter
 from kreassign.executor.state import RunView
@@ -24,8 +24,6 @@ EVERY_MS = 1_000
 
 HELD_AGAIN_MS = 60_000
 """Minimum interval between messages about a guard that wavers."""
-
-SYSTEM_CLOCK = SystemClock()
 
 
 @dataclass(frozen=True, slots=True)

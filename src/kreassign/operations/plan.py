@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from kreassign.admin import AdminClient
-from kreassign.clock import SystemClock
+from kreassign.clock import SYSTEM_CLOCK
 from kreassign.errors import IllegalPlan, Infeasible, InputError, InvariantBroken, requires
 from kreassign.executor.cluster import permissions
 from kreassign.executor.cluster.observations import replica_locations
@@ -104,7 +104,7 @@ class PlanRequest:
     def check_loads(self, inputs: Inputs) -> None:
         """Raise InputError for the first doubtful loads, if the request forbids them."""
         if self.require_load:
-            inputs.loads.require(SystemClock().now_ms(), self.max_load_age_s)
+            inputs.loads.require(SYSTEM_CLOCK.now_ms(), self.max_load_age_s)
 
     def budgeted(self, problem: Problem) -> Problem:
         """Add the budget to the problem. Raises InputError for a time without a rate."""

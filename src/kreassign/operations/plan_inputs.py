@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from kreassign.admin import AdminClient
-from kreassign.clock import Clock, SystemClock
+from kreassign.clock import SYSTEM_CLOCK, Clock
 from kreassign.errors import InputError
 from kreassign.executor.cluster.permissions import explained
 from kreassign.executor.cluster.requests import MIN_ISR, min_isr_of
@@ -235,8 +235,6 @@ def _refuse_impossible(columns: ReplicaColumns, source: str) -> None:
 
 
 # From the present cluster, without tables and without Spark.
-
-SYSTEM_CLOCK = SystemClock()
 
 
 def inputs_of_cluster(

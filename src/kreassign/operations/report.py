@@ -15,7 +15,7 @@ from typing import Any
 
 from kreassign.admin import AdminClient, client_settings
 from kreassign.admin.properties import read_properties
-from kreassign.clock import SystemClock
+from kreassign.clock import SYSTEM_CLOCK
 from kreassign.errors import ClusterError, DataError, InputError, MalformedPlan, requires
 from kreassign.executor.cluster.permissions import lacking_to_read, unseen_topics
 from kreassign.executor.cluster.requests import read_factors
@@ -294,7 +294,7 @@ def read_records(
         from kreassign.pipeline import data_audit
         from kreassign.pipeline.spark_session import SMALL_ROWS, spark_session
 
-    taken_ms = SystemClock().now_ms()
+    taken_ms = SYSTEM_CLOCK.now_ms()
     names = _to_read(client, request.topics, warn)
     partitions = [data_audit.AuditedPartition(*facts) for facts in _partitions(client, names)]
     file = request.command_config

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from kreassign.admin import AdminClient
-from kreassign.clock import Clock, SystemClock
+from kreassign.clock import SYSTEM_CLOCK, Clock
 from kreassign.errors import InputError
 from kreassign.executor.client_guard import ClientGuard
 from kreassign.executor.cluster.readings import partitions_of, read_topics, topic_ids_of
@@ -48,7 +48,6 @@ from kreassign.operations.run_journals import (
 )
 
 NO_CHANGE = PaceChange()
-SYSTEM_CLOCK = SystemClock()
 MOST_LATER = 20
 """Number of later runs that are read to name the one that changed a partition since."""
 

@@ -18,7 +18,7 @@ from itertools import pairwise
 from pathlib import Path
 from urllib.parse import unquote
 
-from kreassign.clock import Clock, SystemClock
+from kreassign.clock import SYSTEM_CLOCK, Clock
 from kreassign.errors import ExecutionError, InputError, JournalUnreadable, MalformedPlan
 from kreassign.executor.events import (
     BrokersForgotten,
@@ -306,7 +306,6 @@ PATIENCE_S = 60.0
 
 ASK_EVERY_S = 0.2
 LOOK_EVERY_S = 0.5
-SYSTEM_CLOCK = SystemClock()
 
 
 def pause(path: Path, clock: Clock = SYSTEM_CLOCK) -> Request:

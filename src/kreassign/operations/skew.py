@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from kreassign.admin import AdminClient
-from kreassign.clock import Clock, SystemClock
+from kreassign.clock import SYSTEM_CLOCK, Clock
 from kreassign.executor.cluster.permissions import explained
 from kreassign.model import LogDir, Topic
 from kreassign.operations.connect import Warn, warn_program
@@ -15,7 +15,6 @@ from kreassign.operations.plan_inputs import inputs_of_columns
 from kreassign.operations.snapshot import observe, whole_columns_of
 from kreassign.planner import Assignment, PlanPolicy, evaluate
 
-SYSTEM_CLOCK = SystemClock()
 COUNTED = ("disk", "replicas", "leaders")
 """Goals whose loads are known without measuring rates."""
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kreassign.admin import AdminClient
-from kreassign.clock import Clock, SystemClock
+from kreassign.clock import SYSTEM_CLOCK, Clock
 from kreassign.errors import ClusterError, Unsupported, requires
 from kreassign.executor.cluster.measurements import sample_offsets
 from kreassign.executor.cluster.permissions import unseen_topics
@@ -49,7 +49,6 @@ __all__ = [
 OWN = frozenset({ConfigSource.DYNAMIC_TOPIC, ConfigSource.DYNAMIC_BROKER})
 DEFAULTS = frozenset({ConfigSource.DYNAMIC_DEFAULT_BROKER})
 _Configs = Mapping[ConfigResource, Mapping[str, ConfigEntry]]
-SYSTEM_CLOCK = SystemClock()
 TOPICS_AT_ONCE = 1_000
 """Topics per request for configuration."""
 

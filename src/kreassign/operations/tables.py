@@ -12,7 +12,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from kreassign.clock import SystemClock
+from kreassign.clock import SYSTEM_CLOCK
 from kreassign.errors import DataError, requires
 from kreassign.model.load import (
     LOCAL_SPARK,
@@ -99,7 +99,7 @@ def load(
         from kreassign.pipeline.load.job import rows_to_read, run_load
         from kreassign.pipeline.spark_session import SMALL_ROWS, pages_of, spark_session
 
-    now_ms = SystemClock().now_ms()
+    now_ms = SYSTEM_CLOCK.now_ms()
     is_small = rows_to_read(data, is_full=is_full) <= SMALL_ROWS
     say(f"starting Spark; its log is {spark_log(data)}")
     with spark_session(spark_log(data), spark_options, is_small=is_small) as spark:
@@ -143,7 +143,7 @@ def _watched(session: Any, watch: Callable[[str], None] | None) -> Iterator[Call
 
 def compact_tables(data: Path | str, keep_days: float | None = None) -> Iterator[Compacted]:
     """Merge small files, delete dates older than `keep_days` and files that are in no use; tables that changed."""
-    now_ms = SystemClock().now_ms()
+    now_ms = SYSTEM_CLOCK.now_ms()
     oldest_ms = now_ms - round((keep_days or 0) * DAY_MS)
     for table in ALL_TABLES:
         if not has_table(data, table):

@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from kreassign.clock import Clock, SystemClock
+from kreassign.clock import SYSTEM_CLOCK, Clock
 from kreassign.errors import InputError, ProtocolViolation, machine_reason
 from kreassign.model.text import LARGEST_PORT
 from kreassign.twin.access import Address, Listener, Node, Users
@@ -115,7 +115,7 @@ class TwinServer:
         self.failures: list[str] = []
         self._configs = configs
         self._host = host
-        self._clock = clock or SystemClock()
+        self._clock = clock or SYSTEM_CLOCK
         self._skips_copying = speed is None
         self._speed = 1.0 if speed is None else speed
         self._time_scale = self._time_scale_from_now()

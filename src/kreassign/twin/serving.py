@@ -16,7 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
-from kreassign.clock import SystemClock
+from kreassign.clock import SYSTEM_CLOCK
 from kreassign.errors import InputError, Unreachable
 from kreassign.twin.access import Address
 from kreassign.twin.checkers import check_step
@@ -218,7 +218,7 @@ def _assembled(scenario: Scenario, options: Serving, folder: Path) -> Iterator[_
     settings = TwinSettings(
         version.with_kip_179() if options.kip_179 else version,
         scenario.seed,
-        start_ms=SystemClock().now_ms(),
+        start_ms=SYSTEM_CLOCK.now_ms(),
         permissions=scenario.security.permissions,
         controller_count=options.controllers,
     )

@@ -19,7 +19,7 @@ from starlette.responses import StreamingResponse
 
 from kreassign.admin import AdminClient
 from kreassign.autopilot.lifecycle import Memory
-from kreassign.clock import Clock, SystemClock
+from kreassign.clock import SYSTEM_CLOCK, Clock
 from kreassign.errors import Drifted, InputError
 from kreassign.executor.events import RunStarted
 from kreassign.model.run import RunHistory
@@ -63,7 +63,6 @@ from kreassign.web.tasks import TaskRequest, task_of
 MOST_RUNS = 500
 MOST_SEEN = 100
 MOST_MOVES = 1_000
-SYSTEM_CLOCK = SystemClock()
 KEPT_S = 10.0
 """How long a reading of the cluster is shown again: however many people look, brokers are asked this often."""
 

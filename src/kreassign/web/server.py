@@ -16,7 +16,7 @@ from starlette.responses import Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
-from kreassign.clock import SystemClock
+from kreassign.clock import SYSTEM_CLOCK
 from kreassign.errors import InputError, KreassignError, machine_reason
 from kreassign.model.run import RunHistory
 from kreassign.web import api
@@ -32,7 +32,7 @@ from kreassign.web.settings import HttpError, Sessions, WebSettings, problem_of
 
 def make_app(settings: WebSettings, streams: Streams) -> App:
     """Create the ASGI application for these settings. Import it only with kreassign[web]."""
-    served, sessions = Served(settings), Sessions(SystemClock())
+    served, sessions = Served(settings), Sessions(SYSTEM_CLOCK)
     access = Access(settings, sessions)
     pages = Pages(settings, served, access, sessions, streams)
 

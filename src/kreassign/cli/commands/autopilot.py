@@ -26,7 +26,7 @@ from kreassign.cli.options.run_id import state_dir_option
 from kreassign.cli.options.values import INPUT_FILE, parse_interval
 from kreassign.cli.output import console, examples, format_option, names, print_json, text_table, warn
 from kreassign.cli.profiles import ADDRESS_ENVIRONMENT, config_path, names_in
-from kreassign.clock import SystemClock
+from kreassign.clock import SYSTEM_CLOCK
 from kreassign.errors import ClusterError, InputError
 from kreassign.model.text import counted
 from kreassign.monitoring.metrics import AutopilotStatus
@@ -107,7 +107,7 @@ def watch(
             monitored(
                 context, Monitoring(metrics_port), announce, autopilots=lambda: tuple(latest.values())
             ) as watched,
-            messaging(found.messages, cluster_id, SystemClock(), warn) as send,
+            messaging(found.messages, cluster_id, SYSTEM_CLOCK, warn) as send,
             operation.Autopilot(
                 client,
                 found,
@@ -358,7 +358,7 @@ def off(cluster: ClusterOptions, state_dir: Path, for_s: float, why: str) -> Non
     A repair that runs starts no further moves. The autopilot goes on watching.
     """
     operation.turn_off(state_dir, _meant(cluster, state_dir), for_s, _user(), why)
-    until_ms = SystemClock().now_ms() + round(for_s * 1000)
+    until_ms = SYSTEM_CLOCK.now_ms() + round(for_s * 1000)
     click.echo(f"off until {format_time(until_ms)}")
     print_next(next_command("autopilot", "on", takes=TAKEN))
 

@@ -25,7 +25,7 @@ from kreassign.cli.options.values import REGEX, yes_option
 from kreassign.cli.output import console, examples, format_option, print_json
 from kreassign.cli.run_text import document, exit_code, print_state
 from kreassign.cli.terminal import ask, on_terminal, preview_lines, refuse_unless_asked
-from kreassign.clock import SystemClock
+from kreassign.clock import SYSTEM_CLOCK
 from kreassign.errors import ExecutionError
 from kreassign.executor.brokers import Blocked, Finished
 from kreassign.executor.client_guard import ClientGuard
@@ -124,7 +124,7 @@ def command(
         WITHOUT_PLAN,
         throttle=throttle,
         guards=guards,
-        pace=pace.pace(SystemClock().now_ms()),
+        pace=pace.pace(SYSTEM_CLOCK.now_ms()),
         measure_for_s=measure_for,
         found=found,
         replan=replan,

@@ -22,7 +22,7 @@ from kreassign.cli.next_command import CLUSTER, next_command, print_next
 from kreassign.cli.options.run_id import STATE_ENVIRONMENT
 from kreassign.cli.output import examples
 from kreassign.cli.profiles import ADDRESS_ENVIRONMENT, CONFIG_ENVIRONMENT
-from kreassign.clock import SystemClock
+from kreassign.clock import SYSTEM_CLOCK
 from kreassign.errors import ExecutionError
 from kreassign.operations.twin import serve_twin
 
@@ -75,7 +75,7 @@ def demo() -> None:
     Doctor, plan, rehearse, run, kill -9, resume, verify and rollback, each as the command that you would type, in about
     two minutes. No cluster of yours is asked, whatever the configuration says, and nothing is left on this machine.
     """
-    clock = SystemClock()
+    clock = SYSTEM_CLOCK
     started_s = clock.monotonic_s()
     with _endings_are_interrupts():
         walk()

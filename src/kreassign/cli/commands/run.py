@@ -51,7 +51,7 @@ from kreassign.cli.terminal import (
     refuse_unless_asked,
     show_preview,
 )
-from kreassign.clock import SystemClock
+from kreassign.clock import SYSTEM_CLOCK
 from kreassign.errors import ExecutionError, InputError
 from kreassign.executor.client_guard import ClientGuard
 from kreassign.executor.events import RunStarted
@@ -145,7 +145,7 @@ def rollback(
     path = _meant(run_context, run_id, cluster)
     if run_id is None or run_id == LAST:
         refuse_unnamed_rollback(path)
-    change = pace.change(SystemClock().now_ms())
+    change = pace.change(SYSTEM_CLOCK.now_ms())
     request = RollbackRequest(str(path), throttle, guards, change, found, pace.is_stepwise, clients)
     is_quiet = output_format == "json"
     with (
@@ -324,7 +324,7 @@ def run(
     Either way `kreassign resume` continues.
     """
     expected = read_plan_file(expect_current) if expect_current else None
-    chosen_pace = pace.pace(SystemClock().now_ms())
+    chosen_pace = pace.pace(SYSTEM_CLOCK.now_ms())
     file = read_plan_file(plan)
     if approval.is_required and approval.allowed_signers is None:
         check_approval(plan, file)

@@ -52,7 +52,7 @@ from kreassign.cli.run_text import (
     state_text,
     view_for,
 )
-from kreassign.clock import SystemClock
+from kreassign.clock import SYSTEM_CLOCK
 from kreassign.model.pace import PaceChange
 from kreassign.model.plan_facts import plan_id
 from kreassign.model.run import AT_REST, IN_FLIGHT, RunHistory
@@ -368,7 +368,7 @@ def pace(run_id: str | None, pace: PaceOptions, cluster: ClusterOptions, state_d
     continue.
     """
     path = meant_journal(state_dir, run_id, cluster)
-    change = pace.change(SystemClock().now_ms(), run_journals.status(path).pace)
+    change = pace.change(SYSTEM_CLOCK.now_ms(), run_journals.status(path).pace)
     if change == PaceChange():
         raise click.UsageError("specify at least one change, for example --max-moves-per-broker 5")
     accepted = run_journals.change_pace(path, change)
@@ -470,7 +470,7 @@ def approve(plan: Path, note: str, proposes: bool, key: Path | None, is_revoked:
         _sign(plan, key, proposes=proposes)
         return
     seen = plan_id(read_plan_file(plan).plan)
-    found = approve_plan(plan, seen, this_operator().user, note, SystemClock().now_ms())
+    found = approve_plan(plan, seen, this_operator().user, note, SYSTEM_CLOCK.now_ms())
     click.echo(f"{plan.name}: plan {found.plan_id} approved by {found.approved_by}")
     print_next(next_command("run", plan, "--require-approval", takes=CLUSTER))
 
@@ -485,7 +485,7 @@ def _revoke(plan: Path) -> None:
 def _sign(plan: Path, key: Path, *, proposes: bool) -> None:
     path = approvals.request_path(plan)
     if proposes:
-        request = approvals.propose(plan, key, this_operator(), SystemClock().now_ms())
+        request = approvals.propose(plan, key, this_operator(), SYSTEM_CLOCK.now_ms())
         click.echo(f"{path}: proposed until {format_time(request.expires_ms)}; others approve it")
         print_next(next_command("approve", plan, "--key", "FILE"))
         return

@@ -1,0 +1,122 @@
+"""The lease of a cluster around a run: taken before its journal is begun, released when the run is at rest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from kreassign.admin import AdminClient
+from kreassign.clock import SYSTEM_CLOCK, Clock
+from kreassign.errors import ClusterError, InputError, Rejected
+from kreassign.executor.journal import active_run, journal_path
+from kreassign.executor.lease import (
+    ClusterLease,
+    Forgone,
+    Lease,
+    LeaseHolder,
+    LeasePolicy,
+    LeaseStatus,
+    NoLease,
+    Taken,
+    present_holder,
+)
+from kreassign.executor.lease.lease import GROUP_ID, SESSION_MS
+from kreassign.model.authorization import error_text
+from kreassign.model.run import Operator
+from kreassign.operations.connect import Warn
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseRequest:
+    """Run and cluster for which the lease is needed, its operator, and the receiver of warnings.
+
+    A run that has had the lease does not go on without it.
+    """
+
+    run_id: str
+    cluster_id: str
+    state_dir: Path
+    policy: LeasePolicy
+    operator: Operator
+    warn: Warn
+    was_held: bool = False
+
+
+NOT_ASKED = "--lease off does not ask for it"
+
+
+@contextmanager
+def leased(client: AdminClient, wanted: LeaseRequest, clock: Clock = SYSTEM_CLOCK) -> Iterator[Lease]:
+    """Hold the lease of the cluster within a `with` statement.
+
+    Raises InputError if another run holds it, or none can be had and it is required; ClusterError if the cluster does
+    not answer.
+    """
+    if wanted.policy is LeasePolicy.OFF:
+        yield NoLease(Forgone(NOT_ASKED, is_usual=True))
+        return
+    holder = LeaseHolder(wanted.run_id, wanted.operator.user, wanted.operator.host, clock.now_ms())
+    lease = ClusterLease(client, clock, holder, wanted.policy, wanted.was_held)
+    try:
+        _take(client, lease, wanted)
+        yield lease
+    finally:
+        lease.release()
+
+
+def refuse_if_leased(client: AdminClient, wanted: LeaseRequest) -> None:
+    """Raise InputError if another run holds the lease now; without an answer, taking the lease asks again."""
+    if wanted.policy is LeasePolicy.OFF:
+        return
+    try:
+        holder = present_holder(client)
+    except ClusterError:
+        return
+    if holder is not None and holder.run_id != wanted.run_id and not _is_dead(holder, wanted):
+        raise _refusal(f"{holder} holds the lease of the cluster")
+
+
+def _take(client: AdminClient, lease: ClusterLease, wanted: LeaseRequest) -> None:
+    status = _taken(client, lease, wanted)
+    if isinstance(status, Taken):
+        raise _refusal(status.reason)
+    if isinstance(status, Forgone) and not status.is_usual:
+        wanted.warn(f"this run goes on without the lease of the cluster: {status.reason}")
+
+
+def _taken(client: AdminClient, lease: ClusterLease, wanted: LeaseRequest) -> LeaseStatus:
+    try:
+        status = lease.take()
+        if isinstance(status, Taken) and (holder := present_holder(client)) and _is_dead(holder, wanted):
+            _expel(client, holder)
+            status = lease.take()
+    except ClusterError as error:
+        raise ClusterError(
+            f"nothing was changed, for another run may hold the lease of the cluster: its coordinator does not answer "
+            f"({error_text(error)}). Give the command again once it does; `--lease off` does not ask"
+        ) from error
+    return status
+
+
+def _is_dead(holder: LeaseHolder, wanted: LeaseRequest) -> bool:
+    """True if the holder is a run of this host and state directory without a process."""
+    journal = journal_path(wanted.state_dir, wanted.cluster_id, holder.run_id)
+    is_ours = holder.host == wanted.operator.host and journal.exists()
+    return is_ours and active_run(wanted.state_dir, wanted.cluster_id) is None
+
+
+def _expel(client: AdminClient, holder: LeaseHolder) -> None:
+    try:
+        client.leave_group(GROUP_ID, holder.run_id)
+    except Rejected:
+        return  # its session expired just now
+
+
+def _refusal(reason: str) -> InputError:
+    return InputError(
+        f"{reason}; one run at a time may change a cluster, whatever the machine. Wait for its end, or end it there "
+        f"(`kreassign cancel`). A process that is gone loses the lease {SESSION_MS // 1000} s later; `--lease off` "
+        "does not ask"
+    )
