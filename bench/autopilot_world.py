@@ -18,7 +18,7 @@ from kreassign.autopilot.observation import Absent, Asked, Brake, Known, Observa
 from kreassign.autopilot.policy import Policy
 from kreassign.model import NO_LEADER, Broker, LogDir, LogDirReplica, Partition, TopicPartition
 from kreassign.model.load import LoadBasis
-from kreassign.operations.autopilot import TASKS, planned_of
+from kreassign.operations.autopilot_looks import TASKS, planned_of
 from kreassign.operations.plan import PlanRequest, make_plan
 from kreassign.operations.plan_inputs import Inputs
 from kreassign.planner import BrokerFacts, LogDirFacts, PartitionFacts, problem_of

@@ -13,7 +13,7 @@ from kreassign.errors import InputError
 from kreassign.executor.journal import first_event, journal_path
 from kreassign.model import TopicPartition
 from kreassign.model.run import Operator
-from kreassign.operations.autopilot import approval_path, approve, decisions_path
+from kreassign.operations.autopilot_journal import approval_path, approve, decisions_path
 from tests.autopilot.fleet import HOUR_S, Fleet
 from tests.executor.twin_runs import TwinRig
 from tests.ssh_keys import Keyring

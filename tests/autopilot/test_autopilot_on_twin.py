@@ -20,7 +20,8 @@ from kreassign.executor.journal import find_journals
 from kreassign.executor.runner import ReadClients
 from kreassign.model import ConfigChange, ConfigResource
 from kreassign.operations import run
-from kreassign.operations.autopilot import BRAKE, looked_after, observe, remembered, silence, turn_off, turn_on, why
+from kreassign.operations.autopilot_journal import looked_after, remembered, silence, turn_off, turn_on
+from kreassign.operations.autopilot_looks import BRAKE, observe, why
 from kreassign.operations.run_journals import NO_CLUSTER, InForce
 from tests.autopilot.fleet import HOUR_S, Fleet, finding
 from tests.executor.journal.test_locks import locked_by_another

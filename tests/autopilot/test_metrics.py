@@ -7,7 +7,8 @@ from urllib.request import urlopen
 
 from kreassign.autopilot.lifecycle import State
 from kreassign.monitoring.metrics import AUTOPILOT_METRICS, METRICS, AutopilotStatus, exposition, serving_metrics
-from kreassign.operations.autopilot import Autopilot, turn_off
+from kreassign.operations.autopilot import Autopilot
+from kreassign.operations.autopilot_journal import turn_off
 from tests.autopilot.fleet import HOUR_S, Fleet
 from tests.executor.twin_runs import TwinRig
 from tests.monitoring.pages import Page

@@ -32,7 +32,7 @@ from kreassign.model.plan import PartitionAssignment, Plan
 from kreassign.model.run import Operator, RunHistory
 from kreassign.model.throttle import ThrottleRates
 from kreassign.operations import run as operation
-from kreassign.operations.autopilot import DECISIONS, decisions_path
+from kreassign.operations.autopilot_journal import DECISIONS, decisions_path
 from kreassign.operations.connect import connect
 from kreassign.operations.plan_files import PlanFile
 from kreassign.operations.run import RunContext, RunRequest

@@ -1,7 +1,7 @@
 """A cluster at one time, as the autopilot sees it: each thing is known, absent, or unknown with the reason. Pure.
 
 Unknown never permits: a detector that needs what was not read finds nothing new and closes nothing, and a gate that
-needs it stays closed and says why. `operations/autopilot.py` makes these values from a cluster's answers.
+needs it stays closed and says why. `operations/autopilot_looks.py` makes these values from a cluster's answers.
 """
 
 from __future__ import annotations

@@ -7,13 +7,12 @@ With `dry` everything is done but the runs, in a journal of its own.
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from types import MappingProxyType, TracebackType
-from typing import Any, Self, get_args
+from types import TracebackType
+from typing import Any, Self
 
 from kreassign.admin import AdminClient
 from kreassign.autopilot.core import (
@@ -27,58 +26,42 @@ from kreassign.autopilot.core import (
     ResumeRun,
     RunRepair,
     proposed_message,
-    symptoms,
     tick,
 )
-from kreassign.autopilot.detectors import Look, astray, use_of
-from kreassign.autopilot.gates import GATES, WEEK_MS, Case, closed_gates, spent_bytes, stopped
 from kreassign.autopilot.lifecycle import (
     ApprovalAsked,
     ApprovalsJudged,
-    Began,
     Event,
     Memory,
     Name,
     NotPlanned,
     Planned,
-    Request,
     RunBegan,
     RunEnded,
-    Silenced,
     State,
-    TurnedOff,
-    TurnedOn,
     memory_of,
     remember,
 )
-from kreassign.autopilot.observation import Absent, Asked, Brake, Known, Observation, Perhaps, Unknown
-from kreassign.autopilot.policy import Kind, Level, Policy, parse_policy
-from kreassign.autopilot.replay import Replayed, replay
+from kreassign.autopilot.observation import Known, Observation
+from kreassign.autopilot.policy import Level, Policy
 from kreassign.clock import SYSTEM_CLOCK, Clock
 from kreassign.errors import ClusterError, ExecutionError, IllegalPlan, Infeasible, InputError, JournalLocked, PlanIsMet
-from kreassign.executor.cluster.requests import read_throttles
 from kreassign.executor.events import CancelRequested, HoldRequested, ReleaseRequested, RunStarted
 from kreassign.executor.history.run_history import history, read_view
-from kreassign.executor.journal import Journal, journal_path, post_request, read_events
-from kreassign.executor.journal.file import Form
-from kreassign.executor.journal.folder import cluster_folder, cluster_of_folder, make_folder
-from kreassign.executor.lease import present_holder
-from kreassign.executor.maintenance import brokers_in_maintenance
+from kreassign.executor.journal import journal_path, post_request
+from kreassign.executor.journal.folder import make_folder
 from kreassign.executor.progress import ProgressMeter
 from kreassign.executor.state import RunView
-from kreassign.model import Broker, ConfigResource, ElectionType, LogDir
+from kreassign.model import ElectionType
 from kreassign.model.approvals import ApprovalRequest, ApprovalRule, Change, Changes, Present
 from kreassign.model.authorization import error_text
-from kreassign.model.distributions import UNKNOWN, balancers, recognise
-from kreassign.model.load import MEASURED_S
 from kreassign.model.pace import NO_LIMITS
 from kreassign.model.run import RunHistory
-from kreassign.model.text import DAY_MS, counted, format_amount
+from kreassign.model.text import counted, format_amount
 from kreassign.model.throttle import ThrottleRates
 from kreassign.monitoring.metrics import AutopilotStatus
 from kreassign.operations.approvals import (
     SignedApprovals,
-    approve_request,
     approved_plan,
     changes_of,
     judgement,
@@ -86,37 +69,11 @@ from kreassign.operations.approvals import (
     withdraw,
     write_request,
 )
+from kreassign.operations.autopilot_journal import approval_path, open_journal
+from kreassign.operations.autopilot_looks import Repairs, observe, plan_repair, status_of
 from kreassign.operations.broker_changes import sole_change
-from kreassign.operations.plan import PlanRequest, make_plan
-from kreassign.operations.plan_files import REQUEST_SUFFIX, PlanFile
-from kreassign.operations.plan_inputs import inputs_of_cluster
-from kreassign.operations.plan_tasks import (
-    AddBrokers,
-    BalanceLogDirs,
-    DemoteBrokers,
-    DrainBrokers,
-    Rebalance,
-    Repair,
-    Task,
-)
+from kreassign.operations.plan_files import PlanFile
 from kreassign.operations.run import LockWatch, RunContext, RunRequest, Show, prepare_run, resume_run, start_run
-from kreassign.operations.run_journals import InForce
-from kreassign.operations.snapshot import described_cluster
-from kreassign.operations.text_files import read_text
-from kreassign.planner.problem.policy import PlanPolicy
-from kreassign.planner.results import Outcome
-
-BRAKE = "kreassign-autopilot-off"
-"""Broker setting that stops the autopilot, whatever its value: brokers show the values of strange settings to nobody.
-
-`kafka-configs --alter --entity-type brokers --entity-default --add-config kreassign-autopilot-off=true` pulls it.
-"""
-
-DECISIONS = Form(
-    0x6B726570, Began, MappingProxyType({kind.__name__: kind for kind in get_args(Event)}), (RunBegan, RunEnded),
-    get_args(Request), keeps_requests=True,
-)  # fmt: skip
-"""Journals of autopilots. Requests hold whether a process is there when they are made or not."""
 
 ELECTION = "election"
 """Stands for a run where only leaders are elected."""
@@ -126,169 +83,8 @@ Report = Callable[[AutopilotStatus], None]
 """Gets the status after each look."""
 
 
-def read_policy(path: Path) -> Policy:
-    """Read a policy file. Raises InputError, which names file, key, value and what is allowed."""
-    return parse_policy(read_text(path), str(path))
-
-
-# Observe.
-
-
-def observe(client: AdminClient, at_ms: int, ours: RunView | None = None) -> Observation:
-    """Read the cluster; whatever does not answer is unknown in the result. `ours` is the run of the autopilot."""
-    cluster = _asked(lambda: described_cluster(client))
-    brokers: Asked[tuple[Broker, ...]] = Known(cluster.value.brokers) if isinstance(cluster, Known) else cluster
-    live = sorted(one.id for one in brokers.value if not one.is_fenced) if isinstance(brokers, Known) else []
-    topics = _asked(client.describe_topics)
-    partitions = (
-        Known(tuple(each for one in topics.value.ok.values() for each in one.partitions))
-        if isinstance(topics, Known)
-        else topics
-    )
-    of_ours = frozenset(() if ours is None else ours.records)
-    moving = _asked(client.list_partition_reassignments)
-    others = Known(frozenset(moving.value) - of_ours) if isinstance(moving, Known) else moving
-    log_dirs = _log_dirs(client, live)
-    paths = {one.path for asked in log_dirs.values() if isinstance(asked, Known) for one in asked.value}
-    names = {*topics.value.ok, *topics.value.failed} if isinstance(topics, Known) else set()
-    distribution = recognise(cluster.value, paths, names) if isinstance(cluster, Known) else UNKNOWN
-    return Observation(
-        at_ms,
-        cluster.value.cluster_id if isinstance(cluster, Known) else "",
-        brokers,
-        partitions,
-        log_dirs,
-        others,
-        Known(()) if ours is not None else _throttles(client, live),
-        _asked(lambda: brokers_in_maintenance(client)),
-        Absent() if ours is not None else _lease(client),
-        _brake(client),
-        of_ours,
-        {name: error_text(error) for name, error in topics.value.failed.items()} if isinstance(topics, Known) else {},
-        balancers=balancers(distribution, names),
-    )
-
-
-def _asked(ask: Callable[[], Any]) -> Any:
-    try:
-        return Known(ask())
-    except ClusterError as error:
-        return Unknown(error_text(error))
-
-
-def _log_dirs(client: AdminClient, live: list[int]) -> Mapping[int, Asked[tuple[LogDir, ...]]]:
-    answer = _asked(lambda: client.describe_log_dirs(live)) if live else Unknown("no broker is live")
-    if isinstance(answer, Unknown):
-        return dict.fromkeys(live, answer)
-    failed = {broker: Unknown(error_text(error)) for broker, error in answer.value.failed.items()}
-    return {**{broker: Known(dirs) for broker, dirs in answer.value.ok.items()}, **failed}
-
-
-def _throttles(client: AdminClient, live: list[int]) -> Asked[tuple[str, ...]]:
-    answer = _asked(lambda: read_throttles(client, (), live))
-    if isinstance(answer, Unknown):
-        return answer
-    for resource, error in answer.value.unknown.items():
-        return Unknown(f"{resource}: {error_text(error)}")
-    return Known(tuple(str(one) for values in answer.value.known.values() for one in values if one.value is not None))
-
-
-def _lease(client: AdminClient) -> Perhaps[str]:
-    holder = _asked(lambda: present_holder(client))
-    if isinstance(holder, Unknown):
-        return holder
-    return Absent() if holder.value is None else Known(str(holder.value))
-
-
-def _brake(client: AdminClient) -> Perhaps[Brake]:
-    place = ConfigResource.all_brokers()
-    answer = _asked(lambda: client.describe_configs([place], names=[BRAKE]).raise_if_any())
-    if isinstance(answer, Unknown):
-        return answer
-    is_pulled = BRAKE in answer.value[place]
-    text = f"{BRAKE} is set for all brokers; `kafka-configs --alter --delete-config {BRAKE}` releases it"
-    return Known(Brake(text)) if is_pulled else Absent()
-
-
-# Plan: the narrowest task for each kind.
-
-NO_POLICY = PlanPolicy()
-
-
-def _number(name: Name) -> int:
-    return int(name.subject.removeprefix("broker ").partition(":")[0])
-
-
-def _disk_task(name: Name, now: Observation) -> Task:
-    """Other directories of the broker where one has room, else other brokers."""
-    path = name.subject.partition(":")[2]
-    uses = {broker: [use_of(broker, one) for one in dirs] for broker, dirs in now.directories()}
-    beside = [one for one in uses.get(_number(name), []) if one is not None and one.path != path]
-    is_roomy = any(one.used_bytes / one.total_bytes < ROOMY for one in beside)
-    return BalanceLogDirs() if is_roomy else Rebalance()
-
-
-ROOMY = 0.7
-"""Used share of a directory that can take what another one of its broker has too much."""
-
-TASKS: Mapping[Kind, Callable[[Name, Observation], Task]] = MappingProxyType({
-    Kind.BROKER_GONE: lambda name, _: DrainBrokers((_number(name),)),
-    Kind.DISK_FILLS: _disk_task,
-    Kind.DIRECTORY_FAILED: lambda _, __: Repair(racks=False, replication_factors=False),
-    Kind.PLACEMENT: lambda _, __: Repair(),
-    Kind.NEW_BROKER: lambda name, _: AddBrokers((_number(name),)),
-    Kind.SLOW_BROKER: lambda name, _: DemoteBrokers((_number(name),)),
-    Kind.BAND_LEFT: lambda _, __: Rebalance(),
-})  # fmt: skip
-UNMEASURED = frozenset({Kind.BROKER_GONE, Kind.DIRECTORY_FAILED, Kind.PLACEMENT, Kind.SLOW_BROKER})
-"""Kinds whose plans need no write rates: copies that are lost do not wait for loads."""
-
-
-@dataclass(frozen=True, slots=True)
-class Repairs:
-    """A plan for a finding, or the partitions whose leaders are elected (`plan` is None)."""
-
-    planned: Planned
-    plan: PlanFile | None
-
-
-def plan_repair(client: AdminClient, name: Name, now: Observation, policy: Policy, clock: Clock) -> Repairs:
-    """Plan the repair of a finding by the narrowest task. Raises InputError, Infeasible, IllegalPlan, ClusterError."""
-    if name.kind is Kind.LEADERS:
-        wrong = tuple(sorted(one.topic_partition for one in astray(now)))
-        what = f"elect {counted(len(wrong), 'preferred leader')}, {policy.leaders.step} at a time; nothing is copied"
-        return Repairs(Planned(now.at_ms, name, _digest(map(str, wrong)), 0, wrong, (what,)), None)
-    measure_for_s = 0.0 if name.kind in UNMEASURED else MEASURED_S
-    inputs = inputs_of_cluster(client, NO_POLICY, measure_for_s=measure_for_s, clock=clock, warn=_unheard)
-    outcome = make_plan(inputs, TASKS[name.kind](name, now), PlanRequest(rate_bytes_per_s=policy.runs.throttle))
-    if not outcome.plan.replicas:
-        reasons = "; ".join(outcome.facts.remaining) or "no plan moves anything"
-        raise InputError(f"there is nothing to move: {reasons}")
-    return Repairs(planned_of(name, now.at_ms, outcome), PlanFile(outcome.plan, outcome.facts.expected, outcome.facts))
-
-
-def planned_of(name: Name, at_ms: int, outcome: Outcome) -> Planned:
-    """The plan of a repair, as it is remembered."""
-    copied, prediction = outcome.evaluation.moved_bytes, outcome.facts.prediction
-    moves = tuple(sorted(outcome.plan.replicas))
-    hours = "" if prediction is None else f", in about {prediction.seconds / 3600:.1f} h"
-    what = f"{outcome.facts.task}: {counted(len(moves), 'partition')}, {format_amount(copied, 'B')} to copy{hours}"
-    # Destinations differ from look to look with the loads; what is repaired must be the same.
-    before = outcome.current.replicas
-    left = (f"{one} {sorted(set(before[one]) - set(outcome.plan.replicas[one]))}" for one in moves)
-    return Planned(at_ms, name, _digest(left), copied, moves, (what, *outcome.facts.remaining[:3]))
-
-
-def _digest(lines: Iterable[str]) -> str:
-    return hashlib.sha256("\n".join(sorted(lines)).encode()).hexdigest()[:16]
-
-
-def _unheard(warning: str) -> None:
-    """Discard warnings about what was not read: looks name it."""
-    del warning
-
-
-# Act.
+PAUSE_S = 5.0
+"""Time between two steps of an election, in which clients find their leaders."""
 
 
 class Autopilot:
@@ -313,7 +109,7 @@ class Autopilot:
         self._client, self._policy, self._tell, self._clock = client, policy, tell, clock
         self._context, self._is_dry = context, is_dry
         self._cluster_id = client.describe_cluster().cluster_id
-        self._journal, events = _opened(context.state_dir, self._cluster_id, clock.now_ms(), is_dry=is_dry)
+        self._journal, events = open_journal(context.state_dir, self._cluster_id, clock.now_ms(), is_dry=is_dry)
         self.memory: Memory = memory_of(events)
         self._locks = LockWatch("the autopilot", "looks at nothing, and repairs nothing", context.warn, clock)
         self._journal.on_lock, self._is_beside_run = self._wait, False
@@ -598,159 +394,9 @@ class Autopilot:
                 self._tell(Message(act.name, f"{act.name}: its run {act.run_id} cannot go on", self._told_problem))
 
 
-PAUSE_S = 5.0
-"""Time between two steps of an election, in which clients find their leaders."""
-
-# The journal, and what other processes do with it.
-
-
-def decisions_path(state_dir: Path, cluster_id: str, *, is_dry: bool = False) -> Path:
-    """Path of the journal of decisions: below the folder of the cluster, so that runs do not take it for theirs."""
-    return cluster_folder(state_dir, cluster_id) / ("autopilot-dry-run" if is_dry else "autopilot") / "decisions.sqlite"
-
-
-def _opened(state_dir: Path, cluster_id: str, at_ms: int, *, is_dry: bool) -> tuple[Journal, tuple[Event, ...]]:
-    path = decisions_path(state_dir, cluster_id, is_dry=is_dry)
-    if path.exists():
-        return Journal.resume(path, cluster_id, form=DECISIONS)
-    began = Began(at_ms, cluster_id)
-    make_folder(path.parent)
-    return Journal.begin(path, began, "the autopilot", DECISIONS), (began,)
-
-
-def clusters_looked_after(state_dir: Path, *, is_dry: bool = False) -> tuple[str, ...]:
-    """Ids of the clusters whose journals of decisions are in the state directory."""
-    folder = decisions_path(state_dir, "", is_dry=is_dry).parent.name
-    return tuple(cluster_of_folder(path.parents[1]) for path in sorted(state_dir.glob(f"*/{folder}/decisions.sqlite")))
-
-
-def looked_after(state_dir: Path, here: InForce, *, is_dry: bool = False) -> str:
-    """Id of the cluster in force; where none is named, of the only one with an autopilot in the state directory.
-
-    Raises InputError where there is none, where several could be meant, or the cluster that is named did not answer.
-    """
-    if here.why is not None:
-        raise InputError(f"nobody knows which cluster is meant: {here.why}")
-    known = clusters_looked_after(state_dir, is_dry=is_dry)
-    if here.cluster_id is None and len(known) == 1:
-        return known[0]
-    if here.cluster_id is None:
-        what = "several clusters are" if known else "no cluster is"
-        raise InputError(f"{what} looked after by {state_dir}; name the cluster (--bootstrap-server) or --state-dir")
-    if here.cluster_id not in known:
-        what = "has been looked at by a dry run" if is_dry else "is looked after"
-        raise InputError(f"no autopilot in {state_dir}: cluster {here.cluster_id} is not one that {what} from there")
-    return here.cluster_id
-
-
-def approval_path(journal: Path, name: Name) -> Path:
-    """Path of the request for approval of a finding's repair, in a folder beside the journal of decisions."""
-    subject = hashlib.sha256(name.subject.encode()).hexdigest()[:8]
-    return journal.parent / "approvals" / f"{name.kind}-{subject}{REQUEST_SUFFIX}"
-
-
 def _changes(repairs: Repairs, now: Observation) -> Changes:
     assert isinstance(now.partitions, Known), "only what was read is planned"
     lists = {one.topic_partition: one.replicas for one in now.partitions.value}
     if repairs.plan is None:
         return {one: Change(lists[one], lists[one]) for one in repairs.planned.moves}
     return changes_of(repairs.plan.plan, lists, {})
-
-
-def approve(
-    state_dir: Path, cluster_id: str, name: Name, key: Path, user: str, *, is_dry: bool = False
-) -> ApprovalRequest:
-    """Sign the proposal of a finding, and return what was signed. Raises InputError if none is asked for."""
-    finding = remembered(state_dir, cluster_id, is_dry=is_dry).findings.get(name)
-    if finding is None or finding.asked is None:
-        raise InputError(
-            f"the autopilot asks for no approval of {name}; `kreassign autopilot status` shows its findings"
-        )
-    path = approval_path(_journal(state_dir, cluster_id, is_dry=is_dry), name)
-    approve_request(path, key, user)
-    return request_of(path)
-
-
-def replayed(state_dir: Path, cluster_id: str, policy: Policy, *, is_dry: bool = False) -> Replayed:
-    """Play a policy over the journal of decisions of a cluster. Raises InputError without one, JournalDamaged."""
-    return replay(read_events(_journal(state_dir, cluster_id, is_dry=is_dry), DECISIONS), policy)
-
-
-def remembered(state_dir: Path, cluster_id: str, *, is_dry: bool = False) -> Memory:
-    """Return the memory of a cluster's autopilot. Raises InputError without one, JournalDamaged."""
-    return memory_of(read_events(_journal(state_dir, cluster_id, is_dry=is_dry), DECISIONS))
-
-
-def turn_off(state_dir: Path, cluster_id: str, for_s: float, by: str, why: str, clock: Clock = SYSTEM_CLOCK) -> None:
-    """Let the autopilot act on nothing for a while; it holds a repair that runs. Raises InputError without one."""
-    at_ms = clock.now_ms()
-    _post(state_dir, cluster_id, lambda number: TurnedOff(at_ms, number, at_ms + round(for_s * 1000), by, why))
-
-
-def turn_on(state_dir: Path, cluster_id: str, by: str, clock: Clock = SYSTEM_CLOCK) -> None:
-    """Let the autopilot act again. Raises InputError without one."""
-    _post(state_dir, cluster_id, lambda number: TurnedOn(clock.now_ms(), number, by))
-
-
-def silence(
-    state_dir: Path, cluster_id: str, name: Name, for_s: float, by: str, why: str, clock: Clock = SYSTEM_CLOCK
-) -> None:
-    """Let the autopilot do nothing about a finding for a while. Raises InputError without one."""
-    at_ms = clock.now_ms()
-    until_ms = at_ms + round(for_s * 1000)
-    _post(state_dir, cluster_id, lambda number: Silenced(at_ms, number, *name, until_ms, by, why))
-
-
-def _post(state_dir: Path, cluster_id: str, make: Callable[[int], Request]) -> None:
-    post_request(_journal(state_dir, cluster_id), make, DECISIONS)
-
-
-def _journal(state_dir: Path, cluster_id: str, *, is_dry: bool = False) -> Path:
-    path = decisions_path(state_dir, cluster_id, is_dry=is_dry)
-    if not path.exists():
-        raise InputError(
-            f"no autopilot has looked after cluster {cluster_id} with this state directory: {path} is not there; "
-            "begin with `kreassign autopilot watch POLICY`"
-        )
-    return path
-
-
-@dataclass(frozen=True, slots=True)
-class Reasons:
-    """A finding, with each gate: None if it is open, else what keeps it closed."""
-
-    name: Name
-    state: State
-    seen: str
-    gates: Mapping[str, str | None]
-
-
-def status_of(now: Observation, memory: Memory, policy: Policy) -> AutopilotStatus:
-    """The status after a look, as metrics have it."""
-    shown = symptoms(Look(now, memory, policy))
-    proposed = (one for one in memory.open if one.state is State.PROPOSED and one.name in shown)
-    blocked = (gate for one in proposed for gate in closed_gates(Case(one, shown[one.name], now, memory, policy)))
-    return AutopilotStatus(
-        memory.cluster_id,
-        now.at_ms,
-        tuple((one.name.kind.value, one.state.value) for one in memory.open),
-        tuple((one.name.kind.value, one.outcome or "running") for one in memory.acts),
-        spent_bytes(memory, now.at_ms, DAY_MS),
-        spent_bytes(memory, now.at_ms, WEEK_MS),
-        tuple(blocked),
-        stopped(now, memory) is not None,
-    )
-
-
-def why(client: AdminClient, policy: Policy, memory: Memory, clock: Clock = SYSTEM_CLOCK) -> Iterator[Reasons]:
-    """Each open finding with all gates, by a look of now; changes and writes nothing."""
-    now = observe(client, clock.now_ms())
-    decision = tick(memory, now, policy)
-    shown = symptoms(Look(now, decision.memory, policy))
-    for finding in decision.memory.open:
-        symptom = shown.get(finding.name)
-        if symptom is None:
-            yield Reasons(finding.name, finding.state, finding.seen, {"evidence": "it is not seen now"})
-            continue
-        case = Case(finding, symptom, now, decision.memory, policy)
-        yield Reasons(finding.name, finding.state, symptom.seen, {name: gate(case) for name, gate in GATES.items()})

@@ -25,7 +25,7 @@ from kreassign.executor.events import RunStarted
 from kreassign.model.run import RunHistory
 from kreassign.model.text import counted
 from kreassign.operations import plan_files, run_journals
-from kreassign.operations.autopilot import clusters_looked_after, remembered
+from kreassign.operations.autopilot_journal import clusters_looked_after, remembered
 from kreassign.operations.doctor import diagnose_cluster
 from kreassign.operations.monitoring import metrics_of_journals
 from kreassign.operations.plan import make_plan

@@ -257,6 +257,7 @@ def test_bytes_that_contradict_their_records_do_not_count() -> None:
     cleaned = [size - 4000 * (n >= 6) for n, size in enumerate(usual)]
     assert sizes(*cleaned) == [None, *[1000] * 5, None, *[1000] * 5]
 
+
 @pytest.mark.parametrize(("left", "contradicts"), [(500, False), (499, True)])
 def test_a_log_of_which_hardly_anything_is_left_tells_no_size(left: int, *, contradicts: bool) -> None:
     sizes = (3000, 4000, 5000, left, left + 1000)

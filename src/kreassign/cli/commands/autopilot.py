@@ -30,7 +30,8 @@ from kreassign.clock import SYSTEM_CLOCK
 from kreassign.errors import ClusterError, InputError
 from kreassign.model.text import counted
 from kreassign.monitoring.metrics import AutopilotStatus
-from kreassign.operations import autopilot as operation
+from kreassign.operations import autopilot_journal, autopilot_looks
+from kreassign.operations.autopilot import Autopilot
 from kreassign.operations.autopilot_messages import Tell, messaging
 from kreassign.operations.monitoring import Monitoring, monitored
 from kreassign.operations.run import RunContext
@@ -98,7 +99,7 @@ def watch(
     Kafka's own tools stop it: `kafka-configs --alter --entity-type brokers --entity-default --add-config
     kreassign-autopilot-off=true`.
     """
-    found = operation.read_policy(policy)
+    found = autopilot_looks.read_policy(policy)
     with cluster.connect() as client, cluster.connect_controllers() as controllers:
         context = replace(run_context, warn=warn, controllers=controllers)
         cluster_id = client.describe_cluster().cluster_id
@@ -108,7 +109,7 @@ def watch(
                 context, Monitoring(metrics_port), announce, autopilots=lambda: tuple(latest.values())
             ) as watched,
             messaging(found.messages, cluster_id, SYSTEM_CLOCK, warn) as send,
-            operation.Autopilot(
+            Autopilot(
                 client,
                 found,
                 watched,
@@ -140,7 +141,7 @@ def watch_all(policy: Path, clusters: tuple[str, ...], is_dry: bool, is_once: bo
     Each has a process of its own, so that one that hangs or does not answer delays no other. A process that ends begins
     again after a minute. Options are those of `autopilot watch` in the file.
     """
-    operation.read_policy(policy)
+    autopilot_looks.read_policy(policy)
     path = config_path()
     known = names_in(path)
     if strange := sorted(set(clusters) - known):
@@ -223,12 +224,12 @@ def _both(send: Tell) -> Tell:
 )
 def check(policy: Path, against: Path | None) -> None:
     """Check POLICY, and explain what it lets happen, in sentences."""
-    found = operation.read_policy(policy)
+    found = autopilot_looks.read_policy(policy)
     if against is None:
         for sentence in explained(found):
             click.echo(sentence)
     else:
-        other = operation.read_policy(against)
+        other = autopilot_looks.read_policy(against)
         lines = [
             f"[{table}] {key}: {here}, instead of {there}" for table, key, here, there in differences(found, other)
         ]
@@ -247,8 +248,8 @@ def replay(policy: Path, cluster: ClusterOptions, state_dir: Path, is_dry: bool,
 
     Findings are those of the journal. Reads nothing of the cluster, and changes nothing.
     """
-    found = operation.read_policy(policy)
-    played = operation.replayed(state_dir, _meant(cluster, state_dir, is_dry=is_dry), found, is_dry=is_dry)
+    found = autopilot_looks.read_policy(policy)
+    played = autopilot_journal.replayed(state_dir, _meant(cluster, state_dir, is_dry=is_dry), found, is_dry=is_dry)
     if output_format == "json":
         acts = [{"at_ms": one.at_ms, "kind": one.name.kind, "subject": one.name.subject,
                  "copied_bytes": one.copied_bytes} for one in played.acts]  # fmt: skip
@@ -279,10 +280,10 @@ def replay(policy: Path, cluster: ClusterOptions, state_dir: Path, is_dry: bool,
 @format_option
 def why(policy: Path, cluster: ClusterOptions, state_dir: Path, is_dry: bool, output_format: str) -> None:
     """Show of each finding what keeps its repair from running, by a look of now; change nothing."""
-    found = operation.read_policy(policy)
+    found = autopilot_looks.read_policy(policy)
     with cluster.connect() as client:
-        memory = operation.remembered(state_dir, client.describe_cluster().cluster_id, is_dry=is_dry)
-        reasons = tuple(operation.why(client, found, memory))
+        memory = autopilot_journal.remembered(state_dir, client.describe_cluster().cluster_id, is_dry=is_dry)
+        reasons = tuple(autopilot_looks.why(client, found, memory))
     if output_format == "json":
         rows = [
             {"kind": one.name.kind, "subject": one.name.subject, "state": one.state, "seen": one.seen,
@@ -306,7 +307,7 @@ def why(policy: Path, cluster: ClusterOptions, state_dir: Path, is_dry: bool, ou
 @format_option
 def status(cluster: ClusterOptions, state_dir: Path, is_dry: bool, output_format: str) -> None:
     """Show findings and repairs by the journal of decisions, without the cluster."""
-    memory = operation.remembered(state_dir, _meant(cluster, state_dir, is_dry=is_dry), is_dry=is_dry)
+    memory = autopilot_journal.remembered(state_dir, _meant(cluster, state_dir, is_dry=is_dry), is_dry=is_dry)
     if output_format == "json":
         print_json(_document(memory))
         return
@@ -357,7 +358,7 @@ def off(cluster: ClusterOptions, state_dir: Path, for_s: float, why: str) -> Non
 
     A repair that runs starts no further moves. The autopilot goes on watching.
     """
-    operation.turn_off(state_dir, _meant(cluster, state_dir), for_s, _user(), why)
+    autopilot_journal.turn_off(state_dir, _meant(cluster, state_dir), for_s, _user(), why)
     until_ms = SYSTEM_CLOCK.now_ms() + round(for_s * 1000)
     click.echo(f"off until {format_time(until_ms)}")
     print_next(next_command("autopilot", "on", takes=TAKEN))
@@ -368,7 +369,7 @@ def off(cluster: ClusterOptions, state_dir: Path, for_s: float, why: str) -> Non
 @state_dir_option
 def on(cluster: ClusterOptions, state_dir: Path) -> None:
     """Resume repairs."""
-    operation.turn_on(state_dir, _meant(cluster, state_dir), _user())
+    autopilot_journal.turn_on(state_dir, _meant(cluster, state_dir), _user())
     click.echo("on, from the next look")
 
 
@@ -382,7 +383,7 @@ def on(cluster: ClusterOptions, state_dir: Path) -> None:
 def silence(kind: str, subject: str, cluster: ClusterOptions, state_dir: Path, for_s: float, why: str) -> None:
     """Pause what is done about one finding, by its KIND and SUBJECT as `status` shows them."""
     name = Name(Kind(kind), subject)
-    operation.silence(state_dir, _meant(cluster, state_dir), name, for_s, _user(), why)
+    autopilot_journal.silence(state_dir, _meant(cluster, state_dir), name, for_s, _user(), why)
     click.echo(f"{name} is silent, from the next look")
 
 
@@ -403,7 +404,7 @@ def approve(kind: str, subject: str, cluster: ClusterOptions, state_dir: Path, k
         raise click.UsageError("approvals of repairs are signed; specify --key")
     name = Name(Kind(kind), subject)
     cluster_id = _meant(cluster, state_dir, is_dry=is_dry)
-    request = operation.approve(state_dir, cluster_id, name, key, this_operator().user, is_dry=is_dry)
+    request = autopilot_journal.approve(state_dir, cluster_id, name, key, this_operator().user, is_dry=is_dry)
     for sentence in request.about:
         click.echo(sentence)
     click.echo(f"approved, until {format_time(request.expires_ms)}")
@@ -417,4 +418,4 @@ def _user() -> str:
 
 def _meant(cluster: ClusterOptions, state_dir: Path, *, is_dry: bool = False) -> str:
     """Id of the cluster that is meant: that of the addresses, else the only one with an autopilot here."""
-    return operation.looked_after(state_dir, cluster.in_force(), is_dry=is_dry)
+    return autopilot_journal.looked_after(state_dir, cluster.in_force(), is_dry=is_dry)

@@ -1,0 +1,147 @@
+"""The journal of an autopilot's decisions, and what other processes read in it and ask by it."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from pathlib import Path
+from types import MappingProxyType
+from typing import get_args
+
+from kreassign.autopilot.lifecycle import (
+    Began,
+    Event,
+    Memory,
+    Name,
+    Request,
+    RunBegan,
+    RunEnded,
+    Silenced,
+    TurnedOff,
+    TurnedOn,
+    memory_of,
+)
+from kreassign.autopilot.policy import Policy
+from kreassign.autopilot.replay import Replayed, replay
+from kreassign.clock import SYSTEM_CLOCK, Clock
+from kreassign.errors import InputError
+from kreassign.executor.journal import Journal, post_request, read_events
+from kreassign.executor.journal.file import Form
+from kreassign.executor.journal.folder import cluster_folder, cluster_of_folder, make_folder
+from kreassign.model.approvals import ApprovalRequest
+from kreassign.operations.approvals import (
+    approve_request,
+    request_of,
+)
+from kreassign.operations.plan_files import REQUEST_SUFFIX
+from kreassign.operations.run_journals import InForce
+
+DECISIONS = Form(
+    0x6B726570, Began, MappingProxyType({kind.__name__: kind for kind in get_args(Event)}), (RunBegan, RunEnded),
+    get_args(Request), keeps_requests=True,
+)  # fmt: skip
+"""Journals of autopilots. Requests hold whether a process is there when they are made or not."""
+
+
+def decisions_path(state_dir: Path, cluster_id: str, *, is_dry: bool = False) -> Path:
+    """Path of the journal of decisions: below the folder of the cluster, so that runs do not take it for theirs."""
+    return cluster_folder(state_dir, cluster_id) / ("autopilot-dry-run" if is_dry else "autopilot") / "decisions.sqlite"
+
+
+def open_journal(state_dir: Path, cluster_id: str, at_ms: int, *, is_dry: bool) -> tuple[Journal, tuple[Event, ...]]:
+    """Open the journal of a cluster's decisions, which is begun if there is none, with its events."""
+    path = decisions_path(state_dir, cluster_id, is_dry=is_dry)
+    if path.exists():
+        return Journal.resume(path, cluster_id, form=DECISIONS)
+    began = Began(at_ms, cluster_id)
+    make_folder(path.parent)
+    return Journal.begin(path, began, "the autopilot", DECISIONS), (began,)
+
+
+def clusters_looked_after(state_dir: Path, *, is_dry: bool = False) -> tuple[str, ...]:
+    """Ids of the clusters whose journals of decisions are in the state directory."""
+    folder = decisions_path(state_dir, "", is_dry=is_dry).parent.name
+    return tuple(cluster_of_folder(path.parents[1]) for path in sorted(state_dir.glob(f"*/{folder}/decisions.sqlite")))
+
+
+def looked_after(state_dir: Path, here: InForce, *, is_dry: bool = False) -> str:
+    """Id of the cluster in force; where none is named, of the only one with an autopilot in the state directory.
+
+    Raises InputError where there is none, where several could be meant, or the cluster that is named did not answer.
+    """
+    if here.why is not None:
+        raise InputError(f"nobody knows which cluster is meant: {here.why}")
+    known = clusters_looked_after(state_dir, is_dry=is_dry)
+    if here.cluster_id is None and len(known) == 1:
+        return known[0]
+    if here.cluster_id is None:
+        what = "several clusters are" if known else "no cluster is"
+        raise InputError(f"{what} looked after by {state_dir}; name the cluster (--bootstrap-server) or --state-dir")
+    if here.cluster_id not in known:
+        what = "has been looked at by a dry run" if is_dry else "is looked after"
+        raise InputError(f"no autopilot in {state_dir}: cluster {here.cluster_id} is not one that {what} from there")
+    return here.cluster_id
+
+
+def approval_path(journal: Path, name: Name) -> Path:
+    """Path of the request for approval of a finding's repair, in a folder beside the journal of decisions."""
+    subject = hashlib.sha256(name.subject.encode()).hexdigest()[:8]
+    return journal.parent / "approvals" / f"{name.kind}-{subject}{REQUEST_SUFFIX}"
+
+
+def approve(
+    state_dir: Path, cluster_id: str, name: Name, key: Path, user: str, *, is_dry: bool = False
+) -> ApprovalRequest:
+    """Sign the proposal of a finding, and return what was signed. Raises InputError if none is asked for."""
+    finding = remembered(state_dir, cluster_id, is_dry=is_dry).findings.get(name)
+    if finding is None or finding.asked is None:
+        raise InputError(
+            f"the autopilot asks for no approval of {name}; `kreassign autopilot status` shows its findings"
+        )
+    path = approval_path(_journal(state_dir, cluster_id, is_dry=is_dry), name)
+    approve_request(path, key, user)
+    return request_of(path)
+
+
+def replayed(state_dir: Path, cluster_id: str, policy: Policy, *, is_dry: bool = False) -> Replayed:
+    """Play a policy over the journal of decisions of a cluster. Raises InputError without one, JournalDamaged."""
+    return replay(read_events(_journal(state_dir, cluster_id, is_dry=is_dry), DECISIONS), policy)
+
+
+def remembered(state_dir: Path, cluster_id: str, *, is_dry: bool = False) -> Memory:
+    """Return the memory of a cluster's autopilot. Raises InputError without one, JournalDamaged."""
+    return memory_of(read_events(_journal(state_dir, cluster_id, is_dry=is_dry), DECISIONS))
+
+
+def turn_off(state_dir: Path, cluster_id: str, for_s: float, by: str, why: str, clock: Clock = SYSTEM_CLOCK) -> None:
+    """Let the autopilot act on nothing for a while; it holds a repair that runs. Raises InputError without one."""
+    at_ms = clock.now_ms()
+    _post(state_dir, cluster_id, lambda number: TurnedOff(at_ms, number, at_ms + round(for_s * 1000), by, why))
+
+
+def turn_on(state_dir: Path, cluster_id: str, by: str, clock: Clock = SYSTEM_CLOCK) -> None:
+    """Let the autopilot act again. Raises InputError without one."""
+    _post(state_dir, cluster_id, lambda number: TurnedOn(clock.now_ms(), number, by))
+
+
+def silence(
+    state_dir: Path, cluster_id: str, name: Name, for_s: float, by: str, why: str, clock: Clock = SYSTEM_CLOCK
+) -> None:
+    """Let the autopilot do nothing about a finding for a while. Raises InputError without one."""
+    at_ms = clock.now_ms()
+    until_ms = at_ms + round(for_s * 1000)
+    _post(state_dir, cluster_id, lambda number: Silenced(at_ms, number, *name, until_ms, by, why))
+
+
+def _post(state_dir: Path, cluster_id: str, make: Callable[[int], Request]) -> None:
+    post_request(_journal(state_dir, cluster_id), make, DECISIONS)
+
+
+def _journal(state_dir: Path, cluster_id: str, *, is_dry: bool = False) -> Path:
+    path = decisions_path(state_dir, cluster_id, is_dry=is_dry)
+    if not path.exists():
+        raise InputError(
+            f"no autopilot has looked after cluster {cluster_id} with this state directory: {path} is not there; "
+            "begin with `kreassign autopilot watch POLICY`"
+        )
+    return path
