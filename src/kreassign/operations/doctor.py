@@ -112,6 +112,7 @@ def examine(
         moving=tuple(replace(one, without_records=empty.get(one.name, ())) for one in moving),
         measured_s=seconds,
         run_ids=tuple(run.run_id for run in runs),
+        of_runs=frozenset(name for run in runs for name in run.records),
         copying=copying_brokers(throttles, every.ok),
         owned={key: run.run_id for run in runs for key in run.pending_restores},
         allowed=allowed,

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from kreassign.errors import JournalLocked
-from kreassign.executor.history.diagnosis import ClusterReadings, diagnose
+from kreassign.executor.history.diagnosis import ClusterReadings, diagnose, notes
 from kreassign.executor.history.findings import Moving
 from kreassign.executor.history.run_history import UnreadableJournal
 from kreassign.executor.journal import damaged
@@ -127,6 +128,28 @@ def test_runs_that_were_left_and_what_could_not_be_read_are_told() -> None:
     found = diagnose(ClusterReadings(LIVE, (one(),), interrupted_runs=("run-1",), unread=("topic u: not authorized",)))
     assert [issue.kind for issue in found] == ["run", "unread"]
     assert found[0].commands == (("kreassign", "resume", "run-1"), ("kreassign", "cancel", "run-1"))
+
+
+def test_a_run_that_was_left_is_gone_on_with_before_anything_is_planned() -> None:
+    left = ClusterReadings(LIVE, (one(leader=1),), min_isr={"t": 3}, interrupted_runs=("run-1",), run_ids=("run-1",))
+    assert kinds(left) == ["run", "min-isr", "leader"]
+    assert kinds(replace(left, of_runs=frozenset({T0}))) == ["run", "min-isr"]
+
+
+HELD = {0: 20_000_000_000, 1: 0, 2: 1_000_000_000}
+
+
+@pytest.mark.parametrize("more", [
+    {"ongoing": {T0: MOVE}},
+    {"run_ids": ("run-1",)},
+    {"lease": HOLDER},
+    {"maintenance": MaintenanceRecord(1, dict.fromkeys((0, 1), Entered(0, "ann@host", is_cordoned=True)))},
+])  # fmt: skip
+def test_nobody_is_told_to_even_out_what_a_run_moves_or_people_emptied(more: dict[str, Any]) -> None:
+    dirs = dict.fromkeys(LIVE, (LogDir("/a", None, 9, 9, False, ()),))
+    uneven = ClusterReadings(LIVE, (one(),), log_dirs=dirs, held_bytes=HELD)
+    assert "broker 0 holds 20 GB" in notes(uneven)[0]
+    assert [one for one in notes(replace(uneven, **more)) if "uneven" in one] == []
 
 
 def test_a_journal_that_cannot_be_read_is_named_with_what_to_do() -> None:

@@ -83,7 +83,7 @@ def test_a_rack_of_which_every_broker_is_down_is_one_finding() -> None:
 
 
 def test_partitions_that_producers_cannot_write_to_are_found() -> None:
-    (issue,) = found(part(0, 0, 1, isr=(0,)), part(1, 1, 2), t=2)
+    issue, _ = found(part(0, 0, 1, isr=(0,)), part(1, 1, 2), t=2)
     assert (issue.kind, issue.subject, issue.seen.partition(" ")[0]) == ("min-isr", "1 partition", "t-0")
     assert issue.commands == (("kreassign", "plan", "repair", "--out", "plan.json"),)
 
@@ -95,6 +95,15 @@ def test_a_topic_that_asks_for_more_replicas_in_sync_than_it_has_is_found() -> N
         "refused while one is out of sync"
     )
     assert issue.commands[0][2:6] == ("replication-factor", "3", "--topic", "t")
+
+
+def test_a_topic_whose_producers_need_every_replica_is_found() -> None:
+    assert found(part(0, 0, 1), part(1, 1, 2, 3), t=1) == []
+    (issue,) = found(part(0, 0, 1), part(1, 1, 2), t=2)
+    assert "acks=all is refused while any one is out of sync" in issue.seen
+    assert issue.commands[0][2:6] == ("replication-factor", "3", "--topic", "t")
+    (all_brokers,) = found(part(0, 0, 1), brokers=HOSTS[:2], t=2)
+    assert all_brokers.commands == ()
 
 
 def test_a_single_copy_that_acknowledges_is_found() -> None:
@@ -114,7 +123,7 @@ def test_partitions_short_of_replicas_are_found_unless_being_moved() -> None:
 @pytest.mark.parametrize("moving", [(2, 3), (1, 2, 3), (0, 1, 2, 3)])
 def test_replicas_on_their_way_are_no_norm_for_others(moving: tuple[int, ...]) -> None:
     partitions = tuple(part(number, 0, 1, *((2,) if number in moving else ())) for number in range(4))
-    readings = PlacementReadings(HOSTS, partitions, dict.fromkeys(map(tp, moving), MOVE), {"t": 2})
+    readings = PlacementReadings(HOSTS, partitions, dict.fromkeys(map(tp, moving), MOVE), {"t": 1})
     assert [one for one in placement_issues(readings) if one.kind in {"factor", "min-isr"}] == []
 
 
@@ -122,11 +131,14 @@ def test_a_tie_of_factors_is_not_taken_as_the_higher_one() -> None:
     assert found(part(0, 0, 1), part(1, 0)) == []
 
 
-def test_one_rack_partitions_are_found_if_every_broker_has_a_rack() -> None:
+def test_partitions_in_one_rack_are_found_and_brokers_without_one() -> None:
     (issue,) = found(part(0, 0, 2), part(1, 0, 1))
     assert (issue.kind, issue.seen.partition(" ")[0]) == ("racks", "t-0")
     bare = tuple(Broker(one.id, one.host, one.port) for one in HOSTS)
-    assert found(part(0, 0, 2), brokers=(*bare[:1], *HOSTS[1:])) == []
+    without_rack, crowded = found(part(0, 0, 1), part(1, 1, 3), brokers=(*bare[:1], *HOSTS[1:]))
+    assert (without_rack.kind, without_rack.subject) == ("racks", "broker 0")
+    assert crowded.seen.partition(" ")[0] == "t-1"
+    assert found(part(0, 0, 2), brokers=bare) == []
 
 
 # Disks

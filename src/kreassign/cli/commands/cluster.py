@@ -205,7 +205,7 @@ def _tell_diagnosis(found: Diagnosis, cluster: ClusterOptions) -> None:
         remedies = (pasted(words, cluster) for issue in found.issues for words in issue.commands)
         print_next(next(remedies, None) or next_command("doctor", takes=(*CLUSTER, *STATE)))
         return
-    terminal.print("nothing needs a remedy" if found.notes else "all is well")
+    terminal.print("no faults" if found.notes else "all is well")
     print_next(next_command("plan", "--out", "plan.json", takes=CLUSTER))
 
 

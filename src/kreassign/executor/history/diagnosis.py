@@ -52,10 +52,11 @@ class ClusterReadings:
 
     `lease` is the holder of the cluster's lease, `maintenance` the brokers in maintenance. `brokers` includes those
     that are down, where the cluster names them. `nameable` is whether lists may name those without an open log
-    directory. `owned` are settings of unfinished runs of this state directory, with the id of the run, and `run_ids`
-    are those runs; brokers `copying` do so between their log directories. Rates were measured for `measured_s`
-    seconds. `allowed` are the operations allowed to this client, as `principal`; `distribution` is whose Kafka it is,
-    as far as it shows; `held_bytes` are those of all replicas of a broker.
+    directory. `owned` are settings of unfinished runs of this state directory, with the id of the run, `run_ids` are
+    those runs, and `of_runs` their partitions, whose leaders they elect; brokers `copying` do so between their log
+    directories. Rates were measured for `measured_s` seconds. `allowed` are the operations allowed to this client, as
+    `principal`; `distribution` is whose Kafka it is, as far as it shows; `held_bytes` are those of all replicas of a
+    broker.
     """
 
     live: tuple[int, ...]
@@ -76,6 +77,7 @@ class ClusterReadings:
     measured_s: float = 0.0
     owned: Mapping[ConfigKey, str] = field(default_factory=dict)
     run_ids: tuple[str, ...] = ()
+    of_runs: frozenset[TopicPartition] = frozenset()
     copying: frozenset[int] = frozenset()
     allowed: AllowedOperations | None = None
     principal: str | None = None
@@ -89,6 +91,15 @@ class ClusterReadings:
         return PlacementReadings(brokers, self.partitions, self.ongoing, self.min_isr)
 
     @property
+    def settled_bytes(self) -> Mapping[int, int]:
+        """Bytes held by each broker that takes new replicas; none while anything moves, or a run has still to move."""
+        if self.ongoing or self.run_ids or self.lease is not None:
+            return {}
+        cordoned = {broker for broker, dirs in self.log_dirs.items() if dirs and all(one.is_cordoned for one in dirs)}
+        closed = cordoned | self.maintenance.brokers.keys()
+        return {broker: held for broker, held in self.held_bytes.items() if broker not in closed}
+
+    @property
     def elsewhere(self) -> LeaseHolder | None:
         """The run that holds the lease, if its journal is not here or cannot be read: its settings are not known."""
         return None if self.lease is None or self.lease.run_id in self.run_ids else self.lease
@@ -100,12 +111,12 @@ def diagnose(readings: ClusterReadings) -> tuple[Issue, ...]:
         _endless,
         _without_destination,
         _offline,
+        _interrupted_runs,
         lambda readings: placement_issues(readings.placement),
         lambda readings: disk_issues(readings.disks, readings.measured_s),
         lambda readings: move_issues(readings.moving, readings.live, readings.measured_s, readings.elsewhere),
         _log_dirs,
         _maintenance,
-        _interrupted_runs,
         _unreadable_journals,
         _throttles,
         _under_replicated,
@@ -133,7 +144,7 @@ def notes(readings: ClusterReadings) -> tuple[str, ...]:
     return (
         *((cruise_control,) if topic is not None else ()),
         *move_notes(readings.moving),
-        *uneven_notes(readings.held_bytes),
+        *uneven_notes(readings.settled_bytes),
         *(
             f"{counted(count, 'setting')} of throttles {agreeing(count, 'are')} in force, of run {run_id}"
             for run_id, count in sorted(owners.items())
@@ -202,6 +213,7 @@ def _leaders(readings: ClusterReadings) -> Iterator[Issue]:
         if one.leader not in {NO_LEADER, one.preferred_leader}
         and one.preferred_leader in one.isr
         and one.topic_partition not in readings.ongoing
+        and one.topic_partition not in readings.of_runs
     ]
     seen = "are not led by the preferred leader, which is in sync"
     elect = ("kafka-leader-election", "--election-type", "preferred", "--all-topic-partitions")

@@ -146,9 +146,17 @@ def _undercut(readings: PlacementReadings) -> Iterator[Issue]:
         topic = one.topic_partition.topic
         lowest[topic] = min(len(one.replicas), lowest.get(topic, len(one.replicas)))
     for topic, least in sorted(readings.min_isr.items()):
-        if topic in lowest and (seen := undercut(lowest[topic], least)) is not None:
+        factor = lowest.get(topic, least + 1)
+        if (seen := undercut(factor, least)) is not None:
             more = plan_command("replication-factor", str(least), "--topic", topic)
             yield Issue("min-isr", f"topic {topic}", seen, "Give it more replicas", (more,))
+        elif factor == least > 1:
+            seen = f"min.insync.replicas {least} is all its replicas: acks=all is refused while any one is out of sync"
+            another = plan_command("replication-factor", str(least + 1), "--topic", topic)
+            commands = (another,) if least < len(readings.live) else ()
+            yield Issue(
+                "min-isr", f"topic {topic}", seen, "Give it another replica, or ask for fewer in sync", commands
+            )
 
 
 def _factors(readings: PlacementReadings) -> Iterator[Issue]:
@@ -161,10 +169,14 @@ def _factors(readings: PlacementReadings) -> Iterator[Issue]:
 
 
 def _racks(readings: PlacementReadings) -> Iterator[Issue]:
-    """Partitions with two replicas in one rack although other racks have none."""
+    """Partitions with two replicas in one rack although other racks have none, and brokers of unknown rack."""
     racks = {broker.id: broker.rack for broker in readings.brokers if broker.rack is not None}
     usable = {racks[broker] for broker in readings.live if broker in racks}
-    if len(usable) < 2 or not readings.live <= racks.keys():
+    for broker in sorted(readings.live - racks.keys()) if usable else ():
+        seen = "it has no rack, and other brokers do: nobody knows whether racks hold apart what is on it"
+        remedy = "Set its broker.rack, or name its rack under [broker-racks] of a goals file"
+        yield Issue("racks", f"broker {broker}", seen, remedy)
+    if len(usable) < 2:
         return
     crowded = [
         one.topic_partition
