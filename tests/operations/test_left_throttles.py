@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
+from random import Random
 
 import pytest
 
-from kreassign.errors import InputError, JournalUnreadable
+from kreassign.admin import AdminClient, client_settings
+from kreassign.errors import InputError, JournalUnreadable, OutcomeUnknown
 from kreassign.executor.journal import find_journals
 from kreassign.executor.lease import ClusterLease, LeaseHolder, LeasePolicy
 from kreassign.executor.lease.lease import OFFSETS_TOPIC
@@ -23,10 +26,13 @@ from kreassign.model.throttle import (
 from kreassign.operations.left_throttles import find_left_throttles, remove_left_throttles
 from kreassign.operations.plan_files import PlanFile
 from kreassign.operations.run import RunContext, RunRequest, prepare_run, start_run
+from kreassign.wire import api
 from tests.executor.deaths import Died
 from tests.executor.test_foreign_throttle_on_twin import change
 from tests.executor.twin_runs import RATE, TwinRig, tp
+from tests.wire.mangled import MangledTransport
 
+ALICE = Operator("alice", "host-1")
 RATE_OF_4 = (ConfigResource.broker(4), LEADER_THROTTLED_RATE, "7000000")
 LIST_OF_U = (ConfigResource.topic("u"), FOLLOWER_THROTTLED_REPLICAS, "")
 
@@ -44,7 +50,7 @@ def killed_run(rig: TwinRig) -> str:
         if rig.transport.now_ms() >= due_ms:
             raise Died
 
-    context = RunContext(rig.state_dir, operator=Operator("alice", "host-1"), observers=(kill,))
+    context = RunContext(rig.state_dir, operator=ALICE, observers=(kill,))
     plan = PlanFile(Plan((PartitionAssignment(tp(0), (2, 1)),)))
     started = prepare_run(rig.client, RunRequest(plan, ThrottleRates(RATE), measure_for_s=0), context, rig.transport)
     with pytest.raises(Died):
@@ -63,10 +69,38 @@ def test_left_throttles_are_removed_and_those_of_a_run_stay(rig: TwinRig) -> Non
     assert len(found.needed) == len(of_run)
     assert all(f"`kreassign resume {run_id}`" in one and "rollback" in one for one in found.needed)
     change(rig, *RATE_OF_4[:2], "8000000")
-    done = remove_left_throttles(rig.client, rig.state_dir, found.left)
+    done = remove_left_throttles(rig.client, rig.state_dir, found.left, ALICE, 1_767_225_600_123)
     assert [one.key.resource for one in done.removed] == [LIST_OF_U[0]]
     assert [reason for _, reason in done.kept] == ["it was changed, or is needed by now"]
     assert rig.throttles == of_run | {f"{RATE_OF_4[0]} {LEADER_THROTTLED_RATE}": "8000000"}
+    assert done.record is not None
+    record = json.loads(done.record.read_bytes())
+    assert (record["at"], record["by"]) == ("2026-01-01T00:00:00.123+00:00", "alice@host-1")
+    (kept,) = record["removed"]
+    assert (kept["resource"], kept["name"], kept["value"]) == ("topic u", FOLLOWER_THROTTLED_REPLICAS, "")
+    assert kept["to_set_again"].startswith("kafka-configs --alter --entity-type topics --entity-name u --add-config")
+
+
+class Losing(MangledTransport):
+    """Connections on which answers to changed settings get lost."""
+
+    def answer(self, request: bytes, payload: bytes) -> bytes:
+        if int.from_bytes(request[:2], "big") == api.INCREMENTAL_ALTER_CONFIGS.key:
+            raise OutcomeUnknown("the answer was lost")
+        return payload
+
+
+def test_what_may_have_been_removed_is_told_and_its_value_kept(rig: TwinRig) -> None:
+    change(rig, *LIST_OF_U)
+    settings = client_settings(bootstrap_servers="broker-0:9092")
+    transport = Losing(rig.transport, Random(0), 0.0)
+    with AdminClient.connect(settings, clock=rig.transport, transport=transport) as client:
+        left = find_left_throttles(client, rig.state_dir).left
+        done = remove_left_throttles(client, rig.state_dir, left, ALICE, 1_767_225_600_000)
+    assert (done.removed, done.kept, [one for one, _ in done.unknown]) == ((), (), [*left])
+    assert rig.throttles == {}
+    assert done.record is not None
+    assert "--entity-name u" in done.record.read_text()
 
 
 def test_a_throttle_that_a_move_needs_stays(rig: TwinRig) -> None:

@@ -14,6 +14,7 @@ from kreassign.cli.next_command import CLUSTER, STATE, again, next_command, past
 from kreassign.cli.options.cluster import ClusterOptions
 from kreassign.cli.output import print_json
 from kreassign.cli.terminal import ask, refuse_unless_asked, show_preview
+from kreassign.clock import SYSTEM_CLOCK
 from kreassign.errors import ExecutionError
 from kreassign.executor.throttle_ledger import ConfigValue, command_to_set
 from kreassign.model.text import counted
@@ -23,6 +24,7 @@ from kreassign.operations.left_throttles import (
     find_left_throttles,
     remove_left_throttles,
 )
+from kreassign.operations.run_journals import this_operator
 
 
 def remove_left(cluster: ClusterOptions, state_dir: Path, output_format: str, *, is_agreed: bool, is_dry: bool) -> None:
@@ -38,14 +40,14 @@ def remove_left(cluster: ClusterOptions, state_dir: Path, output_format: str, *,
         else:
             ask(_lines(found))
         if not is_dry:
-            done = remove_left_throttles(client, state_dir, found.left)
+            done = remove_left_throttles(client, state_dir, found.left, this_operator(), SYSTEM_CLOCK.now_ms())
     if is_quiet:
         print_json(_document(found, done, here))
     else:
         _print_result(done, here)
         is_ahead = is_dry and found.left
         print_next(again(but="--dry-run") if is_ahead else next_command("doctor", takes=(*CLUSTER, *STATE)))
-    if found.needed or found.unread or done.kept:
+    if found.needed or found.unread or done.kept or done.unknown:
         raise click.exceptions.Exit(ExecutionError.exit_code)
 
 
@@ -59,11 +61,14 @@ def _lines(found: LeftThrottles) -> Iterator[str]:
 
 
 def _print_result(done: RemovedThrottles, cluster: ClusterOptions) -> None:
-    for one in done.removed:
-        click.echo(f"removed: {one.key}")
+    unknown = dict(done.unknown)
+    for one in (*done.removed, *unknown):
+        click.echo(f"may be removed: {one.key}: {unknown[one]}" if one in unknown else f"removed: {one.key}")
         click.echo(f"  to set it again: {_again(one, cluster)}")
     for one, reason in done.kept:
         click.echo(f"not removed: {one.key}: {reason}")
+    if done.record is not None:
+        click.echo(f"the values are kept in {done.record}")
 
 
 def _again(one: ConfigValue, cluster: ClusterOptions) -> str:
@@ -71,16 +76,17 @@ def _again(one: ConfigValue, cluster: ClusterOptions) -> str:
 
 
 def _document(found: LeftThrottles, done: RemovedThrottles, cluster: ClusterOptions) -> dict[str, object]:
-    kept = dict(done.kept)
+    problems = dict((*done.kept, *done.unknown))
     settings = [
         {
             "resource": str(one.key.resource),
             "name": one.key.name,
             "value": one.value,
-            "is_removed": one in done.removed,
-            "problem": kept.get(one),
+            "is_removed": None if one in dict(done.unknown) else one in done.removed,
+            "problem": problems.get(one),
             "to_set_again": _again(one, cluster),
         }
         for one in found.left
     ]
-    return {"settings": settings, "needed": list(found.needed), "unread": list(found.unread)}
+    record = None if done.record is None else str(done.record)
+    return {"settings": settings, "needed": list(found.needed), "unread": list(found.unread), "record": record}

@@ -6,22 +6,28 @@ cluster, or one whose journal cannot be read. A setting whose use could not be r
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import json
+import shlex
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 
 from kreassign.admin import AdminClient
-from kreassign.errors import InputError
+from kreassign.errors import InputError, OutcomeUnknown
 from kreassign.executor.cluster import requests
 from kreassign.executor.cluster.readings import ask_twice
 from kreassign.executor.history.run_history import UnreadableJournal, explained_settings, left_behind
 from kreassign.executor.journal import active_run
-from kreassign.executor.throttle_ledger import ConfigKey, ConfigValue, ThrottleUses, throttle_keys
+from kreassign.executor.journal.folder import cluster_folder, make_folder
+from kreassign.executor.throttle_ledger import ConfigKey, ConfigValue, ThrottleUses, command_to_set, throttle_keys
 from kreassign.model import ConfigChange, ConfigResource
 from kreassign.model.authorization import error_text
+from kreassign.model.run import Operator
 from kreassign.model.throttle import LOG_DIR_RATE
 from kreassign.operations.doctor import copying_brokers, lease_of, unfinished_runs
 from kreassign.operations.snapshot import described_cluster
+from kreassign.operations.whole_file import replace_file
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,10 +41,15 @@ class LeftThrottles:
 
 @dataclass(frozen=True, slots=True)
 class RemovedThrottles:
-    """Settings that were `removed`, and the reason for each that was not."""
+    """Settings that were `removed`, and the reason for each that was not, or of which nobody knows.
+
+    `record` is the file that has their values, operator and time; None where nothing was sent.
+    """
 
     removed: tuple[ConfigValue, ...]
     kept: tuple[tuple[ConfigValue, str], ...] = ()
+    unknown: tuple[tuple[ConfigValue, str], ...] = ()
+    record: Path | None = None
 
 
 def find_left_throttles(client: AdminClient, state_dir: Path) -> LeftThrottles:
@@ -80,25 +91,50 @@ def find_left_throttles(client: AdminClient, state_dir: Path) -> LeftThrottles:
     )
 
 
-def remove_left_throttles(client: AdminClient, state_dir: Path, wanted: Collection[ConfigValue]) -> RemovedThrottles:
+def remove_left_throttles(
+    client: AdminClient, state_dir: Path, wanted: Collection[ConfigValue], operator: Operator, at_ms: int
+) -> RemovedThrottles:
     """Remove these settings that were left, unless they have changed or are needed by now.
 
-    Raises ClusterError, InputError as `find_left_throttles`.
+    What is about to be removed is on disk first. Raises ClusterError, InputError as `find_left_throttles`, OSError.
     """
     still = {*find_left_throttles(client, state_dir).left}
     removable = [one for one in wanted if one in still]
+    kept = tuple((one, "it was changed, or is needed by now") for one in wanted if one not in still)
+    if not removable:
+        return RemovedThrottles((), kept)
+    record = _record(state_dir, client.describe_cluster().cluster_id, removable, operator, at_ms)
     changes: dict[ConfigResource, list[ConfigChange]] = {}
     for one in removable:
         changes.setdefault(one.key.resource, []).append(ConfigChange.delete(one.key.name))
-    outcome = client.incremental_alter_configs(changes, timeout_ms=requests.CHANGE_TIMEOUT_MS) if changes else None
-    failed = {} if outcome is None else outcome.failed
+    failed = client.incremental_alter_configs(changes, timeout_ms=requests.CHANGE_TIMEOUT_MS).failed
+    errors = [(one, failed[one.key.resource]) for one in removable if one.key.resource in failed]
     return RemovedThrottles(
         tuple(one for one in removable if one.key.resource not in failed),
-        (
-            *((one, error_text(failed[one.key.resource])) for one in removable if one.key.resource in failed),
-            *((one, "it was changed, or is needed by now") for one in wanted if one not in still),
-        ),
+        (*((one, error_text(error)) for one, error in errors if not isinstance(error, OutcomeUnknown)), *kept),
+        tuple((one, error_text(error)) for one, error in errors if isinstance(error, OutcomeUnknown)),
+        record,
     )
+
+
+def _record(state_dir: Path, cluster_id: str, settings: Iterable[ConfigValue], operator: Operator, at_ms: int) -> Path:
+    """Write what is about to be removed into a file of its own beside the journals of the cluster."""
+    at = datetime.fromtimestamp(at_ms / 1000, UTC)
+    document = {
+        "at": at.isoformat(timespec="milliseconds"),
+        "by": f"{operator.user}@{operator.host}",
+        "cluster_id": cluster_id,
+        "removed": [
+            {"resource": str(one.key.resource), "name": one.key.name, "value": one.value,
+             "to_set_again": shlex.join(command_to_set(one))}
+            for one in settings
+        ],
+    }  # fmt: skip
+    folder = cluster_folder(state_dir, cluster_id)
+    make_folder(folder)
+    path = folder / f"removed-throttles-{at:%Y%m%dT%H%M%S}.{at_ms % 1000:03}Z.json"
+    replace_file(path, f"{json.dumps(document, indent=2)}\n".encode())
+    return path
 
 
 def _settings_of_runs(client: AdminClient, state_dir: Path, cluster_id: str) -> dict[ConfigKey, str]:

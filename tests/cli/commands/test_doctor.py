@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from tests.approved import approve
 from tests.cli.commands.test_steering import Terminal, serving_terminal
 from tests.twin.asking import cluster
 
+TIME = re.compile(r"(?<=removed-throttles-)[\dT.]+Z")
 AT_ONCE = ("--measure-for", "0")
 
 
@@ -46,7 +48,7 @@ def test_issues_are_a_document_for_programs_and_an_exit_code(terminal: Terminal)
     (command,) = issue["commands"]
     assert command in shown.stdout
     removed = terminal.ask_cluster("throttle", "--remove-left", "--yes")
-    approve(removed.output, "throttle-remove-left", SERVER=terminal.bootstrap, STATE=terminal.state)
+    approve(removed.output, "throttle-remove-left", SERVER=terminal.bootstrap, STATE=terminal.state, TIME=TIME)
     assert (removed.exit_code, terminal.ask_cluster("doctor", *AT_ONCE).exit_code) == (0, 0)
 
 
