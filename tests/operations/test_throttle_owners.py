@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from kreassign.clock import SystemClock
 from kreassign.errors import InputError
 from kreassign.executor.journal import find_journals
 from kreassign.executor.lease.lease import GROUP_ID, OFFSETS_TOPIC
@@ -271,3 +272,25 @@ def test_another_value_of_a_setting_that_was_not_restored_is_somebodys(rig: Twin
     forgotten_broker(rig)
     set_by_hand(rig, "a rate of the run")()
     refused_run(rig, HERE, "a rate of the run")
+
+
+class Meanwhile(SystemClock):
+    """The twin's time, of which a run measures some; then this happens."""
+
+    def __init__(self, rig: TwinRig, deed: Callable[[], object]) -> None:
+        self._rig, self._deed = rig, deed
+
+    def now_ms(self) -> int:
+        return self._rig.transport.now_ms()
+
+    def sleep(self, seconds: float) -> None:
+        self._rig.transport.sleep(seconds)
+        self._deed()
+
+
+@of_every_setting
+def test_what_another_run_sets_while_this_one_measures_is_refused(rig: TwinRig, what: str) -> None:
+    clock = Meanwhile(rig, lambda: change(rig, *SETTINGS[what]))
+    request = RunRequest(PlanFile(Plan((FIRST,))), ThrottleRates(RATE), measure_for_s=5.0)
+    with pytest.raises(InputError, match="throttles are set that no known run owns"):
+        prepare_run(rig.client, request, context_of(rig, HERE), clock)

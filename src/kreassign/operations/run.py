@@ -247,6 +247,8 @@ def prepare_run(
     started = with_others(client, started, request.found, context)
     if started.rates.is_limited and request.measure_for_s > 0:
         started = measured(client, started, request.measure_for_s, clock, context.warn)
+        # A run from elsewhere may have begun meanwhile, whose throttle is no value to restore.
+        started = with_others(client, started, request.found, replace(context, warn=lambda _: None))
     warn_of_outlook(started, context.warn)
     return replace(started, replans=request.replan)
 
