@@ -320,7 +320,12 @@ def _tell(found: PlacementCheck, *, strict: bool) -> None:
 
 
 def _print_next(found: PlacementCheck, files: tuple[Path, ...]) -> None:
-    """Suggest restoring the cluster if all declared partitions exist, or declaring its present state."""
+    """Suggest restoring the cluster if all declared partitions exist, or declaring its present state.
+
+    Nothing where the cluster may be another one: its placement would replace the declared one.
+    """
+    if found.strange is not None:
+        return
     update = next_command("plan", CHECK, *files, "--update", takes=CLUSTER)
     if any(one.kind is DriftKind.MISSING for one in found.drifts):
         print_next(update)

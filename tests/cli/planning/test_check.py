@@ -171,6 +171,7 @@ def test_a_placement_of_another_cluster_is_one_sentence(server: str, placement: 
     done = check(server, placement)
     assert done.exit_code == 1
     assert done.stdout.startswith("none of its 300 topics is here; check which cluster it was made for\n")
+    assert "--update" not in done.stdout
     assert "gone-7:" not in done.stdout
     assert len(found(server, placement)[1]) == 300
 
