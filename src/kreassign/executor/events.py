@@ -28,10 +28,10 @@ from kreassign.model.throttle import AdaptiveThrottle, ThrottleRates
 class PlannedMove:
     """A partition's change: from its original replica list to the target list.
 
-    `size_bytes` is the size of one copy when the run was prepared, 0 if unknown; `write_bytes_per_s` what producers
-    wrote to it then, 0.0 if not measured. A move that `is_urgent` repairs something. `log_dirs` are the copies whose
-    directory the plan names. `topic_id` tells the topic from another one of the same name; None where
-    the cluster has none (before Kafka 2.8), or the journal's version did not record it.
+    `size_bytes` is the size of one copy when the run was prepared; `write_bytes_per_s` what producers wrote to it then,
+    0.0 if not measured. A move that `is_urgent` repairs something. `log_dirs` are the copies whose directory the plan
+    names. `topic_id` tells the topic from another one of the same name; None where the cluster has none (before Kafka
+    2.8), or the journal's version did not record it.
     """
 
     topic_partition: TopicPartition
@@ -113,7 +113,8 @@ class PartitionObservation:
     """State of one partition at a poll. Empty lists and leader -1 when it is gone.
 
     `misplaced` are brokers whose copy is not in the log directory that the plan names; `offline` those that get a copy
-    and cannot go on, because they are down or the log directory of their copy is offline.
+    and cannot go on, because they are down or the log directory of their copy is offline. `size_bytes` is that of one
+    copy now, where a move waits and the size is no longer what was known.
     """
 
     topic_partition: TopicPartition
@@ -124,6 +125,7 @@ class PartitionObservation:
     copies: tuple[CopyProgress, ...] = ()
     misplaced: tuple[int, ...] = ()
     offline: tuple[int, ...] = ()
+    size_bytes: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -86,12 +86,13 @@ class ObserveMoves:
     """Read the progress of moves. Ends in MovesObserved or CallFailed.
 
     The run has not sent the `unsent` ones, so that their target is as unexpected as anything else; with `producers`
-    they are judged by that, too.
+    they are judged by that, too. Their `sizes` are read again where the run keeps space free.
     """
 
     moves: tuple[PlannedMove, ...]
     unsent: frozenset[TopicPartition] = frozenset()
     producers: ProducerGuard | None = None
+    sizes: bool = False
 
 
 @dataclass(frozen=True, slots=True)

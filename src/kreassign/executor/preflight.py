@@ -19,14 +19,12 @@ from kreassign.executor.cluster.port import ClusterPort
 from kreassign.executor.cluster.readings import (
     ask_twice,
     partitions_of,
-    read_leader_sizes,
-    read_offsets,
-    read_settings,
     read_topics,
     topic_ids_of,
 )
 from kreassign.executor.cluster.receivers import read_closures
-from kreassign.executor.cluster.requests import is_denied, tiered_topics
+from kreassign.executor.cluster.requests import is_denied
+from kreassign.executor.cluster.sizes import read_copy_sizes
 from kreassign.executor.events import PlannedMove, RunStarted
 from kreassign.executor.guards import GuardSetting
 from kreassign.executor.state import move_steps
@@ -42,7 +40,6 @@ from kreassign.model import (
     Cluster,
     ConfigResource,
     LogDir,
-    OffsetSpec,
     OngoingReassignment,
     Partition,
     Topic,
@@ -59,7 +56,6 @@ from kreassign.model.pace import NO_LIMITS, Pace
 from kreassign.model.plan import ANY_LOG_DIR, PartitionAssignment, Plan, absent, not_live, of_another_cluster
 from kreassign.model.plan_facts import UNKNOWN_ORIGIN, PlanOrigin, other_cluster, plan_id
 from kreassign.model.replication_factor import locks_out, lost_in_sync
-from kreassign.model.requests import NO_OFFSET
 from kreassign.model.run import LogDirTarget
 from kreassign.model.text import some_of
 from kreassign.model.throttle import NO_THROTTLE, ThrottleRates
@@ -339,61 +335,6 @@ def _named(others: DoneByOthers) -> str:
     return "; ".join(found)
 
 
-# Bytes that moves of tiered topics (KIP-405) copy where new replicas skip remote segments (KIP-1023).
-
-SKIPS_TIERED = "follower.fetch.last.tiered.offset.enable"
-"""Broker setting: an empty replica begins at the first offset that remote storage does not have.
-
-It requests offset 0 first, though, and goes on from there if its leader still has that offset (4.3.1).
-"""
-
-
-def tail_sizes(
-    port: ClusterPort, moves: Iterable[PlannedMove], sizes: Mapping[TopicPartition, int]
-) -> dict[TopicPartition, int]:
-    """Bytes to copy of moves that copy less than the leader's local log, given its size.
-
-    A move is left out if any of its destinations copies all of that. Raises ClusterError.
-    """
-    sized = [move for move in moves if move.adding and not move.rearranging and sizes.get(move.topic_partition)]
-    tiered = tiered_topics(port, (move.topic_partition.topic for move in sized))
-    # A topic of which that is unknown counts as one whose copies are whole, which is the most that they can be.
-    of_tiered = {topic for topic, is_tiered in tiered.known.items() if is_tiered and topic not in tiered.unknown}
-    local = [move for move in sized if move.topic_partition.topic in of_tiered]
-    skipping = _skipping(port, sorted({broker for move in local for broker in move.adding}))
-    names = [move.topic_partition for move in local if skipping.issuperset(move.adding)]
-    if not names:
-        return {}
-    starts, pending, ends = (
-        read_offsets(port, names, spec)
-        for spec in (OffsetSpec.EARLIEST_LOCAL, OffsetSpec.EARLIEST_PENDING_UPLOAD, OffsetSpec.LATEST)
-    )
-    unknown = starts.unknown.keys() | pending.unknown.keys() | ends.unknown.keys()
-    offsets = {
-        name: (starts.known[name], pending.known.get(name, NO_OFFSET), ends.known[name])
-        for name in names
-        if name not in unknown and name in starts.known and name in ends.known
-    }
-    return {
-        name: round(sizes[name] * (end - tiered_until) / (end - start))
-        for name, (start, tiered_until, end) in offsets.items()
-        if 0 < start < tiered_until <= end
-    }
-
-
-def _skipping(port: ClusterPort, brokers: Sequence[int]) -> frozenset[int]:
-    """Brokers whose new replicas begin after the tiered segments, where they report it."""
-    if not brokers:
-        return frozenset()
-    settings = read_settings(port, map(ConfigResource.broker, brokers), (SKIPS_TIERED,))
-    values = {
-        int(resource.name): entries.get(SKIPS_TIERED)
-        for resource, entries in settings.known.items()
-        if resource not in settings.unknown
-    }
-    return frozenset(broker for broker, entry in values.items() if entry is not None and entry.value == "true")
-
-
 # From a plan to the first event of a run.
 
 NOTHING_EXPECTED: Mapping[TopicPartition, tuple[int, ...]] = {}
@@ -453,8 +394,7 @@ def prepare(
         )
         for name, target in plan.replicas.items()
     )
-    sizes = _sizes(port, (view.partitions[move.topic_partition] for move in moves if move.receiving))
-    sizes |= tail_sizes(port, moves, sizes)
+    sizes = _sizes(port, moves, view)
     return RunStarted(
         at_ms=settings.at_ms,
         run_id=settings.run_id,
@@ -650,15 +590,15 @@ def _log_dir_targets(plan: Plan, view: ClusterView) -> dict[TopicPartition, tupl
     return {name: tuple(sorted(found, key=lambda target: target.broker)) for name, found in targets.items()}
 
 
-def _sizes(port: ClusterPort, partitions: Iterable[Partition]) -> dict[TopicPartition, int]:
-    """Size of the leader's copy of each partition that has a leader. Raises ClusterError if one cannot be read.
+def _sizes(port: ClusterPort, moves: Iterable[PlannedMove], view: ClusterView) -> Mapping[TopicPartition, int]:
+    """Bytes of one copy of each move that copies. Raises ClusterError if one cannot be read.
 
     With a size of 0 instead, the disk guard would admit everything.
     """
-    known, absent, unknown = read_leader_sizes(port, partitions)
+    known, absent, unknown = read_copy_sizes(port, moves, view.partitions)
     if unread := sorted(unknown.keys() - absent):
         raise ClusterError(
             f"the size of {some_of(unread, NAMED)} could not be read, and without it no space "
             f"can be kept free: {error_text(unknown[unread[0]])}. Nothing was changed; try again"
         )
-    return dict(known)
+    return known

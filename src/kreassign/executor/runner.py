@@ -474,7 +474,8 @@ class Runner:
                 raise InvariantBroken("a run that has no lease to lose waits for none")
 
     def _observe_moves(self, instruction: ObserveMoves) -> Event:
-        answers = requests.read_moves(self._port, instruction.moves, instruction.unsent, instruction.producers)
+        asked = (instruction.moves, instruction.unsent, instruction.producers)
+        answers = requests.read_moves(self._port, *asked, sizes=instruction.sizes)
         seen = observations.observe(instruction.moves, answers)
         records = self.run.records
         known = {observation.topic_partition: records[observation.topic_partition].observation for observation in seen}

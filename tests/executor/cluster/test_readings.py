@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from kreassign.errors import ClusterError, Unreachable
-from kreassign.executor.cluster.readings import read_leader_sizes, read_settings, read_topics
+from kreassign.executor.cluster.readings import read_settings, read_topics
 from kreassign.executor.cluster.requests import has_another_id
+from kreassign.executor.cluster.sizes import read_leader_sizes
 from kreassign.model import Batch, ConfigResource, LogDir, Topic
 from kreassign.model.error_codes import (
     LEADER_NOT_AVAILABLE,

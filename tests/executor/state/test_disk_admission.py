@@ -19,7 +19,7 @@ from kreassign.executor.events import (
 from kreassign.executor.guards import ForeignCopy, GuardName, Health, LogDirSpace, Reaction
 from kreassign.executor.scheduling import find_cycle
 from kreassign.model import ConfigChange, ConfigResource, TopicPartition
-from kreassign.model.pace import Order, Pace
+from kreassign.model.pace import Cap, Caps, Order, Pace
 from kreassign.model.run import LogDirTarget
 from kreassign.model.throttle import LEADER_THROTTLED_RATE, LEADER_THROTTLED_REPLICAS
 from tests.executor.run_events import LIVE, look, machine_after, seen
@@ -249,3 +249,21 @@ def test_copies_of_others_have_their_room_before_those_of_a_run(tmp_path: Path) 
     assert rig.run(started).state == "done"
     sent = [event.at_ms - started.at_ms for event in rig.seen if isinstance(event, SubmissionIntended)]
     assert [at_ms >= 60_000 for at_ms in sent] == [False, True]
+
+
+@pytest.mark.parametrize(("size", "decided"), [(1_000, "submit a-0 a-1"), (1_001, "submit a-0"), (2_001, "submit a-1")])
+def test_a_move_that_has_grown_meanwhile_needs_room_for_all_of_it(size: int, decided: str) -> None:
+    grown = (replace(seen(TWO[0], UNTOUCHED), size_bytes=size), seen(TWO[1], UNTOUCHED))
+    assert run_of(*TWO).on(MovesObserved(0, grown), HealthObserved(0, free(b2=2_000))).decided == decided
+
+
+ONE_BY_ONE = Pace(order=Order.NAME, caps=Caps(cluster=Cap(moves=1)))
+
+
+def test_a_partition_that_grows_while_it_waits_fills_no_disk(tmp_path: Path) -> None:
+    rig = TwinRig(tmp_path, [[0, 1], [2, 3], [4, 0]], write_bytes_per_s=50_000, log_dir_bytes=35 * MEGABYTES)
+    rig.ask_after(330, lambda at_ms, number: CancelRequested(at_ms, number, is_now=False))
+    started = rig.prepared({0: (4, 1), 1: (4, 3)}, throttle=100_000, pace=ONE_BY_ONE)
+    found = rig.run(started)
+    assert [one.status for one in found.moves] == ["complete", "cancelled"]
+    assert any("t-1 waits because log directory /data/4/d" in problem for problem in found.problems)

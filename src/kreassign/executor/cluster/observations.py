@@ -129,7 +129,8 @@ class Answers:
     `partitions` lacks deleted ones (`gone`) and those about which no broker answered this time (`unread`, with the
     reason). `ongoing` is the controller's view, `partitions` that of a broker queried later. `statuses` covers
     partitions that copy, `locations` replicas whose log directory the plan names; `silent` brokers did not report
-    theirs. `topic_ids` is by name, where known; `absent` are brokers that get copies and are down.
+    theirs. `topic_ids` is by name, where known; `absent` are brokers that get copies and are down. `new_sizes` are
+    bytes of one copy of moves that wait, where they have changed.
     """
 
     partitions: Mapping[TopicPartition, Partition]
@@ -141,6 +142,7 @@ class Answers:
     silent: frozenset[int] = frozenset()
     topic_ids: Mapping[str, str] = field(default_factory=dict)
     absent: tuple[int, ...] = ()
+    new_sizes: Mapping[TopicPartition, int] = field(default_factory=dict)
 
 
 def observe(moves: Iterable[PlannedMove], answers: Answers) -> tuple[PartitionObservation, ...]:
@@ -180,7 +182,8 @@ def _observe(move: PlannedMove, answers: Answers) -> PartitionObservation | None
     replicas = _one_of(partition.replicas, move.target, move.original)
     isr = _one_of(partition.isr, replicas, move.original)
     offline = tuple(sorted(set(partition.offline).intersection(move.receiving)))
-    return PartitionObservation(name, where, replicas, isr, partition.leader, copies, away, offline)
+    size = answers.new_sizes.get(name)
+    return PartitionObservation(name, where, replicas, isr, partition.leader, copies, away, offline, size)
 
 
 def _one_of(found: tuple[int, ...], *known: tuple[int, ...]) -> tuple[int, ...]:

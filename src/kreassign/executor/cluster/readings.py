@@ -15,15 +15,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from types import MappingProxyType
 from typing import Generic, NamedTuple, TypeVar
 
 from kreassign.errors import ClusterError
-from kreassign.executor.cluster.observations import leader_sizes
 from kreassign.executor.cluster.port import ClusterPort, SettingsPort, TopicsPort
 from kreassign.model import (
-    NO_LEADER,
     Batch,
     ConfigEntry,
     ConfigResource,
@@ -246,39 +243,3 @@ def read_offsets(
     absent = frozenset(name for name, offset in answer.ok.items() if offset == NO_OFFSET)
     offsets = {name: offset for name, offset in answer.ok.items() if name not in absent}
     return Reading(offsets, absent, answer.failed)
-
-
-def read_leader_sizes(port: ClusterPort, partitions: Iterable[Partition]) -> Reading[TopicPartition, int]:
-    """Bytes of the leader's copy of each partition that has a leader. Raises ClusterError.
-
-    A leader without the copy may have just changed, so it is looked up again; where it does not answer, another copy
-    in sync counts. Absent are partitions without a leader.
-    """
-    wanted = {one.topic_partition: one for one in partitions}
-    sizes, unknown = _leader_sizes(port, wanted)
-    if unknown:
-        topics = read_topics(port, {name.topic for name in unknown})
-        unknown |= {name: topics.unknown[name.topic] for name in unknown if name.topic in topics.unknown}
-        now = partitions_of(topics.known)
-        found, failed = _leader_sizes(port, {name: now[name] for name in unknown if name in now})
-        others = {name: next((one for one in now[name].isr if one != now[name].leader), NO_LEADER) for name in failed}
-        found |= _leader_sizes(port, {name: replace(now[name], leader=one) for name, one in others.items()})[0]
-        sizes |= found
-        unknown = {name: failed.get(name, error) for name, error in unknown.items() if name not in found}
-    absent = frozenset(name for name, one in wanted.items() if one.leader == NO_LEADER)
-    return Reading(sizes, absent, unknown)
-
-
-def _leader_sizes(
-    port: ClusterPort, partitions: Mapping[TopicPartition, Partition]
-) -> tuple[dict[TopicPartition, int], dict[TopicPartition, ClusterError]]:
-    leaders = {name: one.leader for name, one in partitions.items() if one.leader != NO_LEADER}
-    if not leaders:
-        return {}, {}
-    answer = port.describe_log_dirs(sorted(set(leaders.values())), partitions=sorted(leaders))
-    sizes = leader_sizes(answer.ok, leaders)
-    return sizes, {
-        name: answer.failed.get(leader, ClusterError(f"broker {leader} has no copy of it"))
-        for name, leader in leaders.items()
-        if name not in sizes
-    }

@@ -30,6 +30,7 @@ from kreassign.executor.cluster.readings import (
     read_topics,
     topic_ids_of,
 )
+from kreassign.executor.cluster.sizes import read_new_sizes, tiered_topics
 from kreassign.executor.events import PlannedMove, Refusal, Unwritten
 from kreassign.executor.instructions import ProducerGuard
 from kreassign.executor.throttle_ledger import ConfigKey, ConfigOverride, ConfigValue, differing
@@ -68,7 +69,6 @@ PROGRESS_TIMEOUT_MS = 5_000
 """Short, so that a broker that hangs does not hide the progress of the others for long."""
 
 MIN_ISR = "min.insync.replicas"
-REMOTE_STORAGE = "remote.storage.enable"
 OWN_SOURCES = frozenset({ConfigSource.DYNAMIC_TOPIC, ConfigSource.DYNAMIC_BROKER})
 
 
@@ -94,18 +94,6 @@ def read_factors(
     return FactorChanges(changes.changes, minima.known, reasons)
 
 
-def tiered_topics(port: ClusterPort, topics: Iterable[str]) -> Reading[str, bool]:
-    """Topics, each with True if its older segments are in remote storage. Raises ClusterError."""
-    resources = map(ConfigResource.topic, sorted(set(topics)))
-    known, absent, unknown = read_settings(port, resources, (REMOTE_STORAGE,))
-    values = {resource.name: entries.get(REMOTE_STORAGE) for resource, entries in known.items()}
-    return Reading(
-        {topic: entry is not None and entry.value == "true" for topic, entry in values.items()},
-        frozenset(resource.name for resource in absent),
-        {resource.name: error for resource, error in unknown.items()},
-    )
-
-
 def other_topics(port: ClusterPort, topic_ids: Mapping[str, str]) -> Reading[str, bool]:
     """Names, each with True if it now belongs to a topic with another id. Raises ClusterError."""
     known, absent, unknown = read_topics(port, topic_ids, has_another_id(topic_ids))
@@ -129,8 +117,10 @@ def read_moves(
     moves: Sequence[PlannedMove],
     unsent: Collection[TopicPartition] = (),
     producers: ProducerGuard | None = None,
+    *,
+    sizes: bool = False,
 ) -> Answers:
-    """Read the state of these moves, and the progress of those that copy. Raises ClusterError."""
+    """Read the state of these moves, the progress of those that copy, and `sizes` of others. Raises ClusterError."""
     names = [move.topic_partition for move in moves]
     # The controller first: what it no longer lists, brokers show as done now or a moment later, never earlier.
     ongoing = port.list_partition_reassignments(names) if names else {}
@@ -147,16 +137,19 @@ def read_moves(
     arrived = {move.topic_partition for move in moves if move.adding and _is_there(move, ongoing, found)}
     locations, silent = read_locations(port, moves)
     topic_ids = topic_ids_of(topics.known)
-    waiting = (
+    waiting = [
         move
         for move in moves
         if move.topic_partition in unsent and not is_another(move.topic_id, topic_ids.get(move.topic_partition.topic))
-    )
+    ]
+    sized = [move for move in waiting if sizes and move.topic_partition in found]
+    new_sizes = read_new_sizes(port, sized, found)
     return Answers(
         partitions={name: found[name] for name in names if name in found},
         gone=gone,
         unread={
             **{name: _why_unread(name, topics.unknown) for name in names if name not in found and name not in gone},
+            **{name: _why_unsized(name, error) for name, error in new_sizes.unknown.items()},
             **({} if producers is None else _withheld(port, waiting, found, producers)),
         },
         ongoing=ongoing,
@@ -165,6 +158,14 @@ def read_moves(
         silent=silent,
         topic_ids=topic_ids,
         absent=_absent(port, (move for move in moves if move.topic_partition in copying)),
+        new_sizes=new_sizes.known,
+    )
+
+
+def _why_unsized(name: TopicPartition, error: ClusterError) -> str:
+    return (
+        f"{name} is not started: its size could not be read, and without it no space can be kept free: "
+        f"{error_text(error)}"
     )
 
 

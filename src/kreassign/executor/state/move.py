@@ -454,6 +454,8 @@ class MoveRecord:
         """Process an observation. A copy that no broker reported this time keeps its last progress."""
         if self.observation is not None and self.observation.placement is not observation.placement:
             self.doubtful_since_ms = None
+        if observation.size_bytes is not None:
+            self._resize(observation.size_bytes)
         has_grown = self.observation is None or len(observation.isr) > len(self.observation.isr)
         self.observation = observation
         known = {copy.broker: copy for copy in (*self.copies, *observation.copies)}
@@ -466,6 +468,10 @@ class MoveRecord:
         if has_grown or sum(copy.done_bytes for copy in self.copies) > done_before:
             self.progressed_ms = at_ms
         self._measure(at_ms)
+
+    def _resize(self, size_bytes: int) -> None:
+        self.move = replace(self.move, size_bytes=size_bytes)
+        self.steps = tuple(replace(step, size_bytes=size_bytes) for step in self.steps)
 
     def _measure(self, at_ms: int) -> None:
         """Check after each minute of copying whether more is copied than written, if all remaining bytes are known."""

@@ -135,7 +135,8 @@ def _observing(run: Run) -> Observing:
 def _poll(run: Run, state: Observing) -> Next:
     records = [run.moves.records[name] for name in state.moves]
     unsent = frozenset(record.name for record in records if record.status is MoveStatus.PLANNED)
-    return Next(state, (ObserveMoves(tuple(record.step for record in records), unsent, _producer_guard(run)),))
+    sizes = GuardName.DISK in run.identity.reactions
+    return Next(state, (ObserveMoves(tuple(record.step for record in records), unsent, _producer_guard(run), sizes),))
 
 
 def _producer_guard(run: Run) -> ProducerGuard | None:
@@ -159,7 +160,8 @@ def _after_observation(run: Run, state: Observing, event: MovesObserved) -> Next
     cancelling = [record.name for record, action in actions if action is NextAction.CANCEL]
     cancelling += admission.postponed(run, event.at_ms)
     ready = [record for record, action in actions if action is NextAction.SUBMIT]
-    chosen = state.chosen or _choose(run, ready, event.at_ms)
+    is_resized = any(one.size_bytes is not None for one in event.observations)
+    chosen = state.chosen if state.chosen and not is_resized else _choose(run, ready, event.at_ms)
     names = {record.name for record in ready}
     starting = tuple(name for name in chosen if name in names)
     if chosen and not starting and not state.chosen and not admission.is_held_by_guards(run):
