@@ -45,15 +45,26 @@ def client_of(cluster: KafkaCluster, transport: Transport | None = None, **prope
     return AdminClient.connect(settings_of(cluster, **properties), transport=transport)
 
 
+def wait_everywhere(
+    client: AdminClient, topic: str, is_so: Callable[[tuple[Partition, ...]], bool], *, what: str
+) -> None:
+    """Wait until every broker shows the partitions of a topic so: any may be asked next. No partitions: no topic."""
+
+    def shows(broker: int) -> bool:
+        try:
+            return is_so(partitions_of(client, topic, broker))
+        except ClusterError:  # it is going down, or coming up
+            return False
+
+    wait_until(lambda: all(map(shows, client.describe_cluster().broker_ids)), what=what)
+
+
 def created(client: AdminClient, topic: str, *replicas: tuple[int, ...]) -> tuple[TopicPartition, ...]:
-    """A new topic, once all its leaders are elected and every broker knows it: any may be asked next."""
+    """A new topic, once all its leaders are elected."""
     client.create_topics([NewTopic(topic, assignments=replicas)]).raise_if_any()
-    wait_until(
-        lambda: all(
-            [part.isr for part in partitions_of(client, topic, broker)] == list(replicas)
-            for broker in client.describe_cluster().broker_ids
-        ),
-        what=f"replicas of {topic} in sync",
+    expected = list(replicas)
+    wait_everywhere(
+        client, topic, lambda found: [one.isr for one in found] == expected, what=f"replicas of {topic} in sync"
     )
     return tuple(TopicPartition(topic, number) for number in range(len(replicas)))
 
@@ -75,9 +86,12 @@ def wait_idle(client: AdminClient, *partitions: TopicPartition) -> None:
 
 
 def wait_replicas(client: AdminClient, partition: TopicPartition, replicas: tuple[int, ...]) -> None:
-    """Metadata of brokers lags the controller."""
-    wait_until(
-        lambda: partitions_of(client, partition.topic)[partition.partition].replicas == replicas,
+    """Wait until every broker shows the partition on these."""
+    number = partition.partition
+    wait_everywhere(
+        client,
+        partition.topic,
+        lambda found: [one.replicas for one in found[number : number + 1]] == [replicas],
         what=f"{partition} on {replicas}",
     )
 
@@ -112,7 +126,9 @@ def topics_are_created_told_and_deleted(_cluster: KafkaCluster, client: AdminCli
     assert refusal(client.create_topics([NewTopic(topic, 1, 1)]), topic) == (36, f"Topic '{topic}' already exists.")
 
     names = {topic, other}
-    wait_until(lambda: names <= set(client.list_topics()), what="new topics listed")
+    wait_everywhere(client, topic, lambda found: len(found) == 2, what="the new topic")
+    wait_everywhere(client, other, lambda found: len(found) == 2, what="the other new topic")
+    assert names <= set(client.list_topics())
     assert names <= set(client.list_topics(include_internal=True))
     assert names <= set(client.describe_topics().ok)
     described = client.describe_topics([topic, other, "no-such-topic"])
@@ -128,7 +144,9 @@ def topics_are_created_told_and_deleted(_cluster: KafkaCluster, client: AdminCli
     deleted = client.delete_topics([topic, other, "no-such-topic"])
     assert set(deleted.ok) == names
     assert refusal(deleted, "no-such-topic")[0] == 3
-    wait_until(lambda: not names & set(client.list_topics()), what="topics gone")
+    for name in names:
+        wait_everywhere(client, name, lambda found: not found, what=f"{name} gone")
+    assert not names & set(client.list_topics())
 
 
 def trying_out_creates_nothing(_cluster: KafkaCluster, client: AdminClient, topic: str) -> None:
@@ -145,7 +163,7 @@ def topics_grow(_cluster: KafkaCluster, client: AdminClient, topic: str) -> None
     assert dict(outcome.ok) == {topic: None}
     # On the wire KRaft's text is null: the default is shown.
     assert refusal(outcome, "no-such-topic")[0] == 3
-    wait_until(lambda: len(partitions_of(client, topic)) == 3, what="three partitions")
+    wait_everywhere(client, topic, lambda found: len(found) == 3, what="three partitions")
     assert [part.replicas for part in partitions_of(client, topic)] == [(0, 1), (1, 2), (2, 0)]
     code, text = refusal(client.create_partitions({topic: NewPartitions(3)}), topic)
     assert (code, "3 partition" in text) == (37, True)
@@ -225,7 +243,7 @@ def leaders_are_elected(_cluster: KafkaCluster, client: AdminClient, topic: str)
     assert dict(batch.ok) == {first: None}
     assert refusal(batch, second) == (84, "Leader election not needed for topic partition.")
     assert refusal(batch, unknown)[0] == 3
-    wait_until(lambda: partitions_of(client, topic)[0].leader == 1, what="leader 1")
+    wait_everywhere(client, topic, lambda found: found[0].leader == 1, what="leader 1")
     assert refusal(client.elect_leaders([first], ElectionType.UNCLEAN), first)[0] == 84
     assert not client.elect_leaders(None).failed
 

@@ -30,6 +30,7 @@ from tests.real.admin_checks import (
     held,
     partitions_of,
     refusal,
+    wait_everywhere,
     wait_idle,
     wait_replicas,
 )
@@ -157,7 +158,7 @@ def of_elections_at_the_same_time_one_is_held(cluster: KafkaCluster, client: Adm
 
     with ThreadPoolExecutor(ELECTIONS_AT_ONCE) as clients:
         assert sorted(clients.map(elect, range(ELECTIONS_AT_ONCE))) == [False] * (ELECTIONS_AT_ONCE - 1) + [True]
-    wait_until(lambda: partitions_of(client, topic)[0].leader == 1, what="leader 1")
+    wait_everywhere(client, topic, lambda found: found[0].leader == 1, what="leader 1")
 
 
 def _led_by_the_wrong_one(client: AdminClient, topic: str) -> tuple[TopicPartition, TopicPartition]:
@@ -231,7 +232,7 @@ def a_description_from_during_a_move_passes_for_a_factor_unless_it_is_guarded(
     load_topic(cluster.bootstrap_servers, topic, {0: RECORDS_BYTES})
     with held(client, cluster, topic):
         client.alter_partition_reassignments({partition: (2, 3)}).raise_if_any()
-        wait_until(lambda: len(partitions_of(client, topic)[0].replicas) == 4, what="four replicas")
+        wait_everywhere(client, topic, lambda found: len(found[0].replicas) == 4, what="four replicas")
         seen = partitions_of(client, topic)[0].replicas
     wait_idle(client, partition)
     assert client.list_partition_reassignments([partition]) == {}
@@ -327,7 +328,7 @@ def a_description_shows_what_is_added_and_removed(cluster: KafkaCluster, client:
     words = ("topics", "--bootstrap-server", cluster.bootstrap_servers, "--describe", "--topic", topic)
     with held(client, cluster, topic):
         client.alter_partition_reassignments({partition: (2, 1)}).raise_if_any()
-        wait_until(lambda: len(partitions_of(client, topic)[0].replicas) == 3, what="three replicas")
+        wait_everywhere(client, topic, lambda found: len(found[0].replicas) == 3, what="three replicas")
         assert "Adding Replicas: 2\tRemoving Replicas: 0" in tool(*words).stdout
     wait_idle(client, partition)
 

@@ -22,6 +22,7 @@ from tests.real.admin_checks import (
     partitions_of,
     refusal,
     settings_of,
+    wait_everywhere,
     wait_idle,
 )
 
@@ -156,7 +157,8 @@ def test_kraft_mode_describes_topics_in_pages(kafka: KafkaCluster, topic_name: s
     with client_of(kafka, transport) as client:
         names = [f"{topic_name}-a", f"{topic_name}-b"]
         client.create_topics([NewTopic(name, 1_100, 1) for name in names]).raise_if_any()
-        wait_until(lambda: set(names) <= set(client.list_topics()), what="wide topics")
+        for name in names:
+            wait_everywhere(client, name, lambda found: len(found) == 1_100, what="a wide topic")
         transport.sent.clear()
         described = client.describe_topics(names)
         pages = transport.versions_of(api.DESCRIBE_TOPIC_PARTITIONS)
@@ -290,7 +292,7 @@ def test_controllers_take_reassignments_elections_topics_and_configs(kafka: Kafk
         assert quorum.controller_id in quorum.broker_ids
         controllers.create_topics([NewTopic(topic_name, assignments=((0,),))]).raise_if_any()
         partition = TopicPartition(topic_name, 0)
-        wait_until(lambda: bool(partitions_of(client, topic_name)), what="the new topic")
+        wait_everywhere(client, topic_name, bool, what="the new topic")
         load_topic(kafka.bootstrap_servers, topic_name, {0: HELD_BYTES})
         with held(controllers, kafka, topic_name):
             controllers.alter_partition_reassignments({partition: (1,)}).raise_if_any()

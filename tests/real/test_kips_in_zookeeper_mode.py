@@ -19,7 +19,16 @@ from kreassign.wire.codec import decode_response, encode_request
 from testbed import KafkaCluster
 from testbed.records import load_topic
 from testbed.waiting import PATIENCE_S, wait_until
-from tests.real.admin_checks import client_of, created, held, partitions_of, settings_of, wait_idle, wait_replicas
+from tests.real.admin_checks import (
+    client_of,
+    created,
+    held,
+    partitions_of,
+    settings_of,
+    wait_everywhere,
+    wait_idle,
+    wait_replicas,
+)
 from tests.real.kip_checks import CHECKS, RECORDS_BYTES, Check, tool
 from tests.real.pacing_checks import PACING_CHECKS, paced, partitions_started, started
 
@@ -129,7 +138,7 @@ def test_a_topic_of_version_1_is_read(
     zookeeper_mode: KafkaCluster, client: AdminClient, znodes: KazooClient, topic_name: str
 ) -> None:
     znodes.create(paths.topic_path(topic_name), b'{"version":1,"partitions":{"0":[2,0]}}')
-    wait_until(lambda: [part.isr for part in partitions_of(client, topic_name)] == [(2, 0)], what="the topic")
+    wait_everywhere(client, topic_name, lambda found: [one.isr for one in found] == [(2, 0)], what="the topic")
     partition = TopicPartition(topic_name, 0)
     client.alter_partition_reassignments({partition: (1, 0)}).raise_if_any()
     wait_idle(client, partition)
@@ -162,7 +171,7 @@ def test_in_zookeeper_mode_preferred_replicas_are_elected_through_brokers(
     done = tool("preferred_replica_election", *words)
     assert done.exit_code == 0
     assert f"Successfully completed preferred leader election for partitions {topic_name}-0\n" in done.stdout
-    wait_until(lambda: partitions_of(client, topic_name)[0].leader == 1, what="leader 1")
+    wait_everywhere(client, topic_name, lambda found: found[0].leader == 1, what="leader 1")
 
 
 @pytest.mark.parametrize("incremental", [False, True], ids=["batches", "incremental"])
@@ -186,7 +195,7 @@ def test_in_zookeeper_mode_a_factor_and_an_assignment_are_reached(
     words = ("--bootstrap-server", zookeeper_mode.bootstrap_servers, "--alter", "--topic", topic_name)
     assert tool("topics", *words, "--replication-factor", "3").exit_code == 0
     wait_idle(client, partition)
-    wait_until(lambda: len(partitions_of(client, topic_name)[0].isr) == 3, what="three replicas")
+    wait_everywhere(client, topic_name, lambda found: len(found[0].isr) == 3, what="three replicas")
     assert tool("topics", *words, "--replica-assignment", "2:0").exit_code == 0
     wait_idle(client, partition)
     wait_replicas(client, partition, (2, 0))
