@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from kreassign.autopilot.core import Message
 from kreassign.autopilot.gates import GATES, others_now
 from kreassign.autopilot.lifecycle import Name, RunBegan, State
 from kreassign.autopilot.observation import Known
@@ -18,6 +19,7 @@ from kreassign.executor.client_guard import ClientGuard, Reading, read_exit_code
 from kreassign.executor.history.run_history import read_history
 from kreassign.executor.journal import find_journals
 from kreassign.executor.runner import ReadClients
+from kreassign.executor.state import RunView
 from kreassign.model import ConfigChange, ConfigResource
 from kreassign.operations import run
 from kreassign.operations.autopilot_journal import looked_after, remembered, silence, turn_off, turn_on
@@ -26,7 +28,7 @@ from kreassign.operations.run_journals import NO_CLUSTER, InForce
 from tests.autopilot.fleet import HOUR_S, Fleet, finding
 from tests.executor.journal.test_locks import locked_by_another
 from tests.executor.test_lease_on_twin import with_offsets_topic
-from tests.executor.twin_runs import TwinRig
+from tests.executor.twin_runs import TwinRig, tp
 
 LOOKS_S = 300.0
 ACT = "[broker-gone]\nlevel = 'act'\n[care]\ninterval = '5m'\n"
@@ -64,6 +66,37 @@ def test_a_new_broker_gets_its_whole_share(tmp_path: Path) -> None:
         (act,) = autopilot.memory.acts
         assert (act.outcome, act.copied_bytes) == ("done", 50_000_000)
         assert sum(6 in replicas for replicas in ours.rig.replicas.values()) == 5
+
+
+def test_a_broker_that_people_emptied_gets_nothing_of_a_repair(tmp_path: Path) -> None:
+    lists = [[one, (one + 1) % 7, (one + 2) % 7] for one in range(7)]
+    ours = Fleet(tmp_path, TwinRig(tmp_path, lists, brokers=7), ACT)
+    with ours.opened() as autopilot:
+        ours.watch(autopilot, 2 * LOOKS_S, LOOKS_S)
+        drained = {
+            tp(number): tuple(min({*range(6)} - {*one}) if broker == 6 else broker for broker in one)
+            for number, one in ours.rig.replicas.items()
+            if 6 in one
+        }
+        ours.rig.client.alter_partition_reassignments(drained).raise_if_any()
+        ours.watch(autopilot, 0.5 * HOUR_S, LOOKS_S)
+        assert 6 not in ours.holders()
+        ours.rig.twin.crash(3)
+        ours.watch(autopilot, 2 * HOUR_S, LOOKS_S)
+        assert [one.outcome for one in autopilot.memory.acts] == ["done"]
+        assert not {3, 6} & ours.holders()
+
+
+def test_a_repair_has_few_moves_in_flight_so_that_it_can_be_stopped(tmp_path: Path) -> None:
+    lists = [[one % 3, 3, 4 + one % 2] for one in range(30)]
+    ours = Fleet(tmp_path, TwinRig(tmp_path, lists, brokers=6), f"{ACT}[runs]\nthrottle = '1MB/s'\n")
+    flights: list[int] = []
+    ours.context = replace(ours.context, observers=(lambda run, _: flights.append(len(run.in_flight)),))
+    with ours.opened() as autopilot:
+        ours.rig.twin.crash(3)
+        ours.watch(autopilot, 1.5 * HOUR_S, LOOKS_S)
+        assert [one.outcome for one in autopilot.memory.acts] == ["done"]
+    assert 2 <= max(flights) <= 2 * 3, "two from each of three leaders"
 
 
 def test_two_autopilots_of_one_cluster_begin_one_repair(tmp_path: Path) -> None:
@@ -167,6 +200,35 @@ def test_an_autopilot_waits_for_a_journal_that_others_lock(tmp_path: Path, monke
     assert told[0].startswith("the autopilot holds: ")
     assert "Until then it looks at nothing" in told[0]
     assert "the journal of the autopilot can be written again" in told[1]
+
+
+def test_a_look_that_fails_beside_a_run_is_made_again(tmp_path: Path) -> None:
+    """Else nobody reads the brake any more while the run goes on."""
+    lists = [[one % 3, 3, 4 + one % 2] for one in range(30)]
+    ours = Fleet(tmp_path, TwinRig(tmp_path, lists, brokers=6), f"{ACT}[runs]\nthrottle = '100kB/s'\n")
+    warnings, failures, is_held = list[str](), list[str](), list[bool]()
+
+    class Messages(list[Message]):
+        """Receivers of which the first message about a hold finds a full disk."""
+
+        def append(self, message: Message) -> None:
+            if "holds" in message.what and not failures:
+                failures.append(message.what)
+                raise OSError("no space left on device")
+            super().append(message)
+
+    def watch(run: RunView, _: object) -> None:
+        if len(is_held) == 50:
+            turn_off(tmp_path, ours.rig.twin.cluster_id, HOUR_S, "ann", "look", ours.rig.transport)
+        is_held.append(run.is_held)
+
+    ours.messages = Messages()
+    ours.context = replace(ours.context, warn=warnings.append, observers=(watch,))
+    with ours.opened() as autopilot:
+        ours.rig.twin.crash(3)
+        ours.watch(autopilot, 1.5 * HOUR_S, LOOKS_S)
+    assert (len(failures), any("a look beside run" in one for one in warnings)) == (1, True)
+    assert any(is_held)
 
 
 def test_requests_hold_for_a_process_that_starts_later(tmp_path: Path) -> None:

@@ -142,6 +142,27 @@ def test_an_impossible_repair_leaves_the_possible_one_alone() -> None:
     assert watched.memory.findings[GONE_3].problem == "no plan repairs it"
 
 
+def test_a_cluster_that_did_not_answer_is_no_failure_of_a_repair() -> None:
+    watched = Watched(ACT, outages((3, 0, 9 * HOUR)))
+    watched.impossible, watched.is_silent = frozenset({Kind.BROKER_GONE}), True
+    watched.watch(2 * HOUR)
+    tries = [one for one in watched.orders if one == PlanRepair(GONE_3)]
+    assert len(tries) >= 15, "every five minutes"
+    watched.impossible = frozenset()
+    watched.watch(0.5 * HOUR)
+    assert watched.runs == [GONE_3]
+
+
+@pytest.mark.parametrize("ahead_s", [3600.0, 7200.0, 100_000.0])
+def test_a_clock_that_is_set_back_ends_no_look(ahead_s: float) -> None:
+    watched = Watched(ACT, outages((3, 0, 9 * DAY)))
+    watched.now_s = ahead_s
+    watched.look()
+    watched.now_s = 0.0
+    watched.watch(2 * HOUR)
+    assert watched.runs == []
+
+
 @pytest.mark.parametrize("unread", ["brokers", "partitions", "moves_of_others", "maintenance", "throttles_of_others",
                                     "lease", "brake"])  # fmt: skip
 def test_what_could_not_be_read_permits_nothing(unread: str) -> None:

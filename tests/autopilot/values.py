@@ -75,6 +75,7 @@ class Watched:
         self.orders: list[object] = []
         self.now_s = 0.0
         self.impossible: frozenset[Kind] = frozenset()
+        self.is_silent = False
         self.outcome, self.by = "done", ""
         self._ends_s = 0.0
         self._is_left = False
@@ -111,7 +112,7 @@ class Watched:
             self.orders.append(order)
         match order:
             case PlanRepair(name) if name.kind in self.impossible:
-                self.note(NotPlanned(at_ms, name, "no plan repairs it"))
+                self.note(NotPlanned(at_ms, name, "no plan repairs it", self.is_silent))
             case PlanRepair(name):
                 self.note(Planned(at_ms, name, str(name), GIGABYTE, (TopicPartition("t", 0),), ("a plan",)))
             case RunRepair(name):

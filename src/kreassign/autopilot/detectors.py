@@ -184,7 +184,7 @@ def price_of(look: Look, broker: int, since_ms: int) -> Price:
     size = sum(look.now.sizes.get(one.topic_partition, 0) for one in held)
     alone = tuple(one for one in held if one.leader == NO_LEADER or len(one.isr) <= 1)
     alone_bytes = sum(look.now.sizes.get(one.topic_partition, 0) for one in alone)
-    age_s = (look.now.at_ms - since_ms) / 1000
+    age_s = max(0.0, (look.now.at_ms - since_ms) / 1000)  # the clock may have been set back
     past = [(one.to_ms - one.from_ms) / 1000 for one in look.memory.outages if one.broker == broker]
     longer = [seconds for seconds in past if seconds > age_s]
     soon = [seconds for seconds in longer if seconds <= age_s + HORIZON_S]

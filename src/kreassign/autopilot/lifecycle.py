@@ -217,11 +217,12 @@ class Planned:
 
 @dataclass(frozen=True, slots=True)
 class NotPlanned:
-    """A repair could not be planned, or begun."""
+    """A repair could not be planned, or begun; `is_passing` if the cluster did not answer, or refused for now."""
 
     at_ms: int
     name: Name
     why: str
+    is_passing: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -441,6 +442,9 @@ class Memory:
 BACK_OFF_MS = (HOUR_MS, 4 * HOUR_MS, DAY_MS)
 """Waiting time after the first, second and each further failure."""
 
+SOON_MS = 300_000
+"""Waiting time after a plan or a run for which the cluster did not answer: that is no failure of the repair."""
+
 SILENT_MS = DAY_MS
 """How long a finding rests after people ended its repair."""
 
@@ -553,6 +557,9 @@ def _judged(memory: Memory, event: ApprovalsJudged) -> Memory:
 
 def _not_planned(memory: Memory, event: NotPlanned) -> Memory:
     told = replace(memory.findings[event.name], state=State.TOLD, state_ms=event.at_ms)
+    if event.is_passing:
+        soon = replace(told, not_before_ms=event.at_ms + SOON_MS, problem=event.why)
+        return _with(memory, _unproposed(soon))
     return _with(memory, _failed(told, event.at_ms, event.why))
 
 

@@ -8,7 +8,7 @@ With `dry` everything is done but the runs, in a journal of its own.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
@@ -55,7 +55,7 @@ from kreassign.executor.state import RunView
 from kreassign.model import ElectionType
 from kreassign.model.approvals import ApprovalRequest, ApprovalRule, Change, Changes, Present
 from kreassign.model.authorization import error_text
-from kreassign.model.pace import NO_LIMITS
+from kreassign.model.pace import Cap, Caps, Pace
 from kreassign.model.run import RunHistory
 from kreassign.model.text import counted, format_amount
 from kreassign.model.throttle import ThrottleRates
@@ -70,7 +70,7 @@ from kreassign.operations.approvals import (
     write_request,
 )
 from kreassign.operations.autopilot_journal import approval_path, open_journal
-from kreassign.operations.autopilot_looks import Repairs, observe, plan_repair, status_of
+from kreassign.operations.autopilot_looks import Repairs, avoided, observe, plan_repair, status_of
 from kreassign.operations.broker_changes import sole_change
 from kreassign.operations.plan_files import PlanFile
 from kreassign.operations.run import LockWatch, RunContext, RunRequest, Show, prepare_run, resume_run, start_run
@@ -82,6 +82,9 @@ Tell = Callable[[Message], None]
 Report = Callable[[AutopilotStatus], None]
 """Gets the status after each look."""
 
+
+FEW_AT_A_TIME = Pace(caps=Caps(source=Cap(moves=2), destination=Cap(moves=2)))
+"""What is in flight goes to its end, whatever happens meanwhile: so it is little."""
 
 PAUSE_S = 5.0
 """Time between two steps of an election, in which clients find their leaders."""
@@ -175,8 +178,12 @@ class Autopilot:
         """Plan, and tell of the plan if it is new; a failure is written down, and told once."""
         before = self.memory.findings[name]
         try:
-            repairs = plan_repair(self._client, name, now, self._policy, self._clock)
-        except (InputError, Infeasible, IllegalPlan, ClusterError) as error:
+            avoid = avoided(self.memory, name, now)
+            repairs = plan_repair(self._client, name, now, self._policy, self._clock, avoid)
+        except ClusterError as error:
+            self._fail(name, f"it could not be planned: {error_text(error)}", is_passing=True)
+            return None
+        except (InputError, Infeasible, IllegalPlan) as error:
             self._fail(name, f"no plan repairs it: {error_text(error)}")
             return None
         self._note(repairs.planned)
@@ -251,16 +258,17 @@ class Autopilot:
         return RunRequest(
             plan if wanted is None else approved_plan(request_of(wanted.request)),
             ThrottleRates(self._policy.runs.throttle),
-            pace=NO_LIMITS if at_any_time else replace(NO_LIMITS, hours=self._policy.runs.hours),
+            pace=FEW_AT_A_TIME if at_any_time else replace(FEW_AT_A_TIME, hours=self._policy.runs.hours),
             measure_for_s=0.0,
             replan=not is_asked,
+            give_up_after_s=self._policy.broker_gone.propose_after,
             approvals=wanted,
             clients=self._policy.clients.guard,
         )
 
-    def _fail(self, name: Name, why: str) -> None:
+    def _fail(self, name: Name, why: str, *, is_passing: bool = False) -> None:
         is_new = self.memory.findings[name].problem != why
-        self._note(NotPlanned(self._clock.now_ms(), name, why))
+        self._note(NotPlanned(self._clock.now_ms(), name, why, is_passing))
         if is_new:
             self._tell(Message(name, f"{name}: it is not repaired", why, ("kreassign autopilot why",)))
 
@@ -281,7 +289,9 @@ class Autopilot:
             started = prepare_run(self._client, request, self._context, self._clock)
         except (InputError, IllegalPlan, PlanIsMet, ClusterError, ExecutionError) as error:
             if self.memory.running is None:
-                self._fail(name, f"its run cannot begin: {error_text(error)}")
+                self._fail(
+                    name, f"its run cannot begin: {error_text(error)}", is_passing=isinstance(error, ClusterError)
+                )
             else:
                 self._end(name, "failed", 0)
             return
@@ -308,14 +318,20 @@ class Autopilot:
             return
         self._is_beside_run = True
         try:
-            with suppress(JournalLocked):  # The next look makes up for it.
-                self._steer(run)
+            self._steer(run)
+        except JournalLocked:
+            pass  # The next look makes up for it.
+        except (ClusterError, InputError, ExecutionError, OSError) as error:
+            self._context.warn(f"a look beside run {run.run_id} failed, and is made again: {error_text(error)}")
         finally:
             self._is_beside_run = False
 
     def _steer(self, run: RunView) -> None:
         order = self._decide(observe(self._client, self._clock.now_ms(), run))
         path, at_ms = journal_path(self._context.state_dir, self._cluster_id, run.run_id), self._clock.now_ms()
+        act = self.memory.running
+        if act is not None and act.held and not (act.is_end_asked or run.is_held):
+            order = HoldRun(run.run_id)  # also where a look before this one failed after it had decided
         match order:
             case PauseRun():
                 if self._leave_run is not None and not run.in_flight:

@@ -146,8 +146,6 @@ def _brake(client: AdminClient) -> Perhaps[Brake]:
 
 # Plan: the narrowest task for each kind.
 
-NO_POLICY = PlanPolicy()
-
 
 def _number(name: Name) -> int:
     return int(name.subject.removeprefix("broker ").partition(":")[0])
@@ -186,14 +184,27 @@ class Repairs:
     plan: PlanFile | None
 
 
-def plan_repair(client: AdminClient, name: Name, now: Observation, policy: Policy, clock: Clock) -> Repairs:
-    """Plan the repair of a finding by the narrowest task. Raises InputError, Infeasible, IllegalPlan, ClusterError."""
+def avoided(memory: Memory, name: Name, now: Observation) -> tuple[int, ...]:
+    """Brokers that the repair of a finding copies nothing to: people emptied them, or they are slow themselves."""
+    slow = {_number(one.name) for one in memory.open if one.name.kind is Kind.SLOW_BROKER}
+    found = now.live.intersection({*memory.drained, *slow})
+    return tuple(sorted(one for one in found if f"broker {one}" != name.subject))
+
+
+def plan_repair(
+    client: AdminClient, name: Name, now: Observation, policy: Policy, clock: Clock, avoid: tuple[int, ...] = ()
+) -> Repairs:
+    """Plan the repair of a finding by the narrowest task, with nothing for the brokers to `avoid`.
+
+    Raises InputError, Infeasible, IllegalPlan, ClusterError.
+    """
     if name.kind is Kind.LEADERS:
         wrong = tuple(sorted(one.topic_partition for one in astray(now)))
         what = f"elect {counted(len(wrong), 'preferred leader')}, {policy.leaders.step} at a time; nothing is copied"
         return Repairs(Planned(now.at_ms, name, _digest(map(str, wrong)), 0, wrong, (what,)), None)
     measure_for_s = 0.0 if name.kind in UNMEASURED else MEASURED_S
-    inputs = inputs_of_cluster(client, NO_POLICY, measure_for_s=measure_for_s, clock=clock, warn=_unheard)
+    chosen = PlanPolicy(excluded_brokers=avoid)
+    inputs = inputs_of_cluster(client, chosen, measure_for_s=measure_for_s, clock=clock, warn=_unheard)
     outcome = make_plan(inputs, TASKS[name.kind](name, now), PlanRequest(rate_bytes_per_s=policy.runs.throttle))
     if not outcome.plan.replicas:
         reasons = "; ".join(outcome.facts.remaining) or "no plan moves anything"
