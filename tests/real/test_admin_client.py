@@ -311,7 +311,7 @@ def test_the_wrong_kind_of_address_is_named_at_once(controllers_expected: bool, 
         words = "The request was sent to an endpoint of type BROKER, but we wanted an endpoint of type CONTROLLER"
     else:
         settings = client_settings(bootstrap_servers=kafka.bootstrap_controllers)
-        words = r"does not offer Metadata \(API 3\)"
+        words = r"does not offer Metadata \(API 3\), as brokers do: a controller listens there"
     with AdminClient.connect(settings) as client, pytest.raises(ClusterError, match=words) as refused:
         client.describe_cluster()
     assert isinstance(refused.value, Rejected if controllers_expected else Unsupported)

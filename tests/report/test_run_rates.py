@@ -51,8 +51,9 @@ def test_the_throttle_is_the_lowest_and_highest_of_brokers() -> None:
         ThrottleStep(at(5), 2, None),
     )
     lowest, highest = throttle_over_time(steps, STARTED_MS, 8)
-    assert lowest == [(1, 10), (3, 10), (5, None), (8, None)]
-    assert highest == [(1, 10), (3, 20), (5, None), (8, None)]
+    # Each rate is drawn to the time at which it ends.
+    assert lowest == [(1, 10), (3, 10), (5, 10), (5, None), (8, None)]
+    assert highest == [(1, 10), (3, 20), (5, 20), (5, None), (8, None)]
 
 
 def test_pictures_say_in_words_what_they_show() -> None:

@@ -22,12 +22,13 @@ def test_a_length_that_no_broker_would_announce_is_a_violation(length: int) -> N
 @pytest.mark.parametrize(
     ("answer", "words"),
     [
-        (b"HTTP", "length of 1213486160 bytes, which is no Kafka message; it looks like HTTP"),
+        (b"HTTP", "sends no Kafka message: it looks like HTTP"),
         (b"\x15\x03\x03\x00", "it looks like TLS: set security.protocol to SSL or SASL_SSL"),
         (b"\x16\x03\x03\x00", "it looks like TLS"),
         (b"SSH-", "it looks like SSH"),
         (b"<htm", "it looks like HTML"),
-        (b"220 ", "is this a Kafka listener, and does it expect TLS"),
+        (b"220 ", "it begins with '220 ', so a server that answers in text listens there"),
+        (b"\xff\x00\x01\x02", "is this a Kafka listener, and does it expect TLS"),
     ],
 )
 def test_another_protocol_is_recognised_by_its_first_bytes(answer: bytes, words: str) -> None:

@@ -464,7 +464,8 @@ class Link:
         offered = self._versions.get(wanted.key)
         version = wanted.common_version(offered)
         if version is None and offered is None:
-            raise Unsupported(f"{self.address} does not offer {wanted}")
+            no_broker = ", as brokers do: a controller listens there; give the address of a broker"
+            raise Unsupported(f"{self.address} does not offer {wanted}{no_broker if wanted is api.METADATA else ''}")
         if version is None and offered is not None:
             raise Unsupported(
                 f"{self.address} offers {wanted} in versions {offered[0]}-{offered[1]}, "

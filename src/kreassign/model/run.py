@@ -15,6 +15,10 @@ from kreassign.model.pace import NO_LIMITS, Pace
 from kreassign.model.throttle import WHOLE, ThrottleRates
 
 
+REHEARSAL = "rehearsal"
+"""Id of every run on a twin that only shows what a plan would do."""
+
+
 class Phase(StrEnum):
     """Phase of a run."""
 

@@ -29,7 +29,7 @@ from kreassign.model import ConfigResource, LogDir, OffsetSpec, TopicPartition
 from kreassign.model.authorization import missing_permission
 from kreassign.model.load import LOCAL_SPARK, SparkOptions, spark_log
 from kreassign.model.plan_facts import PlanFacts
-from kreassign.model.run import MoveHistory, RunHistory, RunTrail
+from kreassign.model.run import REHEARSAL, MoveHistory, RunHistory, RunTrail
 from kreassign.model.snapshot import ClusterSnapshot
 from kreassign.operations import run_journals
 from kreassign.operations.connect import Warn, warn_program
@@ -154,7 +154,7 @@ def rehearse(
     InputError for an impossible fault.
     """
     blueprint = blueprint_of(snapshot, speeds)
-    settings = request.settings("rehearsal", snapshot.taken_ms)
+    settings = request.settings(REHEARSAL, snapshot.taken_ms)
     twin = Twin(blueprint, TwinSettings(start_ms=settings.at_ms))
     schedule_faults(twin, faults)
     transport, observer = TwinTransport(twin), Observer(kept=None if recording is None else recording.events)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from kreassign.model import TopicPartition
 from kreassign.model.plan_facts import PlanFacts, Reason, Totals
-from kreassign.model.run import Breach, LogLine, MoveHistory, RunHistory, RunTrail
+from kreassign.model.run import REHEARSAL, Breach, LogLine, MoveHistory, RunHistory, RunTrail
 from kreassign.report.broker_loads import BrokerLoad, Hottest, Resource, heat_maps, hottest
 from kreassign.report.charts import MOST_ROWS, Chart
 from kreassign.report.page import render_page
@@ -365,10 +365,22 @@ def verdict(view: ReportView) -> tuple[str, str]:
     """Verdict for the page's colour (`passed`, `failed`, `unknown`), and one sentence."""
     outcomes = {check.outcome for check in view.checks}
     if Outcome.FAILED in outcomes or view.problems:
-        return "failed", "Some checks failed, or the run had problems."
-    if Outcome.UNKNOWN in outcomes:
-        return "unknown", "No check failed, but not everything could be checked."
-    return "passed", "Every move completed, and the cluster matches the plan."
+        colour = "failed"
+    else:
+        colour = "unknown" if Outcome.UNKNOWN in outcomes else "passed"
+    return colour, (_REHEARSED if view.run.run_id == REHEARSAL else _RAN)[colour]
+
+
+_RAN = {
+    "failed": "Some checks failed, or the run had problems.",
+    "unknown": "No check failed, but not everything could be checked.",
+    "passed": "Every move completed, and the cluster matches the plan.",
+}
+_REHEARSED = {
+    "failed": "Simulated: some checks would fail, or the run would have problems. Nothing was changed.",
+    "unknown": "Simulated: no check would fail, but not everything could be checked. Nothing was changed.",
+    "passed": "Simulated: every move would complete, and the cluster would match the plan. Nothing was changed.",
+}
 
 
 def measure_view(measure: Measure, brokers: Iterable[BrokerView]) -> MeasureView:

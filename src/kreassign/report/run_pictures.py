@@ -86,12 +86,19 @@ def throttle_over_time(
     for at_s, changed in sorted(by_time.items()):
         rates |= {step.broker: step.bytes_per_s for step in changed}
         known = [rate for rate in rates.values() if rate is not None]
-        lowest.append((at_s, min(known, default=None)))
-        highest.append((at_s, max(known) if len(known) == len(rates) else None))
+        _step(lowest, at_s, min(known, default=None))
+        _step(highest, at_s, max(known) if len(known) == len(rates) else None)
     for stair in (lowest, highest):
         if stair and stair[-1][0] < end_s:
             stair.append((end_s, stair[-1][1]))
     return lowest, highest
+
+
+def _step(stair: list[tuple[float, float | None]], at_s: float, rate: float | None) -> None:
+    """Add a step; a gap begins where the line before it ends, or that line would not be drawn."""
+    if rate is None and stair and stair[-1][1] is not None:
+        stair.append((at_s, stair[-1][1]))
+    stair.append((at_s, rate))
 
 
 def _parts(since_s: float, until_s: float, slot_s: float, slots: int) -> Iterable[tuple[int, float]]:

@@ -364,13 +364,17 @@ _OTHER_PROTOCOLS = {
 def frame_length(prefix: bytes, sender: str = "the other side") -> int:
     """Number of bytes after this prefix; `ProtocolViolation` if no Kafka broker would announce so many."""
     length: int = struct.unpack(">i", prefix)[0]
-    if not 0 <= length <= MAX_FRAME_BYTES:
-        known = (text for start, text in _OTHER_PROTOCOLS.items() if prefix.startswith(start))
-        raise ProtocolViolation(
-            f"{sender} announces a length of {length} bytes, which is no Kafka message; "
-            f"{next(known, 'is this a Kafka listener, and does it expect TLS?')}"
-        )
-    return length
+    if 0 <= length <= MAX_FRAME_BYTES:
+        return length
+    known = next((text for start, text in _OTHER_PROTOCOLS.items() if prefix.startswith(start)), None)
+    if known is None and prefix.isascii() and prefix.decode().isprintable():
+        known = f"it begins with {prefix.decode()!r}, so a server that answers in text listens there"
+    if known is not None:
+        raise ProtocolViolation(f"{sender} sends no Kafka message: {known}")
+    raise ProtocolViolation(
+        f"{sender} announces a length of {length} bytes, which is no Kafka message; "
+        "is this a Kafka listener, and does it expect TLS?"
+    )
 
 
 def framed(payload: bytes) -> bytes:

@@ -83,7 +83,7 @@ def test_a_rehearsal_has_a_page_with_brokers_before_and_after(tmp_path: Path) ->
     words = Page(out.read_text(encoding="utf-8")).words
     for told in (
         "Rehearsal of plan.json",
-        "Every move completed, and the cluster matches the plan.",
+        "Simulated: every move would complete, and the cluster would match the plan. Nothing was changed.",
         "Hottest broker: 3.00 × → 3.00 × the mean (leaders)",
         "10 GB → 0 B",
         "0 B → 10 GB",
