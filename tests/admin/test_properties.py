@@ -172,6 +172,20 @@ def test_the_address_of_librdkafka_is_answered_with_the_name_of_java() -> None:
     assert addresses_of("bootstrap.controllers", {"metadata.broker.list": "broker:9092"}) is None
 
 
+def test_an_address_under_a_mistyped_key_is_noticed() -> None:
+    with pytest.raises(InputError, match=r"no property bootstrap.server; did you mean bootstrap.servers\?"):
+        addresses_of("bootstrap.servers", {"bootstrap.server": "broker:9092"})
+    assert addresses_of("bootstrap.controllers", {"bootstrap.servers": "broker:9092"}) is None
+    assert addresses_of("bootstrap.servers", {"request.timeout.ms": "5"}) is None
+
+
+def test_a_mistyped_key_is_told_with_the_one_that_was_meant(logged: Logged) -> None:
+    settings(request_timeouts_ms="5")
+    assert logged.messages == [
+        "ignored unknown client properties: request.timeouts.ms (did you mean request.timeout.ms?)"
+    ]
+
+
 def test_unknown_keys_are_warned_of_in_one_line(logged: Logged) -> None:
     settings(group_id="pa55-x", acks="all", metadata_max_age_ms="5")
     assert [(record.levelno, record.getMessage()) for record in logged.warnings] == [

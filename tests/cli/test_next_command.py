@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from types import CodeType, FunctionType
 from typing import Any
 
 import click
 import pytest
 
+from kreassign.cli.next_command import next_command
 from tests.cli.test_help import every_command
 
 WITHOUT = {
@@ -68,3 +70,12 @@ def test_long_work_says_what_goes_on(words: str) -> None:
     (command,) = (one for name, one in LEAVES if name == words)
     assert command.callback is not None
     assert {"working", "WorkingLine"} & set(called(command.callback))
+
+
+def test_a_line_to_paste_replaces_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert next_command("plan", "--out", "plan.json") == "kreassign plan --out plan.json"
+    for name in ("plan.json", "plan-2.json"):
+        (tmp_path / name).touch()
+    assert next_command("plan", "--out", "plan.json") == "kreassign plan --out plan-3.json"
+    assert next_command("run", "plan.json") == "kreassign run plan.json"

@@ -23,7 +23,7 @@ from kreassign.admin.settings import Address, ClientSettings, SecurityProtocol, 
 from kreassign.admin.tls import tls_settings
 from kreassign.errors import InputError
 from kreassign.model.documents import is_half, other_kind
-from kreassign.model.text import parse_whole, shortened
+from kreassign.model.text import did_you_mean, likely, parse_whole, shortened
 
 # Parse the text of a Java property file. The only module that imports javaproperties.
 
@@ -434,6 +434,8 @@ def addresses_of(key: str, properties: Mapping[str, str]) -> str | None:
     for name in properties:
         if _JAVA_NAMES.get(name) == key:
             raise InputError(f"{name} is not used; Java's clients call it {key}")
+    for name in likely(key, [name for name in properties if name not in _KEYS]):
+        raise InputError(f"there is no property {name}; did you mean {key}?")
     return None
 
 
@@ -509,7 +511,8 @@ def _warn_of_unknown(properties: Mapping[str, str]) -> None:
 
 def _shown(unknown: list[str], properties: Mapping[str, str]) -> list[str]:
     """Keys that are safe to show: lines of a PEM key or password without escapes look like keys too."""
-    names = [key for key in unknown if _NAME.fullmatch(key) and (properties[key] or "." in key)]
+    keys = [key for key in unknown if _NAME.fullmatch(key) and (properties[key] or "." in key)]
+    names = [f"{key} ({meant})" if (meant := did_you_mean(key, _KEYS)) and "." in key else key for key in keys]
     others = len(unknown) - len(names)
     return [*names, f"{others} whose names are not those of properties"] if others else names
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from itertools import chain, count, pairwise
 from pathlib import Path
 from shlex import join
 
@@ -26,6 +26,7 @@ _ADDRESS = "HOST:PORT"
 def next_command(*words: object, takes: tuple[str, ...] = (), of: RunHistory | None = None) -> str:
     """`kreassign` with these words and the options in `takes`, as given to the present command.
 
+    After `--out` comes a name that is free, for the line is to be pasted: no plan that was approved is replaced by it.
     Options that only the process that started run `of` was given, such as its cluster's address, come from the journal.
     """
     context = click.get_current_context(silent=True)
@@ -34,7 +35,16 @@ def next_command(*words: object, takes: tuple[str, ...] = (), of: RunHistory | N
         ["--cluster", profile.name] if profile is not None and profile.is_chosen and "--cluster" not in words else []
     )
     options = (word for name in takes for word in _given(name, of))
-    return join(["kreassign", *map(str, words), *chosen, *options])
+    said = [str(word) for word in words]
+    free = [_free(word) if before == "--out" else word for before, word in pairwise(("", *said))]
+    return join(["kreassign", *free, *chosen, *options])
+
+
+def _free(name: str) -> str:
+    """The name of a file, with a number if there is one of that name."""
+    path = Path(name)
+    numbered = (path.with_stem(f"{path.stem}-{number}") for number in count(2))
+    return str(next(one for one in chain((path,), numbered) if not one.exists()))
 
 
 def again(*, but: str = "") -> str:

@@ -14,7 +14,6 @@ from kreassign.model.cluster import TopicPartition
 from kreassign.model.pace import NO_LIMITS, Pace
 from kreassign.model.throttle import WHOLE, ThrottleRates
 
-
 REHEARSAL = "rehearsal"
 """Id of every run on a twin that only shows what a plan would do."""
 

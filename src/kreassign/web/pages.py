@@ -95,6 +95,7 @@ def shown(run: Run) -> ShownRun:
         throttle = "adaptive"
     elif run.throttle_bytes_per_s is None:
         throttle = "none"
+    is_over = summary.ended_ms is not None
     return ShownRun(
         tone=tone(summary.state, is_active=summary.is_active),
         stage="active" if summary.is_active else "left" if summary.can_be_resumed else "ended",
@@ -103,8 +104,8 @@ def shown(run: Run) -> ShownRun:
             "state": state_text(summary),
             "moves": f"{format_count(summary.complete_count)} of {format_count(summary.move_count)}",
             "copied": format_bytes(summary.copied_bytes),
-            "left": format_bytes(run.left_bytes),
-            "rate": format_rate(run.rate_bytes_per_s),
+            "left": "-" if is_over else format_bytes(run.left_bytes),
+            "rate": "-" if is_over else format_rate(run.rate_bytes_per_s),
             "eta": eta_text(run),
             "throttle": throttle,
             "pace": pace_text(run.pace),
@@ -185,6 +186,8 @@ def eta_text(run: Run) -> str:
     """Time to the end of a run, or why it is unknown; `-` after its end."""
     if run.summary.ended_ms is not None:
         return "-"
+    if run.why_held is not None:
+        return "held"  # why, and how it goes on, stands under its own title
     if run.eta is None:
         return run.why_no_end or "calculating"
     between = f" ({format_duration(run.eta.earliest_s)} to {format_duration(run.eta.latest_s)})"
