@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from types import CodeType, FunctionType
 from typing import Any
@@ -12,7 +13,10 @@ import click
 import pytest
 
 from kreassign.cli.next_command import next_command
+from kreassign.cli.run_text import commands_after
+from kreassign.model.run import MoveStatus, Phase
 from tests.cli.test_help import every_command
+from tests.report.runs import a_move, a_run
 
 WITHOUT = {
     "autopilot on": "it says that it is on again",
@@ -79,3 +83,13 @@ def test_a_line_to_paste_replaces_no_file(tmp_path: Path, monkeypatch: pytest.Mo
         (tmp_path / name).touch()
     assert next_command("plan", "--out", "plan.json") == "kreassign plan --out plan-3.json"
     assert next_command("run", "plan.json") == "kreassign run plan.json"
+
+
+def test_a_run_that_changed_nothing_has_nothing_to_undo() -> None:
+    moved = a_move("t", 0, (1, 2), (3, 2))
+    unmoved = replace(moved, status=MoveStatus.CANCELLED, bytes_copied=0)
+    commands = [
+        commands_after(a_run((move,), state=state))[0].split()[1]
+        for move, state in ((moved, Phase.CANCELLED), (unmoved, Phase.CANCELLED), (moved, Phase.DONE))
+    ]
+    assert commands == ["rollback", "doctor", "verify"]

@@ -376,6 +376,8 @@ def commands_after(history: RunHistory) -> tuple[str, ...]:
         return (next_command("resume", history.run_id, takes=takes, of=history),)
     if history.state == "done":
         return (next_command("verify", history.run_id, takes=takes, of=history),)
+    if not (history.bytes_copied or any(move.status is MoveStatus.COMPLETE for move in history.moves)):
+        return (next_command("doctor", takes=takes, of=history),)
     return (next_command("rollback", history.run_id, "--dry-run", takes=takes, of=history),)
 
 
