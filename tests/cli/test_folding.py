@@ -10,8 +10,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from rich.table import Column
 
-from kreassign.cli.output import PlainConsole
+from kreassign.cli.output import PlainConsole, figures, names, text_table
 from kreassign.cli.streams import TerminalStream, folded
 
 COMMAND = f"kreassign resume 20261127T211345Z-dcbe --state-dir /{'long/' * 20}"
@@ -48,6 +49,20 @@ def test_streams_and_consoles_fold_on_terminals_only(monkeypatch: pytest.MonkeyP
         for written in (stream.getvalue(), of_console.getvalue()):
             assert " ".join(written.split()) == sentence
             assert (max(map(len, written.splitlines())) <= 60, written.count("\n") == 1) == (is_folded, not is_folded)
+
+
+@pytest.mark.parametrize(("width", "shown"), [
+    (60, ["run                    started                  moves",
+          "20261128T052720Z-00c4  2026-11-28 05:27:20 UTC     29"]),
+    (36, ["run: 20261128T052720Z-00c4", "  started: 2026-11-28 05:27:20 UTC", "  moves: 29"]),
+])  # fmt: skip
+def test_a_table_that_would_break_words_is_a_block_of_lines_per_row(width: int, shown: list[str]) -> None:
+    columns = [Column("run", no_wrap=True), *names("started"), *figures("moves")]
+    out = io.StringIO()
+    PlainConsole(out, width=width).print(
+        text_table(columns, [("20261128T052720Z-00c4", "2026-11-28 05:27:20 UTC", "29")])
+    )
+    assert out.getvalue().splitlines() == shown
 
 
 def test_an_error_on_a_terminal_of_80_columns_is_broken_at_words(tmp_path: Path) -> None:

@@ -9,10 +9,11 @@ import csv
 import io
 import json
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TextIO, TypeVar
 
 import click
+from rich.cells import cell_len
 from rich.console import Console, RenderableType
 from rich.table import Column, Table
 from rich.text import Text
@@ -77,7 +78,12 @@ class PlainConsole(Console):
         super().__init__(file=file, width=width, highlight=False, markup=False, emoji=False)
 
     def print(self, *objects: Any, soft_wrap: bool | None = None, **options: Any) -> None:
-        """Print; a sentence, for which rich must not wrap (`soft_wrap`), is broken at words on a terminal."""
+        """Print; a sentence, for which rich must not wrap (`soft_wrap`), is broken at words on a terminal.
+
+        A table of which the terminal cannot show every figure and word whole is a block of lines per row.
+        """
+        if len(objects) == 1 and isinstance(objects[0], Table) and _least_width(objects[0]) > self.width:
+            objects, soft_wrap = ("\n".join(_blocks(objects[0])),), True
         if soft_wrap and self.is_terminal:
             objects = tuple(folded(one, self.width) if isinstance(one, str) else one for one in objects)
         super().print(*objects, soft_wrap=soft_wrap, **options)
@@ -102,6 +108,30 @@ def text_table(
     for row in rows:
         table.add_row(*row)
     return table
+
+
+LONGEST_WORD = 16
+"""Letters of a name that stay together: a topic may have 249, and no table is as wide."""
+
+
+def _least_width(table: Table) -> int:
+    """Width at which no figure of a table is cut, and no word but long names is broken."""
+    widths = []
+    for column in table.columns:
+        cells = [str(column.header), *map(str, column.cells)]
+        whole = [cell_len(cell) for cell in cells if column.no_wrap]
+        words = [min(cell_len(word), LONGEST_WORD) for cell in cells for word in cell.split()]
+        widths.append(max((*whole, *words), default=0))
+    return sum(widths) + 2 * (len(widths) - 1)
+
+
+def _blocks(table: Table) -> Iterator[str]:
+    """The rows of a table, one cell below the other: the first with its title, the others indented."""
+    for row in zip(*(column.cells for column in table.columns), strict=True):
+        cells = [(str(column.header), str(cell).strip()) for column, cell in zip(table.columns, row, strict=True)]
+        for number, (title, cell) in enumerate(cells):
+            if cell:
+                yield f"{'  ' if number else ''}{f'{title}: ' if title and table.show_header else ''}{cell}"
 
 
 def names(*titles: str) -> list[Column]:
