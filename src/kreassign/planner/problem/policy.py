@@ -16,7 +16,7 @@ import numpy as np
 from kreassign.errors import InputError
 from kreassign.model.load import CPU_PER_READ
 from kreassign.model.plan_facts import NO_PRICES, RackPrices
-from kreassign.model.text import share_of, string_hash
+from kreassign.model.text import likely, share_of, string_hash
 from kreassign.planner.arrays import NOWHERE, BoolArray, FloatArray
 from kreassign.planner.goals import COORDINATORS, CPU
 from kreassign.planner.problem.build import leader_cost
@@ -75,10 +75,12 @@ def _excluded(pattern: str, known: Collection[str]) -> set[str]:
 
 def matching(pattern: str, names: Iterable[str]) -> set[str]:
     """Names that a pattern matches as a whole. Raises InputError if it is not a pattern, or matches none."""
-    compiled = compiled_pattern(pattern)
-    found = {name for name in names if compiled.fullmatch(name)}
+    compiled, known = compiled_pattern(pattern), list(names)
+    found = {name for name in known if compiled.fullmatch(name)}
     if not found:
-        raise InputError(f"no topic matches {pattern!r}; a pattern must match the whole name, as in 'orders.*'")
+        whole = "a pattern must match the whole name, as in 'orders.*'"
+        advice = "give the option once for each" if "," in pattern else whole
+        raise InputError(f"no topic matches {pattern!r}{_similar(pattern, known)}; {advice}")
     return found
 
 
@@ -91,7 +93,7 @@ def compiled_pattern(pattern: str) -> re.Pattern[str]:
 
 
 def _similar(name: str, known: Iterable[str]) -> str:
-    near = [one for one in known if name.lower() in one.lower() or one.lower() in name.lower()]
+    near = [one for one in known if name.lower() in one.lower() or one.lower() in name.lower()] or likely(name, known)
     return f"; did you mean {', '.join(map(repr, near[:3]))}?" if near else ""
 
 
