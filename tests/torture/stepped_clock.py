@@ -1,6 +1,6 @@
 """`kreassign` on a machine whose wall clock is set: SIGUSR1 sets it an hour ahead, SIGUSR2 an hour back.
 
-All of kreassign reads the wall clock through `SystemClock`; so it is replaced before anything else is imported.
+All of kreassign reads the wall clock through `SYSTEM_CLOCK`; so it is replaced before anything else is imported.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def _step(number: int, _: object) -> None:
 def main() -> None:
     for number in (signal.SIGUSR1, signal.SIGUSR2):
         signal.signal(number, _step)
-    vars(clock)["SystemClock"] = SteppedClock
+    vars(clock)["SYSTEM_CLOCK"] = SteppedClock()
     importlib.import_module("kreassign.cli.main").main()
 
 
