@@ -84,7 +84,7 @@ Report = Callable[[AutopilotStatus], None]
 
 
 FEW_AT_A_TIME = Pace(caps=Caps(source=Cap(moves=2), destination=Cap(moves=2)))
-"""What is in flight goes to its end, whatever happens meanwhile: so it is little."""
+"""Moves in flight go to their end, whatever happens meanwhile: so they are few."""
 
 PAUSE_S = 5.0
 """Time between two steps of an election, in which clients find their leaders."""
