@@ -54,7 +54,7 @@ NO_READS = {
 }  # fmt: skip
 TOLD = re.compile(
     r"could not be|cannot be|is not known|does not answer|has not answered|passed over|UNREAD|PERMISSION|LOG-DIR"
-    r"|warning:|^wait: "
+    r"|nobody knows|warning:|^wait: "
 )
 """What was not read is named, or looked at again after a wait."""
 
