@@ -19,7 +19,8 @@ from statistics import quantiles
 
 from bench.autopilot_world import DAY, HOUR, MINUTE, Kind, Trouble, World
 from kreassign.autopilot.core import EndRun, HoldRun, PauseRun, PlanRepair, ReleaseRun, ResumeRun, RunRepair, tick
-from kreassign.autopilot.lifecycle import Event, Memory, Name, NotPlanned, Planned, RunBegan, RunEnded, remember
+from kreassign.autopilot.events import Event, Name, NotPlanned, Planned, Result, RunBegan, RunEnded
+from kreassign.autopilot.memory import Memory, remember
 from kreassign.autopilot.policy import Kind as Finding
 from kreassign.autopilot.policy import Policy, parse_policy
 from kreassign.errors import IllegalPlan, Infeasible, InputError
@@ -27,7 +28,7 @@ from kreassign.model import TopicPartition
 
 CLUSTERS, DAYS = 100, 90.0
 POLICY = "[runs]\nthrottle = '100MB/s'\n" + "".join(
-    f"[{kind}]\nlevel = 'act'\n" for kind in Finding if kind is not Finding.MANY_GONE
+    f"[{kind}]\nlevel = 'act'\n" for kind in Finding if Policy().has_remedy(kind)
 )
 QUIET_S = 5 * MINUTE
 """Looks are so far apart while nothing is the matter; else as the policy says."""
@@ -87,7 +88,7 @@ class Watch:
         run = self.world.run
         assert run is not None
         self.world.run = None
-        self._note(RunEnded(round(self.world.now_s * 1000), run.name, outcome, round(run.copied)))
+        self._note(RunEnded(round(self.world.now_s * 1000), run.name, Result(outcome), round(run.copied)))
         self.told.outcomes[outcome] += 1
         self.told.copied[run.name.kind] += round(run.copied)
         if outcome == "done" and run.name.kind is Finding.BROKER_GONE:

@@ -13,12 +13,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from kreassign.autopilot.lifecycle import Name, Planned
-from kreassign.autopilot.observation import Absent, Asked, Brake, Known, Observation, Unknown
+from kreassign.autopilot.events import Name, Planned
+from kreassign.autopilot.observation import US, Absent, Asked, Brake, Known, Observation, RunSeen, Unknown
 from kreassign.autopilot.policy import Policy
 from kreassign.model import NO_LEADER, Broker, LogDir, LogDirReplica, Partition, TopicPartition
 from kreassign.model.load import LoadBasis
-from kreassign.operations.autopilot_looks import TASKS, planned_of
+from kreassign.operations.autopilot_plans import TASKS, planned_of
 from kreassign.operations.plan import PlanRequest, make_plan
 from kreassign.operations.plan_inputs import Inputs
 from kreassign.planner import BrokerFacts, LogDirFacts, PartitionFacts, problem_of
@@ -211,7 +211,9 @@ class World:
             self._seen = key, self._observed(ours)
         # What was computed of it holds at any time, whether or not the run has a process.
         found = copy.copy(self._seen[1])
-        object.__setattr__(found, "is_run_left", self.run is not None and self.run.is_left)
+        run = self.run
+        seen = RunSeen() if run is None else RunSeen(US if run.is_held else "", run.is_ending, run.is_left, run.is_left)
+        object.__setattr__(found, "run", seen)
         object.__setattr__(found, "at_ms", round(self.now_s * 1000))
         return found
 
@@ -230,7 +232,7 @@ class World:
         return Observation(
             0, "c", Known(hosts), Known(tuple(rows)),
             {**dirs, **{one: why for one, why in unread.items() if one not in down}},
-            Known(theirs), Known(()), Known(frozenset()), Absent(), brake, ours,
+            Known(theirs), Known(()), Known({}), Absent(), brake, ours,
         )  # fmt: skip
 
     def _directory(self, broker: int) -> LogDir:

@@ -19,7 +19,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from kreassign.model import Batch, Broker, Cluster, LogDir, LogDirReplica, Partition, Topic, TopicPartition
-from kreassign.pipeline.ingest.snapshots import Observation, snapshot_tables
+from kreassign.pipeline.ingest.snapshots import SnapshotAnswers, snapshot_tables
 from kreassign.pipeline.tables.arrow import arrow_schema
 from kreassign.pipeline.tables.delta import commit, log_to_write
 from kreassign.pipeline.tables.parquet import write_files, write_rows
@@ -163,7 +163,7 @@ def write_snapshot(data_dir: Path, shape: Shape, day: float | None = None) -> No
     dirs = {broker: (LogDir("/data", None, None, None, is_cordoned=False, replicas=tuple(each)),)
             for broker, each in copies.items()}  # fmt: skip
     taken_ms = BEGIN_MS + round((shape.days if day is None else day) * DAY_MS)
-    seen = Observation(taken_ms, Cluster("synthetic", 0, brokers), topics, Batch(dirs, {}), {})
+    seen = SnapshotAnswers(taken_ms, Cluster("synthetic", 0, brokers), topics, Batch(dirs, {}), {})
     for table, rows in snapshot_tables(seen):
         write_rows(data_dir, table, rows, file_stem=seen.snapshot_id)
 

@@ -111,10 +111,10 @@ def _from_records(records: Floats, record_bytes: Floats) -> History:
 
 def _rounds(chance: np.random.Generator, history: History, low: int = 0, high: int = ROUNDS) -> npt.NDArray[np.int64]:
     """One round per partition."""
-    return chance.integers(low, high, history.records.shape[1])
+    return np.asarray(chance.integers(low, high, history.records.shape[1]))
 
 
-def _changed(values: Floats, rounds: npt.NDArray[np.int64], change: Callable[[Floats], Floats]) -> Floats:
+def _changed(values: Floats, rounds: npt.NDArray[np.int64], change: Callable[[Floats], Floats | np.float64]) -> Floats:
     values, columns = np.array(values), np.arange(values.shape[1])
     values[rounds, columns] = change(values[rounds, columns])
     return values
@@ -299,7 +299,8 @@ def _compacted(chance: np.random.Generator, history: History) -> History:
 
 
 def _leaders_move(chance: np.random.Generator, history: History) -> History:
-    leader = np.repeat(chance.integers(0, 3, (HOURS + 1, history.leader.shape[1])), AN_HOUR, axis=0)[: ROUNDS + 1]
+    by_hour = chance.integers(0, 3, (HOURS + 1, history.leader.shape[1])).astype(float)
+    leader = np.repeat(by_hour, AN_HOUR, axis=0)[: ROUNDS + 1]
     return replace(history, leader=leader, size=history.size + leader * 10_000)
 
 
@@ -392,7 +393,7 @@ def _preallocated(chance: np.random.Generator, history: History) -> History:
 
 def _two_clocks(chance: np.random.Generator, history: History) -> History:
     """Two collectors take turns; the clock of one is ahead by two to eight minutes."""
-    ahead_ms = 60_000.0 * chance.integers(2, 9, history.at_ms.shape[1])
+    ahead_ms = np.asarray(60_000.0 * chance.integers(2, 9, history.at_ms.shape[1]))
     is_other = (np.arange(ROUNDS + 1) % 2 == 1)[:, None]
     return replace(history, at_ms=history.at_ms + np.where(is_other, ahead_ms[None, :], 0.0))
 

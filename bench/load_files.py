@@ -9,8 +9,9 @@ from __future__ import annotations
 import statistics
 import tempfile
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -66,7 +67,7 @@ def load(data: Path, number: int, partitions: int = 100) -> None:
 
 def hours(hour: int, partitions: int, *, is_open: bool) -> pa.Table:
     """Rows of `load_hours` of one hour."""
-    plain = {
+    plain: Mapping[str, Callable[[str], Any]] = {
         "string": lambda name: np.char.mod(f"{name}-%04d", np.arange(partitions) // 10),
         "int": lambda _: np.arange(partitions, dtype=np.int32) % 10,
         "bigint": lambda _: np.arange(partitions) + hour,

@@ -23,9 +23,8 @@ from typing import Self
 from bench.known_load import BEGIN_MS, HOUR_MS, Shape, known_load, write_hours
 from bench.process import KREASSIGN
 from kreassign.errors import DataError, KreassignError
-from kreassign.pipeline.tables.commits import last_load
 from kreassign.pipeline.tables.delta import has_log, open_log
-from kreassign.pipeline.tables.parquet import loads_of, read_rows, tables_at, write_rows
+from kreassign.pipeline.tables.parquet import last_load, loads_of, read_rows, tables_at, write_rows
 from kreassign.pipeline.tables.schemas import (
     BACKTESTS,
     BROKERS,

@@ -160,6 +160,8 @@ def _told(row: Row, name: str) -> float:
 
 def _is_held(row: Row, name: str, true: float) -> bool:
     low, high = row.get(f"low_{name}", row[name]), row.get(f"high_{name}", row[name])
+    assert low is not None
+    assert high is not None
     return bool(low <= true <= high)
 
 

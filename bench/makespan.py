@@ -31,8 +31,7 @@ from kreassign.model import TopicPartition
 from kreassign.model.pace import NO_LIMITS, Pace
 from kreassign.model.throttle import NO_THROTTLE
 from kreassign.planner import Assignment, solve
-from kreassign.twin.cluster import Twin
-from kreassign.twin.core import Step
+from kreassign.twin.core import Step, TwinCore
 from kreassign.twin.metadata import PartitionChanged
 from kreassign.twin.transport import TwinTransport
 
@@ -63,7 +62,7 @@ class Watch:
     _flying: Counter[tuple[str, int]] = field(default_factory=Counter)
     _disk: Counter[int] = field(default_factory=Counter)
 
-    def follow(self, twin: Twin, step: Step) -> None:
+    def follow(self, twin: TwinCore, step: Step) -> None:
         """Note what began and what ended."""
         for record in step.records:
             if isinstance(record, PartitionChanged) and record.adding is not None:

@@ -16,7 +16,7 @@ from random import Random
 
 import numpy as np
 
-from kreassign.executor.scheduling import Candidate, choose
+from kreassign.executor.scheduling import PacedMove, choose
 from kreassign.model import TopicPartition
 from kreassign.model.pace import Cap, Caps
 from kreassign.twin.replication.copy_rates import max_min_rates
@@ -26,7 +26,7 @@ SHAPES = ((12, 300), (60, 600))
 SEEDS = range(3)
 MEAN_BYTES = 1e9
 
-Pick = Callable[[Sequence[Candidate], Sequence[Candidate]], Sequence[Candidate]]
+Pick = Callable[[Sequence[PacedMove], Sequence[PacedMove]], Sequence[PacedMove]]
 """Which of the waiting moves start, given those in flight with the bytes that they have left."""
 
 
@@ -39,7 +39,7 @@ class Rule:
     look_s: float = 1.0
 
 
-def random_moves(brokers: int, count: int, seed: int) -> tuple[Candidate, ...]:
+def random_moves(brokers: int, count: int, seed: int) -> tuple[PacedMove, ...]:
     """One copy each, between two brokers."""
     random = Random(seed)
     weights = [1 + 2 * number / (brokers - 1) for number in range(brokers)]
@@ -49,11 +49,11 @@ def random_moves(brokers: int, count: int, seed: int) -> tuple[Candidate, ...]:
         source = random.choices(range(brokers), weights)[0]
         destination = random.choice([broker for broker in range(brokers) if broker != source])
         size_bytes = max(1, int(MEAN_BYTES * random.lognormvariate(0, 1.2)))
-        moves.append(Candidate(TopicPartition(f"t{number // 20:04}", number % 20), size_bytes, source, (destination,)))
+        moves.append(PacedMove(TopicPartition(f"t{number // 20:04}", number % 20), size_bytes, source, (destination,)))
     return tuple(moves)
 
 
-def least_s(moves: Sequence[Candidate]) -> float:
+def least_s(moves: Sequence[PacedMove]) -> float:
     """Least time of any order."""
     work: Counter[tuple[str, int]] = Counter()
     for move in moves:
@@ -62,9 +62,9 @@ def least_s(moves: Sequence[Candidate]) -> float:
     return max(*work.values(), *(move.size_bytes for move in moves)) / RATE
 
 
-def simulate(moves: Sequence[Candidate], brokers: int, rule: Rule) -> tuple[float, float]:
+def simulate(moves: Sequence[PacedMove], brokers: int, rule: Rule) -> tuple[float, float]:
     """Seconds until the last copy ends, and hours that all moves together were in flight."""
-    waiting, flying = list(moves), list[Candidate]()
+    waiting, flying = list(moves), list[PacedMove]()
     now_s = look_at_s = moved_s = 0.0
     while waiting or flying:
         if waiting and now_s >= look_at_s:
@@ -79,7 +79,7 @@ def simulate(moves: Sequence[Candidate], brokers: int, rule: Rule) -> tuple[floa
     return now_s, moved_s / 3600
 
 
-def _step(flying: Sequence[Candidate], brokers: int, most_s: float) -> tuple[float, list[Candidate]]:
+def _step(flying: Sequence[PacedMove], brokers: int, most_s: float) -> tuple[float, list[PacedMove]]:
     """Until the next copy ends, or the next look: how long that is, and what is in flight then."""
     if not flying:
         return most_s, []
@@ -92,21 +92,21 @@ def _step(flying: Sequence[Candidate], brokers: int, most_s: float) -> tuple[flo
     return step_s, [replace(move, size_bytes=int(size)) for move, size in moves if size > 0]
 
 
-def _paced(per_broker: int, waiting: Sequence[Candidate], flying: Sequence[Candidate]) -> Sequence[Candidate]:
+def _paced(per_broker: int, waiting: Sequence[PacedMove], flying: Sequence[PacedMove]) -> Sequence[PacedMove]:
     caps = Caps(source=Cap(per_broker), destination=Cap(per_broker))
     starting = set(choose(waiting, flying, caps=caps).starting)
     return [move for move in waiting if move.topic_partition in starting]
 
 
-def _batches(size: int, waiting: Sequence[Candidate], flying: Sequence[Candidate]) -> Sequence[Candidate]:
+def _batches(size: int, waiting: Sequence[PacedMove], flying: Sequence[PacedMove]) -> Sequence[PacedMove]:
     return () if flying else waiting[:size]
 
 
-def _incremental(most: int, waiting: Sequence[Candidate], flying: Sequence[Candidate]) -> Sequence[Candidate]:
+def _incremental(most: int, waiting: Sequence[PacedMove], flying: Sequence[PacedMove]) -> Sequence[PacedMove]:
     return waiting[: most - len(flying)]
 
 
-def _per_broker(most: int, waiting: Sequence[Candidate], flying: Sequence[Candidate]) -> Sequence[Candidate]:
+def _per_broker(most: int, waiting: Sequence[PacedMove], flying: Sequence[PacedMove]) -> Sequence[PacedMove]:
     """Cruise Control's cap: so many moves at a broker, sent and received together; by name."""
     busy = Counter(broker for move in flying for broker in (move.source, *move.destinations))
     starting = []

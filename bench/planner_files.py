@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -38,14 +39,14 @@ def _partitions(table: pa.Table) -> Partitions:
     topics = table["topic"].combine_chunks().dictionary_encode()
     lists = pc.split_pattern(table["replicas"], ",").combine_chunks()
     count = table.num_rows
-    offsets = np.from_dlpack(lists.offsets)
+    offsets: npt.NDArray[np.int32] = np.from_dlpack(lists.offsets).astype(np.int32, copy=False)
     cpu = _column(table, "cpu")
     return Partitions(
         topic_names=tuple(topics.dictionary.to_pylist()),
-        topics=np.from_dlpack(topics.indices),
+        topics=np.from_dlpack(topics.indices).astype(np.int32, copy=False),
         numbers=_column(table, "partition"),
         offsets=offsets,
-        replicas=np.from_dlpack(lists.values.cast(pa.int32())),
+        replicas=np.from_dlpack(lists.values.cast(pa.int32())).astype(np.int32, copy=False),
         log_dirs=np.full(offsets[-1], NOWHERE, np.int32),
         size_bytes=np.rint(_column(table, "disk") * MEGABYTE).astype(np.int64),
         write_bytes_per_s=_column(table, "net_in"),
@@ -59,9 +60,10 @@ def _partitions(table: pa.Table) -> Partitions:
     )
 
 
-def _column(table: pa.Table, name: str) -> npt.NDArray[np.generic]:
+def _column(table: pa.Table, name: str) -> npt.NDArray[Any]:
     """The values of a column. Not by `to_numpy`, which imports pandas where that is installed."""
-    return np.from_dlpack(table[name].combine_chunks())
+    values: npt.NDArray[Any] = np.from_dlpack(table[name].combine_chunks())
+    return values
 
 
 def write_plan(path: Path, problem: Problem, assignment: Assignment) -> None:

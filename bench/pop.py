@@ -109,10 +109,10 @@ def _planned(problem: Problem, count: int) -> tuple[Assignment, Timed]:
         return whole, Timed(seconds, seconds, 0.0)
     parts, cutting_s = _timed(lambda: split(problem, count))
     answers = [_timed(partial(attempt, part.problem)) for part in parts]
-    seconds = [taken for _, taken in answers]
+    each_s = [taken for _, taken in answers]
     begin, merging_s = _timed(lambda: merged(problem, parts, [answer for answer, _ in answers]))
     whole, repair_s = _timed(lambda: solve(problem, begin).assignment)
-    return whole, Timed(max(seconds), sum(seconds), cutting_s + merging_s + repair_s)
+    return whole, Timed(max(each_s), sum(each_s), cutting_s + merging_s + repair_s)
 
 
 def _timed(work: Callable[[], Result]) -> tuple[Result, float]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TypeVar
 
 from bench.served import Served, served
@@ -40,7 +40,7 @@ def measure() -> None:
         print(f"\nlargest resident memory of the server: {twin.peak_mib:.0f} MiB")
 
 
-def _rebalance(client: AdminClient, twin: Served, topics: dict[str, Topic]) -> None:
+def _rebalance(client: AdminClient, twin: Served, topics: Mapping[str, Topic]) -> None:
     targets = _targets(topics, random.Random(SEED))
     still = next(key for key in sorted(targets) if key.partition == 0)._replace(partition=1)
     before = _size(client, still, topics)
@@ -49,7 +49,7 @@ def _rebalance(client: AdminClient, twin: Served, topics: dict[str, Topic]) -> N
     _row(f"{len(targets):,} moves, {IN_FLIGHT} under way: {simulated_h:.1f} simulated hours", took, twin)
 
 
-def _targets(topics: dict[str, Topic], chance: random.Random) -> dict[TopicPartition, tuple[int, ...]]:
+def _targets(topics: Mapping[str, Topic], chance: random.Random) -> dict[TopicPartition, tuple[int, ...]]:
     """Another broker of the same rack (ids modulo three) in place of the last replica."""
     partitions = [partition for _, topic in sorted(topics.items()) for partition in topic.partitions]
     chosen = chance.sample(partitions, MOVES)
@@ -71,7 +71,7 @@ def _execute(client: AdminClient, targets: dict[TopicPartition, tuple[int, ...]]
         time.sleep(LOOK_EVERY_S)
 
 
-def _size(client: AdminClient, key: TopicPartition, topics: dict[str, Topic]) -> int:
+def _size(client: AdminClient, key: TopicPartition, topics: Mapping[str, Topic]) -> int:
     broker = topics[key.topic].partitions[key.partition].replicas[0]
     (found,) = client.describe_log_dirs([broker], partitions=[key]).ok.values()
     return next(copy.size_bytes for log_dir in found for copy in log_dir.replicas)

@@ -22,8 +22,8 @@ _HEAD = """\
 # Metrics
 
 What `kreassign run --metrics-port` serves at `/metrics` on 127.0.0.1 (but not to what a proxy forwards), in
-Prometheus' text format ([how to use it](../guides/monitor-runs.md)). Every metric is a gauge and has the labels
-`{labels}` besides its own. What is not known has no sample: no figure is invented.
+Prometheus' text format ([how to use it](../guides/monitor-runs.md)). Every metric of a run is a gauge and has the
+labels `{labels}` besides its own. What is not known has no sample: no figure is invented.
 
 KIP-455 names metrics of reassignment as future work: "how many partitions are being reassigned on a given broker,
 what write and read bandwidth is being used". They are `kreassign_broker_reassigning_partitions`,
@@ -42,7 +42,8 @@ _AUTOPILOT = """
 ## Metrics of an autopilot
 
 `kreassign autopilot watch --metrics-port` serves these besides, with those of the repair that it runs. They have the
-label `cluster_id` besides their own. `kreassign define-monitoring alerts` has rules for them.
+label `cluster_id` besides their own, and names of counters end with `_total`. `kreassign define-monitoring alerts` has
+rules for them.
 
 | Metric | Labels | Means |
 |---|---|---|

@@ -36,7 +36,7 @@ from kreassign.operations.run import RunRequest
 from kreassign.operations.snapshot_files import write_snapshot
 from kreassign.operations.twin import faults_of
 from tests.browser import OPTIONS, find_chromium
-from tests.cli.test_run_views import progress_of
+from tests.executor.run_events import measured
 from tests.executor.twin_runs import RATE, TwinRig, pace
 
 SCENARIO = "skewed"
@@ -119,7 +119,7 @@ def terminals(folder: Path, journal: Path) -> Iterator[tuple[str, str, Renderabl
     yield "terminal-plan", "kreassign plan", Text(planned.stderr.partition("next:")[0].rstrip())
     events = read_events(journal)
     looks = [number for number, event in enumerate(events) if isinstance(event, MovesObserved)]
-    progress = progress_of(*events[: looks[5 * len(looks) // 12]])
+    progress = measured(events[: looks[5 * len(looks) // 12]])
     yield "terminal-run", "kreassign watch", screen(progress, COLUMNS, LINES)
 
 

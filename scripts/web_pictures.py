@@ -56,7 +56,7 @@ def take_web_pages(browser: Browser, folder: Path) -> None:
             shown.get_by_text("It changes").wait_for()
             take(shown, "web-plan", shown.get_by_role("heading", name="Run", exact=True))
             shown.get_by_role("button", name="Start the run").click()
-            shown.locator("[data-field=moves]", has_text=re.compile(r"^([5-9]|1\d) of")).wait_for(timeout=300_000)
+            shown.locator("[data-field=copied]", has_text=re.compile(r"^[4-9].* GB")).wait_for(timeout=300_000)
             take(shown, "web-run", None)
             shown.on("dialog", lambda dialog: dialog.accept())
             shown.get_by_role("button", name="Cancel now").click()
@@ -75,6 +75,7 @@ def take(shown: Page, picture: str, section: Locator | None) -> None:
 
 def unlock(shown: Page, token: str) -> None:
     """Be the user with this token."""
+    shown.get_by_role("button", name=re.compile(r"^(Lock|Unlock) control$")).wait_for()
     if shown.get_by_role("button", name="Lock control", exact=True).is_visible():
         shown.get_by_role("button", name="Lock control", exact=True).click()
     shown.fill("#token", token)

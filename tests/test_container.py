@@ -10,7 +10,7 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -18,11 +18,15 @@ from typing import Any
 import kubernetes_validate
 import pytest
 import yaml
+from click.testing import CliRunner
 
+from kreassign.autopilot.events import Ended, Looked
+from kreassign.cli.main import kreassign
 from kreassign.executor.journal import find_journals
 from kreassign.model import TopicPartition
 from kreassign.model.plan import PartitionAssignment, Plan
 from kreassign.model.run import RunHistory
+from kreassign.operations.autopilot_journal import clusters_looked_after, decided
 from kreassign.operations.connect import connect
 from kreassign.operations.plan_files import write_plan
 from kreassign.operations.run_journals import status
@@ -99,7 +103,7 @@ def documents(manifest: Path) -> list[dict[str, Any]]:
 def pods(manifest: Path) -> Iterator[dict[str, Any]]:
     """The specification of each pod that a manifest makes."""
     for document in documents(manifest):
-        if document["kind"] == "Job":
+        if document["kind"] in {"Job", "Deployment"}:
             yield document["spec"]["template"]["spec"]
         elif document["kind"] == "CronJob":
             yield document["spec"]["jobTemplate"]["spec"]["template"]["spec"]
@@ -111,9 +115,9 @@ def container(manifest: Path) -> dict[str, Any]:
     return only
 
 
-def test_there_is_a_job_and_a_cron_job() -> None:
+def test_there_is_a_job_a_cron_job_and_a_deployment() -> None:
     kinds = {document["kind"] for manifest in MANIFESTS for document in documents(manifest)}
-    assert kinds == {"ServiceAccount", "PersistentVolumeClaim", "NetworkPolicy", "Job", "CronJob"}
+    assert kinds == {"ServiceAccount", "PersistentVolumeClaim", "NetworkPolicy", "Job", "CronJob", "Deployment"}
 
 
 @EACH
@@ -173,8 +177,9 @@ def test_the_accounts_and_volumes_that_pods_name_are_in_the_manifests() -> None:
 class Pod:
     """The process of a container, with its volumes in a folder of this machine."""
 
-    def __init__(self, manifest: Path, folder: Path, servers: str) -> None:
+    def __init__(self, manifest: Path, folder: Path, servers: str, instead: Mapping[str, str] | None = None) -> None:
         self._container, self._folder, self._servers = container(manifest), folder, servers
+        self._container["args"] = [(instead or {}).get(word, word) for word in self._container["args"]]
 
     @property
     def words(self) -> list[str]:
@@ -261,6 +266,45 @@ def test_the_nightly_check_passes_until_the_cluster_drifts(tmp_path: Path) -> No
         drifted = pod.run()
     assert drifted.returncode == 1
     assert "t-0: is on 0,2, declared on 0,1" in drifted.stdout
+
+
+@pytest.mark.thorough
+def test_the_next_pod_of_an_autopilot_goes_on_at_once(tmp_path: Path) -> None:
+    journals = tmp_path / "journals"
+    journals.mkdir()
+    with serving(Twin(cluster({"t": [[0, 1]]}), TwinSettings()), speed=10.0) as thread:
+        first, second = (
+            autopilot_pod(tmp_path / node, thread.bootstrap_servers, f"file://{journals}") for node in ("one", "two")
+        )
+        with first.running() as process:
+            wait_until(lambda: Looked in kinds_of(tmp_path / "one", process), what="a look of the first pod")
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(PATIENCE_S) == 0
+        with second.running() as process:
+            wait_until(lambda: Ended in kinds_of(tmp_path / "two", process), what="the second pod to go on")
+
+
+def autopilot_pod(folder: Path, servers: str, journals: str) -> Pod:
+    """The pod of an autopilot on a node of its own. A twin keeps no records, so it has no topic for journals."""
+    folder.mkdir()
+    volumes(folder, "state", "tmp", "policy", "kafka")
+    (folder / "policy" / "policy.toml").write_text("[care]\n")
+    manifest = ROOT / "examples" / "kubernetes" / "autopilot.yaml"
+    return Pod(manifest, folder, servers, {"topic:kreassign-journals": journals})
+
+
+def kinds_of(folder: Path, process: subprocess.Popen[str]) -> set[type[object]]:
+    """Kinds of the decisions that a pod has; fails if it ended."""
+    assert process.poll() is None, process.stderr and process.stderr.read()
+    known = clusters_looked_after(folder / "state", is_dry=True)
+    return {type(one) for one in decided(folder / "state", known[0], is_dry=True)} if known else set()
+
+
+def test_the_unit_of_systemd_has_a_command_that_is_taken() -> None:
+    unit = (ROOT / "examples" / "kreassign-autopilot.service").read_text(encoding="utf-8")
+    (line,) = re.findall(r"^ExecStart=/usr/local/bin/kreassign (.*)$", unit, re.MULTILINE)
+    assert CliRunner().invoke(kreassign, [*shlex.split(line), "--help"]).exit_code == 0
+    assert {"Restart=always", "KillSignal=SIGTERM", "StateDirectory=kreassign"} <= set(unit.splitlines())
 
 
 def test_command_lines_of_the_manifests_begin_with_ours() -> None:

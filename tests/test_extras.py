@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import os
 import subprocess
 import sys
 import tomllib
@@ -31,11 +32,12 @@ for words in json.loads(sys.argv[2]):
 """
 
 
-def outputs(folder: Path, *commands: tuple[str, ...]) -> list[tuple[int, str]]:
+def outputs(folder: Path, *commands: tuple[str, ...], **variables: str) -> list[tuple[int, str]]:
     """Exit code and error output of each command, without the packages of all extras."""
     done = subprocess.run(
         [sys.executable, "-c", WITHOUT_EXTRAS, json.dumps([*EXTRA_OF]), json.dumps(commands)],
         capture_output=True, text=True, check=True, timeout=120, cwd=folder,
+        env={**os.environ, **variables},
     )  # fmt: skip
     parts, text = [], ""
     for line in done.stderr.splitlines(keepends=True):
@@ -84,6 +86,20 @@ def test_each_command_names_the_extra_that_it_lacks(folder: Path) -> None:
     for (code, text), (words, extra) in zip(outputs(folder, *LACKING), LACKING.items(), strict=True):
         assert (code, text.count("\n")) == (1, 1), (words, text)
         assert text.endswith(f"pip install 'kreassign[{extra}]'\n"), words
+
+
+def test_mistakes_and_help_need_no_extra(folder: Path) -> None:
+    helped = [(name, "--help") for name in ("collect", "load", "show-load", "stream-metrics", "compact")]
+    assert outputs(folder, *helped) == [(0, "")] * len(helped)
+    for code, text in outputs(folder, ("plan", "--trottle", "5"), ("--brokers", "1"), ("colect",)):
+        assert code == 2, text
+        assert "Traceback" not in text
+
+
+@pytest.mark.parametrize("typed", ["kreassign col", "kreassign collect --"])
+def test_completion_needs_no_extra(folder: Path, typed: str) -> None:
+    at = str(len(typed.split(" ")) - 1)
+    assert outputs(folder, (), _KREASSIGN_COMPLETE="bash_complete", COMP_WORDS=typed, COMP_CWORD=at) == [(0, "")]
 
 
 def test_every_named_extra_installs_its_package() -> None:

@@ -90,6 +90,10 @@ def test_options_on_pages_are_there(programs: Programs) -> None:
     assert_none(finding for page in every_page() for finding in pages.unknown_options(page, programs, OTHER_OPTIONS))
 
 
+def test_paragraphs_on_pages_have_subjects_of_their_own() -> None:
+    assert_none(finding for page in every_page() for finding in pages.continued_sentences(page))
+
+
 def test_all_installed_commands_are_on_the_page_about_installing() -> None:
     (pyproject, page) = (*read("pyproject.toml"), *read("docs/start/install.md"))
     (scripts,) = re.findall(r"\[project\.scripts\]\n(.*?)\n\n", pyproject.text, re.DOTALL)
@@ -220,3 +224,14 @@ def test_commands_in_strings_that_cannot_be_typed_are_found(programs: Programs, 
 def test_options_that_no_command_has_are_found(programs: Programs) -> None:
     (finding,) = pages.unknown_options(page_with("`--gone FILE`, `--list`, `--theirs`"), programs, {"--theirs"})
     assert "--gone" in str(finding)
+
+
+@pytest.mark.parametrize(("after", "is_found"), [
+    ("says what is wrong.", True),
+    ("![a picture](a.png)\n\nsays what is wrong.", True),
+    ("`doctor` says what is wrong.", False),
+    ("kreassign's own commands read it strictly.", False),
+])  # fmt: skip
+def test_half_sentences_after_blocks_are_found(after: str, is_found: bool) -> None:
+    page = Source("page.md", f"```sh\nkreassign doctor\n```\n\n{after}\n")
+    assert bool(list(pages.continued_sentences(page))) == is_found

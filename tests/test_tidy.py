@@ -50,8 +50,8 @@ LEFT_OUT = {
     ("executor/cluster/requests.py", "without_records"): "doctor names this cause only where it is seen",
     ("operations/plan_inputs.py", "inputs_of_cluster"): "a topic that is missing is named where its factor changes",
     ("operations/table_inputs.py", "inputs_of_present"): "a topic that is missing is named where its factor changes",
-    ("operations/plan_tasks.py", "place_topic"): "no new partition is put on a dead broker, which says itself",
-    ("operations/plan_tasks.py", "place_partitions"): "no new partition is put on a dead broker, which says itself",
+    ("operations/plan_tasks.py", "pose_topic"): "no new partition is put on a dead broker, which says itself",
+    ("operations/plan_tasks.py", "pose_partitions"): "no new partition is put on a dead broker, which says itself",
     ("operations/report.py", "_log_dirs"): "only topics that may be hidden are looked for there",
     ("operations/snapshot.py", "_broker"): "a broker without known directories is stored so, and was warned of",
 }
@@ -203,6 +203,12 @@ def test_work_put_off_is_found(word: str) -> None:
     assert not list(shape.unfinished(source(f"# {word}_list")))
 
 
+@pytest.mark.parametrize("mark", ["<", ">"])
+def test_an_unfinished_merge_is_found(mark: str) -> None:
+    assert list(shape.unfinished(source(f"{7 * mark} ours")))
+    assert not list(shape.unfinished(source(f"x {7 * mark} y")))
+
+
 # Calls
 
 
@@ -262,6 +268,17 @@ def test_answers_that_are_read_by_half_are_found(body: str) -> None:
 ])  # fmt: skip
 def test_answers_that_are_read_as_a_whole_are_fine(body: str) -> None:
     assert not list(answers.half_answers(source(f"def read(port, names):\n    {body}")))
+
+
+def test_log_directories_are_read_twice_before_they_count_as_failed() -> None:
+    readings = "src/kreassign/executor/cluster/readings.py"
+    found = [finding for file in python(*DECIDING) for finding in answers.single_answers(file)]
+    assert {finding.path for finding in found} == {readings}, "\n".join(map(str, found))
+
+
+@pytest.mark.parametrize("line", ["client.describe_log_dirs([0])", "ask_twice(client.describe_log_dirs, [0])"])
+def test_calls_whose_answer_is_believed_at_once_are_found(line: str) -> None:
+    assert list(answers.single_answers(source(line)))
 
 
 # Silenced checks

@@ -4,7 +4,8 @@
     ├── InputError            the input is wrong; nothing was sent                  exit 2
     │   ├── MalformedPlan     not the JSON of Kafka's tools; .path
     │   ├── IllegalPlan       breaks rules; .violations (all of them, not the first)
-    │   └── PlanIsMet         every partition is already where the plan puts it; .run_id, if a run did that
+    │   ├── PlanIsMet         every partition is already where the plan puts it; .run_id, if a run did that
+    │   └── StandsBy          another host keeps the decisions of the autopilot
     ├── Infeasible            no plan meets the hard goals; .goals                  exit 3
     ├── ClusterError          a request to the cluster failed; .message .item .api    exit 4
     │   ├── Unreachable       did not reach a broker; safe to retry
@@ -17,6 +18,7 @@
     │   ├── ControllerMoved   another controller is active; nothing was written
     │   └── Rejected          Kafka answered with an error; .code .name .retriable
     ├── ExecutionError        a run cannot continue                                 exit 5
+    │   ├── JournalTaken      another process went on with the journal
     │   ├── Drifted           the cluster is not as the plan expects; .differences
     │   └── JournalUnreadable what a run did is not known; .problem .remedy
     │       ├── JournalDamaged    the journal cannot be trusted
@@ -187,6 +189,14 @@ class ExecutionError(KreassignError):
     """A run cannot continue. Its journal shows how far it came."""
 
     exit_code = 5
+
+
+class StandsBy(InputError):
+    """Another host keeps the decisions of the autopilot; this process decides nothing meanwhile."""
+
+
+class JournalTaken(ExecutionError):
+    """Another process went on with the journal: this one writes and sends nothing more."""
 
 
 class Drifted(ExecutionError):

@@ -327,13 +327,34 @@ def test_the_second_bootstrap_address_serves_when_the_first_is_down(listen: List
     assert connect(dead, alive).list_partition_reassignments() == {}
 
 
-def test_a_first_address_that_hangs_costs_the_time_of_a_connection(listen: Listen, connect: Connect) -> None:
-    hanging, alive = listen(), listen()
+def hanging(listen: Listen) -> Listener:
+    node = listen()
+    node.answers[api.API_VERSIONS] = Deed.STAY_SILENT
+    return node
+
+
+def test_a_first_address_that_hangs_does_not_keep_the_next_waiting(
+    listen: Listen, connect: Connect, logged: Logged
+) -> None:
+    silent, alive = hanging(listen), listen()
     join(alive)
-    hanging.answers[api.API_VERSIONS] = Deed.STAY_SILENT
     alive.answers[LIST] = NO_MOVES
-    assert connect(hanging, alive, connect_timeout_ms=SILENCE_MS).list_partition_reassignments() == {}
-    assert hanging.times_asked(api.API_VERSIONS) == 1
+    assert connect(silent, alive).list_partition_reassignments() == {}
+    assert silent.times_asked(api.API_VERSIONS) == 1
+    assert logged.messages == [f"passed over: {silent.address} has not answered yet"]
+    silent.wait_until_left()
+
+
+def test_addresses_that_all_hang_share_the_time_of_one_connection(listen: Listen, logged: Logged) -> None:
+    """Each of seven is asked, and what is awaited is told meanwhile."""
+    nodes = [hanging(listen) for _ in range(7)]
+    settings = ClientSettings(tuple(node.address for node in nodes), connect_timeout_ms=3 * SILENCE_MS)
+    with AdminClient.connect(settings) as client, pytest.raises(Unreachable) as down:
+        client.describe_cluster()
+    assert [node.times_asked(api.API_VERSIONS) > 0 for node in nodes] == [True] * len(nodes)
+    assert all(str(node.address) in str(down.value) for node in nodes)
+    assert logged.messages[0].startswith("waiting up to ")
+    assert str(nodes[0].address) in logged.messages[0]
 
 
 def in_tls(listen: Listen) -> Address:
@@ -577,15 +598,21 @@ def test_many_threads_may_share_a_client(node: Listener, connect: Connect) -> No
     assert found == [ongoing] * 64
 
 
-def test_closing_ends_calls_under_way_and_later_ones(node: Listener, connect: Connect) -> None:
-    join(node)
+def silenced(node: Listener, asked: Api) -> threading.Event:
+    """Let a node stay silent to these requests; return the event that one has arrived."""
     arrived = threading.Event()
 
-    def silence(_asked: Asked) -> Reply:
+    def stay(_asked: Asked) -> Reply:
         arrived.set()
         return Deed.STAY_SILENT
 
-    node.answers[LIST] = silence
+    node.answers[asked] = stay
+    return arrived
+
+
+def test_closing_ends_calls_under_way_and_later_ones(node: Listener, connect: Connect) -> None:
+    join(node)
+    arrived = silenced(node, LIST)
     client = connect(node)
     with ThreadPoolExecutor(1) as threads:
         hanging = threads.submit(client.list_partition_reassignments)
@@ -595,6 +622,18 @@ def test_closing_ends_calls_under_way_and_later_ones(node: Listener, connect: Co
     with pytest.raises(Unreachable, match="the client is closed"):
         client.list_partition_reassignments()
     assert node.times_asked(LIST) == 1
+
+
+def test_closing_ends_a_connection_that_is_being_opened(node: Listener, connect: Connect) -> None:
+    join(node)
+    arrived = silenced(node, api.API_VERSIONS)
+    client = connect(node)
+    with ThreadPoolExecutor(1) as threads:
+        hanging = threads.submit(client.list_partition_reassignments)
+        assert arrived.wait(PATIENCE_S)
+        client.close()
+        assert isinstance(hanging.exception(PATIENCE_S), Unreachable)
+    node.wait_until_left()
 
 
 # Versions
@@ -793,7 +832,7 @@ def test_a_broker_that_is_not_the_listed_one_gets_no_call(listen: Listen, connec
     join(one, other)
     one.answers[api.API_VERSIONS], other.answers[api.API_VERSIONS] = as_node(0), as_node(7)
     one.answers[LOG_DIRS] = other.answers[LOG_DIRS] = log_dirs("/a")
-    batch = connect(one).describe_log_dirs([0, 1], timeout_ms=300)
+    batch = connect(one).describe_log_dirs([0, 1], timeout_ms=30_000)
     assert set(batch.ok) == {0}
     assert isinstance(batch.failed[1], Unreachable)
     assert "is not broker 1 of cluster id, which lists it there; nothing was sent to it" in str(batch.failed[1])

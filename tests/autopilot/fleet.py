@@ -2,18 +2,37 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
 
 from kreassign.autopilot.core import Message
-from kreassign.autopilot.lifecycle import Finding, Name
+from kreassign.autopilot.events import Name
+from kreassign.autopilot.memory import Finding
 from kreassign.autopilot.policy import Kind, Policy, parse_policy
+from kreassign.clock import Clock
 from kreassign.operations.autopilot import Autopilot
 from kreassign.operations.decommission import tell_nobody
 from kreassign.operations.run import RunContext
 from tests.executor.twin_runs import TwinRig
 
 HOUR_S = 3600.0
+
+
+class HostClock:
+    """The clock of a host, so far ahead of the twin's."""
+
+    def __init__(self, time: Clock) -> None:
+        self._time, self.ahead_s = time, 0.0
+
+    def now_ms(self) -> int:
+        return self._time.now_ms() + round(self.ahead_s * 1000)
+
+    def monotonic_s(self) -> float:
+        return self._time.monotonic_s()
+
+    def sleep(self, seconds: float) -> None:
+        self._time.sleep(seconds)
 
 
 class Fleet:
@@ -25,11 +44,12 @@ class Fleet:
         self.messages: list[Message] = []
         self.context = RunContext(state_dir, warn=tell_nobody)
 
-    def opened(self, *, is_dry: bool = False) -> AbstractContextManager[Autopilot]:
-        """An autopilot as a new process would begin it."""
-        return Autopilot(
-            self.rig.client, self.policy, self.context, self.messages.append, self.rig.transport, is_dry=is_dry
-        )
+    def opened(
+        self, *, is_dry: bool = False, clock: Clock | None = None, reread: Callable[[], Policy] | None = None
+    ) -> AbstractContextManager[Autopilot]:
+        """An autopilot as a new process would begin it, by the twin's clock or by that of its host."""
+        client, time = self.rig.client, clock or self.rig.transport
+        return Autopilot(client, self.policy, self.context, self.messages.append, time, is_dry=is_dry, reread=reread)
 
     def watch(self, autopilot: Autopilot, seconds: float, every_s: float) -> None:
         """Look for so long, in the twin's time."""

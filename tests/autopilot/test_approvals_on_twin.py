@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from kreassign.autopilot.lifecycle import Name, State
+from kreassign.autopilot.events import Name
+from kreassign.autopilot.lifecycle import State
 from kreassign.autopilot.policy import Kind
 from kreassign.errors import InputError
 from kreassign.executor.journal import first_event, journal_path

@@ -7,12 +7,14 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from kreassign.autopilot.lifecycle import HOUR_MS, Name, State
+from kreassign.autopilot.events import Name
+from kreassign.autopilot.lifecycle import State
 from kreassign.autopilot.policy import Kind
-from kreassign.executor.client_guard import ClientGuard, Reading
+from kreassign.executor.client_guard import ClientAnswer, ClientGuard
 from kreassign.executor.history.run_history import read_history
 from kreassign.executor.journal import find_journals
 from kreassign.executor.runner import ReadClients
+from kreassign.model.text import HOUR_MS
 from kreassign.twin.faults.schedule import read_fault, schedule_faults
 from tests.autopilot.fleet import HOUR_S, Fleet
 from tests.executor.twin_runs import TwinRig
@@ -27,7 +29,7 @@ GONE_3 = Name(Kind.BROKER_GONE, "broker 3")
 def fleet(folder: Path, policy: str = ACT, **layout: float) -> Fleet:
     rig = TwinRig(folder, LISTS * 2, brokers=6, size_bytes=SIZE_BYTES, **layout)
     ours = Fleet(folder, rig, policy)
-    ours.context = replace(ours.context, poll_s=60.0)
+    ours.context = replace(ours.context, poll_s=30.0)
     return ours
 
 
@@ -95,7 +97,7 @@ def test_scenario_14_a_repair_that_hurts_producers_slows_down(tmp_path: Path) ->
         transport, (query,) = ours.rig.transport, guard.queries
         begun_s = transport.monotonic_s()
 
-        def read() -> tuple[Reading, ...]:
+        def read() -> tuple[ClientAnswer, ...]:
             rate = max((int(value) for key, value in ours.rig.throttles.items() if key.endswith(".rate")), default=0)
             rates.append((transport.monotonic_s() - begun_s, rate))
             return (query.read(0.4 if rate > 200_000 and rates[-1][0] > 180 else 0.1),)

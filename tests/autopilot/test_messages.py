@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from kreassign.autopilot.core import Message, digest_is_due
-from kreassign.autopilot.lifecycle import Memory, Name
+from kreassign.autopilot.events import Name
+from kreassign.autopilot.memory import Memory
 from kreassign.autopilot.policy import Kind, Policy, parse_policy
 from kreassign.clock import SystemClock
 from kreassign.errors import InputError

@@ -56,6 +56,20 @@ def test_a_wrong_policy_is_refused_with_place_value_and_choice(text: str) -> Non
     assert str(refused.value).startswith("p.toml: ")
 
 
+def test_all_mistakes_of_a_policy_are_named_at_once() -> None:
+    text = (
+        "[broker-gon]\n[runs]\nthrottle = 'fast'\n[broker-gone]\nlevel = 'do'\nact-after = '1m'\n"
+        "[leaders]\nlevel = 'ask'\n"
+    )
+    with pytest.raises(InputError) as refused:
+        parse_policy(text, "p.toml")
+    head, *mistakes = str(refused.value).split("\n  - ")
+    assert head == "p.toml: 5 mistakes:"
+    parts = ("'broker-gon' (did you mean 'broker-gone'?)", "'throttle' is 'fast'", "'level' is 'do'",
+             "'propose-after' is 30m, more than 'act-after' with 1m", '[leaders] has level = "ask"')  # fmt: skip
+    assert all(part in one for part, one in zip(parts, mistakes, strict=True))
+
+
 def test_a_policy_without_settings_tells_and_changes_nothing() -> None:
     assert parse_policy("[care]", "p.toml") == DEFAULT_POLICY
     with pytest.raises(InputError, match="is empty"):

@@ -8,15 +8,17 @@ from typing import Any
 
 import pytest
 
-from kreassign.autopilot.core import EndRun, HoldRun, PauseRun, PlanRepair, ReleaseRun, ResumeRun, RunRepair
-from kreassign.autopilot.lifecycle import Name, Silenced, State, TurnedOff, TurnedOn, WentOn, memory_of
+from kreassign.autopilot.core import EndRun, HoldRun, PauseRun, PlanRepair, ResumeRun, RunRepair
+from kreassign.autopilot.events import Name, Result, Silenced, TurnedOff, TurnedOn, WentOn
+from kreassign.autopilot.lifecycle import State
+from kreassign.autopilot.memory import memory_of
 from kreassign.autopilot.observation import Brake, Known, Observation, Unknown
-from kreassign.autopilot.policy import Kind
+from kreassign.autopilot.policy import Kind, Policy
 from kreassign.autopilot.replay import replay
 from kreassign.model import TopicPartition
 from tests.autopilot.values import DAY, HOUR, MINUTE, Watched, cluster
 
-ACT = "".join(f"[{kind}]\nlevel = 'act'\n" for kind in Kind if kind is not Kind.MANY_GONE)
+ACT = "".join(f"[{kind}]\nlevel = 'act'\n" for kind in Kind if Policy().has_remedy(kind))
 LISTS = [(one % 9, (one + 1) % 9, (one + 2) % 9) for one in range(18)]
 WITHOUT_3 = [tuple(broker if broker != 3 else 6 for broker in one) for one in LISTS]
 GONE_3 = Name(Kind.BROKER_GONE, "broker 3")
@@ -27,21 +29,21 @@ def outages(*times: tuple[int, float, float]) -> Callable[[float], Observation]:
     return lambda now_s: cluster(0, LISTS, down=[broker for broker, begin, end in times if begin <= now_s < end])
 
 
-def test_a_rolling_restart_is_told_at_most() -> None:
+def test_scenario_1_a_rolling_restart_is_told_at_most() -> None:
     watched = Watched(ACT, outages(*((one % 9, one * 360.0, one * 360.0 + 240) for one in range(30))))
     watched.watch(4 * HOUR)
     assert watched.orders == []
     assert watched.states <= {State.SEEN, State.TOLD, State.CLOSED}
 
 
-def test_a_broker_that_is_back_in_time_is_not_copied_for() -> None:
+def test_scenario_2_a_broker_that_is_back_in_time_is_not_copied_for() -> None:
     watched = Watched(ACT, outages((3, 600, 600 + 25 * MINUTE)))
     watched.watch(3 * HOUR)
     assert watched.orders == []
     assert watched.memory.findings[GONE_3].state is State.CLOSED
 
 
-def test_a_broker_that_stays_away_is_repaired_once() -> None:
+def test_scenario_2_a_broker_that_stays_away_is_repaired_once() -> None:
     watched = Watched(ACT, lambda _: cluster(0, WITHOUT_3 if watched.runs else LISTS, down=[3]))
     watched.watch(26 * HOUR, every_s=300)
     assert watched.runs == [GONE_3]
@@ -50,7 +52,7 @@ def test_a_broker_that_stays_away_is_repaired_once() -> None:
     assert watched.memory.findings[GONE_3].state is State.CLOSED
 
 
-def test_a_broker_that_comes_back_empty_is_filled_every_time() -> None:
+def test_scenario_3_a_broker_that_comes_back_empty_is_filled() -> None:
     def world(now_s: float) -> Observation:
         fills = sum(name.kind is Kind.NEW_BROKER for name in watched.runs)
         repairs = sum(name.kind is Kind.BROKER_GONE for name in watched.runs)
@@ -81,7 +83,7 @@ def test_a_broker_that_others_emptied_while_it_was_live_stays_empty() -> None:
 
 
 @pytest.mark.parametrize("down", [(0, 4, 8), (0, 3, 6), (1, 2)], ids=["three", "a rack", "two"])
-def test_many_brokers_at_once_stop_everything(down: tuple[int, ...]) -> None:
+def test_scenario_4_many_brokers_at_once_stop_everything(down: tuple[int, ...]) -> None:
     watched = Watched(ACT, outages(*((one, 600 + one, 600 + 50 * MINUTE) for one in down)))
     watched.watch(5 * HOUR)
     assert watched.orders == []
@@ -89,7 +91,7 @@ def test_many_brokers_at_once_stop_everything(down: tuple[int, ...]) -> None:
     assert not watched.memory.open
 
 
-def test_a_broker_that_dies_while_it_is_off_is_repaired_later() -> None:
+def test_scenario_5_a_broker_that_dies_while_off_is_repaired_later() -> None:
     watched = Watched(ACT, lambda _: cluster(0, WITHOUT_3 if watched.runs else LISTS, down=[3]))
     watched.note(TurnedOff(0, 1, 4 * HOUR * 1000, "ann", "upgrade"))
     watched.watch(3 * HOUR)
@@ -100,7 +102,7 @@ def test_a_broker_that_dies_while_it_is_off_is_repaired_later() -> None:
     assert watched.runs == [GONE_3]
 
 
-def test_a_spike_each_hour_moves_nothing_in_thirty_days() -> None:
+def test_scenario_7_a_spike_each_hour_moves_nothing_in_a_month() -> None:
     def world(now_s: float) -> Observation:
         return cluster(0, LISTS[:9], used={3: 0.75 if now_s % HOUR < 20 * MINUTE else 0.5})
 
@@ -109,7 +111,7 @@ def test_a_spike_each_hour_moves_nothing_in_thirty_days() -> None:
     assert watched.runs == []
 
 
-def test_others_are_waited_for_and_named() -> None:
+def test_scenario_9_others_are_waited_for_and_named() -> None:
     theirs = Known(frozenset({TopicPartition("t", 7)}))
     watched = Watched(ACT, lambda now_s: replace(outages((3, 0, DAY))(now_s), moves_of_others=theirs))
     watched.watch(3 * HOUR, every_s=300)
@@ -119,9 +121,9 @@ def test_others_are_waited_for_and_named() -> None:
     assert watched.memory.others.what == "others move 1 partition, such as t-7"
 
 
-def test_a_cancelled_repair_is_not_begun_again_for_a_day() -> None:
+def test_scenario_10_a_cancelled_repair_rests_for_a_day() -> None:
     watched = Watched(ACT, outages((3, 0, 5 * DAY)))
-    watched.outcome, watched.by = "cancelled", "an operator"
+    watched.result, watched.by = Result.CANCELLED, "an operator"
     watched.watch(25 * HOUR, every_s=300)
     assert watched.runs == [GONE_3]
     silence = watched.memory.findings[GONE_3].silence
@@ -131,7 +133,7 @@ def test_a_cancelled_repair_is_not_begun_again_for_a_day() -> None:
     assert watched.runs == [GONE_3, GONE_3]
 
 
-def test_an_impossible_repair_leaves_the_possible_one_alone() -> None:
+def test_scenario_12_an_impossible_repair_blocks_no_possible_one() -> None:
     used = {5: 0.9}
     watched = Watched(ACT, lambda _: cluster(0, LISTS, down=[3], used=used))
     watched.impossible = frozenset({Kind.BROKER_GONE})
@@ -139,6 +141,7 @@ def test_an_impossible_repair_leaves_the_possible_one_alone() -> None:
     assert watched.runs[0] == Name(Kind.DISK_FILLS, "broker 5:/d0")
     tries = [one for one in watched.orders if one == PlanRepair(GONE_3)]
     assert len(tries) == 3, "again after an hour, and after four more"
+    assert len([one for one in watched.messages if one.name == GONE_3]) == 1, "by the core; the reason is told once"
     assert watched.memory.findings[GONE_3].problem == "no plan repairs it"
 
 
@@ -202,7 +205,7 @@ def test_the_brake_stops_what_is_to_begin_and_holds_what_runs() -> None:
     assert watched.orders[-2:] == [HoldRun("run-0"), PauseRun("run-0")]
     pulled = False
     watched.watch(2 * MINUTE)
-    assert watched.orders[-2:] == [ReleaseRun("run-0"), ResumeRun("run-0")]
+    assert watched.orders[-1] == ResumeRun("run-0")
     watched.watch(10 * MINUTE)
     assert [one.outcome for one in watched.memory.acts] == ["done"]
 

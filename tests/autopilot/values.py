@@ -14,10 +14,15 @@ from kreassign.autopilot.core import (
     ReleaseRun,
     ResumeRun,
     RunRepair,
+    SettleRun,
+    symptoms,
     tick,
 )
-from kreassign.autopilot.lifecycle import Event, Memory, Name, NotPlanned, Planned, RunBegan, RunEnded, State, remember
-from kreassign.autopilot.observation import Absent, Known, Observation
+from kreassign.autopilot.detectors import Look
+from kreassign.autopilot.events import Event, Name, NotPlanned, Planned, Result, RunBegan, RunEnded
+from kreassign.autopilot.lifecycle import State
+from kreassign.autopilot.memory import Memory, remember
+from kreassign.autopilot.observation import NO_RUN, US, Absent, Known, Observation, RunSeen
 from kreassign.autopilot.policy import Kind, parse_policy
 from kreassign.model import NO_LEADER, Broker, LogDir, LogDirReplica, Partition, TopicPartition
 
@@ -59,7 +64,7 @@ def cluster(
             dirs[host.id] = Known((LogDir("/d0", None, total, free, is_cordoned=False, replicas=copies),))
     none = Known(frozenset[TopicPartition]())
     return Observation(
-        at_ms, "c", Known(hosts), Known(partitions), dirs, none, Known(()), Known(frozenset()), Absent(), Absent()
+        at_ms, "c", Known(hosts), Known(partitions), dirs, none, Known(()), Known({}), Absent(), Absent()
     )  # fmt: skip
 
 
@@ -76,9 +81,10 @@ class Watched:
         self.now_s = 0.0
         self.impossible: frozenset[Kind] = frozenset()
         self.is_silent = False
-        self.outcome, self.by = "done", ""
+        self.result, self.by = Result.DONE, ""
+        self.moves: tuple[TopicPartition, ...] = ()
         self._ends_s = 0.0
-        self._is_left = False
+        self.run = NO_RUN
 
     def note(self, event: Event) -> None:
         self.events.append(event)
@@ -94,35 +100,52 @@ class Watched:
     def look(self) -> None:
         at_ms = round(self.now_s * 1000)
         act = self.memory.running
-        if act is not None and self.now_s >= self._ends_s and not (act.held or self._is_left):
-            self.note(
-                RunEnded(at_ms, act.name, "cancelled" if act.is_end_asked else self.outcome, act.copied_bytes, self.by)
-            )
-        decision = tick(self.memory, self._seen(at_ms), self.policy)
+        is_over = self.run.is_ending or self.now_s >= self._ends_s
+        if act is not None and is_over and not (self.run.held_by or self.run.is_left):
+            result = Result.CANCELLED if act.is_end_asked else self.result
+            self.note(RunEnded(at_ms, act.name, result, act.copied_bytes, self.by))
+        now = self._seen(at_ms)
+        decision = tick(self.memory, now, self.policy)
         self.events += decision.events
         self.memory = decision.memory
         self.messages += decision.messages
-        self._do(decision.order, at_ms)
+        self._do(decision.order, now)
 
     def _seen(self, at_ms: int) -> Observation:
-        return replace(self.world(self.now_s), at_ms=at_ms, is_run_left=self._is_left)
+        seen = self.world(self.now_s)
+        run = self.run._replace(held_by=seen.run.people or self.run.held_by)
+        return replace(seen, at_ms=at_ms, run=run)
 
-    def _do(self, order: object, at_ms: int) -> None:
+    def _planned(self, name: Name, now: Observation) -> Planned:
+        """A plan that moves what shows the finding, unless a test says otherwise."""
+        shown = symptoms(Look(now, self.memory, self.policy))[name].partitions
+        moves = self.moves or tuple(sorted(shown or {TopicPartition("t", 0)}))
+        return Planned(now.at_ms, name, str(name), GIGABYTE, moves, ("a plan",))
+
+    def _do(self, order: object, now: Observation) -> None:
+        at_ms = now.at_ms
         if order is not None:
             self.orders.append(order)
         match order:
             case PlanRepair(name) if name.kind in self.impossible:
                 self.note(NotPlanned(at_ms, name, "no plan repairs it", self.is_silent))
             case PlanRepair(name):
-                self.note(Planned(at_ms, name, str(name), GIGABYTE, (TopicPartition("t", 0),), ("a plan",)))
+                self.note(self._planned(name, now))
             case RunRepair(name):
-                self.note(RunBegan(at_ms, name, f"run-{len(self.memory.acts)}", GIGABYTE, (TopicPartition("t", 0),)))
-                self._ends_s = self.now_s + self.run_s
+                moves = self._planned(name, now).moves
+                self.note(RunBegan(at_ms, name, f"run-{len(self.memory.acts)}", GIGABYTE, moves))
+                self._ends_s, self.run = self.now_s + self.run_s, NO_RUN
             case EndRun():
-                self._ends_s, self._is_left = self.now_s, False
-            case PauseRun() | ResumeRun() as order:
-                self._is_left = isinstance(order, PauseRun)
-            case HoldRun() | ReleaseRun() | None:
+                self.run = RunSeen(is_ending=True)
+            case PauseRun():
+                self.run = self.run._replace(is_left=True, is_at_rest=True)
+            case HoldRun() | ReleaseRun():
+                self.run = self.run._replace(held_by=US if isinstance(order, HoldRun) else "")
+            case SettleRun():
+                self.run = RunSeen(US)
+            case ResumeRun():
+                self.run = NO_RUN
+            case None:
                 pass
 
     @property

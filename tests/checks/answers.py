@@ -1,4 +1,4 @@
-"""Answers of a cluster of which only the good half is used: what failed must be named where the rest is read."""
+"""Answers of a cluster of which only the good half is used, and calls whose answers a reading has to look at twice."""
 
 from __future__ import annotations
 
@@ -12,6 +12,16 @@ HALVES = {"ok": "failed", "known": "unknown"}
 
 WHOLE = frozenset({"partition", "rpartition", "heappop", "unique"})
 """Calls whose result may be taken apart and a part dropped: it tells of no failure."""
+
+READ_TWICE = {"describe_log_dirs": "read_log_dirs"}
+"""Calls of which one answer is not believed, each with the function of `readings.py` that makes it."""
+
+
+def single_answers(source: Source) -> Iterator[Finding]:
+    """Places that make such a call themselves, or hand it on to be made."""
+    for node in ast.walk(source.tree):
+        if isinstance(node, ast.Attribute) and node.attr in READ_TWICE:
+            yield Finding(source.path, node.lineno, f"uses {node.attr}; read by {READ_TWICE[node.attr]}")
 
 
 def half_answers(source: Source) -> Iterator[Finding]:

@@ -120,15 +120,11 @@ def lines_not_there(shown: str, written: str) -> list[str]:
     written_lines = iter([_shape(line) for line in written.splitlines()])
     missing = []
     for line in filter(str.strip, shown.splitlines()):
-        wanted = _pattern(line)
+        wanted = re.compile(".*".join(re.escape(_shape(part)) for part in line.split(ANYTHING)))
         if not any(wanted.fullmatch(there) for there in written_lines):
             missing.append(line)
             written_lines = iter([_shape(one) for one in written.splitlines()])
     return missing
-
-
-def _pattern(line: str) -> re.Pattern[str]:
-    return re.compile(".*".join(re.escape(_shape(part)) for part in line.split(ANYTHING)))
 
 
 def _shape(line: str) -> str:

@@ -21,6 +21,8 @@ MODULE = re.compile(r"(?<![\w/.])kreassign(?:\.\w+)+")
 MAKE = re.compile(r"(?:^|[`\s])make ((?:[A-Z]+=\S+ )*)([a-z][a-z-]*)(?=$|[`\s,.;:)])", re.MULTILINE)
 PYTHON_MODULE = re.compile(r"\bpython3? -m ([\w.]+)")
 LONE_OPTION = re.compile(r"^(--[a-z][a-z0-9.-]*)")
+# A paragraph in lower case after a block, whatever pictures are between. Two programs are written so.
+_CONTINUED = re.compile(r"^```\n\n(?:!\[.*\n\n)*(?!kreassign\b|topicmappr\b)([a-z]\S*)", re.MULTILINE)
 # Folders whose files a page may name; what else has a slash is an example, a znode or something that a run makes.
 FOLDERS = frozenset({"src", "tests", "testbed", "bench", "docs", "scripts", "jvm", "changelog", "examples"})
 # Modules that are not ours, or that a page tells the reader to make.
@@ -108,6 +110,12 @@ def unknown_options(page: Source, programs: Programs, others: Collection[str]) -
         match = LONE_OPTION.match(span[1])
         if match and match[1] not in known and match[1] not in others:
             yield _finding(page, span.start(), f"names {match[1]}, which no command has")
+
+
+def continued_sentences(page: Source) -> Iterator[Finding]:
+    """Paragraphs whose subject is the block or picture above them: a reader who skips that finds half a sentence."""
+    for paragraph in _CONTINUED.finditer(page.text):
+        yield _finding(page, paragraph.start(1), f"begins in the middle of a sentence: {paragraph[1]} …")
 
 
 def _strings(tree: ast.Module) -> Iterator[tuple[str, int]]:

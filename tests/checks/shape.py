@@ -47,9 +47,9 @@ def banned_names(source: Source, banned: Iterable[str]) -> Iterator[Finding]:
 
 
 def unfinished(source: Source) -> Iterator[Finding]:
-    """Marks of work put off."""
+    """Marks of work put off, and of a merge that was not finished."""
     for number, line in enumerate(source.lines, 1):
-        if match := re.search(r"\b(TOD[O]|FIXM[E]|XX[X])\b", line):
+        if match := re.search(r"\b(TOD[O]|FIXM[E]|XX[X])\b|^([<>])\2{6} ", line):
             yield Finding(source.path, number, f"{match[0]}: do it now, or write an issue")
 
 

@@ -31,6 +31,7 @@ class Terminal(io.StringIO):
     (f"    {COMMAND}", [f"    {COMMAND}"]),
     (f"to restore it: {COMMAND}", ["to restore it:", f"  {COMMAND}"]),
     (f"{'word ' * 12}then `{COMMAND}`, and wait", [("word " * 12).rstrip() + " then", f"  `{COMMAND}`,", "  and wait"]),
+    (f"{'word ' * 14}a rate of 20.5 MB/s, and on", [("word " * 14) + "a rate of", "  20.5 MB/s, and on"]),
     ("x" * 200, ["x" * 200]),
     ("", [""]),
 ])  # fmt: skip

@@ -44,7 +44,24 @@ LINES = {
     "maintenance 3": "No such command '3'. For example: kreassign maintenance enter ",
     "throttle": "Missing argument 'RATE'. For example: kreassign throttle ",
     "verify plan.jsn": "there is no file plan.jsn; a plan is a file of JSON, a run is named by its id",
+    "plan --goal disk,net-in": "this is not a list with commas: give the option once for each",
+    "plan import a.json,b.json": ": separate them with blanks",
     "twin start --scenario skewd": "; did you mean skewed?",
+    "plan drian 3": "Did you mean 'drain-brokers' or 'drain-dirs'?",
+    "plan approve plan.json": "No such command 'approve'. It is a command of its own: `kreassign approve`",
+    "run --execute plan.json": "No such option '--execute'. For example: kreassign run plan.json ",
+    "doctor --zookeeper z:2181": "No such option '--zookeeper'. For example: kreassign doctor --bootstrap-server ",
+    "run last": "File 'last' does not exist; `kreassign plan --out FILE` makes one",
+    "run .": "File '.' is a directory; `kreassign plan --out FILE` makes one",
+    "rehearse plan.json --snapshot no": "File 'no' does not exist; `kreassign snapshot --out FILE` makes one",
+    "run ~/plan.json": "; ~ is no directory here: write $HOME, without quotes around it",
+    "plan --out ~/plan.json": "there is no directory '~'; ~ is no directory here: write $HOME",
+    "run plan.json --throttle 50Mbit": "'50Mbit' would be bits: write 50MB if bytes are meant, else an eighth of it",
+    "run plan.json --throttle 50mbps": "'50mbps' would be bits: write 50MB/s if bytes are meant, else an eighth of it",
+    "doctor --bootstrap-server 9092": "'9092' is not an address; write host:port, for example broker-1:9092",
+    "decommission 3": "cannot ask whether to begin the decommission: standard input is no terminal. Add --yes",
+    "maintenance exit 3": "cannot ask whether to exit maintenance: standard input is no terminal. Add --yes",
+    "status 2027 --state-dir {folder}": "there is no run 2027 in {folder}, nor any other; `kreassign run",
 }
 
 
@@ -56,7 +73,7 @@ def test_a_mistake_of_a_first_hour_is_answered(
     monkeypatch.setenv("KREASSIGN_BOOTSTRAP_SERVER", "127.0.0.1:1")
     Path("plan.json").write_text('{"version":1,"partitions":[]}')
     result = CliRunner().invoke(kreassign, line.format(folder=tmp_path).split())
-    assert (result.exit_code, said in result.output) == (2, True), result.output
+    assert (result.exit_code, said.format(folder=tmp_path) in result.output) == (2, True), result.output
 
 
 def test_every_command_shows_an_example_where_something_is_missing() -> None:

@@ -61,7 +61,7 @@ COMMAND_LINES = {
     "twin from-snapshot file": "twin from-snapshot {odd} --port 0",
     "twin start --faults": "twin start --faults {odd} --port 0",
     "twin start --scenario": "twin start --scenario {odd} --port 0",
-    "verify subject": f"verify {{odd}} {NOWHERE}",
+    "verify plan_or_run": f"verify {{odd}} {NOWHERE}",
     "web --certificate": "web --certificate {odd} --key {plan} --listen 127.0.0.1:0",
     "web --key": "web --certificate {plan} --key {odd} --listen 127.0.0.1:0",
 }
@@ -76,7 +76,7 @@ OF_IDS = ("not UTF-8", "zeros", "nothing", "blanks", "UTF-16", "half merged")
 IDS = ("--groups", "--transactional-ids", "--share-groups")
 SIGNED = f"{NOWHERE} --webhook https://h.example/ --webhook-secret-file {{odd}}"
 ASKING = f"{NOWHERE} --guard-query max(p)<1 --guard-url https://h.example"
-READ_TOO = {"plan check files", "verify subject"}
+READ_TOO = {"plan check files", "verify plan_or_run"}
 """Arguments that also take what is no file yet, or no file: a file to write, the id of a run."""
 
 SECRETS = {
@@ -204,7 +204,7 @@ OF_PLANS = (
     "report --plan",
     "run --expect-current",
     "run plan",
-    "verify subject",
+    "verify plan_or_run",
 )
 TAKES = {
     "a snapshot": ("plan --snapshot", "plan snapshots", "rehearse --snapshot", "twin from-snapshot file"),

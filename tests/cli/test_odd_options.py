@@ -34,7 +34,7 @@ ENDS = ("is not a properties file: it holds a malformed", "this is JSON, but not
         "CREATE SCHEMA IF NOT EXISTS", "rules:", "it lacks the columns",
         "no twin takes orders at", "a plan is made from one of ", "_KREASSIGN_COMPLETE",
         "is not TOML", "not a text in UTF-8", "--update` writes one", "has a name that ends in .json",
-        "no cluster is looked after by", "a plan is a file of JSON")  # fmt: skip
+        "the autopilot has looked after no cluster", "a plan is a file of JSON")  # fmt: skip
 """What is said where a command line ends that was accepted."""
 
 GIVEN = {
@@ -69,7 +69,8 @@ GIVEN = {
     "runs": ["no-run"],
     "shell": ["bash"],
     "snapshots": ["{list}"],
-    "subject": ["no-run"],
+    "plan_or_run": ["no-run"],
+    "subject": ["cluster"],
     "topic": ["t"],
     "total": ["2"],
     "what": ["alerts"],
@@ -91,12 +92,14 @@ IN_PLACE_OF = {("plan restore", "--run"): "file"}
 """Options that are given instead of an argument."""
 
 HOSTS = TEXT - {"5,000 digits", "ESC", "directory", "nowhere"}
+ADDRESSES = HOSTS - {"25 digits", "zero"}
+"""A port alone is no address."""
 ACCEPTED: dict[str, set[str]] = {
     "--add-brokers": {"zero"},
     "--as-of": set(),
     "--give-up-after": set(),
-    "--bootstrap-controller": HOSTS,
-    "--bootstrap-server": HOSTS,
+    "--bootstrap-controller": ADDRESSES,
+    "--bootstrap-server": ADDRESSES,
     "--broker-capacity": set(),
     "--budget-bytes": {"zero"},
     "--conf": set(),
@@ -152,6 +155,7 @@ ACCEPTED: dict[str, set[str]] = {
     "fault": set(),
     "limit": set(),
     "places": set(),
+    "subject": set(),
 }
 """Odd values of parameters that are read by functions of their own: those that mean something."""
 
@@ -190,6 +194,7 @@ def accepted(parameter: click.Parameter) -> set[str]:
             found = set()
         case _:
             found = set() if re.match("--max-(moves|bytes)", name) else ACCEPTED[name]
+            found = found | ({"zero"} if "; 0s " in (getattr(parameter, "help", None) or "") else set())
     return found
 
 

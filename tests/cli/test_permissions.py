@@ -128,7 +128,8 @@ NEEDS = {
     ),
     "autopilot watch": Need(f"autopilot watch policy.toml --once --dry-run {STATE}", (), ()),
     "autopilot why": Need(
-        f"autopilot why policy.toml {STATE}", (), (), before=(f"autopilot watch policy.toml --once {STATE}",)
+        f"autopilot why policy.toml {STATE}", (), (LOOK, LOOK_AT_SETTINGS, SEE),
+        before=(f"autopilot watch policy.toml --once {STATE}",),
     ),
     "throttle with --remove-left": Need(
         f"throttle --remove-left --dry-run {STATE}", (LOOK, SEE), (LOOK_AT_SETTINGS, SEE_SETTINGS), codes=(0, 5),
@@ -139,7 +140,7 @@ NEEDS = {
     "stream-metrics": Need("stream-metrics --topic t --cluster c --data data --once", (READ,), ()),
     "doctor": Need(f"doctor --measure-for 0 {STATE}", codes=(1,)),
 }  # fmt: skip
-BY_PLACE = {"verify", "doctor", "throttle with --remove-left"}
+BY_PLACE = {"verify", "doctor", "throttle with --remove-left", "autopilot why"}
 """They name each broker and topic of which they cannot say how it is."""
 WITH_SPARK = {"audit records", "stream-metrics"}
 """They are refused before Spark is started; what is done with it is not tried here."""

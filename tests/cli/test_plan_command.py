@@ -9,7 +9,10 @@ from click.testing import CliRunner, Result
 import kreassign as kreassign_api
 from kreassign.cli.main import kreassign
 from kreassign.model import TopicPartition
-from kreassign.operations.plan_files import read_plan_file
+from kreassign.model.plan import PartitionAssignment, Plan
+from kreassign.model.plan_facts import plan_id
+from kreassign.operations.plan_files import approval_of, read_plan_file, write_plan
+from kreassign.operations.plan_files import approve as approve_plan
 from kreassign.pipeline.tables.parquet import read_rows
 from kreassign.pipeline.tables.parquet import write_rows as add_rows
 from kreassign.pipeline.tables.schemas import PLAN_INPUTS
@@ -53,6 +56,43 @@ def test_a_plan_is_kafkas_json_and_fills_the_empty_broker(tmp_path: Path) -> Non
     current = read_plan_file(tmp_path / "current.json").plan.replicas
     assert current.keys() == found.replicas.keys()
     assert sorted(current.values()) == [(0,), (1,)]
+
+
+def test_an_approved_plan_is_not_replaced_by_another(tmp_path: Path) -> None:
+    tables(tmp_path, *UNEVEN)
+    out = tmp_path / "plan.json"
+    assert plan(tmp_path, "--out", out).exit_code == 0
+    approved = plan_id(read_plan_file(out).plan)
+    approve_plan(out, approved, "ann", "", 1)
+    assert plan(tmp_path, "--out", out).exit_code == 0, "the same plan again"
+    back = plan(tmp_path, "--out", tmp_path / "other.json", "--current-out", out)
+    assert (back.exit_code, (tmp_path / "other.json").exists()) == (2, False)
+    drain = ["plan", "drain-brokers", "0", "--data", str(tmp_path), "--as-of", "last", "--out", str(out)]
+    words = CliRunner().invoke(kreassign, drain)
+    assert words.exit_code == 2
+    assert f"{out} is not replaced: ann approved plan {approved} there" in words.stderr
+    assert f"`kreassign approve {out} --revoke`" in words.stderr
+    assert approval_of(out) is not None
+    assert plan_id(read_plan_file(out).plan) == approved
+
+
+def test_a_fleet_replaces_no_approved_plan(tmp_path: Path) -> None:
+    for cluster in ("c1", "c2"):
+        tables(tmp_path, *UNEVEN, cluster=cluster)
+    folder = tmp_path / "plans"
+    folder.mkdir()
+    other = Plan((PartitionAssignment(TopicPartition("t", 0), (1, 2)),))
+    write_plan(folder / "c2.json", other)
+    approve_plan(folder / "c2.json", plan_id(other), "ann", "", 1)
+    fleet = ["plan", "fleet", "--data", str(tmp_path), "--as-of", "last", "--out-dir", str(folder)]
+    assert "c2.json is not replaced: ann approved" in CliRunner().invoke(kreassign, fleet).stderr
+    assert not (folder / "c1.json").exists()
+
+
+def test_a_plan_and_the_way_back_are_two_files(tmp_path: Path) -> None:
+    tables(tmp_path, *UNEVEN)
+    both = plan(tmp_path, "--out", tmp_path / "plan.json", "--current-out", tmp_path / "plan.json")
+    assert (both.exit_code, "--out and --current-out both write" in both.stderr) == (2, True)
 
 
 def test_a_plan_uses_the_last_load_or_the_one_of_a_given_time(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from kreassign.model.requests import NewPartitions
 from kreassign.model.snapshot import ClusterSnapshot, SnapshotBroker, SnapshotLogDir, SnapshotPartition, SnapshotTopic
 from kreassign.model.throttle import NO_THROTTLE
 from kreassign.operations.api import place_partitions, place_topic, plan
-from kreassign.operations.plan import PlanRequest, Search
+from kreassign.operations.plan import PlanRequest, SearchPlace
 from kreassign.operations.plan_files import read_plan_file, write_plan
 from kreassign.operations.plan_tasks import DrainBrokers
 from kreassign.operations.snapshot_files import read_snapshot, write_snapshot
@@ -245,7 +245,7 @@ def test_a_drain_that_needs_room_says_what_it_moves_for_it(tmp_path: Path, monke
 
 def test_from_python_and_in_parts_a_forced_task_moves_as_little(cluster: Path) -> None:
     for parts in (1, 3):
-        request = PlanRequest(search=Search(parts=parts))
+        request = PlanRequest(search=SearchPlace(parts=parts))
         totals = plan(cluster, DrainBrokers((3,)), request=request).facts.totals
         assert (totals.moves, totals.moved_bytes, totals.gap) == (8, 80 * MEGABYTE, 0.0)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -40,9 +41,11 @@ def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The configuration file of this test; no other setting is in the environment."""
     for name in ("KREASSIGN_BOOTSTRAP_SERVER", "KREASSIGN_DATA", "KREASSIGN_CLUSTER", "KREASSIGN_COMMAND_CONFIG"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("KREASSIGN_CONFIG", str(tmp_path / "config.toml"))
+    monkeypatch.delenv("KREASSIGN_CONFIG")
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    (tmp_path / "kreassign").mkdir()
     monkeypatch.setenv("KREASSIGN_STATE_DIR", str(tmp_path / "state"))
-    return tmp_path / "config.toml"
+    return tmp_path / "kreassign" / "config.toml"
 
 
 def invoke(*words: object) -> Result:
@@ -192,6 +195,30 @@ def test_every_option_has_an_environment_variable_of_its_name() -> None:
             assert option.envvar in named, name
 
 
+def test_a_named_configuration_file_that_is_not_there_is_refused(
+    config: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KREASSIGN_CONFIG", str(tmp_path / "typo.toml"))
+    refused = invoke("status")
+    said = f"KREASSIGN_CONFIG names {tmp_path / 'typo.toml'}, which is not there"
+    assert (refused.exit_code, said in refused.stderr) == (2, True)
+    monkeypatch.setenv("KREASSIGN_CONFIG", os.devnull)
+    assert invoke("status").exit_code == 0
+
+
+@pytest.mark.parametrize("is_link", [True, False])
+def test_a_configuration_that_cannot_be_read_as_a_file_is_refused(config: Path, *, is_link: bool) -> None:
+    config.unlink(missing_ok=True)
+    if is_link:
+        config.symlink_to("moved.toml")
+    else:
+        config.mkdir(parents=True)
+    refused = invoke("status")
+    why = "is a link to moved.toml, which is not there" if is_link else "is a directory"
+    assert (refused.exit_code, f"{config} {why}" in refused.stderr) == (2, True)
+    assert invoke("status", "--help").exit_code == 0
+
+
 def test_what_all_commands_share_are_options_that_there_are(config: Path) -> None:
     there = {one.removeprefix("--") for option in EVERY_OPTION.values() for one in option.opts}
     assert there >= set(SHARED)
@@ -236,7 +263,7 @@ def test_a_profile_reaches_its_cluster_and_its_secret_is_not_stored(config: Path
 
 
 def test_all_clusters_are_watched_and_one_that_is_away_delays_none(address: str, config: Path) -> None:
-    state = config.parent / "state"
+    state = config.parent.parent / "state"
     config.write_text(
         f'[clusters.prod]\nbootstrap-server = "{address}"\n[clusters.test]\nbootstrap-server = "localhost:1"\n'
     )

@@ -3,6 +3,8 @@
 import io
 import json
 import re
+import socket
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,7 +14,7 @@ from rich.console import Console
 
 from kreassign.cli.main import kreassign
 from kreassign.cli.output import PlainConsole
-from kreassign.cli.run_text import BarsView, JsonView, LinesView, picture, screen, view_for
+from kreassign.cli.run_text import Bars, BarsView, JsonView, LinesView, screen, view_for
 from kreassign.errors import InputError
 from kreassign.executor.events import (
     Event,
@@ -30,7 +32,7 @@ from kreassign.executor.history.run_history import history
 from kreassign.executor.journal import Journal
 from kreassign.executor.progress import ProgressMeter
 from kreassign.executor.state import Machine
-from kreassign.model.run import MoveStatus, Operator, RunHistory
+from kreassign.model.run import BrokerProgress, LogDirTarget, MoveStatus, Operator, RunHistory
 from kreassign.model.throttle import NO_THROTTLE
 from kreassign.operations.run_journals import NO_CLUSTER, InForce, find_journal, this_operator
 from tests.approved import approve
@@ -76,14 +78,14 @@ def test_bars_are_for_terminals_and_lines_for_the_rest() -> None:
 
 def test_bars_show_each_move_and_the_whole_with_bytes_rate_and_end() -> None:
     console, text = terminal(is_terminal=False)
-    console.print(picture(measured(HALF_WAY), lines=10))
+    console.print(Bars(measured(HALF_WAY)).picture(10))
     approve(text.getvalue(), "bars")
 
 
 def test_moves_that_do_not_fit_are_counted_and_the_unfinished_come_first() -> None:
     console, text = terminal(is_terminal=False)
     run = measured((*HALF_WAY, MovesObserved(21_000, (seen(MOVES[0], PlacementState.ARRIVED),))))
-    console.print(picture(run, lines=1))
+    console.print(Bars(run).picture(1))
     lines = text.getvalue().splitlines()
     assert "a-1 →" in lines[1]
     assert lines[2].strip() == "and 1 more"
@@ -93,7 +95,7 @@ def test_moves_that_do_not_fit_are_counted_and_the_unfinished_come_first() -> No
 def test_a_move_of_any_status_has_a_bar(status: MoveStatus) -> None:
     console, text = terminal(is_terminal=False)
     run = measured(HALF_WAY)
-    console.print(picture(replace(run, moves=(replace(run.moves[0], status=status),)), lines=10))
+    console.print(Bars(replace(run, moves=(replace(run.moves[0], status=status),))).picture(10))
     assert "a-0 → 2" in text.getvalue()
 
 
@@ -104,7 +106,7 @@ def test_with_no_color_bars_have_none(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("", "1"):
         monkeypatch.setenv("NO_COLOR", name)
         text = io.StringIO()
-        PlainConsole(text, width=120).print(picture(measured(HALF_WAY), lines=10))
+        PlainConsole(text, width=120).print(Bars(measured(HALF_WAY)).picture(10))
         shown[name] = bool(coloured.search(text.getvalue()))
     assert shown == {"": True, "1": False}
 
@@ -151,6 +153,67 @@ def test_at_80_columns_every_figure_of_a_move_is_whole() -> None:
     approve(screen_of(measured(HALF_WAY), width=80, height=24), "terminal-of-80-columns")
 
 
+@pytest.mark.parametrize("width", [40, 80, 120])
+def test_no_name_figure_or_advice_is_cut_at_any_width(width: int) -> None:
+    run = measured(HALF_WAY)
+    moves = tuple(replace(run.moves[0], topic=f"payments-settled-{letter}") for letter in "abc")
+    advice = "rate: a-0 never ends at this rate. Give every broker at least 20 MB/s with `kreassign throttle`"
+    shown = screen_of(replace(run, moves=moves, verdicts=(advice,)), width, height=30)
+    words = " ".join(" ".join(shown).split())
+    assert f"guard {advice}" in words
+    assert [f"payments-settled-{letter}-0 → 2" in words for letter in "abc"] == [True] * 3
+    approve(shown, f"terminal-of-{width}-columns-and-longer-names")
+
+
+def test_a_broker_of_three_ways_has_a_sentence_where_a_table_is_too_wide() -> None:
+    run = measured(HALF_WAY)
+    busy = replace(run.measured.brokers[0], written_bytes_per_s=5e6, read_bytes_per_s=6e6, within_bytes_per_s=7e6)
+    words = " ".join(" ".join(screen_of(with_brokers(run, busy), width=40)).split())
+    assert f"broker {busy.broker}: in 5 MB/s, out 6 MB/s, within 7 MB/s, throttle 1 MB/s" in words
+
+
+def test_a_low_terminal_says_how_many_guards_it_leaves_out() -> None:
+    run = replace(measured(HALF_WAY), verdicts=(f"stall: {'a-0 ' * 100}", *TOLD))
+    assert screen_of(run, width=40, height=10)[-1:] == ["  2 guards not shown: `kreassign status`"]
+
+
+def test_moves_that_copy_come_before_those_in_the_queue_of_a_broker() -> None:
+    run = measured(HALF_WAY)
+    first, second = run.moves
+    assert first.estimate is not None
+    queued = replace(first, estimate=replace(first.estimate, rate_bytes_per_s=0.0, eta_s=None))
+    rows = [line.split()[0] for line in screen_of(replace(run, moves=(queued, second)))]
+    assert rows[1:3] == ["a-1", "a-0"]
+
+
+def with_brokers(run: RunHistory, *brokers: BrokerProgress) -> RunHistory:
+    return replace(run, progress=replace(run.measured, brokers=brokers))
+
+
+def test_a_terminal_lists_only_brokers_that_move_anything() -> None:
+    run = measured(HALF_WAY)
+    still = replace(run.measured.brokers[0], read_bytes_per_s=0.0, written_bytes_per_s=0.0, within_bytes_per_s=0.0)
+    rows = [line.split() for line in screen_of(with_brokers(run, *run.measured.brokers, replace(still, broker=77)))]
+    assert not [row for row in rows if row[:1] == ["77"]]
+    text = "\n".join(screen_of(with_brokers(run, still, replace(still, broker=77))))
+    assert "nothing moves: no broker sends or receives anything" in text
+    assert "throttle" not in text
+
+
+def test_a_terminal_shows_copies_between_log_directories() -> None:
+    run = measured(HALF_WAY)
+    dirs = (LogDirTarget(0, "/data/d1", "/data/d0"), LogDirTarget(1, "/data/d0", "/data/d0"))
+    moves = tuple(replace(move, target=move.original, adding=(), log_dirs=dirs) for move in run.moves)
+    within = replace(
+        run.measured.brokers[0], broker=0, read_bytes_per_s=0.0, written_bytes_per_s=0.0, within_bytes_per_s=5e6,
+        left_bytes=1_000,
+    )  # fmt: skip
+    shown = screen_of(with_brokers(replace(run, moves=moves), within))
+    assert any(line.startswith("  a-0 → 0:/data/d1 ") for line in shown)
+    at = next(place for place, line in enumerate(shown) if line.split() == ["broker", "within", "throttle"])
+    assert shown[at + 1].split()[:3] == ["0", "5", "MB/s"]
+
+
 def test_lines_tell_what_a_guard_says_once_until_it_is_content() -> None:
     console, text = terminal(is_terminal=False)
     calm = measured(HALF_WAY)
@@ -181,7 +244,7 @@ def test_every_live_view_shows_a_paused_run_as_paused() -> None:
     going_on = (*paused, ReleaseRequested(22_000, 2))
     approve(lines_of(*going_on), "lines-of-a-paused-run")
     bars, lines = terminal(is_terminal=False)
-    bars.print(picture(measured(paused), lines=10))
+    bars.print(Bars(measured(paused)).picture(10))
     assert lines.getvalue().split()[:2] == ["paused", "0/2"]
     assert "moving 0/2" not in lines.getvalue()
     documents, text = terminal(is_terminal=False)
@@ -305,6 +368,52 @@ def test_a_command_names_the_runs_where_the_cluster_in_force_is_silent(
         assert said in text.replace("\n", " ")
 
 
+@pytest.fixture(params=["refuses", "never answers"])
+def silent_address(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """An address in force without a Kafka behind it, which gets a second to answer."""
+    monkeypatch.setattr("kreassign.cli.options.cluster.ASK_MS", 1_000)
+    with socket.socket() as node:
+        node.bind(("127.0.0.1", 0))
+        if request.param == "never answers":
+            node.listen()
+        address = f"127.0.0.1:{node.getsockname()[1]}"
+        monkeypatch.setenv("KREASSIGN_BOOTSTRAP_SERVER", address)
+        yield address
+
+
+@pytest.mark.parametrize("command", ["status", "watch", "report --out {dir}/page.html"])
+def test_the_only_run_is_shown_while_the_cluster_is_silent(tmp_path: Path, silent_address: str, command: str) -> None:
+    written(tmp_path, *HALF_WAY)
+    code, text = invoke(*command.format(dir=tmp_path).split(), "--state-dir", tmp_path)
+    said = text.replace("\n", " ")
+    assert code == 0
+    assert f"the cluster at {silent_address} could not be asked (no node of the cluster can be reached: " in said
+    assert "so which run is meant is not known; shown is that of cluster cluster-1, the only one with runs in" in said
+    assert "run run-1: " in text
+
+
+def test_of_two_clusters_both_runs_are_shown_and_neither_is_steered(tmp_path: Path, silent_address: str) -> None:
+    first = SUBMITTED[0]
+    assert isinstance(first, RunStarted)
+    with Journal.create(tmp_path, first), Journal.create(tmp_path, replace(first, run_id="run-4", cluster_id="other")):
+        code, text = invoke("status", "--state-dir", tmp_path)
+        assert (code, "shown is one of each cluster with runs in" in text.replace("\n", " ")) == (0, True)
+        assert all(
+            re.search(rf"^{run} +{of} ", text, re.MULTILINE) for run, of in (("run-1", "cluster-1"), ("run-4", "other"))
+        )
+        for command in (
+            "pause",
+            "throttle 1MB/s",
+            "pace --max-moves 5",
+            "cancel",
+            "watch",
+            "report",
+            "audit run last --data {dir}",
+        ):
+            code, text = invoke(*command.format(dir=tmp_path).split(), "--state-dir", tmp_path)
+            assert (code, "so which run is meant is not known" in text.replace("\n", " ")) == (2, True), command
+
+
 @pytest.mark.parametrize("command", [one for one in COMMANDS if not one.startswith(("rollback", "verify"))])
 def test_a_command_asks_which_of_two_clusters_is_meant(tmp_path: Path, command: str) -> None:
     first = SUBMITTED[0]
@@ -373,10 +482,10 @@ def test_why_there_is_no_end_is_shown_on_a_terminal_too_and_once(tmp_path: Path)
     for outlook in ((), ("broker 2 is down",)):
         console, text = terminal(is_terminal=False)
         run = replace(measured(HALF_WAY), outlook=outlook).without_end("broker 2 is down")
-        console.print(picture(run, lines=10))
+        console.print(Bars(run).picture(10))
         assert text.getvalue().count("broker 2 is down") == 1
     console, text = terminal(is_terminal=False)
-    console.print(picture(measured(SUBMITTED), lines=10))
+    console.print(Bars(measured(SUBMITTED)).picture(10))
     assert "ETA calculating; no copy has begun yet" in text.getvalue()
 
 

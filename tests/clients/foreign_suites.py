@@ -2,7 +2,7 @@
 
 The packages come from the registries, into `build/clients`; nothing of them is in this repository. `--kafka` runs them
 on real Kafka too. A test passes, or is left out for a reason below; one that passes all the same is told as well, so
-that no reason outlives its cause. The guide has the table (`docs/guides/test-your-tooling-against-the-twin.md`).
+that no reason outlives its cause. The table is in `docs/design/conformance.md`.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ WITHOUT_TESTS = ("confluent-kafka", "aiokafka", "kafkajs", "@platformatic/kafka"
 """Clients whose packages hold no tests of their admin client: they are walked (`walks.py`)."""
 
 
-def guide_table() -> str:
+def suite_table() -> str:
     """The table of the guide: what passes, and what is left out why."""
     lines = ["| Suite | Test | On a twin |", "|---|---|---|"]
     for suite in SUITES:

@@ -1,15 +1,15 @@
-"""The table of foreign suites: what is told of a run, and that the guide has it. `make test-clients` runs them."""
+"""The table of foreign suites: what is told of a run, and that the page has it. `make test-clients` runs them."""
 
 from __future__ import annotations
 
-from tests.clients.foreign_suites import KAFKA_PYTHON, SARAMA, SUITES, Suite, guide_table, surprises
+from tests.clients.foreign_suites import KAFKA_PYTHON, SARAMA, SUITES, Suite, suite_table, surprises
 from tests.clients.programs import ROOT, Language
 
-GUIDE = ROOT / "docs" / "guides" / "test-your-tooling-against-the-twin.md"
+PAGE = ROOT / "docs" / "design" / "conformance.md"
 
 
-def test_the_guide_has_the_table_of_suites() -> None:
-    assert guide_table() in GUIDE.read_text(encoding="utf-8"), guide_table()
+def test_the_page_has_the_table_of_suites() -> None:
+    assert suite_table() in PAGE.read_text(encoding="utf-8"), suite_table()
 
 
 def test_no_test_both_passes_and_is_left_out() -> None:

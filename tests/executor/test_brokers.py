@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from kreassign.errors import ClusterError, InputError
-from kreassign.executor.brokers import AskedAgain
+from kreassign.executor.brokers import AskedAgain, read_brokers
+from tests.executor.twin_runs import TwinRig, tp
 
 SILENT, DENIED = ClusterError("nobody answers"), ClusterError("permission is missing")
 
@@ -45,3 +48,13 @@ def test_what_does_not_come_from_the_cluster_is_raised_at_once() -> None:
     with pytest.raises(InputError):
         meet([None, InputError("a plan is needed")], said)
     assert said == []
+
+
+@pytest.mark.parametrize("behind", range(2))
+def test_replicas_of_a_broker_are_seen_beside_one_that_lags(tmp_path: Path, behind: int) -> None:
+    rig = TwinRig(tmp_path, [[0, 1], [1, 2]])
+    rig.twin.views.hold_back(behind)
+    rig.client.alter_partition_reassignments({tp(0): (3, 1)}).raise_if_any()
+    rig.transport.sleep(60)
+    (found,) = read_brokers(rig.client, (3,)).brokers
+    assert found.replicas == (tp(0),)

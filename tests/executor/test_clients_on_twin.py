@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from kreassign.executor.client_guard import ClientGuard, ClientQuery, Feeling, Reading
+from kreassign.executor.client_guard import ClientAnswer, ClientGuard, ClientQuery, Feeling
 from kreassign.executor.events import (
     CancelRequested,
     Event,
@@ -56,7 +56,7 @@ def feel(rig: TwinRig, p99_s: Callable[[float], float | None]) -> None:
     """Let producers have this p99 at seconds since the run began; None is no answer."""
     begun_ms = rig.transport.now_ms()
 
-    def read() -> tuple[Reading, ...]:
+    def read() -> tuple[ClientAnswer, ...]:
         value = p99_s((rig.transport.now_ms() - begun_ms) / 1000)
         return (P99.unknown("no answer") if value is None else P99.read(value),)
 
@@ -214,7 +214,7 @@ def test_a_reading_is_journaled_as_it_was(rig: TwinRig) -> None:
     feel(rig, lambda second: 0.3 if 30 < second < 70 else 0.1)
     found = rig.run(prepared(rig))
     assert read_history(rig.path()) == replace(found, progress=None)
-    assert Reading(str(P99), Feeling.BAD, "p99 is 0.3, and is to be < 0.2") in {
+    assert ClientAnswer(str(P99), Feeling.BAD, "p99 is 0.3, and is to be < 0.2") in {
         reading for event in rig.seen for reading in getattr(getattr(event, "health", None), "clients", ())
     }
 

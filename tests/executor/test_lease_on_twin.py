@@ -27,7 +27,7 @@ from kreassign.model.error_codes import NONE
 from kreassign.model.run import Operator, RunHistory
 from kreassign.model.throttle import LEADER_THROTTLED_RATE
 from kreassign.operations.leases import LeaseRequest, leased
-from kreassign.twin.groups import Candidate, Claim
+from kreassign.twin.groups import Candidate, MemberClaim
 from tests.approved import approve
 from tests.executor.odd_port import OddPort, Real, as_it_is, not_reached
 from tests.executor.test_foreign_throttle_on_twin import change, clear_all
@@ -84,7 +84,7 @@ def take_over(rig: TwinRig) -> None:
     other = Candidate(GROUP_ID, "", name, "", "", 1_800_000, PROTOCOL_TYPE, protocols, may_be_unknown=True)
     joined = rig.twin.groups.join(other, now_ms)
     assert joined.group is not None
-    rig.twin.groups.sync(Claim(GROUP_ID, joined.group.generation, joined.member_id), {}, now_ms)
+    rig.twin.groups.sync(MemberClaim(GROUP_ID, joined.group.generation, joined.member_id), {}, now_ms)
 
 
 def give_up(rig: TwinRig) -> None:

@@ -10,7 +10,6 @@ from kreassign.executor.events import RunStarted, ThrottleIntended, ThrottleRequ
 from kreassign.executor.journal import read_events
 from kreassign.executor.throttle_ledger import ConfigKey
 from kreassign.model import ConfigResource
-from kreassign.model.run import RunHistory
 from kreassign.model.throttle import AdaptiveThrottle, BrokerCapacity, BrokerRate, ThrottleRates
 from tests.executor.deaths import die
 from tests.executor.twin_runs import RATE, TwinRig
@@ -33,10 +32,6 @@ def rates_after(rig: TwinRig, seconds: float) -> dict[str, str]:
     return found
 
 
-def times(found: RunHistory) -> list[float]:
-    return [((move.completed_ms or 0) - found.started_ms) / 1000 for move in found.moves]
-
-
 def test_each_broker_is_throttled_with_its_own_rate(rig: TwinRig) -> None:
     during = rates_after(rig, 4)
     found = rig.run(rig.prepared(TO_TWO_AND_THREE, throttle=4 * RATE, per_broker=(BrokerRate(3, RATE),)))
@@ -46,7 +41,7 @@ def test_each_broker_is_throttled_with_its_own_rate(rig: TwinRig) -> None:
         f"broker 2 {RECEIVED}": str(4 * RATE),
         f"broker 3 {RECEIVED}": str(RATE),
     }
-    quick, slow = times(found)
+    quick, slow = [((move.completed_ms or 0) - found.started_ms) / 1000 for move in found.moves]
     assert quick < 8
     assert slow > 18
 

@@ -234,6 +234,18 @@ def test_a_min_isr_that_is_raised_during_a_run_holds_it(tmp_path: Path) -> None:
     assert any(words.startswith("min-isr: 1 partition has fewer replicas in sync") for words in guard_words(rig))
 
 
+def test_copies_of_the_run_explain_themselves_where_no_move_is_listed(rig: TwinRig, odd: OddPort) -> None:
+    """The guard said of the run's own copies that the run does not explain them."""
+
+    def without_moves(real: Real, names: object = None) -> object:
+        return {} if names is None else real(names)  # as of a controller that was just elected
+
+    started = rig.prepared(AWAY, throttle=RATE // 4)
+    odd.answer_always("list_partition_reassignments", without_moves)
+    assert rig.run(started).state == "done"
+    assert not [words for words in guard_words(rig) if "does not explain" in words]
+
+
 @pytest.mark.parametrize(("topic", "is_held"), [("other", False), ("t", True)])
 def test_a_hidden_setting_holds_a_run_of_its_topic_only(tmp_path: Path, topic: str, is_held: bool) -> None:
     """Another topic is out of sync, and this client may not read its settings."""

@@ -1,5 +1,6 @@
 """Streams and exit codes of the tool, as far as no cluster is needed."""
 
+import codecs
 import socket
 
 import pytest
@@ -82,3 +83,51 @@ def test_a_missing_cluster_is_reported_with_the_java_call_and_a_reason(run, tmp_
         "",
     )
     assert second.startswith("Caused by: no node of the cluster can be reached: ")
+
+
+PLAN = '{"version":1,"partitions":[{"topic":"t","partition":0,"replicas":[1]}]}'
+GENERATED = f"Current partition replica assignment\n{PLAN}\n\nProposed partition reassignment configuration\n{PLAN}\n"
+OTHER_FILES = {
+    "the output of --generate": (
+        GENERATED.encode(), "Unrecognized token 'Current': was expecting (JSON String, Number, ",
+        "save the JSON below `Proposed partition reassignment configuration` alone, if that is meant",
+    ),
+    "a byte order mark": (
+        codecs.BOM_UTF8 + PLAN.encode(), "Unexpected character ('\ufeff' (code 65279 / 0xfeff)): expected ",
+        "it begins with a byte order mark; write it without (`tail -c +4`)",
+    ),
+    "UTF-16": (
+        PLAN.encode("utf-16"), "Unexpected character ('\ufffd' (code 65533 / 0xfffd)): expected a valid value ",
+        "it is UTF-16, as `>` writes it in Windows PowerShell; write it in UTF-8 (`Out-File -Encoding utf8`, or ",
+    ),
+    "a list of topics": (
+        b'{"topics":[{"topic":"t"}],"version":1}', "Partition reassignment list cannot be empty",
+        "no array `partitions` in it: these are the topics for `kafka-reassign-partitions --generate`",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", OTHER_FILES)
+def test_a_file_of_another_kind_is_named_after_kafkas_text(run, tmp_path, kind):
+    content, kafkas, hint = OTHER_FILES[kind]
+    path = tmp_path / "plan.json"
+    path.write_bytes(content)
+    code, out, err = run("--bootstrap-server", "localhost:1", "--execute", "--reassignment-json-file", str(path))
+    assert (code, out.startswith(f"Error: {kafkas}"), err.count("\n")) == (1, True, 1)
+    assert err.startswith(f"{path}: ")
+    assert hint in err
+
+
+@pytest.mark.parametrize(
+    "content", ["{invalid_json", "[1]", '{"version":2}', '{"topics":[{}]}', "", PLAN.replace("[1]", "[]")]
+)
+def test_a_file_of_no_known_kind_gets_no_word_beside_kafkas(run, tmp_path, content):
+    path = tmp_path / "topics.json"
+    path.write_text(content)
+    for words in (
+        ("--generate", "--broker-list", "1,1", "--topics-to-move-json-file"),
+        ("--execute", "--reassignment-json-file"),
+    ):
+        if words[0] == "--generate" or "topics" not in content:
+            code, _, err = run("--bootstrap-server", "localhost:1", *words, str(path))
+            assert (code, err) == (1, "")

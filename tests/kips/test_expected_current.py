@@ -93,6 +93,17 @@ def test_the_tool_refuses_a_stale_plan_before_it_sets_any_throttle(
     assert _throttles(client) == []
 
 
+@pytest.mark.parametrize("behind", range(2))
+def test_the_tool_refuses_a_stale_plan_beside_a_broker_that_lags(
+    asked: Twin, client: AdminClient, tmp_path: Path, behind: int
+) -> None:
+    asked.views.hold_back(behind)
+    client.alter_partition_reassignments({FOO: (1, 0)}).raise_if_any()
+    with pytest.raises(Drifted, match="foo-0: expected on 0,1, but it is on 1,0"):
+        _run(client, _request(_file(tmp_path, "plan", [2, 1]), _file(tmp_path, "now", [0, 1])), asked)
+    assert client.list_partition_reassignments() == {}
+
+
 @pytest.mark.parametrize("size", [1, 2])
 def test_a_change_between_two_batches_ends_the_plan(tmp_path: Path, size: int) -> None:
     """Each batch is compared right before it is sent, not only the plan before its first."""

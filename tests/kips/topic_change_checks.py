@@ -12,27 +12,19 @@ import pytest
 
 from kreassign.admin import AdminClient
 from kreassign.errors import ClusterError, Rejected
-from kreassign.model import Batch, ConfigChange, ConfigResource, NewTopic, ReplicaStatus, Topic, TopicPartition
+from kreassign.model import Batch, ConfigChange, ConfigResource, ReplicaStatus, Topic, TopicPartition
 from testbed.waiting import wait_until
+from tests.real.admin_checks import created, wait_everywhere
 
 Check = Callable[[AdminClient, str], None]
-_LOOKS = 5
 
 
-def _create(client: AdminClient, name: str, *lists: tuple[int, ...]) -> None:
-    client.create_topics([NewTopic(name, assignments=lists)]).raise_if_any()
-    # Brokers learn of it one after the other, and any of them may be asked.
-    _soon(lambda: all(_knows(client, name, len(lists)) for _ in range(_LOOKS)), f"{name} everywhere")
-
-
-def _knows(client: AdminClient, name: str, partitions: int) -> bool:
-    found = client.describe_topics([name]).ok.get(name)
-    return found is not None and len(found.partitions) == partitions and all(one.isr for one in found.partitions)
-
-
-def _min_in_sync(client: AdminClient, name: str) -> str | None:
-    resource = ConfigResource.topic(name)
-    return client.describe_configs([resource], names=["min.insync.replicas"])[resource]["min.insync.replicas"].value
+def _min_in_sync(client: AdminClient, name: str) -> set[str | None]:
+    """The setting as each broker has it: they learn of it one after the other, and any of them may be asked."""
+    resource, setting = ConfigResource.topic(name), "min.insync.replicas"
+    brokers = client.describe_cluster().broker_ids
+    told = [client.describe_configs([resource], names=[setting], broker=broker)[resource] for broker in brokers]
+    return {one[setting].value for one in told}
 
 
 def _soon(condition: Callable[[], bool], what: str) -> None:
@@ -61,11 +53,11 @@ def _refusals(failed: Mapping[object, ClusterError]) -> dict[str, tuple[int, str
 
 
 def counts_grow_and_the_rest_is_refused(client: AdminClient, name: str) -> None:
-    _create(client, name, (0, 1), (1, 2))
+    created(client, name, (0, 1), (1, 2))
     result = client.alter_partition_counts({name: 4, "nope": 2})
     assert list(result.ok) == [name]
     assert _refusals(result.failed) == {"nope": (17, "Unable to find a topic named nope.")}
-    _soon(lambda: all(_knows(client, name, 4) for _ in range(_LOOKS)), "four partitions everywhere")
+    wait_everywhere(client, name, lambda found: [bool(one.isr) for one in found] == [True] * 4, what="four partitions")
     again = client.alter_partition_counts({name: 4})
     assert _refusals(again.failed) == {name: (37, "Topic already has 4 partition(s).")}
     fewer = client.alter_partition_counts({name: 3})
@@ -77,7 +69,7 @@ def counts_grow_and_the_rest_is_refused(client: AdminClient, name: str) -> None:
 
 
 def a_dry_run_of_counts_changes_nothing(client: AdminClient, name: str) -> None:
-    _create(client, name, (0, 1))
+    created(client, name, (0, 1))
     result = client.alter_partition_counts({name: 9, "nope": 2}, validate_only=True)
     assert list(result.ok) == [name]
     assert _refusals(result.failed) == {"nope": (17, "Unable to find a topic named nope.")}
@@ -85,7 +77,7 @@ def a_dry_run_of_counts_changes_nothing(client: AdminClient, name: str) -> None:
 
 
 def a_larger_factor_keeps_what_is_there_and_adds_to_other_racks(client: AdminClient, name: str) -> None:
-    _create(client, name, (0,), (1,))
+    created(client, name, (0,), (1,))
     client.alter_replication_factors({name: 2}).raise_if_any()
     _soon(lambda: [len(replicas) for replicas in _replicas(client, name)] == [2, 2], "two replicas each")
     racks = {broker.id: broker.rack for broker in client.describe_cluster().brokers}
@@ -95,16 +87,16 @@ def a_larger_factor_keeps_what_is_there_and_adds_to_other_racks(client: AdminCli
 
 
 def a_smaller_factor_keeps_the_leader(client: AdminClient, name: str) -> None:
-    _create(client, name, (0, 1, 2), (2, 0, 1))
+    created(client, name, (0, 1, 2), (2, 0, 1))
     client.alter_replication_factors({name: 1}).raise_if_any()
     _comes_to(client, name, (0,), (2,))
 
 
 def factors_that_cannot_be_are_refused(client: AdminClient, name: str) -> None:
-    _create(client, name, (0, 1, 2))
+    created(client, name, (0, 1, 2))
     resource = ConfigResource.topic(name)
     client.incremental_alter_configs({resource: [ConfigChange.set("min.insync.replicas", "2")]}).raise_if_any()
-    _soon(lambda: all(_min_in_sync(client, name) == "2" for _ in range(_LOOKS)), "the setting everywhere")
+    _soon(lambda: _min_in_sync(client, name) == {"2"}, "the setting everywhere")
     below = client.alter_replication_factors({name: 1, "nope": 1})
     assert _refusals(below.failed) == {
         name: (38, f"Replication factor 1 is below min.insync.replicas=2 of topic {name}."),
@@ -122,7 +114,7 @@ def factors_that_cannot_be_are_refused(client: AdminClient, name: str) -> None:
 
 
 def a_dry_run_of_factors_changes_nothing(client: AdminClient, name: str) -> None:
-    _create(client, name, (0, 1))
+    created(client, name, (0, 1))
     result = client.alter_replication_factors({name: 3, "nope": 1}, validate_only=True)
     assert list(result.ok) == [name]
     assert list(result.failed) == ["nope"]
@@ -138,7 +130,7 @@ ILLEGAL = {
 
 
 def partitions_are_moved_and_the_rest_is_refused(client: AdminClient, name: str) -> None:
-    _create(client, name, *[(0, 1)] * (len(ILLEGAL) + 1))
+    created(client, name, *[(0, 1)] * (len(ILLEGAL) + 1))
     moved, *others = (TopicPartition(name, number) for number in range(len(ILLEGAL) + 1))
     nowhere, unknown = TopicPartition("nope", 0), TopicPartition(name, 99)
     requested = {moved: (2, 1), nowhere: (0,), unknown: (0,), **dict(zip(others, ILLEGAL, strict=True))}
@@ -164,7 +156,7 @@ def nothing_asked_is_nothing_done(client: AdminClient, name: str) -> None:
 
 
 def the_status_tells_of_each_replica_and_of_what_is_not_there(client: AdminClient, name: str) -> None:
-    _create(client, name, (0, 1))
+    created(client, name, (0, 1))
     there, unknown = TopicPartition(name, 0), TopicPartition("nope", 0)
     # A follower that has not made its copy yet cannot tell of it.
     expected = [(0, True, 0, 0), (1, False, 0, 0)]
@@ -176,7 +168,7 @@ def the_status_tells_of_each_replica_and_of_what_is_not_there(client: AdminClien
 
 
 def what_a_status_cannot_tell_of_has_the_codes_of_the_document(client: AdminClient, name: str) -> None:
-    _create(client, name, (0, 1))
+    created(client, name, (0, 1))
     there, no_topic, no_partition = TopicPartition(name, 0), TopicPartition("nope", 0), TopicPartition(name, 44)
     _soon(lambda: len(_told(client, there)) == 2, f"both replicas of {there} to be told of")
     named = client.replica_status([there, no_topic, no_partition], brokers={there: [1]})

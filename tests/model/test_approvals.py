@@ -11,8 +11,8 @@ from kreassign.model import TopicPartition
 from kreassign.model.approvals import (
     ApprovalRequest,
     ApprovalRule,
-    Change,
-    Present,
+    ListChange,
+    PlanNow,
     Signature,
     SignedApproval,
     format_request,
@@ -22,10 +22,10 @@ from kreassign.model.approvals import (
 from kreassign.model.text import HOUR_MS
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
-CHANGES = {T0: Change((1, 2), (1, 3), topic_id="a"), T1: Change((2, 1), (2, 3), ("any", "/d0"))}
+CHANGES = {T0: ListChange((1, 2), (1, 3), topic_id="a"), T1: ListChange((2, 1), (2, 3), ("any", "/d0"))}
 REQUEST = ApprovalRequest("ann@host", "c", 1_000, 1_000 + 24 * HOUR_MS, (1, 2, 3), ("drain broker 1",), CHANGES)
 REQUEST_TEXT = format_request(REQUEST)
-NOW = Present(1_000 + HOUR_MS, "c", CHANGES, (1, 2, 3))
+NOW = PlanNow(1_000 + HOUR_MS, "c", CHANGES, (1, 2, 3))
 ANN, BOB, CAT = (Signature(f"{name}.sig", (f"{name}@x",), f"key of {name}") for name in ("ann", "bob", "cat"))
 TWO = ApprovalRule(2)
 
@@ -34,7 +34,7 @@ def lacking(*approvals: Signature, rule: ApprovalRule = TWO) -> str:
     return judge(REQUEST, rule, NOW, [ANN], approvals).lacking
 
 
-def dead(now: Present, request: ApprovalRequest = REQUEST) -> str:
+def dead(now: PlanNow, request: ApprovalRequest = REQUEST) -> str:
     return judge(request, TWO, now, [ANN], [BOB, CAT]).dead
 
 
@@ -97,7 +97,7 @@ def test_a_request_expires_whatever_it_says() -> None:
     (replace(NOW, live=(1, 2)), "broker 3 is down, which the plan gives replicas"),
     (replace(NOW, live=(1, 2, 3, 4)), "broker 4 is live, which the plan did not know"),
 ])  # fmt: skip
-def test_any_drift_of_plan_or_cluster_kills_the_approval(now: Present, said: str) -> None:
+def test_any_drift_of_plan_or_cluster_kills_the_approval(now: PlanNow, said: str) -> None:
     assert said in dead(now)
     assert dead(now).endswith("; propose it again") or "for cluster" in said
 

@@ -13,9 +13,9 @@ from kreassign.errors import MalformedPlan
 from kreassign.model import TopicPartition
 from kreassign.model.load import DoubtfulLoad, DoubtfulShare, ForecastBasis, LoadBasis
 from kreassign.model.plan_facts import (
+    GoalLimit,
     GoalMean,
     LeaderRacks,
-    Limit,
     PlanFacts,
     PlannedBroker,
     PlannedPartition,
@@ -69,7 +69,7 @@ FULL = replace(
     leader_racks=LeaderRacks(9, 3, 5),
     topic_leaders=TopicLeaders(4, 3, 1, 7, 2),
     losses=(WorstLoss("after", "disk", "rack a", 2, 9.5, 8.0, "B", 1),),
-    limits=(Limit("disk", "B", "goals file", 3, 10.0, 20.0),),
+    limits=(GoalLimit("disk", "B", "goals file", 3, 10.0, 20.0),),
     unknown_goals=("cpu",),
     uneven_topics=(UnevenTopic("t-1", 100, 10, 6),),
     racks=(RackBytes("a", None, 300, 0.5), RackBytes("a", "b", 1)),

@@ -15,7 +15,7 @@ import trustme
 
 from kreassign.clock import SystemClock, VirtualClock
 from kreassign.errors import InputError
-from kreassign.executor.client_guard import ClientGuard, ClientQuery, Feeling, Reading
+from kreassign.executor.client_guard import ClientAnswer, ClientGuard, ClientQuery, Feeling
 from kreassign.monitoring import client_signals
 from kreassign.monitoring.client_signals import (
     STALE_S,
@@ -43,7 +43,7 @@ def server() -> Iterator[FakePrometheus]:
         yield found
 
 
-def ask(server: FakePrometheus, **options: str) -> Reading:
+def ask(server: FakePrometheus, **options: str) -> ClientAnswer:
     return ask_prometheus(ClientGuard((P99,), server.url, **options), P99, read_file, CLOCK)
 
 

@@ -82,7 +82,8 @@ def test_every_metric_is_used_or_a_plain_fact() -> None:
     """A metric that nobody shows is one that nobody notices to be wrong."""
     shown = {one.metric for query in QUERIES.values() for one in selected(query)}
     facts = {f"kreassign_run_{name}" for name in ("info", "start_time_seconds", "end_time_seconds", "copied_bytes")}
-    facts |= {f"kreassign_autopilot_{name}" for name in ("acts", "day_copied_bytes", "week_copied_bytes")}
+    facts |= {f"kreassign_autopilot_{name}_copied_bytes" for name in ("day", "week")}
+    facts |= {"kreassign_autopilot_copied_bytes_total"}
     assert set(LABELS) - shown == facts
 
 

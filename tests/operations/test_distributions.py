@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kreassign.errors import ClusterError, IllegalPlan
+from kreassign.errors import ClusterError, IllegalPlan, InputError
 from kreassign.executor.history.diagnosis import ClusterReadings, notes
 from kreassign.executor.preflight import RunSettings, prepare
 from kreassign.model import Broker, Cluster, Partition, TopicPartition
@@ -16,8 +16,10 @@ from kreassign.model.plan import PartitionAssignment, Plan
 from kreassign.model.run import MoveStatus
 from kreassign.model.throttle import ThrottleRates
 from kreassign.operations.doctor import diagnose_cluster
+from kreassign.operations.maintenance import Way, maintain
 from kreassign.operations.plan_inputs import inputs_of_cluster
 from kreassign.operations.rollback import plan_rollback
+from kreassign.operations.run import RunContext
 from kreassign.operations.twin import scenario_of
 from kreassign.planner.problem.policy import PlanPolicy
 from kreassign.twin.cluster import Twin
@@ -76,7 +78,7 @@ def test_the_doctor_names_the_distribution_and_how_it_knows(rig_of: Rigs, tmp_pa
 @pytest.mark.parametrize(
     ("cluster_id", "host", "topics", "text"),
     [
-        ("M8XbVDmITl6ZTs4WNdt8eg", "kafka-1", ("orders",), "unknown: nothing"),
+        ("M8XbVDmITl6ZTs4WNdt8eg", "kafka-1", ("orders",), "Apache Kafka"),
         ("M8XbVDmITl6ZTs4WNdt8eg", "b-1.prod.x1y2z3.c4.kafka.eu-west-1.amazonaws.com", (), "Amazon MSK, by its host"),
         ("M8XbVDmITl6ZTs4WNdt8eg", "prod-kafka-0.prod-kafka-brokers.ns.svc", (), "Strimzi, by its host"),
         ("lkc-1", "e-0001.westeurope.azure.confluent.cloud", (), "Confluent Cloud, by its cluster id"),
@@ -159,3 +161,18 @@ def test_confluent_cloud_is_refused_with_who_places_its_partitions(rig_of: Rigs,
         inputs_of_cluster(rig.client, PlanPolicy(), measure_for_s=0.0)
     with pytest.raises(ClusterError, match=text):
         diagnose_cluster(rig.client, tmp_path)
+
+
+def test_a_hint_explains_a_refusal_too(rig_of: Rigs) -> None:
+    rig = rig_of("msk-express")
+    with pytest.raises(IllegalPlan, match=r"This is perhaps Amazon MSK: on Express brokers, pause intelligent rebal"):
+        prepare(rig.client, planned(rig), RunSettings("run-1", 0, ThrottleRates(None)))
+
+
+def test_a_maintenance_without_elections_is_refused_first(rig_of: Rigs, tmp_path: Path) -> None:
+    rig = rig_of("redpanda")
+    before = lists(rig)
+    text = "it has no ElectLeaders. This is Redpanda: take leading off a broker with `rpk cluster maintenance enable`"
+    with pytest.raises(InputError, match=text):
+        maintain(rig.client, (1,), Way.ENTER, RunContext(tmp_path), clock=rig.transport)
+    assert lists(rig) == before

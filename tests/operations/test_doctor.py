@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from kreassign.admin import AdminClient, client_settings
 from kreassign.model import ConfigChange, ConfigResource
-from kreassign.model.throttle import FOLLOWER_THROTTLED_RATE
+from kreassign.model.throttle import FOLLOWER_THROTTLED_RATE, LEADER_THROTTLED_REPLICAS
 from kreassign.operations.doctor import diagnose_cluster
 from kreassign.twin.cluster import Twin
 from kreassign.twin.core import TwinSettings
 from kreassign.twin.transport import TwinTransport
-from tests.executor.twin_runs import tp
+from tests.executor.twin_runs import TwinRig, tp
 from tests.twin.asking import cluster
 
 
@@ -35,3 +37,12 @@ def test_the_doctor_finds_an_endless_override_and_a_forgotten_throttle(
         assert [issue.kind for issue in diagnose_cluster(client, tmp_path).issues] == ["throttle"]
         client.incremental_alter_configs({rate: [ConfigChange.delete(FOLLOWER_THROTTLED_RATE)]}).raise_if_any()
         assert diagnose_cluster(client, tmp_path).issues == ()
+
+
+@pytest.mark.parametrize("behind", range(2))
+def test_the_doctor_finds_a_throttle_beside_a_broker_that_lags(tmp_path: Path, behind: int) -> None:
+    rig = TwinRig(tmp_path, [[0, 1], [1, 2]])
+    rig.twin.views.hold_back(behind)
+    change = ConfigChange.set(LEADER_THROTTLED_REPLICAS, "0:0")
+    rig.client.incremental_alter_configs({ConfigResource.topic("t"): [change]}).raise_if_any()
+    assert [issue.kind for issue in diagnose_cluster(rig.client, tmp_path).issues] == ["throttle"]

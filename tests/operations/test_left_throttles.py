@@ -12,6 +12,7 @@ import pytest
 from kreassign.admin import AdminClient, client_settings
 from kreassign.errors import InputError, JournalUnreadable, OutcomeUnknown
 from kreassign.executor.journal import find_journals
+from kreassign.executor.journal.folder import cluster_folder
 from kreassign.executor.lease import ClusterLease, LeaseHolder, LeasePolicy
 from kreassign.executor.lease.lease import OFFSETS_TOPIC
 from kreassign.model import ConfigResource, NewTopic
@@ -101,6 +102,27 @@ def test_what_may_have_been_removed_is_told_and_its_value_kept(rig: TwinRig) -> 
     assert rig.throttles == {}
     assert done.record is not None
     assert "--entity-name u" in done.record.read_text()
+
+
+@pytest.mark.parametrize("behind", range(3))
+def test_a_list_changed_since_stays_beside_a_broker_behind(rig: TwinRig, behind: int) -> None:
+    change(rig, *LIST_OF_U)
+    rig.twin.views.hold_back(behind)
+    left = find_left_throttles(rig.client, rig.state_dir).left
+    change(rig, *LIST_OF_U[:2], "*")
+    done = remove_left_throttles(rig.client, rig.state_dir, left, ALICE, 1_767_225_600_000)
+    assert ([*done.removed], len(done.kept)) == ([], 1)
+    assert rig.throttles == {f"{LIST_OF_U[0]} {LIST_OF_U[1]}": "*"}
+
+
+def test_nothing_is_removed_while_its_values_cannot_be_kept(rig: TwinRig) -> None:
+    change(rig, *LIST_OF_U)
+    left = find_left_throttles(rig.client, rig.state_dir).left
+    rig.state_dir.mkdir(parents=True, exist_ok=True)
+    cluster_folder(rig.state_dir, rig.twin.cluster_id).touch()
+    with pytest.raises(InputError, match=r"could not be written: not a directory\. Nothing was removed; make room"):
+        remove_left_throttles(rig.client, rig.state_dir, left, ALICE, 1_767_225_600_000)
+    assert rig.throttles == {f"{LIST_OF_U[0]} {LIST_OF_U[1]}": ""}
 
 
 def test_a_throttle_that_a_move_needs_stays(rig: TwinRig) -> None:

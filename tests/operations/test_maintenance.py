@@ -11,8 +11,9 @@ import pytest
 
 from kreassign.admin import AdminClient
 from kreassign.errors import ClusterError, InputError
-from kreassign.executor.brokers import CORDON, Blocked
+from kreassign.executor.brokers import CORDON, Blocked, Finished
 from kreassign.executor.journal import Journal
+from kreassign.executor.journal.folder import cluster_folder
 from kreassign.executor.lease import LeasePolicy
 from kreassign.executor.maintenance import InMaintenance, MaintenanceFacts, Step, next_to_enter, next_to_exit
 from kreassign.model import Batch, ConfigChange, ConfigResource, NewTopic
@@ -32,7 +33,7 @@ from tests.executor.odd_port import (
     not_reached,
     refused,
 )
-from tests.executor.twin_runs import TwinRig
+from tests.executor.twin_runs import TwinRig, tp
 
 LISTS = [[3, 0, 1], [0, 3, 2], [2, 1, 4], [3, 4, 0]]
 MIN_ISR = "min.insync.replicas"
@@ -221,6 +222,17 @@ def test_nothing_follows_from_a_record_that_the_cluster_may_not_have(
     assert lists(ann.rig) == LISTS
 
 
+def test_nothing_is_changed_while_this_machine_cannot_keep_the_record(ann: Operator) -> None:
+    ann.state_dir.mkdir(parents=True, exist_ok=True)
+    cluster_folder(ann.state_dir, ann.rig.twin.cluster_id).touch()
+    before = lists(ann.rig)
+    with pytest.raises(
+        InputError, match=r"could not be written: not a directory\. Nothing more was changed; make room"
+    ):
+        ann.enter()
+    assert (lists(ann.rig), cordons(ann.rig)) == (before, {})
+
+
 def test_where_the_cluster_keeps_nothing_it_is_said_who_has_to_end_it(ann: Operator, tmp_path: Path) -> None:
     assert ann.enter().is_finished
     (warning,) = ann.warnings
@@ -373,3 +385,34 @@ def test_a_damaged_record_is_refused_by_name(ann: Operator) -> None:
     path.write_text("{", encoding="utf-8")
     with pytest.raises(InputError, match=r"maintenance\.json: it is no record of maintenance"):
         ann.exit()
+
+
+@pytest.mark.parametrize(("way", "behind"), [(Way.ENTER, 0), (Way.ENTER, 1), (Way.EXIT, 0)])
+def test_maintenance_beside_a_broker_behind_undoes_no_move_of_others(ann: Operator, way: Way, behind: int) -> None:
+    rig = ann.rig
+    if way is Way.EXIT:
+        ann.enter()
+    rig.twin.views.hold_back(behind)
+    rig.client.alter_partition_reassignments({tp(0): (1, 0, 4), tp(3): (4, 0, 2)}).raise_if_any()
+    rig.transport.sleep(90)
+    moved = lists(rig)
+    result = ann.enter() if way is Way.ENTER else ann.exit()
+    assert lists(rig) == moved
+    if way is Way.ENTER:
+        assert isinstance(result.next_step, Blocked)
+        assert f"wait: brokers to show the same as broker {behind}" in str(result.next_step)
+    else:
+        assert result.next_step == Finished(("broker 3 is in service",))
+        assert "t-0 keeps [1, 0, 4], for somebody else has changed or moves it" in str(result.steps)
+    assert ann.said.count("uncordon broker 3") == (way is Way.EXIT)
+
+
+def test_maintenance_that_others_undo_again_and_again_ends(ann: Operator) -> None:
+    rig = ann.rig
+
+    def undo(sentence: str) -> None:
+        if sentence.startswith("elect"):
+            rig.client.alter_partition_reassignments({tp(0): (3, 0, 1), tp(3): (3, 4, 0)}).raise_if_any()
+
+    result = maintain(rig.client, (3,), Way.ENTER, ann.context, undo, wait_s=60, clock=rig.transport)
+    assert isinstance(result.next_step, Blocked)

@@ -6,6 +6,7 @@ import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 
@@ -17,7 +18,7 @@ from kreassign.executor.events import (
     ThrottleIntended,
     ThrottleRestored,
 )
-from kreassign.executor.journal import FolderPlace, Journal, Mirror, bring_home, journal_path, read_events
+from kreassign.executor.journal import FolderPlace, Journal, Mirror, bring_home, journal_path, kept_run, read_events
 from kreassign.executor.journal.file import journal_rows
 from kreassign.executor.lease import ClusterLease, Held, LeaseHolder, LeasePolicy
 from kreassign.executor.lease.lease import GROUP_ID
@@ -32,6 +33,7 @@ from tests.executor.test_lease_on_twin import with_offsets_topic
 from tests.executor.twin_runs import TwinRig
 
 MOVES = {0: (0, 2), 1: (1, 3)}
+T = TypeVar("T")
 
 
 pytestmark = pytest.mark.thorough
@@ -44,7 +46,7 @@ def rig(tmp_path: Path) -> TwinRig:
 
 
 def mirror(rig: TwinRig, run_id: str = "run-1", cluster_id: str | None = None) -> Mirror:
-    return Mirror(FolderPlace(place(rig)), cluster_id or rig.twin.cluster_id, run_id, rig.transport)
+    return Mirror(FolderPlace(place(rig)), cluster_id or rig.twin.cluster_id, kept_run(run_id), rig.transport)
 
 
 def place(rig: TwinRig) -> Path:
@@ -299,7 +301,7 @@ def test_of_two_entries_the_one_counts_that_is_continued(rig: TwinRig, tmp_path:
     lose_host(rig, MovesSubmitted)
     shutil.copytree(place(rig), tmp_path / "late")
     shutil.copytree(rig.state_dir, tmp_path / "c")
-    late = Mirror(FolderPlace(tmp_path / "late"), rig.twin.cluster_id, "run-1", rig.transport)
+    late = Mirror(FolderPlace(tmp_path / "late"), rig.twin.cluster_id, kept_run("run-1"), rig.transport)
     _append(rig.path(), late, StopRequested(rig.transport.now_ms()))
     here = mirror(rig)
     path = journal_path(tmp_path / "c", rig.twin.cluster_id, "run-1")
@@ -309,6 +311,50 @@ def test_of_two_entries_the_one_counts_that_is_continued(rig: TwinRig, tmp_path:
         mirror(rig).read()
     _append(path, here, StopRequested(rig.transport.now_ms() + 2))
     assert mirror(rig).read() == journal_rows(path)
+
+
+class Interrupted(FolderPlace):
+    """Its call of this name, and this number, does not return: before or after it has done its work."""
+
+    call, number, is_done, why = "put", 0, True, KeyboardInterrupt()
+
+    def _do(self, name: str, work: Callable[[], T]) -> T:
+        self.number -= name == self.call
+        is_due = name == self.call and self.number == 0
+        if is_due and not self.is_done:
+            raise self.why
+        done = work()
+        if is_due:
+            raise self.why
+        return done
+
+    def put(self, name: str, content: bytes) -> None:
+        self._do("put", lambda: super(Interrupted, self).put(name, content))
+
+    def names(self, folder: str) -> list[str]:
+        return self._do("names", lambda: super(Interrupted, self).names(folder))
+
+
+@pytest.mark.parametrize(
+    "why", [KeyboardInterrupt(), MirrorUnavailable("there", "it hangs")], ids=["interrupt", "hangs"]
+)
+@pytest.mark.parametrize(("call", "is_done"), [("put", False), ("put", True), ("names", False), ("names", True)])
+def test_a_journal_goes_on_after_an_event_whose_entry_was_not_confirmed(
+    rig: TwinRig, call: str, is_done: bool, why: BaseException
+) -> None:
+    """An interrupt, or a place that gives up: the event may be there, and the next one is to follow it."""
+    lose_host(rig, MovesSubmitted)
+    there = Interrupted(place(rig))
+    here = mirror(rig)
+    here.place = there
+    with Journal.resume(rig.path(), rig.twin.cluster_id)[0] as journal:
+        here.read()
+        journal.keep_in(here)
+        there.call, there.is_done, there.why, there.number = call, is_done, why, 1
+        with pytest.raises(type(why)):
+            journal.append(StopRequested(rig.transport.now_ms()))
+        journal.append(StopRequested(rig.transport.now_ms() + 1))
+    assert mirror(rig).read() == journal_rows(rig.path())
 
 
 def _append(path: Path, where: Mirror, event: Event) -> None:

@@ -134,3 +134,14 @@ def test_a_run_begins_with_it_only_where_that_was_asked_for(rig: TwinRig) -> Non
     requests = (RunRequest(plan, replan=True), RunRequest(plan))
     asked, plain = (prepare_run(rig.client, request, context, rig.transport) for request in requests)
     assert (asked.replans, plain.replans) == (True, False)
+
+
+@pytest.mark.parametrize("behind", range(2))
+def test_new_destinations_count_replicas_beside_a_broker_that_lags(tmp_path: Path, behind: int) -> None:
+    """Broker 6 holds the others by now, which a broker that lags shows on broker 4."""
+    rig = TwinRig(tmp_path, [[0, 1], [1, 0], *[[4, 1]] * 4], brokers=8)
+    asked = question(rig)
+    rig.twin.views.hold_back(behind)
+    rig.client.alter_partition_reassignments({tp(number): (6, 1) for number in range(2, 6)}).raise_if_any()
+    rig.transport.sleep(120)
+    assert replanned(rig.client, asked) == Replanned((NewTarget(tp(0), (2, 1), (4, 1)),))

@@ -20,7 +20,7 @@ from kreassign.operations.plan_files import write_plan
 from kreassign.operations.report import write_audit_trail
 from kreassign.pipeline.tables.parquet import read_rows
 from kreassign.pipeline.tables.schemas import RUN_MOVES
-from kreassign.report.run_checks import Outcome, checks_of
+from kreassign.report.run_checks import CheckResult, checks_of
 from kreassign.report.run_pictures import run_pictures
 from tests.approved import approve
 from tests.executor.run_events import started
@@ -130,5 +130,5 @@ def test_a_move_of_a_deleted_topic_has_no_completion(tmp_path: Path) -> None:
     (row,) = read_rows(tmp_path / "data", RUN_MOVES)
     assert (row["status"], row["completed_ms"]) == ("failed", None)
     (completes, *_) = checks_of(trail.history, None)
-    assert completes.outcome is Outcome.FAILED
+    assert completes.outcome is CheckResult.FAILED
     assert completes.details == ("t-0 is not complete: its partition was deleted",)

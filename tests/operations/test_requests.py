@@ -124,7 +124,7 @@ def test_who_looks_at_a_run_is_told_that_its_process_is_stopped(path: Path) -> N
 
 
 def test_a_request_to_no_process_is_refused_and_not_stored(path: Path) -> None:
-    with pytest.raises(InputError, match="no process executes run run-1"):
+    with pytest.raises(InputError, match="no process executes run run-1; `kreassign resume run-1` goes on"):
         run_journals.cancel(path, is_now=True)
     assert requests_in(path) == 0
 

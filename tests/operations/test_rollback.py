@@ -59,3 +59,43 @@ def test_a_copy_whose_old_directory_failed_is_named_others_go_back(rig: TwinRig)
     assert back.plan.assignments == (PartitionAssignment(tp(1), HOME[1], (ANY_LOG_DIR,) * 2),)
     (left,) = back.skipped
     assert left.startswith(f"t-0: log directory {there} of broker 0 is offline")
+
+
+def test_a_list_that_others_put_back_in_their_order_is_left(rig: TwinRig) -> None:
+    done = rig.run(rig.prepared({0: (2, 1), 1: (2, 0)}, throttle=None))
+    rig.client.alter_partition_reassignments({tp(0): (1, 0)}).raise_if_any()
+    rig.transport.sleep(60)
+    back = plan_rollback(rig.client, done)
+    assert back.skipped == ("t-0: its replicas are [1, 0], changed since by somebody else; look at it",)
+    assert [entry.topic_partition for entry in back.plan.assignments] == [tp(1)]
+
+
+def test_a_later_run_with_the_same_target_is_not_undone(rig: TwinRig) -> None:
+    done = rig.run(rig.prepared({0: (2, 1)}, throttle=None))
+    undone = rig.run(replace(rig.prepared({0: HOME[0]}, throttle=None), run_id="run-2"))
+    again = rig.run(replace(rig.prepared({0: (2, 1)}, throttle=None), run_id="run-3"))
+    back = plan_rollback(rig.client, done, later=(again, undone))
+    assert back.plan.assignments == ()
+    assert back.skipped == ("t-0: its replicas are [2, 1], as run run-3 left it since; roll back that run first",)
+    assert plan_rollback(rig.client, again, later=()).plan.assignments[0].replicas == HOME[0]
+
+
+def test_a_copy_whose_new_directory_failed_is_named(rig: TwinRig) -> None:
+    there, elsewhere = (one.path for one in rig.twin.metadata.brokers[0].log_dirs[:2])
+    plan = Plan((PartitionAssignment(tp(0), HOME[0], (elsewhere, ANY_LOG_DIR)),))
+    done = rig.run(prepare(rig.client, plan, RunSettings("run-1", rig.transport.now_ms())))
+    Fail(0, elsewhere).inject(rig.twin)
+    back = plan_rollback(rig.client, done)
+    assert back.plan.assignments == ()
+    (left,) = back.skipped
+    assert left.startswith(f"t-0: no directory of broker 0 shows its copy, which was in {there}: the broker is down")
+
+
+@pytest.mark.parametrize("behind", range(3))
+def test_a_change_since_is_seen_beside_a_broker_behind(rig: TwinRig, behind: int) -> None:
+    done = rig.run(rig.prepared({0: (2, 1)}, throttle=None))
+    rig.twin.views.hold_back(behind)
+    rig.client.alter_partition_reassignments({tp(0): (3, 1)}).raise_if_any()
+    rig.transport.sleep(60)
+    back = plan_rollback(rig.client, done)
+    assert back.skipped == ("t-0: its replicas are [3, 1], changed since by somebody else; look at it",)

@@ -12,18 +12,17 @@ from kreassign.executor.journal import first_event, journal_path
 from kreassign.executor.lease import LeasePolicy
 from kreassign.model import TopicPartition
 from kreassign.model.approvals import ApprovalRule
-from kreassign.model.plan import PartitionAssignment, Plan
+from kreassign.model.plan import PartitionAssignment, Plan, format_plan
 from kreassign.model.run import Operator
 from kreassign.operations.approvals import (
     SignedApprovals,
     approve_request,
     propose,
-    request_path,
     withdraw,
 )
 from kreassign.operations.decommission import tell_nobody
 from kreassign.operations.plan import PlanRequest, make_plan
-from kreassign.operations.plan_files import PlanDirectory, read_plan_file, write_plan
+from kreassign.operations.plan_files import PlanDirectory, read_plan_file, request_path, write_plan
 from kreassign.operations.plan_inputs import inputs_of_cluster
 from kreassign.operations.plan_tasks import DrainBrokers
 from kreassign.operations.run import RunContext, RunRequest, prepare_run, start_run
@@ -124,7 +123,10 @@ def test_a_changed_plan_or_cluster_needs_new_approvals(team: Team) -> None:
     assert "the cluster has changed since it was proposed: t-0 had replicas [0, 1], and has [1, 0]" in team.refusal()
     team.rig.client.alter_partition_reassignments({name: (0, 1)}).raise_if_any()
     team.rig.transport.sleep(60)
-    write_plan(team.plan, Plan((PartitionAssignment(name, (1, 3)),)))
+    edited = Plan((PartitionAssignment(name, (1, 3)),))
+    with pytest.raises(InputError, match=r"plan\.json is not replaced: another plan is proposed there"):
+        write_plan(team.plan, edited)
+    team.plan.write_text(format_plan(edited))
     assert "the plan was changed since it was proposed: t-0 was to have" in team.refusal()
 
 

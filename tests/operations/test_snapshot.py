@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import gzip
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
 from kreassign.admin import AdminClient, client_settings
 from kreassign.errors import InputError
+from kreassign.model import Batch, LogDir
 from kreassign.model.snapshot import ClusterSnapshot
 from kreassign.operations.plan_inputs import inputs_of_snapshot_file
 from kreassign.operations.snapshot import observe, whole_snapshot
@@ -18,6 +21,8 @@ from kreassign.planner.problem.policy import PlanPolicy
 from kreassign.twin import Blueprint, Twin, TwinTransport
 from kreassign.twin.blueprint import Speeds, blueprint_of
 from kreassign.twin.scenario import parse_scenario
+from tests.executor.odd_port import OddPort, Real
+from tests.executor.twin_runs import TwinRig
 
 SCENARIO = """
     cluster_id = "small"
@@ -144,3 +149,22 @@ def test_a_plan_can_be_made_from_it(name: str, first: tuple[ClusterSnapshot, Twi
     assert {lists.name(index) for index in range(len(lists)) if not lists.may_move[index]} == moving
     replicas = {lists.name(index): tuple(problem.brokers.ids[lists.list_of(index)]) for index in range(len(lists))}
     assert replicas == {key: partition.replicas for key, partition in seen.partitions}
+
+
+def test_a_directory_fails_after_two_answers_that_say_so(tmp_path: Path) -> None:
+    rig = TwinRig(tmp_path, [[0, 1]])
+    odd, warnings = OddPort(rig.client), list[str]()
+
+    def failed(real: Real, brokers: Sequence[int], **named: Any) -> Batch[int, tuple[LogDir, ...]]:
+        answer: Batch[int, tuple[LogDir, ...]] = real(brokers, **named)
+        dirs = tuple(replace(one, error="KAFKA_STORAGE_ERROR", replicas=()) for one in answer[0])
+        return Batch({**answer.ok, 0: dirs}, answer.failed)
+
+    odd.answer("describe_log_dirs", failed)
+    seen = observe(cast(AdminClient, odd), 0, warnings.append)
+    assert [one.error for one in seen.log_dirs[0]] == [None, None]
+    assert warnings == []
+    odd.answer("describe_log_dirs", failed, failed)
+    seen = observe(cast(AdminClient, odd), 0, warnings.append)
+    assert {one.error for one in seen.log_dirs[0]} == {"KAFKA_STORAGE_ERROR"}
+    assert "what is in failed log directories is not known" in warnings[0]

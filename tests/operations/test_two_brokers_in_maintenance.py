@@ -14,7 +14,7 @@ from kreassign.admin import AdminClient
 from kreassign.executor.brokers import CORDONED_LOG_DIRS, Blocked
 from kreassign.executor.lease import LeasePolicy
 from kreassign.executor.lease.lease import SESSION_MS
-from kreassign.executor.maintenance import Entered, MaintenanceRecord, Order, read_maintenance_record
+from kreassign.executor.maintenance import Entered, MaintenanceRecord, Reordering, read_maintenance_record
 from kreassign.model import ConfigResource, TopicPartition
 from kreassign.operations.maintenance import Way, maintain
 from kreassign.operations.run import RunContext
@@ -78,7 +78,7 @@ class State(NamedTuple):
     leaders: list[int]
     cordons: dict[int, str | None]
     brokers: Mapping[int, Entered]
-    orders: Mapping[TopicPartition, Order]
+    orders: Mapping[TopicPartition, Reordering]
 
 
 @dataclass

@@ -38,16 +38,12 @@ def test_no_link_of_others_is_followed(tmp_path: Path, monkeypatch: pytest.Monke
     for name in (path, approval_path(path)):
         name.with_name(f".{name.name}.{os.getpid()}.unfinished").symlink_to(victim)
     write_plan(path, PLAN)
-    approve(path, read_plan_file_id(path), "ann", "", 1)
+    approve(path, plan_id(read_plan_file(path).plan), "ann", "", 1)
     monkeypatch.setattr(secrets, "token_hex", lambda count: "0" * 2 * count)
     path.with_name(f".{path.name}.{'0' * 16}.unfinished").symlink_to(victim)
     with pytest.raises(FileExistsError):
         write_plan(path, PLAN)
     assert victim.read_text(encoding="ascii") == "precious"
-
-
-def read_plan_file_id(path: Path) -> str:
-    return plan_id(read_plan_file(path).plan)
 
 
 @pytest.mark.parametrize("name", [LOCK, HOLDER])

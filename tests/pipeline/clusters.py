@@ -17,7 +17,7 @@ from kreassign.model import (
     Topic,
     TopicPartition,
 )
-from kreassign.pipeline.ingest.snapshots import Observation, SampleRound, sample_rows, snapshot_tables
+from kreassign.pipeline.ingest.snapshots import SampleRound, SnapshotAnswers, sample_rows, snapshot_tables
 from kreassign.pipeline.tables.parquet import write_rows
 from kreassign.pipeline.tables.schemas import SAMPLES
 
@@ -64,11 +64,11 @@ LOG_DIRS: Batch[int, tuple[LogDir, ...]] = Batch(
 )
 
 
-def observation() -> Observation:
+def observation() -> SnapshotAnswers:
     """Three brokers, of which the third did not tell its log directories."""
     brokers = (Broker(1, "h1", 9092, "a"), Broker(2, "h2", 9092), Broker(3, "h3", 9092, is_fenced=True))
     moving = OngoingReassignment(replicas=(1, 3, 2), adding=(3,), removing=(2,))
-    return Observation(TAKEN_MS, Cluster("c.1", 1, brokers), (orders(),), LOG_DIRS, {ORDERS_1: moving})
+    return SnapshotAnswers(TAKEN_MS, Cluster("c.1", 1, brokers), (orders(),), LOG_DIRS, {ORDERS_1: moving})
 
 
 def sample_round(taken_ms: int, end_offset: int, topic_id: str = "id-1") -> SampleRound:

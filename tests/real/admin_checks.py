@@ -86,13 +86,14 @@ def wait_idle(client: AdminClient, *partitions: TopicPartition) -> None:
 
 
 def wait_replicas(client: AdminClient, partition: TopicPartition, replicas: tuple[int, ...]) -> None:
-    """Wait until every broker shows the partition on these."""
+    """Wait until every broker shows the partition on these, all in sync: until then, some next changes are refused."""
     number = partition.partition
+    expected = [(replicas, set(replicas))]
     wait_everywhere(
         client,
         partition.topic,
-        lambda found: [one.replicas for one in found[number : number + 1]] == [replicas],
-        what=f"{partition} on {replicas}",
+        lambda found: [(one.replicas, set(one.isr)) for one in found[number : number + 1]] == expected,
+        what=f"{partition} on {replicas}, all in sync",
     )
 
 

@@ -88,7 +88,7 @@ def moves_are_independent_and_show_both_lists_until_they_end(
             first: ((2, 1), (2,), (0,)),
             second: ((1, 2), (2,), (0,)),
         }
-        wait_replicas(client, first, (2, 1, 0))
+        wait_everywhere(client, topic, lambda found: found[0].replicas == (2, 1, 0), what="both lists")
         client.alter_partition_reassignments({second: None}).raise_if_any()
         assert set(client.list_partition_reassignments([first, second])) == {first}
     wait_idle(client, first)

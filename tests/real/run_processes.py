@@ -21,7 +21,12 @@ def start_run(cluster: KafkaCluster, folder: Path, *arguments: object) -> Forked
     """`kreassign run` with these arguments and its journals in the folder; `resume` and an id go on with a run."""
     options = ["--state-dir", str(folder / "state"), "--bootstrap-server", cluster.bootstrap_servers]
     words = [*words_of_run(*arguments), *options]
-    process = fork_server().start("kreassign", *words, imports=["kreassign.cli.commands.run"])
+    return start(cluster, "kreassign.cli.commands.run", *words)
+
+
+def start(cluster: KafkaCluster, module: str, *words: str) -> Forked:
+    """A command of this module about a cluster; it ends with its test."""
+    process = fork_server().start("kreassign", *words, imports=[module])
     _started.append((cluster, process))
     return process
 

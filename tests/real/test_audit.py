@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,8 +15,7 @@ from kreassign.admin import AdminClient
 from kreassign.model import NewTopic, TopicPartition
 from testbed import KafkaCluster
 from testbed.jars import spark_kafka_jars
-from testbed.waiting import wait_until
-from tests.real.admin_checks import client_of
+from tests.real.admin_checks import client_of, wait_everywhere, wait_idle
 
 pytestmark = pytest.mark.spark
 
@@ -108,11 +107,7 @@ def made(admin: AdminClient, auditor: Auditor, count: int) -> None:
     lists = tuple((number % 3, (number + 1) % 3) for number in range(count))
     configs = {"message.timestamp.before.max.ms": str(2**62), "retention.ms": "-1"}
     admin.create_topics([NewTopic(auditor.topic, assignments=lists, configs=configs)]).raise_if_any()
-    there(admin, auditor, lambda names: auditor.topic in names)
-
-
-def there(admin: AdminClient, auditor: Auditor, so: Callable[[tuple[str, ...]], bool]) -> None:
-    wait_until(lambda: so(tuple(admin.list_topics())), what=f"the topic {auditor.topic}")
+    wait_everywhere(admin, auditor.topic, lambda found: len(found) == count, what=f"{auditor.topic} created")
 
 
 def test_a_move_between_brokers_keeps_every_record_while_more_are_written(auditor: Auditor, admin: AdminClient) -> None:
@@ -123,7 +118,7 @@ def test_a_move_between_brokers_keeps_every_record_while_more_are_written(audito
     first = TopicPartition(auditor.topic, 0)
     admin.alter_partition_reassignments({first: (2, 0)}).raise_if_any()
     fill(auditor, {0: [COUNT]})
-    wait_until(lambda: not admin.list_partition_reassignments([first]), what="the move to end")
+    wait_idle(admin, first)
 
     auditor.read("after")
     rows = auditor.compare()
@@ -140,7 +135,7 @@ def test_one_record_lost_duplicated_altered_or_out_of_order_is_found(auditor: Au
     auditor.read("before")
 
     admin.delete_topics([auditor.topic]).raise_if_any()
-    there(admin, auditor, lambda names: auditor.topic not in names)
+    wait_everywhere(admin, auditor.topic, lambda found: not found, what=f"{auditor.topic} deleted")
     made(admin, auditor, 5)
     lost, duplicated, altered, swapped = (list(whole) for _ in range(4))
     del lost[50]

@@ -16,7 +16,7 @@ from kreassign.executor.events import LeaseLost, SubmissionIntended, ThrottleInt
 from kreassign.executor.journal import find_journals, read_events
 from kreassign.executor.lease import ClusterLease, Held, LeaseHolder, LeasePolicy, Taken
 from kreassign.executor.lease.lease import GROUP_ID, SESSION_MS
-from kreassign.executor.maintenance import Entered, MaintenanceRecord, Order
+from kreassign.executor.maintenance import Entered, MaintenanceRecord, Reordering
 from kreassign.model import ConfigResource, TopicPartition
 from kreassign.model.throttle import BROKER_THROTTLES, LEADER_THROTTLED_RATE
 from kreassign.operations.broker_changes import GROUP_ID as MAINTENANCE_GROUP
@@ -211,7 +211,7 @@ def test_a_group_with_room_for_one_member_is_no_way_past_the_lease(
 
 
 def test_maintenance_recorded_in_the_cluster_is_known_elsewhere(kafka: KafkaCluster, tmp_path: Path) -> None:
-    lists = {TopicPartition("t", number): Order((3, 0, 1), (0, 1, 3)) for number in range(2_000)}
+    lists = {TopicPartition("t", number): Reordering((3, 0, 1), (0, 1, 3)) for number in range(2_000)}
     record = MaintenanceRecord(1, {3: Entered(1, "ann@one", is_cordoned=True)}, lists)
     with client_of(kafka) as client:
         cluster_id = client.describe_cluster().cluster_id

@@ -10,12 +10,13 @@ from click.testing import CliRunner
 
 from kreassign.cli.main import kreassign
 from kreassign.executor.journal import find_journals
-from kreassign.model import ConfigChange, ConfigResource, NewTopic
+from kreassign.model import ConfigChange, ConfigResource
 from kreassign.model.throttle import LEADER_THROTTLED_REPLICAS
 from testbed import KafkaCluster
 from testbed.waiting import wait_until
 from tests.conformance.clusters import Cluster, RealKafka
 from tests.conformance.test_configs import TOPIC, describe
+from tests.real.admin_checks import created, wait_everywhere
 from tests.real.run_processes import start_run
 from tests.real.test_run import (
     HELD,
@@ -41,12 +42,10 @@ ANOTHER = "another one created under its name"
 
 
 def recreate(cluster: KafkaCluster, topic: str, lists: Mapping[int, tuple[int, ...]]) -> None:
-    new = NewTopic(topic, assignments=tuple(lists.values()))
     with client_of(cluster) as client:
         client.delete_topics([topic]).raise_if_any()
-        wait_until(lambda: topic not in client.list_topics(), what=f"{topic} deleted")
-        wait_until(lambda: not client.create_topics([new]).failed, what=f"{topic} created again")
-        wait_until(lambda: topic in client.list_topics(), what=f"{topic} known")
+        wait_everywhere(client, topic, lambda found: not found, what=f"{topic} deleted")
+        created(client, topic, *lists.values())
 
 
 def is_untouched(cluster: KafkaCluster, topic: str, lists: Mapping[int, tuple[int, ...]]) -> bool:

@@ -10,7 +10,7 @@ from kreassign.model.load import Expected, History, LoadAccount, ReasonCount
 from kreassign.operations.tables import load_page
 from kreassign.report.page import largest_of, quality_view
 from tests.approved import approve
-from tests.pipeline.load_tables import DAY_MS, TAKEN_MS, a_cluster, fill, load_row, quality, skew_row
+from tests.pipeline.load_tables import DAY_MS, TAKEN_MS, a_cluster, fill, forecast_rows, load_row, quality, skew_row
 from tests.report.test_html import Page
 
 pytestmark = pytest.mark.thorough
@@ -27,6 +27,18 @@ def test_the_page_tells_totals_curves_forecast_skew_doubts_and_quality(text: str
     shown = Page(text)
     assert shown.open == []
     approve(shown.lines, "load-page", VERSION=__version__)
+
+
+@pytest.mark.parametrize(("sampled_s", "title"), [
+    (7.4, "Last 7 s"), (750.0, "Last 12 min"), (6 * 3600.0, "Last 6 h"), (86_400.0, "Last 1 day"),
+    (3 * 86_400.0, "Last 3 days"), (7 * 86_400.0, "Last week"),
+])  # fmt: skip
+def test_the_recent_rate_says_how_long_was_sampled(tmp_path: Path, sampled_s: float, title: str) -> None:
+    loads = [load_row("t", 0, 5.0, span_s=sampled_s), load_row("t", 1, 5.0, span_s=sampled_s / 2)]
+    fill(tmp_path, loads, forecast=forecast_rows(loads), load_quality=quality(5))
+    shown = Page(load_page(tmp_path)).words
+    assert f"{title} 10 B/s" in shown
+    assert "less than a day was measured, so that this is a guess: in 30 days" in shown
 
 
 def test_it_is_self_contained_and_fits_phones_and_dark_mode(text: str) -> None:

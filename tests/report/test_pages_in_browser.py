@@ -58,7 +58,15 @@ def rehearsed_page() -> str:
     return rehearsal_page(shown, recording, seen, "plan.json")
 
 
-PAGES = (plan_page, huge_plan_page, run_page, huge_run_page, rehearsed_page)
+def quick_page() -> str:
+    """Page of a rehearsal that is over in seconds."""
+    seen, recording = rehearsed_snapshot(), Recording()
+    plan = Plan((PartitionAssignment(TopicPartition("t", 0), (2, 1)),))
+    shown = rehearse(RunRequest(PlanFile(plan)), seen, recording=recording)
+    return rehearsal_page(shown, recording, seen, "plan.json")
+
+
+PAGES = (plan_page, huge_plan_page, run_page, huge_run_page, rehearsed_page, quick_page)
 
 
 @pytest.fixture(scope="module")
@@ -95,6 +103,8 @@ WRONG_CHARTS = """() => [...document.querySelectorAll(".plotly-place")].flatMap(
 })"""
 
 
+CELL_INKS = """() => [...new Set([...document.querySelectorAll(".heatmap-label text")].map(
+    one => getComputedStyle(one).fill))]"""
 INK = "document.querySelector('.plotly-place').layout.font.color"
 
 
@@ -117,9 +127,40 @@ def test_a_page_works_on_any_screen_theme_and_paper(
     if page == "run_page":  # which has everything that pages can have
         assert shown.findings_of_axe() == []
     assert shown.page.evaluate(INK) == "#e6eaef"
+    assert shown.page.evaluate(CELL_INKS) == ["rgb(230, 234, 239)"]
     shown.page.emulate_media(media="print")
     wait_for_charts(shown, "paper")
     assert shown.page.evaluate(INK) == "#1a1f26"
+
+
+TIMES = """() => [...document.querySelectorAll(".plotly-place")].flatMap(place => ["x", "y"].flatMap(side => {
+    if (place.layout[`${side}axis`].ticktext === undefined) return [];
+    const labels = [...place.querySelectorAll(`.${side}tick text`)];
+    const [from, to] = side === "x" ? ["left", "right"] : ["top", "bottom"];
+    const boxes = labels.map(one => one.getBoundingClientRect()).sort((one, other) => one[from] - other[from]);
+    const overlaps = boxes.slice(1).filter((one, place) => one[from] < boxes[place][to]).length;
+    return [[`${place.id} ${side}`, overlaps, labels.map(one => one.textContent)]];
+}))"""
+
+
+@pytest.mark.parametrize("width", [DESK, PHONE])
+@pytest.mark.parametrize(("page", "unit"), [("quick_page", "s"), ("run_page", "")])
+def test_axes_of_time_can_be_read_on_any_screen(
+    open_page: OpenPage, files: dict[str, Path], page: str, unit: str, width: int
+) -> None:
+    shown = open_page(files[page], width=width)
+    wait_for_charts(shown, "light")
+    axes = shown.page.evaluate(TIMES)
+    assert {"timeline x", "rates x", "by-broker x", "in-sync x"} <= {name for name, _, _ in axes}
+    for name, overlaps, labels in axes:
+        assert overlaps == 0, (name, labels)
+        assert len(set(labels)) == len(labels) >= 2, (name, labels)
+        assert all(re.fullmatch(rf"[\d.]+ {unit}" if unit else r"\d+(:\d\d)+", one) for one in labels), (name, labels)
+
+
+def test_a_run_without_marks_does_not_speak_of_their_numbers(open_page: OpenPage, files: dict[str, Path]) -> None:
+    assert "Numbers stand for" not in open_page(files["quick_page"]).words()
+    assert "Numbers stand for" in open_page(files["run_page"]).words()
 
 
 def test_the_page_of_a_rehearsal_works_on_any_screen_for_anybody(open_page: OpenPage, files: dict[str, Path]) -> None:

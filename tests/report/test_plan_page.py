@@ -9,7 +9,7 @@ import pytest
 
 from kreassign import __version__
 from kreassign.model import TopicPartition
-from kreassign.model.plan_facts import PlanFacts, Prediction, Reason, Totals
+from kreassign.model.plan_facts import PlanFacts, Prediction, Reason, Totals, reason_sentences
 from kreassign.report.plan_page import render_plan
 from tests.approved import approve
 from tests.report.plans import FACTS, GB, TARGETS, huge, partition
@@ -104,3 +104,27 @@ def test_a_thousand_brokers_and_a_hundred_thousand_moves_stay_readable() -> None
     assert charts["matrix"]["data"][0]["y"][-1] == "from 976 others"
     assert "The 300 largest of 100,000; the facts file has all." in shown
     assert len(json.dumps(charts)) < 100_000
+
+
+def test_absent_values_of_a_plan_are_said_to_be_unknown_or_left_out() -> None:
+    bare = replace(FACTS, prediction=None, cluster_id=None, snapshot_id=None, loads=None)
+    shown = words(bare)
+    assert "Predicted time unknown no rate was given: plan with --rate, or rehearse the plan" in shown
+    assert not re.search(r" - | – |not named", shown.partition("Plan: ")[2])
+
+
+def test_a_plan_that_copies_nothing_counts_changes_by_cause() -> None:
+    leads = partition(0, (1, 2), Reason("leaders", 1, 2, 1.0, "leaders", leading=True))
+    facts = replace(FACTS, partitions=(leads,), totals=Totals(0, 0, 1))
+    page = render_plan(facts, {TopicPartition("orders", 0): (2, 1)}, "plan.json")
+    assert "Lower bound 0 B nothing has to be copied" in Page(page).words
+    (trace,) = figures(page)["causes"]["data"]
+    assert (trace["name"], trace["x"]) == ("changes", [1])
+
+
+def test_the_goals_that_one_move_balances_are_one_sentence() -> None:
+    reasons = (Reason("disk", 1, 2, 2e9, "B"), Reason("drain", 1, 2), Reason("leaders", 1, 2, 1.0, ""))
+    assert reason_sentences(reasons) == (
+        "a copy goes from broker 1 to broker 2: brings disk 2 GB, leaders 1 closer to balance",
+        "a copy goes from broker 1 to broker 2: broker 1 is to be emptied",
+    )

@@ -73,7 +73,9 @@ def test_a_run_of_a_second_has_columns_that_can_be_distinguished() -> None:
     for chart in run_pictures(run, trail).charts:
         for trace in chart.figure["data"]:
             if trace["type"] == "heatmap":
-                assert len(set(trace["x"])) == len(trace["x"])
+                names = trace["customdata"][0]
+                assert len(set(names)) == len(names)
+                assert trace.get("dx", 1) > 0
 
 
 @pytest.mark.thorough

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from kreassign.model.run import MoveStatus
-from kreassign.report.run_checks import Outcome, SnapshotRows, checks_of
+from kreassign.report.run_checks import CheckResult, SnapshotRows, checks_of
 from tests.report.runs import AFTER, STARTED_MS, TWO_MOVES, a_run, partition, snapshot
 
 COMPLETE, PLACED, IN_SYNC, LED, SETTLED, UNTHROTTLED = range(6)
@@ -14,7 +14,7 @@ COMPLETE, PLACED, IN_SYNC, LED, SETTLED, UNTHROTTLED = range(6)
 def test_a_run_that_went_as_planned_passes_every_check() -> None:
     checks = checks_of(a_run(TWO_MOVES), AFTER)
     assert len(checks) == 6
-    assert {check.outcome for check in checks} == {Outcome.PASSED}
+    assert {check.outcome for check in checks} == {CheckResult.PASSED}
     assert not any(check.details for check in checks)
 
 
@@ -30,8 +30,8 @@ def test_a_run_that_went_as_planned_passes_every_check() -> None:
 )
 def test_what_the_snapshot_shows_to_be_wrong_fails_its_check_only(number: int, row: dict, detail: str) -> None:
     checks = checks_of(a_run(TWO_MOVES), snapshot(AFTER.taken_ms, row, partition(1, (1, 2))))
-    assert [check.outcome for check in checks].index(Outcome.FAILED) == number
-    assert sum(check.outcome is Outcome.FAILED for check in checks) == 1
+    assert [check.outcome for check in checks].index(CheckResult.FAILED) == number
+    assert sum(check.outcome is CheckResult.FAILED for check in checks) == 1
     assert checks[number].details == (detail,)
 
 
@@ -46,7 +46,7 @@ def test_moves_that_did_not_complete_are_told_with_their_problem() -> None:
         replace(TWO_MOVES[1], submitted_ms=None, ended_ms=None),
     )
     check = checks_of(a_run(moves), AFTER)[COMPLETE]
-    assert check.outcome is Outcome.FAILED
+    assert check.outcome is CheckResult.FAILED
     assert check.details == ("orders-0 is not complete: broker 3 died", "orders-1 was not started")
 
 
@@ -54,27 +54,27 @@ def test_moves_that_did_not_complete_are_told_with_their_problem() -> None:
 def test_a_move_that_ended_otherwise_did_not_complete(status: MoveStatus) -> None:
     move = replace(TWO_MOVES[0], status=status, problem="its partition was deleted")
     check = checks_of(a_run((move, TWO_MOVES[1])), AFTER)[COMPLETE]
-    assert check.outcome is Outcome.FAILED
+    assert check.outcome is CheckResult.FAILED
     assert check.details == ("orders-0 is not complete: its partition was deleted",)
 
 
 def test_open_moves_of_a_run_that_goes_on_are_no_failure() -> None:
     going_on = a_run((replace(TWO_MOVES[0], ended_ms=None),), ended_ms=None)
     check = checks_of(going_on, None)[COMPLETE]
-    assert check.outcome is Outcome.UNKNOWN
+    assert check.outcome is CheckResult.UNKNOWN
     assert check.details == ("the run has not ended", "orders-0 is not complete")
 
 
 @pytest.mark.parametrize("after", [None, replace(AFTER, taken_ms=STARTED_MS + 19_999)])
 def test_without_a_snapshot_after_the_run_the_cluster_is_not_judged(after: SnapshotRows | None) -> None:
     checks = checks_of(a_run(TWO_MOVES), after)
-    assert {check.outcome for check in checks[PLACED : SETTLED + 1]} == {Outcome.UNKNOWN}
+    assert {check.outcome for check in checks[PLACED : SETTLED + 1]} == {CheckResult.UNKNOWN}
     assert "kreassign snapshot" in checks[PLACED].details[0]
-    assert checks[COMPLETE].outcome is checks[UNTHROTTLED].outcome is Outcome.PASSED
+    assert checks[COMPLETE].outcome is checks[UNTHROTTLED].outcome is CheckResult.PASSED
 
 
 def test_a_left_throttle_fails_and_an_open_runs_is_unknown() -> None:
     left = a_run(TWO_MOVES, throttle_residue=("broker 3 has follower.replication.throttled.rate=1",))
     check = checks_of(left, AFTER)[UNTHROTTLED]
-    assert (check.outcome, check.details) == (Outcome.FAILED, left.throttle_residue)
-    assert checks_of(replace(left, ended_ms=None), AFTER)[UNTHROTTLED].outcome is Outcome.UNKNOWN
+    assert (check.outcome, check.details) == (CheckResult.FAILED, left.throttle_residue)
+    assert checks_of(replace(left, ended_ms=None), AFTER)[UNTHROTTLED].outcome is CheckResult.UNKNOWN

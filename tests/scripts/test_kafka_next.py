@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from kreassign.wire import api
-from scripts.kafka_next import SUITES, NoSuchReleaseError, differences, fetch, why_not
+from scripts.kafka_next import SUITES, NoSuchReleaseError, chosen_tests, differences, fetch, why_not
 from scripts.release_data import ErrorCode, ReleaseFacts
 from testbed.releases import DEFAULT, FORMER
 
@@ -84,3 +84,9 @@ def test_the_makefile_fetches_the_releases_that_the_testbed_runs() -> None:
 
 def test_the_suites_are_there() -> None:
     assert [suite for suite in SUITES if not (ROOT / suite).exists()] == []
+
+
+@pytest.mark.parametrize(("release", "is_left_out"), [("4.5.0", True), ("4.3.1", False)])
+def test_tests_on_the_release_itself_are_never_left_out(release: str, is_left_out: bool) -> None:
+    assert ("not 4.3" in chosen_tests(release)) is is_left_out
+    assert chosen_tests(release).startswith("not zookeeper and not 3.9")

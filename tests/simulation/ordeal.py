@@ -30,7 +30,7 @@ from kreassign.operations.plan import replanned
 from kreassign.operations.rollback import plan_rollback
 from kreassign.operations.run_journals import forget_brokers
 from kreassign.twin.faults import PlannedFault, schedule_faults
-from kreassign.twin.groups import Candidate, Claim
+from kreassign.twin.groups import Candidate, MemberClaim
 from tests.campaigns import promises
 from tests.campaigns.campaign import BrokenError
 from tests.campaigns.promises import Aftermath
@@ -297,7 +297,7 @@ class Ordeal:
         joined = groups.join(other, now_ms)
         if joined.group is None:
             return
-        groups.sync(Claim(GROUP_ID, joined.group.generation, joined.member_id), {}, now_ms)
+        groups.sync(MemberClaim(GROUP_ID, joined.group.generation, joined.member_id), {}, now_ms)
         self.twin.schedule(
             now_ms + FOREIGN_LEASE_MS, lambda: groups.leave(GROUP_ID, "", name, self.twin.now_ms) and None
         )

@@ -95,3 +95,13 @@ def test_a_consumer_is_told_at_once_that_there_are_no_records(server: ServerThre
     wait_until(lambda: bool(told.append(consumer.poll(0.1)) or told[-1]), what="an error")
     consumer.close()
     assert told[-1].error().code() == 44
+
+
+def test_a_consumer_of_the_new_protocol_ends_at_once(server: ServerThread) -> None:
+    consumer = confluent_kafka.Consumer({**bootstrap(server), "group.id": "tests", "group.protocol": "consumer"})
+    consumer.subscribe(["orders"])
+    told: list[Any] = []
+    wait_until(lambda: bool(told.append(consumer.poll(0.1)) or told[-1]), what="an error")
+    consumer.close()
+    assert told[-1].error().code() == confluent_kafka.KafkaError._FATAL
+    assert "API version not supported" in told[-1].error().str()

@@ -10,7 +10,7 @@ import pytest
 
 from kreassign.model import TopicPartition
 from kreassign.model.plan import PartitionAssignment, Plan
-from kreassign.model.plan_facts import Limit, PlannedPartition, Reason, UnevenTopic, plan_id
+from kreassign.model.plan_facts import GoalLimit, PlannedPartition, Reason, UnevenTopic, plan_id
 from kreassign.operations.plan_files import write_plan
 from kreassign.twin.cluster import Twin
 from kreassign.twin.core import TwinSettings
@@ -35,7 +35,7 @@ def write_hostile_plan(path: Path) -> None:
         remaining=(QUOTES,),
         factors=(QUOTES,),
         partitions=(moved,),
-        limits=(Limit("disk", "B", f"the goals file {IMAGE}", 3, GB, 2 * GB),),
+        limits=(GoalLimit("disk", "B", f"the goals file {IMAGE}", 3, GB, 2 * GB),),
         unknown_goals=(QUOTES,),
         uneven_topics=(UnevenTopic(f"{SCRIPT}-0", 2 * GB, GB, 2),),
     )

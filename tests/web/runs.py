@@ -8,21 +8,24 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from kreassign.autopilot.lifecycle import (
+from kreassign.autopilot.events import (
     ApprovalAsked,
     ApprovalsJudged,
     Began,
     ClosedGate,
+    DisksMeasured,
+    DiskUse,
     FindingMoved,
     GatesJudged,
     Looked,
     Name,
     Planned,
+    Result,
     RunBegan,
     RunEnded,
-    State,
     TurnedOff,
 )
+from kreassign.autopilot.lifecycle import State
 from kreassign.autopilot.policy import Kind
 from kreassign.executor.events import MovesSubmitted, PlacementState, PlannedMove, Refusal, SubmissionIntended
 from kreassign.executor.journal import Journal, find_journals
@@ -76,9 +79,11 @@ def hostile_decisions(state_dir: Path) -> None:
         FindingMoved(1_000, gone, State.TOLD, QUOTES, "it is down since 40 min"),
         Planned(2_000, gone, "p", 5_000_000, (tp(0),), (f"drain broker 3 {IMAGE}",)),
         RunBegan(3_000, gone, "run-1", 5_000_000, (tp(0),)),
-        RunEnded(4_000, gone, "done", 5_000_000),
+        RunEnded(4_000, gone, Result.DONE, 5_000_000),
         FindingMoved(5_000, disk, State.TOLD, QUOTES, f"it is 92% full {QUOTES}"),
         Planned(6_000, disk, "p", 7_000_000, (tp(0),), (IMAGE,)),
+        DisksMeasured(5_500, (DiskUse(1, SCRIPT, 2, 100),)),
+        DisksMeasured(5_900, (DiskUse(1, SCRIPT, 92, 100),)),
         ApprovalAsked(6_000, disk, "r"),
         ApprovalsJudged(7_000, disk, (SCRIPT,), lacking="1 approval of 2"),
         GatesJudged(7_000, disk, (ClosedGate("window", "no window is open; the next one begins at 22:00"),)),

@@ -14,7 +14,7 @@ from typing import Any
 
 from kreassign.web.operations import Streams
 from kreassign.web.server import listening, server
-from kreassign.web.settings import Token, WebSettings
+from kreassign.web.settings import PageToken, WebSettings
 from testbed.waiting import wait_until
 
 TOKEN = "correct-horse-battery-staple-42"
@@ -77,7 +77,7 @@ class Site:
 
 
 def with_control(state_dir: Path, plans: Path | None = None) -> WebSettings:
-    return WebSettings(state_dir, port=0, plans=plans, token=Token(TOKEN), allows_control=True)
+    return WebSettings(state_dir, port=0, plans=plans, token=PageToken(TOKEN), allows_control=True)
 
 
 @contextmanager

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -23,15 +24,17 @@ from kreassign.executor.events import (
     ThrottleRequested,
 )
 from kreassign.executor.journal import read_events
-from kreassign.model.plan import PartitionAssignment, Plan
-from kreassign.operations.plan_files import write_plan
+from kreassign.model.plan import PartitionAssignment, Plan, format_plan
+from kreassign.model.plan_facts import PlanFacts, Prediction, plan_id
+from kreassign.operations.plan_files import facts_path, write_plan
 from kreassign.operations.run_journals import NamedCluster
 from kreassign.web.api import CALLS, DOCUMENT_PATH, PREFIX, STREAM_PATH, openapi
 from kreassign.web.operations import MOST_STREAMS
 from testbed.waiting import wait_until
 from tests.executor.twin_runs import tp
 from tests.monitoring.pages import Page
-from tests.web.conftest import Place, write_hostile_plan
+from tests.report.plans import FACTS
+from tests.web.conftest import PLAN, Place, write_hostile_plan
 from tests.web.runs import IMAGE, SCRIPT, LiveRun, hostile_journal, live_run
 from tests.web.site import Site, serving_page, with_control
 
@@ -93,6 +96,7 @@ def test_clusters_that_have_names_are_listed_by_them_also_without_runs(tmp_path:
         page = site.ask("/").text
         assert "kreassign plan --cluster test" in page
         assert '<td class="name">prod</td>' in page
+        assert ">prod</span> · started" in site.ask("/runs/run-1").text
         assert site.ask("/api/v1/runs/run-1").status == 200, "its own state directory is served, too"
 
 
@@ -164,7 +168,8 @@ def test_an_approval_holds_until_the_plan_changes_or_it_is_revoked(place: Place)
     (shown,) = site.ask("/api/v1/plans").document["plans"]
     assert shown["approval"]["approved_by"] == "Ada"
     try:
-        write_plan(place.plans / "plan.json", Plan((PartitionAssignment(tp(0), (3, 1)),)))
+        (place.plans / "plan.facts.json").unlink(missing_ok=True)
+        (place.plans / "plan.json").write_text(format_plan(Plan((PartitionAssignment(tp(0), (3, 1)),))))
         (changed,) = site.ask("/api/v1/plans").document["plans"]
         assert (changed["approval"], changed["plan_id"] == plan_id) == (None, False)
         assert site.post("/plans/plan.json/approve", asked).status == 422
@@ -185,6 +190,22 @@ def test_a_file_that_is_no_plan_is_listed_with_the_reason(place: Place) -> None:
         assert place.site.ask("/plans").status == 200
     finally:
         odd.unlink()
+
+
+@pytest.mark.parametrize(("facts", "words"), [
+    (replace(FACTS, plan_id=plan_id(PLAN), prediction=Prediction(1e6, inf, inf)), "<dt>Predicted</dt><dd>never</dd>"),
+    (None, "What it copies is not known: the plan has no facts file beside it."),
+], ids=["never ends", "no facts"])  # fmt: skip
+def test_a_plan_of_which_figures_are_missing_has_a_page(place: Place, facts: PlanFacts | None, words: str) -> None:
+    path = place.plans / "odd.json"
+    write_plan(path, PLAN, facts)
+    try:
+        page = place.site.ask("/plans/odd.json")
+        assert (page.status, words in page.text) == (200, True)
+        assert "<dd>-</dd>" not in page.text
+    finally:
+        path.unlink()
+        facts_path(path).unlink(missing_ok=True)
 
 
 # A run that goes on

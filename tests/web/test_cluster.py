@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from html import unescape
 from pathlib import Path
 from urllib.parse import quote
 
@@ -10,7 +12,7 @@ from kreassign.twin.core import TwinSettings
 from kreassign.twin.server import serving
 from kreassign.web.settings import Reach, WebSettings
 from tests.twin.asking import cluster
-from tests.web.runs import IMAGE
+from tests.web.runs import IMAGE, SCRIPT
 from tests.web.site import Site, serving_page
 
 
@@ -44,12 +46,37 @@ def test_what_an_autopilot_sees_and_does_has_a_page(site: Site) -> None:
         "No look for", "Off until 2286-11-20", "there since 1970-01-01 00:00:05 UTC, proposed since",
         "7 MB to copy.", "Lacking: 1 approval of 2", "kreassign autopilot approve disk-fills",
         "<strong>window</strong>: no window is open; the next one begins at 22:00",
-        '<a href="/runs/run-1">run-1</a>', '<span class="badge good">done</span>', ">5 MB<",
+        '<a href="/runs/run-1">run-1</a>', '<span class="badge good">done</span>', ">5 MB copied in ",
     ):  # fmt: skip
         assert shown in page, shown
     assert "--dry-run" not in page
     assert "--dry-run" in site.ask(address.replace("/autopilot", "/autopilot-dry-run")).text
     assert site.ask("/autopilot/nothing").status == 404
+
+
+def test_a_finding_has_a_page_with_its_story(site: Site) -> None:
+    listed = site.ask(f"/autopilot/{quote(IMAGE)}").text
+    addresses = [unescape(one) for one in re.findall(r'href="(/finding\?[^"]+)"', listed)]
+    disk, gone = (next(one for one in addresses if kind in one) for kind in ("disk-fills", "broker-gone"))
+    page = site.ask(disk).text
+    for shown in (
+        "7 MB to copy", "<strong>window</strong>: no window is open", "planned: 7 MB to copy",
+        "approval asked for, request r", "1 approval of 2", "closed gates", "2.0 % at", "92.0 % at", "<path d=",
+    ):  # fmt: skip
+        assert shown in page, shown
+    assert SCRIPT not in page
+    page = site.ask(gone).text
+    for shown in (
+        "run run-1 begins, 5 MB to copy",
+        "its run ended: done, 5 MB copied",
+        'href="/runs/run-1"',
+        "promised",
+    ):
+        assert shown in page, shown
+    assert "dry-run" not in disk
+    nowhere = "/finding?kind=broker-gone&subject=broker+9&cluster=nothing"
+    for odd in ("/finding", nowhere, disk.replace("disk-fills", "odd"), gone.replace("broker+3", "broker+9")):
+        assert site.ask(odd).status == 404
 
 
 def test_a_page_without_a_cluster_asks_none(tmp_path: Path) -> None:

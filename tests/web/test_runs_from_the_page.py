@@ -14,9 +14,8 @@ import pytest
 from kreassign.errors import InputError
 from kreassign.executor.history.run_history import read_history
 from kreassign.executor.journal import find_journals, first_event
-from kreassign.model.plan import PartitionAssignment, Plan
+from kreassign.model.plan import PartitionAssignment, Plan, format_plan
 from kreassign.model.run import RunHistory
-from kreassign.operations.plan_files import write_plan
 from kreassign.operations.run_journals import is_active
 from kreassign.twin.cluster import Twin
 from kreassign.twin.core import TwinSettings
@@ -64,7 +63,7 @@ class Shop:
 
     def write(self, name: str, replicas: dict[int, tuple[int, ...]]) -> None:
         moves = tuple(PartitionAssignment(tp(number), wanted) for number, wanted in replicas.items())
-        write_plan(self.folder / "plans" / name, Plan(moves))
+        (self.folder / "plans" / name).write_text(format_plan(Plan(moves)))
 
     def journal(self, run_id: str) -> Path:
         (found,) = find_journals(self.folder / "state", run_id)

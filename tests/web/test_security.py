@@ -19,7 +19,7 @@ from kreassign.web.api import CALLS, PREFIX
 from kreassign.web.guard import HEADERS, POLICY, Access
 from kreassign.web.operations import Served, Streams
 from kreassign.web.pages import Pages, report_policy
-from kreassign.web.settings import LONGEST_S, MOST, Sessions, Tls, Token, WebSettings
+from kreassign.web.settings import LONGEST_S, MOST, PageTls, PageToken, Sessions, WebSettings
 from tests.logs import Logged
 from tests.web.conftest import Place
 from tests.web.runs import HOSTILE, IMAGE
@@ -106,7 +106,7 @@ def test_reading_methods_change_nothing(site: Site, path: str) -> None:
 
 
 def test_a_page_that_is_read_only_changes_nothing_whoever_asks(place: Place) -> None:
-    with serving_page(WebSettings(place.state_dir, port=0, plans=place.plans, token=Token(TOKEN))) as site:
+    with serving_page(WebSettings(place.state_dir, port=0, plans=place.plans, token=PageToken(TOKEN))) as site:
         for path in CHANGES:
             answer = site.post(path)
             assert (answer.status, answer.document["detail"]) == (403, "this page was started without --allow-control")
@@ -123,11 +123,11 @@ def test_a_request_that_is_too_long_is_refused_before_it_is_read(site: Site) -> 
 
 
 @pytest.mark.parametrize(("host", "token", "tls"), [
-    ("0.0.0.0", Token(TOKEN), None), ("0.0.0.0", None, Tls(Path("c"), Path("k"))), ("::", Token(TOKEN), None),
-    ("192.0.2.1", None, None), ("kafka-ops.example", None, None),
+    ("0.0.0.0", PageToken(TOKEN), None), ("0.0.0.0", None, PageTls(Path("c"), Path("k"))),
+    ("::", PageToken(TOKEN), None), ("192.0.2.1", None, None), ("kafka-ops.example", None, None),
 ])  # fmt: skip
 def test_what_would_let_others_in_is_refused_before_anything_is_served(
-    host: str, token: Token | None, tls: Tls | None
+    host: str, token: PageToken | None, tls: PageTls | None
 ) -> None:
     with pytest.raises(InputError, match=r"needs TLS .* and a token"):
         WebSettings(Path("state"), host, token=token, tls=tls)
@@ -147,13 +147,13 @@ def every_path(settings: WebSettings) -> list[str]:
 def test_from_elsewhere_reading_needs_the_token_or_its_session(place: Place, tmp_path: Path) -> None:
     authority = trustme.CA()
     issued = authority.issue_cert("127.0.0.1")
-    files = Tls(tmp_path / "tls.pem", tmp_path / "tls.key")
+    files = PageTls(tmp_path / "tls.pem", tmp_path / "tls.key")
     files.certificate.write_bytes(b"".join(one.bytes() for one in issued.cert_chain_pems))
     files.key.write_bytes(issued.private_key_pem.bytes())
     trust = ssl.create_default_context()
     authority.configure_trust(trust)
     settings = WebSettings(
-        place.state_dir, "0.0.0.0", 0, ("ops.example",), place.plans, None, Token(TOKEN), True, files,
+        place.state_dir, "0.0.0.0", 0, ("ops.example",), place.plans, None, PageToken(TOKEN), True, files,
         reach=place.reach,
     )  # fmt: skip
     with serving_page(settings, "ops.example", trust) as site:
@@ -199,8 +199,8 @@ FORWARDED = (
 """What a proxy adds on this machine, which forwards requests of anybody to the page."""
 
 
-@pytest.mark.parametrize("token", [None, Token(TOKEN)], ids=["no token", "token"])
-def test_what_a_proxy_forwards_is_not_read_without_the_token(place: Place, token: Token | None) -> None:
+@pytest.mark.parametrize("token", [None, PageToken(TOKEN)], ids=["no token", "token"])
+def test_what_a_proxy_forwards_is_not_read_without_the_token(place: Place, token: PageToken | None) -> None:
     settings = WebSettings(
         place.state_dir, port=0, names=("ops.example",), plans=place.plans, token=token, reach=place.reach
     )
@@ -234,13 +234,13 @@ def test_sessions_end_by_themselves_and_do_not_become_too_many() -> None:
 
 
 def test_a_token_is_shown_nowhere_and_a_short_one_is_refused() -> None:
-    token = Token(TOKEN)
+    token = PageToken(TOKEN)
     assert TOKEN not in repr(token) + repr(WebSettings(Path("state"), token=token))
     assert [token.matches(text) for text in (TOKEN, TOKEN + " ", "", None, "\udc80")] == [True, *[False] * 4]
     assert not [number for number in range(2_000) if token.matches(f"{TOKEN}{number}")]
     for text in ("short", "x" * 23, "with spaces in between it", "größer" * 6):
         with pytest.raises(InputError, match="at least 24 characters") as refused:
-            Token(text)
+            PageToken(text)
         assert text not in str(refused.value)
 
 
@@ -287,7 +287,9 @@ def test_files_beside_plans_are_no_plans(place: Place) -> None:
 # Headers, and what a page may do
 
 
-@pytest.mark.parametrize("path", [*PAGES, *READ, "/static/page.js", "/static/page.css", "/metrics"])
+@pytest.mark.parametrize(
+    "path", [*PAGES, *READ, "/static/page.js", "/static/page.css", "/static/basis.css", "/metrics"]
+)
 def test_every_answer_forbids_what_this_page_does_not_need(site: Site, path: str) -> None:
     headers = site.ask(path).headers
     policy = dict(part.strip().split(" ", 1) for part in headers["content-security-policy"].split(";"))

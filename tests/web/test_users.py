@@ -9,7 +9,7 @@ import pytest
 
 from kreassign.errors import InputError
 from kreassign.web.api import CALLS
-from kreassign.web.settings import Role, Token, WebSettings, parse_users
+from kreassign.web.settings import PageToken, Role, WebSettings, parse_users
 from tests.browser import OpenPage
 from tests.web.conftest import Place
 from tests.web.site import Site, serving_page
@@ -57,7 +57,7 @@ def test_users_are_refused_by_line_and_without_their_tokens(text: str, reason: s
 
 def test_a_page_has_one_token_or_users_but_not_both() -> None:
     with pytest.raises(InputError, match="either one token or users"):
-        WebSettings(Path("state"), token=Token(ANN), users=parse_users(USERS))
+        WebSettings(Path("state"), token=PageToken(ANN), users=parse_users(USERS))
 
 
 def test_each_change_needs_the_role_of_its_call(shared: Site) -> None:

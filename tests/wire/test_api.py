@@ -73,6 +73,7 @@ def test_every_api_has_the_key_and_the_name_that_kafka_gave_it() -> None:
         64: "UnregisterBroker",
         65: "DescribeTransactions",
         66: "ListTransactions",
+        68: "ConsumerGroupHeartbeat",
         74: "ListConfigResources",
         75: "DescribeTopicPartitions",
         94: "UnregisterController",

@@ -294,7 +294,8 @@ class AdminClient:
         (`risky_overrides`); they are submitted all the same. `replace_reassignments` has none of these risks.
 
         With `expected`, the replica lists of these partitions are read first: unless each has exactly that list and
-        is not being reassigned, `Drifted` is raised with the differences and nothing is sent.
+        is not being reassigned, `Drifted` is raised with the differences and nothing is sent. One broker is asked,
+        which may lag behind the controller: where that matters, compare what two show first.
 
         Without `allow_replication_factor_change` the controller refuses a target of another length (KIP-860); a
         cluster that does not know that option is refused here. Cancels are exempt from it. Large calls are sent in
@@ -502,18 +503,20 @@ class AdminClient:
         resources: Iterable[ConfigResource],
         *,
         names: Iterable[str] | None = None,
+        broker: int | None = None,
         timeout_ms: int | None = None,
     ) -> Batch[ConfigResource, Mapping[str, ConfigEntry]]:
         """Configuration of topics and brokers, with `names` only those keys. Each broker answers for itself.
 
-        Settings for all brokers (`ConfigResource.all_brokers()`) come from any broker, without defaults.
+        Settings for all brokers (`ConfigResource.all_brokers()`) come from any broker, without defaults. Of topics
+        any broker answers, from its own metadata, which may lag behind the controller's; `broker` names the one to ask.
         """
         keys = None if names is None else tuple(names)
 
         def ask(node: Target, asked: list[ConfigResource]) -> Batch[ConfigResource, Mapping[str, ConfigEntry]]:
             return self._session.call(translate.describe_configs(asked, keys), node, timeout_ms)
 
-        return self._session.fan_out_groups(self._by_owner(resources), ask)
+        return self._session.fan_out_groups(self._by_owner(resources, broker), ask)
 
     def incremental_alter_configs(
         self,
@@ -539,13 +542,16 @@ class AdminClient:
 
         return self._session.fan_out_groups(self._by_owner(changes), ask)
 
-    def _by_owner(self, resources: Iterable[ConfigResource]) -> dict[Target, list[ConfigResource]]:
-        """Resources by the node that answers for them."""
+    def _by_owner(
+        self, resources: Iterable[ConfigResource], broker: int | None = None
+    ) -> dict[Target, list[ConfigResource]]:
+        """Resources by the node that answers for them; `broker` for those for which any would."""
+        anyone: Target = To.ANY if broker is None else broker
         grouped: dict[Target, list[ConfigResource]] = {}
         for resource in resources:
             is_of_one = resource.type is ResourceType.BROKER and resource != ConfigResource.all_brokers()
             to_itself = is_of_one and not self._session.talks_to_controllers
-            grouped.setdefault(_broker_of(resource) if to_itself else To.ANY, []).append(resource)
+            grouped.setdefault(_broker_of(resource) if to_itself else anyone, []).append(resource)
         return grouped
 
     # --- log directories --------------------------------------------------------------------------------------

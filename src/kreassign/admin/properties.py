@@ -273,7 +273,11 @@ CLIENT_KEYS: tuple[ClientKey, ...] = (
     _heard("default.api.timeout.ms", "limit of one call, retries included", "60000"),
     _heard("request.timeout.ms", "limit of one request to one broker", "30000"),
     _heard("retry.backoff.ms", "pause before a retry", "100"),
-    _heard("socket.connection.setup.timeout.ms", "limit for opening a connection, the login included", "10000"),
+    _heard(
+        "socket.connection.setup.timeout.ms",
+        "limit for opening a connection, the login included; all bootstrap addresses share it",
+        "10000",
+    ),
     _heard("security.protocol", "PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL", "PLAINTEXT"),
     _heard("sasl.mechanism", "PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER, GSSAPI or AWS_MSK_IAM", "GSSAPI"),
     _heard("sasl.jaas.config", "one [login module](#logins) with its options"),

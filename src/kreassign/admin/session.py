@@ -10,6 +10,8 @@ The rules of retrying live here only:
 - a listing of reassignments at a controller: an inactive one answers without an error, from what it has read, so first
   ask the controller that is named whether it is the active one;
 - no node of the cluster answers for some seconds: the call fails, however much of its time is left;
+- bootstrap addresses share the time of one connection: each is asked beside those before it that are silent, and who is
+  waited for is logged after some seconds;
 - a bootstrap address that is no Kafka, or speaks no TLS: ask the next one, and warn of this one by its name;
 - an address that a node named and that this client never reached: given up after some seconds (at once
   if its name does not resolve), with who named it;
@@ -26,11 +28,12 @@ The rules of retrying live here only:
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Hashable, Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Generator, Hashable, Iterable, Mapping
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import closing
 from enum import Enum
 from functools import partial, reduce
-from threading import Lock, RLock
+from threading import Lock, RLock, Thread
 from typing import TypeVar
 
 from kreassign.admin import translate
@@ -73,6 +76,8 @@ _FAN_OUT_THREADS = 64
 _BOOTSTRAP_PATIENCE_S = 5.0
 # A node that dies is listed for some seconds more; a wrong advertised listener stays wrong.
 _ADVERTISED_PATIENCE_S = 8.0
+# Silence that is not explained looks like a command that hangs.
+_SILENT_S = 2.0
 # A known node answers soon or is gone; each node that is looked for takes so much of the time to notice that all are.
 _LOOK_AGAIN_S = 3.0
 # Brokers learn of a new leader one by one, and the leader itself learns its followers' offsets last (KIP-207).
@@ -99,6 +104,8 @@ class To(Enum):
 
 
 Target = To | int
+Tries = Generator[tuple[Address, Cluster | ClusterError], None, None]
+"""Addresses in the order of their answers, and why another one should be asked."""
 
 
 class Session:
@@ -111,6 +118,8 @@ class Session:
         self._lock = Lock()
         self._confirming = RLock()  # Threads of one call confirm in turn; a confirmation may ask through this session.
         self._links: dict[Address, Link] = {}
+        self._searching = Lock()
+        self._tried: set[Link] = set()
         self._cluster: Cluster | None = None
         self._named_by: Address | None = None
         self._identity = ClusterIdentity()
@@ -253,7 +262,7 @@ class Session:
         """Close all connections; ongoing calls of other threads fail, and so do later ones."""
         with self._lock:
             self._is_closed = True
-            links, self._links = list(self._links.values()), {}
+            links, self._links = [*self._links.values(), *self._tried], {}
         for link in links:
             link.close()
 
@@ -311,18 +320,34 @@ class Session:
             if self._is_closed:
                 raise Unreachable("the client is closed")
             if address not in self._links:
-                self._links[address] = Link(
-                    address, self._transport, self.settings.client_id, self._clock, self._identity, self._look_up
-                )
+                self._links[address] = self._new_link(address)
             self._links[address].node_id = node_id
             return self._links[address]
 
+    def _new_link(self, address: Address) -> Link:
+        return Link(address, self._transport, self.settings.client_id, self._clock, self._identity, self._look_up)
+
+    def _keep(self, link: Link) -> None:
+        with self._lock:
+            kept = self._links.setdefault(link.address, link)
+        if kept is not link:
+            link.close()
+
     def _known_cluster(self, deadline: float) -> Cluster:
         cluster = self._cluster
-        if cluster is None:
-            cluster = self._discover(deadline)
-            self._cluster = cluster
-        return cluster
+        if cluster is not None:
+            return cluster
+        if self._named_by is not None:
+            self._cluster = cluster = self._discover(deadline)
+            return cluster
+        # Threads that begin at the same time need one search and one connection.
+        if not self._searching.acquire(timeout=max(0.0, deadline - self._clock.monotonic_s())):
+            raise Unreachable("no time is left to ask the cluster")
+        try:
+            self._cluster = cluster = self._cluster or self._discover(deadline)
+            return cluster
+        finally:
+            self._searching.release()
 
     def _forget_nodes(self) -> None:
         self._cluster = None
@@ -356,25 +381,96 @@ class Session:
 
     def _discover(self, deadline: float) -> Cluster:
         """Ask the known addresses, bootstrap last, until one describes the cluster."""
-        give_up = min(deadline, self._clock.monotonic_s() + _BOOTSTRAP_PATIENCE_S)
-        longest_s = self.settings.connect_timeout_ms / 1000 if self._named_by is None else _LOOK_AGAIN_S
+        begun_s = self._clock.monotonic_s()
+        give_up = min(deadline, begun_s + _BOOTSTRAP_PATIENCE_S)
         failures: dict[Address, ClusterError] = {}
         while True:
-            for address in self._addresses():
-                timeout_s = min(deadline - self._clock.monotonic_s(), longest_s)
-                if timeout_s <= 0 and failures:
-                    break
-                if isinstance(failures.get(address), _NO_LISTENER):
-                    continue
-                found = self._asked_who_is_there(self._link(address), timeout_s)
-                if isinstance(found, Cluster):
-                    if self._named_by is None and failures:
-                        log.warning("passed over: %s", _texts(failures))
-                    self._named_by = address
-                    return found
-                failures.setdefault(address, found)  # The first try had the most time.
+            addresses = [one for one in self._addresses() if not isinstance(failures.get(one), _NO_LISTENER)]
+            with closing(self._tries(addresses, begun_s, deadline)) as tries:
+                for address, found in tries:
+                    if isinstance(found, Cluster):
+                        if self._named_by is None and failures:
+                            log.warning("passed over: %s", _texts(failures))
+                        self._named_by = address
+                        return found
+                    failures.setdefault(address, found)  # The first try had the most time.
             self._raise_if_vain(failures, give_up)
             self._clock.sleep(self._backoff_s)
+
+    def _tries(self, addresses: list[Address], begun_s: float, deadline: float) -> Tries:
+        if self._named_by is None:
+            longest_s = self.settings.connect_timeout_ms / 1000
+            end_s = min(begun_s + max(longest_s, _BOOTSTRAP_PATIENCE_S), self._clock.monotonic_s() + longest_s)
+            return self._tries_side_by_side(addresses, min(deadline, end_s))
+        return self._tries_in_turn(addresses, deadline)
+
+    def _tries_in_turn(self, addresses: list[Address], deadline: float) -> Tries:
+        for number, address in enumerate(addresses):
+            timeout_s = min(deadline - self._clock.monotonic_s(), _LOOK_AGAIN_S)
+            if timeout_s <= 0 and number:
+                return
+            yield address, self._asked_who_is_there(self._link(address), timeout_s)
+
+    def _tries_side_by_side(self, addresses: list[Address], end_s: float) -> Tries:
+        """Ask each address beside those before it that are silent, so that all of them share the time until `end_s`.
+
+        Links are of this search alone: to end them disturbs no call. The one that answers is kept.
+        """
+        begun_s = self._clock.monotonic_s()
+        todo, waiting, has_told = [*addresses], dict[Future[Cluster | ClusterError], Link](), False
+        asked_s: dict[Link, float] = {}
+        try:
+            while todo or waiting:
+                if todo:
+                    link = self._new_link(todo.pop(0))
+                    self._tried.add(link)
+                    asked_s[link] = self._clock.monotonic_s()
+                    waiting[self._asked_aside(link, end_s)] = link
+                left_s = end_s - self._clock.monotonic_s()
+                done, _ = wait(waiting, max(0.0, min(_LEAST_TRY_S, left_s / (len(todo) + 1))), FIRST_COMPLETED)
+                answers = [(waiting.pop(future), future.result()) for future in done]
+                is_over = not todo and not done and (left_s <= 0 or self._is_closed)
+                if is_over or any(isinstance(found, Cluster) for _, found in answers):
+                    now_s = self._clock.monotonic_s()
+                    for link in waiting.values():
+                        late = (
+                            f"did not answer within {now_s - asked_s[link]:.1f} s"
+                            if is_over
+                            else "has not answered yet"
+                        )
+                        answers.append((link, Unreachable(f"{link.address} {late}")))
+                    waiting.clear()
+                    todo.clear()
+                for link, found in sorted(answers, key=lambda answer: isinstance(answer[1], Cluster)):
+                    if isinstance(found, Cluster):
+                        self._tried.discard(link)
+                        self._keep(link)
+                    yield link.address, found
+                if waiting and not has_told and self._clock.monotonic_s() - begun_s >= _SILENT_S:
+                    has_told = True
+                    named = ", ".join(str(link.address) for link in waiting.values())
+                    log.warning(
+                        "waiting up to %.0f s more for an answer of %s", end_s - self._clock.monotonic_s(), named
+                    )
+        finally:
+            while self._tried:
+                self._tried.pop().close()
+
+    def _asked_aside(self, link: Link, end_s: float) -> Future[Cluster | ClusterError]:
+        future: Future[Cluster | ClusterError] = Future()
+
+        def ask() -> None:
+            try:
+                future.set_result(self._asked_who_is_there(link, end_s - self._clock.monotonic_s()))
+            except BaseException as error:  # noqa: BLE001 (raised by whoever takes the result)
+                future.set_exception(error)
+
+        if self._transport.takes_turns:
+            ask()
+        else:
+            # Not awaited at the end of the process: an address may take the whole time of a connection.
+            Thread(target=ask, daemon=True).start()
+        return future
 
     def _raise_if_vain(self, failures: Mapping[Address, ClusterError], give_up: float) -> None:
         first, *_ = failures.values()

@@ -12,7 +12,7 @@ from kreassign.model.text import LARGEST_ID, LARGEST_PORT, parse_whole, shortene
 
 KAFKA_PORT = 9092
 LONGEST_HOST = 253
-_NO_HOST = re.compile(r"[\s/]")
+_NO_HOST = re.compile(r"[\s/]|^[0-9]*$")
 _SCHEME = re.compile(r"^[A-Za-z][A-Za-z0-9_+.-]*://")
 TLS_VERSIONS = ("TLSv1.2", "TLSv1.3")
 """By Kafka's names, oldest first."""
@@ -51,8 +51,8 @@ class Address(NamedTuple):
 
 
 def _host(text: str) -> str:
-    """Return the text. Raises ValueError if it cannot be a host name."""
-    if not 0 < len(text) <= LONGEST_HOST or not text.isprintable() or _NO_HOST.search(text):
+    """Return the text. Raises ValueError if it cannot be a host name, as a port alone."""
+    if len(text) > LONGEST_HOST or not text.isprintable() or _NO_HOST.search(text):
         raise ValueError(text)
     return text
 

@@ -132,7 +132,7 @@ class TcpConnection:
             self.close()
             raise refusal or Unreachable(f"could not send to {self._address}: {_reason(error)}") from error
         try:
-            return self._receive(frame_length(self._receive(PREFIX_BYTES, deadline), str(self._address)), deadline)
+            return self._receive(frame_length(self._receive(PREFIX_BYTES, deadline)), deadline)
         except OSError as error:
             refusal = self._refusal(error)
             self.close()
@@ -351,6 +351,7 @@ class Link:
         self._ask_identity = ask_identity
         self._lock = Lock()
         self._connection: Connection | None = None
+        self._closings = 0
         self.node_id: int | None = None
         """The node that the next call is for; None if any node will do."""
         self._asked_for: int | None = None
@@ -391,6 +392,7 @@ class Link:
 
     def close(self) -> None:
         """Close the connection; the next call opens another. Takes no lock: it also ends a call of another thread."""
+        self._closings += 1  # before it looks: a connection that is being opened looks afterwards
         if self._connection is not None:
             self._connection.close()
 
@@ -407,8 +409,13 @@ class Link:
         if self._connection is not None:
             self._connection.close()
             self._connection = None
-        remaining_s = self._remaining_s(deadline)
-        connection = self._transport.connect(self.address, min(remaining_s, connect_s or remaining_s))
+        remaining_s, closings = self._remaining_s(deadline), self._closings
+        connection = self._connection = self._transport.connect(
+            self.address, min(remaining_s, connect_s or remaining_s)
+        )
+        if self._closings > closings:
+            connection.close()
+            raise Unreachable(f"the connection to {self.address} was closed while it was opened")
         try:
             self._versions = self._offered_versions(connection, deadline)
             if self._identity.is_known:
@@ -419,7 +426,6 @@ class Link:
         except BaseException:
             connection.close()
             raise
-        self._connection = connection
         self.was_reached = True
         return connection
 

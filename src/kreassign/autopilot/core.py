@@ -10,26 +10,16 @@ anywhere is replaced by any other, and a tick in virtual time is a tick.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from types import MappingProxyType
+from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
 from kreassign.autopilot.detectors import DETECTORS, Look, Symptom, use_of
-from kreassign.autopilot.gates import (
-    REDUNDANCY,
-    Case,
-    at_any_time,
-    closed_gates,
-    many_text,
-    others_now,
-    stopped,
-    unread,
-    window_text,
-)
-from kreassign.autopilot.lifecycle import (
-    STEPS,
-    Act,
+from kreassign.autopilot.events import (
+    CLUSTER,
     BrokerCame,
     BrokerWent,
     ClosedGate,
@@ -37,34 +27,58 @@ from kreassign.autopilot.lifecycle import (
     DisksMeasured,
     EndAsked,
     Event,
-    Evidence,
-    Finding,
     FindingMoved,
     GatesJudged,
     HoldAsked,
     Looked,
-    Memory,
     Name,
-    NextAction,
     OthersMoved,
+    OutagesPlanned,
+    PeopleHeld,
     Planned,
     ReplicasHeld,
-    State,
+    SightBack,
+    SightLost,
+    Silenced,
     WentOn,
-    remember,
+    WindowsLifted,
 )
-from kreassign.autopilot.observation import Known, Observation
-from kreassign.autopilot.policy import Level, Policy
+from kreassign.autopilot.gates import (
+    REDUNDANCY,
+    Case,
+    at_any_time,
+    closed_gates,
+    hours_of,
+    level_text,
+    many_text,
+    others_now,
+    silence_text,
+    stopped_run,
+    unapproved_text,
+    unread,
+    window_text,
+)
+from kreassign.autopilot.lifecycle import STEPS, Evidence, NextAction, State
+from kreassign.autopilot.memory import SILENT_MS, Act, Finding, Memory, remember
+from kreassign.autopilot.observation import Known, Observation, RunSeen
+from kreassign.autopilot.policy import Kind, Level, Policy
 from kreassign.model.text import DAY_MS, HOUR_MS, counted, format_amount
 
 MISSED_MS = 600_000
 """Longest break between two looks after which evidence still counts."""
 
 SIGN_OF_LIFE_MS = 300_000
-"""A look is written down so often, whatever it shows: else one that shows much is taken for a break."""
+"""A look is written down so often, whatever it shows: else one that shows much is taken for a break, and its host for
+lost."""
 
 WAITING = frozenset({State.TOLD, State.PROPOSED})
 """States in which gates keep a repair from running."""
+
+MOST_TOLD = 4
+"""A finding is told so often within a day at most."""
+
+MOSTLY = 0.5
+"""A repair ends by itself when what it copies is there again to this part."""
 
 PLANNED_AGAIN_MS = HOUR_MS
 """A proposal for people is planned again so often."""
@@ -121,7 +135,14 @@ class ResumeRun:
     run_id: str
 
 
-Order = PlanRepair | RunRepair | EndRun | HoldRun | ReleaseRun | PauseRun | ResumeRun
+@dataclass(frozen=True, slots=True)
+class SettleRun:
+    """Resume the running repair, which its process left without restoring its throttle, and start nothing."""
+
+    run_id: str
+
+
+Order = PlanRepair | RunRepair | EndRun | HoldRun | ReleaseRun | PauseRun | ResumeRun | SettleRun
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,15 +182,16 @@ def tick(memory: Memory, now: Observation, policy: Policy, shown: Mapping[Name, 
     shown = symptoms(Look(now, decided.memory, policy)) if shown is None else shown
     for name in sorted({*shown, *(one.name for one in decided.memory.open)}, key=_order):
         _step(decided, Look(now, decided.memory, policy), name, shown.get(name))
-    _steer(decided, Look(now, decided.memory, policy), shown, memory.running)
+    _steer(decided, Look(now, decided.memory, policy), shown)
     for finding in decided.memory.open:
         if finding.state in WAITING and (symptom := shown.get(finding.name)) is not None:
             _judge(decided, Case(finding, symptom, now, decided.memory, policy))
     if digest_is_due(memory, now.at_ms, policy):
         decided.note(DigestTold(now.at_ms))
         decided.messages.append(digest(decided.memory, now.at_ms))
-    if _is_due(decided.memory.looked_ms, now.at_ms, SIGN_OF_LIFE_MS):
-        decided.note(Looked(now.at_ms))
+    last_ms = decided.memory.read_ms if now.are_brokers_read else decided.memory.looked_ms
+    if _is_due(last_ms, now.at_ms, SIGN_OF_LIFE_MS - policy.care.interval * 1000):
+        decided.note(Looked(now.at_ms, now.are_brokers_read))
     return decided
 
 
@@ -178,52 +200,89 @@ def _order(name: Name) -> tuple[int, str]:
 
 
 def _is_due(last_ms: int | None, at_ms: int, every_ms: float) -> bool:
-    return last_ms is None or at_ms - last_ms >= every_ms
+    return last_ms is None or not 0 <= at_ms - last_ms < every_ms  # the clock may have been set back
 
 
-def _steer(decided: Decision, look: Look, shown: Mapping[Name, Symptom], before: Act | None) -> None:
-    """Hold, pause, resume or end the running repair.
+def _steer(decided: Decision, look: Look, shown: Mapping[Name, Symptom]) -> None:
+    """Hold, pause, resume or end the running repair; orders follow from its state, so that a lost one is given again.
 
-    It holds while the brake is pulled, acting is off or many brokers are gone, and ends for what is more urgent. What
-    is held, or outside its windows, is left with its throttle restored.
+    It holds while the brake is pulled, acting is off, many brokers are gone or others move partitions, and ends for
+    what is more urgent, or where it is not wanted any more. What is held, or outside its windows, is left with its
+    throttle restored; a process of people cannot be left, and holds. What people paused, people let go on.
     """
-    act, now = decided.memory.running, look.now
+    act, now, run = decided.memory.running, look.now, look.now.run
     if act is None:
         return
-    if not act.is_end_asked and (urgent := _more_urgent(look, act, shown)):
-        why = f"{urgent} is more urgent"
+    if run.people != act.held_by_people:
+        decided.note(PeopleHeld(now.at_ms, act.name, run.people))
+        if run.people:
+            what = f"{act.name}: {run.people} paused its repair, and it stays so"
+            decided.messages.append(Message(act.name, what, "", (f"kreassign resume {act.run_id}",)))
+    if not act.is_end_asked and (why := _unwanted(look, act, shown)):
         decided.note(EndAsked(now.at_ms, act.name, why))
-        decided.messages.append(Message(act.name, f"{act.name}: its repair ends early, and is planned again", why))
+        decided.messages.append(Message(act.name, f"{act.name}: its repair ends early", why))
+        if run.people:
+            until_ms = now.at_ms + SILENT_MS
+            decided.note(Silenced(now.at_ms, 0, *act.name, until_ms, run.people, f"{run.people} had paused its repair"))
         act = act._replace(is_end_asked=True)
     if act.is_end_asked:
-        is_asked = before is not None and before.is_end_asked and not now.is_run_left
-        decided.order = None if is_asked else EndRun(act.run_id)
+        decided.order = EndRun(act.run_id) if run.is_left or not run.is_ending else None
         return
-    stop = stopped(now, decided.memory)
-    waits = stop or (None if act.at_any_time else window_text(look.policy, now.at_ms))
-    if stop and not act.held:
-        decided.note(HoldAsked(now.at_ms, act.name, stop))
-        decided.messages.append(Message(act.name, f"{act.name}: its repair holds, and starts nothing", stop))
-        decided.order = HoldRun(act.run_id)
-    elif act.held and not stop:
-        decided.note(HoldAsked(now.at_ms, act.name, ""))
-        decided.order = ReleaseRun(act.run_id)
-    elif waits and not now.is_run_left:
-        decided.order = PauseRun(act.run_id)
-    elif now.is_run_left and not waits:
-        decided.order = ResumeRun(act.run_id)
+    if run.people:
+        return
+    stop = stopped_run(now, decided.memory)
+    if bool(stop) != bool(act.held):
+        decided.note(HoldAsked(now.at_ms, act.name, stop or ""))
+        if stop:
+            what = f"{act.name}: its repair holds, and starts nothing"
+            decided.messages.append(Message(act.name, what, stop))
+    symptom = shown.get(act.name)
+    is_closed = window_text(hours_of(act, look.policy), now.at_ms) is not None
+    if is_closed and symptom is not None and at_any_time(look.policy, act.name.kind, symptom):
+        decided.note(WindowsLifted(now.at_ms, act.name))
+        is_closed = False
+    decided.order = _order_of_run(act.run_id, run, is_stopped=bool(stop), may_not_run=bool(stop) or is_closed)
+
+
+def _order_of_run(run_id: str, run: RunSeen, *, is_stopped: bool, may_not_run: bool) -> Order | None:
+    if run.is_left and not may_not_run:
+        return ResumeRun(run_id)
+    if run.is_left:
+        return None if run.is_at_rest else SettleRun(run_id)
+    is_to_hold = may_not_run if run.is_elsewhere else is_stopped
+    if is_to_hold and not run.held_by:
+        return HoldRun(run_id)
+    if run.held_by and not is_to_hold:
+        return ReleaseRun(run_id)
+    return PauseRun(run_id) if may_not_run and not run.is_elsewhere else None
+
+
+def _unwanted(look: Look, act: Act, shown: Mapping[Name, Symptom]) -> str | None:
+    """Why the running repair is to end early: for a more urgent one, or since people want it no more."""
+    if urgent := _more_urgent(look, act, shown):
+        return f"{urgent} is more urgent; it is planned again"
+    finding, policy = look.memory.findings[act.name], look.policy
+    not_by_level = level_text(policy, act.name.kind) or unapproved_text(policy, act)
+    return not_by_level or silence_text(finding, look.now.at_ms)
 
 
 def _more_urgent(look: Look, act: Act, shown: Mapping[Name, Symptom]) -> Name | None:
-    """A finding that would be repaired by itself now, were it not for this repair."""
+    """A finding that would be repaired now, were it not for this repair.
+
+    One of the same kind is more urgent if it runs at any time, where this repair waits for its window.
+    """
+    is_waiting = window_text(hours_of(act, look.policy), look.now.at_ms) is not None
     for finding in look.memory.open:
         name, symptom = finding.name, shown.get(finding.name)
-        if name.kind.urgency >= act.name.kind.urgency:
+        if name.kind.urgency > act.name.kind.urgency:
             return None
-        if symptom is None or finding.failures or evidence_of(look, name, symptom, finding.since_ms) != Evidence.RIPE:
+        if finding.state not in WAITING or symptom is None or finding.failures:
             continue
-        closed = closed_gates(Case(finding, symptom, *look))
-        if look.policy.level(name.kind) is Level.ACT and closed.keys() <= {"running", "settling", "two looks"}:
+        if name.kind is act.name.kind and not (is_waiting and at_any_time(look.policy, name.kind, symptom)):
+            continue
+        if evidence_of(look, name, symptom, finding.since_ms) != Evidence.RIPE:
+            continue
+        if closed_gates(Case(finding, symptom, *look)).keys() <= {"running", "settling", "two looks"}:
             return name
     return None
 
@@ -243,12 +302,17 @@ def _judge(decided: Decision, case: Case) -> None:
 def _facts(memory: Memory, now: Observation) -> Iterator[Event]:
     if memory.looked_ms is not None and now.at_ms - memory.looked_ms > MISSED_MS:
         yield WentOn(now.at_ms)
-    if isinstance(now.brokers, Known) and isinstance(now.partitions, Known):
-        yield from (BrokerWent(now.at_ms, broker) for broker in sorted(now.down - memory.away.keys()))
+    if now.are_brokers_read:
+        is_witnessed = memory.read_ms is not None and now.at_ms - memory.read_ms <= MISSED_MS
+        gone = sorted(now.down - memory.away.keys())
+        yield from (BrokerWent(now.at_ms, broker, is_witnessed) for broker in gone)
         held = tuple(sorted(now.replica_counts))
         if not now.unread_topics and (memory.held is None or memory.held.brokers != held):
             yield ReplicasHeld(now.at_ms, held)  # before those that came: they were emptied while they were down
         yield from (BrokerCame(now.at_ms, broker) for broker in sorted(memory.away.keys() & now.live))
+    planned = now.down & now.in_maintenance
+    if now.are_brokers_read and isinstance(now.maintenance, Known) and planned != memory.planned:
+        yield OutagesPlanned(now.at_ms, tuple(sorted(planned)))
     seen = others_now(now)
     if seen is not None and _is_due(memory.others.at_ms if memory.others else None, now.at_ms, SIGN_OF_LIFE_MS):
         yield OthersMoved(now.at_ms, seen)
@@ -290,43 +354,149 @@ def _step(decided: Decision, look: Look, name: Name, symptom: Symptom | None) ->
         if symptom is None:
             return
         decided.note(FindingMoved(at_ms, name, State.SEEN, "it is there", symptom.seen, symptom.since_ms))
+    _follow_sight(decided, look, name, symptom)
     for _ in range(len(State)):  # what is old when it is first seen passes several states at once
         finding = decided.memory.findings[name]
         evidence = evidence_of(look, name, symptom, finding.since_ms)
         to, action = STEPS[finding.state, evidence]
         if to is not finding.state:
             seen = finding.seen if symptom is None else symptom.seen
-            decided.note(FindingMoved(at_ms, name, to, f"the evidence is {evidence}", seen))
-        _follow(decided, look, name, symptom, action)
+            is_urgent = symptom is not None and symptom.is_urgent and to is State.TOLD
+            decided.note(FindingMoved(at_ms, name, to, f"the evidence is {evidence}", seen, is_urgent=is_urgent))
+        FOLLOW[action](Stepped(decided, look, decided.memory.findings[name], symptom))
         if to is finding.state or to is State.CLOSED:
-            return
-
-
-def _follow(decided: Decision, look: Look, name: Name, symptom: Symptom | None, action: NextAction) -> None:
+            break
     finding = decided.memory.findings[name]
-    match action:
-        case NextAction.TELL:
-            decided.messages.append(_told(finding, look.policy))
-        case NextAction.TELL_OVER:
-            decided.messages.append(Message(name, f"{name}: it is over", finding.seen, is_over=True))
-        case NextAction.PLAN:
-            if _may_plan(finding, look) and decided.order is None:
-                decided.order = PlanRepair(name)
-        case NextAction.ACT:
-            assert symptom is not None, "only what is there is ripe"
-            if decided.order is None:
-                decided.order = _next_order(Case(finding, symptom, look.now, decided.memory, look.policy))
-        case NextAction.END_RUN:
-            act = decided.memory.running
-            if name.kind in REDUNDANCY and act is not None and act.name == name and not act.is_end_asked:
-                decided.note(EndAsked(look.now.at_ms, name, "what it repairs is over"))
-        case NextAction.JUDGE:
-            if look.now.at_ms - finding.state_ms >= look.policy.care.settle * 1000:
-                why = "it is still there after its repair: look into it"
-                decided.note(FindingMoved(look.now.at_ms, name, State.GIVEN_UP, why, finding.seen))
-                decided.messages.append(Message(name, f"{name}: {why}", finding.seen, _COMMANDS))
-        case NextAction.NOTHING:
-            pass
+    if symptom is not None and symptom.is_urgent and not finding.is_urgent and finding.state is not State.SEEN:
+        decided.note(FindingMoved(at_ms, name, finding.state, "it is urgent", symptom.seen, is_urgent=True))
+        decided.messages.append(Message(name, f"{name}: it is urgent now: {symptom.seen}", finding.why, _COMMANDS))
+
+
+def _follow_sight(decided: Decision, look: Look, name: Name, symptom: Symptom | None) -> None:
+    """Write down when a finding is seen no more, and again: time for which nobody saw it is no evidence."""
+    at_ms, finding = look.now.at_ms, decided.memory.findings[name]
+    if finding.state is State.CLOSED:
+        return
+    if symptom is not None:
+        if finding.lost_ms:
+            is_new = finding.is_gone or at_ms - finding.lost_ms > MISSED_MS
+            decided.note(SightBack(at_ms, name, at_ms if is_new else finding.since_ms))
+        return
+    is_gone = evidence_of(look, name, None, finding.since_ms) is Evidence.GONE
+    if is_gone and finding.state is not State.RUNNING:
+        return  # it closes
+    if not finding.lost_ms or is_gone > finding.is_gone:
+        decided.note(SightLost(at_ms, name, is_gone))
+
+
+class Stepped(NamedTuple):
+    """A finding after its step by the table, with what the look shows of it."""
+
+    decided: Decision
+    look: Look
+    finding: Finding
+    symptom: Symptom | None
+
+    @property
+    def name(self) -> Name:
+        """Name of the finding."""
+        return self.finding.name
+
+    @property
+    def seen(self) -> str:
+        """The sentence of this look, or the last one that is remembered."""
+        return self.finding.seen if self.symptom is None else self.symptom.seen
+
+    @property
+    def state_age_ms(self) -> int:
+        """Time since the finding came into its state."""
+        return self.look.now.at_ms - self.finding.state_ms
+
+    def move(self, to: State, why: str) -> None:
+        """Move the finding once more."""
+        self.decided.note(FindingMoved(self.look.now.at_ms, self.name, to, why, self.seen))
+
+
+def _tell(step: Stepped) -> None:
+    if len(step.finding.told_ms) <= MOST_TOLD:
+        step.decided.messages.append(_told(step.finding, step.look.policy))
+
+
+def _tell_over(step: Stepped) -> None:
+    if len(step.finding.told_ms) <= MOST_TOLD:
+        over = f"{step.name}: {_over_text(step.look.now, step.name)}"
+        step.decided.messages.append(Message(step.name, over, step.finding.seen, is_over=True))
+
+
+def _over_text(now: Observation, name: Name) -> str:
+    """Sentence for a finding that the look shows no more; of a broker that is hidden rather than well it says so."""
+    planned = {one: f"in maintenance {entered}" for one, entered in now.entered.items()}
+    if name.kind is Kind.MANY_GONE and now.missing:
+        left = (f"broker {one} is {planned.get(one, 'down still')}" for one in sorted(now.missing))
+        return f"it is over: {', '.join(left)}"
+    if name.subject == CLUSTER:
+        return "it is over"
+    broker = name.broker
+    is_empty = broker in now.live | now.down and broker not in now.replica_counts
+    is_hidden = {
+        Kind.BROKER_GONE: broker in now.missing,
+        Kind.NEW_BROKER: is_empty,
+        Kind.SLOW_BROKER: broker in now.down,
+    }.get(name.kind, False)
+    state = planned.get(broker, "down" if broker in now.down else "cordoned")
+    return f"the broker is {state}; not repaired" if is_hidden else "it is over"
+
+
+def _plan(step: Stepped) -> None:
+    if _may_plan(step.finding, step.look) and step.decided.order is None:
+        step.decided.order = PlanRepair(step.name)
+
+
+def _act(step: Stepped) -> None:
+    assert step.symptom is not None, "only what is there is ripe"
+    if step.decided.order is None:
+        now, _, policy = step.look
+        step.decided.order = _next_order(Case(step.finding, step.symptom, now, step.decided.memory, policy))
+
+
+def _end_run(step: Stepped) -> None:
+    act, name = step.decided.memory.running, step.name
+    if name.kind not in REDUNDANCY or act is None or act.name != name or act.is_end_asked:
+        return
+    back = step.look.now.caught_up(name.broker, act.moves)
+    if back is not None and back >= MOSTLY:  # a broker that came back empty has all to copy
+        step.decided.note(EndAsked(step.look.now.at_ms, name, "what it repairs is over"))
+
+
+def _judge_repair(step: Stepped) -> None:
+    assert step.symptom is not None, "only what is there is ripe"
+    repair = [one for one in step.decided.memory.acts if one.name == step.name][-1:]
+    still = step.symptom.partitions
+    if still is not None and not any(still.intersection(one.moves) for one in repair):
+        step.move(State.TOLD, "it is there with partitions that its repair did not move: it is planned again")
+    elif step.state_age_ms >= step.look.policy.care.settle * 1000:
+        why = "it is still there after its repair: look into it"
+        step.move(State.GIVEN_UP, why)
+        step.decided.messages.append(Message(step.name, f"{step.name}: {why}", step.seen, _COMMANDS))
+
+
+def _reconsider(step: Stepped) -> None:
+    # By then it may be about other partitions of the cluster; those that were moved rest.
+    if step.name.subject == CLUSTER and step.state_age_ms >= DAY_MS:
+        step.move(State.TOLD, "people had a day to look into it: a repair is planned again")
+
+
+FOLLOW: Mapping[NextAction, Callable[[Stepped], None]] = MappingProxyType({
+    NextAction.NOTHING: lambda _: None,
+    NextAction.TELL: _tell,
+    NextAction.TELL_OVER: _tell_over,
+    NextAction.PLAN: _plan,
+    NextAction.ACT: _act,
+    NextAction.END_RUN: _end_run,
+    NextAction.JUDGE: _judge_repair,
+    NextAction.RECONSIDER: _reconsider,
+})  # fmt: skip
+"""Deeds that follow from steps."""
 
 
 # The digest.
@@ -351,7 +521,7 @@ def digest(memory: Memory, at_ms: int) -> Message:
     what = f"digest: {counted(len(memory.open), 'open finding')}, {counted(len(acts), 'repair')} in 24 h, {copied}"
     lines = (
         *(f"{one.name} ({one.state}): {one.seen}" for one in memory.open),
-        *(f"repair of {one.name}, run {one.run_id}: {one.outcome or 'runs'}" for one in acts),
+        *(f"repair of {one.name}, run {one.run_id}: {one.outcome or 'runs'}; {one.account}" for one in acts),
         *((f"off by {memory.off.by}: {memory.off.why}",) if memory.off and memory.off.until_ms > at_ms else ()),
     )
     return Message(None, what, "\n".join(lines) or "nothing to report", _COMMANDS[:1])
@@ -363,13 +533,16 @@ _COMMANDS = ("kreassign autopilot why", "kreassign doctor")
 def _told(finding: Finding, policy: Policy) -> Message:
     level = policy.level(finding.name.kind)
     why = "it is only told" if level is Level.TELL else "a repair is planned when it lasts"
-    return Message(finding.name, f"{finding.name}: {finding.seen}", f'{why} (level = "{level}")', _COMMANDS)
+    if len(finding.told_ms) == MOST_TOLD:
+        why = f"it comes and goes, {MOST_TOLD} times within a day: further times are not told; {why}"
+    by = f' (level = "{level}")' if policy.has_remedy(finding.name.kind) else ""
+    return Message(finding.name, f"{finding.name}: {finding.seen}", f"{why}{by}", _COMMANDS)
 
 
-def proposed_message(planned: Planned) -> Message:
-    """The message about a proposal."""
+def proposed_message(planned: Planned, commands: tuple[str, ...] = ()) -> Message:
+    """The message about a proposal, with commands that people may give."""
     what, *why = planned.sentences
-    return Message(planned.name, f"{planned.name}: {what}", "; ".join(why), _COMMANDS)
+    return Message(planned.name, f"{planned.name}: {what}", "; ".join(why), (*commands, *_COMMANDS))
 
 
 def _may_plan(finding: Finding, look: Look) -> bool:
@@ -380,7 +553,7 @@ def _may_plan(finding: Finding, look: Look) -> bool:
         and finding.not_before_ms <= look.now.at_ms
         and (silence is None or silence.until_ms <= look.now.at_ms)
         and look.memory.running is None
-        and many_text(look.memory) is None
+        and many_text(look.memory, look.now.at_ms) is None
         and not unread(look.now, finding.name.kind)
     )
 
@@ -395,7 +568,8 @@ def _next_order(case: Case) -> Order | None:
     assert proposal is not None, f"{case.finding.name} is proposed without a plan"
     closed = closed_gates(case)
     if not closed:
-        return RunRepair(case.finding.name, proposal.plan_id, at_any_time(case))
+        is_free = at_any_time(case.policy, case.kind, case.symptom)
+        return RunRepair(case.finding.name, proposal.plan_id, is_free)
     level = case.policy.level(case.kind)
     is_compared = level in {Level.ASK, Level.ACT} and "two looks" in closed and closed.keys() <= UNTIL_IT_RUNS
     every_ms = case.policy.care.looks_apart * 1000 if is_compared else PLANNED_AGAIN_MS

@@ -1,9 +1,10 @@
 """Detectors: a row for each kind of trouble that is or will be, with its evidence, patience and remedy. Pure.
 
     kind              is there when                                  remedy
+    unread            something did not answer                       none: what it hides stays as it is
     many-gone         brokers went at once, or a whole rack          none: everything stops
     broker-gone       a broker is down, and holds replicas           replace its replicas, no others
-    disk-fills        a directory is used so far, or soon            directories of the broker, else other brokers
+    disk-fills        a directory is used so far, or soon            directories of the broker, else replicas leave it
     directory-failed  a live broker reports one as offline           replace its replicas
     placement         fewer replicas than the topic, or racks        repair
     new-broker        a live broker without replicas                 move replicas to it, between no others
@@ -18,16 +19,20 @@ read, the row is blind for it, and says why: an open finding then neither ripens
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
+from statistics import median
 from types import MappingProxyType
 from typing import NamedTuple
 
-from kreassign.autopilot.lifecycle import DiskUse, Memory
+from kreassign.autopilot.events import CLUSTER, DiskUse, Name, Result
+from kreassign.autopilot.lifecycle import State
+from kreassign.autopilot.memory import OUTAGES_KEPT, Finding, Memory
 from kreassign.autopilot.observation import Known, Observation, Unknown, last_copies
 from kreassign.autopilot.policy import Kind, Policy
-from kreassign.model import NO_LEADER, LogDir, Partition
-from kreassign.model.text import HOUR_MS, counted, format_amount, format_seconds
+from kreassign.model import NO_LEADER, LogDir, Partition, TopicPartition
+from kreassign.model.text import DAY_MS, HOUR_MS, counted, format_amount, format_seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +41,7 @@ class Symptom:
 
     `tell_s` and `propose_s` are how long it must last for that, `act_s` for acting alone. `since_ms` is from when on it
     is there, where that is known by more than the looks. `may_act` is empty, or the reason why people decide.
+    `partitions` are those that show it; None where it is about an amount.
     """
 
     subject: str
@@ -46,6 +52,7 @@ class Symptom:
     since_ms: int | None = None
     is_urgent: bool = False
     may_act: str = ""
+    partitions: frozenset[TopicPartition] | None = None
 
 
 class Look(NamedTuple):
@@ -79,6 +86,7 @@ def patience(kind: Kind, policy: Policy) -> Patience:
     gone, leaders, new = policy.broker_gone, policy.leaders, policy.new_broker
     band, slow = policy.band_left, policy.slow_broker
     return {
+        Kind.UNREAD: Patience(policy.unread.tell_after, NEVER_S),
         Kind.MANY_GONE: Patience(policy.many_gone.tell_after, NEVER_S),
         Kind.BROKER_GONE: Patience(gone.tell_after, gone.propose_after, gone.act_after),
         Kind.DISK_FILLS: Patience(0, 0),
@@ -91,49 +99,74 @@ def patience(kind: Kind, policy: Policy) -> Patience:
     }[kind]
 
 
+# What does not answer.
+
+
+def _unread(look: Look) -> Iterator[Symptom]:
+    if unread := look.now.unread():
+        seen = f"could not be read: {unread}; what that hides is neither found nor repaired"
+        yield Symptom(CLUSTER, seen, *patience(Kind.UNREAD, look.policy))
+
+
 # Brokers that are gone: one, or many.
 
 
 def _many_gone(look: Look) -> Iterator[Symptom]:
-    policy, away = look.policy.many_gone, _away(look)
-    times = sorted(away.values())
-    most = max((sum(0 <= at_ms - first <= policy.within * 1000 for at_ms in times) for first in times), default=0)
-    racks = look.now.whole_racks_down
-    if most < policy.brokers and not racks:
+    """Brokers whose time of going is unknown may have gone at once: for a day that counts as if they had."""
+    policy, away, racks = look.policy.many_gone, _away(look), look.now.whole_racks_down
+    unclear = {one: at_ms for one, at_ms in away.items() if one in look.memory.unwitnessed}
+    recent = [at_ms for at_ms in unclear.values() if look.now.at_ms - at_ms < UNCLEAR_MS]
+    witnessed = [at_ms for one, at_ms in away.items() if one not in unclear]
+    within_ms = policy.within * 1000
+    is_clear = racks or _at_once(witnessed, within_ms) >= policy.brokers
+    if not is_clear and _at_once((*witnessed, *recent), within_ms) < policy.brokers:
         return
     gone = f"brokers {sorted(away)} are down" + (f", and with them all of rack {', '.join(racks)}" if racks else "")
     why = "so many at once are the network or a rack, not brokers: nothing is repaired until they are back"
-    since_ms = min(times, default=None)
-    yield Symptom("cluster", f"{gone}; {why}", *patience(Kind.MANY_GONE, look.policy), since_ms=since_ms)
+    if not is_clear:
+        why = (
+            f"when brokers {sorted(unclear)} went is not known, for they were down when it looked first, or again; if "
+            f"at once, it is the network: nothing is repaired until they are back, or were seen so for "
+            f"{format_seconds(UNCLEAR_MS / 1000)}; where they went one by one, "
+            "`kreassign autopilot silence many-gone cluster --for 24h --why TEXT`"
+        )
+    since_ms = min(away.values(), default=None)
+    yield Symptom(CLUSTER, f"{gone}; {why}", *patience(Kind.MANY_GONE, look.policy), since_ms=since_ms)
+
+
+UNCLEAR_MS = DAY_MS
+"""Brokers that went at an unknown time count as gone at once for so long: by then people have seen the message."""
+
+
+def _at_once(times: Collection[int], within_ms: float) -> int:
+    """Most brokers that went within this time."""
+    return max((sum(0 <= at_ms - first <= within_ms for at_ms in times) for first in times), default=0)
 
 
 def _away(look: Look) -> dict[int, int]:
     """Brokers that are down unplanned and hold replicas, with the time from which on."""
-    planned = look.now.maintenance.value if isinstance(look.now.maintenance, Known) else frozenset()
     since = look.memory.away
-    return {
-        broker: since.get(broker, look.now.at_ms)
-        for broker in look.now.down - planned
-        if look.now.replica_counts.get(broker)
-    }
+    return {broker: since.get(broker, look.now.at_ms) for broker in look.now.missing - look.now.in_maintenance}
 
 
 def _broker_gone(look: Look) -> Iterator[Symptom]:
     policy, away = look.policy.broker_gone, _away(look)
-    known = len(look.now.live | look.now.down)
+    known = len(look.now.live | look.now.missing)
     for broker, since_ms in sorted(away.items()):
         price = price_of(look, broker, since_ms)
         is_due = price.waiting_bytes > price.copying_bytes
         share, usual = len(away) / known, patience(Kind.BROKER_GONE, look.policy)
+        least = " at least" if broker in look.memory.unwitnessed else ""
         yield Symptom(
             f"broker {broker}",
-            f"it is down since {format_seconds((look.now.at_ms - since_ms) / 1000)}; {price}",
+            f"it is down since {format_seconds((look.now.at_ms - since_ms) / 1000)}{least}; {price}",
             *(usual._replace(propose_s=usual.tell_s) if is_due else usual),
-            since_ms,
+            max(since_ms, look.memory.overdue.get(broker, since_ms)),  # planned time is no evidence
             is_urgent=price.last_copies > 0,
             may_act=""
             if share <= policy.most_share or len(away) == 1
             else f"{share:.0%} of the brokers are down, more than the {policy.most_share:.0%} of the policy",
+            partitions=frozenset(one.topic_partition for one in look.now.holding(broker)),
         )
 
 
@@ -162,10 +195,19 @@ class Price(NamedTuple):
     waiting_bytes: float
     copying_bytes: float
     outages: int
+    offline: int = 0
+    unsized: int = 0
 
     def __str__(self) -> str:
-        at_risk = f"{counted(self.last_copies, 'partition')} with one copy left" if self.last_copies else "none alone"
-        past = f"it came back {self.outages} times before" if self.outages else "it was never down before"
+        alone = self.last_copies - self.offline
+        risks = (
+            f"{counted(alone, 'partition')} with one copy left" if alone else "",
+            f"{counted(self.offline, 'partition')} offline" if self.offline else "",
+            f"the size of {self.unsized} unknown" if self.unsized else "",
+        )
+        at_risk = ", ".join(filter(None, risks)) or "none alone"
+        more = " and more" if self.outages >= OUTAGES_KEPT else ""
+        past = f"it came back {self.outages} times{more} before" if self.outages else "it was never down before"
         return (
             f"{counted(self.replicas, 'replica')} ({at_risk}); copying them takes {format_amount(self.held_bytes, 'B')}"
             f" and {self.hours:.1f} h; {past}, so that it is back within the hour with {self.returns:.0%}: waiting for "
@@ -185,7 +227,8 @@ def price_of(look: Look, broker: int, since_ms: int) -> Price:
     alone = tuple(one for one in held if one.leader == NO_LEADER or len(one.isr) <= 1)
     alone_bytes = sum(look.now.sizes.get(one.topic_partition, 0) for one in alone)
     age_s = max(0.0, (look.now.at_ms - since_ms) / 1000)  # the clock may have been set back
-    past = [(one.to_ms - one.from_ms) / 1000 for one in look.memory.outages if one.broker == broker]
+    known = [one for one in look.memory.outages if one.broker == broker][-OUTAGES_KEPT:]
+    past = [(one.to_ms - one.from_ms) / 1000 for one in known]
     longer = [seconds for seconds in past if seconds > age_s]
     soon = [seconds for seconds in longer if seconds <= age_s + HORIZON_S]
     # The longer a broker is down, the less is a return assumed without a history.
@@ -194,9 +237,10 @@ def price_of(look: Look, broker: int, since_ms: int) -> Price:
     holders = {replica for one in alone for replica in one.isr}
     risk = len(holders) * LOSSES_PER_HOUR * alone_bytes * LOSS_COST
     rate = look.policy.runs.throttle * max(1, len(look.now.live) - 1)
-    return Price(
-        len(held), size, last_copies(alone), size / max(1, rate) / 3600, returns, risk, returns * size, len(past)
-    )
+    hours, offline = size / max(1, rate) / 3600, sum(one.leader == NO_LEADER for one in held)
+    unsized = sum(one.topic_partition not in look.now.sizes for one in held)
+    waste = returns * size
+    return Price(len(held), size, last_copies(alone), hours, returns, risk, waste, len(past), offline, unsized)
 
 
 # Disks that fill, and directories that failed.
@@ -205,13 +249,13 @@ GROWN_OVER_MS = 6 * HOUR_MS
 """Growth is measured over so long at least."""
 
 CLOSED_BELOW = 0.03
-"""An open finding about a share closes only when the share is so much below the limit."""
+"""A finding about a share goes back to the state before only when the share is so much below the limit."""
 
 
 def _disk_fills(look: Look) -> Iterator[Symptom]:
     policy = look.policy.disk_fills
-    open_subjects = {one.name.subject for one in look.memory.open if one.name.kind is Kind.DISK_FILLS}
-    past = past_uses(look.memory)
+    states = {one.name.subject: one.state for one in look.memory.open if one.name.kind is Kind.DISK_FILLS}
+    past = past_uses(look.memory, since_ms=_moved_until(look))
     for broker, dirs in look.now.directories():
         for one in dirs:
             use = use_of(broker, one)
@@ -221,11 +265,12 @@ def _disk_fills(look: Look) -> Iterator[Symptom]:
             share = use.used_bytes / use.total_bytes
             growth = growth_of(use, past[broker, one.path], look.now.at_ms)
             left_s = (use.total_bytes - use.used_bytes) / growth * 3600 if growth > 0 else NEVER_S
-            least = policy.tell_share - (CLOSED_BELOW if subject in open_subjects else 0)
+            least = policy.tell_share - (CLOSED_BELOW if subject in states else 0)
+            due_share = policy.propose_share - (CLOSED_BELOW if states.get(subject) is State.PROPOSED else 0)
             if share < least and left_s > policy.tell_within:
                 continue
             is_urgent = share >= policy.urgent_share or left_s <= policy.urgent_within
-            is_due = share >= policy.propose_share or is_urgent
+            is_due = share >= due_share or is_urgent
             soon = f", full in {left_s / 3600:.0f} h by its growth of {format_amount(growth, 'B')}/h"
             seen = f"it is {share:.0%} full{soon if left_s < NEVER_S else ', and does not grow'}"
             usual = patience(Kind.DISK_FILLS, look.policy)
@@ -239,10 +284,17 @@ def use_of(broker: int, log_dir: LogDir) -> DiskUse | None:
     return DiskUse(broker, log_dir.path, log_dir.total_bytes - log_dir.usable_bytes, log_dir.total_bytes)
 
 
-def past_uses(memory: Memory) -> Mapping[tuple[int, str], list[tuple[int, int]]]:
-    """Times and used bytes of each directory, by broker and path, as they were measured."""
+def _moved_until(look: Look) -> float:
+    """Time until which repairs or others copied: what disks got by that is no growth."""
+    copied = (one for one in look.memory.acts if one.copied_bytes)
+    ends = [look.now.at_ms if one.ended_ms is None else one.ended_ms for one in copied]
+    return max([*ends, 0 if look.memory.others is None else look.memory.others.at_ms])
+
+
+def past_uses(memory: Memory, since_ms: float) -> Mapping[tuple[int, str], list[tuple[int, int]]]:
+    """Times and used bytes of each directory, by broker and path, as they were measured since then."""
     found: dict[tuple[int, str], list[tuple[int, int]]] = defaultdict(list)
-    for measured in memory.disks:
+    for measured in (one for one in memory.disks if one.at_ms >= since_ms):
         for disk in measured.disks:
             found[disk.broker, disk.path].append((measured.at_ms, disk.used_bytes))
     return found
@@ -251,29 +303,38 @@ def past_uses(memory: Memory) -> Mapping[tuple[int, str], list[tuple[int, int]]]
 def growth_of(use: DiskUse, past: Sequence[tuple[int, int]], at_ms: int) -> float:
     """Bytes an hour by which a directory grows, since the first measurement that counts; 0 where none is old enough.
 
-    Between hours the least growth to the present counts: what was moved there at once does not go on.
+    The median of what was added from measurement to measurement counts where it is less than the mean: what was moved
+    there at once does not go on.
     """
-    before = [one for one in past if at_ms - one[0] >= HOUR_MS]
-    old = [one for one in before if at_ms - one[0] >= GROWN_OVER_MS]
+    old = [index for index, (then_ms, _) in enumerate(past) if at_ms - then_ms >= GROWN_OVER_MS]
     if not old:
         return 0.0
-    rates = [(use.used_bytes - used) / (at_ms - then_ms) * HOUR_MS for then_ms, used in (before[-1], old[-1])]
-    return max(0.0, min(rates))
+    points = [*past[old[-1] :], (at_ms, use.used_bytes)]
+    steps = [
+        (after - before) / (after_ms - before_ms) * HOUR_MS
+        for (before_ms, before), (after_ms, after) in pairwise(points)
+        if after_ms > before_ms
+    ]
+    mean = (points[-1][1] - points[0][1]) / (points[-1][0] - points[0][0]) * HOUR_MS
+    return max(0.0, min(mean, median(steps)))
 
 
 def _directory_failed(look: Look) -> Iterator[Symptom]:
     for broker, dirs in look.now.directories():
+        lost = look.now.lost.get(broker, frozenset())
         for one in (one for one in dirs if one.error is not None):
             usual = patience(Kind.DIRECTORY_FAILED, look.policy)
-            yield Symptom(f"broker {broker}:{one.path}", f"it is offline ({one.error})", *usual, is_urgent=True)
+            seen = f"it is offline ({one.error}); the broker has lost {counted(len(lost), 'replica')}"
+            lasting = usual if lost else usual._replace(propose_s=NEVER_S)
+            yield Symptom(f"broker {broker}:{one.path}", seen, *lasting, is_urgent=bool(lost), partitions=lost)
 
 
 # Placement: factors, racks, brokers without replicas.
 
 
 def _placement(look: Look) -> Iterator[Symptom]:
-    if look.now.down:
-        return
+    if look.now.missing:
+        return  # it had its say as a broker that is gone
     few = [one for one in look.now.at_rest if len(one.replicas) < look.now.usual_factors[one.topic_partition.topic]]
     crowded = [one for one in look.now.at_rest if _is_crowded(look.now, one)]
     parts = (
@@ -282,7 +343,8 @@ def _placement(look: Look) -> Iterator[Symptom]:
     )
     if few or crowded:
         seen = f"{' and '.join(filter(None, parts))}, such as {(few or crowded)[0].topic_partition}"
-        yield Symptom("cluster", seen, *patience(Kind.PLACEMENT, look.policy))
+        wrong = frozenset(one.topic_partition for one in (*few, *crowded))
+        yield Symptom(CLUSTER, seen, *patience(Kind.PLACEMENT, look.policy), partitions=wrong)
 
 
 def _is_crowded(now: Observation, one: Partition) -> bool:
@@ -293,17 +355,21 @@ def _is_crowded(now: Observation, one: Partition) -> bool:
 
 
 def _new_broker(look: Look) -> Iterator[Symptom]:
-    planned = look.now.maintenance.value if isinstance(look.now.maintenance, Known) else frozenset()
-    closed = planned | look.now.cordoned()
+    closed = look.now.in_maintenance | look.now.cordoned()
     if not look.now.placed:
         return
     for broker in sorted(look.now.live - closed):
-        if not look.now.replica_counts.get(broker):
+        last = [one for one in look.memory.acts if one.name == Name(Kind.NEW_BROKER, f"broker {broker}")][-1:]
+        is_half = bool(last) and last[0].ended_ms is not None and last[0].result is not Result.DONE
+        if is_half or not look.now.replica_counts.get(broker):
             seen, lasting = "it is live, and has no replicas", patience(Kind.NEW_BROKER, look.policy)
+            if look.now.replica_counts.get(broker):
+                seen = "it was filled in part, for its repair ended early"
             if broker in look.memory.drained:
                 seen += f": others emptied it, and it stays so; `kreassign plan add-brokers {broker}` fills it"
                 lasting = lasting._replace(propose_s=NEVER_S)
-            yield Symptom(f"broker {broker}", seen, *lasting)
+            elsewhere = frozenset(one.topic_partition for one in look.now.placed if broker not in one.replicas)
+            yield Symptom(f"broker {broker}", seen, *lasting, partitions=elsewhere)
 
 
 # Load: bands, slow brokers, leaders.
@@ -323,41 +389,75 @@ def _band_left(look: Look) -> Iterator[Symptom]:
     fullest = max(over, key=lambda broker: (over[broker], -broker))
     if over[fullest] >= policy.find_at:
         seen = f"broker {fullest} holds {over[fullest]:.2f} times the mean of {mean:.0%}"
-        yield Symptom("cluster", seen, *patience(Kind.BAND_LEFT, look.policy))
+        yield Symptom(CLUSTER, seen, *patience(Kind.BAND_LEFT, look.policy))
 
 
 def _slow_broker(look: Look) -> Iterator[Symptom]:
     policy, followed, lagging = look.policy.slow_broker, Counter[int](), Counter[int]()
+    lost = look.now.lost
     for one in look.now.at_rest:
         for broker in one.replicas:
-            if broker in look.now.live and broker != one.leader:
+            if broker in look.now.live and broker != one.leader and one.topic_partition not in lost.get(broker, ()):
                 followed[broker] += 1
                 lagging[broker] += broker not in one.isr
-    slow = [broker for broker, count in followed.items() if lagging[broker] / count >= policy.lagging_share]
+    # There is nothing to take from brokers that lead nothing; but one that its leaders left is not well by that.
+    known = {one.name.broker for one in look.memory.open if one.name.kind is Kind.SLOW_BROKER and _is_told(one)}
+    judged = known | {one.leader for one in look.now.placed}
+    slow = [
+        broker
+        for broker, count in followed.items()
+        if broker in judged and lagging[broker] / count >= policy.lagging_share
+    ]
     share = len(slow) / max(1, len(look.now.live))
     why = "" if share <= policy.most_share or len(slow) == 1 else f"{share:.0%} of the brokers are slow at once"
+    back = {one.broker for one in look.memory.outages if one.to_ms > look.now.at_ms - CATCHING_UP_MS}
     for broker in sorted(slow):
         seen = f"{lagging[broker]} of the {followed[broker]} replicas that it follows are out of sync"
-        yield Symptom(f"broker {broker}", seen, *patience(Kind.SLOW_BROKER, look.policy), may_act=why)
+        people = "it came back within a day, and may be catching up" if broker in back else why
+        led = frozenset(one.topic_partition for one in look.now.placed if one.leader == broker)
+        lasting = patience(Kind.SLOW_BROKER, look.policy)
+        if not led:
+            seen += ": it leads nothing, and repairs copy nothing to it until it is in sync again"
+            lasting = lasting._replace(propose_s=NEVER_S)
+        yield Symptom(f"broker {broker}", seen, *lasting, may_act=people, partitions=led)
+
+
+def _is_told(finding: Finding) -> bool:
+    return finding.state not in {State.SEEN, State.CLOSED}
+
+
+def _sees_slow(look: Look, subject: str) -> str | None:
+    """A broker that was slow is well when it was in sync for as long as it must be slow to be told."""
+    if (blind := _sees_placement(look, subject)) or not subject:
+        return blind
+    finding, lasting = look.memory.findings.get(Name(Kind.SLOW_BROKER, subject)), look.policy.slow_broker.lasting
+    if finding is None or not _is_told(finding) or finding.name.broker not in look.now.live:
+        return None
+    well_s = (look.now.at_ms - finding.lost_ms) / 1000 if finding.lost_ms else 0.0
+    is_well = well_s >= lasting
+    return None if is_well else f"it is in sync for {format_seconds(well_s)} of {format_seconds(lasting)}"
+
+
+CATCHING_UP_MS = DAY_MS
+"""A broker may be out of sync for so long after it came back."""
 
 
 def astray(now: Observation) -> list[Partition]:
-    """Partitions whose preferred replica is live and in sync, and does not lead."""
+    """Partitions whose preferred replica is live, in sync and not in maintenance, and does not lead."""
     return [
         one
         for one in now.at_rest
         if one.leader not in {NO_LEADER, one.preferred_leader}
         and one.preferred_leader in one.isr
-        and one.preferred_leader in now.live
+        and one.preferred_leader in now.live - now.in_maintenance
     ]
 
 
 def _leaders(look: Look) -> Iterator[Symptom]:
-    planned = look.now.maintenance.value if isinstance(look.now.maintenance, Known) else frozenset()
-    wrong = [one for one in astray(look.now) if one.preferred_leader not in planned]
-    if wrong:
+    if wrong := astray(look.now):
         seen = f"{counted(len(wrong), 'partition')} not led by the preferred replica, which is in sync"
-        yield Symptom("cluster", seen, *patience(Kind.LEADERS, look.policy))
+        names = frozenset(one.topic_partition for one in wrong)
+        yield Symptom(CLUSTER, seen, *patience(Kind.LEADERS, look.policy), partitions=names)
 
 
 # What each row needs to have been read.
@@ -378,10 +478,17 @@ def _sees_placement(look: Look, subject: str) -> str | None:
     return None
 
 
+def _sees_whole_placement(look: Look, subject: str) -> str | None:
+    """Down brokers hide how partitions are placed: they look worse than they are."""
+    if subject and (missing := sorted(look.now.missing)):
+        return f"brokers {missing} are down"
+    return _sees_placement(look, subject)
+
+
 def _sees_directory(look: Look, subject: str) -> str | None:
     if not subject:
         return None  # a broker that answered shows its own
-    broker = int(subject.removeprefix("broker ").partition(":")[0])
+    broker = Name(Kind.DISK_FILLS, subject).broker
     dirs = look.now.log_dirs.get(broker)
     if isinstance(dirs, Known) or (isinstance(look.now.brokers, Known) and broker not in look.now.live | look.now.down):
         return None
@@ -395,13 +502,14 @@ def _sees_all_directories(look: Look, _: str) -> str | None:
 
 
 DETECTORS: Mapping[Kind, Detector] = MappingProxyType({
+    Kind.UNREAD: Detector(_unread, lambda _, __: None),
     Kind.MANY_GONE: Detector(_many_gone, _sees_placement),
     Kind.BROKER_GONE: Detector(_broker_gone, _sees_placement),
     Kind.DISK_FILLS: Detector(_disk_fills, _sees_directory),
     Kind.DIRECTORY_FAILED: Detector(_directory_failed, _sees_directory),
-    Kind.PLACEMENT: Detector(_placement, _sees_placement),
+    Kind.PLACEMENT: Detector(_placement, _sees_whole_placement),
     Kind.NEW_BROKER: Detector(_new_broker, _sees_placement),
-    Kind.SLOW_BROKER: Detector(_slow_broker, _sees_placement),
+    Kind.SLOW_BROKER: Detector(_slow_broker, _sees_slow),
     Kind.BAND_LEFT: Detector(_band_left, _sees_all_directories),
     Kind.LEADERS: Detector(_leaders, _sees_placement),
 })  # fmt: skip

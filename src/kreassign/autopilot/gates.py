@@ -6,16 +6,19 @@ gate closed that needs it. Nothing here starts anything: `core` does, when all a
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
 from kreassign.autopilot.detectors import Symptom
-from kreassign.autopilot.lifecycle import Finding, Memory
+from kreassign.autopilot.events import PlanLoads
+from kreassign.autopilot.memory import Act, Finding, Memory
 from kreassign.autopilot.observation import Absent, Known, Observation, Unknown
 from kreassign.autopilot.policy import Kind, Level, Policy
 from kreassign.executor.scheduling.windows import local_time, open_interval
-from kreassign.model.text import DAY_MS, counted, format_amount, format_seconds
+from kreassign.model.pace import Schedule
+from kreassign.model.text import DAY_MS, counted, format_amount, format_seconds, rough_span
 
 WEEK_MS = 7 * DAY_MS
 REDUNDANCY = frozenset({Kind.BROKER_GONE, Kind.DIRECTORY_FAILED})
@@ -24,6 +27,10 @@ what they are about is over with their first move, and not what they are for."""
 
 RESTING = frozenset({Kind.BAND_LEFT, Kind.PLACEMENT})
 """Kinds whose plans leave alone what was moved lately: a full disk or a lost copy cannot wait for that."""
+
+
+COPYLESS = frozenset({Kind.LEADERS, Kind.SLOW_BROKER})
+"""Kinds whose repairs change leaders, and copy nothing."""
 
 
 class Case(NamedTuple):
@@ -56,10 +63,22 @@ def _rest_of(case: Case, until_ms: float) -> str:
 # People: the policy, the brake, off, silence.
 
 
-def _level(case: Case) -> str | None:
-    if case.policy.level(case.kind) in {Level.ASK, Level.ACT}:
+def level_text(policy: Policy, kind: Kind) -> str | None:
+    """Why no repair of this kind runs by the policy."""
+    if policy.level(kind) in {Level.ASK, Level.ACT}:
         return None
-    return f'the policy has level = "{case.policy.level(case.kind)}" for {case.kind}; "act" would let it run'
+    return f'the policy has level = "{policy.level(kind)}" for {kind}; "act" would let it run'
+
+
+def _level(case: Case) -> str | None:
+    return level_text(case.policy, case.kind)
+
+
+def unapproved_text(policy: Policy, act: Act) -> str | None:
+    """Why a repair that runs may not go on by the policy as it is now, though it may run by its level."""
+    if act.is_approved or policy.level(act.name.kind) is not Level.ASK:
+        return None
+    return f'the policy has level = "ask" for {act.name.kind} now, and nobody approved this run'
 
 
 def _approvals(case: Case) -> str | None:
@@ -95,7 +114,13 @@ def off_text(now: Observation, memory: Memory) -> str | None:
 
 def stopped(now: Observation, memory: Memory) -> str | None:
     """Why nothing may begin, nor go on, whatever the finding."""
-    return brake_text(now) or off_text(now, memory) or many_text(memory)
+    return brake_text(now) or off_text(now, memory) or many_text(memory, now.at_ms)
+
+
+def stopped_run(now: Observation, memory: Memory) -> str | None:
+    """Why the running repair starts nothing: what stops everything, or moves of others."""
+    is_theirs = isinstance(now.moves_of_others, Known) and now.moves_of_others.value
+    return stopped(now, memory) or (others_now(now) if is_theirs else None)
 
 
 def _brake(case: Case) -> str | None:
@@ -106,11 +131,17 @@ def _off(case: Case) -> str | None:
     return off_text(case.now, case.memory)
 
 
-def _silence(case: Case) -> str | None:
-    silence = case.finding.silence
-    if silence is None or silence.until_ms <= case.now.at_ms:
+def silence_text(finding: Finding, at_ms: int) -> str | None:
+    """Why nothing is done about a finding because people asked for that."""
+    silence = finding.silence
+    if silence is None or silence.until_ms <= at_ms:
         return None
-    return f"{silence.by} silenced it ({silence.why}), for another {_rest_of(case, silence.until_ms)}"
+    left = format_seconds((silence.until_ms - at_ms) / 1000)
+    return f"{silence.by} silenced it ({silence.why}), for another {left}"
+
+
+def _silence(case: Case) -> str | None:
+    return silence_text(case.finding, case.now.at_ms)
 
 
 def _people(case: Case) -> str | None:
@@ -120,24 +151,24 @@ def _people(case: Case) -> str | None:
 # The cluster: others who change it, brokers that are away.
 
 
-def many_text(memory: Memory) -> str | None:
-    """Why nothing may begin by brokers that went at once."""
-    many = [one for one in memory.open if one.name.kind is Kind.MANY_GONE]
+def many_text(memory: Memory, at_ms: int) -> str | None:
+    """Why nothing may begin by brokers that went at once; people who know better silence that finding."""
+    many = [one for one in memory.open if one.name.kind is Kind.MANY_GONE and silence_text(one, at_ms) is None]
     return f"everything stops: {many[0].seen}" if many else None
 
 
 def _many(case: Case) -> str | None:
-    return many_text(case.memory)
+    return many_text(case.memory, case.now.at_ms)
 
 
-def unread(now: Observation, kind: Kind) -> list[str]:
+def unread(now: Observation, kind: Kind) -> str:
     """Readings that failed and that a repair of this kind needs: copies that are lost do not wait for loads."""
-    return list(now.unread(with_sizes=kind not in REDUNDANCY))
+    return now.unread(with_sizes=kind not in REDUNDANCY)
 
 
 def _read(case: Case) -> str | None:
     unread_now = unread(case.now, case.kind)
-    return f"it could not be read: {'; '.join(unread_now)}" if unread_now else None
+    return f"it could not be read: {unread_now}" if unread_now else None
 
 
 def _lease(case: Case) -> str | None:
@@ -178,8 +209,20 @@ def _quiet(case: Case) -> str:
     return format_seconds(case.policy.care.quiet)
 
 
+def flapping(memory: Memory, at_ms: int) -> frozenset[int]:
+    """Brokers that came back several times within a day: none is part of a rolling restart, or a good destination."""
+    returns = Counter(one.broker for one in memory.outages if one.to_ms > at_ms - DAY_MS)
+    return frozenset(broker for broker, count in returns.items() if count >= OFTEN)
+
+
+OFTEN = 4
+"""Outages within a day by which a broker flaps."""
+
+
 def _restarts(case: Case) -> str | None:
-    latest = max(case.memory.outages, key=lambda one: one.to_ms, default=None)
+    restless = flapping(case.memory, case.now.at_ms)
+    steady = (one for one in case.memory.outages if one.broker not in restless)
+    latest = max(steady, key=lambda one: one.to_ms, default=None)
     if latest is None or _since(case, latest.to_ms) >= case.policy.care.quiet:
         return None
     return (
@@ -189,11 +232,13 @@ def _restarts(case: Case) -> str | None:
 
 
 def _whole(case: Case) -> str | None:
-    """Nothing but copies that are lost, and disks that fill, is worth moving while a broker is down."""
-    down = sorted(case.now.down)
-    if not down or case.kind in REDUNDANCY | {Kind.DISK_FILLS}:
+    """Nothing but copies that are lost, and disks that fill, is worth moving while a broker is down, or worked on."""
+    if case.kind in REDUNDANCY | {Kind.DISK_FILLS}:
         return None
-    return f"brokers {down} are down: that comes first"
+    if case.now.missing:
+        return f"brokers {sorted(case.now.missing)} are down: that comes first"
+    planned = sorted(case.now.in_maintenance)
+    return f"brokers {planned} are in maintenance: it waits until they are back" if planned else None
 
 
 # Time and cost.
@@ -212,18 +257,23 @@ def _back_off(case: Case) -> str | None:
     return f"{case.finding.problem}; the next try is in {_rest_of(case, left)}"
 
 
-def at_any_time(case: Case) -> bool:
-    """True if its repair runs outside the windows, too."""
-    return case.kind is Kind.DISK_FILLS and case.symptom.is_urgent and case.policy.disk_fills.urgent_any_time
+def at_any_time(policy: Policy, kind: Kind, symptom: Symptom) -> bool:
+    """True if the repair of what the look shows runs outside the windows, too."""
+    return kind is Kind.DISK_FILLS and symptom.is_urgent and policy.disk_fills.urgent_any_time
+
+
+def hours_of(act: Act, policy: Policy) -> Schedule:
+    """Hours of a repair: those of the policy, unless its finding is urgent and the policy says so."""
+    return Schedule() if act.at_any_time and policy.disk_fills.urgent_any_time else policy.runs.hours
 
 
 def _window(case: Case) -> str | None:
-    return None if at_any_time(case) else window_text(case.policy, case.now.at_ms)
+    is_free = at_any_time(case.policy, case.kind, case.symptom)
+    return None if is_free else window_text(case.policy.runs.hours, case.now.at_ms)
 
 
-def window_text(policy: Policy, at_ms: int) -> str | None:
+def window_text(hours: Schedule, at_ms: int) -> str | None:
     """Why nothing may begin by the time of the day."""
-    hours = policy.runs.hours
     interval = open_interval(hours, at_ms)
     if interval is not None and interval.begins_ms <= at_ms:
         return None
@@ -254,8 +304,8 @@ def _budget(case: Case) -> str | None:
         if spent + size > most:
             amounts = f"{format_amount(spent, 'B')} of {format_amount(most, 'B')}"
             return f"{amounts} a {name} are spent, and it copies {format_amount(size, 'B')}"
-    runs = sum(one.begun_ms > at_ms - DAY_MS for one in case.memory.acts)
-    if runs >= budget.runs_per_day:
+    runs = sum(one.begun_ms > at_ms - DAY_MS and one.name.kind is not Kind.LEADERS for one in case.memory.acts)
+    if runs >= budget.runs_per_day and case.kind is not Kind.LEADERS:
         return f"{counted(runs, 'repair')} began within 24 hours, of {budget.runs_per_day} a day"
     return None
 
@@ -264,9 +314,31 @@ def _rest(case: Case) -> str | None:
     proposal, rest = case.finding.proposal, case.policy.care.rest
     if proposal is None or case.kind not in RESTING:
         return None
-    moved = {name for one in case.memory.acts if _since(case, one.begun_ms) < rest for name in one.moves}
+    acts = (one for one in case.memory.acts if one.name.kind not in COPYLESS and _since(case, one.begun_ms) < rest)
+    moved = {name for one in acts for name in one.moves}
     tired = sorted(moved & set(proposal.moves))
     return f"{tired[0]} was moved within {format_seconds(rest)}, and rests" if tired else None
+
+
+def stale_text(loads: PlanLoads, policy: Policy, at_ms: int) -> str | None:
+    """Why loads of the tables are no reason to move anything."""
+    most = policy.loads
+    if loads.problem or loads.measured_ms is None:
+        return f"the loads of {most.tables} could not be read ({loads.problem})"
+    age_s = (at_ms - loads.measured_ms) / 1000
+    if age_s > most.most_age:
+        return f"loads were last measured {rough_span(age_s)} ago, and are stale after {format_seconds(most.most_age)}"
+    if loads.doubtful_share > most.most_doubtful:
+        return f"loads of {loads.doubtful_share:.0%} of the partitions are doubtful, more than {most.most_doubtful:.0%}"
+    return None
+
+
+def _loads(case: Case) -> str | None:
+    proposal = case.finding.proposal
+    if case.kind is not Kind.BAND_LEFT or proposal is None or proposal.loads is None:
+        return None
+    stale = stale_text(proposal.loads, case.policy, case.now.at_ms)
+    return stale and f"{stale}; `kreassign load` brings them up to date"
 
 
 def _looks(case: Case) -> str | None:
@@ -276,7 +348,7 @@ def _looks(case: Case) -> str | None:
     steady_s = (proposal.at_ms - case.finding.steady_ms) / 1000
     if steady_s >= apart:
         return None
-    return f"plans were the same for {format_seconds(steady_s)} of {format_seconds(apart)}"
+    return f"plans were the same for {format_seconds(max(0.0, steady_s))} of {format_seconds(apart)}"
 
 
 GATES: Mapping[str, Gate] = MappingProxyType({
@@ -299,11 +371,18 @@ GATES: Mapping[str, Gate] = MappingProxyType({
     "settling": _settling,
     "budget": _budget,
     "rest": _rest,
+    "loads stale": _loads,
     "two looks": _looks,
 })  # fmt: skip
 
 
+def gates_of(case: Case) -> dict[str, str | None]:
+    """The gates that a repair of this finding has to pass, with what keeps each closed; None for one that is open."""
+    if not case.policy.has_remedy(case.kind):
+        return {"level": "there is no repair of it: people see to it"}
+    return {name: gate(case) for name, gate in GATES.items()}
+
+
 def closed_gates(case: Case) -> dict[str, str]:
     """The gates that are closed, with what they say."""
-    answers = {name: gate(case) for name, gate in GATES.items()}
-    return {name: text for name, text in answers.items() if text is not None}
+    return {name: text for name, text in gates_of(case).items() if text is not None}

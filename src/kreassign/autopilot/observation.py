@@ -6,15 +6,19 @@ needs it stays closed and says why. `operations/autopilot_looks.py` makes these 
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Generic, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
+from kreassign.executor.maintenance import Entered
 from kreassign.model import NO_LEADER, Broker, LogDir, Partition, TopicPartition
 from kreassign.model.placement import usual_factors
+from kreassign.model.text import some_of
 
+NAMED = 5
+"""Readings with one reason beyond this number are counted, not named."""
 Value = TypeVar("Value")
 
 
@@ -51,6 +55,32 @@ class Brake:
     text: str
 
 
+US = "the autopilot"
+"""Who pauses and ends runs of the autopilot, unless people do."""
+
+
+class RunSeen(NamedTuple):
+    """The run of a repair as its journal has it: who pauses it, and whether it ends.
+
+    It `is_left` where no process executes it, and `is_at_rest` where that was on purpose, with its throttle restored.
+    It `is_elsewhere` where people let another process go on with it, which hears requests only.
+    """
+
+    held_by: str = ""
+    is_ending: bool = False
+    is_left: bool = False
+    is_at_rest: bool = False
+    is_elsewhere: bool = False
+
+    @property
+    def people(self) -> str:
+        """Who else than the autopilot pauses it."""
+        return "" if self.held_by == US else self.held_by
+
+
+NO_RUN = RunSeen()
+
+
 # A dictionary of cached values; the fields themselves never change.
 @dataclass(frozen=True)
 class Observation:
@@ -59,8 +89,8 @@ class Observation:
     `brokers` are all registered ones where the cluster names those that are down, else the live ones. `log_dirs` has
     what each live broker answered. `moves_of_others` and `throttles_of_others` name what no run of ours does.
     `cordoned` are brokers that take no replicas by a cordon. `lease` names another holder of the lease.
-    `unread_topics` are topics that did not answer, with the reason. `is_run_left` says that no process executes the run
-    of ours, if there is one. `balancers` name what may move partitions there by itself.
+    `unread_topics` are topics that did not answer, with the reason. `run` is the state of the run of ours, if there is
+    one. `balancers` name what may move partitions there by itself.
     """
 
     at_ms: int
@@ -70,13 +100,13 @@ class Observation:
     log_dirs: Mapping[int, Asked[tuple[LogDir, ...]]]
     moves_of_others: Asked[frozenset[TopicPartition]]
     throttles_of_others: Asked[tuple[str, ...]]
-    maintenance: Asked[frozenset[int]]
+    maintenance: Asked[Mapping[int, Entered]]
     lease: Perhaps[str]
     brake: Perhaps[Brake]
     moves_of_ours: frozenset[TopicPartition] = frozenset()
     unread_topics: Mapping[str, str] = field(default_factory=dict)
-    is_run_left: bool = False
     balancers: tuple[str, ...] = ()
+    run: RunSeen = NO_RUN
 
     @cached_property
     def live(self) -> frozenset[int]:
@@ -94,6 +124,26 @@ class Observation:
         if isinstance(self.brokers, Unknown):
             return frozenset()
         return (frozenset(one.id for one in self._brokers) | self.replica_counts.keys()) - self.live
+
+    @cached_property
+    def missing(self) -> frozenset[int]:
+        """Brokers that are down and hold replicas; an empty one is missed by nobody."""
+        return self.down & self.replica_counts.keys()
+
+    @property
+    def are_brokers_read(self) -> bool:
+        """True if the look shows which brokers are live, and which are missing."""
+        return isinstance(self.brokers, Known) and isinstance(self.partitions, Known)
+
+    @property
+    def entered(self) -> Mapping[int, Entered]:
+        """Brokers in maintenance, with since when; none where that is unknown, which closes a gate by itself."""
+        return self.maintenance.value if isinstance(self.maintenance, Known) else {}
+
+    @property
+    def in_maintenance(self) -> frozenset[int]:
+        """Brokers in maintenance; none where that is unknown."""
+        return frozenset(self.entered)
 
     @property
     def _brokers(self) -> tuple[Broker, ...]:
@@ -131,8 +181,9 @@ class Observation:
 
     @cached_property
     def whole_racks_down(self) -> tuple[str, ...]:
-        """Racks of two brokers and more of which none is live."""
-        sizes = Counter(self.racks.values())
+        """Racks in which two brokers and more hold replicas, unless in maintenance, and none is live."""
+        unplanned = self.replica_counts.keys() - self.in_maintenance
+        sizes = Counter(rack for broker, rack in self.racks.items() if broker in unplanned)
         return tuple(sorted(rack for rack, size in sizes.items() if size > 1 and rack not in self.usable_racks))
 
     def cordoned(self) -> frozenset[int]:
@@ -154,6 +205,31 @@ class Observation:
         return tuple(one for one in self.placed if broker in one.replicas)
 
     @cached_property
+    def lost(self) -> Mapping[int, frozenset[TopicPartition]]:
+        """Partitions at rest of which the directories of a live broker that holds them have no copy, by broker."""
+        lagging: dict[int, set[TopicPartition]] = defaultdict(set)
+        for one in self.at_rest:
+            for broker in set(one.replicas).difference(one.isr):
+                lagging[broker].add(one.topic_partition)
+        return {
+            broker: frozenset(lagging[broker]).difference(copy.topic_partition for one in dirs for copy in one.replicas)
+            for broker, dirs in self.directories()
+            if broker in lagging
+        }
+
+    def caught_up(self, broker: int, names: Collection[TopicPartition]) -> float | None:
+        """Share of the bytes of its replicas of these partitions that a broker has; None where it did not say."""
+        dirs = self.log_dirs.get(broker)
+        if not isinstance(dirs, Known):
+            return None
+        copies = (copy for one in dirs.value for copy in one.replicas if not copy.is_future)
+        there = {copy.topic_partition: copy.size_bytes for copy in copies}
+        held = {one.topic_partition for one in self.holding(broker)}
+        wanted = {name: self.sizes.get(name, 0) for name in held.intersection(names)}
+        size = sum(wanted.values())
+        return sum(min(there.get(name, 0), most) for name, most in wanted.items()) / size if size else 1.0
+
+    @cached_property
     def sizes(self) -> Mapping[TopicPartition, int]:
         """Bytes of the largest copy of each partition that a live broker reported."""
         found: dict[TopicPartition, int] = {}
@@ -164,11 +240,17 @@ class Observation:
                     found[name] = max(copy.size_bytes, found.get(name, 0))
         return found
 
-    def unread(self, *, with_sizes: bool = True) -> Iterator[str]:
-        """Readings of the cluster itself that failed, a sentence each; lease and brake have gates of their own.
+    def unread(self, *, with_sizes: bool = True) -> str:
+        """Readings of the cluster itself that failed, by their reasons; lease and brake have gates of their own.
 
-        Sizes are those of log directories.
+        Sizes are those of log directories. Empty if all was read.
         """
+        by_reason: dict[str, list[str]] = defaultdict(list)
+        for name, why in self._failed(with_sizes=with_sizes):
+            by_reason[why].append(name)
+        return "; ".join(f"{some_of(names, NAMED)}: {why}" for why, names in by_reason.items())
+
+    def _failed(self, *, with_sizes: bool) -> Iterator[tuple[str, str]]:
         for name, asked in (
             ("brokers", self.brokers),
             ("partitions", self.partitions),
@@ -177,11 +259,11 @@ class Observation:
             ("maintenance", self.maintenance),
         ):
             if isinstance(asked, Unknown):
-                yield f"{name}: {asked.why}"
-        yield from (f"topic {name}: {why}" for name, why in sorted(self.unread_topics.items()))
+                yield name, asked.why
+        yield from ((f"topic {name}", why) for name, why in sorted(self.unread_topics.items()))
         for broker, dirs in sorted(self.log_dirs.items()):
             if with_sizes and isinstance(dirs, Unknown):
-                yield f"log directories of broker {broker}: {dirs.why}"
+                yield f"log directories of broker {broker}", dirs.why
 
 
 def last_copies(partitions: tuple[Partition, ...]) -> int:

@@ -35,6 +35,7 @@ class Level(StrEnum):
 class Kind(StrEnum):
     """Kinds of findings, the most urgent first: only one is repaired at a time."""
 
+    UNREAD = "unread"
     MANY_GONE = "many-gone"
     BROKER_GONE = "broker-gone"
     DISK_FILLS = "disk-fills"
@@ -187,6 +188,13 @@ class BrokerGone:
 
 
 @dataclass(frozen=True, slots=True)
+class Unread:
+    """A cluster, or a part of it, that does not answer: what it hides is neither found nor repaired."""
+
+    tell_after: float = _line(DURATION, "15m", "Told when something could not be read for so long")
+
+
+@dataclass(frozen=True, slots=True)
 class ManyGone:
     """Several brokers at once, or a whole rack: that is the network, and everything stops."""
 
@@ -278,6 +286,15 @@ class Runs:
 
 
 @dataclass(frozen=True, slots=True)
+class Loads:
+    """Measured loads by which repairs are planned: those of the tables that `kreassign load` writes."""
+
+    tables: str = _line(TEXT, "", "Folder or bucket with the tables; without, rates are measured while planning")
+    most_age: float = _line(DURATION, "48h", "Loads measured so long ago are stale: nothing is moved for balance")
+    most_doubtful: float = _line(SHARE, 0.05, "Loads with more doubtful partitions are no better")
+
+
+@dataclass(frozen=True, slots=True)
 class Clients:
     """Sources that say how clients feel: repairs are held and slowed while they suffer, as by `run --guard-query`."""
 
@@ -356,10 +373,12 @@ class Policy:
 
     care: Care = Care()
     runs: Runs = Runs()
+    loads: Loads = Loads()
     clients: Clients = Clients()
     budget: Budget = Budget()
     approvals: Approvals = Approvals()
     messages: Messages = Messages()
+    unread: Unread = Unread()
     many_gone: ManyGone = ManyGone()
     broker_gone: BrokerGone = BrokerGone()
     disk_fills: DiskFills = DiskFills()
@@ -370,9 +389,13 @@ class Policy:
     band_left: BandLeft = BandLeft()
     leaders: Leaders = Leaders()
 
+    def has_remedy(self, kind: Kind) -> bool:
+        """True if there is a repair of such findings, and so a level; others are only ever told."""
+        return hasattr(self.section(kind), "level")
+
     def level(self, kind: Kind) -> Level:
-        """How far to go with a kind; many brokers gone are only ever told."""
-        return Level(getattr(self.section(kind), "level", Level.TELL))
+        """How far to go with a kind."""
+        return Level(self.section(kind).level) if self.has_remedy(kind) else Level.TELL
 
     def section(self, table: str) -> Any:
         """The table of this name, or of this kind, in a file."""
@@ -430,7 +453,10 @@ RULES: tuple[tuple[str, str, str], ...] = (
 
 
 def parse_policy(text: str, name: str) -> Policy:
-    """Parse a policy file; `name` is that of the file. Raises InputError with file, key, value and what is allowed."""
+    """Parse a policy file; `name` is that of the file.
+
+    Raises InputError with file, key, value and what is allowed, of all lines that are wrong.
+    """
     if not text.strip():
         raise InputError(f"{name} is empty: a policy that only tells is the line `[care]`")
     try:
@@ -438,43 +464,58 @@ def parse_policy(text: str, name: str) -> Policy:
     except tomllib.TOMLDecodeError as error:
         raise InputError(f"{name}: this is not TOML: {error}") from error
     sections = {key_of(one.name): one for one in fields(Policy)}
-    _refuse_strangers(name, document, sections, "table")
-    found = Policy(**{
-        one.name: _section(f"{name}: [{key}]", document.get(key, {}), type(one.default))
+    problems = list(_strangers(name, document, sections, "table"))
+    tables = {
+        one.name: _section(f"{name}: [{key}]", document.get(key, {}), type(one.default), problems)
         for key, one in sections.items()
-    })  # fmt: skip
-    _check_clients(name, found.clients)
+    }
+    found = Policy(**tables)
+    problems += _contradictions(name, found)
+    if len(problems) > 1:
+        items = (one.removeprefix(f"{name}: ") for one in problems)
+        raise InputError("\n  - ".join((f"{name}: {len(problems)} mistakes:", *items)))
+    if problems:
+        raise InputError(problems[0])
+    return found
+
+
+def _contradictions(name: str, found: Policy) -> Iterator[str]:
+    """Sentences about lines that do not fit together."""
+    try:
+        _ = found.clients.guard
+    except InputError as error:
+        yield f"{name}: [clients]: {error}"
     for table, less, more in RULES:
         section = found.section(table)
         low, high = (getattr(section, field_of(key)) for key in (less, more))
         if low > high:
             form = next(one.metadata["form"] for one in fields(section) if key_of(one.name) == less)
-            raise InputError(
+            yield (
                 f"{name}: [{table}]: {less!r} is {form.show(low)}, more than {more!r} with {form.show(high)}; it must "
                 "be at most that"
             )
     if not 0 < found.care.interval <= LONGEST_INTERVAL_S:
         shown = format_seconds(found.care.interval)
         most = format_seconds(LONGEST_INTERVAL_S)
-        raise InputError(f"{name}: [care]: 'interval' is {shown}; it must be more than 0 and at most {most}")
+        yield f"{name}: [care]: 'interval' is {shown}; it must be more than 0 and at most {most}"
     if not found.approvals.allowed_signers and (asking := [one for one in Kind if found.level(one) is Level.ASK]):
-        raise InputError(f"{name}: [{asking[0]}] has level = \"ask\", and [approvals] has no 'allowed-signers'")
-    return found
+        yield f"{name}: [{asking[0]}] has level = \"ask\", and [approvals] has no 'allowed-signers'"
 
 
-def _check_clients(name: str, clients: Clients) -> ClientGuard | None:
-    try:
-        return clients.guard
-    except InputError as error:
-        raise InputError(f"{name}: [clients]: {error}") from error
-
-
-def _section(where: str, table: object, kind: Any) -> Any:
+def _section(where: str, table: object, kind: Any, problems: list[str]) -> Any:
+    """A table of the policy, with defaults in place of lines that are wrong."""
     if not isinstance(table, dict):
-        raise InputError(f"{where} is {shortened(repr(table))}; it must be a table")
+        problems.append(f"{where} is {shortened(repr(table))}; it must be a table")
+        return kind()
     lines = {key_of(one.name): one for one in fields(kind)}
-    _refuse_strangers(where, table, lines, "key")
-    values = {lines[key].name: _value(where, key, value, lines[key]) for key, value in table.items()}
+    problems += _strangers(where, table, lines, "key")
+    values = {}
+    for key, line in lines.items():
+        if key in table:
+            try:
+                values[line.name] = _value(where, key, table[key], line)
+            except InputError as error:
+                problems.append(str(error))
     return kind(**values)
 
 
@@ -487,11 +528,11 @@ def _value(where: str, key: str, value: object, line: Field[Any]) -> object:
         raise InputError(f"{where}: {key!r} is {shortened(repr(value))}{why}; it must be {form.allowed}") from error
 
 
-def _refuse_strangers(where: str, table: Mapping[str, object], known: Mapping[str, object], what: str) -> None:
-    for key in table.keys() - known.keys():
+def _strangers(where: str, table: Mapping[str, object], known: Mapping[str, object], what: str) -> Iterator[str]:
+    for key in (one for one in table if one not in known):
         near = get_close_matches(key, list(known), n=1)
-        hint = f" (did you mean {near[0]!r}?)" if near else ""
-        raise InputError(f"{where}: there is no {what} {key!r}{hint}; there are {', '.join(known)}")
+        hint = f" (did you mean {near[0]!r}?)" if near else f"; there are {', '.join(known)}"
+        yield f"{where}: there is no {what} {key!r}{hint}"
 
 
 # What a policy says, in sentences.
@@ -519,7 +560,7 @@ def explained(policy: Policy) -> Iterator[str]:
         about = (type(section).__doc__ or "").strip()
         what = "only told, and stops all repairs" if kind is Kind.MANY_GONE else _LEVELS[policy.level(kind)]
         yield f"{kind} ({about[0].lower()}{about[1:].rstrip('.')}): {what}. {_lines(section)}"
-    for name in ("runs", "clients", "budget", "approvals", "messages", "care"):
+    for name in ("runs", "loads", "clients", "budget", "approvals", "messages", "care"):
         yield f"{name}: {_lines(policy.section(name))}"
 
 

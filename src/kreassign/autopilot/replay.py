@@ -14,25 +14,24 @@ from typing import Any, NamedTuple
 
 from kreassign.autopilot.core import PlanRepair, RunRepair, tick
 from kreassign.autopilot.detectors import NEVER_S, Look, Symptom, patience
-from kreassign.autopilot.gates import Case, closed_gates
-from kreassign.autopilot.lifecycle import (
+from kreassign.autopilot.events import (
     BrokerCame,
     BrokerWent,
     Event,
-    Finding,
-    Memory,
     Name,
     OthersMoved,
     Planned,
+    Result,
     RunBegan,
     RunEnded,
     Silenced,
-    State,
     TurnedOff,
     TurnedOn,
     WentOn,
-    remember,
 )
+from kreassign.autopilot.gates import Case, closed_gates
+from kreassign.autopilot.lifecycle import State
+from kreassign.autopilot.memory import Finding, Memory, remember
 from kreassign.autopilot.observation import Absent, Known, Observation
 from kreassign.autopilot.policy import Kind, Policy
 
@@ -73,7 +72,7 @@ def replay(events: Sequence[Event], policy: Policy) -> Replayed:
             if isinstance(event, FACTS):
                 memory = remember(memory, event)
         if memory.running is not None and _is_over(memory, at_ms, policy):
-            memory = remember(memory, RunEnded(at_ms, memory.running.name, "done", memory.running.copied_bytes))
+            memory = remember(memory, RunEnded(at_ms, memory.running.name, Result.DONE, memory.running.copied_bytes))
         shown = {one.name: _symptom(one, world, policy) for one in world.open}
         now = _look(at_ms)
         decision = tick(memory, now, policy, shown)
@@ -95,9 +94,8 @@ def replay(events: Sequence[Event], policy: Policy) -> Replayed:
 
 
 def _look(at_ms: int) -> Observation:
-    none: Known[frozenset[int]] = Known(frozenset())
     moves: Known[frozenset[Any]] = Known(frozenset())
-    return Observation(at_ms, "", Known(()), Known(()), {}, moves, Known(()), none, Absent(), Absent())
+    return Observation(at_ms, "", Known(()), Known(()), {}, moves, Known(()), Known({}), Absent(), Absent())
 
 
 def _symptom(finding: Finding, world: Memory, policy: Policy) -> Symptom:

@@ -29,7 +29,7 @@ from kreassign.operations.run_journals import this_operator
 
 def remove_left(cluster: ClusterOptions, state_dir: Path, output_format: str, *, is_agreed: bool, is_dry: bool) -> None:
     """Remove throttles that were left, once agreed. Raises click.exceptions.Exit with 5 if any stays or is unread."""
-    refuse_unless_asked("the removal", is_agreed=is_agreed or is_dry)
+    refuse_unless_asked("to begin the removal", is_agreed=is_agreed or is_dry)
     here = cluster.resolved()
     is_quiet = output_format == "json"
     with here.connect() as client:

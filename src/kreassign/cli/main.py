@@ -131,6 +131,16 @@ class LazyCommand(NamedTuple):
         return command
 
 
+def _refusing(words: str, text: str, failed: KreassignError) -> click.Command:
+    """A command whose help is this text, and which takes any arguments and fails."""
+
+    @click.command(words, help=text, context_settings={"ignore_unknown_options": True, "allow_extra_args": True})
+    def refuse() -> None:
+        raise failed
+
+    return refuse
+
+
 def _with_variables(command: click.Command) -> None:
     """Read every option also from the environment: `--throttle-broker` from KREASSIGN_THROTTLE_BROKER."""
     for option in command.params:
@@ -236,9 +246,19 @@ class LazyGroup(click.Group):
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Import the sub-command of this name; None if there is none."""
+        """Import the sub-command of this name; None if there is none.
+
+        Where an extra is lacking, it is one that says so: help and completion, which walk all commands, go on.
+        """
         del ctx
-        return COMMANDS[cmd_name].load() if cmd_name in COMMANDS else None
+        if cmd_name not in COMMANDS:
+            return None
+        try:
+            return COMMANDS[cmd_name].load()
+        except ImportError as error:
+            if (failed := lacking(error, cmd_name)) is None:
+                raise
+            return _refusing(cmd_name, f"{COMMANDS[cmd_name].summary}\n\n{failed}", failed)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the sub-commands without importing them."""
@@ -289,14 +309,15 @@ class LazyGroup(click.Group):
             raise click.exceptions.NoSuchCommand(error.command_name, possibilities=known, ctx=ctx) from None
         if name is None or command is None or ctx.resilient_parsing:
             return name, command, rest
-        named, rest = _chosen(ctx, command, rest)
-        has_address = any(word.partition("=")[0] == "--bootstrap-server" for word in rest)
         try:
+            named, rest = _chosen(ctx, command, rest)
+            has_address = any(word.partition("=")[0] == "--bootstrap-server" for word in rest)
             if profile := profile_in_force(named, tuple(COMMANDS), has_address=has_address):
                 ctx.default_map = defaults_of(profile, name, command)
                 ctx.meta[IN_FORCE] = profile
         except InputError as error:
-            raise click.UsageError(str(error), ctx) from error
+            if "--help" not in rest:  # help needs no settings
+                raise click.UsageError(str(error), ctx) from error
         return name, command, rest
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:

@@ -12,9 +12,13 @@ from kreassign.model.text import likely, some_of
 
 _UNKNOWN = (click.NoSuchOption, click.exceptions.NoSuchCommand)
 _MEANT = {"help": ["--help"], "version": ["--version"]}
+_MAKERS = {"plan": "plan", "snapshot": "snapshot"}
+"""Commands that make the file for which a parameter of this name asks."""
 SHOWN = 3
 _ESCAPED = "\\\\"
 """A backslash as click and we quote what was typed: by `repr`."""
+_LIST = re.compile(r"'[^' ]+,[^']*'")
+"""A word of the command line with a comma in it, as messages quote it."""
 _UNIT = re.compile(r"\(([kmgt]i?b(?:/s)?)\)", re.IGNORECASE)
 
 
@@ -38,15 +42,29 @@ def _advice(error: click.UsageError, context: click.Context) -> str:
         case click.exceptions.NoSuchCommand():
             names = context.command.list_commands(context) if isinstance(context.command, click.Group) else []
             found = _MEANT.get(error.command_name) or likely(error.command_name, names) or error.possibilities
-            return _question(found) or _for_example(context)
+            return _question(found) or _elsewhere(error.command_name, context) or _for_example(context)
         case click.MissingParameter():
             return _for_example(context)
         case click.BadParameter():
-            is_form = error.param is not None and error.param.name == "output_format"
-            return "; --out names a file" if is_form and "--out" in _options(context) else ""
+            return _of_value(error, context)
         case _:
             unit = _UNIT.search(error.message)
             return f". Write an amount without a blank, as in 50{unit[1]}" if unit else _for_example(context)
+
+
+def _of_value(error: click.BadParameter, context: click.Context) -> str:
+    if error.param is None:
+        return ""
+    if error.param.name == "output_format":
+        return "; --out names a file" if "--out" in _options(context) else ""
+    if error.param.name in _MAKERS and "Did you mean" not in error.message:
+        return f"; `kreassign {_MAKERS[error.param.name]} --out FILE` makes one"
+    if not _LIST.search(error.message):
+        return ""
+    if error.param.nargs == -1:
+        return "; this is not a list with commas: separate them with blanks"
+    is_repeated = isinstance(error.param, click.Option) and error.param.multiple
+    return "; this is not a list with commas: give the option once for each" if is_repeated else ""
 
 
 def _of_option(option: str, context: click.Context) -> str:
@@ -59,7 +77,14 @@ def _of_option(option: str, context: click.Context) -> str:
         return _question(found)
     root = context.find_root()
     elsewhere = [f"`{root.command_path} {name}`" for name in _commands_with(option, root)]
-    return f". It is an option of {some_of(elsewhere, SHOWN)}" if elsewhere else ""
+    return f". It is an option of {some_of(elsewhere, SHOWN)}" if elsewhere else _for_example(context)
+
+
+def _elsewhere(name: str, context: click.Context) -> str:
+    """Advice on a command that the program has, but not this group of it."""
+    root = context.find_root()
+    is_there = isinstance(root.command, click.Group) and root.command.get_command(root, name) is not None
+    return f". It is a command of its own: `{root.command_path} {name}`" if is_there else ""
 
 
 def _commands_with(option: str, context: click.Context) -> list[str]:

@@ -15,6 +15,7 @@ from typing import Any, TextIO, TypeVar
 import click
 from rich.cells import cell_len
 from rich.console import Console, RenderableType
+from rich.progress_bar import ProgressBar
 from rich.table import Column, Table
 from rich.text import Text
 
@@ -82,7 +83,7 @@ class PlainConsole(Console):
 
         A table of which the terminal cannot show every figure and word whole is a block of lines per row.
         """
-        if len(objects) == 1 and isinstance(objects[0], Table) and _least_width(objects[0]) > self.width:
+        if len(objects) == 1 and isinstance(objects[0], Table) and least_width(objects[0]) > self.width:
             objects, soft_wrap = ("\n".join(_blocks(objects[0])),), True
         if soft_wrap and self.is_terminal:
             objects = tuple(folded(one, self.width) if isinstance(one, str) else one for one in objects)
@@ -114,11 +115,14 @@ LONGEST_WORD = 16
 """Letters of a name that stay together: a topic may have 249, and no table is as wide."""
 
 
-def _least_width(table: Table) -> int:
+def least_width(table: Table) -> int:
     """Width at which no figure of a table is cut, and no word but long names is broken."""
     widths = []
     for column in table.columns:
-        cells = [str(column.header), *map(str, column.cells)]
+        cells = [
+            str(column.header),
+            *("x" * (cell.width or 0) if isinstance(cell, ProgressBar) else str(cell) for cell in column.cells),
+        ]
         whole = [cell_len(cell) for cell in cells if column.no_wrap]
         words = [min(cell_len(word), LONGEST_WORD) for cell in cells for word in cell.split()]
         widths.append(max((*whole, *words), default=0))

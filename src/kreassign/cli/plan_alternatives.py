@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -21,8 +21,8 @@ from kreassign.model.plan_facts import Totals
 from kreassign.model.plan_facts_json import load_fields
 from kreassign.model.text import format_amount
 from kreassign.operations import plan as operation
-from kreassign.operations.plan import Reply, make_plans
-from kreassign.operations.plan_files import write_plan
+from kreassign.operations.plan import ClusterPlan, make_plans
+from kreassign.operations.plan_files import keep_approved, write_plan
 from kreassign.operations.plan_inputs import Inputs, inputs_of_snapshot_file
 from kreassign.operations.plan_tasks import WhatIf, described
 from kreassign.planner.problem.goals_file import PERCENT
@@ -44,9 +44,7 @@ def pareto(options: PlanOptions, out_dir: Path | None) -> None:
     inputs = options.inputs()
     with working("searching plans to choose from"):
         found = operation.pareto(inputs, options.request)
-    for choice in found.choices if out_dir else ():
-        assert out_dir is not None
-        _write(out_dir / f"{choice.id}.json", found.outcome(choice))
+    _write(out_dir, {choice.id: found.outcome(choice) for choice in found.choices} if out_dir else {})
     is_timed = options.rate is not None
     if options.output_format == "json":
         choices = [_choice_fields(choice, is_timed=is_timed) for choice in found.choices]
@@ -113,9 +111,7 @@ def fleet(context: click.Context, /, options: PlanOptions, snapshots: tuple[Path
     clusters = list(_fleet(options, snapshots))
     with working(f"searching {len(clusters)} plans"):
         replies = make_plans(clusters, options.request)
-    for reply in replies:
-        if out_dir is not None and reply.outcome is not None:
-            _write(out_dir / f"{reply.cluster_id}.json", reply.outcome)
+    _write(out_dir, {one.cluster_id: one.outcome for one in replies if one.outcome is not None})
     _show(replies, options.output_format)
     if options.output_format == "text":
         _print_next(out_dir, [reply.cluster_id for reply in replies if reply.outcome is not None])
@@ -144,9 +140,16 @@ def _print_next(out_dir: Path | None, plans: list[str]) -> None:
         print_next(next_command("run", out_dir / f"{plans[0]}.json", "--dry-run", takes=CLUSTER))
 
 
-def _write(path: Path, outcome: Outcome) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_plan(path, outcome.plan, outcome.facts)
+def _write(out_dir: Path | None, plans: Mapping[str, Outcome]) -> None:
+    """Write all of these plans, or none if one would replace another that was approved."""
+    if out_dir is None:
+        return
+    files = {out_dir / f"{name}.json": outcome for name, outcome in plans.items()}
+    for path, outcome in files.items():
+        keep_approved(path, outcome.plan)
+    out_dir.mkdir(parents=True, exist_ok=True)
+    for path, outcome in files.items():
+        write_plan(path, outcome.plan, outcome.facts)
 
 
 def _choice_fields(choice: Choice, *, is_timed: bool) -> dict[str, Any]:
@@ -196,7 +199,7 @@ def _size_document(found: RightSize) -> dict[str, Any]:
     }
 
 
-def _show(replies: list[Reply], output_format: str) -> None:
+def _show(replies: list[ClusterPlan], output_format: str) -> None:
     if output_format == "json":
         print_json({"plans": [_reply_fields(reply) for reply in replies]})
         return
@@ -207,7 +210,7 @@ def _show(replies: list[Reply], output_format: str) -> None:
             click.echo(f"{reply.cluster_id}: no plan: {reply.refusal}")
 
 
-def _cells(reply: Reply) -> tuple[str, ...]:
+def _cells(reply: ClusterPlan) -> tuple[str, ...]:
     if reply.outcome is None:
         return ("no plan",)
     totals, missed = reply.outcome.facts.totals, len(reply.outcome.evaluation.misses())
@@ -223,7 +226,7 @@ def _doubtful(outcome: Outcome) -> str:
     return "-" if loads is None else f"{loads.doubtful_count} of {loads.partitions}"
 
 
-def _reply_fields(reply: Reply) -> dict[str, Any]:
+def _reply_fields(reply: ClusterPlan) -> dict[str, Any]:
     if reply.outcome is None:
         return {"cluster": reply.cluster_id, "refusal": reply.refusal}
     totals: Totals = reply.outcome.facts.totals

@@ -27,7 +27,15 @@ from kreassign.model.plan import format_plan
 from kreassign.model.plan_facts_json import load_fields
 from kreassign.model.text import MOST_REPLICAS, counted
 from kreassign.operations.plan_files import PlanFile, write_plan
-from kreassign.operations.plan_tasks import ExpectedRates, Placement, Savings, place_partitions, place_topic
+from kreassign.operations.plan_tasks import (
+    ExpectedRates,
+    NewPlacement,
+    Savings,
+    place_partitions,
+    place_topic,
+    pose_partitions,
+    pose_topic,
+)
 from kreassign.operations.snapshot_files import read_snapshot
 from kreassign.operations.verify import (
     PlacedPartitions,
@@ -82,11 +90,12 @@ def new_topic(
     if like is not None and rates != (None, None, None):
         raise click.UsageError("--like says what to expect; leave out --size, --write-rate and --read-rate")
     expected = like if like is not None else ExpectedRates(size or 0, float(write_rate or 0), float(read_rate or 0))
-    inputs = options.inputs()
     _refuse_ignored(options)
+    wanted = (options.policy(), name, partitions, replication_factor, expected)
+    inputs = options.inputs(lambda present: pose_topic(present, *wanted))
     options.request.check_loads(inputs)
     with working(f"searching places for {counted(partitions, 'partition')}, and what a rebalance saves by them"):
-        found = place_topic(inputs, options.policy(), name, partitions, replication_factor, expected)
+        found = place_topic(inputs, *wanted)
     _show(found, options, inputs.loads)
 
 
@@ -100,8 +109,8 @@ def new_topic(
 @comparing_options
 def partitions(options: PlanOptions, topic: str, total: int) -> None:
     """Place more partitions of a topic, N in all, so that brokers level without a copy."""
-    inputs = options.inputs()
     _refuse_ignored(options)
+    inputs = options.inputs(lambda present: pose_partitions(present, topic, total))
     options.request.check_loads(inputs)
     with working(f"searching places for partitions of {topic}, and what a rebalance saves by them"):
         found = place_partitions(inputs, topic, total)
@@ -130,7 +139,7 @@ def _refuse_ignored(options: PlanOptions) -> None:
             raise InputError(f"{name} has no meaning for partitions that are not there yet; leave it out")
 
 
-def _show(found: Placement, options: PlanOptions, loads: LoadBasis) -> None:
+def _show(found: NewPlacement, options: PlanOptions, loads: LoadBasis) -> None:
     if options.out:
         write_plan(options.out, found.plan)
     if options.output_format == "json":
@@ -149,7 +158,9 @@ def _show(found: Placement, options: PlanOptions, loads: LoadBasis) -> None:
         print_next(next_command(*typed_words(), "--out", "placement.json"))
 
 
-def _summary(terminal: Console, found: Placement, loads: LoadBasis, max_age_s: float | None, *, is_wide: bool) -> None:
+def _summary(
+    terminal: Console, found: NewPlacement, loads: LoadBasis, max_age_s: float | None, *, is_wide: bool
+) -> None:
     count, replicas = len(found.lists), sum(map(len, found.lists))
     kind = "more partitions of" if found.first else "new topic"
     new = f"{counted(count, 'partition')}, {counted(replicas, 'replica')}"
@@ -170,7 +181,7 @@ def _summary(terminal: Console, found: Placement, loads: LoadBasis, max_age_s: f
         terminal.print(f"remains: {len(misses) - SHOWN_MISSES} more")
 
 
-def _document(found: Placement, loads: LoadBasis) -> dict[str, Any]:
+def _document(found: NewPlacement, loads: LoadBasis) -> dict[str, Any]:
     load, savings = found.load, found.savings
     return {
         "topic": found.topic,
@@ -237,11 +248,12 @@ def check(
     order, and log directories that are named. Exit code 0 if all is as declared, 1 if not.
     """
     if update:
-        _update(files, _found(cluster, snapshot, None), topics)
+        _update(files, _found(cluster, snapshot, None)[0], topics)
         return
     _refuse_missing(files)
     declared = read_placement(files)
-    found = check_placement(declared.plan, _found(cluster, snapshot, declared), topics)
+    placed, cluster_id = _found(cluster, snapshot, declared)
+    found = check_placement(declared.plan, placed, topics, cluster_id=cluster_id)
     is_ok = found.is_ok and not (strict and found.undeclared_topics)
     if output_format == "json":
         print_json(_check_document(found, is_ok=is_ok))
@@ -256,15 +268,17 @@ def check(
     context.exit(0 if is_ok else 1)
 
 
-def _found(cluster: ClusterOptions, snapshot: Path | None, declared: PlanFile | None) -> PlacedPartitions:
+def _found(cluster: ClusterOptions, snapshot: Path | None, declared: PlanFile | None) -> tuple[PlacedPartitions, str]:
+    """The placement, and the id of its cluster."""
     if snapshot is not None and was_typed("--bootstrap-server"):
         raise click.UsageError("a placement is compared with one of --snapshot and --bootstrap-server; leave out one")
     if snapshot is not None:
-        return placement_of_snapshot(read_snapshot(snapshot), declared)
+        seen = read_snapshot(snapshot)
+        return placement_of_snapshot(seen, declared), seen.cluster_id
     if cluster.bootstrap_server is None:
         raise click.UsageError("specify --bootstrap-server for the cluster as it is, or --snapshot FILE")
     with cluster.connect() as client:
-        return placement_of_cluster(client, declared, warn)
+        return placement_of_cluster(client, declared, warn), client.describe_cluster().cluster_id
 
 
 def _update(files: tuple[Path, ...], found: PlacedPartitions, topics: tuple[str, ...]) -> None:

@@ -23,7 +23,7 @@ from kreassign.cli.profiles import typed_words
 from kreassign.clock import SYSTEM_CLOCK
 from kreassign.model.load import ForecastBasis, LoadBasis
 from kreassign.model.plan import format_plan
-from kreassign.model.plan_facts import GoalMean, Limit, PlanFacts, Prediction, RackBytes, WorstLoss
+from kreassign.model.plan_facts import GoalLimit, GoalMean, PlanFacts, Prediction, RackBytes, WorstLoss
 from kreassign.model.plan_facts_json import format_facts
 from kreassign.model.text import HOUR_MS, agreeing, counted, format_load, shortened
 from kreassign.operations.plan_files import facts_path
@@ -49,7 +49,7 @@ _GAP = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class BrokerRow:
     """A broker: its load by goal before and after, and what the plan copies, if anything."""
 
     broker: int
@@ -58,20 +58,22 @@ class Row:
     copied: tuple[str, ...] = ()
 
 
-def plan_rows(facts: PlanFacts) -> list[Row]:
+def plan_rows(facts: PlanFacts) -> list[BrokerRow]:
     """The brokers of a plan."""
     return [
-        Row(one.broker, one.before, one.after, tuple(map(format_bytes, (one.bytes_in, one.bytes_out, one.peak_bytes))))
+        BrokerRow(
+            one.broker, one.before, one.after, tuple(map(format_bytes, (one.bytes_in, one.bytes_out, one.peak_bytes)))
+        )
         for one in facts.brokers
     ]
 
 
-def evaluated_rows(found: Evaluation) -> list[Row]:
+def evaluated_rows(found: Evaluation) -> list[BrokerRow]:
     """The brokers of an evaluation that copies nothing."""
     loads = zip(found.broker_ids, found.before.tolist(), found.after.tolist(), strict=True)
     goals = found.goals
     return [
-        Row(broker, dict(zip(goals, before, strict=True)), dict(zip(goals, after, strict=True)))
+        BrokerRow(broker, dict(zip(goals, before, strict=True)), dict(zip(goals, after, strict=True)))
         for broker, before, after in loads
     ]
 
@@ -86,7 +88,7 @@ def evaluated_tables(found: Evaluation, *, is_wide: bool) -> Iterator[Renderable
     return _tables(evaluated_rows(found), means_of(found), is_wide=is_wide)
 
 
-def _tables(rows: Sequence[Row], means: Sequence[GoalMean], *, is_wide: bool) -> Iterator[RenderableType]:
+def _tables(rows: Sequence[BrokerRow], means: Sequence[GoalMean], *, is_wide: bool) -> Iterator[RenderableType]:
     if not rows:
         return
     if is_wide or not means:
@@ -101,11 +103,11 @@ def _tables(rows: Sequence[Row], means: Sequence[GoalMean], *, is_wide: bool) ->
         yield f"and {hidden} brokers more with less {first.goal} before and after; --wide shows all"
 
 
-def _most(row: Row, goal: str) -> float:
+def _most(row: BrokerRow, goal: str) -> float:
     return max(row.before[goal], row.after[goal])
 
 
-def narrow_table(rows: Sequence[Row], mean: GoalMean) -> Table:
+def narrow_table(rows: Sequence[BrokerRow], mean: GoalMean) -> Table:
     """One row per broker in 80 columns: one goal before and after, as figures and bar, and bytes copied.
 
     Without room for the bar it is left out.
@@ -124,7 +126,7 @@ def narrow_table(rows: Sequence[Row], mean: GoalMean) -> Table:
     return text_table(columns, cells)
 
 
-def wide_table(rows: Sequence[Row], means: Sequence[GoalMean]) -> Table:
+def wide_table(rows: Sequence[BrokerRow], means: Sequence[GoalMean]) -> Table:
     """One row per broker with every goal before and after."""
     titles = (f"{one.goal} {when}" for one in means for when in ("before", "after"))
     cells = (
@@ -275,7 +277,7 @@ def _age(age_ms: int) -> str:
 SHOWN_TOPICS = 3
 
 
-def limit_lines(limits: Sequence[Limit]) -> Iterator[str]:
+def limit_lines(limits: Sequence[GoalLimit]) -> Iterator[str]:
     """Each limit of brokers, with its source below."""
     if not limits:
         yield "limits: none of the brokers is known"

@@ -72,11 +72,26 @@ def config_path() -> Path:
     return Path(named) if named else (Path(home) if home else Path.home() / ".config") / "kreassign" / "config.toml"
 
 
+def _has_file(path: Path) -> bool:
+    """True if there is a file. Raises InputError for what cannot be one: no setting is passed over in silence."""
+    if path.is_dir():
+        raise InputError(f"{path} is a directory, where the configuration file should be: move it away")
+    if path.is_symlink() and not path.exists():
+        raise InputError(
+            f"{path} is a link to {path.readlink()}, which is not there: write that file, or remove the link"
+        )
+    return path.is_file()
+
+
 def profile_in_force(named: str | None, commands: tuple[str, ...], *, has_address: bool) -> Profile | None:
     """The profile of this name, else the default; None if there is none. Raises InputError, which names the file."""
     wanted = named or os.environ.get(CLUSTER_ENVIRONMENT)
     path = config_path()
-    if not path.is_file():
+    if os.environ.get(CONFIG_ENVIRONMENT) and not path.exists():
+        raise InputError(
+            f"{CONFIG_ENVIRONMENT} names {path}, which is not there: write that file, or unset the variable"
+        )
+    if not _has_file(path):
         if wanted is None:
             return None
         raise InputError(f"there is no cluster {shortened(wanted)!r}: {path} is not there")
@@ -95,12 +110,12 @@ def profile_in_force(named: str | None, commands: tuple[str, ...], *, has_addres
 
 def names_in(path: Path) -> frozenset[str]:
     """Names of the clusters of a file; empty if the file does not exist. Raises InputError."""
-    return frozenset(_document(path).get("clusters", {})) if path.is_file() else frozenset()
+    return frozenset(_document(path).get("clusters", {})) if _has_file(path) else frozenset()
 
 
 def shared_in(path: Path) -> dict[str, dict[str, str]]:
     """Shared options of each cluster of a file, by name, as they would be typed. Raises InputError."""
-    clusters = _document(path).get("clusters", {}) if path.is_file() else {}
+    clusters = _document(path).get("clusters", {}) if _has_file(path) else {}
     return {
         name: {key: str(_as_typed(value)) for key, value in table.items() if key in SHARED}
         for name, table in clusters.items()

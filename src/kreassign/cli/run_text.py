@@ -15,6 +15,7 @@ from types import TracebackType
 from typing import Any, Protocol, Self
 
 import click
+from rich.cells import cell_len, chop_cells
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.progress_bar import ProgressBar
@@ -23,7 +24,8 @@ from rich.text import Text
 
 from kreassign.cli.next_command import CLUSTER, STATE, next_command, print_next
 from kreassign.cli.options.pace import rates_text
-from kreassign.cli.output import console, figures, print_json, text_table
+from kreassign.cli.output import console, figures, least_width, print_json, text_table
+from kreassign.cli.streams import folded
 from kreassign.errors import ExecutionError
 from kreassign.executor.eta import CALCULATING, HAS_ENDED
 from kreassign.executor.events import Request
@@ -51,19 +53,17 @@ LINE_EVERY_MS = 5_000
 OUTLOOK_EVERY_MS = 60_000
 """Interval of lines about what will not fit into the hours of a run: its figures change with every poll."""
 
-LINES_AROUND_MOVES = 6
-LINES_OF_GUARDS = 3
+LINES_TO_SPARE = 2
+"""Below the screen: how many moves are not shown, and the cursor."""
 LINES_OF_EVENTS = 4
-LEAST_LINES_OF_MOVES = 3
+LEAST_MOVES = 3
 LINES_OF_A_LOW_TERMINAL = 16
-"""A terminal of at most this height shows only the totals and the moves."""
+"""A terminal of at most this height shows only totals, guards and moves."""
 
-LONGEST_BAR, SHORTEST_BAR, SHORTEST_NAME = 30, 6, 8
+LONGEST_BAR, SHORTEST_BAR, BAR_OF_A_BROKER = 30, 6, 10
 WIDTH_OF_FIGURES = 52
 """Columns taken by percent, bytes, rate and remaining time, with gaps."""
 WIDTH_OF_BYTES = 18
-WIDTH_WITH_BYTES = 76
-"""On a narrower terminal the bytes of moves are left out: bar and percentage show much the same."""
 
 
 class View(Protocol):
@@ -176,29 +176,54 @@ class BarsView:
 
 
 def screen(run: RunHistory, width: int, height: int) -> Group:
-    """A run on a terminal of this size: totals and moves, then brokers, guards and events, as far as they fit."""
-    room = height - LINES_AROUND_MOVES
+    """A run on a terminal of this size: totals, moves and guards, then brokers and events, as far as they fit.
+
+    No name is cut, and no sentence that says what to do.
+    """
+    bars = Bars(run, width, height)
+    room = height - LINES_TO_SPARE
+    guards = _guards(run.verdicts, width, room - bars.height(1))
+    room -= len(guards)
     if height <= LINES_OF_A_LOW_TERMINAL:
-        return picture(run, max(1, room), width)
-    guards = [f"guard {line}" for line in run.verdicts[:LINES_OF_GUARDS]]
-    events = [f"{time_text(at_ms)} {text}" for at_ms, text in run.measured.recent[-LINES_OF_EVENTS:]]
-    busy = _busiest(run.measured.brokers)
-    shown = busy[: max(0, min(len(busy), (room - len(guards) - len(events)) // 3))]
-    ends = [] if run.measured.end is None else [eta_text(run.measured)]
-    titles = sum(1 for part in (shown, events, ends) if part) + (len(busy) > len(shown) > 0)
-    left = room - len(guards) - len(events) - len(shown) - titles
-    parts: list[RenderableType] = [picture(run, max(LEAST_LINES_OF_MOVES, left), width)]
-    parts += [_one_line(f"  {line}") for line in ends]
-    if shown:
-        parts.append(_brokers(shown, len(busy) - len(shown)))
-    parts += [_one_line(f"  {line}") for line in guards]
-    parts += [_one_line("  last events:"), *(_one_line(f"    {line}") for line in events)] if events else []
-    return Group(*parts)
+        return Group(bars.picture(bars.moves_in(room)), *guards)
+    end = [] if run.measured.end is None else _lines(f"  {eta_text(run.measured)}", width)
+    room -= len(end)
+    free = room - bars.height(LEAST_MOVES)
+    events = _events(run.measured, width, min(LINES_OF_EVENTS, free - 1))
+    brokers, height_of_brokers = _brokers(run.measured, width, min(room // 3, free - len(events)))
+    room -= len(events) + height_of_brokers
+    return Group(bars.picture(bars.moves_in(room)), *end, *brokers, *guards, *events)
 
 
-def _one_line(text: str) -> Text:
-    """A line cut at the end of the terminal, so that the height is known."""
-    return Text(printable(text), no_wrap=True, overflow="ellipsis")
+def _lines(text: str, width: int) -> list[Text]:
+    """The text in lines of at most this width, broken at words where it can be."""
+    lines = (part for line in folded(printable(text), width).split("\n") for part in chop_cells(line, width))
+    return [Text(line, no_wrap=True) for line in lines]
+
+
+def _guards(verdicts: Sequence[str], width: int, room: int) -> list[Text]:
+    """Messages of guards, each whole, and the number of those left out."""
+    shown: list[Text] = []
+    for number, verdict in enumerate(verdicts):
+        lines, is_last = _lines(f"  guard {verdict}", width), number + 1 == len(verdicts)
+        if len(shown) + len(lines) + (not is_last) > room:
+            return [
+                *shown,
+                *_lines(f"  {counted(len(verdicts) - number, 'guard')} not shown: `kreassign status`", width),
+            ][: max(0, room)]
+        shown += lines
+    return shown
+
+
+def _events(progress: Progress, width: int, room: int) -> list[Text]:
+    """The latest events that fit whole, below a title."""
+    shown: list[Text] = []
+    for at_ms, text in reversed(progress.recent):
+        lines = _lines(f"    {time_text(at_ms)} {text}", width)
+        if len(shown) + len(lines) > room:
+            break
+        shown = [*lines, *shown]
+    return [Text("  last events:"), *shown] if shown else []
 
 
 def time_text(at_ms: int) -> str:
@@ -206,72 +231,153 @@ def time_text(at_ms: int) -> str:
     return f"{datetime.fromtimestamp(at_ms / 1000, UTC):%H:%M:%S}"
 
 
+STILL = "nothing moves: no broker sends or receives anything"
+_WAYS = ("in", "out", "within")
+"""Ways of bytes at a broker; within are copies between its log directories, which no throttle of a run limits."""
+
+
+def _rates(broker: BrokerProgress) -> tuple[float | None, ...]:
+    """Rate of each way, None until measured."""
+    return broker.written_bytes_per_s, broker.read_bytes_per_s, broker.within_bytes_per_s
+
+
 def _busiest(brokers: Sequence[BrokerProgress]) -> list[BrokerProgress]:
-    """Brokers with work left, most bytes first."""
-    busy = (one for one in brokers if one.left_bytes or one.left_to_send_bytes)
+    """Brokers that send or receive, or were not measured yet; those with most bytes left first."""
+    busy = (one for one in brokers if any(rate != 0 for rate in _rates(one)))
     return sorted(busy, key=lambda one: (-max(one.left_bytes, one.left_to_send_bytes), one.broker))
 
 
-def _brokers(shown: Sequence[BrokerProgress], hidden: int) -> Table:
-    """Table of what brokers receive and send, and of their throttles."""
+def _brokers(progress: Progress, width: int, room: int) -> tuple[Sequence[RenderableType], int]:
+    """Brokers with most bytes left, and their lines: a table, or sentences where it is wider than the terminal."""
+    waiting = [one for one in progress.brokers if one.left_bytes or one.left_to_send_bytes]
+    busy = _busiest(waiting)
+    if not busy:
+        still = _lines(f"  {STILL}", width) if waiting else []
+        return (still, len(still)) if len(still) <= room else ([], 0)
+    table = _table_of_brokers(busy[: max(0, room - 2)], len(busy))
+    if least_width(table) <= width:
+        return ([table], table.row_count + 1) if room > 2 else ([], 0)
+    shown: list[Text] = []
+    for number, broker in enumerate(busy):
+        lines = _lines(f"  broker {broker.broker}: {_traffic(broker)}", width)
+        if len(shown) + len(lines) + 1 > room:
+            shown += [Text(f"  and {len(busy) - number} more brokers")] if shown else []
+            break
+        shown += lines
+    return shown, len(shown)
+
+
+def _table_of_brokers(shown: Sequence[BrokerProgress], count: int) -> Table:
+    """Table of what brokers receive, send and copy between their directories, as far as any does, and of throttles."""
+    ways = [way for way, rates in enumerate(zip(*map(_rates, shown), strict=True)) if any(rate != 0 for rate in rates)]
     rows: list[tuple[RenderableType, ...]] = [
         (
-            f"  {one.broker}", format_rate(one.written_bytes_per_s), _use(one.written_bytes_per_s, one),
-            format_rate(one.read_bytes_per_s), _use(one.read_bytes_per_s, one),
-            "none" if one.throttle_bytes_per_s is None else format_rate(one.throttle_bytes_per_s),
+            f"  {one.broker}",
+            *(cell for way in ways for cell in (format_rate(_rates(one)[way]), _use(way, one))),
+            _throttle(one),
         )
         for one in shown
-    ]  # fmt: skip
-    more = [(f"  and {hidden} more",)] if hidden else []
-    columns = [
-        Column("  broker", no_wrap=True), *figures("in"), Column(no_wrap=True), *figures("out"), Column(no_wrap=True),
-        *figures("throttle"),
-    ]  # fmt: skip
-    return text_table(columns, [*rows, *more])
+    ]
+    more = [(f"  and {count - len(shown)} more",)] if count > len(shown) else []
+    titles = (column for way in ways for column in (*figures(_WAYS[way]), Column(no_wrap=True)))
+    return text_table([Column("  broker", no_wrap=True), *titles, *figures("throttle")], [*rows, *more])
 
 
-def _use(rate: float | None, broker: BrokerProgress) -> ProgressBar | str:
+def _traffic(broker: BrokerProgress) -> str:
+    rates = [f"{word} {format_rate(rate)}" for word, rate in zip(_WAYS, _rates(broker), strict=True) if rate != 0]
+    return ", ".join((*rates, f"throttle {_throttle(broker)}"))
+
+
+def _throttle(broker: BrokerProgress) -> str:
+    return "none" if broker.throttle_bytes_per_s is None else format_rate(broker.throttle_bytes_per_s)
+
+
+def _use(way: int, broker: BrokerProgress) -> ProgressBar | str:
     """Used share of a broker's throttle, as a bar."""
-    limit = broker.throttle_bytes_per_s
-    return ProgressBar(total=float(limit), completed=min(rate or 0.0, limit), width=10) if limit else ""
+    limit, rate = broker.throttle_bytes_per_s, _rates(broker)[way] or 0.0
+    if not limit or _WAYS[way] == "within":
+        return ""
+    return ProgressBar(total=float(limit), completed=min(rate, limit), width=BAR_OF_A_BROKER)
 
 
-def picture(run: RunHistory, lines: int, width: int = 120) -> Group:
-    """All bars of a run, moves in flight first, with at most `lines` lines of moves.
+class Bars:
+    """The whole of a run and its first moves: a row each, or figures below names where a row has no room for names.
 
-    On a narrow terminal bars get shorter, then bytes are left out, then names are cut.
+    Moves that copy come first, then others in flight. On a narrow terminal bars get shorter, then bytes are left out.
     """
-    has_bytes = width >= WIDTH_WITH_BYTES
-    ordered = run.by_interest
-    whole = f"{state_text(run, is_short=True)} {run.moves_by_state[MoveStatus.COMPLETE]}/{len(run.moves)}"
-    moves = [f"  {move.name} → {_added(move)}" for move in ordered[:lines]]
-    left = width - WIDTH_OF_FIGURES + (0 if has_bytes else WIDTH_OF_BYTES)
-    bar_width = max(SHORTEST_BAR, min(LONGEST_BAR, left - max(map(len, (whole, *moves)))))
-    columns = [
-        Column(no_wrap=True, max_width=max(SHORTEST_NAME, left - bar_width)), Column(no_wrap=True),
-        *figures("", *(("",) if has_bytes else ()), "", ""),
-    ]  # fmt: skip
-    rows: list[tuple[RenderableType, ...]] = []
-    figures_of = (_cells(move.estimate, move.status) for move in ordered if move.estimate is not None)
-    cells = [(whole, _cells(run.measured.overall)), *zip(moves, figures_of, strict=False)]
-    for name, (estimate, percent, size, rate, eta) in cells:
-        bar = ProgressBar(total=1.0, completed=estimate.fraction or 0.0, width=bar_width)
-        rows.append((name, bar, percent, *((size,) if has_bytes else ()), rate, eta))
-    table = text_table(columns, rows, has_titles=False)
-    hidden = len(ordered) - lines
-    more = [f"and {hidden} more"] if hidden > 0 else []
-    told = run.measured.end is not None or run.measured.why_no_end in run.outlook
-    no_end = [] if told else [eta_text(run.measured)]
-    return Group(table, *(Text(printable(f"  {line}")) for line in (*more, *run.outlook, *no_end)))
+
+    def __init__(self, run: RunHistory, width: int = 120, most: int = 100) -> None:
+        moves = sorted(run.by_interest, key=lambda move: not _is_copying(move))
+        self._hidden, moves = len(moves[most:]), moves[:most]
+        whole = f"{state_text(run, is_short=True)} {run.moves_by_state[MoveStatus.COMPLETE]}/{len(run.moves)}"
+        names = [whole, *(f"  {move.name} → {_added(move)}" for move in moves)]
+        self._cells = [
+            _cells(run.measured.overall), *(_cells(move.estimate, move.status) for move in moves if move.estimate),
+        ]  # fmt: skip
+        longest = max(map(cell_len, names))
+        beside = width - longest - SHORTEST_BAR - WIDTH_OF_FIGURES
+        self._has_bytes, self._has_rows = beside >= 0, beside + WIDTH_OF_BYTES >= 0
+        taken = WIDTH_OF_FIGURES - (0 if self._has_bytes else WIDTH_OF_BYTES) + (longest if self._has_rows else 2)
+        self._bar_width = max(SHORTEST_BAR, min(LONGEST_BAR, width - taken))
+        self._names = [[Text(printable(name))] for name in names]
+        if not self._has_rows:
+            self._names = [
+                _lines(f"{name}  {size}", width) for name, (_, _, size, _, _) in zip(names, self._cells, strict=True)
+            ]
+        told = run.measured.end is not None or run.measured.why_no_end in run.outlook
+        sentences = (*run.outlook, *(() if told else (eta_text(run.measured),)))
+        self._sentences = [line for sentence in sentences for line in _lines(f"  {sentence}", width)]
+
+    def height(self, moves: int) -> int:
+        """Lines of the picture with so many moves, without the one that counts others."""
+        names = self._names[: moves + 1]
+        return sum(len(lines) + (not self._has_rows) for lines in names) + len(self._sentences)
+
+    def moves_in(self, lines: int) -> int:
+        """Number of moves with which the picture has at most so many lines."""
+        return max((count for count in range(len(self._names)) if self.height(count) <= lines), default=0)
+
+    def picture(self, moves: int) -> Group:
+        """The whole, so many moves, the number of others, and why the end is not known."""
+        rows = [*zip(self._names, self._cells, strict=True)][: moves + 1]
+        hidden = self._hidden + len(self._names) - len(rows)
+        more = [Text(f"  and {hidden} more")] if hidden else []
+        if self._has_rows:
+            return Group(
+                self._table([(*lines, *self._figures(cells)) for lines, cells in rows]), *more, *self._sentences
+            )
+        blocks: list[Text | Table] = []
+        for lines, cells in rows:
+            blocks += [*lines, self._table([("", *self._figures(cells))])]
+        return Group(*blocks, *more, *self._sentences)
+
+    def _figures(self, cells: Cells) -> tuple[RenderableType, ...]:
+        estimate, percent, size, rate, eta = cells
+        bar = ProgressBar(total=1.0, completed=estimate.fraction or 0.0, width=self._bar_width)
+        return (bar, percent, *((size,) if self._has_bytes else ()), rate, eta)
+
+    def _table(self, rows: Sequence[tuple[RenderableType, ...]]) -> Table:
+        if self._has_rows:
+            columns = figures(*("",) * (len(rows[0]) - 2))
+        else:
+            columns = [Column(width=width, justify="right", no_wrap=True) for width in (4, 9, 9)]
+        return text_table([Column(no_wrap=True), Column(no_wrap=True), *columns], rows, has_titles=False)
+
+
+def _is_copying(move: MoveHistory) -> bool:
+    """True unless the move waits, in the run or in the queue of a broker."""
+    rate = None if move.estimate is None else move.estimate.rate_bytes_per_s
+    return move.status is MoveStatus.MOVING and rate != 0
 
 
 def overall_text(run: RunHistory) -> str:
     """Totals of a run in one line."""
     overall = run.measured.overall
     left = "unknown" if overall.left_bytes is None else format_bytes(overall.left_bytes)
+    rate = "" if overall.rate_bytes_per_s is None else f" {format_rate(overall.rate_bytes_per_s)},"
     return (
         f"{run.moves_by_state[MoveStatus.COMPLETE]}/{len(run.moves)} moves, {format_bytes(overall.done_bytes)} copied, "
-        f"{left} left, {format_rate(overall.rate_bytes_per_s)}, {eta_text(run.measured)}"
+        f"{left} left,{rate} {eta_text(run.measured)}"
     )
 
 
@@ -293,11 +399,16 @@ def _between(end: Interval) -> str:
 
 
 def _added(move: MoveHistory) -> str:
-    adding = Reassignment(move.original, move.target).adding_in_order
-    return ",".join(map(str, adding)) or "another log directory"
+    """Brokers that get a copy, and log directories that get one from another directory of their broker."""
+    adding = map(str, Reassignment(move.original, move.target).adding_in_order)
+    return ",".join((*adding, *(f"{one.broker}:{one.path}" for one in move.log_dirs if one.is_move)))
 
 
-def _cells(estimate: Estimate, status: MoveStatus = MoveStatus.MOVING) -> tuple[Estimate, str, str, str, str]:
+Cells = tuple[Estimate, str, str, str, str]
+"""A progress, and as text its percentage, bytes, rate and remaining time."""
+
+
+def _cells(estimate: Estimate, status: MoveStatus = MoveStatus.MOVING) -> Cells:
     fraction = estimate.fraction
     total = None if estimate.left_bytes is None else estimate.done_bytes + estimate.left_bytes
     size = format_bytes(estimate.done_bytes) + ("" if total is None else f" of {format_bytes(total)}")

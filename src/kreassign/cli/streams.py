@@ -84,8 +84,8 @@ class LossyStream:
 _LEAST_WIDTH = 40
 _WHOLE = re.compile(r"(?:next|  or): |\$ |\s*(?:kreassign|kafka-)\S* ")
 """Beginning of a line that is a command to copy."""
-_PART = re.compile(r"`[^`]*`\S*|(?<=: )(?:kreassign|kafka-\S+) .*|\S+")
-"""Parts that stay whole: a command in backticks, or after a colon to the end of the line, and a word."""
+_PART = re.compile(r"`[^`]*`\S*|(?<=: )(?:kreassign|kafka-\S+) .*|[\d.]+ [kMGTPE]?B\b\S*|\S+")
+"""Parts that stay whole: a command in backticks or after a colon, a figure with its unit, a word."""
 
 
 def folded(text: str, width: int) -> str:

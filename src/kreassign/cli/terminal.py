@@ -34,19 +34,23 @@ from kreassign.report.text import format_bytes, format_duration, format_rate
 NAMED = 8
 
 
-def refuse_unless_asked(what: str = "the run", *, is_agreed: bool) -> None:
+def refuse_unless_asked(what: str = "to begin the run", *, is_agreed: bool) -> None:
     """Raise InputError if the question is unanswered and stdin is no terminal."""
     if not (is_agreed or sys.stdin.isatty()):
         raise InputError(
-            f"cannot ask whether to begin {what}: standard input is no terminal. Add --yes to begin, or --dry-run "
-            "to look first"
+            f"cannot ask whether {what}: standard input is no terminal. Add --yes to begin, or --dry-run to look first"
         )
 
 
 def ask(told: Iterable[str]) -> None:
     """Print what will happen and ask whether to begin. Raises click.exceptions.Exit if refused."""
     show_preview(told)
-    if not click.confirm("begin?", default=False, err=True):
+    try:
+        is_agreed = click.confirm("begin?", default=False, err=True)
+    except click.Abort:  # Ctrl-C or Ctrl-D, after which the cursor is still on the line of the question
+        click.echo(err=True)
+        is_agreed = False
+    if not is_agreed:
         click.echo("nothing was sent", err=True)
         raise click.exceptions.Exit(1)
 

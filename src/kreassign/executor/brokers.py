@@ -13,9 +13,15 @@ from typing import Protocol
 from kreassign.errors import ClusterError, Unsupported
 from kreassign.executor.cluster.permissions import unseen_topics
 from kreassign.executor.cluster.port import SettingsPort
-from kreassign.executor.cluster.readings import LOOKS, ask_twice, read_settings, read_topics
+from kreassign.executor.cluster.readings import (
+    LOOKS,
+    LogDirsPort,
+    every_topic_of_two,
+    read_log_dirs,
+    read_settings,
+    read_topics,
+)
 from kreassign.model import (
-    Batch,
     ConfigChange,
     ConfigEntry,
     ConfigResource,
@@ -23,6 +29,7 @@ from kreassign.model import (
     LogDir,
     OngoingReassignment,
     Partition,
+    Topic,
     TopicPartition,
 )
 from kreassign.model.authorization import error_text, missing_permission
@@ -63,17 +70,13 @@ def is_closed(value: str | None, log_dirs: Sequence[LogDir]) -> bool:
 # Readings: the state of the brokers in the cluster.
 
 
-class BrokerPort(SettingsPort, Protocol):
+class BrokerPort(SettingsPort, LogDirsPort, Protocol):
     """Broker calls, with the meaning that `AdminClient` gives them. All raise ClusterError."""
 
     def list_partition_reassignments(
         self, partitions: Iterable[TopicPartition] | None
     ) -> Mapping[TopicPartition, OngoingReassignment]:
         """Reassignments in progress."""
-        ...
-
-    def describe_log_dirs(self, brokers: Iterable[int] | None) -> Batch[int, tuple[LogDir, ...]]:
-        """Contents of the log directories of brokers."""
         ...
 
 
@@ -120,9 +123,18 @@ class BrokerReading:
         return self.cordon is not None and self.cordon.is_closed
 
     @property
-    def offline_log_dirs(self) -> tuple[str, ...]:
-        """Paths of its offline log directories, whose contents are unknown."""
-        return () if self.cordon is None else tuple(one.path for one in self.cordon.log_dirs if one.error)
+    def unread_log_dirs(self) -> tuple[str, ...]:
+        """Log directories of the live broker whose contents are unknown: offline, or none of them listed."""
+        if self.cordon is None:
+            return ()
+        return tuple(str(one) for one in self.cordon.log_dirs if one.error) or (
+            () if self.cordon.log_dirs else ("its log directories",)
+        )
+
+    @property
+    def is_seen_whole(self) -> bool:
+        """True if the contents of all its log directories were read."""
+        return self.cordon is not None and not self.unread_log_dirs
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,17 +154,20 @@ class Readings:
     unseen: tuple[str, ...] = ()
     unread: Mapping[str, str] = field(default_factory=dict)
 
+    @property
+    def unread_log_dirs(self) -> frozenset[str]:
+        """Log directories of the brokers in question whose contents are unknown."""
+        return frozenset(f"broker {one.broker}: {path}" for one in self.brokers for path in one.unread_log_dirs)
+
 
 def read_brokers(port: BrokerPort, brokers: Sequence[int], asked: int | None = None) -> Readings:
-    """Read the present state of these brokers, partitions by the metadata of the one that is `asked`, or of any.
+    """Read the present state of these brokers, partitions by the metadata of the one that is `asked`, or of two.
 
     Raises ClusterError.
     """
     # Query the controller first: brokers show moves that it no longer lists as done now or a moment later.
     ongoing = port.list_partition_reassignments(None)
-    topics = port.describe_topics(None, broker=asked)
-    again = read_topics(port, topics.failed)
-    listed = {**topics.ok, **again.known}
+    listed, unknown = _listed(port, asked)
     partitions = tuple(partition for topic in listed.values() for partition in topic.partitions)
     live = frozenset(one.id for one in port.describe_cluster().brokers)
     registered = _registered(port)
@@ -169,7 +184,7 @@ def read_brokers(port: BrokerPort, brokers: Sequence[int], asked: int | None = N
         )
         for broker in brokers
     )
-    unread = {f"topic {name}": error_text(error) for name, error in again.unknown.items()}
+    unread = {f"topic {name}": error_text(error) for name, error in unknown.items()}
     return Readings(
         live,
         tuple(_with_own(one, own) for one in found),
@@ -178,6 +193,17 @@ def read_brokers(port: BrokerPort, brokers: Sequence[int], asked: int | None = N
         unseen,
         {**unread, **{f"the log directories of broker {one}": why for one, why in own.silent_others.items()}},
     )
+
+
+def _listed(port: BrokerPort, asked: int | None) -> tuple[Mapping[str, Topic], Mapping[str, ClusterError]]:
+    """All topics, and why those are unknown that could not be read."""
+    if asked is None:
+        known, absent, unknown = every_topic_of_two(port)
+        del absent  # One of two brokers listed them just before they were deleted.
+        return known, unknown
+    topics = port.describe_topics(None, broker=asked)
+    again = read_topics(port, topics.failed)
+    return {**topics.ok, **again.known}, again.unknown
 
 
 def confirming_brokers(found: Readings) -> tuple[int, ...]:
@@ -211,7 +237,7 @@ def _read_own(port: BrokerPort, brokers: Sequence[int], live: Collection[int]) -
     """Read settings and log directories of the live brokers."""
     own = [broker for broker in brokers if broker in live]
     settings = read_settings(port, map(ConfigResource.broker, own), (CORDONED_LOG_DIRS,))
-    log_dirs = ask_twice(port.describe_log_dirs, own if len(own) == len(brokers) else sorted(live))
+    log_dirs = read_log_dirs(port, own if len(own) == len(brokers) else sorted(live))
     unread = {int(resource.name): error_text(error) for resource, error in settings.unknown.items()}
     unread |= {broker: error_text(error) for broker, error in log_dirs.failed.items() if broker in own}
     entries = {int(resource.name): found.get(CORDONED_LOG_DIRS) for resource, found in settings.known.items()}

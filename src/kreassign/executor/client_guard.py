@@ -74,18 +74,18 @@ class ClientQuery:
             )
         return cls(match[1], Comparison(match[2]), float(match[3]))
 
-    def read(self, value: float) -> Reading:
+    def read(self, value: float) -> ClientAnswer:
         """Judge a value. One that is no number is unknown; an infinite one may be bad, but is never good."""
         holds = not isnan(value) and _HOLDS[self.comparison](value, self.bound)
         if isnan(value) or (holds and not isfinite(value)):
             return self.unknown(f"its value is {value:g}")
         seen = f"{_cut(self.expression)} is {value:g}"
         wanted = "" if holds else f", and is to be {self.comparison} {self.bound:g}"
-        return Reading(str(self), Feeling.GOOD if holds else Feeling.BAD, f"{seen}{wanted}")
+        return ClientAnswer(str(self), Feeling.GOOD if holds else Feeling.BAD, f"{seen}{wanted}")
 
-    def unknown(self, why: str) -> Reading:
+    def unknown(self, why: str) -> ClientAnswer:
         """A reading without a value, with the reason."""
-        return Reading(str(self), Feeling.UNKNOWN, why)
+        return ClientAnswer(str(self), Feeling.UNKNOWN, why)
 
     def __str__(self) -> str:
         return f"{_cut(self.expression)} {self.comparison} {self.bound:g}"
@@ -156,7 +156,7 @@ class Feeling(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class ClientAnswer:
     """Answer of a source, and what was seen: for an unknown one the reason."""
 
     source: str
@@ -172,16 +172,16 @@ EXIT_CODES: Mapping[int, Feeling] = MappingProxyType({
 """Meaning of exit codes; any other, and a signal, is unknown."""
 
 
-def read_exit_code(words: tuple[str, ...], code: int, output: str) -> Reading:
+def read_exit_code(words: tuple[str, ...], code: int, output: str) -> ClientAnswer:
     """Judge how a command ended, with the first line of its output; a negative code is that of a signal."""
     how = f"was ended by signal {-code}" if code < 0 else f"exited with {code}"
     said = next((line.strip() for line in output.splitlines() if line.strip()), "")
     feeling, name = EXIT_CODES.get(code, Feeling.UNKNOWN), command_name(words)
     subject = "it" if feeling is Feeling.UNKNOWN else name
-    return Reading(name, feeling, f"{subject} {how}{said and f': {_cut(said)}'}")
+    return ClientAnswer(name, feeling, f"{subject} {how}{said and f': {_cut(said)}'}")
 
 
-def together(readings: Iterable[Reading]) -> Feeling:
+def together(readings: Iterable[ClientAnswer]) -> Feeling:
     """Bad if any is, good only if all are; without any reading nothing is known."""
     feelings = {reading.feeling for reading in readings}
     if Feeling.BAD in feelings:
@@ -262,16 +262,18 @@ class ClientWatch:
     """The guard of a run, the last readings, the rate, and what that has cost; `read_ms` is None in a new process."""
 
     guard: ClientGuard | None = None
-    readings: tuple[Reading, ...] = ()
+    readings: tuple[ClientAnswer, ...] = ()
     backoff: Backoff = Backoff()
     cost: ClientCost = NO_COST
     read_ms: int | None = None
 
-    def after(self, readings: tuple[Reading, ...], at_ms: int, *, is_holding: bool) -> ClientWatch:
+    def after(self, readings: tuple[ClientAnswer, ...], at_ms: int, *, is_holding: bool) -> ClientWatch:
         """Take in readings. A guard that is not `is_holding` only warns: nothing is slowed, and nothing held."""
         if self.guard is None:
             return self
-        readings = readings or tuple(Reading(one, Feeling.UNKNOWN, "it was not asked") for one in self.guard.sources)
+        readings = readings or tuple(
+            ClientAnswer(one, Feeling.UNKNOWN, "it was not asked") for one in self.guard.sources
+        )
         if not is_holding:
             return replace(self, readings=readings, read_ms=at_ms)
         feeling = together(readings)

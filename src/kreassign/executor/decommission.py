@@ -11,6 +11,7 @@ of the brokers decides:
     something is being reassigned to it or away from it      →  `Await` the end of that
     a replica list names it                                  →  `Drain`
     its log directories still hold something                 →  `Await` its deletion
+    a log directory was unread, and not before a wait        →  `Await` a second look
     it is to be unregistered, and is live                    →  `Blocked` until it is stopped
     it is to be unregistered, and is registered              →  `Unregister`
     otherwise                                                →  `Finished`
@@ -27,7 +28,7 @@ the end; a broker that has replicas of them is not unregistered.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from kreassign.executor.brokers import (
@@ -44,6 +45,7 @@ from kreassign.executor.brokers import (
 )
 from kreassign.model import OngoingReassignment, TopicPartition
 from kreassign.model.authorization import with_advice
+from kreassign.model.text import agreeing, counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,13 +77,15 @@ class Decommission:
     """The request, and facts learnt in this process that the cluster does not report.
 
     `uncordoned` are brokers whose cordon Kafka refused, with its reason; `unregistered` those that the controller
-    reported as not registered any more. `may_stay` are patterns that match the whole names of topics whose replicas
+    reported as not registered any more. `unread` are log directories that could not be read before the last wait.
+    `may_stay` are patterns that match the whole names of topics whose replicas
     may stay on the brokers.
     """
 
     unregisters: bool = False
     uncordoned: Mapping[int, str] = field(default_factory=dict)
     unregistered: frozenset[int] = frozenset()
+    unread: frozenset[str] = frozenset()
     may_stay: tuple[str, ...] = ()
 
     def next_step(self, everything: Readings) -> Step:
@@ -99,6 +103,7 @@ class Decommission:
             or _await_moves(found)
             or _drain(found)
             or _await_deletion(found)
+            or self._await_second_look(found)
             or self._unregister(everything)
             or Finished(tuple(map(self._proof, found.brokers, everything.brokers)))
         )
@@ -147,30 +152,44 @@ class Decommission:
     def _unregister(self, found: Readings) -> Step | None:
         if not self.unregisters:
             return None
-        if live := [one.broker for one in found.brokers if one.is_live]:
-            return Blocked(
-                f"{listed_brokers(live)} {'is' if len(live) == 1 else 'are'} empty and still running: stop the "
-                "process, then "
-                "give the command again, which unregisters it"
-            )
+        if live := [one for one in found.brokers if one.is_live]:
+            names = listed_brokers(one.broker for one in live)
+            state = f"{names} {agreeing(len(live), 'are empty and still running')}"
+            if unread := sorted(found.unread_log_dirs):
+                state = f"no replica list names {names}, still running ({'; '.join(unread)} could not be read)"
+            return Blocked(f"{state}: stop the process, then give the command again, which unregisters it")
         there = [one.broker for one in found.brokers if one.is_registered is not False]
         left = tuple(broker for broker in there if broker not in self.unregistered)
         return Unregister(left) if left else None
 
+    def _await_second_look(self, found: Readings) -> Await | None:
+        if not (newly := sorted(found.unread_log_dirs - self.unread)):
+            return None
+        return Await(f"what is on {'; '.join(newly)} could not be read", is_brief=True)
+
     def _proof(self, one: BrokerReading, whole: BrokerReading) -> str:
-        said = ["no replica list names it", "nothing is being reassigned to it or away from it"]
         staying = sorted({*whole.replicas, *whole.arriving, *whole.leaving, *whole.copies})
-        if one.cordon is None:
-            said.append("it is down, so its log directories were not checked")
-        else:
-            asked = [each for each in one.cordon.log_dirs if not each.error]
-            said.append(f"its {len(asked)} log directories hold nothing")
-            said += [f"{path} is offline, so nobody knows what is in it" for path in one.offline_log_dirs]
-            said.append("it is cordoned" if one.is_closed else "it is not cordoned")
         but = f" but for {some_partitions(staying)}, which may stay" if staying else ""
-        is_gone = one.is_registered is False or one.broker in self.unregistered
-        state = "is not registered in this cluster" if is_gone else "is empty"
-        return f"broker {one.broker} {state}{but}: {', '.join(said)}"
+        if one.is_registered is False or one.broker in self.unregistered:
+            head = f"broker {one.broker} is not registered in this cluster{but}: no replica list names it"
+        elif one.is_seen_whole:
+            head = f"broker {one.broker} is empty{but}: no replica list names it"
+        else:
+            head = f"no replica list names broker {one.broker}{but}"
+        return ", ".join((head, "nothing is being reassigned to it or away from it", *_proof_of_log_dirs(one)))
+
+
+def _proof_of_log_dirs(one: BrokerReading) -> Iterator[str]:
+    if one.cordon is None:
+        yield "it is down, so its log directories were not checked"
+        return
+    read = [each.path for each in one.cordon.log_dirs if not each.error]
+    if one.is_seen_whole:
+        yield f"its {counted(len(read), 'log directory', 'log directories')} {agreeing(len(read), 'hold nothing')}"
+    else:
+        yield from (f"{path} holds nothing" for path in read)
+    yield from (f"{path} could not be read, so what is there is not known" for path in one.unread_log_dirs)
+    yield "it is cordoned" if one.is_closed else "it is not cordoned"
 
 
 def _moves(found: Readings) -> dict[TopicPartition, OngoingReassignment]:

@@ -358,7 +358,7 @@ def too_wide(end: Interval) -> str | None:
     """Give the range in place of an end, while what was measured leaves too much open; None if it does not."""
     if end.latest_s <= WIDEST * end.earliest_s:
         return None
-    return f"between {_rounded(end.earliest_s)} and {_rounded(end.latest_s)}, by what was measured so far"
+    return f"what was measured so far allows anything from {_rounded(end.earliest_s)} to {_rounded(end.latest_s)}"
 
 
 def _rounded(seconds: float) -> str:

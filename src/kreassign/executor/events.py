@@ -216,6 +216,10 @@ class RunResumed:
     journal_to: str | None = None
 
 
+SOMEBODY = "an operator"
+"""Who made a request, in journals that do not say."""
+
+
 @dataclass(frozen=True, slots=True)
 class StopRequested:
     """The operator asked to pause."""
@@ -233,10 +237,11 @@ class ClockStepped:
 
 @dataclass(frozen=True, slots=True)
 class HoldRequested:
-    """An operator asked to start no moves for now. `request` is its number in the journal's table of requests."""
+    """Request to start no moves for now. `request` is its number in the journal's table of requests."""
 
     at_ms: int
     request: int
+    by: str = SOMEBODY
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,11 +254,12 @@ class ReleaseRequested:
 
 @dataclass(frozen=True, slots=True)
 class CancelRequested:
-    """An operator asked to cancel the run: moves in flight finish, or are cancelled too (`is_now`)."""
+    """Request to cancel the run: moves in flight finish, or are cancelled too (`is_now`)."""
 
     at_ms: int
     request: int
     is_now: bool
+    by: str = SOMEBODY
 
 
 @dataclass(frozen=True, slots=True)

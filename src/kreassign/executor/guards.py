@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import Protocol
 
 from kreassign.errors import InputError
-from kreassign.executor.client_guard import Feeling, Reading
+from kreassign.executor.client_guard import ClientAnswer, Feeling
 from kreassign.executor.throttle_ledger import ConfigKey, ConfigValue
 from kreassign.executor.throttle_rates import CopiedPartition, demand, least_rate
 from kreassign.model import NO_LEADER, ConfigResource, OngoingReassignment, Partition, TopicPartition
@@ -205,7 +205,7 @@ class Health:
     foreign_configs: tuple[ConfigValue, ...] = ()
     unread_configs: tuple[ConfigResource, ...] = ()
     unread: tuple[Unread, ...] = ()
-    clients: tuple[Reading, ...] = ()
+    clients: tuple[ClientAnswer, ...] = ()
 
 
 def offline(partitions: Iterable[Partition]) -> tuple[TopicPartition, ...]:
@@ -217,9 +217,20 @@ def under_replicated(
     partitions: Iterable[Partition],
     ongoing: Mapping[TopicPartition, OngoingReassignment],
     lost: Collection[int] = (),
+    expected: Collection[tuple[TopicPartition, int]] = (),
 ) -> tuple[Partition, ...]:
-    """Partitions with a replica out of sync that no reassignment is adding now and that is not on a `lost` broker."""
-    return tuple(one for one in partitions if set(one.replicas).difference(one.isr, _adding(one, ongoing), lost))
+    """Partitions with a replica out of sync that no reassignment is adding now and that is not on a `lost` broker.
+
+    Nor is it `expected`: copies of moves of the run, which one stale list of reassignments may leave out.
+    """
+    return tuple(
+        one
+        for one in partitions
+        if any(
+            (one.topic_partition, broker) not in expected
+            for broker in set(one.replicas).difference(one.isr, _adding(one, ongoing), lost)
+        )
+    )
 
 
 def under_min_isr(partitions: Iterable[Partition], minima: Mapping[str, int]) -> tuple[TopicPartition, ...]:
@@ -243,7 +254,7 @@ STALL_MS = 600_000
 """A move without progress for this long is reported with its story."""
 
 
-class Move(Protocol):
+class GuardedMove(Protocol):
     """A move in flight, as guards see it."""
 
     @property
@@ -289,7 +300,7 @@ class GuardInputs:
 
     health: Health
     first: Health
-    moves: tuple[Move, ...]
+    moves: tuple[GuardedMove, ...]
     destinations: tuple[int, ...]
     at_ms: int
     incoming_bytes: Mapping[int, int] = field(default_factory=dict)
@@ -464,9 +475,12 @@ def _foreign_throttle(now: GuardInputs) -> Iterator[Breach]:
         more = len(now.health.foreign_configs) - NAMED
         moving = [move.name for move in now.moves]
         copies = f"; what is in flight goes on without it: {some_of(moving, NAMED)}" if moving else ""
+        brokers = {one.key.broker for one in now.health.foreign_configs}
+        or_lags = [f"; if nobody did, broker {one} lags behind the controller: restart it" for one in brokers - {None}]
+        end = "Set it again with `kreassign throttle RUN_ID RATE`, or end the run with `kreassign cancel RUN_ID`"
         yield (
             f"somebody else changed throttles of this run: {changes}{f' and {more} more' if more > 0 else ''}{copies}",
-            "Set it again with `kreassign throttle RUN_ID RATE`, or end the run with `kreassign cancel RUN_ID`",
+            f"{end}{''.join(or_lags) if len(brokers) == 1 else ''}",
         )
 
 
@@ -505,7 +519,7 @@ def _clients(now: GuardInputs) -> Iterator[Breach]:
             yield reading.seen, "Copies are slowed meanwhile, and get their rate back as clients feel well again"
 
 
-def unread_clients(readings: Iterable[Reading]) -> tuple[Unread, ...]:
+def unread_clients(readings: Iterable[ClientAnswer]) -> tuple[Unread, ...]:
     """Sentences about client figures that are unknown."""
     unknown = (reading for reading in readings if reading.feeling is Feeling.UNKNOWN)
     return tuple(Unread(GuardName.CLIENTS, reading.source, reading.seen) for reading in unknown)

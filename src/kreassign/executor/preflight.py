@@ -8,7 +8,7 @@ treat them.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from kreassign.errors import ClusterError, IllegalPlan, InputError, PlanIsMet
@@ -16,12 +16,7 @@ from kreassign.executor.client_guard import ClientGuard
 from kreassign.executor.cluster import permissions, requests
 from kreassign.executor.cluster.observations import ReplicaLocation, replica_locations
 from kreassign.executor.cluster.port import ClusterPort
-from kreassign.executor.cluster.readings import (
-    ask_twice,
-    partitions_of,
-    read_topics,
-    topic_ids_of,
-)
+from kreassign.executor.cluster.readings import partitions_of, read_log_dirs, topic_ids_of, topics_of_two
 from kreassign.executor.cluster.receivers import read_closures
 from kreassign.executor.cluster.requests import is_denied
 from kreassign.executor.cluster.sizes import read_copy_sizes
@@ -42,7 +37,6 @@ from kreassign.model import (
     LogDir,
     OngoingReassignment,
     Partition,
-    Topic,
     TopicPartition,
     TopicPartitionReplica,
 )
@@ -64,7 +58,7 @@ from kreassign.model.throttle import NO_THROTTLE, ThrottleRates
 
 
 @dataclass(frozen=True, slots=True)
-class ClusterView:
+class ClusterNow:
     """Present state of the cluster.
 
     `partitions` has every partition of the plan's topics, except topics that do not exist; `expected` the
@@ -85,7 +79,7 @@ class ClusterView:
 
 
 def violations(
-    plan: Plan, view: ClusterView, rates: ThrottleRates, origin: PlanOrigin = UNKNOWN_ORIGIN
+    plan: Plan, view: ClusterNow, rates: ThrottleRates, origin: PlanOrigin = UNKNOWN_ORIGIN
 ) -> tuple[str, ...]:
     """One sentence per violation; empty when the plan can be executed."""
     here = view.cluster.cluster_id
@@ -101,7 +95,7 @@ def violations(
     return tuple(dict.fromkeys(found))
 
 
-def hindrances(plan: Plan, view: ClusterView) -> Iterator[tuple[TopicPartition, str]]:
+def hindrances(plan: Plan, view: ClusterNow) -> Iterator[tuple[TopicPartition, str]]:
     """Violations of single partitions; without those the others could be moved."""
     for assignment in plan.assignments:
         for text in (*_of_assignment(assignment, view), *_of_partition(assignment, view)):
@@ -119,7 +113,7 @@ def _of_rates(rates: ThrottleRates, cluster: Cluster) -> Iterator[str]:
             yield f"{not_live(one.broker, cluster.broker_ids)}, and it is given a rate"
 
 
-def _of_assignment(assignment: PartitionAssignment, view: ClusterView) -> Iterator[str]:
+def _of_assignment(assignment: PartitionAssignment, view: ClusterNow) -> Iterator[str]:
     """Faults of a list itself; a broker that is down is no hindrance where its list stays as it is."""
     yield from assignment.wrong_in_itself
     partition, live = view.partitions.get(assignment.topic_partition), view.cluster.broker_ids
@@ -129,7 +123,7 @@ def _of_assignment(assignment: PartitionAssignment, view: ClusterView) -> Iterat
             yield not_live(broker, live)
 
 
-def _of_log_dirs(plan: Plan, view: ClusterView) -> Iterator[tuple[TopicPartitionReplica, str]]:
+def _of_log_dirs(plan: Plan, view: ClusterNow) -> Iterator[tuple[TopicPartitionReplica, str]]:
     found = replica_locations(view.log_dirs.ok)
     for replica, path in plan.log_dirs.items():
         if replica.broker not in view.cluster.broker_ids:
@@ -154,7 +148,7 @@ def _of_log_dirs(plan: Plan, view: ClusterView) -> Iterator[tuple[TopicPartition
             )
 
 
-def _of_partition(assignment: PartitionAssignment, view: ClusterView) -> Iterator[str]:
+def _of_partition(assignment: PartitionAssignment, view: ClusterNow) -> Iterator[str]:
     name = assignment.topic_partition
     partition, ongoing = view.partitions.get(name), view.ongoing.get(name)
     if partition is None:
@@ -373,7 +367,7 @@ def prepare(
     `expected` has the replica lists for which the plan was made, if recorded, `origin` the cluster and
     the topics. Raises IllegalPlan with all violations, ClusterError when the cluster does not answer.
     """
-    view = read_cluster(port, plan, expected, origin, is_stepwise=settings.pace.is_stepwise)
+    view = read_cluster(port, plan, expected, is_stepwise=settings.pace.is_stepwise)
     wrong = violations(plan, view, settings.rates, origin)
     wrong = wrong or _lacking(port, plan, view, settings.rates) or _not_agreed(port, plan, view, settings)
     if wrong:
@@ -414,7 +408,7 @@ def prepare(
     )
 
 
-def is_met(plan: Plan, view: ClusterView) -> bool:
+def is_met(plan: Plan, view: ClusterNow) -> bool:
     """True if lists, preferred leaders and log directories are as the plan says: a run would change nothing."""
     return all(
         view.partitions[name].replicas == target and view.partitions[name].leader == target[0]
@@ -422,14 +416,14 @@ def is_met(plan: Plan, view: ClusterView) -> bool:
     ) and all(target.path == target.before for found in _log_dir_targets(plan, view).values() for target in found)
 
 
-def _lacking(port: ClusterPort, plan: Plan, view: ClusterView, rates: ThrottleRates) -> tuple[str, ...]:
+def _lacking(port: ClusterPort, plan: Plan, view: ClusterNow, rates: ThrottleRates) -> tuple[str, ...]:
     """Permissions that the run lacks. Without a throttle it changes no configuration."""
     if not rates.is_limited:
         return permissions.lacking(port, (), ())
     return permissions.lacking(port, plan.topics, view.cluster.broker_ids)
 
 
-def _not_agreed(port: ClusterPort, plan: Plan, view: ClusterView, settings: RunSettings) -> tuple[str, ...]:
+def _not_agreed(port: ClusterPort, plan: Plan, view: ClusterNow, settings: RunSettings) -> tuple[str, ...]:
     """Reasons for which the run lacks the operator's consent."""
     wrong: tuple[str, ...] = ()
     if not settings.allows_factor_change:
@@ -502,17 +496,19 @@ def read_cluster(
     port: ClusterPort,
     plan: Plan,
     expected: Mapping[TopicPartition, tuple[int, ...]],
-    origin: PlanOrigin = UNKNOWN_ORIGIN,
     *,
     is_stepwise: bool = False,
-) -> ClusterView:
-    """Read the state of the cluster that the checks need; what they would refuse is looked at twice."""
+) -> ClusterNow:
+    """Read the state of the cluster that the checks need, and from which a run begins: ids and lists of two brokers.
+
+    One that lags shows the very lists from which a plan was made, though others have changed them since.
+    """
     cluster = port.describe_cluster()
-    topics = read_topics(port, plan.topics, _is_odd(plan, expected, origin))
+    topics = topics_of_two(port, plan.topics, only_lists=True)
     for error in topics.unknown.values():
         raise error
     partitions = partitions_of(topics.known)
-    return ClusterView(
+    return ClusterNow(
         cluster=cluster,
         partitions=partitions,
         ongoing=port.list_partition_reassignments(plan.replicas) if len(plan) else {},
@@ -541,31 +537,6 @@ def _named_in_changes(plan: Plan, partitions: Mapping[TopicPartition, Partition]
     }
 
 
-def _is_odd(
-    plan: Plan, expected: Mapping[TopicPartition, tuple[int, ...]], origin: PlanOrigin
-) -> Callable[[Topic], bool]:
-    """Odd is what the plan was not made for: another id, no such partition, other replicas; and what it does not tell.
-
-    A run begins from the ids and the replicas that are read here, so a single broker does not decide about them.
-    """
-    wanted: dict[str, list[TopicPartition]] = {}
-    for name in plan.replicas:
-        wanted.setdefault(name.topic, []).append(name)
-    is_other = requests.has_another_id(origin.topic_ids)
-
-    def is_odd(topic: Topic) -> bool:
-        shown = {one.topic_partition: sorted(one.replicas) for one in topic.partitions}
-        asked = wanted.get(topic.name, ())
-        is_known = topic.name in origin.topic_ids or topic.topic_id is None
-        return (
-            not is_known
-            or is_other(topic)
-            or any(name not in shown or name not in expected or shown[name] != sorted(expected[name]) for name in asked)
-        )
-
-    return is_odd
-
-
 def _is_urgent(partition: Partition) -> bool:
     """True if a replica is out of sync, or lost with its disk or broker: the next failure may cost data."""
     return bool(partition.offline) or partition.under_replicated
@@ -576,10 +547,10 @@ def _log_dirs(port: ClusterPort, plan: Plan, live: Iterable[int]) -> Batch[int, 
     named = plan.log_dirs
     brokers = sorted({replica.broker for replica in named} & set(live))
     partitions = sorted({replica.topic_partition for replica in named})
-    return ask_twice(lambda asked: port.describe_log_dirs(asked, partitions=partitions), brokers)
+    return read_log_dirs(port, brokers, copies_of=partitions)
 
 
-def _log_dir_targets(plan: Plan, view: ClusterView) -> dict[TopicPartition, tuple[LogDirTarget, ...]]:
+def _log_dir_targets(plan: Plan, view: ClusterNow) -> dict[TopicPartition, tuple[LogDirTarget, ...]]:
     """Directories that the plan names, and the present ones of copies that stay on their broker."""
     # A plan that names a directory of a broker that did not report any is refused (`_of_log_dirs`).
     found = replica_locations({broker: view.log_dirs[broker] for broker in view.log_dirs})
@@ -590,7 +561,7 @@ def _log_dir_targets(plan: Plan, view: ClusterView) -> dict[TopicPartition, tupl
     return {name: tuple(sorted(found, key=lambda target: target.broker)) for name, found in targets.items()}
 
 
-def _sizes(port: ClusterPort, moves: Iterable[PlannedMove], view: ClusterView) -> Mapping[TopicPartition, int]:
+def _sizes(port: ClusterPort, moves: Iterable[PlannedMove], view: ClusterNow) -> Mapping[TopicPartition, int]:
     """Bytes of one copy of each move that copies. Raises ClusterError if one cannot be read.
 
     With a size of 0 instead, the disk guard would admit everything.

@@ -26,11 +26,12 @@ from kreassign.errors import (
     Unsupported,
 )
 from kreassign.executor import throttle_ledger
-from kreassign.executor.client_guard import ClientGuard, Reading
+from kreassign.executor.client_guard import ClientAnswer, ClientGuard
 from kreassign.executor.cluster import measurements, observations, requests
 from kreassign.executor.cluster.measurements import TrafficMeter
 from kreassign.executor.cluster.observations import OTHER_TOPIC, Expectations, FindingKind, verify
 from kreassign.executor.cluster.port import ClusterPort, ConfigPort, confirmed_writes
+from kreassign.executor.cluster.readings import settings_of_two
 from kreassign.executor.cluster.requests import Changed, change_configs, is_final, is_for_now, may_be_done
 from kreassign.executor.events import (
     CallFailed,
@@ -180,11 +181,11 @@ CLOCK_STEP_MS = 1_000
 
 Listener = Callable[[Event, RunView], None]
 
-ReadClients = Callable[[], tuple[Reading, ...]]
+ReadClients = Callable[[], tuple[ClientAnswer, ...]]
 """Latest readings of how clients feel; returns at once."""
 
 
-def no_clients() -> tuple[Reading, ...]:
+def no_clients() -> tuple[ClientAnswer, ...]:
     """No readings, in a run that asks for none."""
     return ()
 
@@ -493,7 +494,7 @@ class Runner:
             return TrafficMeasured(at_ms, ())
 
     def _read_configs(self, question: ReadConfigs) -> Event:
-        read = requests.read_configs(self._port, question.keys)
+        read = requests.read_configs(self._port, question.keys, settings_of_two)
         down = requests.brokers_down(self._port, read.unread)
         problems = (f"{one} {text}" for one, text in read.unread.items() if one not in map(ConfigResource.broker, down))
         return ConfigsRead(

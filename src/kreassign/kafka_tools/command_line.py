@@ -9,10 +9,11 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import redirect_stderr, redirect_stdout
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from enum import Enum, auto
 from itertools import zip_longest
+from pathlib import Path
 from typing import TextIO, cast
 
 from kreassign.errors import (
@@ -26,6 +27,7 @@ from kreassign.errors import (
 )
 from kreassign.model.authorization import refused_permission
 from kreassign.model.error_codes import error_code
+from kreassign.model.plan_document import kind_of_no_plan
 from kreassign.model.text import PrintableStream, signed_number
 
 KAFKA_VERSION = "4.4.0"
@@ -359,7 +361,7 @@ def _exit_code(job: Callable[[], None], options: Iterable[Option], style: ErrorS
     except UsageError as failure:
         print(failure, help_table(options), sep="\n", file=sys.stderr)
     except UncaughtError as failure:
-        print(failure.message if style is ErrorStyle.MESSAGE else failure, file=sys.stderr)
+        print(failure.message if style is ErrorStyle.MESSAGE else failure, *_notes(failure), sep="\n", file=sys.stderr)
     except KreassignError as failure:
         if isinstance(failure, PlainError) and failure.also_said:
             print(failure.also_said, flush=True)
@@ -367,6 +369,8 @@ def _exit_code(job: Callable[[], None], options: Iterable[Option], style: ErrorS
             print(text, file=sys.stdout if style is ErrorStyle.STDOUT else sys.stderr, flush=True)
         if permission := _missing_permission(failure):
             print(permission, file=sys.stderr)
+        for note in _notes(failure):
+            print(note, file=sys.stderr)
     except BrokenPipeError:
         # The reader has gone, as in `--list | head`; keep Python from writing the rest at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -391,6 +395,28 @@ def _text(failure: KreassignError, style: ErrorStyle) -> str:
             return str(failure if isinstance(failure, ToolError) else ToolError(_own_words(failure)))
         case _:
             return _own_words(failure)
+
+
+def _notes(failure: KreassignError) -> tuple[str, ...]:
+    return tuple(getattr(failure, "__notes__", ()))
+
+
+@contextmanager
+def naming_kind(path: str | None, *, is_plan: bool = True) -> Iterator[None]:
+    """Add the kind of a file to a failure, on standard error: Kafka's message only has the first odd character."""
+    try:
+        yield
+    except KreassignError as failure:
+        if path is not None and (kind := _kind_of(Path(path), is_plan=is_plan)) is not None:
+            failure.add_note(f"{path}: {kind}")
+        raise
+
+
+def _kind_of(path: Path, *, is_plan: bool) -> str | None:
+    try:  # of a pipe nothing is left to read
+        return kind_of_no_plan(path.read_bytes(), is_plan=is_plan) if path.is_file() else None
+    except (OSError, ValueError):  # text that cannot be a path
+        return None
 
 
 def _missing_permission(failure: BaseException | None) -> str | None:

@@ -28,6 +28,7 @@ from kreassign.kafka_tools.command_line import (
     UsageError,
     Value,
     java_failure,
+    naming_kind,
     portless,
     run_tool,
 )
@@ -268,12 +269,13 @@ def _partitions(options: Options) -> tuple[TopicPartition, ...] | None:
     if path is None:
         single = single_partition(options)
         return None if single is None else (single,)
-    try:
-        named = parse_election(file_text(path), missing=_MISSING, empty=_EMPTY)
-    except MalformedPlan as error:
-        is_ours = str(error) in (_EMPTY, _MISSING)
-        jackson = "" if is_ours else "com.fasterxml.jackson.databind.JsonMappingException: "
-        raise PlainError(f"{jackson}{error}") from error
+    with naming_kind(path, is_plan=False):
+        try:
+            named = parse_election(file_text(path), missing=_MISSING, empty=_EMPTY)
+        except MalformedPlan as error:
+            is_ours = str(error) in (_EMPTY, _MISSING)
+            jackson = "" if is_ours else "com.fasterxml.jackson.databind.JsonMappingException: "
+            raise PlainError(f"{jackson}{error}") from error
     if twice := duplicates(named):
         raise PlainError(f"Replica election data contains duplicate partitions: [{', '.join(map(str, twice))}]")
     return named

@@ -19,6 +19,7 @@ from kreassign.kafka_tools.command_line import (
     UncaughtError,
     UsageError,
     Value,
+    naming_kind,
     run_tool,
 )
 from kreassign.kafka_tools.leader_election import FILE_FORMAT, Wording, elect, file_text, settings
@@ -127,13 +128,14 @@ def _partitions(options: Options) -> tuple[TopicPartition, ...] | None:
     path = options.text("path-to-json-file")
     if path is None:
         return None
-    try:
-        named = parse_election(file_text(path), integer_name="Int", missing=_EMPTY, empty=_EMPTY)
-    except PlainError as error:
-        raise UncaughtError("java.io.IOException", f"Unable to read file {path}") from error
-    except MalformedPlan as error:
-        jackson = "com.fasterxml.jackson.databind.JsonMappingException"
-        raise UncaughtError(_OPERATION_FAILED if str(error) == _EMPTY else jackson, str(error)) from error
+    with naming_kind(path, is_plan=False):
+        try:
+            named = parse_election(file_text(path), integer_name="Int", missing=_EMPTY, empty=_EMPTY)
+        except PlainError as error:
+            raise UncaughtError("java.io.IOException", f"Unable to read file {path}") from error
+        except MalformedPlan as error:
+            jackson = "com.fasterxml.jackson.databind.JsonMappingException"
+            raise UncaughtError(_OPERATION_FAILED if str(error) == _EMPTY else jackson, str(error)) from error
     if twice := duplicates(named):
         listed = ",".join(map(str, twice))
         raise UncaughtError(

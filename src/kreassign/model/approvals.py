@@ -18,6 +18,7 @@ from typing import NamedTuple
 from kreassign.errors import InputError, MalformedPlan
 from kreassign.model.cluster import TopicPartition
 from kreassign.model.documents import KeyedTable
+from kreassign.model.plan import PartitionAssignment, Plan
 from kreassign.model.text import counted, format_seconds, printable
 
 LIFETIME_S = 24 * 3600.0
@@ -37,7 +38,7 @@ class Purpose(StrEnum):
     APPROVE = "kreassign-approve"
 
 
-class Change(NamedTuple):
+class ListChange(NamedTuple):
     """Replica list of a partition, before and after; the directory of each replica, if the plan names some."""
 
     before: tuple[int, ...]
@@ -46,7 +47,7 @@ class Change(NamedTuple):
     topic_id: str | None = None
 
 
-Changes = Mapping[TopicPartition, Change]
+Changes = Mapping[TopicPartition, ListChange]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +61,11 @@ class ApprovalRequest:
     brokers: tuple[int, ...]
     about: tuple[str, ...]
     changes: Changes
+
+    @property
+    def plan(self) -> Plan:
+        """The plan that is to be approved."""
+        return Plan(tuple(PartitionAssignment(name, one.after, one.log_dirs) for name, one in self.changes.items()))
 
     @property
     def request_id(self) -> str:
@@ -87,7 +93,7 @@ def format_request(request: ApprovalRequest) -> str:
     return f'{{\n{"".join(lines)} "partitions": [\n{rows}\n ]\n}}\n'
 
 
-def _row(name: TopicPartition, change: Change) -> dict[str, object]:
+def _row(name: TopicPartition, change: ListChange) -> dict[str, object]:
     row: dict[str, object] = {
         "topic": name.topic,
         "partition": name.partition,
@@ -116,10 +122,10 @@ def parse_request(text: str, name: str) -> ApprovalRequest:
         raise MalformedPlan(f"{error}; this is no request for approval") from error
 
 
-def _change(row: KeyedTable) -> tuple[TopicPartition, Change]:
+def _change(row: KeyedTable) -> tuple[TopicPartition, ListChange]:
     with row.taken_whole():
         topic_id = row.text("topic_id") if row.has("topic_id") else None
-        change = Change(row.wholes("before"), row.wholes("after"), row.texts("log_dirs"), topic_id)
+        change = ListChange(row.wholes("before"), row.wholes("after"), row.texts("log_dirs"), topic_id)
         return TopicPartition(row.text("topic"), row.whole("partition")), change
 
 
@@ -166,7 +172,7 @@ class ApprovalRule(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Present:
+class PlanNow:
     """Plan and cluster as they are now: the plan's partitions with their present lists, and brokers that are live."""
 
     at_ms: int
@@ -189,7 +195,7 @@ class Judgement:
 def judge(
     request: ApprovalRequest,
     rule: ApprovalRule,
-    now: Present,
+    now: PlanNow,
     proposals: Iterable[Signature],
     approvals: Iterable[Signature],
 ) -> Judgement:
@@ -217,7 +223,7 @@ def judge(
     return Judgement(request.request_id, proposer, by, lacking=printable("; ".join((have, *ignored))))
 
 
-def _dead(request: ApprovalRequest, rule: ApprovalRule, now: Present) -> str:
+def _dead(request: ApprovalRequest, rule: ApprovalRule, now: PlanNow) -> str:
     """Why a request permits nothing any more; empty if it still may."""
     ends_ms = min(request.expires_ms, request.at_ms + round(rule.lifetime_s * 1000))
     if request.at_ms > now.at_ms + CLOCKS_MS:
@@ -238,7 +244,7 @@ def _dead(request: ApprovalRequest, rule: ApprovalRule, now: Present) -> str:
     return ""
 
 
-def _edits(request: ApprovalRequest, now: Present) -> Iterator[str]:
+def _edits(request: ApprovalRequest, now: PlanNow) -> Iterator[str]:
     for name in sorted(request.changes.keys() | now.changes.keys()):
         approved, planned = request.changes.get(name), now.changes.get(name)
         if planned is None:
@@ -251,7 +257,7 @@ def _edits(request: ApprovalRequest, now: Present) -> Iterator[str]:
             yield f"{name} is to have other log directories"
 
 
-def _drift(request: ApprovalRequest, now: Present) -> Iterator[str]:
+def _drift(request: ApprovalRequest, now: PlanNow) -> Iterator[str]:
     for name, approved in sorted(request.changes.items()):
         present = now.changes[name]
         if present.before != approved.before:

@@ -26,11 +26,12 @@ class Sign(Enum):
     TOPIC = "topic"
 
 
-class Change(Enum):
+class AskedChange(Enum):
     """A change that a run asks for, and that a distribution may refuse."""
 
     MOVES = "reassignments"
     THROTTLE = "replication throttles"
+    ELECTIONS = "elections of leaders"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +44,7 @@ class Distribution:
     name: str
     signs: Mapping[Sign, str]
     differs: str
-    instead: Mapping[Change, str] = field(default_factory=dict)
+    instead: Mapping[AskedChange, str] = field(default_factory=dict)
     balancer: str = ""
 
 
@@ -53,9 +54,10 @@ REDPANDA = Distribution(
     "it has no replication throttles, no elections by request and no factors changed by reassignment, and its own "
     "balancer moves partitions",
     {
-        Change.THROTTLE: "run without --throttle, and limit copies with Redpanda's raft_learner_recovery_rate "
+        AskedChange.THROTTLE: "run without --throttle, and limit copies with Redpanda's raft_learner_recovery_rate "
         "(`rpk cluster config set`)",
-        Change.MOVES: "look at kafka_enable_partition_reassignment (`rpk cluster config get`)",
+        AskedChange.MOVES: "look at kafka_enable_partition_reassignment (`rpk cluster config get`)",
+        AskedChange.ELECTIONS: "take leading off a broker with `rpk cluster maintenance enable`",
     },
     balancer="Redpanda's partition balancer",
 )
@@ -74,9 +76,9 @@ STRIMZI = Distribution(
 MSK = Distribution(
     "Amazon MSK",
     {Sign.HOST: r".+\.kafka(-serverless)?\.[a-z0-9-]+\.amazonaws\.com(\.cn)?", Sign.TOPIC: r"__amazon_msk_.+"},
-    "its topics __amazon_msk_canary… stay where they are (`decommission --may-stay`), and Express brokers whose "
-    "intelligent rebalancing is on take no reassignments of others",
-    {Change.MOVES: "on Express brokers, pause intelligent rebalancing first (`aws kafka update-rebalancing`)"},
+    "leave its topics __amazon_msk_canary… where they are (`plan --exclude-topics`, `decommission --may-stay`); "
+    "Express brokers whose intelligent rebalancing is on take no reassignments of others",
+    {AskedChange.MOVES: "on Express brokers, pause intelligent rebalancing first (`aws kafka update-rebalancing`)"},
     balancer="MSK's intelligent rebalancing",
 )
 CONFLUENT_CLOUD = Distribution(
@@ -85,8 +87,8 @@ CONFLUENT_CLOUD = Distribution(
     "Confluent places partitions there, and clients may not read log directories, move partitions or throttle brokers: "
     "nothing of a run is possible",
     {
-        Change.MOVES: "Confluent balances this cluster by itself; resize it instead",
-        Change.THROTTLE: "Confluent balances this cluster by itself; resize it instead",
+        AskedChange.MOVES: "Confluent balances this cluster by itself; resize it instead",
+        AskedChange.THROTTLE: "Confluent balances this cluster by itself; resize it instead",
     },
     balancer="Confluent Cloud",
 )
@@ -114,13 +116,19 @@ class Recognised:
 
     def __str__(self) -> str:
         if self.distribution is not None and self.sign is not None:
-            sure = "perhaps " if self.sign is Sign.TOPIC else ""
-            return f"{sure}{self.distribution.name}, by its {self.sign.value} {self.text}: {self.distribution.differs}"
+            return f"{self.name}, by its {self.sign.value} {self.text}: {self.distribution.differs}"
         if self.others:
             return f"unknown: it shows signs of {' and of '.join(one.name for one in self.others)}"
-        return "unknown: nothing that it shows names one; taken for Apache Kafka"
+        return "Apache Kafka, for nothing shows another"
 
-    def instead(self, change: Change) -> str:
+    @property
+    def name(self) -> str:
+        """The name of the distribution, with "perhaps" where a hint alone shows it; "" if unknown."""
+        if self.distribution is None:
+            return ""
+        return f"perhaps {self.distribution.name}" if self.sign is Sign.TOPIC else self.distribution.name
+
+    def instead(self, change: AskedChange) -> str:
         """Advice where the cluster refuses a change; "" if there is none."""
         return "" if self.distribution is None else self.distribution.instead.get(change, "")
 

@@ -12,7 +12,7 @@ from typing import Final, Literal
 
 from kreassign.errors import InputError
 from kreassign.model.cluster import TopicPartition
-from kreassign.model.text import HOUR_MS, shortened, some_of
+from kreassign.model.text import HOUR_MS, rough_span, shortened, some_of
 
 # Key figures of a cluster.
 
@@ -59,12 +59,15 @@ class Expected:
     high: float
 
 
+WEEK_S = 7 * 86_400.0
+
+
 @dataclass(frozen=True, slots=True)
 class LoadTotals:
     """Totals of a cluster; sums are over known figures, `known_rate_count` partitions have a rate.
 
     `size_bytes` counts each partition once, `replica_bytes` every replica. `recent_write_bytes_per_s` is of the last
-    seven days.
+    seven days, or of the samples of `sampled_s` seconds if there are no more: the longest span of any partition.
     """
 
     partition_count: int
@@ -75,6 +78,12 @@ class LoadTotals:
     replica_bytes: float | None
     write_bytes_per_s: float | None
     recent_write_bytes_per_s: float | None
+    sampled_s: float = 0.0
+
+    @property
+    def recent(self) -> str:
+        """The time that recent rates are of: the last week, or as much of it as was sampled."""
+        return "last week" if self.sampled_s >= WEEK_S else f"last {rough_span(self.sampled_s)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +122,7 @@ COMPLETE = 0.9
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
+class MeasuredHour:
     """An hour, by its start in ms since the epoch, and its measured share: the mean over all partitions."""
 
     hour_ms: int
@@ -172,7 +181,7 @@ class LoadSummary:
     largest_topics: tuple[TopicLoad, ...]
     doubtful: Doubtful
     load_number: int | None = None
-    windows: tuple[Window, ...] = ()
+    windows: tuple[MeasuredHour, ...] = ()
     measured_broker_count: int = 0
     measured_brokers: tuple[MeasuredBroker, ...] = ()
 

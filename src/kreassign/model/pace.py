@@ -76,7 +76,7 @@ class Caps:
     cluster: Cap = Cap()
 
     def of(self, kind: str) -> Cap:
-        """Limit of a kind of end, as `Candidate.ends` names it."""
+        """Limit of a kind of end, as `PacedMove.ends` names it."""
         return {"source": self.source, "destination": self.destination, "log_dir": self.log_dir}[kind]
 
     def limited(self, limits: Iterable[Limit]) -> Caps:

@@ -11,13 +11,14 @@ twice, all fields of their type. Fields that Kafka does not know are ignored, as
 from __future__ import annotations
 
 import re
+from codecs import BOM_UTF8
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from kreassign.errors import InputError, MalformedPlan
 from kreassign.model.cluster import TopicPartition, is_topic_name
-from kreassign.model.documents import line_at, places, read_json
+from kreassign.model.documents import conflict_in, line_at, other_kind, places, read_json
 from kreassign.model.plan import ANY_LOG_DIR, PLAN_VERSION, PartitionAssignment, Plan
 from kreassign.model.proposals import ASK_AGAIN, Proposals, has_proposals, is_plain_answer, parse_proposals
 from kreassign.model.text import LARGEST_ID, shortened
@@ -80,6 +81,31 @@ def parse_plan_document(text: str) -> PlanDocument:
     return _kafkas(text)
 
 
+def kind_of_no_plan(content: bytes, *, is_plan: bool = True) -> str | None:
+    """Sentence about a content that Kafka's own tools cannot read, and what to do; None if its kind is not known.
+
+    Without `is_plan` it was to be another document of Kafka's tools.
+    """
+    if (kind := other_kind(content)) is not None:
+        return f"it is {kind}"
+    if content.startswith(BOM_UTF8):
+        return f"it begins with a byte order mark; write it without (`tail -c +{len(BOM_UTF8) + 1}`)"
+    text = content.decode(errors="replace")
+    if headers := {header[0].strip() for header in _HEADERS.finditer(text)}:
+        wanted = _PROPOSED if _PROPOSED in headers else _CURRENT
+        return f"it is an output of kafka-reassign-partitions; save the JSON below `{wanted}` alone, if that is meant"
+    return conflict_in(text) or (_kind_beside_plans(text) if is_plan else None)
+
+
+def _kind_beside_plans(text: str) -> str | None:
+    try:
+        if is_plain_answer(text) or has_proposals(text):
+            return "it is from Cruise Control; `kreassign plan import` makes a plan of its proposals"
+        return _known_kind(read_json(text))
+    except ValueError:
+        return None
+
+
 def _sections(text: str) -> dict[str, str]:
     """Sections of an output of `--generate` or `--execute`, by header; each keeps its lines at their numbers."""
     headers = list(_HEADERS.finditer(text))
@@ -114,8 +140,7 @@ def _kafkas(text: str) -> PlanDocument:
     if not isinstance(document, dict):
         raise MalformedPlan("this is JSON, but not an object with an array `partitions`")
     entries = document.get("partitions")
-    known = next((what for keys, what in NOT_PLANS if document.keys() >= set(keys)), None)
-    if known is not None and (not isinstance(entries, list) or "plan_id" in document):
+    if (known := _known_kind(document)) is not None:
         raise MalformedPlan(known)
     if not isinstance(entries, list):
         raise MalformedPlan("no array `partitions` in it, so this is no reassignment JSON of Kafka")
@@ -129,6 +154,12 @@ def _kafkas(text: str) -> PlanDocument:
         raise MalformedPlan(f"`cluster_id` is {shortened(repr(cluster_id))}; it must be the id of a cluster")
     plan = _once_each(Plan(tuple(_assignments(entries, text))), text, "partitions")
     return PlanDocument(plan, cluster_id=cluster_id)
+
+
+def _known_kind(document: Json) -> str | None:
+    if not isinstance(document, dict) or (isinstance(document.get("partitions"), list) and "plan_id" not in document):
+        return None
+    return next((what for keys, what in NOT_PLANS if document.keys() >= set(keys)), None)
 
 
 def _assignments(entries: Iterable[Json], text: str) -> Iterator[PartitionAssignment]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from kreassign.errors import IllegalPlan, InputError
@@ -57,10 +57,15 @@ class Reason:
     def __str__(self) -> str:
         if self.goal in _FORCED:
             return f"{self._way}: {_FORCED[self.goal].format(source=self.source)}"
-        amount = format_amount(self.amount, self.unit)
         if self.limit:
+            amount = format_amount(self.amount, self.unit)
             return f"{self._way}: without it broker {self.source} would exceed its limit of {self.limit} by {amount}"
-        return f"{self._way}: brings {self.goal} {amount} closer to balance"
+        return _balancing(self._way, [self])
+
+    @property
+    def balances(self) -> str:
+        """The change that brings a goal closer to balance; empty for other reasons."""
+        return "" if self.goal in _FORCED or self.limit else self._way
 
     @property
     def _way(self) -> str:
@@ -74,6 +79,19 @@ class Reason:
             return f"a copy goes to another log directory of broker {self.source}"
         what = "leading" if self.leading else "a copy"
         return f"{what} goes from broker {self.source} to broker {self.destination}"
+
+
+def reason_sentences(reasons: Iterable[Reason]) -> tuple[str, ...]:
+    """Sentences about the reasons of a change, those of what one move balances as one."""
+    balancing: dict[str, list[Reason]] = {}
+    for one in reasons:
+        balancing.setdefault(one.balances or str(one), []).append(one)
+    return tuple(_balancing(way, found) if found[0].balances else way for way, found in balancing.items())
+
+
+def _balancing(way: str, reasons: Iterable[Reason]) -> str:
+    amounts = ", ".join(f"{one.goal} {format_amount(one.amount, one.unit)}" for one in reasons)
+    return f"{way}: brings {amounts} closer to balance"
 
 
 _FORCED = {
@@ -222,7 +240,7 @@ class TopicLeaders:
 
 
 @dataclass(frozen=True, slots=True)
-class Limit:
+class GoalLimit:
     """The limit of `brokers` for a goal, from `least` to `most` in `unit`, and its source."""
 
     goal: str
@@ -296,7 +314,7 @@ class PlanFacts:
     racks: tuple[RackBytes, ...] = ()
     leader_racks: LeaderRacks | None = None
     topic_leaders: TopicLeaders | None = None
-    limits: tuple[Limit, ...] = ()
+    limits: tuple[GoalLimit, ...] = ()
     unknown_goals: tuple[str, ...] = ()
     uneven_topics: tuple[UnevenTopic, ...] = ()
     means: tuple[GoalMean, ...] = ()

@@ -14,9 +14,9 @@ from kreassign.model.cluster import TopicPartition
 from kreassign.model.load import DoubtfulLoad, DoubtfulShare, ForecastBasis, LoadBasis
 from kreassign.model.plan import partition_order
 from kreassign.model.plan_facts import (
+    GoalLimit,
     GoalMean,
     LeaderRacks,
-    Limit,
     PlanFacts,
     PlannedBroker,
     PlannedPartition,
@@ -49,7 +49,7 @@ _OPTIONAL: dict[str, type[Fielded] | None] = {
     "leader_racks": LeaderRacks,
     "topic_leaders": TopicLeaders,
     "losses": WorstLoss,
-    "limits": Limit,
+    "limits": GoalLimit,
     "unknown_goals": None,
     "uneven_topics": UnevenTopic,
     "racks": RackBytes,

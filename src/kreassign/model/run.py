@@ -76,8 +76,13 @@ class Operator:
     host: str
     command: tuple[str, ...] = ()
 
+    @property
+    def name(self) -> str:
+        """User and host alone."""
+        return f"{self.user}@{self.host}"
+
     def __str__(self) -> str:
-        return f"{self.user}@{self.host}: {' '.join(self.command)}" if self.command else f"{self.user}@{self.host}"
+        return f"{self.name}: {' '.join(self.command)}" if self.command else self.name
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,6 +259,11 @@ class MoveHistory:
     topic_id: str | None = None
     former_targets: tuple[tuple[int, ...], ...] = ()
     estimate: Estimate | None = None
+
+    @property
+    def topic_partition(self) -> TopicPartition:
+        """The partition."""
+        return TopicPartition(self.topic, self.partition)
 
     @property
     def name(self) -> TopicPartition:

@@ -32,7 +32,10 @@ def counted(count: int, noun: str, plural: str = "") -> str:
     return f"{count:,} {noun if count == 1 else plural or f'{noun}s'}"
 
 
-_SINGULAR = {"are": "is", "have": "has", "lead": "leads", "change": "changes", "were": "was", "finish": "finishes"}
+_SINGULAR = {
+    "are": "is", "have": "has", "hold": "holds", "lead": "leads", "change": "changes", "were": "was",
+    "finish": "finishes",
+}  # fmt: skip
 
 
 def agreeing(count: int, words: str) -> str:
@@ -55,11 +58,17 @@ def shortened(text: str) -> str:
 
 
 def likely(word: str, known: Iterable[str]) -> list[str]:
-    """Three names that were probably meant: that begin as the word does or the other way round, else similar ones."""
+    """Three names that were probably meant: that begin as the word does or the other way round, else similar ones.
+
+    A name is similar also by the part before its first dash.
+    """
     names = sorted(known)
     if found := [one for one in names if one.startswith(word) or word.startswith(one)]:
         return found[:3]
-    return get_close_matches(word, names, cutoff=0.75)
+    if similar := get_close_matches(word, names, cutoff=0.75):
+        return similar
+    heads = get_close_matches(word, {name.partition("-")[0] for name in names}, cutoff=0.75)
+    return [name for name in names if name.partition("-")[0] in heads][:3]
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
@@ -165,7 +174,7 @@ _FACTORS: dict[str, int] = {
 LARGEST_AMOUNT = 2**63 - 1
 """The most that Kafka can hold: its sizes, offsets and rates are signed numbers of 64 bits."""
 
-_BITS = re.compile(r"[KMGTPE]i?b")
+_BITS = re.compile(r"[KMGTPE]i?b|(?i:[KMGTPE]i?b(?:its?|ps))")
 _AMOUNT = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([a-z]*?)\s*(/s)?\s*", re.IGNORECASE)
 
 
@@ -215,7 +224,8 @@ def parse_amount(text: str) -> int:
     match = _AMOUNT.fullmatch(text)
     factor = _FACTORS.get(match[2].lower()) if match else None
     if match is not None and _BITS.fullmatch(match[2]):
-        meant = f"{match[1]}{match[2][:-1]}B{match[3] or ''}"
+        of_time = "/s" if match[3] or match[2].endswith("ps") else ""
+        meant = f"{match[1]}{match[2].partition('b')[0].capitalize()}B{of_time}"
         raise InputError(f"{shortened(text)!r} would be bits: write {meant} if bytes are meant, else an eighth of it")
     if match is None or factor is None:
         raise InputError(f"{shortened(text)!r} is not an amount; write for example 20MB/s, 512KiB or 1000000")
@@ -247,6 +257,15 @@ def format_seconds(seconds: float) -> str:
         if whole >= least * size and whole % size == 0:
             return f"{whole // size}{unit}"
     return f"{whole}s"
+
+
+def rough_span(seconds: float) -> str:
+    """Format a span in the largest unit that fits: `7 s`, `12 min`, `5 h`, `3 days`."""
+    sizes = ((86_400, "day", "days"), (3600, "h", "h"), (60, "min", "min"))
+    for size, one, many in sizes:
+        if (count := int(seconds // size)) >= 1:
+            return f"{count} {one if count == 1 else many}"
+    return f"{round(seconds)} s"
 
 
 # Java's hash of a text, by which Kafka spreads groups over partitions and copies over threads.

@@ -25,7 +25,14 @@ from urllib.parse import SplitResult, urlencode, urlsplit
 
 from kreassign.clock import SYSTEM_CLOCK, Clock
 from kreassign.errors import InputError
-from kreassign.executor.client_guard import ClientGuard, ClientQuery, Feeling, Reading, command_name, read_exit_code
+from kreassign.executor.client_guard import (
+    ClientAnswer,
+    ClientGuard,
+    ClientQuery,
+    Feeling,
+    command_name,
+    read_exit_code,
+)
 from kreassign.model.text import printable, shortened
 
 # What Prometheus answers: exactly one value, or nothing is known. Pure.
@@ -39,7 +46,7 @@ _REFUSALS: Mapping[int, str] = MappingProxyType({
 })  # fmt: skip
 
 
-def read_answer(query: ClientQuery, status: int, body: bytes) -> Reading:
+def read_answer(query: ClientQuery, status: int, body: bytes) -> ClientAnswer:
     """Judge an answer to an instant query; one with warnings may lack data, so it is never good."""
     try:
         document = json.loads(body)
@@ -116,7 +123,7 @@ def check_files(guard: ClientGuard, read_file: ReadFile) -> None:
             raise InputError(f"{guard.ca_file} has no certificates (PEM): {error.strerror or error}") from error
 
 
-def ask_prometheus(guard: ClientGuard, query: ClientQuery, read_file: ReadFile, clock: Clock) -> Reading:
+def ask_prometheus(guard: ClientGuard, query: ClientQuery, read_file: ReadFile, clock: Clock) -> ClientAnswer:
     """Ask one query; whatever goes wrong is an unknown reading."""
     try:
         status, body = _post(guard, query, read_file, clock)
@@ -174,7 +181,7 @@ class Command:
     limit_s: float = COMMAND_S
     _process: subprocess.Popen[bytes] | None = None
 
-    def ask(self) -> Reading:
+    def ask(self) -> ClientAnswer:
         """Run it to its end; whatever goes wrong is an unknown reading."""
         try:
             self._process = subprocess.Popen(
@@ -215,8 +222,8 @@ class Command:
             with suppress(OSError):
                 os.killpg(process.pid, signal.SIGKILL)
 
-    def _unknown(self, why: str) -> Reading:
-        return Reading(command_name(self.words), Feeling.UNKNOWN, why)
+    def _unknown(self, why: str) -> ClientAnswer:
+        return ClientAnswer(command_name(self.words), Feeling.UNKNOWN, why)
 
 
 # Rounds.
@@ -239,7 +246,7 @@ class ClientSignals:
     ) -> None:
         self._guard, self._read_file, self._clock, self._every_s = guard, read_file, clock, every_s
         self._command = Command(guard.command, clock) if guard.command else None
-        self._latest: tuple[float, tuple[Reading, ...]] = (-math.inf, ())
+        self._latest: tuple[float, tuple[ClientAnswer, ...]] = (-math.inf, ())
         self._has_asked, self._is_ending = threading.Event(), threading.Event()
         self._thread = threading.Thread(target=self._work, name="clients", daemon=True)
 
@@ -254,13 +261,13 @@ class ClientSignals:
         if self._command is not None:
             self._command.kill()
 
-    def read(self) -> tuple[Reading, ...]:
+    def read(self) -> tuple[ClientAnswer, ...]:
         """Latest readings; unknown ones while there are none, or they are too old."""
         at_s, readings = self._latest
         if self._clock.monotonic_s() - at_s <= STALE_S:
             return readings
         since = f"for {STALE_S:g} s" if readings else "yet"
-        return tuple(Reading(one, Feeling.UNKNOWN, f"it has not answered {since}") for one in self._guard.sources)
+        return tuple(ClientAnswer(one, Feeling.UNKNOWN, f"it has not answered {since}") for one in self._guard.sources)
 
     def _work(self) -> None:
         while not self._is_ending.is_set():
@@ -269,7 +276,7 @@ class ClientSignals:
             self._has_asked.set()
             self._is_ending.wait(self._every_s)
 
-    def _ask(self) -> Iterator[Reading]:
+    def _ask(self) -> Iterator[ClientAnswer]:
         for query in self._guard.queries:
             yield ask_prometheus(self._guard, query, self._read_file, self._clock)
         if self._command is not None:
@@ -277,7 +284,7 @@ class ClientSignals:
 
 
 @contextmanager
-def asking(guard: ClientGuard, read_file: ReadFile) -> Iterator[Callable[[], tuple[Reading, ...]]]:
+def asking(guard: ClientGuard, read_file: ReadFile) -> Iterator[Callable[[], tuple[ClientAnswer, ...]]]:
     """Ask during the block; yield a function that returns the latest readings at once."""
     signals = ClientSignals(guard, read_file)
     signals.start()

@@ -1,23 +1,23 @@
 """Metrics of runs and autopilots, and the port that serves them. Two tables define them, their page and its reference.
 
-Every metric is a gauge, even copied bytes: cancelling a copy discards its bytes. Each has the label `cluster_id`, and
-those of runs `run_id`. Unknown values have no sample, so that no figure is invented: `absent()` detects them. Names
-begin with `kreassign_` and end with their unit in the plural, as Prometheus recommends.
+Every metric of a run is a gauge, even copied bytes: cancelling a copy discards its bytes. Each has the label
+`cluster_id`, and those of runs `run_id`. Unknown values have no sample, so that no figure is invented: `absent()`
+detects them. Names begin with `kreassign_` and end with their unit in the plural, as Prometheus recommends.
 """
 
 from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from socketserver import TCPServer, ThreadingMixIn
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 
 from prometheus_client import generate_latest
-from prometheus_client.metrics_core import GaugeMetricFamily, Metric
+from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from kreassign.errors import InputError, machine_reason
@@ -39,7 +39,10 @@ Source = TypeVar("Source")
 
 @dataclass(frozen=True, slots=True)
 class Gauge(Generic[Source]):
-    """One metric: its name without the prefix, its meaning, its own labels, and how to read it from its source."""
+    """One metric: its name without the prefix, its meaning, its own labels, and how to read it from its source.
+
+    One whose name ends with `_total` is a counter.
+    """
 
     name: str
     meaning: str
@@ -51,9 +54,13 @@ class Gauge(Generic[Source]):
         """Name on the page, with the prefix."""
         return PREFIX + self.name
 
+    @property
+    def _family(self) -> type[GaugeMetricFamily | CounterMetricFamily]:
+        return CounterMetricFamily if self.name.endswith("_total") else GaugeMetricFamily
+
     def family(self, sources: Iterable[Source], common: tuple[str, ...]) -> Metric:
         """Samples of this metric for all sources; `common` are the fields of a source that label all its metrics."""
-        found = GaugeMetricFamily(self.full_name, self.meaning, labels=[*common, *self.labels])
+        found = self._family(self.full_name, self.meaning, labels=[*common, *self.labels])
         for one in sources:
             of_source = [getattr(one, label) for label in common]
             for labels, value in self.samples(one):
@@ -149,17 +156,33 @@ METRICS: tuple[Gauge[RunHistory], ...] = (
 # Autopilots: what they found and did, and what keeps them from more.
 
 
+class RepairAccount(NamedTuple):
+    """Promised and achieved bytes and time of a repair; None as long as it runs. Its seconds count pauses, too."""
+
+    kind: str
+    run_id: str
+    promised_bytes: int
+    copied_bytes: int | None
+    promised_s: float | None
+    spent_s: float | None
+
+
 @dataclass(frozen=True, slots=True)
 class AutopilotStatus:
-    """An autopilot after a look: kind and state of open findings, kind and outcome of repairs of the last eight days.
+    """An autopilot after a look: kind and state of open findings, repairs of the last eight days, and totals.
 
-    `blocked` has the gates that keep proposed repairs from running, once for each repair.
+    `told` has the findings that were told since its journal began, by kind, `ended` the repairs that ended, by kind and
+    outcome, and `copied_bytes` what they copied. `blocked` has the gates that keep proposed repairs from running, once
+    for each repair.
     """
 
     cluster_id: str
     looked_ms: int
     findings: tuple[tuple[str, str], ...] = ()
-    repairs: tuple[tuple[str, str], ...] = ()
+    repairs: tuple[RepairAccount, ...] = ()
+    told: Mapping[str, int] = field(default_factory=dict)
+    ended: Mapping[tuple[str, str], int] = field(default_factory=dict)
+    copied_bytes: int = 0
     day_bytes: int = 0
     week_bytes: int = 0
     blocked: tuple[str, ...] = ()
@@ -173,12 +196,31 @@ def _counts(labels: Iterable[tuple[str, ...]]) -> Iterable[Sample]:
     return ((one, float(count)) for one, count in sorted(Counter(labels).items()))
 
 
+_REPAIR = ("kind", "repair")
+
+
+def _repairs(read: Callable[[RepairAccount], float | None]) -> Callable[[AutopilotStatus], Iterable[Sample]]:
+    return lambda status: (((one.kind, one.run_id), read(one)) for one in status.repairs)
+
+
 AUTOPILOT_METRICS: tuple[Gauge[AutopilotStatus], ...] = (
     Gauge("autopilot_last_look_time_seconds", "When it last looked at the cluster: its heartbeat.", (),
           lambda one: (((), one.looked_ms / 1000),)),
     Gauge("autopilot_findings", "Open findings.", ("kind", "state"), lambda one: _counts(one.findings)),
-    Gauge("autopilot_acts", "Repairs of the last eight days, by outcome.", ("kind", "outcome"),
-          lambda one: _counts(one.repairs)),
+    Gauge("autopilot_findings_told_total", "Findings that were told since the journal of decisions began.", ("kind",),
+          lambda one: (((kind,), float(count)) for kind, count in one.told.items())),
+    Gauge("autopilot_acts_total", "Repairs that ended since then.", ("kind", "outcome"),
+          lambda one: ((labels, float(count)) for labels, count in one.ended.items())),
+    Gauge("autopilot_copied_bytes_total", "Bytes that repairs copied since then.", (),
+          lambda one: (((), float(one.copied_bytes)),)),
+    Gauge("autopilot_repair_promised_bytes", "Bytes that a repair of the last eight days was to copy.", _REPAIR,
+          _repairs(lambda one: one.promised_bytes)),
+    Gauge("autopilot_repair_copied_bytes", "Bytes that it copied, once it has ended.", _REPAIR,
+          _repairs(lambda one: one.copied_bytes)),
+    Gauge("autopilot_repair_promised_seconds", "Time that it was to take, without pauses.", _REPAIR,
+          _repairs(lambda one: one.promised_s)),
+    Gauge("autopilot_repair_spent_seconds", "Time that it took, with pauses, once it has ended.", _REPAIR,
+          _repairs(lambda one: one.spent_s)),
     Gauge("autopilot_day_copied_bytes", "Bytes of repairs in 24 hours, as the budget counts them.", (),
           lambda one: (((), one.day_bytes),)),
     Gauge("autopilot_week_copied_bytes", "Bytes of repairs in seven days, as the budget counts them.", (),

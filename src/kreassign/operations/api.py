@@ -32,7 +32,7 @@ from kreassign.operations.doctor import diagnose_cluster
 from kreassign.operations.plan import PLAIN, Alternatives, PlanRequest
 from kreassign.operations.plan_files import PlanFile, read_plan_file
 from kreassign.operations.plan_inputs import Inputs, inputs_of_columns
-from kreassign.operations.plan_tasks import ExpectedRates, Placement, Rebalance, Task, WhatIf
+from kreassign.operations.plan_tasks import ExpectedRates, NewPlacement, Rebalance, Task, WhatIf
 from kreassign.operations.report import Rehearsal
 from kreassign.operations.rollback import NO_CHANGE, Rollback, RollbackRequest, roll_back
 from kreassign.operations.run import POLL_INTERVAL_S, RunContext, RunRequest, Show, Watch
@@ -128,7 +128,7 @@ def place_topic(
     policy: PlanPolicy = ANY_POLICY,
     loads: Path | str | None = None,
     as_of: AsOf | None = None,
-) -> Placement:
+) -> NewPlacement:
     """Place the partitions of a new topic to level the cluster without copies; `new_topic` goes to `create_topics`.
 
     `expected` is what each will hold, or the name of a topic that it will be like. Raises InputError, Infeasible.
@@ -145,7 +145,7 @@ def place_partitions(
     policy: PlanPolicy = ANY_POLICY,
     loads: Path | str | None = None,
     as_of: AsOf | None = None,
-) -> Placement:
+) -> NewPlacement:
     """Place more partitions of a topic; `new_partitions` goes to `create_partitions`. Raises InputError."""
     return plan_tasks.place_partitions(_inputs(snapshot, policy, loads, as_of), topic, total)
 

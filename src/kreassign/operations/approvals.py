@@ -20,10 +20,10 @@ from kreassign.model.approvals import (
     LIFETIME_S,
     ApprovalRequest,
     ApprovalRule,
-    Change,
     Changes,
     Judgement,
-    Present,
+    ListChange,
+    PlanNow,
     Purpose,
     Signature,
     SignedApproval,
@@ -31,11 +31,11 @@ from kreassign.model.approvals import (
     judge,
     parse_request,
 )
-from kreassign.model.plan import ANY_LOG_DIR, PartitionAssignment, Plan
+from kreassign.model.plan import ANY_LOG_DIR, Plan
 from kreassign.model.plan_facts import PlanOrigin
 from kreassign.model.reassignment import Replicas
 from kreassign.model.run import Operator
-from kreassign.operations.plan_files import REQUEST_SUFFIX, PlanFile, read_plan_file
+from kreassign.operations.plan_files import PlanFile, read_plan_file, request_path
 from kreassign.operations.ssh_signatures import signed, verified
 from kreassign.operations.text_files import decoded_file, read_text
 from kreassign.operations.whole_file import replace_file
@@ -59,11 +59,6 @@ class SignedApprovals:
     proposers: tuple[str, ...] = ()
 
 
-def request_path(plan: Path) -> Path:
-    """Path of the request beside a plan: `plan.request.json` for `plan.json`."""
-    return plan.with_name(plan.name.removesuffix(".json") + REQUEST_SUFFIX)
-
-
 def read_request(path: Path) -> bytes:
     """Read the bytes of a request, which are signed. Raises InputError if there is none."""
     if not path.exists():
@@ -78,9 +73,8 @@ def request_of(path: Path) -> ApprovalRequest:
 
 def approved_plan(request: ApprovalRequest) -> PlanFile:
     """The plan of a request, with the lists that it starts from."""
-    changes = request.changes.items()
-    plan = Plan(tuple(PartitionAssignment(name, one.after, one.log_dirs) for name, one in changes))
-    return PlanFile(plan, {name: one.before for name, one in changes}, None, PlanOrigin(request.cluster_id))
+    before = {name: one.before for name, one in request.changes.items()}
+    return PlanFile(request.plan, before, None, PlanOrigin(request.cluster_id))
 
 
 def _parsed(path: Path, content: bytes) -> ApprovalRequest:
@@ -103,7 +97,7 @@ def propose(plan: Path, key: Path, operator: Operator, now_ms: int) -> ApprovalR
             "`kreassign plan import` makes one"
         )
     request = ApprovalRequest(
-        f"{operator.user}@{operator.host}",
+        operator.name,
         facts.cluster_id,
         now_ms,
         now_ms + round(LIFETIME_S * 1000),
@@ -122,7 +116,7 @@ def propose(plan: Path, key: Path, operator: Operator, now_ms: int) -> ApprovalR
 def changes_of(plan: Plan, before: Replicas, topic_ids: Mapping[str, str | None]) -> Changes:
     """The changes of a plan; a partition without a list before it has that of the plan already."""
     return {
-        one.topic_partition: Change(
+        one.topic_partition: ListChange(
             tuple(before.get(one.topic_partition, one.replicas)),
             one.replicas,
             one.log_dirs if set(one.log_dirs) - {ANY_LOG_DIR} else (),
@@ -173,7 +167,7 @@ def check_signers(path: Path) -> None:
         raise InputError(f"{path} names no signer; a line of it is: NAME ssh-ed25519 KEY")
 
 
-def judgement(wanted: SignedApprovals, now: Present) -> Judgement:
+def judgement(wanted: SignedApprovals, now: PlanNow) -> Judgement:
     """Judge a request with the signatures beside it. Raises InputError if a file or ssh-keygen is missing."""
     content = read_request(wanted.request)
     request = _parsed(wanted.request, content)
@@ -197,7 +191,7 @@ def approval_for(wanted: SignedApprovals, plan: Plan, started: RunStarted, state
     before = {move.topic_partition: move.original for move in started.moves}
     topic_ids = {move.topic_partition.topic: move.topic_id for move in started.moves}
     changes = changes_of(plan, before, topic_ids)
-    found = judgement(wanted, Present(started.at_ms, started.cluster_id, changes, started.live_brokers))
+    found = judgement(wanted, PlanNow(started.at_ms, started.cluster_id, changes, started.live_brokers))
     if why := found.dead or found.lacking:
         raise InputError(f"the run is not approved: {why}")
     approval = SignedApproval(found.request_id, found.proposed_by, found.approved_by)

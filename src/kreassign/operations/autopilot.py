@@ -1,18 +1,19 @@
 """Look after a cluster: read it, let the core decide, plan, run, and write down what came of it.
 
 `kreassign.autopilot` decides when; planner, runs, lease, guards and journals of runs know how. The journal of decisions
-is the only memory: a process that begins where another one was killed reads it, and settles what that one had begun.
+is the only memory: a process that begins where another one was killed, on any host that has it, reads it and settles
+what that one had begun.
 With `dry` everything is done but the runs, in a journal of its own.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
 from kreassign.admin import AdminClient
 from kreassign.autopilot.core import (
@@ -25,39 +26,62 @@ from kreassign.autopilot.core import (
     ReleaseRun,
     ResumeRun,
     RunRepair,
+    SettleRun,
     proposed_message,
     tick,
 )
-from kreassign.autopilot.lifecycle import (
+from kreassign.autopilot.events import (
     ApprovalAsked,
     ApprovalsJudged,
+    EndAsked,
+    Ended,
     Event,
-    Memory,
     Name,
     NotPlanned,
     Planned,
+    Result,
     RunBegan,
     RunEnded,
-    State,
-    memory_of,
-    remember,
 )
-from kreassign.autopilot.observation import Known, Observation
+from kreassign.autopilot.gates import hours_of
+from kreassign.autopilot.lifecycle import State
+from kreassign.autopilot.memory import Memory, memory_of, remember
+from kreassign.autopilot.observation import US, Known, Observation
 from kreassign.autopilot.policy import Level, Policy
 from kreassign.clock import SYSTEM_CLOCK, Clock
-from kreassign.errors import ClusterError, ExecutionError, IllegalPlan, Infeasible, InputError, JournalLocked, PlanIsMet
-from kreassign.executor.events import CancelRequested, HoldRequested, ReleaseRequested, RunStarted
-from kreassign.executor.history.run_history import history, read_view
-from kreassign.executor.journal import journal_path, post_request
-from kreassign.executor.journal.folder import make_folder
+from kreassign.errors import (
+    ClusterError,
+    ExecutionError,
+    IllegalPlan,
+    Infeasible,
+    InputError,
+    JournalLocked,
+    JournalTaken,
+    KreassignError,
+    MirrorUnavailable,
+    PlanIsMet,
+)
+from kreassign.executor.events import (
+    CancelRequested,
+    HoldRequested,
+    PaceRequested,
+    ReleaseRequested,
+    Request,
+    RunStarted,
+)
+from kreassign.executor.history.run_history import history
+from kreassign.executor.journal import journal_path, post_request, read_events
+from kreassign.executor.journal.folder import active_run, make_folder
+from kreassign.executor.lease import LeasePolicy
 from kreassign.executor.progress import ProgressMeter
 from kreassign.executor.state import RunView
-from kreassign.model import ElectionType
-from kreassign.model.approvals import ApprovalRequest, ApprovalRule, Change, Changes, Present
+from kreassign.model import ElectionType, TopicPartition
+from kreassign.model.approvals import ApprovalRequest, ApprovalRule, Changes, ListChange, PlanNow
 from kreassign.model.authorization import error_text
-from kreassign.model.pace import Cap, Caps, Pace
+from kreassign.model.error_codes import ELECTION_NOT_NEEDED, has_code
+from kreassign.model.pace import Cap, Caps, Pace, PaceChange
 from kreassign.model.run import RunHistory
-from kreassign.model.text import counted, format_amount
+from kreassign.model.text import counted, format_seconds
 from kreassign.model.throttle import ThrottleRates
 from kreassign.monitoring.metrics import AutopilotStatus
 from kreassign.operations.approvals import (
@@ -69,8 +93,10 @@ from kreassign.operations.approvals import (
     withdraw,
     write_request,
 )
-from kreassign.operations.autopilot_journal import approval_path, open_journal
-from kreassign.operations.autopilot_looks import Repairs, avoided, observe, plan_repair, status_of
+from kreassign.operations.autopilot_journal import approval_path, proposal_path
+from kreassign.operations.autopilot_keeper import Keeper, Vigil, files_of, kept_likewise
+from kreassign.operations.autopilot_looks import observe, run_of, status_of
+from kreassign.operations.autopilot_plans import Repairs, avoided, kept, plan_repair
 from kreassign.operations.broker_changes import sole_change
 from kreassign.operations.plan_files import PlanFile
 from kreassign.operations.run import LockWatch, RunContext, RunRequest, Show, prepare_run, resume_run, start_run
@@ -82,9 +108,14 @@ Tell = Callable[[Message], None]
 Report = Callable[[AutopilotStatus], None]
 """Gets the status after each look."""
 
+NewRequest = Callable[[int], Request]
+"""Makes a request to a run with the number that it gets."""
 
 FEW_AT_A_TIME = Pace(caps=Caps(source=Cap(moves=2), destination=Cap(moves=2)))
 """Moves in flight go to their end, whatever happens meanwhile: so they are few."""
+
+HELD_LONG_S = 900.0
+"""A repair that guards hold for so long is told."""
 
 PAUSE_S = 5.0
 """Time between two steps of an election, in which clients find their leaders."""
@@ -94,7 +125,7 @@ class Autopilot:
     """One autopilot of one cluster; use it in a `with` statement.
 
     It holds the journal of decisions, so that there is one in a state directory; runs hold the lease of the cluster
-    besides, so that there is one run on any machine.
+    besides, so that there is one run on any machine: without it nothing runs.
     """
 
     def __init__(
@@ -107,13 +138,27 @@ class Autopilot:
         *,
         is_dry: bool = False,
         report: Report = lambda _: None,
+        reread: Callable[[], Policy] | None = None,
+        vigil: Vigil | None = None,
     ) -> None:
-        self._report = report
+        """Open the journal of decisions. Raises StandsBy while another host keeps it; MirrorUnavailable."""
+        self._report, self._reread, self._odd_policy = report, reread, ""
         self._client, self._policy, self._tell, self._clock = client, policy, tell, clock
-        self._context, self._is_dry = context, is_dry
+        # Nothing else lets one act of two that decide alike within a second.
+        context = replace(context, lease=LeasePolicy.REQUIRE)
+        self._is_dry = is_dry
         self._cluster_id = client.describe_cluster().cluster_id
-        self._journal, events = open_journal(context.state_dir, self._cluster_id, clock.now_ms(), is_dry=is_dry)
+        keeper = Keeper(client, context, self._cluster_id, clock, vigil or Vigil(clock), is_dry=is_dry)
+        self._journal, events = keeper.resume()
         self.memory: Memory = memory_of(events)
+        self._context = context = kept_likewise(context, self.memory)
+        self._files = files_of(self._journal.path.parent, events)
+        try:
+            self._files.restore()
+            keeper.bring_repair(self.memory)
+        except BaseException:
+            self._journal.close()
+            raise
         self._locks = LockWatch("the autopilot", "looks at nothing, and repairs nothing", context.warn, clock)
         self._journal.on_lock, self._is_beside_run = self._wait, False
         self._looked_s = float("-inf")
@@ -121,6 +166,7 @@ class Autopilot:
         self._watched = replace(context, observers=observers, watch=self._watch_run)
         self._leave_run: Callable[[], None] | None = None
         self._told_problem = ""
+        self._held_since_s: float | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -128,6 +174,10 @@ class Autopilot:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        if self._is_kept and not isinstance(error, JournalTaken):
+            self._is_beside_run = True  # nothing depends on this event: it is waited for by nobody
+            with suppress(KreassignError):
+                self._note(Ended(self._clock.now_ms()))
         self._journal.close()
 
     def watch(self) -> None:
@@ -137,23 +187,46 @@ class Autopilot:
             self._clock.sleep(self._policy.care.interval)
 
     def look(self) -> None:
-        """Look once, tell what changed, and do what is due, to its end. Raises JournalDamaged."""
-        now = replace(observe(self._client, self._clock.now_ms(), self._run_left()), is_run_left=True)
+        """Look once, tell what changed, and do what is due, to its end. Raises JournalDamaged, JournalTaken."""
+        self._journal.confirm()
+        left = self._run_left()
+        now = observe(self._client, self._clock.now_ms(), left)
+        is_elsewhere = left is not None and active_run(self._context.state_dir, self._cluster_id) == left.run_id
+        now = replace(now, run=now.run._replace(is_left=not is_elsewhere, is_elsewhere=is_elsewhere))
         self._read_approvals(now)
-        match self._decide(now):
+        order = self._decide(now)
+        if left is not None and is_elsewhere:
+            self._post(order, left)
+            return
+        match order:
             case PlanRepair(name):
                 self._plan(name, now)
             case RunRepair(name, plan_id, at_any_time):
                 self._run(name, plan_id, now, at_any_time=at_any_time)
             case ResumeRun():
-                self._resume()
+                self._resume(None if left is None else self._change_of_hours(left))
+            case SettleRun():
+                self._looked_s = float("-inf")
+                self._resume(_request_of(order, self._clock.now_ms()))
             case EndRun():
-                self._resume(lambda number: CancelRequested(self._clock.now_ms(), number, is_now=False))
+                self._resume(_request_of(order, self._clock.now_ms()))
             case _:
                 pass  # what is left holds
 
+    def _read_policy(self) -> None:
+        """Follow the policy file; what cannot be read is told once, and the policy before it holds."""
+        if self._reread is None:
+            return
+        try:
+            self._policy, self._odd_policy = self._reread(), ""
+        except (InputError, OSError) as error:
+            if str(error) != self._odd_policy:
+                self._odd_policy = str(error)
+                self._context.warn(f"the policy that was read before holds: {error}")
+
     def _decide(self, now: Observation) -> Order | None:
         self._looked_s = self._clock.monotonic_s()
+        self._read_policy()
         for request in self._journal.requests_after(self.memory.last_request):
             self._note(request)
         decision = tick(self.memory, now, self._policy)
@@ -171,27 +244,51 @@ class Autopilot:
         self._locks.follow(lock)
 
     def _note(self, event: Event) -> None:
-        self._journal.append(event)
+        try:
+            self._journal.append(event)
+        except MirrorUnavailable:
+            # It is written here: the next look goes on from it, once the second place has it, too.
+            self.memory = remember(self.memory, event)
+            raise
         self.memory = remember(self.memory, event)
+
+    @property
+    def _is_kept(self) -> bool:
+        """True if the journal is kept in a second place."""
+        keeper = self.memory.keeper
+        return keeper is not None and keeper.journal_to is not None
+
+    def _keep_files(self, name: Name) -> None:
+        """Keep plan, request and signatures of a finding, where the journal is kept in a second place."""
+        if self._is_kept:
+            for event in tuple(self._files.fresh(self._clock.now_ms(), name)):
+                self._note(event)
 
     def _plan(self, name: Name, now: Observation) -> Repairs | None:
         """Plan, and tell of the plan if it is new; a failure is written down, and told once."""
         before = self.memory.findings[name]
+        path = proposal_path(self._journal.path, name)
         try:
             avoid = avoided(self.memory, name, now)
-            repairs = plan_repair(self._client, name, now, self._policy, self._clock, avoid)
+            fresh = plan_repair(self._client, name, now, self._policy, self._clock, avoid)
+            repairs = kept(path, before.proposal, fresh, now, avoid)
         except ClusterError as error:
             self._fail(name, f"it could not be planned: {error_text(error)}", is_passing=True)
+            return None
+        except OSError as error:
+            self._fail(name, f"its plan could not be written to {path.parent}: {error.strerror}", is_passing=True)
             return None
         except (InputError, Infeasible, IllegalPlan) as error:
             self._fail(name, f"no plan repairs it: {error_text(error)}")
             return None
+        self._keep_files(name)
         self._note(repairs.planned)
         if self._policy.level(name.kind) is Level.ASK:
             if self.memory.findings[name].asked is None:
                 self._ask(repairs, now)
         elif before.state is not State.PROPOSED:
-            self._tell(proposed_message(repairs.planned))
+            is_for_people = self._policy.level(name.kind) is Level.PROPOSE and repairs.plan is not None
+            self._tell(proposed_message(repairs.planned, (f"kreassign run {path}",) if is_for_people else ()))
         return repairs
 
     # Approvals: the request is a file, and so are the signatures beside it.
@@ -211,6 +308,7 @@ class Autopilot:
         make_folder(path.parent)
         withdraw(path)
         write_request(path, request)
+        self._keep_files(planned.name)
         self._note(ApprovalAsked(request.at_ms, planned.name, request.request_id))
         what = f"{planned.name}: {planned.sentences[0]}; {counted(approvals.least, 'approval')} wanted"
         sign = f"kreassign autopilot approve {planned.name.kind} '{planned.name.subject}' --key FILE"
@@ -221,6 +319,7 @@ class Autopilot:
         for finding in self.memory.open:
             if finding.asked is None or finding.state is not State.PROPOSED or not isinstance(now.partitions, Known):
                 continue
+            self._keep_files(finding.name)
             judged = self._judged(finding.name, now)
             before = finding.judged
             if before is None or replace(judged, at_ms=before.at_ms) != before:
@@ -235,7 +334,7 @@ class Autopilot:
             request = request_of(wanted.request)
             lists = {one.topic_partition: one.replicas for one in now.partitions.value}
             changes = {one: each._replace(before=lists.get(one, ())) for one, each in request.changes.items()}
-            found = judgement(wanted, Present(now.at_ms, self._cluster_id, changes, now.live))
+            found = judgement(wanted, PlanNow(now.at_ms, self._cluster_id, changes, now.live))
         except (InputError, OSError) as error:
             return ApprovalsJudged(now.at_ms, name, (), lacking=f"approvals could not be read: {error_text(error)}")
         return ApprovalsJudged(now.at_ms, name, found.approved_by, found.dead, found.lacking)
@@ -249,7 +348,7 @@ class Autopilot:
 
     @property
     def _operator(self) -> str:
-        return f"{self._context.operator.user}@{self._context.operator.host}"
+        return self._context.operator.name
 
     def _request(self, name: Name, plan: PlanFile, *, at_any_time: bool) -> RunRequest:
         """The run of a repair: where people approved a plan, just that one, and by their approval."""
@@ -279,7 +378,7 @@ class Autopilot:
             return
         if self._is_dry:
             self._begin(repairs.planned, "dry-run")
-            self._note(RunEnded(self._clock.now_ms(), name, "not begun in a dry run", repairs.planned.copied_bytes))
+            self._note(RunEnded(self._clock.now_ms(), name, Result.NOT_BEGUN_DRY, repairs.planned.copied_bytes))
             return
         try:
             if repairs.plan is None:
@@ -293,14 +392,16 @@ class Autopilot:
                     name, f"its run cannot begin: {error_text(error)}", is_passing=isinstance(error, ClusterError)
                 )
             else:
-                self._end(name, "failed", 0)
+                self._end(name, Result.FAILED)
             return
         self._begin(repairs.planned, started.run_id, at_any_time=at_any_time)
         self._execute(name, started, repairs.plan)
 
     def _begin(self, planned: Planned, run_id: str, *, at_any_time: bool = False) -> None:
         at_ms = self._clock.now_ms()
-        self._note(RunBegan(at_ms, planned.name, run_id, planned.copied_bytes, planned.moves, at_any_time))
+        self._note(
+            RunBegan(at_ms, planned.name, run_id, planned.copied_bytes, planned.moves, at_any_time, planned.seconds)
+        )
         what = "would be repaired now" if self._is_dry else f"is repaired by run {run_id}"
         follow = () if run_id in {ELECTION, "dry-run"} else (f"kreassign watch {run_id}", f"kreassign cancel {run_id}")
         self._tell(Message(planned.name, f"{planned.name}: it {what}", planned.sentences[0], follow))
@@ -309,7 +410,7 @@ class Autopilot:
         try:
             self._ended(name, start_run(self._client, started, self._watched, plan.facts, self._clock))
         except (InputError, ClusterError, ExecutionError) as error:
-            self._end(name, f"not begun: {error_text(error)}", 0)
+            self._end(name, Result.NOT_BEGUN, outcome=f"{Result.NOT_BEGUN}: {error_text(error)}")
 
     def _look_meanwhile(self, run: RunView, meter: ProgressMeter) -> None:
         """A look during a run, at most once an interval: its order is a request to the run."""
@@ -327,34 +428,73 @@ class Autopilot:
             self._is_beside_run = False
 
     def _steer(self, run: RunView) -> None:
+        self._journal.confirm()
         order = self._decide(observe(self._client, self._clock.now_ms(), run))
-        path, at_ms = journal_path(self._context.state_dir, self._cluster_id, run.run_id), self._clock.now_ms()
         act = self.memory.running
-        if act is not None and act.held and not (act.is_end_asked or run.is_held):
-            order = HoldRun(run.run_id)  # also where a look before this one failed after it had decided
-        match order:
-            case PauseRun():
-                if self._leave_run is not None and not run.in_flight:
-                    self._leave_run()
-            case EndRun():
-                post_request(path, lambda number: CancelRequested(at_ms, number, is_now=False))
-            case HoldRun():
-                post_request(path, lambda number: HoldRequested(at_ms, number))
-            case ReleaseRun():
-                post_request(path, lambda number: ReleaseRequested(at_ms, number))
-            case _:
-                pass  # nothing is planned or run beside a run
+        if act is not None:
+            self._tell_if_held_long(act.name, run)
+        self._post(order, run)
+        if isinstance(order, PauseRun) and self._leave_run is not None and not run.in_flight:
+            self._leave_run()
+
+    def _post(self, order: Order | None, run: RunView) -> None:
+        """Ask the process of a run to do what is ordered, and to keep to its hours; nothing is begun beside a run."""
+        path = journal_path(self._context.state_dir, self._cluster_id, run.run_id)
+        for request in (self._change_of_hours(run), _request_of(order, self._clock.now_ms())):
+            if request is not None:
+                post_request(path, request)
+
+    def _change_of_hours(self, run: RunView) -> NewRequest | None:
+        """Request for the hours of the policy; None where the run has them. The policy may change during a run."""
+        act, at_ms = self.memory.running, self._clock.now_ms()
+        if act is None or run.pace.hours == (hours := hours_of(act, self._policy)):
+            return None
+        return lambda number: PaceRequested(at_ms, number, PaceChange(hours=hours))
+
+    def _tell_if_held_long(self, name: Name, run: RunView) -> None:
+        """Tell once of guards that hold a repair, such as clients whose state nobody can read."""
+        why, now_s = None if run.is_held else run.why_held, self._clock.monotonic_s()
+        if why is None:
+            self._held_since_s = None
+        elif self._held_since_s is None:
+            self._held_since_s = now_s
+        elif now_s - self._held_since_s >= HELD_LONG_S:
+            self._held_since_s = float("inf")
+            what = f"{name}: its run {run.run_id} is held for {format_seconds(HELD_LONG_S)}"
+            self._tell(Message(name, what, why, (f"kreassign status {run.run_id}", f"kreassign cancel {run.run_id}")))
 
     def _elect(self, planned: Planned) -> None:
         """Elect preferred leaders in steps, under the lease of the cluster."""
         with sole_change(self._client, self._context, "autopilot", self._clock) as confirm:
             self._begin(planned, ELECTION)
             size = self._policy.leaders.step
+            failed: dict[TopicPartition, ClusterError] = {}
             for start in range(0, len(planned.moves), size):
+                if start and self._stops_election(planned.name):
+                    after = f"{Result.STOPPED} after {counted(start, 'leader')}"
+                    self._end(planned.name, Result.STOPPED, outcome=after)
+                    return
                 confirm()
-                self._client.elect_leaders(planned.moves[start : start + size], ElectionType.PREFERRED)
+                answer = self._client.elect_leaders(planned.moves[start : start + size], ElectionType.PREFERRED)
+                refused = answer.failed.items()
+                failed |= {one: error for one, error in refused if not has_code(error, ELECTION_NOT_NEEDED)}
                 self._clock.sleep(PAUSE_S)
-        self._end(planned.name, "done", 0)
+        if not failed:
+            self._end(planned.name, Result.DONE)
+            return
+        first, error = next(iter(failed.items()))
+        leaders = f"{len(failed)} of {counted(len(planned.moves), 'leader')}"
+        self._end(planned.name, Result.IN_PART, outcome=f"without {leaders}, such as {first} ({error_text(error)})")
+
+    def _stops_election(self, name: Name) -> bool:
+        """A look between two steps of an election; True if the brake, people or others stop it."""
+        order = self._decide(observe(self._client, self._clock.now_ms()))
+        act = self.memory.running
+        if act is None or order is None:
+            return False
+        if not act.is_end_asked:
+            self._note(EndAsked(self._clock.now_ms(), name, act.held or "its window closes"))
+        return True
 
     def _ended(self, name: Name, run: RunHistory) -> None:
         if run.ended_ms is None:
@@ -362,18 +502,30 @@ class Autopilot:
                 Message(name, f"{name}: its run {run.run_id} is {run.state}", "it goes on by itself when it may")
             )
             return
-        problems = [one.problem or "" for one in run.moves]
-        by = "an operator" if run.state == "cancelled" or any("someone else" in one for one in problems) else ""
-        self._end(name, run.state, run.bytes_copied, by, "" if run.clients is None else str(run.clients))
+        events = read_events(journal_path(self._context.state_dir, self._cluster_id, run.run_id))
+        people = [one.by for one in events if isinstance(one, CancelRequested) and one.by != US]
+        if any("someone else" in (one.problem or "") for one in run.moves):
+            people.append("someone else, by Kafka's own means,")
+        moved = tuple(one.topic_partition for one in run.moves if one.submitted_ms is not None)
+        cost = "" if run.clients is None else str(run.clients)
+        self._end(name, Result(run.state), run.bytes_copied, people[-1] if people else "", cost, moved)
 
-    def _end(self, name: Name, outcome: str, copied_bytes: int, by: str = "", cost: str = "") -> None:
+    def _end(
+        self,
+        name: Name,
+        result: Result,
+        copied_bytes: int = 0,
+        by: str = "",
+        cost: str = "",
+        moved: tuple[TopicPartition, ...] | None = None,
+        outcome: str = "",
+    ) -> None:
         act = self.memory.running
         assert act is not None, "only a repair that began ends"
-        self._note(RunEnded(self._clock.now_ms(), name, outcome, copied_bytes, "" if act.is_end_asked else by))
-        copied = f"{format_amount(copied_bytes, 'B')} copied of {format_amount(act.copied_bytes, 'B')}"
-        self._tell(
-            Message(name, f"{name}: its run {act.run_id} is {outcome}, {copied}", (by and f"{by} ended it") or cost)
-        )
+        ended = RunEnded(self._clock.now_ms(), name, result, copied_bytes, by, moved, outcome)
+        self._note(ended)
+        what = f"{name}: its run {act.run_id} is {ended.text}; {self.memory.acts[-1].account}"
+        self._tell(Message(name, what, (by and f"{by} ended it") or cost))
 
     @contextmanager
     def _watch_run(self, run_id: str, stop: Callable[[], None] | None) -> Iterator[Show | None]:
@@ -386,17 +538,16 @@ class Autopilot:
         act = self.memory.running
         if act is None:
             return None
-        path = journal_path(self._context.state_dir, self._cluster_id, act.run_id)
-        if act.run_id == ELECTION or not path.exists():
-            self._end(act.name, "not begun", 0)
+        run = run_of(self.memory, self._context.state_dir)
+        if run is None:
+            self._end(act.name, Result.NOT_BEGUN)
             return None
-        run = read_view(path)
         if (ended := history(run)).ended_ms is None:
             return run
         self._ended(act.name, ended)
         return None
 
-    def _resume(self, request: Callable[[int], Any] | None = None) -> None:
+    def _resume(self, request: NewRequest | None) -> None:
         """Go on with the run that is left; why that is not possible is told once, and tried again at the next look."""
         act = self.memory.running
         assert act is not None, "only a run that is left goes on"
@@ -410,9 +561,21 @@ class Autopilot:
                 self._tell(Message(act.name, f"{act.name}: its run {act.run_id} cannot go on", self._told_problem))
 
 
+def _request_of(order: Order | None, at_ms: int) -> NewRequest | None:
+    """The request to a run that an order is; None where it is none."""
+    match order:
+        case EndRun():
+            return lambda number: CancelRequested(at_ms, number, is_now=False, by=US)
+        case HoldRun() | SettleRun():
+            return lambda number: HoldRequested(at_ms, number, US)
+        case ReleaseRun():
+            return lambda number: ReleaseRequested(at_ms, number)
+    return None
+
+
 def _changes(repairs: Repairs, now: Observation) -> Changes:
     assert isinstance(now.partitions, Known), "only what was read is planned"
     lists = {one.topic_partition: one.replicas for one in now.partitions.value}
     if repairs.plan is None:
-        return {one: Change(lists[one], lists[one]) for one in repairs.planned.moves}
+        return {one: ListChange(lists[one], lists[one]) for one in repairs.planned.moves}
     return changes_of(repairs.plan.plan, lists, {})

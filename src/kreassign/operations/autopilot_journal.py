@@ -8,26 +8,26 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import get_args
 
-from kreassign.autopilot.lifecycle import (
+from kreassign.autopilot.events import (
     Began,
     Event,
-    Memory,
     Name,
     Request,
+    Resumed,
     RunBegan,
     RunEnded,
     Silenced,
     TurnedOff,
     TurnedOn,
-    memory_of,
 )
+from kreassign.autopilot.memory import Memory, memory_of
 from kreassign.autopilot.policy import Policy
 from kreassign.autopilot.replay import Replayed, replay
 from kreassign.clock import SYSTEM_CLOCK, Clock
 from kreassign.errors import InputError
-from kreassign.executor.journal import Journal, post_request, read_events
+from kreassign.executor.journal import active_run_in, post_request, read_events
 from kreassign.executor.journal.file import Form
-from kreassign.executor.journal.folder import cluster_folder, cluster_of_folder, make_folder
+from kreassign.executor.journal.folder import cluster_folder, cluster_of_folder
 from kreassign.model.approvals import ApprovalRequest
 from kreassign.operations.approvals import (
     approve_request,
@@ -36,9 +36,15 @@ from kreassign.operations.approvals import (
 from kreassign.operations.plan_files import REQUEST_SUFFIX
 from kreassign.operations.run_journals import InForce
 
+BRAKE = "kreassign-autopilot-off"
+"""Broker setting that stops the autopilot, whatever its value: brokers show the values of strange settings to nobody.
+
+`kafka-configs --alter --entity-type brokers --entity-default --add-config kreassign-autopilot-off=true` pulls it.
+"""
+
 DECISIONS = Form(
     0x6B726570, Began, MappingProxyType({kind.__name__: kind for kind in get_args(Event)}), (RunBegan, RunEnded),
-    get_args(Request), keeps_requests=True,
+    get_args(Request), keeps_requests=True, number="number", goes_on=Resumed,
 )  # fmt: skip
 """Journals of autopilots. Requests hold whether a process is there when they are made or not."""
 
@@ -46,16 +52,6 @@ DECISIONS = Form(
 def decisions_path(state_dir: Path, cluster_id: str, *, is_dry: bool = False) -> Path:
     """Path of the journal of decisions: below the folder of the cluster, so that runs do not take it for theirs."""
     return cluster_folder(state_dir, cluster_id) / ("autopilot-dry-run" if is_dry else "autopilot") / "decisions.sqlite"
-
-
-def open_journal(state_dir: Path, cluster_id: str, at_ms: int, *, is_dry: bool) -> tuple[Journal, tuple[Event, ...]]:
-    """Open the journal of a cluster's decisions, which is begun if there is none, with its events."""
-    path = decisions_path(state_dir, cluster_id, is_dry=is_dry)
-    if path.exists():
-        return Journal.resume(path, cluster_id, form=DECISIONS)
-    began = Began(at_ms, cluster_id)
-    make_folder(path.parent)
-    return Journal.begin(path, began, "the autopilot", DECISIONS), (began,)
 
 
 def clusters_looked_after(state_dir: Path, *, is_dry: bool = False) -> tuple[str, ...]:
@@ -75,18 +71,39 @@ def looked_after(state_dir: Path, here: InForce, *, is_dry: bool = False) -> str
     if here.cluster_id is None and len(known) == 1:
         return known[0]
     if here.cluster_id is None:
-        what = "several clusters are" if known else "no cluster is"
-        raise InputError(f"{what} looked after by {state_dir}; name the cluster (--bootstrap-server) or --state-dir")
+        if known:
+            raise InputError(
+                f"several clusters are looked after with state directory {state_dir}: {', '.join(known)}; name one "
+                "(--bootstrap-server, or --cluster of the configuration file)"
+            )
+        what, begin = ("a dry run of the autopilot", " --dry-run") if is_dry else ("the autopilot", "")
+        raise InputError(
+            f"{what} has looked after no cluster with state directory {state_dir}; begin with `kreassign autopilot "
+            f"watch POLICY{begin}`, or name another --state-dir"
+        )
     if here.cluster_id not in known:
-        what = "has been looked at by a dry run" if is_dry else "is looked after"
-        raise InputError(f"no autopilot in {state_dir}: cluster {here.cluster_id} is not one that {what} from there")
+        what, begin = ("a dry run of the autopilot", " --dry-run") if is_dry else ("the autopilot", "")
+        others = f" (it has: {', '.join(known)})" if known else ""
+        raise InputError(
+            f"{what} has not looked after cluster {here.cluster_id} with state directory {state_dir}{others}; begin "
+            f"with `kreassign autopilot watch POLICY{begin}`, or name another --state-dir"
+        )
     return here.cluster_id
 
 
 def approval_path(journal: Path, name: Name) -> Path:
     """Path of the request for approval of a finding's repair, in a folder beside the journal of decisions."""
+    return journal.parent / "approvals" / f"{_file_name(name)}{REQUEST_SUFFIX}"
+
+
+def proposal_path(journal: Path, name: Name) -> Path:
+    """Path of the plan that repairs a finding, in a folder beside the journal of decisions."""
+    return journal.parent / "proposals" / f"{_file_name(name)}.json"
+
+
+def _file_name(name: Name) -> str:
     subject = hashlib.sha256(name.subject.encode()).hexdigest()[:8]
-    return journal.parent / "approvals" / f"{name.kind}-{subject}{REQUEST_SUFFIX}"
+    return f"{name.kind}-{subject}"
 
 
 def approve(
@@ -98,19 +115,24 @@ def approve(
         raise InputError(
             f"the autopilot asks for no approval of {name}; `kreassign autopilot status` shows its findings"
         )
-    path = approval_path(_journal(state_dir, cluster_id, is_dry=is_dry), name)
+    path = approval_path(_kept_here(state_dir, cluster_id, is_dry=is_dry), name)
     approve_request(path, key, user)
     return request_of(path)
 
 
+def decided(state_dir: Path, cluster_id: str, *, is_dry: bool = False) -> tuple[Event, ...]:
+    """All decisions about a cluster, oldest first. Raises InputError without any, JournalDamaged."""
+    return read_events(_journal(state_dir, cluster_id, is_dry=is_dry), DECISIONS)
+
+
 def replayed(state_dir: Path, cluster_id: str, policy: Policy, *, is_dry: bool = False) -> Replayed:
     """Play a policy over the journal of decisions of a cluster. Raises InputError without one, JournalDamaged."""
-    return replay(read_events(_journal(state_dir, cluster_id, is_dry=is_dry), DECISIONS), policy)
+    return replay(decided(state_dir, cluster_id, is_dry=is_dry), policy)
 
 
 def remembered(state_dir: Path, cluster_id: str, *, is_dry: bool = False) -> Memory:
     """Return the memory of a cluster's autopilot. Raises InputError without one, JournalDamaged."""
-    return memory_of(read_events(_journal(state_dir, cluster_id, is_dry=is_dry), DECISIONS))
+    return memory_of(decided(state_dir, cluster_id, is_dry=is_dry))
 
 
 def turn_off(state_dir: Path, cluster_id: str, for_s: float, by: str, why: str, clock: Clock = SYSTEM_CLOCK) -> None:
@@ -134,14 +156,29 @@ def silence(
 
 
 def _post(state_dir: Path, cluster_id: str, make: Callable[[int], Request]) -> None:
-    post_request(_journal(state_dir, cluster_id), make, DECISIONS)
+    post_request(_kept_here(state_dir, cluster_id), make, DECISIONS)
+
+
+def _kept_here(state_dir: Path, cluster_id: str, *, is_dry: bool = False) -> Path:
+    """Path of the journal. Raises InputError if another host may go on with it, and not see what is asked here."""
+    path = _journal(state_dir, cluster_id, is_dry=is_dry)
+    keeper = memory_of(read_events(path, DECISIONS)).keeper
+    if keeper is not None and keeper.journal_to is not None and active_run_in(path.parent) is None:
+        raise InputError(
+            f"no process here looks after cluster {cluster_id}, and another host may, by the decisions in "
+            f"{keeper.journal_to}: give this there (`kreassign autopilot status --journal-from {keeper.journal_to}` "
+            f"names it), or pull the brake: `kafka-configs --alter --entity-type brokers --entity-default --add-config "
+            f"{BRAKE}=true`"
+        )
+    return path
 
 
 def _journal(state_dir: Path, cluster_id: str, *, is_dry: bool = False) -> Path:
     path = decisions_path(state_dir, cluster_id, is_dry=is_dry)
     if not path.exists():
         raise InputError(
-            f"no autopilot has looked after cluster {cluster_id} with this state directory: {path} is not there; "
-            "begin with `kreassign autopilot watch POLICY`"
+            f"{'a dry run of the' if is_dry else 'the'} autopilot has not looked after cluster {cluster_id} with this "
+            f"state directory: {path} is not there; begin with `kreassign autopilot watch POLICY"
+            f"{' --dry-run' if is_dry else ''}`, or name another --state-dir"
         )
     return path

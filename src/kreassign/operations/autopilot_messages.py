@@ -16,7 +16,8 @@ from kreassign.monitoring.webhooks import LAST_S, RETRIES_S, Sender, Webhook
 from kreassign.operations.text_files import named_once, read_text
 
 SEVERITIES: Mapping[Kind, str] = MappingProxyType({
-    Kind.MANY_GONE: "critical", Kind.BROKER_GONE: "error", Kind.DISK_FILLS: "error", Kind.DIRECTORY_FAILED: "error",
+    Kind.MANY_GONE: "critical",
+    **dict.fromkeys((Kind.UNREAD, Kind.BROKER_GONE, Kind.DISK_FILLS, Kind.DIRECTORY_FAILED), "error"),
 })  # fmt: skip
 """Severities by kind, in the words of PagerDuty; others are warnings."""
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from kreassign.admin import AdminClient
 from kreassign.clock import Clock
-from kreassign.errors import ClusterError, ExecutionError, InputError
+from kreassign.errors import ClusterError, ExecutionError, InputError, machine_reason
 from kreassign.executor.brokers import CORDON, CORDONED_LOG_DIRS, UNCORDON, BrokerReading, is_our_cordon, way_to_open
 from kreassign.executor.cluster.port import ConfigPort
 from kreassign.executor.cluster.requests import CHANGE_TIMEOUT_MS
@@ -157,7 +157,7 @@ class MaintenanceStore:
         return known_maintenance(self._read_here(), self._read_cluster())
 
     def write(self, record: MaintenanceRecord) -> None:
-        """Replace the record; warns if only this machine has it, because the cluster cannot keep it.
+        """Replace the record; warns if only this machine has it, and an exit has to come from here.
 
         Raises ClusterError if the cluster can, and does not say that it has: nothing may follow from the record then.
         """
@@ -169,7 +169,7 @@ class MaintenanceStore:
                 raise
             refusal = str(error)
         self._write_here(format_record(kept if refusal is None else record))
-        if refusal is not None and not self._has_warned:
+        if refusal is not None and record.brokers and not self._has_warned:
             self._has_warned = True
             self.context.warn(
                 "the maintenance is recorded on this machine only; run `kreassign maintenance exit` from here: "
@@ -191,8 +191,15 @@ class MaintenanceStore:
             raise InputError(f"{self._path}: it is no record of maintenance: {error}. Move it away") from error
 
     def _write_here(self, text: str) -> None:
-        make_folder(self._path.parent)
-        replace_file(self._path, text.encode(), PRIVATE_MODE)
+        try:
+            make_folder(self._path.parent)
+            replace_file(self._path, text.encode(), PRIVATE_MODE)
+        except OSError as error:
+            raise InputError(
+                f"{self._path}, the record of maintenance, could not be written: {machine_reason(error)}. "
+                "Nothing more was changed; make room there, or choose another directory (--state-dir), then give the "
+                "command again"
+            ) from error
 
     # --- the cluster --------------------------------------------------------------------------------------------
 

@@ -125,7 +125,7 @@ class DecommissionResult:
         return isinstance(self.next_step, Finished)
 
 
-class Runs(Protocol):
+class RunsOfSteps(Protocol):
     """Executes the runs."""
 
     def execute(self, plan: PlanFile) -> RunHistory:
@@ -285,7 +285,7 @@ class Decommissioning:
         client: AdminClient,
         request: DecommissionRequest,
         context: RunContext,
-        executed: Runs,
+        executed: RunsOfSteps,
         clock: Clock,
         tell: Tell,
     ) -> None:
@@ -329,7 +329,7 @@ class Decommissioning:
             case Cordon(brokers):
                 self._cordon(brokers)
             case Await():
-                return self._await(step, last)
+                return self._await(step, found, last)
             case Drain():
                 self._warn_of_open_ways(found)
                 return self._drain(step)
@@ -388,7 +388,7 @@ class Decommissioning:
             refused = f"the decommission of {listed_brokers(self._request.brokers)} cannot go on:"
             raise InputError("\n  - ".join((refused, *lacking)))
 
-    def _await(self, step: Await, last: Step | None) -> Blocked | None:
+    def _await(self, step: Await, found: Readings, last: Step | None) -> Blocked | None:
         """Wait one poll; return Blocked after BRIEF_S."""
         if step != last:
             self._since_s = self._clock.monotonic_s()
@@ -398,6 +398,7 @@ class Decommissioning:
                 "the topic), or be left over. Look with kafka-log-dirs, then give the command again"
             )
         self._clock.sleep(self._context.poll_s)
+        self._wanted = replace(self._wanted, unread=self._wanted.unread | found.unread_log_dirs)
         return None
 
     # --- steps --------------------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from kreassign.clock import SYSTEM_CLOCK, Clock
 from kreassign.errors import ClusterError, InputError, JournalUnreadable
 from kreassign.executor.cluster import requests
 from kreassign.executor.cluster.permissions import explained, unseen_topics
-from kreassign.executor.cluster.readings import ask_twice, partitions_of
+from kreassign.executor.cluster.readings import partitions_of, read_log_dirs, settings_of_two
 from kreassign.executor.cluster.receivers import nameable_brokers
 from kreassign.executor.cluster.requests import without_records
 from kreassign.executor.history.diagnosis import NO_MAINTENANCE, ClusterReadings, diagnose, notes
@@ -77,19 +77,19 @@ def examine(
     check_wait("measure_for_s", measure_for_s)
     ongoing = client.list_partition_reassignments()
     begun_s = clock.monotonic_s()
-    first = _Look.at(client, ongoing)
     whole = described_cluster(client)
     live = tuple(sorted(broker.id for broker in whole.brokers if not broker.is_fenced))
+    first = _Look.at(client, live, ongoing)
     topics = client.describe_topics()
-    settings = requests.read_configs(client, throttle_keys(topics.ok, live))
+    settings = requests.read_configs(client, throttle_keys(topics.ok, live), settings_of_two)
     left = tuple(left_behind(state_dir, whole.cluster_id))
     holder, lease_problems = lease_of(client)
     maintenance, maintenance_problems = _maintenance(client, state_dir, whole.cluster_id)
-    every = ask_twice(client.describe_log_dirs, live)
+    every = read_log_dirs(client, live)
     unseen = unseen_topics(client, topics.ok, (one for dirs in every.ok.values() for one in dirs))
     min_isr, allowed, permission_problems = _settings_and_permissions(client, topics.ok, unseen)
     clock.sleep(max(0.0, begun_s + measure_for_s - clock.monotonic_s()))
-    second = _Look.at(client, ongoing) if measure_for_s else first
+    second = _Look.at(client, live, ongoing) if measure_for_s else first
     seconds = clock.monotonic_s() - begun_s if measure_for_s else 0.0
     log_dirs = second.log_dirs
     silent = {**every.failed, **first.log_dirs.failed, **log_dirs.failed}
@@ -142,8 +142,10 @@ class _Look:
     copied: Mapping[TopicPartition, int]
 
     @classmethod
-    def at(cls, client: AdminClient, ongoing: Mapping[TopicPartition, OngoingReassignment]) -> _Look:
-        found = client.describe_log_dirs(None, partitions=sorted(ongoing))
+    def at(
+        cls, client: AdminClient, live: Iterable[int], ongoing: Mapping[TopicPartition, OngoingReassignment]
+    ) -> _Look:
+        found = read_log_dirs(client, live, copies_of=sorted(ongoing))
         copied: Counter[TopicPartition] = Counter()
         for broker, dirs in found.ok.items():
             for copy in (copy for one in dirs for copy in one.replicas):

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from fcntl import LOCK_EX, flock
 from hashlib import sha256
-from itertools import count, islice
+from itertools import count
 from pathlib import Path
 from tempfile import gettempdir
 
@@ -22,6 +22,7 @@ from kreassign.admin.properties import read_properties
 from kreassign.clock import SYSTEM_CLOCK, Clock
 from kreassign.errors import ClusterError, DataError, InputError, requires
 from kreassign.executor.cluster.permissions import lacking_to_read
+from kreassign.executor.cluster.readings import read_log_dirs
 from kreassign.model import Broker, ConfigEntry, ConfigResource, OffsetSpec, Topic
 from kreassign.model.load import LOCAL_SPARK, SparkOptions, spark_log
 from kreassign.model.text import check_wait, shortened
@@ -30,9 +31,9 @@ from kreassign.operations.connect import Warn, connect, warn_of_failures, warn_p
 from kreassign.operations.snapshot import described_cluster, warn_of_unread
 from kreassign.pipeline.ingest.exporters import (
     BadRow,
-    Origin,
+    FileOrigin,
     Parsed,
-    Reading,
+    SeriesValue,
     is_metric,
     metric_rows,
     nothing_known,
@@ -48,11 +49,11 @@ from kreassign.pipeline.ingest.imported_samples import (
 )
 from kreassign.pipeline.ingest.measure_files import parse
 from kreassign.pipeline.ingest.metric_records import BatchCount, RecordForm
-from kreassign.pipeline.ingest.snapshots import CollectedRound, Observation, SampleRound, round_tables
+from kreassign.pipeline.ingest.snapshots import CollectedRound, SampleRound, SnapshotAnswers, round_tables
 from kreassign.pipeline.tables.access import by_reference, for_log, make_private_folder
 from kreassign.pipeline.tables.arrow import MAGIC, foreign_columns, foreign_rows
 from kreassign.pipeline.tables.commits import compact, vacuum
-from kreassign.pipeline.tables.parquet import has_table, keys_at, keys_with, write_rows
+from kreassign.pipeline.tables.parquet import has_table, keys_with, rows_at, write_rows
 from kreassign.pipeline.tables.schemas import (
     BROKERS,
     CLUSTERS,
@@ -210,12 +211,12 @@ def take_round(client: AdminClient, clock: Clock, warn: Warn = warn_program) -> 
     partitions = [partition.topic_partition for topic in topics for partition in topic.partitions]
     taken_ms = clock.now_ms()
     end_offsets = client.list_offsets(partitions)
-    log_dirs = client.describe_log_dirs()
+    log_dirs = read_log_dirs(client, (broker.id for broker in cluster.brokers if not broker.is_fenced))
     start_offsets = client.list_offsets(partitions, OffsetSpec.EARLIEST_LOCAL)
     warn_of_unread(client, described, log_dirs, warn)
     warn_of_failures(warn, "offsets", {**end_offsets.failed, **start_offsets.failed})
     return CollectedRound(
-        Observation(taken_ms, cluster, topics, log_dirs, reassignments),
+        SnapshotAnswers(taken_ms, cluster, topics, log_dirs, reassignments),
         SampleRound(taken_ms, cluster.cluster_id, topics, start_offsets.ok, end_offsets.ok, log_dirs),
         take_throttles(client, topics, cluster.brokers, warn),
     )
@@ -323,9 +324,10 @@ def _check_permission(source: MetricStream) -> None:
 
 LOCK = ".import.lock"
 NO_INSTANCE: Mapping[str, int] = {}
-SAME_KEY = "has the key of another row, and other values"
+SAME_KEY = "has the key of another row, and other values, so neither is stored"
+OTHER_STORED = "is in the table already with other values, which stay"
 _BATCH_ROWS = 200_000
-_Placed = tuple[str, Row]
+_NO_LEADER = ("leader", -1)
 
 
 @dataclass(slots=True)
@@ -401,13 +403,14 @@ def import_metrics(
     """
     done, now_ms = Imported(), SYSTEM_CLOCK.now_ms()
     partitions = PartitionReadings(cluster)
+    metrics, joined = (_Rows(done, data, table, now_ms) for table in (METRICS, SAMPLES))
     for file in files:
         told = ImportedFile(file)
         done.files.append(told)
         try:
             content = file.read_bytes()
             found = _readable(content)
-            origin = Origin(cluster, file.stat().st_mtime_ns // 1_000_000, broker, instances, file.name)
+            origin = FileOrigin(cluster, file.stat().st_mtime_ns // 1_000_000, broker, instances, file.name)
         except (InputError, OSError) as error:
             told.problem = str(error)
             continue
@@ -415,16 +418,18 @@ def import_metrics(
         bad = _Quarantine(data, str(file), told.bad)
         bad.extend(found.unreadable)
         bad.extend(partitions.add(readings, origin))
-        rows = ((one.reading.place, one.row) for one in metric_rows(readings, origin))
-        _store(done, data, METRICS, _plausible(METRICS, rows, bad, now_ms), bad)
+        for one in metric_rows(readings, origin):
+            metrics.add(one.reading.place, one.row, bad)
         bad.write()
         _tell_readings(told, readings, origin)
         told.others += len(found.readings) - len(readings)
+    metrics.store()
     bad = _Quarantine(data, ", ".join(str(file) for file in files), done.together)
     samples = partitions.samples()
     bad.extend(samples.bad)
-    placed = ((f"partition {row['topic']}-{row['partition']}", row) for row in samples.rows)
-    _store(done, data, SAMPLES, _plausible(SAMPLES, placed, bad, now_ms), bad)
+    for row in samples.rows:
+        joined.add(f"partition {row['topic']}-{row['partition']}", row, bad)
+    joined.store()
     bad.write()
     return done
 
@@ -435,34 +440,29 @@ def import_samples(files: Sequence[Path], data: Path | str, cluster: str | None 
     `cluster` is for rows that do not name theirs. Good rows are added, also those before a place where a file is cut
     off; `check` of what is returned raises for such files.
     """
-    done, now_ms = Imported(), SYSTEM_CLOCK.now_ms()
+    done = Imported()
+    rows = _Rows(done, data, SAMPLES, SYSTEM_CLOCK.now_ms())
+    quarantines: list[_Quarantine] = []
     for file in files:
         told = ImportedFile(file)
         done.files.append(told)
+        bad = _Quarantine(data, str(file), told.bad)
+        quarantines.append(bad)
         try:
-            _import_rows(done, told, data, cluster, now_ms)
-        except (InputError, OSError) as error:
+            for place, row in _own_rows(file, cluster):
+                if isinstance(row, BadRow):
+                    bad.extend([row])
+                else:
+                    rows.add(place, row, bad)
+        except (InputError, OSError) as error:  # rows read before it are stored
             told.problem = str(error)
-    return done
-
-
-def _import_rows(done: Imported, told: ImportedFile, data: Path | str, cluster: str | None, now_ms: int) -> None:
-    bad = _Quarantine(data, str(told.file), told.bad)
-    rows = _own_rows(told.file, cluster)
-    is_over = False
-    while not is_over:
-        batch: list[tuple[str, Row | BadRow]] = []
-        try:
-            batch.extend(islice(rows, _BATCH_ROWS))
-            is_over = len(batch) < _BATCH_ROWS
-        except InputError as error:  # rows read before it are in the batch, and are stored
-            told.problem, is_over = str(error), True
-        bad.extend(one for _, one in batch if isinstance(one, BadRow))
-        good = [(place, row) for place, row in batch if not isinstance(row, BadRow)]
-        told.usable += _store(done, data, SAMPLES, _plausible(SAMPLES, good, bad, now_ms), bad)
         bad.write()
-    if told.bad.counts and not told.usable:
-        told.problem = told.problem or f"none of its rows is good; {told.bad.first_of_all}"
+    rows.store()
+    for told, bad in zip(done.files, quarantines, strict=True):
+        told.usable = bad.stored
+        if told.bad.counts and not told.usable:
+            told.problem = told.problem or f"none of its rows is good; {told.bad.first_of_all}"
+    return done
 
 
 def _own_rows(file: Path, cluster: str | None) -> Iterator[tuple[str, Row | BadRow]]:
@@ -476,17 +476,21 @@ def _own_rows(file: Path, cluster: str | None) -> Iterator[tuple[str, Row | BadR
 
 
 class _Quarantine:
-    """Rows of a file for table `import_quarantine`; `told` counts them."""
+    """Rows of a file for table `import_quarantine`; `told` counts them. `stored` counts those in their table now."""
 
     def __init__(self, data: Path | str, file: str, told: Bad) -> None:
         self._data, self._file, self._told = data, _storable(file), told
         self._rows: list[BadRow] = []
+        self.name = Path(file).name
+        self.stored = 0
 
     def extend(self, rows: Iterable[BadRow]) -> None:
         """Add bad rows."""
         for row in rows:
             self._told.add(row)
             self._rows.append(row)
+            if len(self._rows) >= _BATCH_ROWS:
+                self.write()
 
     def write(self) -> None:
         """Write the rows added since the last call that are not in the table yet."""
@@ -515,40 +519,98 @@ def _readable(content: bytes) -> Parsed:
     return found
 
 
-def _plausible(table: Table, rows: Iterable[_Placed], bad: _Quarantine, now_ms: int) -> Iterator[_Placed]:
-    judge = Judge(table, now_ms)
-    for place, row in rows:
-        reason = judge.why_not(row)
-        if reason is None:
-            yield place, row
-        else:
+@dataclass(frozen=True, slots=True)
+class _Placed:
+    """A row at its place in a file."""
+
+    place: str
+    row: Row
+    bad: _Quarantine
+
+    def known(self, columns: Sequence[str]) -> Iterator[str]:
+        """Columns of these with a value in it: what is unknown contradicts nothing."""
+        return (name for name in columns if self.row[name] is not None and (name, self.row[name]) != _NO_LEADER)
+
+
+class _Rows:
+    """Plausible rows of all files of an import on their way into a table, so many in one commit.
+
+    Of rows with one key that contradict each other none is stored. Of more than fit in a commit, the earlier one stays.
+    """
+
+    def __init__(self, done: Imported, data: Path | str, table: Table, now_ms: int) -> None:
+        self._done, self._data, self._table = done, data, table
+        self._judge = Judge(table, now_ms)
+        self._values = [one for one in table.column_names if one not in table.key]
+        self._placed: list[_Placed] = []
+
+    def add(self, place: str, row: Row, bad: _Quarantine) -> None:
+        """Add a row, or quarantine it."""
+        reason = self._judge.why_not(row)
+        if reason is not None:
             bad.extend([BadRow(place, reason, json.dumps(row))])
+            return
+        self._placed.append(_Placed(place, row, bad))
+        if len(self._placed) >= _BATCH_ROWS:
+            self.store()
+
+    def store(self) -> None:
+        """Add the rows whose keys are new, in one commit, and quarantine those that contradict others."""
+        placed, self._placed = sorted(self._placed, key=lambda one: one.row["taken_ms"]), []
+        if not placed:
+            return
+        with _alone(self._data):
+            self._store(placed)
+        for bad in {id(one.bad): one.bad for one in placed}.values():
+            bad.write()
+
+    def _store(self, placed: list[_Placed]) -> None:
+        stored = rows_at(self._data, self._table, {one.row["taken_ms"] for one in placed})
+        by_key: dict[tuple[object, ...], list[_Placed]] = {}
+        for one in placed:
+            by_key.setdefault(tuple(one.row[name] for name in self._table.key), []).append(one)
+        new: dict[tuple[object, ...], Row] = {}
+        for key, same in by_key.items():
+            good = self._undisputed(same, stored.get(key))
+            for one in good:
+                one.bad.stored += 1
+            if good and key not in stored:
+                new[key] = good[0].row
+            self._done.known_already += len(good) - (key in new)
+        if new:
+            write_rows(self._data, self._table, list(new.values()), file_stem=_named_by(list(new)))
+            self._done.added[self._table.name] += len(new)
+
+    def _undisputed(self, same: list[_Placed], stored: Row | None) -> list[_Placed]:
+        """Rows of one key that contradict neither the stored one nor each other; the others are quarantined."""
+        good = []
+        for one in same:
+            before = [] if stored is None else [_Placed("", stored, one.bad)]
+            if (odd := _dispute([*before, one], self._values)) is None:
+                good.append(one)
+            else:
+                name, there, _ = odd
+                told = f"{name} is {one.row[name]}, and {there.row[name]} in the table"
+                one.bad.extend([BadRow(one.place, OTHER_STORED, f"{told}: {json.dumps(one.row)}")])
+        return good if (dispute := _dispute(good, self._values)) is None else _quarantined(good, *dispute)
 
 
-def _store(done: Imported, data: Path | str, table: Table, rows: Iterable[_Placed], bad: _Quarantine) -> int:
-    """Add the rows whose keys are new, in one commit; return the number of these rows in the table now."""
-    placed = sorted(rows, key=lambda each: each[1]["taken_ms"])
-    if not placed:
-        return 0
-    with _alone(data):
-        return _store_new(done, data, table, placed, bad)
+def _dispute(same: Sequence[_Placed], columns: Sequence[str]) -> tuple[str, _Placed, _Placed] | None:
+    """A column of which two of these rows say otherwise, and both."""
+    first: dict[str, _Placed] = {}
+    for one in same:
+        for name in one.known(columns):
+            if first.setdefault(name, one).row[name] != one.row[name]:
+                return name, first[name], one
+    return None
 
 
-def _store_new(done: Imported, data: Path | str, table: Table, placed: list[_Placed], bad: _Quarantine) -> int:
-    stored = keys_at(data, table, {row["taken_ms"] for _, row in placed})
-    new: dict[tuple[object, ...], Row] = {}
-    known = 0
-    for place, row in placed:
-        key = tuple(row[name] for name in table.key)
-        if key in stored or new.setdefault(key, row) == row:
-            known += key in stored or new[key] is not row
-        else:
-            bad.extend([BadRow(place, SAME_KEY, json.dumps(row))])
-    if new:
-        write_rows(data, table, list(new.values()), file_stem=_named_by(list(new)))
-        done.added[table.name] += len(new)
-    done.known_already += known
-    return len(new) + known
+def _quarantined(same: Sequence[_Placed], name: str, first: _Placed, second: _Placed) -> list[_Placed]:
+    for one in same:
+        other = second if one.row[name] == first.row[name] else first
+        told = f"{name} is {one.row[name]}, and {other.row[name]} in {other.bad.name} {other.place}"
+        one.bad.extend([BadRow(one.place, SAME_KEY, f"{told}: {json.dumps(one.row)}")])
+    return []
 
 
 @contextmanager
@@ -575,7 +637,7 @@ def _lock_file(data: Path | str) -> Path:
     return Path(gettempdir()) / f"kreassign-{os.getuid()}-{name}{LOCK}"
 
 
-def _tell_readings(told: ImportedFile, readings: Sequence[Reading], origin: Origin) -> None:
+def _tell_readings(told: ImportedFile, readings: Sequence[SeriesValue], origin: FileOrigin) -> None:
     """Count the readings of a file, and those of instances without a known broker."""
     of_cluster = [one for one in readings if origin.is_of_cluster(one)]
     of_metrics = [one for one in of_cluster if is_metric(one)]

@@ -14,9 +14,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from kreassign.admin import AdminClient
-from kreassign.errors import InputError, OutcomeUnknown
+from kreassign.errors import InputError, OutcomeUnknown, machine_reason
 from kreassign.executor.cluster import requests
-from kreassign.executor.cluster.readings import ask_twice
+from kreassign.executor.cluster.readings import read_log_dirs, settings_of_two
 from kreassign.executor.history.run_history import UnreadableJournal, explained_settings, left_behind
 from kreassign.executor.journal import active_run
 from kreassign.executor.journal.folder import cluster_folder, make_folder
@@ -32,8 +32,9 @@ from kreassign.operations.whole_file import replace_file
 
 @dataclass(frozen=True, slots=True)
 class LeftThrottles:
-    """Throttle settings that were `left`; sentences about those that are `needed`, and about what is `unread`."""
+    """Throttle settings of a cluster that were `left`; sentences about those that are `needed`, or `unread`."""
 
+    cluster_id: str
     left: tuple[ConfigValue, ...]
     needed: tuple[str, ...] = ()
     unread: tuple[str, ...] = ()
@@ -61,10 +62,10 @@ def find_left_throttles(client: AdminClient, state_dir: Path) -> LeftThrottles:
     owned = _settings_of_runs(client, state_dir, whole.cluster_id)
     topics = client.describe_topics()
     live = sorted(broker.id for broker in whole.brokers if not broker.is_fenced)
-    settings = requests.read_configs(client, throttle_keys(topics.ok, live))
+    settings = requests.read_configs(client, throttle_keys(topics.ok, live), settings_of_two)
     throttles = tuple(present for present in settings.values if present.value is not None)
     with_rate = sorted({one.key.resource for one in throttles if one.key.name == LOG_DIR_RATE})
-    log_dirs = ask_twice(client.describe_log_dirs, [int(resource.name) for resource in with_rate])
+    log_dirs = read_log_dirs(client, [int(resource.name) for resource in with_rate])
     # Last, so that a move that began meanwhile is seen.
     reassigned = frozenset(name.topic for name in client.list_partition_reassignments())
     uses = ThrottleUses(owned, reassigned, copying_brokers(throttles, log_dirs.ok))
@@ -77,6 +78,7 @@ def find_left_throttles(client: AdminClient, state_dir: Path) -> LeftThrottles:
     }
     needs = {one: uses.use_of(one.key) or replaced.get(one) for one in known}
     return LeftThrottles(
+        whole.cluster_id,
         tuple(one for one, use in needs.items() if use is None),
         tuple(f"{one}: {use}" for one, use in needs.items() if use is not None),
         (
@@ -96,14 +98,16 @@ def remove_left_throttles(
 ) -> RemovedThrottles:
     """Remove these settings that were left, unless they have changed or are needed by now.
 
-    What is about to be removed is on disk first. Raises ClusterError, InputError as `find_left_throttles`, OSError.
+    What is about to be removed is on disk first. Raises ClusterError, InputError as `find_left_throttles`, and if that
+    cannot be written.
     """
-    still = {*find_left_throttles(client, state_dir).left}
+    found = find_left_throttles(client, state_dir)
+    still = {*found.left}
     removable = [one for one in wanted if one in still]
     kept = tuple((one, "it was changed, or is needed by now") for one in wanted if one not in still)
     if not removable:
         return RemovedThrottles((), kept)
-    record = _record(state_dir, client.describe_cluster().cluster_id, removable, operator, at_ms)
+    record = _record(state_dir, found.cluster_id, removable, operator, at_ms)
     changes: dict[ConfigResource, list[ConfigChange]] = {}
     for one in removable:
         changes.setdefault(one.key.resource, []).append(ConfigChange.delete(one.key.name))
@@ -122,7 +126,7 @@ def _record(state_dir: Path, cluster_id: str, settings: Iterable[ConfigValue], o
     at = datetime.fromtimestamp(at_ms / 1000, UTC)
     document = {
         "at": at.isoformat(timespec="milliseconds"),
-        "by": f"{operator.user}@{operator.host}",
+        "by": operator.name,
         "cluster_id": cluster_id,
         "removed": [
             {"resource": str(one.key.resource), "name": one.key.name, "value": one.value,
@@ -131,9 +135,15 @@ def _record(state_dir: Path, cluster_id: str, settings: Iterable[ConfigValue], o
         ],
     }  # fmt: skip
     folder = cluster_folder(state_dir, cluster_id)
-    make_folder(folder)
     path = folder / f"removed-throttles-{at:%Y%m%dT%H%M%S}.{at_ms % 1000:03}Z.json"
-    replace_file(path, f"{json.dumps(document, indent=2)}\n".encode())
+    try:
+        make_folder(folder)
+        replace_file(path, f"{json.dumps(document, indent=2)}\n".encode())
+    except OSError as error:
+        raise InputError(
+            f"{path}, which keeps the values of the throttles, could not be written: {machine_reason(error)}. Nothing "
+            "was removed; make room there, or choose another directory (--state-dir)"
+        ) from error
     return path
 
 

@@ -28,6 +28,7 @@ from kreassign.executor.brokers import (
 )
 from kreassign.executor.cluster import permissions
 from kreassign.executor.cluster.port import confirmed_writes
+from kreassign.executor.cluster.readings import partitions_of, topics_of_two
 from kreassign.executor.cluster.receivers import read_closures
 from kreassign.executor.cluster.requests import min_isr_of
 from kreassign.executor.history.run_history import left_behind, read_history
@@ -50,12 +51,15 @@ from kreassign.model import Batch, TopicPartition
 from kreassign.model.authorization import error_text
 from kreassign.model.error_codes import INVALID_REPLICA_ASSIGNMENT, has_code
 from kreassign.model.run import ACTIVE, RunHistory
+from kreassign.model.text import some_of
 from kreassign.operations.broker_changes import MaintenanceStore, cordon, sole_change, uncordon
 from kreassign.operations.decommission import Tell, tell_nobody
 from kreassign.operations.run import RunContext, new_run_id
 
 WAIT_S = 300.0
 """How long to wait for replicas to be in sync and for moves to end, before reporting to the operator."""
+
+SHOWN_LISTS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,7 +196,8 @@ class Maintenance:
                     return MaintenanceResult(tuple(self._steps), step)
                 if last is None:
                     self._check_permissions(due(facts))
-                if type(step) is not type(last):
+                # Steps that take turns, since others undo them, are not new.
+                if type(step) is not type(last) and str(step) not in self._steps:
                     since_s = self.clock.monotonic_s()
                 elif self.clock.monotonic_s() - since_s >= self.wait_s:
                     return MaintenanceResult(tuple(self._steps), self._too_long(step))
@@ -209,10 +214,8 @@ class Maintenance:
             try:
                 other = decide(self.facts(broker))
             except ClusterError as error:
-                other = Await(f"what broker {broker} knows of the partitions: {error}")
-            if not isinstance(other, Finished):
-                return other
-            if other != step:  # One of both is behind, and would tell what is over.
+                return Await(f"what broker {broker} knows of the partitions: {error}")
+            if other != step:  # One of both is behind: it would tell, or change, what is over.
                 return Await(f"brokers to show the same as broker {broker}")
         return step
 
@@ -226,8 +229,9 @@ class Maintenance:
     def _check_permissions(self, due: tuple[Step, ...]) -> None:
         """Check the permissions for all due steps before anything is recorded or cordoned."""
         reassigns = any(isinstance(step, Reorder | Elect) for step in due)
+        elects = any(isinstance(step, Elect) for step in due)
         changed = [broker for step in due if isinstance(step, Cordon | Uncordon) for broker in step.brokers]
-        if lacking := permissions.lacking_for_brokers(self.client, changed, reassigns=reassigns):
+        if lacking := permissions.lacking_for_brokers(self.client, changed, reassigns=reassigns, elects=elects):
             refused = f"the maintenance of {listed_brokers(self.brokers)} cannot go on, and nothing was changed:"
             raise InputError("\n  - ".join((refused, *lacking)))
 
@@ -241,7 +245,7 @@ class Maintenance:
         client = self.client if self._confirm is None else confirmed_writes(self.client, self._confirm)
         match step:
             case Remember(brokers, cordoned):
-                by = f"{self.context.operator.user}@{self.context.operator.host}"
+                by = self.context.operator.name
                 self._store.write(facts.record.entered(brokers, self.clock.now_ms(), by, cordoned))
             case Cordon(brokers):
                 refusals = {broker: cordon(client, broker) for broker in brokers}
@@ -258,6 +262,13 @@ class Maintenance:
                 self._store.write(facts.record.left(brokers, self.clock.now_ms(), later))
 
     def _reorder(self, client: AdminClient, step: Reorder, facts: MaintenanceFacts) -> None:
+        # A broker that lags shows lists that others have changed since; sent again, they would undo that.
+        topics = topics_of_two(self.client, {name.topic for name in step.present}, only_lists=True)
+        lists = {name: partition.replicas for name, partition in partitions_of(topics.known).items()}
+        if others := sorted(name for name, replicas in step.present.items() if lists.get(name) != replicas):
+            other = f"two brokers show another list of {some_of(others, SHOWN_LISTS)}"
+            self._refusal = next(map(error_text, topics.unknown.values()), other)
+            return
         known = facts.record.orders
         if any(name not in known or known[name].original != target for name, target in step.targets.items()):
             self._store.write(facts.record.reordered(step.present, step.targets, self.clock.now_ms()))
@@ -290,10 +301,7 @@ class Maintenance:
     def _busy(self) -> dict[TopicPartition, tuple[int, ...]]:
         """Partitions that runs of this machine, executed or interrupted, are still to move, and their destinations."""
         return {
-            TopicPartition(move.topic, move.partition): move.adding
-            for run in self._runs()
-            for move in run.moves
-            if move.status in ACTIVE
+            move.topic_partition: move.adding for run in self._runs() for move in run.moves if move.status in ACTIVE
         }
 
     def _runs(self) -> Iterator[RunHistory]:

@@ -34,9 +34,10 @@ from kreassign.executor.journal import (
     bring_home,
     first_event,
     journal_path,
+    kept_run,
     mirrored_runs,
 )
-from kreassign.executor.lease import present_holder
+from kreassign.executor.lease import LeaseHolder, present_holder
 from kreassign.executor.lease.lease import SESSION_MS
 from kreassign.model import ConfigResource, OffsetSpec, TopicPartition
 from kreassign.model.authorization import error_text
@@ -93,7 +94,7 @@ def mirror_of(
     destination: str, client: AdminClient | None, cluster_id: str, run_id: str, clock: Clock = SYSTEM_CLOCK
 ) -> Mirror:
     """The mirror of a run's journal in a checked destination, not read yet. Raises InputError."""
-    return Mirror(place_at(destination, client), cluster_id, run_id, clock)
+    return Mirror(place_at(destination, client), cluster_id, kept_run(run_id), clock)
 
 
 def come_home(client: AdminClient, path: Path, mirror: Mirror, *, asks_lease: bool = True) -> None:
@@ -102,7 +103,7 @@ def come_home(client: AdminClient, path: Path, mirror: Mirror, *, asks_lease: bo
     Raises InputError if a process executes the run elsewhere, by the lease of the cluster, and went on with its
     journal; JournalDamaged, MirrorUnavailable.
     """
-    bring_home(path, mirror, partial(_refuse_if_executed, client, mirror) if asks_lease else lambda: None)
+    bring_home(path, mirror, partial(_refuse_if_executed, client, path.stem) if asks_lease else lambda _: None)
 
 
 def all_home(
@@ -127,9 +128,7 @@ def all_home(
         mirror = mirror_of(destination, client, first.cluster_id, first.run_id, clock)
         come_home(client, path, mirror, asks_lease=asks_lease)
         if destination == kept_in and mirror.position == BEGINNING:
-            raise MirrorUnavailable(
-                mirror.place, f"it has no entry of run {first.run_id} any more, so it is not the same"
-            )
+            raise MirrorUnavailable(mirror.place, mirror.lost)
         return mirror
 
     former = None
@@ -141,16 +140,24 @@ def all_home(
     return former, None if wanted is None else home(wanted)
 
 
-def _refuse_if_executed(client: AdminClient, mirror: Mirror) -> None:
-    try:
-        holder = present_holder(client)
-    except (Rejected, Unsupported):
-        return  # Without a lease, the mirror lets one process go on.
-    if holder is not None and holder.run_id == mirror.run_id:
+def _refuse_if_executed(client: AdminClient, run_id: str, _: object) -> None:
+    if holder := executing(client, run_id):
         raise InputError(
             f"{holder} holds the lease of the cluster: its process goes on, or did until a moment ago. Cancel or pause "
             f"the run there; a host that is lost loses the lease {SESSION_MS // 1000} s later: give this again then"
         )
+
+
+def executing(client: AdminClient, run_id: str) -> LeaseHolder | None:
+    """The process that executes a run on any machine, by the lease; None if there is none, or the cluster keeps none.
+
+    Without a lease, the mirror lets one process go on. Raises ClusterError.
+    """
+    try:
+        holder = present_holder(client)
+    except (Rejected, Unsupported):
+        return None
+    return holder if holder is not None and holder.run_id == run_id else None
 
 
 def bring(
@@ -173,8 +180,7 @@ def bring(
     for one in wanted:
         path = journal_path(state_dir, cluster_id, one)
         if not is_active(path):
-            mirror = Mirror(place, cluster_id, one, SYSTEM_CLOCK)
-            come_home(client, path, mirror, asks_lease=asks_lease)
+            come_home(client, path, Mirror(place, cluster_id, kept_run(one), SYSTEM_CLOCK), asks_lease=asks_lease)
 
 
 @contextmanager

@@ -15,7 +15,7 @@ from kreassign.clock import SYSTEM_CLOCK
 from kreassign.errors import IllegalPlan, Infeasible, InputError, InvariantBroken, requires
 from kreassign.executor.cluster import permissions
 from kreassign.executor.cluster.observations import replica_locations
-from kreassign.executor.cluster.readings import ask_twice, partitions_of, read_topics
+from kreassign.executor.cluster.readings import every_topic_of_two, partitions_of, read_log_dirs
 from kreassign.executor.cluster.receivers import closures_of
 from kreassign.executor.cluster.requests import read_configs
 from kreassign.executor.events import NewTarget, PlannedMove, Refusal, topic_ids_of_moves
@@ -52,7 +52,7 @@ MADE_WITHOUT = "the plan was made without it; `kreassign run` asks the cluster b
 
 
 @dataclass(frozen=True, slots=True)
-class Search:
+class SearchPlace:
     """Place where plans are searched: in this process or on the executors of Spark, as a whole or in `parts`.
 
     `seed` determines how the problem is split. `spark_options` and `log_file` are Spark's, and unused without
@@ -80,7 +80,7 @@ class Search:
             return map_on_executors(spark, attempt, problems)
 
 
-LOCAL = Search()
+LOCAL = SearchPlace()
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +96,7 @@ class PlanRequest:
     budget: Budget = NO_BUDGET
     fit_in_s: float | None = None
     rate_bytes_per_s: int | None = None
-    search: Search = LOCAL
+    search: SearchPlace = LOCAL
     require_load: bool = False
     max_load_age_s: float | None = None
     allow_factor_change: bool = False
@@ -134,7 +134,7 @@ class Alternatives:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Reply:
+class ClusterPlan:
     """The plan for one cluster of many, or the reason why there is none."""
 
     cluster_id: str
@@ -157,7 +157,7 @@ def make_plan(
         left = (*posed.left, *unfit)
         met = outcome_of(judged, posed.assignment, _origin(inputs, _name(task, inputs), request, left))
         return _with_factors(met, inputs, posed.consent, request)
-    problem, left = plan_around(posed.problem, repairs_dead=posed.repairs_dead)
+    problem, left = plan_around(posed.problem, repairs_dead=posed.repairs_dead, lost_on=posed.lost_on)
     problem = request.budgeted(problem)
     try:
         found = request.search.solve(problem, watch)
@@ -183,7 +183,7 @@ def _with_factors(outcome: Outcome, inputs: Inputs, consent: FactorConsent, requ
     return replace(outcome, facts=replace(outcome.facts, factors=sentences))
 
 
-def make_plans(clusters: Sequence[Inputs], request: PlanRequest = PLAIN) -> list[Reply]:
+def make_plans(clusters: Sequence[Inputs], request: PlanRequest = PLAIN) -> list[ClusterPlan]:
     """Rebalance many clusters at once, each as a whole; doubtful loads exclude only their own cluster."""
     task = Rebalance()
     refusals = [_refusal(inputs, request) for inputs in clusters]
@@ -192,13 +192,13 @@ def make_plans(clusters: Sequence[Inputs], request: PlanRequest = PLAIN) -> list
     problems = [request.budgeted(problem) for problem, _ in posed]
     answers = request.search.solve_all(problems)
     replies = (
-        Reply(inputs.cluster_id, None, answer)
+        ClusterPlan(inputs.cluster_id, None, answer)
         if isinstance(answer, str)
-        else Reply(inputs.cluster_id, outcome_of(problem, answer, _origin(inputs, task.name, request, left)))
+        else ClusterPlan(inputs.cluster_id, outcome_of(problem, answer, _origin(inputs, task.name, request, left)))
         for inputs, problem, (_, left), answer in zip(asked, problems, posed, answers, strict=True)
     )
     return [
-        next(replies) if refusal is None else Reply(inputs.cluster_id, None, refusal)
+        next(replies) if refusal is None else ClusterPlan(inputs.cluster_id, None, refusal)
         for inputs, refusal in zip(clusters, refusals, strict=True)
     ]
 
@@ -380,14 +380,12 @@ def _of_others(client: AdminClient, question: ReplanMoves, cluster: Cluster) -> 
 
 def _problem_of_lost(client: AdminClient, question: ReplanMoves, cluster: Cluster, barred: Collection[int]) -> Problem:
     """The cluster as it will be after the run, with the lost brokers still in its lists."""
-    topics = client.describe_topics()
     concerned = {move.topic_partition.topic for move in question.moves}
-    # The moves are of topics that a listing leaves out while its broker does not know, or does not show them.
-    named = read_topics(client, concerned - topics.ok.keys() | (concerned & topics.failed.keys()))
-    for error in named.unknown.values():
-        raise error
-    found = partitions_of({**topics.ok, **named.known})
-    answer = ask_twice(client.describe_log_dirs, cluster.broker_ids)
+    topics = every_topic_of_two(client, concerned)
+    for topic in sorted(concerned & topics.unknown.keys()):
+        raise topics.unknown[topic]
+    found = partitions_of(topics.known)
+    answer = read_log_dirs(client, cluster.broker_ids)
     # A broker that does not report its directories is no destination: what fits there is not known.
     log_dirs = answer.ok
     closures = closures_of(client, {*cluster.broker_ids, *answer.failed}, log_dirs, InMaintenance(client)())

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from kreassign.errors import InputError, KreassignError, MalformedPlan
 from kreassign.model import TopicPartition
+from kreassign.model.approvals import parse_request
 from kreassign.model.documents import read_json
 from kreassign.model.plan import PartitionAssignment, Plan, format_plan, partition_order
 from kreassign.model.plan_document import parse_plan_document
@@ -95,8 +96,9 @@ def write_plan(path: Path, plan: Plan, facts: PlanFacts | None = None, cluster_i
     """Write a plan, and the facts beside it; a file that is there is replaced as a whole or not at all.
 
     Without facts, a facts file of an earlier plan is removed: it would speak of another one. The plan names its
-    cluster, that of the facts or this one.
+    cluster, that of the facts or this one. Raises InputError where approvals are of another plan.
     """
+    keep_approved(path, plan)
     beside = facts_path(path)
     beside.unlink(missing_ok=True)
     cluster_id = cluster_id if facts is None else facts.cluster_id
@@ -278,6 +280,34 @@ def require_approval(path: Path, file: PlanFile) -> Approval:
             f"{wanted}; approve it again"
         )
     return found
+
+
+def request_path(plan: Path) -> Path:
+    """Path of the request for signed approvals beside a plan: `plan.request.json` for `plan.json`."""
+    return plan.with_name(plan.name.removesuffix(".json") + REQUEST_SUFFIX)
+
+
+def keep_approved(path: Path, plan: Plan) -> None:
+    """Raise InputError where writing a plan would replace another that was approved, or proposed for approval.
+
+    Raises MalformedPlan for approvals that cannot be read: what they are of is not known.
+    """
+    approval, request = approval_of(path), request_path(path)
+    if approval is not None and approval.plan_id != plan_id(plan):
+        has = f"{printable(approval.approved_by)} approved plan {approval.plan_id} there"
+    elif request.exists() and not _is_same(parse_request(read_text(request), str(request)).plan, plan):
+        has = "another plan is proposed there for signed approvals"
+    else:
+        return
+    raise InputError(
+        f"{path} is not replaced: {has}, and this is plan {plan_id(plan)}; write it to another file, or take the "
+        f"approvals back with `kreassign approve {path} --revoke`"
+    )
+
+
+def _is_same(one: Plan, other: Plan) -> bool:
+    """True for equal assignments in any order: a request has them sorted."""
+    return set(one.assignments) == set(other.assignments)
 
 
 def _approval_text(value: object) -> str:

@@ -7,7 +7,7 @@ load.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -19,12 +19,12 @@ from kreassign.executor.cluster.requests import MIN_ISR, min_isr_of
 from kreassign.model import TopicPartition
 from kreassign.model.closures import Closure
 from kreassign.model.load import MEASURED_S, LoadBasis
-from kreassign.model.plan_facts import NO_PRICES, Limit, RackPrices
+from kreassign.model.plan_facts import NO_PRICES, GoalLimit, RackPrices
 from kreassign.model.replica_columns import Ints, ReplicaColumns
 from kreassign.model.snapshot import ClusterSnapshot, SnapshotBroker, SnapshotLogDir
 from kreassign.model.text import format_amount, signed_number
 from kreassign.operations.connect import Warn, warn_program
-from kreassign.operations.snapshot import observe, whole_columns_of
+from kreassign.operations.snapshot import observe, unmeasured_columns, whole_columns_of
 from kreassign.operations.snapshot_files import read_snapshot_columns
 from kreassign.pipeline.load.doubt import ReplicaLoads, furthest_beyond, heed
 from kreassign.pipeline.load.rules import LARGEST_LOG_BYTES, MOST_BYTES_PER_S
@@ -55,7 +55,7 @@ class Inputs:
     loads: LoadBasis
     topic_ids: Mapping[str, str] = field(default_factory=dict)
     rack_prices: RackPrices = NO_PRICES
-    limits: tuple[Limit, ...] = ()
+    limits: tuple[GoalLimit, ...] = ()
     unknown_goals: tuple[str, ...] = ()
     min_isr: Mapping[str, int] = field(default_factory=dict)
 
@@ -137,7 +137,7 @@ def posed_inputs(
     )
 
 
-def _limits(problem: Problem, policy: PlanPolicy) -> Iterator[Limit]:
+def _limits(problem: Problem, policy: PlanPolicy) -> Iterator[GoalLimit]:
     """Limits of the brokers that may hold replicas, by goal and by source."""
     brokers, units = problem.brokers, {band.goal.name: band.goal.unit for band in policy.bands}
     for goal, values in sorted(brokers.capacity.items()):
@@ -146,7 +146,7 @@ def _limits(problem: Problem, policy: PlanPolicy) -> Iterator[Limit]:
             if math.isfinite(value):
                 by_source.setdefault(_source(goal, broker, policy), []).append(value)
         for source, found in by_source.items():
-            yield Limit(goal, units.get(goal) or problem.unit_of(goal), source, len(found), min(found), max(found))
+            yield GoalLimit(goal, units.get(goal) or problem.unit_of(goal), source, len(found), min(found), max(found))
 
 
 def _source(goal: str, broker: int, policy: PlanPolicy) -> str:
@@ -244,10 +244,18 @@ def inputs_of_cluster(
     measure_for_s: float = MEASURED_S,
     clock: Clock = SYSTEM_CLOCK,
     warn: Warn = warn_program,
+    judge: Callable[[Inputs], object] | None = None,
 ) -> Inputs:
-    """Planner inputs from a cluster; its write rates are measured for `measure_for_s`. Raises ClusterError."""
-    snapshot_id, columns = read_placement(client, measure_for_s, clock, warn)
-    found = inputs_of_columns(columns, policy, snapshot_id)
+    """Planner inputs from a cluster; its write rates are measured for `measure_for_s`. Raises ClusterError.
+
+    The policy, and what `judge` refuses, is judged by the placement first: a misspelt topic is refused before the wait.
+    """
+    with explained(client):
+        seen = observe(client, clock.now_ms(), warn)
+    if judge is not None and measure_for_s:
+        judge(inputs_of_columns(unmeasured_columns(seen), policy, seen.snapshot_id))
+    columns = whole_columns_of(client, seen, clock, measure_for_s, warn)
+    found = inputs_of_columns(columns, policy, seen.snapshot_id)
     return replace(
         found,
         loads=replace(found.loads, source="cluster", measured_for_s=measure_for_s),
@@ -256,9 +264,9 @@ def inputs_of_cluster(
 
 
 def read_placement(
-    client: AdminClient, measure_for_s: float, clock: Clock = SYSTEM_CLOCK, warn: Warn = warn_program
+    client: AdminClient, clock: Clock = SYSTEM_CLOCK, warn: Warn = warn_program
 ) -> tuple[str, SnapshotColumns]:
-    """The id of a snapshot of the present cluster, and its columns. Raises ClusterError."""
+    """The id of a snapshot of the present cluster, and its columns without rates. Raises ClusterError."""
     with explained(client):
         seen = observe(client, clock.now_ms(), warn)
-    return seen.snapshot_id, whole_columns_of(client, seen, clock, measure_for_s, warn)
+    return seen.snapshot_id, whole_columns_of(client, seen, clock, 0.0, warn)

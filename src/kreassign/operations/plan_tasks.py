@@ -56,13 +56,15 @@ class FactorConsent(Enum):
 class Posed:
     """A problem to search, or with an `assignment` only to evaluate.
 
-    Unless `repairs_dead`, replicas on dead brokers or lost with a directory stay as they are. `left` are sentences on
-    what an assignment leaves undone. `consent` says which changes of replication factors the operator must allow.
+    Unless `repairs_dead`, replicas on dead brokers or lost with a directory stay as they are, but those `lost_on` these
+    brokers. `left` are sentences on what an assignment leaves undone. `consent` says which changes of replication
+    factors the operator must allow.
     """
 
     problem: Problem
     assignment: Assignment | None = None
     repairs_dead: bool = False
+    lost_on: tuple[int, ...] = ()
     left: tuple[str, ...] = ()
     consent: FactorConsent = FactorConsent.NONE
 
@@ -94,6 +96,22 @@ class Rebalance:
     def pose(self, inputs: Inputs) -> Posed:
         """All partitions that may move."""
         return Posed(tasks.rebalance(inputs.problem, None if self.topics == ALL_TOPICS else self.topics))
+
+
+@dataclass(frozen=True, slots=True)
+class Relieve:
+    """Move replicas off a broker that has too much, and no others."""
+
+    broker: int
+
+    @property
+    def name(self) -> str:
+        """Name of the task, for the facts file."""
+        return f"relieve {_brokers((self.broker,))}"
+
+    def pose(self, inputs: Inputs) -> Posed:
+        """Let partitions of the broker move."""
+        return Posed(tasks.relieve(inputs.problem, self.broker))
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,11 +207,15 @@ class ChangeReplicationFactor:
 
 @dataclass(frozen=True, slots=True)
 class Repair:
-    """Replace replicas on dead brokers; add missing ones, and spread them over racks."""
+    """Replace replicas on dead brokers; add missing ones, and spread them over racks.
+
+    With `lost_on` only those of these brokers are replaced, on dead ones or lost with a log directory, that can be.
+    """
 
     racks: bool = True
     replication_factors: bool = True
     and_balance: bool = False
+    lost_on: tuple[int, ...] = ()
 
     @property
     def name(self) -> str:
@@ -203,7 +225,7 @@ class Repair:
     def pose(self, inputs: Inputs) -> Posed:
         """Replace missing replicas."""
         problem = tasks.repair(inputs.problem, racks=self.racks, factors=self.replication_factors)
-        return Posed(_limited(problem, self.and_balance), repairs_dead=True)
+        return Posed(_limited(problem, self.and_balance), repairs_dead=not self.lost_on, lost_on=self.lost_on)
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,18 +260,19 @@ class DemoteBrokers:
 
 @dataclass(frozen=True, slots=True)
 class BalanceLogDirs:
-    """Balance the log directories of each broker; with `between_brokers` balance brokers in the same plan."""
+    """Balance the log directories of each broker, or of some; with `between_brokers` brokers in the same plan."""
 
     between_brokers: bool = False
+    brokers: tuple[int, ...] = ()
 
     @property
     def name(self) -> str:
         """Name of the task, for the facts file."""
-        return "disks"
+        return f"disks of {_brokers(self.brokers)}" if self.brokers else "disks"
 
     def pose(self, inputs: Inputs) -> Posed:
         """Let replicas change their directory."""
-        return Posed(tasks.balance_disks(inputs.problem, between_brokers=self.between_brokers))
+        return Posed(tasks.balance_disks(inputs.problem, self.brokers, between_brokers=self.between_brokers))
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,7 +291,9 @@ class Restore:
     def pose(self, inputs: Inputs) -> Posed:
         """The given assignment. Raises IllegalPlan if it is of another cluster."""
         left = tuple(_compared(self.wanted, self.source, self.origin, inputs))
-        return Posed(*tasks.restore(inputs.problem, self.wanted), left=left, consent=FactorConsent.FALL)
+        return Posed(
+            *tasks.restore(inputs.problem, self.wanted, inputs.cluster_id), left=left, consent=FactorConsent.FALL
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -297,7 +322,7 @@ class Import:
                 f"are on other brokers now, for example {first} on {_listed(wrong[first])}, not "
                 f"{_listed(file.expected[first])}; let its maker plan again"
             )
-        problem, assignment = tasks.restore(inputs.problem, file.plan)
+        problem, assignment = tasks.restore(inputs.problem, file.plan, inputs.cluster_id)
         worse = tasks.crowded(inputs.problem, assignment)
         racks = (f"{named(worse)}: more replicas in one rack than before",) if worse else ()
         return Posed(problem, assignment, left=(*unsaid, *racks), consent=FactorConsent.FALL)
@@ -350,7 +375,7 @@ class WhatIf:
 
 def before_run(run: RunHistory) -> Restore:
     """Restore a run's partitions as they were before the run."""
-    moves = ((TopicPartition(one.topic, one.partition), one.original) for one in run.moves)
+    moves = ((one.topic_partition, one.original) for one in run.moves)
     topic_ids = {one.topic: one.topic_id for one in run.moves if one.topic_id is not None}
     plan = Plan(tuple(PartitionAssignment(*move) for move in moves))
     return Restore(plan, run.run_id, PlanOrigin(run.cluster_id, topic_ids))
@@ -425,7 +450,7 @@ class Savings:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Placement:
+class NewPlacement:
     """Placement of new partitions: `lists` of broker ids, preferred leader first, for numbers from `first` on.
 
     `present` are the lists of the topic's other partitions. `evaluation` has every broker before and after.
@@ -470,19 +495,15 @@ class Placement:
         return f"kafka-topics {what} --topic {self.topic} --replica-assignment {lists}"
 
 
-def place_topic(
+def pose_topic(
     inputs: Inputs,
     policy: PlanPolicy,
     topic: str,
     partitions: int,
     replication_factor: int,
     expected: ExpectedRates | str | None = None,
-) -> Placement:
-    """Place the partitions of a new topic so that brokers are levelled without moves.
-
-    `expected` is what each partition will hold, or another topic that it will be like; without it only counts matter.
-    Raises InputError, Infeasible.
-    """
+) -> tuple[Problem, Problem]:
+    """The present problem, and that of placing a new topic. Raises InputError, Infeasible."""
     if not is_topic_name(topic):
         raise InputError(
             f"{topic[:80]!r} cannot be a topic: names have letters, digits, dots, underscores and dashes, 249 at most"
@@ -499,16 +520,38 @@ def place_topic(
     # Goals without any load so far count too: in a new cluster, all of them.
     bands = known_bands(posed.partitions, policy.bands)
     posed = replace(posed, bands=bands, rules=replace(posed.rules, leader_racks=_preferred(policy, topic)))
-    return _placement(replace(problem, bands=bands), posed, topic, 0)
+    return replace(problem, bands=bands), posed
 
 
-def place_partitions(inputs: Inputs, topic: str, total: int) -> Placement:
+def place_topic(
+    inputs: Inputs,
+    policy: PlanPolicy,
+    topic: str,
+    partitions: int,
+    replication_factor: int,
+    expected: ExpectedRates | str | None = None,
+) -> NewPlacement:
+    """Place the partitions of a new topic so that brokers are levelled without moves.
+
+    `expected` is what each partition will hold, or another topic that it will be like; without it only counts matter.
+    Raises InputError, Infeasible.
+    """
+    problem, posed = pose_topic(inputs, policy, topic, partitions, replication_factor, expected)
+    return _placement(problem, posed, topic, 0)
+
+
+def pose_partitions(inputs: Inputs, topic: str, total: int) -> tuple[Problem, Problem]:
+    """The present problem, and that of placing more partitions of a topic. Raises InputError, Infeasible."""
+    problem, _ = plan_around(inputs.problem)
+    return problem, add_partitions(problem, topic, total)
+
+
+def place_partitions(inputs: Inputs, topic: str, total: int) -> NewPlacement:
     """Place more partitions of a topic, up to `total`, so that brokers are levelled without moves.
 
     Raises InputError, Infeasible.
     """
-    problem, _ = plan_around(inputs.problem)
-    posed = add_partitions(problem, topic, total)
+    problem, posed = pose_partitions(inputs, topic, total)
     number = problem.partitions.topic_names.index(topic)
     return _placement(problem, posed, topic, int((problem.partitions.topics == number).sum()))
 
@@ -527,7 +570,7 @@ def _preferred(policy: PlanPolicy, topic: str) -> dict[str, tuple[str, ...]]:
     return {topic: found[0]} if found else {}
 
 
-def _placement(problem: Problem, posed: Problem, topic: str, first: int) -> Placement:
+def _placement(problem: Problem, posed: Problem, topic: str, first: int) -> NewPlacement:
     found = solve(posed).assignment
     evaluation = evaluate(posed, found)
     if evaluation.violations:
@@ -537,7 +580,7 @@ def _placement(problem: Problem, posed: Problem, topic: str, first: int) -> Plac
     present = [problem.partitions.list_of(one) for one in of_topic.nonzero()[0].tolist()]
     new = posed.partitions.topics == number
     last = int(new.nonzero()[0][-1])
-    return Placement(
+    return NewPlacement(
         topic,
         first,
         placed_lists(posed, found),

@@ -18,6 +18,7 @@ from kreassign.admin.properties import read_properties
 from kreassign.clock import SYSTEM_CLOCK
 from kreassign.errors import ClusterError, DataError, InputError, MalformedPlan, requires
 from kreassign.executor.cluster.permissions import lacking_to_read, unseen_topics
+from kreassign.executor.cluster.readings import read_log_dirs
 from kreassign.executor.cluster.requests import read_factors
 from kreassign.executor.events import Event, MovesObserved, Request, RunStarted, VerdictsRecorded, lists_of
 from kreassign.executor.history.audit_trail import audit_trail
@@ -37,7 +38,7 @@ from kreassign.operations.plan_files import PlanFile, facts_path
 from kreassign.operations.run import RunRequest
 from kreassign.operations.run_journals import kept_facts
 from kreassign.operations.snapshot import observe
-from kreassign.pipeline.ingest.snapshots import Observation, broker_rows, partition_rows, replica_rows
+from kreassign.pipeline.ingest.snapshots import SnapshotAnswers, broker_rows, partition_rows, replica_rows
 from kreassign.pipeline.tables.access import by_reference
 from kreassign.pipeline.tables.schemas import (
     AUDITED_PARTITIONS,
@@ -53,6 +54,7 @@ from kreassign.pipeline.tables.schemas import (
     Row,
     Table,
 )
+from kreassign.planner.problem.policy import similar_names
 from kreassign.report.plan_page import render_plan
 from kreassign.report.run_checks import SnapshotRows
 from kreassign.report.run_page import AuditView, render_run, report_view
@@ -97,8 +99,8 @@ class Recording:
     """Events of a rehearsal, and the cluster before and after, for its page. Begins empty."""
 
     events: list[Event] = field(default_factory=list)
-    before: Observation | None = None
-    after: Observation | None = None
+    before: SnapshotAnswers | None = None
+    after: SnapshotAnswers | None = None
 
 
 @dataclass(slots=True)
@@ -221,7 +223,7 @@ class ReadingRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class ReadCounts:
     """Number of records and of partitions read."""
 
     records: int
@@ -284,7 +286,7 @@ def read_records(
     data: Path | str,
     spark_options: SparkOptions = LOCAL_SPARK,
     warn: Warn = warn_program,
-) -> Reading:
+) -> ReadCounts:
     """Read every record of topics and keep its hash; a reading of the same label is replaced.
 
     Warns of topics that this client may not see, which are not read. Raises InputError, also where it may not read
@@ -310,7 +312,7 @@ def read_records(
             client={**properties, "bootstrap.servers": request.bootstrap_server},
             taken_ms=taken_ms,
         )
-    return Reading(found, len(partitions))
+    return ReadCounts(found, len(partitions))
 
 
 def labels_of_readings(data: Path | str) -> tuple[str, ...]:
@@ -380,7 +382,7 @@ def _to_read(client: AdminClient, patterns: tuple[str, ...], warn: Warn) -> list
 def _log_dirs(client: AdminClient) -> Mapping[int, tuple[LogDir, ...]]:
     """Log directories; empty for brokers that do not answer, as without Describe on the cluster."""
     try:
-        return client.describe_log_dirs().ok
+        return read_log_dirs(client, client.describe_cluster().broker_ids).ok
     except ClusterError:
         return {}
 
@@ -397,9 +399,11 @@ def _partitions(client: AdminClient, names: list[str]) -> Iterator[tuple[Any, ..
 
 
 def _chosen(names: Iterable[str], patterns: tuple[str, ...]) -> list[str]:
-    found = _matching(names, patterns)
+    known = list(names)
+    found = _matching(known, patterns)
     if not found:
-        raise InputError(f"no topic matches {' or '.join(patterns) or 'anything'}; there is nothing to read")
+        nearest = "".join(similar_names(pattern, known) for pattern in patterns)
+        raise InputError(f"no topic matches {' or '.join(patterns) or 'anything'}{nearest}; there is nothing to read")
     return found
 
 
@@ -482,7 +486,7 @@ def _percent(part: float | None) -> str:
     return "-" if part is None else f"{part:+.1%}"
 
 
-def _observed(seen: Observation | None) -> SnapshotRows | None:
+def _observed(seen: SnapshotAnswers | None) -> SnapshotRows | None:
     if seen is None:
         return None
     return SnapshotRows(seen.taken_ms, *(tuple(rows(seen)) for rows in (broker_rows, partition_rows, replica_rows)))

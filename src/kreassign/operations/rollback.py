@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -10,7 +10,7 @@ from kreassign.admin import AdminClient
 from kreassign.clock import SYSTEM_CLOCK, Clock
 from kreassign.errors import InputError
 from kreassign.executor.client_guard import ClientGuard
-from kreassign.executor.cluster.readings import partitions_of, read_topics, topic_ids_of
+from kreassign.executor.cluster.readings import partitions_of, topic_ids_of, topics_of_two
 from kreassign.executor.cluster.requests import read_copies, read_factors
 from kreassign.executor.events import RunStarted
 from kreassign.executor.guards import GuardName, Reaction
@@ -19,10 +19,10 @@ from kreassign.executor.journal import find_journals, first_event
 from kreassign.executor.preflight import hindrances, prepare, read_cluster
 from kreassign.executor.preview import RunPreview
 from kreassign.executor.throttle_ledger import FoundThrottles
-from kreassign.model import Partition, Topic, TopicPartition, TopicPartitionReplica
+from kreassign.model import Partition, TopicPartition, TopicPartitionReplica
 from kreassign.model.pace import PaceChange, Schedule
-from kreassign.model.plan_facts import PlanOrigin, is_another
-from kreassign.model.run import MoveHistory, RunHistory
+from kreassign.model.plan_facts import PlanOrigin
+from kreassign.model.run import RunHistory
 from kreassign.model.throttle import NO_THROTTLE, ThrottleRates
 from kreassign.operations import run_journals
 from kreassign.operations.connect import Warn, warn_program, warn_without_topic_ids
@@ -227,7 +227,7 @@ def plan_rollback(
     live = client.describe_cluster().broker_ids
     copies = read_copies(client, (one for one in named if one.broker in live))
     topic_ids = {move.topic: move.topic_id for move in done.moves}
-    topics = read_topics(client, topic_ids, _is_odd(done.moves))
+    topics = topics_of_two(client, topic_ids, only_lists=True)
     for error in (*topics.unknown.values(), *copies.unknown.values()):
         raise error
     present = Present(live, topic_ids_of(topics.known))
@@ -240,34 +240,20 @@ def plan_rollback(
     present = replace(
         present,
         hindrances=dict(hindrances(back.plan, view)),
-        changed_by=_changed_by(later, partitions_now) if back.skipped else {},
+        changed_by=_changed_by(later, partitions_now),
     )
     return rollback_plan(done.moves, partitions_now, locations, present)
 
 
-def _is_odd(moves: Iterable[MoveHistory]) -> Callable[[Topic], bool]:
-    """Odd is what the run did not leave: one broker that is behind must not say that there is nothing to undo."""
-    left: dict[str, list[MoveHistory]] = {}
-    for move in moves:
-        left.setdefault(move.topic, []).append(move)
-
-    def is_odd(topic: Topic) -> bool:
-        shown = {one.topic_partition.partition: one.replicas for one in topic.partitions}
-        return any(
-            is_another(move.topic_id, topic.topic_id) or shown.get(move.partition) != move.reached
-            for move in left.get(topic.name, ())
-        )
-
-    return is_odd
-
-
 def _changed_by(later: Iterable[RunHistory], now: Mapping[TopicPartition, Partition]) -> dict[TopicPartition, str]:
-    """The latest run per partition that left it as it is."""
+    """The latest run per partition that changed its list into what it is, also where it was so before."""
     found: dict[TopicPartition, str] = {}
     for run in later:
         for move in run.moves:
-            name = TopicPartition(move.topic, move.partition)
-            if move.submitted_ms is not None and name in now and now[name].replicas in (move.target, move.reached):
+            name = move.topic_partition
+            if move.submitted_ms is None or name not in now or now[name].replicas == move.original:
+                continue
+            if now[name].replicas in (move.target, move.reached):
                 found.setdefault(name, run.run_id)
     return found
 

@@ -29,7 +29,7 @@ from kreassign.errors import (
 from kreassign.executor.client_guard import ClientGuard, Feeling
 from kreassign.executor.cluster import permissions
 from kreassign.executor.cluster.measurements import TrafficMeter
-from kreassign.executor.cluster.readings import ask_twice, partitions_of, read_topics, topic_ids_of
+from kreassign.executor.cluster.readings import partitions_of, read_log_dirs, read_topics, topic_ids_of
 from kreassign.executor.cluster.requests import read_factors
 from kreassign.executor.events import (
     CancelRequested,
@@ -431,7 +431,11 @@ def cancel_interrupted_run(
     if found.ended_ms is not None and not found.throttle_residue:
         raise InputError(f"run {path.stem} is already {found.state}; nothing to cancel")
     return resume_run(
-        client, path, context, lambda number: CancelRequested(clock.now_ms(), number, is_now), clock=clock
+        client,
+        path,
+        context,
+        lambda number: CancelRequested(clock.now_ms(), number, is_now, context.operator.name),
+        clock=clock,
     )
 
 
@@ -668,7 +672,7 @@ def preview_run(
     Unreadable or unmeasured data is left out. Raises ClusterError when no broker answers.
     """
     receivers = sorted({broker for move in started.moves for broker in move.receiving})
-    answer = ask_twice(lambda asked: client.describe_log_dirs(asked, partitions=()), receivers)
+    answer = read_log_dirs(client, receivers, copies_of=())
     log_dirs = {} if answer.failed else answer.ok  # The fullest one may be among those that did not answer.
     planned = {move.topic_partition for move in started.moves}
     others = len(client.list_partition_reassignments().keys() - planned)

@@ -130,10 +130,12 @@ class InForce:
     """The cluster that commands mean: the id with which it answered, or `why` it is not known.
 
     Without both no cluster is named: then a run is meant without its name only if runs of one cluster alone are known.
+    `is_silent` if it was asked, and the options are not at fault.
     """
 
     cluster_id: str | None = None
     why: str | None = None
+    is_silent: bool = False
 
 
 NO_CLUSTER = InForce()
@@ -154,6 +156,9 @@ def find_journal(state_dir: Path, run: str | None = None, here: InForce = NO_CLU
     return candidates[0]
 
 
+BEGINS = "`kreassign run PLAN` begins one"
+
+
 def named_journal(state_dir: Path, run: str) -> Path:
     """Find the journal of a run by its id, by the beginning of just one id, or by its path. Raises InputError."""
     if is_journal(run):
@@ -166,7 +171,8 @@ def named_journal(state_dir: Path, run: str) -> Path:
         raise InputError(f"run {run} has journals of {len(found)} clusters in {state_dir}; name the file of one")
     if begun:
         raise InputError(f"the ids of {len(begun)} runs begin with {run}: {_with_clusters(begun[::-1])}; name one")
-    raise InputError(f"there is no run {run} in {state_dir}; the latest runs are: {_latest_ids(state_dir)}")
+    latest = f"; the latest runs are: {ids}" if (ids := _latest_ids(state_dir)) else f", nor any other; {BEGINS}"
+    raise InputError(f"there is no run {run} in {state_dir}{latest}")
 
 
 def runs_meant(state_dir: Path, here: InForce, *, is_last: bool = False) -> tuple[Path, ...]:
@@ -177,7 +183,7 @@ def runs_meant(state_dir: Path, here: InForce, *, is_last: bool = False) -> tupl
     """
     known = find_journals(state_dir)
     if not known:
-        raise InputError(f"there is no run in {state_dir}; `kreassign run PLAN` begins one")
+        raise InputError(f"there is no run in {state_dir}; {BEGINS}")
     if here.why is not None:
         why = f"{here.why}, so which run is meant is not known"
         raise InputError(f"{why}; name the run. The latest runs are: {_latest_ids(state_dir)}")
@@ -209,7 +215,7 @@ def _several(candidates: Sequence[Path]) -> str:
 
 
 def _latest_ids(state_dir: Path) -> str:
-    return _with_clusters(find_journals(state_dir)[::-1]) or "none"
+    return _with_clusters(find_journals(state_dir)[::-1])
 
 
 def _with_clusters(journals: Sequence[Path]) -> str:
@@ -308,9 +314,10 @@ ASK_EVERY_S = 0.2
 LOOK_EVERY_S = 0.5
 
 
-def pause(path: Path, clock: Clock = SYSTEM_CLOCK) -> Request:
+def pause(path: Path, clock: Clock = SYSTEM_CLOCK, *, by: str | None = None) -> Request:
     """Pause a run: no new moves start until `release`, those in flight go on. Raises what `ask` raises."""
-    return ask(path, lambda number: HoldRequested(clock.now_ms(), number), clock)
+    name = by or this_operator().name
+    return ask(path, lambda number: HoldRequested(clock.now_ms(), number, name), clock)
 
 
 def release(path: Path, clock: Clock = SYSTEM_CLOCK) -> Request:
@@ -318,9 +325,10 @@ def release(path: Path, clock: Clock = SYSTEM_CLOCK) -> Request:
     return ask(path, lambda number: ReleaseRequested(clock.now_ms(), number), clock)
 
 
-def cancel(path: Path, clock: Clock = SYSTEM_CLOCK, *, is_now: bool = True) -> Request:
+def cancel(path: Path, clock: Clock = SYSTEM_CLOCK, *, is_now: bool = True, by: str | None = None) -> Request:
     """End a run now, or else when what is in flight is done. Raises what `ask` raises."""
-    return ask(path, lambda number: CancelRequested(clock.now_ms(), number, is_now), clock)
+    name = by or this_operator().name
+    return ask(path, lambda number: CancelRequested(clock.now_ms(), number, is_now, name), clock)
 
 
 def set_throttle(
@@ -366,7 +374,7 @@ def ask(path: Path, make: Callable[[int], Request], clock: Clock) -> Request:
     did not answer in time. An unanswered request is void once another process resumes the run.
     """
     if not is_active(path):
-        raise InputError(f"no process executes run {path.stem}; see `kreassign status {path.stem}`")
+        raise InputError(f"no process executes run {path.stem}; {_way_on(status_or_problem(path))}")
     if (process := stopped_process_in(path.parent)) is not None:
         raise ExecutionError(f"run {path.stem} was not asked: {_stopped(process)}, then ask again")
     # The answer comes after the present events, so events before the latest snapshot need not be read.
@@ -390,6 +398,15 @@ def ask(path: Path, make: Callable[[int], Request], clock: Clock) -> Request:
                 "to the cluster returns"
             )
         clock.sleep(ASK_EVERY_S)
+
+
+def _way_on(run: RunHistory | UnreadableJournal) -> str:
+    """Advice on a run that no process executes."""
+    if isinstance(run, UnreadableJournal):
+        return f"see `kreassign status {run.run_id}`"
+    if run.can_be_resumed:
+        return f"`kreassign resume {run.run_id}` goes on with it"
+    return f"it is {run.state}, so nothing is left to steer"
 
 
 def _stopped(process: int) -> str:

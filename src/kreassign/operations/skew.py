@@ -20,7 +20,7 @@ COUNTED = ("disk", "replicas", "leaders")
 
 
 @dataclass(frozen=True, slots=True)
-class BrokerLoad:
+class GoalLoad:
     """Load of a live broker for one goal: amount, and its multiple of the mean of all brokers, None without any load.
 
     `band` is within, above or below: where the load is, as seen from the band of the goal.
@@ -40,11 +40,11 @@ class BrokerSkew:
     broker: int
     rack: str | None
     is_live: bool
-    loads: tuple[BrokerLoad, ...]
+    loads: tuple[GoalLoad, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class TopicSkew:
+class TopicSpread:
     """A topic with all its copies, and the broker that holds most of it.
 
     `uncounted` is the number of copies that no broker reported: brokers or directories are down, or did not answer.
@@ -74,7 +74,7 @@ class ClusterSkew:
     cluster_id: str
     taken_ms: int
     brokers: tuple[BrokerSkew, ...]
-    topics: tuple[TopicSkew, ...]
+    topics: tuple[TopicSpread, ...]
     misses: tuple[str, ...]
 
 
@@ -86,12 +86,12 @@ def read_skew(client: AdminClient, *, clock: Clock = SYSTEM_CLOCK, warn: Warn = 
     problem = inputs_of_columns(columns, PlanPolicy(), seen.snapshot_id).problem
     found = evaluate(problem, Assignment.current(problem.partitions))
     shown = [number for number, goal in enumerate(found.goals) if goal in COUNTED]
-    loads: dict[int, tuple[BrokerLoad, ...]] = {}
+    loads: dict[int, tuple[GoalLoad, ...]] = {}
     bands = {(miss.broker, miss.goal): "above" if miss.amount > 0 else "below" for miss in found.misses(before=True)}
     for place, broker in enumerate(found.broker_ids):
         of_broker = ((goal, float(found.before[place, goal]), found.mean(goal, before=True)) for goal in shown)
         loads[broker] = tuple(
-            BrokerLoad(
+            GoalLoad(
                 found.goals[goal],
                 amount,
                 found.units[goal],
@@ -115,21 +115,21 @@ def read_skew(client: AdminClient, *, clock: Clock = SYSTEM_CLOCK, warn: Warn = 
     )
 
 
-def topics_of(topics: Iterable[Topic], log_dirs: Mapping[int, Iterable[LogDir]], live: int) -> list[TopicSkew]:
+def topics_of(topics: Iterable[Topic], log_dirs: Mapping[int, Iterable[LogDir]], live: int) -> list[TopicSpread]:
     """Topics with their fullest broker, those first that put most above an even share there."""
     held, reported = (defaultdict[str, Counter[int]](Counter) for _ in range(2))
     for broker, dirs in log_dirs.items():
         for copy in (copy for one in dirs for copy in one.replicas if not copy.is_future):
             held[copy.topic_partition.topic][broker] += copy.size_bytes
             reported[copy.topic_partition.topic][broker] += 1
-    found: list[tuple[float, TopicSkew]] = []
+    found: list[tuple[float, TopicSpread]] = []
     for topic in topics:
         by_broker = held[topic.name]
         listed = Counter(broker for one in topic.partitions for broker in one.replicas)
         whole, uncounted = by_broker.total(), (listed - reported[topic.name]).total()
         even = whole / max(1, min(live, listed.total()))
         fullest, most = max(by_broker.items(), key=lambda one: (one[1], -one[0]), default=(None, 0))
-        skew = TopicSkew(
+        skew = TopicSpread(
             topic=topic.name,
             partitions=len(topic.partitions),
             copies=listed.total(),

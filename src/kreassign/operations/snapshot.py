@@ -14,7 +14,7 @@ from kreassign.clock import SYSTEM_CLOCK, Clock
 from kreassign.errors import ClusterError, Unsupported, requires
 from kreassign.executor.cluster.measurements import sample_offsets
 from kreassign.executor.cluster.permissions import unseen_topics
-from kreassign.executor.cluster.readings import ask_twice, partitions_of
+from kreassign.executor.cluster.readings import partitions_of, read_log_dirs
 from kreassign.executor.cluster.receivers import nameable_brokers
 from kreassign.executor.history.findings import FULL
 from kreassign.executor.maintenance import brokers_in_maintenance
@@ -26,7 +26,7 @@ from kreassign.model.snapshot import ClusterSnapshot, SnapshotBroker, SnapshotLo
 from kreassign.model.text import check_wait, some_of
 from kreassign.operations.connect import SHOWN_FAILURES, Warn, warn_of_failures, warn_program
 from kreassign.operations.snapshot_files import write_snapshot
-from kreassign.pipeline.ingest.snapshots import Observation, ObservedOffsets, snapshot_tables, whole_columns
+from kreassign.pipeline.ingest.snapshots import ObservedOffsets, SnapshotAnswers, snapshot_tables, whole_columns
 from kreassign.pipeline.tables.snapshot_columns import SnapshotColumns, snapshot_of
 
 __all__ = [
@@ -34,8 +34,8 @@ __all__ = [
     "OWN",
     "SYSTEM_CLOCK",
     "TOPICS_AT_ONCE",
-    "Observation",
     "Overview",
+    "SnapshotAnswers",
     "SnapshotOutputs",
     "described_cluster",
     "observe",
@@ -67,7 +67,7 @@ class SnapshotOutputs:
 
 def store_snapshot(
     client: AdminClient, outputs: SnapshotOutputs, clock: Clock = SYSTEM_CLOCK, warn: Warn = warn_program
-) -> Observation:
+) -> SnapshotAnswers:
     """Read the cluster and write what was read; nothing is written unless all of it could be read."""
     seen = observe(client, clock.now_ms(), warn)
     if outputs.file is not None:
@@ -83,15 +83,15 @@ def store_snapshot(
     return seen
 
 
-def observe(client: AdminClient, taken_ms: int, warn: Warn = warn_program) -> Observation:
+def observe(client: AdminClient, taken_ms: int, warn: Warn = warn_program) -> SnapshotAnswers:
     """Read everything that the tables hold; warns about single brokers or topics that did not answer."""
     cluster = described_cluster(client)
     topics = client.describe_topics()
     reassignments = client.list_partition_reassignments()
     live = sorted(broker.id for broker in cluster.brokers if not broker.is_fenced)
-    log_dirs = ask_twice(client.describe_log_dirs, live)
+    log_dirs = read_log_dirs(client, live)
     warn_of_unread(client, topics, log_dirs, warn)
-    return Observation(
+    return SnapshotAnswers(
         taken_ms,
         cluster,
         tuple(topics.ok.values()),
@@ -105,7 +105,7 @@ def observe(client: AdminClient, taken_ms: int, warn: Warn = warn_program) -> Ob
 def _in_maintenance(client: AdminClient, warn: Warn) -> frozenset[int] | None:
     """Brokers in maintenance by the record of the cluster; warns where it cannot be read."""
     try:
-        return brokers_in_maintenance(client)
+        return frozenset(brokers_in_maintenance(client))
     except ClusterError as error:
         warn(
             f"which brokers are in maintenance could not be read ({error_text(error)}), so that a plan may move "
@@ -131,41 +131,49 @@ def warn_of_unread(
         )
 
 
-def described_cluster(client: AdminClient) -> Cluster:
-    """Brokers and controller; includes fenced brokers, where the cluster names them (Kafka 4.0 and later)."""
+def described_cluster(client: AdminClient, broker: int | None = None) -> Cluster:
+    """Brokers and controller, from this broker, or any; fenced ones, too, where the cluster names them (Kafka 4.0)."""
     try:
-        return client.describe_cluster(include_fenced=True)
+        return client.describe_cluster(include_fenced=True, broker=broker)
     except Unsupported:
-        return client.describe_cluster()
+        return client.describe_cluster(broker=broker)
 
 
 def whole_snapshot(
-    client: AdminClient, seen: Observation, clock: Clock, seconds: float, warn: Warn = warn_program
+    client: AdminClient, seen: SnapshotAnswers, clock: Clock, seconds: float, warn: Warn = warn_program
 ) -> ClusterSnapshot:
     """Read what the tables do not hold, and the offsets of each partition twice, `seconds` apart."""
     return snapshot_of(whole_columns_of(client, seen, clock, seconds, warn))
 
 
 def whole_columns_of(
-    client: AdminClient, seen: Observation, clock: Clock, seconds: float, warn: Warn
+    client: AdminClient, seen: SnapshotAnswers, clock: Clock, seconds: float, warn: Warn
 ) -> SnapshotColumns:
     """Return `whole_snapshot` as columns."""
     check_wait("measure_for_s", seconds)
     known = {partition.topic_partition: partition for topic in seen.topics for partition in topic.partitions}
     offsets = sample_offsets(client, clock, known.keys(), seconds, known)
     warn_of_failures(warn, "offsets", offsets.failed)
-    configs = _configs(client, seen, warn)
-    head = ClusterSnapshot(
+    head = _head(seen, _configs(client, seen, warn))
+    return whole_columns(head, seen, ObservedOffsets(offsets.starts, offsets.ends, offsets.write_rate))
+
+
+def unmeasured_columns(seen: SnapshotAnswers) -> SnapshotColumns:
+    """The placement before anything is measured, with some rate everywhere; for judging names, not for loads."""
+    return whole_columns(_head(seen, {}), seen, ObservedOffsets({}, {}, lambda *_: 1.0))
+
+
+def _head(seen: SnapshotAnswers, configs: _Configs) -> ClusterSnapshot:
+    return ClusterSnapshot(
         seen.taken_ms,
         seen.cluster.cluster_id,
         tuple(_broker(broker, seen, configs) for broker in seen.cluster.brokers),
         tuple(_topic(topic, configs) for topic in seen.topics),
         _broker_defaults(configs),
     )
-    return whole_columns(head, seen, ObservedOffsets(offsets.starts, offsets.ends, offsets.write_rate))
 
 
-def _configs(client: AdminClient, seen: Observation, warn: Warn) -> _Configs:
+def _configs(client: AdminClient, seen: SnapshotAnswers, warn: Warn) -> _Configs:
     """Configs set for topics and brokers, read in parts: each answer also has all the defaults."""
     topics = [ConfigResource.topic(topic.name) for topic in seen.topics]
     brokers = [ConfigResource.broker(broker.id) for broker in seen.cluster.brokers if not broker.is_fenced]
@@ -196,7 +204,7 @@ def _broker_defaults(configs: _Configs) -> dict[str, str]:
     return {name: value for entries in brokers for name, value in _set_values(entries, DEFAULTS).items()}
 
 
-def _broker(broker: Broker, seen: Observation, configs: _Configs) -> SnapshotBroker:
+def _broker(broker: Broker, seen: SnapshotAnswers, configs: _Configs) -> SnapshotBroker:
     log_dirs = tuple(
         SnapshotLogDir(each.path, each.total_bytes, each.usable_bytes, each.error is not None, each.is_cordoned)
         for each in seen.log_dirs.ok.get(broker.id, ())
@@ -255,7 +263,7 @@ def overview(client: AdminClient) -> Overview:
         one.under_replicated and one.leader != NO_LEADER and one.topic_partition not in ongoing for one in partitions
     )
     live = [broker.id for broker in cluster.brokers if not broker.is_fenced]
-    log_dirs = ask_twice(lambda asked: client.describe_log_dirs(asked, partitions=()), live)
+    log_dirs = read_log_dirs(client, live, copies_of=())
     dirs = (one for found in log_dirs.ok.values() for one in found if not one.error)
     used = (1 - one.usable_bytes / one.total_bytes for one in dirs if one.total_bytes and one.usable_bytes is not None)
     return Overview(

@@ -116,7 +116,7 @@ def inputs_of_present(
     Raises DataError if the tables have no load of the cluster, before the cluster is read; InputError, ClusterError.
     """
     read_plan_columns(tables_at(data), client.describe_cluster().cluster_id, by)
-    snapshot_id, placed = read_placement(client, 0.0, warn=warn)
+    snapshot_id, placed = read_placement(client, warn=warn)
     found = inputs_of_placement(placed, snapshot_id, data, policy, by)
     return replace(found, min_isr=min_isr_of(client, (topic.name for topic in placed.head.topics)).known)
 

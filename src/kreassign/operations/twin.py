@@ -12,7 +12,7 @@ from kreassign.model.documents import read_toml
 from kreassign.model.snapshot import ClusterSnapshot
 from kreassign.model.text import LARGEST_PORT, did_you_mean, parse_whole, shortened
 from kreassign.operations.text_files import read_text
-from kreassign.twin.access import Address
+from kreassign.twin.access import HostPort
 from kreassign.twin.blueprint import TYPICAL, Blueprint, Speeds, blueprint_of, small_cluster
 from kreassign.twin.faults import PlannedFault, fault_by_hand, read_fault, read_faults
 from kreassign.twin.scenario import Scenario, parse_scenario
@@ -171,11 +171,11 @@ def give_order(control: str, *words: str | int | None) -> str:
     return send_order(control_address(control), " ".join(str(word) for word in words if word is not None))
 
 
-def control_address(text: str) -> Address:
+def control_address(text: str) -> HostPort:
     """Parse a control address, `host:port`. Raises InputError."""
     host, _, port = text.rpartition(":")
     try:
-        return Address(host, parse_whole(port if host.isprintable() else "", least=1, most=LARGEST_PORT))
+        return HostPort(host, parse_whole(port if host.isprintable() else "", least=1, most=LARGEST_PORT))
     except ValueError:
         said = f"{shortened(text)!r} is no address of a control port; write for example {DEFAULT_CONTROL}"
         raise InputError(said) from None

@@ -9,21 +9,20 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
 from pathlib import Path
 
 from kreassign.admin import AdminClient
 from kreassign.errors import InputError
 from kreassign.executor.cluster import requests
-from kreassign.executor.cluster.observations import Expectations, Facts, Finding, FindingKind
+from kreassign.executor.cluster.observations import Difference, Expectations, Facts, FindingKind
 from kreassign.executor.cluster.observations import verify as compare
+from kreassign.executor.cluster.readings import every_topic_of_two, read_log_dirs
 from kreassign.executor.events import lists_of, topic_ids_of_moves
 from kreassign.executor.history.run_history import fold
 from kreassign.executor.journal import read_events
 from kreassign.executor.state import RunView
 from kreassign.executor.throttle_ledger import ConfigOverride, ConfigValue, command_to_restore, throttle_keys
 from kreassign.model import OngoingReassignment, Topic, TopicPartition, TopicPartitionReplica
-from kreassign.model.error_codes import UNKNOWN_TOPIC_OR_PARTITION, has_code
 from kreassign.model.placement import Drift, DriftKind, Placed, drifts, format_placement, undeclared_topics
 from kreassign.model.plan import Plan, of_another_cluster
 from kreassign.model.plan_facts import refuse_other_cluster
@@ -33,6 +32,7 @@ from kreassign.operations.connect import Warn, warn_of_failures, warn_program
 from kreassign.operations.plan_files import PlanFile, read_assignments
 from kreassign.operations.run_journals import refuse_run_of_other_cluster
 from kreassign.operations.whole_file import replace_file
+from kreassign.planner.problem.policy import similar_names
 
 # Whether the cluster matches a plan, or the intended result of a run, and whether any throttle is left.
 
@@ -46,7 +46,7 @@ class Verification:
 
     expected: Expectations
     facts: Facts
-    findings: tuple[Finding, ...]
+    findings: tuple[Difference, ...]
     factors: tuple[str, ...] = ()
 
     @property
@@ -86,7 +86,7 @@ def verify_plan(client: AdminClient, file: PlanFile, *, ignore_throttles: bool =
     others = (
         one for one in found.findings if one.kind is not FindingKind.MISSING and one.kind is not FindingKind.LOG_DIR
     )
-    return replace(found, findings=(Finding("the plan", FindingKind.MISSING, strange), *others))
+    return replace(found, findings=(Difference("the plan", FindingKind.MISSING, strange), *others))
 
 
 def verify_run(client: AdminClient, journal: Path, *, ignore_throttles: bool = False) -> Verification:
@@ -141,6 +141,7 @@ class PlacementCheck:
     declared: Plan
     drifts: tuple[Drift, ...]
     undeclared_topics: tuple[str, ...] = ()
+    cluster_id: str = ""
 
     @property
     def is_ok(self) -> bool:
@@ -152,7 +153,7 @@ class PlacementCheck:
         """Sentence if no declared topic is in the cluster; None if one is."""
         missing = [one for one in self.drifts if one.kind is DriftKind.MISSING]
         is_strange = len(missing) == len(self.drifts) == len(self.declared)
-        return of_another_cluster(self.declared.topics, ()) if is_strange else None
+        return of_another_cluster(self.declared.topics, (), self.cluster_id) if is_strange else None
 
 
 def read_placement(paths: Sequence[Path]) -> PlanFile:
@@ -160,8 +161,12 @@ def read_placement(paths: Sequence[Path]) -> PlanFile:
     return read_assignments(paths, takes_two=False).file
 
 
-def check_placement(declared: Plan, found: PlacedPartitions, topics: Iterable[str] = ()) -> PlacementCheck:
+def check_placement(
+    declared: Plan, found: PlacedPartitions, topics: Iterable[str] = (), *, cluster_id: str = ""
+) -> PlacementCheck:
     """Compare the cluster with a declaration; only topics that match one of the patterns `topics`, if there are any.
+
+    `cluster_id` names the cluster where it has none of them.
 
     Raises InputError if no topic matches, declared or not: a comparison of nothing finds no difference.
     """
@@ -171,8 +176,10 @@ def check_placement(declared: Plan, found: PlacedPartitions, topics: Iterable[st
     here = {name: one for name, one in found.items() if chosen(name.topic)}
     if patterns and not (len(plan) or here):
         named = ", ".join(map(shortened, patterns))
-        raise InputError(f"no topic matches {named}, neither one that is declared nor one of the cluster")
-    return PlacementCheck(plan, drifts(plan, here), undeclared_topics(plan, (name.topic for name in here)))
+        known = sorted({one.topic for one in (*declared.replicas, *found)})
+        nearest = "".join(similar_names(pattern, known) for pattern in patterns)
+        raise InputError(f"no topic matches {named}, neither one that is declared nor one of the cluster{nearest}")
+    return PlacementCheck(plan, drifts(plan, here), undeclared_topics(plan, (name.topic for name in here)), cluster_id)
 
 
 def write_placement(path: Path, found: PlacedPartitions, topics: Iterable[str] = ()) -> int:
@@ -196,17 +203,14 @@ def placement_of_cluster(
         refuse_other_cluster("the placement is for", file.origin.cluster_id, client.describe_cluster().cluster_id)
     # A move that begins or ends between the two answers would look like a drift.
     for _ in range(ATTEMPTS):
-        ongoing, found = client.list_partition_reassignments(), client.describe_topics()
+        ongoing, topics = client.list_partition_reassignments(), every_topic_of_two(client, declared.topics)
         if client.list_partition_reassignments() == ongoing:
             break
-    unseen = [name for name in declared.topics if name not in found.ok]
-    named = client.describe_topics(unseen)
-    for name, error in named.failed.items():
-        if not has_code(error, UNKNOWN_TOPIC_OR_PARTITION):
-            named[name]  # raises the error
-    others = {name: error for name, error in found.failed.items() if name not in declared.topics}
-    warn_of_failures(warn, "topic metadata", others)
-    return _placed(chain(found.ok.values(), named.ok.values()), ongoing, _log_dirs(client, declared))
+    for name in declared.topics:
+        if name in topics.unknown:
+            raise topics.unknown[name]
+    warn_of_failures(warn, "topic metadata", topics.unknown)
+    return _placed(topics.known.values(), ongoing, _log_dirs(client, declared))
 
 
 def placement_of_snapshot(snapshot: ClusterSnapshot, declared: PlanFile | None = None) -> PlacedPartitions:
@@ -244,7 +248,7 @@ def _log_dirs(client: AdminClient, declared: Plan) -> dict[TopicPartitionReplica
     asked = {replica.broker for replica in declared.log_dirs}
     partitions = {replica.topic_partition for replica in declared.log_dirs}
     live = asked.intersection(client.describe_cluster().broker_ids)
-    answers = client.describe_log_dirs(sorted(live), partitions=sorted(partitions)).raise_if_any()
+    answers = read_log_dirs(client, sorted(live), copies_of=sorted(partitions)).raise_if_any()
     return {
         TopicPartitionReplica(broker, *copy.topic_partition): log_dir.path
         for broker, found in answers.items()

@@ -17,12 +17,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sql
 from pyspark.sql.types import StructType
 
 from kreassign.errors import DataError
+from kreassign.pipeline.spark_session import reading_kafka
 from kreassign.pipeline.tables.delta import DataDir
 from kreassign.pipeline.tables.schemas import AUDITED_PARTITIONS, DATA_AUDIT, RECORD_DIGESTS, Row
 from kreassign.pipeline.tables.spark_io import read_table, struct_type, write_table
@@ -222,12 +222,8 @@ def kafka_records(spark: SparkSession, partitions: Iterable[AuditedPartition], c
         .option("startingOffsets", _offsets({(one.topic, one.partition): one.start_offset for one in wanted}))
         .option("endingOffsets", _offsets({(one.topic, one.partition): one.end_offset for one in wanted}))
     )
-    try:
+    with reading_kafka(spark):
         return reader.load()
-    except AnalysisException as error:
-        if "Failed to find data source" not in str(error):
-            raise
-        raise DataError("Spark has no Kafka source; name the folder of its jars with --jars") from error
 
 
 def record_digests(records: DataFrame, label: str) -> DataFrame:

@@ -19,7 +19,8 @@ from typing import Any, TypeGuard, TypeVar
 
 import pyarrow as pa
 from py4j.protocol import Py4JError, Py4JJavaError
-from pyspark.errors import PySparkException, PySparkRuntimeError
+from pyspark import __version__
+from pyspark.errors import AnalysisException, PySparkException, PySparkRuntimeError
 from pyspark.logger import PySparkLogger
 from pyspark.serializers import CloudPickleSerializer
 from pyspark.sql import SparkSession
@@ -67,6 +68,52 @@ _SMALL_SETTINGS: _Settings = {
 }
 SMALL_ROWS = 500_000
 """Largest number of rows for which to start a session with `is_small`."""
+
+
+# Jars of Spark's Kafka source, which is not part of PySpark. It has to be of Spark's line, not of its patch.
+
+KAFKA_SOURCES = {"4.0": "4.0.0", "4.1": "4.1.1", "4.2": "4.2.0"}
+"""Releases of the Kafka source that are whole in the registry, by line of Spark."""
+
+_KAFKA_SOURCE = re.compile(r"spark-sql-kafka-.*-(\d+\.\d+)\.[^-]*\.jar")
+
+
+@contextmanager
+def reading_kafka(spark: SparkSession) -> Iterator[None]:
+    """Raise DataError with the jars to take, if Spark has no Kafka source."""
+    try:
+        yield
+    except AnalysisException as error:
+        if not _NO_SOURCE.search(str(error)):
+            raise
+        raise DataError(f"Spark has no Kafka source; {kafka_jars(line_of(spark.version))}") from error
+
+
+_NO_SOURCE = re.compile("Failed to find (the )?data source")
+
+
+def line_of(version: str) -> str:
+    """The line of a version of Spark, such as 4.1 for 4.1.3."""
+    return ".".join(version.split(".")[:2])
+
+
+def kafka_jars(line: str) -> str:
+    """Advice about a missing Kafka source on this line of Spark, as an imperative."""
+    release = KAFKA_SOURCES.get(line)
+    if release is None:
+        known = ", ".join(KAFKA_SOURCES)
+        return (
+            f"none is known for Spark {line} (known: {known}): name the folder of one of that line with --jars, or "
+            "install PySpark of a known line"
+        )
+    return f"name the folder with org.apache.spark:spark-sql-kafka-0-10_2.13:{release} and what it needs with --jars"
+
+
+def _check_jars(jars: Sequence[Path], line: str) -> None:
+    """Raise DataError for a Kafka source of another line of Spark, before Spark starts with it."""
+    for jar in jars:
+        if (found := _KAFKA_SOURCE.fullmatch(jar.name)) is not None and found[1] != line:
+            raise DataError(f"{jar} is for Spark {found[1]}, and this is Spark {line}; {kafka_jars(line)}")
 
 
 @contextmanager
@@ -118,6 +165,7 @@ def session_settings(
     Those of `options` win over ours. spark-submit, seen in `environment`, has already set the master and its sizes.
     """
     settings = dict(_SETTINGS)
+    _check_jars(jars, line_of(__version__))
     if jars:
         settings["spark.jars"] = ",".join(str(jar) for jar in jars)
     if not _is_submitted(environment):

@@ -24,6 +24,7 @@ from kreassign.planner.check.evaluate import Evaluation, evaluate, full_log_dirs
 from kreassign.planner.check.failover import STATES, Losses, losses
 from kreassign.planner.check.legality import rack_excess
 from kreassign.planner.problem.holds import Hold, first_names, held_sentences
+from kreassign.planner.problem.policy import known_topic
 from kreassign.planner.problem.problem import Assignment, Partitions, Problem, fingerprint
 from kreassign.planner.reasons import distance_from_band, reasons_of
 
@@ -54,13 +55,13 @@ def changed_partitions(problem: Problem, assignment: Assignment) -> list[int]:
     return indices
 
 
-def assignment_of(problem: Problem, plan: Plan) -> Assignment:
+def assignment_of(problem: Problem, plan: Plan, cluster_id: str = "") -> Assignment:
     """The present assignment with the plan's replica lists in it.
 
     A replica that stays on its broker keeps its log directory unless the plan names another. Raises IllegalPlan, which
-    names every unknown partition, broker and log directory, and repeated partitions.
+    names every unknown partition, broker and log directory, and repeated partitions; or the cluster, if it has none.
     """
-    if strange := of_another_cluster(plan.topics, problem.partitions.topic_names):
+    if strange := of_another_cluster(plan.topics, problem.partitions.topic_names, cluster_id):
         raise IllegalPlan((strange,))
     problems = [f"{name} is named more than once" for name in plan.duplicate_partitions]
     places = {entry.topic_partition: index_of(problem.partitions, entry.topic_partition) for entry in plan.assignments}
@@ -178,7 +179,7 @@ class Origin:
     topic_ids: Mapping[str, str] = field(default_factory=dict)
     loads: LoadBasis | None = None
     rack_prices: plan_facts.RackPrices = plan_facts.NO_PRICES
-    limits: tuple[plan_facts.Limit, ...] = ()
+    limits: tuple[plan_facts.GoalLimit, ...] = ()
     unknown_goals: tuple[str, ...] = ()
 
 
@@ -326,12 +327,19 @@ def explain(outcome: Outcome, name: TopicPartition) -> tuple[str, ...]:
 
     Raises InputError for an unknown partition.
     """
-    partition = index_of(outcome.problem.partitions, name)
-    if partition is None:
-        raise InputError(f"there is no partition {name} in this cluster")
+    partition = known_partition(outcome.problem.partitions, name)
     planned = [fact for fact in outcome.facts.partitions if fact.topic_partition == name]
-    moved = [str(reason) for fact in planned for reason in fact.reasons]
+    moved = [sentence for fact in planned for sentence in plan_facts.reason_sentences(fact.reasons)]
     return (_list_change(outcome, partition), *moved, *_staying(outcome, partition))
+
+
+def known_partition(partitions: Partitions, name: TopicPartition) -> int:
+    """The index of a partition. Raises InputError for an unknown one."""
+    place = index_of(partitions, name)
+    if place is None:
+        known_topic(name.topic, partitions.topic_names)
+        raise InputError(f"there is no partition {name} in this cluster")
+    return place
 
 
 def stay_sentences(outcome: Outcome, names: Iterable[TopicPartition]) -> Iterator[str]:

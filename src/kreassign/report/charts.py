@@ -52,12 +52,16 @@ class Chart:
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """Values by row and column, to be shown as colours; None if missing. `texts` are the labels of the cells."""
+    """Values by row and column, to be shown as colours; None if missing. `texts` are the labels of the cells.
+
+    With a `slot_s`, columns are slots of time since the start, named by their beginnings.
+    """
 
     rows: tuple[str, ...]
     columns: tuple[str, ...]
     values: tuple[tuple[float | None, ...], ...]
     texts: tuple[tuple[str, ...], ...]
+    slot_s: float | None = None
 
     @property
     def height_px(self) -> int:
@@ -109,37 +113,43 @@ def heat_map(
     middle: float | None = None,
     top: float | None = None,
     unit: str = "",
-    is_time: bool = False,
     colours: tuple[str, str] = ("--cold", "--warm"),
 ) -> Figure:
-    """Heat map: colours from 0 up to `top` or the highest value, or around a `middle` up to at most `top`.
-
-    If columns are times, only some of them are labelled.
-    """
+    """Heat map: colours from 0 up to `top` or the highest value, or around a `middle` up to at most `top`."""
     known = [value for row in grid.values for value in row if value is not None]
     highest = max([top or 0.0, 2 * (middle or 0.0), *known]) or 1.0
     if top is not None and middle is not None:
         highest = max(top, 2 * middle)
     trace = {
         "type": "heatmap",
-        "x": list(map(text, grid.columns)),
+        **_columns(grid),
         "y": list(map(text, grid.rows)),
         "z": [list(row) for row in grid.values],
         "text": [list(map(text, row)) for row in grid.texts],
+        "textfont": {"color": "--ink"},
         "texttemplate": "%{text}" if len(grid.columns) <= 12 else "",
-        "hovertemplate": f"%{{y}}, %{{x}}: %{{text}}{unit}<extra></extra>",
-        "xgap": 2 if len(grid.columns) <= 60 else 0,
+        "hovertemplate": f"%{{y}}, %{{customdata}}: %{{text}}{unit}<extra></extra>",
+        "xgap": 2 if grid.slot_s is None else 0,
         "ygap": 2,
         "showscale": False,
         "colorscale": _colours(colours, middle, highest),
         "zmin": 0.0,
         "zmax": highest,
     }
-    columns = {"nticks": 6, "tickangle": 0} if is_time else {"side": "top"}
-    rows = {"autorange": "reversed"}
+    columns = {**_names(), "side": "top"}
+    if grid.slot_s is not None:
+        columns = _seconds(grid.slot_s * len(grid.columns), room=1.0)
+    rows = {**_names(), "autorange": "reversed"}
     return {"data": [trace], "layout": {
-        "xaxis": {**_names(), **columns, "showgrid": False}, "yaxis": {**_names(), **rows, "showgrid": False},
+        "xaxis": {**columns, "showgrid": False}, "yaxis": {**rows, "showgrid": False},
     }}  # fmt: skip
+
+
+def _columns(grid: Grid) -> Figure:
+    """Places of the columns, and the name of its column for each cell."""
+    names = list(map(text, grid.columns))
+    places = {"x": names} if grid.slot_s is None else {"x0": grid.slot_s / 2, "dx": grid.slot_s}
+    return {**places, "customdata": [names for _ in grid.rows]}
 
 
 def _colours(colours: tuple[str, str], middle: float | None, highest: float) -> list[list[float | str]]:
@@ -277,9 +287,9 @@ def _names() -> Figure:
     return {"type": "category", "automargin": True}
 
 
-def _seconds(end_s: float) -> Figure:
+def _seconds(end_s: float, room: float = 1.02) -> Figure:
     """Axis of time since the start, in seconds."""
-    return {"range": [0, end_s * 1.02 or 1], "durations": True}
+    return {"range": [0, end_s * room or 1], "durations": True}
 
 
 # Small charts as SVG text, to be embedded in a page.

@@ -13,18 +13,22 @@ from dataclasses import dataclass
 
 from kreassign.model import TopicPartition
 from kreassign.model.cluster import listed_ids
+from kreassign.model.load import LoadBasis
 from kreassign.model.placement import Drift
-from kreassign.model.plan_facts import PlanFacts, PlannedPartition, Prediction, Totals
-from kreassign.model.text import format_load
+from kreassign.model.plan_facts import PlanFacts, PlannedPartition, Prediction, Totals, reason_sentences
+from kreassign.model.text import counted, format_load
 from kreassign.report.broker_loads import BrokerLoad, Hottest, Resource, flow_matrix, heat_maps, hottest
 from kreassign.report.charts import MOST_ROWS, Chart, Table, bars
 from kreassign.report.page import render_page
 from kreassign.report.text import (
+    bound_amount,
     bound_sentence,
     format_bytes,
     format_duration,
     format_rate,
+    format_time,
     limit_amount,
+    loads_origin,
     unheeded_sentences,
 )
 
@@ -46,18 +50,17 @@ class ChangeLine:
 
 @dataclass(frozen=True, slots=True)
 class PlanView:
-    """Content of the page besides its charts."""
+    """Content of the page besides its charts; `bound`, `time` and `loads` are values with a note each."""
 
     facts: PlanFacts
     hottest: tuple[Hottest, ...]
     changes: tuple[ChangeLine, ...]
     change_count: int
     remaining: tuple[str, ...]
-    more_remaining: int
-    bound: str
-    time: str
+    bound: tuple[str, str]
+    time: tuple[str, str]
+    loads: tuple[str, str] | None
     limits: tuple[tuple[str, str], ...]
-    unheeded: tuple[str, ...]
 
 
 def render_plan(facts: PlanFacts, targets: Targets, name: str) -> str:
@@ -87,12 +90,11 @@ def plan_view(facts: PlanFacts, targets: Targets, found: tuple[Hottest, ...]) ->
         hottest=found,
         changes=tuple(_change(one, targets) for one in ranked[:SHOWN_CHANGES]),
         change_count=len(ranked),
-        remaining=facts.remaining[:SHOWN_REMAINING],
-        more_remaining=max(0, len(facts.remaining) - SHOWN_REMAINING),
-        bound=bound_sentence(facts.totals),
-        time="no rate was given, so no time is predicted" if facts.prediction is None else _time(facts.prediction),
+        remaining=(*_shown_remaining(facts), *unheeded_sentences(facts.unknown_goals, facts.uneven_topics)),
+        bound=(bound_amount(facts.totals), bound_sentence(facts.totals)),
+        time=_time(facts.prediction),
+        loads=None if facts.loads is None else _loads(facts.loads),
         limits=tuple((limit_amount(one), one.source) for one in facts.limits),
-        unheeded=tuple(unheeded_sentences(facts.unknown_goals, facts.uneven_topics)),
     )
 
 
@@ -112,17 +114,33 @@ def _change(partition: PlannedPartition, targets: Targets) -> ChangeLine:
         partition.replicas,
         targets.get(partition.topic_partition, partition.replicas),
         _copied(partition, targets),
-        tuple(map(str, partition.reasons)),
+        reason_sentences(partition.reasons),
     )
 
 
-def _time(prediction: Prediction) -> str:
+def _shown_remaining(facts: PlanFacts) -> Iterator[str]:
+    yield from facts.remaining[:SHOWN_REMAINING]
+    if len(facts.remaining) > SHOWN_REMAINING:
+        yield f"and {len(facts.remaining) - SHOWN_REMAINING:,} more"
+
+
+def _loads(basis: LoadBasis) -> tuple[str, str]:
+    count = f"{basis.doubtful_count:,}" if basis.doubtful_count else "none"
+    doubtful = f"{count} of {counted(basis.partitions, 'partition')} doubtful"
+    value, _, how = loads_origin(basis).removeprefix("those of the ").partition(" ")
+    return value, f"{how} until {format_time(basis.measured_ms)}, {doubtful}".lstrip()
+
+
+def _time(prediction: Prediction | None) -> tuple[str, str]:
+    if prediction is None:
+        return "unknown", "no rate was given: plan with --rate, or rehearse the plan"
     rate = format_rate(prediction.rate_bytes_per_s)
     if math.isinf(prediction.seconds):
-        return f"never ends at {rate} per broker: some partition is written faster than it would be copied"
+        never = f"never ends at {rate} per broker: some partition is written faster than it would be copied"
+        return "never", never
     least = "" if prediction.gap is None else f"; no plan is done before {format_duration(prediction.least_s)}"
     longest = format_duration(prediction.longest_move_s)
-    return f"at {rate} per broker; the longest single copy takes {longest}{least}"
+    return format_duration(prediction.seconds), f"at {rate} per broker; the longest single copy takes {longest}{least}"
 
 
 def _matrix(facts: PlanFacts, targets: Targets) -> Chart | None:
@@ -179,7 +197,9 @@ def _causes(facts: PlanFacts, targets: Targets) -> Chart | None:
         "causes",
         "Why",
         f"Copied bytes by their cause. {_most(ranked, sizes)}",
-        bars(ranked, {"copied": [sizes[cause] for cause in ranked]}, ("--after",), "B"),
+        bars(ranked, {"copied": [sizes[cause] for cause in ranked]}, ("--after",), "B")
+        if any(sizes.values())
+        else bars(ranked, {"changes": [counts[cause] for cause in ranked]}, ("--after",), ""),
         Table(("cause", "bytes", "changes"), rows),
         max(160, 28 * len(ranked) + 80),
     )
@@ -210,7 +230,7 @@ def plan_markdown(facts: PlanFacts, targets: Targets) -> str:
         return "\n".join([*head, "Nothing to do.", *_remaining(facts)])
     head += [f"**{escaped(sentence)}**\n" for sentence in facts.factors]
     head.append(f"**{_counted(view.change_count, 'partition')} to change**: {_cost(facts.totals)}.")
-    head += ["", f"- Bytes: {escaped(view.bound)}", f"- Time: {escaped(view.time)}"]
+    head += ["", f"- Bytes: {escaped(view.bound[1])}", f"- Time: {escaped(view.time[1])}"]
     head += [f"- Hottest broker by {escaped(one.resource)}: {one} the mean" for one in view.hottest[:3]]
     if facts.loads is not None and facts.loads.doubtful_count:
         head.append(f"- Doubtful loads: {facts.loads.doubtful_count} of {facts.loads.partitions} partitions")
@@ -256,7 +276,7 @@ def _remaining(facts: PlanFacts) -> list[str]:
 def _partition(one: PlannedPartition, targets: Targets) -> tuple[str, ...]:
     after = targets.get(one.topic_partition, one.replicas)
     copied = one.size_bytes * len(copies(one, targets))
-    why = "; ".join(str(reason) for reason in one.reasons)
+    why = "; ".join(reason_sentences(one.reasons))
     return (
         escaped(str(one.topic_partition)),
         listed_ids(one.replicas),

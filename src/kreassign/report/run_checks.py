@@ -29,7 +29,7 @@ _NO_SNAPSHOT = "no snapshot was taken after the run; take one with `kreassign sn
 _Complaint = Callable[[MoveHistory, Row], str | None]
 
 
-class Outcome(Enum):
+class CheckResult(Enum):
     """Result of a check."""
 
     PASSED = "passed"
@@ -42,7 +42,7 @@ class Check:
     """A statement that should hold; `details` says where it does not, or why that is unknown."""
 
     statement: str
-    outcome: Outcome
+    outcome: CheckResult
     details: tuple[str, ...] = ()
 
 
@@ -63,12 +63,12 @@ def _cluster_check(
     statement: str, complaint: _Complaint, run: RunHistory, found: Mapping[TopicPartition, Row] | None
 ) -> Check:
     if found is None:
-        return Check(statement, Outcome.UNKNOWN, (_NO_SNAPSHOT,))
+        return Check(statement, CheckResult.UNKNOWN, (_NO_SNAPSHOT,))
     return _check(statement, (_complaint_about(move, complaint, found) for move in run.moves))
 
 
 def _complaint_about(move: MoveHistory, complaint: _Complaint, found: Mapping[TopicPartition, Row]) -> str | None:
-    partition = TopicPartition(move.topic, move.partition)
+    partition = move.topic_partition
     row = found.get(partition)
     text = "is not in the snapshot" if row is None else complaint(move, row)
     return text and f"{partition} {text}"
@@ -76,13 +76,13 @@ def _complaint_about(move: MoveHistory, complaint: _Complaint, found: Mapping[To
 
 def _check(statement: str, complaints: Iterable[str | None]) -> Check:
     details = tuple(text for text in complaints if text)
-    return Check(statement, Outcome.FAILED if details else Outcome.PASSED, details)
+    return Check(statement, CheckResult.FAILED if details else CheckResult.PASSED, details)
 
 
 def _moves_complete(run: RunHistory) -> Check:
     check = _check("Every move completed", (_open_move(move) for move in run.moves))
-    if run.ended_ms is None and check.outcome is Outcome.FAILED:
-        return Check(check.statement, Outcome.UNKNOWN, ("the run has not ended", *check.details))
+    if run.ended_ms is None and check.outcome is CheckResult.FAILED:
+        return Check(check.statement, CheckResult.UNKNOWN, ("the run has not ended", *check.details))
     return check
 
 
@@ -90,13 +90,13 @@ def _open_move(move: MoveHistory) -> str | None:
     if move.completed_ms is not None:
         return None
     state = "was not started" if move.submitted_ms is None else "is not complete"
-    return f"{TopicPartition(move.topic, move.partition)} {state}" + (f": {move.problem}" if move.problem else "")
+    return f"{move.topic_partition} {state}" + (f": {move.problem}" if move.problem else "")
 
 
 def _no_throttle_left(run: RunHistory) -> Check:
     statement = "No throttle is left behind"
     if run.ended_ms is None:
-        return Check(statement, Outcome.UNKNOWN, ("the run has not ended",))
+        return Check(statement, CheckResult.UNKNOWN, ("the run has not ended",))
     return _check(statement, run.throttle_residue)
 
 

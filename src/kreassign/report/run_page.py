@@ -11,14 +11,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from kreassign.model import TopicPartition
-from kreassign.model.plan_facts import PlanFacts, Reason, Totals
+from kreassign.model.plan_facts import PlanFacts, Reason, reason_sentences
 from kreassign.model.run import REHEARSAL, Breach, LogLine, MoveHistory, RunHistory, RunTrail
 from kreassign.report.broker_loads import BrokerLoad, Hottest, Resource, heat_maps, hottest
 from kreassign.report.charts import MOST_ROWS, Chart
 from kreassign.report.page import render_page
-from kreassign.report.run_checks import Check, Outcome, Row, SnapshotRows, checks_of
+from kreassign.report.run_checks import Check, CheckResult, Row, SnapshotRows, checks_of
 from kreassign.report.run_pictures import RunPictures, run_pictures
-from kreassign.report.text import bound_sentence, format_bytes, format_rate
+from kreassign.report.text import bound_amount, bound_sentence, format_bytes, format_rate
 
 # Convert a run and the snapshots around it to the records that the page shows.
 
@@ -39,7 +39,7 @@ class Holding:
 
 
 @dataclass(frozen=True, slots=True)
-class BrokerView:
+class BrokerChange:
     """One broker before and after; None if the snapshot lacks it."""
 
     broker: int
@@ -98,7 +98,7 @@ class GrowthView:
 class BoundView:
     """Copied bytes of the run's plan against the least that any plan copies."""
 
-    totals: Totals
+    amount: str
     sentence: str
 
 
@@ -110,7 +110,7 @@ class ReportView:
     rate_bytes_per_s: float | None
     before_ms: int | None
     after_ms: int | None
-    brokers: tuple[BrokerView, ...]
+    brokers: tuple[BrokerChange, ...]
     moves: tuple[MoveView, ...]
     receivers: tuple[ReceiverView, ...]
     checks: tuple[Check, ...]
@@ -156,7 +156,7 @@ def report_view(
         log=trail.timeline.log[-SHOWN_LINES:],
         more_lines=trail.timeline.more_lines + max(0, len(trail.timeline.log) - SHOWN_LINES),
         growths=growths(run.moves, before, after),
-        bound=None if facts is None else BoundView(facts.totals, bound_sentence(facts.totals)),
+        bound=None if facts is None else BoundView(bound_amount(facts.totals), bound_sentence(facts.totals)),
     )
 
 
@@ -218,7 +218,7 @@ def _mean_rate(moves: Sequence[MoveView]) -> float | None:
 def _move_view(move: MoveHistory, started_ms: int, planned: Mapping[TopicPartition, tuple[Reason, ...]]) -> MoveView:
     submitted, ended = move.submitted_ms, move.ended_ms
     duration_s = None if submitted is None or ended is None else max(0, ended - submitted) / 1000
-    partition = TopicPartition(move.topic, move.partition)
+    partition = move.topic_partition
     # A run may have replaced a lost destination: then the plan's reason does not explain the new one.
     reasons = [one for one in planned.get(partition, ()) if one.destination in {None, *move.target}]
     return MoveView(
@@ -231,7 +231,7 @@ def _move_view(move: MoveHistory, started_ms: int, planned: Mapping[TopicPartiti
         duration_s=duration_s,
         rate_bytes_per_s=move.bytes_copied / duration_s if duration_s and move.adding else None,
         problem=move.problem,
-        reasons=tuple(map(str, reasons)),
+        reasons=reason_sentences(reasons),
     )
 
 
@@ -248,13 +248,13 @@ def _receiver(broker: int, moves: Sequence[MoveView]) -> ReceiverView:
 
 def _broker_views(
     before: SnapshotRows | None, after: SnapshotRows | None, write_rates: Mapping[TopicPartition, float | None]
-) -> tuple[BrokerView, ...]:
+) -> tuple[BrokerChange, ...]:
     earlier = holdings(before, write_rates) if before else {}
     later = holdings(after, write_rates) if after else {}
     known = [snapshot for snapshot in (before, after) if snapshot]
     racks = {row["broker"]: row["rack"] for snapshot in known for row in snapshot.brokers}
     return tuple(
-        BrokerView(broker, racks.get(broker), earlier.get(broker), later.get(broker))
+        BrokerChange(broker, racks.get(broker), earlier.get(broker), later.get(broker))
         for broker in sorted(earlier.keys() | later.keys())
     )
 
@@ -277,7 +277,7 @@ SHOWN_DETAILS = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Measure:
+class BrokerMeasure:
     """A property of brokers to compare: its title and unit, how to read it from a `Holding`, how to format it."""
 
     title: str
@@ -287,10 +287,12 @@ class Measure:
 
 
 MEASURES = (
-    Measure("Data on disk", "B", lambda holding: holding.size_bytes, format_bytes),
-    Measure("Replicas", "", lambda holding: holding.replica_count, lambda count: f"{count:,.0f}" if count else "0"),
-    Measure("Leaders", "", lambda holding: holding.leader_count, lambda count: f"{count:,.0f}" if count else "0"),
-    Measure("Write rate", "B/s", lambda holding: holding.write_bytes_per_s, format_rate),
+    BrokerMeasure("Data on disk", "B", lambda holding: holding.size_bytes, format_bytes),
+    BrokerMeasure(
+        "Replicas", "", lambda holding: holding.replica_count, lambda count: f"{count:,.0f}" if count else "0"
+    ),
+    BrokerMeasure("Leaders", "", lambda holding: holding.leader_count, lambda count: f"{count:,.0f}" if count else "0"),
+    BrokerMeasure("Write rate", "B/s", lambda holding: holding.write_bytes_per_s, format_rate),
 )
 
 
@@ -307,7 +309,7 @@ class MeasureView:
     """One measure of all brokers: largest value, and the spread (largest over mean) before and after."""
 
     title: str
-    rows: tuple[tuple[BrokerView, float | None, float | None], ...]
+    rows: tuple[tuple[BrokerChange, float | None, float | None], ...]
     largest: float
     spread_before: float | None
     spread_after: float | None
@@ -323,7 +325,7 @@ def render_run(view: ReportView, heading: str | None = None, audit: AuditView | 
         view=view,
         heading=heading or f"Reassignment {view.run.run_id}",
         audit=audit,
-        Outcome=Outcome,
+        CheckResult=CheckResult,
         verdict=verdict(view),
         heat=heat,
         hottest=most,
@@ -338,7 +340,7 @@ def render_run(view: ReportView, heading: str | None = None, audit: AuditView | 
     )
 
 
-def broker_pictures(brokers: Sequence[BrokerView]) -> tuple[tuple[Chart, ...], tuple[Hottest, ...]]:
+def broker_pictures(brokers: Sequence[BrokerChange]) -> tuple[tuple[Chart, ...], tuple[Hottest, ...]]:
     """Heat maps of brokers before and after, and the hottest brokers."""
     resources = tuple(
         Resource(one.title, one.unit, _mean(one, brokers, before=True), _mean(one, brokers, before=False))
@@ -354,7 +356,7 @@ def _loads(holding: Holding | None) -> dict[str, float] | None:
     return {one.title: value for one in MEASURES if (value := one.of(holding)) is not None}
 
 
-def _mean(measure: Measure, brokers: Iterable[BrokerView], *, before: bool) -> float | None:
+def _mean(measure: BrokerMeasure, brokers: Iterable[BrokerChange], *, before: bool) -> float | None:
     """Mean over the brokers in the snapshot, including empty ones."""
     sides = (one.before if before else one.after for one in brokers)
     known = [value for side in sides if side is not None and (value := measure.of(side)) is not None]
@@ -364,10 +366,10 @@ def _mean(measure: Measure, brokers: Iterable[BrokerView], *, before: bool) -> f
 def verdict(view: ReportView) -> tuple[str, str]:
     """Verdict for the page's colour (`passed`, `failed`, `unknown`), and one sentence."""
     outcomes = {check.outcome for check in view.checks}
-    if Outcome.FAILED in outcomes or view.problems:
+    if CheckResult.FAILED in outcomes or view.problems:
         colour = "failed"
     else:
-        colour = "unknown" if Outcome.UNKNOWN in outcomes else "passed"
+        colour = "unknown" if CheckResult.UNKNOWN in outcomes else "passed"
     return colour, (_REHEARSED if view.run.run_id == REHEARSAL else _RAN)[colour]
 
 
@@ -383,7 +385,7 @@ _REHEARSED = {
 }
 
 
-def measure_view(measure: Measure, brokers: Iterable[BrokerView]) -> MeasureView:
+def measure_view(measure: BrokerMeasure, brokers: Iterable[BrokerChange]) -> MeasureView:
     """View of one measure of all brokers."""
     rows = tuple((broker, _value(measure, broker.before), _value(measure, broker.after)) for broker in brokers)
     return MeasureView(
@@ -418,7 +420,7 @@ def most_received(receivers: Sequence[ReceiverView], limit: int) -> tuple[Receiv
     return tuple(sorted(ranked, key=lambda one: one.broker))
 
 
-def _value(measure: Measure, holding: Holding | None) -> float | None:
+def _value(measure: BrokerMeasure, holding: Holding | None) -> float | None:
     return None if holding is None else measure.of(holding)
 
 

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
 
-from kreassign.model import TopicPartition
 from kreassign.model.cluster import listed_ids
 from kreassign.model.run import Arrival, InSync, Mark, MoveHistory, RunHistory, RunTrail, ThrottleStep
 from kreassign.report.broker_loads import flow_matrix
@@ -225,8 +224,7 @@ def _timeline(run: RunHistory, flags: Sequence[Flag], end_s: float) -> Chart | N
     return Chart(
         "timeline",
         "Moves by receiving broker",
-        f"Each bar is a copy under way, {count} in all; who receives is at the left. Numbers stand for what happened "
-        "meanwhile, in the list below.",
+        f"Each bar is a copy under way, {count} in all; who receives is at the left.{_numbers(flags)}",
         spans(list(rows), placed, flags, end_s=end_s),
         Table(("move", "to", "begun at", "took"), tuple(table)),
         max(220, 24 * len(rows) + 110),
@@ -238,7 +236,7 @@ def _span(move: MoveHistory, started_ms: int, end_s: float) -> Span:
     is_open = move.ended_ms is None
     until_s = end_s if move.ended_ms is None else max(start_s, (move.ended_ms - started_ms) / 1000)
     path = f"{listed_ids(move.original)} → {listed_ids(move.target)}"
-    return Span("", start_s, until_s, f"{TopicPartition(move.topic, move.partition)}: {path}", is_open)
+    return Span("", start_s, until_s, f"{move.topic_partition}: {path}", is_open)
 
 
 def _rows(spans_of: Mapping[int, Sequence[Span]]) -> dict[str, list[Span]]:
@@ -254,6 +252,10 @@ def _rows(spans_of: Mapping[int, Sequence[Span]]) -> dict[str, list[Span]]:
         for number, row in enumerate(rows):
             found[f"broker {broker}" + (f" ({number + 1})" if number else "")] = row
     return found
+
+
+def _numbers(flags: Sequence[Flag]) -> str:
+    return " Numbers stand for what happened meanwhile, in the list below." if flags else ""
 
 
 def _crowd(spans_of: Mapping[int, Sequence[Span]], end_s: float) -> Chart:
@@ -272,7 +274,7 @@ def _crowd(spans_of: Mapping[int, Sequence[Span]], end_s: float) -> Chart:
         "timeline",
         "Moves by receiving broker",
         f"How many copies each broker received at a time; {count:,} copies to {len(spans_of):,} brokers.",
-        heat_map(grid, unit=" copies", is_time=True),
+        heat_map(grid, unit=" copies"),
         Table(("", "most at a time"), rows),
         grid.height_px,
     )
@@ -345,7 +347,7 @@ def _by_broker(rates: CopyRates) -> Chart | None:
         "by-broker",
         "Received by each broker",
         "How fast each broker received, over time: the darker or brighter, the faster.",
-        heat_map(grid, is_time=True),
+        heat_map(grid),
         Table(("", "fastest"), tuple((name, format_rate(max(values))) for name, values in rows)),
         grid.height_px,
     )
@@ -445,7 +447,7 @@ def _in_sync(seen: Sequence[InSync], started_ms: int, end_s: float) -> Chart | N
         "in-sync",
         "Replicas in sync",
         f"Partitions in trouble, but for replicas that the run itself adds: {troubled or 'none at any time'}.",
-        heat_map(grid, top=1.0, unit=" partitions", is_time=True, colours=("--even", "--hot")),
+        heat_map(grid, top=1.0, unit=" partitions", colours=("--even", "--hot")),
         Table(("partitions", "most at a time"), tuple((name, f"{count:,.0f}") for name, count in most)),
         34 * len(strips) + 90,
     )
@@ -473,16 +475,14 @@ def _strip(seen: Sequence[InSync], field: str, started_ms: int, slot_s: float) -
 
 def _over_time(rows: Sequence[tuple[str, Sequence[float | None]]], slot_s: float, text: Callable[[float], str]) -> Grid:
     """Rows of values by slot of time; column names are times."""
-    columns = tuple(format_duration(place * slot_s) for place in range(len(rows[0][1]))) if rows else ()
-    # Slots of less than a second could share a name, and so one column.
-    names = tuple(dict.fromkeys(columns)) if len(set(columns)) == len(columns) else tuple(
-        f"{place * slot_s:.2f} s" for place in range(len(columns))
-    )  # fmt: skip
+    slots = len(rows[0][1]) if rows else 0
+    text_of_time = format_duration if slot_s >= 1 else "{:.2f} s".format
     return Grid(
         tuple(name for name, _ in rows),
-        names,
+        tuple(text_of_time(place * slot_s) for place in range(slots)),
         tuple(tuple(values) for _, values in rows),
         tuple(tuple("" if value is None else text(value) for value in values) for _, values in rows),
+        slot_s,
     )
 
 

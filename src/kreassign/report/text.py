@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 
-from kreassign.model.plan_facts import Limit, Totals, UnevenTopic
+from kreassign.model.load import LoadBasis
+from kreassign.model.plan_facts import GoalLimit, Totals, UnevenTopic
 from kreassign.model.text import format_amount
 
 
@@ -25,9 +27,9 @@ def format_rate(bytes_per_s: float | None) -> str:
 
 
 def format_duration(seconds: float | None) -> str:
-    """Format a duration as `0:42`, `12:03` or `3:04:05`; `-` if unknown."""
-    if seconds is None:
-        return "-"
+    """Format a duration as `0:42`, `12:03` or `3:04:05`; `-` if unknown, `never` if it does not end."""
+    if seconds is None or math.isinf(seconds):
+        return "-" if seconds is None else "never"
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
@@ -75,7 +77,7 @@ def run_state(state: str, *, is_active: bool, is_held: bool, has_ended: bool, in
 # Limits of a plan with their sources, and ignored goals, in words.
 
 
-def limit_amount(limit: Limit) -> str:
+def limit_amount(limit: GoalLimit) -> str:
     """Goal, range over the brokers, and number of brokers of a limit."""
     least, most = (format_amount(value, limit.unit) for value in (limit.least, limit.most))
     amount = least if least == most else f"{least} to {most}"
@@ -90,6 +92,20 @@ def bound_sentence(totals: Totals) -> str:
     if totals.moved_bytes:
         return "some balance targets are missed, so there is no lower bound"
     return "nothing has to be copied"
+
+
+def bound_amount(totals: Totals) -> str:
+    """The least that any plan copies, which is 0 B where nothing has to be copied."""
+    if totals.gap is not None:
+        return format_bytes(totals.least_bytes)
+    return "unknown" if totals.moved_bytes else format_bytes(0)
+
+
+def loads_origin(basis: LoadBasis) -> str:
+    """Origin of a plan's loads."""
+    if basis.source == "cluster":
+        return f"measured for {basis.measured_for_s or 0:g} s"
+    return "those of the snapshot" if basis.source == "snapshot" else f"{basis.source} of the tables"
 
 
 def uneven_parts(topic: UnevenTopic) -> tuple[str, str]:

@@ -56,7 +56,7 @@ class Users:
 # Addresses of the nodes of a twin, by listener.
 
 
-class Address(NamedTuple):
+class HostPort(NamedTuple):
     """A host and a port, as clients get them."""
 
     host: str
@@ -72,7 +72,7 @@ class Listener:
     """
 
     name: str
-    addresses: Mapping[int, Address] = field(default_factory=dict)
+    addresses: Mapping[int, HostPort] = field(default_factory=dict)
     users: Users | None = None
     security_protocol: str = "PLAINTEXT"
 

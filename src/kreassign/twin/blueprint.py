@@ -22,7 +22,7 @@ from kreassign.model import (
     TopicPartitionReplica,
 )
 from kreassign.model.snapshot import ClusterSnapshot, SnapshotBroker, SnapshotPartition
-from kreassign.twin.access import Address
+from kreassign.twin.access import HostPort
 from kreassign.twin.metadata import (
     UNASSIGNED,
     BrokerRegistered,
@@ -54,13 +54,13 @@ class BrokerPlan:
     id: int
     hardware: BrokerHardware
     rack: str | None = None
-    address: Address | None = None
+    address: HostPort | None = None
     is_down: bool = False
 
     @property
-    def registered_address(self) -> Address:
+    def registered_address(self) -> HostPort:
         """The address that the broker registers with."""
-        return self.address or Address(f"broker-{self.id}", PORT)
+        return self.address or HostPort(f"broker-{self.id}", PORT)
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,7 +31,7 @@ from kreassign.twin.replication.readings import Flow
 # Partitions changed by a step.
 
 
-class Change(NamedTuple):
+class Transition(NamedTuple):
     """A partition after a step, and before it (None if it is new)."""
 
     after: PartitionState
@@ -41,12 +41,12 @@ class Change(NamedTuple):
         return f"{self.after.topic_partition} was {self.before} and is {self.after}"
 
 
-def changes(twin: TwinCore, step: Step) -> Iterator[Change]:
+def changes(twin: TwinCore, step: Step) -> Iterator[Transition]:
     """Return the partitions that a step changed and that still exist."""
     for topic_partition, before in step.before.items():
         after = twin.metadata.partition(topic_partition)
         if after is not None:
-            yield Change(after, before)
+            yield Transition(after, before)
 
 
 # The ISR is part of the replicas, and neither list names a broker twice.
@@ -137,7 +137,7 @@ def epochs_never_go_back(twin: TwinCore, step: Step) -> Iterator[str]:
                 yield f"broker {record.broker_id} registered under epoch {record.broker_epoch}, not the highest"
 
 
-def _epochs_rise(change: Change) -> bool:
+def _epochs_rise(change: Transition) -> bool:
     after, before = change
     assert before is not None
     leads_newly = after.leader != before.leader or not set(before.replicas) <= set(after.replicas)

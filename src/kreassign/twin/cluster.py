@@ -12,7 +12,7 @@ from functools import partial
 
 from kreassign.errors import InputError
 from kreassign.model import NO_LEADER, TopicPartition
-from kreassign.twin.access import Address, Listener, Node
+from kreassign.twin.access import HostPort, Listener, Node
 from kreassign.twin.api.connection import Connection, Reply, ResponseFaults
 from kreassign.twin.blueprint import Blueprint, seeded_random
 from kreassign.twin.brokers import BrokerLifecycle, DirectoryReports, report_replica_event
@@ -208,16 +208,16 @@ class Twin(TwinCore):
         """Number of starts of a node; connections do not survive a restart."""
         return self.processes.start_count(node_id)
 
-    def address(self, node_id: int, listener: Listener) -> Address:
+    def address(self, node_id: int, listener: Listener) -> HostPort:
         """The address of a node for clients: from the listener's list, else as the broker registered."""
         found = listener.addresses.get(node_id)
         if found is not None:
             return found
         if node_id in self.controller.node_ids:
-            return Address(f"controller-{node_id}", CONTROLLER_PORT)
+            return HostPort(f"controller-{node_id}", CONTROLLER_PORT)
         broker = self.metadata.brokers.get(node_id)
         # A node that lags still knows an unregistered broker: its address is empty.
-        return Address("", -1) if broker is None else Address(broker.host, broker.port)
+        return HostPort("", -1) if broker is None else HostPort(broker.host, broker.port)
 
     def node_at(self, address: tuple[str, int], listener: Listener) -> Node | None:
         """The node that listens at an address; None if there is none."""

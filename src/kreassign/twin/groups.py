@@ -136,7 +136,7 @@ class Candidate:
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class MemberClaim:
     """The identity that a request claims: a member of a generation."""
 
     group_id: str
@@ -221,7 +221,7 @@ class GroupCoordinator:
             group.state = GroupState.COMPLETING_REBALANCE
         return Joined(NONE, member_id, group)
 
-    def sync(self, claim: Claim, assignments: Mapping[str, bytes], now_ms: int) -> tuple[int, Group | None]:
+    def sync(self, claim: MemberClaim, assignments: Mapping[str, bytes], now_ms: int) -> tuple[int, Group | None]:
         """Store the assignments of the leader; return an error code and the group after that."""
         code, group, member = self._member(claim, now_ms)
         if group is None or member is None:
@@ -232,7 +232,7 @@ class GroupCoordinator:
         member.is_alive(self.clients_ms(now_ms))
         return NONE, group
 
-    def heartbeat(self, claim: Claim, now_ms: int) -> int:
+    def heartbeat(self, claim: MemberClaim, now_ms: int) -> int:
         """Extend the session of a member; return an error code."""
         code, _, member = self._member(claim, now_ms)
         if member is not None:
@@ -255,7 +255,7 @@ class GroupCoordinator:
         group.drop(member, now_ms)
         return NONE
 
-    def _member(self, claim: Claim, now_ms: int) -> tuple[int, Group | None, Member | None]:
+    def _member(self, claim: MemberClaim, now_ms: int) -> tuple[int, Group | None, Member | None]:
         """Return the member of a claim; an error code and no member if the claim is not valid (any more)."""
         group = self._found(claim.group_id, now_ms)
         if group is None:
@@ -274,7 +274,9 @@ class GroupCoordinator:
 
     # --- offsets ----------------------------------------------------------------------------------------------
 
-    def commit(self, claim: Claim, offsets: Mapping[TopicPartition, Offset], now_ms: int) -> dict[TopicPartition, int]:
+    def commit(
+        self, claim: MemberClaim, offsets: Mapping[TopicPartition, Offset], now_ms: int
+    ) -> dict[TopicPartition, int]:
         """Store offsets; return an error code per partition. The partitions are known to exist."""
         code, group = self._may_commit(claim, now_ms)
         if group is None:
@@ -287,7 +289,7 @@ class GroupCoordinator:
         self._groups[group.group_id] = group
         return codes
 
-    def _may_commit(self, claim: Claim, now_ms: int) -> tuple[int, Group | None]:
+    def _may_commit(self, claim: MemberClaim, now_ms: int) -> tuple[int, Group | None]:
         group = self._found(claim.group_id, now_ms)
         if claim.generation == NO_GENERATION and not claim.member_id and claim.instance_id is None:
             # A consumer that manages partitions without a group, or a tool that resets offsets.

@@ -78,6 +78,12 @@ REFUSED = (
     ),
     Refusal(api.UNREGISTER_CONTROLLER, "This is a twin: its controllers stay.", {"4.4": (0, 0)}, at_controllers=True),
     Refusal(api.DESCRIBE_PRODUCERS, _no("records and no producers"), {_ANY: (0, 0)}),
+    # As brokers answer with group.version at 0. Were it not listed, librdkafka would look for the coordinator for ever.
+    Refusal(
+        api.CONSUMER_GROUP_HEARTBEAT, "This is a twin: its groups have the classic protocol (group.protocol=classic).",
+        {"3.9": (0, 0), "4.2": (0, 1)},
+        UNSUPPORTED_VERSION,
+    ),
     Refusal(api.DESCRIBE_TRANSACTIONS, _no("transactions"), {_ANY: (0, 0)}, TRANSACTIONAL_ID_NOT_FOUND),
 )  # fmt: skip
 """The APIs that are answered with a refusal."""
@@ -95,7 +101,6 @@ NOT_OFFERED: Mapping[int, tuple[str, str]] = {
     39: ("RenewDelegationToken", _TOKENS),
     40: ("ExpireDelegationToken", _TOKENS),
     41: ("DescribeDelegationToken", _TOKENS),
-    68: ("ConsumerGroupHeartbeat", _NEW_GROUPS),
     69: ("ConsumerGroupDescribe", "clients ask DescribeGroups instead"),
     71: ("GetTelemetrySubscriptions", "as on brokers without a plugin that takes metrics of clients"),
     72: ("PushTelemetry", "as on brokers without a plugin that takes metrics of clients"),

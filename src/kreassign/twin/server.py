@@ -27,7 +27,7 @@ from typing import Any, TypeVar
 from kreassign.clock import SYSTEM_CLOCK, Clock
 from kreassign.errors import InputError, ProtocolViolation, machine_reason
 from kreassign.model.text import LARGEST_PORT
-from kreassign.twin.access import Address, Listener, Node, Users
+from kreassign.twin.access import HostPort, Listener, Node, Users
 from kreassign.twin.api.connection import Connection, Reply
 from kreassign.twin.cluster import Twin
 from kreassign.twin.version import Endpoint
@@ -128,7 +128,7 @@ class TwinServer:
         self._open: dict[tuple[str, int], socket.socket] = {}
         self._arrivals: set[asyncio.Task[None]] = set()
         self._beside: list[asyncio.Task[asyncio.Server]] = []
-        self.control_address: Address | None = None
+        self.control_address: HostPort | None = None
         self._connections: dict[_Connection, int] = {}
         self._frozen: set[int] = set()
         self._opened = 0
@@ -145,14 +145,14 @@ class TwinServer:
         """Open every listener of every running node; InputError if a port is taken."""
         self.loop.set_exception_handler(self._note_failure)
         for config in self._configs:
-            addresses: dict[int, Address] = {}
+            addresses: dict[int, HostPort] = {}
             self._listeners[config.name] = Listener(config.name, addresses, config.users, config.security_protocol)
             for offset, node_id in enumerate(sorted(self.twin.node_ids)):
                 port = config.first_port + offset if config.first_port else 0
                 addresses[node_id] = self._bind(config, node_id, port)
         self.reconcile()
 
-    def addresses(self, config: str = "PLAINTEXT") -> Mapping[int, Address]:
+    def addresses(self, config: str = "PLAINTEXT") -> Mapping[int, HostPort]:
         """Addresses of the nodes on a listener, by node id; includes nodes that are down."""
         return self._listeners[config].addresses
 
@@ -253,7 +253,7 @@ class TwinServer:
 
     # --- listeners -------------------------------------------------------------------------------------------
 
-    def _bind(self, config: ListenerConfig, node_id: int, port: int) -> Address:
+    def _bind(self, config: ListenerConfig, node_id: int, port: int) -> HostPort:
         where = f"cannot listen on {self._host}:{port} for node {node_id}"
         if port > LARGEST_PORT:
             raise InputError(f"{where}: there is no such port")
@@ -265,7 +265,7 @@ class TwinServer:
         listening.settimeout(0)
         self._open[config.name, node_id] = listening
         self.loop.add_reader(listening, self._accept, listening, config, node_id)
-        return Address(self._host, listening.getsockname()[1])
+        return HostPort(self._host, listening.getsockname()[1])
 
     def _accept(self, listening: socket.socket, config: ListenerConfig, node_id: int) -> None:
         """Accept all waiting clients: a turn of the loop is long while many others are answered."""

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, TextIO
 
 from kreassign.clock import SYSTEM_CLOCK
 from kreassign.errors import InputError, Unreachable
-from kreassign.twin.access import Address
+from kreassign.twin.access import HostPort
 from kreassign.twin.checkers import check_step
 from kreassign.twin.cluster import Twin
 from kreassign.twin.core import TwinSettings
@@ -45,7 +45,7 @@ _TIMEOUT_S = 60.0
 _DONE, _REFUSED = "done", "refused"
 
 
-def open_control_port(server: TwinServer, port: int) -> Address:
+def open_control_port(server: TwinServer, port: int) -> HostPort:
     """Open the control port of a server's twin; port 0 picks a free one. InputError if the port is taken.
 
     Call it in the server's event loop; the port is closed with the server.
@@ -56,7 +56,7 @@ def open_control_port(server: TwinServer, port: int) -> Address:
         raise InputError(
             f"cannot take orders on {LOOPBACK}:{port}: the port is taken; specify --control-port"
         ) from error
-    address = Address(LOOPBACK, listening.getsockname()[1])
+    address = HostPort(LOOPBACK, listening.getsockname()[1])
     server.serve_beside(lambda: _Conversation(server), listening)
     server.control_address = address
     return address
@@ -91,7 +91,7 @@ class _Conversation(asyncio.Protocol):
             self._transport.close()
 
 
-def send_order(address: Address, order: str) -> str:
+def send_order(address: HostPort, order: str) -> str:
     """Send an order to the control port at this address; return the sentence of its answer.
 
     InputError with the reason if the twin refuses, `Unreachable` if nothing listens.

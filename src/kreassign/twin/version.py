@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from kreassign.errors import InputError
 from kreassign.model.text import shortened
-from kreassign.twin.controller.decision import ZOOKEEPER_RULES, Rules, rules_of
+from kreassign.twin.controller.decision import ZOOKEEPER_RULES, ReleaseRules, rules_of
 from kreassign.twin.refused import REFUSED, UNLISTED
 from kreassign.wire import api
 
@@ -55,7 +55,7 @@ class KafkaVersion:
     name: str
     offered: Mapping[int, Versions]
     features: tuple[Feature, ...]
-    rules: Rules
+    rules: ReleaseRules
     uses_zookeeper: bool = False
     longest_list: int | None = None
 
@@ -196,6 +196,7 @@ KAFKA_3_9_ZOOKEEPER = replace(
 _NOT_OF_REDPANDA = (
     api.ALTER_REPLICA_LOG_DIRS, api.ELECT_LEADERS, api.DESCRIBE_QUORUM, api.UNREGISTER_BROKER,
     api.LIST_CONFIG_RESOURCES, api.DESCRIBE_TOPIC_PARTITIONS, api.UPDATE_FEATURES, api.UNREGISTER_CONTROLLER,
+    api.CONSUMER_GROUP_HEARTBEAT,
 )  # fmt: skip
 REDPANDA = replace(
     KAFKA_3_9,

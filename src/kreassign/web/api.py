@@ -188,7 +188,7 @@ CALLS = (
     ),
     Call(
         "/runs/{run_id}/pause", "Pause a run: start no new moves; those in flight continue.", records.Accepted,
-        lambda served, asked: served.pause(asked.path["run_id"]), records.Nothing,
+        lambda served, asked: served.pause(asked.path["run_id"], asked.user), records.Nothing,
     ),
     Call(
         "/runs/{run_id}/resume", "Let a paused run start moves again; execute one that no process executes.",

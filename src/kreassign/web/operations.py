@@ -6,7 +6,7 @@ The functions are blocking calls.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -18,18 +18,19 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import StreamingResponse
 
 from kreassign.admin import AdminClient
-from kreassign.autopilot.lifecycle import Memory
+from kreassign.autopilot.events import Event, Name
+from kreassign.autopilot.memory import Memory
 from kreassign.clock import SYSTEM_CLOCK, Clock
 from kreassign.errors import Drifted, InputError
 from kreassign.executor.events import RunStarted
 from kreassign.model.run import RunHistory
 from kreassign.model.text import counted
 from kreassign.operations import plan_files, run_journals
-from kreassign.operations.autopilot_journal import clusters_looked_after, remembered
+from kreassign.operations.autopilot_journal import clusters_looked_after, decided, decisions_path, proposal_path
 from kreassign.operations.doctor import diagnose_cluster
 from kreassign.operations.monitoring import metrics_of_journals
 from kreassign.operations.plan import make_plan
-from kreassign.operations.plan_files import PlanDirectory, plan_summary, write_plan
+from kreassign.operations.plan_files import PlanDirectory, PlanFile, plan_summary, read_plan_file, write_plan
 from kreassign.operations.plan_inputs import Inputs, inputs_of_cluster
 from kreassign.operations.report import plan_page, report_page
 from kreassign.operations.rollback import (
@@ -165,9 +166,9 @@ class Served:
         shown = [run for run in newest if run.is_active or latest[run.cluster_id] == run.run_id]
         return metrics_of_journals([self._journal(run.run_id) for run in shown if run.problem is None])
 
-    def pause(self, run_id: str) -> records.Accepted:
+    def pause(self, run_id: str, user: User | None) -> records.Accepted:
         """Pause a run."""
-        return _accepted(run_id, run_journals.pause(self._journal(run_id)))
+        return _accepted(run_id, run_journals.pause(self._journal(run_id), by=None if user is None else user.name))
 
     def resume(self, run_id: str, user: User | None) -> records.Accepted:
         """Let a paused run start moves again; if no process executes it, this one does."""
@@ -186,7 +187,8 @@ class Served:
         """Cancel a run; if no process executes it, this one does so."""
         path, is_now = self._journal(run_id), not request.drain
         if self.settings.reach is None or is_active(path):
-            return _accepted(run_id, run_journals.cancel(path, is_now=is_now))
+            by = None if user is None else user.name
+            return _accepted(run_id, run_journals.cancel(path, is_now=is_now, by=by))
 
         def execute(client: AdminClient, context: RunContext) -> None:
             cancel_interrupted_run(client, path, context, is_now=is_now)
@@ -253,14 +255,27 @@ class Served:
             for cluster_id in clusters_looked_after(folder, is_dry=is_dry)
         )
 
-    def autopilot(self, cluster_id: str, *, is_dry: bool) -> tuple[Memory, frozenset[str]]:
-        """Memory of an autopilot, and its runs that have a page. Raises HttpError without one, JournalDamaged."""
+    def decisions(self, cluster_id: str, *, is_dry: bool) -> tuple[Event, ...]:
+        """All decisions of an autopilot. Raises HttpError without one, JournalDamaged."""
+        return decided(self._pilot(cluster_id, is_dry=is_dry).state_dir, cluster_id, is_dry=is_dry)
+
+    def runs_of(self, memory: Memory) -> frozenset[str]:
+        """Runs of an autopilot that have a page."""
+        return frozenset(one.run_id for one in memory.acts if self._runs.has(one.run_id))
+
+    def proposed_plan(self, cluster_id: str, name: Name, *, is_dry: bool) -> PlanFile | None:
+        """The plan that an autopilot proposes for a finding; None if its file is not there, or is no plan."""
+        journal = decisions_path(self._pilot(cluster_id, is_dry=is_dry).state_dir, cluster_id, is_dry=is_dry)
+        with suppress(InputError, OSError):
+            return read_plan_file(proposal_path(journal, name))
+        return None
+
+    def _pilot(self, cluster_id: str, *, is_dry: bool) -> Pilot:
         found = (one for one in self.autopilots() if (one.cluster_id, one.is_dry) == (cluster_id, is_dry))
         pilot = next(found, None)
         if pilot is None:
             raise HttpError(404, "not found", f"no autopilot of cluster {cluster_id} has a journal here")
-        memory = remembered(pilot.state_dir, cluster_id, is_dry=is_dry)
-        return memory, frozenset(one.run_id for one in memory.acts if self._runs.has(one.run_id))
+        return pilot
 
     # --- plans ---
 

@@ -6,9 +6,10 @@ import re
 from base64 import b64encode
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from hashlib import sha256
 from typing import Any
-from urllib.parse import parse_qs
+from urllib.parse import parse_qs, quote, urlencode
 
 from jinja2 import PackageLoader
 from starlette.concurrency import run_in_threadpool
@@ -18,15 +19,20 @@ from starlette.routing import Route
 
 from kreassign import __version__
 from kreassign.autopilot.core import MISSED_MS
+from kreassign.autopilot.events import Name, parse_name
 from kreassign.autopilot.gates import WEEK_MS, spent_bytes
 from kreassign.autopilot.lifecycle import State
+from kreassign.autopilot.memory import memory_of
+from kreassign.autopilot.policy import Kind
+from kreassign.autopilot.story import shares, story
+from kreassign.errors import InputError
 from kreassign.executor.guards import DEFAULTS, Reaction
 from kreassign.model.cluster import listed_ids
 from kreassign.model.pace import Order
 from kreassign.model.run import RunHistory
-from kreassign.model.text import DAY_MS, format_load
+from kreassign.model.text import DAY_MS, format_load, shortened
 from kreassign.operations.run_journals import RunSummary
-from kreassign.operations.skew import BrokerSkew, TopicSkew
+from kreassign.operations.skew import BrokerSkew, TopicSpread
 from kreassign.report.page import page_environment
 from kreassign.report.text import (
     format_bytes,
@@ -41,8 +47,18 @@ from kreassign.report.text import (
 from kreassign.web.api import CALLS, DOCUMENT_PATH, PREFIX, text
 from kreassign.web.guard import Access, body_of, check_origin, cookie_name
 from kreassign.web.operations import Served, Streams
-from kreassign.web.records import SHOWN_MOVES, Broker, Clusters, ClusterState, Move, Run, pace_text, run_of
-from kreassign.web.settings import LONGEST_S, HttpError, Sessions, WebSettings
+from kreassign.web.records import (
+    SHOWN_MOVES,
+    Broker,
+    Clusters,
+    ClusterState,
+    Move,
+    Run,
+    destination_text,
+    pace_text,
+    run_of,
+)
+from kreassign.web.settings import LONGEST_S, HttpError, Sessions, WebSettings, not_found
 from kreassign.web.tasks import CHOICES
 
 # A run as texts of the page: the same ones in the template and later in the stream. Pure.
@@ -51,7 +67,8 @@ GOOD, BAD, BUSY, IDLE = "good", "bad", "busy", "idle"
 _TONES = {"done": GOOD, "failed": BAD, "cancelled": BAD, "unreadable": BAD, "paused": IDLE}
 
 BROKER_COLUMNS = (
-    "Broker", "Reassigning", "Read for moves", "Written by moves", "Throttle", "In-sync lag", "Out of sync", "Left",
+    "Broker", "Reassigning", "Read for moves", "Written by moves", "Between its disks", "Throttle", "In-sync lag",
+    "Out of sync", "Left",
 )  # fmt: skip
 MOVE_COLUMNS = ("Partition", "From", "To", "State", "Copied", "Rate", "Ends in")
 
@@ -110,7 +127,7 @@ def shown(run: Run) -> ShownRun:
             "throttle": throttle,
             "pace": pace_text(run.pace),
             "at": format_time(run.at_ms),
-            "ended": format_time(summary.ended_ms),
+            "ended": f"ended {format_time(summary.ended_ms)}" if is_over else "",
         },
         lists={
             "held": () if run.why_held is None else (run.why_held,),
@@ -166,6 +183,19 @@ def tone(state: str, *, is_active: bool) -> str:
 _FINDING_TONES = {State.RUNNING: BUSY, State.SETTLING: GOOD, State.GIVEN_UP: BAD}
 
 
+def finding_address(cluster_id: str, name: Name, *, is_dry: bool) -> str:
+    """Address of the page of a finding."""
+    fields = {"cluster": cluster_id, "kind": name.kind.value, "subject": name.subject}
+    return f"/finding?{urlencode(fields | ({'dry-run': 'yes'} if is_dry else {}))}"
+
+
+def name_of(kind: str, subject: str) -> Name:
+    """The finding of an address. Raises InputError."""
+    if kind not in set(Kind):
+        raise InputError(f"there is no kind of finding {shortened(kind)!r}")
+    return parse_name(Kind(kind), subject)
+
+
 def finding_tone(state: State) -> str:
     """Colour of the state of a finding."""
     return _FINDING_TONES.get(state, IDLE)
@@ -207,6 +237,7 @@ def _broker_cells(one: Broker) -> tuple[str, ...]:
         format_count(one.reassigning_partitions),
         format_rate(one.read_bytes_per_s),
         format_rate(one.write_bytes_per_s),
+        format_rate(one.log_dir_copy_bytes_per_s),
         "none" if one.throttle_bytes_per_s is None else format_rate(one.throttle_bytes_per_s),
         format_bytes(one.in_sync_lag_bytes),
         format_count(one.out_of_sync_replicas),
@@ -218,7 +249,7 @@ def _move_cells(move: Move) -> tuple[str, ...]:
     return (
         f"{move.topic}-{move.partition}",
         listed_ids(move.original),
-        listed_ids(move.target),
+        destination_text(move.target, move.log_dirs),
         move.problem or move.state,
         format_bytes(move.done_bytes)
         + ("" if move.left_bytes is None else f" of {format_bytes(move.done_bytes + move.left_bytes)}"),
@@ -250,7 +281,7 @@ def broker_cells(broker: BrokerSkew) -> tuple[tuple[str, str, str], ...]:
     )
 
 
-def fullest_text(topic: TopicSkew) -> tuple[str, str]:
+def fullest_text(topic: TopicSpread) -> tuple[str, str]:
     """The broker that holds most of a topic, with what it holds, and that as a multiple of an even share."""
     if topic.fullest_broker is None:
         return "-", ""
@@ -280,6 +311,7 @@ class Pages:
             Route("/cluster", self._read(self._cluster)),
             Route("/autopilot/{cluster_id:path}", self._read(self._autopilot)),
             Route("/autopilot-dry-run/{cluster_id:path}", self._read(self._dry_run)),
+            Route("/finding", self._read(self._finding)),
             Route("/runs/{run_id}", self._read(self._run)),
             Route("/runs/{run_id}/live", self._read(self._live)),
             Route("/runs/{run_id}/report", self._read(self._report)),
@@ -321,15 +353,22 @@ class Pages:
         clusters = await run_in_threadpool(self._served.clusters)
         pilots = await run_in_threadpool(self._served.autopilots)
         return self._page(
-            "index.html", runs=runs.runs, clusters=clusters.clusters, cluster_names=_names(clusters),
+            "index.html", runs=runs.runs, clusters=clusters.clusters, name_of=self._name_of(clusters),
             shown_runs=SHOWN_RUNS, pilots=pilots,
         )  # fmt: skip
 
+    def _name_of(self, clusters: Clusters | None = None) -> Callable[[str], str]:
+        """A cluster as people name it: by its name where it has one, else by its id."""
+        named = (self._served.clusters() if clusters is None else clusters).clusters
+        names = {one.cluster_id: one.name for one in named if one.name}
+        return lambda cluster_id: names.get(cluster_id, cluster_id)
+
     async def _cluster(self, _: Request) -> Response:
         state = await run_in_threadpool(self._served.cluster)
+        name_of = await run_in_threadpool(self._name_of)
         return self._page(
             "cluster.html", cluster=state, recommendations=state.recommendations, goals=goals_of(state),
-            broker_cells=broker_cells, fullest=fullest_text, choices=CHOICES, json=text,
+            broker_cells=broker_cells, fullest=fullest_text, choices=CHOICES, json=text, name_of=name_of,
         )  # fmt: skip
 
     async def _autopilot(self, request: Request) -> Response:
@@ -339,22 +378,52 @@ class Pages:
         return await run_in_threadpool(self._autopilot_page, request.path_params["cluster_id"], is_dry=True)
 
     def _autopilot_page(self, cluster_id: str, *, is_dry: bool) -> Response:
-        memory, runs = self._served.autopilot(cluster_id, is_dry=is_dry)
+        memory = memory_of(self._served.decisions(cluster_id, is_dry=is_dry))
         at_ms, off = self._served.clock.now_ms(), memory.off
         silent_ms = at_ms - (memory.looked_ms or 0)
         return self._page(
-            "autopilot.html", memory=memory, runs=runs, is_dry=is_dry,
-            name=_names(self._served.clusters()).get(cluster_id, cluster_id),
+            "autopilot.html", memory=memory, runs=self._served.runs_of(memory), is_dry=is_dry,
+            finding_address=partial(finding_address, cluster_id, is_dry=is_dry),
+            name=self._name_of()(cluster_id),
             is_silent=silent_ms > MISSED_MS, silent_s=None if memory.looked_ms is None else silent_ms / 1000,
             off=off if off is not None and off.until_ms > at_ms else None,
             day_bytes=spent_bytes(memory, at_ms, DAY_MS), week_bytes=spent_bytes(memory, at_ms, WEEK_MS),
         )  # fmt: skip
 
+    async def _finding(self, request: Request) -> Response:
+        asked = request.query_params
+        with not_found():
+            name = name_of(asked.get("kind", ""), asked.get("subject", ""))
+        return await run_in_threadpool(
+            self._finding_page, asked.get("cluster", ""), name, is_dry=asked.get("dry-run") == "yes"
+        )
+
+    def _finding_page(self, cluster_id: str, name: Name, *, is_dry: bool) -> Response:
+        events = self._served.decisions(cluster_id, is_dry=is_dry)
+        memory = memory_of(events)
+        finding, points = memory.findings.get(name), tuple(shares(events, name))
+        if finding is None:
+            raise HttpError(404, "not found", f"the autopilot of cluster {cluster_id} never found {name}")
+        plan = None if finding.proposal is None else self._served.proposed_plan(cluster_id, name, is_dry=is_dry)
+        moves = () if plan is None else tuple(sorted(plan.plan.replicas.items()))
+        prediction = None if plan is None or plan.facts is None else plan.facts.prediction
+        before = {} if plan is None else plan.expected
+        return self._page(
+            "finding.html", name=name, is_dry=is_dry, finding=finding, runs=self._served.runs_of(memory),
+            at_ms=self._served.clock.now_ms(), cluster_name=self._name_of()(cluster_id),
+            back=f"/autopilot{'-dry-run' if is_dry else ''}/{quote(cluster_id)}",
+            acts=tuple(one for one in memory.acts if one.name == name), story=story(events, name), points=points,
+            drawn=_chart(points, 1.0, "") if len(points) > 1 else Chart(), size=(CHART_WIDTH, CHART_HEIGHT),
+            moves=[(one, listed_ids(before.get(one, ())), listed_ids(after)) for one, after in moves[:SHOWN_MOVES]],
+            more=max(0, len(moves) - SHOWN_MOVES), least_s=None if prediction is None else prediction.least_s,
+        )  # fmt: skip
+
     async def _run(self, request: Request) -> Response:
         run = await run_in_threadpool(self._served.run, request.path_params["run_id"])
+        name_of = await run_in_threadpool(self._name_of)
         return self._page(
             "run.html", run=run, shown=shown(run), broker_columns=BROKER_COLUMNS, move_columns=MOVE_COLUMNS,
-            shown_moves=SHOWN_MOVES, orders=list(Order), size=(CHART_WIDTH, CHART_HEIGHT),
+            shown_moves=SHOWN_MOVES, orders=list(Order), size=(CHART_WIDTH, CHART_HEIGHT), name_of=name_of,
         )  # fmt: skip
 
     async def _live(self, request: Request) -> Response:
@@ -372,11 +441,12 @@ class Pages:
 
     async def _plan(self, request: Request) -> Response:
         plan = await run_in_threadpool(self._served.plan, request.path_params["name"])
+        name_of = await run_in_threadpool(self._name_of)
         limits = None if plan.limits is None else [(limit_amount(one), one.source) for one in plan.limits]
         unheeded = list(unheeded_sentences(plan.unknown_goals, plan.uneven_topics))
         return self._page(
             "plan.html", plan=plan, limits=limits, unheeded=unheeded, orders=list(Order), guards=DEFAULTS,
-            reactions=list(Reaction),
+            reactions=list(Reaction), name_of=name_of,
         )  # fmt: skip
 
     async def _api(self, _: Request) -> Response:
@@ -414,11 +484,6 @@ class Pages:
 def _fields(live: RunHistory) -> str:
     """Encode the texts of a run's page."""
     return text(shown(run_of(live)))
-
-
-def _names(clusters: Clusters) -> dict[str | None, str]:
-    """Names of the clusters that have one, by id."""
-    return {one.cluster_id: one.name for one in clusters.clusters if one.name}
 
 
 def _report(page: str) -> Response:

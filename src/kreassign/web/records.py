@@ -31,17 +31,16 @@ from kreassign.model.pace import (
     parse_time_zone,
     parse_window,
 )
-from kreassign.model.plan_facts import Limit as PlanLimit
-from kreassign.model.plan_facts import UnevenTopic
-from kreassign.model.run import MoveHistory, RunHistory
+from kreassign.model.plan_facts import NOT_SAID, GoalLimit, UnevenTopic
+from kreassign.model.run import LogDirTarget, MoveHistory, RunHistory
 from kreassign.model.text import agreeing, counted, printable, shortened
 from kreassign.model.throttle import ThrottleRates
 from kreassign.operations.doctor import Diagnosis
 from kreassign.operations.plan_files import Approval, PlanFile, PlanSummary
 from kreassign.operations.rollback import Rollback
 from kreassign.operations.run_journals import NamedCluster, RunSummary, run_summary
-from kreassign.operations.skew import BrokerSkew, ClusterSkew, TopicSkew
-from kreassign.report.text import format_bytes, format_count, format_duration, format_rate, format_time
+from kreassign.operations.skew import BrokerSkew, ClusterSkew, TopicSpread
+from kreassign.report.text import format_bytes, format_count, format_duration, format_rate, format_time, loads_origin
 from kreassign.web.settings import User
 from kreassign.web.tasks import TaskRequest, task_of_remedy
 
@@ -138,12 +137,13 @@ class RunPace:
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """One move that copies data."""
+    """One move that copies data. `log_dirs` get the copy of another directory of their broker, as in 1:/data/d2."""
 
     topic: str
     partition: int
     original: tuple[int, ...]
     target: tuple[int, ...]
+    log_dirs: tuple[str, ...]
     state: str
     done_bytes: int
     left_bytes: int | None
@@ -221,7 +221,7 @@ class ClusterState:
     notes: tuple[str, ...]
     unread: tuple[str, ...]
     brokers: tuple[BrokerSkew, ...]
-    topics: tuple[TopicSkew, ...]
+    topics: tuple[TopicSpread, ...]
     topic_count: int
 
 
@@ -261,7 +261,7 @@ class Plan:
     predicted_s: float | None
     loads: str | None
     remaining: tuple[str, ...]
-    limits: tuple[PlanLimit, ...] | None
+    limits: tuple[GoalLimit, ...] | None
     unknown_goals: tuple[str, ...]
     uneven_topics: tuple[UnevenTopic, ...]
     changes: tuple[Change, ...]
@@ -544,20 +544,26 @@ def move_of(move: MoveHistory) -> Move:
     now = move.estimate
     assert now is not None, f"{move.name} copies nothing"
     return Move(
-        move.topic, move.partition, move.original, move.target, move.status.value, now.done_bytes, now.left_bytes,
-        now.rate_bytes_per_s, now.eta_s, move.problem,
+        move.topic, move.partition, move.original, move.target, _log_dirs(move.log_dirs), move.status.value,
+        now.done_bytes, now.left_bytes, now.rate_bytes_per_s, now.eta_s, move.problem,
     )  # fmt: skip
+
+
+def _log_dirs(targets: tuple[LogDirTarget, ...]) -> tuple[str, ...]:
+    """Directories that get the copy of another directory of their broker, with the broker."""
+    return tuple(f"{one.broker}:{one.path}" for one in targets if one.is_move)
+
+
+def destination_text(target: tuple[int, ...], log_dirs: tuple[str, ...]) -> str:
+    """Replicas of a partition after its move, and the directories to which copies move within their brokers."""
+    return "; ".join((listed_ids(target), *log_dirs))
 
 
 def loads_sentence(basis: LoadBasis) -> str:
     """The basis of a plan's loads, as a sentence."""
-    if basis.source == "cluster":
-        whence = f"measured for {basis.measured_for_s or 0:g} s"
-    else:
-        whence = "those of the snapshot" if basis.source == "snapshot" else f"{basis.source} of the tables"
     count, all_of = basis.doubtful_count, counted(basis.partitions, "partition")
     doubtful = f"; doubtful for {count} of {all_of}" if count else ""
-    return f"Loads: {whence}, {format_time(basis.measured_ms)}{doubtful}."
+    return f"Loads: {loads_origin(basis)}, {format_time(basis.measured_ms)}{doubtful}."
 
 
 def preview_of(preview_id: str, started: RunStarted, found: RunPreview, warnings: tuple[str, ...]) -> Preview:
@@ -570,10 +576,13 @@ def preview_of(preview_id: str, started: RunStarted, found: RunPreview, warnings
         moved_bytes=moved,
         change_count=len(started.moves),
         rows=tuple(
-            _row(one.topic_partition, one.original, one.target, one.size_bytes if one.receiving else None)
+            _row(
+                one.topic_partition, one.original, one.target, one.size_bytes if one.receiving else None,
+                _log_dirs(one.log_dirs),
+            )
             for one in started.moves[:SHOWN_CHANGES]
         ),
-    )
+    )  # fmt: skip
 
 
 def _chosen(started: RunStarted) -> Iterator[str]:
@@ -586,8 +595,9 @@ def _chosen(started: RunStarted) -> Iterator[str]:
 
 
 def sentences_of(found: RunPreview, moved_bytes: int) -> Iterator[str]:
-    """A run ahead as sentences; changed replication factors come first."""
+    """A run ahead as sentences; changed replication factors and refused producers come first."""
     yield from found.factors
+    yield from found.outages
     yield f"It changes {counted(found.partitions, 'partition')} and moves {format_bytes(moved_bytes)}."
     if found.copies:
         senders, receivers = (", ".join(map(str, brokers)) for brokers in (found.senders, found.receivers))
@@ -605,11 +615,15 @@ def sentences_of(found: RunPreview, moved_bytes: int) -> Iterator[str]:
         latest = "" if found.longest_s is None else f" to {format_duration(found.longest_s)}"
         beyond = ", or longer" if found.longest_s is None else ""
         yield f"Time: {format_duration(found.shortest_s)}{latest}{at}{beyond}."
+    else:
+        yield f"Time: not known{': it depends on the disks' if found.log_dir_moves else ' without a fixed throttle'}."
     if found.opening is not None:
         yield f"Window: {found.opening}."
     if (free := found.lowest_free) is not None:
         left = f"{format_bytes(free.usable_bytes)} ({free.share:.0%})"
         yield f"Lowest free disk when all copies are there: broker {free.broker}, {left}."
+    if found.made_for is None:
+        yield f"Cluster that the plan was made for: {NOT_SAID}."
     if found.others:
         yield f"{counted(found.others, 'partition')} of others {agreeing(found.others, 'are')} moving already."
 
@@ -624,6 +638,7 @@ def preview_of_rollback(preview_id: str, found: Rollback) -> Preview:
         preview_id=preview_id if count else None,
         sentences=(
             *found.factors,
+            *found.outages,
             *forward,
             back,
             *(f"Left alone: {sentence}" for sentence in plan.skipped),
@@ -638,8 +653,14 @@ def preview_of_rollback(preview_id: str, found: Rollback) -> Preview:
     )
 
 
-def _row(name: TopicPartition, original: tuple[int, ...], target: tuple[int, ...], size: int | None) -> tuple[str, ...]:
-    return str(name), listed_ids(original) or "-", listed_ids(target), format_bytes(size)
+def _row(
+    name: TopicPartition,
+    original: tuple[int, ...],
+    target: tuple[int, ...],
+    size: int | None,
+    log_dirs: tuple[str, ...] = (),
+) -> tuple[str, ...]:
+    return str(name), listed_ids(original) or "-", destination_text(target, log_dirs), format_bytes(size)
 
 
 def plan_of(summary: PlanSummary, file: PlanFile) -> Plan:

@@ -54,13 +54,16 @@ def make_app(settings: WebSettings, streams: Streams) -> App:
             *api.routes(served, access),
             Route(api.STREAM_PATH, stream, methods=["GET"]),
             *pages.routes(),
-            Mount("/static", StaticFiles(packages=[("kreassign.web", "static")])),
+            Mount("/static", StaticFiles(packages=_STATIC)),
         ],
         exception_handlers=dict.fromkeys(
             (HttpError, KreassignError, OSError, HTTPException, Exception), answer_problem
         ),
     )
     return guarded(app, settings)
+
+
+_STATIC: list[str | tuple[str, str]] = [("kreassign.web", "static"), ("kreassign.report", "templates/shared")]
 
 
 def _document(live: RunHistory) -> str:

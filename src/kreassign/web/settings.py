@@ -27,7 +27,7 @@ SHORTEST_TOKEN = 24
 """In characters: too many to guess, if the token is random."""
 
 
-class Token:
+class PageToken:
     """A token of the page. Only its hash is kept, and compared in constant time; it is never shown."""
 
     __slots__ = ("_digest",)
@@ -63,7 +63,7 @@ class User:
 
     name: str
     roles: frozenset[Role]
-    token: Token
+    token: PageToken
 
 
 USER_LINE = "a user is a line NAME ROLE[,ROLE] TOKEN, with roles of viewer, operator and approver"
@@ -94,7 +94,7 @@ def _user(words: list[str]) -> User:
         raise InputError(USER_LINE)
     name, roles, token = words
     try:
-        return User(shortened(printable(name)), frozenset(map(Role, roles.split(","))), Token(token))
+        return User(shortened(printable(name)), frozenset(map(Role, roles.split(","))), PageToken(token))
     except ValueError:
         raise InputError(f"{shortened(printable(roles))!r} is not a list of roles; {USER_LINE}") from None
 
@@ -112,7 +112,7 @@ WAYS = "--users, --token-file, or the environment variable KREASSIGN_WEB_TOKEN"
 
 
 @dataclass(frozen=True, slots=True)
-class Tls:
+class PageTls:
     """Files of a certificate with its chain, and of its private key, both PEM."""
 
     certificate: Path
@@ -136,9 +136,9 @@ class WebSettings:
     names: tuple[str, ...] = ()
     plans: Path | None = None
     data: Path | str | None = None
-    token: Token | None = None
+    token: PageToken | None = None
     allows_control: bool = False
-    tls: Tls | None = None
+    tls: PageTls | None = None
     clusters: tuple[NamedCluster, ...] = ()
     users: tuple[User, ...] = ()
     reach: Reach | None = None

@@ -361,18 +361,19 @@ _OTHER_PROTOCOLS = {
 }
 
 
-def frame_length(prefix: bytes, sender: str = "the other side") -> int:
+def frame_length(prefix: bytes) -> int:
     """Number of bytes after this prefix; `ProtocolViolation` if no Kafka broker would announce so many."""
     length: int = struct.unpack(">i", prefix)[0]
     if 0 <= length <= MAX_FRAME_BYTES:
         return length
     known = next((text for start, text in _OTHER_PROTOCOLS.items() if prefix.startswith(start)), None)
     if known is None and prefix.isascii() and prefix.decode().isprintable():
-        known = f"it begins with {prefix.decode()!r}, so a server that answers in text listens there"
+        server = "a server that answers in text listens there; give the address of a broker"
+        known = f"it begins with {prefix.decode()!r}, so {server}"
     if known is not None:
-        raise ProtocolViolation(f"{sender} sends no Kafka message: {known}")
+        raise ProtocolViolation(f"the other side sends no Kafka message: {known}")
     raise ProtocolViolation(
-        f"{sender} announces a length of {length} bytes, which is no Kafka message; "
+        f"the other side announces a length of {length} bytes, which is no Kafka message; "
         "is this a Kafka listener, and does it expect TLS?"
     )
 

@@ -11,17 +11,11 @@ import pytest
 from kreassign.executor.client_guard import ClientGuard, ClientQuery
 from kreassign.executor.events import HealthObserved, RunStarted
 from kreassign.executor.journal import find_journals, read_events
-from tests.cli.commands.test_steering import Terminal, serving_terminal
+from tests.cli.commands.test_steering import Terminal
 from tests.monitoring.prometheus import FakePrometheus, prometheus
 
 AT_ONCE = ("--yes", "--poll-interval", 0.1, "--format", "json")
 SECRET = "correct-horse-battery"
-
-
-@pytest.fixture
-def terminal(tmp_path: Path) -> Iterator[Terminal]:
-    with serving_terminal(tmp_path) as found:
-        yield found
 
 
 @pytest.fixture

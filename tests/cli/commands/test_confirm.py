@@ -8,7 +8,6 @@ import pty
 import re
 import subprocess
 import termios
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -23,18 +22,12 @@ from kreassign.twin.server import serving
 from testbed.waiting import PATIENCE_S
 from tests.approved import approve
 from tests.cli.commands.test_lost_terminal import PROGRAM
-from tests.cli.commands.test_steering import Terminal, serving_terminal
+from tests.cli.commands.test_steering import Terminal
 from tests.twin.asking import cluster
 
 pytestmark = pytest.mark.thorough
 
 QUICK = ("--measure-for", "0", "--poll-interval", "0.1")
-
-
-@pytest.fixture
-def terminal(tmp_path: Path) -> Iterator[Terminal]:
-    with serving_terminal(tmp_path) as found:
-        yield found
 
 
 def is_moving(terminal: Terminal) -> bool:
@@ -85,6 +78,12 @@ def test_at_a_terminal_the_run_is_shown_and_begins_only_if_somebody_agrees(termi
     assert not terminal.runs
     code, shown = answered(terminal, "y\n", "--throttle", "50MB/s")
     assert (code, terminal.runs[0]["state"]) == (0, "done"), shown
+
+
+def test_an_end_of_input_at_the_question_begins_nothing_and_says_so(terminal: Terminal) -> None:
+    code, shown = answered(terminal, "\x04", "--throttle", "2MB/s")
+    assert (code, shown.splitlines()[-1]) == (1, "nothing was sent")
+    assert not terminal.runs
 
 
 def test_without_a_terminal_a_command_needs_yes(

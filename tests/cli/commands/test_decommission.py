@@ -43,8 +43,13 @@ def test_decommission_given_again_takes_the_broker_out(server: ServerThread, tmp
     assert found["next"].startswith("broker 3 is empty and still running: stop the process")
     assert [run["state"] for run in found["runs"]] == ["done"]
 
+    blocked = type_in("--unregister", "--dry-run")
+    assert blocked.stdout.startswith("blocked: broker 3 is empty and still running: stop the process")
+    assert blocked.stderr == ""
     reach = f"--bootstrap-server {server.bootstrap_servers} --state-dir {tmp_path}"
-    assert type_in("--dry-run").stderr == f"next: kreassign decommission 3 {reach} --poll-interval 0.1\n"
+    again = type_in("--dry-run")
+    assert again.stderr == f"next: kreassign decommission 3 {reach} --poll-interval 0.1\n"
+    assert again.stdout.startswith("finished: broker 3 is empty: no replica list names it")
     called_off = type_in("--cancel")
     assert called_off.exit_code == 0
     run_id = found["runs"][0]["run_id"]

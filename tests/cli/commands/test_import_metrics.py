@@ -14,7 +14,7 @@ import pytest
 from click.testing import CliRunner
 
 from kreassign.cli.main import kreassign
-from kreassign.operations.ingest import LOCK, import_samples
+from kreassign.operations.ingest import LOCK, OTHER_STORED, SAME_KEY, import_samples
 from kreassign.operations.tables import compact_tables
 from kreassign.pipeline.ingest.imported_samples import NO_END
 from kreassign.pipeline.tables.parquet import read_rows, write_rows
@@ -109,7 +109,9 @@ def test_two_imports_of_a_file_at_the_same_time_add_it_once(tmp_path: Path) -> N
         second = pool.submit(import_samples, [file], data, "c")
         write_rows(data, SAMPLES, [row_of(MS, 100), row_of(MS + HOUR_MS, 200)], file_stem="first")
         flock(lock, LOCK_UN)
-        assert (dict(second.result(60).added), second.result().known_already) == ({}, 4)
+        assert (dict(second.result(60).added), second.result().known_already) == ({}, 3)
+        (file,) = second.result().files
+        assert file.bad.first[OTHER_STORED].text.startswith("end_offset is 101, and 100 in the table: {")
     assert len(read_rows(data, SAMPLES)) == 2
 
 
@@ -189,10 +191,56 @@ def test_import_samples_stores_good_rows_and_keeps_bad_ones(tmp_path: Path) -> N
     assert code == 0
     approve(said, "import-samples")
     rows = read_rows(tmp_path / "data", SAMPLES)
-    assert sorted((row["taken_ms"], row["end_offset"], row["size_bytes"]) for row in rows) == [
-        (MS, 100, 5000), (MS + HOUR_MS, 200, None),
-    ]  # fmt: skip
-    assert len(read_rows(tmp_path / "data", IMPORT_QUARANTINE)) == 3
+    assert [(row["taken_ms"], row["end_offset"], row["size_bytes"]) for row in rows] == [(MS + HOUR_MS, 200, None)]
+    assert len(read_rows(tmp_path / "data", IMPORT_QUARANTINE)) == 5
+
+
+OFFSETS = """kafka_topic_partition_oldest_offset{{topic="orders",partition="0"}} 10 {at}
+kafka_topic_partition_current_offset{{topic="orders",partition="0"}} {end} {at}
+"""
+CPU = "process_cpu_seconds_total {end} {at}\n"
+
+
+@pytest.mark.parametrize(
+    ("form", "table"), [(OFFSETS, SAMPLES), (CPU, METRICS)], ids=["readings of partitions", "metrics"]
+)
+def test_files_that_contradict_each_other_are_named_and_neither_is_stored(
+    tmp_path: Path, form: str, table: Table
+) -> None:
+    data = tmp_path / "data"
+    for name, end in (("a.prom", 100), ("b.prom", 101), ("c.prom", 100)):
+        text = form.format(end=end, at=MS) + form.format(end=7, at=MS + 1)
+        (tmp_path / name).write_text(text)
+
+    def add(*names: str) -> list[str]:
+        words = ["import-metrics", *(str(tmp_path / name) for name in names), "--data", str(data), "--cluster", "c"]
+        result = CliRunner().invoke(kreassign, [*words, "--broker", "1"])
+        assert result.exit_code == 0, result.output
+        return result.stdout.replace(f"{tmp_path}/", "").splitlines()
+
+    told = "\n".join(add("a.prom", "b.prom"))
+    assert "b.prom: 1 not stored: has " in told
+    assert "101" in told
+    assert "100" in told
+    assert "in a.prom" in told
+    assert "so neither is stored" in told
+    assert [row["taken_ms"] for row in read_rows(data, table)] == [MS + 1], "what both say is stored once"
+    add("a.prom", "c.prom")
+    assert sorted(row["taken_ms"] for row in read_rows(data, table)) == [MS, MS + 1], "equal files contradict nothing"
+    assert "is in the table already with other values, which stay" in "\n".join(add("b.prom"))
+
+
+def test_samples_of_two_files_that_contradict_each_other_are_not_stored(tmp_path: Path) -> None:
+    header, data = "taken_ms,topic,partition,start_offset,end_offset,size_bytes\n", tmp_path / "data"
+    for name, end, size in (("a.csv", 100, ""), ("b.csv", 101, 5), ("c.csv", 100, 6)):
+        (tmp_path / name).write_text(f"{header}{MS},t,0,10,{end},{size}\n{MS + 1},t,0,10,200,5\n")
+    done = import_samples([tmp_path / "a.csv", tmp_path / "b.csv"], data, "c")
+    assert [row["taken_ms"] for row in read_rows(data, SAMPLES)] == [MS + 1]
+    first, second = (each.bad.first[SAME_KEY].text for each in done.files)
+    assert first.startswith("end_offset is 100, and 101 in b.csv line 2: {")
+    assert second.startswith("end_offset is 101, and 100 in a.csv line 2: {")
+    again = import_samples([tmp_path / "a.csv", tmp_path / "c.csv"], data, "c")
+    assert (again.added, again.known_already) == ({"samples": 1}, 3), "a size that is not known contradicts nothing"
 
 
 def test_parquet_samples_may_have_other_types_and_damage_is_named(tmp_path: Path) -> None:

@@ -40,8 +40,15 @@ def test_a_broker_enters_maintenance_and_leaves_it(tmp_path: Path) -> None:
             "without broker 2 (with broker 3 in maintenance, too) 1 partition would lose min.insync.replicas: alone-0 "
         )
 
+        for words in (("--dry-run",), ("--yes",)):
+            blocked = type_in("enter", 2, *words)
+            assert "without broker 2 (with broker 3 in maintenance, too) 1 partition would lose" in blocked.stdout
+            assert "next: " not in blocked.output, "the command alone would be blocked again"
+
         approve(type_in("exit", 3, "--dry-run", "--format", "json").stdout, "maintenance-exit.json")
-        left = json.loads(type_in("exit", 3, "--yes", "--poll-interval", "0.1", "--format", "json").stdout)
+        exited = type_in("exit", 3, "--yes", "--poll-interval", "0.1", "--format", "json")
+        assert "on this machine only" not in exited.stderr, "nothing is left to exit from here"
+        left = json.loads(exited.stdout)
         assert (left["is_finished"], left["next"]) == (True, "broker 3 is in service")
         again = json.loads(type_in("exit", 3, "--dry-run", "--format", "json").stdout)
         assert again == {"next": left["next"], "due": []}

@@ -8,7 +8,10 @@ from click.testing import CliRunner, Result
 from kreassign.cli.main import kreassign
 from kreassign.executor.events import PlannedMove, RunStarted
 from kreassign.executor.journal import Journal
+from kreassign.model.plan import PartitionAssignment, Plan
+from kreassign.model.plan_facts import PlanFacts, Totals, plan_id
 from kreassign.model.throttle import NO_THROTTLE
+from kreassign.operations.plan_files import write_plan
 from kreassign.operations.report import snapshots_around
 from kreassign.pipeline.ingest.snapshots import snapshot_tables
 from kreassign.pipeline.tables.schemas import LOAD_MODEL, Row
@@ -108,3 +111,19 @@ def test_before_and_after_are_the_snapshots_next_to_the_run() -> None:
     assert around(100) == (100, None)
     assert around(101, 150) == (None, 150)
     assert around() == (None, None)
+
+
+def test_the_pages_of_a_plan_and_of_its_run_are_two_files(
+    tmp_path: Path, journal: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    plan = tmp_path / "plans" / "plan.json"
+    plan.parent.mkdir()
+    to_do = Plan((PartitionAssignment(ORDERS_0, (3, 2)),))
+    write_plan(plan, to_do, PlanFacts(plan_id(to_do), "hash", "rebalance", Totals(0, 0, 1)))
+    for words in (("--plan", "plans/plan.json"), ("--run", str(journal))):
+        assert CliRunner().invoke(kreassign, ["report", *words, "--state-dir", "state"]).exit_code == 0
+    assert sorted(str(page.relative_to(tmp_path)) for page in tmp_path.rglob("*.html")) == [
+        "plans/plan.html",
+        "run-7.html",
+    ]

@@ -13,13 +13,12 @@ import termios
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 import pytest
 
 from testbed.waiting import wait_until
 from tests.cli.commands.test_lost_terminal import command
-from tests.cli.commands.test_steering import HELD, Terminal, serving_terminal
+from tests.cli.commands.test_steering import HELD, Terminal
 
 pytestmark = pytest.mark.thorough
 
@@ -83,12 +82,6 @@ def at_screen(words: list[str]) -> Iterator[Screen]:
         screen.is_over.set()
         thread.join()
         os.close(ours)
-
-
-@pytest.fixture
-def terminal(tmp_path: Path) -> Iterator[Terminal]:
-    with serving_terminal(tmp_path) as found:
-        yield found
 
 
 def test_the_view_fits_a_resized_terminal(terminal: Terminal) -> None:

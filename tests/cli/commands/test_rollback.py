@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
-
-import pytest
 
 from kreassign.executor.cluster.observations import replica_locations
 from kreassign.executor.events import RunStarted
@@ -27,12 +24,6 @@ from tests.executor.twin_runs import TwinRig, tp
 from tests.twin.asking import cluster
 
 AT_ONCE = ("--yes", "--poll-interval", 0.1, "--format", "json")
-
-
-@pytest.fixture
-def terminal(tmp_path: Path) -> Iterator[Terminal]:
-    with serving_terminal(tmp_path) as found:
-        yield found
 
 
 def begun(terminal: Terminal, run_id: str) -> RunStarted:
@@ -111,6 +102,19 @@ def test_a_run_in_steps_goes_back_in_steps_or_at_once(tmp_path: Path) -> None:
         result = terminal.ask_cluster("rollback", done["run_id"], "--no-stepwise", *AT_ONCE)
         undone = json.loads(result.stdout)
         assert (result.exit_code, undone["left_alone"], undone["rollback_run"]["state"]) == (0, [], "done")
+
+
+def test_a_rollback_to_brokers_that_are_cordoned_by_now_writes_nothing(tmp_path: Path) -> None:
+    with serving_terminal(tmp_path, TwinSettings(version=KAFKA_4_4)) as terminal:
+        done = json.loads(terminal.ask_cluster("run", terminal.plan, *AT_ONCE).stdout)
+        for broker in (0, 1):
+            cordon(terminal.bootstrap, broker)
+        shown = terminal.ask_cluster("rollback", done["run_id"], "--dry-run")
+        assert "left alone: t-0: broker 1 gets a copy, but all its working log directories are cordoned" in shown.stdout
+        assert "Kafka 4.4, and 4.3 with KAFKA-20832, refuse every changed list that names it" in shown.stdout
+        assert (shown.exit_code, "next:" in shown.output) == (5, False)
+        left = json.loads(terminal.ask_cluster("rollback", done["run_id"], *AT_ONCE).stdout)
+        assert (left["rollback_run"], len(left["left_alone"])) == (None, 2)
 
 
 def test_a_rollback_in_steps_leaves_alone_only_what_kafka_refuses(tmp_path: Path) -> None:

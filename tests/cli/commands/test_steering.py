@@ -90,12 +90,6 @@ def serving_terminal(folder: Path, settings: TwinSettings | None = None) -> Iter
         yield found
 
 
-@pytest.fixture
-def terminal(tmp_path: Path) -> Iterator[Terminal]:
-    with serving_terminal(tmp_path) as found:
-        yield found
-
-
 def watch_it_pause(terminal: Terminal, run_id: str) -> None:
     """A healthy run says so, and after `pause` what goes on; without an id."""
     healthy = terminal.type("status").stdout
@@ -156,6 +150,7 @@ def test_a_run_is_steered_from_another_terminal(terminal: Terminal) -> None:
 
     late = terminal.type("pause", run_id)
     assert (late.exit_code, "no process executes run" in late.output) == (2, True)
+    assert "it is cancelled, so nothing is left to steer" in late.output
     assert "nothing to cancel" in terminal.ask_cluster("cancel", run_id).output
 
     priced = json.loads(terminal.ask_cluster("rollback", run_id, "--dry-run", "--format", "json").stdout)

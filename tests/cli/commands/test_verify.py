@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import pytest
 from click.testing import CliRunner
 
 from kreassign.cli.main import kreassign
@@ -21,17 +19,11 @@ from kreassign.operations.connect import connect
 from kreassign.operations.plan_files import write_plan
 from testbed.waiting import wait_until
 from tests.approved import approve
-from tests.cli.commands.test_steering import Terminal, serving_terminal
+from tests.cli.commands.test_steering import Terminal
 from tests.executor.run_events import SUBMITTED
 
 EMPTY = '{"version":1,"partitions":[]}'
 RATE = ConfigResource.broker(3), FOLLOWER_THROTTLED_RATE
-
-
-@pytest.fixture
-def terminal(tmp_path: Path) -> Iterator[Terminal]:
-    with serving_terminal(tmp_path) as found:
-        yield found
 
 
 def set_rate(terminal: Terminal, value: str | None) -> None:

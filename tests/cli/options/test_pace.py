@@ -20,10 +20,6 @@ def read(before: Schedule | None = None, **given: Any) -> Schedule | None:
     return HoursOptions(**given).hours(NOON_MS, before)
 
 
-def hours_later(hours: float) -> int:
-    return NOON_MS + round(hours * 3_600_000)
-
-
 def test_nothing_given_is_nothing() -> None:
     assert read() is None
 
@@ -45,7 +41,7 @@ def test_windows_are_minutes_of_the_day() -> None:
     ],
 )
 def test_a_deadline_is_a_time_of_the_day_or_a_day_and_time(text: str, hours: int) -> None:
-    assert read(deadline=text, time_zone=BERLIN) == Schedule((), BERLIN, hours_later(hours))
+    assert read(deadline=text, time_zone=BERLIN) == Schedule((), BERLIN, NOON_MS + round(hours * 3_600_000))
 
 
 def test_what_is_not_given_stays_as_it_was() -> None:

@@ -170,15 +170,20 @@ def test_a_placement_of_another_cluster_is_one_sentence(server: str, placement: 
     placement.write_text(json.dumps(document))
     done = check(server, placement)
     assert done.exit_code == 1
-    assert done.stdout.startswith("none of its 300 topics is here; check which cluster it was made for\n")
+    said = "none of its 300 topics is here (cluster id twin); check which cluster it was made for"
+    assert done.stdout.startswith(f"{said}\n")
     assert "--update" not in done.stdout
     assert "gone-7:" not in done.stdout
     assert len(found(server, placement)[1]) == 300
+    for verb in ("import", "restore"):
+        words = ["plan", verb, str(placement), "--bootstrap-server", server, "--measure-for", "0"]
+        refused = CliRunner().invoke(kreassign, words)
+        assert (refused.exit_code, said in refused.output) == (2, True), refused.output
 
 
 def test_a_pattern_that_matches_nothing_is_refused(server: str, placement: Path) -> None:
     done = check(server, placement, "--topics", "order")
-    said = "no topic matches order, neither one that is declared nor one of the cluster"
+    said = "no topic matches order, neither one that is declared nor one of the cluster; did you mean 'orders'?"
     assert (done.exit_code, done.output) == (2, f"error: {said}\n")
 
 

@@ -244,13 +244,58 @@ def test_where_it_cannot_be_cordoned_it_is_said_what_may_still_land_on_it() -> N
     assert Decommission().open_ways(Cluster(value="*").read) == ()
 
 
-def test_an_offline_directory_is_named_in_the_proof() -> None:
+def with_dirs(*log_dirs: LogDir, broker: int = BROKER) -> Readings:
+    """The readings of a drained broker, cordoned, that lists these log directories."""
     found = Cluster(value="*", replicas=set()).read
     cordon = found.brokers[0].cordon
     assert cordon is not None
-    broken = replace(cordon, log_dirs=(cordon.log_dirs[0], replace(cordon.log_dirs[1], error="disk failed")))
-    step = Decommission().next_step(Readings(found.live, (replace(found.brokers[0], cordon=broken),)))
-    assert "its 1 log directories hold nothing, /d2 is offline, so nobody knows what is in it" in str(step)
+    return replace(
+        found, brokers=(replace(found.brokers[0], broker=broker, cordon=replace(cordon, log_dirs=log_dirs)),)
+    )
+
+
+def log_dir(path: str, error: str | None = None) -> LogDir:
+    return LogDir(path, error, None, None, True, ())
+
+
+FAILED = "KAFKA_STORAGE_ERROR"
+PARTLY_READ = with_dirs(log_dir("/d1"), log_dir("/d2", FAILED))
+UNREAD = with_dirs(log_dir("/d1", FAILED))
+UNLISTED = with_dirs()
+
+
+@pytest.mark.parametrize(
+    ("found", "proof"),
+    [
+        (PARTLY_READ, "/d1 holds nothing, /d2 (KAFKA_STORAGE_ERROR) could not be read, so what is there is not known"),
+        (UNREAD, "/d1 (KAFKA_STORAGE_ERROR) could not be read, so what is there is not known"),
+        (UNLISTED, "its log directories could not be read, so what is there is not known"),
+    ],
+    ids=["one of two", "the only one", "none is listed"],
+)
+def test_a_broker_with_an_unread_directory_is_not_called_empty(found: Readings, proof: str) -> None:
+    looked_twice = Decommission(unread=found.unread_log_dirs)
+    assert str(looked_twice.next_step(found)) == (
+        f"no replica list names broker 3, nothing is being reassigned to it or away from it, {proof}, it is cordoned"
+    )
+    running = replace(looked_twice, unregisters=True).next_step(found)
+    assert isinstance(running, Blocked)
+    assert "could not be read): stop the process" in running.reason
+    assert "empty" not in running.reason
+
+
+def test_an_unread_directory_is_looked_at_again_after_a_wait() -> None:
+    for wanted in (Decommission(), Decommission(unregisters=True), Decommission(unread=frozenset({"broker 3: /d1"}))):
+        step = wanted.next_step(PARTLY_READ)
+        assert step == Await("what is on broker 3: /d2 (KAFKA_STORAGE_ERROR) could not be read", is_brief=True)
+
+
+def test_a_broker_that_is_down_is_not_called_empty() -> None:
+    (proof,) = journey(Cluster(is_live=False, replicas=set()), Decommission())
+    assert str(proof) == (
+        "no replica list names broker 3, nothing is being reassigned to it or away from it, it is down, so its log "
+        "directories were not checked"
+    )
 
 
 # --- whatever happens between two steps -----------------------------------------------------------------------------

@@ -77,8 +77,10 @@ def elsewhere(real: Real, names: object, **named: Any) -> Batch[str, Topic]:
     ((former,) * 3, "another"),
     # They do not, or tell nothing.
     ((each(UNKNOWN), former, each(UNKNOWN), former), "another"),
-    ((each(UNKNOWN), former, each(UNKNOWN), not_reached), "could not connect"),
-    ((each(UNKNOWN), former, each(UNKNOWN), elsewhere), "brokers do not agree about topic t"),
+    ((each(UNKNOWN), former, each(UNKNOWN), not_reached), "known"),
+    ((each(UNKNOWN), former, each(UNKNOWN), not_reached, former, each(UNKNOWN)), "could not connect"),
+    ((each(UNKNOWN), former, each(UNKNOWN), elsewhere), "known"),
+    ((each(UNKNOWN), *(former, each(UNKNOWN), elsewhere) * 2), "brokers do not agree about topic t"),
     ((each(TOPIC_AUTHORIZATION_FAILED),) * 4, "authorization"),
     ((each(UNKNOWN), each(UNKNOWN), *[each(LEADER_NOT_AVAILABLE)] * 2), "leader"),
     ((empty,) * 4, "no broker answered about topic t"),
@@ -126,6 +128,6 @@ def test_settings_of_a_topic_that_others_know_are_unknown(
 def test_a_size_without_an_answer_is_unknown(odd: OddPort) -> None:
     partitions = odd.port.describe_topics(["t"])["t"].partitions
     assert read_leader_sizes(odd.port, partitions).unknown == {}
-    odd.answer("describe_log_dirs", *[silent] * 3)
+    odd.answer("describe_log_dirs", *[silent] * 6)
     known, absent, unknown = read_leader_sizes(odd.port, partitions)
     assert (known, absent, [str(error) for error in unknown.values()]) == ({}, frozenset(), ["silent"])

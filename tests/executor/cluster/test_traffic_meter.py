@@ -6,18 +6,18 @@ from pathlib import Path
 
 import pytest
 
-from kreassign.executor.cluster.measurements import Reading, TrafficMeter, record_bytes, written
+from kreassign.executor.cluster.measurements import EndOffsets, TrafficMeter, record_bytes, written
 from kreassign.model import LogDir, LogDirReplica
 from tests.executor.twin_runs import TwinRig, tp
 
 
 def test_what_is_written_is_records_times_their_size_over_the_time() -> None:
-    before, now = Reading(0, {tp(0): 100, tp(1): 5}), Reading(2_000, {tp(0): 140, tp(1): 5, tp(2): 9})
+    before, now = EndOffsets(0, {tp(0): 100, tp(1): 5}), EndOffsets(2_000, {tp(0): 140, tp(1): 5, tp(2): 9})
     assert written(before, now, {tp(0): 10.0}) == {tp(0): 200.0, tp(1): 0.0}
 
 
 def test_a_written_partition_without_record_sizes_is_left_out() -> None:
-    assert written(Reading(0, {tp(0): 1}), Reading(1_000, {tp(0): 2}), {}) == {}
+    assert written(EndOffsets(0, {tp(0): 1}), EndOffsets(1_000, {tp(0): 2}), {}) == {}
 
 
 def test_the_size_of_records_is_that_of_the_copy_of_the_leader() -> None:

@@ -8,12 +8,12 @@ from kreassign.errors import InputError
 from kreassign.executor.client_guard import (
     EXIT_CODES,
     Backoff,
+    ClientAnswer,
     ClientGuard,
     ClientQuery,
     ClientWatch,
     Comparison,
     Feeling,
-    Reading,
     read_exit_code,
     slowed_rate,
     together,
@@ -21,7 +21,7 @@ from kreassign.executor.client_guard import (
 
 P99 = ClientQuery.parse("histogram_quantile(0.99, sum by (le) (rate(x_bucket[1m]))) < 0.2")
 GUARD = ClientGuard((P99,), "http://localhost:9090")
-GOOD, BAD, UNKNOWN = (Reading("p99", feeling, f"it is {feeling}") for feeling in Feeling)
+GOOD, BAD, UNKNOWN = (ClientAnswer("p99", feeling, f"it is {feeling}") for feeling in Feeling)
 MINUTE_MS = 60_000
 
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import pytest
 
-from kreassign.executor.client_guard import ClientGuard, Feeling, Reading
+from kreassign.executor.client_guard import ClientAnswer, ClientGuard, Feeling
 from kreassign.executor.events import (
     ConfigsRead,
     CopyProgress,
@@ -50,8 +50,8 @@ WAITS = PlannedMove(TopicPartition("b", 0), (0, 1), (4, 1), 700)
 PACE = Pace(caps=Caps(cluster=Cap(moves=2)), is_eager=True)
 LATER = 2_000 + STALL_MS
 ASKED = ClientGuard(command=("check",))
-WELL = Health(LIVE, clients=(Reading("`check`", Feeling.GOOD, "exited with 0"),))
-SUFFERING = Health(LIVE, clients=(Reading("`check`", Feeling.BAD, "exited with 1"),))
+WELL = Health(LIVE, clients=(ClientAnswer("`check`", Feeling.GOOD, "exited with 0"),))
+SUFFERING = Health(LIVE, clients=(ClientAnswer("`check`", Feeling.BAD, "exited with 1"),))
 THEIRS = ConfigValue(ConfigKey(ConfigResource.broker(1), "leader.replication.throttled.rate"), "7")
 OURS = ConfigOverride(THEIRS.key, None, "5")
 ROOM = (LogDirSpace(2, "/data/2/d0", 10_000, 499), LogDirSpace(2, "/data/2/d1", 10_000, 9_000))

@@ -19,9 +19,9 @@ from kreassign.executor.maintenance import (
     Lists,
     MaintenanceFacts,
     MaintenanceRecord,
-    Order,
     Remember,
     Reorder,
+    Reordering,
     Step,
     Uncordon,
     format_record,
@@ -473,9 +473,9 @@ def test_what_is_no_record_is_not_read_as_one(text: str) -> None:
 def test_the_first_order_counts_however_often_a_list_is_changed() -> None:
     once = MaintenanceRecord().reordered({tp(0): (3, 4, 1)}, {tp(0): (4, 1, 3)}, 1)
     twice = once.reordered({tp(0): (4, 1, 3)}, {tp(0): (1, 3, 4)}, 2)
-    assert twice.orders == {tp(0): Order((3, 4, 1), (1, 3, 4), former=(4, 1, 3))}
+    assert twice.orders == {tp(0): Reordering((3, 4, 1), (1, 3, 4), former=(4, 1, 3))}
     others = replace(once).reordered({tp(0): (4, 3, 1)}, {tp(0): (1, 3, 4)}, 2)
-    assert others.orders == {tp(0): Order((4, 3, 1), (1, 3, 4))}, "somebody else has changed it in between"
+    assert others.orders == {tp(0): Reordering((4, 3, 1), (1, 3, 4))}, "somebody else has changed it in between"
 
 
 ANN, BOB = Entered(1, "ann@a", is_cordoned=True), Entered(2, "bob@b", is_cordoned=False)
@@ -511,7 +511,7 @@ def test_one_of_two_records_counts(
 
 
 def test_an_operator_decides_what_is_doubtful_by_naming_all_of_it() -> None:
-    order = Order((3, 1), (1, 3))
+    order = Reordering((3, 1), (1, 3))
     known = KnownMaintenance(of(9, 5), MaintenanceRecord(1, {3: ANN, 4: BOB}, {tp(0): order}))
     for brokers in ((5,), (3,)):
         with pytest.raises(InputError, match=r"broker 3 since .* by ann@a; broker 4 .*maintenance exit 3,4"):

@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import pytest
 
-from kreassign.executor.preflight import ClusterView, is_met, violations
+from kreassign.executor.preflight import ClusterNow, is_met, violations
 from kreassign.model import (
     Batch,
     Broker,
@@ -19,7 +19,7 @@ from kreassign.model.throttle import BrokerRate, ThrottleRates
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
 CLUSTER = Cluster("c", 0, tuple(Broker(number, "localhost", 9092) for number in range(3)))
-SITUATION = ClusterView(CLUSTER, {T0: Partition(T0, (0, 1), (0, 1), 0)})
+SITUATION = ClusterNow(CLUSTER, {T0: Partition(T0, (0, 1), (0, 1), 0)})
 
 
 def plan(*wishes: PartitionAssignment) -> Plan:
@@ -127,25 +127,25 @@ def test_a_plan_for_another_cluster_is_one_sentence(topics: tuple[str, ...], sai
 
 
 def test_a_partition_that_someone_else_is_moving_is_not_touched() -> None:
-    moving = ClusterView(CLUSTER, SITUATION.partitions, {T0: OngoingReassignment((2, 0, 1), (2,), (0,))})
+    moving = ClusterNow(CLUSTER, SITUATION.partitions, {T0: OngoingReassignment((2, 0, 1), (2,), (0,))})
     (sentence,) = violations(plan(to(T0, 1, 2)), moving, ThrottleRates())
     assert sentence.startswith("t-0: it is being reassigned already (replicas: 2,0,1. adding: 2. removing: 0.)")
 
 
 def test_a_plan_made_for_other_replicas_is_refused_with_the_difference() -> None:
-    stale = ClusterView(CLUSTER, SITUATION.partitions, expected={T0: (2, 0)})
+    stale = ClusterNow(CLUSTER, SITUATION.partitions, expected={T0: (2, 0)})
     (sentence,) = violations(plan(to(T0, 1, 2)), stale, ThrottleRates())
     assert sentence == "t-0: its replicas are [0, 1], but the plan was made for [2, 0]; replan"
 
 
 def test_a_cancelled_plan_may_run_again_after_reordered_replicas() -> None:
-    cancelled = ClusterView(CLUSTER, SITUATION.partitions, expected={T0: (1, 0)})
+    cancelled = ClusterNow(CLUSTER, SITUATION.partitions, expected={T0: (1, 0)})
     assert violations(plan(to(T0, 1, 2)), cancelled, ThrottleRates()) == ()
 
 
 @pytest.mark.parametrize("wish", [(0, 1), (1, 0)])
 def test_partitions_that_are_where_the_plan_puts_them_do_not_make_it_stale(wish: tuple[int, ...]) -> None:
-    half_done = ClusterView(CLUSTER, SITUATION.partitions, expected={T0: (2, 0), T1: (2, 0)})
+    half_done = ClusterNow(CLUSTER, SITUATION.partitions, expected={T0: (2, 0), T1: (2, 0)})
     assert not [one for one in violations(plan(to(T0, *wish)), half_done, ThrottleRates()) if one.startswith("t-0")]
 
 
@@ -175,7 +175,7 @@ def test_all_violations_are_told_at_once() -> None:
     assert len(violations(plan(to(T0, 7, 7), to(T1)), SITUATION, ThrottleRates(-1))) == 5
 
 
-def _with(*log_dirs: LogDir) -> ClusterView:
+def _with(*log_dirs: LogDir) -> ClusterNow:
     return replace(SITUATION, log_dirs=Batch({1: log_dirs}))
 
 
@@ -209,7 +209,7 @@ def test_a_copy_that_is_in_a_cordoned_directory_may_stay_there() -> None:
 
 
 def test_a_target_that_keeps_a_lagging_replica_for_one_in_sync_is_refused() -> None:
-    lagging = ClusterView(CLUSTER, {T0: Partition(T0, (0, 1, 2), (0, 2), 0)})
+    lagging = ClusterNow(CLUSTER, {T0: Partition(T0, (0, 1, 2), (0, 2), 0)})
     (sentence,) = violations(plan(to(T0, 0, 1)), lagging, ThrottleRates())
     assert sentence.startswith("t-0: broker 2, in sync, would go, and broker 1, which is not, would stay")
     assert violations(plan(to(T0, 2, 0)), lagging, ThrottleRates()) == ()

@@ -7,7 +7,7 @@ from random import Random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kreassign.executor.scheduling import Candidate, DiskBudget, Waiting, choose
+from kreassign.executor.scheduling import DiskBudget, PacedMove, WaitingMove, choose
 from kreassign.model import TopicPartition, TopicPartitionReplica
 from kreassign.model.pace import Cap, Caps, Order
 
@@ -15,9 +15,9 @@ DISK = (9, "/d")
 PLACE = ("log_dir", DISK)
 
 
-def _move(number: int, size_bytes: int, source: int, *destinations: int) -> Candidate:
+def _move(number: int, size_bytes: int, source: int, *destinations: int) -> PacedMove:
     dirs = tuple((broker, "/d") for broker in destinations)
-    return Candidate(TopicPartition("t", number), size_bytes, source, destinations, dirs)
+    return PacedMove(TopicPartition("t", number), size_bytes, source, destinations, dirs)
 
 
 def _partition(number: int) -> TopicPartition:
@@ -34,12 +34,12 @@ def test_a_cap_at_a_destination_holds_up_only_what_goes_there() -> None:
     waiting = [_move(0, 10, 1, 9), _move(1, 10, 2, 9), _move(2, 10, 3, 8)]
     chosen = choose(waiting, [], caps=Caps(destination=Cap(moves=1)), order=Order.NAME)
     assert chosen.starting == (_partition(0), _partition(2))
-    assert chosen.waiting == (Waiting(_partition(1), "broker 9 as a destination has its 1 move in flight"),)
+    assert chosen.waiting == (WaitingMove(_partition(1), "broker 9 as a destination has its 1 move in flight"),)
 
 
 def test_what_is_in_flight_counts_against_a_cap() -> None:
     chosen = choose([_move(0, 10, 1, 9)], [_move(5, 10, 1, 7)], caps=Caps(source=Cap(size_bytes=15)))
-    assert chosen.waiting == (Waiting(_partition(0), "broker 1 as a source has its 15 B in flight"),)
+    assert chosen.waiting == (WaitingMove(_partition(0), "broker 1 as a source has its 15 B in flight"),)
 
 
 def test_two_copies_from_one_source_count_twice_there() -> None:
@@ -57,7 +57,7 @@ def test_a_move_larger_than_a_cap_starts_alone() -> None:
     caps = Caps(cluster=Cap(size_bytes=100))
     chosen = choose([_move(0, 500, 1, 9), _move(1, 10, 2, 8)], [], caps=caps, order=Order.LARGE_FIRST)
     assert chosen.starting == (_partition(0),)
-    assert chosen.waiting == (Waiting(_partition(1), "the cluster has its 100 B in flight"),)
+    assert chosen.waiting == (WaitingMove(_partition(1), "the cluster has its 100 B in flight"),)
 
 
 def test_a_change_of_order_copies_nothing_and_waits_for_nothing() -> None:
@@ -72,23 +72,23 @@ def test_a_copy_waits_for_room_on_its_disk() -> None:
     )
     assert chosen.starting == (_partition(0),)
     assert chosen.waiting == (
-        Waiting(_partition(1), "log directory /d of broker 9 has 20 bytes to promise, and a copy needs 40"),
+        WaitingMove(_partition(1), "log directory /d of broker 9 has 20 bytes to promise, and a copy needs 40"),
     )
 
 
 def test_what_is_written_meanwhile_needs_room_too() -> None:
-    written = Candidate(_partition(0), 60, 1, (9,), (DISK,), write_bytes_per_s=5.0)
+    written = PacedMove(_partition(0), 60, 1, (9,), (DISK,), write_bytes_per_s=5.0)
     assert not choose([written], [], supplies=(DiskBudget.after({PLACE: 119}, [], rate_bytes_per_s=10),)).starting
     assert choose([written], [], supplies=(DiskBudget.after({PLACE: 120}, [], rate_bytes_per_s=10),)).starting
 
 
 def test_a_copy_that_never_catches_up_finds_no_room() -> None:
-    written = Candidate(_partition(0), 60, 1, (9,), (DISK,), write_bytes_per_s=10.0)
+    written = PacedMove(_partition(0), 60, 1, (9,), (DISK,), write_bytes_per_s=10.0)
     assert DiskBudget.after({PLACE: 10**15}, [], rate_bytes_per_s=10).refuses(written) is not None
 
 
-def _anywhere(number: int, size_bytes: int) -> Candidate:
-    return Candidate(_partition(number), size_bytes, 1, (9,))
+def _anywhere(number: int, size_bytes: int) -> PacedMove:
+    return PacedMove(_partition(number), size_bytes, 1, (9,))
 
 
 def test_copies_fit_whichever_of_equal_directories_kafka_chooses() -> None:
@@ -141,7 +141,7 @@ MOVES = st.lists(
 
 @given(MOVES, st.sampled_from(Order), st.integers(1, 3), st.integers(0, 200))
 def test_every_move_starts_or_waits_and_no_limit_is_broken(
-    moves: list[Candidate], order: Order, most: int, usable_bytes: int
+    moves: list[PacedMove], order: Order, most: int, usable_bytes: int
 ) -> None:
     replica_locations = {("log_dir", (broker, "/d")): usable_bytes for broker in range(4, 8)}
     chosen = choose(

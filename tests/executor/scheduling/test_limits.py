@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from kreassign.executor.scheduling import (
-    Candidate,
-    Choice,
     DiskBudget,
     InFlight,
+    NextMoves,
+    PacedMove,
     PriorityMerge,
     Queue,
     Saturation,
@@ -19,16 +19,16 @@ from kreassign.model import TopicPartition
 from kreassign.model.pace import Caps, Order
 
 
-def _move(number: int, source: int, *destinations: int, left: int = 100, is_urgent: bool = False) -> Candidate:
+def _move(number: int, source: int, *destinations: int, left: int = 100, is_urgent: bool = False) -> PacedMove:
     name = TopicPartition("t", number)
-    return Candidate(name, 100, source, destinations, is_urgent=is_urgent, left_bytes=left)
+    return PacedMove(name, 100, source, destinations, is_urgent=is_urgent, left_bytes=left)
 
 
-def _started(choice: Choice) -> list[int]:
+def _started(choice: NextMoves) -> list[int]:
     return [name.partition for name in choice.starting]
 
 
-def _busy(*in_flight: Candidate, left_bytes: int = 50) -> Saturation:
+def _busy(*in_flight: PacedMove, left_bytes: int = 50) -> Saturation:
     return Saturation.of(SaturationThreshold(2, left_bytes), in_flight)
 
 
@@ -86,7 +86,7 @@ def test_nothing_else_between_the_same_ends_is_looked_at_once_one_is_busy() -> N
 
 
 def test_a_smaller_move_between_the_same_ends_may_find_free_space() -> None:
-    route = [_move(0, 3, 8), Candidate(TopicPartition("t", 1), 10, 3, (8,))]
+    route = [_move(0, 3, 8), PacedMove(TopicPartition("t", 1), 10, 3, (8,))]
     budget = DiskBudget({("destination", 8): 20})
     found = choose_from(PriorityMerge([route], ranking(Order.NAME, {})), InFlight(Caps()), [budget])
     assert _started(found) == [1]

@@ -7,8 +7,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from kreassign.executor.scheduling import (
-    Candidate,
     InFlight,
+    PacedMove,
     PriorityMerge,
     Queue,
     add_left,
@@ -23,15 +23,15 @@ from kreassign.model.pace import Cap, Caps, Order
 from tests.executor.scheduling.test_choice import MOVES
 
 
-def _move(number: int, size_bytes: int, source: int, *destinations: int, is_urgent: bool = False) -> Candidate:
-    return Candidate(TopicPartition("t", number), size_bytes, source, destinations, is_urgent=is_urgent)
+def _move(number: int, size_bytes: int, source: int, *destinations: int, is_urgent: bool = False) -> PacedMove:
+    return PacedMove(TopicPartition("t", number), size_bytes, source, destinations, is_urgent=is_urgent)
 
 
 # Broker 9 has 50 to receive, of two moves; broker 1 has 45 to send, in one.
 FIVE = (_move(0, 10, 2, 9), _move(1, 40, 3, 9), _move(2, 45, 1, 4), _move(10, 1, 5, 6), _move(3, 30, 7, 8))
 
 
-def _numbers(order: Order, *more: Candidate, in_flight: tuple[Candidate, ...] = ()) -> list[int]:
+def _numbers(order: Order, *more: PacedMove, in_flight: tuple[PacedMove, ...] = ()) -> list[int]:
     return [move.topic_partition.partition for move in in_order((*more, *reversed(FIVE)), in_flight, order)]
 
 
@@ -68,14 +68,14 @@ def test_a_move_that_copies_nothing_goes_last(order: Order) -> None:
     assert _numbers(order, _move(5, 1_000, 1))[-1] == 5
 
 
-def _queue(*moves: Candidate) -> Queue:
+def _queue(*moves: PacedMove) -> Queue:
     queue = Queue()
     for move in moves:
         queue.add(move)
     return queue
 
 
-def _eligible(queue: Queue, caps: Caps, *in_flight: Candidate) -> list[int]:
+def _eligible(queue: Queue, caps: Caps, *in_flight: PacedMove) -> list[int]:
     routes = queue.open_routes(Order.MAKESPAN, InFlight.of(caps, in_flight))
     return sorted(move.topic_partition.partition for route in routes for move in route)
 
@@ -92,7 +92,7 @@ def test_what_leaves_a_full_source_is_passed_over() -> None:
 
 def test_destinations_are_those_of_what_waits() -> None:
     queue = _queue(_move(0, 10, 1, 9), _move(1, 10, 2, 8), _move(2, 10, 3, 8))
-    queue.add(Candidate(TopicPartition("t", 3), 10, 4, (), ((5, "/d"),)))
+    queue.add(PacedMove(TopicPartition("t", 3), 10, 4, (), ((5, "/d"),)))
     assert queue.destinations == {5, 8, 9}
     queue.remove(TopicPartition("t", 0))
     assert queue.destinations == {5, 8}
@@ -122,7 +122,7 @@ def test_what_was_removed_waits_no_more_and_leaves_nothing_behind() -> None:
 @example([_move(0, 0, 0), _move(1, 1, 0, 4), _move(2, 1, 1)], Order.RELIEF, 0, Cap(moves=1))
 @given(MOVES, st.sampled_from(Order), st.integers(0, 6), st.sampled_from([Cap(moves=1), Cap(moves=2), Cap(None, 50)]))
 def test_what_starts_is_what_would_start_if_all_were_looked_at(
-    moves: list[Candidate], order: Order, in_flight: int, cap: Cap
+    moves: list[PacedMove], order: Order, in_flight: int, cap: Cap
 ) -> None:
     in_flight, waiting = moves[:in_flight], {move.topic_partition: move for move in moves[in_flight:]}
     for caps in (Caps(), Caps(source=cap), Caps(destination=cap), Caps(cluster=cap), Caps(cap, cap, cap, cap)):
@@ -135,9 +135,9 @@ def test_what_starts_is_what_would_start_if_all_were_looked_at(
 
 def test_directories_are_named_only_if_no_copy_goes_elsewhere() -> None:
     queue = Queue()
-    within = Candidate(TopicPartition("d", 0), 1, 0, (), ((0, "/a"), (1, "/a")))
-    between = Candidate(TopicPartition("d", 1), 1, 0, (1, 2), ((1, "/b"), (2, "/b")))
-    anywhere = Candidate(TopicPartition("d", 2), 1, 0, (2,))
+    within = PacedMove(TopicPartition("d", 0), 1, 0, (), ((0, "/a"), (1, "/a")))
+    between = PacedMove(TopicPartition("d", 1), 1, 0, (1, 2), ((1, "/b"), (2, "/b")))
+    anywhere = PacedMove(TopicPartition("d", 2), 1, 0, (2,))
     for move in (within, between):
         queue.add(move)
     assert named_log_dirs(queue.endpoints) == {0: {"/a"}, 1: {"/a", "/b"}, 2: {"/b"}}

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kreassign.executor.scheduling import Candidate, TimeLeft, choose, forecast
+from kreassign.executor.scheduling import PacedMove, TimeLeft, choose, forecast
 from kreassign.executor.scheduling.windows import local_time, longest_s, open_interval, open_intervals, shortfalls
 from kreassign.model import TopicPartition
 from kreassign.model.pace import Order, Schedule, Window
@@ -113,8 +113,8 @@ def test_nothing_is_open_at_a_time_that_no_window_names(
         assert named
 
 
-def _move(number: int, size_bytes: int, source: int, *destinations: int, writes: float = 0.0) -> Candidate:
-    return Candidate(TopicPartition("t", number), size_bytes, source, destinations, write_bytes_per_s=writes)
+def _move(number: int, size_bytes: int, source: int, *destinations: int, writes: float = 0.0) -> PacedMove:
+    return PacedMove(TopicPartition("t", number), size_bytes, source, destinations, write_bytes_per_s=writes)
 
 
 def test_what_shares_a_broker_has_to_end_in_time_together() -> None:
@@ -155,7 +155,7 @@ MOVES = st.lists(
 
 @given(MOVES, st.sampled_from(Order), st.integers(0, 100))
 def test_the_sum_of_what_starts_ends_in_time_at_every_broker(
-    moves: list[Candidate], order: Order, seconds: int
+    moves: list[PacedMove], order: Order, seconds: int
 ) -> None:
     starting = choose(moves, [], order=order, supplies=(TimeLeft(seconds, 10.0),)).starting
     started = [move for move in moves if move.topic_partition in starting]

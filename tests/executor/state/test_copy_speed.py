@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kreassign.executor.events import CopyProgress, PartitionObservation, PlacementState, PlannedMove
-from kreassign.executor.scheduling import Candidate, Saturation, SaturationThreshold
+from kreassign.executor.scheduling import PacedMove, Saturation, SaturationThreshold
 from kreassign.executor.state.move import MoveRecord
 from kreassign.executor.state.run import FADING, LEAST_BYTES, MEASURED_OVER_MS, POLLS, CopySpeed
 from kreassign.model import TopicPartition
@@ -83,7 +83,7 @@ def test_the_busy_threshold_follows_the_best_poll(polls: list[Poll], most_bytes:
     (LEAST_BYTES / POLLS + 0.25, LEAST_BYTES + 1),
 ])  # fmt: skip
 def test_a_broker_is_busy_with_two_copies_and_data_for_four_polls(most_done_bytes: float, enough: int) -> None:
-    moving = Candidate(A0, 1_000, 0, (1,), left_bytes=600)
+    moving = PacedMove(A0, 1_000, 0, (1,), left_bytes=600)
     busy = CopySpeed(most_done_bytes=most_done_bytes).saturation([moving])
     assert busy == Saturation.of(SaturationThreshold(2, enough), [moving])
     assert isinstance(busy.enough.left_bytes, int)

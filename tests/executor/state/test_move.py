@@ -17,9 +17,9 @@ from kreassign.executor.state.move import (
     PACE_MS,
     PATIENCE_MS,
     Attempts,
+    CopyPace,
     MoveRecord,
     NextAction,
-    Pace,
     Replan,
     conclude,
     delay_ms,
@@ -84,7 +84,7 @@ untouched     submit     submit     doubt      cancelled
 moving        moving     moving     moving     cancel
 arrived       complete   complete   complete   complete
 unconfirmed   moving     moving     moving     cancel
-settling      doubt      doubt      doubt      doubt
+settling      unsettled  unsettled  unsettled  settled
 reordered     drifted    doubt      doubt      cancelled
 diverged      drifted    doubt      doubt      doubt
 deleted       gone       gone       gone       gone
@@ -100,6 +100,10 @@ PROBLEMS = {
     "doubt": (
         "it was no longer on its way to [2, 3]: the cluster showed the replicas [2, 3, 0, 1]; "
         "someone else cancelled or changed the move"
+    ),
+    "unsettled": (
+        "it was no longer on its way to [2, 3]: the cluster showed the replicas [2, 3, 0, 1]; "
+        "someone else cancelled or changed the move, or deleted its topic"
     ),
 }  # fmt: skip
 _HEAD, *_LINES = (line.split() for line in RULES.split("\n") if line)
@@ -117,6 +121,9 @@ def test_each_look_means_what_the_table_says(where: PlacementState, status: Move
     found = after(record, observed(where))
     if cell in {"submit", "cancel"}:
         assert (found, record.status) == (cell, status)
+    elif cell == "settled":
+        assert found == after(record, observed(where), 4_999 + DOUBT_MS) == status
+        assert (after(record, observed(where), 5_000 + DOUBT_MS), record.problem) == ("cancelled", None)
     elif cell in PROBLEMS:
         assert found == after(record, observed(where), 4_999 + DOUBT_MS) == status
         assert after(record, observed(where), 5_000 + DOUBT_MS) == "failed"
@@ -241,7 +248,7 @@ def test_a_doubt_of_before_does_not_shorten_the_one_after_a_cancellation() -> No
 
 
 def test_resume_restarts_every_timeout_of_a_move() -> None:
-    known = {"doubtful_since_ms": 3, "leaderless_since_ms": 4, "anchor": Pace(1, 2, 3), "losing_ground": (1.0, 2.0)}
+    known = {"doubtful_since_ms": 3, "leaderless_since_ms": 4, "anchor": CopyPace(1, 2, 3), "losing_ground": (1.0, 2.0)}
     record = at(CANCELLING, **known)
     record.resumed(9_000)
     now = Attempts(1, 9_000, 9_000, 9_000)
@@ -290,7 +297,13 @@ COPIES = (CopyProgress(0, 1, 1), CopyProgress(2, 300, 700), CopyProgress(3, 100,
 
 def under_way(**known: Any) -> MoveRecord:
     """A move that is being cancelled, of which everything is known that can be."""
-    more = {"refusal": "no", "is_idle": True, "anchor": Pace(1, 2, 3), "losing_ground": (1.0, 2.0), "copies": COPIES}
+    more = {
+        "refusal": "no",
+        "is_idle": True,
+        "anchor": CopyPace(1, 2, 3),
+        "losing_ground": (1.0, 2.0),
+        "copies": COPIES,
+    }
     return at(CANCELLING, NAMED, **more, **known)
 
 
@@ -503,17 +516,19 @@ def test_a_move_progresses_when_a_copy_grows_or_comes_in_sync() -> None:
 
 
 @pytest.mark.parametrize(("before", "now", "found"), [
-    (Pace(1_000, 100, 100), Pace(11_000, 500, 99), None),
-    (Pace(1_000, 100, 100), Pace(11_000, 500, 100), (40.0, 40.0)),
-    (Pace(1_000, 100, 100), Pace(11_000, 500, 150), (40.0, 45.0)),
-    (Pace(1_000, 100, 100), Pace(11_000, 50, 150), (0.0, 5.0)),
-    (Pace(1_000, 100, 100), Pace(11_000, 100, 100), None),
-    (Pace(1_000, 100, 100), Pace(11_000, 100, 101), (0.0, 0.1)),
-    (Pace(1_000, 100, 100), Pace(11_000, 101, 100), (0.1, 0.1)),
-    (Pace(1_000, 100, 0), Pace(11_000, 200, 0), None),
-    (Pace(1_000, 100, 0), Pace(11_000, 200, 1), (10.0, 10.1)),
+    (CopyPace(1_000, 100, 100), CopyPace(11_000, 500, 99), None),
+    (CopyPace(1_000, 100, 100), CopyPace(11_000, 500, 100), (40.0, 40.0)),
+    (CopyPace(1_000, 100, 100), CopyPace(11_000, 500, 150), (40.0, 45.0)),
+    (CopyPace(1_000, 100, 100), CopyPace(11_000, 50, 150), (0.0, 5.0)),
+    (CopyPace(1_000, 100, 100), CopyPace(11_000, 100, 100), None),
+    (CopyPace(1_000, 100, 100), CopyPace(11_000, 100, 101), (0.0, 0.1)),
+    (CopyPace(1_000, 100, 100), CopyPace(11_000, 101, 100), (0.1, 0.1)),
+    (CopyPace(1_000, 100, 0), CopyPace(11_000, 200, 0), None),
+    (CopyPace(1_000, 100, 0), CopyPace(11_000, 200, 1), (10.0, 10.1)),
 ])  # fmt: skip
-def test_a_copy_loses_ground_when_writes_outrun_it(before: Pace, now: Pace, found: tuple[float, float] | None) -> None:
+def test_a_copy_loses_ground_when_writes_outrun_it(
+    before: CopyPace, now: CopyPace, found: tuple[float, float] | None
+) -> None:
     assert now.losing_ground_since(before) == found
 
 

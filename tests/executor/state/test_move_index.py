@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from kreassign.executor.events import CopyProgress, PartitionObservation, PlannedMove
-from kreassign.executor.scheduling import Candidate
+from kreassign.executor.scheduling import PacedMove
 from kreassign.executor.state.move import MoveRecord, NextAction
 from kreassign.executor.state.run import MoveIndex, candidate, left_by_destination, left_of
 from kreassign.model import TopicPartition
@@ -109,13 +109,13 @@ COPIES = (CopyProgress(2, 900, 100), CopyProgress(3, 400, 600))
 
 
 @pytest.mark.parametrize(("record", "expected"), [
-    (MoveRecord(FIRST), Candidate(NAMES[0], 1_000, 0, (2, 3), ((2, "/x"),), 7.0, True, 2_000)),
+    (MoveRecord(FIRST), PacedMove(NAMES[0], 1_000, 0, (2, 3), ((2, "/x"),), 7.0, True, 2_000)),
     (observed(MoveRecord(FIRST), *COPIES, leader=1),
-     Candidate(NAMES[0], 1_000, 1, (2, 3), ((2, "/x"),), 7.0, True, 700)),
-    (MoveRecord(SECOND), Candidate(NAMES[1], 1_000, 1, (4,), (), 7.0, False, 1_000)),
-    (MoveRecord(WITHIN), Candidate(NAMES[2], 1_000, 5, (), ((5, "/y"),), 7.0, False, 1_000)),
+     PacedMove(NAMES[0], 1_000, 1, (2, 3), ((2, "/x"),), 7.0, True, 700)),
+    (MoveRecord(SECOND), PacedMove(NAMES[1], 1_000, 1, (4,), (), 7.0, False, 1_000)),
+    (MoveRecord(WITHIN), PacedMove(NAMES[2], 1_000, 5, (), ((5, "/y"),), 7.0, False, 1_000)),
 ], ids=["unseen", "under way", "one copy", "within a broker"])  # fmt: skip
-def test_pacing_knows_the_ends_the_bytes_and_the_writes_of_a_move(record: MoveRecord, expected: Candidate) -> None:
+def test_pacing_knows_the_ends_the_bytes_and_the_writes_of_a_move(record: MoveRecord, expected: PacedMove) -> None:
     assert candidate(record) == expected
 
 
@@ -129,7 +129,7 @@ WHOLE = candidate(MoveRecord(FIRST))
     ((0, 1, 3), replace(WHOLE, size_bytes=100, left_bytes=100, destinations=(2,))),
     ((0, 1, 2, 3), replace(WHOLE, size_bytes=0, left_bytes=0, destinations=(), log_dirs=())),
 ])  # fmt: skip
-def test_a_move_in_flight_has_its_lagging_copies_left(isr: tuple[int, ...] | None, expected: Candidate) -> None:
+def test_a_move_in_flight_has_its_lagging_copies_left(isr: tuple[int, ...] | None, expected: PacedMove) -> None:
     record = MoveRecord(FIRST, MoveStatus.MOVING)
     assert left_of(record if isr is None else observed(record, *COPIES, isr=isr)) == expected
 

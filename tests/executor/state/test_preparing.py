@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kreassign.executor.client_guard import ClientGuard, Feeling, Reading
+from kreassign.executor.client_guard import ClientAnswer, ClientGuard, Feeling
 from kreassign.executor.events import (
     CallFailed,
     ConfigsRead,
@@ -202,7 +202,7 @@ def test_a_resumed_run_goes_on_without_brokers_after_the_time_it_is_given(
 
 def test_a_resumed_run_with_a_guard_of_clients_waits_while_they_suffer() -> None:
     run = Played(begun(throttle=None), RunResumed(500, LIVE, clients=ClientGuard(command=("slow",)))).go("check health")
-    slow = Reading("slow", Feeling.BAD, "it is slow")
+    slow = ClientAnswer("slow", Feeling.BAD, "it is slow")
     run.on(HealthObserved(1_000, Health(LIVE, clients=(slow,))))
     assert run.decided == "record clients"
     assert (run.settle().decided, run.moves) == ("wait", "planned planned")

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kreassign.executor.client_guard import ClientGuard, Feeling, Reading
+from kreassign.executor.client_guard import ClientAnswer, ClientGuard, Feeling
 from kreassign.executor.events import (
     Event,
     HealthObserved,
@@ -140,7 +140,7 @@ def test_writes_to_a_partition_hold_until_others_are_measured() -> None:
 
 
 CLIENTS = {"clients": ClientGuard(command=("slow",)), "guards": {GuardName.CLIENTS: Reaction.HOLD}}
-SLOW = Health(LIVE, clients=(Reading("slow", Feeling.BAD, "it is slow"),))
+SLOW = Health(LIVE, clients=(ClientAnswer("slow", Feeling.BAD, "it is slow"),))
 
 
 def suffering(rates: ThrottleRates, *moves: PlannedMove) -> Played:

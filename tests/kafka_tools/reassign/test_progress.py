@@ -10,7 +10,7 @@ import pytest
 from kreassign.admin import AdminClient, client_settings
 from kreassign.kafka_tools.command_line import ToolError, UsageError, parse
 from kreassign.kafka_tools.reassign.options import OPTIONS, choose_action
-from kreassign.kafka_tools.reassign.progress import Copy, Flow, by_broker, progress
+from kreassign.kafka_tools.reassign.progress import BrokerFlow, MovingCopy, by_broker, progress
 from kreassign.kafka_tools.reassign.requests import ProgressRequest, read_request
 from kreassign.kafka_tools.reassign.tool_client import ToolClient
 from kreassign.model import TopicPartition, TopicPartitionReplica
@@ -130,11 +130,15 @@ def test_by_broker_every_copy_counts_where_it_comes_from_and_where_it_goes(box: 
 
 def test_by_broker_nothing_unknown_is_taken_for_nothing() -> None:
     known, unknown = Estimate(50, 50, 10.0), Estimate(50, None)
-    copies = [(Copy(FOO_0, 2), 0, known), (Copy(FOO_1, 2), None, unknown), (Copy(FOO_1, 3, "/d1"), 3, known)]
+    copies = [
+        (MovingCopy(FOO_0, 2), 0, known),
+        (MovingCopy(FOO_1, 2), None, unknown),
+        (MovingCopy(FOO_1, 3, "/d1"), 3, known),
+    ]
     found = dict(by_broker(copies))
-    assert found[2]["in"] == Flow(2, None, None)
-    assert found[0]["out"] == Flow(1, 50, 10.0)  # who sends the other one, nobody knows
-    assert found[3] == {"in": Flow(0, 0, 0), "out": Flow(0, 0, 0), "within": Flow(1, 50, 10.0)}
+    assert found[2]["in"] == BrokerFlow(2, None, None)
+    assert found[0]["out"] == BrokerFlow(1, 50, 10.0)  # who sends the other one, nobody knows
+    assert found[3] == {"in": BrokerFlow(0, 0, 0), "out": BrokerFlow(0, 0, 0), "within": BrokerFlow(1, 50, 10.0)}
 
 
 def _request(tmp_path: Path, words: str) -> ProgressRequest:

@@ -10,7 +10,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from kreassign.errors import DataError
-from kreassign.pipeline.data_audit import compare_readings
+from kreassign.pipeline.data_audit import AuditedPartition, compare_readings, kafka_records
+from kreassign.pipeline.spark_session import kafka_jars, line_of
 from kreassign.pipeline.tables.parquet import write_rows
 from kreassign.pipeline.tables.schemas import AUDITED_PARTITIONS, RECORD_DIGESTS
 
@@ -132,3 +133,10 @@ def test_a_reading_that_is_not_there_is_named(spark: SparkSession, tmp_path: Pat
     write_rows(tmp_path, AUDITED_PARTITIONS, [partition("before", "t", "delete", log("a"))], file_stem="all")
     with pytest.raises(DataError, match="there is no reading 'after', only before; make it with `kreassign audit rec"):
         compare_readings(spark, tmp_path, "before", "after")
+
+
+def test_without_the_kafka_source_its_jars_are_named(spark: SparkSession) -> None:
+    wanted = [AuditedPartition("orders", 0, 0, 5, "delete")]
+    with pytest.raises(DataError, match="Spark has no Kafka source; ") as refused:
+        kafka_records(spark, wanted, {"bootstrap.servers": "broker-1:9092"})
+    assert str(refused.value).endswith(kafka_jars(line_of(spark.version)))

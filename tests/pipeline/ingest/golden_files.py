@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from kreassign.pipeline.ingest.exporters import BadRow, Origin, metric_rows, of_brokers
+from kreassign.pipeline.ingest.exporters import BadRow, FileOrigin, metric_rows, of_brokers
 from kreassign.pipeline.ingest.imported_samples import PartitionReadings
 from kreassign.pipeline.ingest.measure_files import parse
 from kreassign.pipeline.tables.schemas import Row
@@ -62,7 +62,7 @@ def read(*contents: bytes, cluster: str = "c", broker: int | None = None, broker
     bad: list[BadRow] = []
     for number, content in enumerate(contents, start=1):
         found = parse(content)
-        origin = Origin(cluster, READ_MS, broker, brokers, f"file-{number}.txt")
+        origin = FileOrigin(cluster, READ_MS, broker, brokers, f"file-{number}.txt")
         readings = of_brokers(found.readings, origin)
         metrics.extend(one.row for one in metric_rows(readings, origin))
         bad.extend([*found.unreadable, *partitions.add(readings, origin)])

@@ -9,14 +9,21 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kreassign.pipeline.ingest.metric_records import OF_NO_USE, OTHER_VALUE, Batch, BatchCount, count_rows, sort_records
+from kreassign.pipeline.ingest.metric_records import (
+    OF_NO_USE,
+    OTHER_VALUE,
+    BatchCount,
+    MetricBatch,
+    count_rows,
+    sort_records,
+)
 from kreassign.pipeline.ingest.metric_stream import JUDGED
 from kreassign.pipeline.load.rules import SAME_KEY
 from kreassign.pipeline.tables.arrow import arrow_schema
 from kreassign.pipeline.tables.schemas import METRICS
 from tests.approved import approve
 
-BATCH = Batch("c", "metrics", "id", 3)
+BATCH = MetricBatch("c", "metrics", "id", 3)
 METRIC: dict[str, Any] = {"cluster_id": "c", "taken_ms": 1_000, "broker": 1, "topic": None, "partition": None,
                           "name": "cpu_share", "value": 1.0}  # fmt: skip
 RECORD: dict[str, Any] = {"reason": None, "is_ahead": False, "source_partition": 0, "written_ms": 2_000, "record": b"r"}

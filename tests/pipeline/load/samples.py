@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from kreassign.pipeline.load.judge import JUDGED, TO_JUDGE, in_order, judge, samples_of
-from kreassign.pipeline.load.rates import Verdict, rates
+from kreassign.pipeline.load.rates import IntervalVerdict, rates
 from kreassign.pipeline.tables.arrow import arrow_schema
 from kreassign.pipeline.tables.schemas import LOAD_HOURS, OPEN_SAMPLES, Row
 
@@ -43,7 +43,7 @@ def rated(rows: list[Row]) -> list[Row]:
     figures = ("seconds", "new_records", "sized_records", "new_bytes")
     columns = {name: pa.array(getattr(told, name), from_pandas=True).to_pylist() for name in figures}
     columns["epoch"], columns["contradicts"] = told.epoch.tolist(), told.contradicts.tolist()
-    columns["verdict"] = [Verdict(code).name.lower() for code in told.verdict]
+    columns["verdict"] = [IntervalVerdict(code).name.lower() for code in told.verdict]
     columns["reason"] = [reasons[code].as_py() for code in told.reason]
     return [
         row | {name: values[place] for name, values in columns.items()} for place, row in enumerate(ordered.to_pylist())

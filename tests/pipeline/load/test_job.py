@@ -231,6 +231,7 @@ def test_the_counts_of_every_load_add_up_and_say_how_rows_were_treated(spark: Sp
         ("samples", "counted", "its partition is not in the snapshot"): 1,
     }
     assert told_why["samples", "good", None] == 4
+    assert told["samples"].unknown_topics == {"gone": 1}
     assert len(read_rows(tmp_path, QUARANTINE)) == 6
 
     metric = {"cluster_id": "c.1", "broker": 2, "topic": "orders", "partition": None, "name": "bytes_out_per_s"}
@@ -276,6 +277,25 @@ def test_what_is_missing_or_wrong_is_told_before_anything_is_made(spark: SparkSe
 def test_a_step_names_topics_that_are_not_in_the_snapshot() -> None:
     step = StepCount(METRICS, 9, unknown_topics={"gone": 3, "a": 1, "b": 1, "c": 1})
     assert str(step) == "metrics: 9 rows; 6 of topics that are not in the snapshot: gone, a, b and 1 more"
+    step = StepCount(METRICS, 9, unknown_topics={"gone": 3}, unknown_brokers={11: 4, 2: 1})
+    assert str(step).endswith(
+        "; 3 of topics that are not in the snapshot: gone; 5 of brokers that are not in the snapshot: 11, 2"
+    )
+
+
+def test_samples_and_metrics_of_what_the_snapshot_lacks_are_named(spark: SparkSession, tmp_path: Path) -> None:
+    """Examples: a topic of another cluster, and `import-metrics --broker` with a mistyped id."""
+    fill(tmp_path)
+    sample = {"cluster_id": "c.1", "topic": "gone", "topic_id": None, "partition": 0, "leader": -1, "size_bytes": 500}
+    rows = [sample | {"taken_ms": TAKEN_MS + step, "start_offset": 0, "end_offset": 100 + step} for step in (0, 9000)]
+    write_rows(tmp_path, SAMPLES, rows, file_stem="others")
+    metric = {"cluster_id": "c.1", "broker": 77, "topic": None, "partition": None, "name": "bytes_out_per_s"}
+    metrics = [metric | {"taken_ms": TAKEN_MS + step, "value": 15.0} for step in (0, 9000)]
+    write_rows(tmp_path, METRICS, metrics, file_stem="mistyped")
+    told: dict[str, StepCount] = {}
+    run_load(spark, tmp_path, lambda step: told.update({step.table.name: step}), now_ms=TAKEN_MS + 60_000)
+    assert "; 2 of topics that are not in the snapshot: gone" in str(told["samples"])
+    assert "; 2 of brokers that are not in the snapshot: 77" in str(told["metrics"])
 
 
 def test_a_table_with_bad_rows_only_is_told(spark: SparkSession, tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from kreassign.pipeline.load.measured import (
     metric_counts,
     metric_hours,
     metric_sums,
+    unknown_brokers,
     unknown_topics,
     with_measured,
     with_topic_names,
@@ -159,6 +160,14 @@ def test_topics_are_found_by_the_scope_of_their_metrics(spark: SparkSession) -> 
     found = [row["topic"] for row in named.orderBy("taken_ms").collect()]
     assert found == ["shop.orders.v1", "shop.orders.v1", None, "orders_v1", "plain_name", "gone", "gone"]
     assert list(unknown_topics(metric_sums(named), partitions).items()) == [("gone", 2), ("orders_v1", 1)]
+
+
+def test_a_broker_that_the_snapshot_lacks_is_counted(spark: SparkSession) -> None:
+    rows = [metric(broker, "bytes_out_per_s", None, None, BEGIN_MS, 1.0) for broker in (1, 2, 11, -1)]
+    values = [tuple(row[name] for name in METRICS.column_names) for row in rows]
+    brokers = spark.createDataFrame([("c", 1), ("c", 1), ("other", 2)], "cluster_id string, broker int")
+    sums = metric_sums(spark.createDataFrame(values, struct_type(METRICS)))
+    assert unknown_brokers(sums, brokers) == {2: 1, 11: 1}, "no broker is that of a whole cluster"
 
 
 # Read bytes per second, basis, error, and the part of the hours that was measured.

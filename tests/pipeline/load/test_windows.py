@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from kreassign.model.load import Window
+from kreassign.model.load import MeasuredHour
 from kreassign.pipeline.load.summary import load_columns, windows
 from kreassign.pipeline.tables.delta import open_log
 from kreassign.pipeline.tables.parquet import write_rows
@@ -71,5 +71,5 @@ def test_where_no_hours_are_told_of_there_are_no_windows(tmp_path: Path) -> None
 def test_windows_are_values(tmp_path: Path) -> None:
     fill(tmp_path, [load_row("t", 0, 1.0)], load_hours=[hour(0), hour(1, seconds=1800.0)])
     found = windows(tmp_path, load_columns(tmp_path, "c.1"))
-    assert found[-1] == Window(LAST_MS - HOUR_MS, 0.5)
-    assert found[0] == Window(LAST_MS - 24 * HOUR_MS, 0.0)
+    assert found[-1] == MeasuredHour(LAST_MS - HOUR_MS, 0.5)
+    assert found[0] == MeasuredHour(LAST_MS - 24 * HOUR_MS, 0.0)

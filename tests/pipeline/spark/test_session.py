@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pyspark
 import pytest
 
+from kreassign.errors import DataError
 from kreassign.model.load import LOCAL_SPARK, SparkOptions
-from kreassign.pipeline.spark_session import session_settings
+from kreassign.pipeline.spark_session import kafka_jars, line_of, session_settings
 
 PAGES = ("spark.ui.enabled", "spark.ui.port")
 SIZES = ("spark.driver.memory", "spark.sql.shuffle.partitions")
@@ -49,3 +51,29 @@ def test_the_sizes_of_a_cluster_are_its_own(options: SparkOptions, environment: 
     assert settings.get("spark.master") == options.master
     assert settings["spark.jars"] == "/a.jar,/b.jar"
     assert settings["spark.sql.session.timeZone"] == "UTC"
+
+
+def test_a_kafka_source_of_another_line_is_refused_before_spark_starts() -> None:
+    line = line_of(pyspark.__version__)
+    own = Path(f"/jars/spark-sql-kafka-0-10_2.13-{line}.9.jar")
+    assert session_settings(LOCAL_SPARK, {}, jars=[own])["spark.jars"] == str(own)
+    with pytest.raises(DataError, match=rf"is for Spark 3\.5, and this is Spark {line}; n"):
+        session_settings(LOCAL_SPARK, {}, jars=[own, Path("/jars/spark-sql-kafka-0-10_2.13-3.5.1.jar")])
+
+
+@pytest.mark.parametrize(
+    ("version", "text"),
+    [
+        (
+            "4.0.1",
+            "name the folder with org.apache.spark:spark-sql-kafka-0-10_2.13:4.0.0 and what it needs with --jars",
+        ),
+        (
+            "4.1.4",
+            "name the folder with org.apache.spark:spark-sql-kafka-0-10_2.13:4.1.1 and what it needs with --jars",
+        ),
+        ("4.9.0", "none is known for Spark 4.9 (known: 4.0, 4.1, 4.2): "),
+    ],
+)
+def test_each_line_of_spark_has_its_kafka_source(version: str, text: str) -> None:
+    assert kafka_jars(line_of(version)).startswith(text)

@@ -97,6 +97,7 @@ def test_racks_and_least_leaders_become_rules() -> None:
         PlanPolicy(broker_sets=(BrokerSet("a", (1,), ("u.*",)), BrokerSet("b", (2,), ("users",)))),
         "topic users is in the broker sets a and b",
     ),
+    (PlanPolicy(least_topic_leaders={"user": 1}), "there is no topic 'user' in this cluster; did you mean 'users'"),
     (PlanPolicy(least_topic_leaders={"x": 1}), "least-topic-leaders: there is no topic 'x'"),
 ])  # fmt: skip
 def test_what_is_not_in_the_cluster_is_refused(policy: PlanPolicy, words: str) -> None:

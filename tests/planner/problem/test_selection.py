@@ -41,6 +41,7 @@ def test_topics_are_chosen_by_name_and_whole_pattern(choice: TopicChoice, chosen
     (TopicChoice(("order",)), "there is no topic 'order' in this cluster; did you mean 'orders', 'orders-late'"),
     (TopicChoice(("x",)), "there is no topic 'x' in this cluster$"),
     (TopicChoice(("ordrs",)), "there is no topic 'ordrs' in this cluster; did you mean 'orders'"),
+    (TopicChoice(("orders,users",)), "no topic 'orders,users' in this cluster; a name has no comma: give each"),
     (TopicChoice(patterns=("ordr",)), "no topic matches 'ordr'; did you mean 'orders'.*; a pattern must match"),
     (TopicChoice(patterns=("orders,users",)), "no topic matches 'orders,users'; .*give the option once for each"),
     (TopicChoice(excluded=("x.*",)), "no topic matches 'x"),

@@ -75,6 +75,14 @@ def test_directories_have_a_band_even_if_the_goals_have_none() -> None:
     assert balance_disks(replace(ON_DISKS, bands=(Band(DISK, 0.2),))).bands == (Band(DISK, 0.2),)
 
 
+def test_directories_of_other_brokers_than_the_chosen_ones_get_nothing() -> None:
+    dirs = balance_disks(ON_DISKS, (2,)).log_dirs
+    assert dirs is not None
+    assert dirs.may_receive.tolist() == [False, True]
+    with pytest.raises(InputError, match="no broker 7"):
+        balance_disks(ON_DISKS, (7,))
+
+
 def test_without_any_directory_known_it_is_refused() -> None:
     with pytest.raises(InputError, match="nothing is known of log directories"):
         balance_disks(posed(brokers(1), [partition(0, 1)]))

@@ -5,10 +5,12 @@ import pytest
 from kreassign.errors import Infeasible, InputError
 from kreassign.planner import LogDirFacts, plan_of, solve
 from kreassign.planner.check.evaluate import evaluate
+from kreassign.planner.problem.policy import PlanPolicy, with_policy
 from kreassign.planner.tasks import drain_brokers, drain_log_dirs, replace_brokers
 from tests.planner.small_problems import brokers, partition, plan, posed
 
 LOADS = [partition(0, 1, 2), partition(1, 2, 3)]
+WITHOUT_T = PlanPolicy(excluded_topics=("t",))
 
 
 def test_drained_brokers_must_become_empty() -> None:
@@ -51,6 +53,20 @@ def test_a_successor_that_cannot_take_over_is_refused(successors: dict[int, int]
     hosts = [replace(host, may_receive=host.id != 5) for host in brokers(1, 2, 3, 4, 5)]
     with pytest.raises(InputError, match=words):
         replace_brokers(posed(hosts, LOADS), successors)
+
+
+def test_excluded_partitions_on_a_drained_broker_are_named_with_the_way() -> None:
+    problem = drain_brokers(with_policy(posed(brokers(1, 2, 3, 4), LOADS), WITHOUT_T), (2,))
+    with pytest.raises(Infeasible) as refused:
+        solve(problem)
+    assert "brokers [2] cannot be emptied: t-0, t-1 must stay (of an excluded topic); take" in str(refused.value)
+    way = "if these may stay on brokers that leave, take those out with `kreassign decommission 2 --may-stay t`"
+    assert way in str(refused.value)
+
+
+def test_an_excluded_partition_on_the_successor_is_named_as_excluded() -> None:
+    problem, assignment = replace_brokers(with_policy(posed(brokers(1, 2, 3), LOADS), WITHOUT_T), {2: 3})
+    assert "t-1 must stay (of an excluded topic)" in str(evaluate(problem, assignment).violations)
 
 
 PROBLEM = posed(brokers(1, 2, log_dirs=(LogDirFacts("/a"), LogDirFacts("/b"))), [partition(0, 1, log_dirs=("/a",))])

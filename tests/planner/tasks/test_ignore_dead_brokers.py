@@ -59,6 +59,16 @@ def test_lost_copies_stay_in_the_list_for_the_directory_to_be_repaired() -> None
     assert lists(problem)[0] == [1, 2]
 
 
+def test_of_one_dead_broker_all_is_replaced_that_may_move() -> None:
+    loads = [partition(0, 1, 4), partition(1, 2, 4, may_move=False), partition(2, 3, 5)]
+    hosts = [*HOSTS, BrokerFacts(5, is_live=False)]
+    problem, told = ignore_dead_brokers(only_forced(posed(hosts, loads, bands=(Band(DISK, None),))), lost_on=(4,))
+    after = lists(problem)
+    assert 4 not in after[0]
+    assert (after[1], after[2]) == ([2, 4], [3, 5])
+    assert [one.partition(":")[0] for one in told] == ["broker 4 is not live", "broker 5 is not live"]
+
+
 def test_what_the_task_must_change_is_repaired_with_it() -> None:
     loads = [partition(0, 3, 4), partition(1, 1, 4), partition(2, 3, 1, lost_on=(1,)), partition(3, 3, 1)]
     hosts = [*HOSTS, BrokerFacts(5)]

@@ -7,7 +7,7 @@ from kreassign.errors import Infeasible, InputError
 from kreassign.planner import Assignment, Problem
 from kreassign.planner.check.evaluate import evaluate
 from kreassign.planner.tasks import Circumstances, what_if
-from kreassign.planner.tasks.what_if import Need, brokers_needed
+from kreassign.planner.tasks.what_if import ResourceNeed, brokers_needed
 from tests.planner.small_problems import GIGABYTE, brokers, partition, posed
 
 W_LOADS = [partition(0, 1, 2, write_bytes_per_s=4.0, read_bytes_per_s=8.0, leader_cpu=2.0, follower_cpu=1.0)]
@@ -67,7 +67,10 @@ def cluster(count: int, **limits: float) -> Problem:
 
 def test_each_resource_tells_what_it_needs_and_a_placement_is_found() -> None:
     found = brokers_needed(cluster(3, disk=100.0 * GIGABYTE, replicas=20), at_most=0.5)
-    assert found.needs == (Need("disk", "B", 240.0 * GIGABYTE, 50.0 * GIGABYTE, 5), Need("replicas", "", 24.0, 10.0, 3))
+    assert found.needs == (
+        ResourceNeed("disk", "B", 240.0 * GIGABYTE, 50.0 * GIGABYTE, 5),
+        ResourceNeed("replicas", "", 24.0, 10.0, 3),
+    )
     assert (found.brokers, found.present, found.at_most) == (5, 3, 0.5)
 
 

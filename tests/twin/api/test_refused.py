@@ -13,9 +13,11 @@ from kreassign.model.error_codes import error_code
 from kreassign.twin.access import Permissions
 from kreassign.twin.api.handlers import HANDLERS
 from kreassign.twin.refused import NOT_OFFERED, REFUSED, Refusal
-from kreassign.twin.version import RELEASES, Endpoint, KafkaVersion
+from kreassign.twin.version import RELEASES, Endpoint, KafkaVersion, Versions
 from kreassign.wire import api
-from tests.twin.asking import ask, twin
+from kreassign.wire.codec import PREFIX_BYTES, encode_request
+from tests.twin.asking import ask, ask_on, twin
+from tests.wire.peer import message
 
 # What brokers of 4.4.0 offer, by its published definitions of messages.
 KAFKA_4_4 = {
@@ -51,6 +53,7 @@ FIELDS: dict[api.Api, dict[str, Any]] = {
         "operation": 3, "permission_type": 3,
     }]},
     api.DESCRIBE_PRODUCERS: {"topics": [{"name": "orders", "partition_indexes": [0, 1]}]},
+    api.CONSUMER_GROUP_HEARTBEAT: {"group_id": "readers", "member_id": "a", "member_epoch": 0},
     api.DESCRIBE_TRANSACTIONS: {"transactional_ids": ["payments"]},
     api.ADD_PARTITIONS_TO_TXN: {
         "v3_and_below_transactional_id": "payments",
@@ -95,6 +98,23 @@ def test_a_refused_api_answers_every_version_with_its_error(release: KafkaVersio
             errors = list(errors_of(answer))
             assert set(errors) <= {row.code}
             assert errors or row.api not in FIELDS
+
+
+@pytest.mark.parametrize("release", RELEASES, ids=str)
+def test_a_connection_outlives_all_refusals(release: KafkaVersion) -> None:
+    asked = twin({"orders": [[0, 1], [1, 2]]}, version=release)
+    connection = asked.connect(0)
+    for row in REFUSED:
+        for version in range(*_span(release.versions(row.api.key))):
+            frame = encode_request(version, message(row.api.request, FIELDS.get(row.api, {})), 7, "tests")
+            reply = connection.answer(bytes(frame[PREFIX_BYTES:]))
+            assert (bool(reply.frame), reply.is_last, reply.delay_ms) == (True, False, 0)
+    listed = {one.api_key for one in ask_on(connection, api.API_VERSIONS, 0).api_keys}
+    assert listed == release.all_versions(Endpoint.BROKER).keys()
+
+
+def _span(offered: Versions | None) -> tuple[int, int]:
+    return (0, 0) if offered is None else (offered.low, offered.high + 1)
 
 
 @pytest.mark.parametrize("row", REFUSED, ids=lambda row: row.api.name)

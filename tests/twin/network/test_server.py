@@ -20,7 +20,7 @@ from kreassign.model.throttle import (
     LEADER_THROTTLED_RATE,
     LEADER_THROTTLED_REPLICAS,
 )
-from kreassign.twin.access import Address
+from kreassign.twin.access import HostPort
 from kreassign.twin.cluster import Twin
 from kreassign.twin.server import MAX_REQUEST_BYTES, ListenerConfig, ServerThread, TimeScale, serving
 from kreassign.wire import api
@@ -40,7 +40,7 @@ def server() -> Iterator[ServerThread]:
 class Client:
     """A socket that speaks frames."""
 
-    def __init__(self, address: Address) -> None:
+    def __init__(self, address: HostPort) -> None:
         self.socket = socket.create_connection(address, PATIENCE_S)
 
     def close(self) -> None:
@@ -87,7 +87,7 @@ def test_a_client_is_told_the_addresses_of_all_brokers(server: ServerThread) -> 
     with connect(server) as client:
         client.send(api.METADATA, 12, topics=None)
         brokers = client.receive(api.METADATA, 12).brokers
-    told = {broker.node_id: Address(broker.host, broker.port) for broker in brokers}
+    told = {broker.node_id: HostPort(broker.host, broker.port) for broker in brokers}
     assert told == {node: address for node, address in server.server.addresses().items() if node != 100}
 
 

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
-from kreassign.twin.zookeeper.control_requests import ControlRequest, LiveBroker, PartitionMessage, Sender, build
+from kreassign.twin.zookeeper.control_requests import (
+    ControlRequest,
+    LiveBroker,
+    PartitionMessage,
+    SendingController,
+    build,
+)
 from kreassign.wire.control import Json, as_json
 
-SENDER = Sender(0, 3)
+SENDER = SendingController(0, 3)
 TOPIC_ID = "0d6bb0cf-1f5c-4a3e-8a0e-3f4f7cfb2f10"
 
 

@@ -14,7 +14,7 @@ from kreassign.twin.zookeeper.control_requests import (
     CachedPartition,
     ControlRequest,
     HostedReplica,
-    Sender,
+    SendingController,
     build,
 )
 from tests.twin.zookeeper.sending import live, sent, step
@@ -54,7 +54,7 @@ def test_an_older_leader_is_not_followed_and_an_older_stop_not_obeyed() -> None:
 
 def test_a_deposed_controller_is_refused() -> None:
     known = broker(*sent(step(told=(2,))))
-    (late, *_) = build(Sender(4, 2), (step(told=(2,), leader_epoch=9),), live(2))
+    (late, *_) = build(SendingController(4, 2), (step(told=(2,), leader_epoch=9),), live(2))
     assert known.take(late) == STALE_CONTROLLER_EPOCH
     assert known.replicas[FOO].leader_epoch == 1
 

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from subprocess import PIPE, STDOUT, Popen
 from threading import Event
@@ -16,14 +17,15 @@ from threading import Event
 import click
 
 from kreassign.autopilot.core import Message
-from kreassign.autopilot.lifecycle import Finding, Memory, Name
+from kreassign.autopilot.events import parse_name
+from kreassign.autopilot.memory import Finding, Memory
 from kreassign.autopilot.policy import Kind, differences, explained
 from kreassign.cli.next_command import next_command, print_next
 from kreassign.cli.options.approvals import key_option
 from kreassign.cli.options.cluster import ClusterOptions, cluster_options, of_run_options, run_cluster_options
 from kreassign.cli.options.run import announce, metrics_port_option, run_context_options
 from kreassign.cli.options.run_id import state_dir_option
-from kreassign.cli.options.values import INPUT_FILE, parse_interval
+from kreassign.cli.options.values import INPUT_FILE, parse_duration, parse_interval
 from kreassign.cli.output import console, examples, format_option, names, print_json, text_table, warn
 from kreassign.cli.profiles import ADDRESS_ENVIRONMENT, config_path, names_in
 from kreassign.clock import SYSTEM_CLOCK
@@ -32,6 +34,7 @@ from kreassign.model.text import counted
 from kreassign.monitoring.metrics import AutopilotStatus
 from kreassign.operations import autopilot_journal, autopilot_looks
 from kreassign.operations.autopilot import Autopilot
+from kreassign.operations.autopilot_keeper import Vigil, decisions_from_afar, watch_or_stand_by
 from kreassign.operations.autopilot_messages import Tell, messaging
 from kreassign.operations.monitoring import Monitoring, monitored
 from kreassign.operations.run import RunContext
@@ -84,6 +87,13 @@ def autopilot() -> None:
 @run_context_options
 @click.option("--dry-run", "is_dry", is_flag=True, help="Do everything but the runs, in a journal of its own.")
 @click.option("--once", "is_once", is_flag=True, help="Look once, do what is due, and end.")
+@click.option(
+    "--take-over",
+    "takes_over",
+    is_flag=True,
+    help="Go on at once where another host decided (--journal-to): it is lost, or is to stop. A repair that it "
+    "executes is waited for.  [default: stand by until it has decided nothing for seven minutes]",
+)
 @metrics_port_option
 def watch(
     policy: Path,
@@ -91,38 +101,50 @@ def watch(
     run_context: RunContext,
     is_dry: bool,
     is_once: bool,
+    takes_over: bool,
     metrics_port: int | None,
 ) -> None:
     """Watch the cluster, and look after it by POLICY, until interrupted.
 
-    The journal of decisions is in the state directory. A run that an interrupt leaves is resumed by the next start.
-    Kafka's own tools stop it: `kafka-configs --alter --entity-type brokers --entity-default --add-config
-    kreassign-autopilot-off=true`.
+    The journal of decisions is in the state directory, and with --journal-to in a second place, from which another
+    host goes on: until then a process there stands by. A run that an interrupt leaves is resumed by the next start.
+    POLICY is read again before each look (its receivers of messages are not). Kafka's own tools stop it:
+    `kafka-configs --alter --entity-type brokers --entity-default --add-config kreassign-autopilot-off=true`.
     """
     found = autopilot_looks.read_policy(policy)
+    # Service managers end it in good order: another host may go on at once.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     with cluster.connect() as client, cluster.connect_controllers() as controllers:
         context = replace(run_context, warn=warn, controllers=controllers)
         cluster_id = client.describe_cluster().cluster_id
         latest: dict[str, AutopilotStatus] = {}
+        vigil = Vigil(SYSTEM_CLOCK, 0.0) if takes_over else Vigil(SYSTEM_CLOCK)
         with (
             monitored(
                 context, Monitoring(metrics_port), announce, autopilots=lambda: tuple(latest.values())
             ) as watched,
             messaging(found.messages, cluster_id, SYSTEM_CLOCK, warn) as send,
-            Autopilot(
-                client,
-                found,
-                watched,
-                _both(send),
-                is_dry=is_dry,
-                report=lambda status: latest.update({status.cluster_id: status}),
-            ) as pilot,
         ):
+
+            def begin() -> Autopilot:
+                return Autopilot(
+                    client,
+                    autopilot_looks.read_policy(policy),
+                    watched,
+                    _both(send),
+                    is_dry=is_dry,
+                    report=lambda status: latest.update({status.cluster_id: status}),
+                    reread=partial(autopilot_looks.read_policy, policy),
+                    vigil=vigil,
+                )
+
             if not is_once:
                 with suppress(KeyboardInterrupt):
-                    pilot.watch()
+                    watch_or_stand_by(begin, warn, SYSTEM_CLOCK)
                 return
-            pilot.look()
+            with begin() as pilot:
+                pilot.look()
+                click.echo(f"looked at cluster {cluster_id}: {counted(len(pilot.memory.open), 'open finding')}")
     print_next(next_command("autopilot", "status", *["--dry-run"] * is_dry, takes=TAKEN))
 
 
@@ -283,7 +305,7 @@ def why(policy: Path, cluster: ClusterOptions, state_dir: Path, is_dry: bool, ou
     found = autopilot_looks.read_policy(policy)
     with cluster.connect() as client:
         memory = autopilot_journal.remembered(state_dir, client.describe_cluster().cluster_id, is_dry=is_dry)
-        reasons = tuple(autopilot_looks.why(client, found, memory))
+        reasons = tuple(autopilot_looks.why(client, found, memory, state_dir))
     if output_format == "json":
         rows = [
             {"kind": one.name.kind, "subject": one.name.subject, "state": one.state, "seen": one.seen,
@@ -304,25 +326,44 @@ def why(policy: Path, cluster: ClusterOptions, state_dir: Path, is_dry: bool, ou
 @of_run_options
 @state_dir_option
 @click.option("--dry-run", "is_dry", is_flag=True, help="Of the journal of dry runs.")
+@click.option(
+    "--journal-from",
+    metavar="DEST",
+    help="Show the decisions that another host keeps there (its --journal-to); needs --bootstrap-server.  "
+    "[default: of --state-dir]",
+)
 @format_option
-def status(cluster: ClusterOptions, state_dir: Path, is_dry: bool, output_format: str) -> None:
+def status(
+    cluster: ClusterOptions, state_dir: Path, is_dry: bool, journal_from: str | None, output_format: str
+) -> None:
     """Show findings and repairs by the journal of decisions, without the cluster."""
-    memory = autopilot_journal.remembered(state_dir, _meant(cluster, state_dir, is_dry=is_dry), is_dry=is_dry)
+    if journal_from is None:
+        meant = _meant(cluster, state_dir, is_dry=is_dry)
+        _show(autopilot_journal.remembered(state_dir, meant, is_dry=is_dry), output_format)
+        return
+    with cluster.connect() as client, decisions_from_afar(client, journal_from, is_dry=is_dry) as elsewhere:
+        cluster_id = client.describe_cluster().cluster_id
+        _show(autopilot_journal.remembered(elsewhere, cluster_id, is_dry=is_dry), output_format)
+
+
+def _show(memory: Memory, output_format: str) -> None:
     if output_format == "json":
         print_json(_document(memory))
         return
     looked = "" if memory.looked_ms is None else f", looked at {format_time(memory.looked_ms)}"
     click.echo(f"cluster {memory.cluster_id}{looked}")
+    if memory.keeper is not None and memory.keeper.journal_to is not None:
+        click.echo(f"kept in {memory.keeper.journal_to}, too, by {memory.keeper.by}")
     if memory.off is not None:
         click.echo(f"off until {format_time(memory.off.until_ms)} by {memory.off.by}: {memory.off.why}")
     rows = [(str(one.name), one.state, format_time(one.since_ms), one.seen) for one in memory.open]
     console().print(text_table(names("finding", "state", "since", "seen"), rows) if rows else "there is no finding")
     acts = [
-        (str(one.name), one.run_id, format_time(one.begun_ms), one.outcome or "runs", format_bytes(one.copied_bytes))
+        (str(one.name), one.run_id, format_time(one.begun_ms), one.outcome or "runs", one.account)
         for one in memory.acts
     ]
     if acts:
-        console().print(text_table(names("repair of", "run", "begun", "outcome", "copied"), acts))
+        console().print(text_table(names("repair of", "run", "begun", "outcome", "promised, achieved"), acts))
     print_next(next_command("autopilot", "why", "POLICY", takes=TAKEN))
 
 
@@ -330,6 +371,8 @@ def _document(memory: Memory) -> dict[str, object]:
     return {
         "cluster_id": memory.cluster_id,
         "looked_ms": memory.looked_ms,
+        "kept_in": None if memory.keeper is None else memory.keeper.journal_to,
+        "kept_by": None if memory.keeper is None else memory.keeper.by,
         "off": None if memory.off is None else {"until_ms": memory.off.until_ms, "why": memory.off.why},
         "findings": [_row(one) for one in memory.open],
         "acts": [{**one._asdict(), "name": str(one.name), "moves": list(map(str, one.moves))} for one in memory.acts],
@@ -378,13 +421,20 @@ def on(cluster: ClusterOptions, state_dir: Path) -> None:
 @click.argument("subject")
 @of_run_options
 @state_dir_option
-@click.option("--for", "for_s", type=parse_interval, required=True, metavar="TIME", help="How long, for example 24h.")
+@click.option(
+    "--for",
+    "for_s",
+    type=parse_duration,
+    required=True,
+    metavar="TIME",
+    help="How long, for example 24h; 0s ends a silence.",
+)
 @WHY
 def silence(kind: str, subject: str, cluster: ClusterOptions, state_dir: Path, for_s: float, why: str) -> None:
     """Pause what is done about one finding, by its KIND and SUBJECT as `status` shows them."""
-    name = Name(Kind(kind), subject)
+    name = parse_name(Kind(kind), subject)
     autopilot_journal.silence(state_dir, _meant(cluster, state_dir), name, for_s, _user(), why)
-    click.echo(f"{name} is silent, from the next look")
+    click.echo(f"{name} {'is silent' if for_s else 'is silent no more'}, from the next look")
 
 
 @autopilot.command(epilog=examples("kreassign autopilot approve broker-gone 'broker 3' --key ~/.ssh/id_ed25519"))
@@ -402,7 +452,7 @@ def approve(kind: str, subject: str, cluster: ClusterOptions, state_dir: Path, k
     """
     if key is None:
         raise click.UsageError("approvals of repairs are signed; specify --key")
-    name = Name(Kind(kind), subject)
+    name = parse_name(Kind(kind), subject)
     cluster_id = _meant(cluster, state_dir, is_dry=is_dry)
     request = autopilot_journal.approve(state_dir, cluster_id, name, key, this_operator().user, is_dry=is_dry)
     for sentence in request.about:
@@ -413,7 +463,7 @@ def approve(kind: str, subject: str, cluster: ClusterOptions, state_dir: Path, k
 
 def _user() -> str:
     operator = this_operator()
-    return f"{operator.user}@{operator.host}"
+    return operator.name
 
 
 def _meant(cluster: ClusterOptions, state_dir: Path, *, is_dry: bool = False) -> str:

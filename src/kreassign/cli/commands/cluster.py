@@ -34,7 +34,7 @@ from kreassign.operations.run_journals import (
     is_file,
     is_journal,
 )
-from kreassign.operations.snapshot import Observation, Overview, SnapshotOutputs, overview, store_snapshot
+from kreassign.operations.snapshot import Overview, SnapshotAnswers, SnapshotOutputs, overview, store_snapshot
 from kreassign.operations.verify import Verification, verify_plan, verify_run
 from kreassign.report.text import format_bytes
 
@@ -190,7 +190,7 @@ def _diagnosis_document(found: Diagnosis, cluster: ClusterOptions) -> dict[str, 
 
 def _tell_diagnosis(found: Diagnosis, cluster: ClusterOptions) -> None:
     terminal = console()
-    terminal.print(f"distribution {found.distribution}")
+    terminal.print(f"distribution: {found.distribution}")
     if found.lease is not None:
         terminal.print(f"{found.lease} holds the lease of the cluster")
     for note in found.notes:
@@ -220,7 +220,7 @@ SHOWN_FINDINGS = 50
         "kreassign verify 20270131T220000Z-1a2b --bootstrap-server localhost:9092",
     )
 )
-@click.argument("subject", metavar="PLAN|RUN_ID")
+@click.argument("plan_or_run", metavar="PLAN|RUN_ID")
 @cluster_options
 @click.option("--ignore-throttles", is_flag=True, help="Ignore active throttles.")
 @state_dir_option
@@ -229,7 +229,7 @@ SHOWN_FINDINGS = 50
 def verify(
     context: click.Context,
     /,
-    subject: str,
+    plan_or_run: str,
     cluster: ClusterOptions,
     ignore_throttles: bool,
     state_dir: Path,
@@ -241,34 +241,34 @@ def verify(
     names, and throttles: with a plan there must be none on its topics and on any broker, with a run nothing may be left
     of what it ever set. Exit code 0 if everything matches, 1 if not.
     """
-    plan = read_plan_file(Path(subject)) if _is_plan(subject) else None
-    if plan is None and not is_journal(subject) and ("." in subject or "/" in subject):
-        problem = f"{subject} is a directory" if Path(subject).is_dir() else f"there is no file {subject}"
+    plan = read_plan_file(Path(plan_or_run)) if _is_plan(plan_or_run) else None
+    if plan is None and not is_journal(plan_or_run) and ("." in plan_or_run or "/" in plan_or_run):
+        problem = f"{plan_or_run} is a directory" if Path(plan_or_run).is_dir() else f"there is no file {plan_or_run}"
         raise InputError(f"{problem}; a plan is a file of JSON, a run is named by its id")
     with cluster.connect() as client:
         if plan is not None:
             found = verify_plan(client, plan, ignore_throttles=ignore_throttles)
         else:
-            journal = find_journal(state_dir, subject, InForce(client.describe_cluster().cluster_id))
+            journal = find_journal(state_dir, plan_or_run, InForce(client.describe_cluster().cluster_id))
             found = verify_run(client, journal, ignore_throttles=ignore_throttles)
     if output_format == "json":
         print_json(_verification_document(found, cluster))
     else:
         _tell_verification(found, cluster)
-        _print_next(found, subject, state_dir)
+        _print_next(found, plan_or_run, state_dir)
     context.exit(0 if found.is_ok else 1)
 
 
-def _is_plan(subject: str) -> bool:
-    return is_file(subject) and not is_journal(subject)
+def _is_plan(plan_or_run: str) -> bool:
+    return is_file(plan_or_run) and not is_journal(plan_or_run)
 
 
-def _print_next(found: Verification, subject: str, state_dir: Path) -> None:
+def _print_next(found: Verification, plan_or_run: str, state_dir: Path) -> None:
     """Suggest the report of the run, or of the latest one; `doctor` if the cluster does not match."""
     if not found.is_ok:
         print_next(next_command("doctor", takes=CLUSTER))
-    elif not _is_plan(subject):
-        print_next(next_command("report", "--run", subject, takes=STATE))
+    elif not _is_plan(plan_or_run):
+        print_next(next_command("report", "--run", plan_or_run, takes=STATE))
     elif all_journals(state_dir):
         print_next(next_command("report", takes=STATE))
 
@@ -343,7 +343,7 @@ def snapshot(cluster: ClusterOptions, data: Path | str | None, out: Path | None,
         print_next(next_command("collect", takes=(*CLUSTER, *DATA)))
 
 
-def summary(seen: Observation, where: str) -> str:
+def summary(seen: SnapshotAnswers, where: str) -> str:
     """One line about the stored snapshot."""
     sizes = (replica.size_bytes for dirs in seen.log_dirs.ok.values() for dir_ in dirs for replica in dir_.replicas)
     partitions = sum(len(topic.partitions) for topic in seen.topics)

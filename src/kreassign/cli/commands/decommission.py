@@ -119,7 +119,7 @@ def command(
     """
     if is_cancelled and is_dry:
         raise click.UsageError("specify either --cancel or --dry-run")
-    refuse_unless_asked("it", is_agreed=is_agreed or is_dry or is_cancelled)
+    refuse_unless_asked("to begin the decommission", is_agreed=is_agreed or is_dry or is_cancelled)
     how = replace(
         WITHOUT_PLAN,
         throttle=throttle,
@@ -134,13 +134,16 @@ def command(
     )
     request = DecommissionRequest(brokers, successors, unregister, how, read_policy(goals_file), may_stay)
     is_quiet, code = output_format == "json", 0
+    following: str | None
     with cluster.connect() as client, on_terminal(cluster, run_context, is_quiet=is_quiet) as watched:
         if is_cancelled:
             _print_cancelled(operation.cancel_decommission(client, brokers, watched), is_quiet=is_quiet)
             following = next_command("doctor", takes=(*CLUSTER, *STATE))
         elif is_dry:
-            _print_preview(operation.preview_decommission(client, request, watched), is_quiet=is_quiet)
-            following = again(but="--dry-run")
+            seen = operation.preview_decommission(client, request, watched)
+            _print_preview(seen, is_quiet=is_quiet)
+            # What unblocks it is in the reason; the command alone would be blocked again.
+            following = None if isinstance(seen.next_step, Blocked) else again(but="--dry-run")
         else:
             if not is_agreed:
                 _ask(operation.preview_decommission(client, request, replace(watched, warn=_silence)))
@@ -148,7 +151,7 @@ def command(
             _print_result(done, is_quiet=is_quiet)
             code = _exit_code(done)
             following = next_command("doctor", takes=(*CLUSTER, *STATE)) if done.is_finished else again()
-    if not is_quiet:
+    if not is_quiet and following is not None:
         print_next(following)
     context.exit(code)
 
@@ -164,7 +167,8 @@ def _ask(seen: DecommissionPreview) -> None:
 
 
 def _lines(seen: DecommissionPreview) -> Iterator[str]:
-    yield f"next: {seen.next_step}"
+    words: dict[type, str] = {Blocked: "blocked", Finished: "finished"}
+    yield f"{words.get(type(seen.next_step), 'next')}: {seen.next_step}"
     for sentence in seen.open_ways:
         yield f"  {sentence}"
     if seen.resumed:

@@ -36,7 +36,7 @@ COMPLETE = " complete"
 PROMPT, KILL = "$ ", "$ kill -9 "
 
 
-class Step(NamedTuple):
+class DemoStep(NamedTuple):
     """A step of the demo: its title, and the words of its commands; `kills` if the last one is killed."""
 
     title: str
@@ -45,26 +45,26 @@ class Step(NamedTuple):
 
 
 STEPS = (
-    Step("Doctor: look at the cluster, change nothing", (("doctor",),)),
-    Step(
+    DemoStep("Doctor: look at the cluster, change nothing", (("doctor",),)),
+    DemoStep(
         "Plan: even brokers for few bytes; the file has the format of Kafka's own tool",
         (("plan", "--out", "plan.json", "--current-out", "before.json"),),
     ),
-    Step(
+    DemoStep(
         "Rehearse: the same plan on a simulation of the cluster, in virtual time",
         (("snapshot", "--out", "cluster.json"), ("rehearse", "plan.json", "--snapshot", "cluster.json", *THROTTLE)),
     ),
-    Step(
+    DemoStep(
         f"Run it, throttled, and kill the process when {KILLED_AFTER} moves are complete",
         (("run", "plan.json", "--expect-current", "before.json", "--yes", *THROTTLE),),
         kills=True,
     ),
-    Step("What is left: brokers go on copying, throttled, and the journal knows all of it", (("status",),)),
-    Step("Resume: finish the run, and set every throttle to what it was before", (("resume",),)),
-    Step("Verify: the cluster is as the plan says", (("verify", "plan.json"),)),
-    Step("Doctor again: is a throttle left behind?", (("doctor",),)),
-    Step("Roll back: move everything to where it was", (("rollback", "--yes", *THROTTLE),)),
-    Step("Verify: the cluster is as it was before the plan", (("verify", "before.json"),)),
+    DemoStep("What is left: brokers go on copying, throttled, and the journal knows all of it", (("status",),)),
+    DemoStep("Resume: finish the run, and set every throttle to what it was before", (("resume",),)),
+    DemoStep("Verify: the cluster is as the plan says", (("verify", "plan.json"),)),
+    DemoStep("Doctor again: is a throttle left behind?", (("doctor",),)),
+    DemoStep("Roll back: move everything to where it was", (("rollback", "--yes", *THROTTLE),)),
+    DemoStep("Verify: the cluster is as it was before the plan", (("verify", "before.json"),)),
 )
 
 
@@ -109,7 +109,7 @@ def _environment(folder: Path, servers: str) -> dict[str, str]:
         **{name: text for name, text in os.environ.items() if not name.startswith("KREASSIGN_")},
         ADDRESS_ENVIRONMENT: servers,
         STATE_ENVIRONMENT: str(folder / "state"),
-        CONFIG_ENVIRONMENT: str(folder / "no-configuration"),
+        CONFIG_ENVIRONMENT: os.devnull,
     }
 
 

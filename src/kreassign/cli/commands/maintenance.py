@@ -15,6 +15,8 @@ from kreassign.cli.options.values import option_group, parse_duration, yes_optio
 from kreassign.cli.output import examples, format_option, print_json, warn
 from kreassign.cli.terminal import ask, refuse_unless_asked
 from kreassign.errors import ExecutionError
+from kreassign.executor.brokers import Blocked, Finished
+from kreassign.executor.maintenance import Step
 from kreassign.operations import maintenance as operation
 from kreassign.operations.decommission import tell_nobody
 from kreassign.operations.maintenance import WAIT_S, MaintenancePreview, Way
@@ -120,14 +122,15 @@ def _go(
     output_format: str,
 ) -> int:
     """Enter or leave maintenance, print the result, and return the exit code."""
-    refuse_unless_asked("it", is_agreed=how_far.is_agreed or how_far.is_dry)
+    refuse_unless_asked(f"to {way} maintenance", is_agreed=how_far.is_agreed or how_far.is_dry)
     is_quiet = output_format == "json"
     context = replace(context, warn=warn)
     with cluster.connect() as client:
         if how_far.is_dry:
-            _print_preview(operation.preview_maintenance(client, brokers, way, context), is_quiet=is_quiet)
+            seen = operation.preview_maintenance(client, brokers, way, context)
+            _print_preview(seen, is_quiet=is_quiet)
             if not is_quiet:
-                print_next(again(but="--dry-run"))
+                _print_next(way, brokers, seen.next_step)
             return 0
         if not how_far.is_agreed:
             seen = operation.preview_maintenance(client, brokers, way, replace(context, warn=tell_nobody))
@@ -139,14 +142,19 @@ def _go(
         print_json({"is_finished": done.is_finished, "steps": list(done.steps), "next": str(done.next_step)})
     else:
         click.echo(str(done.next_step))
-        _print_next(way, brokers, is_finished=done.is_finished)
+        _print_next(way, brokers, done.next_step)
     return 0 if done.is_finished else ExecutionError.exit_code
 
 
-def _print_next(way: Way, brokers: tuple[int, ...], *, is_finished: bool) -> None:
-    """Suggest `exit` after entering, `doctor` after leaving, and the same command again if unfinished."""
-    if not is_finished:
-        print_next(again())
+def _print_next(way: Way, brokers: tuple[int, ...], step: Step) -> None:
+    """Suggest the command itself after a dry run, `exit` after entering, `doctor` after leaving.
+
+    Nothing while it is blocked: what unblocks it is in the reason, and the command alone would be blocked again.
+    """
+    if isinstance(step, Blocked):
+        return
+    if not isinstance(step, Finished):
+        print_next(again(but="--dry-run"))
     elif way is Way.ENTER:
         print_next(next_command("maintenance", "exit", ",".join(map(str, brokers)), takes=(*CLUSTER, *STATE)))
     else:
@@ -162,6 +170,6 @@ def _print_preview(seen: MaintenancePreview, *, is_quiet: bool) -> None:
 
 
 def _lines(seen: MaintenancePreview) -> Iterator[str]:
-    yield f"next: {seen.next_step}"
+    yield f"{'blocked' if isinstance(seen.next_step, Blocked) else 'next'}: {seen.next_step}"
     for step in seen.due[1:]:
         yield f"then: {step}"

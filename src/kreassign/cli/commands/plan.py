@@ -23,7 +23,8 @@ from kreassign.errors import InputError
 from kreassign.model import TopicPartition
 from kreassign.model.text import MOST_REPLICAS
 from kreassign.operations.plan import leaders_alone, make_plan
-from kreassign.operations.plan_files import read_assignments, read_plan_file, write_plan
+from kreassign.operations.plan_files import keep_approved, read_assignments, read_plan_file, write_plan
+from kreassign.operations.plan_inputs import Inputs
 from kreassign.operations.plan_tasks import (
     AddBrokers,
     BalanceLeaders,
@@ -44,7 +45,7 @@ from kreassign.operations.plan_tasks import (
     savings_of_leaders,
 )
 from kreassign.operations.run_journals import status
-from kreassign.planner.results import explain
+from kreassign.planner.results import explain, known_partition
 from kreassign.planner.tasks import TopicChoice
 
 # Finish every planning task: make the plan, write and show it.
@@ -56,15 +57,24 @@ def finish(options: PlanOptions, task: Task, *, savings: bool = False, allow_fac
     With `savings` a rebalance is searched both without and with the plan, to show what the plan saves.
     """
     with uncollected():
-        inputs = options.inputs()
+        explained_names = [TopicPartition.parse(name) for name in options.explain]
+
+        def judge(present: Inputs) -> None:
+            task.pose(present)
+            for name in explained_names:
+                known_partition(present.problem.partitions, name)
+
+        inputs = options.inputs(judge)
         with working("searching a plan") as watch:
             request = replace(options.request, allow_factor_change=allow_factor_change)
             outcome = make_plan(inputs, task, request, watch)
-        explained = [line for name in options.explain for line in explain(outcome, TopicPartition.parse(name))]
+        explained = [line for name in explained_names for line in explain(outcome, name)]
         if savings:
             explained.append(savings_text(savings_of_leaders(outcome), "after this, if it changes no leader"))
         if isinstance(task, Rebalance) and (alone := leaders_alone(outcome)) is not None:
             explained.append(str(alone))
+        if options.current_out:
+            keep_approved(options.current_out, outcome.current)
         if options.out:
             write_plan(options.out, outcome.plan, outcome.facts)
         if options.current_out:

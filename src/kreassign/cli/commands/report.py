@@ -11,7 +11,7 @@ import click
 
 from kreassign.cli.next_command import CLUSTER, DATA, STATE, next_command, print_next
 from kreassign.cli.options.cluster import ClusterOptions, cluster_options, of_run_options
-from kreassign.cli.options.run_id import meant_journal, state_dir_option
+from kreassign.cli.options.run_id import shown_journal, state_dir_option
 from kreassign.cli.options.values import (
     INPUT_FILE,
     OUTPUT_FILE,
@@ -47,7 +47,7 @@ from kreassign.report.text import format_bytes, format_duration, format_rate
 
 @click.command(
     epilog=examples(
-        "kreassign report --run 20270131T220000Z-1a2b --data ./data --out report.html",
+        "kreassign report --run 20270131T220000Z-1a2b --data ./data",
         "kreassign report --plan plan.json --out plan.html",
     )
 )
@@ -68,10 +68,8 @@ from kreassign.report.text import format_bytes, format_duration, format_rate
 @click.option(
     "--out",
     type=OUTPUT_FILE,
-    default=Path("report.html"),
-    show_default=True,
     metavar="FILE",
-    help="Page to write.",
+    help="Page to write.  [default: RUN_ID.html; beside a plan plan.html for plan.json]",
 )
 @of_run_options
 def report(
@@ -79,7 +77,7 @@ def report(
     state_dir: Path,
     run_name: str | None,
     plan: Path | None,
-    out: Path,
+    out: Path | None,
     cluster: ClusterOptions,
 ) -> None:
     """Write an HTML report of a run, or of a plan.
@@ -92,11 +90,13 @@ def report(
     if run_name is not None and plan is not None:
         raise InputError("specify either --run RUN_ID or --plan FILE")
     if plan is not None:
+        out = out or plan.with_name(f"{plan.name.removesuffix('.json')}.html")
         out.write_text(plan_page(read_plan_file(plan), plan.name), encoding="utf-8")
         click.echo(f"report of plan {plan.name}: {out}")
         print_next(next_command("approve", plan), next_command("run", plan, "--dry-run", takes=CLUSTER))
         return
-    journal = meant_journal(state_dir, run_name, cluster)
+    journal = shown_journal(state_dir, run_name, cluster)
+    out = out or Path(f"{journal.stem}.html")
     out.write_text(report_page(journal, data, warn), encoding="utf-8")
     click.echo(f"report of run {journal.stem}: {out}")
     found = run_journals.status(journal)
@@ -168,7 +168,7 @@ def audit_run(
     Makes tables `audit_runs`, `audit_moves` and `audit_brokers` of these runs and of those audited before. Exit code 0
     if the runs did what they were to do and kept to their throttles, 1 if not.
     """
-    journals = [meant_journal(state_dir, run, cluster) for run in runs]
+    journals = [shown_journal(state_dir, run, cluster) for run in runs]
     if report is not None and len(journals) > 1:
         raise InputError(f"--report is of one run, and {len(journals)} were named; audit them one by one")
     if output_format == "text":

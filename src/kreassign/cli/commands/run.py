@@ -141,8 +141,8 @@ def rollback(
     throttled, journalled and resumable like any other. Partitions that somebody else has changed since are left alone
     and listed. What will be done is shown first, and it begins when you agree; without a terminal, --yes is needed.
     """
-    refuse_unless_asked("the rollback", is_agreed=is_agreed or is_dry)
     path = _meant(run_context, run_id, cluster)
+    refuse_unless_asked("to begin the rollback", is_agreed=is_agreed or is_dry)
     if run_id is None or run_id == LAST:
         refuse_unnamed_rollback(path)
     change = pace.change(SYSTEM_CLOCK.now_ms())
@@ -172,15 +172,20 @@ def _show_only(client: AdminClient, request: RollbackRequest, context: RunContex
         return seen
     for line in (*_lines(seen), *(() if run is None else preview_lines(run))):
         console().print(line, soft_wrap=True)
-    print_next(again(but="--dry-run"))
+    if _does_anything(seen):
+        print_next(again(but="--dry-run"))
     return seen
+
+
+def _does_anything(seen: Rollback) -> bool:
+    return bool(len(seen.plan.plan)) or not is_settled(seen.undone)
 
 
 def _ask(client: AdminClient, request: RollbackRequest, context: RunContext) -> Rollback:
     """Show what the rollback will do and ask; skip the question if there is nothing to do."""
     seen = preview_rollback(client, request, context)
     run = preview_rollback_run(client, seen, request, replace(context, warn=_silent))
-    if len(seen.plan.plan) or not is_settled(seen.undone):
+    if _does_anything(seen):
         ask((*_lines(seen), *(() if run is None else preview_lines(run))))
     return seen
 

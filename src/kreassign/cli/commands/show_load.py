@@ -27,9 +27,9 @@ from kreassign.model.load import (
     LoadBefore,
     LoadSummary,
     LoadTotals,
+    MeasuredHour,
     PartitionLoad,
     TopicLoad,
-    Window,
 )
 from kreassign.model.text import counted, shortened
 from kreassign.operations.tables import (
@@ -96,13 +96,15 @@ def _totals(found: LoadSummary) -> Table:
     size, rate = (None, None) if ahead is None else (ahead.size_bytes, ahead.write_bytes_per_s)
     counts = (format_count(totals.known_size_count), format_count(totals.known_rate_count))
     replicas = [] if totals.replica_bytes is None else [("replicas", format_bytes(totals.replica_bytes))]
-    rates = map(format_rate, (totals.write_bytes_per_s, totals.recent_write_bytes_per_s))
+    recent = {} if totals.recent_write_bytes_per_s is None else {totals.recent: totals.recent_write_bytes_per_s}
+    sizes = (format_bytes(totals.size_bytes), *("-" for _ in recent))
+    rates = map(format_rate, (totals.write_bytes_per_s, *recent.values()))
     rows = (
-        ("size", format_bytes(totals.size_bytes), "-", *_expected(found, size, format_bytes), counts[0]),
+        ("size", *sizes, *_expected(found, size, format_bytes), counts[0]),
         *replicas,
         ("write rate", *rates, *_expected(found, rate, format_rate), counts[1]),
     )
-    return text_table([*names(""), *figures("now", "last week", *horizon, "partitions")], rows)
+    return text_table([*names(""), *figures("now", *recent, *horizon, "partitions")], rows)
 
 
 def _expected(found: LoadSummary, one: Expected | None, text: Callable[[float | None], str]) -> tuple[str, ...]:
@@ -122,7 +124,7 @@ def _against(now: LoadTotals, before: LoadBefore) -> str:
     return f"since load {before.load_number} of {format_time(before.load_ms)}: {told}"
 
 
-def _windows(windows: tuple[Window, ...]) -> str:
+def _windows(windows: tuple[MeasuredHour, ...]) -> str:
     """Number of complete hours of the last day, and the hour with the least data."""
     complete, least = sum(one.is_complete for one in windows), min(windows, key=lambda one: one.measured_share)
     said = f"{complete} of the last {len(windows)} hours were measured"

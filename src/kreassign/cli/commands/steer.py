@@ -8,6 +8,7 @@ is the cluster asked who it is.
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import asdict
 from pathlib import Path
@@ -28,7 +29,13 @@ from kreassign.cli.options.pace import (
     rate_or_auto,
     rates_text,
 )
-from kreassign.cli.options.run_id import meant_journal, run_id_argument, state_dir_option
+from kreassign.cli.options.run_id import (
+    meant_journal,
+    run_id_argument,
+    shown_journal,
+    shown_journals,
+    state_dir_option,
+)
 from kreassign.cli.options.values import BROKER_ID, plan_argument, yes_option
 from kreassign.cli.output import (
     console,
@@ -59,7 +66,7 @@ from kreassign.model.run import AT_REST, IN_FLIGHT, RunHistory
 from kreassign.model.text import agreeing, counted
 from kreassign.model.throttle import ThrottleRates
 from kreassign.operations import approvals, run_journals
-from kreassign.operations.plan_files import approval_of, read_plan_file, revoke
+from kreassign.operations.plan_files import approval_of, read_plan_file, request_path, revoke
 from kreassign.operations.plan_files import approve as approve_plan
 from kreassign.operations.run_journals import (
     all_journals,
@@ -120,9 +127,13 @@ def status(
 def _show(run_id: str | None, lists_all: bool, cluster: ClusterOptions, state_dir: Path, output_format: str) -> None:
     journals = all_journals(state_dir)
     if lists_all or (run_id is None and not journals):
-        _list_runs(state_dir, output_format)
+        _list_runs(journals, state_dir, output_format)
         return
-    _show_run(meant_journal(state_dir, run_id, cluster), output_format)
+    shown = shown_journals(state_dir, run_id, cluster)
+    if len(shown) > 1:
+        _list_runs(shown, state_dir, output_format)
+        return
+    _show_run(shown[0], output_format)
     if run_id is None and output_format == "text" and len(journals) > 1:
         console().print(f"and {counted(len(journals) - 1, 'other run')}: kreassign status --all")
 
@@ -144,8 +155,8 @@ def _show_run(path: Path, output_format: str) -> None:
     print_ways(terminal, found)
 
 
-def _list_runs(state_dir: Path, output_format: str) -> None:
-    read = [run_journals.status_or_problem(path) for path in all_journals(state_dir)]
+def _list_runs(journals: Sequence[Path], state_dir: Path, output_format: str) -> None:
+    read = [run_journals.status_or_problem(path) for path in journals]
     runs = [found for found in read if isinstance(found, RunHistory)]
     unreadable = [found for found in read if not isinstance(found, RunHistory)]
     if output_format == "json":
@@ -189,7 +200,7 @@ def watch(run_id: str | None, cluster: ClusterOptions, state_dir: Path, output_f
     """
     if (form := form_of_documents()) is not None:
         raise click.UsageError(f"what goes on is told line by line: as text or json, not as {form}")
-    path = meant_journal(state_dir, run_id, cluster)
+    path = shown_journal(state_dir, run_id, cluster)
     try:
         with nullcontext(JsonView(console())) if output_format == "json" else view_for(console()) as view:
             for found in run_journals.watch(path):
@@ -476,14 +487,14 @@ def approve(plan: Path, note: str, proposes: bool, key: Path | None, is_revoked:
 
 
 def _revoke(plan: Path) -> None:
-    is_withdrawn = approvals.withdraw(approvals.request_path(plan))
+    is_withdrawn = approvals.withdraw(request_path(plan))
     if not is_withdrawn or approval_of(plan) is not None:
         revoke(plan)
     click.echo(f"{plan.name}: not approved any more")
 
 
 def _sign(plan: Path, key: Path, *, proposes: bool) -> None:
-    path = approvals.request_path(plan)
+    path = request_path(plan)
     if proposes:
         request = approvals.propose(plan, key, this_operator(), SYSTEM_CLOCK.now_ms())
         click.echo(f"{path}: proposed until {format_time(request.expires_ms)}; others approve it")

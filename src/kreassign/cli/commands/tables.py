@@ -25,7 +25,7 @@ from kreassign.cli.options.values import (
 from kreassign.cli.output import examples, warn
 from kreassign.cli.streams import WorkingLine
 from kreassign.model.load import SparkOptions
-from kreassign.model.text import parse_whole, shortened
+from kreassign.model.text import counted, parse_whole, shortened
 from kreassign.operations import ingest, tables
 from kreassign.operations.ingest import MAX_OFFSETS, MetricStream, RecordForm, Round
 from kreassign.operations.ingest import collect as collect_rounds
@@ -87,7 +87,7 @@ def import_metrics(
     was taken when its file was last written. What is there already is not added again; what is not good goes to table
     `import_quarantine`.
     """
-    _show(ingest.import_metrics(files, data, cluster, broker, instances), "readings")
+    _show(ingest.import_metrics(files, data, cluster, broker, instances), "reading")
 
 
 @click.command(
@@ -109,13 +109,13 @@ def import_samples(files: tuple[Path, ...], data: Path | str, cluster: str | Non
     topic, partition, start_offset, end_offset; cluster_id unless --cluster is given; if known topic_id, leader and
     size_bytes. What is there already is not added again; bad rows go to table `import_quarantine`.
     """
-    _show(ingest.import_samples(files, data, cluster), "rows")
+    _show(ingest.import_samples(files, data, cluster), "row")
 
 
 def _show(done: ingest.Imported, what: str) -> None:
     for each in done.files:
         others = f", {each.others} of no use here" if each.others else ""
-        click.echo(f"{each.file}: {each.usable} {what}{others}")
+        click.echo(f"{each.file}: {counted(each.usable, what)}{others}")
         _show_bad(each.file, each.bad)
         for instance, count in each.unknown.items():
             click.echo(f"{each.file}: {count} of {instance}, whose broker nobody says: --instance {instance}=ID")

@@ -18,7 +18,7 @@ from kreassign.model.documents import is_half
 from kreassign.model.text import signed_number
 from kreassign.operations.run_journals import NamedCluster
 from kreassign.operations.text_files import named_once, read_text
-from kreassign.web.settings import DEFAULT_PORT, LOCAL_HOST, Reach, Tls, Token, User, WebSettings, parse_users
+from kreassign.web.settings import DEFAULT_PORT, LOCAL_HOST, PageTls, PageToken, Reach, User, WebSettings, parse_users
 
 WEB_VARIABLE = "KREASSIGN_WEB_TOKEN"
 
@@ -97,7 +97,7 @@ def web(
     """
     if (certificate is None) != (key is None):
         raise click.UsageError("TLS needs both --certificate and --key")
-    tls = Tls(certificate, key) if certificate is not None and key is not None else None
+    tls = PageTls(certificate, key) if certificate is not None and key is not None else None
     try:
         users = _users(users_file)
         token = None if users and token_file is None else _token(token_file)
@@ -135,12 +135,12 @@ def _users(file: Path | None) -> tuple[User, ...]:
         raise named_once(file, error) from error
 
 
-def _token(file: Path | None) -> Token | None:
+def _token(file: Path | None) -> PageToken | None:
     """The token of the file, else of the environment; None without both. Raises InputError."""
     if file is not None:
         try:
-            return Token(read_text(file).strip())
+            return PageToken(read_text(file).strip())
         except InputError as error:
             raise named_once(file, error) from error
     found = os.environ.get(WEB_VARIABLE)
-    return Token(found.strip()) if found and not is_half(found) else None
+    return PageToken(found.strip()) if found and not is_half(found) else None

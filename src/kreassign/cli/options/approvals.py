@@ -9,7 +9,8 @@ import click
 
 from kreassign.cli.options.values import INPUT_FILE, WholeRange, option_group
 from kreassign.model.approvals import ApprovalRule
-from kreassign.operations.approvals import MOST_SIGNATURES, SignedApprovals, check_signers, request_path
+from kreassign.operations.approvals import MOST_SIGNATURES, SignedApprovals, check_signers
+from kreassign.operations.plan_files import request_path
 
 key_option = click.option(
     "--key",

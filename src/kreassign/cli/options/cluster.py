@@ -17,7 +17,7 @@ from click.core import ParameterSource
 
 from kreassign.cli.options.values import INPUT_FILE, Decorator, ReadBy, option_group, parse_duration
 from kreassign.cli.profiles import ADDRESS_ENVIRONMENT, IN_FORCE, Profile, around
-from kreassign.errors import InputError, KreassignError
+from kreassign.errors import ClusterError, InputError, KreassignError
 from kreassign.model.authorization import error_text
 from kreassign.model.load import MEASURED_S
 from kreassign.operations.run_journals import NO_CLUSTER, InForce
@@ -61,6 +61,8 @@ def _checked(text: str) -> str:
     return checked_addresses(text)
 
 
+ASK_MS = 10_000
+"""How long a cluster may take to say its id, where that only says which run is meant."""
 CONTROLLER_ENVIRONMENT = "KREASSIGN_BOOTSTRAP_CONTROLLER"
 ADDRESSES = ReadBy("addresses", _checked)
 
@@ -78,16 +80,19 @@ class ClusterOptions:
     bootstrap_controller: str | None = None
     reads_journals: bool = False
 
-    def connect(self) -> AdminClient:
-        """A connected client, to be used in a `with` statement. Raises InputError, Unreachable."""
+    def connect(self) -> AbstractContextManager[AdminClient]:
+        """A connected client, to be used in a `with` statement. Raises InputError, Unreachable.
+
+        A refusal that the cluster's distribution explains says so.
+        """
         servers = self.resolved().bootstrap_server
         if servers is None:
             raise InputError("specify --bootstrap-server")
-        from kreassign.cli.options.connections import connect
+        from kreassign.cli.options.connections import connect_explained
 
-        return connect(servers, self.properties)
+        return connect_explained(servers, self.properties)
 
-    def connect_to_resume(self, run_id: str) -> AdminClient:
+    def connect_to_resume(self, run_id: str) -> AbstractContextManager[AdminClient]:
         """A client for resuming a run, to be used in a `with` statement. Raises InputError without an address."""
         if self.bootstrap_server is None:
             raise InputError(
@@ -110,9 +115,10 @@ class ClusterOptions:
             return NO_CLUSTER
         try:
             with here.connect() as client:
-                return InForce(client.describe_cluster().cluster_id)
+                return InForce(client.describe_cluster(timeout_ms=ASK_MS).cluster_id)
         except KreassignError as error:
-            return InForce(why=f"the cluster at {here.bootstrap_server} could not be asked ({error_text(error)})")
+            why = f"the cluster at {here.bootstrap_server} could not be asked ({error_text(error)})"
+            return InForce(why=why, is_silent=isinstance(error, ClusterError))
 
     def connect_controllers(self) -> AbstractContextManager[AdminClient | None]:
         """A client of the controllers, None without their addresses. Sends nothing yet. Raises InputError."""

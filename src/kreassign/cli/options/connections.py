@@ -15,11 +15,19 @@ from kreassign.admin.properties import PROVIDER_CLASSES, PROVIDERS_KEY, addresse
 from kreassign.admin.settings import Address
 from kreassign.cli.profiles import Profile
 from kreassign.errors import InputError
-from kreassign.operations.connect import connect, connect_controllers
+from kreassign.operations.connect import connect_controllers
 from kreassign.operations.mirrors import seen_from_afar
+from kreassign.operations.refusals import connect_explained
 from kreassign.operations.text_files import named_once
 
-__all__ = ["checked_addresses", "connect", "connect_controllers", "named_addresses", "seen_from_afar", "with_secrets"]
+__all__ = [
+    "checked_addresses",
+    "connect_controllers",
+    "connect_explained",
+    "named_addresses",
+    "seen_from_afar",
+    "with_secrets",
+]
 
 # Client properties of a profile, with the output of `${command:…}` inserted and Kafka's providers declared.
 #

@@ -41,7 +41,7 @@ from kreassign.model import TopicPartition
 from kreassign.model.load import AsOf, SparkOptions, spark_log
 from kreassign.model.plan_facts import RackPrices, joined_prices, parse_price, refuse_other_cluster
 from kreassign.model.text import MOST_REPLICAS, parse_whole, shortened
-from kreassign.operations.plan import LOCAL, PlanRequest, Search
+from kreassign.operations.plan import LOCAL, PlanRequest, SearchPlace
 from kreassign.operations.plan_inputs import Inputs, inputs_of_cluster, inputs_of_columns
 from kreassign.operations.plan_tasks import WhatIf
 from kreassign.operations.snapshot_files import read_snapshot_columns
@@ -53,6 +53,10 @@ from kreassign.planner.problem.policy import Coordinated, PlanPolicy, parse_name
 PARTS_ON_SPARK = 4
 MOST_PARTS = 10_000
 Names = TypeVar("Names")
+
+
+def accept(_: Inputs) -> None:
+    """Judge of commands that name nothing of the cluster."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,12 +106,16 @@ class PlanOptions:
             raise InputError("--fit-in needs --rate: what each broker may send and receive, as with `run --throttle`")
         on_spark = self.on == "spark"
         parts = self.parts or (PARTS_ON_SPARK if on_spark else 1)
-        search = Search(on_spark, parts, self.seed, SparkOptions(self.master, dict(self.conf)), spark_log(self.data))
+        search = SearchPlace(
+            on_spark, parts, self.seed, SparkOptions(self.master, dict(self.conf)), spark_log(self.data)
+        )
         budget = Budget(self.budget_bytes, self.budget_moves, self.max_leader_changes)
         return PlanRequest(budget, self.fit_in_s, self.rate, search, self.require_load, self.max_load_age_s)
 
-    def inputs(self) -> Inputs:
+    def inputs(self, judge: Callable[[Inputs], object] = accept) -> Inputs:
         """The state to plan from: placement of the cluster as it is, loads of the tables if they have its own.
+
+        Before loads are measured, `judge` gets the placement, to refuse what names no part of it.
 
         Another placement is used only if asked for: that of a snapshot file, or with `--as-of` that of a load in the
         tables. Raises DataError, InputError, ClusterError.
@@ -126,10 +134,12 @@ class PlanOptions:
                 if self.data is not None
                 else "specify --bootstrap-server for the cluster as it is, or --snapshot FILE for an earlier placement"
             )
-        return self._present_inputs(ClusterOptions(self.bootstrap_server, self.command_config))
+        return self._present_inputs(ClusterOptions(self.bootstrap_server, self.command_config), judge)
 
     def _check_sources(self) -> None:
         """Raise UsageError for options that exclude each other."""
+        if self.out is not None and self.out == self.current_out:
+            raise click.UsageError(f"--out and --current-out both write {self.out}; give them different files")
         places = [name for name in ("--snapshot", "--as-of", "--bootstrap-server") if was_typed(name)]
         if len(places) > 1:
             raise click.UsageError(f"a plan is made from one of {' and '.join(places)}; leave out the other")
@@ -153,13 +163,13 @@ class PlanOptions:
 
         return inputs_of_placement(columns, snapshot.name, self._tables, self.policy(), self.by)
 
-    def _present_inputs(self, cluster: ClusterOptions) -> Inputs:
+    def _present_inputs(self, cluster: ClusterOptions, judge: Callable[[Inputs], object]) -> Inputs:
         """The placement that the cluster has now, with loads of the tables, or measured where they have none of it."""
         policy = self.policy()
         with cluster.connect() as client:
             refuse_other_cluster("--cluster names", self.cluster, client.describe_cluster().cluster_id)
             if self.by == "mean" and (self.data is None or was_typed("--measure-for")):
-                return self._measured_inputs(client, policy)
+                return self._measured_inputs(client, policy, judge)
             from kreassign.operations.table_inputs import inputs_of_present
 
             try:
@@ -168,11 +178,11 @@ class PlanOptions:
                 if self.by != "mean" or was_typed("--data"):
                     raise
                 click.echo(f"{error}; so loads are measured", err=True)
-            return self._measured_inputs(client, policy)
+            return self._measured_inputs(client, policy, judge)
 
-    def _measured_inputs(self, client: AdminClient, policy: PlanPolicy) -> Inputs:
+    def _measured_inputs(self, client: AdminClient, policy: PlanPolicy, judge: Callable[[Inputs], object]) -> Inputs:
         click.echo(f"reading the cluster, and measuring write rates for {self.measure_for:g} s", err=True)
-        return inputs_of_cluster(client, policy, measure_for_s=self.measure_for, warn=warn)
+        return inputs_of_cluster(client, policy, measure_for_s=self.measure_for, warn=warn, judge=judge)
 
     def policy(self) -> PlanPolicy:
         """The goals file, overridden by options. Raises InputError, which names the file."""

@@ -19,6 +19,7 @@ from kreassign.errors import InputError
 from kreassign.operations.run_journals import (
     LAST,
     NO_CLUSTER,
+    InForce,
     all_journals,
     cluster_of,
     default_state_dir,
@@ -70,7 +71,7 @@ def meant_journal(state_dir: Path, run_id: str | None, cluster: ClusterOptions) 
 
     A run that is named must be of a cluster that is named beside it. Raises InputError.
     """
-    if run_id is not None and run_id != LAST:
+    if _is_named(run_id):
         path = find_journal(state_dir, run_id)
         if any(word.partition("=")[0] in _NAMES_A_CLUSTER for word in typed_words()):
             here = cluster.in_force()
@@ -78,7 +79,43 @@ def meant_journal(state_dir: Path, run_id: str | None, cluster: ClusterOptions) 
                 raise InputError(f"{here.why}, so whether run {path.stem} is of it is not known; leave its address out")
             refuse_run_of_other_cluster(path, here.cluster_id or "")
         return path
-    here = cluster.in_force() if all_journals(state_dir) else NO_CLUSTER
+    return _of_cluster(state_dir, run_id, _in_force(state_dir, cluster))
+
+
+def shown_journals(state_dir: Path, run_id: str | None, cluster: ClusterOptions) -> tuple[Path, ...]:
+    """Journals to read: of `meant_journal`, or of each cluster with runs where the one in force cannot be asked.
+
+    That it cannot is told. Only for what changes no run. Raises InputError.
+    """
+    if _is_named(run_id):
+        return (meant_journal(state_dir, run_id, cluster),)
+    here = _in_force(state_dir, cluster)
+    if not here.is_silent:
+        return (_of_cluster(state_dir, run_id, here),)
+    found = runs_meant(state_dir, NO_CLUSTER, is_last=run_id == LAST)
+    shown = f"that of cluster {cluster_of(found[0])}, the only one" if len(found) == 1 else "one of each cluster"
+    told = f"{here.why}, so which run is meant is not known; shown is {shown} with runs in {state_dir}"
+    click.echo(told, err=True)
+    return found
+
+
+def shown_journal(state_dir: Path, run_id: str | None, cluster: ClusterOptions) -> Path:
+    """Return the only one of `shown_journals`. Raises InputError if there are several."""
+    path, *others = shown_journals(state_dir, run_id, cluster)
+    if others:
+        raise InputError("name the run that is meant: `kreassign status` shows them")
+    return path
+
+
+def _is_named(run_id: str | None) -> bool:
+    return run_id is not None and run_id != LAST
+
+
+def _in_force(state_dir: Path, cluster: ClusterOptions) -> InForce:
+    return cluster.in_force() if all_journals(state_dir) else NO_CLUSTER
+
+
+def _of_cluster(state_dir: Path, run_id: str | None, here: InForce) -> Path:
     candidates = runs_meant(state_dir, here, is_last=run_id == LAST)
     if len(candidates) == 1 or not (sys.stdin.isatty() and sys.stderr.isatty()):
         return find_journal(state_dir, run_id, here)

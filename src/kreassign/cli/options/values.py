@@ -168,7 +168,9 @@ class Place(click.Path):
     def check_directory(path: Path, option: str) -> None:
         """Raise click.BadParameter if the directory of a file does not exist."""
         if not path.parent.is_dir():
-            raise click.BadParameter(f"there is no directory {shortened(str(path.parent))!r}", param_hint=option)
+            raise click.BadParameter(
+                f"there is no directory {shortened(str(path.parent))!r}{_tilde(path)}", param_hint=option
+            )
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """The path. Raises click.BadParameter."""
@@ -180,7 +182,7 @@ class Place(click.Path):
         except OSError as error:
             self.fail(f"{shortened(str(value))!r} cannot be a path: {error.strerror}", param, ctx)
         if not is_there:
-            self.fail(f"there is no directory {shortened(str(path.parent))!r}", param, ctx)
+            self.fail(f"there is no directory {shortened(str(path.parent))!r}{_tilde(path)}", param, ctx)
         return super().convert(value, param, ctx)
 
 
@@ -198,7 +200,8 @@ class InputPath(click.Path):
         try:
             path = Path(str(super().convert(value, param, ctx)))
         except click.BadParameter as error:
-            raise click.BadParameter(f"{error.message}{_similar_file(Path(str(value)))}", ctx, param) from error
+            meant = Path(str(value))
+            raise click.BadParameter(f"{error.message}{_similar_file(meant)}{_tilde(meant)}", ctx, param) from error
         if path.is_fifo() and path.parts[:2] not in {("/", "dev"), ("/", "proc")}:
             self.fail(f"{str(path)!r} is a pipe; write its content to a file first", param, ctx)
         return path
@@ -212,6 +215,11 @@ def _similar_file(path: Path) -> str:
         return ""
     question = did_you_mean(path.name, names)
     return f" {question.capitalize()[0]}{question[1:]}" if question else ""
+
+
+def _tilde(path: Path) -> str:
+    """Advice on a path in which the shell left `~` as it is, as it does in quotes and after `=`."""
+    return "; ~ is no directory here: write $HOME, without quotes around it" if path.parts[:1] == ("~",) else ""
 
 
 INPUT_FILE = InputPath()

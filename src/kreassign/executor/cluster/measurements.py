@@ -15,8 +15,15 @@ from kreassign.errors import ClusterError
 from kreassign.executor.cluster import requests
 from kreassign.executor.cluster.observations import leader_sizes
 from kreassign.executor.cluster.port import ClusterPort
-from kreassign.executor.cluster.readings import ask_by_name, ask_twice, partitions_of, read_offsets, read_topics
-from kreassign.executor.cluster.receivers import closures_of, read_log_dirs
+from kreassign.executor.cluster.readings import (
+    ask_by_name,
+    partitions_of,
+    read_log_dirs,
+    read_offsets,
+    read_topics,
+    topics_of_two,
+)
+from kreassign.executor.cluster.receivers import closures_of
 from kreassign.executor.events import PlannedMove
 from kreassign.executor.guards import (
     ForeignCopy,
@@ -55,19 +62,19 @@ def inspect_health(port: ClusterPort, question: CheckHealth, in_maintenance: Col
     """
     moves, before = question.moves, question.before
     ongoing = port.list_partition_reassignments(None)
-    live, topics = _look_twice(port) if question.second_look else _look_once(port)
+    ours = {(move.topic_partition, broker) for move in moves for broker in move.receiving}
+    live, topics = _look_twice(port) if question.second_look else _look_once(port, ongoing, ours)
     partitions = list(partitions_of(topics.ok).values())
-    troubled = under_replicated(partitions, ongoing)
+    troubled = under_replicated(partitions, ongoing, expected=ours)
     destinations = sorted({broker for move in moves for broker in move.receiving} & set(live))
     named = sorted({broker for move in moves for broker in (*move.receiving, *move.target)} & set(live))
-    answers = read_log_dirs(port, named)
+    answers = read_log_dirs(port, named, copies_of=())
     closures = closures_of(port, answers.ok, answers.ok, in_maintenance)
     spaces = _of_brokers(answers, destinations)
     striped = [broker for broker, found in spaces.ok.items() if len(found) > 1]
-    counted = ask_twice(lambda asked: port.describe_log_dirs(asked, partitions=None), striped)
+    counted = read_log_dirs(port, striped)
     log_dirs = {**spaces.ok, **counted.ok}
     targets = {move.topic_partition: move.target for move in moves}
-    ours = {(move.topic_partition, broker) for move in moves for broker in move.receiving}
     foreign = _foreign_copies(port, ongoing, targets, ours, log_dirs, live)
     uncounted = spaces.ok.keys() - counted.ok.keys() | counted.failed.keys()  # The fullest directory is assumed.
     # Also during a reassignment that adds replicas: brokers count those, and refuse producers until enough are in sync.
@@ -85,7 +92,7 @@ def inspect_health(port: ClusterPort, question: CheckHealth, in_maintenance: Col
             before.under_min_isr if before else None,
         ),
         under_replicated=Troubled.of(
-            (partition.topic_partition for partition in under_replicated(troubled, ongoing, question.lost)),
+            (partition.topic_partition for partition in under_replicated(troubled, ongoing, question.lost, ours)),
             before.under_replicated if before else None,
         ),
         log_dir_space=tuple(
@@ -121,8 +128,23 @@ Sight = tuple[tuple[int, ...], Batch[str, Topic]]
 """Live brokers, and topics."""
 
 
-def _look_once(port: ClusterPort) -> Sight:
-    return port.describe_cluster().broker_ids, port.describe_topics(None)
+def _look_once(
+    port: ClusterPort,
+    ongoing: Mapping[TopicPartition, OngoingReassignment],
+    ours: Collection[tuple[TopicPartition, int]],
+) -> Sight:
+    """Return what any broker shows, but topics in trouble as two show them, unless these do not agree.
+
+    A broker that lags shows trouble that is over, and would hold a run for ever.
+    """
+    live, topics = port.describe_cluster().broker_ids, port.describe_topics(None)
+    partitions = partitions_of(topics.ok).values()
+    without_leader = {name.topic for name in offline(partitions)}
+    short = {one.topic_partition.topic for one in under_replicated(partitions, ongoing, expected=ours)}
+    known, absent, unknown = topics_of_two(port, without_leader | short)
+    del unknown  # They stay in trouble.
+    shown = {name: known.get(name, topic) for name, topic in topics.ok.items() if name not in absent}
+    return live, Batch(shown, topics.failed)
 
 
 def _look_twice(port: ClusterPort) -> Sight:
@@ -214,7 +236,7 @@ def _foreign_copies(
     }
     copies, unread = _foreign_rearrangements(log_dirs, ours)
     brokers = sorted({broker for move in moves.values() for broker in move.replicas} & set(live))
-    answer = ask_twice(lambda asked: port.describe_log_dirs(asked, partitions=sorted(moves)), brokers)
+    answer = read_log_dirs(port, brokers, copies_of=sorted(moves))
     places = {
         (copy.topic_partition, broker): (copy.size_bytes, log_dir.path)
         for broker, found in answer.ok.items()
@@ -348,7 +370,7 @@ SIZES_EVERY_MS = 60_000
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class EndOffsets:
     """End offsets of partitions at one time."""
 
     at_ms: int
@@ -360,7 +382,7 @@ class TrafficMeter:
 
     def __init__(self, port: ClusterPort) -> None:
         self._port = port
-        self._last: Reading | None = None
+        self._last: EndOffsets | None = None
         self._record_bytes: dict[TopicPartition, float] = {}
         self._sized_ms: int | None = None
 
@@ -381,7 +403,7 @@ class TrafficMeter:
         ends = read_offsets(self._port, led, OffsetSpec.LATEST).known
         if self._sized_ms is None or at_ms - self._sized_ms >= SIZES_EVERY_MS:
             self._record_bytes, self._sized_ms = self._sizes(partitions, ends), at_ms
-        before, self._last = self._last, Reading(at_ms, ends)
+        before, self._last = self._last, EndOffsets(at_ms, ends)
         if before is None or at_ms <= before.at_ms:
             return (), ()
         writes = written(before, self._last, self._record_bytes)
@@ -393,7 +415,9 @@ class TrafficMeter:
     ) -> dict[TopicPartition, float]:
         starts = read_offsets(self._port, list(ends), OffsetSpec.EARLIEST_LOCAL).known
         leaders = {one.topic_partition: one.leader for one in partitions}
-        return record_bytes(leaders, self._port.describe_log_dirs(None, partitions=None).ok, starts, ends)
+        return record_bytes(
+            leaders, read_log_dirs(self._port, self._port.describe_cluster().broker_ids).ok, starts, ends
+        )
 
 
 def record_bytes(
@@ -409,7 +433,9 @@ def record_bytes(
     return {name: mean for name, mean in means.items() if mean is not None}
 
 
-def written(before: Reading, now: Reading, record_bytes: Mapping[TopicPartition, float]) -> dict[TopicPartition, float]:
+def written(
+    before: EndOffsets, now: EndOffsets, record_bytes: Mapping[TopicPartition, float]
+) -> dict[TopicPartition, float]:
     """Bytes per second written to each partition; without new partitions and those of unknown record size."""
     seconds = (now.at_ms - before.at_ms) / 1000
     gains = {name: end - before.ends[name] for name, end in now.ends.items() if name in before.ends}

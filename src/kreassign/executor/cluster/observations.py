@@ -274,7 +274,7 @@ class FindingKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Finding:
+class Difference:
     """One difference: its subject, its kind, and a sentence with what was seen."""
 
     subject: str
@@ -319,13 +319,13 @@ class Facts:
     unread_log_dirs: frozenset[TopicPartitionReplica] = frozenset()
 
 
-def verify(expected: Expectations, facts: Facts) -> tuple[Finding, ...]:
+def verify(expected: Expectations, facts: Facts) -> tuple[Difference, ...]:
     """All differences, sorted; empty if the cluster is as expected."""
-    found = [Finding(subject, FindingKind.UNKNOWN, sentence) for subject, sentence in facts.unread]
+    found = [Difference(subject, FindingKind.UNKNOWN, sentence) for subject, sentence in facts.unread]
     others = {topic for topic, one in expected.topic_ids.items() if is_another(one, facts.topic_ids.get(topic))}
     for partition, target in expected.replicas.items():
         if partition.topic in others:
-            found.append(Finding(str(partition), FindingKind.RECREATED, OTHER_TOPIC))
+            found.append(Difference(str(partition), FindingKind.RECREATED, OTHER_TOPIC))
             continue
         found += _of_partition(partition, target, facts)
         found += _of_sizes(partition, facts)
@@ -340,28 +340,28 @@ def verify(expected: Expectations, facts: Facts) -> tuple[Finding, ...]:
     return tuple(sorted(found))
 
 
-def _of_partition(name: TopicPartition, target: tuple[int, ...], facts: Facts) -> Iterator[Finding]:
+def _of_partition(name: TopicPartition, target: tuple[int, ...], facts: Facts) -> Iterator[Difference]:
     partition, ongoing = facts.partitions.get(name), facts.ongoing.get(name)
     if partition is None:
         if str(name) not in dict(facts.unread):
-            yield Finding(str(name), FindingKind.MISSING, "there is no such partition")
+            yield Difference(str(name), FindingKind.MISSING, "there is no such partition")
         return
     if ongoing is not None:
-        yield Finding(str(name), FindingKind.MOVING, f"a reassignment is still under way: {ongoing}")
+        yield Difference(str(name), FindingKind.MOVING, f"a reassignment is still under way: {ongoing}")
         return
     if partition.replicas != target:
         sentence = f"replicas are {list(partition.replicas)} and not {list(target)}"
-        yield Finding(str(name), FindingKind.REPLICAS, sentence)
+        yield Difference(str(name), FindingKind.REPLICAS, sentence)
         return
     lagging = sorted(set(target) - set(partition.isr))
     if lagging:
-        yield Finding(str(name), FindingKind.ISR, f"not in sync: {lagging}; the ISR is {list(partition.isr)}")
+        yield Difference(str(name), FindingKind.ISR, f"not in sync: {lagging}; the ISR is {list(partition.isr)}")
     if partition.leader != target[0]:
         leader = "nobody" if partition.leader == NO_LEADER else partition.leader
-        yield Finding(str(name), FindingKind.LEADER, f"led by {leader} and not by the preferred leader {target[0]}")
+        yield Difference(str(name), FindingKind.LEADER, f"led by {leader} and not by the preferred leader {target[0]}")
 
 
-def _of_sizes(name: TopicPartition, facts: Facts) -> Iterator[Finding]:
+def _of_sizes(name: TopicPartition, facts: Facts) -> Iterator[Difference]:
     """Copies in sync that have less than half of the leader's size: nothing explains that in a partition at rest."""
     partition = facts.partitions.get(name)
     leader = None if partition is None else facts.sizes.get(TopicPartitionReplica(partition.leader, *name))
@@ -373,27 +373,27 @@ def _of_sizes(name: TopicPartition, facts: Facts) -> Iterator[Finding]:
             sentence = (
                 f"the copy on broker {broker} has {size} bytes, that of the leader {leader}; compare their offsets"
             )
-            yield Finding(str(name), FindingKind.SIZE, sentence)
+            yield Difference(str(name), FindingKind.SIZE, sentence)
 
 
 def _of_log_dirs(
     wanted: Mapping[TopicPartitionReplica, str], found: Mapping[TopicPartitionReplica, str]
-) -> Iterator[Finding]:
+) -> Iterator[Difference]:
     for replica, log_dir in wanted.items():
         present = found.get(replica)
         if present != log_dir:
             where = "in no directory that its broker reports" if present is None else f"in {present}"
             subject = f"{replica.topic_partition} on broker {replica.broker}"
-            yield Finding(subject, FindingKind.LOG_DIR, f"{where} and not in {log_dir}")
+            yield Difference(subject, FindingKind.LOG_DIR, f"{where} and not in {log_dir}")
 
 
-def _of_configs(wanted: Iterable[ConfigValue], found: Mapping[ConfigKey, str | None]) -> Iterator[Finding]:
+def _of_configs(wanted: Iterable[ConfigValue], found: Mapping[ConfigKey, str | None]) -> Iterator[Difference]:
     for config in wanted:
         if config.key in found and found[config.key] != config.value:
             yield _misconfigured(config.key, found[config.key], _value_wanted(config.value))
 
 
-def _of_overrides(overrides: Iterable[ConfigOverride], found: Mapping[ConfigKey, str | None]) -> Iterator[Finding]:
+def _of_overrides(overrides: Iterable[ConfigOverride], found: Mapping[ConfigKey, str | None]) -> Iterator[Difference]:
     for override in overrides:
         if override.key in found and not override.is_restored(found[override.key]):
             is_shared = override.is_list and override.before is not None
@@ -402,9 +402,9 @@ def _of_overrides(overrides: Iterable[ConfigOverride], found: Mapping[ConfigKey,
             yield _misconfigured(override.key, found[override.key], shall_be)
 
 
-def _misconfigured(key: ConfigKey, present: str | None, shall_be: str) -> Finding:
+def _misconfigured(key: ConfigKey, present: str | None, shall_be: str) -> Difference:
     is_now = "is not set" if present is None else f"is {present!r}"
-    return Finding(str(key.resource), FindingKind.THROTTLE, f"{key.name} {is_now} and {shall_be}")
+    return Difference(str(key.resource), FindingKind.THROTTLE, f"{key.name} {is_now} and {shall_be}")
 
 
 def _value_wanted(value: str | None) -> str:

@@ -13,11 +13,11 @@ from typing import Protocol
 
 from kreassign.errors import ClusterError, Rejected, Unsupported
 from kreassign.executor.cluster.port import ClusterPort, TopicsPort
-from kreassign.executor.cluster.readings import read_topics
+from kreassign.executor.cluster.readings import ask_twice, read_topics
 from kreassign.executor.state import RunView
-from kreassign.model import AllowedOperations, Cluster, ConfigChange, ConfigResource, LogDir, ResourceType
+from kreassign.model import AllowedOperations, ConfigChange, ConfigResource, LogDir, ResourceType
 from kreassign.model.authorization import error_text, is_of_permission, missing_permission
-from kreassign.model.distributions import Change, recognise
+from kreassign.model.distributions import AskedChange, recognise
 from kreassign.model.error_codes import (
     CLUSTER_AUTHORIZATION_FAILED,
     INVALID_CONFIG,
@@ -68,13 +68,18 @@ def lacking_to_go_on(port: ClusterPort, run: RunView, brokers: Collection[int]) 
 
 
 def lacking_for_brokers(
-    port: ClusterPort, brokers: Collection[int], *, reassigns: bool, topics: Iterable[str] = ()
+    port: ClusterPort, brokers: Collection[int], *, reassigns: bool, elects: bool = False, topics: Iterable[str] = ()
 ) -> tuple[str, ...]:
     """Missing permissions to take brokers out of service or back: cordon these live ones, and `reassigns` or elects.
 
-    `topics` are those whose copies will be throttled.
+    `topics` are those whose copies will be throttled. Also what this cluster takes from nobody, as `lacking` has it.
+    Raises ClusterError if a cluster that `elects` does not tell whether it offers that.
     """
-    return (*(_to_reassign(port) if reassigns else ()), *_to_throttle(port, topics, sorted(brokers)[:1]))
+    return (
+        *(_to_reassign(port) if reassigns else ()),
+        *(_to_elect(port) if elects else ()),
+        *_to_throttle(port, topics, sorted(brokers)[:1]),
+    )
 
 
 def lacking_to_read(port: ReaderPort, topics: Collection[str]) -> tuple[str, ...]:
@@ -116,9 +121,23 @@ def _to_reassign(port: ClusterPort) -> Iterator[str]:
         port.check_reassignment_permission(timeout_ms=CHECK_TIMEOUT_MS)
     except ClusterError as error:
         if has_code(error, CLUSTER_AUTHORIZATION_FAILED):
-            yield _instead(port, Change.MOVES, missing_permission("Alter"))
+            yield _instead(port, AskedChange.MOVES, missing_permission("Alter"))
         elif _is_final(error):
-            yield _refused(port, Change.MOVES, error)
+            yield _refused(port, AskedChange.MOVES, error)
+
+
+def _to_elect(port: ClusterPort) -> Iterator[str]:
+    offered = ask_twice(port.offered_versions, port.describe_cluster().broker_ids[:1])
+    for error in offered.failed.values():
+        raise error
+    if not any(name == _ELECT_LEADERS for apis in offered.ok.values() for name, _, _ in apis):
+        yield _instead(
+            port, AskedChange.ELECTIONS, f"the cluster refuses {AskedChange.ELECTIONS.value}: it has no ElectLeaders"
+        )
+
+
+_ELECT_LEADERS = "api 43"
+"""ElectLeaders, by its name in `offered_versions`."""
 
 
 def _to_throttle(port: ClusterPort, topics: Iterable[str], brokers: Iterable[int]) -> Iterator[str]:
@@ -132,7 +151,7 @@ def _to_throttle(port: ClusterPort, topics: Iterable[str], brokers: Iterable[int
         failed = port.incremental_alter_configs(changes, validate_only=True, timeout_ms=CHECK_TIMEOUT_MS).failed
     except ClusterError as error:
         if _is_final(error):
-            yield _refused(port, Change.THROTTLE, error)
+            yield _refused(port, AskedChange.THROTTLE, error)
         return
     denied = [
         resource
@@ -146,7 +165,7 @@ def _to_throttle(port: ClusterPort, topics: Iterable[str], brokers: Iterable[int
     if final := [
         failed[resource] for resource in sorted(failed) if resource not in denied and _is_final(failed[resource])
     ]:
-        yield _refused(port, Change.THROTTLE, final[0])
+        yield _refused(port, AskedChange.THROTTLE, final[0])
 
 
 _FINAL = (INVALID_CONFIG, INVALID_REPLICA_ASSIGNMENT, POLICY_VIOLATION, UNSUPPORTED_VERSION)
@@ -157,16 +176,8 @@ def _is_final(error: ClusterError) -> bool:
     return isinstance(error, Unsupported) or has_code(error, *_FINAL)
 
 
-class NodesPort(Protocol):
-    """The nodes of a cluster, with the meaning that `AdminClient` gives them. Raises ClusterError."""
-
-    def describe_cluster(self) -> Cluster:
-        """The nodes."""
-        ...
-
-
 @contextmanager
-def explained(port: NodesPort) -> Iterator[None]:
+def explained(port: TopicsPort) -> Iterator[None]:
     """Raise a refusal that the cluster's distribution explains as a ClusterError that says so."""
     try:
         yield
@@ -174,20 +185,21 @@ def explained(port: NodesPort) -> Iterator[None]:
         if not has_code(error, CLUSTER_AUTHORIZATION_FAILED):
             raise
         text = error_text(error)
-        if (whole := _instead(port, Change.MOVES, text)) == text:
+        if (whole := _instead(port, AskedChange.MOVES, text)) == text:
             raise
         raise ClusterError(whole) from error
 
 
-def _refused(port: NodesPort, change: Change, error: ClusterError) -> str:
+def _refused(port: TopicsPort, change: AskedChange, error: ClusterError) -> str:
     return _instead(port, change, f"the cluster refuses {change.value}: {error}")
 
 
-def _instead(port: NodesPort, change: Change, sentence: str) -> str:
+def _instead(port: TopicsPort, change: AskedChange, sentence: str) -> str:
     """The sentence, with what to do instead on clusters of this distribution, if it is recognised."""
     try:
-        recognised = recognise(port.describe_cluster())
+        cluster, topics = port.describe_cluster(), port.describe_topics(None)
     except ClusterError:
         return sentence
-    instead, distribution = recognised.instead(change), recognised.distribution
-    return f"{sentence}. This is {distribution.name}: {instead}" if instead and distribution else sentence
+    recognised = recognise(cluster, topics=(*topics.ok, *topics.failed))
+    instead = recognised.instead(change)
+    return f"{sentence}. This is {recognised.name}: {instead}" if instead else sentence

@@ -54,9 +54,9 @@ class SettingsPort(TopicsPort, Protocol):
     """Brokers, topics and settings, with the meaning that `AdminClient` gives them. All raise ClusterError."""
 
     def describe_configs(
-        self, resources: Iterable[ConfigResource], *, names: Iterable[str] | None
+        self, resources: Iterable[ConfigResource], *, names: Iterable[str] | None, broker: int | None = None
     ) -> Batch[ConfigResource, Mapping[str, ConfigEntry]]:
-        """Values of these keys."""
+        """Values of these keys; those of topics as this broker shows them."""
         ...
 
 

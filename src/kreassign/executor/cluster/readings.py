@@ -14,9 +14,10 @@ the names. Where only one broker is live, it is asked by name, and believed. Unk
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import partial
 from types import MappingProxyType
-from typing import Generic, NamedTuple, TypeVar
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from kreassign.errors import ClusterError
 from kreassign.executor.cluster.port import ClusterPort, SettingsPort, TopicsPort
@@ -24,6 +25,8 @@ from kreassign.model import (
     Batch,
     ConfigEntry,
     ConfigResource,
+    ConfigSource,
+    LogDir,
     OffsetSpec,
     Partition,
     ResourceType,
@@ -86,6 +89,40 @@ def ask_twice(ask: Callable[[Sequence[Key]], Batch[Key, Value]], keys: Iterable[
     return Batch({**answer.ok, **again.ok}, again.failed)
 
 
+class LogDirsPort(Protocol):
+    """The call for log directories, with the meaning that `AdminClient` gives it. Raises ClusterError."""
+
+    def describe_log_dirs(
+        self, brokers: Iterable[int] | None, *, partitions: Iterable[TopicPartition] | None
+    ) -> Batch[int, tuple[LogDir, ...]]:
+        """Directory and size of each copy."""
+        ...
+
+
+def read_log_dirs(
+    port: LogDirsPort, brokers: Iterable[int], *, copies_of: Collection[TopicPartition] | None = None
+) -> Batch[int, tuple[LogDir, ...]]:
+    """Log directories of these brokers, with all their copies, or those of some partitions. Raises ClusterError.
+
+    A broker that does not answer, names no directory or a failed one is asked again. Nothing else asks for log
+    directories, so that a failed one is believed after two answers everywhere.
+    """
+
+    def ask(some: Sequence[int]) -> Batch[int, tuple[LogDir, ...]]:
+        answer = port.describe_log_dirs(some, partitions=copies_of)
+        empty = {broker: ClusterError("it named no log directory") for broker, dirs in answer.ok.items() if not dirs}
+        named = {broker: dirs for broker, dirs in answer.ok.items() if dirs}
+        return Batch(named, {**answer.failed, **empty})
+
+    first = ask_twice(ask, brokers)
+    odd = [broker for broker, dirs in first.ok.items() if any(one.error is not None for one in dirs)]
+    if not odd:
+        return first
+    again = ask(odd)
+    sound = {broker: dirs for broker, dirs in first.ok.items() if broker not in odd}
+    return Batch({**sound, **again.ok}, {**first.failed, **again.failed})
+
+
 def seen_in_two_looks(look: Callable[[], Seen | None]) -> Seen | None:
     """Look twice; return the reading that shows anything, None (absent) if neither does. Raises what a look raises.
 
@@ -118,67 +155,205 @@ def read_topics(
     odd = [name for name in wanted if name in first.failed or name not in known or is_odd(known[name])]
     if not odd:
         return Reading(known, frozenset(), {})
-    looks, needed = _look(port, odd)
-    absent: set[str] = set()
-    unknown: dict[str, ClusterError] = {}
+    looks, needed = _look(port, partial(_describe, port), odd, _lists)
+    agreed = _agreed_by(looks, needed)
     for name in odd:
-        answers = [_answer(look, name) for look in looks]
-        plain = [one for one in (known.pop(name, None), *answers) if isinstance(one, Topic) and not is_odd(one)]
-        agreed = _agreed(answers, needed)
-        if plain:
+        first_one = [known.pop(name)] if name in known else []
+        named = (one.value for one in looks[name].values() if one.value is not None)
+        if plain := [topic for topic in (*first_one, *named) if not is_odd(topic)]:
             known[name] = plain[0]
-        elif isinstance(agreed, Topic):
-            known[name] = agreed
-        elif agreed is not None and is_unknown_topic(agreed):
-            absent.add(name)
-        else:
-            unknown[name] = agreed or _why_unknown(name, answers)
-    return Reading(known, frozenset(absent), unknown)
+    absent = agreed.absent - known.keys()
+    unknown = {name: error for name, error in agreed.unknown.items() if name not in known}
+    return Reading({**agreed.known, **known}, absent, unknown)
 
 
-Answer = Topic | ClusterError
+def topics_of_two(port: TopicsPort, names: Iterable[str], *, only_lists: bool = False) -> Reading[str, Topic]:
+    """Topics of which two brokers show the same replicas, ISR and leaders, or `only_lists`. Raises ClusterError.
+
+    For what is told as the truth: a broker that lags shows a cluster that once was, which may be the wanted one.
+    """
+    return _of_two(port, partial(_describe, port), sorted(set(names)), _lists if only_lists else _states)
 
 
-def _look(port: TopicsPort, names: Sequence[str]) -> tuple[list[Batch[str, Topic]], int]:
-    """Answers of brokers that are asked by name, and how many have to agree: two, or one if only one is live.
+def every_topic_of_two(port: TopicsPort, besides: Iterable[str] = ()) -> Reading[str, Topic]:
+    """Topics of which two brokers show the same replicas: all that either lists, and those of these names.
 
-    Two are asked, and another one if these do not answer or do not agree.
+    Each is described by two brokers once; one that a broker leaves out is asked for by name. Raises ClusterError.
+    """
+    listed: dict[int, Batch[str, Topic]] = {}
+
+    def describe_all(broker: int) -> None:
+        listed[broker] = port.describe_topics(None, broker=broker)
+
+    def ask(names: Sequence[str], broker: int) -> Batch[str, Topic]:
+        whole = listed.pop(broker, Batch())
+        open_ones = [name for name in names if name in whole.failed or name not in whole.ok]
+        by_name = _describe(port, open_ones, broker) if open_ones else Batch()
+        return Batch({**whole.ok, **by_name.ok}, by_name.failed)
+
+    ask_by_name(port, describe_all)
+    names = {*besides, *(name for answer in listed.values() for name in (*answer.ok, *answer.failed))}
+    return _of_two(port, ask, sorted(names), _lists)
+
+
+def _describe(port: TopicsPort, names: Sequence[str], broker: int) -> Batch[str, Topic]:
+    return port.describe_topics(names, broker=broker)
+
+
+Vote = frozenset[tuple[str, str | TopicPartition, object]]
+"""Part of an answer on which brokers have to agree: properties, each with its subject and value."""
+
+
+def _lists(topic: Topic) -> Vote:
+    lists = (("replicas", one.topic_partition, one.replicas) for one in topic.partitions)
+    return frozenset((("id", topic.name, topic.topic_id), *lists))
+
+
+def _states(topic: Topic) -> Vote:
+    in_sync = (("in-sync replicas", one.topic_partition, tuple(sorted(one.isr))) for one in topic.partitions)
+    leaders = (("leader", one.topic_partition, one.leader) for one in topic.partitions)
+    return _lists(topic).union(in_sync, leaders)
+
+
+NO_TOPIC: Vote = frozenset({("existence", "", None)})
+"""Vote of a broker that does not know the topic."""
+Ask = Callable[[Sequence[Key], int], Batch[Key, Value]]
+"""Asks one broker by name."""
+
+
+class _Answer(NamedTuple, Generic[Value]):
+    """Answer of one broker about one key: a value or an error, and the part of it on which brokers have to agree.
+
+    The `vote` is None for an error other than that there is no such topic.
+    """
+
+    value: Value | None
+    error: ClusterError | None
+    vote: Vote | None
+
+
+Answers = Mapping[int, _Answer[Value]]
+"""Answers about one key by the broker that gave them."""
+
+
+def _look(
+    port: TopicsPort, ask: Ask[Key, Value], keys: Sequence[Key], part: Callable[[Value], Vote]
+) -> tuple[Mapping[Key, Answers[Value]], int]:
+    """Ask two brokers by name, or one if only one is live; and another one if these do not answer or do not agree.
+
+    Brokers that contradict each other are asked once more: a change reaches them one after the other. Returns the
+    answers, and how many of them have to agree.
     """
     brokers = port.describe_cluster().broker_ids
     needed = min(LOOKS, max(1, len(brokers)))
-    looks: list[Batch[str, Topic]] = []
-    for broker in brokers[:TRIES]:
-        if len(looks) >= needed and all(_agreed([_answer(one, name) for one in looks], needed) for name in names):
-            break
-        try:
-            looks.append(port.describe_topics(names, broker=broker))
-        except ClusterError as error:
-            looks.append(Batch({}, dict.fromkeys(names, error)))
+    looks: dict[Key, dict[int, _Answer[Value]]] = {key: {} for key in keys}
+
+    def still_open() -> list[Key]:
+        return [key for key in keys if _agreed(looks[key], needed) is None]
+
+    def ask_in_turn(asked: Iterable[int]) -> None:
+        for broker in asked:
+            if not (todo := still_open()):
+                return
+            try:
+                batch = ask(todo, broker)
+            except ClusterError as error:
+                batch = Batch({}, dict.fromkeys(todo, error))
+            for key in todo:
+                looks[key][broker] = _answer(batch, key, part)
+
+    ask_in_turn(brokers[:TRIES])
+    told = {broker for key in still_open() for broker, one in looks[key].items() if one.vote is not None}
+    if len(told) > 1:
+        ask_in_turn(sorted(told))
     return looks, needed
 
 
-def _agreed(answers: Sequence[Answer], needed: int) -> Answer | None:
-    """An answer that so many brokers gave: a topic with this id and these replicas, or that there is none."""
-    votes = Counter(_vote(one) for one in answers)
-    return next((one for one in answers if _vote(one) is not None and votes[_vote(one)] >= needed), None)
+def _answer(batch: Batch[Key, Value], key: Key, part: Callable[[Value], Vote]) -> _Answer[Value]:
+    if key in batch.ok:
+        return _Answer(batch.ok[key], None, part(batch.ok[key]))
+    error = batch.failed.get(key, ClusterError(f"no broker answered about {_name(key)}"))
+    return _Answer(None, error, NO_TOPIC if is_unknown_topic(error) else None)
 
 
-def _vote(answer: Answer) -> object:
-    """The part to agree on: id and replicas of the topic, or that there is none; None for any other error."""
-    if isinstance(answer, Topic):
-        return answer.topic_id, tuple((one.topic_partition, one.replicas) for one in answer.partitions)
-    return UNKNOWN_TOPIC_OR_PARTITION if is_unknown_topic(answer) else None
+def _name(key: object) -> str:
+    return str(key) if isinstance(key, ConfigResource) else f"topic {key}"
 
 
-def _why_unknown(name: str, answers: Iterable[Answer]) -> ClusterError:
-    errors = (one for one in answers if isinstance(one, ClusterError) and not is_unknown_topic(one))
-    return next(errors, ClusterError(f"brokers do not agree about topic {name}"))
+def _agreed(answers: Answers[Value], needed: int) -> _Answer[Value] | None:
+    """The first answer that enough brokers gave; None if they gave none."""
+    votes = Counter(one.vote for one in answers.values())
+    return next((one for one in answers.values() if one.vote is not None and votes[one.vote] >= needed), None)
 
 
-def _answer(look: Batch[str, Topic], name: str) -> Answer:
-    if name in look.ok:
-        return look.ok[name]
-    return look.failed.get(name, ClusterError(f"no broker answered about topic {name}"))
+def _of_two(
+    port: TopicsPort, ask: Ask[Key, Value], keys: Sequence[Key], part: Callable[[Value], Vote]
+) -> Reading[Key, Value]:
+    return _agreed_by(*_look(port, ask, keys, part)) if keys else Reading({}, frozenset(), {})
+
+
+def _agreed_by(looks: Mapping[Key, Answers[Value]], needed: int) -> Reading[Key, Value]:
+    known: dict[Key, Value] = {}
+    absent: set[Key] = set()
+    unknown: dict[Key, ClusterError] = {}
+    for key, answers in looks.items():
+        agreed = _agreed(answers, needed)
+        if agreed is None:
+            unknown[key] = _why_unknown(key, answers)
+        elif agreed.value is None:
+            absent.add(key)
+        else:
+            known[key] = agreed.value
+    return Reading(known, frozenset(absent), unknown)
+
+
+def _why_unknown(key: object, answers: Answers[Value]) -> ClusterError:
+    silent = (one.error for one in answers.values() if one.error is not None and one.vote is None)
+    if not answers:
+        return ClusterError(f"no live broker could be asked about {_name(key)}")
+    return next(silent, None) or ClusterError(f"brokers do not agree about {_name(key)}: {_disagreement(answers)}")
+
+
+def _disagreement(answers: Answers[Value]) -> str:
+    """Text on what each broker shows, which of them lags, and what to do about it."""
+    topics = {broker: one.value for broker, one in answers.items() if isinstance(one.value, Topic)}
+    lag = _proven_lag(topics) or "one of them lags (`kafka-metadata-quorum.sh describe --replication` shows which)"
+    shown = ", ".join(f"broker {broker} {what}" for broker, what in sorted(_first_difference(answers).items()))
+    return f"{shown}; {lag}. Try again; if this lasts, restart that broker"
+
+
+def _first_difference(answers: Answers[Value]) -> dict[int, str]:
+    votes = {broker: one.vote for broker, one in answers.items() if one.vote is not None}
+    if NO_TOPIC in votes.values():
+        return {broker: "does not know it" if vote == NO_TOPIC else "knows it" for broker, vote in votes.items()}
+    common = frozenset.intersection(*votes.values())
+    differing = [entry[:2] for vote in votes.values() for entry in vote - common]
+    last = max(what for what, _ in differing)  # backwards by name: replicas, leader, in-sync replicas, id
+    what, subject = min((entry for entry in differing if entry[0] == last), key=str)
+    values = {broker: {entry[:2]: entry[2] for entry in vote} for broker, vote in votes.items()}
+    return {
+        broker: f"shows {what} of {subject} as {_text(found.get((what, subject)))}" for broker, found in values.items()
+    }
+
+
+def _text(value: object) -> str:
+    return "not set" if value is None else str(list(value)) if isinstance(value, tuple) else str(value)
+
+
+def _proven_lag(topics: Mapping[int, Topic]) -> str | None:
+    """Name a broker that knows an older leader epoch than another one; None if none does."""
+    newest: dict[tuple[str | None, TopicPartition], int] = {}
+    epochs = [
+        (broker, (topic.topic_id, one.topic_partition), one.leader_epoch)
+        for broker, topic in topics.items()
+        for one in topic.partitions
+    ]
+    for _, key, epoch in epochs:
+        newest[key] = max(epoch, newest.get(key, epoch))
+    for broker, key, epoch in epochs:
+        if epoch < newest[key]:
+            return f"broker {broker} lags: it knows leader epoch {epoch} of {key[1]}, and another one {newest[key]}"
+    return None
 
 
 Look = TypeVar("Look")
@@ -207,6 +382,31 @@ def ask_by_name(port: TopicsPort, ask: Callable[[int], Look]) -> list[Look]:
 # Settings.
 
 Configs = Mapping[str, ConfigEntry]
+
+
+def settings_of_two(
+    port: SettingsPort, resources: Iterable[ConfigResource], names: Sequence[str]
+) -> Reading[ConfigResource, Configs]:
+    """Settings of these names; those of topics as two brokers show them. Raises ClusterError.
+
+    For what is told as the truth, or changed because of it. Brokers answer for themselves.
+    """
+    asked = list(dict.fromkeys(resources))
+    topics = [one for one in asked if one.type is ResourceType.TOPIC]
+
+    def ask(some: Sequence[ConfigResource], broker: int) -> Batch[ConfigResource, Configs]:
+        return port.describe_configs(some, names=names, broker=broker)
+
+    own = read_settings(port, (one for one in asked if one.type is not ResourceType.TOPIC), names)
+    shown = _of_two(port, ask, topics, _of_topic)
+    return Reading({**own.known, **shown.known}, own.absent | shown.absent, {**own.unknown, **shown.unknown})
+
+
+def _of_topic(configs: Configs) -> Vote:
+    """The values of the topic itself: defaults are those of the broker that is asked."""
+    return frozenset(
+        (name, "the topic", one.value) for name, one in configs.items() if one.source is ConfigSource.DYNAMIC_TOPIC
+    )
 
 
 def read_settings(

@@ -16,8 +16,8 @@ from typing import Protocol
 
 from kreassign.errors import ClusterError
 from kreassign.executor.cluster.port import TopicsPort
-from kreassign.executor.cluster.readings import ask_twice
-from kreassign.model import Batch, LogDir, TopicPartition
+from kreassign.executor.cluster.readings import LogDirsPort, ask_twice, read_log_dirs
+from kreassign.model import Batch, LogDir
 from kreassign.model.closures import Closure, closure_of
 from kreassign.model.requests import NewTopic
 
@@ -25,14 +25,8 @@ OfferedVersions = frozenset[tuple[str, int, int]]
 """APIs and features that a broker offers, each with its first and last version."""
 
 
-class ReceiversPort(TopicsPort, Protocol):
+class ReceiversPort(TopicsPort, LogDirsPort, Protocol):
     """Calls about brokers as destinations, with the meaning that `AdminClient` gives them. All raise ClusterError."""
-
-    def describe_log_dirs(
-        self, brokers: Iterable[int] | None, *, partitions: Iterable[TopicPartition] | None
-    ) -> Batch[int, tuple[LogDir, ...]]:
-        """Log directories of brokers."""
-        ...
 
     def offered_versions(self, brokers: Iterable[int]) -> Batch[int, OfferedVersions]:
         """APIs and features of brokers."""
@@ -47,20 +41,8 @@ def read_closures(
     port: ReceiversPort, brokers: Iterable[int], in_maintenance: Collection[int] = ()
 ) -> dict[int, Closure]:
     """Each of these live brokers that receives nothing, with the reasons. Raises ClusterError."""
-    log_dirs = read_log_dirs(port, sorted(set(brokers)))
+    log_dirs = read_log_dirs(port, sorted(set(brokers)), copies_of=())
     return closures_of(port, {*log_dirs.ok, *log_dirs.failed}, log_dirs.ok, in_maintenance)
-
-
-def read_log_dirs(port: ReceiversPort, brokers: Iterable[int]) -> Batch[int, tuple[LogDir, ...]]:
-    """Log directories without their replicas; a broker that does not answer, or names none, is asked twice."""
-
-    def ask(some: Collection[int]) -> Batch[int, tuple[LogDir, ...]]:
-        answer = port.describe_log_dirs(some, partitions=())
-        empty = {broker: ClusterError("it named no log directory") for broker, found in answer.ok.items() if not found}
-        named = {broker: found for broker, found in answer.ok.items() if found}
-        return Batch(named, {**empty, **answer.failed})
-
-    return ask_twice(ask, brokers)
 
 
 def closures_of(

@@ -21,14 +21,17 @@ from kreassign.executor.cluster.observations import (
 )
 from kreassign.executor.cluster.port import ClusterPort, ConfigPort
 from kreassign.executor.cluster.readings import (
+    Configs,
     Reading,
-    ask_twice,
     is_unknown_topic,
     partitions_of,
+    read_log_dirs,
     read_offsets,
     read_settings,
     read_topics,
+    settings_of_two,
     topic_ids_of,
+    topics_of_two,
 )
 from kreassign.executor.cluster.sizes import read_new_sizes, tiered_topics
 from kreassign.executor.events import PlannedMove, Refusal, Unwritten
@@ -223,7 +226,10 @@ def _is_odd(
     ongoing: Mapping[TopicPartition, OngoingReassignment],
     unsent: Collection[TopicPartition],
 ) -> Callable[[Topic], bool]:
-    """Odd is what could end a move otherwise than the run has in mind: another topic, or other replicas."""
+    """Odd is another topic, other replicas than a move waits with, and any of a sent move that is not listed.
+
+    Such a move is over, or its request was lost: brokers that lag show either, and two have to agree.
+    """
     topic_ids = {move.topic_partition.topic: move.topic_id for move in moves}
     by_topic: dict[str, list[PlannedMove]] = {}
     for move in moves:
@@ -235,8 +241,8 @@ def _is_odd(
             return True
         shown = {one.topic_partition: one.replicas for one in topic.partitions}
         return any(
-            shown.get(move.topic_partition)
-            not in ({move.original} if move.topic_partition in unsent else {move.original, move.target})
+            shown.get(move.topic_partition) != move.original
+            or (move.topic_partition not in unsent and move.target != move.original)
             for move in by_topic.get(topic.name, ())
         )
 
@@ -249,7 +255,7 @@ def read_locations(port: ClusterPort, moves: Iterable[PlannedMove]) -> tuple[Rep
     if not named:
         return {}, frozenset()
     brokers = sorted({target.broker for move in named for target in move.log_dirs})
-    answer = port.describe_log_dirs(brokers, partitions=sorted(move.topic_partition for move in named))
+    answer = read_log_dirs(port, brokers, copies_of=sorted(move.topic_partition for move in named))
     return replica_locations(answer.ok), frozenset(answer.failed)
 
 
@@ -260,7 +266,7 @@ def read_copies(
     wanted = frozenset(replicas)
     brokers = sorted({replica.broker for replica in wanted})
     partitions = sorted({replica.topic_partition for replica in wanted})
-    answer = ask_twice(lambda asked: port.describe_log_dirs(asked, partitions=partitions), brokers)
+    answer = read_log_dirs(port, brokers, copies_of=partitions)
     found = replica_locations(answer.ok)
     known = {replica: place for replica, place in found.items() if replica in wanted}
     unknown = {replica: answer.failed[replica.broker] for replica in sorted(wanted) if replica.broker in answer.failed}
@@ -296,14 +302,20 @@ class ReadValues:
     gone: tuple[ConfigResource, ...] = ()
 
 
-def read_configs(port: ClusterPort, keys: Iterable[ConfigKey]) -> ReadValues:
+def read_configs(
+    port: ClusterPort,
+    keys: Iterable[ConfigKey],
+    read: Callable[
+        [ClusterPort, Iterable[ConfigResource], Sequence[str]], Reading[ConfigResource, Configs]
+    ] = read_settings,
+) -> ReadValues:
     """Read own values of these settings. Raises ClusterError."""
     names: dict[ConfigResource, list[str]] = {}
     for key in keys:
         names.setdefault(key.resource, []).append(key.name)
     if not names:
         return ReadValues()
-    known, absent, unknown = read_settings(port, names, sorted({name for wanted in names.values() for name in wanted}))
+    known, absent, unknown = read(port, names, sorted({name for wanted in names.values() for name in wanted}))
     entries: Mapping[ConfigResource, Mapping[str, ConfigEntry]] = {**known, **{topic: {} for topic in absent}}
     values = [
         ConfigValue(ConfigKey(resource, name), _own_value(found.get(name)))
@@ -319,7 +331,7 @@ def read_throttles(
 ) -> Reading[ConfigResource, tuple[ConfigValue, ...]]:
     """Own values of all throttles of these topics and brokers. Raises ClusterError."""
     resources = (*map(ConfigResource.topic, topics), *map(ConfigResource.broker, brokers))
-    known, absent, unknown = read_settings(port, resources, (*TOPIC_THROTTLES, *BROKER_THROTTLES))
+    known, absent, unknown = settings_of_two(port, resources, (*TOPIC_THROTTLES, *BROKER_THROTTLES))
     values = {
         resource: tuple(ConfigValue(ConfigKey(resource, name), _own_value(entry)) for name, entry in entries.items())
         for resource, entries in known.items()
@@ -346,7 +358,7 @@ def check_throttle(
     is down is not throttled anyway.
     """
     ours = tuple(overrides)
-    read = read_configs(port, (override.key for override in ours))
+    read = read_configs(port, (override.key for override in ours), settings_of_two)
     known, absent, unknown = other_topics(port, topic_ids)
     gone = {*read.gone, *map(ConfigResource.topic, (*absent, *(name for name, is_other in known.items() if is_other)))}
     # Whether a topic is another one is asked about settings in doubt: while that is unknown, so are they.
@@ -369,12 +381,17 @@ def brokers_down(port: ClusterPort, resources: Iterable[ConfigResource]) -> tupl
 
 
 def read_facts(port: ClusterPort, expected: Expectations) -> Facts:
-    """Read everything needed to verify these expectations. Raises ClusterError when no broker answers at all."""
+    """Read everything needed to verify these expectations. Raises ClusterError when no broker answers at all.
+
+    Nothing that concerns topics is believed that two brokers do not show.
+    """
     ongoing = port.list_partition_reassignments(expected.replicas) if expected.replicas else {}
-    topics = read_topics(port, {name.topic for name in expected.replicas}, _is_odd_now(expected, ongoing))
+    names = {name.topic for name in expected.replicas}
+    topics = topics_of_two(port, names)
     found = partitions_of(topics.known)
-    configs = read_configs(port, (*(one.key for one in expected.configs), *(one.key for one in expected.overrides)))
-    log_dirs = read_log_dirs(port, expected.log_dirs)
+    keys = (*(one.key for one in expected.configs), *(one.key for one in expected.overrides))
+    configs = read_configs(port, keys, settings_of_two)
+    log_dirs = read_paths(port, expected.log_dirs)
     sizes = read_sizes(port, _sized(port, expected, found) if expected.checks_sizes else ())
     unread = {str(resource): sentence for resource, sentence in configs.unread.items()}
     unread |= {
@@ -399,23 +416,6 @@ def read_facts(port: ClusterPort, expected: Expectations) -> Facts:
         topic_ids=topic_ids_of(topics.known),
         unread_log_dirs=frozenset(log_dirs.unknown),
     )
-
-
-def _is_odd_now(
-    expected: Expectations, ongoing: Mapping[TopicPartition, OngoingReassignment]
-) -> Callable[[Topic], bool]:
-    """Odd is what would be a finding: another topic, no such partition, or other replicas."""
-    wanted: dict[str, list[TopicPartition]] = {}
-    for name in expected.replicas:
-        if name not in ongoing:
-            wanted.setdefault(name.topic, []).append(name)
-    is_other = has_another_id(expected.topic_ids)
-
-    def is_odd(topic: Topic) -> bool:
-        shown = {one.topic_partition: one.replicas for one in topic.partitions}
-        return is_other(topic) or any(shown.get(name) != expected.replicas[name] for name in wanted.get(topic.name, ()))
-
-    return is_odd
 
 
 def _unread_brokers(unknown: Mapping[TopicPartitionReplica, ClusterError], what: str) -> dict[str, str]:
@@ -444,7 +444,7 @@ def read_sizes(port: ClusterPort, partitions: Sequence[Partition]) -> Reading[To
     return Reading(known, frozenset(wanted) - known.keys() - locations.unknown.keys(), locations.unknown)
 
 
-def read_log_dirs(port: ClusterPort, wanted: Iterable[TopicPartitionReplica]) -> Reading[TopicPartitionReplica, str]:
+def read_paths(port: ClusterPort, wanted: Iterable[TopicPartitionReplica]) -> Reading[TopicPartitionReplica, str]:
     """Current directory of each of these replicas, not the one it is moving to. Raises ClusterError."""
     replicas = tuple(wanted)
     locations = read_copies(port, replicas)

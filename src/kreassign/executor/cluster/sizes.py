@@ -11,7 +11,14 @@ from dataclasses import replace
 from kreassign.errors import ClusterError
 from kreassign.executor.cluster.observations import leader_sizes
 from kreassign.executor.cluster.port import ClusterPort
-from kreassign.executor.cluster.readings import Reading, partitions_of, read_offsets, read_settings, read_topics
+from kreassign.executor.cluster.readings import (
+    Reading,
+    partitions_of,
+    read_log_dirs,
+    read_offsets,
+    read_settings,
+    read_topics,
+)
 from kreassign.executor.events import PlannedMove
 from kreassign.model import NO_LEADER, ConfigResource, OffsetSpec, Partition, TopicPartition
 from kreassign.model.requests import NO_OFFSET
@@ -76,7 +83,7 @@ def _leader_sizes(
     leaders = {name: one.leader for name, one in partitions.items() if one.leader != NO_LEADER}
     if not leaders:
         return {}, {}
-    answer = port.describe_log_dirs(sorted(set(leaders.values())), partitions=sorted(leaders))
+    answer = read_log_dirs(port, sorted(set(leaders.values())), copies_of=sorted(leaders))
     sizes = leader_sizes(answer.ok, leaders)
     return sizes, {
         name: answer.failed.get(leader, ClusterError(f"broker {leader} has no copy of it"))

@@ -415,7 +415,7 @@ def cancel_command(name: TopicPartition, run_id: str = NO_RUN) -> Words:
 
 
 @dataclass(frozen=True, slots=True)
-class Need:
+class NeededRights:
     """Operations that a command needs on the cluster and every topic concerned, and on one group and topic by name."""
 
     command: str
@@ -430,18 +430,22 @@ _Missing = tuple[str, str, tuple[str, ...]]
 
 _LOOK = ("Describe", "DescribeConfigs")
 NEEDS = (
-    Need("doctor, snapshot, collect, plan, verify", _LOOK, _LOOK),
-    Need("run, resume, cancel, rollback without a throttle", (*_LOOK, "Alter"), _LOOK),
-    Need("run, resume, cancel, rollback with a throttle", (*_LOOK, "Alter", "AlterConfigs"), (*_LOOK, "AlterConfigs")),
-    Need("maintenance, decommission", (*_LOOK, "Alter", "AlterConfigs"), (*_LOOK, "AlterConfigs")),
-    Need("audit records", topics=("Describe", "DescribeConfigs", "Read")),
-    Need(
+    NeededRights("doctor, snapshot, collect, plan, verify", _LOOK, _LOOK),
+    NeededRights("run, resume, cancel, rollback without a throttle", (*_LOOK, "Alter"), _LOOK),
+    NeededRights(
+        "run, resume, cancel, rollback with a throttle", (*_LOOK, "Alter", "AlterConfigs"), (*_LOOK, "AlterConfigs")
+    ),
+    NeededRights("maintenance, decommission", (*_LOOK, "Alter", "AlterConfigs"), (*_LOOK, "AlterConfigs")),
+    NeededRights("audit records", topics=("Describe", "DescribeConfigs", "Read")),
+    NeededRights(
         "the lease of the cluster, which runs can do without",
         group=(LEASE_GROUP, "Read"),
         topic=(OFFSETS_TOPIC, "Describe"),
     ),
-    Need("maintenance that other machines see", group=(MAINTENANCE_GROUP, "Read"), topic=(OFFSETS_TOPIC, "Read")),
-    Need(
+    NeededRights(
+        "maintenance that other machines see", group=(MAINTENANCE_GROUP, "Read"), topic=(OFFSETS_TOPIC, "Read")
+    ),
+    NeededRights(
         "runs that keep away from brokers in maintenance, before Kafka 4.3; they do without",
         group=(MAINTENANCE_GROUP, "Describe"),
         topic=(OFFSETS_TOPIC, "Describe"),
@@ -459,13 +463,12 @@ def permission_issues(allowed: AllowedOperations, principal: str | None = None) 
         new = tuple(grant for grant in dict.fromkeys(grants) if grant not in told)
         told.update(new)
         if missing:
-            seen = "; ".join(map(_said, missing))
-            yield Issue(
-                "permission", need.command, f"permission is missing: {seen}", f"Let an administrator grant it{who}", new
-            )
+            seen = f"permission is missing: {'; '.join(map(_said, missing))}"
+            remedy = f"Let an administrator grant it{who}" if new else "What is granted above is enough"
+            yield Issue("permission", need.command, seen, remedy, new)
 
 
-def _missing(need: Need, allowed: AllowedOperations) -> Iterator[_Missing]:
+def _missing(need: NeededRights, allowed: AllowedOperations) -> Iterator[_Missing]:
     if allowed.cluster is not None:
         yield from ((operation, "cluster", ()) for operation in need.cluster if operation not in allowed.cluster)
     # The topic of offsets may stay hidden unless a plan moves it.
@@ -475,7 +478,7 @@ def _missing(need: Need, allowed: AllowedOperations) -> Iterator[_Missing]:
             yield operation, "topic", topics
 
 
-def _missing_by_name(need: Need, allowed: AllowedOperations) -> Iterator[_Missing]:
+def _missing_by_name(need: NeededRights, allowed: AllowedOperations) -> Iterator[_Missing]:
     """Missing permissions on named resources; what the cluster does not report counts as allowed."""
     for kind, wanted, told in (("group", need.group, allowed.groups), ("topic", need.topic, allowed.topics)):
         if wanted is not None and wanted[0] in told and wanted[1] not in told[wanted[0]]:
@@ -484,6 +487,6 @@ def _missing_by_name(need: Need, allowed: AllowedOperations) -> Iterator[_Missin
 
 def _said(missing: _Missing) -> str:
     operation, kind, names = missing
-    if kind == "topic":
-        return f"{operation} on topics {named_partitions(names)}"
-    return f"{operation} on the cluster" if kind == "cluster" else f"{operation} on {kind} {named_partitions(names)}"
+    if kind == "cluster":
+        return f"{operation} on the cluster"
+    return f"{operation} on {kind}{'s' if len(names) > 1 else ''} {named_partitions(names)}"

@@ -34,7 +34,7 @@ from kreassign.executor.throttle_ledger import ConfigKey, ConfigValue
 from kreassign.model import Partition, Reassignment, TopicPartition, TopicPartitionReplica
 from kreassign.model.plan import ANY_LOG_DIR, PartitionAssignment, Plan
 from kreassign.model.plan_facts import is_another
-from kreassign.model.run import AT_REST, ENDED, IN_FLIGHT, MoveHistory, RunHistory
+from kreassign.model.run import AT_REST, ENDED, IN_FLIGHT, MoveHistory, MoveStatus, RunHistory
 from kreassign.model.text import counted
 
 # Read runs from a snapshot in their journals and the events since.
@@ -311,7 +311,7 @@ class Present:
     """Present state of the cluster: live brokers (None: all that are named), and known ids of topics.
 
     `hindrances` are sentences of the checks before a run against moving single partitions back. `changed_by` has the
-    later runs that left partitions as they are.
+    later runs that made the lists of partitions what they are.
     """
 
     live_brokers: Collection[int] | None = None
@@ -347,13 +347,14 @@ def rollback_plan(
     expected: dict[TopicPartition, tuple[int, ...]] = {}
     assignments, skipped, copies, copied_bytes = [], [], 0, 0
     for move in moves:
-        name = TopicPartition(move.topic, move.partition)
+        name = move.topic_partition
         if move.submitted_ms is None:
             continue
         problem = _reason_to_leave(move, partitions.get(name), present)
         if problem:
             skipped.append(f"{name}: {problem}")
             continue
+        skipped += (f"{name}: {unread}" for unread in _unread_dirs(move, partitions[name], replica_locations))
         log_dirs = _dirs_back(move, replica_locations)
         if log_dirs or partitions[name].replicas != move.original:
             expected[name] = partitions[name].replicas
@@ -374,18 +375,33 @@ def _dirs_back(move: MoveHistory, replica_locations: ReplicaLocations) -> dict[i
     return back
 
 
+def _unread_dirs(move: MoveHistory, partition: Partition, replica_locations: ReplicaLocations) -> Iterator[str]:
+    """Copies that may have to change their directory, and are in none that their broker reports."""
+    for target in move.log_dirs:
+        replica = TopicPartitionReplica(target.broker, move.topic, move.partition)
+        is_kept = target.before is not None and target.broker in partition.replicas
+        if is_kept and target.path != target.before and replica not in replica_locations:
+            yield (
+                f"no directory of broker {target.broker} shows its copy, which was in {target.before}: the broker is "
+                "down, or the directory failed; roll back again once it is up"
+            )
+
+
 def _reason_to_leave(move: MoveHistory, partition: Partition | None, present: Present) -> str | None:
     if partition is None:
         return "it no longer exists"
     if is_another(move.topic_id, present.topic_ids.get(move.topic)):
         return f"{OTHER_TOPIC}; that one is left as it is"
-    left_by_cancelling = (set(move.original), set(move.reached))
-    if partition.replicas == move.target or set(partition.replicas) in left_by_cancelling:
+    # Cancelling restores the set of replicas, not their order; a complete move left its very list.
+    left_by_cancelling = () if move.status is MoveStatus.COMPLETE else (set(move.original), set(move.reached))
+    is_ours = partition.replicas == move.target or set(partition.replicas) in left_by_cancelling
+    is_back, later = partition.replicas == move.original, present.changed_by.get(move.topic_partition)
+    if is_back or (is_ours and later is None):
         down = [] if present.live_brokers is None else sorted(set(move.original).difference(present.live_brokers))
-        if down and partition.replicas != move.original:
+        if down and not is_back:
             return f"its original brokers {down} are not up; start them and roll back again, or plan without them"
-        return present.hindrances.get(TopicPartition(move.topic, move.partition))
+        return present.hindrances.get(move.topic_partition)
     what = f"its replicas are {list(partition.replicas)}"
-    if (later := present.changed_by.get(partition.topic_partition)) is not None:
+    if later is not None:
         return f"{what}, as run {later} left it since; roll back that run first"
     return f"{what}, changed since by somebody else; look at it"

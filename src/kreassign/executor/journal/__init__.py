@@ -25,16 +25,18 @@ from kreassign.executor.journal.folder import (
     stopped_process_in,
 )
 from kreassign.executor.journal.locks import foreign_lock
-from kreassign.executor.journal.mirror import FolderPlace, Mirror, Place, mirrored_runs
+from kreassign.executor.journal.mirror import OWN, FolderPlace, Kept, Mirror, Place, kept_run, mirrored_runs
 from kreassign.executor.journal.writer import Journal, bring_home, post_request, set_aside
 
 __all__ = [
     "ASIDE",
     "BEGINNING",
+    "OWN",
     "SUFFIX",
     "FolderPlace",
     "Journal",
     "JournalReader",
+    "Kept",
     "Mirror",
     "Place",
     "Position",
@@ -49,6 +51,7 @@ __all__ = [
     "first_event",
     "foreign_lock",
     "journal_path",
+    "kept_run",
     "last_event",
     "mirrored_runs",
     "post_request",

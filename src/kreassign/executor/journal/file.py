@@ -52,6 +52,7 @@ from kreassign.executor.events import (
     Event,
     MovesObserved,
     Request,
+    RunResumed,
     RunStarted,
     SubmissionIntended,
     ThrottleIntended,
@@ -148,7 +149,8 @@ class Form(NamedTuple):
     """Whose journal a file is: its application id, the class of its first event, and all classes by their names.
 
     Events of `binding` classes, and requests, leave work to do which the cluster does not show. Requests that no
-    process accepted are void for the next one, unless it `keeps_requests`.
+    process accepted are void for the next one, unless it `keeps_requests`. `number` is the field with the number of a
+    request; an event of class `goes_on` tells that another process goes on with the journal, and where it is kept.
     """
 
     application_id: int
@@ -157,6 +159,8 @@ class Form(NamedTuple):
     binding: tuple[type[Any], ...]
     requests: tuple[type[Any], ...]
     keeps_requests: bool = False
+    number: str = "request"
+    goes_on: type[Any] = RunResumed
 
 
 RUNS = Form(

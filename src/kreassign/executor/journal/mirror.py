@@ -4,6 +4,8 @@ The mirror of a journal is a row of entries that are never changed, each with th
 
     <cluster id>/<run id>/<first event / 1000>/<first event>-<digest of the content>
 
+The decisions of an autopilot are kept in the same way, in a folder whose name no run can have (`OWN`).
+
 A place (`Place`) keeps them: a folder, a bucket, or a topic. All it must do is store a whole entry under a new name,
 and show it to any reader from then on. The rest follows from names and the chain of digests that rows have:
 
@@ -31,11 +33,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple, Protocol
 from urllib.parse import unquote
 
 from kreassign.clock import Clock
-from kreassign.errors import ExecutionError, JournalDamaged, MirrorUnavailable
+from kreassign.errors import JournalDamaged, JournalTaken, MirrorUnavailable
 from kreassign.executor.journal.file import (
     BEGINNING,
     VERSION,
@@ -147,24 +149,54 @@ class FolderPlace:
             raise MirrorUnavailable(self, str(error)) from error
 
 
+OWN = "+"
+"""Begins names of folders that are not of runs: ids of runs are escaped."""
+
+
+class Kept(NamedTuple):
+    """Whose journal a mirror has: its folder below that of the cluster, and how messages name it.
+
+    `follow` says how to look at one that goes on elsewhere, `recover` what to do about a mirror that is damaged.
+    """
+
+    folder: str
+    what: str
+    follow: str
+    recover: str
+
+
+def kept_run(run_id: str) -> Kept:
+    """The journal of a run."""
+    return Kept(
+        journal_path(Path(), "", run_id).stem,
+        f"run {run_id}",
+        f"`kreassign status {run_id} --journal-from",
+        "What the run left behind is not known: resume it on the host where it began, or look with `kreassign "
+        "doctor`, and with `kreassign verify` and the plan",
+    )
+
+
 @dataclass(slots=True)
 class Mirror:
     """Mirror of one journal, up to an event. `clock` waits between attempts."""
 
     place: Place
     cluster_id: str
-    run_id: str
+    kept: Kept
     clock: Clock
     position: Position = BEGINNING
+    _tried: int = 0
+    """Last event of the entry that was to be stored at last. It may be in the place though it was not confirmed."""
 
     def append(self, rows: Sequence[Row]) -> None:
         """Store rows that follow `position`; each is confirmed when this returns.
 
-        Raises MirrorUnavailable after `RETRY_S`, then it may be called again; ExecutionError if another process went
+        Raises MirrorUnavailable after `RETRY_S`, then it may be called again; JournalTaken if another process went
         on with the journal.
         """
         try:
-            for some in _portions([row for row in rows if row[0] > self.position.sequence]):
+            for some in self._entries([row for row in rows if row[0] > self.position.sequence]):
+                self._tried = some[-1][0]
                 self._store(some)
         except MirrorUnavailable:
             self.clock.sleep(RETRY_S)
@@ -192,9 +224,14 @@ class Mirror:
         with suppress(MirrorUnavailable):
             self.place.remove("/".join(self._place_of(rows[0][0], _content(rows))))
 
+    def _entries(self, rows: Sequence[Row]) -> Iterator[list[Row]]:
+        """Rows of one entry each. One that was tried is tried as it was: with more rows it would have another name."""
+        for some in ([row for row in rows if row[0] <= self._tried], [row for row in rows if row[0] > self._tried]):
+            yield from _portions(some)
+
     @property
     def _folder(self) -> str:
-        return f"{cluster_folder(Path(), self.cluster_id)}/{journal_path(Path(), '', self.run_id).stem}"
+        return f"{cluster_folder(Path(), self.cluster_id)}/{self.kept.folder}"
 
     def _store(self, rows: Sequence[Row]) -> None:
         first, last = rows[0][0], rows[-1]
@@ -204,15 +241,20 @@ class Mirror:
         beside = [_first_of(one) or 0 for one in self.place.names(folder) if one != name]
         if first > 1 and not any(0 < one < first for one in beside) and not self._has_beginning():
             self.take_back(rows)
-            raise MirrorUnavailable(self.place, f"it has no entry of run {self.run_id} any more, so it is not the same")
+            raise MirrorUnavailable(self.place, self.lost)
         if (latest := max(beside, default=0)) >= first:
             if latest == first:
                 self.take_back(rows)
-            raise ExecutionError(
-                f"another process has resumed run {self.run_id}: its journal in {self.place} goes on without this "
-                f"one, which sends nothing more. `kreassign status {self.run_id} --journal-from {self.place}` shows it"
+            raise JournalTaken(
+                f"another process has resumed {self.kept.what}: its journal in {self.place} goes on without this one, "
+                f"which sends nothing more. {self.kept.follow} {self.place}` shows it"
             )
         self.position = Position(last[0], last[4])
+
+    @property
+    def lost(self) -> str:
+        """Why a place that showed entries before, and shows none, is not trusted."""
+        return f"it has no entry of {self.kept.what} any more, so it is not the same"
 
     def _place_of(self, first: int, content: bytes) -> tuple[str, str]:
         """Folder and name of an entry."""
@@ -256,16 +298,13 @@ class Mirror:
         return bool(rows)
 
     def _damaged(self, problem: str) -> JournalDamaged:
-        return JournalDamaged(
-            f"the journal of run {self.run_id} in {self.place} {problem}",
-            "What the run left behind is not known: resume it on the host where it began, or look with `kreassign "
-            "doctor`, and with `kreassign verify` and the plan",
-        )
+        return JournalDamaged(f"the journal of {self.kept.what} in {self.place} {problem}", self.kept.recover)
 
 
 def mirrored_runs(place: Place, cluster_id: str) -> tuple[str, ...]:
     """Ids of the runs of a cluster in a place, oldest first. Raises MirrorUnavailable."""
-    return tuple(sorted(map(unquote, place.names(str(cluster_folder(Path(), cluster_id))))))
+    names = place.names(str(cluster_folder(Path(), cluster_id)))
+    return tuple(sorted(unquote(one) for one in names if not one.startswith(OWN)))
 
 
 # Entries as bytes, and their names.

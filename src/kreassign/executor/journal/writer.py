@@ -10,6 +10,7 @@ observed may follow with the next other event, or `OBSERVED_MS` later: another h
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
@@ -30,7 +31,6 @@ from kreassign.executor.events import (
     Event,
     HealthObserved,
     MovesObserved,
-    RunResumed,
     RunStarted,
     ThrottleChecked,
     TrafficMeasured,
@@ -58,6 +58,7 @@ from kreassign.executor.journal.file import (
     polls_to_json,
     store_snapshot,
     stored,
+    unstored,
 )
 from kreassign.executor.journal.folder import (
     ASIDE,
@@ -187,6 +188,10 @@ class Journal:
         """
         self._former = mirror
 
+    def confirm(self) -> None:
+        """Wait until the mirror has all that was written. Raises as `append`."""
+        self._patiently(self._write_mirror)
+
     def append(self, event: Event | Any) -> None:
         """Write an event; it is on disk when this returns, unless it is a poll that showed nothing (`file.py`).
 
@@ -197,7 +202,7 @@ class Journal:
             return
         self._patiently(self._write_polls)
         self._patiently(lambda: self._write(event.at_ms, kind_of(event), event_to_json(event)))
-        if self._former is not None and isinstance(event, RunResumed):
+        if self._former is not None and isinstance(event, self._form.goes_on):
             with suppress(MirrorUnavailable):
                 self._former.append(journal_rows(self.path, self._form))
             self._former = None
@@ -353,8 +358,12 @@ SUPERSEDED = ".superseded"
 """Suffix of a journal without which another host went on."""
 
 
-def bring_home(path: Path, mirror: Mirror, check: Callable[[], None] = lambda: None, form: Form = RUNS) -> None:
-    """Make a journal what its mirror says, unless it only goes on from there. `check` is called before it is changed.
+def bring_home(
+    path: Path, mirror: Mirror, check: Callable[[Sequence[Row]], None] = lambda _: None, form: Form = RUNS
+) -> None:
+    """Make a journal what its mirror says, unless it only goes on from there.
+
+    `check` gets the rows of the mirror before anything is changed.
 
     Events that are only here came too late: another host went on without. The former file is kept beside the new one.
     Raises InputError when a process writes the journal, JournalDamaged, MirrorUnavailable, and what `check` raises.
@@ -369,7 +378,7 @@ def bring_home(path: Path, mirror: Mirror, check: Callable[[], None] = lambda: N
             here = journal_rows(path, form) if path.is_file() else ()
             if here[: len(rows)] == rows:
                 return
-            check()
+            check(rows)
             if rows[: len(here)] != here:
                 _renamed(path, SUPERSEDED)
             for name in _BESIDE:
@@ -390,12 +399,21 @@ def _write_file(path: Path, rows: Sequence[Row], form: Form) -> None:
         with closing(sqlite3.connect(unfinished)) as connection:
             connection.executescript(f"{CREATE}{CREATE_SNAPSHOTS}PRAGMA application_id = {form.application_id};")
             connection.executemany(INSERT, rows)
+            connection.executemany("INSERT INTO requests VALUES (?, ?, ?)", _accepted(rows, form))
             connection.commit()
         rename_file(unfinished, path)
     except BaseException:
         for name in ("", *_BESIDE):
             unfinished.with_name(unfinished.name + name).unlink(missing_ok=True)
         raise
+
+
+def _accepted(rows: Sequence[Row], form: Form) -> Iterator[tuple[int, str, str]]:
+    """Requests among events: numbers of later ones go on from there. Those without a number nobody made."""
+    kinds = {kind.__name__ for kind in form.requests}
+    for _, _, kind, body, _ in rows:
+        if kind in kinds and (number := json.loads(text := unstored(body))[form.number]):
+            yield number, kind, text
 
 
 @contextmanager

@@ -6,14 +6,14 @@ So runs of any machine are held off a broker that cannot be cordoned (before Kaf
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Protocol
 
 from kreassign.errors import ClusterError
 from kreassign.executor.cluster.port import TopicsPort
 from kreassign.executor.cluster.readings import LOOKS, seen_in_two_looks
 from kreassign.executor.lease.lease import CALL_TIMEOUT_MS, offsets_topic
-from kreassign.executor.maintenance.record import MaintenanceRecord, parse_record, text_of_pieces
+from kreassign.executor.maintenance.record import Entered, MaintenanceRecord, parse_record, text_of_pieces
 from kreassign.model import Batch, TopicPartition
 from kreassign.model.error_codes import GROUP_AUTHORIZATION_FAILED, TOPIC_AUTHORIZATION_FAILED, has_code
 from kreassign.model.requests import CommittedOffset
@@ -54,13 +54,13 @@ def read_maintenance_record(port: OffsetsPort) -> MaintenanceRecord | None:
     return None if text is None else parse_record(text)
 
 
-def brokers_in_maintenance(port: OffsetsPort) -> frozenset[int]:
+def brokers_in_maintenance(port: OffsetsPort) -> Mapping[int, Entered]:
     """Brokers that the record of the cluster names. Raises ClusterError, also where the record is unreadable."""
     try:
         record = read_maintenance_record(port)
     except ValueError as error:
         raise ClusterError(f"the record of maintenance in group {GROUP_ID} is unreadable: {error}") from error
-    return frozenset() if record is None else frozenset(record.brokers)
+    return {} if record is None else record.brokers
 
 
 class InMaintenance:
@@ -77,7 +77,7 @@ class InMaintenance:
         """
         for _ in range(LOOKS):
             try:
-                return brokers_in_maintenance(self._port)
+                return frozenset(brokers_in_maintenance(self._port))
             except ClusterError as error:
                 if not has_code(error, GROUP_AUTHORIZATION_FAILED, TOPIC_AUTHORIZATION_FAILED):
                     raise

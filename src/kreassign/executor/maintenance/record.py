@@ -32,7 +32,7 @@ class Entered:
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class Reordering:
     """A replica list before the maintenance, and as the maintenance changes it: the same brokers.
 
     `former` is what maintenance of another broker made of it before, () if nothing: a process that records the change
@@ -58,7 +58,7 @@ class MaintenanceRecord:
 
     at_ms: int = 0
     brokers: Mapping[int, Entered] = field(default_factory=dict)
-    orders: Mapping[TopicPartition, Order] = field(default_factory=dict)
+    orders: Mapping[TopicPartition, Reordering] = field(default_factory=dict)
     cluster_ms: int = 0
 
     @property
@@ -83,9 +83,9 @@ class MaintenanceRecord:
         for name, target in ours.items():
             known = orders.get(name)
             if known is not None and known.is_changed(present[name]):
-                orders[name] = Order(known.original, target, former=present[name])
+                orders[name] = Reordering(known.original, target, former=present[name])
             else:
-                orders[name] = Order(present[name], target)
+                orders[name] = Reordering(present[name], target)
         return replace(self, at_ms=self._after(at_ms), orders=orders)
 
     def left(self, brokers: Collection[int], at_ms: int, later: Collection[TopicPartition] = ()) -> MaintenanceRecord:
@@ -128,7 +128,9 @@ def parse_record(text: str) -> MaintenanceRecord:
             int(at_ms),
             {int(broker): Entered(int(since), str(by), bool(cordoned)) for broker, since, by, cordoned in brokers},
             {
-                TopicPartition(topic, int(number)): Order(*(tuple(map(int, one)) for one in (original, ours, *former)))
+                TopicPartition(topic, int(number)): Reordering(
+                    *(tuple(map(int, one)) for one in (original, ours, *former))
+                )
                 for topic, lists in orders.items()
                 for number, original, ours, *former in lists
             },

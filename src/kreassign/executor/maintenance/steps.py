@@ -16,7 +16,7 @@ from kreassign.executor.brokers import (
     listed_brokers,
     some_partitions,
 )
-from kreassign.executor.maintenance.record import MaintenanceRecord, Order
+from kreassign.executor.maintenance.record import MaintenanceRecord, Reordering
 from kreassign.model import Partition, TopicPartition
 from kreassign.model.replication_factor import required_in_sync
 
@@ -191,7 +191,7 @@ def held_back(facts: MaintenanceFacts) -> dict[int, list[TopicPartition]]:
     return {broker: names for broker, names in held.items() if broker not in facts.our_cordons}
 
 
-def _restoring(orders: Mapping[TopicPartition, Order], facts: MaintenanceFacts) -> Reorder | None:
+def _restoring(orders: Mapping[TopicPartition, Reordering], facts: MaintenanceFacts) -> Reorder | None:
     """The change that restores these orders, as far as their lists are as the maintenance left them."""
     present = {
         one.topic_partition: one.replicas
@@ -201,7 +201,7 @@ def _restoring(orders: Mapping[TopicPartition, Order], facts: MaintenanceFacts) 
     return Reorder({name: orders[name].original for name in present}, present) if present else None
 
 
-def due_back(facts: MaintenanceFacts) -> Iterator[tuple[TopicPartition, Order]]:
+def due_back(facts: MaintenanceFacts) -> Iterator[tuple[TopicPartition, Reordering]]:
     """Replica orders that can be restored now."""
     remaining = facts.others_away
     return ((name, order) for name, order in facts.record.orders.items() if order.original[0] not in remaining)

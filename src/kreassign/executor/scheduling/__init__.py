@@ -1,18 +1,18 @@
 """Pacing: which of the waiting moves start now, and what the others wait for."""
 
 from kreassign.executor.scheduling.limits import (
-    Candidate,
     DiskBudget,
     InFlight,
+    PacedMove,
     Saturation,
     SaturationThreshold,
     find_cycle,
 )
 from kreassign.executor.scheduling.queue import (
-    Choice,
+    NextMoves,
     PriorityMerge,
     Queue,
-    Waiting,
+    WaitingMove,
     add_left,
     choose,
     choose_from,
@@ -21,17 +21,17 @@ from kreassign.executor.scheduling.queue import (
 from kreassign.executor.scheduling.windows import Forecast, TimeLeft, forecast
 
 __all__ = [
-    "Candidate",
-    "Choice",
     "DiskBudget",
     "Forecast",
     "InFlight",
+    "NextMoves",
+    "PacedMove",
     "PriorityMerge",
     "Queue",
     "Saturation",
     "SaturationThreshold",
     "TimeLeft",
-    "Waiting",
+    "WaitingMove",
     "add_left",
     "choose",
     "choose_from",

@@ -23,13 +23,13 @@ LogDirKey = tuple[int, str]
 """A log directory: broker and absolute path."""
 
 Endpoint = tuple[str, int | LogDirKey]
-"""End that a copy loads, as `Candidate.ends` names it: source, destination or log directory, and its id."""
+"""End that a copy loads, as `PacedMove.ends` names it: source, destination or log directory, and its id."""
 
 Endpoints = tuple[Endpoint, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class PacedMove:
     """A move that waits or is in flight.
 
     Each of the `destinations` copies `size_bytes` from the broker `source`, the leader; a move that only reorders has
@@ -106,14 +106,14 @@ class InFlight:
     _cluster_bytes: int = 0
 
     @classmethod
-    def of(cls, caps: Caps, moves: Iterable[Candidate]) -> InFlight:
+    def of(cls, caps: Caps, moves: Iterable[PacedMove]) -> InFlight:
         """Count these moves."""
         counts = cls(caps)
         for move in moves:
             counts.add(move)
         return counts
 
-    def add(self, move: Candidate) -> None:
+    def add(self, move: PacedMove) -> None:
         """Count a move that starts."""
         self._cluster_moves += 1
         self._cluster_bytes += move.total_bytes
@@ -130,12 +130,12 @@ class InFlight:
         """True at a limit of this end: not even the smallest copy may start."""
         return _is_full(self.caps.of(end[0]), self._moves[end], self._bytes[end])
 
-    def is_closed_to(self, move: Candidate) -> bool:
+    def is_closed_to(self, move: PacedMove) -> bool:
         """True if no move between these ends, however small, can start now."""
         ends = move.ends
         return bool(ends) and (self.is_cluster_full or any(self.is_full((kind, which)) for kind, which, _, _ in ends))
 
-    def refuses(self, move: Candidate) -> str | None:
+    def refuses(self, move: PacedMove) -> str | None:
         """Describe the limit that the move would exceed; None if it fits.
 
         If nothing is in flight at an end, one move may start there even if it alone exceeds the limit; otherwise it
@@ -182,7 +182,7 @@ class Saturation:
     _others: dict[Endpoint, Counter[Endpoint]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, enough: SaturationThreshold, moves: Iterable[Candidate]) -> Saturation:
+    def of(cls, enough: SaturationThreshold, moves: Iterable[PacedMove]) -> Saturation:
         """Count these moves."""
         busy = cls(enough)
         for move in moves:
@@ -194,7 +194,7 @@ class Saturation:
         """False: a broker that has enough takes no further copy, however small."""
         return False
 
-    def promise(self, move: Candidate) -> None:
+    def promise(self, move: PacedMove) -> None:
         """Count a move that starts."""
         source: Endpoint = ("source", move.source)
         left = move.total_bytes if move.left_bytes is None else move.left_bytes
@@ -205,7 +205,7 @@ class Saturation:
                 self._left[end] += left // len(move.destinations)
                 self._others.setdefault(end, Counter())[other] += 1
 
-    def refuses(self, move: Candidate) -> str | None:
+    def refuses(self, move: PacedMove) -> str | None:
         """Describe the broker of the move that has enough to do, or None. Urgent moves never wait for this."""
         if move.is_urgent or not move.destinations:
             return None
@@ -255,7 +255,7 @@ class DiskBudget:
     def after(
         cls,
         usable_bytes: Mapping[Endpoint, float],
-        in_flight: Iterable[Candidate],
+        in_flight: Iterable[PacedMove],
         rate_bytes_per_s: int | None = None,
         *,
         replica_counts: Mapping[LogDirKey, int | None] = MappingProxyType({}),
@@ -278,7 +278,7 @@ class DiskBudget:
         """True: a smaller copy may still fit."""
         return True
 
-    def promise(self, move: Candidate) -> None:
+    def promise(self, move: PacedMove) -> None:
         """Subtract what the copies of a move will need."""
         needed = needed_bytes(move, self.rate_bytes_per_s)
         for end in self._ends(move):
@@ -291,12 +291,12 @@ class DiskBudget:
                 has_arrived = self.places.get(TopicPartitionReplica(end[1][0], *move.topic_partition)) == end[1][1]
                 self.replica_counts[end[1]] = count + (not has_arrived)
 
-    def refusing(self, move: Candidate) -> Endpoint | None:
+    def refusing(self, move: PacedMove) -> Endpoint | None:
         """The first end without enough free space for the move."""
         needed = needed_bytes(move, self.rate_bytes_per_s)
         return next((end for end, left in self._left(move, needed) if needed > left), None)
 
-    def refuses(self, move: Candidate) -> str | None:
+    def refuses(self, move: PacedMove) -> str | None:
         """Describe the end that lacks free space for the move, or None."""
         needed = needed_bytes(move, self.rate_bytes_per_s)
         end, left = next(((end, left) for end, left in self._left(move, needed) if needed > left), (None, 0.0))
@@ -305,7 +305,7 @@ class DiskBudget:
         much = f"needs {int(needed)}" if isfinite(needed) else "never catches up with what is written"
         return f"{_disk_admission_words(end)} has {max(0, int(left))} bytes to promise, and a copy {much}"
 
-    def _ends(self, move: Candidate) -> Iterator[Endpoint]:
+    def _ends(self, move: PacedMove) -> Iterator[Endpoint]:
         """Ends of the copies: log directories, where they are known, else brokers."""
         named = {broker for broker, _ in move.log_dirs}
         for broker in move.destinations:
@@ -324,7 +324,7 @@ class DiskBudget:
         """True if Kafka chooses one of several known directories."""
         return isinstance(end[1], int) and bool(self._places_of(end[1]))
 
-    def _left(self, move: Candidate, needed: float) -> Iterator[tuple[Endpoint, float]]:
+    def _left(self, move: PacedMove, needed: float) -> Iterator[tuple[Endpoint, float]]:
         """Per end that the copies of a move may get, bytes that are left for one of them; the least first."""
         for end in self._ends(move):
             broker = end[1] if isinstance(end[1], int) else end[1][0]
@@ -362,7 +362,7 @@ def _by_left(row: tuple[Endpoint, float]) -> float:
     return row[1]
 
 
-def needed_bytes(move: Candidate, rate_bytes_per_s: float | None) -> float:
+def needed_bytes(move: PacedMove, rate_bytes_per_s: float | None) -> float:
     """Size of one copy when it has caught up: s + w·s/(r-w); infinite where it never does."""
     if rate_bytes_per_s is None or move.size_bytes == 0:
         return float(move.size_bytes)

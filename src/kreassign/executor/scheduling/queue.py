@@ -16,7 +16,7 @@ from heapq import heapify, heappop, heappush
 from types import MappingProxyType
 from typing import NamedTuple, Protocol
 
-from kreassign.executor.scheduling.limits import Candidate, Endpoint, Endpoints, InFlight, Saturation
+from kreassign.executor.scheduling.limits import Endpoint, Endpoints, InFlight, PacedMove, Saturation
 from kreassign.model import TopicPartition
 from kreassign.model.pace import Caps, Order
 from kreassign.model.plan import partition_order
@@ -24,10 +24,10 @@ from kreassign.model.plan import partition_order
 Ranked = tuple[bool, int, int, tuple[bytes, int]]
 """Sort key of a move: smaller starts sooner; unique per move."""
 
-Rank = Callable[[Candidate], Ranked]
+Rank = Callable[[PacedMove], Ranked]
 
 
-def in_order(waiting: Iterable[Candidate], in_flight: Iterable[Candidate], order: Order) -> tuple[Candidate, ...]:
+def in_order(waiting: Iterable[PacedMove], in_flight: Iterable[PacedMove], order: Order) -> tuple[PacedMove, ...]:
     """The waiting moves, the first to start first."""
     waiting = tuple(waiting)
     return tuple(sorted(waiting, key=ranking(order, left_to_do(waiting, in_flight))))
@@ -42,18 +42,18 @@ def ranking(order: Order, left: Mapping[Endpoint, int]) -> Rank:
     """
     keys = _KEYS[order]
 
-    def rank(move: Candidate) -> Ranked:
+    def rank(move: PacedMove) -> Ranked:
         return (not move.is_urgent, *keys(move, left), partition_order(move.topic_partition))
 
     return rank
 
 
-def left_to_do(waiting: Iterable[Candidate], in_flight: Iterable[Candidate]) -> Counter[Endpoint]:
+def left_to_do(waiting: Iterable[PacedMove], in_flight: Iterable[PacedMove]) -> Counter[Endpoint]:
     """Bytes that each end still has to send and to receive."""
     return add_left(Counter(), (*waiting, *in_flight))
 
 
-def add_left(left: Counter[Endpoint], moves: Iterable[Candidate]) -> Counter[Endpoint]:
+def add_left(left: Counter[Endpoint], moves: Iterable[PacedMove]) -> Counter[Endpoint]:
     """Add the bytes that these moves have to copy."""
     for move in moves:
         for kind, which, _, size_bytes in move.ends:
@@ -61,16 +61,16 @@ def add_left(left: Counter[Endpoint], moves: Iterable[Candidate]) -> Counter[End
     return left
 
 
-def _makespan(move: Candidate, left: Mapping[Endpoint, int]) -> tuple[int, int]:
+def _makespan(move: PacedMove, left: Mapping[Endpoint, int]) -> tuple[int, int]:
     return -max((left.get(end, 0) for end in _brokers(move)), default=0), -move.size_bytes
 
 
-def _relief(move: Candidate, left: Mapping[Endpoint, int]) -> tuple[int, int]:
+def _relief(move: PacedMove, left: Mapping[Endpoint, int]) -> tuple[int, int]:
     # A move without copies relieves no broker. Its source is not among its ends, so it must not count in a route queue.
     return -left.get(("source", move.source), 0) if move.destinations else 0, -move.size_bytes
 
 
-_KEYS: Mapping[Order, Callable[[Candidate, Mapping[Endpoint, int]], tuple[int, int]]] = MappingProxyType(
+_KEYS: Mapping[Order, Callable[[PacedMove, Mapping[Endpoint, int]], tuple[int, int]]] = MappingProxyType(
     {
         Order.MAKESPAN: _makespan,
         Order.RELIEF: _relief,
@@ -81,14 +81,14 @@ _KEYS: Mapping[Order, Callable[[Candidate, Mapping[Endpoint, int]], tuple[int, i
 )
 
 
-def _brokers(move: Candidate) -> tuple[Endpoint, ...]:
+def _brokers(move: PacedMove) -> tuple[Endpoint, ...]:
     """Sending end and receiving ends of its copies."""
     if not move.destinations:
         return ()
     return (("source", move.source), *(("destination", broker) for broker in move.destinations))
 
 
-RouteQueue = Sequence[Candidate]
+RouteQueue = Sequence[PacedMove]
 """Moves in the order in which they start, whatever else waits; at least one."""
 
 
@@ -103,7 +103,7 @@ class PriorityMerge:
         heapify(self._next)
         self._is_closed = False
 
-    def __iter__(self) -> Iterator[Candidate]:
+    def __iter__(self) -> Iterator[PacedMove]:
         while self._next:
             _, number, index, route = heappop(self._next)
             self._is_closed = False
@@ -124,7 +124,7 @@ class _Route(NamedTuple):
     """All moves between these ends, the first to start first."""
 
     ends: Endpoints
-    moves: list[Candidate]
+    moves: list[PacedMove]
 
 
 class _Closed(NamedTuple):
@@ -144,14 +144,14 @@ class Queue:
 
     left: Counter[Endpoint] = field(default_factory=Counter)
     write_bytes_per_s: dict[Endpoint, float] = field(default_factory=dict)
-    _moves: dict[TopicPartition, Candidate] = field(default_factory=dict)
+    _moves: dict[TopicPartition, PacedMove] = field(default_factory=dict)
     _urgent: Counter[Endpoints] = field(default_factory=Counter)
     _order: Order = Order.MAKESPAN
     _routes: dict[Endpoints, _Route] = field(default_factory=dict)
     _by_end: dict[Endpoint, dict[Endpoints, _Route]] = field(default_factory=dict)
 
     @property
-    def moves(self) -> tuple[Candidate, ...]:
+    def moves(self) -> tuple[PacedMove, ...]:
         """All waiting moves."""
         return tuple(self._moves.values())
 
@@ -175,7 +175,7 @@ class Queue:
     def __contains__(self, name: TopicPartition) -> bool:
         return name in self._moves
 
-    def add(self, move: Candidate) -> None:
+    def add(self, move: PacedMove) -> None:
         """Add a waiting move; one that waits already is replaced."""
         self.remove(move.topic_partition)
         self._moves[move.topic_partition] = move
@@ -206,7 +206,7 @@ class Queue:
 
     def open_routes(
         self, order: Order, counts: InFlight, busy: Saturation | None = None
-    ) -> tuple[Sequence[Candidate], ...]:
+    ) -> tuple[Sequence[PacedMove], ...]:
         """Route queues with no full or busy end, and those with an urgent move; others would be refused anyway."""
         if order is not self._order:
             self._order = order
@@ -241,7 +241,7 @@ class Queue:
             found[()] = routes[()]
         return (route for route in found.values() if not any(map(closed.has, route.ends)))
 
-    def _weigh(self, move: Candidate, sign: int) -> None:
+    def _weigh(self, move: PacedMove, sign: int) -> None:
         writes = self.write_bytes_per_s
         for kind, which, copies, size_bytes in move.ends:
             self.left[kind, which] += sign * size_bytes
@@ -257,7 +257,7 @@ class Queue:
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
+class WaitingMove:
     """A move that does not start now, and the reason as a sentence for the operator."""
 
     topic_partition: TopicPartition
@@ -265,11 +265,11 @@ class Waiting:
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class NextMoves:
     """Moves that start now, in this order, and moves that wait, with reasons."""
 
     starting: tuple[TopicPartition, ...]
-    waiting: tuple[Waiting, ...] = ()
+    waiting: tuple[WaitingMove, ...] = ()
 
 
 class Supply(Protocol):
@@ -280,23 +280,23 @@ class Supply(Protocol):
         """True if it may refuse a move and still accept another one between the same ends."""
         ...
 
-    def refuses(self, move: Candidate) -> str | None:
+    def refuses(self, move: PacedMove) -> str | None:
         """Describe what is lacking for the move, or None."""
         ...
 
-    def promise(self, move: Candidate) -> None:
+    def promise(self, move: PacedMove) -> None:
         """Subtract what the move needs."""
         ...
 
 
 def choose(
-    waiting: Iterable[Candidate],
-    in_flight: Iterable[Candidate],
+    waiting: Iterable[PacedMove],
+    in_flight: Iterable[PacedMove],
     *,
     caps: Caps | None = None,
     order: Order = Order.MAKESPAN,
     supplies: Iterable[Supply] = (),
-) -> Choice:
+) -> NextMoves:
     """Go through the waiting moves in order and start each that the limits and the supplies allow.
 
     A move that has to wait blocks no other: a later one between other brokers starts in its place. The chosen moves use
@@ -307,7 +307,7 @@ def choose(
     return choose_from(merged, InFlight.of(caps or Caps(), in_flight), supplies)
 
 
-def choose_from(merged: PriorityMerge, counts: InFlight, supplies: Iterable[Supply]) -> Choice:
+def choose_from(merged: PriorityMerge, counts: InFlight, supplies: Iterable[Supply]) -> NextMoves:
     """Choose among merged route queues, given what is in flight. Moves held back by a closed end are not reported."""
     supplies = tuple(supplies)
     starting, held = [], []
@@ -323,7 +323,7 @@ def choose_from(merged: PriorityMerge, counts: InFlight, supplies: Iterable[Supp
                 supply.promise(move)
             starting.append(move.topic_partition)
             continue
-        held.append(Waiting(move.topic_partition, reason))
+        held.append(WaitingMove(move.topic_partition, reason))
         if is_final or counts.is_closed_to(move):
             merged.close()
-    return Choice(tuple(starting), tuple(held))
+    return NextMoves(tuple(starting), tuple(held))

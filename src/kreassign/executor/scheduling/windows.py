@@ -20,7 +20,7 @@ from functools import lru_cache
 from math import ceil, inf
 from zoneinfo import ZoneInfo
 
-from kreassign.executor.scheduling.limits import Candidate, needed_bytes
+from kreassign.executor.scheduling.limits import PacedMove, needed_bytes
 from kreassign.executor.scheduling.queue import in_order
 from kreassign.model import TopicPartition
 from kreassign.model.pace import EndpointKind, Order, Schedule, Window
@@ -155,7 +155,7 @@ class TimeLeft:
     _is_anything: bool = False
 
     @classmethod
-    def after(cls, seconds: float, rate_bytes_per_s: float | None, in_flight: Iterable[Candidate]) -> TimeLeft:
+    def after(cls, seconds: float, rate_bytes_per_s: float | None, in_flight: Iterable[PacedMove]) -> TimeLeft:
         """Time left once `in_flight` has arrived; its sizes are the remaining bytes."""
         left = cls(seconds, rate_bytes_per_s)
         for move in in_flight:
@@ -167,13 +167,13 @@ class TimeLeft:
         """True: there may be time for a smaller copy."""
         return True
 
-    def promise(self, move: Candidate) -> None:
+    def promise(self, move: PacedMove) -> None:
         """Count a move that starts."""
         self._is_anything = self._is_anything or bool(move.ends)
         for side, size_bytes in sides(move, self.rate_bytes_per_s):
             self._busy[side] = self._busy.get(side, 0.0) + size_bytes
 
-    def refuses(self, move: Candidate) -> str | None:
+    def refuses(self, move: PacedMove) -> str | None:
         """Reason why the move may not start now, or None."""
         if self.seconds <= 0:
             return "moves may not be in flight now"
@@ -186,7 +186,7 @@ class TimeLeft:
         return None
 
 
-def sides(move: Candidate, rate_bytes_per_s: float | None) -> tuple[tuple[Side, float], ...]:
+def sides(move: PacedMove, rate_bytes_per_s: float | None) -> tuple[tuple[Side, float], ...]:
     """Brokers that copy, and the bytes that each has to send, to receive or to rearrange in all."""
     needed = needed_bytes(move, rate_bytes_per_s)
     into = (((EndpointKind.DESTINATION, broker), needed) for broker in move.destinations)
@@ -211,7 +211,7 @@ class Forecast:
 
 
 def forecast(
-    moves: Iterable[Candidate], hours: Schedule, at_ms: float, rate_bytes_per_s: float, order: Order = Order.MAKESPAN
+    moves: Iterable[PacedMove], hours: Schedule, at_ms: float, rate_bytes_per_s: float, order: Order = Order.MAKESPAN
 ) -> Forecast:
     """Forecast what fits if brokers send and receive at this rate from now on. The sizes are the remaining bytes."""
     every = in_order(moves, (), order)
@@ -249,7 +249,7 @@ def shortfalls(found: Forecast, hours: Schedule, rate_bytes_per_s: float) -> tup
     return tuple(sentences)
 
 
-def _required_rate(moves: Iterable[Candidate], seconds: float) -> int:
+def _required_rate(moves: Iterable[PacedMove], seconds: float) -> int:
     """Rate that the busiest end needs in the available time; 0 without time."""
     busy: Counter[Side] = Counter()
     for move in moves:

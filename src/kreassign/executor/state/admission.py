@@ -22,7 +22,7 @@ from kreassign.executor.guards import (
     evaluate,
     unread_clients,
 )
-from kreassign.executor.scheduling import Candidate, Choice, DiskBudget, TimeLeft, find_cycle, forecast
+from kreassign.executor.scheduling import DiskBudget, NextMoves, PacedMove, TimeLeft, find_cycle, forecast
 from kreassign.executor.scheduling.windows import REACHED, OpenInterval, local_time, open_interval, shortfalls
 from kreassign.executor.state import throttling
 from kreassign.executor.state.move import MoveRecord
@@ -66,13 +66,13 @@ def take_stock(run: Run, starting: Names, health: Health) -> tuple[Names, Names]
     return starting, starting if starting or run.moves.in_flight else wanted
 
 
-def _of_others(copy: ForeignCopy) -> Candidate:
+def _of_others(copy: ForeignCopy) -> PacedMove:
     """A copy that another tool started, as pacing sees it; its leader does not matter."""
     place = () if copy.path is None else ((copy.broker, copy.path),)
-    return Candidate(copy.topic_partition, copy.left_bytes, NO_LEADER, () if place else (copy.broker,), place)
+    return PacedMove(copy.topic_partition, copy.left_bytes, NO_LEADER, () if place else (copy.broker,), place)
 
 
-def note_stuck(run: Run, choice: Choice, at_ms: int) -> None:
+def note_stuck(run: Run, choice: NextMoves, at_ms: int) -> None:
     """Report once that disks have space for no move, and which brokers wait for each other."""
     was_stuck, run.health.stuck = bool(run.health.stuck), ()
     if choice.starting or run.moves.in_flight:
@@ -237,7 +237,7 @@ def take_in_verdicts(run: Run, event: VerdictsRecorded) -> None:
 
 def is_held_by_guards(run: Run) -> bool:
     """True if no new move may be started now."""
-    return run.control.is_held or any(verdict.reaction is Reaction.HOLD for verdict in run.health.verdicts)
+    return bool(run.control.held_by) or any(verdict.reaction is Reaction.HOLD for verdict in run.health.verdicts)
 
 
 def lost_after_ms(run: Run) -> int | None:
@@ -262,16 +262,16 @@ class ReachableBrokers:
         """False: a broker that is down takes no copy, however small."""
         return False
 
-    def refuses(self, move: Candidate) -> str | None:
+    def refuses(self, move: PacedMove) -> str | None:
         """Name the broker that is down, or None."""
         away = sorted(self.down.intersection(_destinations(move)))
         return f"broker {away[0]} is down" if away else None
 
-    def promise(self, move: Candidate) -> None:
+    def promise(self, move: PacedMove) -> None:
         """Use up nothing."""
 
 
-def _destinations(move: Candidate) -> tuple[int, ...]:
+def _destinations(move: PacedMove) -> tuple[int, ...]:
     return (*move.destinations, *move.rearranging)
 
 
@@ -378,7 +378,7 @@ def closed_window(run: Run, at_ms: int) -> str | None:
     return f"waits for its window, which opens {local_time(hours, next_one.begins_ms)}"
 
 
-def _foresee(run: Run, in_flight: Sequence[Candidate], at_ms: int) -> None:
+def _foresee(run: Run, in_flight: Sequence[PacedMove], at_ms: int) -> None:
     """Update the outlook: waits, and what will not fit. If no waiting move ever fits, all of them are given up."""
     hours, waiting = run.control.pace.hours, run.moves.index.queue.moves
     run.moves.outlook = ()

@@ -48,7 +48,7 @@ from kreassign.model.run import AT_REST, OVER, Phase
 
 
 def _hold(run: Run, state: RunState, event: HoldRequested) -> Next:
-    run.control.last_request, run.control.is_held = event.request, True
+    run.control.last_request, run.control.held_by = event.request, event.by
     return Next(state)
 
 
@@ -58,7 +58,7 @@ def _set_clock(run: Run, state: RunState, event: ClockStepped) -> Next:
 
 
 def _release(run: Run, state: RunState, event: ReleaseRequested) -> Next:
-    run.control.last_request, run.control.is_held = event.request, False
+    run.control.last_request, run.control.held_by = event.request, ""
     return Next(state)
 
 
@@ -95,7 +95,7 @@ def _change_throttle_and_set_it(run: Run, _: RunState, event: ThrottleRequested)
 
 def _forget_brokers(run: Run, state: RunState, event: BrokersForgotten) -> Next:
     """Moves to these brokers are cancelled like any move whose destination is down."""
-    by = "" if event.operator is None else f" by {event.operator.user}@{event.operator.host}"
+    by = "" if event.operator is None else f" by {event.operator.name}"
     for setting in run.throttle.forget(event.brokers):
         run.note(f"{setting.pending.then}; that broker was given up as lost{by}, so nothing was restored there")
     return Next(state)

@@ -29,7 +29,7 @@ from kreassign.executor.state.phases import (
     Electing,
     Failed,
     Paused,
-    Restore,
+    RestoreProgress,
     Restoring,
     Verifying,
     WritingBack,
@@ -111,7 +111,7 @@ def _after_electing(run: Run, state: Electing) -> Next:
 
 def restore(run: Run, afterwards: Afterwards) -> Next:
     """Start restoring: read the present values first."""
-    return Next(Restoring(Restore(afterwards)), (_read(run),))
+    return Next(Restoring(RestoreProgress(afterwards)), (_read(run),))
 
 
 def _write_back(run: Run, state: Restoring, event: ConfigsRead) -> Next:
@@ -133,7 +133,7 @@ def _confirm(run: Run, state: ConfirmingRestore, event: ConfigsRead) -> Next:
     return _restore_later(run, state.restore, event.at_ms, event.problems)
 
 
-def _take_in(run: Run, how: Restore, event: ConfigsRead) -> RestoreThrottle:
+def _take_in(run: Run, how: RestoreProgress, event: ConfigsRead) -> RestoreThrottle:
     """Close the settings that are restored, or changed by others; return the writes for the rest."""
     throttle = run.throttle
     if event.others_move:
@@ -154,7 +154,9 @@ def _take_in(run: Run, how: Restore, event: ConfigsRead) -> RestoreThrottle:
     return RestoreThrottle(tuple(changes), tuple(shared))
 
 
-def _conclude_setting(run: Run, how: Restore, event: ConfigsRead, setting: Setting, present: ConfigValue) -> Conclusion:
+def _conclude_setting(
+    run: Run, how: RestoreProgress, event: ConfigsRead, setting: Setting, present: ConfigValue
+) -> Conclusion:
     """Conclude from a value at the end; what guards reported is not repeated. Values of others are kept, and named."""
     is_gone = setting.key.resource in event.gone
     conclusion = setting.meaning_at_end(present.value, is_gone=is_gone)
@@ -222,7 +224,7 @@ def _could_not_read(run: Run, state: Restoring | ConfirmingRestore, event: CallF
     return _restore_later(run, state.restore, event.at_ms, (event.message,))
 
 
-def _restore_later(run: Run, how: Restore, at_ms: int, problems: tuple[str, ...]) -> Next:
+def _restore_later(run: Run, how: RestoreProgress, at_ms: int, problems: tuple[str, ...]) -> Next:
     since_ms, is_tried_again = within(how.failing_since_ms, at_ms, CALL_PATIENCE_MS)
     if is_tried_again:
         return Next(Restoring(failing(how, since_ms)), (Wait(),))
@@ -236,7 +238,7 @@ def _restore_again(run: Run, state: Restoring, _: TimePassed) -> Next:
     return Next(state, (_read(run),))
 
 
-def _after_restoring(run: Run, how: Restore, at_ms: int) -> Next:
+def _after_restoring(run: Run, how: RestoreProgress, at_ms: int) -> Next:
     if not run.throttle.open:
         run.problems.unrestored = ()
         run.tell(RESTORING, at_ms)

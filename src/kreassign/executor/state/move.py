@@ -174,14 +174,14 @@ class NextAction(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Pace:
+class CopyPace:
     """Progress of all copies of a move at a time."""
 
     at_ms: int
     done_bytes: int
     left_bytes: int
 
-    def losing_ground_since(self, before: Pace) -> tuple[float, float] | None:
+    def losing_ground_since(self, before: CopyPace) -> tuple[float, float] | None:
         """Bytes per second copied and written since then, if the remaining bytes have not shrunk.
 
         A copy without writes loses no ground, even if it stands still: no rate would help it.
@@ -230,7 +230,7 @@ class MoveRecord:
     given_up: str | None = None
     is_postponed: bool = False
     was_cancelled: bool = False
-    anchor: Pace | None = None
+    anchor: CopyPace | None = None
     losing_ground: tuple[float, float] | None = None
     steps: tuple[PlannedMove, ...] = ()
     """Unfinished steps of a stepwise move, the present one first."""
@@ -479,7 +479,7 @@ class MoveRecord:
         known = [left for left in lefts if left is not None]
         if not known or len(known) < len(lefts):
             return
-        now = Pace(at_ms, sum(copy.done_bytes for copy in self.copies), sum(known))
+        now = CopyPace(at_ms, sum(copy.done_bytes for copy in self.copies), sum(known))
         if self.anchor is not None and now.done_bytes <= self.anchor.done_bytes:
             self.anchor = now  # It waits in its broker's queue, or stands still: no rate follows from that.
         if self.anchor is None or at_ms - self.anchor.at_ms >= PACE_MS:
@@ -609,6 +609,17 @@ def _cancelled(record: MoveRecord, observation: PartitionObservation, at_ms: int
     return _cancel_again(record, observation, at_ms)
 
 
+def _cancel_settling(record: MoveRecord, observation: PartitionObservation, at_ms: int) -> NextAction:
+    """Brokers that are behind show the list of a move for a while that the controller has cancelled for us."""
+    if record.cancellations.unanswered:
+        return _cancel_again(record, observation, at_ms)
+    if record.is_idle:  # the controller had nothing to cancel
+        return _doubt(record, observation, at_ms)
+    if _is_beyond_doubt(record, at_ms):
+        record.cancelled(at_ms)
+    return NextAction.NOTHING
+
+
 def _cancel_again(record: MoveRecord, _: PartitionObservation, at_ms: int) -> NextAction:
     """Retry without limit: a move in progress has not ended, and its throttle stays."""
     return NextAction.CANCEL if record.cancellations.is_due(at_ms) else NextAction.NOTHING
@@ -644,10 +655,12 @@ def _partly_untouched(record: MoveRecord, observation: PartitionObservation, at_
 
 def _doubt(record: MoveRecord, observation: PartitionObservation, at_ms: int) -> NextAction:
     if _is_beyond_doubt(record, at_ms):
+        # Brokers that are behind show a topic that the controller has deleted as they show a cancelled move.
+        deleted = ", or deleted its topic" if observation.placement is PlacementState.SETTLING else ""
         record.fail(
             at_ms,
             f"it was no longer on its way to {list(record.step.target)}: the cluster showed the replicas "
-            f"{list(observation.replicas)}; someone else cancelled or changed the move",
+            f"{list(observation.replicas)}; someone else cancelled or changed the move{deleted}",
         )
     return NextAction.NOTHING
 
@@ -686,7 +699,7 @@ RULES: Mapping[tuple[MoveStatus, PlacementState], Rule] = MappingProxyType({
     (MoveStatus.CANCELLING, PlacementState.MOVING): _cancel_again,
     (MoveStatus.CANCELLING, PlacementState.ARRIVED): _complete,
     (MoveStatus.CANCELLING, PlacementState.UNCONFIRMED): _unconfirmed,
-    (MoveStatus.CANCELLING, PlacementState.SETTLING): _doubt,
+    (MoveStatus.CANCELLING, PlacementState.SETTLING): _cancel_settling,
     (MoveStatus.CANCELLING, PlacementState.REORDERED): _cancelled,
     (MoveStatus.CANCELLING, PlacementState.DIVERGED): _doubt,
     (MoveStatus.CANCELLING, PlacementState.DELETED): _gone,

@@ -181,7 +181,7 @@ class Afterwards(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Restore:
+class RestoreProgress:
     """State of restoring: what follows, since when it fails, and why brokers that are down could not be written to."""
 
     afterwards: Afterwards
@@ -194,7 +194,7 @@ class Restoring:
     """The settings that the run changed are read; what differs from before is written next."""
 
     phase: ClassVar = Phase.RESTORING
-    restore: Restore
+    restore: RestoreProgress
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,7 +202,7 @@ class WritingBack:
     """The values from before the run are written."""
 
     phase: ClassVar = Phase.RESTORING
-    restore: Restore
+    restore: RestoreProgress
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,7 +210,7 @@ class ConfirmingRestore:
     """The values were written and are read to confirm it."""
 
     phase: ClassVar = Phase.RESTORING
-    restore: Restore
+    restore: RestoreProgress
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,6 +292,6 @@ def within(since_ms: int | None, at_ms: int, limit_ms: int) -> tuple[int, bool]:
     return since_ms, at_ms - since_ms < limit_ms
 
 
-def failing(restore: Restore, since_ms: int) -> Restore:
+def failing(restore: RestoreProgress, since_ms: int) -> RestoreProgress:
     """Return a copy that has been failing since then."""
     return replace(restore, failing_since_ms=since_ms)

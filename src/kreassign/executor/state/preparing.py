@@ -114,7 +114,7 @@ def resume(run: Run, at_ms: int, *, others_may_restore: bool = False) -> Next:
     for setting in [*throttle.settings.values()]:
         throttle.put(setting.resumed(reads_first=reads_first))
     # An operator's pause outlives the loss of the lease; another process begins without.
-    run.control.is_held = run.control.is_held and others_may_restore
+    run.control.held_by = run.control.held_by if others_may_restore else ""
     # Findings and unrestored settings of an earlier end are checked again.
     run.problems.unrestored = run.problems.findings = ()
     run.tell(finishing.RESTORING, at_ms)

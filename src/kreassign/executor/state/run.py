@@ -14,11 +14,11 @@ from enum import StrEnum
 from typing import Any, NamedTuple
 
 from kreassign.executor.client_guard import ClientWatch
-from kreassign.executor.events import CallFailed, Event, PlannedMove, is_answer
+from kreassign.executor.events import CallFailed, Event, is_answer
 from kreassign.executor.guards import GuardName, Health, Reaction, Verdict
 from kreassign.executor.instructions import Instruction
-from kreassign.executor.scheduling import Candidate, DiskBudget, Queue, Saturation, SaturationThreshold
-from kreassign.executor.scheduling.limits import LogDirKey, named_log_dirs
+from kreassign.executor.scheduling import DiskBudget, PacedMove, Queue, Saturation, SaturationThreshold
+from kreassign.executor.scheduling.limits import named_log_dirs
 from kreassign.executor.state.move import MoveRecord, NextAction
 from kreassign.executor.state.phases import New, RunState
 from kreassign.executor.state.setting import ThrottleLedger
@@ -87,22 +87,22 @@ class MoveIndex:
         return (name for place in replica_locations for name, record in place.items() if record.status in ACTIVE)
 
 
-def candidate(record: MoveRecord) -> Candidate:
+def candidate(record: MoveRecord) -> PacedMove:
     """A move as pacing sees it: new replicas copy from the leader."""
     move = record.step
-    return Candidate(
+    return PacedMove(
         record.name,
         move.size_bytes,
         record.source,
         move.adding,
-        _log_dirs(move),
+        tuple((target.broker, target.path) for target in move.log_dirs if target.broker in move.receiving),
         write_bytes_per_s=move.write_bytes_per_s,
         is_urgent=move.is_urgent,
         left_bytes=sum(record.left_bytes.values()),
     )
 
 
-def left_of(record: MoveRecord) -> Candidate:
+def left_of(record: MoveRecord) -> PacedMove:
     """Like `candidate` for a move in flight: copies that lag, with the bytes left of the largest; all if unknown."""
     whole = candidate(record)
     left = max(record.left_bytes.values(), default=0)
@@ -117,10 +117,6 @@ def left_by_destination(records: Iterable[MoveRecord]) -> dict[int, int]:
     for record in records:
         left.update(record.left_bytes)
     return dict(left)
-
-
-def _log_dirs(move: PlannedMove) -> tuple[LogDirKey, ...]:
-    return tuple((target.broker, target.path) for target in move.log_dirs if target.broker in move.receiving)
 
 
 # Rates of the copies of a run, measured from its polls, and the bytes in flight that keep a broker busy.
@@ -192,7 +188,7 @@ class CopySpeed:
             self.most_done_bytes = max(FADING**self._polls * self.most_done_bytes, most)
             self._done, self._polls = Counter(), 0
 
-    def saturation(self, in_flight: Iterable[Candidate]) -> Saturation:
+    def saturation(self, in_flight: Iterable[PacedMove]) -> Saturation:
         """Brokers that have enough to do, given what is in flight."""
         enough = SaturationThreshold(COPIES, max(LEAST_BYTES, int(POLLS * self.most_done_bytes)))
         return Saturation.of(enough, in_flight)
@@ -246,8 +242,8 @@ class Control:
 
     rates: ThrottleRates = NO_THROTTLE
     pace: Pace = NO_LIMITS
-    is_held: bool = False
-    """True while an operator lets no move start."""
+    held_by: str = ""
+    """Name of the person or program that lets no move start; empty if none."""
     wind_down: WindDown | None = None
     wants_rollback: bool = False
     replans: bool = False

@@ -11,7 +11,7 @@ from kreassign.executor.client_guard import slowed_rate
 from kreassign.executor.events import ThrottleChecked, TrafficMeasured, topic_ids_of_moves
 from kreassign.executor.guards import GuardName, Reaction
 from kreassign.executor.instructions import CheckThrottle, MeasureTraffic
-from kreassign.executor.scheduling import Candidate
+from kreassign.executor.scheduling import PacedMove
 from kreassign.executor.state.move import MoveRecord
 from kreassign.executor.state.phases import Names
 from kreassign.executor.state.run import Run
@@ -169,7 +169,7 @@ class ListRoom:
         """True: a move of another topic may fit."""
         return True
 
-    def refuses(self, move: Candidate) -> str | None:
+    def refuses(self, move: PacedMove) -> str | None:
         """Describe the list that has no room for the entries of the move, or None."""
         for key, entries in self._entries(move):
             if len(",".join(self.listed[key] | entries)) > MOST_LIST_CHARACTERS:
@@ -177,12 +177,12 @@ class ListRoom:
                 return f"{key} has room for no more entries ({MOST_LIST_CHARACTERS:,} characters)"
         return None
 
-    def promise(self, move: Candidate) -> None:
+    def promise(self, move: PacedMove) -> None:
         """Add the entries of the move."""
         for key, entries in self._entries(move):
             self.listed[key] |= entries
 
-    def _entries(self, move: Candidate) -> Iterator[tuple[ConfigKey, set[str]]]:
+    def _entries(self, move: PacedMove) -> Iterator[tuple[ConfigKey, set[str]]]:
         step, (topic, partition) = self.records[move.topic_partition].step, move.topic_partition
         sides = ((LEADER_THROTTLED_REPLICAS, step.original), (FOLLOWER_THROTTLED_REPLICAS, step.adding))
         for name, brokers in sides if step.adding else ():

@@ -39,8 +39,8 @@ def _waits(record: MoveRecord) -> bool:
 
 
 def _reasons(run: Run, at_ms: int) -> Iterator[str]:
-    if run.control.is_held:
-        yield f"paused by an operator; continue with `kreassign resume {run.identity.run_id}`"
+    if run.control.held_by:
+        yield _paused(run)
     if guards := dict.fromkeys(one.guard for one in run.health.verdicts if one.reaction is Reaction.HOLD):
         yield f"nothing is started while these guards hold it: {', '.join(guards)}"
     if (closed := admission.closed_window(run, at_ms)) is not None:
@@ -53,6 +53,10 @@ def _reasons(run: Run, at_ms: int) -> Iterator[str]:
     for name, record in run.moves.records.items():
         if record.status is MoveStatus.PLANNED and record.leaderless_since_ms is not None:
             yield f"{name} has no leader, so its move is not started"
+
+
+def _paused(run: Run) -> str:
+    return f"paused by {run.control.held_by}; continue with `kreassign resume {run.identity.run_id}`"
 
 
 def _throttle(run: Run) -> Iterator[str]:
@@ -346,8 +350,13 @@ class RunView:
 
     @property
     def is_held(self) -> bool:
-        """True while an operator lets no move start."""
-        return self._run.control.is_held
+        """True while somebody lets no move start."""
+        return bool(self._run.control.held_by)
+
+    @property
+    def held_by(self) -> str:
+        """Name of the person or program that lets no move start; empty if none."""
+        return self._run.control.held_by
 
     @property
     def why_held(self) -> str | None:
@@ -355,7 +364,7 @@ class RunView:
         guards = dict.fromkeys(one.guard.value for one in self.verdicts if one.reaction is Reaction.HOLD)
         if self.phase in AT_REST or not (self.is_held or guards):
             return None
-        paused = [f"paused by an operator; continue with `kreassign resume {self.run_id}`"] if self.is_held else []
+        paused = [_paused(self._run)] if self.is_held else []
         return "; ".join((*paused, *([f"these guards hold it: {', '.join(guards)}"] if guards else [])))
 
     @property

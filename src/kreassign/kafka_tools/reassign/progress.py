@@ -23,7 +23,7 @@ _COLUMNS = ("Partition", "To", "Done", "Left", "Records behind", "Rate", "Time l
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Copy:
+class MovingCopy:
     """A moving replica: to another broker, or (with `log_dir`) to another directory of its broker."""
 
     topic_partition: TopicPartition
@@ -37,7 +37,7 @@ class Copy:
 
 
 @dataclass(frozen=True, slots=True)
-class Observation:
+class CopyPoll:
     """A copy at one poll; `source` is the broker that sends it, None without a leader."""
 
     sample: Sample
@@ -46,20 +46,20 @@ class Observation:
 
 
 @dataclass(slots=True)
-class History:
+class CopyHistory:
     """Observations of each copy, and the reassignments that never end according to the last poll."""
 
-    copies: dict[Copy, list[Observation]] = field(default_factory=dict)
+    copies: dict[MovingCopy, list[CopyPoll]] = field(default_factory=dict)
     endless: dict[TopicPartition, OngoingReassignment] = field(default_factory=dict)
 
-    def has_no_end(self, copy: Copy) -> bool:
+    def has_no_end(self, copy: MovingCopy) -> bool:
         """True if the copy belongs to a reassignment that never ends."""
         return copy.log_dir is None and copy.topic_partition in self.endless
 
 
 def progress(client: ToolClient, request: ProgressRequest, clock: Clock) -> None:
     """Poll twice and print the progress, or continue polling until nothing moves."""
-    history = History()
+    history = CopyHistory()
     _poll(client, request, clock, history)
     while history.copies:
         clock.sleep(request.interval_ms / 1000)
@@ -70,7 +70,7 @@ def progress(client: ToolClient, request: ProgressRequest, clock: Clock) -> None
     say(_shown(history, clock.now_ms(), request))
 
 
-def _poll(client: ToolClient, request: ProgressRequest, clock: Clock, history: History) -> None:
+def _poll(client: ToolClient, request: ProgressRequest, clock: Clock, history: CopyHistory) -> None:
     """Add the present observations; drop copies that no longer move."""
     wanted = None if request.plan is None else request.plan.replicas
     ongoing = client.reassignments(wanted)
@@ -80,7 +80,7 @@ def _poll(client: ToolClient, request: ProgressRequest, clock: Clock, history: H
     for copy in history.copies.keys() - seen.keys():
         del history.copies[copy]
     for copy, (done, left, lag_records, source) in seen.items():
-        history.copies.setdefault(copy, []).append(Observation(Sample(now_ms, done, left), lag_records, source))
+        history.copies.setdefault(copy, []).append(CopyPoll(Sample(now_ms, done, left), lag_records, source))
 
 
 def _log_dirs(client: ToolClient, request: ProgressRequest) -> Mapping[int, tuple[LogDir, ...]]:
@@ -99,8 +99,8 @@ _Amounts = tuple[int, int | None, int, int | None]
 def _reassigned(
     ongoing: Mapping[TopicPartition, OngoingReassignment],
     statuses: Mapping[TopicPartition, tuple[ReplicaStatus, ...]],
-) -> dict[Copy, _Amounts]:
-    found: dict[Copy, _Amounts] = {}
+) -> dict[MovingCopy, _Amounts]:
+    found: dict[MovingCopy, _Amounts] = {}
     for partition, move in ongoing.items():
         reported = {status.broker: status for status in statuses.get(partition, ())}
         leader = next((status for status in reported.values() if status.is_leader), None)
@@ -108,13 +108,13 @@ def _reassigned(
             status = reported.get(broker)
             if status is not None and (done_bytes := status.done_bytes(leader)) is not None:
                 source = None if leader is None else leader.broker
-                found[Copy(partition, broker)] = done_bytes, status.lag_bytes, status.lag_records, source
+                found[MovingCopy(partition, broker)] = done_bytes, status.lag_bytes, status.lag_records, source
     return found
 
 
-def _between_directories(answers: Mapping[int, tuple[LogDir, ...]]) -> dict[Copy, _Amounts]:
+def _between_directories(answers: Mapping[int, tuple[LogDir, ...]]) -> dict[MovingCopy, _Amounts]:
     return {
-        Copy(copy.topic_partition, broker, log_dir.path): (
+        MovingCopy(copy.topic_partition, broker, log_dir.path): (
             copy.size_bytes,
             _left(copy, log_dirs),
             copy.offset_lag,
@@ -140,7 +140,7 @@ def _left(future: LogDirReplica, log_dirs: Iterable[LogDir]) -> int | None:
 # --- output ------------------------------------------------------------------------------------------------------
 
 
-def _shown(history: History, at_ms: int, request: ProgressRequest) -> str:
+def _shown(history: CopyHistory, at_ms: int, request: ProgressRequest) -> str:
     copies = history.copies
     rows = [(copy, copies[copy][-1], _estimate(copies[copy]), history.has_no_end(copy)) for copy in sorted(copies)]
     loads = by_broker((copy, seen.source, now) for copy, seen, now, _has_no_end in rows)
@@ -159,7 +159,7 @@ def _shown(history: History, at_ms: int, request: ProgressRequest) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Flow:
+class BrokerFlow:
     """Bytes left and bytes per second that a broker receives, sends or copies within itself; None if unknown."""
 
     copies: int
@@ -167,21 +167,21 @@ class Flow:
     rate_bytes_per_s: float | None
 
 
-def _flow(estimates: Sequence[Estimate]) -> Flow:
+def _flow(estimates: Sequence[Estimate]) -> BrokerFlow:
     left = [each.left_bytes for each in estimates]
     rates = [each.rate_bytes_per_s for each in estimates]
-    return Flow(
+    return BrokerFlow(
         len(estimates),
         None if None in left else sum(each for each in left if each is not None),
         None if None in rates else sum(each for each in rates if each is not None),
     )
 
 
-Load = dict[str, Flow]
+Load = dict[str, BrokerFlow]
 """Flows by direction: `in`, `out`, and `within` from one log directory to another."""
 
 
-def by_broker(copies: Iterable[tuple[Copy, int | None, Estimate]]) -> list[tuple[int, Load]]:
+def by_broker(copies: Iterable[tuple[MovingCopy, int | None, Estimate]]) -> list[tuple[int, Load]]:
     """Sum copies by broker, ascending; each comes with the broker that sends it.
 
     A copy counts at its receiving and its sending broker; between directories of one broker, as within.
@@ -211,11 +211,11 @@ def _load_document(broker: int, load: Load) -> dict[str, Any]:
     return {"broker": broker, **{way: asdict(flow) for way, flow in load.items()}}
 
 
-def _estimate(seen: list[Observation]) -> Estimate:
+def _estimate(seen: list[CopyPoll]) -> Estimate:
     return estimate(recent([observation.sample for observation in seen]))
 
 
-def _cells(copy: Copy, seen: Observation, now: Estimate, has_no_end: bool) -> tuple[str, ...]:
+def _cells(copy: MovingCopy, seen: CopyPoll, now: Estimate, has_no_end: bool) -> tuple[str, ...]:
     share = "" if now.fraction is None else f" ({now.fraction:.0%})"
     return (
         str(copy.topic_partition),
@@ -228,7 +228,7 @@ def _cells(copy: Copy, seen: Observation, now: Estimate, has_no_end: bool) -> tu
     )
 
 
-def _document(copy: Copy, seen: Observation, now: Estimate, has_no_end: bool) -> dict[str, Any]:
+def _document(copy: MovingCopy, seen: CopyPoll, now: Estimate, has_no_end: bool) -> dict[str, Any]:
     return {
         "topic": copy.topic_partition.topic,
         "partition": copy.topic_partition.partition,

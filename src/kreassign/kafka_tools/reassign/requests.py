@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
-from kreassign.kafka_tools.command_line import Options, ToolError, java_int
+from kreassign.kafka_tools.command_line import Options, ToolError, java_int, naming_kind
 from kreassign.kafka_tools.reassign.messages import joined
 from kreassign.kafka_tools.reassign.options import (
     ALL_AT_ONCE,
@@ -112,6 +112,15 @@ Request = (
 
 def read_request(action: Action, options: Options) -> Request:
     """Parse the files and values of an action; raises `ToolError` or `InputError` for the first error."""
+    with (
+        naming_kind(options.text("reassignment-json-file")),
+        naming_kind(options.text("expect-current")),
+        naming_kind(options.text("topics-to-move-json-file"), is_plan=False),
+    ):
+        return _read_request(action, options)
+
+
+def _read_request(action: Action, options: Options) -> Request:
     match action:
         case Action.LIST:
             return ListRequest()

@@ -123,9 +123,14 @@ class ToolClient:
     ) -> Failures:
         """Start reassignments, or cancel them (None); return the errors of refused ones.
 
-        Raises `Drifted` before sending anything if the cluster is not as `expected`.
+        Raises `Drifted` before sending anything if the cluster is not as `expected`, by two brokers: one that lags
+        shows the lists from before a change.
         """
         try:
+            if expected:
+                from kreassign.kafka_tools.reassign import expectation
+
+                expectation.compare(self._admin, expected)
             outcome = self._admin.alter_partition_reassignments(
                 targets,
                 allow_replication_factor_change=allow_replication_factor_change,

@@ -28,7 +28,7 @@ OTHER_VALUE = (
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class SeriesValue:
     """One value of one series, possibly NaN; `taken_ms` is None if the file has no time.
 
     `place` is its place in the file, such as `line 7`.
@@ -65,14 +65,14 @@ class BadRow:
 class Parsed:
     """Readings of a file, and the lines or entries that could not be read."""
 
-    readings: tuple[Reading, ...]
+    readings: tuple[SeriesValue, ...]
     unreadable: tuple[BadRow, ...]
 
 
-def parsed(found: Iterable[Reading | BadRow]) -> Parsed:
+def parsed(found: Iterable[SeriesValue | BadRow]) -> Parsed:
     """Split a mixed sequence into readings and bad rows: also what contradicts an earlier reading of the same point."""
     readings, bad = [], []
-    first: dict[tuple[object, ...], Reading] = {}
+    first: dict[tuple[object, ...], SeriesValue] = {}
     for one in found:
         if isinstance(one, BadRow):
             bad.append(one)
@@ -87,7 +87,9 @@ def parsed(found: Iterable[Reading | BadRow]) -> Parsed:
     return Parsed(tuple(readings), tuple(bad))
 
 
-def reading(name: object, labels: Mapping[str, object], at_s: float | None, value: Any, place: str) -> Reading | None:
+def reading(
+    name: object, labels: Mapping[str, object], at_s: float | None, value: Any, place: str
+) -> SeriesValue | None:
     """Build a reading; None if the value is not a number, a name not a text, or the time outside the calendar."""
     number = number_of(value)
     texts = {key: text for key, text in labels.items() if isinstance(text, str) and not is_half(text)}
@@ -95,7 +97,7 @@ def reading(name: object, labels: Mapping[str, object], at_s: float | None, valu
         return None
     if at_s is not None and not 0 <= at_s < END_OF_TIME_S:
         return None
-    return Reading(name, texts, number, None if at_s is None else round(at_s * 1000), place)
+    return SeriesValue(name, texts, number, None if at_s is None else round(at_s * 1000), place)
 
 
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]?inf(inity)?|nan", re.ASCII | re.IGNORECASE)
@@ -248,7 +250,7 @@ _OF_ALL_TOPICS = re.compile(r"(kafka_server_[a-z]+)_total_(.+)")
 _MSK_HOST = re.compile(r"b-(\d{1,6})\.[^:]*(:11001)?")
 
 
-def plain_name(reading: Reading) -> str:
+def plain_name(reading: SeriesValue) -> str:
     """Lower-case name of the series; without rules it is rebuilt from the bean's name in a label.
 
     From version 1.0 the exporter appends `_total` to all that its rules call a counter.
@@ -262,7 +264,7 @@ def plain_name(reading: Reading) -> str:
     return name if parts is None else f"{parts['type']}_{bean}_{parts['attribute']}"
 
 
-def metric_of(reading: Reading) -> tuple[Metric, bool] | None:
+def metric_of(reading: SeriesValue) -> tuple[Metric, bool] | None:
     """The series' metric, and whether it belongs to a broker; None for unused series."""
     name = plain_name(reading)
     if name in METRICS_OF_BROKERS:
@@ -275,7 +277,7 @@ def metric_of(reading: Reading) -> tuple[Metric, bool] | None:
     return (Metric(_REQUEST_TYPES[kind], PER_MINUTE), False) if kind in _REQUEST_TYPES else None
 
 
-def is_future(reading: Reading) -> bool:
+def is_future(reading: SeriesValue) -> bool:
     """True for a replica that is being built in another log directory (future replica).
 
     Before Kafka 3.5 the only replica may have the label too: it stayed after the move was complete (KAFKA-14544).
@@ -283,29 +285,29 @@ def is_future(reading: Reading) -> bool:
     return reading.labels.get("is_future") == "true"
 
 
-def fact_of(reading: Reading) -> PartitionFact | None:
+def fact_of(reading: SeriesValue) -> PartitionFact | None:
     """The property of a partition that a series reports, or None."""
     return FACTS_OF_PARTITIONS.get(plain_name(reading))
 
 
-def tiered_topic(reading: Reading) -> str | None:
+def tiered_topic(reading: SeriesValue) -> str | None:
     """The topic that a series shows to have older segments in remote storage, or None."""
     if plain_name(reading) not in SIGNS_OF_REMOTE_STORAGE or not reading.value > 0:
         return None
     return topic_of(reading)
 
 
-def topic_of(reading: Reading) -> str | None:
+def topic_of(reading: SeriesValue) -> str | None:
     """The topic of a reading; None without one."""
     return reading.labels.get("topic") or reading.labels.get("topic_name") or None
 
 
-def partition_of(reading: Reading) -> int | None:
+def partition_of(reading: SeriesValue) -> int | None:
     """The partition of a reading; None without one."""
     return signed_number(reading.labels.get("partition") or reading.labels.get("partition_id", ""))
 
 
-def told_broker(reading: Reading, instance: str) -> int | None:
+def told_broker(reading: SeriesValue, instance: str) -> int | None:
     """Broker id from the labels: a broker label, or the instance's host as Amazon MSK names its brokers."""
     for label in ("broker_id", "broker"):
         number = signed_number(reading.labels.get(label, ""))
@@ -324,7 +326,7 @@ KNOWN_SERIES = (
 )
 
 
-def nothing_known(readings: Iterable[Reading]) -> str:
+def nothing_known(readings: Iterable[SeriesValue]) -> str:
     """The sentence about a file without a known series: which it has, and which are known."""
     names = sorted({one.name for one in readings})
     return (
@@ -340,7 +342,7 @@ _POD_LABELS = ("pod", "kubernetes_pod_name")
 
 
 @dataclass(frozen=True, slots=True)
-class Origin:
+class FileOrigin:
     """Facts that a file lacks: cluster, time of the page, and the broker of each instance.
 
     `only_broker` is for files of one broker. If None, `brokers` maps the label `instance`, a pod label, or without
@@ -353,7 +355,7 @@ class Origin:
     brokers: Mapping[str, int]
     file: str = ""
 
-    def broker_of(self, reading: Reading) -> int | None:
+    def broker_of(self, reading: SeriesValue) -> int | None:
         """Broker of a reading; None if unknown. kminion's page is one of the cluster, and names brokers itself."""
         if reading.name.startswith(_KMINION):
             return told_broker(reading, "")
@@ -363,20 +365,20 @@ class Origin:
         told = (self.brokers[name] for name in names if name in self.brokers)
         return next(told, told_broker(reading, names[0]))
 
-    def instance_of(self, reading: Reading) -> str:
+    def instance_of(self, reading: SeriesValue) -> str:
         """The scraped instance: its label, or the name of the file."""
         return reading.labels.get("instance") or self.file
 
-    def is_known(self, reading: Reading) -> bool:
+    def is_known(self, reading: SeriesValue) -> bool:
         """False if the reading needs a broker and has none; cluster-wide metrics need none."""
         found = metric_of(reading)
         return found is None or not found[1] or self.broker_of(reading) is not None
 
-    def is_of_cluster(self, reading: Reading) -> bool:
+    def is_of_cluster(self, reading: SeriesValue) -> bool:
         """True if the reading belongs to this cluster; Confluent Cloud labels each reading with its cluster."""
         return reading.labels.get("kafka_id", self.cluster_id) == self.cluster_id
 
-    def time_of(self, reading: Reading) -> int:
+    def time_of(self, reading: SeriesValue) -> int:
         """Time of a reading in ms: its own, else the page's."""
         return self.taken_ms if reading.taken_ms is None else reading.taken_ms
 
@@ -386,17 +388,17 @@ class Found:
     """A row of table `metrics` and its source reading."""
 
     row: Row
-    reading: Reading
+    reading: SeriesValue
 
 
-def of_brokers(readings: Sequence[Reading], origin: Origin) -> list[Reading]:
+def of_brokers(readings: Sequence[SeriesValue], origin: FileOrigin) -> list[SeriesValue]:
     """Drop CPU readings of instances that also report Go metrics: they are not brokers."""
     # A page with Go metrics comes from kafka_exporter or node_exporter; the JMX exporter runs inside the broker.
     others = {origin.instance_of(one) for one in readings if one.name.startswith("go_")}
     return [one for one in readings if one.name != _PROCESS_CPU or origin.instance_of(one) not in others]
 
 
-def metric_rows(readings: Iterable[Reading], origin: Origin) -> Iterator[Found]:
+def metric_rows(readings: Iterable[SeriesValue], origin: FileOrigin) -> Iterator[Found]:
     """Rows of table `metrics`, one per measure, for known metrics of known brokers.
 
     If an exporter has a measure under several names, the first counts, and a counter wins over its rate. Confluent
@@ -419,12 +421,12 @@ def metric_rows(readings: Iterable[Reading], origin: Origin) -> Iterator[Found]:
             yield found
 
 
-def is_metric(reading: Reading) -> bool:
+def is_metric(reading: SeriesValue) -> bool:
     """True if table `metrics` uses the series, whether or not the broker is known."""
     return metric_of(reading) is not None
 
 
-def _known(readings: Iterable[Reading], origin: Origin) -> Iterator[tuple[Reading, Metric, int]]:
+def _known(readings: Iterable[SeriesValue], origin: FileOrigin) -> Iterator[tuple[SeriesValue, Metric, int]]:
     for one in readings:
         found = metric_of(one)
         if found is not None and origin.is_of_cluster(one):
@@ -434,7 +436,7 @@ def _known(readings: Iterable[Reading], origin: Origin) -> Iterator[tuple[Readin
                 yield one, metric, broker
 
 
-def _row(one: Reading, metric: Metric, broker: int, origin: Origin) -> Row:
+def _row(one: SeriesValue, metric: Metric, broker: int, origin: FileOrigin) -> Row:
     return {
         "cluster_id": origin.cluster_id,
         "taken_ms": origin.time_of(one),

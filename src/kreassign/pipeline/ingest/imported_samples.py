@@ -23,9 +23,9 @@ from kreassign.pipeline.ingest.exporters import (
     NO_TEXT,
     BadRow,
     Fact,
-    Origin,
+    FileOrigin,
     PartitionFact,
-    Reading,
+    SeriesValue,
     fact_of,
     is_future,
     partition_of,
@@ -62,6 +62,7 @@ NO_LEADER = (
     "has offsets of one broker and nobody says who leads; import kafka_cluster_partition_replicascount too, or the "
     "series of all brokers together"
 )
+OTHER_READING = "has another value than a reading of the same time, so neither is stored"
 NO_LOCAL_START = (
     "is tiered: its size is left out, as no exporter tells the first offset of the local log; sample it with "
     "`kreassign collect`"
@@ -70,12 +71,21 @@ _LARGEST_LONG = 2**63 - 1
 _NOBODY = -1
 
 
+Told = tuple[str, bool]
+"""File of a reading, and whether it is of a copy that a move between log directories builds."""
+
+
 @dataclass(slots=True)
 class Replica:
-    """Facts about one replica at one time, or about the partition itself if `broker` is None."""
+    """Facts about one replica at one time, or about the partition itself if `broker` is None.
+
+    `told` has the origin of each. It is in dispute if readings of the time contradict each other.
+    """
 
     facts: dict[Fact, int] = field(default_factory=dict)
     broker: int | None = None
+    told: dict[Fact, Told] = field(default_factory=dict)
+    is_disputed: bool = False
 
     @property
     def end(self) -> int:
@@ -117,7 +127,7 @@ class SamplesFound:
     bad: tuple[BadRow, ...]
 
 
-def is_fact(one: Reading) -> bool:
+def is_fact(one: SeriesValue) -> bool:
     """True if a reading reports a partition fact or remote storage."""
     return fact_of(one) is not None or tiered_topic(one) is not None
 
@@ -131,18 +141,19 @@ class PartitionReadings:
         self._sources: set[str] = set()
         self._tiered: set[str] = set()
 
-    def add(self, readings: Iterable[Reading], origin: Origin) -> Iterator[BadRow]:
+    def add(self, readings: Iterable[SeriesValue], origin: FileOrigin) -> Iterator[BadRow]:
         """Add the readings of a file; yield the unusable ones."""
-        for one in sorted(readings, key=is_future):  # the first fact of a kind counts
+        told: dict[bool, Told] = {is_built: (origin.file, is_built) for is_built in (False, True)}
+        for one in readings:
             fact = fact_of(one)
             if not origin.is_of_cluster(one):
                 continue
             if fact is None:
                 self._tiered.update(filter(None, [tiered_topic(one)]))
                 continue
-            reason = self._take(one, fact, origin)
-            if reason is not None:
-                yield BadRow(one.place, reason, str(one))
+            bad = self._take(one, fact, origin, told[is_future(one)])
+            if bad is not None:
+                yield bad
 
     def samples(self) -> SamplesFound:
         """Rows in order of topic, partition and time."""
@@ -152,6 +163,8 @@ class PartitionReadings:
             reasons: Counter[str] = Counter()
             usable = _usable(moments)
             for taken_ms, moment in sorted(moments.items()):
+                if any(one.is_disputed for one in moment.values()):
+                    continue  # told when it was read
                 found = _leader(moment, usable, has_several=len(self._sources) > 1)
                 if isinstance(found, Replica):
                     row = self._row(topic, partition, taken_ms, moment, found)
@@ -165,14 +178,14 @@ class PartitionReadings:
             bad.extend(BadRow(place, reason, f"{count} times") for reason, count in reasons.items())
         return SamplesFound(tuple(rows), tuple(bad))
 
-    def _take(self, one: Reading, known: PartitionFact, origin: Origin) -> str | None:
+    def _take(self, one: SeriesValue, known: PartitionFact, origin: FileOrigin, told: Told) -> BadRow | None:
         topic, partition = topic_of(one), partition_of(one)
         if not topic or partition is None or not 0 <= partition <= LARGEST_ID:
-            return NO_PARTITION
+            return BadRow(one.place, NO_PARTITION, str(one))
         if known.fact is Fact.LEADER and one.value == _NOBODY:
             return None
         if not 0 <= one.value <= _LARGEST_LONG or not one.value.is_integer():
-            return NO_OFFSET
+            return BadRow(one.place, NO_OFFSET, str(one))
         broker = origin.broker_of(one) if known.is_of_replica else None
         source = PARTITION
         if known.is_of_replica:
@@ -180,8 +193,15 @@ class PartitionReadings:
         if known.is_of_replica:
             self._sources.add(source)
         replica = self._seen[topic, partition][origin.time_of(one)].setdefault(source, Replica(broker=broker))
-        replica.facts.setdefault(known.fact, int(one.value))
-        return None
+        before = replica.facts.setdefault(known.fact, int(one.value))
+        file, was_built = replica.told.setdefault(known.fact, told)
+        if before == one.value or told[1] > was_built:
+            return None
+        if was_built > told[1]:  # the copy in use counts
+            replica.facts[known.fact], replica.told[known.fact] = int(one.value), told
+            return None
+        replica.is_disputed = True
+        return BadRow(one.place, OTHER_READING, f"{int(one.value)}, and {before} in {file}: {one}")
 
     def _row(self, topic: str, partition: int, taken_ms: int, moment: Moment, read: Replica) -> Row:
         leader = read.facts.get(Fact.LEADER, read.broker)

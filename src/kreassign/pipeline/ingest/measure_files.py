@@ -26,7 +26,7 @@ from kreassign.pipeline.ingest.exporters import (
     NO_TEXT,
     BadRow,
     Parsed,
-    Reading,
+    SeriesValue,
     number_of,
     parsed,
     reading,
@@ -49,7 +49,7 @@ _OPEN_METRICS = re.compile(r"^# EOF\s*\Z", re.MULTILINE)
 _READS_AS_SECONDS = range(NO_KAFKA_BEFORE_MS // 1000, NO_KAFKA_BEFORE_MS // 10)
 
 
-def read_page(text: str) -> Iterator[Reading | BadRow]:
+def read_page(text: str) -> Iterator[SeriesValue | BadRow]:
     """Read a page of metrics; comments and blank lines are skipped.
 
     Line by line: on a whole page the library stops at the first bad line, and it renames counters by the comments.
@@ -61,7 +61,7 @@ def read_page(text: str) -> Iterator[Reading | BadRow]:
             yield from _read_line(stripped, f"line {number}", is_open_metrics=is_open_metrics)
 
 
-def _read_line(line: str, place: str, *, is_open_metrics: bool) -> Iterator[Reading | BadRow]:
+def _read_line(line: str, place: str, *, is_open_metrics: bool) -> Iterator[SeriesValue | BadRow]:
     if is_half(line):
         yield BadRow(place, NO_TEXT, line)
         return
@@ -89,7 +89,7 @@ def _seconds(number: float, *, is_open_metrics: bool) -> float:
     return number if is_open_metrics or reads_as_seconds else number / 1000
 
 
-def read_answer(document: Any) -> Iterator[Reading | BadRow]:
+def read_answer(document: Any) -> Iterator[SeriesValue | BadRow]:
     """Read an answer of the query API, or remote-read series. Raises InputError for anything else."""
     if isinstance(document, dict) and document.get("status") == "error":
         raise InputError(f"this is an error of Prometheus, not an answer: {shortened(str(document.get('error')))}")
@@ -157,7 +157,7 @@ def is_confluent(document: Any) -> bool:
     return isinstance(document, dict) and isinstance(document.get("data"), list)
 
 
-def read_confluent(document: Mapping[str, Any]) -> Iterator[Reading | BadRow]:
+def read_confluent(document: Mapping[str, Any]) -> Iterator[SeriesValue | BadRow]:
     """Readings of an answer joined with its query. Raises InputError without the query."""
     name, interval_s = _metric(document), _interval_s(document)
     filtered = _kafka_id(document.get("filter"))
@@ -175,7 +175,7 @@ def read_confluent(document: Mapping[str, Any]) -> Iterator[Reading | BadRow]:
         yield BadRow("the answer", "has further pages that are not in the file", json.dumps(document.get("meta")))
 
 
-def _reading(name: str, labels: Mapping[str, str], entry: Any, place: str, interval_s: int) -> Reading | None:
+def _reading(name: str, labels: Mapping[str, str], entry: Any, place: str, interval_s: int) -> SeriesValue | None:
     try:
         begun_s = datetime.fromisoformat(entry["timestamp"]).timestamp()
         value = number_of(entry["value"])
@@ -248,7 +248,7 @@ def parse(content: bytes) -> Parsed:
     text = _decoded(content)
     if text.lstrip()[:1] not in ("{", "["):
         return parsed(read_page(text))
-    found: list[Reading | BadRow] = []
+    found: list[SeriesValue | BadRow] = []
     refused: list[InputError] = []
     for number, document in enumerate(_documents(text), start=1):
         try:
@@ -262,7 +262,7 @@ def parse(content: bytes) -> Parsed:
     return parsed(found)
 
 
-def _read(document: Any) -> Iterator[Reading | BadRow]:
+def _read(document: Any) -> Iterator[SeriesValue | BadRow]:
     if isinstance(document, _CutOff):
         raise InputError(f"{_NEITHER} ({document.why})")
     return read_confluent(document) if is_confluent(document) else read_answer(document)

@@ -365,7 +365,7 @@ Counts = Mapping[tuple[str, str | None], int]
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
+class MetricBatch:
     """Identity of a batch: the metrics' cluster, the topic, the checkpoint id, and the batch number."""
 
     cluster_id: str
@@ -408,7 +408,7 @@ class BatchCount:
         )
 
 
-def sort_records(records: pa.Table, known: pa.Table, batch: Batch) -> Sorted:
+def sort_records(records: pa.Table, known: pa.Table, batch: MetricBatch) -> Sorted:
     """Sort records (columns `JUDGED`) by treatment; `known` are the rows of `metrics` at the same times."""
     ordered = records.sort_by([("source_partition", "ascending"), ("source_offset", "ascending")])
     is_good = pc.is_null(ordered["reason"])
@@ -431,7 +431,7 @@ def sort_records(records: pa.Table, known: pa.Table, batch: Batch) -> Sorted:
     return Sorted(new.select(METRICS.column_names), _quarantine_rows(quarantined, batch), counts, latest_ms)
 
 
-def count_rows(batch: Batch, found: Sorted) -> list[Row]:
+def count_rows(batch: MetricBatch, found: Sorted) -> list[Row]:
     """Rows of table `metric_batches`: one per count above zero, and always one for good records."""
     return [
         {
@@ -470,7 +470,7 @@ def _key_codes(rows: pa.Table) -> npt.NDArray[np.int64]:
     return codes
 
 
-def _quarantine_rows(records: pa.Table, batch: Batch) -> pa.Table:
+def _quarantine_rows(records: pa.Table, batch: MetricBatch) -> pa.Table:
     columns = {
         "cluster_id": _repeated(batch.cluster_id, len(records)),
         "source_topic": _repeated(batch.topic, len(records)),

@@ -28,14 +28,15 @@ from kreassign.pipeline.ingest.metric_records import (
     CLOCK_AHEAD,
     METRIC_RULES,
     NO_VALUE,
-    Batch,
     BatchCount,
+    MetricBatch,
     RecordForm,
     count_rows,
     decode,
     sort_records,
 )
 from kreassign.pipeline.load.checks import first_broken, is_broken
+from kreassign.pipeline.spark_session import reading_kafka
 from kreassign.pipeline.tables.arrow import arrow_schema
 from kreassign.pipeline.tables.commits import merge_rows, rows_at
 from kreassign.pipeline.tables.delta import DataDir, place
@@ -177,8 +178,9 @@ class MetricTopic:
 
 
 def kafka_records(spark: SparkSession, source: MetricTopic) -> DataFrame:
-    """Stream the topic from its beginning; needs the jars of Spark's Kafka source."""
-    return spark.readStream.format("kafka").options(**source.options).load()
+    """Stream the topic from its beginning; DataError without the jars of Spark's Kafka source."""
+    with reading_kafka(spark):
+        return spark.readStream.format("kafka").options(**source.options).load()
 
 
 def metrics_of(records: DataFrame, source: MetricTopic) -> DataFrame:
@@ -204,7 +206,7 @@ def run(
             if records.num_rows:
                 # The id that Spark gave the checkpoint when creating it.
                 checkpoint_id = rows_of_batch.sparkSession.sparkContext.getLocalProperty("sql.streaming.queryId")
-                batch = Batch(source.cluster_id, source.topic, checkpoint_id or "", number)
+                batch = MetricBatch(source.cluster_id, source.topic, checkpoint_id or "", number)
                 tell(store_batch(records, data_dir, batch))
         except Exception as error:
             failures.append(error)
@@ -222,7 +224,7 @@ def run(
         raise
 
 
-def store_batch(records: pa.Table, data_dir: DataDir, batch: Batch) -> BatchCount:
+def store_batch(records: pa.Table, data_dir: DataDir, batch: MetricBatch) -> BatchCount:
     """Add a batch to the tables, unless they have it already; return its counts by treatment."""
     times = records.filter(pc.is_null(records["reason"]))["taken_ms"]
     found = sort_records(records, rows_at(data_dir, METRICS, times), batch)

@@ -158,7 +158,7 @@ _NOT_MOVING = OngoingReassignment((), (), ())
 
 
 @dataclass(frozen=True, slots=True)
-class Observation:
+class SnapshotAnswers:
     """All answers that one snapshot is made of.
 
     They were given one after the other from `taken_ms` on, not at one instant: a partition that moves, or a topic
@@ -197,7 +197,7 @@ class SampleRound:
         return f"{_utc(self.taken_ms)}-{file_name_part(self.cluster_id)}"
 
 
-def snapshot_tables(seen: Observation) -> tuple[tuple[Table, Iterable[Row]], ...]:
+def snapshot_tables(seen: SnapshotAnswers) -> tuple[tuple[Table, Iterable[Row]], ...]:
     """Rows of every snapshot table, in writing order: `clusters` is the seal and comes last.
 
     Rows of partitions and replicas, up to a million, are generated while they are read.
@@ -211,7 +211,7 @@ def snapshot_tables(seen: Observation) -> tuple[tuple[Table, Iterable[Row]], ...
     )
 
 
-def cluster_rows(seen: Observation) -> list[Row]:
+def cluster_rows(seen: SnapshotAnswers) -> list[Row]:
     """The single row of table `clusters`."""
     row = {
         "controller_id": seen.cluster.controller_id,
@@ -222,18 +222,18 @@ def cluster_rows(seen: Observation) -> list[Row]:
     return [_snapshot_columns(seen) | row]
 
 
-def broker_rows(seen: Observation) -> list[Row]:
+def broker_rows(seen: SnapshotAnswers) -> list[Row]:
     """Rows of table `brokers`."""
     return [_snapshot_columns(seen) | _broker_row(broker, seen) for broker in seen.cluster.brokers]
 
 
-def log_dir_rows(seen: Observation) -> list[Row]:
+def log_dir_rows(seen: SnapshotAnswers) -> list[Row]:
     """Rows of table `log_dirs`, for the brokers that answered."""
     head = _snapshot_columns(seen)
     return [head | _log_dir_row(broker, dir_) for broker, dirs in seen.log_dirs.ok.items() for dir_ in dirs]
 
 
-def partition_rows(seen: Observation) -> Iterator[Row]:
+def partition_rows(seen: SnapshotAnswers) -> Iterator[Row]:
     """Rows of table `partitions`."""
     head = _snapshot_columns(seen)
     return (
@@ -243,7 +243,7 @@ def partition_rows(seen: Observation) -> Iterator[Row]:
     )
 
 
-def replica_rows(seen: Observation) -> Iterator[Row]:
+def replica_rows(seen: SnapshotAnswers) -> Iterator[Row]:
     """Rows of table `replicas`: one per position in a replica list."""
     head = _snapshot_columns(seen)
     copies = iter(_placed_rows(_copies(seen.topics, seen.log_dirs)))
@@ -282,11 +282,11 @@ def _partitions(topics: Iterable[Topic]) -> Iterable[Partition]:
     return (partition for topic in topics for partition in topic.partitions)
 
 
-def _snapshot_columns(seen: Observation) -> Row:
+def _snapshot_columns(seen: SnapshotAnswers) -> Row:
     return {"snapshot_id": seen.snapshot_id, "cluster_id": seen.cluster.cluster_id, "taken_ms": seen.taken_ms}
 
 
-def _broker_row(broker: Broker, seen: Observation) -> Row:
+def _broker_row(broker: Broker, seen: SnapshotAnswers) -> Row:
     log_dirs = seen.log_dirs
     error = log_dirs.failed.get(broker.id)
     if error is None and broker.id not in log_dirs.ok:
@@ -395,7 +395,7 @@ _SET = frozenset({ConfigSource.DYNAMIC_TOPIC, ConfigSource.DYNAMIC_BROKER, Confi
 class CollectedRound:
     """Answers of one round: the cluster, offsets and sizes, and the throttles by resource."""
 
-    seen: Observation
+    seen: SnapshotAnswers
     samples: SampleRound
     throttles: Mapping[ConfigResource, Mapping[str, ConfigEntry]]
 
@@ -434,7 +434,7 @@ class ObservedOffsets:
     write_rate: Callable[[TopicPartition, int | None], float | None]
 
 
-def whole_columns(head: ClusterSnapshot, seen: Observation, offsets: ObservedOffsets) -> SnapshotColumns:
+def whole_columns(head: ClusterSnapshot, seen: SnapshotAnswers, offsets: ObservedOffsets) -> SnapshotColumns:
     """Columns of a snapshot; `head` has all that is not a column, with topics in the order of `seen`."""
     found = [partition for topic in seen.topics for partition in topic.partitions]
     moving = [seen.reassignments.get(one.topic_partition, _NOT_MOVING) for one in found]

@@ -84,7 +84,7 @@ class _Daily:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Evidence:
+class ErrorFigures:
     """Figures for the errors of each partition's rates, from its hours; names follow the formulas above.
 
     `is_by_log`: the size of records is only known from the whole log, and something is written. `is_doubted`: some
@@ -152,7 +152,7 @@ class Evidence:
         return np.where(self.is_by_log, error, 0.0)
 
 
-def evidence(hours: LatestHours, is_by_log: Mask) -> Evidence:
+def evidence(hours: LatestHours, is_by_log: Mask) -> ErrorFigures:
     """Compute the evidence from the hours. Figures are rounded, so that the order of summation does not show."""
     daily = _daily(hours)
     known_ms, good_ms = (hours.sums(hours.milliseconds(name)) for name in ("seconds", "good_seconds"))
@@ -194,7 +194,7 @@ def evidence(hours: LatestHours, is_by_log: Mask) -> Evidence:
         "unequal": np.fmin(np.fmax(lengths, 0.0), _MOST_UNEQUAL),
         "rate_count": np.maximum(intervals, 1.0),
     }
-    return Evidence(is_by_log, is_doubted, **{name: np.round(each, _DECIMALS) for name, each in figures.items()})
+    return ErrorFigures(is_by_log, is_doubted, **{name: np.round(each, _DECIMALS) for name, each in figures.items()})
 
 
 def _daily(hours: LatestHours) -> _Daily:

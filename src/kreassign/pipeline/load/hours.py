@@ -14,7 +14,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kreassign.model.text import HOUR_MS
-from kreassign.pipeline.load.rates import PARTITION_KEY, TWICE, Floats, Ints, Mask, Rates, Samples, Verdict, run_starts
+from kreassign.pipeline.load.rates import (
+    PARTITION_KEY,
+    TWICE,
+    Floats,
+    IntervalVerdict,
+    Ints,
+    Mask,
+    Rates,
+    Samples,
+    run_starts,
+)
 from kreassign.pipeline.tables.arrow import arrow_schema
 from kreassign.pipeline.tables.schemas import Table
 
@@ -192,7 +202,7 @@ def hours(samples: Samples, rates: Rates, is_open: Mask, is_new: Mask) -> Hours 
     begins = run_starts(samples.series.begin[places], rates.epoch[places], hour, is_open[places])
     first = np.flatnonzero(begins)
     seconds, new_records = rates.seconds[places], rates.new_records[places]
-    is_good, has_grown = verdict == Verdict.GOOD, ~np.isnan(new_records)
+    is_good, has_grown = verdict == IntervalVerdict.GOOD, ~np.isnan(new_records)
     good_records = np.where(is_good, new_records, np.nan)
     # Sums of whole numbers do not depend on the order of rows.
     milliseconds = np.rint(seconds * 1000)
@@ -218,7 +228,7 @@ def hours(samples: Samples, rates: Rates, is_open: Mask, is_new: Mask) -> Hours 
         "contradicted_count": _sums(rates.contradicts[places], first),
         "mean_size_bytes": mean_size,
         "sample_count": _sums(counts, first),
-        "odd_count": _sums(verdict == Verdict.ODD, first),
+        "odd_count": _sums(verdict == IntervalVerdict.ODD, first),
         "first_ms": np.fmin.reduceat(seen_ms, first),
         "last_ms": np.fmax.reduceat(seen_ms, first),
         "new_count": _sums(new & counts, first),

@@ -47,6 +47,7 @@ from kreassign.pipeline.load.measured import (
     metric_counts,
     metric_hours,
     metric_sums,
+    unknown_brokers,
     unknown_topics,
     with_measured,
     with_topic_names,
@@ -61,6 +62,7 @@ from kreassign.pipeline.load.rules import (
     NO_TOPIC,
     SAME_KEY,
     SAME_TIME,
+    UNKNOWN_BROKER,
     Judged,
     Treatment,
     quality_rows,
@@ -165,6 +167,11 @@ class Snapshots:
         counted = reduce(DataFrame.unionAll, told).groupBy("table_name", "reason").count()
         return Counter({(row[0], row[1]): row[2] for row in counted.collect()})
 
+    def brokers(self) -> DataFrame:
+        """Cluster and id of each broker, also of those that only a replica list names."""
+        listed = [part.good.select("cluster_id", "broker") for part in (self.judged.get(BROKERS),) if part is not None]
+        return reduce(DataFrame.unionAll, listed, self.judged[REPLICAS].good.select("cluster_id", "broker"))
+
     def log_dirs(self, spark: SparkSession) -> DataFrame:
         """Rows of `log_dirs`, only of brokers without a bad directory.
 
@@ -268,7 +275,7 @@ class StepCount:
     """Rows of a table that a step read or made.
 
     `bad` rows were set aside with a reason; `late` ones are kept with a reason, but do not count: duplicates. `skipped`
-    are unreadable files, `unknown_topics` topics that the snapshot lacks, with their number of rows.
+    are unreadable files, `unknown_topics` and `unknown_brokers` those that the snapshot lacks, with their rows.
     """
 
     table: Table
@@ -277,17 +284,19 @@ class StepCount:
     late: int = 0
     skipped: tuple[Skipped, ...] = ()
     unknown_topics: Mapping[str, int] = field(default_factory=dict)
+    unknown_brokers: Mapping[int, int] = field(default_factory=dict)
 
     def __str__(self) -> str:
         bad = f", {self.bad} bad (see table {QUARANTINE.name})" if self.bad else ""
         late = f", {self.late} late or twice" if self.late else ""
-        return f"{self.table.name}: {self.good} rows{bad}{late}{self._topics()}{self._files()}"
+        return f"{self.table.name}: {self.good} rows{bad}{late}{self._unknown()}{self._files()}"
 
-    def _topics(self) -> str:
-        if not self.unknown_topics:
-            return ""
-        names = some_of(self.unknown_topics, _NAMED)
-        return f"; {sum(self.unknown_topics.values())} of topics that are not in the snapshot: {names}"
+    def _unknown(self) -> str:
+        return "".join(
+            f"; {sum(rows.values())} of {kind} that are not in the snapshot: {some_of(rows, _NAMED)}"
+            for kind, rows in (("topics", self.unknown_topics), ("brokers", self.unknown_brokers))
+            if rows
+        )
 
     def _files(self) -> str:
         if not self.skipped:
@@ -438,8 +447,7 @@ def _recent_hours(job: Job, hours: Stored, kinds: Iterable[Row], window_days: in
 
 def _loads(job: Job, plain: DataFrame, hours: DataFrame, replicas: DataFrame, snapshots: Snapshots) -> DataFrame:
     """Table `load_model` as stored, with brokers' measurements if any. `hours` have each partition's past leaders."""
-    partitions = snapshots.judged[PARTITIONS].good
-    measured = _measured(job, hours, partitions)
+    measured = _measured(job, hours, snapshots)
     if measured is None:
         return job.write(plain, LOAD_MODEL)
     plain.persist(StorageLevel.DISK_ONLY)
@@ -451,7 +459,7 @@ def _loads(job: Job, plain: DataFrame, hours: DataFrame, replicas: DataFrame, sn
     return loads
 
 
-def _measured(job: Job, hours: DataFrame, partitions: DataFrame) -> DataFrame | None:
+def _measured(job: Job, hours: DataFrame, snapshots: Snapshots) -> DataFrame | None:
     """Table `metric_hours` as stored, for the last days with hours; None without metrics of them."""
     if not has_log(job.data_dir, METRICS):
         return None
@@ -467,23 +475,32 @@ def _measured(job: Job, hours: DataFrame, partitions: DataFrame) -> DataFrame | 
         job.judged.extend(_skipped(METRICS, skipped))
         return None
     rows = rows_of(job.spark, log, usable).where(sql.col("taken_ms").between(begin_ms, end_ms))
+    partitions = snapshots.judged[PARTITIONS].good
     sums = metric_sums(with_topic_names(rows, partitions)).persist(StorageLevel.DISK_ONLY)
     try:
-        _tell_metrics(job, log, metric_counts(sums), unknown_topics(sums, partitions), tuple(skipped))
+        topics, brokers = unknown_topics(sums, partitions), unknown_brokers(sums, snapshots.brokers())
+        _tell_metrics(job, log, metric_counts(sums), topics, brokers, tuple(skipped))
         return job.write(metric_hours(sums), METRIC_HOURS)
     finally:
         sums.unpersist()
 
 
 def _tell_metrics(
-    job: Job, log: TableLog, counts: Mapping[str, int], unknown: Mapping[str, int], skipped: tuple[Skipped, ...]
+    job: Job,
+    log: TableLog,
+    counts: Mapping[str, int],
+    topics: Mapping[str, int],
+    brokers: Mapping[int, int],
+    skipped: tuple[Skipped, ...],
 ) -> None:
     """Report how the metrics of the last days were treated."""
     late = counts[SAME_KEY]
-    step = StepCount(METRICS, counts[READINGS] - late, late=late, skipped=skipped, unknown_topics=unknown)
+    good = counts[READINGS] - late
+    step = StepCount(METRICS, good, late=late, skipped=skipped, unknown_topics=topics, unknown_brokers=brokers)
     job.note(step, log.version)
     job.judged.append(Judged(METRICS.name, GOOD, None, step.good))
-    job.judged.append(Judged(METRICS.name, Treatment.COUNTED, NO_TOPIC, sum(unknown.values())))
+    job.judged.append(Judged(METRICS.name, Treatment.COUNTED, NO_TOPIC, sum(topics.values())))
+    job.judged.append(Judged(METRICS.name, Treatment.COUNTED, UNKNOWN_BROKER, sum(brokers.values())))
     job.judged.extend(
         Judged(METRICS.name, rule.treatment, rule.reason, counts[rule.reason]) for rule in METRIC_HOUR_RULES
     )
@@ -551,7 +568,9 @@ def _skipped(table: Table, skipped: Iterable[Skipped]) -> Iterable[Judged]:
 
 
 def _judged_kinds(found: DataFrame, partitions: DataFrame) -> list[Row]:
-    """Number of new samples (`rows`) by cluster, `kind`, `reason` and whether the snapshot has their partition.
+    """Number of new samples (`rows`) by cluster, `kind`, `reason`, whether the snapshot has their partition, and topic.
+
+    The topic (`unknown_topic`) is only that of those whose topic it lacks.
 
     Those that are of an hour say in `latest_ms` when the latest open one began: more samples of it may come.
     """
@@ -569,7 +588,12 @@ def _judged_kinds(found: DataFrame, partitions: DataFrame) -> list[Row]:
     total = sql.sum("each.rows").alias("rows")
     sums = counted.groupBy(*PARTITION_KEY, "reason", "each.kind").agg(total, sql.max("latest_ms").alias("latest_ms"))
     known = partitions.select(*PARTITION_KEY, sql.lit(col=True).alias("is_known"))
-    judged = sums.join(known, on=list(PARTITION_KEY), how="left").groupBy("cluster_id", "kind", "reason", "is_known")
+    topics = partitions.select("cluster_id", "topic", sql.lit(col=True).alias("has_topic")).distinct()
+    with_known = sums.join(known, on=list(PARTITION_KEY), how="left").join(
+        topics, on=["cluster_id", "topic"], how="left"
+    )
+    unknown_topic = sql.when(sql.col("has_topic").isNull(), sql.col("topic")).alias("unknown_topic")
+    judged = with_known.groupBy("cluster_id", "kind", "reason", "is_known", unknown_topic)
     told = judged.agg(sql.coalesce(sql.sum("rows"), sql.lit(0)).alias("rows"), sql.max("latest_ms").alias("latest_ms"))
     return [row.asDict() for row in told.collect()]
 
@@ -579,13 +603,17 @@ def _tell_samples(job: Job, source: NewSamples, kinds: Iterable[Row]) -> None:
     odd: Counter[str] = Counter()
     counts: Counter[str] = Counter()
     unknown = 0
+    topics: Counter[str] = Counter()
     for row in kinds:
         if row["kind"] == "odd":
             odd[row["reason"]] += row["rows"]
         else:
             counts[row["kind"]] += row["rows"]
             unknown += row["rows"] if row["kind"] == "good" and not row["is_known"] else 0
-    step = StepCount(SAMPLES, counts["good"], odd.total(), counts["twice"] + counts["late"], source.skipped)
+            topics[row["unknown_topic"]] += row["rows"] if row["kind"] == "good" and row["unknown_topic"] else 0
+    named = {name: rows for name, rows in sorted(topics.items(), key=lambda one: (-one[1], str(one[0]))) if rows}
+    late = counts["twice"] + counts["late"]
+    step = StepCount(SAMPLES, counts["good"], odd.total(), late, source.skipped, named)
     if source.left_open is None:
         _require_good(step, job.data_dir)
     job.note(step, source.version)

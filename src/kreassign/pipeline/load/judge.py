@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kreassign.pipeline.load.hours import Hours, Opened, codes, column, floats, hours, key_numbers, mask, opened
-from kreassign.pipeline.load.rates import PARTITION_KEY, REASONS, Ints, Rates, Samples, Series, Verdict, rates
+from kreassign.pipeline.load.rates import PARTITION_KEY, REASONS, IntervalVerdict, Ints, Rates, Samples, Series, rates
 from kreassign.pipeline.tables.arrow import arrow_schema
 from kreassign.pipeline.tables.schemas import LOAD_HOURS, OPEN_SAMPLES
 
@@ -65,7 +65,7 @@ def _judged(rows: pa.Table, series: Series) -> Iterator[pa.RecordBatch]:
     which = opened(samples, told)
     if (found := hours(samples, told, which.is_open, mask(rows["is_new"]))) is not None:
         yield _rows("hour", _hours(rows, told, which, found))
-    is_odd = ~samples.is_closed & (told.verdict == Verdict.ODD)
+    is_odd = ~samples.is_closed & (told.verdict == IntervalVerdict.ODD)
     is_read_again = which.is_open | which.is_neighbour
     kept = np.flatnonzero(is_read_again | is_odd)
     decided = {

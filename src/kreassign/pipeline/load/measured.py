@@ -271,6 +271,14 @@ def unknown_topics(sums: DataFrame, partitions: DataFrame) -> dict[str, int]:
     return {row["topic"]: row[READINGS] for row in counted.collect()}
 
 
+def unknown_brokers(sums: DataFrame, brokers: DataFrame) -> dict[int, int]:
+    """Brokers of `metric_sums` that the snapshot lacks, with their readings; most readings first."""
+    ids = brokers.select("cluster_id", "broker").distinct()
+    others = sums.where(sql.col("broker") != NO_BROKER).join(ids, on=["cluster_id", "broker"], how="left_anti")
+    counted = others.groupBy("broker").agg(sql.sum(READINGS).alias(READINGS)).orderBy(sql.desc(READINGS), "broker")
+    return {row["broker"]: row[READINGS] for row in counted.collect()}
+
+
 def metric_hours(sums: DataFrame) -> DataFrame:
     """Table `metric_hours`, from the result of `metric_sums`."""
     # Kinds of requests add up; a counter and a rate of the same measure do not.

@@ -38,7 +38,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from kreassign.model.text import HOUR_MS
-from kreassign.pipeline.load.accuracy import TOLD_ERROR, UNSEEN_PEAK, Evidence, evidence
+from kreassign.pipeline.load.accuracy import TOLD_ERROR, UNSEEN_PEAK, ErrorFigures, evidence
 from kreassign.pipeline.load.fits import CHANGES, DAYS_A_WEEK, Fit, fit, size_fit, week_changes
 from kreassign.pipeline.load.forecast import backtest
 from kreassign.pipeline.load.hours import DAY_S, FIGURES, HOURS_A_DAY, LISTS, Columns, LatestHours, column
@@ -250,7 +250,7 @@ def _rates(hours: LatestHours) -> _Rates:
     )
 
 
-def _percentiles(hours: LatestHours, told: Evidence, mean: Floats) -> dict[str, Floats]:
+def _percentiles(hours: LatestHours, told: ErrorFigures, mean: Floats) -> dict[str, Floats]:
     """Percentiles of the intervals in records per second, and the interval of the 95th."""
     rates = hours.histograms()
     plain = {f"p{round(100 * share)}_write_bytes_per_s": rates.quantile(share) for share in _PERCENTILES}
@@ -289,7 +289,7 @@ def _verdict(coverage: Words, is_known: Mask, span_s: Floats, is_doubted: Mask) 
     return np.where(coverage == MEASURED, np.where(is_known, "enough", not_enough), "unknown")
 
 
-def _is_p95_known(rates: dict[str, Floats], told: Evidence) -> Mask:
+def _is_p95_known(rates: dict[str, Floats], told: ErrorFigures) -> Mask:
     p95, low, high = (rates[f"{end}p95_write_bytes_per_s"] for end in ("", "low_", "high_"))
     is_idle = (high == 0) & told.is_peak_seen()
     known: Mask = is_idle | ((p95 - low <= TOLD_ERROR * p95) & (high - p95 <= TOLD_ERROR * p95) & (p95 > 0))

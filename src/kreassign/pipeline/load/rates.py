@@ -377,7 +377,7 @@ COUNTS, TWICE = 0, 1
 _FIRST, _SECOND = 1, 1 + len(FIRST_SERIES_RULES)
 
 
-class Verdict(IntEnum):
+class IntervalVerdict(IntEnum):
     """Use of the interval that ends with a sample; the cases exclude each other and are complete."""
 
     GOOD = 0
@@ -549,13 +549,15 @@ def _median_of(values: list[Floats]) -> Floats:
 def _verdict(series: Series, reason: Ints, is_reset: Mask, grown: tuple[Floats, Floats, Floats, Floats]) -> Ints:
     seconds, new_records, _, _ = grown
     has_before = ~np.isnan(seconds)
-    verdict = np.full_like(reason, Verdict.GOOD)
-    verdict[has_before] = np.where(_is_gap(series.only(has_before), seconds[has_before]), Verdict.GAP, Verdict.GOOD)
-    verdict[np.isnan(new_records)] = Verdict.TRUNCATED
-    verdict[is_reset] = Verdict.RESET
-    verdict[~has_before] = Verdict.FIRST
-    verdict[reason != COUNTS] = Verdict.ODD
-    verdict[reason == TWICE] = Verdict.TWICE
+    verdict = np.full_like(reason, IntervalVerdict.GOOD)
+    verdict[has_before] = np.where(
+        _is_gap(series.only(has_before), seconds[has_before]), IntervalVerdict.GAP, IntervalVerdict.GOOD
+    )
+    verdict[np.isnan(new_records)] = IntervalVerdict.TRUNCATED
+    verdict[is_reset] = IntervalVerdict.RESET
+    verdict[~has_before] = IntervalVerdict.FIRST
+    verdict[reason != COUNTS] = IntervalVerdict.ODD
+    verdict[reason == TWICE] = IntervalVerdict.TWICE
     return verdict
 
 

@@ -186,6 +186,7 @@ ROW_RULES = (
 SAME_KEY = "another row has the same key"
 NO_PARTITION = "its partition is not in the snapshot"
 NO_TOPIC = "its topic is not in the snapshot"
+UNKNOWN_BROKER = "its broker is not in the snapshot"
 HOUR_CLOSED = "its hour is closed"
 KEY_RULES = (
     *(
@@ -223,6 +224,13 @@ KEY_RULES = (
         NO_TOPIC,
         "no row of partitions of the latest snapshot has its cluster_id and topic, also with underscores for dots",
         "the topic was deleted, or has another name; what was measured of it is not shared out to other topics",
+        Treatment.COUNTED,
+    ),
+    Rule(
+        METRIC_HOURS,
+        UNKNOWN_BROKER,
+        "no row of brokers of the latest snapshot has its cluster_id and broker",
+        "the broker is gone, or --broker was mistyped at the import; what it measured is shared out to no partition",
         Treatment.COUNTED,
     ),
 )

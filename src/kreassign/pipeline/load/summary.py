@@ -24,11 +24,11 @@ from kreassign.model.load import (
     LoadSummary,
     LoadTotals,
     MeasuredBroker,
+    MeasuredHour,
     Outlook,
     PartitionLoad,
     TopicLoad,
     TopicSkew,
-    Window,
 )
 from kreassign.model.text import HOUR_MS
 from kreassign.pipeline.tables.parquet import (
@@ -244,6 +244,7 @@ def totals(where: Where, loads: LoadColumns) -> LoadTotals:
         replica_bytes=_replica_bytes(where, {"cluster_id": loads.cluster_id}),
         write_bytes_per_s=_sum(rate),
         recent_write_bytes_per_s=_sum(loads.figures["recent_write_bytes_per_s"]),
+        sampled_s=float(np.nan_to_num(loads.figures["span_s"]).max(initial=0.0)),
     )
 
 
@@ -539,7 +540,7 @@ _HOUR_S = 3600.0
 _WINDOW_COLUMNS = ("topic", "partition", "hour_ms", "seconds")
 
 
-def windows(where: Where, loads: LoadColumns) -> tuple[Window, ...]:
+def windows(where: Where, loads: LoadColumns) -> tuple[MeasuredHour, ...]:
     """The hours of the last day, oldest first; empty if the tables have no hours."""
     if not has_table(where, LOAD_HOURS):
         return ()
@@ -558,7 +559,7 @@ def windows(where: Where, loads: LoadColumns) -> tuple[Window, ...]:
     parts = np.minimum(floats(found["seconds"])[is_known] / _HOUR_S, 1.0)
     shares = np.bincount(hours, parts, HOURS_A_DAY) / len(loads.partitions)
     return tuple(
-        Window(begin_ms + place * HOUR_MS, min(float(share), 1.0)) for place, share in enumerate(shares.tolist())
+        MeasuredHour(begin_ms + place * HOUR_MS, min(float(share), 1.0)) for place, share in enumerate(shares.tolist())
     )
 
 

@@ -369,16 +369,17 @@ def _dataset_of(log: TableLog, files: Sequence[DataFile]) -> ds.Dataset:
     )
 
 
-def keys_at(data_dir: DataDir, table: Table, times_ms: Collection[int]) -> set[tuple[object, ...]]:
-    """Keys of rows taken at these times, to prevent adding them twice; unreadable files are skipped.
+def rows_at(data_dir: DataDir, table: Table, times_ms: Collection[int]) -> dict[tuple[object, ...], Row]:
+    """Rows taken at these times by their keys, to prevent adding them twice; unreadable files are skipped.
 
     By times, not by range: the range may hold a hundred times the imported rows.
     """
     if not has_table(data_dir, table):
-        return set()
+        return {}
     log = log_of(data_dir, table)
     files = log.files(time="taken_ms", begin_ms=min(times_ms), end_ms=max(times_ms) + 1)
-    return _keys(log, files, ds.field("taken_ms").isin(pa.array(sorted(times_ms), pa.int64())))
+    found = _readable(log, files, ds.field("taken_ms").isin(pa.array(sorted(times_ms), pa.int64())))
+    return {tuple(row[name] for name in table.key): row for row in found}
 
 
 def keys_with(data_dir: DataDir, table: Table, column: str, value: object) -> set[tuple[object, ...]]:
@@ -386,16 +387,16 @@ def keys_with(data_dir: DataDir, table: Table, column: str, value: object) -> se
     if not has_table(data_dir, table):
         return set()
     log = log_of(data_dir, table)
-    return _keys(log, log.files({column: value}), ds.field(column) == value)
+    found = _readable(log, log.files({column: value}), ds.field(column) == value, table.key)
+    return {tuple(row[name] for name in table.key) for row in found}
 
 
-def _keys(log: TableLog, files: Sequence[DataFile], wanted: ds.Expression) -> set[tuple[object, ...]]:
+def _readable(
+    log: TableLog, files: Sequence[DataFile], wanted: ds.Expression, columns: Sequence[str] | None = None
+) -> list[Row]:
     unreadable = why_not(log, files)
     usable = [file for file in files if file.path not in unreadable]
-    if not usable:
-        return set()
-    found = rows_in(log, usable, wanted, log.table.key)
-    return set(zip(*(found.column(name).to_pylist() for name in log.table.key), strict=True))
+    return rows_in(log, usable, wanted, columns).to_pylist() if usable else []
 
 
 @dataclass(frozen=True, slots=True)

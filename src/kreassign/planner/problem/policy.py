@@ -16,7 +16,7 @@ import numpy as np
 from kreassign.errors import InputError
 from kreassign.model.load import CPU_PER_READ
 from kreassign.model.plan_facts import NO_PRICES, RackPrices
-from kreassign.model.text import likely, share_of, string_hash
+from kreassign.model.text import likely, share_of, shortened, string_hash
 from kreassign.planner.arrays import NOWHERE, BoolArray, FloatArray
 from kreassign.planner.goals import COORDINATORS, CPU
 from kreassign.planner.problem.build import leader_cost
@@ -56,8 +56,8 @@ class TopicChoice:
         """
         known = partitions.topic_names
         wanted = set(known) if not (self.names or self.patterns) else set()
-        if unknown := sorted(set(self.names) - set(known)):
-            raise InputError(f"there is no topic {unknown[0]!r} in this cluster{_similar(unknown[0], known)}")
+        for name in sorted(set(self.names)):
+            known_topic(name, known)
         wanted |= set(self.names)
         for pattern in self.patterns:
             wanted |= matching(pattern, known)
@@ -78,9 +78,9 @@ def matching(pattern: str, names: Iterable[str]) -> set[str]:
     compiled, known = compiled_pattern(pattern), list(names)
     found = {name for name in known if compiled.fullmatch(name)}
     if not found:
-        whole = "a pattern must match the whole name, as in 'orders.*'"
-        advice = "give the option once for each" if "," in pattern else whole
-        raise InputError(f"no topic matches {pattern!r}{_similar(pattern, known)}; {advice}")
+        nearest = f"{similar_names(pattern, known)}; a pattern must match the whole name, as in 'orders.*'"
+        listed = "; this is not a list with commas: give the option once for each"
+        raise InputError(f"no topic matches {pattern!r}{listed if ',' in pattern else nearest}")
     return found
 
 
@@ -92,7 +92,16 @@ def compiled_pattern(pattern: str) -> re.Pattern[str]:
         raise InputError(f"{pattern!r} is not a regular expression: {error}") from error
 
 
-def _similar(name: str, known: Iterable[str]) -> str:
+def known_topic(name: str, known: Collection[str]) -> str:
+    """The name of a topic. Raises InputError, with the nearest names, if there is none of this name."""
+    if name not in known:
+        listed = "; a name has no comma: give each topic by itself" if "," in name else similar_names(name, known)
+        raise InputError(f"there is no topic {shortened(name)!r} in this cluster{listed}")
+    return name
+
+
+def similar_names(name: str, known: Iterable[str]) -> str:
+    """The end of a message that asks about the names that were probably meant; "" if there are none."""
     near = [one for one in known if name.lower() in one.lower() or one.lower() in name.lower()] or likely(name, known)
     return f"; did you mean {', '.join(map(repr, near[:3]))}?" if near else ""
 
@@ -207,8 +216,10 @@ def with_coordinated(problem: Problem, coordinated: Coordinated, topic_ids: Mapp
 def _share_keys(problem: Problem, groups: Iterable[tuple[str, str]], topic_ids: Mapping[str, str]) -> Iterable[str]:
     partitions = problem.partitions
     for group, topic in groups:
-        if topic not in partitions.topic_names:
-            raise InputError(f"share group {group}: there is no topic {topic!r} in this cluster")
+        try:
+            known_topic(topic, partitions.topic_names)
+        except InputError as error:
+            raise InputError(f"share group {group}: {error}") from error
         if topic not in topic_ids:
             raise InputError(f"share group {group}: the id of topic {topic} is not known; take a new snapshot")
         count = int((partitions.topics == partitions.topic_names.index(topic)).sum())
@@ -336,8 +347,8 @@ def with_policy(problem: Problem, policy: PlanPolicy) -> Problem:
         ),
     )
     with _named(policy, "least-topic-leaders"):
-        if unknown := sorted(set(policy.least_topic_leaders) - set(problem.partitions.topic_names)):
-            raise InputError(f"there is no topic {unknown[0]!r} in this cluster")
+        for topic in sorted(policy.least_topic_leaders):
+            known_topic(topic, problem.partitions.topic_names)
     with _named(policy, "broker-racks"):
         problem = _with_racks(problem, policy.broker_racks)
     with _named(policy, "consumer-racks"):

@@ -344,7 +344,7 @@ class Rules:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Limits:
+class Bounds:
     """Bounds per broker and band, shape (N, R): `low` to `high` is the band, `capacity` the hard limit."""
 
     low: FloatArray
@@ -416,7 +416,7 @@ class Problem:
         )
 
     @property
-    def limits(self) -> Limits:
+    def limits(self) -> Bounds:
         """Bands and capacities as numbers per broker.
 
         Bands of counts are whole numbers: those inside the band, and always the two next to the mean.
@@ -438,7 +438,7 @@ class Problem:
         low = np.where(whole, np.minimum(np.ceil(low - ROUNDING), np.floor(mean + ROUNDING)), low)
         high = np.where(whole, np.maximum(np.floor(high + ROUNDING), np.ceil(mean - ROUNDING)), high)
         high = np.minimum(high, capacity)
-        return Limits(np.minimum(low, high), high, capacity, mean)
+        return Bounds(np.minimum(low, high), high, capacity, mean)
 
     @property
     def failover_bands(self) -> tuple[Band, ...]:

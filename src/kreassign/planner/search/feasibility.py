@@ -8,7 +8,9 @@ allow back, so that each extra move is needed by itself.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from shlex import quote
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +20,7 @@ from kreassign.model.closures import Closure
 from kreassign.model.text import counted, format_amount
 from kreassign.planner.arrays import NOWHERE, BoolArray, IndexArray
 from kreassign.planner.goals import Goal
-from kreassign.planner.problem.holds import first_names, held_sentences
+from kreassign.planner.problem.holds import Hold, first_names, held_sentences
 from kreassign.planner.problem.problem import Budget, Problem, RackRule
 from kreassign.planner.search.compiled import kernels, loops
 from kreassign.planner.search.compiled.kernels import NO_RANK, REMOVED, Encoding, SlotsByBroker, State, slots_by_broker
@@ -165,8 +167,14 @@ def _pinned(problem: Problem) -> Iterator[tuple[str, str]]:
     stuck = must_leave & ~partitions.may_move[partitions.owners] & within_reach
     if stuck.any():
         ids = np.unique(brokers.ids[partitions.replicas[stuck]]).tolist()
-        for sentence in held_sentences(partitions.holds_of(np.unique(partitions.owners[stuck]))):
+        held = [*partitions.holds_of(np.unique(partitions.owners[stuck]))]
+        for sentence in held_sentences(held):
             yield "drain", f"brokers {ids} cannot be emptied: {sentence}"
+        if excluded := sorted({name.topic for name, hold in held if hold == Hold.EXCLUDED}):
+            stay = " ".join(f"--may-stay {quote(re.escape(topic))}" for topic in excluded[:SHOWN_EXAMPLES])
+            more = f" and {len(excluded) - SHOWN_EXAMPLES} more" if len(excluded) > SHOWN_EXAMPLES else ""
+            command = f"kreassign decommission {','.join(map(str, ids))} {stay}"
+            yield "drain", f"if these may stay on brokers that leave, take those out with `{command}`{more}"
     if must_leave.any() and not problem.rules.between_brokers:
         ids = np.unique(brokers.ids[partitions.replicas[must_leave]]).tolist()
         yield "drain", f"brokers {ids} hold replicas and must hold none, but nothing may move between brokers"

@@ -21,6 +21,7 @@ from kreassign.planner.check.evaluate import evaluate
 from kreassign.planner.goals import DISK
 from kreassign.planner.problem.build import cpu_per_cost
 from kreassign.planner.problem.holds import Hold
+from kreassign.planner.problem.policy import known_topic
 from kreassign.planner.problem.problem import Assignment, Brokers, Budget, Gone, Partitions, Problem, Rules
 
 # New partitions: of a new topic, or more of a topic that exists.
@@ -158,9 +159,7 @@ def _is_new(problem: Problem) -> BoolArray:
 
 
 def _of_topic(partitions: Partitions, topic: str) -> BoolArray:
-    if topic not in partitions.topic_names:
-        raise InputError(f"there is no topic {topic!r} in this cluster")
-    chosen: BoolArray = partitions.topics == partitions.topic_names.index(topic)
+    chosen: BoolArray = partitions.topics == partitions.topic_names.index(known_topic(topic, partitions.topic_names))
     if not chosen.any():
         raise InputError(f"nothing is known of the partitions of topic {topic}")
     return chosen

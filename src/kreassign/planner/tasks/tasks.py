@@ -6,7 +6,7 @@ search. Unknown brokers, log directories and topics raise InputError.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -38,6 +38,25 @@ def movable_only(problem: Problem, partitions: BoolArray, why: Hold) -> Problem:
     return replace(problem, partitions=problem.partitions.held(~partitions, why))
 
 
+def relieve(problem: Problem, broker: int) -> Problem:
+    """Bring a broker within its bands by moving only partitions that it holds; it receives nothing.
+
+    The others are to have what they have, and their part of what it has too much. Raises InputError for an unknown
+    broker.
+    """
+    chosen, partitions = chosen_brokers(problem.brokers, [broker]), problem.partitions
+    held = movable_only(problem, _partitions_with(partitions, chosen[partitions.replicas]), Hold.NOT_CHOSEN)
+    others = replace(problem.brokers, must_empty=problem.brokers.must_empty | chosen)
+    shares = dict(problem.brokers.shares)
+    for band, loads in zip(problem.bands, _replica_loads(problem), strict=True):
+        now = np.bincount(partitions.replicas, loads, len(problem.brokers))
+        fair = np.minimum(now, problem.brokers.weights(band.goal.name) * now.sum())
+        excess = np.where(chosen, now - fair, 0.0).sum()
+        shares[band.goal.name] = np.where(chosen, fair, now + others.weights(band.goal.name) * excess)
+    may_receive = problem.brokers.may_receive & ~chosen
+    return replace(held, brokers=replace(problem.brokers, may_receive=may_receive, shares=shares))
+
+
 def add_brokers(problem: Problem, ids: Iterable[int], *, only_onto: bool = True) -> Problem:
     """Fill the brokers with these ids to their share.
 
@@ -66,14 +85,18 @@ def demote(problem: Problem, ids: Iterable[int]) -> Problem:
     return leaders_only(replace(problem, brokers=replace(brokers, may_lead=may_lead)))
 
 
-def balance_disks(problem: Problem, *, between_brokers: bool = False) -> Problem:
+def balance_disks(problem: Problem, ids: Collection[int] = (), *, between_brokers: bool = False) -> Problem:
     """Move replicas between log directories, and with `between_brokers` between brokers too, in one plan.
 
-    Directories are brought within the disk band, ±10 % if it has none. Raises InputError if log directories are
-    unknown.
+    With `ids` only directories of these brokers get replicas. They are brought within the disk band, ±10 % if it has
+    none. Raises InputError if log directories are unknown, and for an unknown broker.
     """
-    if problem.log_dirs is None:
+    dirs = problem.log_dirs
+    if dirs is None:
         raise InputError("nothing is known of log directories; take a new snapshot, and run `kreassign load` again")
+    if ids:
+        own = chosen_brokers(problem.brokers, ids)[dirs.brokers]
+        problem = replace(problem, log_dirs=replace(dirs, may_receive=dirs.may_receive & own))
     rules = replace(problem.rules, between_log_dirs=True)
     if not between_brokers:
         rules = replace(rules, between_brokers=False, leaders=False)
@@ -176,8 +199,10 @@ def _same_paths(problem: Problem, target: IntArray) -> IntArray:
 
 
 def _refuse_doubles(problem: Problem, assignment: Assignment) -> None:
-    owners = problem.partitions.owners
-    key = np.sort(owners.astype(np.int64) * len(problem.brokers) + assignment.replicas)
+    # Partitions that must stay are refused for that, by the rules of every plan.
+    moves = problem.partitions.may_move[problem.partitions.owners]
+    owners, replicas = problem.partitions.owners[moves], assignment.replicas[moves]
+    key = np.sort(owners.astype(np.int64) * len(problem.brokers) + replicas)
     doubles: BoolArray = key[1:] == key[:-1]
     if doubles.any():
         place = int(key[1:][np.argmax(doubles)])
@@ -248,13 +273,13 @@ def repair(problem: Problem, *, racks: bool = True, factors: bool = True) -> Pro
     )
 
 
-def restore(problem: Problem, wanted: Plan) -> tuple[Problem, Assignment]:
+def restore(problem: Problem, wanted: Plan, cluster_id: str = "") -> tuple[Problem, Assignment]:
     """Apply the lists of a plan unchanged; nothing is searched.
 
     Returns the problem to evaluate the assignment by: factors are those of the plan, and the rack rule does not apply.
     Raises IllegalPlan for unknown partitions, brokers and log directories.
     """
-    assignment = assignment_of(problem, wanted)
+    assignment = assignment_of(problem, wanted, cluster_id)
     rules = Rules(racks=RackRule.NONE, between_log_dirs=True, failover=problem.rules.failover, is_given=True)
     factors = np.diff(assignment.offsets).astype(np.int32)
     return replace(problem, rules=rules, partitions=replace(problem.partitions, wanted_factors=factors)), assignment
@@ -264,13 +289,13 @@ def restore(problem: Problem, wanted: Plan) -> tuple[Problem, Assignment]:
 
 
 def plan_around(
-    problem: Problem, given: Assignment | None = None, *, repairs_dead: bool = False
+    problem: Problem, given: Assignment | None = None, *, repairs_dead: bool = False, lost_on: Collection[int] = ()
 ) -> tuple[Problem, tuple[str, ...]]:
     """Plan around brokers that are dead, or closed; return the problem and a sentence for each of them.
 
-    With `repairs_dead` dead brokers are the task.
+    With `repairs_dead` dead brokers are the task, with `lost_on` the copies that these lost, be they live or dead.
     """
-    problem, dead = (problem, ()) if repairs_dead else ignore_dead_brokers(problem, given)
+    problem, dead = (problem, ()) if repairs_dead else ignore_dead_brokers(problem, given, lost_on)
     problem, closed = leave_cordoned(problem, given)
     return problem, (*dead, *closed)
 
@@ -320,36 +345,40 @@ def _closed_broker_sentences(problem: Problem, left: BoolArray) -> Iterator[str]
         yield f"{sentence}; {closure.remedy}"
 
 
-def ignore_dead_brokers(problem: Problem, given: Assignment | None = None) -> tuple[Problem, tuple[str, ...]]:
-    """Ignore dead brokers and lost copies; return the problem and a sentence for each broker with any.
+def ignore_dead_brokers(
+    problem: Problem, given: Assignment | None = None, lost_on: Collection[int] = ()
+) -> tuple[Problem, tuple[str, ...]]:
+    """Ignore dead brokers and lost copies but `lost_on` these; return the problem and a sentence per ignored broker.
 
     Partitions with a copy there are fixed; only those that the task forces to change, or that a `given` assignment
     changes, are repaired with it, because a change of such a list recreates all its replicas. A dead broker receives
     nothing, and its target load is what it is left with. Brokers to be drained are not left out: they may be dead.
     """
     dead = ~problem.brokers.is_live & ~problem.brokers.must_empty
-    gone = dead[problem.partitions.replicas] | problem.partitions.is_lost
-    touched = _partitions_with(problem.partitions, gone)
+    lost = dead[problem.partitions.replicas] | problem.partitions.is_lost
+    wanted = lost & np.isin(problem.brokers.ids[problem.partitions.replicas], list(lost_on))
+    touched = _partitions_with(problem.partitions, lost)
     if not (touched.any() or dead.any()):
         return problem, ()
     demanded = _demanded_if_all_lived(problem, dead) if given is None else changes_of(problem, given).differs
+    demanded |= _partitions_with(problem.partitions, wanted)
     repaired = touched & problem.partitions.may_move & demanded
     left = touched & ~repaired
     brokers, partitions = problem.brokers, problem.partitions
     stays = left[partitions.owners]
     problem = replace(
         problem,
-        gone=Gone(dead, gone & stays),
+        gone=Gone(dead, lost & stays),
         brokers=_frozen(problem.brokers, dead, problem),
         partitions=replace(
             partitions.held(left, Hold.DEAD_COPY),
-            is_lost=gone & ~stays,
+            is_lost=lost & ~stays,
             wanted_factors=np.where(left, partitions.factors, partitions.wanted_factors).astype(np.int32),
         ),
     )
     shares = _shares_of_living(problem, dead, problem.partitions.may_move)
     problem = replace(problem, brokers=replace(problem.brokers, shares=shares))
-    return problem, tuple(_dead_broker_sentences(brokers, partitions, gone & stays, dead))
+    return problem, tuple(_dead_broker_sentences(brokers, partitions, lost & stays, dead))
 
 
 def _partitions_with(partitions: Partitions, replicas: BoolArray) -> BoolArray:
@@ -379,12 +408,18 @@ def _shares_of_living(problem: Problem, dead: BoolArray, may_move: BoolArray) ->
     alive = replace(brokers, must_empty=brokers.must_empty | dead)
     shares = dict(brokers.shares)
     held = dead[partitions.replicas] & ~may_move[partitions.owners]
-    leads = np.isin(np.arange(len(partitions.replicas)), partitions.offsets[:-1])
-    for band, total in zip(problem.bands, problem.totals.tolist(), strict=True):
-        loads = np.where(leads, *(one(partitions)[partitions.owners] for one in (band.goal.leader, band.goal.follower)))
+    for band, total, loads in zip(problem.bands, problem.totals.tolist(), _replica_loads(problem), strict=True):
         left = np.bincount(partitions.replicas, np.where(held, loads, 0.0), len(brokers))
         shares[band.goal.name] = np.where(dead, left, alive.weights(band.goal.name) * max(0.0, total - left.sum()))
     return shares
+
+
+def _replica_loads(problem: Problem) -> Iterator[FloatArray]:
+    """Loads of the present replicas, (S,), for each band."""
+    partitions = problem.partitions
+    leads = np.isin(np.arange(len(partitions.replicas)), partitions.offsets[:-1])
+    for band in problem.bands:
+        yield np.where(leads, *(one(partitions)[partitions.owners] for one in (band.goal.leader, band.goal.follower)))
 
 
 def _dead_broker_sentences(brokers: Brokers, partitions: Partitions, left: BoolArray, dead: BoolArray) -> Iterator[str]:

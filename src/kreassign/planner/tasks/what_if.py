@@ -125,7 +125,7 @@ MOST_BROKERS = 10_000
 
 
 @dataclass(frozen=True, slots=True)
-class Need:
+class ResourceNeed:
     """Demand for one resource: `total` load, `limit` per broker (reduced to the usable part), number of brokers."""
 
     goal: str
@@ -147,7 +147,7 @@ class RightSize:
     brokers: int
     present: int
     at_most: float
-    needs: tuple[Need, ...]
+    needs: tuple[ResourceNeed, ...]
     unlimited: tuple[str, ...] = ()
     unknown: tuple[str, ...] = ()
     factor: int = 1
@@ -196,17 +196,17 @@ def _reduced(problem: Problem, at_most: float) -> Problem:
     return replace(problem, brokers=replace(brokers, capacity=capacity), bands=bands, partitions=free)
 
 
-def _needs(problem: Problem) -> tuple[Need, ...]:
+def _needs(problem: Problem) -> tuple[ResourceNeed, ...]:
     found = []
     for band, total in zip(problem.bands, problem.totals.tolist(), strict=True):
         limit = float(np.median(problem.brokers.capacity_of(band.goal.name)))
         if math.isfinite(limit) and limit > 0:
             unit, count = problem.unit_of(band.goal.name), math.ceil(total / limit - 1e-9)
-            found.append(Need(band.goal.name, unit, total, limit, count))
+            found.append(ResourceNeed(band.goal.name, unit, total, limit, count))
     return tuple(found)
 
 
-def _not_counted(problem: Problem, needs: tuple[Need, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _not_counted(problem: Problem, needs: tuple[ResourceNeed, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Resources without a limit, and resources that are zero everywhere, so unknown."""
     goals = {goal.name: goal for goal in (*GOALS, *(band.goal for band in problem.bands))}
     partitions, counted = problem.partitions, {need.goal for need in needs}

@@ -19,18 +19,19 @@
     return hours ? `${hours}:${two(minutes)}:${two(whole % 60)}` : `${minutes}:${two(whole % 60)}`;
   };
 
-  const STEPS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 28800, 43200, 86400];
-  const ticks = (end, length) => {
-    const most = Math.max(2, Math.floor(length / 90));
+  const STEPS = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 28800, 43200, 86400];
+  const ticks = (end, length, room) => {
+    const most = Math.max(2, Math.floor(length / room));
     const step = STEPS.find(one => end / one <= most) ?? 86400 * Math.ceil(end / 86400 / most);
     const at = Array.from({length: Math.floor(end / step) + 1}, (_, place) => place * step);
-    return {tickvals: at, ticktext: at.map(clock)};
+    return {tickvals: at, ticktext: at.map(end < 60 ? seconds => `${Number(seconds.toFixed(2))} s` : clock)};
   };
 
-  const axis = (given, length) => {
+  // `room` is what a label and the gap beside it take of the length, in pixels.
+  const axis = (given, length, room) => {
     const {durations, ...rest} = given ?? {};
     const drawn = {gridcolor: variable("--line"), zeroline: false, linecolor: variable("--line"), fixedrange: true, ...rest};
-    return durations ? {...drawn, ...ticks(rest.range[1], length)} : drawn;
+    return durations ? {...drawn, ...ticks(rest.range[1], length, room)} : drawn;
   };
 
   const draw = (place, figure) => {
@@ -45,8 +46,8 @@
       plot_bgcolor: "rgba(0,0,0,0)",
       margin: {l: 8, r: 8, b: 32, t: 16, ...layout.margin},
       legend: {orientation: "h", yref: "container", y: 0, yanchor: "bottom", x: 0},
-      xaxis: axis(layout.xaxis, width),
-      yaxis: {automargin: true, ...axis(layout.yaxis, Number(place.dataset.height))},
+      xaxis: axis(layout.xaxis, width, 90),
+      yaxis: {automargin: true, ...axis(layout.yaxis, Number(place.dataset.height), 50)},
       hoverlabel: {bgcolor: variable("--card"), bordercolor: variable("--line"), font: {color: variable("--ink")}},
     }, {displayModeBar: false, responsive: true, doubleClick: false, scrollZoom: false, locale: "en"});
   };

@@ -29,7 +29,7 @@ from kreassign.model.text import share_of, string_hash
 from kreassign.twin.access import GROUP_OPERATIONS, Operation
 from kreassign.twin.api.request import Handler, Request
 from kreassign.twin.controller.topics import CreateTopics, WantedTopic
-from kreassign.twin.groups import NO_OFFSET, Claim, Group, GroupState, Member, Offset
+from kreassign.twin.groups import NO_OFFSET, Group, GroupState, Member, MemberClaim, Offset
 from kreassign.wire import api
 from kreassign.wire.api import Message
 
@@ -73,9 +73,9 @@ def create_offsets_topic(request: Request) -> None:
     request.cluster.controller.create_topics(CreateTopics((topic,)))
 
 
-def claim_of(message: Message) -> Claim:
+def claim_of(message: Message) -> MemberClaim:
     """The identity that a member claims in a message."""
-    return Claim(message.group_id, message.generation_id, message.member_id, message.group_instance_id)
+    return MemberClaim(message.group_id, message.generation_id, message.member_id, message.group_instance_id)
 
 
 _GROUP_KEY, _TRANSACTION_KEY, _SHARE_KEY = range(3)
@@ -317,7 +317,7 @@ def _offset_commit(request: Request) -> Message:
         if codes[one.key] == NONE
     }
     instance = message.group_instance_id if request.version >= _FIRST_WITH_INSTANCES else None
-    claim = Claim(message.group_id, message.generation_id_or_member_epoch, message.member_id, instance)
+    claim = MemberClaim(message.group_id, message.generation_id_or_member_epoch, message.member_id, instance)
     if offsets:
         codes |= request.cluster.groups.commit(claim, offsets, request.cluster.now_ms)
     return _COMMIT_RESPONSE(topics=[_commit_answer(request, topic, codes) for topic in message.topics])

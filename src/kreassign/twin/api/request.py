@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from random import Random
 from typing import NamedTuple, Protocol
 
-from kreassign.twin.access import Address, Listener, Node, Operation, Permissions
+from kreassign.twin.access import HostPort, Listener, Node, Operation, Permissions
 from kreassign.twin.controller.decision import ControllerContext
 from kreassign.twin.controller.port import ControllerPort
 from kreassign.twin.groups import GroupCoordinator
@@ -70,7 +70,7 @@ class ServedCluster(Protocol):
         """True if a node's process is up."""
         ...
 
-    def address(self, node_id: int, listener: Listener) -> Address:
+    def address(self, node_id: int, listener: Listener) -> HostPort:
         """The address of a node for clients of a listener."""
         ...
 
@@ -120,7 +120,7 @@ class Request:
         """True if the node is a controller, not a broker."""
         return self.node.endpoint is Endpoint.CONTROLLER
 
-    def address(self, node_id: int) -> Address:
+    def address(self, node_id: int) -> HostPort:
         """Address of another node for a client of this listener."""
         return self.cluster.address(node_id, self.node.listener)
 

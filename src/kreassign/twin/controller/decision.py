@@ -36,7 +36,7 @@ class CompletionRule(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class ReleaseRules:
     """The rules of one release, for a freshly formatted cluster.
 
     `has_eligible_leaders`: the cluster keeps eligible leader replicas (KIP-966), so that an ISR may become empty.
@@ -59,9 +59,9 @@ class Rules:
     takes_reassignments: bool = True
 
 
-LATEST_RULES = Rules()
+LATEST_RULES = ReleaseRules()
 
-ZOOKEEPER_RULES = Rules(
+ZOOKEEPER_RULES = ReleaseRules(
     CompletionRule.BY_PHASES,
     has_eligible_leaders=False,
     has_cordoning=False,
@@ -72,15 +72,15 @@ ZOOKEEPER_RULES = Rules(
 """The rules of Kafka 3.9 with its metadata in ZooKeeper."""
 
 _RULES_OF_RELEASES = {
-    "3.7": Rules(CompletionRule.V1, has_eligible_leaders=False, has_cordoning=False, cordons_bind=False),
-    "3.9": Rules(CompletionRule.V2, has_eligible_leaders=False, has_cordoning=False, cordons_bind=False),
-    "4.2": Rules(CompletionRule.V2, has_eligible_leaders=True, has_cordoning=False, cordons_bind=False),
-    "4.3": Rules(cordons_bind=False),
+    "3.7": ReleaseRules(CompletionRule.V1, has_eligible_leaders=False, has_cordoning=False, cordons_bind=False),
+    "3.9": ReleaseRules(CompletionRule.V2, has_eligible_leaders=False, has_cordoning=False, cordons_bind=False),
+    "4.2": ReleaseRules(CompletionRule.V2, has_eligible_leaders=True, has_cordoning=False, cordons_bind=False),
+    "4.3": ReleaseRules(cordons_bind=False),
     "4.4": LATEST_RULES,
 }
 
 
-def rules_of(release: str) -> Rules:
+def rules_of(release: str) -> ReleaseRules:
     """The rules of a release line such as `4.3`; InputError for an unknown one."""
     if release not in _RULES_OF_RELEASES:
         raise InputError(f"the twin does not know Kafka {release}; choose one of {', '.join(_RULES_OF_RELEASES)}")
@@ -122,7 +122,7 @@ class ControllerContext:
     """
 
     metadata: ClusterMetadata
-    rules: Rules = LATEST_RULES
+    rules: ReleaseRules = LATEST_RULES
     server: ServerSettings = NO_SERVER_SETTINGS
     returning: int = NO_LEADER
     leaving: int = NO_LEADER

@@ -90,36 +90,36 @@ class Candidates:
     may_lead: Callable[[int], bool]
 
 
-class Choice(NamedTuple):
+class LeaderChoice(NamedTuple):
     """The leader, or `NO_LEADER`; unclean if records may be lost with it."""
 
     leader: int
     is_unclean: bool = False
 
 
-def choose_leader(candidates: Candidates, election: Election) -> Choice:
+def choose_leader(candidates: Candidates, election: Election) -> LeaderChoice:
     """Choose a leader; unclean only if no replica in sync can lead."""
-    return _clean_choice(candidates, election) or _unclean_choice(candidates, election) or Choice(NO_LEADER)
+    return _clean_choice(candidates, election) or _unclean_choice(candidates, election) or LeaderChoice(NO_LEADER)
 
 
-def _clean_choice(candidates: Candidates, election: Election) -> Choice | None:
+def _clean_choice(candidates: Candidates, election: Election) -> LeaderChoice | None:
     in_sync = candidates.isr or candidates.elr
     order = [candidates.leader, *candidates.replicas]
     if election is Election.PREFERRED:
         order.insert(0, candidates.replicas[0])
     leader = _first_fit(order, lambda broker: broker in in_sync and candidates.may_lead(broker))
-    return None if leader is None else Choice(leader)
+    return None if leader is None else LeaderChoice(leader)
 
 
-def _unclean_choice(candidates: Candidates, election: Election) -> Choice | None:
+def _unclean_choice(candidates: Candidates, election: Election) -> LeaderChoice | None:
     last = candidates.last_leader
     nobody_in_sync = not candidates.isr and not candidates.elr
     if nobody_in_sync and last is not None and candidates.may_lead(last):
-        return Choice(last, is_unclean=True)
+        return LeaderChoice(last, is_unclean=True)
     if election is not Election.UNCLEAN:
         return None
     leader = _first_fit(candidates.replicas, candidates.may_lead)
-    return None if leader is None else Choice(leader, is_unclean=True)
+    return None if leader is None else LeaderChoice(leader, is_unclean=True)
 
 
 def _first_fit(brokers: Iterable[int], is_fit: Callable[[int], bool]) -> int | None:
@@ -201,7 +201,7 @@ def _candidates(
     )
 
 
-def _settled(partition: PartitionState, lists: MoveLists, elr: tuple[int, ...], choice: Choice) -> _Settled:
+def _settled(partition: PartitionState, lists: MoveLists, elr: tuple[int, ...], choice: LeaderChoice) -> _Settled:
     leader = choice.leader
     if leader == partition.leader:
         return _Settled(lists, elr)

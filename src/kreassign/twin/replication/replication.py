@@ -64,7 +64,7 @@ from kreassign.twin.replication.partition_logs import (
 from kreassign.twin.replication.readings import ReplicaReadings
 from kreassign.twin.replication.replicas import DirectoryMoves, Replicas
 from kreassign.twin.replication.state import CopyKey, ReplicaEvent
-from kreassign.twin.replication.stepper import Progress
+from kreassign.twin.replication.stepper import ReplicationSteps
 
 # Metadata records: what brokers do with their copies when they read a record.
 
@@ -376,7 +376,7 @@ class Replication:
         self._replicas = Replicas(settings, now_ms)
         self._moves = DirectoryMoves(self._replicas)
         self._applier = RecordApplier(self._replicas, self._moves)
-        self._progress = Progress(self._replicas, self._moves)
+        self._progress = ReplicationSteps(self._replicas, self._moves)
         self.readings = ReplicaReadings(self._replicas)
         for broker in sorted(hardware):
             self._replicas.state.fleet.install(broker, hardware[broker])

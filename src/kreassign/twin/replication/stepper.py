@@ -30,7 +30,7 @@ from kreassign.twin.replication.state import (
 )
 
 
-class Progress:
+class ReplicationSteps:
     """Advances replicas in time."""
 
     def __init__(self, replicas: Replicas, moves: DirectoryMoves) -> None:

@@ -166,7 +166,7 @@ _Endpoint = _Alive.UpdateMetadataEndpoint
 
 
 @dataclass(frozen=True, slots=True)
-class Sender:
+class SendingController:
     """The controller that sends a request, and its epoch."""
 
     controller_id: int
@@ -226,7 +226,7 @@ class ControlRequest:
 
 
 def build(
-    sender: Sender,
+    sender: SendingController,
     steps: Iterable[PartitionMessage],
     live_brokers: Iterable[LiveBroker],
     versions: ControlVersions | None = None,
@@ -245,7 +245,7 @@ def build(
 class _Batch:
     """Pending requests: partitions to host and give up, by broker; metadata for all brokers, by partition."""
 
-    sender: Sender
+    sender: SendingController
     alive: tuple[LiveBroker, ...]
     versions: ControlVersions
     told: dict[int, dict[Key, PartitionMessage]] = field(default_factory=dict)

@@ -14,7 +14,7 @@ from kreassign.errors import ControllerMoved, DamagedZnode, StaleZnode
 from kreassign.model import ConfigResource, ElectionType, OngoingReassignment, TopicPartition
 from kreassign.model.error_codes import NO_REASSIGNMENT_IN_PROGRESS, UNSUPPORTED_VERSION
 from kreassign.model.znodes import find_poison, format_reassignments, parse_election, parse_reassignments, paths
-from kreassign.twin.access import Address
+from kreassign.twin.access import HostPort
 from kreassign.twin.controller.configs import AlterConfigs, ResourceOutcome, alter_configs
 from kreassign.twin.controller.decision import Decision, Outcome, with_default_text
 from kreassign.twin.controller.leader_and_isr import ElectLeaders, LeadersElected, elect_leaders
@@ -44,7 +44,7 @@ from kreassign.twin.zookeeper.control_requests import (
     ControlRequest,
     LiveBroker,
     PartitionMessage,
-    Sender,
+    SendingController,
     build,
     full_state_messages,
     message_of,
@@ -56,9 +56,9 @@ from kreassign.twin.zookeeper.decisions import (
     NO_PARTITION,
     WRONG_CONTROLLER,
     Effect,
-    Move,
     RemoveEntry,
     SendMessages,
+    WantedMove,
     WriteLists,
     WriteState,
     by_topic,
@@ -195,11 +195,11 @@ class ZooKeeperController:
         return self.active_id
 
     @property
-    def sender(self) -> Sender:
+    def sender(self) -> SendingController:
         """The controller and its epoch, for requests to brokers."""
-        return Sender(self._log.controller_id, self._log.controller_epoch)
+        return SendingController(self._log.controller_id, self._log.controller_epoch)
 
-    def address_of(self, broker_id: int) -> Address:
+    def address_of(self, broker_id: int) -> HostPort:
         """Address of a broker for clients and brokers."""
         return self._registrations.address_of(broker_id)
 
@@ -220,7 +220,7 @@ class ZooKeeperController:
                 self._move(key, self._log.cache.lists(key))
         self.process_changes()
 
-    def register_at(self, addresses: Mapping[int, Address]) -> None:
+    def register_at(self, addresses: Mapping[int, HostPort]) -> None:
         """Register the brokers at the addresses where clients can reach them."""
         self._registrations.renew(addresses)
 
@@ -464,7 +464,7 @@ class ZooKeeperController:
         """Execute the due phases. `answer` is the response to the request, if there was one."""
         partition = self._core.metadata.partition(key)
         assert partition is not None
-        move = Move(partition, self._log.cache.lists(key), wanted)
+        move = WantedMove(partition, self._log.cache.lists(key), wanted)
         for effect in effects_of(self._core.context, move, self._log.controller_epoch):
             self._perform(effect, answer)
 
@@ -496,7 +496,7 @@ class ZooKeeperController:
     def _is_complete(self, key: TopicPartition) -> bool:
         partition, lists = self._core.metadata.partition(key), self._log.cache.lists(key)
         is_moving = bool(lists.adding or lists.removing)
-        return partition is not None and is_moving and Move(partition, lists, lists).is_complete
+        return partition is not None and is_moving and WantedMove(partition, lists, lists).is_complete
 
     def _catch_up_with_znodes(self) -> None:
         """Apply the writes of another controller."""

@@ -305,7 +305,7 @@ Effect = WriteLists | WriteState | SendMessages | RemoveEntry
 
 
 @dataclass(frozen=True, slots=True)
-class Move:
+class WantedMove:
     """A partition to be moved: as the brokers know it, its lists in ZooKeeper, and the wanted ones."""
 
     partition: PartitionState
@@ -325,7 +325,7 @@ def move_to(sources: tuple[int, ...], target: tuple[int, ...]) -> OngoingReassig
     return OngoingReassignment(replicas, without(replicas, sources), without(replicas, target))
 
 
-def effects_of(context: ControllerContext, move: Move, controller_epoch: int) -> tuple[Effect, ...]:
+def effects_of(context: ControllerContext, move: WantedMove, controller_epoch: int) -> tuple[Effect, ...]:
     """All effects that are due for a move: U if the lists are new, and then A or B."""
     work = _Work(context, move.partition, controller_epoch)
     unneeded = without(move.present.replicas, move.wanted.replicas)

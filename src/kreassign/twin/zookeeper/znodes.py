@@ -33,7 +33,7 @@ from kreassign.model.znodes import (
     parse_topic,
     paths,
 )
-from kreassign.twin.access import Address
+from kreassign.twin.access import HostPort
 from kreassign.twin.blueprint import Blueprint, seeded_random
 from kreassign.twin.core import TwinCore
 from kreassign.twin.metadata import (
@@ -476,9 +476,9 @@ class Registrations:
     def __init__(self, core: TwinCore, log: ZooKeeperLog) -> None:
         self._core = core
         self._log = log
-        self._addresses: Mapping[int, Address] = {}
+        self._addresses: Mapping[int, HostPort] = {}
 
-    def renew(self, addresses: Mapping[int, Address] | None = None) -> None:
+    def renew(self, addresses: Mapping[int, HostPort] | None = None) -> None:
         """Register all brokers in service again, at other addresses if any are given."""
         self._addresses = self._addresses if addresses is None else dict(addresses)
         for broker_id in sorted(self._core.metadata.brokers):
@@ -486,10 +486,10 @@ class Registrations:
             if self._core.metadata.is_active(broker_id):
                 self.register(broker_id)
 
-    def address_of(self, broker_id: int) -> Address:
+    def address_of(self, broker_id: int) -> HostPort:
         """The address at which a broker is, or will be, registered."""
         known = self._core.metadata.brokers[broker_id]
-        return self._addresses.get(broker_id) or Address(known.host, known.port)
+        return self._addresses.get(broker_id) or HostPort(known.host, known.port)
 
     def register(self, broker_id: int) -> None:
         """Register a broker that came into service."""

@@ -10,9 +10,22 @@ const API = "/api/v1";
 
 function follow(page) {
   const source = new EventSource(`/runs/${page.dataset.run}/live`);
-  source.addEventListener("run", (event) => show(page, JSON.parse(event.data)));
+  source.addEventListener("run", (event) => keepFocus(() => show(page, JSON.parse(event.data))));
   source.addEventListener("end", () => source.close());
 }
+
+// What is shown or hidden in `change` must not take the focus with it: who uses a keyboard would be nowhere.
+function keepFocus(change) {
+  const focused = document.activeElement;
+  change();
+  if (focused === document.body || isShown(focused)) return;
+  for (let around = focused.parentElement; around; around = around.parentElement) {
+    const next = [...around.querySelectorAll("a[href], button, input, select, summary, [tabindex]")].find(isShown);
+    if (next) return next.focus();
+  }
+}
+
+const isShown = (place) => place.checkVisibility();
 
 function show(page, run) {
   for (const place of page.querySelectorAll("[data-field]")) {
@@ -82,7 +95,7 @@ function lock(reason) {
   sessionStorage.removeItem(TOKEN);
   sessionStorage.removeItem(ROLES);
   document.querySelector("[data-user]").textContent = reason;
-  showLock();
+  keepFocus(showLock);
 }
 
 async function unlock(token) {
@@ -98,7 +111,7 @@ async function unlock(token) {
     sessionStorage.setItem(TOKEN, token);
     sessionStorage.setItem(ROLES, user.roles.join(" "));
     shown.textContent = user.name && `${user.name}: ${user.roles.join(", ")}`;
-    showLock();
+    keepFocus(showLock);
   } catch (error) {
     lock(`The page does not answer: ${error.message}`);
   }
@@ -159,6 +172,7 @@ async function preview(path, content, place) {
     start.hidden = found.preview_id === null;
   }
   shown.hidden = false;
+  shown.querySelector("h3").focus();
 }
 
 document.addEventListener("click", async (event) => {

@@ -1,7 +1,11 @@
 """Cache of the search's compiled code."""
 
 import importlib
+import pickle
+import shutil
 import sys
+from collections.abc import Callable
+from importlib.metadata import version as version_of
 from pathlib import Path
 from types import ModuleType
 from zipfile import ZipFile
@@ -9,6 +13,7 @@ from zipfile import ZipFile
 import numpy as np
 import pytest
 
+from kreassign.model import TopicPartition
 from kreassign.planner.arrays import FloatArray
 from kreassign.planner.search.compiled.machine_code import kept_in
 
@@ -46,6 +51,44 @@ def test_compiled_code_is_renewed_when_a_called_file_changes(tmp_path: Path, mon
         (folder / "called.py").write_text(CALLED.format(step=1 if version == "one" else 10))
         (folder / "caller.py").write_text(CALLER)
         assert loaded(folder, monkeypatch).twice(10) == expected
+
+
+def _without_its_class(index: Path) -> None:
+    version, rest = (pickle.dumps(one) for one in (version_of("numba"), TopicPartition("t", 0)))
+    index.write_bytes(version + rest.replace(b"TopicPartition", b"TopicPartitiom"))
+
+
+@pytest.mark.parametrize(("suffix", "damage"), [
+    ("nbi", _without_its_class),  # an update that renamed what the index names
+    ("nbi", lambda file: file.write_bytes(b"")),
+    ("nbi", lambda file: file.write_bytes(file.read_bytes()[:-9])),
+    ("nbc", lambda file: file.write_bytes(file.read_bytes()[:-9])),
+    ("nbc", lambda file: file.write_bytes(b"")),
+])  # fmt: skip
+def test_damaged_compiled_code_is_compiled_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str, damage: Callable[[Path], object]
+) -> None:
+    (tmp_path / "called.py").write_text(CALLED.format(step=1))
+    (tmp_path / "caller.py").write_text(CALLER)
+    assert loaded(tmp_path, monkeypatch).twice(10) == 12
+    kept = sorted((tmp_path / "__pycache__").glob(f"*.{suffix}"))
+    whole = [one.read_bytes() for one in kept]
+    for file in kept:
+        damage(file)
+    assert loaded(tmp_path, monkeypatch).twice(10) == 12
+    assert [len(one.read_bytes()) for one in kept] == list(map(len, whole))
+
+
+def test_compiled_code_that_cannot_be_written_is_used_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The folder goes between its first use and the first call, as a full disk or a mount that is gone."""
+    (tmp_path / "called.py").write_text(CALLED.format(step=1))
+    (tmp_path / "caller.py").write_text(CALLER)
+    caller = loaded(tmp_path, monkeypatch)
+    shutil.rmtree(tmp_path / "__pycache__")
+    (tmp_path / "__pycache__").write_text("")
+    assert caller.twice(10) == 12
 
 
 def test_compiled_code_of_an_archive_is_kept_as_that_of_a_folder_is(

@@ -74,7 +74,7 @@ class State(NamedTuple):
     rng_state: BytesArray  # (1,) state of the number generator
 
 
-class Candidates(NamedTuple):
+class Destinations(NamedTuple):
     """Possible destinations: the first `used[0]` of `brokers`."""
 
     used: IndexArray  # (1,)
@@ -92,11 +92,11 @@ class SlotsByBroker(NamedTuple):
     slots: IndexArray
 
 
-def candidates_for(encoding: Encoding) -> Candidates:
+def candidates_for(encoding: Encoding) -> Destinations:
     """All receiving brokers as candidates, whatever they lack."""
     brokers, goals = len(encoding.racks), encoding.loads.shape[1]
     receivers = np.flatnonzero(encoding.receiving)
-    return Candidates(
+    return Destinations(
         used=np.array([len(receivers)]),
         brokers=np.pad(receivers, (0, brokers - len(receivers))),
         deficit=np.full(brokers, np.inf),
@@ -340,7 +340,7 @@ def lead(encoding: Encoding, state: State, slot: int) -> None:
 
 
 @compiled_part
-def look_below(encoding: Encoding, state: State, below: Candidates) -> None:
+def look_below(encoding: Encoding, state: State, below: Destinations) -> None:
     """Set the candidates to the receivers that are below a band now."""
     brokers, goals = state.shortfall.shape
     for goal in range(goals):
@@ -361,7 +361,7 @@ def look_below(encoding: Encoding, state: State, below: Candidates) -> None:
 
 
 @compiled_part
-def update_deficit(state: State, below: Candidates, broker: int) -> None:
+def update_deficit(state: State, below: Destinations, broker: int) -> None:
     """Update a broker's deficit after a change, if it is a candidate."""
     position = below.positions[broker]
     if position >= 0:
@@ -385,7 +385,7 @@ def receiving_gain(encoding: Encoding, state: State, broker: int, load: int) -> 
 
 @compiled_part
 def best_destination(
-    encoding: Encoding, state: State, slot: int, candidates: Candidates, bounds: tuple[float, float]
+    encoding: Encoding, state: State, slot: int, candidates: Destinations, bounds: tuple[float, float]
 ) -> int:
     """The candidate that a replica relieves most, or NO_BROKER.
 
@@ -421,7 +421,7 @@ def best_destination(
 
 
 @compiled_part
-def most_headroom(encoding: Encoding, state: State, slot: int, candidates: Candidates) -> int:
+def most_headroom(encoding: Encoding, state: State, slot: int, candidates: Destinations) -> int:
     """The candidate that stays farthest below the upper ends of its bands with another replica, or NO_BROKER."""
     load = load_of(encoding, state, slot)
     best, most = NO_BROKER, -TINY

@@ -12,7 +12,7 @@ from kreassign.planner.search.compiled.kernels import (
     TINY,
     UNLIMITED,
     UNPLACED,
-    Candidates,
+    Destinations,
     Encoding,
     SlotsByBroker,
     State,
@@ -50,7 +50,7 @@ def move_pass(encoding: Encoding, state: State, threshold: float) -> int:
 
 
 @compiled
-def move_each(encoding: Encoding, state: State, below: Candidates, receivers: Candidates, threshold: float) -> int:
+def move_each(encoding: Encoding, state: State, below: Destinations, receivers: Destinations, threshold: float) -> int:
     """Make the moves of `move_pass`; `below` is scratch space for the brokers below a band."""
     look_below(encoding, state, below)
     moved = 0
@@ -271,7 +271,9 @@ def fill_pass(encoding: Encoding, state: State, order: IndexArray) -> None:
 
 
 @compiled
-def fill_each(encoding: Encoding, state: State, below: Candidates, receivers: Candidates, order: IndexArray) -> None:
+def fill_each(
+    encoding: Encoding, state: State, below: Destinations, receivers: Destinations, order: IndexArray
+) -> None:
     """Make the changes of `fill_pass`; `below` is scratch space for the brokers below a band."""
     for index in range(order.shape[0]):
         slot = order[index]

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
 from inspect import unwrap
 from pathlib import Path
+from pickle import UnpicklingError
 from typing import Any, ParamSpec, TypeVar, cast
 from zipfile import Path as ZipPath
 
@@ -19,17 +21,50 @@ _Result = TypeVar("_Result")
 
 def kept(function: Callable[_Parameters, _Result], **options: bool) -> Callable[_Parameters, _Result]:
     """Compile a function at its first call, and keep the machine code on disk."""
-    compiler: Any = numba.njit  # numba's type stubs leave out some options, and all settings
+    # numba's type stubs leave out some options, and all settings and caches.
+    compiler: Any = numba.njit
     settings: Any = numba.config
+    cached: Any = _ExpendableCache
+    dispatcher: Any = compiler(_nrt=False, **options)(function)
     before = settings.CACHE_LOCATOR_CLASSES
-    # numba reads this setting when a function is decorated; other packages keep theirs.
+    # numba reads this setting when a cache is made; other packages keep theirs.
     settings.CACHE_LOCATOR_CLASSES = _LOCATORS
     try:
-        return cast(Callable[_Parameters, _Result], compiler(cache=True, _nrt=False, **options)(function))
-    except RuntimeError:  # no writable cache directory, as in a container without a mount
-        return cast(Callable[_Parameters, _Result], compiler(_nrt=False, **options)(function))
+        vars(dispatcher)["_cache"] = cached(function)  # numba itself takes no other cache than its own
+    except RuntimeError:
+        pass  # no writable cache directory, as in a container without a mount
     finally:
         settings.CACHE_LOCATOR_CLASSES = before
+    return cast(Callable[_Parameters, _Result], dispatcher)
+
+
+_UNREADABLE = (
+    AttributeError, EOFError, ImportError, LookupError, MemoryError, OSError, TypeError, UnpicklingError, ValueError
+)  # fmt: skip
+"""Errors of a damaged pickle."""
+
+
+class _ExpendableCache(caching.FunctionCache):
+    """A cache that fails nothing: what cannot be read is compiled again, and what cannot be written is not kept.
+
+    An update may lack a class that the index names, a power cut may leave half a file, and disks are full at times.
+    """
+
+    def load_overload(self, sig: object, target_context: object) -> object:
+        """The machine code; None if it is not there."""
+        cached: Any = super()
+        try:
+            return cached.load_overload(sig, target_context)
+        except _UNREADABLE:
+            with suppress(OSError):
+                cached.flush()
+            return None
+
+    def save_overload(self, sig: object, data: object) -> None:
+        """Keep machine code."""
+        cached: Any = super()
+        with suppress(OSError):
+            cached.save_overload(sig, data)
 
 
 def kept_in(function: Callable[..., Any]) -> Path | None:

@@ -1,0 +1,403 @@
+"""Events of an autopilot: facts in the past tense, as its journal has them. Pure.
+
+Add fields with defaults, add classes; rename nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from types import MappingProxyType
+from typing import NamedTuple
+
+from kreassign.autopilot.lifecycle import State
+from kreassign.autopilot.policy import Kind
+from kreassign.errors import InputError
+from kreassign.model import TopicPartition
+from kreassign.model.text import shortened
+
+CLUSTER = "cluster"
+"""Subject of a finding that is about no broker in particular."""
+
+
+class Name(NamedTuple):
+    """Which finding: its kind, and what it is about (`broker 3`, `broker 3:/data/d0`, `cluster`)."""
+
+    kind: Kind
+    subject: str
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.subject}"
+
+    @property
+    def broker(self) -> int:
+        """Id of the broker that it is about; not for clusters."""
+        return int(self.subject.removeprefix("broker ").partition(":")[0])
+
+
+_SUBJECTS: Mapping[Kind, tuple[str, str]] = MappingProxyType({
+    **dict.fromkeys(Kind, ("broker [0-9]+", "broker 3")),
+    **dict.fromkeys((Kind.DISK_FILLS, Kind.DIRECTORY_FAILED), ("broker [0-9]+:.+", "broker 3:/data/d0")),
+    **dict.fromkeys((Kind.UNREAD, Kind.MANY_GONE, Kind.PLACEMENT, Kind.BAND_LEFT, Kind.LEADERS), (CLUSTER, CLUSTER)),
+})  # fmt: skip
+"""Forms of the subjects of each kind, with an example."""
+
+
+def parse_name(kind: Kind, subject: str) -> Name:
+    """The finding that an operator means. Raises InputError for a subject that findings of the kind never have."""
+    form, example = _SUBJECTS[kind]
+    if not re.fullmatch(form, subject):
+        raise InputError(
+            f"{shortened(subject)!r} is no subject of {kind}; write it as {example!r}, as `kreassign autopilot status` "
+            "shows it"
+        )
+    return Name(kind, subject)
+
+
+@dataclass(frozen=True, slots=True)
+class Began:
+    """The first event of a journal: whose it is."""
+
+    at_ms: int
+    cluster_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class WentOn:
+    """Looks went on after a break, during which nobody knows what happened: all evidence begins again."""
+
+    at_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Resumed:
+    """A process goes on with the journal, which is kept in `journal_to`, too: any other writes nothing more."""
+
+    at_ms: int
+    by: str
+    journal_to: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """The process ended in good order: another host may go on at once."""
+
+    at_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class FileKept:
+    """A file about the repair of a finding, as it is beside the journal: its plan, a request, a signature."""
+
+    at_ms: int
+    name: Name
+    file: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class SightLost:
+    """A finding is not seen any more: what shows it could not be read, or `is_gone` for now, while its repair runs."""
+
+    at_ms: int
+    name: Name
+    is_gone: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SightBack:
+    """A finding is seen again; its evidence counts from `since_ms`."""
+
+    at_ms: int
+    name: Name
+    since_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """The cluster was looked at; written now and then, as a sign of life. Brokers `are_read` if they answered."""
+
+    at_ms: int
+    are_read: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerWent:
+    """A broker is not live any more; unless it `is_witnessed`, it went at any time before."""
+
+    at_ms: int
+    broker: int
+    is_witnessed: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerCame:
+    """A broker is live again."""
+
+    at_ms: int
+    broker: int
+
+
+@dataclass(frozen=True, slots=True)
+class OutagesPlanned:
+    """These brokers are down and in maintenance; written when others are than before."""
+
+    at_ms: int
+    brokers: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ReplicasHeld:
+    """These brokers hold replicas, whether they are live or not; written when others do than before."""
+
+    at_ms: int
+    brokers: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class OthersMoved:
+    """Others move partitions or have set throttles; written at most every few minutes while that goes on."""
+
+    at_ms: int
+    what: str
+
+
+class DiskUse(NamedTuple):
+    """Bytes used in a log directory, and its size."""
+
+    broker: int
+    path: str
+    used_bytes: int
+    total_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class DisksMeasured:
+    """Use of log directories, once an hour: their growth follows."""
+
+    at_ms: int
+    disks: tuple[DiskUse, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FindingMoved:
+    """A finding came into this state, or is urgent now, for this reason; `seen` is the sentence about it.
+
+    `since_ms` is from when on it is there, where that is earlier than the look that showed it first.
+    """
+
+    at_ms: int
+    name: Name
+    state: State
+    why: str
+    seen: str
+    since_ms: int | None = None
+    is_urgent: bool = False
+
+
+class PlanLoads(NamedTuple):
+    """Loads of the tables of the policy: when they were last measured, and the share of partitions with doubtful ones.
+
+    With a `problem` they could not be read.
+    """
+
+    measured_ms: int | None
+    doubtful_share: float
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """A repair was planned: an id of its content, its cost, and what speaks for acting now and against it.
+
+    It takes `seconds` by its prediction, None without one. `loads` is None where the policy names no tables, or the
+    plan needs no loads.
+    """
+
+    at_ms: int
+    name: Name
+    plan_id: str
+    copied_bytes: int
+    moves: tuple[TopicPartition, ...]
+    sentences: tuple[str, ...] = ()
+    seconds: float | None = None
+    loads: PlanLoads | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NotPlanned:
+    """A repair could not be planned, or begun; `is_passing` if the cluster did not answer, or refused for now."""
+
+    at_ms: int
+    name: Name
+    why: str
+    is_passing: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ApprovalAsked:
+    """People are asked to sign the proposal of a finding: this request."""
+
+    at_ms: int
+    name: Name
+    request_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class ApprovalsJudged:
+    """Signatures were read: those that count, why the request permits nothing any more, and what is lacking."""
+
+    at_ms: int
+    name: Name
+    approved_by: tuple[str, ...]
+    dead: str = ""
+    lacking: str = ""
+
+
+class ClosedGate(NamedTuple):
+    """A gate that keeps a repair from running: its name, and why it is closed and what opens it."""
+
+    gate: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class GatesJudged:
+    """The gates that are closed for the repair of a finding; none is closed where it may run."""
+
+    at_ms: int
+    name: Name
+    closed: tuple[ClosedGate, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RunBegan:
+    """The run of a repair is about to begin, in windows or `at_any_time`; written before anything is sent."""
+
+    at_ms: int
+    name: Name
+    run_id: str
+    copied_bytes: int
+    moves: tuple[TopicPartition, ...]
+    at_any_time: bool = False
+    seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class WindowsLifted:
+    """The run of a repair goes on outside the windows from now on: its finding became urgent."""
+
+    at_ms: int
+    name: Name
+
+
+@dataclass(frozen=True, slots=True)
+class DigestTold:
+    """The daily digest was told."""
+
+    at_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class EndAsked:
+    """The autopilot asks the run of a repair to end once its moves in flight are done."""
+
+    at_ms: int
+    name: Name
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class HoldAsked:
+    """The autopilot asks the run of a repair to start nothing, for this reason; without one, to go on."""
+
+    at_ms: int
+    name: Name
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class PeopleHeld:
+    """People paused the run of a repair, or (`by` is empty) let it go on."""
+
+    at_ms: int
+    name: Name
+    by: str
+
+
+class Result(StrEnum):
+    """How a repair ended, as counts have it."""
+
+    DONE = "done"
+    CANCELLED = "cancelled"
+    FAILED = "failed"
+    STOPPED = "stopped"  # an election, between two steps
+    NOT_BEGUN = "not begun"  # it sent nothing: its process was killed, or others were first; no failure
+    NOT_BEGUN_DRY = "not begun in a dry run"  # a dry run would have begun it, once for each finding
+    IN_PART = "in part"
+
+
+@dataclass(frozen=True, slots=True)
+class RunEnded:
+    """The run of a repair is at rest, with its result; `by` says who ended it, if people did.
+
+    `moved` has the partitions that it moved; None where that is not known, and so may be all. `outcome` is a sentence
+    where there is more to say than the result.
+    """
+
+    at_ms: int
+    name: Name
+    result: Result
+    copied_bytes: int
+    by: str = ""
+    moved: tuple[TopicPartition, ...] | None = None
+    outcome: str = ""
+
+    @property
+    def text(self) -> str:
+        """The outcome in words."""
+        return self.outcome or self.result
+
+
+@dataclass(frozen=True, slots=True)
+class TurnedOff:
+    """An operator turned acting off until then. Requests have numbers, as those to runs do."""
+
+    at_ms: int
+    number: int
+    until_ms: int
+    by: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class TurnedOn:
+    """An operator turned acting on again."""
+
+    at_ms: int
+    number: int
+    by: str
+
+
+@dataclass(frozen=True, slots=True)
+class Silenced:
+    """An operator wants nothing done about a finding until then."""
+
+    at_ms: int
+    number: int
+    kind: Kind
+    subject: str
+    until_ms: int
+    by: str
+    why: str
+
+
+Request = TurnedOff | TurnedOn | Silenced
+Event = (
+    Began | WentOn | Looked | BrokerWent | BrokerCame | OutagesPlanned | ReplicasHeld | OthersMoved | DisksMeasured
+    | FindingMoved | SightLost | SightBack | Planned | NotPlanned | ApprovalAsked | ApprovalsJudged | GatesJudged
+    | RunBegan | EndAsked | HoldAsked | PeopleHeld | WindowsLifted | RunEnded | TurnedOff | TurnedOn | Silenced
+    | DigestTold | Resumed | Ended | FileKept
+)  # fmt: skip

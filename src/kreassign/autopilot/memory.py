@@ -1,0 +1,450 @@
+"""All that an autopilot remembers: what the events of its journal come to. Pure.
+
+`remember` folds the events, so that any process goes on where the last one stopped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from kreassign.autopilot.events import (
+    CLUSTER,
+    ApprovalAsked,
+    ApprovalsJudged,
+    Began,
+    BrokerCame,
+    BrokerWent,
+    DigestTold,
+    DisksMeasured,
+    EndAsked,
+    Ended,
+    Event,
+    FileKept,
+    FindingMoved,
+    GatesJudged,
+    HoldAsked,
+    Looked,
+    Name,
+    NotPlanned,
+    OthersMoved,
+    OutagesPlanned,
+    PeopleHeld,
+    Planned,
+    ReplicasHeld,
+    Result,
+    Resumed,
+    RunBegan,
+    RunEnded,
+    SightBack,
+    SightLost,
+    Silenced,
+    TurnedOff,
+    TurnedOn,
+    WentOn,
+    WindowsLifted,
+)
+from kreassign.autopilot.lifecycle import OPEN, State
+from kreassign.autopilot.policy import Kind
+from kreassign.model import TopicPartition
+from kreassign.model.text import DAY_MS, HOUR_MS, format_amount, rough_span
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A finding, and how far it has come.
+
+    `since_ms` is from when on it was there without a break; `steady_ms` from when on two plans were the same.
+    `not_before_ms` is the end of its back-off after `failures`; `silence` says who wants nothing done until when.
+    `asked` is the request for approval of the `proposal`, and `judged` its signatures; a new proposal needs a new one.
+    `gates` are those that were closed when they were written down last, while it waits for its repair. `lost_ms` is
+    from when on it is not seen, 0 while it is. `told_ms` are the times of the last 24 hours at which it was told.
+    """
+
+    name: Name
+    state: State
+    since_ms: int
+    state_ms: int
+    seen: str
+    why: str = ""
+    proposal: Planned | None = None
+    steady_ms: int = 0
+    failures: int = 0
+    not_before_ms: int = 0
+    problem: str = ""
+    silence: Silenced | None = None
+    asked: ApprovalAsked | None = None
+    judged: ApprovalsJudged | None = None
+    gates: GatesJudged | None = None
+    lost_ms: int = 0
+    is_gone: bool = False
+    is_urgent: bool = False
+    told_ms: tuple[int, ...] = ()
+
+
+class Act(NamedTuple):
+    """A repair that ran, or runs (`ended_ms` is None); it `is_approved` where people had signed its plan.
+
+    `copied_bytes` are what it is to copy as long as it runs, and what it copied afterwards. Times count pauses, too.
+    """
+
+    name: Name
+    run_id: str
+    begun_ms: int
+    copied_bytes: int
+    moves: tuple[TopicPartition, ...]
+    ended_ms: int | None = None
+    result: Result | None = None
+    outcome: str = ""
+    is_end_asked: bool = False
+    held: str = ""
+    at_any_time: bool = False
+    held_by_people: str = ""
+    is_approved: bool = False
+    promised_bytes: int = 0
+    promised_s: float | None = None
+
+    @property
+    def account(self) -> str:
+        """Sentence on bytes and time, achieved against promised; only the promise while it runs."""
+        time = "" if self.promised_s is None else f" and {rough_span(self.promised_s)}"
+        promised = f"{format_amount(self.promised_bytes, 'B')}{time} promised"
+        if self.ended_ms is None or self.result in UNBEGUN:
+            return promised
+        spent = rough_span((self.ended_ms - self.begun_ms) / 1000)
+        return f"{format_amount(self.copied_bytes, 'B')} copied in {spent}, {promised}"
+
+    def runs_since(self, at_ms: int) -> bool:
+        """True if it ran after this time, or runs."""
+        return self.ended_ms is None or self.ended_ms > at_ms
+
+
+class Totals(NamedTuple):
+    """Counts since the journal began: findings told, by kind; repairs that ended, by kind and result; bytes copied."""
+
+    findings: Mapping[Kind, int] = MappingProxyType({})
+    acts: Mapping[tuple[Kind, str], int] = MappingProxyType({})
+    copied_bytes: int = 0
+
+
+NO_TOTALS = Totals()
+
+
+class Outage(NamedTuple):
+    """A time for which a broker was down."""
+
+    broker: int
+    from_ms: int
+    to_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """All that the autopilot remembers of a cluster.
+
+    `read_ms` is the time of the last look that read the brokers. `away` has brokers that are down, with the time since
+    which that is known; those that are `unwitnessed` may have gone at any time before. `planned` are down and in
+    maintenance, `overdue` are down still since their maintenance ended. `drained` has brokers that others emptied while
+    they were live, with the time; one that holds replicas again is not.
+    `keeper` is the process that went on last, where the journal is kept in a second place.
+    """
+
+    cluster_id: str = ""
+    looked_ms: int | None = None
+    read_ms: int | None = None
+    findings: Mapping[Name, Finding] = field(default_factory=dict)
+    away: Mapping[int, int] = field(default_factory=dict)
+    unwitnessed: frozenset[int] = frozenset()
+    planned: frozenset[int] = frozenset()
+    overdue: Mapping[int, int] = field(default_factory=dict)
+    outages: tuple[Outage, ...] = ()
+    held: ReplicasHeld | None = None
+    drained: Mapping[int, int] = field(default_factory=dict)
+    disks: tuple[DisksMeasured, ...] = ()
+    others: OthersMoved | None = None
+    acts: tuple[Act, ...] = ()
+    off: TurnedOff | None = None
+    digest_ms: int | None = None
+    last_request: int = 0
+    keeper: Resumed | None = None
+    totals: Totals = NO_TOTALS
+
+    @property
+    def open(self) -> tuple[Finding, ...]:
+        """Findings that are not closed, the most urgent first."""
+        found = (one for one in self.findings.values() if one.state in OPEN)
+        return tuple(sorted(found, key=lambda one: (one.name.kind.urgency, one.since_ms, one.name.subject)))
+
+    @property
+    def running(self) -> Act | None:
+        """The repair that runs."""
+        return next((one for one in self.acts if one.ended_ms is None), None)
+
+
+BACK_OFF_MS = (HOUR_MS, 4 * HOUR_MS, DAY_MS)
+"""Waiting time after the first, second and each further failure."""
+
+SOON_MS = 300_000
+"""Waiting time after a plan or a run for which the cluster did not answer: that is no failure of the repair."""
+
+UNBEGUN = frozenset({Result.NOT_BEGUN, Result.NOT_BEGUN_DRY})
+"""Results of repairs that copied nothing."""
+
+SILENT_MS = DAY_MS
+"""How long a finding rests after people ended its repair."""
+
+KEPT_MS = 8 * DAY_MS
+"""Acts that are older count for nothing: budgets and rest take a week."""
+
+OUTAGES_KEPT = 20
+"""Outages of each broker that are remembered, the last ones: a return is priced by them, and other rules need fewer."""
+
+DISKS_KEPT_MS = 12 * HOUR_MS
+"""Growth is that of the last hours."""
+
+
+def remember(memory: Memory, event: Event) -> Memory:
+    """The memory after an event."""
+    return TAKEN_IN[type(event)](memory, event)
+
+
+def memory_of(events: Iterable[Event]) -> Memory:
+    """The memory after all events of a journal."""
+    memory = Memory()
+    for event in events:
+        memory = remember(memory, event)
+    return memory
+
+
+def _with(memory: Memory, finding: Finding) -> Memory:
+    return replace(memory, findings={**memory.findings, finding.name: finding})
+
+
+def _changed(memory: Memory, **fields: Any) -> Memory:
+    """The running repair with other fields."""
+    acts = (one if one.ended_ms is not None else one._replace(**fields) for one in memory.acts)
+    return replace(memory, acts=tuple(acts))
+
+
+def _went_on(memory: Memory, event: WentOn) -> Memory:
+    findings = {
+        name: replace(one, since_ms=event.at_ms, steady_ms=event.at_ms, lost_ms=event.at_ms if one.lost_ms else 0)
+        for name, one in memory.findings.items()
+    }
+    return replace(memory, looked_ms=event.at_ms, findings=findings)
+
+
+def _sight_back(memory: Memory, event: SightBack) -> Memory:
+    finding = replace(memory.findings[event.name], since_ms=event.since_ms, lost_ms=0, is_gone=False)
+    return _with(memory, finding)
+
+
+def _measured(memory: Memory, event: DisksMeasured) -> Memory:
+    kept = [one for one in memory.disks if one.at_ms > event.at_ms - DISKS_KEPT_MS]
+    return replace(memory, disks=(*kept, event))
+
+
+def _began(memory: Memory, event: RunBegan) -> Memory:
+    acts = [one for one in memory.acts if one.runs_since(event.at_ms - KEPT_MS)]
+    before = memory.findings[event.name]
+    acts.append(
+        Act(
+            event.name, event.run_id, event.at_ms, event.copied_bytes, event.moves, at_any_time=event.at_any_time,
+            is_approved=_is_approved(before), promised_bytes=event.copied_bytes, promised_s=event.seconds,
+        )
+    )  # fmt: skip
+    waited = replace(before, problem="", asked=None, gates=None)
+    finding = replace(waited, state=State.RUNNING, state_ms=event.at_ms)
+    return _with(replace(memory, acts=tuple(acts)), finding)
+
+
+def _is_approved(finding: Finding) -> bool:
+    return finding.asked is not None and finding.judged is not None and not finding.judged.lacking
+
+
+def _went(memory: Memory, event: BrokerWent) -> Memory:
+    unwitnessed = memory.unwitnessed | (frozenset() if event.is_witnessed else {event.broker})
+    return replace(memory, away={**memory.away, event.broker: event.at_ms}, unwitnessed=unwitnessed)
+
+
+def _came(memory: Memory, event: BrokerCame) -> Memory:
+    since = memory.away.get(event.broker, event.at_ms)
+    away = {broker: at_ms for broker, at_ms in memory.away.items() if broker != event.broker}
+    outages = (*memory.outages, Outage(event.broker, since, event.at_ms))
+    last = [one for one in outages if one.broker == event.broker][-OUTAGES_KEPT:]
+    kept = tuple(one for one in outages if one.broker != event.broker or one in last)
+    overdue = {broker: at_ms for broker, at_ms in memory.overdue.items() if broker != event.broker}
+    unwitnessed = memory.unwitnessed - {event.broker}
+    return replace(memory, away=away, unwitnessed=unwitnessed, overdue=overdue, outages=kept)
+
+
+def _outages_planned(memory: Memory, event: OutagesPlanned) -> Memory:
+    planned = frozenset(event.brokers)
+    kept = {broker: at_ms for broker, at_ms in memory.overdue.items() if broker in memory.away.keys() - planned}
+    ended = dict.fromkeys(memory.planned & memory.away.keys() - planned, event.at_ms)
+    return replace(memory, planned=planned, overdue=kept | ended)
+
+
+def _looked(memory: Memory, event: Looked) -> Memory:
+    return replace(memory, looked_ms=event.at_ms, read_ms=event.at_ms if event.are_read else memory.read_ms)
+
+
+def _held(memory: Memory, event: ReplicasHeld) -> Memory:
+    before = memory.held or event
+    lost = set(before.brokers) - set(event.brokers) - memory.away.keys()
+    recent = [one.name for one in memory.acts if one.runs_since(event.at_ms - HOUR_MS)]
+    ours = {name.broker for name in recent if name.subject != CLUSTER}
+    drained = lost - ours
+    kept = {one: at_ms for one, at_ms in memory.drained.items() if one not in event.brokers}
+    return replace(memory, held=event, drained=kept | dict.fromkeys(drained, event.at_ms))
+
+
+def _moved(memory: Memory, event: FindingMoved) -> Memory:
+    before = memory.findings.get(event.name)
+    if before is None or before.state is State.CLOSED:
+        since_ms = event.at_ms if event.since_ms is None else event.since_ms
+        begun = Finding(event.name, event.state, since_ms, event.at_ms, event.seen, event.why)
+        if before is not None:
+            begun = replace(begun, silence=before.silence, told_ms=before.told_ms)
+        return _with(memory, begun)
+    moved = replace(
+        before,
+        state=event.state,
+        state_ms=before.state_ms if event.state is before.state else event.at_ms,
+        seen=event.seen,
+        why=event.why,
+        is_urgent=before.is_urgent or event.is_urgent,
+    )
+    if (before.state, event.state) == (State.SEEN, State.TOLD):
+        moved = replace(moved, told_ms=(*(one for one in before.told_ms if one > event.at_ms - DAY_MS), event.at_ms))
+        counts = _counted(memory.totals.findings, event.name.kind)
+        memory = replace(memory, totals=memory.totals._replace(findings=counts))
+    return _with(memory, _unproposed(moved) if event.state in {State.TOLD, State.CLOSED} else moved)
+
+
+def _counted(counts: Mapping[Any, int], key: object) -> Mapping[Any, int]:
+    return {**counts, key: counts.get(key, 0) + 1}
+
+
+def _unproposed(finding: Finding) -> Finding:
+    return replace(finding, proposal=None, asked=None, judged=None)
+
+
+def _planned(memory: Memory, event: Planned) -> Memory:
+    before = memory.findings[event.name]
+    is_same = before.proposal is not None and before.proposal.plan_id == event.plan_id
+    proposed = replace(
+        before,
+        state=State.PROPOSED,
+        state_ms=before.state_ms if before.state is State.PROPOSED else event.at_ms,
+        proposal=event,
+        steady_ms=before.steady_ms if is_same else event.at_ms,
+        asked=before.asked if is_same else None,
+        problem="",
+    )
+    return _with(memory, proposed)
+
+
+def _asked(memory: Memory, event: ApprovalAsked) -> Memory:
+    return _with(memory, replace(memory.findings[event.name], asked=event, judged=None))
+
+
+def _judged(memory: Memory, event: ApprovalsJudged) -> Memory:
+    finding = memory.findings[event.name]
+    return _with(memory, replace(finding, judged=event, asked=None if event.dead else finding.asked))
+
+
+def _not_planned(memory: Memory, event: NotPlanned) -> Memory:
+    told = replace(memory.findings[event.name], state=State.TOLD, state_ms=event.at_ms)
+    if event.is_passing:
+        return _with(memory, _unproposed(_soon(told, event.at_ms, event.why)))
+    return _with(memory, _failed(told, event.at_ms, event.why))
+
+
+def _soon(finding: Finding, at_ms: int, problem: str) -> Finding:
+    return replace(finding, not_before_ms=at_ms + SOON_MS, problem=problem)
+
+
+def _failed(finding: Finding, at_ms: int, problem: str) -> Finding:
+    wait_ms = BACK_OFF_MS[min(finding.failures, len(BACK_OFF_MS) - 1)]
+    failed = replace(finding, failures=finding.failures + 1, not_before_ms=at_ms + wait_ms, problem=problem)
+    return _unproposed(failed)
+
+
+def _silenced(memory: Memory, event: Silenced) -> Memory:
+    name = Name(event.kind, event.subject)
+    finding = memory.findings.get(name) or Finding(name, State.CLOSED, event.at_ms, event.at_ms, "")
+    number = max(memory.last_request, event.number)  # what the autopilot silences itself has none
+    return _with(replace(memory, last_request=number), replace(finding, silence=event))
+
+
+def _ended(memory: Memory, event: RunEnded) -> Memory:
+    act = next(one for one in memory.acts if one.ended_ms is None)
+    moves = act.moves if event.moved is None else event.moved
+    memory = _changed(
+        memory, ended_ms=event.at_ms, result=event.result, outcome=event.text, copied_bytes=event.copied_bytes,
+        moves=moves,
+    )  # fmt: skip
+    is_copied = event.result not in UNBEGUN
+    totals = Totals(
+        memory.totals.findings,
+        _counted(memory.totals.acts, (event.name.kind, event.result)),
+        memory.totals.copied_bytes + is_copied * event.copied_bytes,
+    )
+    memory = replace(memory, totals=totals)
+    finding = replace(_unproposed(memory.findings[event.name]), state_ms=event.at_ms)
+    problem = f"its run {act.run_id} is {event.text}"
+    if event.result is Result.DONE:
+        finding = replace(finding, state=State.SETTLING, failures=0, not_before_ms=0)
+    elif event.result is Result.NOT_BEGUN_DRY:
+        finding = replace(finding, state=State.GIVEN_UP)
+    elif event.result is Result.NOT_BEGUN:
+        finding = _soon(replace(finding, state=State.TOLD), event.at_ms, problem)
+    elif event.by:
+        why = f"{event.by} ended its run {act.run_id}"
+        silence = Silenced(event.at_ms, 0, *event.name, event.at_ms + SILENT_MS, event.by, why)
+        finding = replace(finding, state=State.TOLD, silence=silence)
+    elif act.is_end_asked:
+        finding = replace(finding, state=State.TOLD)
+    else:
+        finding = _failed(replace(finding, state=State.TOLD), event.at_ms, problem)
+    return _with(memory, finding)
+
+
+TAKEN_IN: Mapping[type[Event], Callable[[Memory, Any], Memory]] = MappingProxyType({
+    Began: lambda memory, event: replace(memory, cluster_id=event.cluster_id),
+    WentOn: _went_on,
+    Looked: _looked,
+    BrokerWent: _went,
+    OutagesPlanned: _outages_planned,
+    BrokerCame: _came,
+    ReplicasHeld: _held,
+    OthersMoved: lambda memory, event: replace(memory, others=event),
+    DisksMeasured: _measured,
+    FindingMoved: _moved,
+    Planned: _planned,
+    NotPlanned: _not_planned,
+    ApprovalAsked: _asked,
+    ApprovalsJudged: _judged,
+    GatesJudged: lambda memory, event: _with(memory, replace(memory.findings[event.name], gates=event)),
+    RunBegan: _began,
+    EndAsked: lambda memory, _: _changed(memory, is_end_asked=True),
+    HoldAsked: lambda memory, event: _changed(memory, held=event.why),
+    PeopleHeld: lambda memory, event: _changed(memory, held_by_people=event.by),
+    WindowsLifted: lambda memory, _: _changed(memory, at_any_time=True),
+    SightLost: lambda memory, event: _with(
+        memory, replace(memory.findings[event.name], lost_ms=event.at_ms, is_gone=event.is_gone)
+    ),
+    SightBack: _sight_back,
+    RunEnded: _ended,
+    TurnedOff: lambda memory, event: replace(memory, off=event, last_request=event.number),
+    TurnedOn: lambda memory, event: replace(memory, off=None, last_request=event.number),
+    Silenced: _silenced,
+    DigestTold: lambda memory, event: replace(memory, digest_ms=event.at_ms),
+    Resumed: lambda memory, event: replace(memory, keeper=event),
+    Ended: lambda memory, _: memory,
+    FileKept: lambda memory, _: memory,
+})  # fmt: skip
+"""Changes of the memory by each event."""

@@ -1,0 +1,126 @@
+"""The story of one finding, as the journal of decisions has it: what was seen, decided and done about it. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from kreassign.autopilot.events import (
+    ApprovalAsked,
+    ApprovalsJudged,
+    BrokerCame,
+    BrokerWent,
+    DisksMeasured,
+    EndAsked,
+    Event,
+    FindingMoved,
+    GatesJudged,
+    HoldAsked,
+    Name,
+    NotPlanned,
+    PeopleHeld,
+    Planned,
+    RunBegan,
+    RunEnded,
+    SightBack,
+    SightLost,
+    Silenced,
+)
+from kreassign.autopilot.policy import Kind
+from kreassign.model.text import format_amount
+
+
+class Entry(NamedTuple):
+    """One line of a story: when, what, and why."""
+
+    at_ms: int
+    what: str
+    why: str = ""
+
+
+class Point(NamedTuple):
+    """Used share of a log directory at a time."""
+
+    at_ms: int
+    share: float
+
+
+MOST_ENTRIES = 500
+"""Lines of a story that are kept, the latest ones."""
+
+
+def story(events: Iterable[Event], name: Name) -> tuple[Entry, ...]:
+    """Lines about a finding, and about the outages of its broker, oldest first; of the same plan only the first."""
+    entries: list[Entry] = []
+    plan_id = ""
+    for event in events:
+        if isinstance(event, Planned) and event.name == name:
+            if event.plan_id != plan_id:
+                entries.append(_entry(event))
+            plan_id = event.plan_id
+        elif _is_about(event, name):
+            entries.append(_entry(event))
+    return tuple(entries[-MOST_ENTRIES:])
+
+
+def shares(events: Iterable[Event], name: Name) -> Iterator[Point]:
+    """Used shares of the log directory that a finding is about, as they were measured each hour."""
+    if name.kind not in {Kind.DISK_FILLS, Kind.DIRECTORY_FAILED}:
+        return
+    path = name.subject.partition(":")[2]
+    for event in events:
+        if isinstance(event, DisksMeasured):
+            for disk in event.disks:
+                if (disk.broker, disk.path) == (name.broker, path) and disk.total_bytes:
+                    yield Point(event.at_ms, disk.used_bytes / disk.total_bytes)
+
+
+def _is_about(event: Event, name: Name) -> bool:
+    if isinstance(event, Silenced):
+        return (event.kind, event.subject) == name
+    if isinstance(event, BrokerWent | BrokerCame):
+        return name.subject == f"broker {event.broker}"
+    return type(event) in TEXTS and getattr(event, "name", None) == name
+
+
+def _entry(event: Event) -> Entry:
+    return Entry(event.at_ms, *TEXTS[type(event)](event))
+
+
+def _judged(event: ApprovalsJudged) -> tuple[str, str]:
+    return f"approved by {', '.join(event.approved_by) or 'nobody'}", event.dead or event.lacking
+
+
+def _gates(event: GatesJudged) -> tuple[str, str]:
+    why = "; ".join(f"{gate}: {text}" for gate, text in event.closed)
+    return "closed gates" if event.closed else "all gates are open", why
+
+
+def _ended(event: RunEnded) -> tuple[str, str]:
+    copied = format_amount(event.copied_bytes, "B")
+    return f"its run ended: {event.text}, {copied} copied", event.by and f"ended by {event.by}"
+
+
+GONE_TEXT = "it is not seen any more"
+UNSURE_TEXT = "what shows it could not be read, or shows nothing for too short a time"
+
+TEXTS: Mapping[type[Event], Callable[[Any], tuple[str, str]]] = MappingProxyType({
+    FindingMoved: lambda one: (f"{one.state}: {one.seen}", one.why),
+    SightLost: lambda one: (GONE_TEXT if one.is_gone else UNSURE_TEXT, ""),
+    SightBack: lambda _: ("it is seen again", ""),
+    BrokerWent: lambda one: (f"broker {one.broker} went", ""),
+    BrokerCame: lambda one: (f"broker {one.broker} came back", ""),
+    Planned: lambda one: (f"planned: {format_amount(one.copied_bytes, 'B')} to copy", "; ".join(one.sentences)),
+    NotPlanned: lambda one: ("not repaired", one.why),
+    ApprovalAsked: lambda one: (f"approval asked for, request {one.request_id}", ""),
+    ApprovalsJudged: _judged,
+    GatesJudged: _gates,
+    RunBegan: lambda one: (f"run {one.run_id} begins, {format_amount(one.copied_bytes, 'B')} to copy", ""),
+    EndAsked: lambda one: ("its run is to end early", one.why),
+    HoldAsked: lambda one: ("its run is to hold" if one.why else "its run goes on", one.why),
+    PeopleHeld: lambda one: (f"{one.by} paused its run" if one.by else "people let its run go on", ""),
+    RunEnded: _ended,
+    Silenced: lambda one: (f"silenced by {one.by}", one.why),
+})  # fmt: skip
+"""Line for each class of event that is about a finding: the event in words, and its reason."""

@@ -1,0 +1,329 @@
+"""Judgement of repairs, who lets one go on, and brokers found down: the core over clusters as values."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from kreassign.autopilot.core import EndRun, HoldRun, PauseRun, ReleaseRun, ResumeRun, symptoms, tick
+from kreassign.autopilot.detectors import Look
+from kreassign.autopilot.events import (
+    ApprovalAsked,
+    ApprovalsJudged,
+    BrokerCame,
+    BrokerWent,
+    Event,
+    Looked,
+    Name,
+    WindowsLifted,
+)
+from kreassign.autopilot.lifecycle import State
+from kreassign.autopilot.memory import OUTAGES_KEPT, Memory, Outage
+from kreassign.autopilot.observation import US, Brake, Known, Observation, RunSeen, Unknown
+from kreassign.autopilot.policy import Kind, parse_policy
+from kreassign.autopilot.replay import replay
+from kreassign.executor.maintenance import Entered
+from kreassign.operations.autopilot_plans import avoided
+from tests.autopilot.test_scenarios import ACT, GONE_3, LISTS, WITHOUT_3, outages
+from tests.autopilot.values import DAY, HOUR, MINUTE, Watched, cluster
+
+FULL_3 = Name(Kind.DISK_FILLS, "broker 3:/d0")
+
+
+# A repair is judged by the partitions that it moved.
+
+
+def test_new_partitions_on_a_dead_broker_are_planned_again() -> None:
+    """The lease creates a topic of its own while broker 3 is replaced."""
+
+    def world(_: float) -> Observation:
+        lists = (LISTS, [*WITHOUT_3, (2, 3, 4)], WITHOUT_3)[min(2, len(watched.runs))]
+        return cluster(0, lists, down=[3])
+
+    watched = Watched(ACT, world)
+    watched.watch(5 * HOUR)
+    assert watched.runs == [GONE_3] * 2
+    assert watched.memory.findings[GONE_3].state is State.CLOSED
+    assert not [one for one in watched.messages if "look into it" in one.what]
+
+
+def test_a_repair_that_did_not_help_is_told_as_it_is_now() -> None:
+    left = [*WITHOUT_3[:17], next(one for one in LISTS if 3 in one)]
+    lists = [*LISTS[:17], left[-1]]
+    watched = Watched(ACT, lambda _: cluster(0, left if watched.runs else lists, down=[3]))
+    watched.watch(5 * HOUR)
+    assert watched.runs == [GONE_3]
+    (told,) = [one for one in watched.messages if "look into it" in one.what]
+    assert "; 1 replica (" in told.why
+    assert watched.memory.findings[GONE_3].seen == told.why
+
+
+# Windows, levels and processes of people, while a repair runs.
+
+NIGHT = "[disk-fills]\nlevel = 'act'\nurgent-any-time = true\n[runs]\nwindows = ['00:00-01:00']\n"
+
+
+def test_a_repair_whose_disk_becomes_urgent_leaves_its_window() -> None:
+    watched = Watched(NIGHT, lambda now_s: cluster(0, LISTS, used={3: 0.88 if now_s < 3 * HOUR else 0.95}), run_s=DAY)
+    watched.watch(3 * HOUR)
+    assert watched.orders[-1] == PauseRun("run-0")
+    watched.watch(2 * MINUTE)
+    assert watched.orders[-1] == ResumeRun("run-0")
+    assert [one.name for one in watched.events if isinstance(one, WindowsLifted)] == [FULL_3]
+    watched.policy = parse_policy(NIGHT.replace("true", "false"), "policy.toml")
+    watched.watch(2 * MINUTE)
+    assert watched.orders[-1] == PauseRun("run-0"), "what the policy takes back holds for a repair that runs"
+
+
+def test_an_urgent_disk_waits_for_no_repair_that_waits_for_its_window() -> None:
+    def world(now_s: float) -> Observation:
+        return cluster(0, LISTS, used={3: 0.88} if now_s < 3 * HOUR else {3: 0.88, 5: 0.95})
+
+    watched = Watched(NIGHT, world, run_s=DAY)
+    watched.watch(4 * HOUR)
+    assert watched.runs == [FULL_3, Name(Kind.DISK_FILLS, "broker 5:/d0")]
+    assert watched.memory.acts[0].outcome == "cancelled"
+
+
+def test_a_run_that_nobody_approved_ends_when_approval_is_wanted() -> None:
+    watched = Watched("[broker-gone]\nlevel = 'act'\n", outages((3, 0, DAY)), run_s=DAY)
+    watched.watch(70 * MINUTE)
+    watched.policy = parse_policy("[broker-gone]\nlevel = 'ask'\n[approvals]\nallowed-signers = 'a'\n", "policy.toml")
+    watched.watch(3 * MINUTE)
+    assert EndRun("run-0") in watched.orders
+    assert watched.runs == [GONE_3]
+    (told,) = [one for one in watched.messages if "ends early" in one.what]
+    assert told.why == 'the policy has level = "ask" for broker-gone now, and nobody approved this run'
+
+
+def test_a_run_that_people_approved_goes_on() -> None:
+    ask = "[broker-gone]\nlevel = 'ask'\n[approvals]\nallowed-signers = 'a'\n"
+    watched = Watched(ask, outages((3, 0, DAY)), run_s=DAY)
+    watched.watch(40 * MINUTE)
+    watched.note(ApprovalAsked(watched.memory.findings[GONE_3].state_ms, GONE_3, "request"))
+    watched.note(ApprovalsJudged(40 * MINUTE * 1000, GONE_3, ("bob",)))
+    watched.watch(HOUR)
+    assert watched.runs == [GONE_3]
+    watched.watch(HOUR)
+    assert EndRun("run-0") not in watched.orders
+
+
+@pytest.mark.parametrize(("stop", "order"), [("brake", HoldRun("run-0")), ("window", HoldRun("run-0")),
+                                             ("level", EndRun("run-0"))])  # fmt: skip
+def test_a_repair_that_people_let_go_on_is_steered(stop: str, order: object) -> None:
+    """It was paused for the brake; since then a process of people executes it."""
+
+    def world(now_s: float) -> Observation:
+        is_pulled = 70 * MINUTE <= now_s < 80 * MINUTE or (stop == "brake" and 100 * MINUTE <= now_s < 110 * MINUTE)
+        seen = outages((3, 0, DAY))(now_s)
+        return replace(seen, brake=Known(Brake("pulled"))) if is_pulled else seen
+
+    windows = "[runs]\nwindows = ['00:00-01:40', '01:50-23:00']\n" if stop == "window" else ""
+    watched = Watched(ACT + windows, world, run_s=DAY)
+    watched.watch(75 * MINUTE)
+    assert watched.run.is_at_rest
+    watched.run = RunSeen(is_elsewhere=True)
+    watched.watch(25 * MINUTE)
+    watched.orders.clear()
+    if stop == "level":
+        watched.policy = parse_policy("[care]", "policy.toml")
+    watched.watch(2 * MINUTE)
+    assert watched.orders[:1] == [order]
+    if order == HoldRun("run-0"):
+        watched.run = RunSeen(US, is_elsewhere=True)
+        watched.watch(10 * MINUTE)
+        assert watched.orders[-1] == ReleaseRun("run-0")
+
+
+# Brokers that are down since nobody knows when.
+
+
+def unread(now: Observation) -> Observation:
+    return replace(now, brokers=Unknown("no answer"))
+
+
+@pytest.mark.parametrize("since", ["first look", "break", "no answer"])
+def test_brokers_found_down_stop_everything_for_a_day_at_most(since: str) -> None:
+    begin_s = 0 if since == "first look" else HOUR
+
+    def world(now_s: float) -> Observation:
+        seen = cluster(0, LISTS, down=[1, 5], used={3: 0.95}) if now_s >= begin_s else cluster(0, LISTS)
+        return unread(seen) if since == "no answer" and HOUR <= now_s < 1.5 * HOUR else seen
+
+    watched = Watched("[disk-fills]\nlevel = 'act'\n", world)
+    watched.watch(begin_s, every_s=300)
+    watched.now_s += HOUR if since == "break" else 0
+    watched.watch(23 * HOUR, every_s=300)
+    assert watched.runs == []
+    (told,) = [one for one in watched.messages if "many-gone" in one.what]
+    assert "when brokers [1, 5] went is not known" in told.what
+    watched.watch(3 * HOUR, every_s=300)
+    assert watched.runs == [FULL_3]
+    over = [one.what for one in watched.messages if one.is_over and "many-gone" in one.what]
+    assert over == ["many-gone cluster: it is over: broker 1 is down still, broker 5 is down still"]
+
+
+def test_brokers_seen_to_go_at_once_stop_everything_until_they_are_back() -> None:
+    def world(now_s: float) -> Observation:
+        return cluster(0, LISTS, down=[1, 5], used={3: 0.95}) if now_s >= HOUR else cluster(0, LISTS)
+
+    watched = Watched("[disk-fills]\nlevel = 'act'\n", world)
+    watched.watch(3 * DAY, every_s=300)
+    assert watched.runs == []
+
+
+def test_a_broker_found_down_is_down_since_then_at_least() -> None:
+    watched = Watched("[care]", outages((3, 0, DAY), (7, 2 * HOUR, DAY)))
+    watched.watch(3 * HOUR)
+    first, second = (one.what for one in watched.messages)
+    assert "down since 2m at least; " in first
+    assert "down since 2m; " in second
+
+
+def test_partitions_without_a_live_copy_are_told_as_offline() -> None:
+    lists = [(0, 1), (2,), (1, 2)]
+    watched = Watched("[care]", lambda _: cluster(0, lists, brokers=3, racks=1, down=[2]))
+    watched.watch(HOUR)
+    told = watched.messages[0].what
+    assert "; 2 replicas (1 partition with one copy left, 1 partition offline, the size of 1 unknown); copying" in told
+
+
+# Ends of findings that are none.
+
+
+SLOW_3 = Name(Kind.SLOW_BROKER, "broker 3")
+
+
+def lagging(seen: Observation) -> Observation:
+    """Broker 3 is out of sync wherever it follows."""
+    assert isinstance(seen.partitions, Known)
+    partitions = (
+        one if one.leader == 3 else replace(one, isr=tuple(broker for broker in one.isr if broker != 3))
+        for one in seen.partitions.value
+    )
+    return replace(seen, partitions=Known(tuple(partitions)))
+
+
+def test_time_without_a_look_is_no_time_in_sync() -> None:
+    watched = Watched("[care]\n", lambda now_s: cluster(0, LISTS) if now_s >= HOUR else lagging(cluster(0, LISTS)))
+    watched.watch(HOUR + 10 * MINUTE)
+    watched.now_s += 2 * HOUR
+    watched.watch(25 * MINUTE)
+    assert watched.memory.findings[SLOW_3].state is State.TOLD
+    watched.watch(10 * MINUTE)
+    assert watched.memory.findings[SLOW_3].state is State.CLOSED
+
+
+def test_leaders_come_back_to_a_slow_broker_only_when_it_is_well() -> None:
+    """It is out of sync for two days, but for ten minutes of each two hours; leaders go to any broker not avoided."""
+    left = [(*(broker for broker in one if broker != 3), 3) if 3 in one else one for one in LISTS]
+    times_led: list[float] = []
+
+    def world(now_s: float) -> Observation:
+        is_shut = bool(watched.runs) and 3 in avoided(
+            watched.memory, Name(Kind.BAND_LEFT, "cluster"), cluster(0, LISTS)
+        )
+        is_led = not is_shut and now_s >= HOUR
+        times_led.extend([now_s] if watched.runs and is_led else [])
+        seen = cluster(0, left if is_shut else LISTS)
+        is_well = not HOUR <= now_s < 2 * DAY or now_s % (2 * HOUR) < 10 * MINUTE
+        return seen if is_well else lagging(seen)
+
+    watched = Watched("[slow-broker]\nlevel = 'act'\n", world)
+    watched.watch(2 * DAY, every_s=300)
+    assert watched.runs == [SLOW_3]
+    assert times_led == []
+    assert "it leads nothing" in watched.memory.findings[SLOW_3].seen
+    watched.watch(DAY, every_s=300)
+    assert watched.runs == [SLOW_3]
+    assert times_led[0] >= 2 * DAY + 20 * MINUTE, "in sync for as long as the policy wants it"
+    assert [one.is_over for one in watched.messages if one.name == SLOW_3].count(True) == 1
+
+
+def test_a_broker_in_maintenance_is_not_told_as_over() -> None:
+    entered = Entered(40 * MINUTE * 1000, "ann", is_cordoned=False)
+
+    def world(now_s: float) -> Observation:
+        seen = outages((3, 600, DAY))(now_s)
+        return replace(seen, maintenance=Known({3: entered})) if now_s >= 40 * MINUTE else seen
+
+    watched = Watched("[care]", world)
+    watched.watch(HOUR)
+    assert watched.messages[-1].what == (
+        "broker-gone broker 3: the broker is in maintenance since 1970-01-01 00:40 UTC, by ann; not repaired"
+    )
+
+
+def test_a_rack_in_maintenance_is_not_many_gone() -> None:
+    entered = Entered(0, "ann", is_cordoned=False)
+
+    def world(now_s: float) -> Observation:
+        return replace(outages(*((one, 600, DAY) for one in (0, 3, 6)))(now_s),
+                       maintenance=Known(dict.fromkeys((0, 3, 6), entered)))  # fmt: skip
+
+    watched = Watched("[care]", world)
+    watched.watch(HOUR)
+    assert watched.messages == []
+
+
+def test_time_in_maintenance_is_no_evidence_against_a_broker() -> None:
+    entered = Entered(0, "ann", is_cordoned=False)
+
+    def world(now_s: float) -> Observation:
+        seen = outages((3, 600, DAY))(now_s)
+        return replace(seen, maintenance=Known({3: entered})) if now_s < 5 * HOUR else seen
+
+    watched = Watched(ACT, world)
+    watched.watch(5.9 * HOUR)
+    assert watched.runs == []
+    watched.watch(0.4 * HOUR)
+    assert watched.runs == [GONE_3]
+
+
+# Time.
+
+
+def test_signs_of_life_go_on_when_the_clock_is_set_back() -> None:
+    """A host that decides nothing for seven minutes is taken for lost."""
+    watched = Watched("[care]", lambda _: cluster(0, LISTS))
+    watched.watch(5 * HOUR)
+    watched.now_s -= 2 * HOUR
+    watched.events.clear()
+    watched.watch(20 * MINUTE)
+    assert len([one for one in watched.events if isinstance(one, Looked)]) >= 4
+
+
+# Outages that are remembered.
+
+
+def whole(memory: Memory, events: list[Event]) -> Memory:
+    """The memory with all outages that there were."""
+    went: dict[int, int] = {}
+    all_outages = []
+    for event in events:
+        if isinstance(event, BrokerWent):
+            went[event.broker] = event.at_ms
+        elif isinstance(event, BrokerCame):
+            all_outages.append(Outage(event.broker, went[event.broker], event.at_ms))
+    return replace(memory, outages=tuple(all_outages))
+
+
+def test_the_last_outages_of_a_broker_decide_as_all_do() -> None:
+    """Broker 5 restarts every 40 minutes for days, broker 3 twice, and for good at the end."""
+    rounds = ((5, one * 40.0 * MINUTE, one * 40.0 * MINUTE + 240) for one in range(1, 150))
+    world = outages((3, 2 * HOUR, 3 * HOUR), (3, 20 * HOUR, 21 * HOUR), (3, 3 * DAY, 9 * DAY), *rounds)
+    watched = Watched(ACT, world)
+    memory, events = Memory("c"), list[Event]()
+    while watched.now_s < 3.5 * DAY:
+        memory = watched.memory
+        now = replace(world(watched.now_s), at_ms=round(watched.now_s * 1000))
+        remembers_all = whole(memory, events)
+        shown, all_shown = (symptoms(Look(now, one, watched.policy)) for one in (memory, remembers_all))
+        assert all_shown == shown
+        ours, theirs = tick(memory, now, watched.policy), tick(remembers_all, now, watched.policy)
+        assert (theirs.events, theirs.messages, theirs.order) == (ours.events, ours.messages, ours.order)
+        watched.watch(600, every_s=300)
+        events = watched.events
+    assert len(memory.outages) == OUTAGES_KEPT + 2
+    assert watched.runs == [one.name for one in replay(watched.events, watched.policy).acts] == [GONE_3]

@@ -1,0 +1,435 @@
+"""Unread time, people who stop a repair, brokers that come and go: the core over clusters as values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from kreassign.autopilot.core import EndRun, HoldRun, PauseRun, PlanRepair, ReleaseRun, ResumeRun
+from kreassign.autopilot.detectors import growth_of
+from kreassign.autopilot.events import DiskUse, FindingMoved, Name, Result, RunBegan, RunEnded, Silenced
+from kreassign.autopilot.lifecycle import State
+from kreassign.autopilot.memory import BACK_OFF_MS, memory_of
+from kreassign.autopilot.observation import US, Known, Observation, RunSeen, Unknown
+from kreassign.autopilot.policy import Kind, parse_policy
+from kreassign.executor.maintenance import Entered
+from kreassign.model import Broker, LogDir, TopicPartition
+from tests.autopilot.test_scenarios import ACT, GONE_3, LISTS, WITHOUT_3, outages
+from tests.autopilot.values import DAY, GIGABYTE, HOUR, MINUTE, Watched, cluster
+
+ENTERED = Entered(0, "ann", is_cordoned=False)
+EMPTY_9 = Name(Kind.NEW_BROKER, "broker 9")
+
+
+def dirs_of(now: Observation, broker: int) -> tuple[LogDir, ...]:
+    """Log directories of a broker that answered."""
+    dirs = now.log_dirs[broker]
+    assert isinstance(dirs, Known)
+    return dirs.value
+
+
+# Time for which nobody saw a finding.
+
+
+def test_time_without_an_answer_is_no_evidence() -> None:
+    def world(now_s: float) -> Observation:
+        seen = outages((3, 0, DAY))(now_s)
+        return replace(seen, partitions=Unknown("no answer")) if 5 * MINUTE < now_s < 55 * MINUTE else seen
+
+    watched = Watched(ACT, world)
+    watched.watch(1.8 * HOUR)
+    assert watched.runs == []
+    watched.watch(0.5 * HOUR)
+    assert watched.runs == [GONE_3]
+
+
+def test_one_look_without_an_answer_costs_no_evidence() -> None:
+    def world(now_s: float) -> Observation:
+        seen = outages((3, 0, DAY))(now_s)
+        return replace(seen, partitions=Unknown("no answer")) if now_s == 30 * MINUTE else seen
+
+    watched = Watched(ACT, world)
+    watched.watch(1.2 * HOUR)
+    assert watched.runs == [GONE_3]
+
+
+@pytest.mark.parametrize(("silent", "what"), [
+    ({"brokers": Unknown("refused"), "partitions": Unknown("refused")}, "brokers, partitions: refused"),
+    ({"partitions": Unknown("timed out")}, "partitions: timed out"),
+    ({"unread_topics": {"t": "not allowed"}}, "topic t: not allowed"),
+    ({"log_dirs": {3: Unknown("timed out")}}, "log directories of broker 3: timed out"),
+    ({"partitions": Unknown("refused"), "log_dirs": {3: Unknown("gone")}},
+     "partitions: refused; log directories of broker 3: gone"),
+])  # fmt: skip
+def test_what_does_not_answer_is_told_once_and_again_when_it_does(silent: Mapping[str, Any], what: str) -> None:
+    def world(now_s: float) -> Observation:
+        seen = cluster(0, LISTS)
+        return replace(seen, **silent) if HOUR <= now_s < 3 * HOUR else seen
+
+    watched = Watched(ACT, world)
+    watched.watch(HOUR + 14 * MINUTE)
+    assert watched.messages == []
+    watched.watch(10 * MINUTE)
+    noted = watched.memory.findings[Name(Kind.UNREAD, "cluster")].gates
+    assert noted is not None
+    assert [tuple(one) for one in noted.closed] == [("level", "there is no repair of it: people see to it")]
+    watched.watch(3 * HOUR)
+    told, over = watched.messages
+    assert told.why == "it is only told"
+    assert told.what == f"unread cluster: could not be read: {what}; what that hides is neither found nor repaired"
+    assert (over.what, over.is_over) == ("unread cluster: it is over", True)
+
+
+def test_a_band_that_was_gone_during_its_repair_must_last_again() -> None:
+    """The repair fails an hour after the band is left again."""
+
+    def world(now_s: float) -> Observation:
+        acts = watched.memory.acts
+        is_gone = bool(acts) and now_s - acts[0].begun_ms / 1000 < 2 * HOUR
+        return cluster(0, LISTS[:9], used={3: 0.5 if is_gone else 0.9})
+
+    watched = Watched("[band-left]\nlevel = 'act'\n[care]\nrest = '1h'\n", world, run_s=3 * HOUR)
+    watched.result = Result.FAILED
+    watched.watch(14 * HOUR, every_s=300)
+    assert len(watched.runs) == 1
+    watched.watch(HOUR, every_s=300)
+    assert len(watched.runs) == 2
+
+
+def test_a_break_makes_no_two_losses_one() -> None:
+    """Brokers 1 and 5 died ten hours apart; then the autopilot itself was down for a day."""
+    watched = Watched(ACT.replace("level = 'act'", "level = 'tell'"), outages((1, 0, 9 * DAY), (5, 10 * HOUR, 9 * DAY)))
+    watched.watch(12 * HOUR, every_s=300)
+    watched.now_s += DAY
+    watched.watch(HOUR, every_s=300)
+    assert not [one for one in watched.memory.findings if one.kind is Kind.MANY_GONE]
+
+
+def test_people_who_know_better_silence_that_many_are_gone() -> None:
+    watched = Watched(ACT, outages((1, 0, 9 * DAY), (2, 0, 9 * DAY)))
+    watched.watch(HOUR, every_s=300)
+    watched.note(Silenced(HOUR * 1000, 1, Kind.MANY_GONE, "cluster", DAY * 1000, "ann", "both are scrapped"))
+    watched.watch(HOUR, every_s=300)
+    assert any(isinstance(one, PlanRepair) for one in watched.orders)
+
+
+# People, and others, during a repair.
+
+
+def paused(now_s: float) -> Observation:
+    is_paused = 70 * MINUTE <= now_s < 100 * MINUTE
+    return replace(outages((3, 0, DAY))(now_s), run=RunSeen("ann@host" if is_paused else ""))
+
+
+def test_a_pause_of_people_stays_and_is_told_once() -> None:
+    watched = Watched(f"{ACT}[runs]\nwindows = ['00:00-01:20']\n", paused, run_s=DAY)
+    watched.watch(69 * MINUTE)
+    orders = len(watched.orders)
+    watched.watch(30 * MINUTE)
+    assert watched.orders[orders:] == [], "neither released, nor left at the end of the window"
+    told = [one.what for one in watched.messages if "ann@host" in one.what]
+    assert told == ["broker-gone broker 3: ann@host paused its repair, and it stays so"]
+    watched.watch(5 * MINUTE)
+    assert watched.orders[orders:] == [PauseRun("run-0")], "theirs is over, and so is the window"
+
+
+def test_a_release_of_the_brake_releases_no_pause_of_people() -> None:
+    def world(now_s: float) -> Observation:
+        silent = replace(paused(now_s), brake=Unknown("no answer"))
+        return silent if 65 * MINUTE < now_s < 80 * MINUTE else paused(now_s)
+
+    watched = Watched(ACT, world, run_s=DAY)
+    watched.watch(99 * MINUTE)
+    assert not {ReleaseRun("run-0"), ResumeRun("run-0")} & {*watched.orders[-30:]}
+    watched.watch(5 * MINUTE)
+    assert watched.orders[-1] == ResumeRun("run-0")
+
+
+@pytest.mark.parametrize(
+    ("stop", "order"), [("silence", EndRun("run-0")), ("level", EndRun("run-0")), ("others", HoldRun("run-0"))]
+)
+def test_a_running_repair_stops_when_it_may_not_begin_any_more(stop: str, order: object) -> None:
+    theirs = Known(frozenset({TopicPartition("t", 7)}))
+
+    def world(now_s: float) -> Observation:
+        seen = outages((3, 0, DAY))(now_s)
+        return replace(seen, moves_of_others=theirs) if stop == "others" and now_s > 70 * MINUTE else seen
+
+    watched = Watched(ACT, world, run_s=DAY)
+    watched.watch(70 * MINUTE)
+    assert watched.runs == [GONE_3]
+    if stop == "silence":
+        watched.note(Silenced(70 * MINUTE * 1000, 1, *GONE_3, DAY * 1000, "ann", "new disk"))
+    elif stop == "level":
+        watched.policy = parse_policy("[care]", "policy.toml")
+    watched.watch(2 * MINUTE)
+    assert order in watched.orders
+
+
+def test_a_broker_that_returns_empty_does_not_end_its_repair() -> None:
+    def world(now_s: float) -> Observation:
+        seen = outages((3, 0, 70 * MINUTE))(now_s)
+        if now_s < 70 * MINUTE:
+            return seen
+        (dir_3,) = dirs_of(seen, 3)
+        empty = tuple(replace(one, size_bytes=0) for one in dir_3.replicas)
+        return replace(seen, log_dirs={**seen.log_dirs, 3: Known((replace(dir_3, replicas=empty),))})
+
+    lists = [TopicPartition("t", number) for number, one in enumerate(LISTS) if 3 in one]
+    watched = Watched(ACT, world, run_s=DAY)
+    watched.moves = tuple(lists)
+    watched.watch(2 * HOUR)
+    assert watched.runs == [GONE_3]
+    assert not any(isinstance(one, EndRun) for one in watched.orders)
+
+
+# Brokers that are empty, or come and go.
+
+
+def with_empty_broker(now: Observation) -> Observation:
+    """The cluster with broker 9 registered, fenced and without replicas, in a rack of its own with broker 10."""
+    assert isinstance(now.brokers, Known)
+    others = tuple(Broker(one, f"b{one}", 9092, "spare", is_fenced=True) for one in (9, 10))
+    return replace(now, brokers=Known((*now.brokers.value, *others)))
+
+
+def test_empty_brokers_that_are_down_block_no_repair() -> None:
+    def world(_: float) -> Observation:
+        return with_empty_broker(cluster(0, LISTS[:9], used={3: 0.9} if not watched.runs else {}))
+
+    watched = Watched(ACT, world)
+    watched.watch(8 * HOUR, every_s=300)
+    assert watched.runs
+    assert not [one for one in watched.memory.findings if one.kind is Kind.MANY_GONE]
+
+
+def test_a_broker_that_flaps_is_told_four_times_a_day_and_blocks_nobody() -> None:
+    def world(now_s: float) -> Observation:
+        down = {5} if now_s >= 4 * HOUR else set()
+        return cluster(0, LISTS, down=down | ({3} if now_s % (12 * MINUTE) < 5 * MINUTE else set()))
+
+    watched = Watched(ACT.replace("[new-broker]", "[many-gone]\nbrokers = 3\n[new-broker]"), world)
+    watched.watch(9 * HOUR)
+    told = [one for one in watched.messages if one.name == GONE_3]
+    assert [one.is_over for one in told] == [False, True] * 4
+    assert "it comes and goes, 4 times within a day" in told[-2].why
+    assert Name(Kind.BROKER_GONE, "broker 5") in {one.name for one in watched.orders if isinstance(one, PlanRepair)}
+    assert watched.memory.running is not None or watched.runs, "broker 3 is no rolling restart"
+
+
+# Disks, directories, placement.
+
+
+def test_a_full_disk_is_told_again_when_it_is_urgent() -> None:
+    watched = Watched("[care]", lambda now_s: cluster(0, LISTS, used={3: 0.82 if now_s < HOUR else 0.99}))
+    watched.watch(2 * HOUR)
+    first, second = (one.what for one in watched.messages)
+    assert "it is 82% full" in first
+    assert second.startswith("disk-fills broker 3:/d0: it is urgent now: it is 99% full")
+
+
+def test_a_disk_at_the_limit_is_proposed_once() -> None:
+    watched = Watched(
+        "[disk-fills]\nlevel = 'propose'\n",
+        lambda now_s: cluster(0, LISTS, used={3: 0.855 if now_s % 600 < 300 else 0.845}),
+    )
+    watched.watch(5 * HOUR)
+    full = Name(Kind.DISK_FILLS, "broker 3:/d0")
+    states = [one.state for one in watched.events if isinstance(one, FindingMoved) and one.name == full]
+    assert states == [State.SEEN, State.TOLD], "and proposed by its plan"
+    assert watched.memory.findings[full].state is State.PROPOSED
+
+
+@pytest.mark.parametrize("step_at_h", range(1, 9))
+def test_one_step_is_no_growth(step_at_h: int) -> None:
+    past = [(hour * 3_600_000, 100 * GIGABYTE * (1 + (hour >= step_at_h))) for hour in range(8)]
+    use = DiskUse(3, "/d0", 200 * GIGABYTE, 1000 * GIGABYTE)
+    assert growth_of(use, past, 8 * 3_600_000) == 0.0
+    steady = [(hour * 3_600_000, hour * GIGABYTE) for hour in range(8)]
+    assert growth_of(use._replace(used_bytes=8 * GIGABYTE), steady, 8 * 3_600_000) == GIGABYTE
+
+
+def offline(now: Observation, broker: int, isr_of: Mapping[int, tuple[int, ...]]) -> Observation:
+    """Broker with its only working directory empty, another offline, and partitions out of sync there."""
+    assert isinstance(now.partitions, Known)
+    lists = tuple(
+        replace(one, isr=isr_of.get(one.topic_partition.partition, one.isr), leader=one.isr[-1])
+        for one in now.partitions.value
+    )
+    dirs = (LogDir("/d0", "KAFKA_STORAGE_ERROR", None, None, is_cordoned=False, replicas=()),)
+    (whole,) = dirs_of(now, broker)
+    return replace(
+        now, partitions=Known(lists), log_dirs={**now.log_dirs, broker: Known((*dirs, replace(whole, path="/d1")))}
+    )
+
+
+def test_a_failed_directory_is_repaired_as_long_as_copies_are_lost() -> None:
+    def world(_: float) -> Observation:
+        if watched.runs:
+            return offline(cluster(0, WITHOUT_3), 3, {})
+        seen = cluster(0, LISTS)
+        (dir_3,) = dirs_of(seen, 3)
+        bare = replace(seen, log_dirs={**seen.log_dirs, 3: Known((replace(dir_3, replicas=()),))})
+        lost = {number: tuple(b for b in one if b != 3) for number, one in enumerate(LISTS) if 3 in one}
+        return offline(bare, 3, lost)
+
+    watched = Watched("[directory-failed]\nlevel = 'act'\n", world)
+    watched.watch(5 * HOUR, every_s=300)
+    name = Name(Kind.DIRECTORY_FAILED, "broker 3:/d0")
+    assert watched.runs == [name]
+    found = watched.memory.findings[name]
+    assert (found.state, found.failures) == (State.TOLD, 0)
+    assert not [one for one in watched.messages if "look into it" in one.what]
+
+
+def test_placement_is_not_over_while_a_broker_restarts() -> None:
+    few = [one[:2] if number == 4 else one for number, one in enumerate(LISTS)]
+    watched = Watched("[care]", lambda now_s: cluster(0, few, down=[7] if HOUR < now_s < 1.1 * HOUR else []))
+    watched.watch(2 * HOUR)
+    told = [one for one in watched.messages if one.name is not None and one.name.kind is Kind.PLACEMENT]
+    assert [one.is_over for one in told] == [False]
+
+
+@pytest.mark.parametrize(("used", "kinds"), [(0.75, []), (0.9, [Kind.DISK_FILLS])])
+def test_maintenance_delays_balance_and_no_full_disk(used: float, kinds: list[Kind]) -> None:
+    def world(_: float) -> Observation:
+        return replace(cluster(0, LISTS[:9], used={3: used}), maintenance=Known({7: ENTERED}))
+
+    watched = Watched(ACT, world)
+    watched.watch(9 * HOUR, every_s=300)
+    assert sorted({name.kind for name in watched.runs}) == kinds
+
+
+# What a repair leaves.
+
+
+def test_a_dry_run_would_repair_a_finding_once() -> None:
+    watched = Watched(ACT, outages((3, 0, 9 * DAY)))
+    watched.result = Result.NOT_BEGUN_DRY
+    watched.watch(4 * DAY, every_s=300)
+    assert watched.runs == [GONE_3]
+
+
+def test_a_cluster_that_outlasted_one_repair_gets_another_after_a_day() -> None:
+    few = [one[:2] if number == 4 else one for number, one in enumerate(LISTS)]
+    watched = Watched(f"{ACT}[care]\nrest = '1h'\n", lambda _: cluster(0, few))
+    watched.watch(4 * HOUR, every_s=300)
+    assert [name.kind for name in watched.runs] == [Kind.PLACEMENT]
+    watched.watch(DAY, every_s=300)
+    assert [name.kind for name in watched.runs] == [Kind.PLACEMENT] * 2
+
+
+def test_what_an_ended_repair_did_not_move_does_not_rest() -> None:
+    moves = (TopicPartition("t", 0), TopicPartition("t", 1))
+    band = Name(Kind.BAND_LEFT, "cluster")
+    watched = Watched(ACT, lambda _: cluster(0, LISTS[:9], used={3: 0.9}))
+    watched.watch(7 * HOUR, every_s=300)
+    watched.note(RunBegan(0, band, "run", GIGABYTE, moves))
+    watched.note(RunEnded(1, band, Result.FAILED, 0, moved=moves[:1]))
+    assert memory_of(watched.events).acts[-1].moves == moves[:1]
+    assert BACK_OFF_MS[0] == watched.memory.findings[band].not_before_ms - 1
+
+
+def test_elections_use_up_no_repairs_of_the_day() -> None:
+    def world(now_s: float) -> Observation:
+        seen = cluster(0, LISTS, down=[3] if now_s > 5 * HOUR else [])
+        lists = tuple(
+            replace(one, leader=one.isr[-1]) if one.topic_partition.partition == 5 else one for one in seen.placed
+        )
+        return replace(seen, partitions=Known(lists)) if now_s < 5 * HOUR else seen
+
+    watched = Watched(f"{ACT}[care]\nsettle = '1m'\n[budget]\nruns-per-day = 1\n", world, run_s=MINUTE)
+    watched.watch(8 * HOUR)
+    assert [name.kind for name in watched.runs][-1] is Kind.BROKER_GONE
+    assert watched.runs[0].kind is Kind.LEADERS
+
+
+# What runs, and what else is there.
+
+
+@pytest.mark.parametrize(("run", "order"), [(RunSeen(US), ReleaseRun("run-0")), (RunSeen(), EndRun("run-0"))])
+def test_an_order_that_was_lost_is_given_again(run: RunSeen, order: object) -> None:
+    """The run is as it was before the order, whatever was decided."""
+    watched = Watched(ACT, outages((3, 0, DAY)), run_s=DAY)
+    watched.watch(70 * MINUTE)
+    if order == EndRun("run-0"):
+        watched.policy = parse_policy("[care]", "policy.toml")
+    for _ in range(3):
+        watched.run = run
+        watched.look()
+        assert watched.orders[-1] == order
+        watched.orders.clear()
+
+
+def test_a_finding_that_people_look_into_ends_no_other_repair() -> None:
+    """Broker 3 stays full whatever is moved; broker 9 is new."""
+    watched = Watched(ACT, lambda _: cluster(0, LISTS[:9], brokers=10, used={3: 0.9}), run_s=HOUR)
+    watched.watch(12 * HOUR, every_s=300)
+    assert watched.memory.findings[Name(Kind.DISK_FILLS, "broker 3:/d0")].state is State.GIVEN_UP
+    assert EMPTY_9 in watched.runs
+    assert not any(isinstance(one, EndRun) for one in watched.orders)
+
+
+def test_a_repair_that_people_paused_rests_when_a_more_urgent_one_ends_it() -> None:
+    def world(now_s: float) -> Observation:
+        seen = cluster(0, LISTS, brokers=10, down=[3] if now_s > 3 * HOUR else [])
+        is_paused = now_s > HOUR and [one.name for one in watched.memory.acts] == [EMPTY_9]
+        return replace(seen, run=RunSeen("ann@host" if is_paused else ""))
+
+    watched = Watched(ACT, world, run_s=DAY)
+    watched.watch(8 * HOUR, every_s=300)
+    assert watched.runs == [EMPTY_9, GONE_3]
+    silence = watched.memory.findings[EMPTY_9].silence
+    assert silence is not None
+    assert (silence.by, silence.why) == ("ann@host", "ann@host had paused its repair")
+
+
+def test_a_cancel_of_people_counts_though_its_end_was_asked_for() -> None:
+    watched = Watched(ACT, outages((3, 0, HOUR + 10 * MINUTE)), run_s=DAY)
+    watched.watch(70 * MINUTE)
+    watched.by = "ann@host"
+    watched.watch(10 * MINUTE)
+    assert watched.orders[-1] == EndRun("run-0")
+    silence = watched.memory.findings[GONE_3].silence
+    assert silence is not None
+    assert silence.by == "ann@host"
+
+
+def test_a_broker_that_people_emptied_long_after_its_repair_stays_empty() -> None:
+    def world(now_s: float) -> Observation:
+        return cluster(0, WITHOUT_3 if now_s > 3 * DAY else LISTS, down=[3] if now_s < 1.1 * HOUR else [])
+
+    watched = Watched(ACT, world, run_s=DAY)
+    watched.watch(4 * DAY, every_s=300)
+    assert watched.runs == [GONE_3]
+    assert set(watched.memory.drained) == {3}
+
+
+def test_a_new_broker_that_was_filled_in_part_is_filled_on() -> None:
+    filled = [*LISTS[:17], (LISTS[17][0], 9, LISTS[17][2])]
+    watched = Watched(ACT, lambda _: cluster(0, filled if watched.runs else LISTS, brokers=10))
+    watched.result = Result.FAILED
+    watched.watch(2 * HOUR, every_s=300)
+    assert watched.runs == [EMPTY_9]
+    watched.result = Result.DONE
+    watched.watch(2 * HOUR, every_s=300)
+    assert watched.runs == [EMPTY_9] * 2
+
+
+def test_copies_of_a_repair_are_no_growth_of_a_disk() -> None:
+    """For six hours broker 9 gets 60 GB an hour, and holds them."""
+
+    def world(now_s: float) -> Observation:
+        acts = watched.memory.acts
+        hours = min(6.0, (now_s - acts[0].begun_ms / 1000) / HOUR) if acts else 0.0
+        lists = [*LISTS[:17], (LISTS[17][0], 9, LISTS[17][2])] if acts else LISTS
+        return cluster(0, lists, brokers=10, used={9: 0.3 + 0.06 * hours})
+
+    watched = Watched(
+        f"{ACT}[band-left]\nfind-at = 3.0\n".replace("[band-left]\nlevel = 'act'\n", "", 1), world, run_s=6 * HOUR
+    )
+    watched.watch(16 * HOUR, every_s=300)
+    assert not [one for one in watched.memory.findings if one.kind is Kind.DISK_FILLS]

@@ -1,0 +1,197 @@
+"""Brokers of a twin that show topics as they were before a cancellation or deletion that the controller knows of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from kreassign.admin import AdminClient
+from kreassign.executor.events import CancelRequested
+from kreassign.model import Batch, Topic
+from kreassign.model.plan import PartitionAssignment, Plan
+from kreassign.operations.plan_files import PlanFile
+from kreassign.operations.verify import verify_plan, verify_run
+from tests.executor.odd_port import Answer, OddPort, Real, lost_on_the_way_back, lost_on_the_way_there
+from tests.executor.twin_runs import TwinRig, pace, tp
+
+pytestmark = pytest.mark.thorough
+
+AWAY = {0: (2, 1), 1: (3, 0)}
+BEFORE = {0: (1, 0), 1: (0, 1)}
+"""The brokers from before the moves, in the order that a cancelled move leaves."""
+BRIEF_S, LONG_S = 3, 30
+"""Shorter and longer than a strange state is looked at again."""
+FOR_EVER_S = 1e6
+
+
+class Behind:
+    """A rig whose brokers stop learning of topic `t` for some time."""
+
+    def __init__(self, folder: Path) -> None:
+        self.rig = TwinRig(folder, [[0, 1], [1, 0]])
+        self.odd = OddPort(self.rig.client)
+        self.rig.odd_port = self.odd.port
+        self.odd.answer_always("describe_topics", self._describe)
+        self._shown: Topic | None = None
+        self._until_ms = 0.0
+        self.rig.end_within(600)
+
+    @property
+    def client(self) -> AdminClient:
+        return cast(AdminClient, self.odd)
+
+    def fall_behind(self, for_s: float) -> None:
+        self._shown = self.rig.client.describe_topics(["t"])["t"]
+        self._until_ms = self.rig.transport.now_ms() + 1000 * for_s
+
+    def delete(self, for_s: float) -> None:
+        """Delete the topic, which brokers go on showing."""
+        self.fall_behind(for_s)
+        self.rig.client.delete_topics(["t"]).raise_if_any()
+
+    def cancel_after(self, seconds: float) -> None:
+        self.rig.ask_after(seconds, lambda at_ms, number: CancelRequested(at_ms, number, is_now=True))
+
+    def _describe(self, real: Real, names: Iterable[str] | None = None, **named: object) -> Batch[str, Topic]:
+        found: Batch[str, Topic] = real(names, **named)
+        if self._shown is None or self.rig.transport.now_ms() >= self._until_ms or "t" not in (names or ["t"]):
+            return found
+        failed = {name: error for name, error in found.failed.items() if name != "t"}
+        return Batch({**found.ok, "t": self._shown}, failed)
+
+
+@pytest.fixture
+def behind(tmp_path: Path) -> Behind:
+    return Behind(tmp_path)
+
+
+@pytest.mark.parametrize("for_s", [BRIEF_S, LONG_S, FOR_EVER_S])
+def test_a_cancelled_run_is_cancelled_while_brokers_show_the_old_lists(behind: Behind, for_s: float) -> None:
+    rig = behind.rig
+    rig.between_steps(5, lambda: behind.fall_behind(for_s))
+    behind.cancel_after(5)
+    done = rig.run(rig.prepared(AWAY))
+    assert (done.state, done.problems, done.throttle_residue) == ("cancelled", (), ())
+    assert [(move.status, move.problem) for move in done.moves] == [("cancelled", None)] * 2
+    assert (rig.replicas, rig.throttles, rig.client.list_partition_reassignments()) == (BEFORE, {}, {})
+
+
+@pytest.mark.parametrize("for_s", [BRIEF_S, LONG_S])
+@pytest.mark.parametrize("is_begun", [False, True], ids=["before the run", "while it moves"])
+def test_a_run_ends_while_brokers_show_its_deleted_topic(behind: Behind, is_begun: bool, for_s: float) -> None:
+    rig = behind.rig
+    started = rig.prepared(AWAY, pace=pace(moves=1))
+    if is_begun:
+        rig.between_steps(5, lambda: behind.delete(for_s))
+    else:
+        behind.delete(for_s)
+    done = rig.run(started)
+    assert (done.state, done.throttle_residue, rig.throttles) == ("failed", (), {})
+    assert all("deleted" in (move.problem or "") for move in done.moves)
+
+
+@pytest.mark.parametrize("for_s", [BRIEF_S, LONG_S])
+def test_a_cancelled_run_of_a_deleted_topic_blames_no_one_else_alone(behind: Behind, for_s: float) -> None:
+    rig = behind.rig
+    rig.between_steps(4, lambda: behind.delete(for_s))
+    behind.cancel_after(5)
+    done = rig.run(rig.prepared(AWAY, pace=pace(moves=1)))
+    first, second = done.moves
+    assert "deleted" in (first.problem or "")
+    assert (second.status, second.problem) == ("cancelled", None)
+    assert (done.throttle_residue, rig.throttles) == ((), {})
+
+
+def test_verify_tells_a_deleted_topic_only_once_brokers_show_it(behind: Behind) -> None:
+    rig = behind.rig
+    rig.run(rig.prepared(AWAY))
+    plan = PlanFile(Plan(tuple(PartitionAssignment(tp(number), replicas) for number, replicas in AWAY.items())))
+    behind.delete(LONG_S)
+    early = verify_plan(behind.client, plan), verify_run(behind.client, rig.path())
+    assert not any("no such partition" in str(one) for found in early for one in found.findings)
+    rig.transport.sleep(LONG_S)
+    for found in (verify_plan(behind.client, plan), verify_run(behind.client, rig.path())):
+        assert not found.is_ok
+        assert any("there is no such partition" in str(one) or "is not here" in str(one) for one in found.findings)
+
+
+class Aside:
+    """A rig whose only odd broker, which is asked by default, shows other replicas of partition 0 from then on."""
+
+    def __init__(self, folder: Path, replicas: list[int]) -> None:
+        self.rig = TwinRig(folder, [replicas])
+        self.odd = OddPort(self.rig.client)
+        self.rig.odd_port = self.odd.port
+        self.rig.end_within(600)
+
+    def show(self, replicas: tuple[int, ...]) -> None:
+        """Show these replicas, in sync and led by the first of them."""
+
+        def answer(
+            real: Real, names: Iterable[str] | None = None, *, broker: int | None = None, **named: object
+        ) -> Batch[str, Topic]:
+            found: Batch[str, Topic] = real(names, broker=broker, **named)
+            if broker not in {None, 0}:
+                return found
+            return found.map(
+                lambda topic: replace(
+                    topic,
+                    partitions=tuple(
+                        replace(one, replicas=replicas, isr=replicas, leader=replicas[0]) for one in topic.partitions
+                    ),
+                )
+            )
+
+        self.odd.answer_always("describe_topics", answer)
+
+
+@pytest.mark.parametrize(
+    ("original", "target"),
+    [([0, 1], (1, 0)), ([0, 1], (2, 1)), ([0, 1], (0, 1, 2))],
+    ids=["another order", "move", "addition"],
+)
+@pytest.mark.parametrize("shows_target", [True, False], ids=["shows the target", "shows the original"])
+@pytest.mark.parametrize("lost", [lost_on_the_way_there, lost_on_the_way_back], ids=["there", "back"])
+def test_one_broker_that_lags_ends_no_move_whose_request_was_lost(
+    tmp_path: Path, original: list[int], target: tuple[int, ...], shows_target: bool, lost: Answer
+) -> None:
+    aside = Aside(tmp_path, original)
+    started = aside.rig.prepared({0: target})
+    aside.show(target if shows_target else tuple(original))
+    aside.odd.answer("alter_partition_reassignments", lost)
+    done = aside.rig.run(started)
+    assert (done.state, done.problems, done.throttle_residue) == ("done", (), ())
+    assert (aside.rig.replicas, aside.rig.throttles) == ({0: target}, {})
+
+
+@pytest.mark.parametrize("at_s", [3, 12])
+def test_trouble_that_one_broker_that_lags_shows_holds_no_run_for_ever(tmp_path: Path, at_s: int) -> None:
+    rig = TwinRig(tmp_path, [[0, 1], [1, 2], [2, 0]], brokers=4)
+    targets = {0: (2, 1), 1: (0, 2), 2: (1, 0)}
+    started = rig.prepared(targets, pace=pace(moves=1))
+    rig.end_within(600)
+    rig.after(at_s, lambda: rig.twin.views.hold_back(0))
+    done = rig.run(started)
+    assert {move.status for move in done.moves} == {"complete"}
+    assert rig.replicas == targets
+
+
+def test_a_run_names_the_broker_that_does_not_know_its_throttle(tmp_path: Path) -> None:
+    rig = TwinRig(tmp_path, [[0, 1], [1, 2]], brokers=4)
+    started = rig.prepared({0: (2, 1), 1: (0, 2)}, pace=pace(moves=1))
+    rig.end_within(600)
+    told: list[str] = []
+
+    def look() -> None:
+        assert rig.runner is not None
+        told.extend(rig.runner.run.problems)
+        rig.twin.views.release(0)
+
+    rig.twin.views.hold_back(0)
+    rig.after(60, look)
+    assert rig.run(started).throttle_residue == ()
+    assert any("if nobody did, broker 0 lags behind the controller: restart it" in one for one in told)

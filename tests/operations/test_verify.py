@@ -1,0 +1,127 @@
+"""Verification beside a broker that lags: one broker decides neither that all is as planned nor that it is not."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from kreassign.admin import AdminClient
+from kreassign.executor.cluster.readings import settings_of_two, topics_of_two
+from kreassign.model import ConfigChange, ConfigResource, TopicPartition
+from kreassign.model.plan import PartitionAssignment, Plan
+from kreassign.model.requests import NewTopic
+from kreassign.model.throttle import LEADER_THROTTLED_REPLICAS
+from kreassign.operations.plan_files import PlanFile
+from kreassign.operations.verify import check_placement, placement_of_cluster, verify_plan
+from tests.executor.odd_port import OddPort
+from tests.executor.twin_runs import TwinRig, tp
+
+BEFORE, AFTER = {0: (0, 1), 1: (1, 2)}, {0: (1, 0), 1: (1, 2)}
+TOPIC = ConfigResource.topic("t")
+SET = ConfigChange.set(LEADER_THROTTLED_REPLICAS, "0:0")
+
+
+@pytest.fixture
+def rig(tmp_path: Path) -> TwinRig:
+    return TwinRig(tmp_path, [[0, 1], [1, 2]])
+
+
+def planned(lists: Mapping[int, tuple[int, ...]]) -> PlanFile:
+    return PlanFile(Plan(tuple(PartitionAssignment(tp(number), target) for number, target in lists.items())))
+
+
+def reorder(rig: TwinRig) -> None:
+    rig.client.alter_partition_reassignments({tp(0): AFTER[0]})
+    rig.client.elect_leaders([tp(0)])
+
+
+def findings(rig: TwinRig, lists: Mapping[int, tuple[int, ...]]) -> list[str]:
+    return [str(one) for one in verify_plan(rig.client, planned(lists)).findings]
+
+
+def drifts(rig: TwinRig, lists: Mapping[int, tuple[int, ...]]) -> list[TopicPartition]:
+    plan = planned(lists)
+    return [one.topic_partition for one in check_placement(plan.plan, placement_of_cluster(rig.client, plan)).drifts]
+
+
+@pytest.mark.parametrize("behind", range(3))
+def test_a_broker_behind_does_not_hide_a_change(rig: TwinRig, behind: int) -> None:
+    rig.twin.views.hold_back(behind)
+    reorder(rig)
+    assert findings(rig, BEFORE) == ["t-0: replicas are [1, 0] and not [0, 1]"]
+    assert drifts(rig, BEFORE) == [tp(0)]
+
+
+@pytest.mark.parametrize("behind", range(3))
+def test_a_broker_behind_shows_no_difference(rig: TwinRig, behind: int) -> None:
+    rig.twin.views.hold_back(behind)
+    reorder(rig)
+    assert (findings(rig, AFTER), drifts(rig, AFTER)) == ([], [])
+
+
+@pytest.mark.parametrize("behind", range(3))
+def test_a_throttle_is_found_beside_a_broker_behind(rig: TwinRig, behind: int) -> None:
+    rig.twin.views.hold_back(behind)
+    rig.client.incremental_alter_configs({TOPIC: [SET]})
+    assert findings(rig, BEFORE) == ["topic t: leader.replication.throttled.replicas is '0:0' and should not be set"]
+
+
+@pytest.mark.parametrize("behind", range(3))
+def test_a_throttle_that_is_gone_is_not_found_at_a_broker_behind(rig: TwinRig, behind: int) -> None:
+    rig.client.incremental_alter_configs({TOPIC: [SET]})
+    rig.twin.views.hold_back(behind)
+    rig.client.incremental_alter_configs({TOPIC: [ConfigChange.delete(LEADER_THROTTLED_REPLICAS)]})
+    assert findings(rig, BEFORE) == []
+
+
+def test_two_brokers_that_do_not_agree_are_named_as_unknown(tmp_path: Path) -> None:
+    rig = TwinRig(tmp_path, [[0, 1], [1, 0]], brokers=2)
+    rig.twin.views.hold_back(0)
+    reorder(rig)
+    lists = {0: AFTER[0], 1: (1, 0)}
+    assert findings(rig, lists)[0] == (
+        "t-0: could not be described: brokers do not agree about topic t: broker 0 shows replicas of t-0 as [0, 1], "
+        "broker 1 shows replicas of t-0 as [1, 0]; broker 0 lags: it knows leader epoch 0 of t-0, and another one 1. "
+        "Try again; if this lasts, restart that broker"
+    )
+
+
+def test_a_broker_behind_is_named_by_what_it_does_not_know(tmp_path: Path) -> None:
+    rig = TwinRig(tmp_path, [[0, 1], [1, 0]], brokers=2)
+    rig.twin.views.hold_back(0)
+    rig.client.create_topics([NewTopic("new", 1, 1)]).raise_if_any()
+    (reason,) = topics_of_two(rig.client, ["new"]).unknown.values()
+    assert str(reason) == (
+        "brokers do not agree about topic new: broker 0 does not know it, broker 1 knows it; one of them lags "
+        "(`kafka-metadata-quorum.sh describe --replication` shows which). Try again; if this lasts, restart that broker"
+    )
+
+
+def test_a_broker_behind_is_named_by_its_settings(tmp_path: Path) -> None:
+    rig = TwinRig(tmp_path, [[0, 1], [1, 0]], brokers=2)
+    rig.twin.views.hold_back(0)
+    rig.client.incremental_alter_configs({TOPIC: [SET]})
+    (reason,) = settings_of_two(rig.client, [TOPIC], [LEADER_THROTTLED_REPLICAS]).unknown.values()
+    assert (
+        "broker 0 shows leader.replication.throttled.replicas of the topic as not set, "
+        "broker 1 shows leader.replication.throttled.replicas of the topic as 0:0; one of them lags"
+    ) in str(reason)
+
+
+def test_the_check_of_a_placement_reads_each_topic_from_two_brokers_once(rig: TwinRig) -> None:
+    odd = OddPort(rig.client)
+    placement_of_cluster(cast(AdminClient, odd), planned(BEFORE))
+    asked = [(names, named["broker"]) for method, names, named in odd.calls if method == "describe_topics"]
+    assert asked == [((None,), 0), ((None,), 1)]
+
+
+@pytest.mark.parametrize("behind", range(2))
+def test_a_new_topic_is_no_drift_beside_a_broker_behind(rig: TwinRig, behind: int) -> None:
+    rig.twin.views.hold_back(behind)
+    rig.client.create_topics([NewTopic("new", assignments=((0, 1),))]).raise_if_any()
+    new = PartitionAssignment(TopicPartition("new", 0), (0, 1))
+    plan = PlanFile(Plan((new, *planned(BEFORE).plan.assignments)))
+    assert check_placement(plan.plan, placement_of_cluster(rig.client, plan)).drifts == ()

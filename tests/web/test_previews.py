@@ -1,0 +1,42 @@
+"""Previews and moves on the page: all that the command line says of them, too."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from kreassign.cli.terminal import preview_lines
+from kreassign.executor.preview import RunPreview
+from kreassign.model.plan_facts import NOT_SAID
+from kreassign.model.run import LogDirTarget
+from kreassign.model.throttle import NO_THROTTLE
+from kreassign.web.pages import shown
+from kreassign.web.records import run_of, sentences_of
+from tests.executor.run_events import WHOLE, measured
+
+OUTAGE = "topic t: producers with acks=all are refused until the copies are in sync"
+FACTOR = "topic t: replication factor 3 becomes 2"
+AHEAD = RunPreview(
+    partitions=1, copies=1, copied_bytes=1_000, leader_changes=0, log_dir_moves=0, log_dir_bytes=0, senders=(0,),
+    receivers=(1,), rates=NO_THROTTLE, lowest_free=None, shortest_s=None, longest_s=None, reason="drain", others=2,
+    factors=(FACTOR,), outages=(OUTAGE,), opening="opens at 22:00",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("warning", [OUTAGE, FACTOR, NOT_SAID, "not known without a fixed throttle", "opens at 22:00"])
+def test_a_preview_of_the_page_warns_of_all_that_the_command_line_does(warning: str) -> None:
+    assert any(warning in line for line in preview_lines(AHEAD))
+    assert any(warning in sentence for sentence in sentences_of(AHEAD, 1_000))
+
+
+def test_a_move_between_directories_shows_its_destination_on_the_page() -> None:
+    run = measured(WHOLE)
+    within = replace(run.moves[0], target=run.moves[0].original, log_dirs=(LogDirTarget(0, "/data/d1", "/data/d0"),))
+    cells = shown(run_of(replace(run, moves=(within,)))).tables["moves"][0]
+    assert cells[2] == "0,1; 0:/data/d1"
+
+
+def test_an_ended_run_shows_its_end_on_the_page() -> None:
+    assert shown(run_of(measured(WHOLE))).fields["ended"].startswith("ended 1970-01-01 00:")
+    assert shown(run_of(measured(WHOLE[:-1]))).fields["ended"] == ""
