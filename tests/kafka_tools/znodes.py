@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeVar
 
 from kazoo.exceptions import NodeExistsError, NoNodeError
 
@@ -11,6 +12,8 @@ from kreassign.kafka_tools.zookeeper import ZooKeeper
 from kreassign.twin.zookeeper.znodes import Create
 from tests.twin.zookeeper.memory_tree import Tree
 from tests.twin.zookeeper.zookeeper_cluster import ZooKeeperCluster
+
+Result = TypeVar("Result")
 
 
 @dataclass
@@ -25,6 +28,9 @@ class KazooOnTree:
 
     def __init__(self, tree: Tree) -> None:
         self._tree = tree
+
+    def retry(self, call: Callable[..., Result], *words: object, **options: object) -> Result:
+        return call(*words, **options)
 
     def get(self, path: str) -> tuple[bytes, None]:
         if path not in self._tree.znodes:

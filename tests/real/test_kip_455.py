@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 import pytest
-from kazoo.client import KazooClient
 
 from kreassign.admin import AdminClient
 from kreassign.model import TopicPartition
@@ -13,7 +12,8 @@ from kreassign.model.throttle import clear_broker_changes, move_map, rate_change
 from kreassign.model.znodes import format_reassignments, parse_reassignments, parse_topic, paths
 from testbed import ClusterSpec, KafkaCluster
 from testbed.records import load_topic
-from testbed.waiting import PATIENCE_S, wait_until
+from testbed.waiting import wait_until
+from testbed.zookeeper import ZooKeeper, zookeeper_client
 from tests.kips.kip_455_examples import EXAMPLES, Stage
 from tests.real.admin_checks import client_of
 
@@ -69,16 +69,14 @@ def test_the_edge_case_of_znode_and_api_at_a_failover(cluster: KafkaCluster, top
         a, b = (RealStage(cluster, client, f"{topic_name}-{name}") for name in "ab")
         for stage in (a, b):
             stage.hold()
-        znodes = KazooClient(hosts=cluster.zookeeper_connect)
-        znodes.start(timeout=PATIENCE_S)
-        try:
+        with zookeeper_client(cluster.zookeeper_connect) as znodes:
             znodes.create(
                 paths.REASSIGN_PARTITIONS, format_reassignments({a.partition: (4, 1, 2), b.partition: (4, 1, 2)})
             )
             wait_until(lambda: len(client.list_partition_reassignments()) == 2, what="both moves")
             client.alter_partition_reassignments({a.partition: (5, 1, 2)}, warns_of_overrides=False).raise_if_any()
             wait_until(
-                lambda: parse_reassignments(znodes.get(paths.REASSIGN_PARTITIONS)[0]) == {b.partition: (4, 1, 2)},
+                lambda: parse_reassignments(znodes.get(paths.REASSIGN_PARTITIONS)) == {b.partition: (4, 1, 2)},
                 what="a znode without A",
             )
             znodes.delete(paths.CONTROLLER)
@@ -87,14 +85,11 @@ def test_the_edge_case_of_znode_and_api_at_a_failover(cluster: KafkaCluster, top
             a.release()
             for key, target in targets.items():
                 wait_until(lambda key=key, target=target: _replicas(znodes, key) == target, what=str(key))
-        finally:
-            znodes.stop()
-            znodes.close()
 
 
 def _targets(client: AdminClient) -> dict[TopicPartition, tuple[int, ...]]:
     return {key: move.target for key, move in client.list_partition_reassignments().items()}
 
 
-def _replicas(znodes: KazooClient, key: TopicPartition) -> tuple[int, ...]:
-    return parse_topic(key.topic, znodes.get(paths.topic_path(key.topic))[0]).partitions[key.partition]
+def _replicas(znodes: ZooKeeper, key: TopicPartition) -> tuple[int, ...]:
+    return parse_topic(key.topic, znodes.get(paths.topic_path(key.topic))).partitions[key.partition]

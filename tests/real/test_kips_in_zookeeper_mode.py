@@ -8,7 +8,6 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from kazoo.client import KazooClient
 
 from kreassign.admin import Address, AdminClient, TcpTransport
 from kreassign.errors import Unsupported
@@ -18,7 +17,8 @@ from kreassign.wire import api
 from kreassign.wire.codec import decode_response, encode_request
 from testbed import KafkaCluster
 from testbed.records import load_topic
-from testbed.waiting import PATIENCE_S, wait_until
+from testbed.waiting import wait_until
+from testbed.zookeeper import ZooKeeper, zookeeper_client
 from tests.real.admin_checks import (
     client_of,
     created,
@@ -44,12 +44,9 @@ def client(zookeeper_mode: KafkaCluster) -> Iterator[AdminClient]:
 
 
 @pytest.fixture
-def znodes(zookeeper_mode: KafkaCluster) -> Iterator[KazooClient]:
-    found = KazooClient(hosts=zookeeper_mode.zookeeper_connect)
-    found.start(timeout=PATIENCE_S)
-    yield found
-    found.stop()
-    found.close()
+def znodes(zookeeper_mode: KafkaCluster) -> Iterator[ZooKeeper]:
+    with zookeeper_client(zookeeper_mode.zookeeper_connect) as found:
+        yield found
 
 
 @both_checks
@@ -110,13 +107,13 @@ def _ask(cluster: KafkaCluster, node: int, asked: api.Api, version: int, **field
 
 
 def test_both_maps_are_listed_and_empty_when_nothing_moves(
-    zookeeper_mode: KafkaCluster, client: AdminClient, znodes: KazooClient, topic_name: str
+    zookeeper_mode: KafkaCluster, client: AdminClient, znodes: ZooKeeper, topic_name: str
 ) -> None:
     (partition,) = created(client, topic_name, (0, 1))
     load_topic(zookeeper_mode.bootstrap_servers, topic_name, {0: RECORDS_BYTES})
 
     def told() -> dict[str, object]:
-        content = json.loads(znodes.get(paths.topic_path(topic_name))[0])
+        content = json.loads(znodes.get(paths.topic_path(topic_name)))
         return {key: content[key] for key in ("version", "partitions", "adding_replicas", "removing_replicas")}
 
     def rests(*replicas: int) -> dict[str, object]:
@@ -135,7 +132,7 @@ def test_both_maps_are_listed_and_empty_when_nothing_moves(
 
 
 def test_a_topic_of_version_1_is_read(
-    zookeeper_mode: KafkaCluster, client: AdminClient, znodes: KazooClient, topic_name: str
+    zookeeper_mode: KafkaCluster, client: AdminClient, znodes: ZooKeeper, topic_name: str
 ) -> None:
     znodes.create(paths.topic_path(topic_name), b'{"version":1,"partitions":{"0":[2,0]}}')
     wait_everywhere(client, topic_name, lambda found: [one.isr for one in found] == [(2, 0)], what="the topic")
@@ -143,7 +140,7 @@ def test_a_topic_of_version_1_is_read(
     client.alter_partition_reassignments({partition: (1, 0)}).raise_if_any()
     wait_idle(client, partition)
     wait_replicas(client, partition, (1, 0))
-    assert parse_topic(topic_name, znodes.get(paths.topic_path(topic_name))[0]).partitions == {0: (1, 0)}
+    assert parse_topic(topic_name, znodes.get(paths.topic_path(topic_name))).partitions == {0: (1, 0)}
 
 
 # Tools

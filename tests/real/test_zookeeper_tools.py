@@ -5,16 +5,23 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
-from kazoo.client import KazooClient
 
-from kreassign.model import TopicPartition
+from kreassign.clock import SystemClock
+from kreassign.kafka_tools.reassign.requests import ExecuteRequest, VerifyRequest
+from kreassign.kafka_tools.zookeeper import perform
+from kreassign.model import ConfigResource, TopicPartition
+from kreassign.model.plan import PartitionAssignment, Plan
 from kreassign.model.znodes import format_reassignments, paths
 from testbed import Finished, KafkaCluster
 from testbed.fork_server import fork_server
-from testbed.waiting import PATIENCE_S, wait_until
+from testbed.ports import reserved_ports
+from testbed.proxy import Deed, Interference, Proxy
+from testbed.waiting import wait_until
+from testbed.zookeeper import ZooKeeper, zookeeper_client
 from tests.real.tool_comparison import Programs, outcomes
 from tests.real.zookeeper_scenarios import SCENARIOS
 
@@ -40,12 +47,9 @@ def _plan(folder: Path, **requested: list[int]) -> str:
 
 
 @pytest.fixture
-def znodes(kafka_zookeeper: KafkaCluster) -> Iterator[KazooClient]:
-    client = KazooClient(hosts=kafka_zookeeper.zookeeper_connect)
-    client.start(timeout=PATIENCE_S)
-    yield client
-    client.stop()
-    client.close()
+def znodes(kafka_zookeeper: KafkaCluster) -> Iterator[ZooKeeper]:
+    with zookeeper_client(kafka_zookeeper.zookeeper_connect) as found:
+        yield found
 
 
 def test_with_brokers_named_too_zookeeper_is_ignored_with_a_warning(
@@ -64,7 +68,7 @@ def test_with_brokers_named_too_zookeeper_is_ignored_with_a_warning(
 
 
 def test_a_wrong_chroot_is_told_and_nothing_is_written_there(
-    kafka_zookeeper: KafkaCluster, znodes: KazooClient, tmp_path: Path
+    kafka_zookeeper: KafkaCluster, znodes: ZooKeeper, tmp_path: Path
 ) -> None:
     address = f"{kafka_zookeeper.zookeeper_connect}/elsewhere"
     done = _reassign("--zookeeper", address, "--verify", "--reassignment-json-file", _plan(tmp_path, orders=[0]))
@@ -75,7 +79,7 @@ def test_a_wrong_chroot_is_told_and_nothing_is_written_there(
 
 @pytest.mark.parametrize("content", [b"{bad", b'{"version":1,"partitions":[{"topic":"a"}]}'])
 def test_a_malformed_reassignment_znode_is_explained_and_left_alone(
-    kafka_zookeeper: KafkaCluster, znodes: KazooClient, tmp_path: Path, topic_name: str, content: bytes
+    kafka_zookeeper: KafkaCluster, znodes: ZooKeeper, tmp_path: Path, topic_name: str, content: bytes
 ) -> None:
     kafka_zookeeper.create_topic(topic_name, [[0, 1]])
     znodes.create(paths.REASSIGN_PARTITIONS, content)
@@ -86,14 +90,14 @@ def test_a_malformed_reassignment_znode_is_explained_and_left_alone(
         )  # fmt: skip
         assert done.exit_code == 1
         assert "Error: znode /admin/reassign_partitions is damaged: " in done.stdout
-        assert znodes.get(paths.REASSIGN_PARTITIONS)[0] == content
+        assert znodes.get(paths.REASSIGN_PARTITIONS) == content
     finally:
         znodes.delete(paths.REASSIGN_PARTITIONS)
         _elect_a_controller(znodes)
 
 
 def test_an_entry_that_never_goes_away_is_recognised(
-    kafka_zookeeper: KafkaCluster, znodes: KazooClient, tmp_path: Path, topic_name: str
+    kafka_zookeeper: KafkaCluster, znodes: ZooKeeper, tmp_path: Path, topic_name: str
 ) -> None:
     kafka_zookeeper.create_topic(topic_name, [[0, 1]])
     znodes.create(paths.REASSIGN_PARTITIONS, _entry(topic_name, "[1,1]"))
@@ -112,7 +116,7 @@ def test_an_entry_that_never_goes_away_is_recognised(
 
 
 def test_a_controller_that_does_not_listen_any_more_is_told_of(
-    kafka_zookeeper: KafkaCluster, znodes: KazooClient, tmp_path: Path, topic_name: str
+    kafka_zookeeper: KafkaCluster, znodes: ZooKeeper, tmp_path: Path, topic_name: str
 ) -> None:
     """After a znode was deleted by hand the controller does not see a new one until another controller is elected."""
     kafka_zookeeper.create_topic(topic_name, [[0, 1]])
@@ -133,6 +137,46 @@ def test_a_controller_that_does_not_listen_any_more_is_told_of(
     wait_until(lambda: znodes.exists(paths.REASSIGN_PARTITIONS) is None, what="the znode to go")
 
 
+def test_a_lost_answer_of_zookeeper_changes_nothing_about_the_outcome(
+    kafka_zookeeper: KafkaCluster, znodes: ZooKeeper, topic_name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each answer in turn is lost: of the first read, of each throttle's write, of the znode that starts the move."""
+    kafka_zookeeper.create_topic(topic_name, [[0, 1]])
+    key, server = TopicPartition(topic_name, 0), kafka_zookeeper.zookeeper_connect
+    with reserved_ports() as ports, closing(Proxy()) as proxy:
+        at = ports.take()
+        proxy.stand_before(int(server.rpartition(":")[2]), at)
+        for answers in range(40):
+            target = (1, 0) if answers % 2 == 0 else (0, 1)
+            lost = Interference(Deed.LOSE_ANSWER, keys=frozenset({0}), spared=answers, times=1)
+            proxy.interfere(lost)
+            plan = Plan((PartitionAssignment(key, target),))
+            perform(f"127.0.0.1:{at}", _execute(plan, throttle=5_000_000 + answers), SystemClock())
+            proxy.interfere(None)
+            assert f"Successfully started partition reassignment for {key}" in capsys.readouterr().out
+            wait_until(lambda target=target: _replicas(kafka_zookeeper, topic_name) == target, what=f"{target}")
+            wait_until(lambda: znodes.exists(paths.REASSIGN_PARTITIONS) is None, what="the znode to go")
+            assert f'"{5_000_000 + answers}"'.encode() in znodes.get(paths.config_path(ConfigResource.broker(0)))
+            if not lost.strikes:
+                break
+        else:
+            raise AssertionError("the tool asks more than forty times")
+    assert answers > 5
+    perform(server, VerifyRequest(plan, preserves_throttles=False), SystemClock())
+    assert b"throttled" not in znodes.get(paths.config_path(ConfigResource.broker(0)))
+
+
+def _execute(plan: Plan, *, throttle: int) -> ExecuteRequest:
+    return ExecuteRequest(
+        plan,
+        is_additional=False,
+        throttle=throttle,
+        log_dir_throttle=-1,
+        timeout_ms=10_000,
+        allows_replication_factor_change=True,
+    )
+
+
 def test_nobody_there_is_told_in_one_line(tmp_path: Path) -> None:
     done = _reassign("--zookeeper", "127.0.0.1:1", "--verify", "--reassignment-json-file", _plan(tmp_path, orders=[0]))
     assert done.exit_code == 1
@@ -150,10 +194,10 @@ def _replicas(cluster: KafkaCluster, topic: str) -> tuple[int, ...]:
     return tuple(partition.replicas)
 
 
-def _elect_a_controller(znodes: KazooClient) -> None:
-    epoch = int(znodes.get(paths.CONTROLLER_EPOCH)[0])
+def _elect_a_controller(znodes: ZooKeeper) -> None:
+    epoch = int(znodes.get(paths.CONTROLLER_EPOCH))
     znodes.delete(paths.CONTROLLER)
     wait_until(
-        lambda: int(znodes.get(paths.CONTROLLER_EPOCH)[0]) > epoch and znodes.exists(paths.CONTROLLER) is not None,
+        lambda: int(znodes.get(paths.CONTROLLER_EPOCH)) > epoch and znodes.exists(paths.CONTROLLER) is not None,
         what="another controller",
     )

@@ -10,7 +10,8 @@ from kreassign.model import ConfigChange, ConfigResource, TopicPartition
 from kreassign.model.znodes import parse_controller, parse_controller_epoch, paths
 from testbed import ClusterSpec, KafkaCluster
 from testbed.waiting import wait_until
-from tests.real.zookeeper_sides import BROKERS, BothSides, Side, kafka_side, twin_side, zookeeper_client
+from testbed.zookeeper import zookeeper_client
+from tests.real.zookeeper_sides import BROKERS, BothSides, Side, kafka_side, twin_side
 
 VICTIM = 5
 """The broker that is stopped; never the controller."""

@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from kazoo.client import KazooClient
 from kazoo.exceptions import NoNodeError
 
 from kreassign.admin import AdminClient, client_settings
@@ -29,7 +28,8 @@ from kreassign.twin.blueprint import small_cluster
 from kreassign.twin.scenario import Scenario
 from kreassign.twin.serving import Serving, serving_scenario
 from testbed import KafkaCluster
-from testbed.waiting import PATIENCE_S, wait_until
+from testbed.waiting import wait_until
+from testbed.zookeeper import ZooKeeper, zookeeper_client
 
 BROKERS = 6
 SPEED = 5.0
@@ -47,7 +47,7 @@ class Side:
     """One of the two clusters: its ZooKeeper, its brokers' addresses, and how to stop and start a broker."""
 
     name: str
-    znodes: KazooClient
+    znodes: ZooKeeper
     bootstrap: str
     stop: Callable[[int], None]
     start: Callable[[int], None]
@@ -61,14 +61,14 @@ class Side:
     def content(self, path: str) -> bytes | None:
         """Content of a znode; None if there is none."""
         try:
-            return bytes(self.znodes.retry(self.znodes.get, path)[0])
+            return self.znodes.get(path)
         except NoNodeError:
             return None
 
     def children(self, path: str) -> list[str]:
         """Children of a znode."""
         try:
-            return sorted(self.znodes.retry(self.znodes.get_children, path))
+            return self.znodes.children(path)
         except NoNodeError:
             return []
 
@@ -241,7 +241,7 @@ def _topic(side: Side, name: str) -> Iterator[tuple[str, object]]:
             yield f"{key}", (state.leader, state.leader_epoch, sorted(state.isr), epoch)
 
 
-def kafka_side(cluster: KafkaCluster, znodes: KazooClient) -> Side:
+def kafka_side(cluster: KafkaCluster, znodes: ZooKeeper) -> Side:
     """Real Kafka."""
 
     def start(broker: int) -> None:
@@ -266,15 +266,3 @@ def twin_side(zookeeper: str) -> Iterator[Side]:
             lambda broker: served.do(lambda twin: twin.stop(broker)),
             lambda broker: served.do(lambda twin: twin.start(broker)),
         )
-
-
-@contextmanager
-def zookeeper_client(zookeeper: str) -> Iterator[KazooClient]:
-    """A client of ZooKeeper, connected while the block runs."""
-    znodes = KazooClient(hosts=zookeeper)
-    znodes.start(timeout=PATIENCE_S)
-    try:
-        yield znodes
-    finally:
-        znodes.stop()
-        znodes.close()

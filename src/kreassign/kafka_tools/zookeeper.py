@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import logging
 import sys
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import count
 from random import SystemRandom
+from typing import TypeVar
 
 from kazoo.client import KazooClient
 from kazoo.exceptions import KazooException, NodeExistsError, NoNodeError
 from kazoo.handlers.threading import KazooTimeoutError
+from kazoo.retry import KazooRetry, RetryFailedError
 
 from kreassign.admin.settings import Address
 from kreassign.clock import Clock
@@ -62,6 +65,10 @@ from kreassign.model.znodes import (
 
 CONNECT_TIMEOUT_S = 15.0
 _SESSION_TIMEOUT_S = 10.0
+OUTAGE_S = 30.0
+"""Seconds for which a call outlasts a lost connection: three sessions."""
+
+Answer = TypeVar("Answer")
 
 
 @contextmanager
@@ -72,10 +79,11 @@ def zookeeper(address: str) -> Iterator[ZooKeeper]:
         Address.parse_list(address.partition("/")[0])
     except InputError as error:
         raise ToolError(f"Invalid ZooKeeper connection string {address}", reason=str(error)) from error
-    client = KazooClient(hosts=address, timeout=_SESSION_TIMEOUT_S)
+    patience = KazooRetry(max_tries=-1, delay=0.05, max_delay=1.0, deadline=OUTAGE_S)
+    client = KazooClient(hosts=address, timeout=_SESSION_TIMEOUT_S, command_retry=patience)
     try:
         client.start(timeout=CONNECT_TIMEOUT_S)
-        if client.exists(paths.BROKER_IDS) is None:
+        if client.retry(client.exists, paths.BROKER_IDS) is None:
             raise ToolError(
                 f"There is no Kafka cluster in the ZooKeeper at {address}: it has no {paths.BROKER_IDS}",
                 reason="a wrong address or chroot, or a cluster in KRaft mode, which needs --bootstrap-server",
@@ -83,6 +91,8 @@ def zookeeper(address: str) -> Iterator[ZooKeeper]:
         yield ZooKeeper(client)
     except KazooTimeoutError as error:
         raise ToolError(f"No ZooKeeper answered at {address} within {CONNECT_TIMEOUT_S:.0f} s") from error
+    except RetryFailedError as error:
+        raise ToolError(f"ZooKeeper at {address} did not answer for {OUTAGE_S:.0f} s") from error
     except KazooException as error:
         raise ToolError(f"ZooKeeper at {address} failed: {type(error).__name__} {error}".rstrip()) from error
     finally:
@@ -98,19 +108,23 @@ class ZooKeeper:
 
     def brokers(self) -> tuple[Broker, ...]:
         """The live brokers, ascending."""
-        return tuple(sorted(self._broker(int(name)) for name in self._client.get_children(paths.BROKER_IDS)))
+        names = self._patiently(self._client.get_children, paths.BROKER_IDS)
+        return tuple(sorted(self._broker(int(name)) for name in names))
 
     def _broker(self, broker_id: int) -> Broker:
-        found = parse_broker(broker_id, self._client.get(paths.broker_path(broker_id))[0])
+        found = parse_broker(broker_id, self._get(paths.broker_path(broker_id)))
         return Broker(broker_id, found.host, found.port, found.rack)
 
     def topic_names(self) -> tuple[str, ...]:
         """Every topic, sorted."""
-        return tuple(sorted(self._client.get_children(paths.TOPICS)))
+        return tuple(sorted(self._patiently(self._client.get_children, paths.TOPICS)))
 
     def topic_znodes(self, names: Iterable[str]) -> dict[str, TopicZnode | None]:
         """Znodes of these topics, read in one batch; None for a topic that does not exist."""
-        asked = {name: self._client.get_async(paths.topic_path(name)) for name in dict.fromkeys(names)}
+        return self._patiently(self._topic_znodes, tuple(dict.fromkeys(names)))
+
+    def _topic_znodes(self, names: tuple[str, ...]) -> dict[str, TopicZnode | None]:
+        asked = {name: self._client.get_async(paths.topic_path(name)) for name in names}
         found: dict[str, TopicZnode | None] = {}
         for name, answer in asked.items():
             try:
@@ -150,11 +164,17 @@ class ZooKeeper:
         return () if content is None else parse_election(content)
 
     def _create(self, path: str, content: bytes) -> bool:
-        try:
-            self._client.create(path, content, makepath=True)
-        except NodeExistsError:
-            return False
-        return True
+        attempts = count()
+
+        def attempt() -> bool:
+            is_first = not next(attempts)
+            try:
+                self._client.create(path, content, makepath=True)
+            except NodeExistsError:
+                return not is_first and self._content(path) == content  # ours, if only the answer was lost
+            return True
+
+        return self._patiently(attempt)
 
     def change_configs(self, changes: Mapping[ConfigResource, Sequence[ConfigChange]]) -> None:
         """Change configurations, each with the notification that brokers need."""
@@ -165,15 +185,25 @@ class ZooKeeper:
             wanted = _changed(values, steps)
             if wanted == values:
                 continue
-            self._client.ensure_path(path)
-            self._client.set(path, format_config(wanted))
-            self._client.create(paths.CONFIG_CHANGE_PREFIX, format_change(resource), sequence=True, makepath=True)
+            # Each may be done twice where its answer was lost: brokers then read the same values twice.
+            self._patiently(self._client.ensure_path, path)
+            self._patiently(self._client.set, path, format_config(wanted))
+            news = format_change(resource)
+            self._patiently(self._client.create, paths.CONFIG_CHANGE_PREFIX, news, sequence=True, makepath=True)
 
     def _content(self, path: str) -> bytes | None:
         try:
-            return bytes(self._client.get(path)[0])
+            return self._get(path)
         except NoNodeError:
             return None
+
+    def _get(self, path: str) -> bytes:
+        return bytes(self._patiently(self._client.get, path)[0])
+
+    def _patiently(self, call: Callable[..., Answer], *words: object, **options: object) -> Answer:
+        """Call, and after a lost connection call again."""
+        answer: Answer = self._client.retry(call, *words, **options)
+        return answer
 
 
 def _topic(name: str, znode: TopicZnode) -> Topic:

@@ -331,7 +331,7 @@ class ZooKeeperTree:
             del event
             gone.set()
 
-        if self._client.exists(paths.CONTROLLER, hear) is not None:
+        if self._client.retry(self._client.exists, paths.CONTROLLER, hear) is not None:
             gone.wait(timeout_s)
 
     def _make_first_epoch(self) -> None:

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from kazoo.client import KazooClient
 
 from kreassign.errors import ControllerMoved
 from kreassign.model import TopicPartition
@@ -24,6 +23,7 @@ from kreassign.twin.zookeeper.znodes import Create
 from testbed import ClusterSpec, Finished, KafkaCluster
 from testbed.fork_server import fork_server
 from testbed.waiting import PATIENCE_S, wait_until
+from testbed.zookeeper import ZooKeeper, zookeeper_client
 
 pytestmark = pytest.mark.kafka
 
@@ -49,25 +49,22 @@ class Served:
 
     zookeeper: str
     bootstrap: str
-    znodes: KazooClient
+    znodes: ZooKeeper
     process: subprocess.Popen[str]
 
     def topic(self) -> TopicZnode:
         """The znode of foo."""
-        return parse_topic("foo", self.znodes.retry(self.znodes.get, paths.topic_path("foo"))[0])
+        return parse_topic("foo", self.znodes.get(paths.topic_path("foo")))
 
     def wait_for(self, replicas: tuple[int, ...]) -> None:
         """Wait until foo-0 has these replicas, and nothing is under way any more."""
         wanted = (replicas, {}, {})
         wait_until(lambda: self._lists() == wanted, what=f"foo-0 on {replicas}")
-        wait_until(lambda: self._exists(paths.REASSIGN_PARTITIONS) is None, what="the znode to go")
+        wait_until(lambda: self.znodes.exists(paths.REASSIGN_PARTITIONS) is None, what="the znode to go")
 
     def _lists(self) -> tuple[object, ...]:
         topic = self.topic()
         return topic.partitions[0], topic.adding, topic.removing
-
-    def _exists(self, path: str) -> object:
-        return self.znodes.retry(self.znodes.exists, path)
 
 
 @contextmanager
@@ -84,16 +81,13 @@ def served(zookeeper: str, folder: Path, *options: str, speed: str = "20") -> It
         text=True,
         env=environment,
     )
-    znodes = KazooClient(hosts=zookeeper)
     try:
         assert process.stdout is not None
         assert "twin with 4 brokers" in process.stdout.readline()
         bootstrap = process.stdout.readline().partition(": ")[2].strip()
-        znodes.start(timeout=PATIENCE_S)
-        yield Served(zookeeper, bootstrap, znodes, process)
+        with zookeeper_client(zookeeper) as znodes:
+            yield Served(zookeeper, bootstrap, znodes, process)
     finally:
-        znodes.stop()
-        znodes.close()
         process.terminate()
         try:
             process.wait(PATIENCE_S)
@@ -177,7 +171,7 @@ def test_the_next_twin_ends_the_move_of_a_killed_one(
         first.process.kill()
     with served(address, tmp_path) as second:
         second.wait_for((3, 2))
-        assert second.znodes.get(paths.CONTROLLER_EPOCH)[0] == b"2"
+        assert second.znodes.get(paths.CONTROLLER_EPOCH) == b"2"
 
 
 def test_of_two_candidates_one_is_elected_and_a_deposed_one_writes_nothing(
@@ -213,8 +207,8 @@ def test_a_controller_without_a_session_is_elected_and_ends_the_move(
         finally:
             twin.process.send_signal(signal.SIGCONT)
         twin.wait_for((3, 2))
-        assert twin.znodes.get(paths.CONTROLLER_EPOCH)[0] == b"3"
-        wait_until(lambda: len(twin.znodes.get_children(paths.BROKER_IDS)) == 4, what="all brokers")
+        assert twin.znodes.get(paths.CONTROLLER_EPOCH) == b"3"
+        wait_until(lambda: len(twin.znodes.children(paths.BROKER_IDS)) == 4, what="all brokers")
 
 
 def test_kafka_2_8_creates_extends_and_deletes_topics_by_znodes(twin: Served, kafka_zookeeper: KafkaCluster) -> None:
@@ -232,7 +226,7 @@ def test_kafka_2_8_creates_extends_and_deletes_topics_by_znodes(twin: Served, ka
     wait_until(lambda: leaders(3), what="a third leader")
     tool("--delete", "--topic", "new")
     wait_until(lambda: twin.znodes.exists(paths.topic_path("new")) is None, what="the topic to go")
-    wait_until(lambda: not twin.znodes.get_children(paths.DELETE_TOPICS), what="the deletion to end")
+    wait_until(lambda: not twin.znodes.children(paths.DELETE_TOPICS), what="the deletion to end")
 
 
 def test_a_restart_of_zookeeper_in_the_middle_of_a_move_loses_nothing(
@@ -245,5 +239,5 @@ def test_a_restart_of_zookeeper_in_the_middle_of_a_move_loses_nothing(
         wait_until(lambda: twin.topic().adding == {0: (3, 2)}, what="the move to begin")
         cluster.zookeeper.restart()
         twin.wait_for((3, 2))
-        wait_until(lambda: len(twin.znodes.get_children(paths.BROKER_IDS)) == 4, what="all brokers")
+        wait_until(lambda: len(twin.znodes.children(paths.BROKER_IDS)) == 4, what="all brokers")
         assert twin.znodes.exists(paths.CONTROLLER) is not None
