@@ -19,6 +19,7 @@ from statistics import quantiles
 
 from bench.autopilot_world import DAY, HOUR, MINUTE, Kind, Trouble, World
 from kreassign.autopilot.core import EndRun, HoldRun, PauseRun, PlanRepair, ReleaseRun, ResumeRun, RunRepair, tick
+from kreassign.autopilot.detectors import Look
 from kreassign.autopilot.events import Event, Name, NotPlanned, Planned, Result, RunBegan, RunEnded
 from kreassign.autopilot.memory import Memory, remember
 from kreassign.autopilot.policy import Kind as Finding
@@ -128,7 +129,7 @@ class Watch:
         if name.kind is Finding.LEADERS:
             return None
         try:
-            planned, moves = self.world.plan(name, now, self.policy)
+            planned, moves = self.world.plan(name, Look(now, self.memory, self.policy))
         except (InputError, Infeasible, IllegalPlan) as error:
             self._note(NotPlanned(now.at_ms, name, str(error)))
             return None

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from kreassign.autopilot.detectors import Look
 from kreassign.autopilot.events import Name, Planned
 from kreassign.autopilot.observation import US, Absent, Asked, Brake, Known, Observation, RunSeen, Unknown
 from kreassign.autopilot.policy import Policy
@@ -246,13 +247,11 @@ class World:
 
     # What is planned, and run.
 
-    def plan(
-        self, name: Name, now: Observation, policy: Policy
-    ) -> tuple[Planned, Mapping[TopicPartition, tuple[int, ...]]]:
+    def plan(self, name: Name, look: Look) -> tuple[Planned, Mapping[TopicPartition, tuple[int, ...]]]:
         """Plan a repair by the task of its kind. Raises InputError, Infeasible."""
-        task = TASKS[name.kind](name, now)
-        outcome = make_plan(self._inputs, task, PlanRequest(rate_bytes_per_s=policy.runs.throttle))
-        return planned_of(name, now.at_ms, outcome), dict(outcome.plan.replicas)
+        *_, task = TASKS[name.kind](name, look)
+        outcome = make_plan(self._inputs, task, PlanRequest(rate_bytes_per_s=look.policy.runs.throttle))
+        return planned_of(name, look.now.at_ms, outcome), dict(outcome.plan.replicas)
 
     @property
     def _inputs(self) -> Inputs:

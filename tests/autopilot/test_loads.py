@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kreassign.autopilot.detectors import Symptom
+from kreassign.autopilot.detectors import Look, Symptom
 from kreassign.autopilot.events import Name
 from kreassign.autopilot.gates import GATES, Case
 from kreassign.autopilot.lifecycle import State
@@ -42,7 +42,7 @@ class Loads:
     def planned(self, name: Name, hours: float) -> Repairs:
         """A repair that is planned so long after the load."""
         now = replace(observe(self.rig.client, 0), at_ms=LOADED_MS + round(hours * HOUR_MS))
-        return plan_repair(self.rig.client, name, now, self.policy(), self.rig.transport)
+        return plan_repair(self.rig.client, name, Look(now, Memory(), self.policy()), self.rig.transport)
 
     def gate(self, repairs: Repairs, hours: float) -> str | None:
         """Gate of the loads, so long after the load."""

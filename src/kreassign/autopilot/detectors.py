@@ -31,6 +31,7 @@ from kreassign.autopilot.lifecycle import State
 from kreassign.autopilot.memory import OUTAGES_KEPT, Finding, Memory
 from kreassign.autopilot.observation import Known, Observation, Unknown, last_copies
 from kreassign.autopilot.policy import Kind, Policy
+from kreassign.errors import InputError
 from kreassign.model import NO_LEADER, LogDir, Partition, TopicPartition
 from kreassign.model.text import DAY_MS, HOUR_MS, counted, format_amount, format_seconds
 
@@ -275,6 +276,27 @@ def _disk_fills(look: Look) -> Iterator[Symptom]:
             seen = f"it is {share:.0%} full{soon if left_s < NEVER_S else ', and does not grow'}"
             usual = patience(Kind.DISK_FILLS, look.policy)
             yield Symptom(subject, seen, *(usual if is_due else usual._replace(propose_s=NEVER_S)), is_urgent=is_urgent)
+
+
+EASED_BELOW = 0.10
+"""A repair brings a directory so much below the share at which it is told."""
+
+
+def relief_bytes(look: Look, broker: int, path: str) -> int:
+    """Bytes that are to leave a log directory, so that it is not told again soon; InputError where its use is unknown.
+
+    What leaves takes its part of the growth along.
+    """
+    uses = (use_of(other, one) for other, dirs in look.now.directories() for one in dirs)
+    use = next((one for one in uses if one is not None and (one.broker, one.path) == (broker, path)), None)
+    if use is None:
+        raise InputError(f"nobody knows what {path} of broker {broker} holds")
+    policy = look.policy.disk_fills
+    past = past_uses(look.memory, since_ms=_moved_until(look))[broker, path]
+    grown = growth_of(use, past, look.now.at_ms) * policy.tell_within / 3600
+    by_share = (policy.tell_share - EASED_BELOW) * use.total_bytes
+    by_growth = use.total_bytes / (1 + grown / max(1, use.used_bytes))
+    return max(0, use.used_bytes - round(max(0.0, min(by_share, by_growth))))
 
 
 def use_of(broker: int, log_dir: LogDir) -> DiskUse | None:

@@ -30,6 +30,7 @@ from kreassign.autopilot.core import (
     proposed_message,
     tick,
 )
+from kreassign.autopilot.detectors import Look
 from kreassign.autopilot.events import (
     ApprovalAsked,
     ApprovalsJudged,
@@ -270,7 +271,7 @@ class Autopilot:
         path = proposal_path(self._journal.path, name)
         try:
             avoid = avoided(self.memory, name, now)
-            fresh = plan_repair(self._client, name, now, self._policy, self._clock, avoid)
+            fresh = plan_repair(self._client, name, Look(now, self.memory, self._policy), self._clock, avoid)
             repairs = kept(path, before.proposal, fresh, now, avoid)
         except ClusterError as error:
             self._fail(name, f"it could not be planned: {error_text(error)}", is_passing=True)

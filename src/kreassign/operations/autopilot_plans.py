@@ -5,20 +5,21 @@ from __future__ import annotations
 import hashlib
 import math
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 
 from kreassign.admin import AdminClient
-from kreassign.autopilot.detectors import astray, use_of
+from kreassign.autopilot.detectors import Look, astray, relief_bytes, use_of
 from kreassign.autopilot.events import Name, PlanLoads, Planned
 from kreassign.autopilot.gates import REDUNDANCY, flapping, stale_text
 from kreassign.autopilot.memory import Memory
 from kreassign.autopilot.observation import Observation
 from kreassign.autopilot.policy import Kind, Policy
 from kreassign.clock import Clock
-from kreassign.errors import ClusterError, Infeasible, InputError, KreassignError, requires
+from kreassign.errors import ClusterError, IllegalPlan, Infeasible, InputError, KreassignError, requires
 from kreassign.executor.journal.folder import make_folder
 from kreassign.model import TopicPartition
 from kreassign.model.load import MEASURED_S
@@ -41,32 +42,34 @@ from kreassign.planner.problem.policy import PlanPolicy
 from kreassign.planner.results import Outcome
 
 
-def _disk_task(name: Name, now: Observation) -> Task:
-    """Other directories of the broker where one has room, else other brokers."""
+def _disk_tasks(name: Name, look: Look) -> tuple[Task, ...]:
+    """Other directories of the broker where one has room for it, then other brokers."""
     path = name.subject.partition(":")[2]
-    open_dirs = ((broker, [one for one in dirs if not one.is_cordoned]) for broker, dirs in now.directories())
+    relieve = Relieve(name.broker, path, relief_bytes(look, name.broker, path))
+    open_dirs = ((broker, [one for one in dirs if not one.is_cordoned]) for broker, dirs in look.now.directories())
     uses = {broker: [use_of(broker, one) for one in dirs] for broker, dirs in open_dirs}
     beside = [one for one in uses.get(name.broker, []) if one is not None and one.path != path]
-    is_roomy = any(one.used_bytes / one.total_bytes < ROOMY for one in beside)
-    return BalanceLogDirs(brokers=(name.broker,)) if is_roomy else Relieve(name.broker)
+    is_roomy = any(one.used_bytes + relieve.leaving_bytes < ROOMY * one.total_bytes for one in beside)
+    return (BalanceLogDirs(brokers=(name.broker,)), relieve) if is_roomy else (relieve,)
 
 
-def _lost_on(name: Name, _: Observation) -> Task:
+def _lost_on(name: Name) -> Task:
     return Repair(racks=False, replication_factors=False, lost_on=(name.broker,))
 
 
 ROOMY = 0.7
-"""Used share of a directory that can take what another one of its broker has too much."""
+"""Used share up to which a directory takes what another one of its broker has too much."""
 
-TASKS: Mapping[Kind, Callable[[Name, Observation], Task]] = MappingProxyType({
-    Kind.BROKER_GONE: lambda name, _: DrainBrokers((name.broker,)),
-    Kind.DISK_FILLS: _disk_task,
-    Kind.DIRECTORY_FAILED: _lost_on,
-    Kind.PLACEMENT: lambda _, __: Repair(),
-    Kind.NEW_BROKER: lambda name, _: AddBrokers((name.broker,)),
-    Kind.SLOW_BROKER: lambda name, _: DemoteBrokers((name.broker,)),
-    Kind.BAND_LEFT: lambda _, __: Rebalance(),
+TASKS: Mapping[Kind, Callable[[Name, Look], tuple[Task, ...]]] = MappingProxyType({
+    Kind.BROKER_GONE: lambda name, _: (DrainBrokers((name.broker,)),),
+    Kind.DISK_FILLS: _disk_tasks,
+    Kind.DIRECTORY_FAILED: lambda name, _: (_lost_on(name),),
+    Kind.PLACEMENT: lambda _, __: (Repair(),),
+    Kind.NEW_BROKER: lambda name, _: (AddBrokers((name.broker,)),),
+    Kind.SLOW_BROKER: lambda name, _: (DemoteBrokers((name.broker,)),),
+    Kind.BAND_LEFT: lambda _, __: (Rebalance(),),
 })  # fmt: skip
+"""Tasks that repair a finding, the narrowest first; the next one where that moves nothing."""
 UNMEASURED = frozenset({Kind.BROKER_GONE, Kind.DIRECTORY_FAILED, Kind.PLACEMENT, Kind.SLOW_BROKER})
 """Kinds whose plans need no write rates: copies that are lost do not wait for loads."""
 
@@ -79,6 +82,9 @@ class Repairs:
     plan: PlanFile | None
 
 
+Made = tuple[Outcome, PlanLoads | None]
+
+
 def avoided(memory: Memory, name: Name, now: Observation) -> tuple[int, ...]:
     """Brokers that the repair of a finding copies nothing to: people emptied them, they are slow, or come and go."""
     slow = {one.name.broker for one in memory.open if one.name.kind is Kind.SLOW_BROKER}
@@ -86,35 +92,32 @@ def avoided(memory: Memory, name: Name, now: Observation) -> tuple[int, ...]:
     return tuple(sorted(one for one in found if f"broker {one}" != name.subject))
 
 
-def plan_repair(
-    client: AdminClient, name: Name, now: Observation, policy: Policy, clock: Clock, avoid: tuple[int, ...] = ()
-) -> Repairs:
+def plan_repair(client: AdminClient, name: Name, look: Look, clock: Clock, avoid: tuple[int, ...] = ()) -> Repairs:
     """Plan the repair of a finding by the narrowest task, with nothing for the brokers to `avoid`.
 
     Raises InputError, Infeasible, IllegalPlan, ClusterError.
     """
+    now, policy = look.now, look.policy
     if name.kind is Kind.LEADERS:
         wrong = tuple(sorted(one.topic_partition for one in astray(now)))
         what = f"elect {counted(len(wrong), 'preferred leader')}, {policy.leaders.step} at a time; nothing is copied"
         return Repairs(Planned(now.at_ms, name, _digest(map(str, wrong)), 0, wrong, (what,)), None)
 
-    def made(task: Task, without: Collection[str] = ()) -> tuple[Outcome, PlanLoads | None]:
+    def made(task: Task, without: Collection[str] = ()) -> Made:
         chosen = PlanPolicy(excluded_topics=tuple(map(re.escape, without)), excluded_brokers=avoid)
         inputs, loads = _inputs(client, name.kind, now, policy, clock, chosen)
         return make_plan(inputs, task, PlanRequest(rate_bytes_per_s=policy.runs.throttle)), loads
 
-    task = TASKS[name.kind](name, now)
+    tasks = TASKS[name.kind](name, look)
     try:
-        outcome, loads = made(task)
+        outcome, loads = _first(tasks, made)
     except Infeasible:  # What is impossible for one topic keeps no other from its copies.
         crowded = _with_too_few_brokers(now, avoid)
         if not crowded or name.kind not in REDUNDANCY:
             raise
-        outcome, loads = made(_lost_on(name, now), crowded)
+        outcome, loads = made(_lost_on(name), crowded)
         if not outcome.plan.replicas:
             raise
-    if not outcome.plan.replicas and name.kind is Kind.DISK_FILLS:  # directories beside it are no help
-        outcome, loads = made(Relieve(name.broker))
     if not outcome.plan.replicas:
         reasons = "; ".join(outcome.facts.remaining) or "no plan moves anything"
         raise InputError(f"there is nothing to move: {reasons}")
@@ -126,6 +129,16 @@ def plan_repair(
         never = f"that is more than the {format_amount(most, 'B')} a day of the policy, so it never begins by itself"
         planned = replace(planned, sentences=(planned.sentences[0], never, *planned.sentences[1:]))
     return Repairs(planned, PlanFile(outcome.plan, outcome.facts.expected, outcome.facts))
+
+
+def _first(tasks: Sequence[Task], made: Callable[[Task], Made]) -> Made:
+    """Plan the first task that moves anything; the last one's plan or error where none does."""
+    for task in tasks[:-1]:
+        with suppress(Infeasible, IllegalPlan):
+            found = made(task)
+            if found[0].plan.replicas:
+                return found
+    return made(tasks[-1])
 
 
 def _with_too_few_brokers(now: Observation, avoid: Collection[int]) -> list[str]:

@@ -100,18 +100,20 @@ class Rebalance:
 
 @dataclass(frozen=True, slots=True)
 class Relieve:
-    """Move replicas off a broker that has too much, and no others."""
+    """Move so many bytes off a log directory that has too much, to other brokers, and no others."""
 
     broker: int
+    path: str
+    leaving_bytes: float
 
     @property
     def name(self) -> str:
         """Name of the task, for the facts file."""
-        return f"relieve {_brokers((self.broker,))}"
+        return f"relieve {self.path} of broker {self.broker}"
 
     def pose(self, inputs: Inputs) -> Posed:
-        """Let partitions of the broker move."""
-        return Posed(tasks.relieve(inputs.problem, self.broker))
+        """Let partitions of the directory move."""
+        return Posed(tasks.relieve(inputs.problem, self.broker, self.path, self.leaving_bytes))
 
 
 @dataclass(frozen=True, slots=True)

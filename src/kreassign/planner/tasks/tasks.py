@@ -38,23 +38,40 @@ def movable_only(problem: Problem, partitions: BoolArray, why: Hold) -> Problem:
     return replace(problem, partitions=problem.partitions.held(~partitions, why))
 
 
-def relieve(problem: Problem, broker: int) -> Problem:
-    """Bring a broker within its bands by moving only partitions that it holds; it receives nothing.
+def relieve(problem: Problem, broker: int, path: str, leaving_bytes: float) -> Problem:
+    """Move so many bytes off one log directory of a broker, which receives nothing, and change nothing else.
 
-    The others are to have what they have, and their part of what it has too much. Raises InputError for an unknown
-    broker.
+    Less leaves where the broker would have less than its share of the disk then. Others get it by the room that they
+    have, or by their shares where that is not known. Raises InputError for an unknown broker.
     """
     chosen, partitions = chosen_brokers(problem.brokers, [broker]), problem.partitions
-    held = movable_only(problem, _partitions_with(partitions, chosen[partitions.replicas]), Hold.NOT_CHOSEN)
     others = replace(problem.brokers, must_empty=problem.brokers.must_empty | chosen)
+    used = np.bincount(partitions.replicas, partitions.size_bytes[partitions.owners], len(problem.brokers))
+    fair = problem.brokers.weights(DISK.name) * used.sum()
+    part = min(leaving_bytes, max(0.0, float((used - fair)[chosen].sum()))) / max(1.0, float(used[chosen].sum()))
+    room = np.where(others.receiving, np.maximum(0.0, others.capacity_of(DISK.name) - used), 0.0)
+    is_known = 0 < room.sum() < np.inf
     shares = dict(problem.brokers.shares)
     for band, loads in zip(problem.bands, _replica_loads(problem), strict=True):
         now = np.bincount(partitions.replicas, loads, len(problem.brokers))
-        fair = np.minimum(now, problem.brokers.weights(band.goal.name) * now.sum())
-        excess = np.where(chosen, now - fair, 0.0).sum()
-        shares[band.goal.name] = np.where(chosen, fair, now + others.weights(band.goal.name) * excess)
+        # A plan stops at the upper end of a band.
+        ends = (1 - part) / (1 + (band.tolerance or 0.0)) if band.goal is DISK else 1 - part
+        weights = room / room.sum() if is_known else others.weights(band.goal.name)
+        shares[band.goal.name] = np.where(chosen, now * ends, now + weights * now[chosen].sum() * (1 - ends))
+    held = movable_only(problem, _partitions_with(partitions, _in_directory(problem, chosen, path)), Hold.NOT_CHOSEN)
     may_receive = problem.brokers.may_receive & ~chosen
     return replace(held, brokers=replace(problem.brokers, may_receive=may_receive, shares=shares))
+
+
+def _in_directory(problem: Problem, chosen: BoolArray, path: str) -> BoolArray:
+    """Replicas of the chosen brokers in directories of this path, (S,); all of theirs where that is not known."""
+    partitions, dirs = problem.partitions, problem.log_dirs
+    theirs: BoolArray = chosen[partitions.replicas]
+    if dirs is None:
+        return theirs
+    there = np.array([*(one == path for one in dirs.paths), False])  # the last one is NOWHERE
+    within: BoolArray = theirs & there[partitions.log_dirs]
+    return within if within.any() else theirs
 
 
 def add_brokers(problem: Problem, ids: Iterable[int], *, only_onto: bool = True) -> Problem:
