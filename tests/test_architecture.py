@@ -165,7 +165,7 @@ EFFECTS = (
             "admin/tokens.py", "admin/assertions.py", "twin/store.py", "executor/runner.py", "executor/journal/",
             "model/error_codes.py", "twin/controller/config_keys.py",  # Kafka's own texts, files of the package
             "pipeline/tables/", "pipeline/spark_session.py", "planner/search/compiled/", "operations/",
-            "cli/", "kafka_tools/",
+            "cli/", "kafka_tools/", "installation.py",
         ),
         "elsewhere take and return text or values",
         "def f(path): return path.read_text()",
@@ -178,7 +178,7 @@ EFFECTS = (
             "pipeline/tables/schemas.py",
             "admin/tokens.py", "admin/properties.py", "kafka_tools/",  # in encodings that Kafka decides
             "executor/journal/folder.py", "planner/search/compiled/", "cli/terminal.py",  # that kreassign wrote
-            "executor/journal/locks.py",  # of the kernel
+            "executor/journal/locks.py", "installation.py",  # of the kernel, and of pip
         ),
         "files that users name are read by operations/text_files.py, which names another encoding",
         "def f(path): return path.read_text()",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import json
 import os
+import re
 import subprocess
 import sys
 import tomllib
@@ -85,7 +86,7 @@ LACKING = {
 def test_each_command_names_the_extra_that_it_lacks(folder: Path) -> None:
     for (code, text), (words, extra) in zip(outputs(folder, *LACKING), LACKING.items(), strict=True):
         assert (code, text.count("\n")) == (1, 1), (words, text)
-        assert text.endswith(f"pip install 'kreassign[{extra}]'\n"), words
+        assert re.search(rf"pip install .*\[{extra}\]'\n$", text), words
 
 
 def test_mistakes_and_help_need_no_extra(folder: Path) -> None:
@@ -117,7 +118,7 @@ def test_a_plan_too_large_for_python_names_the_extra(monkeypatch: pytest.MonkeyP
     compiler = importlib.import_module("kreassign.planner.search.compiled.compiler")
     monkeypatch.setattr(compiler, "_machine_code", None)
     with (
-        pytest.raises(Exception, match=r"needs numba.*pip install 'kreassign\[plan-at-scale\]'"),
+        pytest.raises(Exception, match=r"needs numba.*pip install .*\[plan-at-scale\]'"),
         compiler.as_pays(compiler.MOST_WITHOUT_COMPILER + 1, len),
     ):
         pass

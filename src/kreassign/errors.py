@@ -261,7 +261,9 @@ def machine_reason(error: Exception) -> str:
 
 def missing_extra(problem: str, extra: str) -> KreassignError:
     """Error about packages that are not installed, with the line that installs them."""
-    return KreassignError(f"{problem}: pip install 'kreassign[{extra}]'")
+    from kreassign.installation import line_for
+
+    return KreassignError(f"{problem}: {line_for(extra)}")
 
 
 EXTRA_OF = {

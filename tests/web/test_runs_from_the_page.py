@@ -121,12 +121,19 @@ def test_a_task_becomes_a_plan_a_run_and_a_rollback(shop: Shop) -> None:
     assert page.count('<path d="M0,120 L0.0,') == 2, "the curves of what was copied, and how fast"
 
     back = shop.post(f"/runs/{run_id}/preview-rollback")
-    assert back["sentences"] == ["4 of 4 partitions move back and copy 4 MB."]
+    assert back["sentences"] == ["4 of 4 partitions go back: 4 MB to copy."]
     undo = shop.post(f"/runs/{run_id}/rollback", {"preview_id": back["preview_id"]})["run_id"]
     assert shop.wait_for_end(undo).state == "done"
     assert first_event(shop.journal(undo)).undoes == run_id
     nothing = shop.post(f"/runs/{run_id}/preview-rollback")
     assert nothing["preview_id"] is None
+
+
+def test_the_way_back_of_one_partition_is_shown(shop: Shop) -> None:
+    shop.write("plan.json", {0: (3, 1)})
+    run_id = shop.start("plan.json")
+    assert shop.wait_for_end(run_id).state == "done"
+    assert shop.post(f"/runs/{run_id}/preview-rollback")["sentences"] == ["1 of 1 partition goes back: 1 MB to copy."]
 
 
 def test_what_changed_since_the_preview_is_refused_by_name(shop: Shop) -> None:
@@ -279,7 +286,7 @@ def test_everything_is_done_in_the_browser(shop: Shop, open_page: OpenPage, widt
     page.get_by_role("button", name="Start the run").click()
     page.locator("[data-field=state]", has_text="done").wait_for()
     page.get_by_role("button", name="Preview a rollback").click()
-    page.get_by_text("4 of 4 partitions move back and copy 4 MB.").wait_for()
+    page.get_by_text("4 of 4 partitions go back: 4 MB to copy.").wait_for()
     judge()
     run_id = page.url.rpartition("/")[2]
     page.get_by_role("button", name="Roll back").click()

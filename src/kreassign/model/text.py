@@ -33,15 +33,14 @@ def counted(count: int, noun: str, plural: str = "") -> str:
 
 
 _SINGULAR = {
-    "are": "is", "have": "has", "hold": "holds", "lead": "leads", "change": "changes", "were": "was",
-    "finish": "finishes",
+    "are": "is", "have": "has", "were": "was", "finish": "finishes", "go": "goes",
 }  # fmt: skip
 
 
 def agreeing(count: int, words: str) -> str:
     """The words, which begin with a verb in the plural, as they go with the count: "is", "are"."""
     verb, space, rest = words.partition(" ")
-    return f"{_SINGULAR[verb] if count == 1 else verb}{space}{rest}"
+    return f"{_SINGULAR.get(verb, f'{verb}s') if count == 1 else verb}{space}{rest}"
 
 
 def some_of(items: Iterable[object], most: int, *, count: int = 0, by: str = ",") -> str:

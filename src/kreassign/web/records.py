@@ -632,7 +632,7 @@ def preview_of_rollback(preview_id: str, found: Rollback) -> Preview:
     """The document of a rollback ahead."""
     plan, undone = found.plan, found.undone
     count, whole = len(plan.plan), counted(len(undone.moves), "partition")
-    back = f"{count} of {whole} {agreeing(count, 'move')} back and copy {format_bytes(plan.copied_bytes)}."
+    back = f"{count} of {whole} {agreeing(count, 'go')} back: {format_bytes(plan.copied_bytes)} to copy."
     forward = () if found.undoes is None else (f"This run undid run {found.undoes}: all moves forward again.",)
     return Preview(
         preview_id=preview_id if count else None,
