@@ -34,7 +34,8 @@ def line_for(extra: str) -> str:
 def line_by(origin: str | None, extra: str, others: Collection[str], prefix: Path, *, has_pip: bool = True) -> str:
     """The line for the environment `prefix`, whose `others` are extras that it has.
 
-    `origin` is the text of `direct_url.json`. pipx and uv make an environment from scratch, so that the others are named, too.
+    `origin` is the text of `direct_url.json`. pipx and uv make an environment from scratch, so that the others are
+    named, too.
     """
     with_others = _requirement(origin, {extra, *others})
     if (prefix / "pipx_metadata.json").exists():

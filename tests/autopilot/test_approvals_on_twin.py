@@ -15,6 +15,7 @@ from kreassign.executor.journal import first_event, journal_path
 from kreassign.model import TopicPartition
 from kreassign.model.run import Operator
 from kreassign.operations.autopilot_journal import approval_path, approve, decisions_path
+from kreassign.twin.faults.schedule import read_fault, schedule_faults
 from tests.autopilot.fleet import HOUR_S, Fleet
 from tests.executor.twin_runs import TwinRig
 from tests.ssh_keys import Keyring
@@ -89,6 +90,20 @@ def test_a_change_of_the_cluster_voids_approvals_and_asks_again(asking: Asking) 
         assert first.request_id != second.request_id
         asking.watch(autopilot, 2 * HOUR_S, LOOKS_S)
         assert 3 in asking.holders()
+
+
+def test_an_approval_outlasts_a_look_that_could_not_be_read(asking: Asking) -> None:
+    with asking.opened() as autopilot:
+        asking.rig.twin.crash(3)
+        asking.watch(autopilot, 2 * HOUR_S, LOOKS_S)
+        asking.approve("ann")
+        refusals = (f"refuse:CLUSTER_AUTHORIZATION_FAILED:DescribeCluster:{broker}@1s+8m" for broker in range(6))
+        schedule_faults(asking.rig.twin, [read_fault(one) for one in refusals])
+        asking.watch(autopilot, HOUR_S, LOOKS_S)
+        asking.approve("bob")
+        asking.watch(autopilot, 2 * LOOKS_S, LOOKS_S)
+        assert 3 not in asking.holders()
+    assert not [one for one in asking.messages if "void" in one.what]
 
 
 def test_old_signatures_count_for_no_later_repair(asking: Asking) -> None:

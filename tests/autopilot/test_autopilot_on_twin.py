@@ -313,3 +313,13 @@ def test_a_topic_with_too_few_brokers_keeps_no_other_from_its_copies(tmp_path: P
         )
     assert ours.holders() == {0, 1}
     assert not [one for one in ours.messages if "look into it" in one.what]
+
+
+def test_looks_that_are_too_far_apart_are_warned_of(tmp_path: Path) -> None:
+    ours, warned = Fleet(tmp_path, TwinRig(tmp_path, LISTS, brokers=6), "[care]"), list[str]()
+    ours.context = replace(ours.context, warn=warned.append)
+    with ours.opened() as autopilot:
+        ours.watch(autopilot, 0.5 * HOUR_S, 540.0)
+        assert warned == []
+        ours.watch(autopilot, 0.5 * HOUR_S, 900.0)
+    assert warned[0].startswith("the last look was 15 min ago: ")

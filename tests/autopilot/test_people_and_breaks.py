@@ -10,7 +10,7 @@ import pytest
 
 from kreassign.autopilot.core import EndRun, HoldRun, PauseRun, PlanRepair, ReleaseRun, ResumeRun
 from kreassign.autopilot.detectors import growth_of
-from kreassign.autopilot.events import DiskUse, FindingMoved, Name, Result, RunBegan, RunEnded, Silenced
+from kreassign.autopilot.events import DiskUse, EndAsked, FindingMoved, Name, Result, RunBegan, RunEnded, Silenced
 from kreassign.autopilot.lifecycle import State
 from kreassign.autopilot.memory import BACK_OFF_MS, memory_of
 from kreassign.autopilot.observation import US, Known, Observation, RunSeen, Unknown
@@ -433,3 +433,68 @@ def test_copies_of_a_repair_are_no_growth_of_a_disk() -> None:
     )
     watched.watch(16 * HOUR, every_s=300)
     assert not [one for one in watched.memory.findings if one.kind is Kind.DISK_FILLS]
+
+
+def test_a_broker_that_flaps_and_then_stays_away_is_told() -> None:
+    """Five times within hours it comes and goes; the sixth time it is gone for good."""
+
+    def world(now_s: float) -> Observation:
+        flaps = now_s < 60 * MINUTE and now_s % (12 * MINUTE) < 5 * MINUTE
+        return cluster(0, LISTS, down={3} if flaps or 2 * HOUR <= now_s < 9 * HOUR else ())
+
+    watched = Watched("[many-gone]\nbrokers = 3\n", world)
+    watched.watch(2 * HOUR)
+    told = len([one for one in watched.messages if one.name == GONE_3])
+    watched.watch(8 * HOUR)
+    late = [one for one in watched.messages if one.name == GONE_3][told:]
+    assert [one.is_over for one in late] == [False, True]
+    assert "it comes and goes, 4 times within a day" not in late[0].what
+
+
+@pytest.mark.parametrize("results", [4, 1])
+def test_a_repair_that_was_not_begun_is_none(results: int) -> None:
+    """Killed between decision and act, or another had the lease: nothing was sent, so nothing settles or counts."""
+    watched = Watched(ACT, lambda now_s: cluster(0, LISTS, down={3} if now_s > 0 else ()), run_s=0)
+    watched.result = Result.NOT_BEGUN
+    while len([one for one in watched.events if isinstance(one, RunEnded)]) < results:
+        watched.watch(10 * MINUTE)
+    watched.result, ended_s = Result.DONE, watched.now_s
+    watched.watch(HOUR)
+    done = [one for one in watched.memory.acts if one.result is Result.DONE]
+    assert done
+    assert done[0].begun_ms / 1000 - ended_s < 20 * MINUTE
+
+
+def test_maintenance_of_a_broker_ends_the_repair_that_waits_for_its_window() -> None:
+    def world(now_s: float) -> Observation:
+        now = cluster(0, LISTS, down={3} if now_s > 0 else ())
+        return replace(now, maintenance=Known({3: ENTERED})) if now_s >= 12 * HOUR else now
+
+    watched = Watched(ACT + "[runs]\nwindows = ['22:00-02:00']\n", world, run_s=10 * HOUR)
+    watched.watch(2 * DAY)
+    ended = [one for one in watched.events if isinstance(one, RunEnded)]
+    assert [one.result for one in ended] == [Result.CANCELLED]
+
+
+def test_a_dead_broker_is_told_while_the_record_of_maintenance_is_silent() -> None:
+    """The record may be on the broker that died; a repair waits until it can be read."""
+    silent = Unknown("the coordinator does not answer")
+    watched = Watched(ACT, lambda _: replace(cluster(0, LISTS, down={3}), maintenance=silent))
+    watched.watch(3 * HOUR)
+    told = next(one for one in watched.messages if one.name == GONE_3)
+    assert "whether it is in maintenance could not be read" in told.what
+    assert not watched.runs
+
+
+def test_a_broker_with_last_copies_comes_before_one_without() -> None:
+    """Broker 5 dies, with one copy left of a partition, while the repair of broker 3 runs for a day."""
+    lists = [(3, 1, 2), (5, 6)]
+
+    def world(now_s: float) -> Observation:
+        return cluster(0, lists, down={3, 5} if now_s >= 2 * HOUR else {3})
+
+    policy = ACT.replace("[broker-gone]\n", "[broker-gone]\nmost-share = 0.5\n")
+    watched = Watched(policy, world, run_s=30 * HOUR)
+    watched.watch(5 * HOUR)
+    asked = [one.name.subject for one in watched.events if isinstance(one, EndAsked)]
+    assert asked == ["broker 3"]

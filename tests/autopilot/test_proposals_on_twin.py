@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -69,8 +70,8 @@ def test_a_plan_that_others_overtook_is_replaced(tmp_path: Path) -> None:
         ours.watch(autopilot, 0.75 * HOUR_S, LOOKS_S)
         (first,) = plan_ids(ours)
         (told,) = [one for one in ours.messages if "add broker 6" in one.what]
-        run, path = told.commands[0].rsplit(" ", 1)
-        assert run == "kreassign run"
+        kreassign, run, path, *options = shlex.split(told.commands[0])
+        assert (kreassign, run, options) == ("kreassign", "run", ["--throttle", "400kB/s"])
         planned = read_plan_file(Path(path))
         assert planned.facts is not None
         moved = min(planned.plan.replicas)

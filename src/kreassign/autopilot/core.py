@@ -59,7 +59,7 @@ from kreassign.autopilot.gates import (
     window_text,
 )
 from kreassign.autopilot.lifecycle import STEPS, Evidence, NextAction, State
-from kreassign.autopilot.memory import SILENT_MS, Act, Finding, Memory, remember
+from kreassign.autopilot.memory import MOST_TOLD, SILENT_MS, Act, Finding, Memory, remember
 from kreassign.autopilot.observation import Known, Observation, RunSeen
 from kreassign.autopilot.policy import Kind, Level, Policy
 from kreassign.model.text import DAY_MS, HOUR_MS, counted, format_amount
@@ -74,8 +74,8 @@ lost."""
 WAITING = frozenset({State.TOLD, State.PROPOSED})
 """States in which gates keep a repair from running."""
 
-MOST_TOLD = 4
-"""A finding is told so often within a day at most."""
+LASTS_MS = HOUR_MS // 2
+"""A finding that was not told, for it came and went, is told when it lasts so long."""
 
 MOSTLY = 0.5
 """A repair ends by itself when what it copies is there again to this part."""
@@ -180,7 +180,8 @@ def tick(memory: Memory, now: Observation, policy: Policy, shown: Mapping[Name, 
     for event in _facts(memory, now):
         decided.note(event)
     shown = symptoms(Look(now, decided.memory, policy)) if shown is None else shown
-    for name in sorted({*shown, *(one.name for one in decided.memory.open)}, key=_order):
+    names = {*shown, *(one.name for one in decided.memory.open)}
+    for name in sorted(names, key=lambda one: _order(one, shown.get(one))):
         _step(decided, Look(now, decided.memory, policy), name, shown.get(name))
     _steer(decided, Look(now, decided.memory, policy), shown)
     for finding in decided.memory.open:
@@ -195,8 +196,8 @@ def tick(memory: Memory, now: Observation, policy: Policy, shown: Mapping[Name, 
     return decided
 
 
-def _order(name: Name) -> tuple[int, str]:
-    return name.kind.urgency, name.subject
+def _order(name: Name, symptom: Symptom | None) -> tuple[int, bool, str]:
+    return name.kind.urgency, symptom is None or not symptom.is_urgent, name.subject
 
 
 def _is_due(last_ms: int | None, at_ms: int, every_ms: float) -> bool:
@@ -230,7 +231,7 @@ def _steer(decided: Decision, look: Look, shown: Mapping[Name, Symptom]) -> None
         return
     if run.people:
         return
-    stop = stopped_run(now, decided.memory)
+    stop = stopped_run(now, decided.memory, act)
     if bool(stop) != bool(act.held):
         decided.note(HoldAsked(now.at_ms, act.name, stop or ""))
         if stop:
@@ -262,6 +263,8 @@ def _unwanted(look: Look, act: Act, shown: Mapping[Name, Symptom]) -> str | None
     if urgent := _more_urgent(look, act, shown):
         return f"{urgent} is more urgent; it is planned again"
     finding, policy = look.memory.findings[act.name], look.policy
+    if act.name.kind is Kind.BROKER_GONE and act.name.broker in look.now.in_maintenance:
+        return f"broker {act.name.broker} is in maintenance {look.now.entered.get(act.name.broker, '')}".rstrip()
     not_by_level = level_text(policy, act.name.kind) or unapproved_text(policy, act)
     return not_by_level or silence_text(finding, look.now.at_ms)
 
@@ -269,16 +272,21 @@ def _unwanted(look: Look, act: Act, shown: Mapping[Name, Symptom]) -> str | None
 def _more_urgent(look: Look, act: Act, shown: Mapping[Name, Symptom]) -> Name | None:
     """A finding that would be repaired now, were it not for this repair.
 
-    One of the same kind is more urgent if it runs at any time, where this repair waits for its window.
+    One of the same kind is more urgent if it runs at any time, where this repair waits for its window, or if it is
+    urgent, and what this one repairs is not.
     """
     is_waiting = window_text(hours_of(act, look.policy), look.now.at_ms) is not None
+    own = shown.get(act.name)
     for finding in look.memory.open:
         name, symptom = finding.name, shown.get(finding.name)
         if name.kind.urgency > act.name.kind.urgency:
             return None
         if finding.state not in WAITING or symptom is None or finding.failures:
             continue
-        if name.kind is act.name.kind and not (is_waiting and at_any_time(look.policy, name.kind, symptom)):
+        comes_first = symptom.is_urgent and own is not None and not own.is_urgent
+        if name.kind is act.name.kind and not (
+            comes_first or (is_waiting and at_any_time(look.policy, name.kind, symptom))
+        ):
             continue
         if evidence_of(look, name, symptom, finding.since_ms) != Evidence.RIPE:
             continue
@@ -366,6 +374,7 @@ def _step(decided: Decision, look: Look, name: Name, symptom: Symptom | None) ->
         FOLLOW[action](Stepped(decided, look, decided.memory.findings[name], symptom))
         if to is finding.state or to is State.CLOSED:
             break
+    _tell_late(decided, look, name, symptom)
     finding = decided.memory.findings[name]
     if symptom is not None and symptom.is_urgent and not finding.is_urgent and finding.state is not State.SEEN:
         decided.note(FindingMoved(at_ms, name, finding.state, "it is urgent", symptom.seen, is_urgent=True))
@@ -417,13 +426,25 @@ class Stepped(NamedTuple):
         self.decided.note(FindingMoved(self.look.now.at_ms, self.name, to, why, self.seen))
 
 
+def _tell_late(decided: Decision, look: Look, name: Name, symptom: Symptom | None) -> None:
+    """Tell what came and went too often to be told each time, once it lasts."""
+    finding = decided.memory.findings[name]
+    if symptom is None or finding.is_told or finding.state in {State.SEEN, State.CLOSED}:
+        return
+    is_ripe = evidence_of(look, name, symptom, finding.since_ms) is Evidence.RIPE
+    if is_ripe or look.now.at_ms - finding.since_ms >= LASTS_MS:
+        why = "it came and went, and lasts"
+        decided.note(FindingMoved(look.now.at_ms, name, finding.state, why, symptom.seen, is_told_late=True))
+        decided.messages.append(_told(decided.memory.findings[name], look.policy))
+
+
 def _tell(step: Stepped) -> None:
-    if len(step.finding.told_ms) <= MOST_TOLD:
+    if step.finding.is_told:
         step.decided.messages.append(_told(step.finding, step.look.policy))
 
 
 def _tell_over(step: Stepped) -> None:
-    if len(step.finding.told_ms) <= MOST_TOLD:
+    if step.finding.is_told:
         over = f"{step.name}: {_over_text(step.look.now, step.name)}"
         step.decided.messages.append(Message(step.name, over, step.finding.seen, is_over=True))
 

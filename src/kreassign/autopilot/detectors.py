@@ -24,12 +24,12 @@ from dataclasses import dataclass
 from itertools import pairwise
 from statistics import median
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from kreassign.autopilot.events import CLUSTER, DiskUse, Name, Result
 from kreassign.autopilot.lifecycle import State
 from kreassign.autopilot.memory import OUTAGES_KEPT, Finding, Memory
-from kreassign.autopilot.observation import Known, Observation, Unknown, last_copies
+from kreassign.autopilot.observation import Asked, Known, Observation, Unknown, last_copies
 from kreassign.autopilot.policy import Kind, Policy
 from kreassign.errors import InputError
 from kreassign.model import NO_LEADER, LogDir, Partition, TopicPartition
@@ -147,7 +147,8 @@ def _at_once(times: Collection[int], within_ms: float) -> int:
 def _away(look: Look) -> dict[int, int]:
     """Brokers that are down unplanned and hold replicas, with the time from which on."""
     since = look.memory.away
-    return {broker: since.get(broker, look.now.at_ms) for broker in look.now.missing - look.now.in_maintenance}
+    planned = look.memory.planned if isinstance(look.now.maintenance, Unknown) else look.now.in_maintenance
+    return {broker: since.get(broker, look.now.at_ms) for broker in look.now.missing - planned}
 
 
 def _broker_gone(look: Look) -> Iterator[Symptom]:
@@ -158,9 +159,11 @@ def _broker_gone(look: Look) -> Iterator[Symptom]:
         is_due = price.waiting_bytes > price.copying_bytes
         share, usual = len(away) / known, patience(Kind.BROKER_GONE, look.policy)
         least = " at least" if broker in look.memory.unwitnessed else ""
+        unread = isinstance(look.now.maintenance, Unknown)
+        planned = "; whether it is in maintenance could not be read" if unread else ""
         yield Symptom(
             f"broker {broker}",
-            f"it is down since {format_seconds((look.now.at_ms - since_ms) / 1000)}{least}; {price}",
+            f"it is down since {format_seconds((look.now.at_ms - since_ms) / 1000)}{least}{planned}; {price}",
             *(usual._replace(propose_s=usual.tell_s) if is_due else usual),
             max(since_ms, look.memory.overdue.get(broker, since_ms)),  # planned time is no evidence
             is_urgent=price.last_copies > 0,
@@ -381,7 +384,7 @@ def _new_broker(look: Look) -> Iterator[Symptom]:
     if not look.now.placed:
         return
     for broker in sorted(look.now.live - closed):
-        last = [one for one in look.memory.acts if one.name == Name(Kind.NEW_BROKER, f"broker {broker}")][-1:]
+        last = [one for one in look.memory.begun if one.name == Name(Kind.NEW_BROKER, f"broker {broker}")][-1:]
         is_half = bool(last) and last[0].ended_ms is not None and last[0].result is not Result.DONE
         if is_half or not look.now.replica_counts.get(broker):
             seen, lasting = "it is live, and has no replicas", patience(Kind.NEW_BROKER, look.policy)
@@ -485,15 +488,31 @@ def _leaders(look: Look) -> Iterator[Symptom]:
 # What each row needs to have been read.
 
 
+def _sees_brokers(look: Look, subject: str) -> str | None:
+    """Topics that were not read hide nothing that others show, but what they have may keep a finding open.
+
+    That a broker is down shows without the record of maintenance, which may be on that broker; a gate waits for it.
+    """
+    return _not_read({"brokers": look.now.brokers, "partitions": look.now.partitions}) or _topic_not_read(look, subject)
+
+
 def _sees_placement(look: Look, subject: str) -> str | None:
-    """Topics that were not read hide nothing that others show, but what they have may keep a finding open."""
     now = look.now
-    for name, asked in (
-        ("brokers", now.brokers), ("partitions", now.partitions), ("maintenance", now.maintenance),
-        ("moves", now.moves_of_others),
-    ):  # fmt: skip
-        if isinstance(asked, Unknown):
-            return f"{name} could not be read ({asked.why})"
+    needed: Mapping[str, Asked[Any]] = {
+        "brokers": now.brokers, "partitions": now.partitions, "maintenance": now.maintenance,
+        "moves": now.moves_of_others,
+    }  # fmt: skip
+    return _not_read(needed) or _topic_not_read(look, subject)
+
+
+def _not_read(needed: Mapping[str, Asked[Any]]) -> str | None:
+    return next(
+        (f"{name} could not be read ({one.why})" for name, one in needed.items() if isinstance(one, Unknown)), None
+    )
+
+
+def _topic_not_read(look: Look, subject: str) -> str | None:
+    now = look.now
     if subject and now.unread_topics:
         name, why = min(now.unread_topics.items())
         return f"topic {name} could not be read ({why})"
@@ -525,8 +544,8 @@ def _sees_all_directories(look: Look, _: str) -> str | None:
 
 DETECTORS: Mapping[Kind, Detector] = MappingProxyType({
     Kind.UNREAD: Detector(_unread, lambda _, __: None),
-    Kind.MANY_GONE: Detector(_many_gone, _sees_placement),
-    Kind.BROKER_GONE: Detector(_broker_gone, _sees_placement),
+    Kind.MANY_GONE: Detector(_many_gone, _sees_brokers),
+    Kind.BROKER_GONE: Detector(_broker_gone, _sees_brokers),
     Kind.DISK_FILLS: Detector(_disk_fills, _sees_directory),
     Kind.DIRECTORY_FAILED: Detector(_directory_failed, _sees_directory),
     Kind.PLACEMENT: Detector(_placement, _sees_whole_placement),

@@ -183,7 +183,7 @@ class DisksMeasured:
 
 @dataclass(frozen=True, slots=True)
 class FindingMoved:
-    """A finding came into this state, or is urgent now, for this reason; `seen` is the sentence about it.
+    """A finding came into this state, is urgent now, or told late, for this reason; `seen` is the sentence about it.
 
     `since_ms` is from when on it is there, where that is earlier than the look that showed it first.
     """
@@ -195,6 +195,7 @@ class FindingMoved:
     seen: str
     since_ms: int | None = None
     is_urgent: bool = False
+    is_told_late: bool = False
 
 
 class PlanLoads(NamedTuple):

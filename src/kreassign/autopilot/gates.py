@@ -117,10 +117,10 @@ def stopped(now: Observation, memory: Memory) -> str | None:
     return brake_text(now) or off_text(now, memory) or many_text(memory, now.at_ms)
 
 
-def stopped_run(now: Observation, memory: Memory) -> str | None:
-    """Why the running repair starts nothing: what stops everything, or moves of others."""
+def stopped_run(now: Observation, memory: Memory, act: Act) -> str | None:
+    """Why a running repair starts nothing: what stops everything, moves of others, or brokers that are down."""
     is_theirs = isinstance(now.moves_of_others, Known) and now.moves_of_others.value
-    return stopped(now, memory) or (others_now(now) if is_theirs else None)
+    return stopped(now, memory) or (others_now(now) if is_theirs else None) or away_text(now, act.name.kind)
 
 
 def _brake(case: Case) -> str | None:
@@ -232,12 +232,16 @@ def _restarts(case: Case) -> str | None:
 
 
 def _whole(case: Case) -> str | None:
-    """Nothing but copies that are lost, and disks that fill, is worth moving while a broker is down, or worked on."""
-    if case.kind in REDUNDANCY | {Kind.DISK_FILLS}:
+    return away_text(case.now, case.kind)
+
+
+def away_text(now: Observation, kind: Kind) -> str | None:
+    """Why no repair of this kind goes on: only lost copies and full disks are worth moving while a broker is away."""
+    if kind in REDUNDANCY | {Kind.DISK_FILLS}:
         return None
-    if case.now.missing:
-        return f"brokers {sorted(case.now.missing)} are down: that comes first"
-    planned = sorted(case.now.in_maintenance)
+    if now.missing:
+        return f"brokers {sorted(now.missing)} are down: that comes first"
+    planned = sorted(now.in_maintenance)
     return f"brokers {planned} are in maintenance: it waits until they are back" if planned else None
 
 
@@ -282,7 +286,7 @@ def window_text(hours: Schedule, at_ms: int) -> str | None:
 
 
 def _settling(case: Case) -> str | None:
-    whole = (one for one in case.memory.acts if not one.is_end_asked)
+    whole = (one for one in case.memory.begun if not one.is_end_asked)
     ended = max((one.ended_ms for one in whole if one.ended_ms is not None), default=None)
     settle = case.policy.care.settle
     if ended is None or _since(case, ended) >= settle or case.symptom.is_urgent:
@@ -304,7 +308,7 @@ def _budget(case: Case) -> str | None:
         if spent + size > most:
             amounts = f"{format_amount(spent, 'B')} of {format_amount(most, 'B')}"
             return f"{amounts} a {name} are spent, and it copies {format_amount(size, 'B')}"
-    runs = sum(one.begun_ms > at_ms - DAY_MS and one.name.kind is not Kind.LEADERS for one in case.memory.acts)
+    runs = sum(one.begun_ms > at_ms - DAY_MS and one.name.kind is not Kind.LEADERS for one in case.memory.begun)
     if runs >= budget.runs_per_day and case.kind is not Kind.LEADERS:
         return f"{counted(runs, 'repair')} began within 24 hours, of {budget.runs_per_day} a day"
     return None
@@ -314,7 +318,7 @@ def _rest(case: Case) -> str | None:
     proposal, rest = case.finding.proposal, case.policy.care.rest
     if proposal is None or case.kind not in RESTING:
         return None
-    acts = (one for one in case.memory.acts if one.name.kind not in COPYLESS and _since(case, one.begun_ms) < rest)
+    acts = (one for one in case.memory.begun if one.name.kind not in COPYLESS and _since(case, one.begun_ms) < rest)
     moved = {name for one in acts for name in one.moves}
     tired = sorted(moved & set(proposal.moves))
     return f"{tired[0]} was moved within {format_seconds(rest)}, and rests" if tired else None

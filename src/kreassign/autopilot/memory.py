@@ -60,7 +60,8 @@ class Finding:
     `not_before_ms` is the end of its back-off after `failures`; `silence` says who wants nothing done until when.
     `asked` is the request for approval of the `proposal`, and `judged` its signatures; a new proposal needs a new one.
     `gates` are those that were closed when they were written down last, while it waits for its repair. `lost_ms` is
-    from when on it is not seen, 0 while it is. `told_ms` are the times of the last 24 hours at which it was told.
+    from when on it is not seen, 0 while it is. `told_ms` are the times of the last 24 hours at which it was told, or
+    was not since it comes and goes; one that lasts then `is_told_late`.
     """
 
     name: Name
@@ -82,6 +83,16 @@ class Finding:
     is_gone: bool = False
     is_urgent: bool = False
     told_ms: tuple[int, ...] = ()
+    is_told_late: bool = False
+
+    @property
+    def is_told(self) -> bool:
+        """True if people were told of it since it is there."""
+        return self.is_told_late or len(self.told_ms) <= MOST_TOLD
+
+
+MOST_TOLD = 4
+"""A finding that comes and goes is told so often within a day."""
 
 
 class Act(NamedTuple):
@@ -176,6 +187,11 @@ class Memory:
         """Findings that are not closed, the most urgent first."""
         found = (one for one in self.findings.values() if one.state in OPEN)
         return tuple(sorted(found, key=lambda one: (one.name.kind.urgency, one.since_ms, one.name.subject)))
+
+    @property
+    def begun(self) -> tuple[Act, ...]:
+        """Repairs that sent something, or would have in a dry run, and the one that runs."""
+        return tuple(one for one in self.acts if one.result is not Result.NOT_BEGUN)
 
     @property
     def running(self) -> Act | None:
@@ -316,6 +332,7 @@ def _moved(memory: Memory, event: FindingMoved) -> Memory:
         seen=event.seen,
         why=event.why,
         is_urgent=before.is_urgent or event.is_urgent,
+        is_told_late=before.is_told_late or event.is_told_late,
     )
     if (before.state, event.state) == (State.SEEN, State.TOLD):
         moved = replace(moved, told_ms=(*(one for one in before.told_ms if one > event.at_ms - DAY_MS), event.at_ms))

@@ -20,7 +20,15 @@ from typing import Any, NamedTuple, cast
 from kreassign.errors import InputError
 from kreassign.executor.client_guard import ClientGuard, ClientQuery
 from kreassign.model.pace import Schedule, Window, parse_time_zone, parse_window
-from kreassign.model.text import counted, format_amount, format_seconds, parse_amount, parse_seconds, shortened
+from kreassign.model.text import (
+    counted,
+    format_amount,
+    format_seconds,
+    least_rate_option,
+    parse_amount,
+    parse_seconds,
+    shortened,
+)
 
 
 class Level(StrEnum):
@@ -283,6 +291,13 @@ class Runs:
     def hours(self) -> Schedule:
         """The windows as runs take them."""
         return Schedule(self.windows, self.time_zone)
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """Options by which people run a repair as the policy would."""
+        windows = tuple(word for one in self.windows for word in ("--window", str(one)))
+        zone = ("--time-zone", self.time_zone) if windows and self.time_zone != "UTC" else ()
+        return ("--throttle", least_rate_option(self.throttle), *windows, *zone)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ With `dry` everything is done but the runs, in a journal of its own.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
@@ -43,6 +44,7 @@ from kreassign.autopilot.events import (
     Result,
     RunBegan,
     RunEnded,
+    WentOn,
 )
 from kreassign.autopilot.gates import hours_of
 from kreassign.autopilot.lifecycle import State
@@ -82,7 +84,7 @@ from kreassign.model.authorization import error_text
 from kreassign.model.error_codes import ELECTION_NOT_NEEDED, has_code
 from kreassign.model.pace import Cap, Caps, Pace, PaceChange
 from kreassign.model.run import RunHistory
-from kreassign.model.text import counted, format_seconds
+from kreassign.model.text import counted, format_seconds, rough_span
 from kreassign.model.throttle import ThrottleRates
 from kreassign.monitoring.metrics import AutopilotStatus
 from kreassign.operations.approvals import (
@@ -230,8 +232,14 @@ class Autopilot:
         self._read_policy()
         for request in self._journal.requests_after(self.memory.last_request):
             self._note(request)
+        last_ms = self.memory.looked_ms
         decision = tick(self.memory, now, self._policy)
         for event in decision.events:
+            if isinstance(event, WentOn) and last_ms is not None:
+                self._context.warn(
+                    f"the last look was {rough_span((now.at_ms - last_ms) / 1000)} ago: what has to last begins "
+                    "from scratch after a break of 10 min, so that looks so far apart find nothing of it"
+                )
             self._note(event)
         for message in decision.messages:
             self._tell(message)
@@ -289,7 +297,8 @@ class Autopilot:
                 self._ask(repairs, now)
         elif before.state is not State.PROPOSED:
             is_for_people = self._policy.level(name.kind) is Level.PROPOSE and repairs.plan is not None
-            self._tell(proposed_message(repairs.planned, (f"kreassign run {path}",) if is_for_people else ()))
+            run = shlex.join(("kreassign", "run", str(path), *self._policy.runs.words))
+            self._tell(proposed_message(repairs.planned, (run,) if is_for_people else ()))
         return repairs
 
     # Approvals: the request is a file, and so are the signatures beside it.
@@ -320,6 +329,9 @@ class Autopilot:
         for finding in self.memory.open:
             if finding.asked is None or finding.state is not State.PROPOSED or not isinstance(now.partitions, Known):
                 continue
+            planned = finding.proposal.moves if finding.proposal is not None else ()
+            if not now.are_brokers_read or now.unread_topics.keys() & {one.topic for one in planned}:
+                continue  # a drift that was not seen makes no approval void
             self._keep_files(finding.name)
             judged = self._judged(finding.name, now)
             before = finding.judged
