@@ -65,9 +65,14 @@ def submitted(
     """Submit like an operator when the hanging broker was named as the controller: KRaft's brokers name any."""
     deadline = time.monotonic() + PATIENCE_S
     while True:
-        answers = client.alter_partition_reassignments(
-            targets, allow_replication_factor_change=allow_replication_factor_change
-        )
+        try:
+            answers = client.alter_partition_reassignments(
+                targets, allow_replication_factor_change=allow_replication_factor_change
+            )
+        except OutcomeUnknown:  # the hanging broker answered nothing, not even that its controller does not
+            if time.monotonic() > deadline:
+                raise
+            continue
         if time.monotonic() > deadline or not any(isinstance(e, OutcomeUnknown) for e in answers.failed.values()):
             return answers
 
