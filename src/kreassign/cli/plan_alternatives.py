@@ -19,7 +19,7 @@ from kreassign.cli.profiles import typed_words
 from kreassign.cli.streams import working
 from kreassign.model.plan_facts import Totals
 from kreassign.model.plan_facts_json import load_fields
-from kreassign.model.text import format_amount
+from kreassign.model.text import agreeing, counted, format_amount
 from kreassign.operations import plan as operation
 from kreassign.operations.plan import ClusterPlan, make_plans
 from kreassign.operations.plan_files import keep_approved, write_plan
@@ -79,7 +79,8 @@ def brokers_needed(options: PlanOptions, at_most: float, what_if: WhatIf) -> Non
     terminal = console()
     circumstances = described(what_if.circumstances(inputs))
     terminal.print(
-        f"{circumstances}: {found.brokers} brokers carry this load at {found.at_most:.0%} of their limits; "
+        f"{circumstances}: {counted(found.brokers, 'broker')} {agreeing(found.brokers, 'carry')} this load "
+        f"at {found.at_most:.0%} of their limits; "
         f"there are {found.present}"
     )
     print_loads(terminal, inputs.loads, options.max_load_age_s)

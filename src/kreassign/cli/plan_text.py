@@ -100,7 +100,7 @@ def _tables(rows: Sequence[BrokerRow], means: Sequence[GoalMean], *, is_wide: bo
     yield f"{first.goal} of brokers (█ stays ▒ comes ░ goes):"
     yield narrow_table(shown, first)
     if hidden := len(rows) - len(shown):
-        yield f"and {hidden} brokers more with less {first.goal} before and after; --wide shows all"
+        yield f"and {counted(hidden, 'broker')} more with less {first.goal} before and after; --wide shows all"
 
 
 def _most(row: BrokerRow, goal: str) -> float:
@@ -188,7 +188,8 @@ def load_lines(basis: LoadBasis, now_ms: int, max_age_s: float | None = None) ->
     if basis.forecast is not None:
         yield from _forecast(basis.forecast)
     if basis.gone:
-        yield f"  left out: {basis.gone} partitions of the tables, which are not in the cluster any more"
+        gone = f"{counted(basis.gone, 'partition')} of the tables, which {agreeing(basis.gone, 'are')}"
+        yield f"  left out: {gone} not in the cluster any more"
     if basis.doubtful_count:
         yield from _doubts(basis)
     if basis.unsized:
@@ -237,7 +238,7 @@ def _forecast(basis: ForecastBasis) -> Iterator[str]:
     if basis.median_error is None or basis.covered_share is None:
         yield "  not tested: that takes two whole weeks of samples"
     else:
-        tested = f"  tested on {basis.tested_partitions} partitions: "
+        tested = f"  tested on {counted(basis.tested_partitions, 'partition')}: "
         yield f"{tested}error {basis.median_error:.0%}, {basis.covered_share:.0%} in the interval"
 
 
@@ -294,7 +295,7 @@ def unheeded(facts: PlanFacts) -> Iterator[str]:
         yield first
         yield f"  {second}"
     if (more := len(facts.uneven_topics) - SHOWN_TOPICS) > 0:
-        yield f"unequal partitions: {more} topics more"
+        yield f"unequal partitions: {counted(more, 'topic')} more"
 
 
 SHOWN_SENTENCES = 10
@@ -444,7 +445,7 @@ def racks_line(racks: Sequence[RackBytes]) -> str:
     """Bytes copied between racks, of all bytes copied, by pair, largest first; with the cost as far as it is known."""
     crossing = sorted((one for one in racks if one.crosses), key=lambda one: -one.size_bytes)
     pairs = [f"{one.source} to {one.target} {format_bytes(one.size_bytes)}" for one in crossing[:SHOWN_PAIRS]]
-    pairs += [f"{len(crossing) - SHOWN_PAIRS} pairs more"] if len(crossing) > SHOWN_PAIRS else []
+    pairs += [f"{counted(len(crossing) - SHOWN_PAIRS, 'pair')} more"] if len(crossing) > SHOWN_PAIRS else []
     costs = [one.cost for one in racks if one.cost is not None]
     unpriced = sum(one.size_bytes for one in crossing if one.cost is None) if costs else 0
     unknown = sum(one.size_bytes for one in racks if None in (one.source, one.target))
@@ -511,7 +512,7 @@ def _losses(facts: PlanFacts) -> Table:
 
 def _loss(worst: WorstLoss) -> str:
     share = f", {worst.use:.0%} of its limit" if math.isfinite(worst.limit) and math.isfinite(worst.use) else ""
-    offline = f"; {worst.offline} partitions offline" if worst.offline else ""
+    offline = f"; {counted(worst.offline, 'partition')} offline" if worst.offline else ""
     return f"{worst.lost}: broker {worst.broker} has {format_load(worst.load, worst.unit)}{share}{offline}"
 
 

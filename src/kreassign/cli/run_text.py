@@ -261,7 +261,7 @@ def _brokers(progress: Progress, width: int, room: int) -> tuple[Sequence[Render
     for number, broker in enumerate(busy):
         lines = _lines(f"  broker {broker.broker}: {_traffic(broker)}", width)
         if len(shown) + len(lines) + 1 > room:
-            shown += [Text(f"  and {len(busy) - number} more brokers")] if shown else []
+            shown += [Text(f"  and {counted(len(busy) - number, 'more broker')}")] if shown else []
             break
         shown += lines
     return shown, len(shown)

@@ -33,7 +33,7 @@ def counted(count: int, noun: str, plural: str = "") -> str:
 
 
 _SINGULAR = {
-    "are": "is", "have": "has", "were": "was", "finish": "finishes", "go": "goes",
+    "are": "is", "have": "has", "were": "was", "finish": "finishes", "go": "goes", "carry": "carries",
 }  # fmt: skip
 
 

@@ -25,7 +25,7 @@ from kreassign.executor.cluster.permissions import lacking_to_read
 from kreassign.executor.cluster.readings import read_log_dirs
 from kreassign.model import Broker, ConfigEntry, ConfigResource, OffsetSpec, Topic
 from kreassign.model.load import LOCAL_SPARK, SparkOptions, spark_log
-from kreassign.model.text import check_wait, shortened
+from kreassign.model.text import check_wait, counted, shortened
 from kreassign.model.throttle import BROKER_THROTTLES, TOPIC_THROTTLES
 from kreassign.operations.connect import Warn, connect, warn_of_failures, warn_program
 from kreassign.operations.snapshot import described_cluster, warn_of_unread
@@ -381,7 +381,7 @@ class Imported:
         if not problems and not self.added and not self.known_already:
             problems = [f"{self.files[0].file}: nothing is there to store: {self._first_reason()}"]
         if problems:
-            more = f" (and {len(problems) - 1} more files)" if len(problems) > 1 else ""
+            more = f" (and {counted(len(problems) - 1, 'more file')})" if len(problems) > 1 else ""
             raise InputError(problems[0] + more)
 
     def _first_reason(self) -> str:

@@ -11,7 +11,7 @@ from html import escape
 from itertools import groupby
 from typing import Any
 
-from kreassign.model.text import printable
+from kreassign.model.text import counted, printable
 
 # Charts as plotly figures, each with a description and its numbers.
 #
@@ -215,7 +215,7 @@ class Ranked:
     @property
     def name_of_others(self) -> str:
         """Label of the row of the others."""
-        return f"{len(self.others):,} others"
+        return counted(len(self.others), "other")
 
 
 def largest(weights: Mapping[int, float], at_most: int = MOST_ROWS) -> Ranked:

@@ -9,6 +9,7 @@ from itertools import accumulate
 
 from kreassign.model.cluster import listed_ids
 from kreassign.model.run import Arrival, InSync, Mark, MoveHistory, RunHistory, RunTrail, ThrottleStep
+from kreassign.model.text import counted
 from kreassign.report.broker_loads import flow_matrix
 from kreassign.report.charts import MOST_ROWS, Chart, Flag, Grid, Line, Span, Table, heat_map, largest, lines, spans
 from kreassign.report.text import format_bytes, format_duration, format_rate
@@ -273,7 +274,8 @@ def _crowd(spans_of: Mapping[int, Sequence[Span]], end_s: float) -> Chart:
     return Chart(
         "timeline",
         "Moves by receiving broker",
-        f"How many copies each broker received at a time; {count:,} copies to {len(spans_of):,} brokers.",
+        f"How many copies each broker received at a time; {counted(count, 'copy', 'copies')} "
+        f"to {counted(len(spans_of), 'broker')}.",
         heat_map(grid, unit=" copies"),
         Table(("", "most at a time"), rows),
         grid.height_px,

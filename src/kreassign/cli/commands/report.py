@@ -27,7 +27,7 @@ from kreassign.cli.streams import working
 from kreassign.errors import InputError
 from kreassign.model import TopicPartition
 from kreassign.model.load import SparkOptions
-from kreassign.model.text import shortened
+from kreassign.model.text import counted, shortened
 from kreassign.operations import run_journals
 from kreassign.operations.plan_files import read_plan_file
 from kreassign.operations.report import (
@@ -225,7 +225,7 @@ def records(
     request = ReadingRequest(label, str(cluster.bootstrap_server), cluster.command_config, topics, jars)
     with cluster.connect() as client, working("reading records with Spark"):
         found = read_records(client, request, data, SparkOptions(master, dict(conf)), warn)
-    click.echo(f"{label}: {found.records} records of {found.partitions} partitions")
+    click.echo(f"{label}: {counted(found.records, 'record')} of {counted(found.partitions, 'partition')}")
     print_next(_after_reading(label, data))
 
 
@@ -328,4 +328,4 @@ def _summary(rows: list[Row], wrong: int) -> str:
     compared = sum(row["record_count"] for row in rows)
     others = ", ".join(f"{sum(row[name] for row in rows)} {name}" for name in _COUNTS)
     result = f"{wrong} differ" if wrong else "all the same"
-    return f"{len(rows)} partitions, {compared} records compared: {result}; {others}"
+    return f"{counted(len(rows), 'partition')}, {counted(compared, 'record')} compared: {result}; {others}"

@@ -252,7 +252,8 @@ def _lines(found: Rollback) -> Iterator[str]:
     if found.undoes is not None:
         yield f"run {undone.run_id} was itself the rollback of run {found.undoes}: this moves everything forward again"
     yield (
-        f"rollback of run {undone.run_id}: {len(plan.plan)} of {len(undone.moves)} partitions move back, "
+        f"rollback of run {undone.run_id}: {len(plan.plan)} of {counted(len(undone.moves), 'partition')} "
+        f"{agreeing(len(plan.plan), 'move')} back, "
         f"{counted(plan.copy_count, 'copy', 'copies')}, {format_bytes(plan.copied_bytes)}"
     )
     for sentence in plan.skipped[:SHOWN_SKIPPED]:

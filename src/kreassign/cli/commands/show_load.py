@@ -198,7 +198,7 @@ def _print_doubtful(terminal: Console, found: Doubtful) -> None:
         return
     shares = ((found.size_share, "size"), (found.write_share, "write rate"))
     told = " and ".join(f"{share:.1%} of the {what}" for share, what in shares if share is not None)
-    terminal.print(f"doubtful: {format_count(found.count)} partitions" + (f", {told}" if told else ""))
+    terminal.print(f"doubtful: {counted(found.count, 'partition')}" + (f", {told}" if told else ""))
     rows = (
         (str(one), format_rate(one.write_bytes_per_s), format_bytes(one.size_bytes), one.doubt or "")
         for one in found.first

@@ -210,7 +210,8 @@ def compact(data: Path | str, keep_days: float | None) -> None:
     for done in tables.compact_tables(data, keep_days):
         missing = f", {done.missing} missing files taken out of the table" if done.missing else ""
         click.echo(
-            f"{done.table}: {done.merged} files merged, {done.expired} expired, {done.vacuumed} deleted{missing}"
+            f"{done.table}: {counted(done.merged, 'file')} merged, {done.expired} expired, "
+            f"{done.vacuumed} deleted{missing}"
         )
     print_next(next_command("load", takes=DATA))
 
@@ -337,5 +338,7 @@ def line(done: Round, rounds: int | None, data: Path | str) -> str:
     """The line to print for a round; warns if the cluster did not answer."""
     if done.problem is not None:
         warn(str(done.problem))
-    stored = "nothing: the cluster did not answer;" if done.partitions is None else f"{done.partitions} partitions"
+    stored = (
+        "nothing: the cluster did not answer;" if done.partitions is None else counted(done.partitions, "partition")
+    )
     return f"round {done.number}{'' if rounds is None else f' of {rounds}'}: {stored} in {data}"

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from kreassign.model.plan_facts import WorstLoss
-from kreassign.model.text import format_load, told_load
+from kreassign.model.text import agreeing, counted, format_load, told_load
 from kreassign.planner.arrays import NOWHERE, BoolArray, FloatArray, IndexArray, pairs
 from kreassign.planner.check.evaluate import loads_by_role, share_of_each, total_of, whole_numbers
 from kreassign.planner.problem.problem import Assignment, Problem, RackRule
@@ -68,8 +68,10 @@ class Losses:
                 )
         if self.offline.any():
             worst_place = int(np.argmax(self.offline))
+            offline = int(self.offline[worst_place])
             found.append(
-                f"if {self.names[worst_place]} is lost, {self.offline[worst_place]} partitions have no replica left"
+                f"if {self.names[worst_place]} is lost, "
+                f"{counted(offline, 'partition')} {agreeing(offline, 'have')} no replica left"
             )
         return tuple(found)
 

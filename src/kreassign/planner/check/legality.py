@@ -10,7 +10,7 @@ from operator import itemgetter
 import numpy as np
 
 from kreassign.model.closures import REFUSES, Closure
-from kreassign.model.text import format_amount, format_load
+from kreassign.model.text import counted, format_amount, format_load
 from kreassign.planner.arrays import NOWHERE, BoolArray, FloatArray, IndexArray, IntArray, pairs, sums
 from kreassign.planner.check.cost import Changes, forced_copies
 from kreassign.planner.goals import Column
@@ -424,7 +424,8 @@ def _fixed_factors(case: Case) -> Iterator[str]:
     now = case.problem.partitions
     for partition in np.flatnonzero((now.factors != now.wanted_factors) & ~now.may_move).tolist():
         name, wanted, hold = now.name(partition), now.wanted_factors[partition], Hold(int(now.holds[partition]))
-        yield f"{name} {hold.keeps(f'keeps {now.factors[partition]} replicas, not {wanted}')}"
+        kept = f"keeps {counted(int(now.factors[partition]), 'replica')}, not {wanted}"
+        yield f"{name} {hold.keeps(kept)}"
 
 
 def _factors(case: Case) -> Iterator[str]:
@@ -433,7 +434,7 @@ def _factors(case: Case) -> Iterator[str]:
     within_reach = partitions.within_reach(case.problem.brokers.is_live)
     for partition in np.flatnonzero((factors != partitions.wanted_factors) & within_reach & partitions.may_move):
         wanted = partitions.wanted_factors[partition]
-        yield f"{partitions.name(int(partition))} has {factors[partition]} replicas, not {wanted}"
+        yield f"{partitions.name(int(partition))} has {counted(int(factors[partition]), 'replica')}, not {wanted}"
 
 
 def _budget(case: Case) -> Iterator[str]:

@@ -13,6 +13,7 @@ from operator import itemgetter
 import numpy as np
 
 from kreassign.model.plan_facts import LeaderRacks, TopicLeaders, UnevenTopic
+from kreassign.model.text import agreeing, counted
 from kreassign.planner.arrays import NOWHERE, BoolArray, FloatArray
 from kreassign.planner.check.evaluate import share_of_each
 from kreassign.planner.goals import LEADERS, REPLICAS, Goal
@@ -31,7 +32,8 @@ def topics_outside(problem: Problem, assignment: Assignment) -> tuple[str, ...]:
         return ()
     found = list(_unspread_topics(problem, assignment, tolerance))
     more = len(found) - SHOWN
-    return tuple(found[:SHOWN]) + ((f"and {more} topics more are not spread",) if more > 0 else ())
+    rest = f"and {counted(more, 'topic')} more {agreeing(more, 'are')} not spread"
+    return (*found[:SHOWN], *((rest,) if more > 0 else ()))
 
 
 def _unspread_topics(problem: Problem, assignment: Assignment, tolerance: float) -> Iterator[str]:
@@ -104,7 +106,7 @@ def uneven_topics(problem: Problem, assignment: Assignment) -> Iterator[str]:
     for _, sentence in list(found.values())[:SHOWN]:
         yield sentence
     if more := max(len(found) - SHOWN, 0):
-        yield f"and {more} topics more have uneven leaders"
+        yield f"and {counted(more, 'topic')} more {agreeing(more, 'have')} uneven leaders"
 
 
 # Leaders in their preferred racks.
