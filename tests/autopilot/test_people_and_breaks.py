@@ -498,3 +498,17 @@ def test_a_broker_with_last_copies_comes_before_one_without() -> None:
     watched.watch(5 * HOUR)
     asked = [one.name.subject for one in watched.events if isinstance(one, EndAsked)]
     assert asked == ["broker 3"]
+
+
+def test_a_broker_without_a_rack_hides_no_crowded_rack() -> None:
+    """Brokers 0, 3 and 6 are in one rack; broker 8 is new, and its rack was forgotten."""
+
+    def world(_: float) -> Observation:
+        now = cluster(0, [*LISTS, (0, 3, 6)])
+        assert isinstance(now.brokers, Known)
+        brokers = tuple(replace(one, rack=None if one.id == 8 else one.rack) for one in now.brokers.value)
+        return replace(now, brokers=Known(brokers))
+
+    watched = Watched("[care]", world)
+    watched.watch(2 * HOUR)
+    assert "1 partition with more replicas in one rack" in watched.memory.findings[Name(Kind.PLACEMENT, "cluster")].seen

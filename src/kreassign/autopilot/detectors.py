@@ -373,10 +373,11 @@ def _placement(look: Look) -> Iterator[Symptom]:
 
 
 def _is_crowded(now: Observation, one: Partition) -> bool:
+    """Replicas on a broker without a rack are judged by nobody; those of other partitions are."""
     racks = now.usable_racks
-    if len(racks) < 2 or not now.live <= now.racks.keys():
+    if len(racks) < 2 or not now.racks.keys() >= set(one.replicas):
         return False
-    return len({now.racks.get(broker, str(broker)) for broker in one.replicas}) < min(len(one.replicas), len(racks))
+    return len({now.racks[broker] for broker in one.replicas}) < min(len(one.replicas), len(racks))
 
 
 def _new_broker(look: Look) -> Iterator[Symptom]:
