@@ -19,12 +19,22 @@ OUTAGE = "topic t: producers with acks=all are refused until the copies are in s
 FACTOR = "topic t: replication factor 3 becomes 2"
 AHEAD = RunPreview(
     partitions=1, copies=1, copied_bytes=1_000, leader_changes=0, log_dir_moves=0, log_dir_bytes=0, senders=(0,),
-    receivers=(1,), rates=NO_THROTTLE, lowest_free=None, shortest_s=None, longest_s=None, reason="drain", others=2,
-    factors=(FACTOR,), outages=(OUTAGE,), opening="opens at 22:00",
+    receivers=(1,), rates=NO_THROTTLE, lowest_free=None, unsized=(1,), shortest_s=None, longest_s=None, reason="drain",
+    others=2, factors=(FACTOR,), outages=(OUTAGE,), opening="opens at 22:00",
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("warning", [OUTAGE, FACTOR, NOT_SAID, "not known without a fixed throttle", "opens at 22:00"])
+@pytest.mark.parametrize(
+    "warning",
+    [
+        OUTAGE,
+        FACTOR,
+        NOT_SAID,
+        "not known without a fixed throttle",
+        "opens at 22:00",
+        "of broker 1 is not known: nothing keeps a disk there from filling",
+    ],
+)
 def test_a_preview_of_the_page_warns_of_all_that_the_command_line_does(warning: str) -> None:
     assert any(warning in line for line in preview_lines(AHEAD))
     assert any(warning in sentence for sentence in sentences_of(AHEAD, 1_000))

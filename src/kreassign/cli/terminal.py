@@ -83,6 +83,8 @@ def preview_lines(found: RunPreview) -> Iterator[str]:
             f"  lowest free disk: broker {free.broker}, {format_bytes(free.usable_bytes)} ({free.share:.0%}) when all "
             "copies are there"
         )
+    if found.unsized:
+        yield f"  {found.unsized_text}"
     yield f"  reason: {found.reason or 'not known, the plan has no facts file'}"
     if found.made_for is None:
         yield f"  cluster that it was made for: {NOT_SAID}"

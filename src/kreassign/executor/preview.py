@@ -213,10 +213,12 @@ class RunPreview:
     """Predicted effects of a run. Amounts in bytes, times in seconds.
 
     `leader_changes` counts partitions that get another preferred leader. `lowest_free` is that of the broker with the
-    smallest free share; None if no broker reports it. `shortest_s` and `longest_s` bound the duration; None if
-    unknown. `opening` says when moves may be in flight, None at any time. `others` are partitions being reassigned by
-    others now. `factors` has a sentence per change of replication factors, `outages` one per topic whose producers with
-    acks=all are refused meanwhile. `made_for` is the cluster that the plan names; None if it names none.
+    smallest free share; None if no broker reports it. `unsized` are brokers that receive and whose free space is not
+    known: a directory did not answer, or reports none (Kafka before 3.3), so that no guard sees it fill. `shortest_s`
+    and `longest_s` bound the duration; None if unknown. `opening` says when moves may be in flight, None at any time.
+    `others` are partitions being reassigned by others now. `factors` has a sentence per change of replication factors,
+    `outages` one per topic whose producers with acks=all are refused meanwhile. `made_for` is the cluster that the plan
+    names; None if it names none.
     """
 
     partitions: int
@@ -229,6 +231,7 @@ class RunPreview:
     receivers: tuple[int, ...]
     rates: ThrottleRates
     lowest_free: FreeSpace | None
+    unsized: tuple[int, ...]
     shortest_s: float | None
     longest_s: float | None
     reason: str
@@ -238,6 +241,14 @@ class RunPreview:
     outages: tuple[str, ...] = ()
     made_for: str | None = None
     opening: str | None = None
+
+    @property
+    def unsized_text(self) -> str:
+        """Sentence on brokers whose free space is not known; empty without any."""
+        if not self.unsized:
+            return ""
+        where = f"broker{'' if len(self.unsized) == 1 else 's'} {', '.join(map(str, self.unsized))}"
+        return f"free space of {where} is not known: nothing keeps a disk there from filling"
 
 
 def preview(
@@ -253,6 +264,7 @@ def preview(
     at = rates if proposal is None else ThrottleRates(proposal.bytes_per_s)
     received = _received(moves)
     shortest, longest = _time(moves, at)
+    free = {one.broker: one for one in _free(received, log_dirs)}
     return RunPreview(
         partitions=len(moves),
         copies=sum(len(move.adding) for move in moves),
@@ -263,7 +275,8 @@ def preview(
         senders=tuple(sorted({move.original[0] for move in moves if move.adding and move.original})),
         receivers=tuple(sorted(received)),
         rates=rates,
-        lowest_free=min(_free(received, log_dirs), key=lambda one: one.share, default=None),
+        lowest_free=min(free.values(), key=lambda one: one.share, default=None),
+        unsized=tuple(sorted(received.keys() - free.keys())),
         shortest_s=shortest,
         longest_s=longest,
         reason=_reason(facts),

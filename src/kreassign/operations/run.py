@@ -673,11 +673,10 @@ def preview_run(
     """
     receivers = sorted({broker for move in started.moves for broker in move.receiving})
     answer = read_log_dirs(client, receivers, copies_of=())
-    log_dirs = {} if answer.failed else answer.ok  # The fullest one may be among those that did not answer.
     planned = {move.topic_partition for move in started.moves}
     others = len(client.list_partition_reassignments().keys() - planned)
     proposal = None if started.rates.is_limited else _proposed(client, started, request.measure_for_s, clock)
-    found = preview(started.moves, started.rates, log_dirs, request.plan.facts, others, proposal)
+    found = preview(started.moves, started.rates, answer.ok, request.plan.facts, others, proposal)
     targets, originals = lists_of(started.moves)
     factors = read_factors(client, targets, originals).sentences
     outages = outages_of(client, targets, started.rates)

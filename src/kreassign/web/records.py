@@ -622,6 +622,8 @@ def sentences_of(found: RunPreview, moved_bytes: int) -> Iterator[str]:
     if (free := found.lowest_free) is not None:
         left = f"{format_bytes(free.usable_bytes)} ({free.share:.0%})"
         yield f"Lowest free disk when all copies are there: broker {free.broker}, {left}."
+    if found.unsized:
+        yield f"{found.unsized_text[0].upper()}{found.unsized_text[1:]}."
     if found.made_for is None:
         yield f"Cluster that the plan was made for: {NOT_SAID}."
     if found.others:

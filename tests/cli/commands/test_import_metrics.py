@@ -182,7 +182,7 @@ def test_one_file_that_cannot_be_read_keeps_no_other_from_being_imported(tmp_pat
     result = CliRunner().invoke(kreassign, [*words, "--cluster", "c", "--broker", "1"])
     assert result.exit_code == 2
     assert f"error: {tmp_path}/a.json: this is neither" in result.stderr
-    assert result.stderr.endswith("(and 1 more files)\n")
+    assert result.stderr.endswith("(and 1 more file)\n")
     assert len(read_rows(tmp_path / "data", METRICS)) == 1
 
 

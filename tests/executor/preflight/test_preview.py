@@ -65,6 +65,14 @@ def test_the_lowest_free_disk_is_the_least_free_share_at_the_end() -> None:
     assert preview((AWAY,), NO_THROTTLE, {}).lowest_free is None
 
 
+def test_brokers_whose_free_space_is_not_known_are_named() -> None:
+    dirs = {2: (log_dir(500 * MB, 1_000 * MB), log_dir(None, None)), 3: (log_dir(150 * MB, 200 * MB),)}
+    to_three = PlannedMove(T1, (0, 1), (3, 1), 100 * MB)
+    assert preview((AWAY, to_three), NO_THROTTLE, dirs).unsized == (2,)
+    assert preview((to_three,), NO_THROTTLE, dirs).unsized == ()
+    assert preview((AWAY, to_three), NO_THROTTLE, {}).unsized == (2, 3)
+
+
 def test_the_proposed_throttle_leaves_room_for_the_busiest_broker() -> None:
     traffic = (BrokerTraffic(0, 20.4 * MB, 0), BrokerTraffic(2, 0, 3.0 * MB), BrokerTraffic(7, 99.0 * MB, 0))
     found = propose((AWAY,), traffic, {})
