@@ -119,7 +119,7 @@ class Recognised:
             return f"{self.name}, by its {self.sign.value} {self.text}: {self.distribution.differs}"
         if self.others:
             return f"unknown: it shows signs of {' and of '.join(one.name for one in self.others)}"
-        return "Apache Kafka, for nothing shows another"
+        return "Apache Kafka (no sign of another)"
 
     @property
     def name(self) -> str:

@@ -23,7 +23,7 @@ AT_ONCE = ("--measure-for", "0")
 
 def test_issues_are_a_document_for_programs_and_an_exit_code(terminal: Terminal) -> None:
     healthy = terminal.ask_cluster("doctor", *AT_ONCE, "--format", "json")
-    unknown = "Apache Kafka, for nothing shows another"
+    unknown = "Apache Kafka (no sign of another)"
     nothing = {"ok": True, "lease": None, "issues": [], "notes": []}
     nothing["distribution"] = {"name": None, "sign": None, "text": unknown}
     assert (healthy.exit_code, json.loads(healthy.stdout)) == (0, nothing)

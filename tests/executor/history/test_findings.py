@@ -186,8 +186,8 @@ def holding(**sizes_gb: float) -> ClusterReadings:
 
 
 @pytest.mark.parametrize(("readings", "seen"), [
-    (holding(b0=9, b1=2, b2=1), "broker 0 holds 9 GB, 2.25 times the mean, broker 2 1 GB"),
-    (holding(b0=5, b1=5, b2=5, b3=0), "broker 0 holds 5 GB, 1.33 times the mean, broker 3 0 B"),
+    (holding(b0=9, b1=2, b2=1), "broker 0 holds 9 GB (2.25 × the mean), broker 2 holds 1 GB"),
+    (holding(b0=5, b1=5, b2=5, b3=0), "broker 0 holds 5 GB (1.33 × the mean), broker 3 holds 0 B"),
     (holding(b0=4, b1=3, b2=3), None),
     (holding(b0=0.9, b1=0), None),
     (holding(), None),

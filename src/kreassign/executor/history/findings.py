@@ -292,8 +292,8 @@ def uneven_notes(held: Mapping[int, int]) -> Iterator[str]:
     most, least = max(held, key=held.__getitem__), min(held, key=held.__getitem__)
     if held[most] > UNEVEN * mean or held[least] * UNEVEN < mean:
         yield (
-            f"bytes are uneven: broker {most} holds {format_amount(held[most], 'B')}, {held[most] / mean:.2f} times "
-            f"the mean, broker {least} {format_amount(held[least], 'B')}; `kreassign plan` evens them out"
+            f"bytes are uneven: broker {most} holds {format_amount(held[most], 'B')} ({held[most] / mean:.2f} × the "
+            f"mean), broker {least} holds {format_amount(held[least], 'B')}; `kreassign plan` evens them out"
         )
 
 
