@@ -25,7 +25,7 @@ class SnapshotRows:
     replicas: tuple[Row, ...]
 
 
-_NO_SNAPSHOT = "no snapshot was taken after the run; take one with `kreassign snapshot`"
+_NO_SNAPSHOT = "no snapshot was taken after the run; take one with `kreassign snapshot --data DIR`"
 _Complaint = Callable[[MoveHistory, Row], str | None]
 
 
