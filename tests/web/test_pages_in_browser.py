@@ -71,7 +71,7 @@ def test_a_run_is_followed_and_steered_by_who_has_the_token(tmp_path: Path, open
         page.fill("#rate", "0.03")
         page.get_by_role("button", name="Change throttle").click()
         page.locator("[data-field=throttle]", has_text="30 kB/s").wait_for()
-        assert page.locator("[data-field=pace]").inner_text() == "makespan, no limit of moves"
+        assert page.locator("[data-field=pace]").inner_text() == "makespan, no limit on moves in flight"
         page.select_option("#order", "small-first")
         page.fill("#max_moves_per_broker", "3")
         page.get_by_role("button", name="Change pace").click()

@@ -67,7 +67,7 @@ GOOD, BAD, BUSY, IDLE = "good", "bad", "busy", "idle"
 _TONES = {"done": GOOD, "failed": BAD, "cancelled": BAD, "unreadable": BAD, "paused": IDLE}
 
 BROKER_COLUMNS = (
-    "Broker", "Reassigning", "Read for moves", "Written by moves", "Between its disks", "Throttle", "In-sync lag",
+    "Broker", "Reassigning", "Sent", "Received", "Between its directories", "Throttle", "In-sync lag",
     "Out of sync", "Left",
 )  # fmt: skip
 MOVE_COLUMNS = ("Partition", "From", "To", "State", "Copied", "Rate", "Ends in")

@@ -502,7 +502,7 @@ def pace_text(pace: RunPace) -> str:
     limits = [(pace.max_moves, "in flight")]
     limits += [(source, "per broker")] if source == destination else [(source, "from each"), (destination, "to each")]
     told = ", ".join(f"at most {format_count(count)} {where}" for count, where in limits if count is not None)
-    return f"{pace.order}, {told or 'no limit of moves'}"
+    return f"{pace.order}, {told or 'no limit on moves in flight'}"
 
 
 def settings_of(request: PreviewRequest) -> tuple[ThrottleRates, Pace, dict[GuardName, Reaction]]:
