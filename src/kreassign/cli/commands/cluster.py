@@ -326,9 +326,9 @@ def _tell_verification(found: Verification, cluster: ClusterOptions) -> None:
 def snapshot(cluster: ClusterOptions, data: Path | str | None, out: Path | None, measure_for: float) -> None:
     """Take a snapshot of the cluster: as tables, as one file, or both.
 
-    Brokers, log directories, partitions, replicas and active reassignments go to DIR as Parquet; every snapshot adds
-    its own files. FILE also has the configuration overrides (throttles, for example), offsets and write rates; with a
-    name ending in .gz or .parquet it is compressed. Prints the id of the snapshot.
+    Brokers, log directories, partitions, replicas and active reassignments go to tables in DIR (Delta Lake); every
+    snapshot adds its own rows. FILE also has the configuration overrides (throttles, for example), offsets and write
+    rates; with a name ending in .gz or .parquet it is compressed. Prints the id of the snapshot.
     """
     if out is not None and out.parent != data:  # creating the tables creates their directory
         Place.check_directory(out, "--out")

@@ -313,7 +313,7 @@ def collect(cluster: ClusterOptions, data: Path | str, interval: float, rounds: 
     """Sample the cluster, round after round, without an agent on brokers.
 
     Every round adds one file to each of the tables of a snapshot, to `samples` and to `throttles` in DIR, in a folder
-    of its date and hour. Files are written atomically: stop it at any time, start it again at any time. A round that
+    of its date (UTC), in one commit for each table: stop it at any time, start it again at any time. A round that
     the cluster does not answer is reported and skipped; only the first must succeed. Rates need at least two rounds.
     """
     stored = 0
