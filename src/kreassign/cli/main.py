@@ -373,7 +373,7 @@ def _problem(word: str) -> str:
     if "\0" in word:
         return "has the character U+0000, which no name and no path has"
     is_nothing = not word or (word.startswith("--") and word.find("=") == len(word) - 1)
-    return "is empty; leave out what is not to be said" if is_nothing else ""
+    return "is empty; omit the option or argument" if is_nothing else ""
 
 
 @click.group(

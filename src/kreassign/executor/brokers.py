@@ -351,7 +351,7 @@ def cordon_open(found: Readings, uncordoned: Collection[int]) -> Cordon | Blocke
 
 def unseen_on(found: Readings) -> Blocked | None:
     """Block if topics are hidden or unread: what is on a broker is unknown to a client that does not see all topics."""
-    what = f"what is on {listed_brokers(one.broker for one in found.brokers)} cannot be told, for"
+    what = f"cannot list what is on {listed_brokers(one.broker for one in found.brokers)}:"
     if found.unread:
         named = some_of((f"{one} could not be read: {why}" for one, why in found.unread.items()), NAMED, by=";")
         return Blocked(f"{what} {named}. Give the command again")

@@ -466,7 +466,10 @@ def _cordoned(now: GuardInputs) -> Iterator[Breach]:
 def _foreign_move(now: GuardInputs) -> Iterator[Breach]:
     if now.health.foreign_moves:
         names = ", ".join(map(str, now.health.foreign_moves))
-        yield f"somebody else is reassigning partitions of this plan: {names}", "Agree with them; those moves fail here"
+        yield (
+            f"somebody else is reassigning partitions of this plan: {names}",
+            "Agree with them: those moves fail here. `kreassign doctor` names them, `kreassign cancel` ends this run",
+        )
 
 
 def _foreign_throttle(now: GuardInputs) -> Iterator[Breach]:
@@ -508,7 +511,7 @@ def _rate(now: GuardInputs) -> Iterator[Breach]:
         if pace is not None:
             copied, written = (format_amount(rate, "B/s") for rate in pace)
             yield (
-                f"{move.name} is copied at {copied} while producers write {written}: it never ends",
+                f"{move.name} is copied at {copied} while producers write {written}: at this rate it never ends",
                 f"Give every broker at least {least_rate_option(least)} with `kreassign throttle`",
             )
 

@@ -84,7 +84,7 @@ def marks(event: Event) -> Iterator[tuple[MarkKind, str]]:
         case ThrottleRequested():
             yield MarkKind.THROTTLE, _throttle_text(event)
         case PaceRequested():
-            yield MarkKind.PACE, "other limits of what is in flight"
+            yield MarkKind.PACE, "limits of moves in flight changed"
         case CancelRequested():
             how = "what is in flight is cancelled, too" if event.is_now else "what is in flight finishes"
             yield MarkKind.CANCELLED, f"cancelled: {how}"

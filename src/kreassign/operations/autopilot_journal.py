@@ -66,7 +66,9 @@ def looked_after(state_dir: Path, here: InForce, *, is_dry: bool = False) -> str
     Raises InputError where there is none, where several could be meant, or the cluster that is named did not answer.
     """
     if here.why is not None:
-        raise InputError(f"nobody knows which cluster is meant: {here.why}")
+        raise InputError(
+            f"{here.why}, so which cluster is meant is not known; name brokers that answer (--bootstrap-server)"
+        )
     known = clusters_looked_after(state_dir, is_dry=is_dry)
     if here.cluster_id is None and len(known) == 1:
         return known[0]

@@ -423,7 +423,7 @@ def _etas(run: RunHistory, trail: RunTrail, end_s: float) -> Chart | None:
         "When the end was expected",
         f"The end as it was expected at each time, from the start; at last {format_duration(told[-1][1])}.",
         figure,
-        Table(("told at", "expected end"), rows),
+        Table(("predicted at", "expected end"), rows),
         260,
     )
 

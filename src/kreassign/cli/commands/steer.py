@@ -199,7 +199,7 @@ def watch(run_id: str | None, cluster: ClusterOptions, state_dir: Path, output_f
     As JSON it is one document per line whenever something changed; the last one is that of `kreassign status`.
     """
     if (form := form_of_documents()) is not None:
-        raise click.UsageError(f"what goes on is told line by line: as text or json, not as {form}")
+        raise click.UsageError(f"watch prints text or JSON lines; {form} is not supported")
     path = shown_journal(state_dir, run_id, cluster)
     try:
         with nullcontext(JsonView(console())) if output_format == "json" else view_for(console()) as view:

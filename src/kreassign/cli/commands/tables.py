@@ -118,7 +118,7 @@ def _show(done: ingest.Imported, what: str) -> None:
         click.echo(f"{each.file}: {counted(each.usable, what)}{others}")
         _show_bad(each.file, each.bad)
         for instance, count in each.unknown.items():
-            click.echo(f"{each.file}: {count} of {instance}, whose broker nobody says: --instance {instance}=ID")
+            click.echo(f"{each.file}: {count} of {instance}, whose broker is not known: add --instance {instance}=ID")
     _show_bad("all files", done.together)
     added = ", ".join(f"{count} to {table}" for table, count in done.added.items())
     click.echo(

@@ -307,7 +307,7 @@ def _throttles(readings: ClusterReadings) -> Iterator[Issue]:
             yield Issue("throttle", str(resource), seen, remedy, (_LOOK_AGAIN,))
             continue
         remove = ("kreassign", "throttle", "--remove-left")
-        yield Issue("throttle", str(resource), seen, f"No run here has it. {_effect(present)}", (remove,))
+        yield Issue("throttle", str(resource), seen, f"No run on this machine set it. {_effect(present)}", (remove,))
 
 
 def _effect(present: ConfigValue) -> str:
@@ -315,5 +315,5 @@ def _effect(present: ConfigValue) -> str:
     if not present.value:
         return "It throttles nothing; this removes it"
     if present.key.name == LOG_DIR_RATE:
-        return "If nobody wants it, remove it: it slows copies between the disks of the broker"
-    return "If nobody wants it, remove it: it slows replicas that fall out of sync"
+        return "Unless it is meant to be there, remove it; it slows copies between log directories of the broker"
+    return "Unless it is meant to be there, remove it; it slows replicas that fall out of sync"

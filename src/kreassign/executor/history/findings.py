@@ -173,7 +173,7 @@ def _racks(readings: PlacementReadings) -> Iterator[Issue]:
     racks = {broker.id: broker.rack for broker in readings.brokers if broker.rack is not None}
     usable = {racks[broker] for broker in readings.live if broker in racks}
     for broker in sorted(readings.live - racks.keys()) if usable else ():
-        seen = "it has no rack, and other brokers do: nobody knows whether racks hold apart what is on it"
+        seen = "it has no rack, and other brokers do: it is not known whether its replicas are spread over racks"
         remedy = "Set its broker.rack, or name its rack under [broker-racks] of a goals file"
         yield Issue("racks", f"broker {broker}", seen, remedy)
     if len(usable) < 2:

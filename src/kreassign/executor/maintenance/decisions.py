@@ -143,7 +143,7 @@ def _unknown(facts: MaintenanceFacts) -> Blocked | None:
         return None
     return Blocked(
         f"min.insync.replicas of {some_of(topics, SHOWN)} cannot be read: "
-        f"{facts.unread.get(topics[0], 'nobody answered')}. Without it nobody can tell what the partitions keep"
+        f"{facts.unread.get(topics[0], 'no broker answered')}. It says how many replicas must stay in sync"
     )
 
 

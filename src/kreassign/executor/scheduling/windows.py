@@ -179,7 +179,7 @@ class TimeLeft:
             return "moves may not be in flight now"
         if self.rate_bytes_per_s is None:
             waits = self._is_anything and bool(move.ends)
-            return "nobody knows yet how fast copies go, so one goes ahead" if waits else None
+            return "the copy rate is not known yet: one move goes first" if waits else None
         for side, size_bytes in sides(move, self.rate_bytes_per_s):
             if self._busy.get(side, 0.0) + size_bytes > self.seconds * self.rate_bytes_per_s:
                 return f"it would not end in the {int(self.seconds)} s that are left for what broker {side[1]} copies"
