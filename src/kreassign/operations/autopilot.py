@@ -12,6 +12,7 @@ import shlex
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -49,7 +50,7 @@ from kreassign.autopilot.events import (
 from kreassign.autopilot.gates import hours_of
 from kreassign.autopilot.lifecycle import State
 from kreassign.autopilot.memory import Memory, memory_of, remember
-from kreassign.autopilot.observation import US, Known, Observation
+from kreassign.autopilot.observation import US, Absent, Known, Observation
 from kreassign.autopilot.policy import Level, Policy
 from kreassign.clock import SYSTEM_CLOCK, Clock
 from kreassign.errors import (
@@ -60,6 +61,7 @@ from kreassign.errors import (
     InputError,
     JournalLocked,
     JournalTaken,
+    JournalUnreadable,
     KreassignError,
     MirrorUnavailable,
     PlanIsMet,
@@ -72,7 +74,7 @@ from kreassign.executor.events import (
     Request,
     RunStarted,
 )
-from kreassign.executor.history.run_history import history
+from kreassign.executor.history.run_history import explained_settings, history, read_view
 from kreassign.executor.journal import journal_path, post_request, read_events
 from kreassign.executor.journal.folder import active_run, make_folder
 from kreassign.executor.lease import LeasePolicy
@@ -148,7 +150,7 @@ class Autopilot:
         self._report, self._reread, self._odd_policy = report, reread, ""
         self._client, self._policy, self._tell, self._clock = client, policy, tell, clock
         # Nothing else lets one act of two that decide alike within a second.
-        context = replace(context, lease=LeasePolicy.REQUIRE)
+        context = replace(context, lease=LeasePolicy.REQUIRE, leaves_down=True)
         self._is_dry = is_dry
         self._cluster_id = client.describe_cluster().cluster_id
         keeper = Keeper(client, context, self._cluster_id, clock, vigil or Vigil(clock), is_dry=is_dry)
@@ -156,6 +158,8 @@ class Autopilot:
         self.memory: Memory = memory_of(events)
         self._context = context = kept_likewise(context, self.memory)
         self._files = files_of(self._journal.path.parent, events)
+        self._runs = {one.run_id for one in events if isinstance(one, RunBegan)}
+        self._unsettled = set(self._runs)
         try:
             self._files.restore()
             keeper.bring_repair(self.memory)
@@ -193,9 +197,10 @@ class Autopilot:
         """Look once, tell what changed, and do what is due, to its end. Raises JournalDamaged, JournalTaken."""
         self._journal.confirm()
         left = self._run_left()
-        now = observe(self._client, self._clock.now_ms(), left)
+        now = self._observe(left)
         is_elsewhere = left is not None and active_run(self._context.state_dir, self._cluster_id) == left.run_id
         now = replace(now, run=now.run._replace(is_left=not is_elsewhere, is_elsewhere=is_elsewhere))
+        self._clear_up(now)
         self._read_approvals(now)
         order = self._decide(now)
         if left is not None and is_elsewhere:
@@ -215,6 +220,34 @@ class Autopilot:
                 self._resume(_request_of(order, self._clock.now_ms()))
             case _:
                 pass  # what is left holds
+
+    def _observe(self, run: RunView | None = None) -> Observation:
+        explain = partial(explained_settings, self._context.state_dir, self._cluster_id, left_by=self._runs)
+        return observe(self._client, self._clock.now_ms(), run, explain)
+
+    def _clear_up(self, now: Observation) -> None:
+        """Restore what repairs left on brokers that were down when they ended, and are back."""
+        if self.memory.running is not None or not isinstance(now.lease, Absent):
+            return
+        for run_id in sorted(self._unsettled):
+            path = journal_path(self._context.state_dir, self._cluster_id, run_id)
+            with suppress(JournalUnreadable):
+                run = read_view(path) if path.exists() else None
+                if run is None or (run.ended_ms is not None and not run.restorable()):
+                    self._unsettled.remove(run_id)
+                elif run.ended_ms is not None and run.restorable(now.live):
+                    self._restore(path)
+
+    def _restore(self, path: Path) -> None:
+        """Restore the settings of a repair that ended; why that is not possible is told once."""
+        try:
+            left = resume_run(self._client, path, self._context, clock=self._clock).throttle_residue
+            said = "" if left else f"run {path.stem} restored what it had left on brokers that were down"
+        except (InputError, ClusterError, ExecutionError) as error:
+            said = f"what run {path.stem} left on brokers is not restored yet: {error_text(error)}"
+        if said != self._told_problem:
+            self._context.warn(said)
+            self._told_problem = said
 
     def _read_policy(self) -> None:
         """Follow the policy file; what cannot be read is told once, and the policy before it holds."""
@@ -412,6 +445,8 @@ class Autopilot:
 
     def _begin(self, planned: Planned, run_id: str, *, at_any_time: bool = False) -> None:
         at_ms = self._clock.now_ms()
+        self._runs.add(run_id)
+        self._unsettled.add(run_id)
         self._note(
             RunBegan(at_ms, planned.name, run_id, planned.copied_bytes, planned.moves, at_any_time, planned.seconds)
         )
@@ -442,7 +477,7 @@ class Autopilot:
 
     def _steer(self, run: RunView) -> None:
         self._journal.confirm()
-        order = self._decide(observe(self._client, self._clock.now_ms(), run))
+        order = self._decide(self._observe(run))
         act = self.memory.running
         if act is not None:
             self._tell_if_held_long(act.name, run)
@@ -501,7 +536,7 @@ class Autopilot:
 
     def _stops_election(self, name: Name) -> bool:
         """A look between two steps of an election; True if the brake, people or others stop it."""
-        order = self._decide(observe(self._client, self._clock.now_ms()))
+        order = self._decide(self._observe())
         act = self.memory.running
         if act is None or order is None:
             return False

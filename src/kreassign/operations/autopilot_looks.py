@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,11 +24,12 @@ from kreassign.clock import SYSTEM_CLOCK, Clock
 from kreassign.errors import ClusterError
 from kreassign.executor.cluster.readings import ask_by_name, read_log_dirs
 from kreassign.executor.cluster.requests import read_throttles
-from kreassign.executor.history.run_history import read_view
+from kreassign.executor.history.run_history import ExplainedSetting, explained_settings, read_view
 from kreassign.executor.journal import journal_path
 from kreassign.executor.lease import present_holder
 from kreassign.executor.maintenance import brokers_in_maintenance
 from kreassign.executor.state import RunView
+from kreassign.executor.throttle_ledger import ConfigValue
 from kreassign.model import Broker, Cluster, ConfigEntry, ConfigResource, LogDir
 from kreassign.model.authorization import error_text
 from kreassign.model.distributions import UNKNOWN, balancers, recognise
@@ -47,7 +49,13 @@ def read_policy(path: Path) -> Policy:
 # Observe.
 
 
-def observe(client: AdminClient, at_ms: int, ours: RunView | None = None) -> Observation:
+Explain = Callable[[Collection[ConfigValue]], Collection[ExplainedSetting]]
+"""Finds those of these throttles that runs here have set: they are not those of others."""
+
+
+def observe(
+    client: AdminClient, at_ms: int, ours: RunView | None = None, explain: Explain = lambda _: ()
+) -> Observation:
     """Read the cluster; whatever does not answer is unknown in the result. `ours` is the run of the autopilot."""
     cluster = _asked(lambda: _cluster_of_two(client))
     brokers: Asked[tuple[Broker, ...]] = Known(cluster.value.brokers) if isinstance(cluster, Known) else cluster
@@ -72,7 +80,7 @@ def observe(client: AdminClient, at_ms: int, ours: RunView | None = None) -> Obs
         partitions,
         log_dirs,
         others,
-        Known(()) if ours is not None else _throttles(client, live),
+        Known(()) if ours is not None else _throttles(client, live, explain),
         _asked(lambda: brokers_in_maintenance(client)),
         Absent() if ours is not None else _lease(client),
         _brake(client),
@@ -108,13 +116,15 @@ def _log_dirs(client: AdminClient, live: list[int]) -> Mapping[int, Asked[tuple[
     return {**{broker: Known(dirs) for broker, dirs in answer.value.ok.items()}, **failed}
 
 
-def _throttles(client: AdminClient, live: list[int]) -> Asked[tuple[str, ...]]:
+def _throttles(client: AdminClient, live: list[int], explain: Explain) -> Asked[tuple[str, ...]]:
     answer = _asked(lambda: read_throttles(client, (), live))
     if isinstance(answer, Unknown):
         return answer
     for resource, error in answer.value.unknown.items():
         return Unknown(f"{resource}: {error_text(error)}")
-    return Known(tuple(str(one) for values in answer.value.known.values() for one in values if one.value is not None))
+    present = [one for values in answer.value.known.values() for one in values if one.value is not None]
+    explained = {one.present for one in explain(present)}
+    return Known(tuple(str(one) for one in present if one not in explained))
 
 
 def _lease(client: AdminClient) -> Perhaps[str]:
@@ -186,7 +196,9 @@ def why(
     client: AdminClient, policy: Policy, memory: Memory, state_dir: Path, clock: Clock = SYSTEM_CLOCK
 ) -> Iterator[Reasons]:
     """Each open finding with all gates, by a look of now; changes and writes nothing."""
-    now = observe(client, clock.now_ms(), run_of(memory, state_dir))
+    ours = [one.run_id for one in memory.acts]
+    explain = partial(explained_settings, state_dir, memory.cluster_id, left_by=ours)
+    now = observe(client, clock.now_ms(), run_of(memory, state_dir), explain)
     decision = tick(memory, now, policy)
     shown = symptoms(Look(now, decision.memory, policy))
     for finding in decision.memory.open:

@@ -136,8 +136,10 @@ class RunContext:
 
     `controllers` take the throttle of brokers that are down, in a KRaft cluster; `operator` is named in the journal.
     `lease` says whether the run must be the only one on its cluster, on any machine. `observers` observe the
-    run besides, and `ask_clients` asks clients for it. Its journal is kept in `journal_to`, too: a folder, bucket or
-    topic (`operations/mirrors.py`); without, where it was kept before, and with `none` nowhere else.
+    run besides, and `ask_clients` asks clients for it. With `leaves_down`, what an earlier run could not restore on
+    brokers that are down keeps no run back: the caller has it restored when they are back. Its journal is kept in
+    `journal_to`, too: a folder, bucket or topic (`operations/mirrors.py`); without, where it was kept before, and with
+    `none` nowhere else.
     """
 
     state_dir: Path = field(default_factory=default_state_dir)
@@ -150,6 +152,7 @@ class RunContext:
     observers: tuple[Observer, ...] = ()
     ask_clients: AskClients = ask_clients
     journal_to: str | None = None
+    leaves_down: bool = False
 
     def __post_init__(self) -> None:
         check_wait("poll_s", self.poll_s)
@@ -445,11 +448,13 @@ def refuse_unless_free(client: AdminClient, context: RunContext, run_id: str | N
     And if journals in the state directory would be shared between machines.
     """
     refuse_shared_file_system(context.state_dir)
-    cluster_id = client.describe_cluster().cluster_id
+    cluster = client.describe_cluster()
+    cluster_id = cluster.cluster_id
     if context.controllers is not None:
         context.controllers.expect_cluster(cluster_id)
     refuse_second_run(context.state_dir, cluster_id)
-    refuse_if_interrupted_runs(context.state_dir, cluster_id, run_id)
+    live = cluster.broker_ids if context.leaves_down else None
+    refuse_if_interrupted_runs(context.state_dir, cluster_id, run_id, live)
     refuse_if_leased(client, _lease_request(run_id, cluster_id, context))
 
 

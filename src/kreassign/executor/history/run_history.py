@@ -25,6 +25,7 @@ from kreassign.executor.journal import (
     check_journal,
     cluster_journals,
     damaged,
+    journal_path,
     last_event,
     stored_snapshots,
 )
@@ -233,9 +234,12 @@ def read_or_name(path: Path) -> RunHistory | UnreadableJournal:
         return UnreadableJournal.of(path, error)
 
 
-def refuse_if_interrupted_runs(state_dir: Path, cluster_id: str, run_id: str | None = None) -> None:
+def refuse_if_interrupted_runs(
+    state_dir: Path, cluster_id: str, run_id: str | None = None, live: Collection[int] | None = None
+) -> None:
     """Raise InputError if another run was interrupted with moves in progress or settings to restore.
 
+    With `live` brokers, those of other brokers may be left: no run can take them for original values.
     Raises JournalDamaged if that is unknown, because its journal cannot be read.
     """
     for found in left_behind(state_dir, cluster_id):
@@ -244,10 +248,11 @@ def refuse_if_interrupted_runs(state_dir: Path, cluster_id: str, run_id: str | N
         if isinstance(found, UnreadableJournal):
             raise found.error
         moving = sum(move.status in IN_FLIGHT for move in found.moves)
-        if moving or found.throttle_residue:
+        left = read_view(journal_path(state_dir, cluster_id, found.run_id)).restorable(live)
+        if moving or left:
             raise InputError(
                 f"run {found.run_id} was left on this cluster with {counted(moving, 'move')} under way and "
-                f"{counted(len(found.throttle_residue), 'setting')} of a throttle; go on with it (`kreassign resume "
+                f"{counted(len(left), 'setting')} of a throttle; go on with it (`kreassign resume "
                 f"{found.run_id}`) or end it (`kreassign cancel {found.run_id}`) before another one changes the same. "
                 f"Settings of a broker that is lost for good: `kreassign forget {found.run_id} --broker ID`"
             )
@@ -266,12 +271,13 @@ class ExplainedSetting:
 
 
 def explained_settings(
-    state_dir: Path, cluster_id: str, settings: Collection[ConfigValue]
+    state_dir: Path, cluster_id: str, settings: Collection[ConfigValue], left_by: Collection[str] = ()
 ) -> tuple[ExplainedSetting, ...]:
     """Find those of these throttles that a journal here shows as written by a run, and none as restored since.
 
-    The topic was deleted then, or the broker lost. Kafka shows both again: brokers that restart have the settings of a
-    former topic of the name, each by itself, and a broker that comes back has the rate that it had.
+    Those that runs `left_by` still have to restore count, too. The topic was deleted then, or the broker lost. Kafka
+    shows both again: brokers that restart have the settings of a former topic of the name, each by itself, and a broker
+    that comes back has the rate that it had.
     """
     found: dict[ConfigKey, ExplainedSetting] = {}
     for path in cluster_journals(state_dir, cluster_id) if settings else ():
@@ -279,6 +285,8 @@ def explained_settings(
             run = read_view(path)
             found = {key: one for key, one in found.items() if key not in run.restored_rates}
             ours = {override.key: override for override in run.given_up}
+            if run.run_id in left_by:
+                ours |= run.pending_restores
             for present in settings:
                 override = ours.get(present.key)
                 if override is not None and override.wrote(present.value):

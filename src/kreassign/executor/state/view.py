@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from types import MappingProxyType
 
 from kreassign.executor.client_guard import ClientGuard
@@ -324,6 +324,11 @@ class RunView:
     def residue(self) -> tuple[str, ...]:
         """A sentence per setting that still has a value of the run."""
         return tuple(str(override) for override in self._run.throttle.pending.values() if override.is_open)
+
+    def restorable(self, live: Collection[int] | None = None) -> tuple[ConfigKey, ...]:
+        """Settings that still have a value of the run, without those of brokers that are not `live` (None: all)."""
+        left = (one.key for one in self._run.throttle.pending.values() if one.is_open)
+        return tuple(key for key in left if live is None or key.broker is None or key.broker in live)
 
     @property
     def was_throttle_kept(self) -> bool:

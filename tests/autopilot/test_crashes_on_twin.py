@@ -1,0 +1,59 @@
+"""A second broker dies while the first one is repaired, and no controller takes the settings of brokers."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+from kreassign.autopilot.gates import others_now
+from kreassign.executor.history.run_history import explained_settings, read_history
+from kreassign.executor.journal import find_journals
+from kreassign.executor.progress import ProgressMeter
+from kreassign.executor.state import RunView
+from kreassign.operations.autopilot_looks import observe
+from tests.autopilot.fleet import HOUR_S, Fleet
+from tests.executor.twin_runs import TwinRig
+
+LOOKS_S = 300.0
+LISTS = [[one, (one + 1) % 7, (one + 2) % 7] for one in range(7)]
+ACT = """
+[broker-gone]
+level = 'act'
+propose-after = '10m'
+act-after = '10m'
+most-share = 0.5
+[care]
+interval = '5m'
+settle = '10m'
+[runs]
+throttle = '300kB/s'
+"""
+
+
+def test_a_second_crash_during_a_repair_keeps_no_repair_back(tmp_path: Path) -> None:
+    """The rate of broker 5 cannot be restored when the repair of broker 3 ends."""
+    ours = Fleet(tmp_path, TwinRig(tmp_path, LISTS, brokers=7, size_bytes=60_000_000), ACT)
+    twin, warnings, crashed = ours.rig.twin, list[str](), list[str]()
+
+    def crash(run: RunView, _: ProgressMeter) -> None:
+        if not crashed and run.in_flight and any("broker 5 " in one for one in ours.rig.throttles):
+            crashed.append(run.run_id)
+            twin.crash(5)
+
+    ours.context = replace(ours.context, poll_s=20.0, observers=(crash,), warn=warnings.append)
+    with ours.opened() as autopilot:
+        twin.crash(3)
+        ours.watch(autopilot, HOUR_S, LOOKS_S)
+        acts = [(one.run_id, one.name.subject, one.outcome) for one in autopilot.memory.acts]
+        (journal,) = find_journals(tmp_path, crashed[0])
+        assert acts == [(crashed[0], "broker 3", "failed"), (acts[-1][0], "broker 5", "done")]
+        assert not {3, 5} & ours.holders()
+        assert read_history(journal).throttle_residue
+        twin.start(5)
+        explain = partial(explained_settings, tmp_path, twin.cluster_id, left_by=crashed)
+        now = observe(ours.rig.client, ours.rig.transport.now_ms(), explain=explain)
+        assert (others_now(now), bool(ours.rig.throttles)) == (None, True)
+        ours.watch(autopilot, 2 * LOOKS_S, LOOKS_S)
+    assert (ours.rig.throttles, read_history(journal).throttle_residue) == ({}, ())
+    assert "restored what it had left" in warnings[-1]
