@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
@@ -209,6 +210,29 @@ def test_an_autopilot_waits_for_a_journal_that_others_lock(tmp_path: Path, monke
     assert told[0].startswith("the autopilot holds: ")
     assert "Until then it looks at nothing" in told[0]
     assert "the journal of the autopilot can be written again" in told[1]
+
+
+def test_a_message_outlives_a_crash_before_it_was_sent(tmp_path: Path) -> None:
+    """The next process goes on from what the state directory had when the message was sent."""
+    ours = fleet(tmp_path / "lives")
+    copies = tmp_path / "copies"
+
+    class Messages(list[Message]):
+        """Receivers that keep the state directory as it is when a message comes."""
+
+        def append(self, message: Message) -> None:
+            shutil.copytree(tmp_path / "lives", copies / str(len(self)))
+            super().append(message)
+
+    ours.messages = Messages()
+    with ours.opened() as autopilot:
+        ours.rig.twin.crash(3)
+        ours.watch(autopilot, 3 * LOOKS_S, LOOKS_S)
+    (told,) = ours.messages
+    next_one = Fleet(copies / "0", ours.rig, ACT)
+    with next_one.opened() as autopilot:
+        autopilot.look()
+    assert [one.name for one in next_one.messages] == [told.name]
 
 
 def test_a_look_that_fails_beside_a_run_is_made_again(tmp_path: Path) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import json
+import sys
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -13,11 +15,13 @@ from kreassign.autopilot.core import Message, digest_is_due
 from kreassign.autopilot.events import Name
 from kreassign.autopilot.memory import Memory
 from kreassign.autopilot.policy import Kind, Policy, parse_policy
+from kreassign.cli.commands.autopilot import printing
 from kreassign.clock import SystemClock
 from kreassign.errors import InputError
 from kreassign.monitoring.notices import RECEIVERS
 from kreassign.monitoring.webhooks import WAITING, signature
 from kreassign.operations.autopilot_messages import messaging, receivers
+from testbed.waiting import wait_until
 from tests.autopilot.values import DAY, HOUR, MINUTE, Watched, cluster
 from tests.monitoring.receiver import Receiver, receiving
 
@@ -94,6 +98,31 @@ def test_a_loss_is_told_and_no_secret_with_it(tmp_path: Path, name: str) -> None
     (warning,) = warnings
     host = receiver.url.partition("/hook")[0]
     assert warning == f"a message to {name} was not delivered (finding: {host} answered 403)"
+
+
+def test_the_latest_message_of_a_finding_is_sent_until_it_arrives(tmp_path: Path) -> None:
+    """Three attempts at each message find the receiver down; the first one after it is not wanted any more."""
+    policy = parse_policy(f"[messages]\nslack = '{tmp_path / 'slack'}'", "policy.toml")
+    warnings: list[str] = []
+    with receiving([503] * 9) as receiver:
+        (tmp_path / "slack").write_text(receiver.url)
+        with messaging(policy.messages, "c-1", SystemClock(), warnings.append, retries_s=SOON, again_s=0.05) as tell:
+            tell(TOLD)
+            tell(OVER)
+            wait_until(lambda: len(receiver.got) == 10, what="the message that arrives")
+        arrived = [json.loads(body)["text"] for _, body in receiver.got[6:]]
+    assert [OVER.what in one for one in arrived] == [True] * 4
+    assert len(warnings) == 2, "each is told once"
+
+
+def test_a_message_that_cannot_be_printed_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+    messages, closed = list[Message](), io.StringIO()
+    closed.close()
+    monkeypatch.setattr(sys, "stdout", closed)
+    tell = printing(messages.append)
+    tell(TOLD)
+    tell(OVER)
+    assert messages == [TOLD, OVER]
 
 
 def test_a_receiver_that_hangs_delays_nothing_and_its_losses_are_told(tmp_path: Path) -> None:

@@ -13,8 +13,9 @@ from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from hashlib import sha256
 from http import HTTPStatus
+from itertools import count
 from types import MappingProxyType
-from typing import Protocol
+from typing import NamedTuple, Protocol
 from urllib.parse import SplitResult, urlsplit
 
 from kreassign.clock import Clock
@@ -134,6 +135,9 @@ WAITING = 100
 LAST_S = 20.0
 """Seconds that the command waits at its end for the last messages."""
 
+AGAIN_S = 300.0
+"""Seconds between attempts at what is sent until it arrives."""
+
 GRACE_S = 0.2
 
 _PASSING = (HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_EARLY, HTTPStatus.TOO_MANY_REQUESTS)
@@ -192,10 +196,19 @@ class Post(Protocol):
         ...
 
 
+class _Queued(NamedTuple):
+    """A message with its place in the order of all; with a `key` it is sent until it, or a later one, arrives."""
+
+    number: int
+    key: str
+    message: Post
+
+
 class Sender:
     """Sends messages one after the other; `undelivered` are those given up, with the reason.
 
-    With `on_loss` each of those is reported at once, from the thread that sends, and not kept.
+    With `on_loss` each of those is reported at once, from the thread that sends, and not kept. With `again_s` the
+    latest one of each key is sent again after this time, and whenever another one arrives.
     """
 
     def __init__(
@@ -205,10 +218,12 @@ class Sender:
         retries_s: tuple[float, ...] = RETRIES_S,
         timeout_s: float = TIMEOUT_S,
         on_loss: Callable[[str], None] | None = None,
+        again_s: float | None = None,
     ) -> None:
         self._webhook, self._clock, self._on_loss = webhook, clock, on_loss
-        self._retries_s, self._timeout_s = retries_s, timeout_s
-        self._waiting: queue.Queue[Post | None] = queue.Queue(WAITING)
+        self._retries_s, self._timeout_s, self._again_s = retries_s, timeout_s, again_s
+        self._waiting: queue.Queue[_Queued | None] = queue.Queue(WAITING)
+        self._numbers, self._kept = count(), dict[str, _Queued]()
         self._is_ending = threading.Event()
         self._noting, self._is_closed = threading.Lock(), False
         self._thread = threading.Thread(target=self._work, name="webhook", daemon=True)
@@ -218,11 +233,13 @@ class Sender:
         """Start the thread that sends."""
         self._thread.start()
 
-    def send(self, message: Post) -> None:
+    def send(self, message: Post, key: str = "") -> None:
         """Queue a message; returns at once."""
+        queued = _Queued(next(self._numbers), key, message)
         try:
-            self._waiting.put_nowait(message)
+            self._waiting.put_nowait(queued)
         except queue.Full:
+            self._keep(queued)
             self._note(message, f"{WAITING} others wait already")
 
     def close(self, last_s: float) -> None:
@@ -239,19 +256,60 @@ class Sender:
             self._is_closed = True
 
     def _work(self) -> None:
-        while (message := self._waiting.get()) is not None and not self._is_ending.is_set():
-            self._deliver(message)
+        while not self._is_ending.is_set():
+            try:
+                queued = self._waiting.get(timeout=self._again_s if self._kept else None)
+            except queue.Empty:
+                self._send_again()
+                continue
+            if queued is None:
+                return
+            if self._deliver(queued):
+                self._send_again()
 
-    def _deliver(self, message: Post) -> None:
+    def _deliver(self, queued: _Queued) -> bool:
+        """Send a message, in several attempts; True if it arrived."""
         for pause_s in (*self._retries_s, None):
             try:
-                self._post(message)
+                self._post(queued.message)
             except _DeliveryError as error:
                 if pause_s is None or error.is_final or self._is_ending.wait(pause_s):
-                    self._note(message, str(error))
-                    return
+                    if not error.is_final:
+                        self._keep(queued)
+                    self._note(queued.message, str(error))
+                    return False
             else:
-                return
+                self._drop(queued)
+                return True
+        return False
+
+    def _send_again(self) -> None:
+        """Send what is kept, the oldest first, until one does not arrive."""
+        for queued in sorted(self._kept.values(), key=lambda one: one.number):
+            try:
+                self._post(queued.message)
+            except _DeliveryError as error:
+                if not error.is_final:
+                    return
+                self._note(queued.message, str(error))
+            self._drop(queued)
+
+    def _keep(self, queued: _Queued) -> None:
+        if self._again_s is None or not queued.key:
+            return
+        with self._noting:
+            before = self._kept.get(queued.key)
+            if before is None or before.number < queued.number:
+                self._kept[queued.key] = queued
+            if len(self._kept) > WAITING:
+                del self._kept[min(self._kept.values(), key=lambda one: one.number).key]
+
+    def _drop(self, queued: _Queued) -> None:
+        """Forget a message that arrived, or that its receiver refuses, and earlier ones of its key."""
+        with self._noting:
+            kept = self._kept.get(queued.key)
+            if kept is not None and kept.number <= queued.number:
+                del self._kept[queued.key]
 
     def _note(self, message: Post, why: str) -> None:
         with self._noting:

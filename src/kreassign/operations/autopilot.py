@@ -173,6 +173,8 @@ class Autopilot:
         self._watched = replace(context, observers=observers, watch=self._watch_run)
         self._leave_run: Callable[[], None] | None = None
         self._told_problem = ""
+        # Messages of decisions that could not be written yet, since another process had locked the journal.
+        self._sent: set[tuple[Name | None, bool, str]] = set()
         self._held_since_s: float | None = None
 
     def __enter__(self) -> Self:
@@ -267,6 +269,12 @@ class Autopilot:
             self._note(request)
         last_ms = self.memory.looked_ms
         decision = tick(self.memory, now, self._policy)
+        for message in decision.messages:
+            # Before it is written down: after a crash in between it is sent twice, instead of never.
+            which = (message.name, message.is_over, "" if message.name is None else message.why)
+            if which not in self._sent:
+                self._tell(message)
+                self._sent.add(which)
         for event in decision.events:
             if isinstance(event, WentOn) and last_ms is not None:
                 self._context.warn(
@@ -274,8 +282,7 @@ class Autopilot:
                     "from scratch after a break of 10 min, so that looks so far apart find nothing of it"
                 )
             self._note(event)
-        for message in decision.messages:
-            self._tell(message)
+        self._sent.clear()
         self._report(status_of(now, self.memory, self._policy))
         return decision.order
 

@@ -12,7 +12,7 @@ from kreassign.autopilot.policy import Kind, Messages
 from kreassign.clock import Clock
 from kreassign.errors import InputError
 from kreassign.monitoring.notices import DIGEST, RECEIVERS, Notice, printable_notice, receiver_of
-from kreassign.monitoring.webhooks import LAST_S, RETRIES_S, Sender, Webhook
+from kreassign.monitoring.webhooks import AGAIN_S, LAST_S, RETRIES_S, Sender, Webhook
 from kreassign.operations.text_files import named_once, read_text
 
 SEVERITIES: Mapping[Kind, str] = MappingProxyType({
@@ -57,21 +57,24 @@ def messaging(
     *,
     last_s: float = LAST_S,
     retries_s: tuple[float, ...] = RETRIES_S,
+    again_s: float = AGAIN_S,
 ) -> Iterator[Tell]:
     """Yield a function that queues messages for all receivers during the block; it returns at once.
 
-    A message that is lost (no answer, refused, queue full) is warned of, by the receiver's name and host alone. At the
-    end it waits for at most `last_s` seconds for each receiver. Raises InputError.
+    A message that does not arrive (no answer, refused, queue full) is warned of, by the receiver's name and host alone;
+    the latest one of each finding is sent again each `again_s` seconds, until it arrives or its receiver refuses it.
+    At the end it waits for at most `last_s` seconds for each receiver. Raises InputError.
     """
     senders = {
-        name: (to, Sender(to, clock, retries_s, on_loss=_loss(name, warn))) for name, to in receivers(policy).items()
+        name: (to, Sender(to, clock, retries_s, on_loss=_loss(name, warn), again_s=again_s))
+        for name, to in receivers(policy).items()
     }
 
     def tell(message: Message) -> None:
         notice = notice_of(message, cluster_id, clock.now_ms())
         for name, (to, sender) in senders.items():
             for document in RECEIVERS[name].documents(notice, to):
-                sender.send(document)
+                sender.send(document, notice.key)
 
     for _, sender in senders.values():
         sender.start()

@@ -131,7 +131,7 @@ def watch(
                     client,
                     autopilot_looks.read_policy(policy),
                     watched,
-                    _both(send),
+                    printing(send),
                     is_dry=is_dry,
                     report=lambda status: latest.update({status.cluster_id: status}),
                     reread=partial(autopilot_looks.read_policy, policy),
@@ -222,12 +222,13 @@ class _Watched:
             self._child.terminate()
 
 
-def _both(send: Tell) -> Tell:
-    """Print a message, and send it to the receivers of the policy."""
+def printing(send: Tell) -> Tell:
+    """Send a message to the receivers of the policy, and print it."""
 
     def tell(message: Message) -> None:
-        click.echo(str(message))
         send(message)
+        with suppress(OSError, ValueError):  # A full disk, or a terminal that was closed, stops no look.
+            click.echo(str(message))
 
     return tell
 
