@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import math
-import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -12,7 +11,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from kreassign.admin import AdminClient
-from kreassign.autopilot.detectors import Look, astray, relief_bytes, use_of
+from kreassign.autopilot.detectors import DETECTORS, Look, astray, relief_bytes, use_of
 from kreassign.autopilot.events import Name, PlanLoads, Planned
 from kreassign.autopilot.gates import REDUNDANCY, flapping, stale_text
 from kreassign.autopilot.memory import Memory
@@ -21,10 +20,11 @@ from kreassign.autopilot.policy import Kind, Policy
 from kreassign.clock import Clock
 from kreassign.errors import ClusterError, IllegalPlan, Infeasible, InputError, KreassignError, requires
 from kreassign.executor.journal.folder import make_folder
+from kreassign.executor.scheduling.windows import REACHED, longest_s
 from kreassign.model import TopicPartition
 from kreassign.model.load import MEASURED_S
 from kreassign.model.plan_facts import plan_id
-from kreassign.model.text import counted, format_amount, rough_span
+from kreassign.model.text import counted, format_amount, rough_span, some_of
 from kreassign.operations.plan import PlanRequest, make_plan
 from kreassign.operations.plan_files import PlanFile, read_plan_file, write_plan
 from kreassign.operations.plan_inputs import Inputs, inputs_of_cluster
@@ -53,7 +53,7 @@ def _disk_tasks(name: Name, look: Look) -> tuple[Task, ...]:
     return (BalanceLogDirs(brokers=(name.broker,)), relieve) if is_roomy else (relieve,)
 
 
-def _lost_on(name: Name) -> Task:
+def _lost_on(name: Name) -> Repair:
     return Repair(racks=False, replication_factors=False, lost_on=(name.broker,))
 
 
@@ -70,6 +70,10 @@ TASKS: Mapping[Kind, Callable[[Name, Look], tuple[Task, ...]]] = MappingProxyTyp
     Kind.BAND_LEFT: lambda _, __: (Rebalance(),),
 })  # fmt: skip
 """Tasks that repair a finding, the narrowest first; the next one where that moves nothing."""
+PARTS: Mapping[Kind, Callable[[Name], Repair]] = MappingProxyType({
+    **dict.fromkeys(REDUNDANCY, _lost_on), Kind.PLACEMENT: lambda _: Repair(),
+})  # fmt: skip
+"""Tasks that repair some partitions of a finding where not all can be."""
 UNMEASURED = frozenset({Kind.BROKER_GONE, Kind.DIRECTORY_FAILED, Kind.PLACEMENT, Kind.SLOW_BROKER})
 """Kinds whose plans need no write rates: copies that are lost do not wait for loads."""
 
@@ -82,7 +86,11 @@ class Repairs:
     plan: PlanFile | None
 
 
-Made = tuple[Outcome, PlanLoads | None]
+MOST_PLANS = 32
+"""Plans that are tried for a part of what is impossible together: enough to find one among a thousand partitions."""
+
+SHOWN = 3
+"""Most partitions that a sentence names."""
 
 
 def avoided(memory: Memory, name: Name, now: Observation) -> tuple[int, ...]:
@@ -103,25 +111,29 @@ def plan_repair(client: AdminClient, name: Name, look: Look, clock: Clock, avoid
         what = f"elect {counted(len(wrong), 'preferred leader')}, {policy.leaders.step} at a time; nothing is copied"
         return Repairs(Planned(now.at_ms, name, _digest(map(str, wrong)), 0, wrong, (what,)), None)
 
-    def made(task: Task, without: Collection[str] = ()) -> Made:
-        chosen = PlanPolicy(excluded_topics=tuple(map(re.escape, without)), excluded_brokers=avoid)
-        inputs, loads = _inputs(client, name.kind, now, policy, clock, chosen)
-        return make_plan(inputs, task, PlanRequest(rate_bytes_per_s=policy.runs.throttle)), loads
+    inputs, loads = _inputs(client, name.kind, now, policy, clock, PlanPolicy(excluded_brokers=avoid))
 
-    tasks = TASKS[name.kind](name, look)
+    def made(task: Task) -> Outcome:
+        return make_plan(inputs, task, PlanRequest(rate_bytes_per_s=policy.runs.throttle))
+
+    part = PARTS.get(name.kind)
+    left: tuple[str, ...] = ()
     try:
-        outcome, loads = _first(tasks, made)
-    except Infeasible:  # What is impossible for one topic keeps no other from its copies.
-        crowded = _with_too_few_brokers(now, avoid)
-        if not crowded or name.kind not in REDUNDANCY:
+        outcome = _first(TASKS[name.kind](name, look), made)
+    except Infeasible as error:  # What is impossible for some partitions keeps no other from its copies.
+        if part is None:
             raise
-        outcome, loads = made(_lost_on(name), crowded)
-        if not outcome.plan.replicas:
-            raise
+        outcome, left = _for_most(part(name), _most_urgent_first(name, look, inputs, avoid), made, error)
+    if part is not None and (long := _too_long(outcome, look, inputs)):
+        taken = frozenset(outcome.plan.replicas) - long
+        if taken:
+            without = frozenset(one.topic_partition for one in now.placed) - taken
+            outcome = made(replace(part(name), without=without))
+            left = (*left, f"{some_of(sorted(long), SHOWN)}: no window is long enough for a copy at this throttle")
     if not outcome.plan.replicas:
         reasons = "; ".join(outcome.facts.remaining) or "no plan moves anything"
         raise InputError(f"there is nothing to move: {reasons}")
-    planned = planned_of(name, now.at_ms, outcome)
+    planned = planned_of(name, now.at_ms, outcome, left)
     if loads is not None:
         planned = replace(planned, loads=loads, sentences=(*planned.sentences, loads_text(loads, policy, now.at_ms)))
     most = policy.budget.bytes_per_day
@@ -131,24 +143,76 @@ def plan_repair(client: AdminClient, name: Name, look: Look, clock: Clock, avoid
     return Repairs(planned, PlanFile(outcome.plan, outcome.facts.expected, outcome.facts))
 
 
-def _first(tasks: Sequence[Task], made: Callable[[Task], Made]) -> Made:
+def _first(tasks: Sequence[Task], made: Callable[[Task], Outcome]) -> Outcome:
     """Plan the first task that moves anything; the last one's plan or error where none does."""
     for task in tasks[:-1]:
         with suppress(Infeasible, IllegalPlan):
             found = made(task)
-            if found[0].plan.replicas:
+            if found.plan.replicas:
                 return found
     return made(tasks[-1])
 
 
-def _with_too_few_brokers(now: Observation, avoid: Collection[int]) -> list[str]:
-    """Topics with more replicas than there are brokers that have one or may get one."""
+def _most_urgent_first(
+    name: Name, look: Look, inputs: Inputs, avoid: Collection[int]
+) -> list[tuple[TopicPartition, ...]]:
+    """Partitions that a finding is about, in groups that may be possible together: those with one copy left first.
+
+    Within a group small ones are first. Those with more replicas than there are brokers for them are the last group.
+    """
+    now, sizes = look.now, _sizes(inputs)
+    shown = (one.partitions for one in DETECTORS[name.kind].find(look) if one.subject == name.subject)
+    names = frozenset[TopicPartition]().union(*(one for one in shown if one is not None))
     is_open = now.live - now.in_maintenance - now.cordoned() - frozenset(avoid)
-    return sorted({
-        one.topic_partition.topic
-        for one in now.placed
-        if len(one.replicas) > len(is_open | now.live.intersection(one.replicas))
-    })  # fmt: skip
+    groups: dict[tuple[bool, bool], list[tuple[int, TopicPartition]]] = {}
+    for one in now.placed:
+        if one.topic_partition in names:
+            is_crowded = len(one.replicas) > len(is_open | now.live.intersection(one.replicas))
+            is_alone = len(now.live.intersection(one.isr)) <= 1
+            # Sizes change from look to look: by their magnitude the order stays the same.
+            size = (sizes.get(one.topic_partition, 0).bit_length(), one.topic_partition)
+            groups.setdefault((is_crowded, not is_alone), []).append(size)
+    return [tuple(one for _, one in sorted(groups[key])) for key in sorted(groups)]
+
+
+def _for_most(
+    task: Repair, groups: list[tuple[TopicPartition, ...]], made: Callable[[Task], Outcome], error: Infeasible
+) -> tuple[Outcome, tuple[str, ...]]:
+    """Plan for as many of these partitions as possible, the first ones first, and name what is left.
+
+    Groups that are impossible are halved; after some plans the rest is left. Raises the error if nothing is possible.
+    """
+    every, waiting = frozenset(one for group in groups for one in group), list(groups)
+    taken, found = frozenset[TopicPartition](), None
+    for _ in range(MOST_PLANS):
+        if not waiting:
+            break
+        group = waiting.pop(0)
+        try:
+            outcome = made(replace(task, without=every - taken - {*group}))
+        except (Infeasible, IllegalPlan):
+            half = len(group) // 2
+            waiting = [one for one in (group[:half], group[half:]) if half and one] + waiting
+        else:
+            taken, found = taken | {*group}, outcome
+    if found is None or not found.plan.replicas:
+        raise error
+    why = " ".join(str(error).split())
+    return found, (f"{some_of(sorted(every - taken), SHOWN)} stay as they are, for all together are impossible: {why}",)
+
+
+def _too_long(outcome: Outcome, look: Look, inputs: Inputs) -> frozenset[TopicPartition]:
+    """Partitions of a plan of which no window to come is long enough for a copy."""
+    runs, sizes = look.policy.runs, _sizes(inputs)
+    if runs.throttle is None or not runs.hours.are_limited:
+        return frozenset()
+    most_bytes = longest_s(runs.hours, look.now.at_ms) * runs.throttle * REACHED
+    return frozenset(one for one in outcome.plan.replicas if sizes[one] > most_bytes)
+
+
+def _sizes(inputs: Inputs) -> dict[TopicPartition, int]:
+    partitions = inputs.problem.partitions
+    return {partitions.name(one): int(size) for one, size in enumerate(partitions.size_bytes)}
 
 
 def _inputs(
@@ -188,14 +252,16 @@ def loads_text(loads: PlanLoads, policy: Policy, at_ms: int) -> str:
     return f"planned by loads of {policy.loads.tables}, measured until {age} ago, {loads.doubtful_share:.0%} doubtful"
 
 
-def planned_of(name: Name, at_ms: int, outcome: Outcome) -> Planned:
-    """The plan of a repair, as it is remembered."""
+def planned_of(name: Name, at_ms: int, outcome: Outcome, left: Sequence[str] = ()) -> Planned:
+    """The plan of a repair, as it is remembered, with what is `left` since it is impossible."""
     copied, prediction = outcome.evaluation.moved_bytes, outcome.facts.prediction
     moves = tuple(sorted(outcome.plan.replicas))
     seconds = None if prediction is None or not math.isfinite(prediction.seconds) else float(prediction.seconds)
     hours = "" if seconds is None else f", in about {seconds / 3600:.1f} h"
     what = f"{outcome.facts.task}: {counted(len(moves), 'partition')}, {format_amount(copied, 'B')} to copy{hours}"
-    return Planned(at_ms, name, plan_id(outcome.plan), copied, moves, (what, *outcome.facts.remaining[:3]), seconds)
+    return Planned(
+        at_ms, name, plan_id(outcome.plan), copied, moves, (what, *left, *outcome.facts.remaining[:3]), seconds
+    )
 
 
 # Keep a proposal: loads change from look to look, and with them the best plan; the first one stays as long as it fits.

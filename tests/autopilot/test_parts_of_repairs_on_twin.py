@@ -1,0 +1,80 @@
+"""Repairs that are impossible for some partitions: the others get their copies, and people hear of what is left."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from kreassign.twin.blueprint import Blueprint
+from kreassign.twin.cluster import Twin
+from kreassign.twin.core import TwinSettings
+from kreassign.twin.replication.partition_logs import Traffic
+from kreassign.twin.version import DEFAULT
+from tests.autopilot.fleet import HOUR_S, Fleet
+from tests.executor.twin_runs import TwinRig, tp
+
+LOOKS_S = 300.0
+LISTS = [[one, (one + 1) % 5, (one + 2) % 5] for one in range(5)]
+DISKS_BYTES = 4_000_000_000_000
+"""Size of both log directories of a broker of the twin, of which a tenth is kept free."""
+
+CARE = (
+    "[care]\ninterval = '5m'\n[runs]\nthrottle = '1GB/s'\n[budget]\nbytes-per-day = '90TB'\nbytes-per-week = '90TB'\n"
+)
+ACT = f"[broker-gone]\nlevel = 'act'\nact-after = '30m'\n{CARE}"
+
+
+def texts(ours: Fleet) -> str:
+    return "\n".join(map(str, ours.messages))
+
+
+def test_what_finds_room_is_copied_the_last_copies_first(tmp_path: Path) -> None:
+    """Disks are three quarters full, so that four brokers have no room for what five held. Of u-0 one copy is left."""
+    rig = TwinRig(tmp_path, LISTS * 6, brokers=5, size_bytes=DISKS_BYTES // 24, others={"u": [[3, 4]]})
+    ours = Fleet(tmp_path, rig, ACT)
+    with ours.opened() as autopilot:
+        rig.twin.crash(3)
+        ours.watch(autopilot, 1.2 * HOUR_S, LOOKS_S)
+        act, *_ = autopilot.memory.acts
+    assert act.outcome == "done"
+    assert tp(0, "u") in act.moves
+    assert 4 < len(act.moves) < 15
+    assert "stay as they are, for all together are impossible: no plan keeps the rules: - disk" in texts(ours)
+
+
+def test_a_partition_too_large_for_a_window_keeps_no_other_back(tmp_path: Path) -> None:
+    """The window is long enough for 1.2 TB, and u-0 has 1.5."""
+
+    def with_giant(blueprint: Blueprint) -> Twin:
+        few, giant = blueprint.topics
+        (whole,) = giant.partitions
+        traffic = Traffic(size_bytes=1_500_000_000_000, write_bytes_per_s=0.0)
+        giant = replace(giant, partitions=(replace(whole, traffic=traffic),))
+        return Twin(replace(blueprint, topics=(few, giant)), TwinSettings(DEFAULT))
+
+    rig = TwinRig(tmp_path, LISTS, brokers=5, others={"u": [[3, 4]]}, make_twin=with_giant)
+    at_ms = rig.transport.now_ms()
+    begins, ends = (
+        datetime.fromtimestamp(at_ms / 1000 + after, tz=UTC).strftime("%H:%M") for after in (0, 1.2 * HOUR_S)
+    )
+    ours = Fleet(tmp_path, rig, ACT.replace("'1GB/s'", f"'300MB/s'\nwindows = ['{begins}-{ends}']"))
+    with ours.opened() as autopilot:
+        rig.twin.crash(3)
+        ours.watch(autopilot, HOUR_S, LOOKS_S)
+        act, *_ = autopilot.memory.acts
+    assert (act.outcome, tp(0, "u") in act.moves) == ("done", False)
+    assert 3 not in ours.holders()
+    assert "u-0: no window is long enough for a copy at this throttle" in texts(ours)
+
+
+def test_copies_are_added_where_not_all_that_lack_find_room(tmp_path: Path) -> None:
+    lists = [*(LISTS * 4), *([one[:2] for one in LISTS] * 2)]
+    policy = f"[placement]\nlevel = 'act'\npropose-after = '30m'\n{CARE}"
+    ours = Fleet(tmp_path, TwinRig(tmp_path, lists, brokers=5, size_bytes=205_000_000_000), policy)
+    with ours.opened() as autopilot:
+        ours.watch(autopilot, 1.2 * HOUR_S, LOOKS_S)
+        act, *_ = autopilot.memory.acts
+    assert act.outcome == "done"
+    assert 4 < len(act.moves) < 10
+    assert "stay as they are" in texts(ours)
