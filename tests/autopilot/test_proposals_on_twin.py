@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
@@ -17,9 +17,9 @@ from kreassign.autopilot.lifecycle import State
 from kreassign.autopilot.observation import US
 from kreassign.autopilot.policy import Kind
 from kreassign.executor.client_guard import ClientAnswer, ClientGuard, ClientQuery
-from kreassign.executor.events import HoldRequested, PaceRequested, ReleaseRequested
+from kreassign.executor.events import HoldRequested, PaceRequested, ReleaseRequested, ThrottleRequested
 from kreassign.executor.history.run_history import read_history
-from kreassign.executor.journal import find_journals, post_request, read_events
+from kreassign.executor.journal import find_journals, journal_path, post_request, read_events
 from kreassign.executor.runner import ReadClients
 from kreassign.executor.state import RunView
 from kreassign.model import ConfigChange, ConfigResource, NewTopic, TopicPartition, TopicPartitionReplica
@@ -172,6 +172,56 @@ def test_windows_of_a_changed_policy_hold_for_a_run(tmp_path: Path) -> None:
         ours.watch(autopilot, HOUR_S, LOOKS_S)
         assert [one.outcome for one in autopilot.memory.acts] == ["done"]
     assert len([one for one in read_events(path) if isinstance(one, PaceRequested)]) == 1
+
+
+def test_a_changed_throttle_of_the_policy_holds_for_a_run(tmp_path: Path) -> None:
+    """What people set for the run stays until then."""
+    ours = Fleet(tmp_path, TwinRig(tmp_path, LISTS * 4, brokers=6), SLOW)
+    file, rates = tmp_path / "policy.toml", list[int | None]()
+    file.write_text(SLOW)
+
+    def beside(run: RunView, _: object) -> None:
+        rates.append(run.rates.bytes_per_s)
+        match len(rates):
+            case 100:
+                path = journal_path(tmp_path, ours.rig.twin.cluster_id, run.run_id)
+                post_request(path, lambda number: ThrottleRequested(run.started_ms, number, 70_000))
+            case 250:
+                file.write_text(SLOW.replace("50kB/s", "200kB/s"))
+
+    ours.context = replace(ours.context, observers=(beside,))
+    with ours.opened(reread=partial(read_policy, file)) as autopilot:
+        ours.rig.twin.crash(3)
+        ours.watch(autopilot, 2 * HOUR_S, LOOKS_S)
+        (act,) = autopilot.memory.acts
+    assert act.outcome == "done"
+    assert list(dict.fromkeys(rates)) == [50_000, 70_000, 200_000]
+
+
+def test_a_resumed_repair_asks_clients_that_the_policy_names_now(tmp_path: Path) -> None:
+    ours = Fleet(tmp_path, TwinRig(tmp_path, LISTS, brokers=6), SLOW)
+    file, asked = tmp_path / "policy.toml", list[ClientGuard]()
+    file.write_text(SLOW)
+
+    def ask_clients(guard: ClientGuard) -> AbstractContextManager[ReadClients]:
+        asked.append(guard)
+        return nullcontext(lambda: ())
+
+    def leave(run: RunView, _: object) -> None:
+        if run.in_flight and not asked:
+            file.write_text(f"{SLOW.replace('50kB/s', '90kB/s')}[clients]\ncommand = 'check'\n")
+            raise KeyboardInterrupt  # stands for the end of its process
+
+    ours.context = replace(ours.context, observers=(leave,), ask_clients=ask_clients)
+    ours.rig.twin.crash(3)
+    with ours.opened(reread=partial(read_policy, file)) as autopilot, suppress(KeyboardInterrupt):
+        ours.watch(autopilot, 2 * HOUR_S, LOOKS_S)
+    with ours.opened(reread=partial(read_policy, file)) as autopilot:
+        ours.watch(autopilot, HOUR_S, LOOKS_S)
+        (act,) = autopilot.memory.acts
+    assert act.outcome == "done"
+    assert [guard.command for guard in asked] == [("check",)]
+    assert read_history(*find_journals(tmp_path, act.run_id)).rates.bytes_per_s == 90_000
 
 
 def test_a_run_that_people_resume_hears_the_brake(tmp_path: Path) -> None:

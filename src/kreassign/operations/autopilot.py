@@ -73,9 +73,10 @@ from kreassign.executor.events import (
     ReleaseRequested,
     Request,
     RunStarted,
+    ThrottleRequested,
 )
 from kreassign.executor.history.run_history import explained_settings, history, read_view
-from kreassign.executor.journal import journal_path, post_request, read_events
+from kreassign.executor.journal import first_event, journal_path, post_request, read_events
 from kreassign.executor.journal.folder import active_run, make_folder
 from kreassign.executor.lease import LeasePolicy
 from kreassign.executor.progress import ProgressMeter
@@ -176,6 +177,8 @@ class Autopilot:
         # Messages of decisions that could not be written yet, since another process had locked the journal.
         self._sent: set[tuple[Name | None, bool, str]] = set()
         self._held_since_s: float | None = None
+        # Run, and the rate that the policy had for it last.
+        self._throttle: tuple[str, int | None] | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -214,7 +217,7 @@ class Autopilot:
             case RunRepair(name, plan_id, at_any_time):
                 self._run(name, plan_id, now, at_any_time=at_any_time)
             case ResumeRun():
-                self._resume(None if left is None else self._change_of_hours(left))
+                self._resume(*(() if left is None else self._changes_by_policy(left)))
             case SettleRun():
                 self._looked_s = float("-inf")
                 self._resume(_request_of(order, self._clock.now_ms()))
@@ -495,9 +498,28 @@ class Autopilot:
     def _post(self, order: Order | None, run: RunView) -> None:
         """Ask the process of a run to do what is ordered, and to keep to its hours; nothing is begun beside a run."""
         path = journal_path(self._context.state_dir, self._cluster_id, run.run_id)
-        for request in (self._change_of_hours(run), _request_of(order, self._clock.now_ms())):
+        for request in (*self._changes_by_policy(run), _request_of(order, self._clock.now_ms())):
             if request is not None:
                 post_request(path, request)
+
+    def _changes_by_policy(self, run: RunView) -> tuple[NewRequest, ...]:
+        """Requests for the hours and the throttle of the policy, which may change during a run."""
+        return tuple(one for one in (self._change_of_hours(run), self._change_of_throttle(run)) if one is not None)
+
+    def _change_of_throttle(self, run: RunView) -> NewRequest | None:
+        """Request for the rate of the policy where that has changed; what people set for the run stays until then."""
+        wanted, at_ms = self._policy.runs.throttle, self._clock.now_ms()
+        if self._throttle is None or self._throttle[0] != run.run_id:
+            begun = first_event(journal_path(self._context.state_dir, self._cluster_id, run.run_id)).rates
+            self._throttle = run.run_id, begun.bytes_per_s if run.rates == begun else wanted
+        if self._throttle[1] == wanted:
+            return None
+
+        def ask(number: int) -> Request:
+            self._throttle = run.run_id, wanted  # Only now: a locked journal takes no request.
+            return ThrottleRequested(at_ms, number, wanted)
+
+        return ask
 
     def _change_of_hours(self, run: RunView) -> NewRequest | None:
         """Request for the hours of the policy; None where the run has them. The policy may change during a run."""
@@ -602,13 +624,15 @@ class Autopilot:
         self._ended(act.name, ended)
         return None
 
-    def _resume(self, request: NewRequest | None) -> None:
+    def _resume(self, *requests: NewRequest | None) -> None:
         """Go on with the run that is left; why that is not possible is told once, and tried again at the next look."""
         act = self.memory.running
         assert act is not None, "only a run that is left goes on"
         path = journal_path(self._context.state_dir, self._cluster_id, act.run_id)
         try:
-            self._ended(act.name, resume_run(self._client, path, self._watched, request, clock=self._clock))
+            asked, clients = [one for one in requests if one is not None], self._policy.clients.guard
+            ended = resume_run(self._client, path, self._watched, clients=clients, clock=self._clock, more=asked)
+            self._ended(act.name, ended)
             self._told_problem = ""
         except (InputError, ClusterError, ExecutionError) as error:
             if str(error) != self._told_problem:

@@ -366,9 +366,11 @@ def resume_run(
     give_up_after_s: float | None = None,
     clients: ClientGuard | None = None,
     clock: Clock = SYSTEM_CLOCK,
+    more: Sequence[Callable[[int], Request]] = (),
 ) -> RunHistory:
     """Resume the run of this journal; this request is stored, and processed first, only if resuming is possible.
 
+    So are `more` of them, after it.
     With `replan`, moves whose destination is lost get another one from now on; a run that began so keeps doing so.
     With `give_up_after_s` a destination is lost after this time from now on, and `clients` are asked as this says;
     without, as before.
@@ -389,8 +391,8 @@ def resume_run(
     journal, events = Journal.resume(path, cluster.cluster_id, start.position)
 
     def ask() -> None:
-        if request is not None:
-            post_request(path, request)
+        for one in (*(() if request is None else (request,)), *more):
+            post_request(path, one)
 
     wanted = replace(_lease_request(path.stem, cluster.cluster_id, context), was_held=view.has_had_lease)
     with journal, leased(client, wanted, clock) as lease:
