@@ -118,9 +118,10 @@ def stopped(now: Observation, memory: Memory) -> str | None:
 
 
 def stopped_run(now: Observation, memory: Memory, act: Act) -> str | None:
-    """Why a running repair starts nothing: what stops everything, moves of others, or brokers that are down."""
+    """Why a running repair starts nothing: what stops everything, moves of others, or copies beside a broker down."""
     is_theirs = isinstance(now.moves_of_others, Known) and now.moves_of_others.value
-    return stopped(now, memory) or (others_now(now) if is_theirs else None) or away_text(now, act.name.kind)
+    away = None if act.name.kind in COPYLESS else away_text(now, act.name.kind)
+    return stopped(now, memory) or (others_now(now) if is_theirs else None) or away
 
 
 def _brake(case: Case) -> str | None:
