@@ -13,8 +13,6 @@ from datetime import UTC, date, datetime, time
 from enum import Enum
 from typing import Protocol
 
-import numpy as np
-
 from kreassign.errors import Drifted, IllegalPlan, Infeasible, InputError, InvariantBroken
 from kreassign.model import TopicPartition
 from kreassign.model.cluster import is_topic_name
@@ -26,7 +24,6 @@ from kreassign.model.text import parse_whole, shortened
 from kreassign.operations.plan_files import Assignments, named
 from kreassign.operations.plan_inputs import Inputs
 from kreassign.planner import Evaluation, evaluate, solve, tasks
-from kreassign.planner.problem.holds import Hold
 from kreassign.planner.problem.policy import PlanPolicy, known_bands, tenant_of
 from kreassign.planner.problem.problem import Assignment, Problem
 from kreassign.planner.results import Outcome
@@ -231,12 +228,8 @@ class Repair:
 
     def pose(self, inputs: Inputs) -> Posed:
         """Replace missing replicas."""
-        problem = tasks.repair(inputs.problem, racks=self.racks, factors=self.replication_factors)
-        if self.without:
-            partitions = problem.partitions
-            left = np.array([partitions.name(one) in self.without for one in range(len(partitions))], bool)
-            wanted = np.where(left, partitions.factors, partitions.wanted_factors).astype(np.int32)
-            problem = replace(problem, partitions=replace(partitions.held(left, Hold.STAYS), wanted_factors=wanted))
+        factors, without = self.replication_factors, self.without
+        problem = tasks.repair(inputs.problem, racks=self.racks, factors=factors, without=without)
         return Posed(_limited(problem, self.and_balance), repairs_dead=not self.lost_on, lost_on=self.lost_on)
 
 

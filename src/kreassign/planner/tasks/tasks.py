@@ -275,14 +275,19 @@ def change_factors(problem: Problem, factor: int, topics: TopicChoice | None = N
     return replace(problem, partitions=replace(partitions, wanted_factors=wanted))
 
 
-def repair(problem: Problem, *, racks: bool = True, factors: bool = True) -> Problem:
+def repair(
+    problem: Problem, *, racks: bool = True, factors: bool = True, without: Collection[TopicPartition] = ()
+) -> Problem:
     """Recreate every replica on a dead broker, or lost with a log directory, elsewhere.
 
     `racks` also repairs partitions that break the rack rule, `factors` raises partitions with fewer replicas than
-    their topic usually has to that number.
+    their topic usually has to that number. Partitions `without` which it is to do stay as they are.
     """
     partitions = problem.partitions
     wanted = np.maximum(partitions.wanted_factors, partitions.usual_factors) if factors else partitions.wanted_factors
+    if without:
+        left = np.array([partitions.name(one) in without for one in range(len(partitions))], bool)
+        partitions, wanted = partitions.held(left, Hold.STAYS), np.where(left, partitions.factors, wanted)
     return replace(
         problem,
         rules=replace(problem.rules, repair_racks=racks),
