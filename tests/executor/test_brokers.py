@@ -8,6 +8,9 @@ import pytest
 
 from kreassign.errors import ClusterError, InputError
 from kreassign.executor.brokers import AskedAgain, read_brokers
+from kreassign.executor.cluster.requests import Changed, brokers_down, change_configs
+from kreassign.model import ConfigChange, ConfigResource
+from kreassign.model.throttle import LEADER_THROTTLED_RATE
 from tests.executor.twin_runs import TwinRig, tp
 
 SILENT, DENIED = ClusterError("nobody answers"), ClusterError("permission is missing")
@@ -58,3 +61,37 @@ def test_replicas_of_a_broker_are_seen_beside_one_that_lags(tmp_path: Path, behi
     rig.transport.sleep(60)
     (found,) = read_brokers(rig.client, (3,)).brokers
     assert found.replicas == (tp(0),)
+
+
+@pytest.mark.parametrize("behind", range(3))
+def test_one_broker_alone_calls_no_broker_down(tmp_path: Path, behind: int) -> None:
+    rig = TwinRig(tmp_path, [[0, 1], [1, 2]])
+    rig.twin.stop(3)
+    rig.transport.sleep(30)
+    rig.twin.views.hold_back(behind)
+    rig.twin.start(3)
+    rig.transport.sleep(30)
+    (found,) = read_brokers(rig.client, (3,)).brokers
+    assert (found.is_live, found.is_registered, found.is_seen_whole) == (True, True, True)
+    resource = ConfigResource.broker(3)
+    assert brokers_down(rig.port, [resource]) == ()
+    rate = ConfigChange.set(LEADER_THROTTLED_RATE, "7")
+    assert change_configs(rig.port, None, {resource: [rate]}) == Changed()
+    assert rig.throttles == {f"{resource} {LEADER_THROTTLED_RATE}": "7"}
+
+
+@pytest.mark.parametrize("behind", range(3))
+def test_one_broker_alone_calls_no_broker_live(tmp_path: Path, behind: int) -> None:
+    rig = TwinRig(tmp_path, [[0, 1], [1, 2]])
+    rig.twin.views.hold_back(behind)
+    rig.twin.stop(3)
+    rig.transport.sleep(30)
+    assert brokers_down(rig.port, [ConfigResource.broker(3)]) == (3,)
+    assert read_brokers(rig.client, (3,)).live == {0, 1, 2, 4}
+
+
+def test_the_only_broker_that_is_live_is_believed(tmp_path: Path) -> None:
+    rig = TwinRig(tmp_path, [[0], [0]], brokers=2)
+    rig.twin.stop(1)
+    rig.transport.sleep(30)
+    assert brokers_down(rig.port, [ConfigResource.broker(1)]) == (1,)

@@ -407,6 +407,37 @@ def test_maintenance_beside_a_broker_behind_undoes_no_move_of_others(ann: Operat
     assert ann.said.count("uncordon broker 3") == (way is Way.EXIT)
 
 
+def restart_behind_the_back(rig: TwinRig, of: int) -> None:
+    """Restart broker 3; a broker goes on knowing it as down."""
+    rig.twin.stop(3)
+    rig.transport.sleep(30)
+    rig.twin.views.hold_back(of)
+    rig.twin.start(3)
+    rig.transport.sleep(30)
+
+
+@pytest.mark.parametrize("behind", range(3))
+def test_enter_beside_a_broker_behind_lets_no_leader_be_stopped(ann: Operator, behind: int) -> None:
+    assert ann.enter().is_finished
+    restart_behind_the_back(ann.rig, behind)
+    open_again = {ConfigResource.broker(3): [ConfigChange.delete("cordoned.log.dirs")]}
+    ann.rig.client.incremental_alter_configs(open_again).raise_if_any()
+    ann.rig.transport.sleep(5)
+    ann.rig.client.alter_partition_reassignments({tp(0): (3, 0, 1), tp(3): (3, 4, 0)}).raise_if_any()
+    ann.rig.transport.sleep(5)
+    ann.rig.client.elect_leaders([tp(0), tp(3)]).raise_if_any()
+    assert 3 in leaders(ann.rig)
+    assert not (ann.enter().is_finished and 3 in leaders(ann.rig))
+
+
+@pytest.mark.parametrize("behind", range(3))
+def test_exit_beside_a_broker_behind_starts_no_broker_that_runs(ann: Operator, behind: int) -> None:
+    assert ann.enter().is_finished
+    restart_behind_the_back(ann.rig, behind)
+    assert "start it" not in str(ann.exit().next_step)
+    assert cordons(ann.rig) == {}
+
+
 def test_maintenance_that_others_undo_again_and_again_ends(ann: Operator) -> None:
     rig = ann.rig
 

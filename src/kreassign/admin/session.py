@@ -122,6 +122,7 @@ class Session:
         self._tried: set[Link] = set()
         self._cluster: Cluster | None = None
         self._named_by: Address | None = None
+        self._doubted: Address | None = None
         self._identity = ClusterIdentity()
         self._look_up = translate.controller_nodes() if self.talks_to_controllers else translate.nodes()
         self._coordinators: dict[str, int] = {}
@@ -283,6 +284,7 @@ class Session:
             broker = cluster.broker(target)
             if broker is None:
                 listed = listed_ids(cluster.broker_ids)
+                self._doubted = self._named_by  # It may lag: ask another node next.
                 raise Unreachable(f"broker {target} is not among those that the cluster lists ({listed})")
             return self._link(Address(broker.host, broker.port), target)
         return self._any_link(cluster.brokers, avoid)
@@ -503,7 +505,8 @@ class Session:
     def _addresses(self) -> list[Address]:
         with self._lock:
             known = sorted(self._links, key=self._delay)
-        return list(dict.fromkeys([*known, *self.settings.bootstrap]))
+        addresses = dict.fromkeys([*known, *self.settings.bootstrap])
+        return sorted(addresses, key=lambda address: address == self._doubted)
 
     # --- how long ---------------------------------------------------------------------------------------------
 

@@ -17,6 +17,7 @@ from kreassign.executor.cluster.readings import (
     LOOKS,
     LogDirsPort,
     every_topic_of_two,
+    live_of_two,
     read_log_dirs,
     read_settings,
     read_topics,
@@ -169,7 +170,7 @@ def read_brokers(port: BrokerPort, brokers: Sequence[int], asked: int | None = N
     ongoing = port.list_partition_reassignments(None)
     listed, unknown = _listed(port, asked)
     partitions = tuple(partition for topic in listed.values() for partition in topic.partitions)
-    live = frozenset(one.id for one in port.describe_cluster().brokers)
+    live = live_of_two(port)
     registered = _registered(port)
     own = _read_own(port, brokers, live)
     unseen = unseen_topics(port, listed, own.seen_dirs)
@@ -212,9 +213,9 @@ def confirming_brokers(found: Readings) -> tuple[int, ...]:
     return tuple(sorted(found.live, key=lambda broker: (broker in theirs, broker)))[:LOOKS]
 
 
-def _registered(port: BrokerPort) -> set[int] | None:
+def _registered(port: BrokerPort) -> frozenset[int] | None:
     try:
-        return {one.id for one in port.describe_cluster(include_fenced=True).brokers}
+        return live_of_two(port, include_fenced=True)
     except Unsupported:
         return None
 

@@ -10,7 +10,7 @@ from kreassign.admin import AdminClient
 from kreassign.clock import SYSTEM_CLOCK, Clock
 from kreassign.errors import InputError
 from kreassign.executor.client_guard import ClientGuard
-from kreassign.executor.cluster.readings import partitions_of, topic_ids_of, topics_of_two
+from kreassign.executor.cluster.readings import live_of_two, partitions_of, topic_ids_of, topics_of_two
 from kreassign.executor.cluster.requests import read_copies, read_factors
 from kreassign.executor.events import RunStarted
 from kreassign.executor.guards import GuardName, Reaction
@@ -224,7 +224,7 @@ def plan_rollback(
         for move in done.moves
         for change in move.log_dirs
     }
-    live = client.describe_cluster().broker_ids
+    live = live_of_two(client)
     copies = read_copies(client, (one for one in named if one.broker in live))
     topic_ids = {move.topic: move.topic_id for move in done.moves}
     topics = topics_of_two(client, topic_ids, only_lists=True)

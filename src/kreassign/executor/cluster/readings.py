@@ -19,7 +19,7 @@ from functools import partial
 from types import MappingProxyType
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
-from kreassign.errors import ClusterError
+from kreassign.errors import ClusterError, Unsupported
 from kreassign.executor.cluster.port import ClusterPort, SettingsPort, TopicsPort
 from kreassign.model import (
     Batch,
@@ -443,3 +443,32 @@ def read_offsets(
     absent = frozenset(name for name, offset in answer.ok.items() if offset == NO_OFFSET)
     offsets = {name: offset for name, offset in answer.ok.items() if name not in absent}
     return Reading(offsets, absent, answer.failed)
+
+
+# Live brokers.
+
+
+def live_of_two(port: TopicsPort, *, include_fenced: bool = False) -> frozenset[int]:
+    """Live brokers, or with `include_fenced` all that are registered: others are down, or gone, as two brokers show it.
+
+    A broker that lags knows of no restart, and of no failure: where two disagree, a third one is asked. Raises
+    ClusterError.
+    """
+    brokers = port.describe_cluster().broker_ids
+    needed = min(LOOKS, max(1, len(brokers)))
+    looks: list[frozenset[int]] = []
+    failure = ClusterError("the cluster lists no live broker")
+    for broker in brokers[:TRIES]:
+        try:
+            cluster = port.describe_cluster(include_fenced=include_fenced, broker=broker)
+        except Unsupported:
+            raise
+        except ClusterError as error:
+            failure = error
+            continue
+        looks.append(frozenset(cluster.broker_ids))
+        if len(looks) >= needed and len(set(looks)) == 1:
+            break
+    if len(looks) < needed:
+        raise failure
+    return frozenset(one for one in frozenset().union(*looks) if sum(one not in look for look in looks) < needed)

@@ -24,6 +24,7 @@ from kreassign.executor.cluster.readings import (
     Configs,
     Reading,
     is_unknown_topic,
+    live_of_two,
     partitions_of,
     read_log_dirs,
     read_offsets,
@@ -375,9 +376,9 @@ def check_throttle(
 
 
 def brokers_down(port: ClusterPort, resources: Iterable[ConfigResource]) -> tuple[int, ...]:
-    """Brokers among these resources that the cluster does not list as live. Raises ClusterError."""
+    """Brokers among these resources that are not live, as two brokers show it. Raises ClusterError."""
     brokers = {int(resource.name) for resource in resources if resource.type is ResourceType.BROKER}
-    return tuple(sorted(brokers.difference(port.describe_cluster().broker_ids))) if brokers else ()
+    return tuple(sorted(brokers - live_of_two(port))) if brokers else ()
 
 
 def read_facts(port: ClusterPort, expected: Expectations) -> Facts:
@@ -583,11 +584,11 @@ def change_configs(port: ClusterPort, controllers: ConfigPort | None, changes: C
         return Changed()
     brokers = {resource: int(resource.name) for resource in changes if resource.type is ResourceType.BROKER}
     try:
-        live = port.describe_cluster().broker_ids if brokers else ()
+        live = live_of_two(port) if brokers else frozenset()
         reachable = {one: changes[one] for one in changes if one not in brokers or brokers[one] in live}
         outcome = port.incremental_alter_configs(reachable, timeout_ms=CHANGE_TIMEOUT_MS)
         # A broker that died just now is listed as live until its session ends.
-        live = port.describe_cluster().broker_ids if _silent(outcome, brokers) else live
+        live = live_of_two(port) if _silent(outcome, brokers) else live
     except ClusterError as error:
         problem = f"throttle settings could not be changed: {error_text(error)}"
         return Changed((problem,), failed=tuple(changes), may_pass=not is_final(error))
@@ -626,7 +627,7 @@ def _unregistered(port: ClusterPort, failed: Mapping[int, ClusterError]) -> tupl
     found = {broker for broker, error in failed.items() if has_code(error, BROKER_ID_NOT_REGISTERED)}
     if unsure := failed.keys() - found:
         with suppress(ClusterError):  # Unsupported before Kafka 4.0.
-            found |= unsure - {one.id for one in port.describe_cluster(include_fenced=True).brokers}
+            found |= unsure - live_of_two(port, include_fenced=True)
     return tuple(sorted(found))
 
 
