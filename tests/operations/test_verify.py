@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
 import pytest
 
 from kreassign.admin import AdminClient
+from kreassign.errors import Unreachable
 from kreassign.executor.cluster.readings import settings_of_two, topics_of_two
-from kreassign.model import ConfigChange, ConfigResource, TopicPartition
+from kreassign.executor.cluster.sizes import REMOTE_STORAGE
+from kreassign.model import Batch, ConfigChange, ConfigResource, TopicPartition
 from kreassign.model.plan import PartitionAssignment, Plan
 from kreassign.model.requests import NewTopic
-from kreassign.model.throttle import LEADER_THROTTLED_REPLICAS
+from kreassign.model.throttle import LEADER_THROTTLED_RATE, LEADER_THROTTLED_REPLICAS
 from kreassign.operations.plan_files import PlanFile
 from kreassign.operations.verify import check_placement, placement_of_cluster, verify_plan
-from tests.executor.odd_port import OddPort
+from tests.executor.odd_port import OddPort, Real
 from tests.executor.twin_runs import TwinRig, tp
 
 BEFORE, AFTER = {0: (0, 1), 1: (1, 2)}, {0: (1, 0), 1: (1, 2)}
@@ -125,3 +128,42 @@ def test_a_new_topic_is_no_drift_beside_a_broker_behind(rig: TwinRig, behind: in
     new = PartitionAssignment(TopicPartition("new", 0), (0, 1))
     plan = PlanFile(Plan((new, *planned(BEFORE).plan.assignments)))
     assert check_placement(plan.plan, placement_of_cluster(rig.client, plan)).drifts == ()
+
+
+@pytest.mark.parametrize("release", ["3.9", "4.3"])
+def test_a_throttle_of_a_broker_that_is_down_is_unknown(tmp_path: Path, release: str) -> None:
+    rig = TwinRig(tmp_path, [[0, 1], [1, 2]], release=release)
+    rate = {ConfigResource.broker(4): [ConfigChange.set(LEADER_THROTTLED_RATE, "7")]}
+    rig.client.incremental_alter_configs(rate).raise_if_any()
+    rig.twin.stop(4)
+    rig.transport.sleep(30)
+    plan = replace(planned(BEFORE), expected={tp(0): (4, 1)})
+    findings = verify_plan(rig.client, plan).findings
+    assert [str(one) for one in findings] == ["broker 4: is down, so its settings were not read"]
+    assert verify_plan(rig.client, plan, ignore_throttles=True).is_ok
+
+
+@pytest.mark.parametrize("behind", range(2))
+def test_a_throttle_is_found_that_a_broker_behind_calls_down(rig: TwinRig, behind: int) -> None:
+    rig.twin.stop(4)
+    rig.transport.sleep(30)
+    rig.twin.views.hold_back(behind)
+    rig.twin.start(4)
+    rig.transport.sleep(30)
+    rate = {ConfigResource.broker(4): [ConfigChange.set(LEADER_THROTTLED_RATE, "7")]}
+    rig.new_client().incremental_alter_configs(rate).raise_if_any()
+    assert findings(rig, BEFORE) == ["broker 4: leader.replication.throttled.rate is '7' and should not be set"]
+
+
+def test_sizes_that_are_not_compared_are_named(rig: TwinRig) -> None:
+    odd = OddPort(rig.client)
+
+    def answer(real: Real, resources: Iterable[ConfigResource], **named: object) -> object:
+        found = real(resources, **named)
+        untold = named.get("names") == (REMOTE_STORAGE,)
+        return Batch({}, dict.fromkeys(found.ok, Unreachable("it is silent"))) if untold else found
+
+    odd.answer_always("describe_configs", answer)
+    assert [str(one) for one in verify_plan(cast(AdminClient, odd), planned(BEFORE)).findings] == [
+        "topic t: its sizes were not compared, for whether it is tiered is unknown: it is silent"
+    ]

@@ -7,16 +7,16 @@ repository: the check returns the drift, and what to write there.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from kreassign.admin import AdminClient
-from kreassign.errors import InputError
+from kreassign.errors import InputError, Unsupported
 from kreassign.executor.cluster import requests
 from kreassign.executor.cluster.observations import Difference, Expectations, Facts, FindingKind
 from kreassign.executor.cluster.observations import verify as compare
-from kreassign.executor.cluster.readings import every_topic_of_two, read_log_dirs
+from kreassign.executor.cluster.readings import every_topic_of_two, live_of_two, read_log_dirs
 from kreassign.executor.events import lists_of, topic_ids_of_moves
 from kreassign.executor.history.run_history import fold
 from kreassign.executor.journal import read_events
@@ -72,12 +72,15 @@ def verify_plan(client: AdminClient, file: PlanFile, *, ignore_throttles: bool =
     """
     cluster, plan = client.describe_cluster(), file.plan
     refuse_other_cluster("the plan is for", file.origin.cluster_id, cluster.cluster_id)
-    keys = () if ignore_throttles else throttle_keys(plan.topics, cluster.broker_ids)
+    live = frozenset() if ignore_throttles else live_of_two(client)
+    keys = () if ignore_throttles else throttle_keys(plan.topics, sorted(live))
     configs = tuple(ConfigValue(key, None) for key in keys)
     wanted = Expectations(
         plan.replicas, plan.log_dirs, configs, checks_sizes=True, topic_ids=dict(file.origin.topic_ids)
     )
     found = _verified(client, wanted, file.expected)
+    if not ignore_throttles:
+        found = replace(found, findings=tuple(sorted((*found.findings, *_of_brokers_down(client, file, live)))))
     missing = [one for one in found.findings if one.kind is FindingKind.MISSING]
     here = {name.topic for name in found.facts.partitions}
     strange = of_another_cluster(plan.topics, here, cluster.cluster_id) if len(missing) == len(plan.replicas) else None
@@ -87,6 +90,17 @@ def verify_plan(client: AdminClient, file: PlanFile, *, ignore_throttles: bool =
         one for one in found.findings if one.kind is not FindingKind.MISSING and one.kind is not FindingKind.LOG_DIR
     )
     return replace(found, findings=(Difference("the plan", FindingKind.MISSING, strange), *others))
+
+
+def _of_brokers_down(client: AdminClient, file: PlanFile, live: Collection[int]) -> Iterator[Difference]:
+    """A row per broker that is down: it may have a throttle that shows when it is back."""
+    try:
+        known = live_of_two(client, include_fenced=True)
+    except Unsupported:
+        lists = (*file.plan.replicas.values(), *file.expected.values())
+        known = frozenset(broker for replicas in lists for broker in replicas)
+    for broker in sorted(known.difference(live)):
+        yield Difference(f"broker {broker}", FindingKind.UNKNOWN, "is down, so its settings were not read")
 
 
 def verify_run(client: AdminClient, journal: Path, *, ignore_throttles: bool = False) -> Verification:

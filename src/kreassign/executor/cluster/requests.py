@@ -393,12 +393,17 @@ def read_facts(port: ClusterPort, expected: Expectations) -> Facts:
     keys = (*(one.key for one in expected.configs), *(one.key for one in expected.overrides))
     configs = read_configs(port, keys, settings_of_two)
     log_dirs = read_paths(port, expected.log_dirs)
-    sizes = read_sizes(port, _sized(port, expected, found) if expected.checks_sizes else ())
+    sized, untold = _sized(port, expected, found) if expected.checks_sizes else ((), {})
+    sizes = read_sizes(port, sized)
     unread = {str(resource): sentence for resource, sentence in configs.unread.items()}
     unread |= {
         str(name): f"could not be described: {error_text(topics.unknown[name.topic])}"
         for name in expected.replicas
         if name.topic in topics.unknown
+    }
+    unread |= {
+        f"topic {name}": f"its sizes were not compared, for whether it is tiered is unknown: {error_text(error)}"
+        for name, error in untold.items()
     }
     unread |= _unread_brokers(sizes.unknown, "sizes") | _unread_brokers(log_dirs.unknown, "directories")
     # A copy in a failed directory: its broker answers, and leaves it out.
@@ -424,13 +429,18 @@ def _unread_brokers(unknown: Mapping[TopicPartitionReplica, ClusterError], what:
     return {f"broker {one.broker}": f"did not report its {what}: {error_text(error)}" for one, error in unknown.items()}
 
 
-def _sized(port: ClusterPort, expected: Expectations, found: Mapping[TopicPartition, Partition]) -> Sequence[Partition]:
-    """Partitions whose copies should have equal sizes; copies of tiered topics begin at different offsets."""
+def _sized(
+    port: ClusterPort, expected: Expectations, found: Mapping[TopicPartition, Partition]
+) -> tuple[Sequence[Partition], Mapping[str, ClusterError]]:
+    """Partitions whose copies should have equal sizes, and topics of which that is unknown.
+
+    Copies of tiered topics begin at different offsets.
+    """
     there = [found[name] for name in expected.replicas if name in found]
     # Sizes are compared where a topic is known not to be tiered: an unknown one would be told as too small.
     known, absent, unknown = tiered_topics(port, (one.topic_partition.topic for one in there))
     left_out = {*absent, *unknown, *(topic for topic, is_tiered in known.items() if is_tiered)}
-    return [one for one in there if one.topic_partition.topic not in left_out]
+    return [one for one in there if one.topic_partition.topic not in left_out], unknown
 
 
 def read_sizes(port: ClusterPort, partitions: Sequence[Partition]) -> Reading[TopicPartitionReplica, int]:
