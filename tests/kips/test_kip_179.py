@@ -8,10 +8,11 @@ import pytest
 
 from kreassign.admin import AdminClient, client_settings
 from kreassign.errors import Rejected
-from kreassign.model import TopicPartition
+from kreassign.model import ConfigChange, ConfigResource, TopicPartition
 from kreassign.model.throttle import move_map, rate_changes, topic_changes
 from kreassign.twin.access import ALL_TOPICS, ANONYMOUS, Allow, Operation, Permissions
 from kreassign.twin.cluster import Twin
+from kreassign.twin.faults.schedule import read_fault, schedule_faults
 from kreassign.twin.transport import TwinTransport
 from kreassign.twin.version import DEFAULT, KAFKA_3_9_ZOOKEEPER, Endpoint, KafkaVersion, kafka_version
 from kreassign.wire import api
@@ -219,6 +220,40 @@ def test_a_replica_out_of_sync_goes_before_one_of_a_shared_rack(version: KafkaVe
         asked.advance(60_000)
         client.alter_replication_factors({"bar": 2}).raise_if_any()
         assert partition(asked, "bar")[0] == (0, 2)
+
+
+def test_a_broker_that_does_not_tell_what_it_holds_gets_no_replica() -> None:
+    """Broker 3 is the emptiest, by silence; it may be the fullest, or cordoned."""
+    asked = twin({"foo": [[0]], "large": [[1], [1]]})
+    schedule_faults(asked, [read_fault("refuse:CLUSTER_AUTHORIZATION_FAILED:DescribeLogDirs:3@1s+1h")])
+    asked.advance(2_000)
+    with client_of(asked) as client:
+        client.alter_replication_factors({"foo": 2}).raise_if_any()
+        assert client.list_partition_reassignments([FOO])[FOO].target == (0, 1)
+        refused = client.alter_replication_factors({"large": 4}).failed["large"]
+    assert "Brokers whose log directories could not be read get no replica: 3." in str(refused)
+
+
+def test_a_broker_that_lags_lets_no_replica_in_sync_go() -> None:
+    asked = twin({"bar": [[0, 1, 2]]})
+    asked.views.hold_back(0)
+    asked.crash(1)
+    asked.advance(60_000)
+    with client_of(asked) as client:
+        client.alter_replication_factors({"bar": 2}).raise_if_any()
+    assert partition(asked, "bar")[0] == (0, 2)
+
+
+def test_a_minimum_that_a_lagging_broker_does_not_know_is_kept() -> None:
+    asked = twin({"bar": [[0, 1, 2]]})
+    with client_of(asked) as client:
+        client.describe_topics(["bar"]).raise_if_any()
+        asked.views.hold_back(0)
+        client.incremental_alter_configs({
+            ConfigResource.topic("bar"): [ConfigChange.set("min.insync.replicas", "3")]
+        }).raise_if_any()  # fmt: skip
+        refused = client.alter_replication_factors({"bar": 2}).failed
+    assert "min.insync.replicas" in str(refused["bar"])
 
 
 @pytest.mark.parametrize("version", [WITH, DEFAULT], ids=["with its requests", "without"])

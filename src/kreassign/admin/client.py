@@ -477,7 +477,8 @@ class AdminClient:
     def view_topics(self, topics: Iterable[str], *, timeout_ms: int | None = None) -> TopicsView:
         """Read the basis of `kreassign.model.topic_changes`' decisions on these topics; unknown topics are left out.
 
-        A broker that does not report its log directories counts as empty.
+        ISR and `min.insync.replicas` are what two brokers show; a broker whose log directories cannot be read may
+        receive nothing.
         """
         return topic_changes.whole_view(
             self, tuple(topics), topic_changes.CallOptions(validate_only=True, timeout_ms=timeout_ms)

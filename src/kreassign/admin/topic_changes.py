@@ -7,9 +7,11 @@ a cluster would decide (`kreassign.model.topic_changes`); only legal changes are
 
 from __future__ import annotations
 
+import logging
 import warnings
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import reduce
 from typing import NamedTuple, Protocol, TypeVar
 
 from kreassign.admin.call import rejection
@@ -60,6 +62,9 @@ _MIN_IN_SYNC = "min.insync.replicas"
 
 Key = TypeVar("Key")
 Value = TypeVar("Value")
+Look = TypeVar("Look")
+
+log = logging.getLogger(__name__)
 
 
 class CallOptions(NamedTuple):
@@ -77,7 +82,7 @@ class KafkaCalls(Protocol):
         ...
 
     def describe_topics(
-        self, names: Iterable[str] | None = None, *, timeout_ms: int | None = None
+        self, names: Iterable[str] | None = None, *, broker: int | None = None, timeout_ms: int | None = None
     ) -> Batch[str, Topic]:
         """Partitions of topics."""
         ...
@@ -87,6 +92,7 @@ class KafkaCalls(Protocol):
         resources: Iterable[ConfigResource],
         *,
         names: Iterable[str] | None = None,
+        broker: int | None = None,
         timeout_ms: int | None = None,
     ) -> Batch[ConfigResource, Mapping[str, ConfigEntry]]:
         """Configuration of topics."""
@@ -178,7 +184,7 @@ def reassign_partitions(
         call = translate.reassign_partitions(targets, validate_only=options.validate_only)
         return session.call(call, To.CONTROLLER, options.timeout_ms)
     except Unsupported:
-        view = _view(client, {key.topic for key in targets}, options, log_dirs={}, min_in_sync={})
+        view = _view(client, _topics(client, {key.topic for key in targets}, options), options, {}, {})
     decided = _as_batch(api.REASSIGN_PARTITIONS, decide_reassignments(view, targets.items()))
     if options.validate_only:
         return decided.map(lambda _target: None)
@@ -203,27 +209,78 @@ def _as_batch(api: Api, decided: Mapping[Key, Value | Refusal]) -> Batch[Key, Va
 
 
 def whole_view(client: KafkaCalls, topics: Iterable[str], options: CallOptions) -> TopicsView:
-    """Read the view with replica sizes and `min.insync.replicas`. A broker without an answer counts as empty."""
+    """Read the view with replica sizes, and ISR and `min.insync.replicas` as two brokers show them."""
     resources = {name: ConfigResource.topic(name) for name in topics}
-    configs = client.describe_configs(resources.values(), names=(_MIN_IN_SYNC,), timeout_ms=options.timeout_ms).ok
-    min_in_sync = {
-        name: int(entry.value)
-        for name, resource in resources.items()
-        if (entry := configs.get(resource, {}).get(_MIN_IN_SYNC)) is not None and entry.value is not None
-    }
-    log_dirs = client.describe_log_dirs(timeout_ms=options.timeout_ms).ok
-    return _view(client, resources, options, log_dirs=log_dirs, min_in_sync=min_in_sync)
+    found = _agreed(_of_two(client, options, lambda broker: _topics(client, resources, options, broker)))
+
+    def minima(broker: int) -> dict[str, int]:
+        configs = client.describe_configs(
+            resources.values(), names=(_MIN_IN_SYNC,), broker=broker, timeout_ms=options.timeout_ms
+        )
+        for error in configs.failed.values():
+            if not isinstance(error, Rejected):  # this broker says nothing; what it refuses stays unknown
+                raise error
+        entries = {name: configs.ok.get(resource, {}).get(_MIN_IN_SYNC) for name, resource in resources.items()}
+        return {name: int(one.value) for name, one in entries.items() if one is not None and one.value is not None}
+
+    looks = _of_two(client, options, minima)
+    known = set[str].intersection(*map(set, looks))
+    log_dirs = client.describe_log_dirs(timeout_ms=options.timeout_ms)
+    if log_dirs.failed:
+        again = client.describe_log_dirs(sorted(log_dirs.failed), timeout_ms=options.timeout_ms)
+        log_dirs = Batch({**log_dirs.ok, **again.ok}, again.failed)
+    for broker, error in log_dirs.failed.items():
+        log.warning("broker %d gets no new replica: its log directories could not be read: %s", broker, error)
+    return _view(client, found, options, log_dirs.ok, {name: max(look[name] for look in looks) for name in known})
+
+
+_LOOKS, _TRIES = 2, 3
+
+
+def _of_two(client: KafkaCalls, options: CallOptions, ask: Callable[[int], Look]) -> list[Look]:
+    """Answers of two brokers, or of one if only one is live: one that lags shows what was. Raises ClusterError."""
+    brokers = client.describe_cluster(timeout_ms=options.timeout_ms).broker_ids
+    looks: list[Look] = []
+    failure = ClusterError("the cluster lists no live broker")
+    for broker in brokers[:_TRIES]:
+        try:
+            looks.append(ask(broker))
+        except ClusterError as error:
+            failure = error
+        if len(looks) == _LOOKS:
+            break
+    if len(looks) < min(_LOOKS, max(1, len(brokers))):
+        raise failure
+    return looks
+
+
+def _agreed(looks: Sequence[Mapping[str, Topic]]) -> dict[str, Topic]:
+    """Topics of which all looks show the same replicas; of these, in sync are those that are so in all looks."""
+    names = sorted(set[str]().union(*looks))
+    lists = {name: {_lists(look.get(name)) for look in looks} for name in names}
+    if odd := [name for name in names if len(lists[name]) > 1]:
+        raise ClusterError(f"brokers do not agree about topic {odd[0]}: one of them lags. Try again")
+    return {name: reduce(_both_in_sync, (look[name] for look in looks)) for name in names}
+
+
+def _lists(topic: Topic | None) -> tuple[object, ...] | None:
+    return None if topic is None else (topic.topic_id, *(one.replicas for one in topic.partitions))
+
+
+def _both_in_sync(one: Topic, other: Topic) -> Topic:
+    pairs = zip(one.partitions, other.partitions, strict=True)
+    return replace(
+        one, partitions=tuple(replace(a, isr=tuple(each for each in a.isr if each in b.isr)) for a, b in pairs)
+    )
 
 
 def _view(
     client: KafkaCalls,
-    topics: Iterable[str],
+    found: Mapping[str, Topic],
     options: CallOptions,
-    *,
     log_dirs: Mapping[int, tuple[LogDir, ...]],
     min_in_sync: Mapping[str, int],
 ) -> TopicsView:
-    found = _topics(client, topics, options)
     partitions = [entry.topic_partition for topic in found.values() for entry in topic.partitions]
     ongoing = client.list_partition_reassignments(partitions, timeout_ms=options.timeout_ms).keys()
     return topics_view(
@@ -239,8 +296,10 @@ def registered_brokers(client: KafkaCalls, timeout_ms: int | None) -> tuple[Brok
         return client.describe_cluster(timeout_ms=timeout_ms).brokers
 
 
-def _topics(client: KafkaCalls, names: Iterable[str], options: CallOptions) -> Mapping[str, Topic]:
-    described = client.describe_topics(names, timeout_ms=options.timeout_ms)
+def _topics(
+    client: KafkaCalls, names: Iterable[str], options: CallOptions, broker: int | None = None
+) -> Mapping[str, Topic]:
+    described = client.describe_topics(names, broker=broker, timeout_ms=options.timeout_ms)
     for error in described.failed.values():
         if not has_code(error, UNKNOWN_TOPIC_OR_PARTITION):
             raise error

@@ -23,12 +23,16 @@ def test_a_broker_holds_the_copies_in_its_directories_but_future_ones() -> None:
     }
     brokers = (Broker(1, "h", 9092, "r"), Broker(2, "h", 9093), Broker(3, "h", 9094))
     seen = topics_view(brokers, dirs, TOPICS, min_in_sync={})
-    assert seen.brokers == {1: BrokerView(1, "r", 70, 1), 2: BrokerView(2, None, 68, 2), 3: BrokerView(3)}
+    assert seen.brokers == {
+        1: BrokerView(1, "r", 70, 1),
+        2: BrokerView(2, None, 68, 2),
+        3: BrokerView(3, may_receive=False, is_unread=True),
+    }
     assert seen.sizes_bytes == {FOO_0: 70, FOO_1: 8}
 
 
 @pytest.mark.parametrize(("is_fenced", "cordoned", "may_receive"), [
-    (False, (), True),
+    (False, (), False),
     (False, (False, True), True),
     (False, (True, True), False),
     (True, (False,), False),

@@ -10,7 +10,7 @@ from collections.abc import Container, Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
-from kreassign.model.cluster import Broker, LogDir, LogDirReplica, Partition, Topic, TopicPartition
+from kreassign.model.cluster import Broker, LogDir, LogDirReplica, Partition, Topic, TopicPartition, listed_ids
 from kreassign.model.error_codes import (
     INVALID_PARTITIONS,
     INVALID_REPLICA_ASSIGNMENT,
@@ -38,6 +38,7 @@ class BrokerView:
     size_bytes: int = 0
     replica_count: int = 0
     may_receive: bool = True
+    is_unread: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +83,8 @@ def _broker_view(broker: Broker, log_dirs: tuple[LogDir, ...]) -> BrokerView:
         broker.rack,
         sum(copy.size_bytes for copy in copies),
         len(copies),
-        may_receive=not broker.is_fenced and not is_cordoned,
+        may_receive=not broker.is_fenced and bool(log_dirs) and not is_cordoned,
+        is_unread=not broker.is_fenced and not log_dirs,
     )
 
 
@@ -248,6 +250,8 @@ def _unfit_factor(view: TopicsView, topic: Topic, factor: int, *, may_undercut: 
                 f"be reached because only {possible} broker(s) are registered or some brokers have all their log "
                 "directories cordoned."
             )
+            if unread := sorted(broker.id for broker in view.brokers.values() if broker.is_unread):
+                text += f" Brokers whose log directories could not be read get no replica: {listed_ids(unread)}."
             return Refusal(INVALID_REPLICATION_FACTOR, text)
     return None
 
