@@ -44,5 +44,5 @@ def test_commands_take_each_form(tmp_path: Path, name: str) -> None:
     assert [(one["topic"], int(one["partition"])) for one in moves] == [
         (one["topic"], one["partition"]) for one in found["moves"]
     ]
-    assert "line by line: as text or json, not as csv" in status("csv", "watch")
+    assert "text or JSON lines; csv is not supported" in status("csv", "watch")
     assert "moves" in ROWS

@@ -25,7 +25,7 @@ SENTENCES = {
     "ordered without need": "t-{} has its replicas in another order without need",
     "no copy to read": "t-{}: no live broker has a copy to replicate from; it stays on brokers [{}] until one of them "
     "comes back",
-    "keeps its factor": "t-{} keeps {} replicas, not {} (to stay); plan without that",
+    "keeps its factor": "t-{} keeps {}, not {} (to stay); plan without that",
     # Brokers
     "over a limit": "{} rises to {}, {} above its limit of {}",
     "few leaders of a topic": "broker {} leads {} partitions of topic {}, not {}",

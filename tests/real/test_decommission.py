@@ -76,7 +76,7 @@ def test_a_broker_leaves_through_kill_and_restart_under_traffic(
         let_go(tmp_path)
         emptied = ended(resumed, exit_code=5)
         assert emptied["steps"][0].startswith("resume run ")
-        assert [run["state"] for run in emptied["runs"]] == ["done"]
+        assert [run["state"] for run in emptied["runs"]] == ["done"], emptied
         assert emptied["next"].startswith(f"broker {GOING} is empty and still running: stop the process")
         with client_of(cluster) as client:
             topics = client.list_topics()

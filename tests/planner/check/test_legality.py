@@ -345,7 +345,7 @@ def test_what_has_a_factor_that_it_keeps_is_told() -> None:
     loads = [partition(0, 1, 2, wanted_factor=3, may_move=False), partition(1, 1, 2, may_move=False)]
     found = evaluate(posed(brokers(1, 2, 3), loads), Assignment.current(posed(brokers(1, 2, 3), loads).partitions))
     assert found.violations == ()
-    assert found.out_of_reach == (says("keeps its factor", 0, 2, 3),)
+    assert found.out_of_reach == (says("keeps its factor", 0, "2 replicas", 3),)
 
 
 def test_of_what_no_live_broker_has_nothing_is_demanded() -> None:
