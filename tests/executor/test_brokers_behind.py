@@ -180,6 +180,25 @@ def test_trouble_that_one_broker_that_lags_shows_holds_no_run_for_ever(tmp_path:
     assert rig.replicas == targets
 
 
+@pytest.mark.parametrize("behind", [None, 0], ids=["nobody lags", "broker 0 lags"])
+def test_a_waiting_move_undoes_nothing_that_others_did_meanwhile(tmp_path: Path, behind: int | None) -> None:
+    """A broker that lags shows the very list with which the move waits."""
+    rig = TwinRig(tmp_path, [[0, 1], [1, 2]], brokers=6)
+    started = rig.prepared({0: (2, 1), 1: (0, 2)}, pace=pace(moves=1))
+    rig.end_within(600)
+
+    def others() -> None:
+        if behind is not None:
+            rig.twin.views.hold_back(behind)
+        waiting = next(iter({tp(0), tp(1)} - rig.client.list_partition_reassignments().keys()))
+        rig.client.alter_partition_reassignments({waiting: (4, 5)}).raise_if_any()
+
+    rig.between_steps(2, others)
+    done = rig.run(started)
+    assert sorted(move.status for move in done.moves) == ["complete", "failed"]
+    assert (4, 5) in rig.replicas.values()
+
+
 def test_a_run_names_the_broker_that_does_not_know_its_throttle(tmp_path: Path) -> None:
     rig = TwinRig(tmp_path, [[0, 1], [1, 2]], brokers=4)
     started = rig.prepared({0: (2, 1), 1: (0, 2)}, pace=pace(moves=1))

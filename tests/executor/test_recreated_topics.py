@@ -86,8 +86,8 @@ def test_leaders_of_a_topic_that_was_recreated_are_not_elected(rig: TwinRig) -> 
         return real(*args, **named)
 
     began = rig.prepared({0: (1, 0)}, throttle=None)
-    # Before that are the look before it is sent, the health check, and the look after, which two brokers confirm.
-    odd.answer("describe_topics", *[as_it_is] * 5, recreated_topic)
+    # Before that are the two looks before it is sent, the health check, and the look after, which two brokers confirm.
+    odd.answer("describe_topics", *[as_it_is] * 6, recreated_topic)
     rig.run(began)
     elected = next(event for event in rig.seen if isinstance(event, LeadersElected))
     assert elected.elected == ()

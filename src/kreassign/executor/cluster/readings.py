@@ -175,6 +175,18 @@ def topics_of_two(port: TopicsPort, names: Iterable[str], *, only_lists: bool = 
     return _of_two(port, partial(_describe, port), sorted(set(names)), _lists if only_lists else _states)
 
 
+def topics_with(port: TopicsPort, names: Iterable[str], partitions: Collection[TopicPartition]) -> Reading[str, Topic]:
+    """Topics of which two brokers show the same replicas of these partitions. Raises ClusterError.
+
+    Other partitions of them may move meanwhile, and are as one of both shows them.
+    """
+
+    def part(topic: Topic) -> Vote:
+        return frozenset(one for one in _lists(topic) if one[1] in partitions or one[0] == "id")
+
+    return _of_two(port, partial(_describe, port), sorted(set(names)), part)
+
+
 def every_topic_of_two(port: TopicsPort, besides: Iterable[str] = ()) -> Reading[str, Topic]:
     """Topics of which two brokers show the same replicas: all that either lists, and those of these names.
 

@@ -33,6 +33,7 @@ from kreassign.executor.cluster.readings import (
     settings_of_two,
     topic_ids_of,
     topics_of_two,
+    topics_with,
 )
 from kreassign.executor.cluster.sizes import read_new_sizes, tiered_topics
 from kreassign.executor.events import PlannedMove, Refusal, Unwritten
@@ -128,7 +129,7 @@ def read_moves(
     names = [move.topic_partition for move in moves]
     # The controller first: what it no longer lists, brokers show as done now or a moment later, never earlier.
     ongoing = port.list_partition_reassignments(names) if names else {}
-    topics = read_topics(port, {name.topic for name in names}, _is_odd(moves, ongoing, unsent))
+    topics = _topics_of(port, moves, ongoing, unsent)
     found = partitions_of(topics.known)
     # A partition that the controller reassigns exists.
     gone = frozenset(
@@ -164,6 +165,23 @@ def read_moves(
         absent=_absent(port, (move for move in moves if move.topic_partition in copying)),
         new_sizes=new_sizes.known,
     )
+
+
+def _topics_of(
+    port: ClusterPort,
+    moves: Sequence[PlannedMove],
+    ongoing: Mapping[TopicPartition, OngoingReassignment],
+    unsent: Collection[TopicPartition],
+) -> Reading[str, Topic]:
+    """Topics of these moves; those of a move that is about to be sent are as two brokers show them.
+
+    One that lags shows the very list that the move waits with, though others have changed it.
+    """
+    names = {move.topic_partition for move in moves}
+    waiting = {name.topic for name in names & set(unsent)}
+    first = read_topics(port, {name.topic for name in names} - waiting, _is_odd(moves, ongoing, unsent))
+    second = topics_with(port, waiting, names - ongoing.keys())
+    return Reading({**first.known, **second.known}, first.absent | second.absent, {**first.unknown, **second.unknown})
 
 
 def _why_unsized(name: TopicPartition, error: ClusterError) -> str:
