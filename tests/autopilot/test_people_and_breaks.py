@@ -465,7 +465,7 @@ def test_a_repair_that_was_not_begun_is_none(results: int) -> None:
     assert done[0].begun_ms / 1000 - ended_s < 20 * MINUTE
 
 
-def test_maintenance_of_a_broker_ends_the_repair_that_waits_for_its_window() -> None:
+def test_maintenance_of_a_broker_ends_its_repair_that_waits() -> None:
     def world(now_s: float) -> Observation:
         now = cluster(0, LISTS, down={3} if now_s > 0 else ())
         return replace(now, maintenance=Known({3: ENTERED})) if now_s >= 12 * HOUR else now

@@ -175,7 +175,7 @@ def test_windows_of_a_changed_policy_hold_for_a_run(tmp_path: Path) -> None:
 
 
 def test_a_changed_throttle_of_the_policy_holds_for_a_run(tmp_path: Path) -> None:
-    """What people set for the run stays until then."""
+    """A rate that people set for the run stays until then."""
     ours = Fleet(tmp_path, TwinRig(tmp_path, LISTS * 4, brokers=6), SLOW)
     file, rates = tmp_path / "policy.toml", list[int | None]()
     file.write_text(SLOW)
