@@ -45,10 +45,17 @@ def plan_of(targets: dict[int, tuple[int, ...]]) -> Plan:
     return Plan(tuple(PartitionAssignment(tp(number), target) for number, target in targets.items()))
 
 
-def test_moves_of_a_recreated_topic_fail_and_it_stays_as_created(
-    rig: TwinRig,
-) -> None:
-    rig.between_steps(5, lambda: recreate(rig))
+@pytest.mark.parametrize("behind", [(), (0,)], ids=["nobody lags", "broker 0 lags"])
+def test_moves_of_a_recreated_topic_fail_and_it_stays_as_created(rig: TwinRig, behind: tuple[int, ...]) -> None:
+    """A broker that lags shows the former topic, and the very lists with which moves wait."""
+    rig.end_within(600)
+
+    def recreated() -> None:
+        for broker in behind:
+            rig.twin.views.hold_back(broker)
+        recreate(rig)
+
+    rig.between_steps(5, recreated)
     done = rig.run(rig.prepared(AWAY, pace=pace(moves=1)))
     assert {move.status for move in done.moves} == {"failed"}
     assert all("another one created under its name" in (move.problem or "") for move in done.moves)
