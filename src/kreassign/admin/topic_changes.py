@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import warnings
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from typing import NamedTuple, Protocol, TypeVar
@@ -42,7 +42,7 @@ from kreassign.model.error_codes import (
     has_code,
 )
 from kreassign.model.reassignment import Override
-from kreassign.model.requests import NO_COPY, Copy, OffsetRange, join
+from kreassign.model.requests import NO_COPY, Copy, OffsetRange, answers_of_two, join
 from kreassign.model.text import some_of
 from kreassign.model.topic_changes import (
     Refusal,
@@ -62,7 +62,6 @@ _MIN_IN_SYNC = "min.insync.replicas"
 
 Key = TypeVar("Key")
 Value = TypeVar("Value")
-Look = TypeVar("Look")
 
 log = logging.getLogger(__name__)
 
@@ -211,7 +210,8 @@ def _as_batch(api: Api, decided: Mapping[Key, Value | Refusal]) -> Batch[Key, Va
 def whole_view(client: KafkaCalls, topics: Iterable[str], options: CallOptions) -> TopicsView:
     """Read the view with replica sizes, and ISR and `min.insync.replicas` as two brokers show them."""
     resources = {name: ConfigResource.topic(name) for name in topics}
-    found = _agreed(_of_two(client, options, lambda broker: _topics(client, resources, options, broker)))
+    brokers = client.describe_cluster(timeout_ms=options.timeout_ms).broker_ids
+    found = _agreed(answers_of_two(brokers, lambda broker: _topics(client, resources, options, broker)))
 
     def minima(broker: int) -> dict[str, int]:
         configs = client.describe_configs(
@@ -223,7 +223,7 @@ def whole_view(client: KafkaCalls, topics: Iterable[str], options: CallOptions) 
         entries = {name: configs.ok.get(resource, {}).get(_MIN_IN_SYNC) for name, resource in resources.items()}
         return {name: int(one.value) for name, one in entries.items() if one is not None and one.value is not None}
 
-    looks = _of_two(client, options, minima)
+    looks = answers_of_two(brokers, minima)
     known = set[str].intersection(*map(set, looks))
     log_dirs = client.describe_log_dirs(timeout_ms=options.timeout_ms)
     if log_dirs.failed:
@@ -232,26 +232,6 @@ def whole_view(client: KafkaCalls, topics: Iterable[str], options: CallOptions) 
     for broker, error in log_dirs.failed.items():
         log.warning("broker %d gets no new replica: its log directories could not be read: %s", broker, error)
     return _view(client, found, options, log_dirs.ok, {name: max(look[name] for look in looks) for name in known})
-
-
-_LOOKS, _TRIES = 2, 3
-
-
-def _of_two(client: KafkaCalls, options: CallOptions, ask: Callable[[int], Look]) -> list[Look]:
-    """Answers of two brokers, or of one if only one is live: one that lags shows what was. Raises ClusterError."""
-    brokers = client.describe_cluster(timeout_ms=options.timeout_ms).broker_ids
-    looks: list[Look] = []
-    failure = ClusterError("the cluster lists no live broker")
-    for broker in brokers[:_TRIES]:
-        try:
-            looks.append(ask(broker))
-        except ClusterError as error:
-            failure = error
-        if len(looks) == _LOOKS:
-            break
-    if len(looks) < min(_LOOKS, max(1, len(brokers))):
-        raise failure
-    return looks
 
 
 def _agreed(looks: Sequence[Mapping[str, Topic]]) -> dict[str, Topic]:

@@ -14,7 +14,6 @@ from kreassign.errors import ClusterError, Unsupported
 from kreassign.executor.cluster.permissions import unseen_topics
 from kreassign.executor.cluster.port import SettingsPort
 from kreassign.executor.cluster.readings import (
-    LOOKS,
     LogDirsPort,
     every_topic_of_two,
     live_of_two,
@@ -34,6 +33,7 @@ from kreassign.model import (
     TopicPartition,
 )
 from kreassign.model.authorization import error_text, missing_permission
+from kreassign.model.requests import LOOKS
 from kreassign.model.text import some_of
 
 # The cordon of a broker (KIP-1066): the value of `cordoned.log.dirs` that closes its log directories, and its removal.

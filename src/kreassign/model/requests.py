@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Generic, NamedTuple, NoReturn, TypeVar
@@ -61,6 +61,32 @@ def _raise(key: object, error: ClusterError) -> NoReturn:
     if error.item is None:
         raise error.about(key) from error
     raise error
+
+
+LOOKS = 2
+"""Brokers that must agree on an odd answer, where there are so many."""
+
+TRIES = 3
+"""Brokers that are asked at most: one that does not answer is not waited for twice."""
+
+
+def answers_of_two(brokers: Sequence[int], ask: Callable[[int], Value]) -> list[Value]:
+    """Answers of two of the live `brokers`, or of one if only one is live. Raises ClusterError.
+
+    A broker that lags shows what was. One that does not answer is passed over for another one.
+    """
+    looks: list[Value] = []
+    failure = ClusterError("the cluster lists no live broker")
+    for broker in brokers[:TRIES]:
+        try:
+            looks.append(ask(broker))
+        except ClusterError as error:
+            failure = error
+        if len(looks) == LOOKS:
+            break
+    if len(looks) < min(LOOKS, max(1, len(brokers))):
+        raise failure
+    return looks
 
 
 def join(parts: list[Batch[Key, Value]]) -> Batch[Key, Value]:

@@ -687,13 +687,10 @@ def preview_run(
     targets, originals = lists_of(started.moves)
     factors = read_factors(client, targets, originals).sentences
     outages = outages_of(client, targets, started.rates)
-    unsized = tuple(sorted({*found.unsized, *answer.failed}))
     reason = found.reason if started.undoes is None else f"rollback of run {started.undoes}"
     cluster_id = request.plan.origin.cluster_id
     ahead = opening(started.pace.hours, clock.now_ms())
-    return replace(
-        found, factors=factors, outages=outages, made_for=cluster_id, reason=reason, opening=ahead, unsized=unsized
-    )
+    return replace(found, factors=factors, outages=outages, made_for=cluster_id, reason=reason, opening=ahead)
 
 
 def outages_of(

@@ -34,18 +34,12 @@ from kreassign.model import (
     TopicPartition,
 )
 from kreassign.model.error_codes import UNKNOWN_TOPIC_OR_PARTITION, has_code
-from kreassign.model.requests import NO_OFFSET
+from kreassign.model.requests import LOOKS, NO_OFFSET, TRIES, answers_of_two
 
 Key = TypeVar("Key")
 Value = TypeVar("Value")
 
 Seen = TypeVar("Seen")
-
-LOOKS = 2
-"""Brokers that must agree on an odd answer, where there are so many."""
-
-TRIES = 3
-"""Brokers that are asked at most: one that does not answer is not waited for twice."""
 
 
 class Reading(NamedTuple, Generic[Key, Value]):
@@ -372,23 +366,8 @@ Look = TypeVar("Look")
 
 
 def ask_by_name(port: TopicsPort, ask: Callable[[int], Look]) -> list[Look]:
-    """Answers of two brokers that are asked by name, or of one if only one is live. Raises ClusterError.
-
-    A broker that does not answer is passed over for another one.
-    """
-    brokers = port.describe_cluster().broker_ids
-    looks: list[Look] = []
-    failure = ClusterError("the cluster lists no live broker")
-    for broker in brokers[:TRIES]:
-        try:
-            looks.append(ask(broker))
-        except ClusterError as error:
-            failure = error
-        if len(looks) == LOOKS:
-            break
-    if len(looks) < min(LOOKS, max(1, len(brokers))):
-        raise failure
-    return looks
+    """Answers of two brokers that are asked by name, or of one if only one is live. Raises ClusterError."""
+    return answers_of_two(port.describe_cluster().broker_ids, ask)
 
 
 # Settings.

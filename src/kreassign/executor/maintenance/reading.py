@@ -11,12 +11,12 @@ from typing import Protocol
 
 from kreassign.errors import ClusterError
 from kreassign.executor.cluster.port import TopicsPort
-from kreassign.executor.cluster.readings import LOOKS, seen_in_two_looks
+from kreassign.executor.cluster.readings import seen_in_two_looks
 from kreassign.executor.lease.lease import CALL_TIMEOUT_MS, offsets_topic
 from kreassign.executor.maintenance.record import Entered, MaintenanceRecord, parse_record, text_of_pieces
 from kreassign.model import Batch, TopicPartition
 from kreassign.model.error_codes import GROUP_AUTHORIZATION_FAILED, TOPIC_AUTHORIZATION_FAILED, has_code
-from kreassign.model.requests import CommittedOffset
+from kreassign.model.requests import LOOKS, CommittedOffset
 
 GROUP_ID = "kreassign-maintenance"
 
