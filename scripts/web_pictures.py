@@ -14,7 +14,7 @@ from playwright.sync_api import Browser, Locator, Page, sync_playwright
 
 import kreassign
 from kreassign.web.settings import Reach, WebSettings, parse_users
-from tests.browser import OPTIONS, find_chromium
+from tests.browser import OPTIONS, button, find_chromium
 from tests.web.site import serving_page
 
 SCENARIO = "skewed"
@@ -45,21 +45,21 @@ def take_web_pages(browser: Browser, folder: Path) -> None:
             shown.goto(f"{site.address}cluster")
             unlock(shown, BOB)
             take(shown, "web-cluster", None)
-            shown.get_by_role("button", name="Plan it").click()
+            button(shown, "Plan it").click()
             shown.wait_for_url("**/plans/*")
             unlock(shown, ANN)
-            shown.get_by_role("button", name="Approve").click()
+            button(shown, "Approve").click()
             shown.get_by_text("by ann").wait_for()
             unlock(shown, BOB)
             shown.fill("#limit", "50")
-            shown.get_by_role("button", name="Preview").click()
+            button(shown, "Preview").click()
             shown.get_by_text("It changes").wait_for()
             take(shown, "web-plan", shown.get_by_role("heading", name="Run", exact=True))
-            shown.get_by_role("button", name="Start the run").click()
+            button(shown, "Start the run").click()
             shown.locator("[data-field=copied]", has_text=re.compile(r"^[4-9].* GB")).wait_for(timeout=300_000)
             take(shown, "web-run", None)
             shown.on("dialog", lambda dialog: dialog.accept())
-            shown.get_by_role("button", name="Cancel now").click()
+            button(shown, "Cancel now").click()
             shown.locator("[data-field=state]", has_text="cancelled").wait_for(timeout=60_000)
             shown.close()
 
@@ -75,12 +75,12 @@ def take(shown: Page, picture: str, section: Locator | None) -> None:
 
 def unlock(shown: Page, token: str) -> None:
     """Be the user with this token."""
-    shown.get_by_role("button", name=re.compile(r"^(Lock|Unlock) control$")).wait_for()
-    if shown.get_by_role("button", name="Lock control", exact=True).is_visible():
-        shown.get_by_role("button", name="Lock control", exact=True).click()
+    button(shown, "Lock control").or_(button(shown, "Unlock control")).wait_for()
+    if button(shown, "Lock control").is_visible():
+        button(shown, "Lock control").click()
     shown.fill("#token", token)
-    shown.get_by_role("button", name="Unlock control").click()
-    shown.get_by_role("button", name="Lock control", exact=True).wait_for()
+    button(shown, "Unlock control").click()
+    button(shown, "Lock control").wait_for()
 
 
 if __name__ == "__main__":

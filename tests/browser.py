@@ -26,7 +26,7 @@ from urllib.parse import urlsplit
 import pytest
 
 if TYPE_CHECKING:  # every process of pytest loads this file, and few open pages: those import the driver themselves
-    from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Request
+    from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Locator, Page, Request
 
 REQUIRE_VARIABLE = "KREASSIGN_REQUIRE_CHROMIUM"
 CHROMIUM_VARIABLE = "KREASSIGN_CHROMIUM"
@@ -99,6 +99,11 @@ class OpenedPage:
     def words(self) -> str:
         """All text that is to be seen, with single spaces."""
         return " ".join(self.page.locator("body").inner_text().split())
+
+
+def button(page: Page, name: str) -> Locator:
+    """The button of this name, and of no other: by a part of it, "Lock control" is found in "Unlock control" too."""
+    return page.get_by_role("button", name=name, exact=True)
 
 
 class OpenPage(Protocol):

@@ -225,6 +225,11 @@ def test_tests_do_not_print() -> None:
     assert_none(finding for file in python("tests") for finding in shape.banned_calls(file, NO_PRINTING))
 
 
+def test_buttons_are_found_by_their_whole_name() -> None:
+    texts = {file.path: file.text for file in python("tests") + python("scripts") if file.path != "tests/test_tidy.py"}
+    assert [path for path, text in texts.items() if 'get_by_role("button"' in text] == ["tests/browser.py"]
+
+
 @pytest.mark.parametrize("text", [
     "from unittest import mock",
     "from unittest.mock import Mock",

@@ -14,7 +14,7 @@ from kreassign.model.plan import PartitionAssignment, Plan
 from kreassign.model.plan_facts import plan_id
 from kreassign.operations.plan_files import approve, read_plan_file, revoke, write_plan
 from kreassign.operations.run_journals import this_operator
-from tests.browser import DESK, PHONE, OpenPage, Scheme
+from tests.browser import DESK, PHONE, OpenPage, Scheme, button
 from tests.web.conftest import Place
 from tests.web.runs import HOSTILE, IMAGE, live_run
 from tests.web.site import TOKEN, serving_page, with_control
@@ -58,23 +58,23 @@ def test_a_run_is_followed_and_steered_by_who_has_the_token(tmp_path: Path, open
 
         page.fill("#token", TOKEN)
         assert opened.findings_of_axe() == [], "of a run that goes on"
-        page.get_by_role("button", name="Unlock control").click()
-        page.get_by_role("button", name="Pause").wait_for()
+        button(page, "Unlock control").click()
+        button(page, "Pause").wait_for()
         assert opened.findings_of_axe() == [], "with all that steers"
         page.set_viewport_size({"width": PHONE, "height": 800})
         assert opened.overflow_px() <= 0
-        page.get_by_role("button", name="Pause").click()
+        button(page, "Pause").click()
         page.locator("[data-field=state]", has_text="paused").wait_for()
         page.get_by_text(f"paused by {this_operator().name}").wait_for()
-        page.get_by_role("button", name="Resume").click()
+        button(page, "Resume").click()
         page.locator("[data-list=held]").wait_for(state="hidden")
         page.fill("#rate", "0.03")
-        page.get_by_role("button", name="Change throttle").click()
+        button(page, "Change throttle").click()
         page.locator("[data-field=throttle]", has_text="30 kB/s").wait_for()
         assert page.locator("[data-field=pace]").inner_text() == "makespan, no limit on moves in flight"
         page.select_option("#order", "small-first")
         page.fill("#max_moves_per_broker", "3")
-        page.get_by_role("button", name="Change pace").click()
+        button(page, "Change pace").click()
         page.locator("[data-field=pace]", has_text="small-first, at most 3 per broker").wait_for()
 
         said: list[str] = []
@@ -84,13 +84,13 @@ def test_a_run_is_followed_and_steered_by_who_has_the_token(tmp_path: Path, open
             dialog.accept()
 
         page.on("dialog", agree)
-        page.get_by_role("button", name="Cancel now").click()
+        button(page, "Cancel now").click()
         assert run.wait_for_end().state == "cancelled"
         page.locator("[data-field=state]", has_text="cancelled").wait_for()
         assert said == ["Cancel moves in flight too, and discard their copies?"]
         answer.get_by_text("accepted", exact=True).wait_for()
         assert re.search(r"\bbad\b", state.get_attribute("class") or "")
-        page.get_by_role("button", name="Lock control", exact=True).click()
+        button(page, "Lock control").click()
         assert not page.locator("[data-control]").is_visible()
 
 
@@ -98,13 +98,13 @@ def test_a_plan_is_approved_on_its_page(place: Place, open_page: OpenPage) -> No
     opened = open_page(f"http://{place.site.host}/plans/plan.json", hosts=(place.site.host,))
     page = opened.page
     page.fill("#token", TOKEN)
-    page.get_by_role("button", name="Unlock control").click()
+    button(page, "Unlock control").click()
     page.fill("#approved_by", HOSTILE[0])
-    page.get_by_role("button", name="Approve").click()
-    page.get_by_role("button", name="Revoke the approval").wait_for()
+    button(page, "Approve").click()
+    button(page, "Revoke the approval").wait_for()
     assert HOSTILE[0] in opened.words()
     assert (place.plans / "plan.approval.json").exists()
-    page.get_by_role("button", name="Revoke the approval").click()
+    button(page, "Revoke the approval").click()
     page.get_by_text("not approved").wait_for()
 
 
@@ -139,7 +139,7 @@ def unlock_by_keyboard(page: Page) -> None:
     tab_to(page, "Token")
     page.keyboard.type(TOKEN)
     page.keyboard.press("Enter")
-    page.get_by_role("button", name="Lock control").wait_for()
+    button(page, "Lock control").wait_for()
 
 
 @pytest.mark.parametrize("path", ["", "runs/run-1", "plans", "plans/plan.json", "cluster", "api"])
@@ -148,7 +148,7 @@ def test_tab_reaches_everything_in_order_and_shows_where_it_is(place: Place, ope
     assert page.locator("[tabindex]:not([tabindex='0'], [tabindex='-1'])").count() == 0
     unlock_by_keyboard(page)
     page.reload()
-    page.get_by_role("button", name="Lock control").wait_for()
+    button(page, "Lock control").wait_for()
     passed = []
     for _ in range(page.evaluate(ALL)):
         page.keyboard.press("Tab")

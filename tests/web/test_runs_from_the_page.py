@@ -25,7 +25,7 @@ from kreassign.web.records import PreviewRequest, settings_of
 from kreassign.web.settings import Reach, WebSettings, parse_users
 from kreassign.web.tasks import CHOICES, TaskRequest, task_of_remedy
 from testbed.waiting import wait_until
-from tests.browser import DESK, PHONE, OpenPage, Scheme
+from tests.browser import DESK, PHONE, OpenPage, Scheme, button
 from tests.cli.test_plan_command import tables
 from tests.executor.twin_runs import tp
 from tests.twin.asking import MEGABYTES, cluster
@@ -257,7 +257,7 @@ def test_everything_is_done_in_the_browser(shop: Shop, open_page: OpenPage, widt
     def unlock(token: str) -> None:
         page.fill("#token", token)
         page.keyboard.press("Enter")
-        page.get_by_role("button", name="Lock control", exact=True).wait_for()
+        button(page, "Lock control").wait_for()
 
     def judge() -> None:
         assert opened.findings_of_axe() == []
@@ -275,21 +275,21 @@ def test_everything_is_done_in_the_browser(shop: Shop, open_page: OpenPage, widt
     page.get_by_text("It changes 4 partitions and moves 4 MB.").wait_for()
     page.get_by_text("Partitions: 4").click()
     judge()
-    assert page.get_by_role("button", name="Start the run").count() == 0, "nobody has approved it"
-    page.get_by_role("button", name="Lock control", exact=True).click()
+    assert button(page, "Start the run").count() == 0, "nobody has approved it"
+    button(page, "Lock control").click()
     unlock(ANN)
-    page.get_by_role("button", name="Approve").click()
+    button(page, "Approve").click()
     page.get_by_text("by ann").wait_for()
-    page.get_by_role("button", name="Lock control", exact=True).click()
+    button(page, "Lock control").click()
     unlock(BOB)
-    page.get_by_role("button", name="Preview").click()
-    page.get_by_role("button", name="Start the run").click()
+    button(page, "Preview").click()
+    button(page, "Start the run").click()
     page.locator("[data-field=state]", has_text="done").wait_for()
-    page.get_by_role("button", name="Preview a rollback").click()
+    button(page, "Preview a rollback").click()
     page.get_by_text("4 of 4 partitions go back: 4 MB to copy.").wait_for()
     judge()
     run_id = page.url.rpartition("/")[2]
-    page.get_by_role("button", name="Roll back").click()
+    button(page, "Roll back").click()
     page.wait_for_url(lambda url: run_id not in url)
     page.locator("[data-field=state]", has_text="done").wait_for()
     judge()

@@ -10,7 +10,7 @@ import pytest
 from kreassign.errors import InputError
 from kreassign.web.api import CALLS
 from kreassign.web.settings import PageToken, Role, WebSettings, parse_users
-from tests.browser import OpenPage
+from tests.browser import OpenPage, button
 from tests.web.conftest import Place
 from tests.web.site import Site, serving_page
 
@@ -102,10 +102,10 @@ def test_the_page_shows_what_the_user_may_do(shared: Site, open_page: OpenPage) 
         ("wrong", "That is no token of this page.", False), (EVE, "eve: viewer", False), (ANN, "ann: approver", True),
     ):  # fmt: skip
         page.fill("#token", token)
-        page.get_by_role("button", name="Unlock control").click()
+        button(page, "Unlock control").click()
         page.locator("[data-user]", has_text=shown).wait_for()
         assert page.locator("[data-approve]").is_visible() is may_approve
         assert page.locator("#approved_by").count() == 0, "the name is that of the token"
         if token != "wrong":
-            page.get_by_role("button", name="Lock control", exact=True).click()
+            button(page, "Lock control").click()
     assert user.inner_text() == ""
