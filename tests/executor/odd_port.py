@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable
 from typing import Any, cast
 
 from kreassign.admin import AdminClient
@@ -99,9 +99,9 @@ def refused(code: int) -> Answer:
 def each_refused(code: int, *, is_done: bool = False) -> Answer:
     """Every partition is refused with this code, though it may have been carried out."""
 
-    def answer(real: Real, targets: Mapping[TopicPartition, object], **named: Any) -> Batch[TopicPartition, None]:
+    def answer(real: Real, targets: Iterable[TopicPartition], *rest: Any, **named: Any) -> Batch[TopicPartition, None]:
         if is_done:
-            real(targets, **named)
+            real(targets, *rest, **named)
         return Batch({}, {name: refusal(code, name) for name in targets})
 
     return answer

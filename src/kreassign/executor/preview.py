@@ -18,7 +18,8 @@ from dataclasses import dataclass
 
 from kreassign.clock import Clock
 from kreassign.executor.cluster.measurements import sample_offsets
-from kreassign.executor.cluster.port import ClusterPort
+from kreassign.executor.cluster.port import OffsetPort
+from kreassign.executor.cluster.readings import Reading
 from kreassign.executor.events import PlannedMove
 from kreassign.executor.scheduling.windows import REACHED
 from kreassign.executor.throttle_rates import BrokerTraffic, CopiedPartition, Demand, demand, least_rate
@@ -77,18 +78,19 @@ class RateAdvice:
 
 
 def measure_writes(
-    port: ClusterPort, clock: Clock, moves: Iterable[PlannedMove], seconds: float
-) -> dict[TopicPartition, float]:
+    port: OffsetPort, clock: Clock, moves: Iterable[PlannedMove], seconds: float
+) -> Reading[TopicPartition, float]:
     """Measure the write rates of the partitions to copy over `seconds`, in bytes per second.
 
-    Partitions whose leader does not answer are left out. Raises ClusterError when no broker answers at all.
+    Absent where the log has no records that would tell their size. Raises ClusterError when no broker answers at all.
     """
     sizes = {move.topic_partition: move.size_bytes for move in moves if move.adding and move.size_bytes}
     if not sizes:
-        return {}
+        return Reading({}, frozenset(), {})
     samples = sample_offsets(port, clock, sizes, seconds)
     rates = {name: samples.write_rate(name, size_bytes) for name, size_bytes in sizes.items()}
-    return {name: rate for name, rate in rates.items() if rate is not None}
+    known = {name: rate for name, rate in rates.items() if rate is not None}
+    return Reading(known, frozenset(rates.keys() - known.keys() - samples.failed.keys()), samples.failed)
 
 
 def starved(

@@ -29,6 +29,7 @@ from kreassign.errors import (
 from kreassign.executor.client_guard import ClientGuard, Feeling
 from kreassign.executor.cluster import permissions
 from kreassign.executor.cluster.measurements import TrafficMeter
+from kreassign.executor.cluster.port import OffsetPort
 from kreassign.executor.cluster.readings import partitions_of, read_log_dirs, read_topics, topic_ids_of
 from kreassign.executor.cluster.requests import read_factors
 from kreassign.executor.events import (
@@ -78,6 +79,7 @@ from kreassign.executor.scheduling.windows import REACHED, opening, shortfalls
 from kreassign.executor.state import MoveRecord, RunView, candidate
 from kreassign.executor.throttle_ledger import FoundThrottles
 from kreassign.model import TopicPartition
+from kreassign.model.authorization import error_text
 from kreassign.model.load import MEASURED_S
 from kreassign.model.pace import NO_LIMITS, Pace
 from kreassign.model.plan import Plan, partition_order
@@ -477,13 +479,25 @@ _PER_MS = 0x10000 // 1000
 
 
 def measured(
-    client: AdminClient, started: RunStarted, seconds: float, clock: Clock, warn: Warn = warn_program
+    client: OffsetPort, started: RunStarted, seconds: float, clock: Clock, warn: Warn = warn_program
 ) -> RunStarted:
     """Measure the write rates of its partitions, and return the run with them.
 
-    Raises IllegalPlan if a copy would never end at this throttle; warns if it may not.
+    Raises IllegalPlan if a copy would never end at this throttle, or nobody can tell whether it would, as a leader does
+    not answer; warns if it may not.
     """
-    writes = measure_writes(client, clock, started.moves, seconds)
+    writes, unsized, unknown = measure_writes(client, clock, started.moves, seconds)
+    if unknown:
+        raise IllegalPlan(
+            tuple(
+                f"partition {name}: its leader does not say how much is written to it ({error_text(unknown[name])}), "
+                "so nobody can tell whether its copy would end at this throttle. Try again"
+                for name in sorted(unknown, key=partition_order)
+            )
+        )
+    if unsized:
+        names = some_of(sorted(unsized), SHOWN)
+        warn(f"nobody can tell how much is written to {names}: their leaders keep no records that tell a size")
     found = starved(started.moves, writes, started.rates, started.pace.caps)
     # One advice for all moves: what is enough for one may be too little for the next.
     advice = (str(rate_advice(started.moves, writes, started.pace.caps)),) if found else ()

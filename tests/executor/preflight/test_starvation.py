@@ -18,6 +18,7 @@ from kreassign.model.text import least_rate_option, parse_amount
 from kreassign.model.throttle import BrokerRate, ThrottleRates
 from kreassign.operations.run import measured
 from tests.approved import approve
+from tests.executor.odd_port import OddPort, as_it_is, each_refused
 from tests.executor.twin_runs import TwinRig, tp
 from tests.twin.asking import MEGABYTES
 
@@ -175,7 +176,22 @@ def test_writes_are_measured_over_a_while(tmp_path: Path) -> None:
     rig = TwinRig(tmp_path, [[0, 1]], write_bytes_per_s=50_000)
     started = rig.prepared({0: (2, 1)})
     found = measure_writes(rig.client, rig.transport, started.moves, 20)
-    assert found[tp(0)] == pytest.approx(50_000, rel=0.1)
+    assert found.known[tp(0)] == pytest.approx(50_000, rel=0.1)
+
+
+@pytest.mark.parametrize("number", [0, 1, 2], ids=["ends", "starts", "later ends"])
+def test_a_write_rate_that_is_not_known_is_no_rate_of_nothing(tmp_path: Path, number: int) -> None:
+    """A leader that hangs is asked again. If it stays silent, nobody knows whether the throttle is enough."""
+    rig = TwinRig(tmp_path, [[0, 1]], write_bytes_per_s=50_000)
+    slow = rig.prepared({0: (2, 1)}, throttle=80_000)
+    port, silent = OddPort(rig.client), each_refused(-1)
+    before = [as_it_is] * number
+    port.answer("list_offsets", *before, silent)
+    with pytest.raises(IllegalPlan, match="never ends"):
+        measured(port.port, slow, 20, rig.transport)
+    port.answer("list_offsets", *before, silent, silent)
+    with pytest.raises(IllegalPlan, match="nobody can tell whether its copy would end at this throttle"):
+        measured(port.port, slow, 20, rig.transport)
 
 
 @pytest.mark.parametrize(("rate", "option"), [

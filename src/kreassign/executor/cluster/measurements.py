@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from kreassign.clock import Clock
 from kreassign.errors import ClusterError
 from kreassign.executor.cluster import requests
 from kreassign.executor.cluster.observations import leader_sizes
-from kreassign.executor.cluster.port import ClusterPort
+from kreassign.executor.cluster.port import ClusterPort, OffsetPort
 from kreassign.executor.cluster.readings import (
     ask_by_name,
     partitions_of,
@@ -293,20 +293,6 @@ Offsets = Mapping[TopicPartition, int]
 NONE_KNOWN: Mapping[TopicPartition, Partition] = MappingProxyType({})
 
 
-class OffsetPort(Protocol):
-    """Offset queries for sampling, with the meaning that `AdminClient` gives them."""
-
-    def list_offsets(
-        self,
-        partitions: Collection[TopicPartition],
-        spec: OffsetSpec,
-        *,
-        known: Mapping[TopicPartition, Partition] = ...,
-    ) -> Batch[TopicPartition, int]:
-        """This offset of each partition at its leader; leaders in `known` are not looked up. Raises ClusterError."""
-        ...
-
-
 @dataclass(frozen=True, slots=True)
 class OffsetSamples:
     """Start and end offsets of logs, and end offsets `seconds` later, where leaders answered.
@@ -335,18 +321,19 @@ def sample_offsets(
     seconds: float,
     known: Mapping[TopicPartition, Partition] = NONE_KNOWN,
 ) -> OffsetSamples:
-    """Read the offsets of these partitions twice, `seconds` apart. Raises ClusterError when no broker answers.
+    """Read the offsets of these partitions at two times, `seconds` apart, each once more where it failed.
 
-    Pass partitions described just now as `known`: describing a million takes longer than reading their offsets.
+    Pass partitions described just now as `known`: describing a million takes longer than reading their offsets. Raises
+    ClusterError when no broker answers.
     """
     begun_s = clock.monotonic_s()
-    ends = port.list_offsets(partitions, OffsetSpec.LATEST, known=known)
-    starts = port.list_offsets(partitions, OffsetSpec.EARLIEST_LOCAL, known=known)
+    ends = read_offsets(port, partitions, OffsetSpec.LATEST, known)
+    starts = read_offsets(port, partitions, OffsetSpec.EARLIEST_LOCAL, known)
     clock.sleep(max(0.0, begun_s + seconds - clock.monotonic_s()))
     ended_s = clock.monotonic_s()
-    later = port.list_offsets(partitions, OffsetSpec.LATEST, known=known)
-    failed = {**starts.failed, **ends.failed, **later.failed}
-    return OffsetSamples(starts.ok, ends.ok, later.ok, ended_s - begun_s, failed)
+    later = read_offsets(port, partitions, OffsetSpec.LATEST, known)
+    failed = {**starts.unknown, **ends.unknown, **later.unknown}
+    return OffsetSamples(starts.known, ends.known, later.known, ended_s - begun_s, failed)
 
 
 def mean_record_bytes(size_bytes: int | None, start: int, end: int) -> float | None:

@@ -60,7 +60,21 @@ class SettingsPort(TopicsPort, Protocol):
         ...
 
 
-class ClusterPort(SettingsPort, Protocol):
+class OffsetPort(Protocol):
+    """Offsets, with the meaning that `AdminClient` gives them. All raise ClusterError."""
+
+    def list_offsets(
+        self,
+        partitions: Iterable[TopicPartition],
+        spec: OffsetSpec,
+        *,
+        known: Mapping[TopicPartition, Partition] = ...,
+    ) -> Batch[TopicPartition, int]:
+        """This offset of each partition at its leader; leaders in `known` are not looked up."""
+        ...
+
+
+class ClusterPort(SettingsPort, OffsetPort, Protocol):
     """Cluster calls, with the meaning that `AdminClient` gives them. All raise ClusterError."""
 
     def list_partition_reassignments(
@@ -120,16 +134,6 @@ class ClusterPort(SettingsPort, Protocol):
 
     def create_topics(self, topics: Iterable[NewTopic], *, validate_only: bool) -> Batch[str, None]:
         """Validate topics; a run creates none."""
-        ...
-
-    def list_offsets(
-        self,
-        partitions: Iterable[TopicPartition],
-        spec: OffsetSpec,
-        *,
-        known: Mapping[TopicPartition, Partition] = ...,
-    ) -> Batch[TopicPartition, int]:
-        """This offset of each partition at its leader; leaders in `known` are not looked up."""
         ...
 
     def replica_status(

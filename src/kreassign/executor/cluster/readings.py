@@ -20,7 +20,7 @@ from types import MappingProxyType
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from kreassign.errors import ClusterError, Unsupported
-from kreassign.executor.cluster.port import ClusterPort, SettingsPort, TopicsPort
+from kreassign.executor.cluster.port import OffsetPort, SettingsPort, TopicsPort
 from kreassign.model import (
     Batch,
     ConfigEntry,
@@ -421,7 +421,7 @@ def read_settings(
 
 
 def read_offsets(
-    port: ClusterPort,
+    port: OffsetPort,
     partitions: Iterable[TopicPartition],
     spec: OffsetSpec,
     known: Mapping[TopicPartition, Partition] = MappingProxyType({}),
