@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import cast
 
 import pytest
 
+from kreassign.admin import AdminClient
 from kreassign.errors import InputError
 from kreassign.executor.events import RunStarted
 from kreassign.executor.history.run_history import fold
@@ -31,6 +33,7 @@ from kreassign.operations.run import RunContext, RunRequest, prepare_run
 from kreassign.operations.verify import verify_run
 from kreassign.twin.controller.decision import Decision
 from kreassign.twin.metadata import ConfigChanged
+from tests.executor.odd_port import OddPort, Real, as_it_is
 from tests.executor.twin_runs import RATE, TwinRig, tp
 
 pytestmark = pytest.mark.thorough
@@ -59,17 +62,20 @@ def prepared(
     throttle: ThrottleRates = THROTTLE,
     number: int = 0,
     state_dir: str = "state",
+    client: OddPort | None = None,
 ) -> RunStarted:
     """A run of one move from this state directory, checked as the command line checks it."""
     plan = PlanFile(Plan((PartitionAssignment(tp(number), (2, 3)),)))
     context = RunContext(rig.state_dir / state_dir)
     request = RunRequest(plan, throttle, measure_for_s=0, found=found)
-    return replace(prepare_run(rig.client, request, context, rig.transport), run_id="run-1")
+    return replace(
+        prepare_run(cast(AdminClient, client or rig.client), request, context, rig.transport), run_id="run-1"
+    )
 
 
-def execute(rig: TwinRig, started: RunStarted, state_dir: str = "state") -> RunHistory:
+def execute(rig: TwinRig, started: RunStarted, state_dir: str = "state", client: OddPort | None = None) -> RunHistory:
     with Journal.create(rig.state_dir / state_dir, started) as journal:
-        runner = Runner(rig.client, rig.transport, journal)
+        runner = Runner(client.port if client else rig.client, rig.transport, journal)
         return runner.start(started)
 
 
@@ -99,6 +105,35 @@ def test_what_others_move_is_shown_and_may_only_be_gone_alongside(rig: TwinRig) 
     for choice in (FoundThrottles.REFUSE, FoundThrottles.REMOVE, FoundThrottles.RESTORE):
         with pytest.raises(InputError, match=r"partitions are being reassigned by others: t-1.*--alongside"):
             prepared(rig, choice)
+
+
+def lists_nothing_once(odd: OddPort) -> None:
+    """The next question about moves of all partitions finds none, as who is controller no longer answers."""
+
+    def answer(real: Real, partitions: object = None, **named: object) -> object:
+        if partitions is not None:
+            return real(partitions, **named)
+        odd.answer_always("list_partition_reassignments", as_it_is)
+        return {}
+
+    odd.answer_always("list_partition_reassignments", answer)
+
+
+def test_one_empty_list_does_not_hide_moves_of_others(rig: TwinRig) -> None:
+    move_of_others(rig, RATE // 8)
+    odd = OddPort(rig.client)
+    lists_nothing_once(odd)
+    with pytest.raises(InputError, match=r"partitions are being reassigned by others: t-1"):
+        prepared(rig, client=odd)
+
+
+def test_one_empty_list_at_the_end_leaves_moves_of_others_their_rates(rig: TwinRig) -> None:
+    move_of_others(rig, RATE // 20, broker=4)
+    started = prepared(rig, FoundThrottles.ALONGSIDE)
+    odd = OddPort(rig.client)
+    rig.after(1, lambda: lists_nothing_once(odd))
+    assert execute(rig, started, client=odd).state == "done"
+    assert rig.throttles["broker 0 leader.replication.throttled.rate"] == str(RATE)
 
 
 @pytest.mark.parametrize(

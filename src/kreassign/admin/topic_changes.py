@@ -240,18 +240,11 @@ def _agreed(looks: Sequence[Mapping[str, Topic]]) -> dict[str, Topic]:
     lists = {name: {_lists(look.get(name)) for look in looks} for name in names}
     if odd := [name for name in names if len(lists[name]) > 1]:
         raise ClusterError(f"brokers do not agree about topic {odd[0]}: one of them lags. Try again")
-    return {name: reduce(_both_in_sync, (look[name] for look in looks)) for name in names}
+    return {name: reduce(Topic.in_sync_with, (look[name] for look in looks)) for name in names}
 
 
 def _lists(topic: Topic | None) -> tuple[object, ...] | None:
     return None if topic is None else (topic.topic_id, *(one.replicas for one in topic.partitions))
-
-
-def _both_in_sync(one: Topic, other: Topic) -> Topic:
-    pairs = zip(one.partitions, other.partitions, strict=True)
-    return replace(
-        one, partitions=tuple(replace(a, isr=tuple(each for each in a.isr if each in b.isr)) for a, b in pairs)
-    )
 
 
 def _view(
@@ -262,7 +255,9 @@ def _view(
     min_in_sync: Mapping[str, int],
 ) -> TopicsView:
     partitions = [entry.topic_partition for topic in found.values() for entry in topic.partitions]
-    ongoing = client.list_partition_reassignments(partitions, timeout_ms=options.timeout_ms).keys()
+    # Who is controller no longer lists nothing, without an error: it is asked twice.
+    looks = [client.list_partition_reassignments(partitions, timeout_ms=options.timeout_ms).keys() for _ in range(2)]
+    ongoing = frozenset().union(*looks)
     return topics_view(
         registered_brokers(client, options.timeout_ms), log_dirs, found, ongoing=ongoing, min_in_sync=min_in_sync
     )

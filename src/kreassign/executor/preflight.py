@@ -16,7 +16,14 @@ from kreassign.executor.client_guard import ClientGuard
 from kreassign.executor.cluster import permissions, requests
 from kreassign.executor.cluster.observations import ReplicaLocation, replica_locations
 from kreassign.executor.cluster.port import ClusterPort
-from kreassign.executor.cluster.readings import partitions_of, read_log_dirs, topic_ids_of, topics_of_two
+from kreassign.executor.cluster.readings import (
+    every_topic_of_two,
+    ongoing_moves,
+    partitions_of,
+    read_log_dirs,
+    topic_ids_of,
+    topics_of_two,
+)
 from kreassign.executor.cluster.receivers import read_closures
 from kreassign.executor.cluster.requests import is_denied
 from kreassign.executor.cluster.sizes import read_copy_sizes
@@ -243,9 +250,9 @@ def read_others(port: ClusterPort, started: RunStarted) -> DoneByOthers:
     Settings that the client may not see or read are ignored unless the run would set them: its own topics, and brokers
     under a throttle.
     """
-    topics = port.describe_topics(None)
+    listed = every_topic_of_two(port)
     planned_topics = {move.topic_partition.topic for move in started.moves}
-    names = sorted({*topics.ok, *topics.failed, *planned_topics})
+    names = sorted({*listed.known, *listed.absent, *listed.unknown, *planned_topics})
     known, absent, unknown = requests.read_throttles(port, names, started.live_brokers)
     own = set(map(ConfigResource.topic, planned_topics))
     own |= set(map(ConfigResource.broker, started.live_brokers))
@@ -260,7 +267,7 @@ def read_others(port: ClusterPort, started: RunStarted) -> DoneByOthers:
             "has not read; nothing was changed, try again"
         )
     planned = {move.topic_partition for move in started.moves}
-    moves = {name: move for name, move in port.list_partition_reassignments(None).items() if name not in planned}
+    moves = {name: move for name, move in ongoing_moves(port).items() if name not in planned}
     settings = (present for values in known.values() for present in values if present.value)
     return DoneByOthers(tuple(sorted(settings, key=lambda present: present.key)), moves)
 
@@ -511,7 +518,7 @@ def read_cluster(
     return ClusterNow(
         cluster=cluster,
         partitions=partitions,
-        ongoing=port.list_partition_reassignments(plan.replicas) if len(plan) else {},
+        ongoing=ongoing_moves(port, plan.replicas) if len(plan) else {},
         expected=expected,
         log_dirs=_log_dirs(port, plan, cluster.broker_ids),
         topic_ids=topic_ids_of(topics.known),

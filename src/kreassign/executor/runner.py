@@ -31,7 +31,7 @@ from kreassign.executor.cluster import measurements, observations, requests
 from kreassign.executor.cluster.measurements import TrafficMeter
 from kreassign.executor.cluster.observations import OTHER_TOPIC, Expectations, FindingKind, verify
 from kreassign.executor.cluster.port import ClusterPort, ConfigPort, confirmed_writes
-from kreassign.executor.cluster.readings import settings_of_two
+from kreassign.executor.cluster.readings import ongoing_moves, settings_of_two
 from kreassign.executor.cluster.requests import Changed, change_configs, is_final, is_for_now, may_be_done
 from kreassign.executor.events import (
     CallFailed,
@@ -507,7 +507,7 @@ class Runner:
         )
 
     def _do_others_move(self) -> bool:
-        return any(name not in self.run.records for name in self._port.list_partition_reassignments(None))
+        return any(name not in self.run.records for name in ongoing_moves(self._port))
 
     def _submit(self, deed: SubmitMoves) -> Event:
         placed = requests.request_log_dirs(self._port, deed.log_dirs)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from itertools import islice, pairwise
 from typing import NamedTuple, Self, overload
@@ -105,6 +105,19 @@ class Topic:
     topic_id: str | None
     is_internal: bool
     partitions: tuple[Partition, ...]
+
+    def in_sync_with(self, other: Topic) -> Topic:
+        """This topic, but in sync are only replicas that the `other` description shows in sync, too."""
+        theirs = {one.topic_partition: one.isr for one in other.partitions}
+        differing = {
+            one.topic_partition: tuple(each for each in one.isr if each in shown)
+            for one in self.partitions
+            if (shown := theirs.get(one.topic_partition, one.isr)) != one.isr
+        }
+        if not differing:
+            return self
+        changed = (replace(one, isr=differing.get(one.topic_partition, one.isr)) for one in self.partitions)
+        return replace(self, partitions=tuple(changed))
 
 
 def listed_ids(brokers: Iterable[int]) -> str:

@@ -74,14 +74,18 @@ class OffsetPort(Protocol):
         ...
 
 
-class ClusterPort(SettingsPort, OffsetPort, Protocol):
-    """Cluster calls, with the meaning that `AdminClient` gives them. All raise ClusterError."""
+class MovesPort(Protocol):
+    """Ongoing reassignments, with the meaning that `AdminClient` gives them. All raise ClusterError."""
 
     def list_partition_reassignments(
         self, partitions: Iterable[TopicPartition] | None
     ) -> Mapping[TopicPartition, OngoingReassignment]:
         """Ongoing reassignments of the partitions (None: all), from the controller."""
         ...
+
+
+class ClusterPort(SettingsPort, OffsetPort, MovesPort, Protocol):
+    """Cluster calls, with the meaning that `AdminClient` gives them. All raise ClusterError."""
 
     def alter_partition_reassignments(
         self,

@@ -15,12 +15,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from functools import partial
+from functools import partial, reduce
 from types import MappingProxyType
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from kreassign.errors import ClusterError, Unsupported
-from kreassign.executor.cluster.port import OffsetPort, SettingsPort, TopicsPort
+from kreassign.executor.cluster.port import MovesPort, OffsetPort, SettingsPort, TopicsPort
 from kreassign.model import (
     Batch,
     ConfigEntry,
@@ -28,6 +28,7 @@ from kreassign.model import (
     ConfigSource,
     LogDir,
     OffsetSpec,
+    OngoingReassignment,
     Partition,
     ResourceType,
     Topic,
@@ -150,7 +151,7 @@ def read_topics(
     if not odd:
         return Reading(known, frozenset(), {})
     looks, needed = _look(port, partial(_describe, port), odd, _lists)
-    agreed = _agreed_by(looks, needed)
+    agreed = _agreed_by(looks, needed, Topic.in_sync_with)
     for name in odd:
         first_one = [known.pop(name)] if name in known else []
         named = (one.value for one in looks[name].values() if one.value is not None)
@@ -164,21 +165,24 @@ def read_topics(
 def topics_of_two(port: TopicsPort, names: Iterable[str], *, only_lists: bool = False) -> Reading[str, Topic]:
     """Topics of which two brokers show the same replicas, ISR and leaders, or `only_lists`. Raises ClusterError.
 
-    For what is told as the truth: a broker that lags shows a cluster that once was, which may be the wanted one.
+    For what is told as the truth: a broker that lags shows a cluster that once was, which may be the wanted one. With
+    `only_lists`, in sync are replicas that both show so.
     """
-    return _of_two(port, partial(_describe, port), sorted(set(names)), _lists if only_lists else _states)
+    part = _lists if only_lists else _states
+    return _of_two(port, partial(_describe, port), sorted(set(names)), part, Topic.in_sync_with)
 
 
 def topics_with(port: TopicsPort, names: Iterable[str], partitions: Collection[TopicPartition]) -> Reading[str, Topic]:
     """Topics of which two brokers show the same replicas of these partitions. Raises ClusterError.
 
-    Other partitions of them may move meanwhile, and are as one of both shows them.
+    Other partitions of them may move meanwhile, and are as one of both shows them. In sync are replicas that both show
+    so.
     """
 
     def part(topic: Topic) -> Vote:
         return frozenset(one for one in _lists(topic) if one[1] in partitions or one[0] == "id")
 
-    return _of_two(port, partial(_describe, port), sorted(set(names)), part)
+    return _of_two(port, partial(_describe, port), sorted(set(names)), part, Topic.in_sync_with)
 
 
 def every_topic_of_two(port: TopicsPort, besides: Iterable[str] = ()) -> Reading[str, Topic]:
@@ -199,7 +203,7 @@ def every_topic_of_two(port: TopicsPort, besides: Iterable[str] = ()) -> Reading
 
     ask_by_name(port, describe_all)
     names = {*besides, *(name for answer in listed.values() for name in (*answer.ok, *answer.failed))}
-    return _of_two(port, ask, sorted(names), _lists)
+    return _of_two(port, ask, sorted(names), _lists, Topic.in_sync_with)
 
 
 def _describe(port: TopicsPort, names: Sequence[str], broker: int) -> Batch[str, Topic]:
@@ -293,12 +297,19 @@ def _agreed(answers: Answers[Value], needed: int) -> _Answer[Value] | None:
 
 
 def _of_two(
-    port: TopicsPort, ask: Ask[Key, Value], keys: Sequence[Key], part: Callable[[Value], Vote]
+    port: TopicsPort,
+    ask: Ask[Key, Value],
+    keys: Sequence[Key],
+    part: Callable[[Value], Vote],
+    join: Callable[[Value, Value], Value],
 ) -> Reading[Key, Value]:
-    return _agreed_by(*_look(port, ask, keys, part)) if keys else Reading({}, frozenset(), {})
+    """What two brokers agree on by this part; `join` says what of the rest is believed."""
+    return _agreed_by(*_look(port, ask, keys, part), join) if keys else Reading({}, frozenset(), {})
 
 
-def _agreed_by(looks: Mapping[Key, Answers[Value]], needed: int) -> Reading[Key, Value]:
+def _agreed_by(
+    looks: Mapping[Key, Answers[Value]], needed: int, join: Callable[[Value, Value], Value]
+) -> Reading[Key, Value]:
     known: dict[Key, Value] = {}
     absent: set[Key] = set()
     unknown: dict[Key, ClusterError] = {}
@@ -309,7 +320,8 @@ def _agreed_by(looks: Mapping[Key, Answers[Value]], needed: int) -> Reading[Key,
         elif agreed.value is None:
             absent.add(key)
         else:
-            known[key] = agreed.value
+            alike = (one.value for one in answers.values() if one.vote == agreed.vote and one.value is not None)
+            known[key] = reduce(join, alike)
     return Reading(known, frozenset(absent), unknown)
 
 
@@ -389,7 +401,7 @@ def settings_of_two(
         return port.describe_configs(some, names=names, broker=broker)
 
     own = read_settings(port, (one for one in asked if one.type is not ResourceType.TOPIC), names)
-    shown = _of_two(port, ask, topics, _of_topic)
+    shown = _of_two(port, ask, topics, _of_topic, lambda one, _: one)
     return Reading({**own.known, **shown.known}, own.absent | shown.absent, {**own.unknown, **shown.unknown})
 
 
@@ -398,6 +410,20 @@ def _of_topic(configs: Configs) -> Vote:
     return frozenset(
         (name, "the topic", one.value) for name, one in configs.items() if one.source is ConfigSource.DYNAMIC_TOPIC
     )
+
+
+def highest_of_two(port: SettingsPort, topics: Iterable[str], name: str) -> Reading[str, int]:
+    """This number of each topic: the higher one of two brokers, whose own defaults it may be. Raises ClusterError."""
+
+    def ask(some: Sequence[str], broker: int) -> Batch[str, int]:
+        found = port.describe_configs(map(ConfigResource.topic, some), names=(name,), broker=broker)
+        texts = {one.name: entries[name].value for one, entries in found.ok.items() if name in entries}
+        numbers = {topic: int(text) for topic, text in texts.items() if text is not None and text.isdecimal()}
+        missing = (topic for topic in some if topic not in numbers)
+        untold = {topic: ClusterError(f"broker {broker} does not show {name} of topic {topic}") for topic in missing}
+        return Batch(numbers, {**untold, **{one.name: error for one, error in found.failed.items()}})
+
+    return _of_two(port, ask, sorted(set(topics)), lambda _: frozenset(), max)
 
 
 def read_settings(
@@ -436,7 +462,17 @@ def read_offsets(
     return Reading(offsets, absent, answer.failed)
 
 
-# Live brokers.
+# Moves, and live brokers.
+
+
+def ongoing_moves(
+    port: MovesPort, partitions: Collection[TopicPartition] | None = None
+) -> dict[TopicPartition, OngoingReassignment]:
+    """Moves of these partitions (None: all) that the controller lists when asked twice. Raises ClusterError.
+
+    One that is controller no longer answers that nothing moves, without an error.
+    """
+    return {**port.list_partition_reassignments(partitions), **port.list_partition_reassignments(partitions)}
 
 
 def live_of_two(port: TopicsPort, *, include_fenced: bool = False) -> frozenset[int]:

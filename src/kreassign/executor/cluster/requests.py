@@ -19,10 +19,11 @@ from kreassign.executor.cluster.observations import (
     ReplicaLocations,
     replica_locations,
 )
-from kreassign.executor.cluster.port import ClusterPort, ConfigPort
+from kreassign.executor.cluster.port import ClusterPort, ConfigPort, SettingsPort
 from kreassign.executor.cluster.readings import (
     Configs,
     Reading,
+    highest_of_two,
     is_unknown_topic,
     live_of_two,
     partitions_of,
@@ -65,7 +66,7 @@ from kreassign.model.error_codes import (
     has_code,
 )
 from kreassign.model.plan_facts import is_another
-from kreassign.model.replication_factor import FactorChanges, factor_changes, locks_out, required_in_sync
+from kreassign.model.replication_factor import FactorChanges, factor_changes, locks_out, lost_in_sync, required_in_sync
 from kreassign.model.throttle import BROKER_THROTTLES, TOPIC_THROTTLES
 
 # Queries of a run, its preparation and its verification.
@@ -77,16 +78,9 @@ MIN_ISR = "min.insync.replicas"
 OWN_SOURCES = frozenset({ConfigSource.DYNAMIC_TOPIC, ConfigSource.DYNAMIC_BROKER})
 
 
-def min_isr_of(port: ClusterPort, topics: Iterable[str]) -> Reading[str, int]:
-    """min.insync.replicas of these topics. Raises ClusterError."""
-    resources = map(ConfigResource.topic, sorted(set(topics)))
-    known, absent, unknown = read_settings(port, resources, (MIN_ISR,))
-    values = {resource.name: entries.get(MIN_ISR) for resource, entries in known.items()}
-    return Reading(
-        {topic: int(entry.value) if entry is not None and entry.value else 1 for topic, entry in values.items()},
-        frozenset(resource.name for resource in absent),
-        {resource.name: error for resource, error in unknown.items()},
-    )
+def min_isr_of(port: SettingsPort, topics: Iterable[str]) -> Reading[str, int]:
+    """min.insync.replicas of these topics, by two brokers. Raises ClusterError."""
+    return highest_of_two(port, topics, MIN_ISR)
 
 
 def read_factors(
@@ -155,6 +149,7 @@ def read_moves(
         unread={
             **{name: _why_unread(name, topics.unknown) for name in names if name not in found and name not in gone},
             **{name: _why_unsized(name, error) for name, error in new_sizes.unknown.items()},
+            **_losing(waiting, found),
             **({} if producers is None else _withheld(port, waiting, found, producers)),
         },
         ongoing=ongoing,
@@ -199,6 +194,15 @@ def growing_lists(
         name: (partition, len({*partition.replicas, *target}))
         for name, target in targets.items()
         if (partition := present.get(name)) is not None and set(target) - set(partition.replicas)
+    }
+
+
+def _losing(waiting: Iterable[PlannedMove], found: Mapping[TopicPartition, Partition]) -> dict[TopicPartition, str]:
+    """Why moves are not started for the sake of replicas in sync, which may be others than at the beginning."""
+    return {
+        name: f"{name} is not started: {loss}"
+        for move in waiting
+        if (name := move.topic_partition) in found and (loss := lost_in_sync(found[name], move.target)) is not None
     }
 
 
