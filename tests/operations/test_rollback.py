@@ -99,3 +99,16 @@ def test_a_change_since_is_seen_beside_a_broker_behind(rig: TwinRig, behind: int
     rig.transport.sleep(60)
     back = plan_rollback(rig.client, done)
     assert back.skipped == ("t-0: its replicas are [3, 1], changed since by somebody else; look at it",)
+
+
+@pytest.mark.parametrize("behind", range(3))
+def test_a_broker_is_left_out_only_where_two_say_that_it_is_down(tmp_path: Path, behind: int) -> None:
+    rig = TwinRig(tmp_path, [[3, 1]])
+    done = rig.run(rig.prepared({0: (2, 1)}, throttle=None))
+    rig.twin.stop(3)
+    rig.transport.sleep(60)
+    rig.twin.views.hold_back(behind)
+    rig.twin.start(3)
+    rig.transport.sleep(60)
+    back = plan_rollback(rig.client, done)
+    assert ([one.replicas for one in back.plan.assignments], back.skipped) == ([(3, 1)], ())

@@ -17,6 +17,7 @@ from kreassign.executor.cluster import permissions, requests
 from kreassign.executor.cluster.observations import ReplicaLocation, replica_locations
 from kreassign.executor.cluster.port import ClusterPort
 from kreassign.executor.cluster.readings import (
+    cluster_of_two,
     every_topic_of_two,
     ongoing_moves,
     partitions_of,
@@ -510,7 +511,7 @@ def read_cluster(
 
     One that lags shows the very lists from which a plan was made, though others have changed them since.
     """
-    cluster = port.describe_cluster()
+    cluster = cluster_of_two(port)
     topics = topics_of_two(port, plan.topics, only_lists=True)
     for error in topics.unknown.values():
         raise error

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial, reduce
 from types import MappingProxyType
 from typing import Generic, NamedTuple, Protocol, TypeVar
@@ -23,6 +24,7 @@ from kreassign.errors import ClusterError, Unsupported
 from kreassign.executor.cluster.port import MovesPort, OffsetPort, SettingsPort, TopicsPort
 from kreassign.model import (
     Batch,
+    Cluster,
     ConfigEntry,
     ConfigResource,
     ConfigSource,
@@ -478,24 +480,34 @@ def ongoing_moves(
 def live_of_two(port: TopicsPort, *, include_fenced: bool = False) -> frozenset[int]:
     """Live brokers, or with `include_fenced` all that are registered: others are down, or gone, as two brokers show it.
 
+    Raises ClusterError.
+    """
+    return frozenset(cluster_of_two(port, include_fenced=include_fenced).broker_ids)
+
+
+def cluster_of_two(port: TopicsPort, *, include_fenced: bool = False) -> Cluster:
+    """The cluster without brokers that are down, or gone, as two brokers show it.
+
     A broker that lags knows of no restart, and of no failure: where two disagree, a third one is asked. Raises
     ClusterError.
     """
     brokers = port.describe_cluster().broker_ids
     needed = min(LOOKS, max(1, len(brokers)))
-    looks: list[frozenset[int]] = []
+    looks: list[Cluster] = []
     failure = ClusterError("the cluster lists no live broker")
     for broker in brokers[:TRIES]:
         try:
-            cluster = port.describe_cluster(include_fenced=include_fenced, broker=broker)
+            looks.append(port.describe_cluster(include_fenced=include_fenced, broker=broker))
         except Unsupported:
             raise
         except ClusterError as error:
             failure = error
             continue
-        looks.append(frozenset(cluster.broker_ids))
-        if len(looks) >= needed and len(set(looks)) == 1:
+        if len(looks) >= needed and len({look.broker_ids for look in looks}) == 1:
             break
     if len(looks) < needed:
         raise failure
-    return frozenset(one for one in frozenset().union(*looks) if sum(one not in look for look in looks) < needed)
+    shown = {one.id: one for look in looks for one in look.brokers}
+    absences = Counter(broker for look in looks for broker in shown.keys() - set(look.broker_ids))
+    there = (one for broker, one in sorted(shown.items()) if absences[broker] < needed)
+    return replace(looks[0], brokers=tuple(there))

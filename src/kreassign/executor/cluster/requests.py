@@ -486,8 +486,10 @@ def read_paths(port: ClusterPort, wanted: Iterable[TopicPartitionReplica]) -> Re
 
 
 def _absent(port: ClusterPort, copying: Iterable[PlannedMove]) -> tuple[int, ...]:
+    """Brokers that are to get these copies, and are down, as two brokers show it."""
     destinations = {broker for move in copying for broker in move.adding}
-    return tuple(sorted(destinations.difference(port.describe_cluster().broker_ids))) if destinations else ()
+    missing = destinations.difference(port.describe_cluster().broker_ids) if destinations else destinations
+    return tuple(sorted(missing - live_of_two(port))) if missing else ()
 
 
 def _why_unread(name: TopicPartition, unknown: Mapping[str, ClusterError]) -> str:
