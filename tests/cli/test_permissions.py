@@ -219,21 +219,26 @@ class Asked:
 
 
 @contextmanager
-def serving_everything(folder: Path) -> Iterator[Asked]:
-    """A twin whose only client may do everything, and the files that commands need, in a folder that is then ours."""
+def serving_everything(folder: Path, *, with_groups: bool = False) -> Iterator[Asked]:
+    """A twin whose only client may do everything, and the files that commands need, in a folder that is then ours.
+
+    Only `with_groups` there are leases and records of maintenance.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     with chdir(folder):
-        yield from _served()
+        yield from _served(with_groups=with_groups)
 
 
-def _served() -> Iterator[Asked]:
+def _served(*, with_groups: bool) -> Iterator[Asked]:
     Path(PATIENT).write_text("default.api.timeout.ms=600000\nretry.backoff.ms=10\n")
     Path("policy.toml").write_text("[care]")
     moved = PartitionAssignment(TopicPartition("t", 0), (3, 1))
     write_plan(Path("plan.json"), Plan((moved,)))
     write_plan(Path("dirs.json"), Plan((replace(moved, replicas=(0, 1), log_dirs=("/data/0/d1", "any")),)))
-    lists = [[0, 1], [1, 2], [2, 0], [3, 0]]
-    with serving(Twin(cluster({"t": lists}), TwinSettings(permissions=Permissions(EVERYTHING))), speed=SPEED) as server:
+    topics = {"t": [[0, 1], [1, 2], [2, 0], [3, 0]]}
+    groups = {"__consumer_offsets": [[0, 1, 2]]} if with_groups else {}
+    settings = TwinSettings(permissions=None if with_groups else Permissions(EVERYTHING))
+    with serving(Twin(cluster({**topics, **groups}), settings), speed=SPEED) as server:
         yield Asked(server)
 
 
