@@ -23,7 +23,7 @@ from kreassign.twin.api.request import Request
 from kreassign.twin.cluster import Twin
 from kreassign.wire import api
 from kreassign.wire.api import Api, Message
-from tests.cli.test_permissions import NEEDS, serving_everything
+from tests.cli.test_permissions import NEEDS, WITH_SPARK, serving_everything
 
 LOOK = (
     api.DESCRIBE_CLUSTER, api.DESCRIBE_CONFIGS, api.DESCRIBE_LOG_DIRS, api.DESCRIBE_TOPIC_PARTITIONS,
@@ -38,6 +38,7 @@ LEASED = (*RECORD, api.DESCRIBE_GROUPS)
 """And the lease: who holds it."""
 READS: dict[str, tuple[Api, ...]] = {
     "snapshot": (*MEASURED, *RECORD),
+    "collect": MEASURED,
     "plan check": (api.DESCRIBE_CLUSTER, api.DESCRIBE_TOPIC_PARTITIONS, api.LIST_PARTITION_REASSIGNMENTS, api.METADATA),
     "plan import": (*MEASURED, *RECORD),
     "plan rebalance": (*MEASURED, *RECORD),
@@ -52,6 +53,8 @@ READS: dict[str, tuple[Api, ...]] = {
     "decommission, called off": (*LOOK, api.FIND_COORDINATOR),
     "verify": LOOK,
     "doctor": (*LOOK, *LEASED),
+    "autopilot watch": (*LOOK, *LEASED),
+    "autopilot why": (*LOOK, *LEASED),
     "throttle with --remove-left": (
         *(one for one in LOOK if one is not api.DESCRIBE_LOG_DIRS), api.FIND_COORDINATOR, api.DESCRIBE_GROUPS
     ),
@@ -212,6 +215,11 @@ def state(twin: Twin) -> str:
 
 def read(counts: Counter[Api]) -> set[Api]:
     return counts.keys() - NO_READS
+
+
+def test_every_command_that_reads_a_cluster_stands_in_the_table() -> None:
+    searched = {name for name in NEEDS if name.startswith("plan ")}
+    assert NEEDS.keys() - searched - WITH_SPARK == READS.keys() - searched
 
 
 @pytest.mark.parametrize("name", READS)
