@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Collection
+from datetime import UTC, datetime
 from pathlib import Path
 from random import Random
+from typing import cast
 
 import pytest
 
@@ -15,7 +18,8 @@ from kreassign.executor.journal import find_journals
 from kreassign.executor.journal.folder import cluster_folder
 from kreassign.executor.lease import ClusterLease, LeaseHolder, LeasePolicy
 from kreassign.executor.lease.lease import OFFSETS_TOPIC
-from kreassign.model import ConfigResource, NewTopic
+from kreassign.executor.throttle_ledger import ConfigValue
+from kreassign.model import ConfigChange, ConfigResource, NewTopic
 from kreassign.model.plan import PartitionAssignment, Plan
 from kreassign.model.run import Operator
 from kreassign.model.throttle import (
@@ -24,11 +28,12 @@ from kreassign.model.throttle import (
     LEADER_THROTTLED_RATE,
     ThrottleRates,
 )
-from kreassign.operations.left_throttles import find_left_throttles, remove_left_throttles
+from kreassign.operations.left_throttles import RemovedThrottles, find_left_throttles, remove_left_throttles
 from kreassign.operations.plan_files import PlanFile
 from kreassign.operations.run import RunContext, RunRequest, prepare_run, start_run
 from kreassign.wire import api
 from tests.executor.deaths import Died
+from tests.executor.odd_port import OddPort, Real
 from tests.executor.test_foreign_throttle_on_twin import change
 from tests.executor.twin_runs import RATE, TwinRig, tp
 from tests.wire.mangled import MangledTransport
@@ -41,6 +46,15 @@ LIST_OF_U = (ConfigResource.topic("u"), FOLLOWER_THROTTLED_REPLICAS, "")
 @pytest.fixture
 def rig(tmp_path: Path) -> TwinRig:
     return TwinRig(tmp_path, [[0, 1]], others={"u": [[0, 1]]})
+
+
+def lease_elsewhere(rig: TwinRig) -> ClusterLease:
+    holder = LeaseHolder("run-9", "alice", "host-2", 1)
+    return ClusterLease(rig.client, rig.transport, holder, LeasePolicy.REQUIRE, was_held=False)
+
+
+def removed(client: AdminClient, rig: TwinRig, left: Collection[ConfigValue]) -> RemovedThrottles:
+    return remove_left_throttles(client, RunContext(rig.state_dir, operator=ALICE), left, rig.transport)
 
 
 def killed_run(rig: TwinRig) -> str:
@@ -70,16 +84,46 @@ def test_left_throttles_are_removed_and_those_of_a_run_stay(rig: TwinRig) -> Non
     assert len(found.needed) == len(of_run)
     assert all(f"`kreassign resume {run_id}`" in one and "rollback" in one for one in found.needed)
     change(rig, *RATE_OF_4[:2], "8000000")
-    done = remove_left_throttles(rig.client, rig.state_dir, found.left, ALICE, 1_767_225_600_123)
+    done = removed(rig.client, rig, found.left)
     assert [one.key.resource for one in done.removed] == [LIST_OF_U[0]]
     assert [reason for _, reason in done.kept] == ["it was changed, or is needed by now"]
     assert rig.throttles == of_run | {f"{RATE_OF_4[0]} {LEADER_THROTTLED_RATE}": "8000000"}
     assert done.record is not None
     record = json.loads(done.record.read_bytes())
-    assert (record["at"], record["by"]) == ("2026-01-01T00:00:00.123+00:00", "alice@host-1")
+    at = datetime.fromtimestamp(rig.transport.now_ms() / 1000, UTC).isoformat(timespec="milliseconds")
+    assert (record["at"], record["by"]) == (at, "alice@host-1")
     (kept,) = record["removed"]
     assert (kept["resource"], kept["name"], kept["value"]) == ("topic u", FOLLOWER_THROTTLED_REPLICAS, "")
     assert kept["to_set_again"].startswith("kafka-configs --alter --entity-type topics --entity-name u --add-config")
+
+
+def test_of_a_list_only_the_entries_go_that_were_seen(rig: TwinRig) -> None:
+    """Another tool adds its own between the last look and the removal."""
+    name = FOLLOWER_THROTTLED_REPLICAS
+    for topic, entries in (("t", "0:1,0:2"), ("u", "0:1")):
+        change(rig, ConfigResource.topic(topic), name, entries)
+    left = find_left_throttles(rig.client, rig.state_dir).left
+    odd = OddPort(rig.client)
+
+    def added_first(real: Real, *args: object, **named: object) -> object:
+        theirs = [ConfigChange.append(name, "0:3")]
+        rig.client.incremental_alter_configs({ConfigResource.topic("t"): theirs}).raise_if_any()
+        return real(*args, **named)
+
+    odd.answer("incremental_alter_configs", added_first)
+    done = removed(cast(AdminClient, odd), rig, left)
+    assert {str(one.key.resource) for one in done.removed} == {"topic t", "topic u"}
+    assert rig.throttles == {f"topic t {name}": "0:3"}
+
+
+def test_nothing_is_removed_if_a_run_elsewhere_began_after_the_look(rig: TwinRig) -> None:
+    change(rig, *RATE_OF_4)
+    rig.client.create_topics([NewTopic(OFFSETS_TOPIC, assignments=((0, 1, 2),))]).raise_if_any()
+    left = find_left_throttles(rig.client, rig.state_dir).left
+    lease_elsewhere(rig).take()
+    with pytest.raises(InputError, match="run-9"):
+        removed(rig.client, rig, left)
+    assert len(rig.throttles) == 1
 
 
 class Losing(MangledTransport):
@@ -97,7 +141,7 @@ def test_what_may_have_been_removed_is_told_and_its_value_kept(rig: TwinRig) -> 
     transport = Losing(rig.transport, Random(0), 0.0)
     with AdminClient.connect(settings, clock=rig.transport, transport=transport) as client:
         left = find_left_throttles(client, rig.state_dir).left
-        done = remove_left_throttles(client, rig.state_dir, left, ALICE, 1_767_225_600_000)
+        done = removed(client, rig, left)
     assert (done.removed, done.kept, [one for one, _ in done.unknown]) == ((), (), [*left])
     assert rig.throttles == {}
     assert done.record is not None
@@ -110,7 +154,7 @@ def test_a_list_changed_since_stays_beside_a_broker_behind(rig: TwinRig, behind:
     rig.twin.views.hold_back(behind)
     left = find_left_throttles(rig.client, rig.state_dir).left
     change(rig, *LIST_OF_U[:2], "*")
-    done = remove_left_throttles(rig.client, rig.state_dir, left, ALICE, 1_767_225_600_000)
+    done = removed(rig.client, rig, left)
     assert ([*done.removed], len(done.kept)) == ([], 1)
     assert rig.throttles == {f"{LIST_OF_U[0]} {LIST_OF_U[1]}": "*"}
 
@@ -121,7 +165,7 @@ def test_nothing_is_removed_while_its_values_cannot_be_kept(rig: TwinRig) -> Non
     rig.state_dir.mkdir(parents=True, exist_ok=True)
     cluster_folder(rig.state_dir, rig.twin.cluster_id).touch()
     with pytest.raises(InputError, match=r"could not be written: not a directory\. Nothing was removed; make room"):
-        remove_left_throttles(rig.client, rig.state_dir, left, ALICE, 1_767_225_600_000)
+        removed(rig.client, rig, left)
     assert rig.throttles == {f"{LIST_OF_U[0]} {LIST_OF_U[1]}": ""}
 
 
@@ -150,9 +194,6 @@ def test_nothing_is_removed_while_an_unknown_run_may_need_it(rig: TwinRig) -> No
 def test_nothing_is_removed_while_a_run_elsewhere_holds_the_lease(rig: TwinRig) -> None:
     change(rig, *RATE_OF_4)
     rig.client.create_topics([NewTopic(OFFSETS_TOPIC, assignments=((0, 1, 2),))]).raise_if_any()
-    lease = ClusterLease(
-        rig.client, rig.transport, LeaseHolder("run-9", "alice", "host-2", 1), LeasePolicy.REQUIRE, was_held=False
-    )
-    lease.take()
+    lease_elsewhere(rig).take()
     with pytest.raises(InputError, match=re.escape("holds the lease of the cluster")):
         find_left_throttles(rig.client, rig.state_dir)

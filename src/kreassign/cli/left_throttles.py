@@ -14,7 +14,6 @@ from kreassign.cli.next_command import CLUSTER, STATE, again, next_command, past
 from kreassign.cli.options.cluster import ClusterOptions
 from kreassign.cli.output import print_json
 from kreassign.cli.terminal import ask, refuse_unless_asked, show_preview
-from kreassign.clock import SYSTEM_CLOCK
 from kreassign.errors import ExecutionError
 from kreassign.executor.throttle_ledger import ConfigValue, command_to_set
 from kreassign.model.text import counted
@@ -24,7 +23,7 @@ from kreassign.operations.left_throttles import (
     find_left_throttles,
     remove_left_throttles,
 )
-from kreassign.operations.run_journals import this_operator
+from kreassign.operations.run import RunContext
 
 
 def remove_left(cluster: ClusterOptions, state_dir: Path, output_format: str, *, is_agreed: bool, is_dry: bool) -> None:
@@ -40,7 +39,7 @@ def remove_left(cluster: ClusterOptions, state_dir: Path, output_format: str, *,
         else:
             ask(_lines(found))
         if not is_dry:
-            done = remove_left_throttles(client, state_dir, found.left, this_operator(), SYSTEM_CLOCK.now_ms())
+            done = remove_left_throttles(client, RunContext(state_dir), found.left)
     if is_quiet:
         print_json(_document(found, done, here))
     else:

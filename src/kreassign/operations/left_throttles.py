@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
 from kreassign.admin import AdminClient
-from kreassign.errors import InputError, OutcomeUnknown, machine_reason
+from kreassign.clock import SYSTEM_CLOCK, Clock
+from kreassign.errors import ClusterError, InputError, OutcomeUnknown, machine_reason
 from kreassign.executor.cluster import requests
 from kreassign.executor.cluster.readings import read_log_dirs, settings_of_two
 from kreassign.executor.history.run_history import UnreadableJournal, explained_settings, left_behind
@@ -24,8 +25,10 @@ from kreassign.executor.throttle_ledger import ConfigKey, ConfigValue, ThrottleU
 from kreassign.model import ConfigChange, ConfigResource
 from kreassign.model.authorization import error_text
 from kreassign.model.run import Operator
-from kreassign.model.throttle import LOG_DIR_RATE
+from kreassign.model.throttle import LOG_DIR_RATE, TOPIC_THROTTLES
+from kreassign.operations.broker_changes import sole_change
 from kreassign.operations.doctor import copying_brokers, lease_of, unfinished_runs
+from kreassign.operations.run import RunContext
 from kreassign.operations.snapshot import described_cluster
 from kreassign.operations.whole_file import replace_file
 
@@ -53,13 +56,13 @@ class RemovedThrottles:
     record: Path | None = None
 
 
-def find_left_throttles(client: AdminClient, state_dir: Path) -> LeftThrottles:
+def find_left_throttles(client: AdminClient, state_dir: Path, *, is_sole: bool = False) -> LeftThrottles:
     """Find throttles that were left behind; changes nothing. Raises ClusterError, and InputError while a run is active.
 
-    Brokers that are down are named as unread: they answer nothing.
+    Brokers that are down are named as unread: they answer nothing. Who `is_sole` has the lease of the cluster.
     """
     whole = described_cluster(client)
-    owned = _settings_of_runs(client, state_dir, whole.cluster_id)
+    owned = _settings_of_runs(client, state_dir, whole.cluster_id, is_sole=is_sole)
     topics = client.describe_topics()
     live = sorted(broker.id for broker in whole.brokers if not broker.is_fenced)
     settings = requests.read_configs(client, throttle_keys(topics.ok, live), settings_of_two)
@@ -94,31 +97,53 @@ def find_left_throttles(client: AdminClient, state_dir: Path) -> LeftThrottles:
 
 
 def remove_left_throttles(
-    client: AdminClient, state_dir: Path, wanted: Collection[ConfigValue], operator: Operator, at_ms: int
+    client: AdminClient, context: RunContext, wanted: Collection[ConfigValue], clock: Clock = SYSTEM_CLOCK
 ) -> RemovedThrottles:
     """Remove these settings that were left, unless they have changed or are needed by now.
 
-    What is about to be removed is on disk first. Raises ClusterError, InputError as `find_left_throttles`, and if that
-    cannot be written.
+    Nobody else's run begins meanwhile, and of lists only the entries go that were seen: others may add some. What is
+    about to be removed is on disk first. Raises ClusterError, ExecutionError when the lease is lost, InputError as
+    `find_left_throttles`, and if that cannot be written.
     """
-    found = find_left_throttles(client, state_dir)
-    still = {*found.left}
-    removable = [one for one in wanted if one in still]
-    kept = tuple((one, "it was changed, or is needed by now") for one in wanted if one not in still)
-    if not removable:
-        return RemovedThrottles((), kept)
-    record = _record(state_dir, found.cluster_id, removable, operator, at_ms)
-    changes: dict[ConfigResource, list[ConfigChange]] = {}
-    for one in removable:
-        changes.setdefault(one.key.resource, []).append(ConfigChange.delete(one.key.name))
-    failed = client.incremental_alter_configs(changes, timeout_ms=requests.CHANGE_TIMEOUT_MS).failed
-    errors = [(one, failed[one.key.resource]) for one in removable if one.key.resource in failed]
+    with sole_change(client, context, "throttle", clock) as confirm:
+        found = find_left_throttles(client, context.state_dir, is_sole=True)
+        still = {*found.left}
+        removable = [one for one in wanted if one in still]
+        kept = tuple((one, "it was changed, or is needed by now") for one in wanted if one not in still)
+        if not removable:
+            return RemovedThrottles((), kept)
+        record = _record(context.state_dir, found.cluster_id, removable, context.operator, clock.now_ms())
+        failed = _change(client, [(one.key, _removal(one)) for one in removable], confirm)
+        lists = [one.key for one in removable if one.value and one.key.name in TOPIC_THROTTLES]
+        rest = requests.read_configs(client, [key for key in lists if key not in failed], settings_of_two)
+        emptied = [(one.key, ConfigChange.delete(one.key.name)) for one in rest.values if one.value == ""]
+        failed |= _change(client, emptied, confirm)
+    errors = [(one, failed[one.key]) for one in removable if one.key in failed]
     return RemovedThrottles(
-        tuple(one for one in removable if one.key.resource not in failed),
+        tuple(one for one in removable if one.key not in failed),
         (*((one, error_text(error)) for one, error in errors if not isinstance(error, OutcomeUnknown)), *kept),
         tuple((one, error_text(error)) for one, error in errors if isinstance(error, OutcomeUnknown)),
         record,
     )
+
+
+def _removal(one: ConfigValue) -> ConfigChange:
+    if one.value and one.key.name in TOPIC_THROTTLES:
+        return ConfigChange.subtract(one.key.name, one.value)
+    return ConfigChange.delete(one.key.name)
+
+
+def _change(
+    client: AdminClient, wanted: Sequence[tuple[ConfigKey, ConfigChange]], confirm: Callable[[], None]
+) -> dict[ConfigKey, ClusterError]:
+    """Make these changes; return the error of each that was refused, or of which nobody knows."""
+    changes: dict[ConfigResource, list[ConfigChange]] = {}
+    for key, change in wanted:
+        changes.setdefault(key.resource, []).append(change)
+    if not changes:
+        return {}
+    failed = client.incremental_alter_configs(changes, confirm=confirm, timeout_ms=requests.CHANGE_TIMEOUT_MS).failed
+    return {key: failed[key.resource] for key, _ in wanted if key.resource in failed}
 
 
 def _record(state_dir: Path, cluster_id: str, settings: Iterable[ConfigValue], operator: Operator, at_ms: int) -> Path:
@@ -147,7 +172,7 @@ def _record(state_dir: Path, cluster_id: str, settings: Iterable[ConfigValue], o
     return path
 
 
-def _settings_of_runs(client: AdminClient, state_dir: Path, cluster_id: str) -> dict[ConfigKey, str]:
+def _settings_of_runs(client: AdminClient, state_dir: Path, cluster_id: str, *, is_sole: bool) -> dict[ConfigKey, str]:
     """Settings that interrupted runs still have to restore, each with the id of its run.
 
     Raises InputError while another run may need what nobody here knows of.
@@ -162,7 +187,7 @@ def _settings_of_runs(client: AdminClient, state_dir: Path, cluster_id: str) -> 
         if isinstance(found, UnreadableJournal):
             raise found.error
     runs = unfinished_runs(state_dir, cluster_id, [found.run_id for found in left])
-    holder, problems = lease_of(client)
+    holder, problems = (None, ()) if is_sole else lease_of(client)
     if problems:
         raise InputError(
             f"whether a run of another machine needs the throttles is not known: {problems[0]}. Nothing was removed; "
