@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import TypeVar
+from typing import TypeVar, cast
 
 import pytest
 
-from kreassign.errors import ExecutionError, InputError, JournalDamaged, MirrorUnavailable
+from kreassign.admin import AdminClient
+from kreassign.errors import ExecutionError, InputError, JournalDamaged, MirrorUnavailable, Rejected
 from kreassign.executor.events import (
     Event,
     MovesSubmitted,
@@ -25,10 +27,11 @@ from kreassign.executor.lease.lease import GROUP_ID
 from kreassign.executor.state import RunView
 from kreassign.model.error_codes import NONE
 from kreassign.model.run import Operator, RunHistory
-from kreassign.operations.mirrors import bring, checked_destination, seen_from_afar
+from kreassign.operations.mirrors import bring, checked_destination, executing, seen_from_afar
 from kreassign.operations.run import Observer, RunContext, resume_run, start_run
 from kreassign.operations.run_journals import find_journal, status
 from tests.executor.deaths import Died, Dying
+from tests.executor.odd_port import OddPort, refused
 from tests.executor.test_lease_on_twin import with_offsets_topic
 from tests.executor.twin_runs import TwinRig
 
@@ -265,6 +268,15 @@ def test_an_entry_from_which_another_process_went_on_stays(rig: TwinRig, tmp_pat
     with pytest.raises(ExecutionError, match="another process has resumed run run-1"):
         _append(rig.path(), slow, StopRequested(rig.transport.now_ms()))
     assert mirror(rig).read() == journal_rows(there)
+
+
+@pytest.mark.parametrize(("code", "is_free"), [(-1, False), (15, False), (16, False), (29, True), (30, True)])
+def test_only_who_may_not_see_the_lease_goes_by_the_mirror_alone(rig: TwinRig, code: int, is_free: bool) -> None:
+    """A coordinator that refuses for another reason does not say that nobody executes the run."""
+    odd = OddPort(rig.client)
+    odd.answer_always("describe_group", refused(code))
+    with nullcontext() if is_free else pytest.raises(Rejected):
+        assert executing(cast(AdminClient, odd), "run-1") is None
 
 
 def test_no_run_begins_without_its_mirror(rig: TwinRig) -> None:

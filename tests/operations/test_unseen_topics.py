@@ -19,6 +19,7 @@ from kreassign.operations.snapshot import observe
 from kreassign.twin.access import ANONYMOUS, CLUSTER_OPERATIONS, TOPIC_OPERATIONS, Allow, Permissions
 from kreassign.twin.cluster import Twin
 from kreassign.twin.transport import TwinTransport
+from tests.executor.odd_port import OddPort, Real, not_reached
 from tests.twin.asking import twin
 
 TOPICS = {"seen": [[0, 1]], "hidden": [[1, 0], [2, 1]]}
@@ -76,6 +77,18 @@ def test_a_topic_that_is_made_between_two_readings_is_not_taken_for_one(half: As
     log_dirs = [one for dirs in half.client.describe_log_dirs().ok.values() for one in dirs]
     assert unseen_topics(half.client, ["seen"], log_dirs) == ("hidden",)
     assert unseen_topics(half.client, [], log_dirs) == ("hidden",)
+
+
+@pytest.mark.parametrize("silent", range(3))
+def test_a_hidden_topic_is_not_overlooked_beside_a_silent_broker(half: Asked, silent: int) -> None:
+    log_dirs = [one for dirs in half.client.describe_log_dirs().ok.values() for one in dirs]
+    odd = OddPort(half.client)
+
+    def hang(real: Real, *names: object, broker: int | None = None, **named: object) -> object:
+        return not_reached(real) if broker == silent else real(*names, broker=broker, **named)
+
+    odd.answer_always("describe_topics", hang)
+    assert unseen_topics(odd.port, ["seen"], log_dirs) == ("hidden",)
 
 
 def test_no_maintenance_begins_while_min_isr_is_unknown(half: Asked, whole: Asked) -> None:

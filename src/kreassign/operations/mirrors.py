@@ -41,6 +41,7 @@ from kreassign.executor.lease import LeaseHolder, present_holder
 from kreassign.executor.lease.lease import SESSION_MS
 from kreassign.model import ConfigResource, OffsetSpec, TopicPartition
 from kreassign.model.authorization import error_text
+from kreassign.model.error_codes import GROUP_AUTHORIZATION_FAILED, TOPIC_AUTHORIZATION_FAILED, has_code
 from kreassign.model.text import shortened
 from kreassign.operations.connect import Warn
 from kreassign.operations.run_journals import LAST, all_journals, is_active
@@ -151,11 +152,15 @@ def _refuse_if_executed(client: AdminClient, run_id: str, _: object) -> None:
 def executing(client: AdminClient, run_id: str) -> LeaseHolder | None:
     """The process that executes a run on any machine, by the lease; None if there is none, or the cluster keeps none.
 
-    Without a lease, the mirror lets one process go on. Raises ClusterError.
+    Without a lease, as where this client may not see it, the mirror lets one process go on. Raises ClusterError.
     """
     try:
         holder = present_holder(client)
-    except (Rejected, Unsupported):
+    except Unsupported:
+        return None
+    except Rejected as error:
+        if not has_code(error, GROUP_AUTHORIZATION_FAILED, TOPIC_AUTHORIZATION_FAILED):
+            raise
         return None
     return holder if holder is not None and holder.run_id == run_id else None
 

@@ -36,7 +36,7 @@ from kreassign.model import (
     Topic,
     TopicPartition,
 )
-from kreassign.model.error_codes import UNKNOWN_TOPIC_OR_PARTITION, has_code
+from kreassign.model.error_codes import TOPIC_AUTHORIZATION_FAILED, UNKNOWN_TOPIC_OR_PARTITION, has_code
 from kreassign.model.requests import LOOKS, NO_OFFSET, TRIES, answers_of_two
 
 Key = TypeVar("Key")
@@ -328,10 +328,12 @@ def _agreed_by(
 
 
 def _why_unknown(key: object, answers: Answers[Value]) -> ClusterError:
-    silent = (one.error for one in answers.values() if one.error is not None and one.vote is None)
+    silent = [one.error for one in answers.values() if one.error is not None and one.vote is None]
     if not answers:
         return ClusterError(f"no live broker could be asked about {_name(key)}")
-    return next(silent, None) or ClusterError(f"brokers do not agree about {_name(key)}: {_disagreement(answers)}")
+    # A refusal says more than silence: what this client may not see is there.
+    told = sorted(silent, key=lambda error: not has_code(error, TOPIC_AUTHORIZATION_FAILED))
+    return told[0] if told else ClusterError(f"brokers do not agree about {_name(key)}: {_disagreement(answers)}")
 
 
 def _disagreement(answers: Answers[Value]) -> str:
