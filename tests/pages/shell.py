@@ -57,6 +57,15 @@ _BEFORE_ALL = """\
 set -euo pipefail
 OUT={out}
 mkfifo "$OUT/never"
+wait() {  # PID: also for the program for which it stands, which ends a moment after it was killed
+  local code=0 end=$((SECONDS + {patience}))
+  builtin wait "$@" || code=$?
+  while test -e "$OUT/bin/running-${1-}"; do
+    ((SECONDS < end)) || return 97
+    read -rt 0.05 _ <>"$OUT/never" || true
+  done
+  return $code
+}
 latest-run() { basename -s .sqlite "$(ls "$KREASSIGN_STATE_DIR"/*/*.sqlite | sort | tail -n 1)"; }
 says() {  # TEXT COMMAND...: ask until the answer has the text, with a pause after each
   local text=$1 end=$((SECONDS + {patience}))
@@ -156,7 +165,7 @@ def _programs(folder: Path) -> Iterator[Path]:
             text = _STAND_IN.format(python=sys.executable, module=module, address=listener.getsockname())
             program.write_text(text, encoding="utf-8")
             program.chmod(0o755)
-        thread = threading.Thread(target=_serve, args=(listener,))
+        thread = threading.Thread(target=_serve, args=(listener, folder))
         thread.start()
         try:
             yield folder
@@ -165,19 +174,25 @@ def _programs(folder: Path) -> Iterator[Path]:
             thread.join()
 
 
-def _serve(listener: socket.socket) -> None:
+def _serve(listener: socket.socket, folder: Path) -> None:
     commands = []
     with suppress(OSError):  # the listener is shut down
         while True:
             connection, _ = listener.accept()
-            commands.append(threading.Thread(target=_run, args=(connection,)))
+            commands.append(threading.Thread(target=_run, args=(connection, folder)))
             commands[-1].start()
     for command in commands:
         command.join()
 
 
-def _run(connection: socket.socket) -> None:
-    """Run what a stand-in asks for, hand signals on to it, end it if the stand-in is gone, and say its exit code."""
+def _run(connection: socket.socket, programs: Path) -> None:
+    """Run what a stand-in asks for, hand signals on to it, end it if the stand-in is gone, and say its exit code.
+
+    A file with the stand-in's process id is there as long as it runs.
+    """
+    stand_in, _, _ = struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
+    running = programs / f"running-{stand_in}"
+    running.touch()
     with connection:
         content, streams, _, _ = socket.recv_fds(connection, _LONGEST, 2)
         asked, _, names = content.partition(b"\0\0\0")
@@ -197,5 +212,6 @@ def _run(connection: socket.socket) -> None:
             if not order:
                 open_end = []
         code = exit_code_of(status)
+        running.unlink()
         with suppress(OSError):
             connection.send(_NUMBER.pack(code))
