@@ -16,7 +16,7 @@ from kreassign.autopilot.gates import GATES, others_now
 from kreassign.autopilot.lifecycle import State
 from kreassign.autopilot.observation import Known
 from kreassign.autopilot.policy import Kind
-from kreassign.errors import InputError
+from kreassign.errors import ExecutionError, InputError
 from kreassign.executor.client_guard import ClientAnswer, ClientGuard, read_exit_code
 from kreassign.executor.history.run_history import read_history
 from kreassign.executor.journal import find_journals
@@ -39,6 +39,7 @@ ALL = ConfigResource.all_brokers()
 
 
 LISTS = [[one, (one + 1) % 6, (one + 2) % 6] for one in range(6)]
+MANY = [[one % 3, 3, 4 + one % 2] for one in range(30)]
 
 
 def fleet(tmp_path: Path, policy: str = ACT) -> Fleet:
@@ -90,8 +91,7 @@ def test_a_broker_that_people_emptied_gets_nothing_of_a_repair(tmp_path: Path) -
 
 
 def test_a_repair_has_few_moves_in_flight_so_that_it_can_be_stopped(tmp_path: Path) -> None:
-    lists = [[one % 3, 3, 4 + one % 2] for one in range(30)]
-    ours = Fleet(tmp_path, TwinRig(tmp_path, lists, brokers=6), f"{ACT}[runs]\nthrottle = '1MB/s'\n")
+    ours = Fleet(tmp_path, TwinRig(tmp_path, MANY, brokers=6), f"{ACT}[runs]\nthrottle = '1MB/s'\n")
     flights: list[int] = []
     ours.context = replace(ours.context, observers=(lambda run, _: flights.append(len(run.in_flight)),))
     with ours.opened() as autopilot:
@@ -237,8 +237,7 @@ def test_a_message_outlives_a_crash_before_it_was_sent(tmp_path: Path) -> None:
 
 def test_a_look_that_fails_beside_a_run_is_made_again(tmp_path: Path) -> None:
     """Else nobody reads the brake any more while the run goes on."""
-    lists = [[one % 3, 3, 4 + one % 2] for one in range(30)]
-    ours = Fleet(tmp_path, TwinRig(tmp_path, lists, brokers=6), f"{ACT}[runs]\nthrottle = '100kB/s'\n")
+    ours = Fleet(tmp_path, TwinRig(tmp_path, MANY, brokers=6), f"{ACT}[runs]\nthrottle = '100kB/s'\n")
     warnings, failures, is_held = list[str](), list[str](), list[bool]()
 
     class Messages(list[Message]):
@@ -262,6 +261,69 @@ def test_a_look_that_fails_beside_a_run_is_made_again(tmp_path: Path) -> None:
         ours.watch(autopilot, 1.5 * HOUR_S, LOOKS_S)
     assert (len(failures), any("a look beside run" in one for one in warnings)) == (1, True)
     assert any(is_held)
+
+
+def test_a_look_that_fails_unforeseen_leaves_the_run_to_the_next_process(tmp_path: Path) -> None:
+    """Else the run goes on for days, and nobody reads the brake."""
+    ours = Fleet(tmp_path, TwinRig(tmp_path, MANY, brokers=6), f"{ACT}[runs]\nthrottle = '100kB/s'\n")
+    looks: list[None] = []
+
+    class Closed(list[Message]):
+        """Receivers that are gone beside the run."""
+
+        def append(self, message: Message) -> None:
+            if "holds" in message.what:
+                raise ValueError("I/O operation on closed file")
+            super().append(message)
+
+    def watch(*_: object) -> None:
+        looks.append(None)
+        if len(looks) == 50:
+            turn_off(tmp_path, ours.rig.twin.cluster_id, HOUR_S, "ann", "look", ours.rig.transport)
+
+    ours.messages, ours.context = Closed(), replace(ours.context, observers=(watch,))
+    ours.rig.twin.crash(3)
+    with (
+        pytest.raises(ExecutionError, match=r"beside run .* nobody foresaw"),
+        ours.opened() as autopilot,
+    ):
+        ours.watch(autopilot, 3 * HOUR_S, LOOKS_S)
+    assert 3 in ours.holders()
+    ours.messages = []
+    with ours.opened() as autopilot:
+        ours.watch(autopilot, 4 * HOUR_S, LOOKS_S)
+        assert [one.outcome for one in autopilot.memory.acts] == ["done"]
+    assert 3 not in ours.holders()
+
+
+def test_a_topic_that_is_deleted_meanwhile_is_no_failure_of_a_repair(tmp_path: Path) -> None:
+    rig = TwinRig(tmp_path, MANY, brokers=6, others={"u": [[3, 1, 2]] * 4})
+    ours = Fleet(tmp_path, rig, f"{ACT}[runs]\nthrottle = '100kB/s'\n")
+
+    def delete(run: RunView, _: object) -> None:
+        if run.in_flight and "u" in rig.client.list_topics():
+            rig.client.delete_topics(["u"]).raise_if_any()
+
+    ours.context = replace(ours.context, observers=(delete,))
+    with ours.opened() as autopilot:
+        rig.twin.crash(3)
+        ours.watch(autopilot, 3 * HOUR_S, LOOKS_S)
+        assert [one.outcome for one in autopilot.memory.acts] == ["done"]
+
+
+def test_one_partition_that_others_changed_does_not_end_the_repair_of_all(tmp_path: Path) -> None:
+    ours = Fleet(tmp_path, TwinRig(tmp_path, MANY, brokers=6), f"{ACT}[runs]\nthrottle = '100kB/s'\n")
+    theirs = tp(29)
+
+    def change(run: RunView, _: object) -> None:
+        if run.in_flight and theirs not in run.in_flight and ours.rig.replicas[29] == tuple(MANY[29]):
+            ours.rig.client.alter_partition_reassignments({theirs: (3, *MANY[29][::2])}).raise_if_any()
+
+    ours.context = replace(ours.context, observers=(change,))
+    with ours.opened() as autopilot:
+        ours.rig.twin.crash(3)
+        ours.watch(autopilot, 6 * HOUR_S, LOOKS_S)
+        assert 3 not in ours.holders(), autopilot.memory.acts
 
 
 def test_requests_hold_for_a_process_that_starts_later(tmp_path: Path) -> None:

@@ -232,6 +232,11 @@ _MINUTES_ALONE = 10
 """From so many minutes on their seconds are left out."""
 
 
+WAS_DELETED = "was deleted"
+SOMEONE_ELSE = "someone else"
+"""Words in the problem of a move that say whose doing it was."""
+
+
 @dataclass(frozen=True, slots=True)
 class MoveHistory:
     """Outcome of one partition. Times are ms since the epoch; `size_bytes` is that of one copy before the run.
@@ -269,6 +274,16 @@ class MoveHistory:
     def name(self) -> TopicPartition:
         """Its partition."""
         return TopicPartition(self.topic, self.partition)
+
+    @property
+    def is_deleted(self) -> bool:
+        """True if it failed since its partition is no longer there."""
+        return WAS_DELETED in (self.problem or "")
+
+    @property
+    def is_changed_by_others(self) -> bool:
+        """True if it failed since somebody else changed or cancelled it."""
+        return SOMEONE_ELSE in (self.problem or "")
 
     @property
     def completed_ms(self) -> int | None:

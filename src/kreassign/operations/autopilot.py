@@ -173,6 +173,7 @@ class Autopilot:
         observers = (*context.observers, self._look_meanwhile)
         self._watched = replace(context, observers=observers, watch=self._watch_run)
         self._leave_run: Callable[[], None] | None = None
+        self._is_broken = False
         self._told_problem = ""
         # Messages of decisions that could not be written yet, since another process had locked the journal.
         self._sent: set[tuple[Name | None, bool, str]] = set()
@@ -466,24 +467,40 @@ class Autopilot:
 
     def _execute(self, name: Name, started: RunStarted, plan: PlanFile) -> None:
         try:
-            self._ended(name, start_run(self._client, started, self._watched, plan.facts, self._clock))
+            ended = start_run(self._client, started, self._watched, plan.facts, self._clock)
         except (InputError, ClusterError, ExecutionError) as error:
             self._end(name, Result.NOT_BEGUN, outcome=f"{Result.NOT_BEGUN}: {error_text(error)}")
+            return
+        self._raise_if_broken(started.run_id)
+        self._ended(name, ended)
 
     def _look_meanwhile(self, run: RunView, meter: ProgressMeter) -> None:
         """A look during a run, at most once an interval: its order is a request to the run."""
         del meter
         if self._clock.monotonic_s() - self._looked_s < self._policy.care.interval:
             return
-        self._is_beside_run = True
+        self._is_beside_run = self._is_broken = True
         try:
             self._steer(run)
+            self._is_broken = False
         except JournalLocked:
-            pass  # The next look makes up for it.
+            self._is_broken = False  # The next look makes up for it.
         except (ClusterError, InputError, ExecutionError, OSError) as error:
+            self._is_broken = False
             self._context.warn(f"a look beside run {run.run_id} failed, and is made again: {error_text(error)}")
         finally:
             self._is_beside_run = False
+            # Nobody foresaw this, and without looks a run hears neither the brake nor a window: it is left, and this
+            # process ends. The next one goes on with it.
+            if self._is_broken and self._leave_run is not None:
+                self._leave_run()
+
+    def _raise_if_broken(self, run_id: str) -> None:
+        if self._is_broken:
+            raise ExecutionError(
+                f"a look beside run {run_id} failed in a way that nobody foresaw, as was warned of. The run is left, "
+                "and goes on when the autopilot is started again"
+            )
 
     def _steer(self, run: RunView) -> None:
         self._journal.confirm()
@@ -581,11 +598,15 @@ class Autopilot:
             return
         events = read_events(journal_path(self._context.state_dir, self._cluster_id, run.run_id))
         people = [one.by for one in events if isinstance(one, CancelRequested) and one.by != US]
-        if any("someone else" in (one.problem or "") for one in run.moves):
+        if 2 * sum(one.is_changed_by_others for one in run.moves) > len(run.moves):
             people.append("someone else, by Kafka's own means,")
         moved = tuple(one.topic_partition for one in run.moves if one.submitted_ms is not None)
         cost = "" if run.clients is None else str(run.clients)
-        self._end(name, Result(run.state), run.bytes_copied, people[-1] if people else "", cost, moved)
+        result = Result(run.state)
+        is_there = all(one.is_deleted or one.completed_ms is not None for one in run.moves)
+        if result is Result.FAILED and is_there and not run.throttle_residue:
+            result = Result.DONE  # What is deleted needs no repair.
+        self._end(name, result, run.bytes_copied, people[-1] if people else "", cost, moved)
 
     def _end(
         self,
@@ -632,12 +653,14 @@ class Autopilot:
         try:
             asked, clients = [one for one in requests if one is not None], self._policy.clients.guard
             ended = resume_run(self._client, path, self._watched, clients=clients, clock=self._clock, more=asked)
-            self._ended(act.name, ended)
-            self._told_problem = ""
         except (InputError, ClusterError, ExecutionError) as error:
             if str(error) != self._told_problem:
                 self._told_problem = str(error)
                 self._tell(Message(act.name, f"{act.name}: its run {act.run_id} cannot go on", self._told_problem))
+            return
+        self._told_problem = ""
+        self._raise_if_broken(act.run_id)
+        self._ended(act.name, ended)
 
 
 def _request_of(order: Order | None, at_ms: int) -> NewRequest | None:

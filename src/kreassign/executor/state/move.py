@@ -38,7 +38,7 @@ from zlib import crc32
 from kreassign.executor.events import CopyProgress, PartitionObservation, PlacementState, PlannedMove
 from kreassign.executor.throttle_rates import CopiedPartition
 from kreassign.model import NO_LEADER, Reassignment, TopicPartition
-from kreassign.model.run import ACTIVE, MoveStatus
+from kreassign.model.run import ACTIVE, SOMEONE_ELSE, WAS_DELETED, MoveStatus
 from kreassign.model.text import format_amount
 
 # A stepwise move: one new replica at a time, each step a separate reassignment.
@@ -516,13 +516,13 @@ def _complete(record: MoveRecord, observation: PartitionObservation, at_ms: int)
 
 def _gone(record: MoveRecord, _: PartitionObservation, at_ms: int) -> NextAction:
     if _is_beyond_doubt(record, at_ms):
-        record.fail(at_ms, "its partition was deleted")
+        record.fail(at_ms, f"its partition {WAS_DELETED}")
     return NextAction.NOTHING
 
 
 def _recreated(record: MoveRecord, _: PartitionObservation, at_ms: int) -> NextAction:
     if _is_beyond_doubt(record, at_ms):
-        record.fail(at_ms, "its topic was deleted, and another one created under its name, which is left alone")
+        record.fail(at_ms, f"its topic {WAS_DELETED}, and another one created under its name, which is left alone")
     return NextAction.NOTHING
 
 
@@ -631,7 +631,7 @@ def _drifted(record: MoveRecord, observation: PartitionObservation, at_ms: int) 
     record.fail(
         at_ms,
         f"its replicas were {list(observation.replicas)} and not {list(record.step.original)}, from which the plan "
-        f"starts; someone else changed it",
+        f"starts; {SOMEONE_ELSE} changed it",
     )
     return NextAction.NOTHING
 
@@ -660,7 +660,7 @@ def _doubt(record: MoveRecord, observation: PartitionObservation, at_ms: int) ->
         record.fail(
             at_ms,
             f"it was no longer on its way to {list(record.step.target)}: the cluster showed the replicas "
-            f"{list(observation.replicas)}; someone else cancelled or changed the move{deleted}",
+            f"{list(observation.replicas)}; {SOMEONE_ELSE} cancelled or changed the move{deleted}",
         )
     return NextAction.NOTHING
 
