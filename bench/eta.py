@@ -165,7 +165,7 @@ def told(case: Case, kind: Kind) -> list[Told]:
         chosen = RunSettings("run", clock.now_ms(), ThrottleRates(kind.throttle), guard_settings(), kind.pace)
         started = prepare(client, case.plan, chosen)
         if kind.write_share:
-            started = _with_writes(started, measure_writes(client, clock, started.moves, MEASURED_S))
+            started = _with_writes(started, measure_writes(client, clock, started.moves, MEASURED_S).known)
         found = Runner(client, clock, Forgetful(), listener=listener.follow, poll_s=kind.size.poll_s).start(started)
     assert found.state == "done", found.problems
     return listener.told

@@ -38,6 +38,7 @@ from kreassign.model import (
 )
 from kreassign.model.error_codes import TOPIC_AUTHORIZATION_FAILED, UNKNOWN_TOPIC_OR_PARTITION, has_code
 from kreassign.model.requests import LOOKS, NO_OFFSET, TRIES, answers_of_two
+from kreassign.model.text import signed_number
 
 Key = TypeVar("Key")
 Value = TypeVar("Value")
@@ -422,7 +423,8 @@ def highest_of_two(port: SettingsPort, topics: Iterable[str], name: str) -> Read
     def ask(some: Sequence[str], broker: int) -> Batch[str, int]:
         found = port.describe_configs(map(ConfigResource.topic, some), names=(name,), broker=broker)
         texts = {one.name: entries[name].value for one, entries in found.ok.items() if name in entries}
-        numbers = {topic: int(text) for topic, text in texts.items() if text is not None and text.isdecimal()}
+        read = {topic: signed_number(text) for topic, text in texts.items() if text is not None}
+        numbers = {topic: number for topic, number in read.items() if number is not None}
         missing = (topic for topic in some if topic not in numbers)
         untold = {topic: ClusterError(f"broker {broker} does not show {name} of topic {topic}") for topic in missing}
         return Batch(numbers, {**untold, **{one.name: error for one, error in found.failed.items()}})
