@@ -14,9 +14,11 @@ from kreassign.errors import Infeasible, InputError, Unreachable
 from kreassign.executor.brokers import CORDON, Blocked
 from kreassign.executor.history.run_history import read_history
 from kreassign.executor.journal import Journal, find_journals
+from kreassign.executor.journal.folder import make_folder
 from kreassign.executor.lease import ClusterLease, Held, LeaseHolder, LeasePolicy
 from kreassign.executor.preflight import RunSettings, prepare
 from kreassign.model import Batch, ConfigChange, ConfigResource, NewTopic
+from kreassign.model.plan_facts import PlanFacts, Totals
 from kreassign.model.run import RunHistory
 from kreassign.model.throttle import ThrottleRates
 from kreassign.operations.decommission import (
@@ -25,11 +27,13 @@ from kreassign.operations.decommission import (
     DecommissionResult,
     cancel_decommission,
     preview_decommission,
+    uncordon_drained,
 )
 from kreassign.operations.doctor import diagnose_cluster
 from kreassign.operations.plan_files import PlanFile
 from kreassign.operations.rollback import plan_rollback
 from kreassign.operations.run import RunContext
+from kreassign.operations.run_journals import keep_facts
 from kreassign.planner.problem.policy import PlanPolicy
 from kreassign.twin.blueprint import Blueprint
 from kreassign.twin.cluster import Twin
@@ -44,6 +48,12 @@ LISTS = [[0, 3], [3, 1], [2, 4]]
 
 class Killed(BaseException):
     """The process is gone."""
+
+
+def keep(rig: TwinRig, run_id: str, facts: PlanFacts) -> None:
+    """The facts of a plan beside the journal, as a run keeps them."""
+    make_folder(rig.path(run_id).parent)
+    keep_facts(rig.path(run_id), facts)
 
 
 @dataclass
@@ -69,6 +79,8 @@ class VirtualRuns:
                     raise Killed
 
             self.rig.listener = die
+        assert plan.facts is not None
+        keep(self.rig, started.run_id, plan.facts)
         return self.rig.run(started)
 
     def resume(self, run_id: str) -> RunHistory:
@@ -464,6 +476,37 @@ def test_an_interrupted_run_is_named_before_the_cordon(operators: Operators) -> 
     with pytest.raises(InputError, match=started.run_id):
         operators.decommission()
     assert operators.cordon is None
+
+
+def test_a_run_that_only_happens_to_leave_the_broker_is_not_taken_for_its_drain(operators: Operators) -> None:
+    """A rebalance of others, which waits: it is neither resumed nor cancelled unasked."""
+    rig = operators.rig
+    started = rig.prepared({0: (0, 2), 1: (2, 1)})
+    keep(rig, started.run_id, PlanFacts(started.plan_id, "", "rebalance", Totals(2, 2, 0)))
+
+    def die(*_: object) -> None:
+        if rig.client.list_partition_reassignments():
+            raise Killed
+
+    rig.listener = die
+    with pytest.raises(Killed):
+        rig.run(started)
+    rig.listener = None
+    with pytest.raises(InputError, match=started.run_id):
+        operators.decommission()
+    assert operators.cancel() == ("broker 3 is not cordoned",)
+    assert read_history(rig.path()).ended_ms is None
+
+
+@pytest.mark.parametrize("is_ours", [True, False])
+def test_before_a_rollback_only_what_a_decommission_cordoned_is_opened(operators: Operators, is_ours: bool) -> None:
+    if is_ours:
+        operators.decommission()
+    else:
+        operators.rig.client.incremental_alter_configs({BROKER: [ConfigChange.set(KEY, "*")]}).raise_if_any()
+    uncordon_drained(operators.rig.client, (3,), operators.context(), operators.said.append, operators.rig.transport)
+    assert (operators.cordon is None) is is_ours
+    assert is_ours or "broker 3 stays cordoned" in operators.said[-1]
 
 
 @pytest.mark.parametrize("release", ["4.3", "4.4"])

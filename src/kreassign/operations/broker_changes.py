@@ -5,8 +5,8 @@ Apart from `maintenance` and `decommission`: the doctor reads the record, and ne
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -48,6 +48,7 @@ from kreassign.model.error_codes import (
     has_code,
 )
 from kreassign.model.requests import CommittedOffset, GroupCandidate
+from kreassign.model.text import signed_number
 from kreassign.operations.leases import LeaseRequest, leased
 from kreassign.operations.run import RunContext, new_run_id
 from kreassign.operations.text_files import read_text
@@ -131,6 +132,32 @@ def uncordon_dead(controllers: ConfigPort, broker: int) -> None:
     """Delete the setting through the controllers, which do not report its value. Raises ClusterError."""
     change = {ConfigResource.broker(broker): [UNCORDON]}
     controllers.incremental_alter_configs(change, timeout_ms=CHANGE_TIMEOUT_MS).raise_if_any()
+
+
+# Brokers that a decommission of this state directory has cordoned: only these are opened again without being asked.
+
+CORDONS = "cordons"
+
+
+def noted_cordons(state_dir: Path, cluster_id: str) -> frozenset[int]:
+    """Brokers that were noted; none where the note cannot be read."""
+    with suppress(OSError, InputError):
+        words = read_text(cluster_folder(state_dir, cluster_id) / CORDONS).split()
+        return frozenset(number for word in words if (number := signed_number(word)) is not None)
+    return frozenset()
+
+
+def note_cordons(state_dir: Path, cluster_id: str, brokers: Iterable[int]) -> None:
+    """Note that these brokers, and no others, are cordoned by us. Raises InputError if that cannot be written."""
+    path = cluster_folder(state_dir, cluster_id) / CORDONS
+    try:
+        make_folder(path.parent)
+        replace_file(path, " ".join(map(str, sorted(brokers))).encode(), PRIVATE_MODE)
+    except OSError as error:
+        raise InputError(
+            f"{path}, which says which brokers were cordoned here, could not be written: {machine_reason(error)}. "
+            "Nothing was changed; make room there, or choose another directory (--state-dir)"
+        ) from error
 
 
 # The record of brokers in maintenance: in the cluster, and a copy in the state directory.

@@ -17,7 +17,7 @@ from typing import Protocol
 
 from kreassign.admin import AdminClient
 from kreassign.clock import SYSTEM_CLOCK, Clock
-from kreassign.errors import ClusterError, InputError, JournalUnreadable, Rejected
+from kreassign.errors import ClusterError, InputError, JournalUnreadable, MalformedPlan, Rejected
 from kreassign.executor.brokers import (
     CORDONED_LOG_DIRS,
     AskedAgain,
@@ -45,6 +45,8 @@ from kreassign.operations import run as runs
 from kreassign.operations.broker_changes import (
     check_uncordon,
     cordon,
+    note_cordons,
+    noted_cordons,
     sole_change,
     uncordon,
     uncordon_dead,
@@ -61,7 +63,7 @@ from kreassign.operations.run import (
     preview_run,
     refuse_unless_free,
 )
-from kreassign.operations.run_journals import find_journal
+from kreassign.operations.run_journals import find_journal, kept_facts
 from kreassign.operations.snapshot import observe, whole_snapshot
 from kreassign.planner.problem.policy import INTERNAL, PlanPolicy, matching
 from kreassign.planner.results import stay_sentences
@@ -169,11 +171,22 @@ class JournalledRuns:
 def uncordon_drained(
     client: AdminClient, brokers: tuple[int, ...], context: RunContext, tell: Tell, clock: Clock = SYSTEM_CLOCK
 ) -> None:
-    """Uncordon live brokers before their drain is rolled back: Kafka 4.4 lets no list name a cordoned one."""
+    """Uncordon live brokers before their drain is rolled back: Kafka 4.4 lets no list name a cordoned one.
+
+    Those that others had cordoned before, or have in maintenance, stay closed.
+    """
+    cluster_id = client.describe_cluster().cluster_id
+    noted = noted_cordons(context.state_dir, cluster_id)
     with sole_change(client, context, "decommission", clock) as confirm:
         for one in read_brokers(client, brokers).brokers:
-            if one.cordon is not None and is_our_cordon(one.cordon.value):
-                tell(uncordon(confirmed_writes(client, confirm), one, context))
+            if one.cordon is None or not is_our_cordon(one.cordon.value):
+                continue
+            if one.broker not in noted:
+                tell(f"broker {one.broker} stays cordoned, since no decommission of this state directory cordoned it")
+                continue
+            tell(uncordon(confirmed_writes(client, confirm), one, context))
+            noted -= {one.broker}
+            note_cordons(context.state_dir, cluster_id, noted)
 
 
 def decommission(
@@ -403,8 +416,10 @@ class Decommissioning:
 
     # --- steps --------------------------------------------------------------------------------------------------
 
-    def _cordon(self, brokers: Iterable[int]) -> None:
+    def _cordon(self, brokers: Collection[int]) -> None:
+        state_dir, cluster_id = self._context.state_dir, self._client.describe_cluster().cluster_id
         with sole_change(self._client, self._context, "decommission", self._clock) as confirm:
+            note_cordons(state_dir, cluster_id, {*noted_cordons(state_dir, cluster_id), *brokers})
             for broker in brokers:
                 refusal = cordon(confirmed_writes(self._client, confirm), broker)
                 if refusal is not None:
@@ -523,7 +538,13 @@ def cancel_decommission(
         steps += [
             uncordon(confirmed_writes(client, confirm), one, context) for one in read_brokers(client, brokers).brokers
         ]
+        if left := noted_cordons(context.state_dir, cluster_id):
+            note_cordons(context.state_dir, cluster_id, left.difference(brokers))
     return CancelledDecommission(tuple(steps), tuple(reversed(drains)))
+
+
+DRAINING = ("drain ", "replace ")
+"""Beginnings of the names of `DrainBrokers` and `ReplaceBrokers` in facts."""
 
 
 def interrupted_drains(state_dir: Path, cluster_id: str, brokers: Collection[int]) -> tuple[str, ...]:
@@ -533,9 +554,13 @@ def interrupted_drains(state_dir: Path, cluster_id: str, brokers: Collection[int
 
 
 def _drains(state_dir: Path, cluster_id: str, brokers: Collection[int]) -> Iterator[str]:
-    """Runs with a readable journal in which every move takes a replica off one of the brokers."""
+    """Runs of a plan that drains or replaces brokers, every move of which takes a replica off one of these."""
     for path in cluster_journals(state_dir, cluster_id):
-        with suppress(JournalUnreadable):
-            moves = first_event(path).moves
-            if moves and all(set(move.reassignment.removing).intersection(brokers) for move in moves):
+        with suppress(JournalUnreadable, MalformedPlan):
+            first = first_event(path)
+            takes_off = (set(move.reassignment.removing).intersection(brokers) for move in first.moves)
+            if not (first.moves and all(takes_off)):
+                continue
+            facts = kept_facts(path, first.plan_id)
+            if facts is not None and facts.task.startswith(DRAINING):
                 yield path.stem
