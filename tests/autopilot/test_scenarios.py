@@ -121,6 +121,30 @@ def test_scenario_9_others_are_waited_for_and_named() -> None:
     assert watched.memory.others.what == "others move 1 partition, such as t-7"
 
 
+def kept(watched: Watched) -> list[str]:
+    return [one.why for one in watched.messages if "its repair has been kept" in one.what]
+
+
+def test_a_repair_that_others_keep_for_an_hour_is_told_once() -> None:
+    """A move of others to the broker that is down never ends, and so the broker is never replaced."""
+    theirs = Known(frozenset({TopicPartition("t", 7)}))
+    watched = Watched(ACT, lambda now_s: replace(outages((3, 0, 5 * DAY))(now_s), moves_of_others=theirs))
+    watched.watch(HOUR, every_s=300)
+    assert kept(watched) == []
+    watched.watch(10 * HOUR, every_s=300)
+    (why,) = kept(watched)
+    assert why.startswith("others: others move 1 partition, such as t-7")
+
+
+def test_what_people_closed_themselves_is_not_told_to_them() -> None:
+    theirs = Known(frozenset({TopicPartition("t", 7)}))
+    watched = Watched(ACT, lambda now_s: replace(outages((3, 0, 5 * DAY))(now_s), moves_of_others=theirs))
+    watched.watch(HOUR, every_s=300)
+    watched.note(TurnedOff(round(watched.now_s * 1000), 1, round((watched.now_s + 5 * HOUR) * 1000), "ann", "look"))
+    watched.watch(4 * HOUR, every_s=300)
+    assert kept(watched) == []
+
+
 def test_scenario_10_a_cancelled_repair_rests_for_a_day() -> None:
     watched = Watched(ACT, outages((3, 0, 5 * DAY)))
     watched.result, watched.by = Result.CANCELLED, "an operator"

@@ -44,7 +44,9 @@ from kreassign.autopilot.events import (
     WindowsLifted,
 )
 from kreassign.autopilot.gates import (
+    KNOWN_OF,
     REDUNDANCY,
+    TOLD_OF,
     Case,
     at_any_time,
     closed_gates,
@@ -54,6 +56,7 @@ from kreassign.autopilot.gates import (
     others_now,
     silence_text,
     stopped_run,
+    told_after_ms,
     unapproved_text,
     unread,
     window_text,
@@ -62,7 +65,7 @@ from kreassign.autopilot.lifecycle import STEPS, Evidence, NextAction, State
 from kreassign.autopilot.memory import MOST_TOLD, SILENT_MS, Act, Finding, Memory, remember
 from kreassign.autopilot.observation import Known, Observation, RunSeen
 from kreassign.autopilot.policy import Kind, Level, Policy
-from kreassign.model.text import DAY_MS, HOUR_MS, counted, format_amount
+from kreassign.model.text import DAY_MS, HOUR_MS, counted, format_amount, format_seconds
 
 MISSED_MS = 600_000
 """Longest break between two looks after which evidence still counts."""
@@ -296,12 +299,26 @@ def _more_urgent(look: Look, act: Act, shown: Mapping[Name, Symptom]) -> Name | 
 
 
 def _judge(decided: Decision, case: Case) -> None:
-    """Write down closed gates when others are closed than before; their sentences, which count time, once an hour."""
-    before = case.finding.gates
+    """Write down closed gates when others are closed than before; their sentences, which count time, once an hour.
+
+    People are told once of a repair that is kept for long by gates of which they may not know.
+    """
+    before, at_ms, name = case.finding.gates, case.now.at_ms, case.finding.name
     closed = tuple(ClosedGate(*one) for one in closed_gates(case).items())
-    is_same = before is not None and [one.gate for one in before.closed] == [one.gate for one in closed]
-    if before is None or not is_same or (before.closed != closed and _is_due(before.at_ms, case.now.at_ms, HOUR_MS)):
-        decided.note(GatesJudged(case.now.at_ms, case.finding.name, closed))
+    gates = [one.gate for one in closed]
+    keeping = [] if KNOWN_OF.intersection(gates) else [one for one in closed if one.gate in TOLD_OF]
+    since_ms = ((before and before.kept_since_ms) or at_ms) if keeping else None
+    was_told = before is not None and before.is_told and since_ms == before.kept_since_ms
+    kept_ms = 0 if since_ms is None else at_ms - since_ms
+    is_due = bool(keeping) and not was_told and kept_ms >= told_after_ms(case.kind)
+    is_same = before is not None and [one.gate for one in before.closed] == gates
+    is_old = before is not None and before.closed != closed and _is_due(before.at_ms, at_ms, HOUR_MS)
+    if is_due or is_old or not is_same:
+        decided.note(GatesJudged(at_ms, name, closed, since_ms, is_due or was_told))
+    if is_due:
+        why = "; ".join(f"{one.gate}: {one.why}" for one in keeping)
+        what = f"{name}: its repair has been kept for {format_seconds(kept_ms / 1000)}"
+        decided.messages.append(Message(name, what, why, (*_COMMANDS, "kreassign doctor")))
 
 
 # Facts: what changed since the last look, whatever it means.

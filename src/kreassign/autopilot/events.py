@@ -266,11 +266,16 @@ class ClosedGate(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class GatesJudged:
-    """The gates that are closed for the repair of a finding; none is closed where it may run."""
+    """The gates that are closed for the repair of a finding; none is closed where it may run.
+
+    It has been kept since then by gates that do not open by themselves, and people may have been told of that.
+    """
 
     at_ms: int
     name: Name
     closed: tuple[ClosedGate, ...]
+    kept_since_ms: int | None = None
+    is_told: bool = False
 
 
 @dataclass(frozen=True, slots=True)

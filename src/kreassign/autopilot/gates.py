@@ -18,7 +18,7 @@ from kreassign.autopilot.observation import Absent, Known, Observation, Unknown
 from kreassign.autopilot.policy import Kind, Level, Policy
 from kreassign.executor.scheduling.windows import local_time, open_interval
 from kreassign.model.pace import Schedule
-from kreassign.model.text import DAY_MS, counted, format_amount, format_seconds, rough_span
+from kreassign.model.text import DAY_MS, HOUR_MS, counted, format_amount, format_seconds, rough_span
 
 WEEK_MS = 7 * DAY_MS
 REDUNDANCY = frozenset({Kind.BROKER_GONE, Kind.DIRECTORY_FAILED})
@@ -379,6 +379,19 @@ GATES: Mapping[str, Gate] = MappingProxyType({
     "loads stale": _loads,
     "two looks": _looks,
 })  # fmt: skip
+
+
+TOLD_OF = frozenset({
+    "brake", "unread", "lease", "others", "restarts", "brokers down", "budget", "rest", "loads stale",
+})  # fmt: skip
+"""Gates that may stay closed without anybody's noticing: of the others people know, or they open in time."""
+KNOWN_OF = frozenset({"level", "off", "silence", "people"})
+"""Gates that people have closed, who wait for nothing."""
+
+
+def told_after_ms(kind: Kind) -> int:
+    """How long a repair is kept by such gates until people are told."""
+    return HOUR_MS if kind in REDUNDANCY else DAY_MS
 
 
 def gates_of(case: Case) -> dict[str, str | None]:
