@@ -84,9 +84,10 @@ def watched(tmp_path: Path) -> Watched:
 def test_an_inactive_controllers_empty_list_ends_no_move(
     watched: Watched, stale_looks: int, targets: dict[int, tuple[int, ...]]
 ) -> None:
-    # The calls before are of the preparation, of the look before it is sent, and of the health check.
-    watched.odd.answer(LIST, *[as_it_is] * 3, *[nothing_listed] * stale_looks)
-    done = watched.rig.run(watched.rig.prepared(targets))
+    started = watched.rig.prepared(targets)
+    # The calls before are of the look before it is sent, and of the health check.
+    watched.odd.answer(LIST, *[as_it_is] * 2, *[nothing_listed] * stale_looks)
+    done = watched.rig.run(started)
     assert (done.state, done.problems, watched.rig.replicas) == ("done", (), targets)
     assert watched.rig.throttles == {}
 
@@ -104,9 +105,10 @@ def test_an_addition_sent_during_a_look_counts_as_under_way(watched: Watched) ->
         late.pop()()
         return found
 
+    started = watched.rig.prepared(GROW)
     watched.odd.answer(ALTER, arrives_later)
-    watched.odd.answer(LIST, *[as_it_is] * 3, then_arrives)
-    done = watched.rig.run(watched.rig.prepared(GROW))
+    watched.odd.answer(LIST, *[as_it_is] * 2, then_arrives)
+    done = watched.rig.run(started)
     assert (done.state, done.problems, watched.rig.replicas) == ("done", (), GROW)
 
 
@@ -266,7 +268,7 @@ def test_a_move_that_never_arrives_fails_with_the_answer(watched: Watched) -> No
 def test_a_refusal_ends_no_move_that_may_be_under_way(watched: Watched) -> None:
     """The first request arrives; a look that does not show it leads to a second one, which is refused."""
     watched.odd.answer(ALTER, lost_on_the_way_back, each_refused(INVALID_REPLICA_ASSIGNMENT))
-    watched.odd.answer(LIST, *[as_it_is] * 3, nothing_listed, nothing_listed, nothing_listed)
+    watched.odd.answer(LIST, *[as_it_is] * 4, nothing_listed, nothing_listed, nothing_listed)
 
     def as_before(real: Callable[..., object], *args: object, **named: object) -> object:
         del args, named
@@ -311,7 +313,7 @@ def test_an_uncancellable_move_keeps_its_throttle_to_the_end(watched: Watched) -
 def test_a_cancelled_run_also_cancels_what_may_have_been_sent(watched: Watched) -> None:
     """The request is carried out, its answer lost, and the look after it is stale."""
     watched.odd.answer(ALTER, lost_on_the_way_back)
-    watched.odd.answer(LIST, *[as_it_is] * 3, nothing_listed)
+    watched.odd.answer(LIST, *[as_it_is] * 4, nothing_listed)
     before = watched.rig.client.describe_topics(["t"])
     watched.odd.answer("describe_topics", *[as_it_is] * 3, lambda *_, **__: before)
     watched.rig.ask_after(0.5, lambda at_ms, number: CancelRequested(at_ms, number, is_now=True))
