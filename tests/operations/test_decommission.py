@@ -12,6 +12,7 @@ import pytest
 from kreassign.admin import AdminClient
 from kreassign.errors import Infeasible, InputError, Unreachable
 from kreassign.executor.brokers import CORDON, Blocked
+from kreassign.executor.events import RunStarted
 from kreassign.executor.history.run_history import read_history
 from kreassign.executor.journal import Journal, find_journals
 from kreassign.executor.journal.folder import make_folder
@@ -54,6 +55,19 @@ def keep(rig: TwinRig, run_id: str, facts: PlanFacts) -> None:
     """The facts of a plan beside the journal, as a run keeps them."""
     make_folder(rig.path(run_id).parent)
     keep_facts(rig.path(run_id), facts)
+
+
+def kill_while_moving(rig: TwinRig, started: RunStarted) -> None:
+    """The process of this run dies once a partition moves."""
+
+    def die(*_: object) -> None:
+        if rig.client.list_partition_reassignments():
+            raise Killed
+
+    rig.listener = die
+    with pytest.raises(Killed):
+        rig.run(started)
+    rig.listener = None
 
 
 @dataclass
@@ -464,38 +478,36 @@ def test_a_run_of_another_process_here_is_named_before_any_change(operators: Ope
 def test_an_interrupted_run_is_named_before_the_cordon(operators: Operators) -> None:
     rig = operators.rig
     started = rig.prepared({2: (2, 1)})
-
-    def die(*_: object) -> None:
-        if rig.client.list_partition_reassignments():
-            raise Killed
-
-    rig.listener = die
-    with pytest.raises(Killed):
-        rig.run(started)
-    rig.listener = None
+    kill_while_moving(rig, started)
     with pytest.raises(InputError, match=started.run_id):
         operators.decommission()
     assert operators.cordon is None
 
 
-def test_a_run_that_only_happens_to_leave_the_broker_is_not_taken_for_its_drain(operators: Operators) -> None:
+def test_a_run_that_leaves_the_broker_by_chance_is_not_its_drain(operators: Operators) -> None:
     """A rebalance of others, which waits: it is neither resumed nor cancelled unasked."""
     rig = operators.rig
     started = rig.prepared({0: (0, 2), 1: (2, 1)})
     keep(rig, started.run_id, PlanFacts(started.plan_id, "", "rebalance", Totals(2, 2, 0)))
-
-    def die(*_: object) -> None:
-        if rig.client.list_partition_reassignments():
-            raise Killed
-
-    rig.listener = die
-    with pytest.raises(Killed):
-        rig.run(started)
-    rig.listener = None
+    kill_while_moving(rig, started)
     with pytest.raises(InputError, match=started.run_id):
         operators.decommission()
     assert operators.cancel() == ("broker 3 is not cordoned",)
     assert read_history(rig.path()).ended_ms is None
+
+
+def test_a_later_broker_with_the_id_is_not_opened_for_the_one_that_left(operators: Operators) -> None:
+    rig = operators.rig
+    rig.let_reach_controllers()
+    operators.decommission(unregisters=True)
+    rig.twin.stop(3)
+    rig.transport.sleep(30)
+    assert operators.decommission(unregisters=True).is_finished
+    rig.twin.start(3)
+    rig.transport.sleep(30)
+    rig.client.incremental_alter_configs({BROKER: [ConfigChange.set(KEY, "*")]}).raise_if_any()
+    uncordon_drained(rig.client, (3,), operators.context(), operators.said.append, rig.transport)
+    assert operators.cordon == "*"
 
 
 @pytest.mark.parametrize("is_ours", [True, False])

@@ -444,7 +444,13 @@ class Decommissioning:
             except Rejected as error:
                 if not has_code(error, BROKER_ID_NOT_REGISTERED):
                     raise
+        self._forget_cordon(broker)
         self._wanted = replace(self._wanted, unregistered=self._wanted.unregistered | {broker})
+
+    def _forget_cordon(self, broker: int) -> None:
+        """Note that the id has no cordon of ours: one that a later broker gets is that of others."""
+        state_dir, cluster_id = self._context.state_dir, self._client.describe_cluster().cluster_id
+        note_cordons(state_dir, cluster_id, noted_cordons(state_dir, cluster_id) - {broker})
 
     def _open_for_namesake(self, broker: int) -> None:
         """Delete the cordon, which outlives its broker: a new one with the id would start cordoned."""
