@@ -12,7 +12,7 @@ import pytest
 
 from kreassign.autopilot.core import Message
 from kreassign.autopilot.events import Name, RunBegan
-from kreassign.autopilot.gates import GATES, others_now
+from kreassign.autopilot.gates import GATES, KNOWN_OF, TOLD_OF, others_now
 from kreassign.autopilot.lifecycle import State
 from kreassign.autopilot.observation import Known
 from kreassign.autopilot.policy import Kind
@@ -181,6 +181,7 @@ def test_the_brake_of_kafka_configs_is_seen_and_named(tmp_path: Path) -> None:
         assert ours.rig.replicas == before
         (one,) = why(ours.rig.client, ours.policy, autopilot.memory, tmp_path, ours.rig.transport)
         assert one.gates.keys() == GATES.keys()
+        assert GATES.keys() >= TOLD_OF | KNOWN_OF
         closed = {name: text for name, text in one.gates.items() if text is not None}
         assert closed.keys() == {"brake", "two looks"}
         noted = autopilot.memory.findings[GONE].gates

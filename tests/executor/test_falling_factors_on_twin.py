@@ -62,7 +62,7 @@ def test_a_replica_is_in_sync_only_where_two_brokers_say_so(tmp_path: Path, behi
 
 
 def test_a_waiting_move_keeps_the_replicas_that_are_in_sync_by_then(tmp_path: Path) -> None:
-    """What was in sync at the beginning need not be when the turn of a move comes."""
+    """A replica that was in sync at the beginning need not be when the turn of its move comes."""
     rig = TwinRig(tmp_path, [[0, 1, 2]])
     (move,) = rig.prepared({0: (0, 2)}, allows_factor_change=True).moves
     waiting = {move.topic_partition}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,6 +17,7 @@ from kreassign.admin import AdminClient
 from kreassign.clock import SYSTEM_CLOCK, Clock
 from kreassign.errors import ClusterError, InputError, OutcomeUnknown, machine_reason
 from kreassign.executor.cluster import requests
+from kreassign.executor.cluster.port import ConfigPort, confirmed_writes
 from kreassign.executor.cluster.readings import read_log_dirs, settings_of_two
 from kreassign.executor.history.run_history import UnreadableJournal, explained_settings, left_behind
 from kreassign.executor.journal import active_run
@@ -106,6 +107,7 @@ def remove_left_throttles(
     `find_left_throttles`, and if that cannot be written.
     """
     with sole_change(client, context, "throttle", clock) as confirm:
+        writes = confirmed_writes(client, confirm)
         found = find_left_throttles(client, context.state_dir, is_sole=True)
         still = {*found.left}
         removable = [one for one in wanted if one in still]
@@ -113,11 +115,11 @@ def remove_left_throttles(
         if not removable:
             return RemovedThrottles((), kept)
         record = _record(context.state_dir, found.cluster_id, removable, context.operator, clock.now_ms())
-        failed = _change(client, [(one.key, _removal(one)) for one in removable], confirm)
+        failed = _change(writes, [(one.key, _removal(one)) for one in removable])
         lists = [one.key for one in removable if one.value and one.key.name in TOPIC_THROTTLES]
         rest = requests.read_configs(client, [key for key in lists if key not in failed], settings_of_two)
         emptied = [(one.key, ConfigChange.delete(one.key.name)) for one in rest.values if one.value == ""]
-        failed |= _change(client, emptied, confirm)
+        failed |= _change(writes, emptied)
     errors = [(one, failed[one.key]) for one in removable if one.key in failed]
     return RemovedThrottles(
         tuple(one for one in removable if one.key not in failed),
@@ -133,16 +135,14 @@ def _removal(one: ConfigValue) -> ConfigChange:
     return ConfigChange.delete(one.key.name)
 
 
-def _change(
-    client: AdminClient, wanted: Sequence[tuple[ConfigKey, ConfigChange]], confirm: Callable[[], None]
-) -> dict[ConfigKey, ClusterError]:
+def _change(port: ConfigPort, wanted: Sequence[tuple[ConfigKey, ConfigChange]]) -> dict[ConfigKey, ClusterError]:
     """Make these changes; return the error of each that was refused, or of which nobody knows."""
     changes: dict[ConfigResource, list[ConfigChange]] = {}
     for key, change in wanted:
         changes.setdefault(key.resource, []).append(change)
     if not changes:
         return {}
-    failed = client.incremental_alter_configs(changes, confirm=confirm, timeout_ms=requests.CHANGE_TIMEOUT_MS).failed
+    failed = port.incremental_alter_configs(changes, timeout_ms=requests.CHANGE_TIMEOUT_MS).failed
     return {key: failed[key.resource] for key, _ in wanted if key.resource in failed}
 
 

@@ -306,7 +306,7 @@ def _of_two(
     part: Callable[[Value], Vote],
     join: Callable[[Value, Value], Value],
 ) -> Reading[Key, Value]:
-    """What two brokers agree on by this part; `join` says what of the rest is believed."""
+    """Values on a part of which two brokers agree; `join` makes one value of both for the rest."""
     return _agreed_by(*_look(port, ask, keys, part), join) if keys else Reading({}, frozenset(), {})
 
 
