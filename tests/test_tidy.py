@@ -276,13 +276,17 @@ def test_answers_that_are_read_as_a_whole_are_fine(body: str) -> None:
     assert not list(answers.half_answers(source(f"def read(port, names):\n    {body}")))
 
 
-def test_log_directories_are_read_twice_before_they_count_as_failed() -> None:
+def test_log_directories_and_moves_are_read_by_functions_that_look_twice() -> None:
     readings = "src/kreassign/executor/cluster/readings.py"
     found = [finding for file in python(*DECIDING) for finding in answers.single_answers(file)]
     assert {finding.path for finding in found} == {readings}, "\n".join(map(str, found))
 
 
-@pytest.mark.parametrize("line", ["client.describe_log_dirs([0])", "ask_twice(client.describe_log_dirs, [0])"])
+@pytest.mark.parametrize("line", [
+    "client.describe_log_dirs([0])",
+    "ask_twice(client.describe_log_dirs, [0])",
+    "client.list_partition_reassignments()",
+])  # fmt: skip
 def test_calls_whose_answer_is_believed_at_once_are_found(line: str) -> None:
     assert list(answers.single_answers(source(line)))
 

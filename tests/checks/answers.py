@@ -13,7 +13,10 @@ HALVES = {"ok": "failed", "known": "unknown"}
 WHOLE = frozenset({"partition", "rpartition", "heappop", "unique"})
 """Calls whose result may be taken apart and a part dropped: it tells of no failure."""
 
-READ_TWICE = {"describe_log_dirs": "read_log_dirs"}
+READ_TWICE = {
+    "describe_log_dirs": "read_log_dirs",
+    "list_partition_reassignments": "ongoing_moves, or with_moves around a look",
+}
 """Calls of which one answer is not believed, each with the function of `readings.py` that makes it."""
 
 

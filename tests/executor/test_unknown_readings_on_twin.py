@@ -130,6 +130,39 @@ def test_nothing_starts_until_a_guard_can_read_what_it_needs(
     assert f"{what} could not be read: no answer; nothing new is started meanwhile" in told
 
 
+def without_sizes(*brokers: int) -> Answer:
+    """These brokers do not tell how large the disks of their directories are."""
+
+    def answer(real: Real, asked: Collection[int], **named: Any) -> Batch[int, tuple[LogDir, ...]]:
+        found: Batch[int, tuple[LogDir, ...]] = real(asked, **named)
+        untold = {
+            broker: tuple(replace(one, total_bytes=None, usable_bytes=None) for one in dirs)
+            for broker, dirs in found.ok.items()
+            if broker in brokers
+        }
+        return Batch({**found.ok, **untold}, found.failed)
+
+    return answer
+
+
+def test_nothing_starts_while_a_broker_tells_no_size_of_its_disks(rig: TwinRig, odd: OddPort) -> None:
+    started = rig.prepared(AWAY, throttle=None)
+    odd.answer_always("describe_log_dirs", without_sizes(2))
+    rig.after(BREAK_S, lambda: odd.answer_always("describe_log_dirs", as_it_is))
+    begun_ms = rig.transport.now_ms()
+    assert rig.run(started).state == "done"
+    assert submitted_ms(rig) >= begun_ms + BREAK_S * 1000
+    assert "the free space of broker 2 could not be read: it does not tell that of each" in guard_words(rig)[0]
+
+
+def test_where_no_broker_tells_sizes_of_disks_a_run_goes_on(rig: TwinRig, odd: OddPort) -> None:
+    """None does before Kafka 3.3, and the preview says so."""
+    started = rig.prepared(AWAY, throttle=None)
+    odd.answer_always("describe_log_dirs", without_sizes(*range(5)))
+    assert rig.run(started).state == "done"
+    assert guard_words(rig) == []
+
+
 def slow_down(rig: TwinRig) -> None:
     """Copies of `other-0` and between directories of broker 3 take 100 s: ten megabytes at 100 kB/s."""
     rate = ConfigChange.set(LEADER_THROTTLED_RATE, "100000")

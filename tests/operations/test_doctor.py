@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
 from kreassign.admin import AdminClient, client_settings
+from kreassign.errors import Unreachable
 from kreassign.model import ConfigChange, ConfigResource
 from kreassign.model.throttle import FOLLOWER_THROTTLED_RATE, LEADER_THROTTLED_REPLICAS
 from kreassign.operations.doctor import diagnose_cluster
 from kreassign.twin.cluster import Twin
 from kreassign.twin.core import TwinSettings
 from kreassign.twin.transport import TwinTransport
+from tests.executor.odd_port import OddPort, Real
 from tests.executor.twin_runs import TwinRig, tp
 from tests.twin.asking import cluster
 
@@ -46,3 +49,57 @@ def test_the_doctor_finds_a_throttle_beside_a_broker_that_lags(tmp_path: Path, b
     change = ConfigChange.set(LEADER_THROTTLED_REPLICAS, "0:0")
     rig.client.incremental_alter_configs({ConfigResource.topic("t"): [change]}).raise_if_any()
     assert [issue.kind for issue in diagnose_cluster(rig.client, tmp_path).issues] == ["throttle"]
+
+
+def test_the_doctor_takes_no_move_that_begins_meanwhile_for_a_factor(tmp_path: Path) -> None:
+    rig = TwinRig(tmp_path, [[0, 1], [1, 2], [2, 3]])
+    odd = OddPort(rig.client)
+
+    def begun_first(real: Real, *args: Any, **named: Any) -> Any:
+        rig.client.alter_partition_reassignments({tp(0): (2, 3)}).raise_if_any()
+        return real(*args, **named)
+
+    odd.answer("describe_topics", begun_first)
+    assert diagnose_cluster(cast(AdminClient, odd), tmp_path, clock=rig.transport).issues == ()
+
+
+def test_the_doctor_takes_no_move_that_ends_meanwhile_for_a_stuck_one(tmp_path: Path) -> None:
+    rig = TwinRig(tmp_path, [[0, 1], [1, 2]])
+    odd = OddPort(rig.client)
+    rig.client.alter_partition_reassignments({tp(0): (2, 3)}).raise_if_any()
+
+    def ended_first(real: Real, *args: Any, **named: Any) -> Any:
+        answer = real(*args, **named)
+        rig.transport.sleep(600)
+        return answer
+
+    odd.answer("describe_cluster", ended_first)
+    looked = diagnose_cluster(cast(AdminClient, odd), tmp_path, measure_for_s=5, clock=rig.transport)
+    assert [one.kind for one in looked.issues] == []
+
+
+@pytest.mark.parametrize("behind", range(3))
+def test_the_doctor_calls_no_broker_down_that_one_behind_does_not_know(tmp_path: Path, behind: int) -> None:
+    rig = TwinRig(tmp_path, [[0, 1], [1, 2]])
+    rig.twin.crash(4)
+    rig.transport.sleep(60)
+    rig.twin.views.hold_back(behind)
+    rig.twin.start(4)
+    rig.transport.sleep(60)
+    assert diagnose_cluster(rig.client, tmp_path, clock=rig.transport).issues == ()
+
+
+def test_the_doctor_says_when_a_single_broker_answers(tmp_path: Path) -> None:
+    rig = TwinRig(tmp_path, [[0, 1], [1, 0]], brokers=2)
+    odd = OddPort(rig.client)
+
+    def silent_one(real: Real, *args: Any, broker: int | None = None, **named: Any) -> Any:
+        if broker == 1:
+            raise Unreachable("broker 1 did not answer")
+        return real(*args, broker=broker, **named)
+
+    for call in ("describe_topics", "describe_cluster"):
+        odd.answer_always(call, silent_one)
+    looked = diagnose_cluster(cast(AdminClient, odd), tmp_path, clock=rig.transport)
+    sentence = "no two brokers answer (broker 1 did not answer): brokers and topics are as a single one shows them"
+    assert sentence in [one.seen for one in looked.issues]

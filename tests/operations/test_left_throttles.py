@@ -197,3 +197,19 @@ def test_nothing_is_removed_while_a_run_elsewhere_holds_the_lease(rig: TwinRig) 
     lease_elsewhere(rig).take()
     with pytest.raises(InputError, match=re.escape("holds the lease of the cluster")):
         find_left_throttles(rig.client, rig.state_dir)
+
+
+@pytest.mark.parametrize("behind", range(3))
+def test_what_a_broker_behind_does_not_list_is_found(rig: TwinRig, behind: int) -> None:
+    rig.twin.crash(4)
+    rig.transport.sleep(60)
+    rig.twin.views.hold_back(behind)
+    rig.twin.start(4)
+    rig.client.create_topics([NewTopic("new", assignments=((0, 1),))]).raise_if_any()
+    rig.transport.sleep(60)
+    of_new = (ConfigResource.topic("new"), FOLLOWER_THROTTLED_REPLICAS, "")
+    for setting in (RATE_OF_4, of_new):
+        change(rig, *setting)
+    found = find_left_throttles(rig.client, rig.state_dir)
+    assert {(one.key.resource, one.key.name, one.value) for one in found.left} == {RATE_OF_4, of_new}
+    assert found.unread == ()

@@ -22,7 +22,7 @@ from kreassign.twin import Blueprint, Twin, TwinTransport
 from kreassign.twin.blueprint import Speeds, blueprint_of
 from kreassign.twin.scenario import parse_scenario
 from tests.executor.odd_port import OddPort, Real
-from tests.executor.twin_runs import TwinRig
+from tests.executor.twin_runs import TwinRig, tp
 
 SCENARIO = """
     cluster_id = "small"
@@ -168,3 +168,29 @@ def test_a_directory_fails_after_two_answers_that_say_so(tmp_path: Path) -> None
     seen = observe(cast(AdminClient, odd), 0, warnings.append)
     assert {one.error for one in seen.log_dirs[0]} == {"KAFKA_STORAGE_ERROR"}
     assert "what is in failed log directories is not known" in warnings[0]
+
+
+@pytest.mark.parametrize("begins", [True, False])
+def test_a_partition_whose_move_begins_or_ends_meanwhile_is_moving(begins: bool, tmp_path: Path) -> None:
+    """Its list has a replica too many in the middle of a move: that is no usual number of replicas."""
+    rig, warnings = TwinRig(tmp_path, [[0, 1], [1, 2]]), list[str]()
+    odd = OddPort(rig.client)
+
+    def move() -> None:
+        rig.client.alter_partition_reassignments({tp(0): (2, 3)}).raise_if_any()
+
+    def described(real: Real, *args: Any, **named: Any) -> Any:
+        if begins:
+            move()
+        answer = real(*args, **named)
+        if not begins:
+            rig.transport.sleep(600)
+        return answer
+
+    if not begins:
+        move()
+    odd.answer("describe_topics", described)
+    seen = observe(cast(AdminClient, odd), 0, warnings.append)
+    lists = {one.topic_partition: one.replicas for topic in seen.topics for one in topic.partitions}
+    assert set(lists[tp(0)]) == {0, 1, 2, 3}
+    assert [*seen.reassignments] == [tp(0)]

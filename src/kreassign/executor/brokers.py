@@ -17,6 +17,7 @@ from kreassign.executor.cluster.readings import (
     LogDirsPort,
     every_topic_of_two,
     live_of_two,
+    ongoing_moves,
     read_log_dirs,
     read_settings,
     read_topics,
@@ -167,7 +168,7 @@ def read_brokers(port: BrokerPort, brokers: Sequence[int], asked: int | None = N
     Raises ClusterError.
     """
     # Query the controller first: brokers show moves that it no longer lists as done now or a moment later.
-    ongoing = port.list_partition_reassignments(None)
+    ongoing = ongoing_moves(port)
     listed, unknown = _listed(port, asked)
     partitions = tuple(partition for topic in listed.values() for partition in topic.partitions)
     live = live_of_two(port)

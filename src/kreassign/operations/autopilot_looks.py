@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ from kreassign.autopilot.observation import NO_RUN, Absent, Asked, Brake, Known,
 from kreassign.autopilot.policy import Policy, parse_policy
 from kreassign.clock import SYSTEM_CLOCK, Clock
 from kreassign.errors import ClusterError
-from kreassign.executor.cluster.readings import ask_by_name, read_log_dirs
+from kreassign.executor.cluster.readings import ask_by_name, listed_moves, read_log_dirs
 from kreassign.executor.cluster.requests import read_throttles
 from kreassign.executor.history.run_history import ExplainedSetting, explained_settings, read_view
 from kreassign.executor.journal import journal_path
@@ -30,14 +30,14 @@ from kreassign.executor.lease import present_holder
 from kreassign.executor.maintenance import brokers_in_maintenance
 from kreassign.executor.state import RunView
 from kreassign.executor.throttle_ledger import ConfigValue
-from kreassign.model import Broker, Cluster, ConfigEntry, ConfigResource, LogDir
+from kreassign.model import Broker, ConfigEntry, ConfigResource, LogDir
 from kreassign.model.authorization import error_text
 from kreassign.model.distributions import UNKNOWN, balancers, recognise
 from kreassign.model.run import Phase
 from kreassign.model.text import DAY_MS
 from kreassign.monitoring.metrics import AutopilotStatus, RepairAccount
 from kreassign.operations.autopilot_journal import BRAKE
-from kreassign.operations.snapshot import described_cluster
+from kreassign.operations.snapshot import cluster_as_two_show
 from kreassign.operations.text_files import read_text
 
 
@@ -57,9 +57,10 @@ def observe(
     client: AdminClient, at_ms: int, ours: RunView | None = None, explain: Explain = lambda _: ()
 ) -> Observation:
     """Read the cluster; whatever does not answer is unknown in the result. `ours` is the run of the autopilot."""
-    cluster = _asked(lambda: _cluster_of_two(client))
+    cluster = _asked(lambda: cluster_as_two_show(client))
     brokers: Asked[tuple[Broker, ...]] = Known(cluster.value.brokers) if isinstance(cluster, Known) else cluster
     live = sorted(one.id for one in brokers.value if not one.is_fenced) if isinstance(brokers, Known) else []
+    before = _asked(lambda: listed_moves(client))
     topics = _asked(client.describe_topics)
     partitions = (
         Known(tuple(each for one in topics.value.ok.values() for each in one.partitions))
@@ -67,8 +68,9 @@ def observe(
         else topics
     )
     of_ours = frozenset(() if ours is None else ours.records)
-    moving = _asked(client.list_partition_reassignments)
-    others = Known(frozenset(moving.value) - of_ours) if isinstance(moving, Known) else moving
+    after = _asked(lambda: listed_moves(client))
+    unread_moves = next((one for one in (before, after) if isinstance(one, Unknown)), None)
+    others = unread_moves or Known(frozenset({*before.value, *after.value}) - of_ours)
     log_dirs = _log_dirs(client, live)
     paths = {one.path for asked in log_dirs.values() if isinstance(asked, Known) for one in asked.value}
     names = {*topics.value.ok, *topics.value.failed} if isinstance(topics, Known) else set()
@@ -91,14 +93,6 @@ def observe(
         if ours is None
         else RunSeen(ours.held_by, ours.wind_down is not None, is_at_rest=ours.phase is Phase.PAUSED),
     )
-
-
-def _cluster_of_two(client: AdminClient) -> Cluster:
-    """The cluster as two brokers show it; a broker is live if either shows it so: one that lags knows no restart."""
-    looks = ask_by_name(client, lambda broker: described_cluster(client, broker))
-    live = {one.id for look in looks for one in look.brokers if not one.is_fenced}
-    brokers = {one.id: replace(one, is_fenced=one.id not in live) for look in looks for one in look.brokers}
-    return replace(looks[0], brokers=tuple(brokers[broker] for broker in sorted(brokers)))
 
 
 def _asked(ask: Callable[[], Any]) -> Any:

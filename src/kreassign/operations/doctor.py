@@ -13,7 +13,14 @@ from kreassign.clock import SYSTEM_CLOCK, Clock
 from kreassign.errors import ClusterError, InputError, JournalUnreadable
 from kreassign.executor.cluster import requests
 from kreassign.executor.cluster.permissions import explained, unseen_topics
-from kreassign.executor.cluster.readings import partitions_of, read_log_dirs, settings_of_two
+from kreassign.executor.cluster.readings import (
+    every_topic_of_two,
+    ongoing_moves,
+    partitions_of,
+    read_log_dirs,
+    settings_of_two,
+    with_moves,
+)
 from kreassign.executor.cluster.receivers import nameable_brokers
 from kreassign.executor.cluster.requests import without_records
 from kreassign.executor.history.diagnosis import NO_MAINTENANCE, ClusterReadings, diagnose, notes
@@ -31,9 +38,11 @@ from kreassign.model import (
     NO_LEADER,
     AllowedOperations,
     Batch,
+    Cluster,
     LogDir,
     OngoingReassignment,
     Partition,
+    Topic,
     TopicPartition,
 )
 from kreassign.model.authorization import error_text
@@ -44,7 +53,7 @@ from kreassign.model.text import check_wait, signed_number
 from kreassign.model.throttle import FOLLOWER_THROTTLED_RATE, LOG_DIR_RATE
 from kreassign.operations.broker_changes import MaintenanceStore
 from kreassign.operations.run import RunContext
-from kreassign.operations.snapshot import described_cluster
+from kreassign.operations.snapshot import cluster_as_two_show, described_cluster
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,12 +84,10 @@ def examine(
 ) -> ClusterReadings:
     """Read everything that a diagnosis needs. Raises ClusterError."""
     check_wait("measure_for_s", measure_for_s)
-    ongoing = client.list_partition_reassignments()
-    begun_s = clock.monotonic_s()
-    whole = described_cluster(client)
+    (whole, topics, alone), seen_moves = with_moves(client, lambda: _sight(client))
     live = tuple(sorted(broker.id for broker in whole.brokers if not broker.is_fenced))
-    first = _Look.at(client, live, ongoing)
-    topics = client.describe_topics()
+    begun_s = clock.monotonic_s()
+    first = _Look.at(client, live, seen_moves)
     settings = requests.read_configs(client, throttle_keys(topics.ok, live), settings_of_two)
     left = tuple(left_behind(state_dir, whole.cluster_id))
     holder, lease_problems = lease_of(client)
@@ -89,20 +96,26 @@ def examine(
     unseen = unseen_topics(client, topics.ok, (one for dirs in every.ok.values() for one in dirs))
     min_isr, allowed, permission_problems = _settings_and_permissions(client, topics.ok, unseen)
     clock.sleep(max(0.0, begun_s + measure_for_s - clock.monotonic_s()))
-    second = _Look.at(client, live, ongoing) if measure_for_s else first
+    second = _Look.at(client, live, seen_moves) if measure_for_s else first
     seconds = clock.monotonic_s() - begun_s if measure_for_s else 0.0
     log_dirs = second.log_dirs
     silent = {**every.failed, **first.log_dirs.failed, **log_dirs.failed}
     runs = unfinished_runs(state_dir, whole.cluster_id, [one.run_id for one in left])
     throttles = tuple(present for present in settings.values if present.value is not None)
     partitions = partitions_of(topics.ok)
-    moving = [_moving(name, move, runs, partitions, throttles, first, second) for name, move in ongoing.items()]
+    # Last, so that a move that is over by now does not look stuck, nor its throttle left behind that began meanwhile.
+    still = ongoing_moves(client)
+    moving = [
+        _moving(name, move, runs, partitions, throttles, first, second)
+        for name, move in still.items()
+        if name in seen_moves
+    ]
     empty = without_records(client, partitions, {one.name: one.move for one in moving if one.is_stuck})
     paths = {one.path for dirs in log_dirs.ok.values() for one in dirs}
     return ClusterReadings(
         live=live,
         partitions=tuple(partitions.values()),
-        ongoing=ongoing,
+        ongoing={**seen_moves, **still},
         throttles=throttles,
         log_dirs=log_dirs.ok,
         nameable=nameable_brokers(client, log_dirs.ok, log_dirs.ok),
@@ -124,6 +137,7 @@ def examine(
         lease=holder,
         maintenance=maintenance,
         unread=(
+            *alone,
             *lease_problems,
             *maintenance_problems,
             *permission_problems,
@@ -132,6 +146,17 @@ def examine(
             *(f"log directories of broker {broker}: {error_text(error)}" for broker, error in silent.items()),
         ),
     )
+
+
+def _sight(client: AdminClient) -> tuple[Cluster, Batch[str, Topic], tuple[str, ...]]:
+    """Brokers and topics as two brokers show them; or as one does, with a sentence on it, where no two answer."""
+    try:
+        whole, (known, absent, unknown) = cluster_as_two_show(client), every_topic_of_two(client)
+    except ClusterError as error:
+        sentence = f"no two brokers answer ({error_text(error)}): brokers and topics are as a single one shows them"
+        return described_cluster(client), client.describe_topics(), (sentence,)
+    del absent  # One of two brokers listed them just before they were deleted.
+    return whole, Batch(known, unknown), ()
 
 
 @dataclass(frozen=True, slots=True)

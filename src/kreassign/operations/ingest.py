@@ -22,7 +22,7 @@ from kreassign.admin.properties import read_properties
 from kreassign.clock import SYSTEM_CLOCK, Clock
 from kreassign.errors import ClusterError, DataError, InputError, requires
 from kreassign.executor.cluster.permissions import lacking_to_read
-from kreassign.executor.cluster.readings import read_log_dirs
+from kreassign.executor.cluster.readings import read_log_dirs, with_moves
 from kreassign.model import Broker, ConfigEntry, ConfigResource, OffsetSpec, Topic
 from kreassign.model.load import LOCAL_SPARK, SparkOptions, spark_log
 from kreassign.model.text import check_wait, counted, shortened
@@ -205,9 +205,8 @@ def take_round(client: AdminClient, clock: Clock, warn: Warn = warn_program) -> 
     So are the start offsets, which are therefore those of the leaders' local logs.
     """
     cluster = described_cluster(client)
-    described = client.describe_topics()
+    described, moves = with_moves(client, client.describe_topics)
     topics = tuple(described.ok.values())
-    reassignments = client.list_partition_reassignments()
     partitions = [partition.topic_partition for topic in topics for partition in topic.partitions]
     taken_ms = clock.now_ms()
     end_offsets = client.list_offsets(partitions)
@@ -216,7 +215,7 @@ def take_round(client: AdminClient, clock: Clock, warn: Warn = warn_program) -> 
     warn_of_unread(client, described, log_dirs, warn)
     warn_of_failures(warn, "offsets", {**end_offsets.failed, **start_offsets.failed})
     return CollectedRound(
-        SnapshotAnswers(taken_ms, cluster, topics, log_dirs, reassignments),
+        SnapshotAnswers(taken_ms, cluster, topics, log_dirs, moves),
         SampleRound(taken_ms, cluster.cluster_id, topics, start_offsets.ok, end_offsets.ok, log_dirs),
         take_throttles(client, topics, cluster.brokers, warn),
     )

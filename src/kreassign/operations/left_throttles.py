@@ -18,7 +18,7 @@ from kreassign.clock import SYSTEM_CLOCK, Clock
 from kreassign.errors import ClusterError, InputError, OutcomeUnknown, machine_reason
 from kreassign.executor.cluster import requests
 from kreassign.executor.cluster.port import ConfigPort, confirmed_writes
-from kreassign.executor.cluster.readings import read_log_dirs, settings_of_two
+from kreassign.executor.cluster.readings import every_topic_of_two, ongoing_moves, read_log_dirs, settings_of_two
 from kreassign.executor.history.run_history import UnreadableJournal, explained_settings, left_behind
 from kreassign.executor.journal import active_run
 from kreassign.executor.journal.folder import cluster_folder, make_folder
@@ -30,7 +30,7 @@ from kreassign.model.throttle import LOG_DIR_RATE, TOPIC_THROTTLES
 from kreassign.operations.broker_changes import sole_change
 from kreassign.operations.doctor import copying_brokers, lease_of, unfinished_runs
 from kreassign.operations.run import RunContext
-from kreassign.operations.snapshot import described_cluster
+from kreassign.operations.snapshot import cluster_as_two_show
 from kreassign.operations.whole_file import replace_file
 
 
@@ -62,16 +62,16 @@ def find_left_throttles(client: AdminClient, state_dir: Path, *, is_sole: bool =
 
     Brokers that are down are named as unread: they answer nothing. Who `is_sole` has the lease of the cluster.
     """
-    whole = described_cluster(client)
+    whole = cluster_as_two_show(client)
     owned = _settings_of_runs(client, state_dir, whole.cluster_id, is_sole=is_sole)
-    topics = client.describe_topics()
+    topics = every_topic_of_two(client)
     live = sorted(broker.id for broker in whole.brokers if not broker.is_fenced)
-    settings = requests.read_configs(client, throttle_keys(topics.ok, live), settings_of_two)
+    settings = requests.read_configs(client, throttle_keys(topics.known, live), settings_of_two)
     throttles = tuple(present for present in settings.values if present.value is not None)
     with_rate = sorted({one.key.resource for one in throttles if one.key.name == LOG_DIR_RATE})
     log_dirs = read_log_dirs(client, [int(resource.name) for resource in with_rate])
     # Last, so that a move that began meanwhile is seen.
-    reassigned = frozenset(name.topic for name in client.list_partition_reassignments())
+    reassigned = frozenset(name.topic for name in ongoing_moves(client))
     uses = ThrottleUses(owned, reassigned, copying_brokers(throttles, log_dirs.ok))
     unsure = {broker: error_text(error) for broker, error in log_dirs.failed.items()}
     known = [one for one in throttles if one.key.name != LOG_DIR_RATE or one.key.broker not in unsure]
@@ -86,7 +86,7 @@ def find_left_throttles(client: AdminClient, state_dir: Path, *, is_sole: bool =
         tuple(one for one, use in needs.items() if use is None),
         tuple(f"{one}: {use}" for one, use in needs.items() if use is not None),
         (
-            *(f"topic {name} could not be read: {error_text(error)}" for name, error in topics.failed.items()),
+            *(f"topic {name} could not be read: {error_text(error)}" for name, error in topics.unknown.items()),
             *(f"{resource} {problem}" for resource, problem in settings.unread.items()),
             *(f"broker {one.id} is down, so its settings were not read" for one in whole.brokers if one.is_fenced),
             *(

@@ -30,7 +30,7 @@ from kreassign.executor.client_guard import ClientGuard, Feeling
 from kreassign.executor.cluster import permissions
 from kreassign.executor.cluster.measurements import TrafficMeter
 from kreassign.executor.cluster.port import OffsetPort
-from kreassign.executor.cluster.readings import partitions_of, read_log_dirs, read_topics, topic_ids_of
+from kreassign.executor.cluster.readings import ongoing_moves, partitions_of, read_log_dirs, read_topics, topic_ids_of
 from kreassign.executor.cluster.requests import read_factors
 from kreassign.executor.events import (
     CancelRequested,
@@ -695,7 +695,7 @@ def preview_run(
     receivers = sorted({broker for move in started.moves for broker in move.receiving})
     answer = read_log_dirs(client, receivers, copies_of=())
     planned = {move.topic_partition for move in started.moves}
-    others = len(client.list_partition_reassignments().keys() - planned)
+    others = len(ongoing_moves(client).keys() - planned)
     proposal = None if started.rates.is_limited else _proposed(client, started, request.measure_for_s, clock)
     found = preview(started.moves, started.rates, answer.ok, request.plan.facts, others, proposal)
     targets, originals = lists_of(started.moves)

@@ -6,7 +6,7 @@ A whole snapshot also has configuration, offsets and write rates.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from kreassign.admin import AdminClient
@@ -14,7 +14,7 @@ from kreassign.clock import SYSTEM_CLOCK, Clock
 from kreassign.errors import ClusterError, Unsupported, requires
 from kreassign.executor.cluster.measurements import sample_offsets
 from kreassign.executor.cluster.permissions import unseen_topics
-from kreassign.executor.cluster.readings import partitions_of, read_log_dirs
+from kreassign.executor.cluster.readings import ask_by_name, partitions_of, read_log_dirs, with_moves
 from kreassign.executor.cluster.receivers import nameable_brokers
 from kreassign.executor.history.findings import FULL
 from kreassign.executor.maintenance import brokers_in_maintenance
@@ -37,6 +37,7 @@ __all__ = [
     "Overview",
     "SnapshotAnswers",
     "SnapshotOutputs",
+    "cluster_as_two_show",
     "described_cluster",
     "observe",
     "overview",
@@ -86,8 +87,7 @@ def store_snapshot(
 def observe(client: AdminClient, taken_ms: int, warn: Warn = warn_program) -> SnapshotAnswers:
     """Read everything that the tables hold; warns about single brokers or topics that did not answer."""
     cluster = described_cluster(client)
-    topics = client.describe_topics()
-    reassignments = client.list_partition_reassignments()
+    topics, moves = with_moves(client, client.describe_topics)
     live = sorted(broker.id for broker in cluster.brokers if not broker.is_fenced)
     log_dirs = read_log_dirs(client, live)
     warn_of_unread(client, topics, log_dirs, warn)
@@ -96,7 +96,7 @@ def observe(client: AdminClient, taken_ms: int, warn: Warn = warn_program) -> Sn
         cluster,
         tuple(topics.ok.values()),
         log_dirs,
-        reassignments,
+        moves,
         _in_maintenance(client, warn),
         nameable_brokers(client, live, log_dirs.ok),
     )
@@ -137,6 +137,14 @@ def described_cluster(client: AdminClient, broker: int | None = None) -> Cluster
         return client.describe_cluster(include_fenced=True, broker=broker)
     except Unsupported:
         return client.describe_cluster(broker=broker)
+
+
+def cluster_as_two_show(client: AdminClient) -> Cluster:
+    """As `described_cluster`; a broker is live if either of two shows it so: one that lags knows no restart."""
+    looks = ask_by_name(client, lambda broker: described_cluster(client, broker))
+    live = {one.id for look in looks for one in look.brokers if not one.is_fenced}
+    brokers = {one.id: replace(one, is_fenced=one.id not in live) for look in looks for one in look.brokers}
+    return replace(looks[0], brokers=tuple(brokers[broker] for broker in sorted(brokers)))
 
 
 def whole_snapshot(
@@ -256,9 +264,8 @@ class Overview:
 def overview(client: AdminClient) -> Overview:
     """Present figures of the cluster. Raises ClusterError."""
     cluster = described_cluster(client)
-    topics = client.describe_topics()
+    topics, ongoing = with_moves(client, client.describe_topics)
     partitions = partitions_of(topics.ok).values()
-    ongoing = client.list_partition_reassignments()
     lagging = sum(
         one.under_replicated and one.leader != NO_LEADER and one.topic_partition not in ongoing for one in partitions
     )

@@ -16,7 +16,13 @@ from kreassign.errors import InputError, Unsupported
 from kreassign.executor.cluster import requests
 from kreassign.executor.cluster.observations import Difference, Expectations, Facts, FindingKind
 from kreassign.executor.cluster.observations import verify as compare
-from kreassign.executor.cluster.readings import every_topic_of_two, live_of_two, read_log_dirs
+from kreassign.executor.cluster.readings import (
+    every_topic_of_two,
+    listed_moves,
+    live_of_two,
+    ongoing_moves,
+    read_log_dirs,
+)
 from kreassign.executor.events import lists_of, topic_ids_of_moves
 from kreassign.executor.history.run_history import fold
 from kreassign.executor.journal import read_events
@@ -122,7 +128,7 @@ def verify_run(client: AdminClient, journal: Path, *, ignore_throttles: bool = F
 def _to_be_restored(client: AdminClient, run: RunView) -> tuple[ConfigOverride, ...]:
     """All settings that the run changed, except rates left to moves of others while those go on."""
     left = run.left_to_others
-    excused = left if left and client.list_partition_reassignments() else frozenset()
+    excused = left if left and ongoing_moves(client) else frozenset()
     return tuple(override for key, override in run.overrides.items() if key not in excused)
 
 
@@ -217,8 +223,8 @@ def placement_of_cluster(
         refuse_other_cluster("the placement is for", file.origin.cluster_id, client.describe_cluster().cluster_id)
     # A move that begins or ends between the two answers would look like a drift.
     for _ in range(ATTEMPTS):
-        ongoing, topics = client.list_partition_reassignments(), every_topic_of_two(client, declared.topics)
-        if client.list_partition_reassignments() == ongoing:
+        ongoing, topics = listed_moves(client), every_topic_of_two(client, declared.topics)
+        if listed_moves(client) == ongoing:
             break
     for name in declared.topics:
         if name in topics.unknown:

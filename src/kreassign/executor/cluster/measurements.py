@@ -17,6 +17,7 @@ from kreassign.executor.cluster.observations import leader_sizes
 from kreassign.executor.cluster.port import ClusterPort, OffsetPort
 from kreassign.executor.cluster.readings import (
     ask_by_name,
+    listed_moves,
     partitions_of,
     read_log_dirs,
     read_offsets,
@@ -61,7 +62,7 @@ def inspect_health(port: ClusterPort, question: CheckHealth, in_maintenance: Col
     Brokers `in_maintenance` take no copies, whatever their directories say.
     """
     moves, before = question.moves, question.before
-    ongoing = port.list_partition_reassignments(None)
+    ongoing = listed_moves(port)
     ours = {(move.topic_partition, broker) for move in moves for broker in move.receiving}
     live, topics = _look_twice(port) if question.second_look else _look_once(port, ongoing, ours)
     partitions = list(partitions_of(topics.ok).values())
@@ -76,6 +77,7 @@ def inspect_health(port: ClusterPort, question: CheckHealth, in_maintenance: Col
     log_dirs = {**spaces.ok, **counted.ok}
     targets = {move.topic_partition: move.target for move in moves}
     foreign = _foreign_copies(port, ongoing, targets, ours, log_dirs, live)
+    sizeless = _without_sizes(answers.ok, destinations)
     uncounted = spaces.ok.keys() - counted.ok.keys() | counted.failed.keys()  # The fullest directory is assumed.
     # Also during a reassignment that adds replicas: brokers count those, and refuse producers until enough are in sync.
     agreed = {move.topic_partition for move in moves} if question.allows_producer_outage else set()
@@ -112,6 +114,7 @@ def inspect_health(port: ClusterPort, question: CheckHealth, in_maintenance: Col
             *_unread(GuardName.UNDER_REPLICATED, "topic", _concerning(topics.failed, own)),
             *_unread(GuardName.MIN_ISR, "min.insync.replicas of topic", _concerning(minima.unknown, own)),
             *_unread(GuardName.DISK, "the free space of broker", spaces.failed),
+            *_unread(GuardName.DISK, "the free space of broker", sizeless),
             *foreign.unread,
             *_unread(GuardName.CORDONED, "the log directories of broker", answers.failed),
         ),
@@ -122,6 +125,21 @@ def _of_brokers(answers: Batch[int, tuple[LogDir, ...]], brokers: Collection[int
     """The answers of these brokers."""
     ok = {broker: answers.ok[broker] for broker in answers.ok if broker in brokers}
     return Batch(ok, {broker: error for broker, error in answers.failed.items() if broker in brokers})
+
+
+def _without_sizes(answers: Mapping[int, tuple[LogDir, ...]], brokers: Collection[int]) -> dict[int, ClusterError]:
+    """Those of these brokers with a directory whose size is unknown, though brokers of the cluster tell it.
+
+    Before Kafka 3.3 none does; the preview of a run says so.
+    """
+    sized = {
+        broker: [one.total_bytes is not None and one.usable_bytes is not None for one in dirs if one.error is None]
+        for broker, dirs in answers.items()
+    }
+    if not any(each for found in sized.values() for each in found):
+        return {}
+    lacking = [broker for broker in brokers if not all(sized.get(broker, ()))]
+    return dict.fromkeys(lacking, ClusterError("it does not tell that of each log directory"))
 
 
 Sight = tuple[tuple[int, ...], Batch[str, Topic]]

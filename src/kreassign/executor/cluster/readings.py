@@ -471,14 +471,32 @@ def read_offsets(
 # Moves, and live brokers.
 
 
-def ongoing_moves(
-    port: MovesPort, partitions: Collection[TopicPartition] | None = None
-) -> dict[TopicPartition, OngoingReassignment]:
+Moves = Mapping[TopicPartition, OngoingReassignment]
+
+
+def listed_moves(port: MovesPort, partitions: Collection[TopicPartition] | None = None) -> Moves:
+    """Moves of these partitions (None: all) by one listing, for those who look again soon. Raises ClusterError."""
+    return port.list_partition_reassignments(partitions)
+
+
+def ongoing_moves(port: MovesPort, partitions: Collection[TopicPartition] | None = None) -> Moves:
     """Moves of these partitions (None: all) that the controller lists when asked twice. Raises ClusterError.
 
     One that is controller no longer answers that nothing moves, without an error.
     """
-    return {**port.list_partition_reassignments(partitions), **port.list_partition_reassignments(partitions)}
+    return with_moves(port, lambda: None, partitions)[1]
+
+
+def with_moves(
+    port: MovesPort, look: Callable[[], Seen], partitions: Collection[TopicPartition] | None = None
+) -> tuple[Seen, Moves]:
+    """A look, and the moves listed before or after it: what moves meanwhile is among them.
+
+    Raises ClusterError, and what the look raises.
+    """
+    before = listed_moves(port, partitions)
+    seen = look()
+    return seen, {**before, **listed_moves(port, partitions)}
 
 
 def live_of_two(port: TopicsPort, *, include_fenced: bool = False) -> frozenset[int]:

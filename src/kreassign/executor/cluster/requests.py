@@ -25,7 +25,9 @@ from kreassign.executor.cluster.readings import (
     Reading,
     highest_of_two,
     is_unknown_topic,
+    listed_moves,
     live_of_two,
+    ongoing_moves,
     partitions_of,
     read_log_dirs,
     read_offsets,
@@ -122,7 +124,7 @@ def read_moves(
     """Read the state of these moves, the progress of those that copy, and `sizes` of others. Raises ClusterError."""
     names = [move.topic_partition for move in moves]
     # The controller first: what it no longer lists, brokers show as done now or a moment later, never earlier.
-    ongoing = port.list_partition_reassignments(names) if names else {}
+    ongoing = listed_moves(port, names) if names else {}
     topics = _topics_of(port, moves, ongoing, unsent)
     found = partitions_of(topics.known)
     # A partition that the controller reassigns exists.
@@ -408,7 +410,7 @@ def read_facts(port: ClusterPort, expected: Expectations) -> Facts:
 
     Nothing that concerns topics is believed that two brokers do not show.
     """
-    ongoing = port.list_partition_reassignments(expected.replicas) if expected.replicas else {}
+    ongoing = ongoing_moves(port, expected.replicas) if expected.replicas else {}
     names = {name.topic for name in expected.replicas}
     topics = topics_of_two(port, names)
     found = partitions_of(topics.known)
