@@ -39,8 +39,9 @@ throttle = "RATE"
 level = "act"
 tell-after = "1s"
 propose-after = "2s"
-act-after = "10s"
+act-after = "ACT_AFTER"
 """
+ACT_AFTER, NOT_YET = "10s", "1h"
 GONE_3 = Name(Kind.BROKER_GONE, "broker 3")
 PATIENCE_S = 120.0
 
@@ -48,12 +49,20 @@ PATIENCE_S = 120.0
 class Host:
     """A machine with an autopilot of a cluster, and its state directory."""
 
-    def __init__(self, cluster: KafkaCluster, folder: Path, rate: str = "50MB/s", *options: str) -> None:
+    def __init__(
+        self, cluster: KafkaCluster, folder: Path, rate: str = "50MB/s", *options: str, act_after: str = ACT_AFTER
+    ) -> None:
         self._cluster, self._policy, self.state_dir = cluster, folder / "policy.toml", folder / "state"
-        self._options = options
+        self._options, self._rate = options, rate
         folder.mkdir()
-        self._policy.write_text(POLICY.replace("RATE", rate))
+        self.let_act_after(act_after)
         self.start()
+
+    def let_act_after(self, patience: str) -> None:
+        """Write the policy, which holds from the next look on."""
+        whole = self._policy.with_suffix(".new")
+        whole.write_text(POLICY.replace("RATE", self._rate).replace("ACT_AFTER", patience))
+        whole.replace(self._policy)
 
     def start(self) -> None:
         """Start the autopilot, as after a restart of the machine."""
@@ -107,7 +116,8 @@ def test_a_broker_that_stays_away_is_replaced_and_one_that_returns_is_not(
 ) -> None:
     cluster = start_cluster(ClusterSpec(brokers=4))
     acknowledged = loaded(cluster, topic_name, LISTS, MEGABYTE)
-    host = Host(cluster, tmp_path / "host")
+    # However long the broker takes to return.
+    host = Host(cluster, tmp_path / "host", act_after=NOT_YET)
 
     cluster.brokers[3].kill()
     host.wait_for("the finding to be told", lambda memory: state(memory) is State.TOLD)
@@ -115,6 +125,7 @@ def test_a_broker_that_stays_away_is_replaced_and_one_that_returns_is_not(
     host.wait_for("the finding to be over", lambda memory: state(memory) is State.CLOSED)
     assert host.memory.acts == ()
     assert assignments(cluster, topic_name) == dict(enumerate(LISTS))
+    host.let_act_after(ACT_AFTER)
 
     configs(cluster, "brokers", None, "--add-config", f"{BRAKE}=true")
     cluster.wait_ready()
