@@ -10,13 +10,16 @@ from typing import cast
 import pytest
 
 from kreassign.admin import AdminClient
-from kreassign.executor.events import CancelRequested
-from kreassign.model import Batch, Topic
+from kreassign.executor.cluster.readings import every_topic_of_two, partitions_of
+from kreassign.executor.events import CancelRequested, ThrottleIntended
+from kreassign.executor.throttle_ledger import ConfigKey
+from kreassign.model import Batch, ConfigResource, Topic, TopicPartition
 from kreassign.model.plan import PartitionAssignment, Plan
+from kreassign.model.throttle import LEADER_THROTTLED_RATE
 from kreassign.operations.plan_files import PlanFile
 from kreassign.operations.verify import verify_plan, verify_run
 from tests.executor.odd_port import Answer, OddPort, Real, lost_on_the_way_back, lost_on_the_way_there
-from tests.executor.twin_runs import TwinRig, pace, tp
+from tests.executor.twin_runs import RATE, TwinRig, pace, tp
 
 pytestmark = pytest.mark.thorough
 
@@ -214,3 +217,48 @@ def test_a_run_names_the_broker_that_does_not_know_its_throttle(tmp_path: Path) 
     rig.after(60, look)
     assert rig.run(started).throttle_residue == ()
     assert any("if nobody did, broker 0 lags behind the controller: restart it" in one for one in told)
+
+
+@pytest.mark.parametrize("replans", [True, False], ids=["replanned", "given up"])
+def test_a_destination_that_only_a_broker_behind_calls_down_keeps_its_moves(tmp_path: Path, replans: bool) -> None:
+    """Broker 2 was restarted, and broker 0, which is asked by default, was cut off meanwhile."""
+    rig = TwinRig(tmp_path, [[3, 1], [1, 3]])
+    started = replace(rig.prepared({0: (2, 1)}, throttle=RATE // 16, replans=replans), lost_after_ms=60_000)
+    rig.end_within(3_600)
+    rig.after(4, lambda: rig.twin.crash(2))
+    rig.after(20, lambda: rig.twin.views.hold_back(0))
+    rig.after(30, lambda: rig.twin.start(2))
+    done = rig.run(started)
+    assert (done.state, [move.former_targets for move in done.moves]) == ("done", [()])
+    assert (rig.replicas[0], rig.throttles) == ((2, 1), {})
+
+
+def test_a_run_resumed_beside_a_broker_behind_throttles_every_source(tmp_path: Path) -> None:
+    rig = TwinRig(tmp_path, [[3, 1], [3, 4]])
+    started = rig.prepared({0: (3, 2), 1: (3, 2)}, pace=pace(moves=1))
+    rig.stop_after(6)
+    rig.run(started)
+    rig.twin.crash(3)
+    rig.transport.sleep(60)
+    rig.twin.views.hold_back(0)
+    rig.twin.start(3)
+    rig.transport.sleep(60)
+    resumed_ms = rig.transport.now_ms()
+    assert rig.resume().state == "done"
+    first = next(event for event in rig.seen if isinstance(event, ThrottleIntended) and event.at_ms >= resumed_ms)
+    assert ConfigKey(ConfigResource.broker(3), LEADER_THROTTLED_RATE) in [one.key for one in first.overrides]
+
+
+def leaders_of(rig: TwinRig) -> dict[TopicPartition, int]:
+    return {name: one.leader for name, one in partitions_of(every_topic_of_two(rig.port).known).items()}
+
+
+def test_the_leader_is_that_of_the_newer_epoch(tmp_path: Path) -> None:
+    rig = TwinRig(tmp_path, [[3, 1], [1, 3]])
+    rig.twin.views.hold_back(0)
+    rig.twin.crash(3)
+    rig.transport.sleep(60)
+    rig.twin.start(3)
+    rig.transport.sleep(60)
+    assert {one.leader for one in partitions_of(rig.client.describe_topics().ok).values()} == {1, 3}
+    assert leaders_of(rig) == {tp(0): 1, tp(1): 1}

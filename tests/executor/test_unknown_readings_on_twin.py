@@ -11,12 +11,14 @@ from typing import Any
 import pytest
 
 from kreassign.errors import ClusterError, IllegalPlan, Unreachable
+from kreassign.executor.cluster.measurements import inspect_health
 from kreassign.executor.cluster.requests import read_moves
 from kreassign.executor.events import HealthObserved, MovesObserved, SubmissionIntended, VerdictsRecorded
 from kreassign.executor.guards import GuardName, Reaction
-from kreassign.executor.instructions import ProducerGuard
+from kreassign.executor.instructions import CheckHealth, ProducerGuard
 from kreassign.executor.preflight import read_others
 from kreassign.model import (
+    NO_LEADER,
     Batch,
     ConfigChange,
     ConfigResource,
@@ -35,8 +37,10 @@ from kreassign.model.throttle import (
 )
 from kreassign.twin.controller.decision import Decision
 from kreassign.twin.metadata import ConfigChanged
-from tests.executor.odd_port import Answer, OddPort, Real, as_it_is, refusal
+from tests.executor.odd_port import Answer, OddPort, Real, as_it_is, nothing_listed, refusal
+from tests.executor.test_directories_on_twin import other, started
 from tests.executor.twin_runs import RATE, TwinRig, pace, tp
+from tests.twin.asking import MEGABYTES
 
 pytestmark = pytest.mark.thorough
 
@@ -412,3 +416,25 @@ def test_who_warns_or_agreed_starts_all_the_same(rig: TwinRig, *, allowed: bool)
     set_min_isr(rig, "3")
     assert rig.run(started).state == "done"
     assert told(rig) == set()
+
+
+def test_copies_of_others_count_though_one_list_of_moves_is_empty(tmp_path: Path) -> None:
+    """A controller that is active no longer lists nothing, without an error; the disk of broker 2 is soon theirs."""
+    rig = TwinRig(tmp_path, [[0, 1]], others={"other": [[3]]})
+    odd = OddPort(rig.client)
+    slow_down(rig)
+    moves = rig.prepared(AWAY).moves
+    between_brokers(rig)
+    odd.answer("list_partition_reassignments", nothing_listed)
+    health = inspect_health(odd.port, CheckHealth(moves, ()))
+    assert [(copy.topic_partition, copy.broker) for copy in health.foreign_copies] == [(OTHER, 2)]
+
+
+def test_without_a_leader_a_copy_between_directories_is_as_large_as_itself(tmp_path: Path) -> None:
+    rig = TwinRig(tmp_path, [[3, 4]])
+    for deed in (lambda: rig.twin.crash(3), lambda: rig.twin.crash(4), lambda: rig.twin.start(3)):
+        deed()
+        rig.transport.sleep(BREAK_S)
+    assert rig.client.describe_topics()["t"].partitions[0].leader == NO_LEADER
+    (move,) = started(rig, {0: ((3, 4), (other(rig, 0, 3), "any"))}).moves
+    assert move.size_bytes == 10 * MEGABYTES

@@ -240,7 +240,7 @@ def _agreed(looks: Sequence[Mapping[str, Topic]]) -> dict[str, Topic]:
     lists = {name: {_lists(look.get(name)) for look in looks} for name in names}
     if odd := [name for name in names if len(lists[name]) > 1]:
         raise ClusterError(f"brokers do not agree about topic {odd[0]}: one of them lags. Try again")
-    return {name: reduce(Topic.in_sync_with, (look[name] for look in looks)) for name in names}
+    return {name: reduce(Topic.joined_with, (look[name] for look in looks)) for name in names}
 
 
 def _lists(topic: Topic | None) -> tuple[object, ...] | None:

@@ -31,7 +31,7 @@ from kreassign.executor.cluster import measurements, observations, requests
 from kreassign.executor.cluster.measurements import TrafficMeter
 from kreassign.executor.cluster.observations import OTHER_TOPIC, Expectations, FindingKind, verify
 from kreassign.executor.cluster.port import ClusterPort, ConfigPort, confirmed_writes
-from kreassign.executor.cluster.readings import ongoing_moves, settings_of_two
+from kreassign.executor.cluster.readings import live_of_two, ongoing_moves, settings_of_two
 from kreassign.executor.cluster.requests import Changed, change_configs, is_final, is_for_now, may_be_done
 from kreassign.executor.events import (
     CallFailed,
@@ -305,7 +305,7 @@ class Runner:
             raise ExecutionError(
                 f"run {self.run.run_id} is {self.run.phase} and its throttle is restored: there is nothing to resume"
             )
-        live = self._port.describe_cluster().broker_ids
+        live = tuple(sorted(live_of_two(self._port)))
         resumed = RunResumed(
             self._time.now_ms(),
             live,

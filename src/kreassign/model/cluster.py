@@ -96,6 +96,14 @@ class Partition:
         """True if a replica is out of sync. During a move this counts the adding replicas too."""
         return not set(self.replicas) <= set(self.isr)
 
+    def joined_with(self, other: Partition) -> Partition:
+        """This partition, but with the newer leader of both, and in sync only what the `other` shows so, too."""
+        if (self.isr, self.leader) == (other.isr, other.leader):
+            return self
+        newer = max(self, other, key=lambda one: one.leader_epoch)
+        isr = tuple(each for each in self.isr if each in other.isr)
+        return replace(self, isr=isr, leader=newer.leader, leader_epoch=newer.leader_epoch)
+
 
 @dataclass(frozen=True, slots=True)
 class Topic:
@@ -106,18 +114,11 @@ class Topic:
     is_internal: bool
     partitions: tuple[Partition, ...]
 
-    def in_sync_with(self, other: Topic) -> Topic:
-        """This topic, but in sync are only replicas that the `other` description shows in sync, too."""
-        theirs = {one.topic_partition: one.isr for one in other.partitions}
-        differing = {
-            one.topic_partition: tuple(each for each in one.isr if each in shown)
-            for one in self.partitions
-            if (shown := theirs.get(one.topic_partition, one.isr)) != one.isr
-        }
-        if not differing:
-            return self
-        changed = (replace(one, isr=differing.get(one.topic_partition, one.isr)) for one in self.partitions)
-        return replace(self, partitions=tuple(changed))
+    def joined_with(self, other: Topic) -> Topic:
+        """This topic, as the `other` description shows it, too: by `Partition.joined_with`."""
+        theirs = {one.topic_partition: one for one in other.partitions}
+        joined = tuple(one.joined_with(theirs.get(one.topic_partition, one)) for one in self.partitions)
+        return self if joined == self.partitions else replace(self, partitions=joined)
 
 
 def listed_ids(brokers: Iterable[int]) -> str:

@@ -15,7 +15,13 @@ from kreassign.clock import SYSTEM_CLOCK
 from kreassign.errors import IllegalPlan, Infeasible, InputError, InvariantBroken, requires
 from kreassign.executor.cluster import permissions
 from kreassign.executor.cluster.observations import replica_locations
-from kreassign.executor.cluster.readings import every_topic_of_two, partitions_of, read_log_dirs
+from kreassign.executor.cluster.readings import (
+    cluster_of_two,
+    every_topic_of_two,
+    live_with,
+    partitions_of,
+    read_log_dirs,
+)
 from kreassign.executor.cluster.receivers import closures_of
 from kreassign.executor.cluster.requests import read_configs
 from kreassign.executor.events import NewTarget, PlannedMove, Refusal, topic_ids_of_moves
@@ -335,7 +341,7 @@ def _planned(
     client: AdminClient, question: ReplanMoves
 ) -> tuple[dict[TopicPartition, tuple[int, ...]], dict[TopicPartition, str]]:
     """New replica lists of the moves, and the reasons for those without."""
-    cluster = client.describe_cluster()
+    cluster = cluster_of_two(client)
     theirs = _of_others(client, question, cluster)
     problem = _problem_of_lost(client, question, cluster, theirs)
     moves = {move.topic_partition: move for move in question.moves}
@@ -483,7 +489,7 @@ def _of_permissions(
     if question.rates.is_limited:
         topics = {name.topic for name in targets}
         chosen = {broker for target in targets.values() for broker in target}
-        brokers = chosen.intersection(client.describe_cluster().broker_ids)
+        brokers = chosen & live_with(client, chosen)
     lacking = permissions.lacking(client, sorted(topics), sorted(brokers))
     return dict.fromkeys(targets, "; ".join(lacking)) if lacking else {}
 

@@ -30,7 +30,14 @@ from kreassign.executor.client_guard import ClientGuard, Feeling
 from kreassign.executor.cluster import permissions
 from kreassign.executor.cluster.measurements import TrafficMeter
 from kreassign.executor.cluster.port import OffsetPort
-from kreassign.executor.cluster.readings import ongoing_moves, partitions_of, read_log_dirs, read_topics, topic_ids_of
+from kreassign.executor.cluster.readings import (
+    live_of_two,
+    ongoing_moves,
+    partitions_of,
+    read_log_dirs,
+    read_topics,
+    topic_ids_of,
+)
 from kreassign.executor.cluster.requests import read_factors
 from kreassign.executor.events import (
     CancelRequested,
@@ -386,7 +393,7 @@ def resume_run(
     asks_lease = context.lease is not LeasePolicy.OFF
     former, mirror = all_home(client, path, kept_in, journal_to, context.warn, clock, asks_lease=asks_lease)
     view = read_view(path)
-    if lacking := permissions.lacking_to_go_on(client, view, cluster.broker_ids):
+    if lacking := permissions.lacking_to_go_on(client, view, sorted(live_of_two(client))):
         left = f"run {path.stem} cannot go on, and stays as it was left:"
         raise InputError("\n  - ".join((left, *lacking)))
     start = latest_start(path)
@@ -457,7 +464,7 @@ def refuse_unless_free(client: AdminClient, context: RunContext, run_id: str | N
     if context.controllers is not None:
         context.controllers.expect_cluster(cluster_id)
     refuse_second_run(context.state_dir, cluster_id)
-    live = cluster.broker_ids if context.leaves_down else None
+    live = live_of_two(client) if context.leaves_down else None
     refuse_if_interrupted_runs(context.state_dir, cluster_id, run_id, live)
     refuse_if_leased(client, _lease_request(run_id, cluster_id, context))
 

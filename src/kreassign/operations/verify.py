@@ -20,6 +20,7 @@ from kreassign.executor.cluster.readings import (
     every_topic_of_two,
     listed_moves,
     live_of_two,
+    live_with,
     ongoing_moves,
     read_log_dirs,
 )
@@ -267,7 +268,7 @@ def _log_dirs(client: AdminClient, declared: Plan) -> dict[TopicPartitionReplica
         return {}
     asked = {replica.broker for replica in declared.log_dirs}
     partitions = {replica.topic_partition for replica in declared.log_dirs}
-    live = asked.intersection(client.describe_cluster().broker_ids)
+    live = asked & live_with(client, asked)
     answers = read_log_dirs(client, sorted(live), copies_of=sorted(partitions)).raise_if_any()
     return {
         TopicPartitionReplica(broker, *copy.topic_partition): log_dir.path

@@ -17,7 +17,8 @@ from kreassign.executor.cluster.observations import leader_sizes
 from kreassign.executor.cluster.port import ClusterPort, OffsetPort
 from kreassign.executor.cluster.readings import (
     ask_by_name,
-    listed_moves,
+    live_with,
+    ongoing_moves,
     partitions_of,
     read_log_dirs,
     read_offsets,
@@ -62,9 +63,10 @@ def inspect_health(port: ClusterPort, question: CheckHealth, in_maintenance: Col
     Brokers `in_maintenance` take no copies, whatever their directories say.
     """
     moves, before = question.moves, question.before
-    ongoing = listed_moves(port)
+    ongoing = ongoing_moves(port)
     ours = {(move.topic_partition, broker) for move in moves for broker in move.receiving}
-    live, topics = _look_twice(port) if question.second_look else _look_once(port, ongoing, ours)
+    concerned = {broker for move in moves for broker in (*move.original, *move.receiving, *move.target)}
+    live, topics = _look_twice(port) if question.second_look else _look_once(port, ongoing, ours, concerned)
     partitions = list(partitions_of(topics.ok).values())
     troubled = under_replicated(partitions, ongoing, expected=ours)
     destinations = sorted({broker for move in moves for broker in move.receiving} & set(live))
@@ -150,12 +152,13 @@ def _look_once(
     port: ClusterPort,
     ongoing: Mapping[TopicPartition, OngoingReassignment],
     ours: Collection[tuple[TopicPartition, int]],
+    concerned: Collection[int],
 ) -> Sight:
-    """Return what any broker shows, but topics in trouble as two show them, unless these do not agree.
+    """Return what any broker shows, but topics in trouble, and brokers `concerned` that are down, as two show them.
 
-    A broker that lags shows trouble that is over, and would hold a run for ever.
+    A broker that lags shows trouble that is over, and would hold a run for ever. Where no two agree, the trouble stays.
     """
-    live, topics = port.describe_cluster().broker_ids, port.describe_topics(None)
+    live, topics = tuple(sorted(live_with(port, concerned))), port.describe_topics(None)
     partitions = partitions_of(topics.ok).values()
     without_leader = {name.topic for name in offline(partitions)}
     short = {one.topic_partition.topic for one in under_replicated(partitions, ongoing, expected=ours)}

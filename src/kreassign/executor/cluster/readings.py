@@ -154,7 +154,7 @@ def read_topics(
     if not odd:
         return Reading(known, frozenset(), {})
     looks, needed = _look(port, partial(_describe, port), odd, _lists)
-    agreed = _agreed_by(looks, needed, Topic.in_sync_with)
+    agreed = _agreed_by(looks, needed, Topic.joined_with)
     for name in odd:
         first_one = [known.pop(name)] if name in known else []
         named = (one.value for one in looks[name].values() if one.value is not None)
@@ -172,7 +172,7 @@ def topics_of_two(port: TopicsPort, names: Iterable[str], *, only_lists: bool = 
     `only_lists`, in sync are replicas that both show so.
     """
     part = _lists if only_lists else _states
-    return _of_two(port, partial(_describe, port), sorted(set(names)), part, Topic.in_sync_with)
+    return _of_two(port, partial(_describe, port), sorted(set(names)), part, Topic.joined_with)
 
 
 def topics_with(port: TopicsPort, names: Iterable[str], partitions: Collection[TopicPartition]) -> Reading[str, Topic]:
@@ -185,7 +185,7 @@ def topics_with(port: TopicsPort, names: Iterable[str], partitions: Collection[T
     def part(topic: Topic) -> Vote:
         return frozenset(one for one in _lists(topic) if one[1] in partitions or one[0] == "id")
 
-    return _of_two(port, partial(_describe, port), sorted(set(names)), part, Topic.in_sync_with)
+    return _of_two(port, partial(_describe, port), sorted(set(names)), part, Topic.joined_with)
 
 
 def every_topic_of_two(port: TopicsPort, besides: Iterable[str] = ()) -> Reading[str, Topic]:
@@ -206,7 +206,7 @@ def every_topic_of_two(port: TopicsPort, besides: Iterable[str] = ()) -> Reading
 
     ask_by_name(port, describe_all)
     names = {*besides, *(name for answer in listed.values() for name in (*answer.ok, *answer.failed))}
-    return _of_two(port, ask, sorted(names), _lists, Topic.in_sync_with)
+    return _of_two(port, ask, sorted(names), _lists, Topic.joined_with)
 
 
 def _describe(port: TopicsPort, names: Sequence[str], broker: int) -> Batch[str, Topic]:
@@ -497,6 +497,15 @@ def with_moves(
     before = listed_moves(port, partitions)
     seen = look()
     return seen, {**before, **listed_moves(port, partitions)}
+
+
+def live_with(port: TopicsPort, brokers: Collection[int]) -> frozenset[int]:
+    """Live brokers: as a single one shows them while it shows all of these, which are down only as two show it.
+
+    Raises ClusterError.
+    """
+    live = frozenset(port.describe_cluster().broker_ids)
+    return live if live.issuperset(brokers) else live | live_of_two(port)
 
 
 def live_of_two(port: TopicsPort, *, include_fenced: bool = False) -> frozenset[int]:

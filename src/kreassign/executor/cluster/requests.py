@@ -27,6 +27,7 @@ from kreassign.executor.cluster.readings import (
     is_unknown_topic,
     listed_moves,
     live_of_two,
+    live_with,
     ongoing_moves,
     partitions_of,
     read_log_dirs,
@@ -402,7 +403,7 @@ def check_throttle(
 def brokers_down(port: ClusterPort, resources: Iterable[ConfigResource]) -> tuple[int, ...]:
     """Brokers among these resources that are not live, as two brokers show it. Raises ClusterError."""
     brokers = {int(resource.name) for resource in resources if resource.type is ResourceType.BROKER}
-    return tuple(sorted(brokers - live_of_two(port))) if brokers else ()
+    return tuple(sorted(brokers - live_with(port, brokers))) if brokers else ()
 
 
 def read_facts(port: ClusterPort, expected: Expectations) -> Facts:
@@ -490,8 +491,7 @@ def read_paths(port: ClusterPort, wanted: Iterable[TopicPartitionReplica]) -> Re
 def _absent(port: ClusterPort, copying: Iterable[PlannedMove]) -> tuple[int, ...]:
     """Brokers that are to get these copies, and are down, as two brokers show it."""
     destinations = {broker for move in copying for broker in move.adding}
-    missing = destinations.difference(port.describe_cluster().broker_ids) if destinations else destinations
-    return tuple(sorted(missing - live_of_two(port))) if missing else ()
+    return tuple(sorted(destinations - live_with(port, destinations))) if destinations else ()
 
 
 def _why_unread(name: TopicPartition, unknown: Mapping[str, ClusterError]) -> str:

@@ -36,7 +36,7 @@ def read_copy_sizes(
 ) -> Reading[TopicPartition, int]:
     """Bytes of one copy of each move that makes any. Absent are partitions without a leader. Raises ClusterError."""
     copying = [move for move in moves if move.receiving]
-    known, absent, unknown = read_leader_sizes(port, (partitions[move.topic_partition] for move in copying))
+    known, absent, unknown = read_leader_sizes(port, (_copied(move, partitions) for move in copying))
     return Reading({**known, **_tail_sizes(port, copying, known)}, absent, unknown)
 
 
@@ -45,11 +45,17 @@ def read_new_sizes(
 ) -> Reading[TopicPartition, int]:
     """Like `read_copy_sizes`, known only of moves whose size has changed by more than a hundredth."""
     copying = {move.topic_partition: move for move in moves if move.receiving}
-    known, absent, unknown = read_leader_sizes(port, (partitions[name] for name in copying))
+    known, absent, unknown = read_leader_sizes(port, (_copied(move, partitions) for move in copying.values()))
     changed = {name: size for name, size in known.items() if _has_changed(copying[name], size)}
     tails = _tail_sizes(port, (copying[name] for name in changed), changed)
     sizes = {name: size for name, size in {**changed, **tails}.items() if _has_changed(copying[name], size)}
     return Reading(sizes, absent, unknown)
+
+
+def _copied(move: PlannedMove, partitions: Mapping[TopicPartition, Partition]) -> Partition:
+    """The partition of a move, led by the broker whose copy is copied: between directories its own."""
+    partition = partitions[move.topic_partition]
+    return partition if move.adding else replace(partition, leader=move.rearranging[0])
 
 
 def _has_changed(move: PlannedMove, size_bytes: int) -> bool:
