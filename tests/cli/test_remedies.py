@@ -13,8 +13,9 @@ from kreassign.cli.commands.plan import DEFAULT_TASK
 from kreassign.cli.main import kreassign
 from kreassign.cli.next_command import pasted
 from kreassign.cli.options.cluster import ClusterOptions
+from kreassign.errors import Unreachable
 from kreassign.executor.history.diagnosis import ClusterReadings, diagnose
-from kreassign.executor.history.findings import Filling, Issue, Moving
+from kreassign.executor.history.findings import Filling, Issue, Moving, NotRead
 from kreassign.executor.history.run_history import UnreadableJournal
 from kreassign.executor.lease import LeaseHolder
 from kreassign.executor.maintenance import Entered, MaintenanceRecord
@@ -62,7 +63,7 @@ FOUND = {
     "journal": replace(HERE, unreadable_journals=(UnreadableJournal(Path("/s/run-1.sqlite"), "damaged", "forget it"),)),
     "throttle": replace(HERE, throttles=(RATE,)),
     "permission": replace(HERE, allowed=AllowedOperations(frozenset(), {})),
-    "unread": replace(HERE, unread=("topic t: not authorized",)),
+    "unread": replace(HERE, unread=tuple(NotRead("settings of broker", Unreachable("silent"), one) for one in (1, 2))),
 }  # fmt: skip
 """What a cluster has to show for each kind of finding."""
 

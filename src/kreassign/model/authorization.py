@@ -103,6 +103,15 @@ def missing_permission(operation: str, topics: Collection[str] = ()) -> str:
     return f"{_MISSING}{operation} on {kind} {some_of(names, NAMED)}; {allow_it}"
 
 
+@dataclass(frozen=True, slots=True)
+class DeniedRight:
+    """An operation that was refused to this client: on the cluster, or on one topic or group by name."""
+
+    operation: str
+    kind: str
+    name: str = ""
+
+
 def error_text(error: BaseException) -> str:
     """The message of an error; for a refusal the permission that it requires, or the cordon to be lifted."""
     return refused_permission(error) or _refused_for_cordon(error) or str(error)
@@ -125,19 +134,28 @@ def refused_permission(error: BaseException) -> str | None:
 
     Kafka's own message is empty, or the whole request as the broker prints it.
     """
+    if (denied := denied_right(error)) is None or not isinstance(error, Rejected):
+        return None
+    if denied.kind == "group":
+        allow_it = _allow_it(grant(denied.operation, "group", (denied.name,)))
+        sentence = f"{_MISSING}{denied.operation} on group {denied.name}; {allow_it}"
+    else:
+        sentence = missing_permission(denied.operation, [denied.name] if denied.name else ())
+    return f"{sentence} ({error.api}, {error.code} {error.name})"
+
+
+def denied_right(error: BaseException) -> DeniedRight | None:
+    """The right that a refusal requires; None for other errors, or an unknown topic or group."""
     if not isinstance(error, Rejected) or error.api not in _NEEDED:
         return None
     operation, topic = _NEEDED[error.api], _topic_of(error.item)
     if error.code == CLUSTER_AUTHORIZATION_FAILED:
-        sentence = missing_permission(operation)
-    elif error.code == TOPIC_AUTHORIZATION_FAILED and topic is not None:
-        sentence = missing_permission(operation, (topic,))
-    elif error.code == GROUP_AUTHORIZATION_FAILED and isinstance(error.item, str):
-        allow_it = _allow_it(grant(operation, "group", (error.item,)))
-        sentence = f"{_MISSING}{operation} on group {error.item}; {allow_it}"
-    else:
-        return None
-    return f"{sentence} ({error.api}, {error.code} {error.name})"
+        return DeniedRight(operation, "cluster")
+    if error.code == TOPIC_AUTHORIZATION_FAILED and topic is not None:
+        return DeniedRight(operation, "topic", topic)
+    if error.code == GROUP_AUTHORIZATION_FAILED and isinstance(error.item, str):
+        return DeniedRight(operation, "group", error.item)
+    return None
 
 
 def _topic_of(item: object) -> str | None:

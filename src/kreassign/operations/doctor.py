@@ -24,7 +24,7 @@ from kreassign.executor.cluster.readings import (
 from kreassign.executor.cluster.receivers import nameable_brokers
 from kreassign.executor.cluster.requests import without_records
 from kreassign.executor.history.diagnosis import NO_MAINTENANCE, ClusterReadings, diagnose, notes
-from kreassign.executor.history.findings import NO_RUN, Issue, Moving, fillings
+from kreassign.executor.history.findings import NO_RUN, Issue, Moving, NotRead, fillings
 from kreassign.executor.history.run_history import UnreadableJournal, left_behind, read_view
 from kreassign.executor.journal import active_run, cluster_journals
 from kreassign.executor.lease import LeaseHolder, present_holder
@@ -45,7 +45,6 @@ from kreassign.model import (
     Topic,
     TopicPartition,
 )
-from kreassign.model.authorization import error_text
 from kreassign.model.distributions import UNKNOWN, Recognised, recognise
 from kreassign.model.error_codes import TOPIC_AUTHORIZATION_FAILED, has_code
 from kreassign.model.run import RunHistory
@@ -141,9 +140,12 @@ def examine(
             *lease_problems,
             *maintenance_problems,
             *permission_problems,
-            *(f"topic {name}: {error_text(error)}" for name, error in topics.failed.items()),
-            *(f"{resource} {problem}" for resource, problem in settings.unread.items()),
-            *(f"log directories of broker {broker}: {error_text(error)}" for broker, error in silent.items()),
+            *(NotRead("topic", error, name) for name, error in topics.failed.items()),
+            *(
+                NotRead(f"settings of {one.type.name.lower()}", error, one.name)
+                for one, error in settings.failed.items()
+            ),
+            *(NotRead("log directories of broker", error, broker) for broker, error in silent.items()),
         ),
     )
 
@@ -232,21 +234,21 @@ def unfinished_runs(state_dir: Path, cluster_id: str, left: Iterable[str]) -> tu
 
 def _settings_and_permissions(
     client: AdminClient, topics: Iterable[str], unseen: Iterable[str]
-) -> tuple[Mapping[str, int], AllowedOperations | None, tuple[str, ...]]:
-    """min.insync.replicas by topic, operations allowed to this client, and reasons where either could not be read."""
-    problems = []
+) -> tuple[Mapping[str, int], AllowedOperations | None, tuple[NotRead, ...]]:
+    """min.insync.replicas by topic, operations allowed to this client, and which of them could not be read."""
+    problems: list[NotRead] = []
     min_isr: Mapping[str, int] = {}
     allowed = None
     try:
         found = requests.min_isr_of(client, topics)
         min_isr = found.known
-        problems += [f"min.insync.replicas of {name}: {error_text(error)}" for name, error in found.unknown.items()]
+        problems += [NotRead("min.insync.replicas of topic", error, name) for name, error in found.unknown.items()]
     except ClusterError as error:
-        problems.append(f"min.insync.replicas: {error_text(error)}")
+        problems.append(NotRead("min.insync.replicas", error))
     try:
         allowed = _allowed(client, unseen)
     except ClusterError as error:
-        problems.append(f"permissions: {error_text(error)}")
+        problems.append(NotRead("permissions", error))
     return min_isr, allowed, tuple(problems)
 
 
@@ -264,18 +266,20 @@ def _allowed(client: AdminClient, unseen: Iterable[str]) -> AllowedOperations:
     return replace(allowed, topics=topics, groups={name: found for name, found in told.items() if found is not None})
 
 
-def _maintenance(client: AdminClient, state_dir: Path, cluster_id: str) -> tuple[MaintenanceRecord, tuple[str, ...]]:
-    """The record of maintenance, and reasons why it could not be read."""
+def _maintenance(
+    client: AdminClient, state_dir: Path, cluster_id: str
+) -> tuple[MaintenanceRecord, tuple[NotRead, ...]]:
+    """The record of maintenance, and why it could not be read."""
     try:
         found = MaintenanceStore(client, RunContext(state_dir), cluster_id, "doctor").read()
     except (ClusterError, InputError) as error:
-        return NO_MAINTENANCE, (f"maintenance of brokers: {error_text(error)}",)
-    return found.record, (f"maintenance of brokers: {found.doubt}",) if found.doubt else ()
+        return NO_MAINTENANCE, (NotRead("maintenance of brokers", error),)
+    return found.record, (NotRead("maintenance of brokers", found.doubt),) if found.doubt else ()
 
 
-def lease_of(client: AdminClient) -> tuple[LeaseHolder | None, tuple[str, ...]]:
-    """The holder of the lease, and reasons why it could not be read."""
+def lease_of(client: AdminClient) -> tuple[LeaseHolder | None, tuple[NotRead, ...]]:
+    """The holder of the lease, and why it could not be read."""
     try:
         return present_holder(client), ()
     except ClusterError as error:
-        return None, (f"lease of the cluster: {error_text(error)}",)
+        return None, (NotRead("lease of the cluster", error),)

@@ -8,15 +8,23 @@ from typing import Any
 
 import pytest
 
-from kreassign.errors import JournalLocked
+from kreassign.errors import ClusterError, JournalLocked, OutcomeUnknown, Rejected
 from kreassign.executor.history.diagnosis import ClusterReadings, diagnose, notes
-from kreassign.executor.history.findings import Moving
+from kreassign.executor.history.findings import Moving, NotRead
 from kreassign.executor.history.run_history import UnreadableJournal
 from kreassign.executor.journal import damaged
 from kreassign.executor.lease import LeaseHolder
 from kreassign.executor.maintenance import Entered, MaintenanceRecord
 from kreassign.executor.throttle_ledger import ConfigKey, ConfigValue
-from kreassign.model import NO_LEADER, ConfigResource, LogDir, OngoingReassignment, Partition, TopicPartition
+from kreassign.model import (
+    NO_LEADER,
+    AllowedOperations,
+    ConfigResource,
+    LogDir,
+    OngoingReassignment,
+    Partition,
+    TopicPartition,
+)
 
 HOLDER = LeaseHolder("run-1", "alice", "ops-1", 1)
 T0 = TopicPartition("t", 0)
@@ -125,9 +133,46 @@ def test_a_broker_in_maintenance_is_no_forgotten_cordon() -> None:
 
 
 def test_runs_that_were_left_and_what_could_not_be_read_are_told() -> None:
-    found = diagnose(ClusterReadings(LIVE, (one(),), interrupted_runs=("run-1",), unread=("topic u: not authorized",)))
+    found = diagnose(
+        ClusterReadings(LIVE, (one(),), interrupted_runs=("run-1",), unread=(NotRead("topic", "odd", "u"),))
+    )
     assert [issue.kind for issue in found] == ["run", "unread"]
     assert found[0].commands == (("kreassign", "resume", "run-1"), ("kreassign", "cancel", "run-1"))
+
+
+def denied(resource: ConfigResource) -> Rejected:
+    code = 29 if resource == ConfigResource.topic(resource.name) else 31
+    return Rejected("", api="DescribeConfigs", code=code, name="DENIED", item=resource)
+
+
+def unread(errors: dict[int, ClusterError]) -> tuple[NotRead, ...]:
+    return tuple(NotRead("settings of broker", error, broker) for broker, error in errors.items())
+
+
+def test_what_could_not_be_read_is_told_once_for_each_reason() -> None:
+    silent = unread({broker: OutcomeUnknown("no answer", item=f"broker {broker}") for broker in LIVE})
+    odd = NotRead("log directories of broker", OutcomeUnknown("no answer", item="broker 2"), 2)
+    (issue,) = diagnose(ClusterReadings(LIVE, (one(),), unread=(*silent, odd)))
+    said = "settings of brokers 0, 1, 2 and log directories of broker 2 could not be read: no answer"
+    assert (issue.kind, issue.seen) == ("unread", said)
+    refused = unread({broker: denied(ConfigResource.broker(broker)) for broker in LIVE})
+    topics = tuple(NotRead("settings of topic", denied(ConfigResource.topic(name)), name) for name in "tu")
+    on_cluster, on_topics = diagnose(ClusterReadings(LIVE, (one(),), unread=(*refused, *topics)))
+    assert on_cluster.seen.startswith("settings of brokers 0, 1, 2 could not be read: permission is missing: Desc")
+    assert on_topics.seen.startswith(
+        "settings of topics t, u could not be read: permission is missing: DescribeConfigs"
+    )
+
+
+def test_a_refused_reading_is_not_told_beside_the_missing_permission() -> None:
+    refused = unread({broker: denied(ConfigResource.broker(broker)) for broker in LIVE})
+    topic = NotRead("settings of topic", denied(ConfigResource.topic("t")), "t")
+    everything = frozenset({"Describe", "DescribeConfigs", "Alter", "AlterConfigs", "Read"})
+    lacking = AllowedOperations(everything - {"DescribeConfigs"}, {"t": everything})
+    readings = ClusterReadings(LIVE, (one(),), unread=(*refused, topic))
+    # Nothing else tells that the topic was not read.
+    assert kinds(replace(readings, allowed=lacking)) == [*["permission"] * 4, "unread"]
+    assert kinds(replace(readings, allowed=AllowedOperations(everything, {"t": everything}))) == ["unread"] * 2
 
 
 def test_a_run_that_was_left_is_gone_on_with_before_anything_is_planned() -> None:

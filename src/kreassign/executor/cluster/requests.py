@@ -318,14 +318,19 @@ def _without_others(partition: Partition, adding: tuple[int, ...]) -> Partition:
 
 @dataclass(frozen=True, slots=True)
 class ReadValues:
-    """Own values of settings, the reason for each topic or broker that is `unread`, and topics that were deleted.
+    """Own values of settings, the error for each topic or broker that `failed`, and topics that were deleted.
 
     A deleted topic has no settings, so its values are None.
     """
 
     values: tuple[ConfigValue, ...] = ()
-    unread: Mapping[ConfigResource, str] = field(default_factory=dict)
+    failed: Mapping[ConfigResource, ClusterError] = field(default_factory=dict)
     gone: tuple[ConfigResource, ...] = ()
+
+    @property
+    def unread(self) -> Mapping[ConfigResource, str]:
+        """The reason for each topic or broker that failed, as the end of a sentence."""
+        return {resource: f"could not be read: {error_text(error)}" for resource, error in self.failed.items()}
 
 
 def read_configs(
@@ -348,8 +353,7 @@ def read_configs(
         for resource, found in entries.items()
         for name in names[resource]
     ]
-    unread = {resource: f"could not be read: {error_text(error)}" for resource, error in unknown.items()}
-    return ReadValues(tuple(sorted(values, key=lambda value: value.key)), unread, tuple(sorted(absent)))
+    return ReadValues(tuple(sorted(values, key=lambda value: value.key)), unknown, tuple(sorted(absent)))
 
 
 def read_throttles(

@@ -12,6 +12,7 @@ from kreassign.executor.history.findings import (
     Filling,
     Issue,
     Moving,
+    NotRead,
     PlacementReadings,
     Words,
     disk_issues,
@@ -21,6 +22,7 @@ from kreassign.executor.history.findings import (
     permission_issues,
     placement_issues,
     uneven_notes,
+    unread_issues,
     ways_to_cancel,
 )
 from kreassign.executor.history.run_history import UnreadableJournal
@@ -42,7 +44,6 @@ from kreassign.model.text import agreeing, counted
 from kreassign.model.throttle import LOG_DIR_RATE
 
 NO_MAINTENANCE = MaintenanceRecord()
-_AGAIN = "Look at the permissions, or try again"
 _LOOK_AGAIN = ("kreassign", "doctor")
 
 
@@ -69,7 +70,7 @@ class ClusterReadings:
     unreadable_journals: tuple[UnreadableJournal, ...] = ()
     lease: LeaseHolder | None = None
     maintenance: MaintenanceRecord = NO_MAINTENANCE
-    unread: tuple[str, ...] = ()
+    unread: tuple[NotRead, ...] = ()
     brokers: tuple[Broker, ...] = ()
     min_isr: Mapping[str, int] = field(default_factory=dict)
     disks: tuple[Filling, ...] = ()
@@ -122,9 +123,9 @@ def diagnose(readings: ClusterReadings) -> tuple[Issue, ...]:
         _under_replicated,
         _leaders,
         _permissions,
+        lambda readings: unread_issues(readings.unread, readings.allowed),
     )
-    unread = (Issue("unread", "cluster", sentence, _AGAIN, (_LOOK_AGAIN,)) for sentence in readings.unread)
-    return (*(issue for check in checks for issue in check(readings)), *unread)
+    return tuple(issue for check in checks for issue in check(readings))
 
 
 def notes(readings: ClusterReadings) -> tuple[str, ...]:

@@ -12,13 +12,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from shlex import quote
 
+from kreassign.errors import ClusterError, InputError
 from kreassign.executor.guards import under_min_isr
 from kreassign.executor.lease import LeaseHolder
 from kreassign.executor.lease.lease import GROUP_ID as LEASE_GROUP
 from kreassign.executor.lease.lease import OFFSETS_TOPIC
 from kreassign.executor.maintenance import GROUP_ID as MAINTENANCE_GROUP
 from kreassign.model import NO_LEADER, AllowedOperations, Broker, LogDir, OngoingReassignment, Partition, TopicPartition
-from kreassign.model.authorization import UNKNOWN_PRINCIPAL, grant
+from kreassign.model.authorization import UNKNOWN_PRINCIPAL, DeniedRight, denied_right, error_text, grant
 from kreassign.model.placement import usual_factors
 from kreassign.model.replication_factor import undercut
 from kreassign.model.text import agreeing, counted, format_amount, some_of
@@ -468,6 +469,15 @@ def permission_issues(allowed: AllowedOperations, principal: str | None = None) 
             yield Issue("permission", need.command, seen, remedy, new)
 
 
+def _is_told(right: DeniedRight, allowed: AllowedOperations) -> bool:
+    """True if a finding of `permission_issues` names this right."""
+    return any(
+        (operation, kind) == (right.operation, right.kind) and (not names or right.name in names)
+        for need in NEEDS
+        for operation, kind, names in (*_missing(need, allowed), *_missing_by_name(need, allowed))
+    )
+
+
 def _missing(need: NeededRights, allowed: AllowedOperations) -> Iterator[_Missing]:
     if allowed.cluster is not None:
         yield from ((operation, "cluster", ()) for operation in need.cluster if operation not in allowed.cluster)
@@ -490,3 +500,54 @@ def _said(missing: _Missing) -> str:
     if kind == "cluster":
         return f"{operation} on the cluster"
     return f"{operation} on {kind}{'s' if len(names) > 1 else ''} {named_partitions(names)}"
+
+
+# Facts that could not be read, by the reason. Pure.
+
+
+@dataclass(frozen=True, slots=True)
+class NotRead:
+    """Something that could not be read: `what`, of the resource `name` if it is one of several, and why."""
+
+    what: str
+    why: ClusterError | InputError | str
+    name: object = ""
+
+    def __str__(self) -> str:
+        return f"{_all_of(self.what, [str(self.name)])}{self.reason}"
+
+    @property
+    def right(self) -> DeniedRight | None:
+        """The right that a refusal asks for."""
+        return None if isinstance(self.why, str) else denied_right(self.why)
+
+    @property
+    def reason(self) -> str:
+        """The end of a sentence, without the resource, so that resources with the same reason look alike."""
+        match self.why:
+            case str():
+                return f": {self.why}"
+            case ClusterError() if self.right is None:
+                return f" could not be read: {error_text(self.why.about(None))}"
+            case _:
+                return f" could not be read: {error_text(self.why)}"
+
+
+def unread_issues(gaps: Iterable[NotRead], allowed: AllowedOperations | None) -> Iterator[Issue]:
+    """One issue per reason, with all that could not be read for it; none where a permission issue names the reason."""
+    by_reason: dict[str, list[NotRead]] = defaultdict(list)
+    for gap in gaps:
+        right = gap.right
+        if right is None or allowed is None or not _is_told(right, allowed):
+            by_reason[gap.reason if right is None else f"{right.operation} on {right.kind}"].append(gap)
+    for alike in by_reason.values():
+        names: dict[str, list[str]] = defaultdict(list)
+        for gap in alike:
+            names[gap.what].append(str(gap.name))
+        unread = " and ".join(_all_of(what, of) for what, of in names.items())
+        remedy = "Look at the permissions, or try again"
+        yield Issue("unread", "cluster", f"{unread}{alike[0].reason}", remedy, (("kreassign", "doctor"),))
+
+
+def _all_of(what: str, names: Sequence[str]) -> str:
+    return f"{what}{'s' if len(names) > 1 else ''} {named_partitions(names)}".rstrip()
