@@ -69,7 +69,8 @@ def test_what_the_message_names_itself_is_not_said_twice() -> None:
 
 def test_the_representation_of_an_error_has_all_that_is_known() -> None:
     assert repr(REFUSED) == (
-        "Rejected('is invalid', item='foo', api='Metadata', code=17, name='INVALID_TOPIC_EXCEPTION', retriable=False)"
+        "Rejected('is invalid', item='foo', api='Metadata', code=17, name='INVALID_TOPIC_EXCEPTION', retriable=False, "
+        "principal=None)"
     )
     assert repr(Unreachable("down")) == "Unreachable('down', item=None, api=None)"
 

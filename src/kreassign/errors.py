@@ -170,16 +170,25 @@ class Rejected(ClusterError):
 
     `code` and `name` are Kafka's (for example 39 and "INVALID_REPLICA_ASSIGNMENT", see `kreassign.model.error_codes`),
     `message` is Kafka's, or the code's default text if the response carried none. `retriable` is True if Kafka's own
-    client would retry.
+    client would retry. `principal` is the client's, if it is known without the brokers.
     """
 
     def __init__(
-        self, message: str, *, api: str, code: int, name: str, retriable: bool = False, item: object = None
+        self,
+        message: str,
+        *,
+        api: str,
+        code: int,
+        name: str,
+        retriable: bool = False,
+        item: object = None,
+        principal: str | None = None,
     ) -> None:
         super().__init__(message, item=item, api=api)
         self.code = code
         self.name = name
         self.retriable = retriable
+        self.principal = principal
 
     def _context(self) -> tuple[str, ...]:
         return (*super()._context(), f"{self.code} {self.name}")

@@ -264,6 +264,7 @@ def test_a_command_needs_the_listed_permissions_and_names_missing_ones(name: str
         assert refused.exit_code in {2, 4, 5}, refused.output
         assert len(lines_with(need.said.get(left_out, SAID[left_out]), refused)) == 1, (left_out, refused.output)
         assert "authorization failed" not in refused.output.lower()
+        assert "User:NAME" not in refused.output
         assert asked.state() == before, (left_out, refused.output)
     if name in WITH_SPARK:
         return
@@ -274,6 +275,7 @@ def test_a_command_needs_the_listed_permissions_and_names_missing_ones(name: str
         said = [line for line in said if OF_MAINTENANCE not in line]
         assert len(said) == 1 or (said and name in BY_PLACE), (left_out, seen.output)
         assert seen.exit_code in {0, *need.codes}, (left_out, seen.output)
+        assert "User:NAME" not in seen.output
     asked.may(whole)
     done = asked.give(need.words)
     assert done.exit_code in need.codes, done.output

@@ -28,6 +28,11 @@ class OddPort:
         self.calls: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = []
 
     @property
+    def principal(self) -> str | None:
+        """The client's own principal."""
+        return self._client.principal
+
+    @property
     def port(self) -> ClusterPort:
         """Port of the executor."""
         return cast(ClusterPort, self)

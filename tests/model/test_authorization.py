@@ -47,6 +47,16 @@ def test_a_refusal_names_the_permission_and_the_command_that_grants_it(
     assert said.endswith(f" ({error.api}, {error.code} DENIED)")
 
 
+def test_a_refusal_names_the_principal_that_it_is_of() -> None:
+    codes = ((31, None), (29, "t"), (30, "g"))
+    errors = [
+        Rejected("", api=api, code=code, name="DENIED", item=item, principal="User:ann")
+        for api, (code, item) in zip(("ElectLeaders", "ListOffsets", "JoinGroup"), codes, strict=True)
+    ]
+    assert all("`kafka-acls --add --allow-principal User:ann --operation " in error_text(error) for error in errors)
+    assert "--allow-principal User:ann --operation Read --topic t" in missing_permission("Read", ["t"], "User:ann")
+
+
 @pytest.mark.parametrize(
     "error",
     [

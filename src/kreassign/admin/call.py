@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
@@ -68,13 +69,23 @@ class Call(Generic[Answer]):
 _SENSELESS = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 
 
+_PRINCIPAL = ContextVar[str | None]("_PRINCIPAL", default=None)
+"""The client whose answer is being read, for its refusals; they arise deep in an answer, one by one."""
+
+
 @contextmanager
-def reading_answer(asked: Api) -> Iterator[None]:
-    """Raise ProtocolViolation for an answer that decodes but makes no sense (null for a list …)."""
+def reading_answer(asked: Api, principal: str | None = None) -> Iterator[None]:
+    """Raise ProtocolViolation for an answer that decodes but makes no sense (null for a list …).
+
+    Refusals in the answer have the client's `principal`.
+    """
+    client = _PRINCIPAL.set(principal)
     try:
         yield
     except _SENSELESS as error:
         raise ProtocolViolation(f"the answer to {asked} makes no sense: {error!r}") from error
+    finally:
+        _PRINCIPAL.reset(client)
 
 
 def rejection(api: Api, code: int, message: str | None, item: object = None) -> Rejected:
@@ -84,7 +95,13 @@ def rejection(api: Api, code: int, message: str | None, item: object = None) -> 
     """
     known = error_code(code)
     return Rejected(
-        message or known.text, api=api.name, code=code, name=known.name, retriable=known.retriable, item=item
+        message or known.text,
+        api=api.name,
+        code=code,
+        name=known.name,
+        retriable=known.retriable,
+        item=item,
+        principal=_PRINCIPAL.get(),
     )
 
 

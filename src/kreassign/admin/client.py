@@ -15,7 +15,6 @@ from typing import Self, TypeVar
 
 from kreassign.admin import topic_changes, translate
 from kreassign.admin.call import Call, Confirm
-from kreassign.admin.sasl import principal_of
 from kreassign.admin.session import Session, Target, To
 from kreassign.admin.settings import ClientSettings, check_timeout
 from kreassign.admin.topic_changes import (
@@ -123,7 +122,7 @@ class AdminClient:
 
         Nothing is sent.
         """
-        return principal_of(self._session.settings)
+        return self._session.principal
 
     # --- nodes ------------------------------------------------------------------------------------------------
 

@@ -32,12 +32,13 @@ from collections.abc import Callable, Generator, Hashable, Iterable, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import closing
 from enum import Enum
-from functools import partial, reduce
+from functools import cached_property, partial, reduce
 from threading import Lock, RLock, Thread
 from typing import TypeVar
 
 from kreassign.admin import translate
 from kreassign.admin.call import Call, reading_answer
+from kreassign.admin.sasl import principal_of
 from kreassign.admin.settings import Address, ClientSettings, check_timeout
 from kreassign.admin.tls import NoTls
 from kreassign.admin.tokens import NoToken
@@ -128,6 +129,11 @@ class Session:
         self._coordinators: dict[str, int] = {}
         self._is_closed = False
 
+    @cached_property
+    def principal(self) -> str | None:
+        """The client's principal, by Kafka's own rules; None if only the brokers know it."""
+        return principal_of(self.settings)
+
     def call(self, call: Call[Answer], target: Target, timeout_ms: int | None = None) -> Answer:
         """Make a call within the deadline (default `settings.api_timeout_ms`), by the rules of this module."""
         deadline = self._deadline(timeout_ms)
@@ -146,7 +152,9 @@ class Session:
                 timeout_s = min(self._remaining_s(deadline), self._request_timeout_s)
                 response = link.exchange(call, timeout_s, self._connect_timeout_s(link))
                 if not _is_wrong_controller(call, response):
-                    answers.append(_read(call, response))  # REQUEST_TIMED_OUT for all of it is an OutcomeUnknown, too.
+                    answers.append(
+                        self._read(call, response)
+                    )  # REQUEST_TIMED_OUT for all of it is an OutcomeUnknown, too.
                     if len(answers) > 1 or not call.is_doubtful(answers[0]) or self._is_late(deadline):
                         return reduce(call.join, answers)
                     avoid.add(link.address)
@@ -174,11 +182,15 @@ class Session:
                 if self._is_late(deadline):
                     if failure is not None:
                         raise failure  # Nothing can replace the controller itself.
-                    return _read(call, response)
+                    return self._read(call, response)
                 self._forget_nodes()
                 avoid.clear()
             has_looked_afresh = True
             self._clock.sleep(self._backoff_s)
+
+    def _read(self, call: Call[Answer], response: Message) -> Answer:
+        with reading_answer(call.api, self.principal):
+            return call.read(response)
 
     def _confirm(self, call: Call[Answer]) -> None:
         if call.confirm is not None:
@@ -491,8 +503,7 @@ class Session:
         """The cluster as this node describes it, or why another address should be asked. Raises other failures."""
         try:
             response = link.exchange(self._look_up, timeout_s)
-            with reading_answer(self._look_up.api):
-                found = self._look_up.read(response)
+            found = self._read(self._look_up, response)
             self._identity.check(link.address, found.cluster_id)
         except ClusterError as error:
             link.close()  # Opened before the cluster was known: a new connection must report its cluster id.
@@ -550,11 +561,6 @@ def _collected(
 def _is_wrong_controller(call: Call[Answer], response: Message) -> bool:
     with reading_answer(call.api):
         return NOT_CONTROLLER in call.routing_codes(response)
-
-
-def _read(call: Call[Answer], response: Message) -> Answer:
-    with reading_answer(call.api):
-        return call.read(response)
 
 
 def _texts(failures: Mapping[Address, ClusterError]) -> str:

@@ -146,7 +146,7 @@ class Readings:
     `live` are all live brokers, `partitions` all partitions, and `moving` those being reassigned. `unseen` are topics
     that this client may not see and that have replicas on the brokers, or on any live broker if one in question is
     down; they are missing everywhere else. `unread` has the reason for everything else that could not be read, by what
-    it is.
+    it is. `principal` is that of this client, if it is known.
     """
 
     live: frozenset[int]
@@ -155,6 +155,7 @@ class Readings:
     moving: frozenset[TopicPartition] = frozenset()
     unseen: tuple[str, ...] = ()
     unread: Mapping[str, str] = field(default_factory=dict)
+    principal: str | None = None
 
     @property
     def unread_log_dirs(self) -> frozenset[str]:
@@ -194,6 +195,7 @@ def read_brokers(port: BrokerPort, brokers: Sequence[int], asked: int | None = N
         frozenset(ongoing),
         unseen,
         {**unread, **{f"the log directories of broker {one}": why for one, why in own.silent_others.items()}},
+        port.principal,
     )
 
 
@@ -359,9 +361,9 @@ def unseen_on(found: Readings) -> Blocked | None:
         return Blocked(f"{what} {named}. Give the command again")
     if not found.unseen:
         return None
+    missing = missing_permission("Describe", found.unseen, found.principal)
     return Blocked(
-        f"{what} there are replicas of topics "
-        f"that this client may not see: {missing_permission('Describe', found.unseen)}, then give the command again"
+        f"{what} there are replicas of topics that this client may not see: {missing}, then give the command again"
     )
 
 

@@ -491,7 +491,7 @@ def read_outages(
         if name.topic in least and locks_out(least[name.topic], len(partition.replicas), most, len(partition.isr))
     )
     denied = [topic for topic, error in minima.unknown.items() if has_code(error, TOPIC_AUTHORIZATION_FAILED)]
-    unread = [missing_permission("DescribeConfigs", denied)] if denied else []
+    unread = [missing_permission("DescribeConfigs", denied, port.principal)] if denied else []
     unread += [
         f"min.insync.replicas of topic {topic} could not be read: {error_text(error)}"
         for topic, error in minima.unknown.items()

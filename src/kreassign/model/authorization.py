@@ -72,12 +72,22 @@ _NEEDED = {
 }
 
 
-def grant(
-    operation: str, kind: str, names: Collection[str] = (), principal: str = UNKNOWN_PRINCIPAL
-) -> tuple[str, ...]:
-    """The command that grants an operation on the cluster, or on the topics or groups in `names`, as words."""
+def grant(operation: str, kind: str, names: Collection[str] = (), principal: str | None = None) -> tuple[str, ...]:
+    """The command that grants an operation on the cluster, or on the topics or groups in `names`, as words.
+
+    A `principal` that only the brokers know is left to the reader.
+    """
     named = () if kind == "cluster" else names if len(names) == 1 else ("*",)
-    return ("kafka-acls", "--add", "--allow-principal", principal, "--operation", operation, f"--{kind}", *named)
+    return (
+        "kafka-acls",
+        "--add",
+        "--allow-principal",
+        principal or UNKNOWN_PRINCIPAL,
+        "--operation",
+        operation,
+        f"--{kind}",
+        *named,
+    )
 
 
 _MISSING = "permission is missing: "
@@ -93,13 +103,13 @@ def with_advice(sentence: str) -> str:
     return sentence if _MISSING in sentence else f"{sentence}. Try again"
 
 
-def missing_permission(operation: str, topics: Collection[str] = ()) -> str:
-    """A sentence about a missing permission: on these topics, or on the cluster without topics."""
+def missing_permission(operation: str, topics: Collection[str] = (), principal: str | None = None) -> str:
+    """A sentence about a missing permission of a client: on these topics, or on the cluster without topics."""
     names = sorted(topics)
     if not names:
-        return f"{_MISSING}{operation} on the cluster; {_allow_it(grant(operation, 'cluster'))}"
+        return f"{_MISSING}{operation} on the cluster; {_allow_it(grant(operation, 'cluster', (), principal))}"
     kind = "topic" if len(names) == 1 else "topics"
-    allow_it = _allow_it(grant(operation, "topic", names[:1]))
+    allow_it = _allow_it(grant(operation, "topic", names[:1], principal))
     return f"{_MISSING}{operation} on {kind} {some_of(names, NAMED)}; {allow_it}"
 
 
@@ -137,10 +147,10 @@ def refused_permission(error: BaseException) -> str | None:
     if (denied := denied_right(error)) is None or not isinstance(error, Rejected):
         return None
     if denied.kind == "group":
-        allow_it = _allow_it(grant(denied.operation, "group", (denied.name,)))
+        allow_it = _allow_it(grant(denied.operation, "group", (denied.name,), error.principal))
         sentence = f"{_MISSING}{denied.operation} on group {denied.name}; {allow_it}"
     else:
-        sentence = missing_permission(denied.operation, [denied.name] if denied.name else ())
+        sentence = missing_permission(denied.operation, [denied.name] if denied.name else (), error.principal)
     return f"{sentence} ({error.api}, {error.code} {error.name})"
 
 

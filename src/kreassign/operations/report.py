@@ -371,7 +371,7 @@ def _to_read(client: AdminClient, patterns: tuple[str, ...], warn: Warn) -> list
     if unseen := _matching(unseen_topics(client, listed, log_dirs), patterns):
         warn(
             f"topics that this client may not see are not read, though brokers have replicas of {len(unseen)}: "
-            f"{missing_permission('Read', unseen)}"
+            f"{missing_permission('Read', unseen, client.principal)}"
         )
     names = _chosen(listed, patterns)
     if lacking := lacking_to_read(client, names):

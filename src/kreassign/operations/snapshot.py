@@ -127,7 +127,7 @@ def warn_of_unread(
     if unseen:
         warn(
             "topics that this client may not see are left out, and what they hold is not counted, though brokers have "
-            f"replicas of {len(unseen)}: {missing_permission('Describe', unseen)}"
+            f"replicas of {len(unseen)}: {missing_permission('Describe', unseen, client.principal)}"
         )
 
 

@@ -89,7 +89,7 @@ def lacking_to_read(port: ReaderPort, topics: Collection[str]) -> tuple[str, ...
     """
     hidden, allowed = _hidden(port, topics), port.allowed_operations().topics
     unreadable = [topic for topic in topics if topic in hidden or "Read" not in allowed.get(topic, {"Read"})]
-    return (missing_permission("Read", unreadable),) if unreadable else ()
+    return (missing_permission("Read", unreadable, port.principal),) if unreadable else ()
 
 
 def unseen_topics(port: TopicsPort, listed: Collection[str], log_dirs: Iterable[LogDir]) -> tuple[str, ...]:
@@ -113,7 +113,7 @@ def _to_see(port: TopicsPort, topics: Collection[str]) -> Iterator[str]:
     except ClusterError:
         return
     if hidden:
-        yield missing_permission("Describe", hidden)
+        yield missing_permission("Describe", hidden, port.principal)
 
 
 def _to_reassign(port: ClusterPort) -> Iterator[str]:
@@ -121,7 +121,7 @@ def _to_reassign(port: ClusterPort) -> Iterator[str]:
         port.check_reassignment_permission(timeout_ms=CHECK_TIMEOUT_MS)
     except ClusterError as error:
         if has_code(error, CLUSTER_AUTHORIZATION_FAILED):
-            yield _instead(port, AskedChange.MOVES, missing_permission("Alter"))
+            yield _instead(port, AskedChange.MOVES, missing_permission("Alter", (), port.principal))
         elif _is_final(error):
             yield _refused(port, AskedChange.MOVES, error)
 
@@ -159,9 +159,9 @@ def _to_throttle(port: ClusterPort, topics: Iterable[str], brokers: Iterable[int
         if has_code(error, TOPIC_AUTHORIZATION_FAILED, CLUSTER_AUTHORIZATION_FAILED)
     ]
     if names := [resource.name for resource in denied if resource.type is ResourceType.TOPIC]:
-        yield missing_permission("AlterConfigs", names)
+        yield missing_permission("AlterConfigs", names, port.principal)
     if any(resource.type is ResourceType.BROKER for resource in denied):
-        yield missing_permission("AlterConfigs")
+        yield missing_permission("AlterConfigs", (), port.principal)
     if final := [
         failed[resource] for resource in sorted(failed) if resource not in denied and _is_final(failed[resource])
     ]:

@@ -38,6 +38,11 @@ class ConfigPort(Protocol):
 class TopicsPort(Protocol):
     """Brokers and topics, with the meaning that `AdminClient` gives them. All raise ClusterError."""
 
+    @property
+    def principal(self) -> str | None:
+        """The client's principal; None if only the brokers know it. Nothing is sent."""
+        ...
+
     def describe_cluster(self, *, include_fenced: bool = False, broker: int | None = None) -> Cluster:
         """The live brokers, from this broker, or any; with `include_fenced` all that are registered.
 

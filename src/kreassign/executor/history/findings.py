@@ -19,7 +19,7 @@ from kreassign.executor.lease.lease import GROUP_ID as LEASE_GROUP
 from kreassign.executor.lease.lease import OFFSETS_TOPIC
 from kreassign.executor.maintenance import GROUP_ID as MAINTENANCE_GROUP
 from kreassign.model import NO_LEADER, AllowedOperations, Broker, LogDir, OngoingReassignment, Partition, TopicPartition
-from kreassign.model.authorization import UNKNOWN_PRINCIPAL, DeniedRight, denied_right, error_text, grant
+from kreassign.model.authorization import DeniedRight, denied_right, error_text, grant
 from kreassign.model.placement import usual_factors
 from kreassign.model.replication_factor import undercut
 from kreassign.model.text import agreeing, counted, format_amount, some_of
@@ -460,7 +460,7 @@ def permission_issues(allowed: AllowedOperations, principal: str | None = None) 
     told: set[Words] = set()
     for need in NEEDS:
         missing = [*_missing(need, allowed), *_missing_by_name(need, allowed)]
-        grants = tuple(grant(*one, principal or UNKNOWN_PRINCIPAL) for one in missing)
+        grants = tuple(grant(*one, principal) for one in missing)
         new = tuple(grant for grant in dict.fromkeys(grants) if grant not in told)
         told.update(new)
         if missing:
