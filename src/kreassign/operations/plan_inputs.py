@@ -18,6 +18,7 @@ from kreassign.executor.cluster.permissions import explained
 from kreassign.executor.cluster.requests import MIN_ISR, min_isr_of
 from kreassign.model import TopicPartition
 from kreassign.model.closures import Closure
+from kreassign.model.disks import sum_of_disks
 from kreassign.model.load import MEASURED_S, LoadBasis
 from kreassign.model.plan_facts import NO_PRICES, GoalLimit, RackPrices
 from kreassign.model.replica_columns import Ints, ReplicaColumns
@@ -159,10 +160,8 @@ def _source(goal: str, broker: int, policy: PlanPolicy) -> str:
 
 
 def disk_bytes(dirs: Iterable[SnapshotLogDir]) -> int | None:
-    """Total size of a broker's file systems, one per working log directory; None unless all are known."""
-    sizes = [one.total_bytes for one in dirs if not one.is_offline]
-    known = [size for size in sizes if size is not None]
-    return sum(known) if known and len(known) == len(sizes) else None
+    """Total size of the disks of a broker's working log directories; None unless all are known."""
+    return sum_of_disks(one for one in dirs if not one.is_offline)[0]
 
 
 def host_facts(seen: SnapshotBroker, policy: PlanPolicy) -> BrokerFacts:

@@ -158,12 +158,16 @@ def test_disks_and_brokers_that_get_nothing_are_not_minded() -> None:
 
 
 def test_a_destination_must_have_room_for_what_is_to_come_in() -> None:
-    room = (LogDirSpace(2, "/a", 1_000, 350), LogDirSpace(2, "/b", 1_000, 350))
-    now = GuardInputs(Health((0, 1, 2), log_dir_space=room), WELL, (), (2,), 0, {2: 600})
+    room = (LogDirSpace(2, "/a", 1_000, 350), LogDirSpace(2, "/b", 1_000, 450))
+    now = GuardInputs(Health((0, 1, 2), log_dir_space=room), WELL, (), (2,), 0, {2: 700})
     assert evaluate(now, DEFAULTS) == ()
-    (verdict,) = evaluate(replace(now, incoming_bytes={2: 601}), DEFAULTS)
-    assert verdict.seen.startswith("broker 2 has 600 B left above the reserve")
-    assert verdict.seen.endswith("and 601 B are to come in")
+    (verdict,) = evaluate(replace(now, incoming_bytes={2: 701}), DEFAULTS)
+    assert verdict.seen.startswith("broker 2 has 700 B left above the reserve")
+    assert verdict.seen.endswith("and 701 B are to come in")
+    # With the same figures they share a disk.
+    on_one_disk = replace(now, health=Health((0, 1, 2), log_dir_space=(room[0], replace(room[0], path="/b"))))
+    (verdict,) = evaluate(on_one_disk, DEFAULTS)
+    assert verdict.seen.startswith("broker 2 has 300 B left above the reserve")
 
 
 def test_a_full_directory_is_fine_if_all_copies_go_elsewhere() -> None:

@@ -65,6 +65,11 @@ def test_the_lowest_free_disk_is_the_least_free_share_at_the_end() -> None:
     assert preview((AWAY,), NO_THROTTLE, {}).lowest_free is None
 
 
+def test_two_directories_on_one_disk_have_its_free_space_once() -> None:
+    dirs = {2: (log_dir(700 * MB, 1_000 * MB), log_dir(700 * MB, 1_000 * MB))}
+    assert preview((AWAY,), NO_THROTTLE, dirs).lowest_free == FreeSpace(2, 100 * MB, 1_000 * MB)
+
+
 def test_brokers_whose_free_space_is_not_known_are_named() -> None:
     dirs = {2: (log_dir(500 * MB, 1_000 * MB), log_dir(None, None)), 3: (log_dir(150 * MB, 200 * MB),)}
     to_three = PlannedMove(T1, (0, 1), (3, 1), 100 * MB)

@@ -63,6 +63,11 @@ ROOMS = space((2, "/a", 10_000, 3_000), (2, "/b", 20_000, 2_500), (2, "/c", 30_0
 TENTH = {"reserve": 0.1}
 
 
+ON_ONE_DISK = space((2, "/a", 10_000, 3_000), (2, "/b", 10_000, 3_000))
+SHARED = replace(ON_ONE_DISK, log_dir_space=tuple(replace(one, replica_count=1) for one in ON_ONE_DISK.log_dir_space))
+TO_B = replace(IN_B, topic_partition=A1)
+
+
 def holding(*counts: int | None) -> Health:
     """Usage with so many replicas in the directories of broker 2."""
     spaces = zip(ROOMS.log_dir_space, (*counts, None), strict=True)
@@ -111,6 +116,11 @@ def taken(health: Health, *copies: ForeignCopy) -> Health:
     (ROOMS, (replace(IN_B, size_bytes=500), replace(IN_A, topic_partition=A1)), TENTH, "submit a-0 a-1"),
     (ROOMS, (replace(IN_B, size_bytes=501), replace(IN_A, topic_partition=A1)), TENTH, "submit a-1"),
     (ROOMS, (replace(IN_C, size_bytes=1),), TENTH, "record disk"),
+    # Directories on one disk have its room once.
+    (SHARED, (replace(IN_A, size_bytes=1_500), replace(TO_B, size_bytes=500)), TENTH, "submit a-0 a-1"),
+    (SHARED, (replace(IN_A, size_bytes=1_500), replace(TO_B, size_bytes=501)), TENTH, "submit a-0"),
+    (SHARED, (replace(TWO[0], size_bytes=1_500), replace(TWO[1], size_bytes=500)), TENTH, "submit a-0 a-1"),
+    (SHARED, (replace(TWO[0], size_bytes=1_500), replace(TWO[1], size_bytes=501)), TENTH, "submit a-0"),
 ])  # fmt: skip
 def test_only_moves_with_room_on_their_disks_are_sent(
     health: Health, moves: tuple[PlannedMove, ...], how: dict[str, Any], decided: str

@@ -20,6 +20,7 @@ from kreassign.executor.lease.lease import OFFSETS_TOPIC
 from kreassign.executor.maintenance import GROUP_ID as MAINTENANCE_GROUP
 from kreassign.model import NO_LEADER, AllowedOperations, Broker, LogDir, OngoingReassignment, Partition, TopicPartition
 from kreassign.model.authorization import DeniedRight, denied_right, error_text, grant
+from kreassign.model.disks import disks
 from kreassign.model.placement import usual_factors
 from kreassign.model.replication_factor import undercut
 from kreassign.model.text import agreeing, counted, format_amount, some_of
@@ -252,15 +253,13 @@ def _rate(before: int | None, now: LogDir, seconds: float) -> float | None:
 
 
 def disk_issues(found: Iterable[Filling], seconds: float) -> Iterator[Issue]:
-    """Directories that are full or will be within a day, the fullest first; those with the same figures together.
-
-    Directories on one file system report that file system, each of them.
-    """
+    """Directories that are full or will be within a day, the fullest first; those that share a disk together."""
     found = tuple(found)
-    alike: dict[tuple[int, int, int], list[Filling]] = {}
+    by_broker: dict[int, list[Filling]] = defaultdict(list)
     for one in found:
-        alike.setdefault((one.broker, one.total_bytes, one.usable_bytes), []).append(one)
-    for each in sorted(alike.values(), key=lambda each: -each[0].used_share):
+        by_broker[one.broker].append(one)
+    by_disk = [each for fillings in by_broker.values() for each in disks(fillings)]
+    for each in sorted(by_disk, key=lambda each: -each[0].used_share):
         one = each[0]
         soon = one.full_in_s is not None and one.full_in_s < SOON_S and one.used_share >= HALF
         if one.used_share < FULL and not soon:

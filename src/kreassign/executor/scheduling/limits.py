@@ -242,7 +242,8 @@ class DiskBudget:
 
     An unknown end refuses nothing. `rate_bytes_per_s` is the rate of incoming copies, None for no limit: the
     partition is still written meanwhile. `replica_counts` are of log directories, `places` the
-    directories of copies that have arrived in one, and `unplaced` the bytes of each other copy, by broker.
+    directories of copies that have arrived in one, and `unplaced` the bytes of each other copy, by broker. Directories
+    on one disk are `shared`, each with all of them: what one takes is taken from all.
     """
 
     free: dict[Endpoint, float]
@@ -250,6 +251,7 @@ class DiskBudget:
     replica_counts: dict[LogDirKey, int | None] = field(default_factory=dict)
     places: Mapping[TopicPartitionReplica, str] = field(default_factory=dict)
     unplaced: dict[int, tuple[float, ...]] = field(default_factory=dict)
+    shared: Mapping[LogDirKey, tuple[LogDirKey, ...]] = field(default_factory=dict)
 
     @classmethod
     def after(
@@ -260,9 +262,10 @@ class DiskBudget:
         *,
         replica_counts: Mapping[LogDirKey, int | None] = MappingProxyType({}),
         places: Mapping[TopicPartitionReplica, str] = MappingProxyType({}),
+        shared: Mapping[LogDirKey, tuple[LogDirKey, ...]] = MappingProxyType({}),
     ) -> DiskBudget:
         """Space left of `usable_bytes` once `in_flight` has arrived: the size of a move is what it still brings."""
-        budget = cls(dict(usable_bytes), rate_bytes_per_s, dict(replica_counts), places)
+        budget = cls(dict(usable_bytes), rate_bytes_per_s, dict(replica_counts), places, shared=shared)
         for move in in_flight:
             budget.promise(move)
         return budget
@@ -270,7 +273,12 @@ class DiskBudget:
     def copy(self) -> DiskBudget:
         """Independent copy of the budget."""
         return DiskBudget(
-            dict(self.free), self.rate_bytes_per_s, dict(self.replica_counts), self.places, dict(self.unplaced)
+            dict(self.free),
+            self.rate_bytes_per_s,
+            dict(self.replica_counts),
+            self.places,
+            dict(self.unplaced),
+            self.shared,
         )
 
     @property
@@ -285,8 +293,9 @@ class DiskBudget:
             if isinstance(end[1], int) and self._is_open(end):
                 self.unplaced[end[1]] = (*self.unplaced.get(end[1], ()), needed)
                 continue
-            if end in self.free:
-                self.free[end] -= needed
+            for each in self._on_disk(end):
+                if each in self.free:
+                    self.free[each] -= needed
             if isinstance(end[1], tuple) and (count := self.replica_counts.get(end[1])) is not None:
                 has_arrived = self.places.get(TopicPartitionReplica(end[1][0], *move.topic_partition)) == end[1][1]
                 self.replica_counts[end[1]] = count + (not has_arrived)
@@ -316,6 +325,12 @@ class DiskBudget:
                 yield ("log_dir", only[0]) if len(only) == 1 else ("destination", broker)
         for place in move.log_dirs:
             yield ("log_dir", place)
+
+    def _on_disk(self, end: Endpoint) -> tuple[Endpoint, ...]:
+        """The end with all ends on its disk."""
+        if isinstance(end[1], int):
+            return (end,)
+        return tuple(("log_dir", place) for place in self.shared.get(end[1], (end[1],)))
 
     def _places_of(self, broker: int) -> list[LogDirKey]:
         return [place for place in self.replica_counts if place[0] == broker]
@@ -347,7 +362,7 @@ class DiskBudget:
         if isinstance(place, int) or place not in self.replica_counts:
             return ()
         counts = {each: n for each in self._places_of(place[0]) if (n := self.replica_counts[each]) is not None}
-        if place not in counts:
+        if place not in counts or place in self.shared:
             return sizes
         taken = 0
         for _ in sizes:

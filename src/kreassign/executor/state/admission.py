@@ -17,18 +17,21 @@ from kreassign.executor.guards import (
     GuardInputs,
     GuardName,
     Health,
+    LogDirSpace,
     Reaction,
     Verdict,
     evaluate,
     unread_clients,
 )
 from kreassign.executor.scheduling import DiskBudget, NextMoves, PacedMove, TimeLeft, find_cycle, forecast
+from kreassign.executor.scheduling.limits import LogDirKey
 from kreassign.executor.scheduling.windows import REACHED, OpenInterval, local_time, open_interval, shortfalls
 from kreassign.executor.state import throttling
 from kreassign.executor.state.move import MoveRecord
 from kreassign.executor.state.phases import Names
 from kreassign.executor.state.run import GuardBreach, Run, WindDown, candidate, left_by_destination, left_of
 from kreassign.model import NO_LEADER, TopicPartition, TopicPartitionReplica
+from kreassign.model.disks import disks
 from kreassign.model.pace import AtWindowEnd
 from kreassign.model.run import MoveStatus
 
@@ -61,9 +64,21 @@ def take_stock(run: Run, starting: Names, health: Health) -> tuple[Names, Names]
         replica_counts={(one.broker, one.path): one.replica_count for one in spaces if not one.is_cordoned},
         places=arrived
         | {TopicPartitionReplica(one.broker, *name): one.path for one in spaces for name in one.arriving},
+        shared=dict(_shared(spaces)),
     )
     starting = tuple(_admitted(run, starting))
     return starting, starting if starting or run.moves.in_flight else wanted
+
+
+def _shared(spaces: Iterable[LogDirSpace]) -> Iterator[tuple[LogDirKey, tuple[LogDirKey, ...]]]:
+    """Directories that share a disk with others of their broker, each with all of them."""
+    by_broker: dict[int, list[LogDirSpace]] = {}
+    for space in spaces:
+        by_broker.setdefault(space.broker, []).append(space)
+    for broker, of_broker in by_broker.items():
+        for alike in disks(of_broker):
+            places = tuple((broker, one.path) for one in alike)
+            yield from ((place, places) for place in places if len(places) > 1)
 
 
 def _of_others(copy: ForeignCopy) -> PacedMove:
