@@ -63,6 +63,7 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
     ("security.protocol=SSL".encode("utf-16"), "is not a properties file: it is UTF-16, as `>` writes it"),
     ("security.protocol=SSL".encode("utf-16-be"), "is not a properties file: it is UTF-16"),
     (b"PK\x03\x04", "is not a properties file: it is a ZIP archive"),
+    (b'\n{"security.protocol": "SSL"}', "is not a properties file: it is JSON. Write lines like security.protocol=SSL"),
 ])  # fmt: skip
 def test_another_encoding_is_named(tmp_path: Path, content: bytes, said: str) -> None:
     (tmp_path / "client.properties").write_bytes(content)

@@ -12,13 +12,14 @@ from kreassign.model.text import likely, some_of
 
 _UNKNOWN = (click.NoSuchOption, click.exceptions.NoSuchCommand)
 _MEANT = {"help": ["--help"], "version": ["--version"]}
-_MAKERS = {"plan": "plan", "snapshot": "snapshot"}
+_MAKERS = {"plan": "plan --out", "snapshot": "snapshot --out", "expect_current": "plan --current-out"}
 """Commands that make the file for which a parameter of this name asks."""
 SHOWN = 3
 _ESCAPED = "\\\\"
 """A backslash as click and we quote what was typed: by `repr`."""
 _LIST = re.compile(r"'[^' ]+,[^']*'")
 """A word of the command line with a comma in it, as messages quote it."""
+_EXTRA = re.compile(r"^Got unexpected extra arguments? \((.+)\)$")
 _UNIT = re.compile(r"\(([kmgt]i?b(?:/s)?)\)", re.IGNORECASE)
 
 
@@ -49,7 +50,10 @@ def _advice(error: click.UsageError, context: click.Context) -> str:
             return _of_value(error, context)
         case _:
             unit = _UNIT.search(error.message)
-            return f". Write an amount without a blank, as in 50{unit[1]}" if unit else _for_example(context)
+            if unit:
+                return f". Write an amount without a blank, as in 50{unit[1]}"
+            extra = _EXTRA.search(error.message)
+            return (_of_extra(extra[1].split(), context) if extra else "") or _for_example(context)
 
 
 def _of_value(error: click.BadParameter, context: click.Context) -> str:
@@ -58,13 +62,24 @@ def _of_value(error: click.BadParameter, context: click.Context) -> str:
     if error.param.name == "output_format":
         return "; --out names a file" if "--out" in _options(context) else ""
     if error.param.name in _MAKERS and "Did you mean" not in error.message:
-        return f"; `kreassign {_MAKERS[error.param.name]} --out FILE` makes one"
+        return f"; `kreassign {_MAKERS[error.param.name]} FILE` makes one"
     if not _LIST.search(error.message):
         return ""
     if error.param.nargs == -1:
         return "; this is not a list with commas: separate them with blanks"
     is_repeated = isinstance(error.param, click.Option) and error.param.multiple
     return "; this is not a list with commas: give the option once for each" if is_repeated else ""
+
+
+def _of_extra(words: Sequence[str], context: click.Context) -> str:
+    """Advice on words too many: ids that are one list, or another command beside the given one."""
+    takes_ids = any(isinstance(one, click.Argument) and one.metavar == "IDS" for one in context.command.params)
+    if takes_ids and all(word.strip(",").isdecimal() for word in words):
+        return ". Write ids as one list with commas and no blanks, as in 7,8"
+    above = context.parent
+    if above is None or not isinstance(above.command, click.Group) or not above.command.get_command(above, words[0]):
+        return ""
+    return f". `{above.command_path} {words[0]}` is a command of its own: give one after the other"
 
 
 def _of_option(option: str, context: click.Context) -> str:

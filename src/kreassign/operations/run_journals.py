@@ -172,7 +172,8 @@ def named_journal(state_dir: Path, run: str) -> Path:
     if begun:
         raise InputError(f"the ids of {len(begun)} runs begin with {run}: {_with_clusters(begun[::-1])}; name one")
     latest = f"; the latest runs are: {ids}" if (ids := _latest_ids(state_dir)) else f", nor any other; {BEGINS}"
-    raise InputError(f"there is no run {run} in {state_dir}{latest}")
+    other = " (that is a file; a run is named by its id)" if is_file(run) else ""
+    raise InputError(f"there is no run {run} in {state_dir}{other}{latest}")
 
 
 def runs_meant(state_dir: Path, here: InForce, *, is_last: bool = False) -> tuple[Path, ...]:

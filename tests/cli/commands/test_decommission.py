@@ -48,7 +48,7 @@ def test_decommission_given_again_takes_the_broker_out(server: ServerThread, tmp
     assert blocked.stderr == ""
     reach = f"--bootstrap-server {server.bootstrap_servers} --state-dir {tmp_path}"
     again = type_in("--dry-run")
-    assert again.stderr == f"next: kreassign decommission 3 {reach} --poll-interval 0.1\n"
+    assert again.stderr == f"next: kreassign doctor {reach}\n"
     assert again.stdout.startswith("finished: broker 3 is empty: no replica list names it")
     called_off = type_in("--cancel")
     assert called_off.exit_code == 0

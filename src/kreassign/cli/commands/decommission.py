@@ -143,7 +143,10 @@ def command(
             seen = operation.preview_decommission(client, request, watched)
             _print_preview(seen, is_quiet=is_quiet)
             # What unblocks it is in the reason; the command alone would be blocked again.
-            following = None if isinstance(seen.next_step, Blocked) else again(but="--dry-run")
+            if isinstance(seen.next_step, Finished):
+                following = next_command("doctor", takes=(*CLUSTER, *STATE))
+            else:
+                following = None if isinstance(seen.next_step, Blocked) else again(but="--dry-run")
         else:
             if not is_agreed:
                 _ask(operation.preview_decommission(client, request, replace(watched, warn=_silence)))
