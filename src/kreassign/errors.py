@@ -16,7 +16,7 @@
     │   ├── DamagedZnode      a znode does not hold what Kafka writes there; .path
     │   ├── StaleZnode        a znode has changed since it was read; nothing was written
     │   ├── ControllerMoved   another controller is active; nothing was written
-    │   └── Rejected          Kafka answered with an error; .code .name .retriable
+    │   └── Rejected          Kafka answered with an error; .code .name .retriable .principal
     ├── ExecutionError        a run cannot continue                                 exit 5
     │   ├── JournalTaken      another process went on with the journal
     │   ├── Drifted           the cluster is not as the plan expects; .differences

@@ -447,7 +447,7 @@ def _absent(
 
 def _room(dirs: Iterable[LogDir], reserve: float) -> float | None:
     """Bytes that a broker may hold; None if its file systems are unknown (before Kafka 3.3)."""
-    total, _ = sum_of_disks(one for one in dirs if one.error is None)
+    total = sum_of_disks(one for one in dirs if one.error is None)[0]
     return None if total is None else total * (1 - reserve)
 
 
