@@ -101,5 +101,4 @@ def test_the_doctor_says_when_a_single_broker_answers(tmp_path: Path) -> None:
     for call in ("describe_topics", "describe_cluster"):
         odd.answer_always(call, silent_one)
     looked = diagnose_cluster(cast(AdminClient, odd), tmp_path, clock=rig.transport)
-    sentence = "no two brokers answer (broker 1 did not answer): brokers and topics are as a single one shows them"
-    assert sentence in [one.seen for one in looked.issues]
+    assert any("what a second broker shows of brokers and topics" in one.seen for one in looked.issues)

@@ -150,13 +150,13 @@ def examine(
     )
 
 
-def _sight(client: AdminClient) -> tuple[Cluster, Batch[str, Topic], tuple[str, ...]]:
-    """Brokers and topics as two brokers show them; or as one does, with a sentence on it, where no two answer."""
+def _sight(client: AdminClient) -> tuple[Cluster, Batch[str, Topic], tuple[NotRead, ...]]:
+    """Brokers and topics as two brokers show them; or as one does, which is told, where no two answer."""
     try:
         whole, (known, absent, unknown) = cluster_as_two_show(client), every_topic_of_two(client)
     except ClusterError as error:
-        sentence = f"no two brokers answer ({error_text(error)}): brokers and topics are as a single one shows them"
-        return described_cluster(client), client.describe_topics(), (sentence,)
+        second = NotRead("what a second broker shows of brokers and topics", error)
+        return described_cluster(client), client.describe_topics(), (second,)
     del absent  # One of two brokers listed them just before they were deleted.
     return whole, Batch(known, unknown), ()
 
