@@ -21,6 +21,7 @@ from bench.autopilot_world import DAY, HOUR, MINUTE, Kind, Trouble, World
 from kreassign.autopilot.core import EndRun, HoldRun, PauseRun, PlanRepair, ReleaseRun, ResumeRun, RunRepair, tick
 from kreassign.autopilot.detectors import Look
 from kreassign.autopilot.events import Event, Name, NotPlanned, Planned, Result, RunBegan, RunEnded
+from kreassign.autopilot.gates import RESTING
 from kreassign.autopilot.memory import Memory, remember
 from kreassign.autopilot.policy import Kind as Finding
 from kreassign.autopilot.policy import Policy, parse_policy
@@ -62,7 +63,7 @@ class Watch:
         self.policy: Policy = parse_policy(POLICY, "policy.toml")
         self.memory = Memory("c")
         self.told = Told(seed)
-        self._moved: dict[tuple[TopicPartition, int], float] = {}
+        self._moved: dict[tuple[TopicPartition, int], tuple[float, Finding]] = {}
         self._held: dict[Trouble, float] = {}
 
     def watch(self, days: float) -> Told:
@@ -165,11 +166,11 @@ class Watch:
         for partition, target in moves.items():
             before = set(world.lists[partition])
             for broker in before - set(target):
-                self._moved[partition, broker] = now_s
+                self._moved[partition, broker] = now_s, name.kind
             for broker in set(target) - before:
-                left_s = self._moved.get((partition, broker))
-                is_filled = name.kind in {Finding.NEW_BROKER, Finding.DISK_FILLS, Finding.BROKER_GONE}
-                if left_s is not None and now_s - left_s < self.policy.care.rest and not is_filled:
+                left_s, by = self._moved.get((partition, broker), (float("-inf"), name.kind))
+                is_free = by in RESTING.get(name.kind, frozenset(Finding))
+                if now_s - left_s < self.policy.care.rest and not is_free:
                     self.told.broken.append(f"there and back within its rest: {partition}, seed {self.told.seed}")
         for one in world.on(Kind.OUTAGE):
             if name == (Finding.BROKER_GONE, f"broker {one.brokers[0]}"):

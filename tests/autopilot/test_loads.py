@@ -99,9 +99,9 @@ def test_doubtful_and_unreadable_loads_hold_balance(loads: Loads) -> None:
 
 def test_a_proposal_that_stays_names_the_age_of_now(loads: Loads, tmp_path: Path) -> None:
     loads.write()
-    now = observe(loads.rig.client, 0)
+    look = Look(observe(loads.rig.client, 0), Memory(), loads.policy())
     first, later = loads.planned(BAND, 2), loads.planned(BAND, 4)
-    kept(tmp_path / "plan.json", None, first, now, ())
-    stayed = kept(tmp_path / "plan.json", first.planned, later, now, ()).planned
+    kept(tmp_path / "plan.json", None, first, look, ())
+    stayed = kept(tmp_path / "plan.json", first.planned, later, look, ()).planned
     assert (stayed.plan_id, stayed.sentences[-1]) == (first.planned.plan_id, later.planned.sentences[-1])
     assert "measured until 5 h ago" in stayed.sentences[-1]

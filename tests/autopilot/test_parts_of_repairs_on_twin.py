@@ -6,12 +6,20 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
+from kreassign.autopilot.detectors import Look
+from kreassign.autopilot.events import Name
+from kreassign.autopilot.policy import Kind
+from kreassign.model import TopicPartition
+from kreassign.operations.autopilot_journal import remembered
+from kreassign.operations.autopilot_plans import TASKS
+from kreassign.operations.plan_tasks import Rebalance
 from kreassign.twin.blueprint import Blueprint
 from kreassign.twin.cluster import Twin
 from kreassign.twin.core import TwinSettings
 from kreassign.twin.replication.partition_logs import Traffic
 from kreassign.twin.version import DEFAULT
 from tests.autopilot.fleet import HOUR_S, Fleet
+from tests.autopilot.values import Watched, cluster
 from tests.executor.twin_runs import TwinRig, tp
 
 LOOKS_S = 300.0
@@ -78,3 +86,49 @@ def test_copies_are_added_where_not_all_that_lack_find_room(tmp_path: Path) -> N
     assert act.outcome == "done"
     assert 4 < len(act.moves) < 10
     assert "stay as they are" in texts(ours)
+
+
+# What was moved lately rests.
+
+
+def acted(ours: Fleet, kind: Kind) -> list[tuple[TopicPartition, ...]]:
+    """Partitions of topic t of each repair of this kind."""
+    acts = remembered(ours.state_dir, ours.rig.twin.cluster_id).acts
+    return [tuple(name for name in one.moves if name.topic == "t") for one in acts if one.name.kind is kind]
+
+
+def test_racks_are_repaired_after_the_copies_of_a_lost_broker(tmp_path: Path) -> None:
+    """Broker 1 is all of rack b: its copies go to rack a, and go back to b when it is there again."""
+    rig = TwinRig(tmp_path, [[0, 1], [2, 1]] * 3, brokers=3)
+    ours = Fleet(tmp_path, rig, f"{ACT}[placement]\nlevel = 'act'\npropose-after = '30m'\n")
+    with ours.opened() as autopilot:
+        rig.twin.crash(1)
+        ours.watch(autopilot, 1.5 * HOUR_S, LOOKS_S)
+        assert 1 not in ours.holders()
+        rig.twin.start(1)
+        ours.watch(autopilot, 4 * HOUR_S, LOOKS_S)
+    assert acted(ours, Kind.PLACEMENT) == [tuple(map(tp, range(6)))]
+    assert all(1 in one for one in rig.replicas.values())
+
+
+def test_only_what_was_moved_lately_rests(tmp_path: Path) -> None:
+    """Of t-0 somebody takes the copy again that it just got, and of t-1 another one."""
+    rig = TwinRig(tmp_path, [LISTS[0][:2], *LISTS[1:]], brokers=5)
+    ours = Fleet(tmp_path, rig, f"[placement]\nlevel = 'act'\npropose-after = '30m'\n{CARE}")
+    with ours.opened() as autopilot:
+        ours.watch(autopilot, 1.5 * HOUR_S, LOOKS_S)
+        fewer = {tp(number): rig.replicas[number][:2] for number in (0, 1)}
+        rig.client.alter_partition_reassignments(fewer).raise_if_any()
+        ours.watch(autopilot, 5 * HOUR_S, LOOKS_S)
+    assert acted(ours, Kind.PLACEMENT) == [(tp(0),), (tp(1),)]
+    assert len(rig.replicas[0]) == 2
+    assert "left to rest, for they were moved within 7d: t-0" in texts(ours)
+
+
+def test_balance_leaves_alone_what_was_moved_lately() -> None:
+    band = Name(Kind.BAND_LEFT, "cluster")
+    watched = Watched("[band-left]\nlevel = 'act'\n", lambda _: cluster(0, [(0, 1), (1, 2)], used={1: 0.9}))
+    watched.watch(8 * HOUR_S, every_s=300)
+    assert watched.runs == [band]
+    look = Look(cluster(round(watched.now_s * 1000), [(0, 1)]), watched.memory, watched.policy)
+    assert TASKS[Kind.BAND_LEFT](band, look) == (Rebalance(without=frozenset({tp(0)})),)

@@ -243,7 +243,7 @@ def test_a_repair_gives_way_to_a_more_urgent_one_and_is_planned_again() -> None:
 
     policy = "[broker-gone]\nlevel = 'act'\n[band-left]\nlevel = 'act'\n"
     watched = Watched(f"{policy}[runs]\nwindows = ['00:00-08:00']\n", world, run_s=3 * HOUR)
-    watched.watch(32 * HOUR, every_s=300)
+    watched.watch(28 * HOUR, every_s=300)
     band, gone = watched.memory.acts
     assert (band.name.kind, band.outcome) == (Kind.BAND_LEFT, "cancelled")
     assert gone.name == GONE_3

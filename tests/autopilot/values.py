@@ -20,6 +20,7 @@ from kreassign.autopilot.core import (
 )
 from kreassign.autopilot.detectors import Look
 from kreassign.autopilot.events import Event, Name, NotPlanned, Planned, Result, RunBegan, RunEnded
+from kreassign.autopilot.gates import resting
 from kreassign.autopilot.lifecycle import State
 from kreassign.autopilot.memory import Memory, remember
 from kreassign.autopilot.observation import NO_RUN, US, Absent, Known, Observation, RunSeen
@@ -117,9 +118,11 @@ class Watched:
         return replace(seen, at_ms=at_ms, run=run)
 
     def _planned(self, name: Name, now: Observation) -> Planned:
-        """A plan that moves what shows the finding, unless a test says otherwise."""
-        shown = symptoms(Look(now, self.memory, self.policy))[name].partitions
-        moves = self.moves or tuple(sorted(shown or {TopicPartition("t", 0)}))
+        """A plan that moves what shows the finding, or a partition, and does not rest, unless a test says otherwise."""
+        look = Look(now, self.memory, self.policy)
+        shown, tired = symptoms(look)[name].partitions, resting(look, name.kind)
+        any_one = sorted({one.topic_partition for one in now.placed} - tired)[:1]
+        moves = self.moves or tuple(sorted(shown - tired) if shown else any_one)
         return Planned(now.at_ms, name, str(name), GIGABYTE, moves, ("a plan",))
 
     def _do(self, order: object, now: Observation) -> None:
@@ -130,7 +133,8 @@ class Watched:
             case PlanRepair(name) if name.kind in self.impossible:
                 self.note(NotPlanned(at_ms, name, "no plan repairs it", self.is_silent))
             case PlanRepair(name):
-                self.note(self._planned(name, now))
+                planned = self._planned(name, now)
+                self.note(planned if planned.moves else NotPlanned(at_ms, name, "there is nothing to move"))
             case RunRepair(name):
                 moves = self._planned(name, now).moves
                 self.note(RunBegan(at_ms, name, f"run-{len(self.memory.acts)}", GIGABYTE, moves))

@@ -11,12 +11,13 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
-from kreassign.autopilot.detectors import Symptom
+from kreassign.autopilot.detectors import Look, Symptom
 from kreassign.autopilot.events import PlanLoads
 from kreassign.autopilot.memory import Act, Finding, Memory
 from kreassign.autopilot.observation import Absent, Known, Observation, Unknown
 from kreassign.autopilot.policy import Kind, Level, Policy
 from kreassign.executor.scheduling.windows import local_time, open_interval
+from kreassign.model import TopicPartition
 from kreassign.model.pace import Schedule
 from kreassign.model.text import DAY_MS, HOUR_MS, counted, format_amount, format_seconds, rough_span
 
@@ -25,12 +26,16 @@ REDUNDANCY = frozenset({Kind.BROKER_GONE, Kind.DIRECTORY_FAILED})
 """Kinds that bring back copies that are lost. They end when the copies are back by themselves; others go to their end:
 what they are about is over with their first move, and not what they are for."""
 
-RESTING = frozenset({Kind.BAND_LEFT, Kind.PLACEMENT})
-"""Kinds whose plans leave alone what was moved lately: a full disk or a lost copy cannot wait for that."""
-
-
 COPYLESS = frozenset({Kind.LEADERS, Kind.SLOW_BROKER})
 """Kinds whose repairs change leaders, and copy nothing."""
+
+RESTING: Mapping[Kind, frozenset[Kind]] = MappingProxyType({
+    Kind.BAND_LEFT: COPYLESS, Kind.PLACEMENT: COPYLESS | REDUNDANCY,
+})  # fmt: skip
+"""Kinds whose plans leave alone what was moved lately, each with the kinds of repairs after which they do not.
+
+A full disk or a lost copy cannot wait for that; and where lost copies went in haste, racks are repaired.
+"""
 
 
 class Case(NamedTuple):
@@ -315,14 +320,13 @@ def _budget(case: Case) -> str | None:
     return None
 
 
-def _rest(case: Case) -> str | None:
-    proposal, rest = case.finding.proposal, case.policy.care.rest
-    if proposal is None or case.kind not in RESTING:
-        return None
-    acts = (one for one in case.memory.begun if one.name.kind not in COPYLESS and _since(case, one.begun_ms) < rest)
-    moved = {name for one in acts for name in one.moves}
-    tired = sorted(moved & set(proposal.moves))
-    return f"{tired[0]} was moved within {format_seconds(rest)}, and rests" if tired else None
+def resting(look: Look, kind: Kind) -> frozenset[TopicPartition]:
+    """Partitions that plans of this kind leave where they are, since a repair moved them lately."""
+    now, memory, policy = look
+    after = RESTING.get(kind, frozenset(Kind))
+    since_ms = now.at_ms - policy.care.rest * 1000
+    acts = (one for one in memory.begun if one.name.kind not in after and one.begun_ms > since_ms)
+    return frozenset(name for one in acts for name in one.moves)
 
 
 def stale_text(loads: PlanLoads, policy: Policy, at_ms: int) -> str | None:
@@ -375,14 +379,13 @@ GATES: Mapping[str, Gate] = MappingProxyType({
     "window": _window,
     "settling": _settling,
     "budget": _budget,
-    "rest": _rest,
     "loads stale": _loads,
     "two looks": _looks,
 })  # fmt: skip
 
 
 TOLD_OF = frozenset({
-    "brake", "unread", "lease", "others", "restarts", "brokers down", "budget", "rest", "loads stale",
+    "brake", "unread", "lease", "others", "restarts", "brokers down", "budget", "loads stale",
 })  # fmt: skip
 """Gates that may stay closed without anybody's noticing: of the others people know, or they open in time."""
 KNOWN_OF = frozenset({"level", "off", "silence", "people"})

@@ -323,8 +323,9 @@ class Autopilot:
         path = proposal_path(self._journal.path, name)
         try:
             avoid = avoided(self.memory, name, now)
-            fresh = plan_repair(self._client, name, Look(now, self.memory, self._policy), self._clock, avoid)
-            repairs = kept(path, before.proposal, fresh, now, avoid)
+            look = Look(now, self.memory, self._policy)
+            fresh = plan_repair(self._client, name, look, self._clock, avoid)
+            repairs = kept(path, before.proposal, fresh, look, avoid)
         except ClusterError as error:
             self._fail(name, f"it could not be planned: {error_text(error)}", is_passing=True)
             return None

@@ -13,7 +13,7 @@ from types import MappingProxyType
 from kreassign.admin import AdminClient
 from kreassign.autopilot.detectors import DETECTORS, Look, astray, relief_bytes, use_of
 from kreassign.autopilot.events import Name, PlanLoads, Planned
-from kreassign.autopilot.gates import REDUNDANCY, flapping, stale_text
+from kreassign.autopilot.gates import REDUNDANCY, flapping, resting, stale_text
 from kreassign.autopilot.memory import Memory
 from kreassign.autopilot.observation import Observation
 from kreassign.autopilot.policy import Kind, Policy
@@ -24,7 +24,7 @@ from kreassign.executor.scheduling.windows import REACHED, longest_s
 from kreassign.model import TopicPartition
 from kreassign.model.load import MEASURED_S
 from kreassign.model.plan_facts import plan_id
-from kreassign.model.text import counted, format_amount, rough_span, some_of
+from kreassign.model.text import counted, format_amount, format_seconds, rough_span, some_of
 from kreassign.operations.plan import PlanRequest, make_plan
 from kreassign.operations.plan_files import PlanFile, read_plan_file, write_plan
 from kreassign.operations.plan_inputs import Inputs, inputs_of_cluster
@@ -53,8 +53,12 @@ def _disk_tasks(name: Name, look: Look) -> tuple[Task, ...]:
     return (BalanceLogDirs(brokers=(name.broker,)), relieve) if is_roomy else (relieve,)
 
 
-def _lost_on(name: Name) -> Repair:
+def _lost_on(name: Name, _: Look) -> Repair:
     return Repair(racks=False, replication_factors=False, lost_on=(name.broker,))
+
+
+def _misplaced(_: Name, look: Look) -> Repair:
+    return Repair(without=resting(look, Kind.PLACEMENT))
 
 
 ROOMY = 0.7
@@ -63,15 +67,15 @@ ROOMY = 0.7
 TASKS: Mapping[Kind, Callable[[Name, Look], tuple[Task, ...]]] = MappingProxyType({
     Kind.BROKER_GONE: lambda name, _: (DrainBrokers((name.broker,)),),
     Kind.DISK_FILLS: _disk_tasks,
-    Kind.DIRECTORY_FAILED: lambda name, _: (_lost_on(name),),
-    Kind.PLACEMENT: lambda _, __: (Repair(),),
+    Kind.DIRECTORY_FAILED: lambda name, look: (_lost_on(name, look),),
+    Kind.PLACEMENT: lambda name, look: (_misplaced(name, look),),
     Kind.NEW_BROKER: lambda name, _: (AddBrokers((name.broker,)),),
     Kind.SLOW_BROKER: lambda name, _: (DemoteBrokers((name.broker,)),),
-    Kind.BAND_LEFT: lambda _, __: (Rebalance(),),
+    Kind.BAND_LEFT: lambda _, look: (Rebalance(without=resting(look, Kind.BAND_LEFT)),),
 })  # fmt: skip
 """Tasks that repair a finding, the narrowest first; the next one where that moves nothing."""
-PARTS: Mapping[Kind, Callable[[Name], Repair]] = MappingProxyType({
-    **dict.fromkeys(REDUNDANCY, _lost_on), Kind.PLACEMENT: lambda _: Repair(),
+PARTS: Mapping[Kind, Callable[[Name, Look], Repair]] = MappingProxyType({
+    **dict.fromkeys(REDUNDANCY, _lost_on), Kind.PLACEMENT: _misplaced,
 })  # fmt: skip
 """Tasks that repair some partitions of a finding where not all can be."""
 UNMEASURED = frozenset({Kind.BROKER_GONE, Kind.DIRECTORY_FAILED, Kind.PLACEMENT, Kind.SLOW_BROKER})
@@ -116,22 +120,23 @@ def plan_repair(client: AdminClient, name: Name, look: Look, clock: Clock, avoid
     def made(task: Task) -> Outcome:
         return make_plan(inputs, task, PlanRequest(rate_bytes_per_s=policy.runs.throttle))
 
-    part = PARTS.get(name.kind)
-    left: tuple[str, ...] = ()
+    part = PARTS[name.kind](name, look) if name.kind in PARTS else None
+    left = _rest_text(name, look)
     try:
         outcome = _first(TASKS[name.kind](name, look), made)
     except Infeasible as error:  # What is impossible for some partitions keeps no other from its copies.
         if part is None:
             raise
-        outcome, left = _for_most(part(name), _most_urgent_first(name, look, inputs, avoid), made, error)
+        outcome, more = _for_most(part, _most_urgent_first(name, look, inputs, avoid), made, error)
+        left = (*left, *more)
     if part is not None and (long := _too_long(outcome, look, inputs)):
         taken = frozenset(outcome.plan.replicas) - long
         if taken:
             without = frozenset(one.topic_partition for one in now.placed) - taken
-            outcome = made(replace(part(name), without=without))
+            outcome = made(replace(part, without=without))
             left = (*left, f"{some_of(sorted(long), SHOWN)}: no window is long enough for a copy at this throttle")
     if not outcome.plan.replicas:
-        reasons = "; ".join(outcome.facts.remaining) or "no plan moves anything"
+        reasons = "; ".join((*left, *outcome.facts.remaining)) or "no plan moves anything"
         raise InputError(f"there is nothing to move: {reasons}")
     planned = planned_of(name, now.at_ms, outcome, left)
     if loads is not None:
@@ -141,6 +146,21 @@ def plan_repair(client: AdminClient, name: Name, look: Look, clock: Clock, avoid
         never = f"that is more than the {format_amount(most, 'B')} a day of the policy, so it never begins by itself"
         planned = replace(planned, sentences=(planned.sentences[0], never, *planned.sentences[1:]))
     return Repairs(planned, PlanFile(outcome.plan, outcome.facts.expected, outcome.facts))
+
+
+def _shown(name: Name, look: Look) -> frozenset[TopicPartition] | None:
+    """Partitions that show a finding; None where it is about an amount."""
+    shown = [one.partitions for one in DETECTORS[name.kind].find(look) if one.subject == name.subject]
+    names = [one for one in shown if one is not None]
+    return None if shown and not names else frozenset[TopicPartition]().union(*names)
+
+
+def _rest_text(name: Name, look: Look) -> tuple[str, ...]:
+    """What the finding is about and its plan leaves alone, since it was moved lately."""
+    there, shown = frozenset(one.topic_partition for one in look.now.placed), _shown(name, look)
+    tired = resting(look, name.kind) & (there if shown is None else shown)
+    rest = format_seconds(look.policy.care.rest)
+    return (f"left to rest, for they were moved within {rest}: {some_of(sorted(tired), SHOWN)}",) if tired else ()
 
 
 def _first(tasks: Sequence[Task], made: Callable[[Task], Outcome]) -> Outcome:
@@ -161,8 +181,7 @@ def _most_urgent_first(
     Within a group small ones are first. Those with more replicas than there are brokers for them are the last group.
     """
     now, sizes = look.now, _sizes(inputs)
-    shown = (one.partitions for one in DETECTORS[name.kind].find(look) if one.subject == name.subject)
-    names = frozenset[TopicPartition]().union(*(one for one in shown if one is not None))
+    names = (_shown(name, look) or frozenset()) - resting(look, name.kind)
     is_open = now.live - now.in_maintenance - now.cordoned() - frozenset(avoid)
     groups: dict[tuple[bool, bool], list[tuple[int, TopicPartition]]] = {}
     for one in now.placed:
@@ -189,7 +208,7 @@ def _for_most(
             break
         group = waiting.pop(0)
         try:
-            outcome = made(replace(task, without=every - taken - {*group}))
+            outcome = made(replace(task, without=task.without | (every - taken - {*group})))
         except (Infeasible, IllegalPlan):
             half = len(group) // 2
             waiting = [one for one in (group[:half], group[half:]) if half and one] + waiting
@@ -267,16 +286,21 @@ def planned_of(name: Name, at_ms: int, outcome: Outcome, left: Sequence[str] = (
 # Keep a proposal: loads change from look to look, and with them the best plan; the first one stays as long as it fits.
 
 
-def kept(path: Path, before: Planned | None, fresh: Repairs, now: Observation, avoid: Collection[int]) -> Repairs:
+def kept(path: Path, before: Planned | None, fresh: Repairs, look: Look, avoid: Collection[int]) -> Repairs:
     """Return the proposal at this path as planned now if it fits still, else the fresh plan, which is written there.
 
-    It fits while its partitions are where it found them, its destinations are open, and the fresh plan repairs the
-    same: the same replicas, or for the sake of balance between half and twice as many bytes.
+    It fits while its partitions are where it found them and may move, its destinations are open, and the fresh plan
+    repairs the same: the same replicas, or for the sake of balance between half and twice as many bytes.
     """
     if fresh.plan is None:
         return fresh
     file = read_plan_file(path) if before is not None and path.exists() else None
-    if before is not None and file is not None and plan_id(file.plan) == before.plan_id and _fits(file, now, avoid):
+    if (
+        before is not None
+        and file is not None
+        and plan_id(file.plan) == before.plan_id
+        and _fits(file, before.name.kind, look, avoid)
+    ):
         is_same = (
             _left(file) == _left(fresh.plan)
             if before.name.kind in UNMEASURED
@@ -296,11 +320,14 @@ def _as_of_now(before: Planned, fresh: Planned) -> Planned:
     return replace(before, at_ms=fresh.at_ms, loads=fresh.loads, sentences=sentences)
 
 
-def _fits(file: PlanFile, now: Observation, avoid: Collection[int]) -> bool:
+def _fits(file: PlanFile, kind: Kind, look: Look, avoid: Collection[int]) -> bool:
+    now, tired = look.now, resting(look, kind)
     lists = {one.topic_partition: one.replicas for one in now.placed}
     is_open = now.live - now.in_maintenance - now.cordoned() - frozenset(avoid)
     return all(
-        lists.get(name) == file.expected.get(name) and is_open.issuperset(set(replicas) - set(lists[name]))
+        name not in tired
+        and lists.get(name) == file.expected.get(name)
+        and is_open.issuperset(set(replicas) - set(lists[name]))
         for name, replicas in file.plan.replicas.items()
     )
 

@@ -84,9 +84,10 @@ class Task(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Rebalance:
-    """Balance the brokers, with all topics or with some."""
+    """Balance the brokers, with all topics or with some; partitions `without` which it is to do stay."""
 
     topics: TopicChoice = ALL_TOPICS
+    without: frozenset[TopicPartition] = frozenset()
 
     @property
     def name(self) -> str:
@@ -95,7 +96,8 @@ class Rebalance:
 
     def pose(self, inputs: Inputs) -> Posed:
         """All partitions that may move."""
-        return Posed(tasks.rebalance(inputs.problem, None if self.topics == ALL_TOPICS else self.topics))
+        topics = None if self.topics == ALL_TOPICS else self.topics
+        return Posed(tasks.rebalance(inputs.problem, topics, self.without))
 
 
 @dataclass(frozen=True, slots=True)

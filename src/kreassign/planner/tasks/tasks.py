@@ -28,9 +28,15 @@ from kreassign.planner.results import assignment_of, index_of
 # Balance brokers, new brokers, leaders and log directories; limit how much.
 
 
-def rebalance(problem: Problem, topics: TopicChoice | None = None) -> Problem:
-    """Bring all brokers within their bands by moving only these topics; the others count, but stay."""
-    return problem if topics is None else movable_only(problem, topics.of(problem.partitions), Hold.NOT_CHOSEN)
+def rebalance(problem: Problem, topics: TopicChoice | None = None, without: Collection[TopicPartition] = ()) -> Problem:
+    """Bring all brokers within their bands by moving only these topics; others, and partitions `without`, stay."""
+    if topics is not None:
+        problem = movable_only(problem, topics.of(problem.partitions), Hold.NOT_CHOSEN)
+    return movable_only(problem, ~_named(problem.partitions, without), Hold.STAYS) if without else problem
+
+
+def _named(partitions: Partitions, names: Collection[TopicPartition]) -> BoolArray:
+    return np.array([partitions.name(one) in names for one in range(len(partitions))], bool)
 
 
 def movable_only(problem: Problem, partitions: BoolArray, why: Hold) -> Problem:
@@ -286,7 +292,7 @@ def repair(
     partitions = problem.partitions
     wanted = np.maximum(partitions.wanted_factors, partitions.usual_factors) if factors else partitions.wanted_factors
     if without:
-        left = np.array([partitions.name(one) in without for one in range(len(partitions))], bool)
+        left = _named(partitions, without)
         partitions, wanted = partitions.held(left, Hold.STAYS), np.where(left, partitions.factors, wanted)
     return replace(
         problem,
