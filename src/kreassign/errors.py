@@ -3,8 +3,9 @@
     KreassignError
     ├── InputError            the input is wrong; nothing was sent                  exit 2
     │   ├── MalformedPlan     not the JSON of Kafka's tools; .path
-    │   ├── IllegalPlan       breaks rules; .violations (all of them, not the first)
+    │   ├── IllegalPlan       breaks rules; .violations (all of them, not the first) .is_overtaken
     │   ├── PlanIsMet         every partition is already where the plan puts it; .run_id, if a run did that
+    │   ├── ClusterBusy       others run, move or throttle there; the same may work later
     │   └── StandsBy          another host keeps the decisions of the autopilot
     ├── Infeasible            no plan meets the hard goals; .goals                  exit 3
     ├── ClusterError          a request to the cluster failed; .message .item .api    exit 4
@@ -63,14 +64,18 @@ SHOWN_VIOLATIONS = 20
 
 
 class IllegalPlan(InputError):
-    """A plan breaks rules that can be checked before anything is sent. The text shows some of the `violations`."""
+    """A plan breaks rules that can be checked before anything is sent. The text shows some of the `violations`.
 
-    def __init__(self, violations: tuple[str, ...]) -> None:
+    It `is_overtaken` where others move its partitions, or moved them since it was made.
+    """
+
+    def __init__(self, violations: tuple[str, ...], *, is_overtaken: bool = False) -> None:
         lines = [f"\n  - {line}" for line in violations[:SHOWN_VIOLATIONS]]
         if (more := len(violations) - SHOWN_VIOLATIONS) > 0:
             lines.append(f"\n  and {more:,} more")
         super().__init__(f"the plan cannot be executed:{''.join(lines)}")
         self.violations = violations
+        self.is_overtaken = is_overtaken
 
 
 class PlanIsMet(InputError):
@@ -198,6 +203,10 @@ class ExecutionError(KreassignError):
     """A run cannot continue. Its journal shows how far it came."""
 
     exit_code = 5
+
+
+class ClusterBusy(InputError):
+    """Another run, or moves or throttles of others, came first on the cluster. The same may work once they are gone."""
 
 
 class StandsBy(InputError):

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from kreassign.errors import ClusterError, IllegalPlan, InputError, PlanIsMet
+from kreassign.errors import ClusterBusy, ClusterError, IllegalPlan, PlanIsMet
 from kreassign.executor.client_guard import ClientGuard
 from kreassign.executor.cluster import permissions, requests
 from kreassign.executor.cluster.observations import ReplicaLocation, replica_locations
@@ -103,6 +103,15 @@ def violations(
     return tuple(dict.fromkeys(found))
 
 
+def _is_overtaken(plan: Plan, view: ClusterNow) -> bool:
+    """True if others move partitions of the plan, or moved them since it was made."""
+    return any(
+        one.topic_partition in view.ongoing or _drift(one, partition, view) is not None
+        for one in plan.assignments
+        if (partition := view.partitions.get(one.topic_partition)) is not None
+    )
+
+
 def hindrances(plan: Plan, view: ClusterNow) -> Iterator[tuple[TopicPartition, str]]:
     """Violations of single partitions; without those the others could be moved."""
     for assignment in plan.assignments:
@@ -176,12 +185,19 @@ def _of_partition(assignment: PartitionAssignment, view: ClusterNow) -> Iterator
     yield from _of_closures(assignment, partition, view.closures)
     if view.is_stepwise:
         yield from _of_closures_between(assignment, partition, view.closures)
-    expected = view.expected.get(name)
+    if (drift := _drift(assignment, partition, view)) is not None:
+        yield drift
+
+
+def _drift(assignment: PartitionAssignment, partition: Partition, view: ClusterNow) -> str | None:
+    """Replicas of a partition for which the plan was not made."""
+    expected = view.expected.get(assignment.topic_partition)
     # Order is ignored: Kafka does not restore it when a reassignment is cancelled, and the copies are the same.
     # What an earlier run of the plan has moved already is as it is to be: the plan can be run on.
     is_there = sorted(assignment.replicas) == sorted(partition.replicas)
-    if expected is not None and sorted(expected) != sorted(partition.replicas) and not is_there:
-        yield f"its replicas are {list(partition.replicas)}, but the plan was made for {list(expected)}; replan"
+    if expected is None or sorted(expected) == sorted(partition.replicas) or is_there:
+        return None
+    return f"its replicas are {list(partition.replicas)}, but the plan was made for {list(expected)}; replan"
 
 
 def _of_closures(
@@ -279,7 +295,7 @@ def agreed(
     choice: FoundThrottles,
     ours: Collection[tuple[ConfigValue, str | None]] = (),
 ) -> RunStarted:
-    """Record in the run how to treat throttles of others. Raises InputError if the operator has to choose.
+    """Record in the run how to treat throttles of others. Raises ClusterBusy if the operator has to choose.
 
     `ours` are those that an earlier run set and could not restore, each with the value before it, which it gets at the
     end of this run, whatever the choice.
@@ -288,7 +304,7 @@ def agreed(
     others = replace(others, settings=tuple(present for present in others.settings if present.key not in known))
     problem = _problem(started, others, choice)
     if problem is not None:
-        raise InputError(problem)
+        raise ClusterBusy(problem)
     # Only our own entries of a list are removed in the end; a wildcard stays, because nothing can be added to it.
     lifted = [
         ConfigValue(present.key, None)
@@ -379,7 +395,7 @@ def prepare(
     wrong = violations(plan, view, settings.rates, origin)
     wrong = wrong or _lacking(port, plan, view, settings.rates) or _not_agreed(port, plan, view, settings)
     if wrong:
-        raise IllegalPlan(wrong)
+        raise IllegalPlan(wrong, is_overtaken=_is_overtaken(plan, view))
     if is_met(plan, view):
         raise PlanIsMet
     currents = {name: view.partitions[name].replicas for name in plan.replicas}

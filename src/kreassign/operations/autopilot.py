@@ -54,6 +54,7 @@ from kreassign.autopilot.observation import US, Absent, Known, Observation
 from kreassign.autopilot.policy import Level, Policy
 from kreassign.clock import SYSTEM_CLOCK, Clock
 from kreassign.errors import (
+    ClusterBusy,
     ClusterError,
     ExecutionError,
     IllegalPlan,
@@ -446,9 +447,7 @@ class Autopilot:
             started = prepare_run(self._client, request, self._context, self._clock)
         except (InputError, IllegalPlan, PlanIsMet, ClusterError, ExecutionError) as error:
             if self.memory.running is None:
-                self._fail(
-                    name, f"its run cannot begin: {error_text(error)}", is_passing=isinstance(error, ClusterError)
-                )
+                self._fail(name, f"its run cannot begin: {error_text(error)}", is_passing=_is_passing(error))
             else:
                 self._end(name, Result.FAILED)
             return
@@ -662,6 +661,12 @@ class Autopilot:
         self._told_problem = ""
         self._raise_if_broken(act.run_id)
         self._ended(act.name, ended)
+
+
+def _is_passing(error: KreassignError) -> bool:
+    """True if a run could not begin for the cluster's sake, or since others came first: no failure of the repair."""
+    is_overtaken = isinstance(error, IllegalPlan) and error.is_overtaken
+    return is_overtaken or isinstance(error, ClusterError | ClusterBusy | PlanIsMet)
 
 
 def _request_of(order: Order | None, at_ms: int) -> NewRequest | None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from kreassign.admin import AdminClient
 from kreassign.clock import SYSTEM_CLOCK, Clock
-from kreassign.errors import ClusterError, InputError, Rejected
+from kreassign.errors import ClusterBusy, ClusterError, Rejected
 from kreassign.executor.journal import active_run, journal_path
 from kreassign.executor.lease import (
     ClusterLease,
@@ -51,7 +51,7 @@ NOT_ASKED = "--lease off does not ask for it"
 def leased(client: AdminClient, wanted: LeaseRequest, clock: Clock = SYSTEM_CLOCK) -> Iterator[Lease]:
     """Hold the lease of the cluster within a `with` statement.
 
-    Raises InputError if another run holds it, or none can be had and it is required; ClusterError if the cluster does
+    Raises ClusterBusy if another run holds it, or none can be had and it is required; ClusterError if the cluster does
     not answer.
     """
     if wanted.policy is LeasePolicy.OFF:
@@ -67,7 +67,7 @@ def leased(client: AdminClient, wanted: LeaseRequest, clock: Clock = SYSTEM_CLOC
 
 
 def refuse_if_leased(client: AdminClient, wanted: LeaseRequest) -> None:
-    """Raise InputError if another run holds the lease now; without an answer, taking the lease asks again."""
+    """Raise ClusterBusy if another run holds the lease now; without an answer, taking the lease asks again."""
     if wanted.policy is LeasePolicy.OFF:
         return
     try:
@@ -114,8 +114,8 @@ def _expel(client: AdminClient, holder: LeaseHolder) -> None:
         return  # its session expired just now
 
 
-def _refusal(reason: str) -> InputError:
-    return InputError(
+def _refusal(reason: str) -> ClusterBusy:
+    return ClusterBusy(
         f"{reason}; one run at a time may change a cluster, whatever the machine. Wait for its end, or end it there "
         f"(`kreassign cancel`). A process that is gone loses the lease {SESSION_MS // 1000} s later; `--lease off` "
         "does not ask"

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import IO
 from urllib.parse import quote, unquote
 
-from kreassign.errors import InputError
+from kreassign.errors import ClusterBusy, InputError
 
 # Paths of journals: `<state directory>/<cluster id>/<run id>.sqlite`, readable by their owner only.
 #
@@ -173,7 +173,7 @@ class ClusterLock:
     def __init__(self, journal: Path, *, executes: bool = True) -> None:
         """Take the lock for the run of this journal; who asks is told that it is active only if this `executes` it.
 
-        Raises InputError when another run holds it, or its folder is shared between machines.
+        Raises ClusterBusy when another run holds it, InputError if its folder is shared between machines.
         """
         folder = journal.parent
         refuse_shared_file_system(folder)
@@ -241,15 +241,15 @@ def is_stopped(process: int) -> bool:
 
 
 def refuse_second_run(state_dir: Path, cluster_id: str) -> None:
-    """Raise InputError if a process executes a run on this cluster; the message names it and says what to do."""
+    """Raise ClusterBusy if a process executes a run on this cluster; the message names it and says what to do."""
     holder = active_run(state_dir, cluster_id)
     if holder is not None:
         raise lock_taken(holder)
 
 
-def lock_taken(holder: str) -> InputError:
+def lock_taken(holder: str) -> ClusterBusy:
     """Error for a cluster on which another run is active, with what to do about it."""
-    return InputError(
+    return ClusterBusy(
         f"run {holder} is active on this cluster; watch it with `kreassign watch {holder}`, end it with "
         f"`kreassign cancel {holder}`, or stop its process (Ctrl-C) and take it over with `kreassign resume {holder}`"
     )

@@ -1,0 +1,83 @@
+"""Others come first between the look and the run of a repair: it waits for them, and has not failed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from pathlib import Path
+
+import pytest
+
+from kreassign.autopilot.events import Name
+from kreassign.autopilot.policy import Kind, Policy
+from kreassign.executor.journal import journal_path
+from kreassign.executor.journal.folder import ClusterLock
+from kreassign.operations.leases import leased
+from tests.autopilot.fleet import Fleet, finding
+from tests.executor.test_lease_on_twin import request, with_offsets_topic
+from tests.executor.twin_runs import TwinRig, tp
+
+LOOKS_S = 300.0
+ACT = "[broker-gone]\nlevel = 'act'\nact-after = '30m'\n[care]\ninterval = '5m'\n"
+GONE = Name(Kind.BROKER_GONE, "broker 3")
+LISTS = [[one, (one + 1) % 6, (one + 2) % 6] for one in range(6)]
+Race = Callable[[TwinRig], AbstractContextManager[object]]
+
+
+def lease(rig: TwinRig) -> AbstractContextManager[object]:
+    """Another host has the lease of the cluster."""
+    return leased(rig.new_client(), request(rig, "run-of-ann"), rig.transport)
+
+
+@contextmanager
+def run(rig: TwinRig) -> Iterator[None]:
+    """A process of this host executes a run."""
+    lock = ClusterLock(journal_path(rig.state_dir, rig.twin.cluster_id, "run-of-ann"))
+    yield
+    lock.close()
+
+
+@contextmanager
+def moves(rig: TwinRig) -> Iterator[None]:
+    """Somebody moves a partition with Kafka's own tools."""
+    rig.client.alter_partition_reassignments({tp(0, "u"): (0, 2)}).raise_if_any()
+    yield
+    rig.client.alter_partition_reassignments({tp(0, "u"): None}).raise_if_any()
+
+
+@contextmanager
+def drift(rig: TwinRig) -> Iterator[None]:
+    """Somebody has moved a replica of a partition of the plan."""
+    if rig.replicas[3] == (3, 4, 5):
+        rig.client.alter_partition_reassignments({tp(3): (3, 4, 0)}).raise_if_any()
+        rig.transport.sleep(60.0)
+    yield
+
+
+@pytest.mark.parametrize("race", [lease, run, moves, drift])
+def test_who_came_first_is_waited_for_and_no_failure(tmp_path: Path, race: Race) -> None:
+    rig = with_offsets_topic(TwinRig(tmp_path, LISTS, brokers=6, others={"u": [[0, 1]]}))
+    ours, theirs = Fleet(tmp_path, rig, ACT), ExitStack()
+    refused: list[str] = []
+
+    def between() -> Policy:
+        """What is done after the cluster was read, and before that is decided on."""
+        known = finding(autopilot, GONE.kind, GONE.subject)
+        proposal = None if known is None else known.proposal
+        if known is not None and proposal is not None and proposal.at_ms > known.steady_ms and not refused:
+            theirs.enter_context(race(rig))
+        return ours.policy
+
+    with ours.opened(reread=between) as autopilot:
+        rig.twin.crash(3)
+        for _ in range(20):
+            with theirs:
+                autopilot.look()
+            found = autopilot.memory.findings.get(GONE)
+            if found is not None and found.problem:
+                refused.append(found.problem)
+                assert found.failures == 0
+            rig.transport.sleep(LOOKS_S)
+        (act,) = autopilot.memory.acts
+    assert refused[0].startswith("its run cannot begin: ")
+    assert act.outcome == "done"
