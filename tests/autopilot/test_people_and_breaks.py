@@ -9,10 +9,28 @@ from typing import Any
 import pytest
 
 from kreassign.autopilot.core import EndRun, HoldRun, PauseRun, PlanRepair, ReleaseRun, ResumeRun
-from kreassign.autopilot.detectors import growth_of
-from kreassign.autopilot.events import DiskUse, EndAsked, FindingMoved, Name, Result, RunBegan, RunEnded, Silenced
+from kreassign.autopilot.detectors import Look, growth_of
+from kreassign.autopilot.events import (
+    DisksMeasured,
+    DiskUse,
+    EndAsked,
+    FindingMoved,
+    GatesJudged,
+    Name,
+    OthersMoved,
+    Planned,
+    ReplicasHeld,
+    Result,
+    Resumed,
+    RunBegan,
+    RunEnded,
+    Silenced,
+    TurnedOff,
+    WentOn,
+)
+from kreassign.autopilot.gates import resting
 from kreassign.autopilot.lifecycle import State
-from kreassign.autopilot.memory import BACK_OFF_MS, memory_of
+from kreassign.autopilot.memory import BACK_OFF_MS, Act, Finding, Memory, Outage, memory_of, remember
 from kreassign.autopilot.observation import US, Known, Observation, RunSeen, Unknown
 from kreassign.autopilot.policy import Kind, parse_policy
 from kreassign.executor.maintenance import Entered
@@ -301,6 +319,41 @@ def test_maintenance_delays_balance_and_no_full_disk(used: float, kinds: list[Ki
     watched = Watched(ACT, world)
     watched.watch(9 * HOUR, every_s=300)
     assert sorted({name.kind for name in watched.runs}) == kinds
+
+
+def test_a_clock_that_was_ahead_holds_nothing_up_when_it_is_set_back() -> None:
+    """A month ahead broker 5 was repaired and came back, which keeps repairs waiting for an hour."""
+    down = {5}
+    watched = Watched(ACT, lambda _: cluster(0, LISTS, down=down))
+    watched.now_s = 30 * DAY
+    watched.watch(2 * HOUR)
+    down.clear()
+    watched.watch(10 * MINUTE)
+    watched.now_s = 0.0
+    watched.look()
+    assert memory_of(watched.events) == replace(watched.memory, cluster_id="")
+    down.add(3)
+    watched.watch(2 * HOUR)
+    assert watched.runs == [Name(Kind.BROKER_GONE, "broker 5"), GONE_3]
+    assert resting(Look(cluster(8 * DAY * 1000, LISTS), watched.memory, watched.policy), Kind.BAND_LEFT) == frozenset()
+
+
+def test_no_time_that_is_remembered_is_later_than_a_set_back() -> None:
+    late, later, name = 987_654_321, 1_000_000_000, Name(Kind.PLACEMENT, "cluster")
+    finding = Finding(
+        name, State.PROPOSED, late, late, "", proposal=Planned(late, name, "plan", 0, ()), told_ms=(late,),
+        gates=GatesJudged(late, name, (), late), not_before_ms=late, silence=Silenced(late, 1, *name, later, "ann", ""),
+    )  # fmt: skip
+    memory = Memory(
+        looked_ms=late, read_ms=late, findings={name: finding}, away={1: late}, overdue={1: late}, drained={2: late},
+        outages=(Outage(1, late, late),), held=ReplicasHeld(late, (1,)), disks=(DisksMeasured(late, ()),),
+        others=OthersMoved(late, ""), acts=(Act(name, "run", late, 0, (), late),), digest_ms=late,
+        off=TurnedOff(late, 1, later, "ann", ""), keeper=Resumed(late, "ann", None),
+    )  # fmt: skip
+    after = remember(memory, WentOn(1000))
+    assert str(late) not in repr(after)
+    assert repr(after).count(str(later)) == 2, "what people want until then"
+    assert after.findings[name].not_before_ms == 1000 + BACK_OFF_MS[-1]
 
 
 # What a repair leaves.

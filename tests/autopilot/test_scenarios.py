@@ -186,8 +186,10 @@ def test_a_clock_that_is_set_back_ends_no_look(ahead_s: float) -> None:
     watched.now_s = ahead_s
     watched.look()
     watched.now_s = 0.0
-    watched.watch(2 * HOUR)
+    watched.watch(50 * MINUTE)
     assert watched.runs == []
+    watched.watch(HOUR)
+    assert watched.runs == [GONE_3]
 
 
 @pytest.mark.parametrize("unread", ["brokers", "partitions", "moves_of_others", "maintenance", "throttles_of_others",

@@ -325,7 +325,7 @@ def _judge(decided: Decision, case: Case) -> None:
 
 
 def _facts(memory: Memory, now: Observation) -> Iterator[Event]:
-    if memory.looked_ms is not None and now.at_ms - memory.looked_ms > MISSED_MS:
+    if memory.looked_ms is not None and abs(now.at_ms - memory.looked_ms) > MISSED_MS:
         yield WentOn(now.at_ms)
     if now.are_brokers_read:
         is_witnessed = memory.read_ms is not None and now.at_ms - memory.read_ms <= MISSED_MS

@@ -66,7 +66,10 @@ class Began:
 
 @dataclass(frozen=True, slots=True)
 class WentOn:
-    """Looks went on after a break, during which nobody knows what happened: all evidence begins again."""
+    """Looks went on after a break, during which nobody knows what happened: all evidence begins again.
+
+    So they did where the clock was set back: what happened later by it happened by now.
+    """
 
     at_ms: int
 

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -245,11 +245,41 @@ def _changed(memory: Memory, **fields: Any) -> Memory:
 
 
 def _went_on(memory: Memory, event: WentOn) -> Memory:
+    at_ms, is_set_back = event.at_ms, (memory.looked_ms or 0) > event.at_ms
+    past: Memory = _no_later(memory, at_ms) if is_set_back else memory
     findings = {
-        name: replace(one, since_ms=event.at_ms, steady_ms=event.at_ms, lost_ms=event.at_ms if one.lost_ms else 0)
-        for name, one in memory.findings.items()
+        name: replace(
+            one,
+            since_ms=at_ms,
+            steady_ms=at_ms,
+            lost_ms=at_ms if one.lost_ms else 0,
+            not_before_ms=min(one.not_before_ms, at_ms + BACK_OFF_MS[-1]),
+        )
+        for name, one in past.findings.items()
     }
-    return replace(memory, looked_ms=event.at_ms, findings=findings)
+    return replace(past, looked_ms=at_ms, findings=findings)
+
+
+TO_COME = frozenset({"until_ms", "not_before_ms"})
+"""Times that may be later than now."""
+
+
+def _no_later(value: Any, at_ms: int, field_name: str = "") -> Any:
+    """A value, and all in it, with no time later than this: the clock was ahead then, and has been set back.
+
+    Times are numbers in fields that end in `_ms`, or listed by broker.
+    """
+    if is_dataclass(value) and not isinstance(value, type):
+        changes = {one.name: _no_later(getattr(value, one.name), at_ms, one.name) for one in fields(value)}
+        return replace(value, **changes)
+    if hasattr(value, "_fields"):
+        return value._replace(**{one: _no_later(getattr(value, one), at_ms, one) for one in value._fields})
+    if isinstance(value, tuple):
+        return tuple(_no_later(one, at_ms, field_name) for one in value)
+    if isinstance(value, Mapping):
+        return {key: _no_later(one, at_ms, field_name) for key, one in value.items()}
+    is_time = field_name.endswith("_ms") or field_name in {"away", "overdue", "drained"}
+    return min(value, at_ms) if is_time and field_name not in TO_COME and isinstance(value, int) else value
 
 
 def _sight_back(memory: Memory, event: SightBack) -> Memory:

@@ -282,9 +282,12 @@ class Autopilot:
                 self._sent.add(which)
         for event in decision.events:
             if isinstance(event, WentOn) and last_ms is not None:
+                apart = rough_span(abs(now.at_ms - last_ms) / 1000)
                 self._context.warn(
-                    f"the last look was {rough_span((now.at_ms - last_ms) / 1000)} ago: what has to last begins "
+                    f"the last look was {apart} ago: what has to last begins "
                     "from scratch after a break of 10 min, so that looks so far apart find nothing of it"
+                    if now.at_ms > last_ms
+                    else f"the clock was set back by {apart}: what has to last begins from scratch"
                 )
             self._note(event)
         self._sent.clear()
