@@ -121,6 +121,33 @@ def test_scenario_9_others_are_waited_for_and_named() -> None:
     assert watched.memory.others.what == "others move 1 partition, such as t-7"
 
 
+@pytest.mark.parametrize("kind", [Kind.BAND_LEFT, Kind.NEW_BROKER, Kind.LEADERS])
+@pytest.mark.parametrize("is_sure", [True, False])
+def test_where_others_balance_balance_is_left_to_them(kind: Kind, is_sure: bool) -> None:
+    """By its proof, or since something that has the topics of one moved partitions; a dead broker is repaired."""
+    theirs = Known(frozenset({TopicPartition("t", 7)}))
+
+    def world(now_s: float) -> Observation:
+        seen = cluster(0, LISTS, brokers=10 if kind is Kind.NEW_BROKER else 9, down=[3] if now_s > DAY else [],
+                       used={5: 0.75 if kind is Kind.BAND_LEFT else 0.5})  # fmt: skip
+        placed = tuple(replace(one, leader=one.isr[-1]) for one in seen.placed)
+        named = replace(seen, partitions=Known(placed)) if kind is Kind.LEADERS else seen
+        if is_sure:
+            return replace(named, sure_balancer="Redpanda's partition balancer, by redpanda.1")
+        moves = theirs if now_s < 5 * MINUTE else Known(frozenset())
+        return replace(named, moves_of_others=moves, balancers=("Cruise Control, by its topic x",))
+
+    watched = Watched(ACT, world)
+    watched.watch(DAY, every_s=300)
+    assert watched.runs == []
+    (told,) = watched.memory.open
+    assert (told.name.kind, told.state) == (kind, State.PROPOSED)
+    assert told.gates is not None
+    assert any(one.gate == "people" and "balance" in one.why for one in told.gates.closed)
+    watched.watch(2 * HOUR, every_s=300)
+    assert watched.runs == [GONE_3]
+
+
 def kept(watched: Watched) -> list[str]:
     return [one.why for one in watched.messages if "its repair has been kept" in one.what]
 

@@ -11,7 +11,7 @@ from kreassign.errors import ClusterError, IllegalPlan, InputError
 from kreassign.executor.history.diagnosis import ClusterReadings, notes
 from kreassign.executor.preflight import RunSettings, prepare
 from kreassign.model import Broker, Cluster, Partition, TopicPartition
-from kreassign.model.distributions import balancers, recognise
+from kreassign.model.distributions import balancers, recognise, sure_balancer
 from kreassign.model.plan import PartitionAssignment, Plan
 from kreassign.model.run import MoveStatus
 from kreassign.model.throttle import ThrottleRates
@@ -110,6 +110,17 @@ def test_what_may_move_partitions_by_itself_is_named_by_its_sign(
     seen = balancers(recognise(Cluster("x", 1, (Broker(1, host, 9092),)), topics=topics), topics)
     assert len(seen) == len(named)
     assert all(one.startswith(text) for one, text in zip(seen, named, strict=True))
+
+
+@pytest.mark.parametrize(("cluster_id", "host", "sure"), [
+    ("redpanda.1", "kafka-1", "Redpanda's partition balancer, by redpanda.1"),
+    ("x", "x.confluent.cloud", "Confluent Cloud, by x.confluent.cloud"),
+    ("x", "p-0.p-kafka-brokers", ""),
+    ("x", "kafka-1", ""),
+])  # fmt: skip
+def test_only_what_always_balances_is_named_as_sure(cluster_id: str, host: str, sure: str) -> None:
+    cluster, topics = Cluster(cluster_id, 1, (Broker(1, host, 9092),)), ("_confluent-balancer-x",)
+    assert sure_balancer(recognise(cluster, topics=topics)) == sure
 
 
 def test_the_doctor_names_cruise_control() -> None:

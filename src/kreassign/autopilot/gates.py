@@ -38,6 +38,10 @@ A full disk or a lost copy cannot wait for that; and where lost copies went in h
 """
 
 
+BALANCING = COPYLESS | {Kind.NEW_BROKER, Kind.BAND_LEFT}
+"""Kinds whose repairs a balancer of others would undo, or make itself."""
+
+
 class Case(NamedTuple):
     """A finding that may be repaired now, and what speaks for it and against it."""
 
@@ -151,7 +155,21 @@ def _silence(case: Case) -> str | None:
 
 
 def _people(case: Case) -> str | None:
-    return f"{case.symptom.may_act}: people decide" if case.symptom.may_act else None
+    why = case.symptom.may_act or _balanced(case)
+    return f"{why}: people decide" if why else None
+
+
+def _balanced(case: Case) -> str:
+    """Sentence on a balancer of others that is at work; what it balances is left to it."""
+    now, last = case.now, case.memory.others
+    if case.kind not in BALANCING:
+        return ""
+    if now.sure_balancer:
+        return f"{now.sure_balancer}, balances this cluster"
+    if not now.balancers or last is None or _since(case, last.at_ms) >= case.policy.care.rest:
+        return ""
+    ago = rough_span(_since(case, last.at_ms))
+    return f"{' or '.join(now.balancers)}, may balance this cluster: {last.what}, until {ago} ago"
 
 
 # The cluster: others who change it, brokers that are away.

@@ -90,7 +90,7 @@ class Observation:
     what each live broker answered. `moves_of_others` and `throttles_of_others` name what no run of ours does.
     `cordoned` are brokers that take no replicas by a cordon. `lease` names another holder of the lease.
     `unread_topics` are topics that did not answer, with the reason. `run` is the state of the run of ours, if there is
-    one. `balancers` name what may move partitions there by itself.
+    one. `balancers` name what may move partitions there by itself, `sure_balancer` what does for sure.
     """
 
     at_ms: int
@@ -106,6 +106,7 @@ class Observation:
     moves_of_ours: frozenset[TopicPartition] = frozenset()
     unread_topics: Mapping[str, str] = field(default_factory=dict)
     balancers: tuple[str, ...] = ()
+    sure_balancer: str = ""
     run: RunSeen = NO_RUN
 
     @cached_property

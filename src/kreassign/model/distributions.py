@@ -38,7 +38,7 @@ class AskedChange(Enum):
 class Distribution:
     """A distribution. `signs` are patterns of whole texts; `differs` says in a sentence what a run must know.
 
-    `instead` says what to do where it refuses a change; `balancer` names what moves partitions there by itself.
+    `instead` says what to do where it refuses a change; `balancer` names what moves partitions there by itself, or may.
     """
 
     name: str
@@ -46,6 +46,7 @@ class Distribution:
     differs: str
     instead: Mapping[AskedChange, str] = field(default_factory=dict)
     balancer: str = ""
+    always_balances: bool = False
 
 
 REDPANDA = Distribution(
@@ -60,6 +61,7 @@ REDPANDA = Distribution(
         AskedChange.ELECTIONS: "take leading off a broker with `rpk cluster maintenance enable`",
     },
     balancer="Redpanda's partition balancer",
+    always_balances=True,
 )
 STRIMZI = Distribution(
     "Strimzi",
@@ -91,6 +93,7 @@ CONFLUENT_CLOUD = Distribution(
         AskedChange.THROTTLE: "Confluent balances this cluster by itself; resize it instead",
     },
     balancer="Confluent Cloud",
+    always_balances=True,
 )
 CONFLUENT_PLATFORM = Distribution(
     "Confluent Platform",
@@ -166,6 +169,12 @@ CRUISE_CONTROL = re.compile(r"__CruiseControlMetrics|__KafkaCruiseControl\w+|str
 def cruise_control_topic(topics: Iterable[str]) -> str | None:
     """A topic that only Cruise Control has; it runs, or did, and may move partitions by itself."""
     return min(filter(CRUISE_CONTROL.fullmatch, topics), default=None)
+
+
+def sure_balancer(found: Recognised) -> str:
+    """Name of what balances a cluster by itself, with the proof of it; "" where nothing does for sure."""
+    one = found.distribution
+    return f"{one.balancer}, by {found.text}" if one and one.always_balances and found.sign is not Sign.TOPIC else ""
 
 
 def balancers(found: Recognised, topics: Iterable[str]) -> tuple[str, ...]:

@@ -32,7 +32,7 @@ from kreassign.executor.state import RunView
 from kreassign.executor.throttle_ledger import ConfigValue
 from kreassign.model import Broker, ConfigEntry, ConfigResource, LogDir
 from kreassign.model.authorization import error_text
-from kreassign.model.distributions import UNKNOWN, balancers, recognise
+from kreassign.model.distributions import UNKNOWN, balancers, recognise, sure_balancer
 from kreassign.model.run import Phase
 from kreassign.model.text import DAY_MS
 from kreassign.monitoring.metrics import AutopilotStatus, RepairAccount
@@ -89,6 +89,7 @@ def observe(
         of_ours,
         {name: error_text(error) for name, error in topics.value.unknown.items()} if isinstance(topics, Known) else {},
         balancers=balancers(distribution, names),
+        sure_balancer=sure_balancer(distribution),
         run=NO_RUN
         if ours is None
         else RunSeen(ours.held_by, ours.wind_down is not None, is_at_rest=ours.phase is Phase.PAUSED),
