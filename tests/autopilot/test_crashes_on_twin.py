@@ -6,12 +6,17 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+import pytest
+
 from kreassign.autopilot.gates import others_now
+from kreassign.autopilot.memory import BACK_OFF_MS
 from kreassign.executor.history.run_history import explained_settings, read_history
 from kreassign.executor.journal import find_journals
 from kreassign.executor.progress import ProgressMeter
 from kreassign.executor.state import RunView
-from kreassign.operations.autopilot_looks import observe
+from kreassign.operations.autopilot_looks import observe, why
+from kreassign.operations.left_throttles import find_left_throttles, remove_left_throttles
+from kreassign.operations.run_journals import forget_journal
 from tests.autopilot.fleet import HOUR_S, Fleet
 from tests.executor.twin_runs import TwinRig
 
@@ -57,3 +62,44 @@ def test_a_second_crash_during_a_repair_keeps_no_repair_back(tmp_path: Path) -> 
         ours.watch(autopilot, 2 * LOOKS_S, LOOKS_S)
     assert (ours.rig.throttles, read_history(journal).throttle_residue) == ({}, ())
     assert "restored what it had left" in warnings[-1]
+
+
+def test_a_damaged_journal_of_a_repair_holds_repairs_and_no_messages(tmp_path: Path) -> None:
+    """The process of a repair is killed, and its journal is damaged; then broker 6 dies as well."""
+    rig = TwinRig(tmp_path, LISTS, brokers=7)
+    ours = Fleet(tmp_path, rig, ACT)
+    alone = ours.context
+
+    def leave(run: RunView, _: ProgressMeter) -> None:
+        if run.in_flight:
+            raise KeyboardInterrupt  # stands for the end of its process
+
+    ours.context = replace(alone, observers=(leave,))
+    rig.twin.crash(3)
+    with ours.opened() as autopilot, pytest.raises(KeyboardInterrupt):
+        ours.watch(autopilot, 2 * HOUR_S, LOOKS_S)
+    (path,) = find_journals(tmp_path)
+    path.write_bytes(bytes(1000))
+    ours.context = alone
+    rig.twin.crash(6)
+    with ours.opened() as autopilot:
+        ours.watch(autopilot, HOUR_S, LOOKS_S)
+        (act,) = autopilot.memory.acts
+        assert act.ended_ms is None
+        gates = [one.gates for one in why(rig.client, ours.policy, autopilot.memory, tmp_path, rig.transport)]
+        assert all("running" in one for one in gates)
+    told = "\n".join(map(str, ours.messages))
+    assert told.count("cannot go on") == 1
+    assert f"`kreassign forget {path}`" in told
+    assert "broker-gone broker 6" in told
+    assert "others" not in told
+
+    forget_journal(path)
+    left = find_left_throttles(rig.client, tmp_path).left
+    remove_left_throttles(rig.client, alone, left, rig.transport)
+    with ours.opened() as autopilot:
+        ours.watch(autopilot, BACK_OFF_MS[0] / 1000 + HOUR_S, LOOKS_S)
+        first, *later = autopilot.memory.acts
+    assert (first.result, first.outcome) == ("failed", "failed: its journal was set aside")
+    assert [one.outcome for one in later] == ["done"] * len(later)
+    assert not {3, 6} & ours.holders()

@@ -49,7 +49,7 @@ from kreassign.autopilot.events import (
 )
 from kreassign.autopilot.gates import hours_of
 from kreassign.autopilot.lifecycle import State
-from kreassign.autopilot.memory import Memory, memory_of, remember
+from kreassign.autopilot.memory import Act, Memory, memory_of, remember
 from kreassign.autopilot.observation import US, Absent, Known, Observation
 from kreassign.autopilot.policy import Level, Policy
 from kreassign.clock import SYSTEM_CLOCK, Clock
@@ -77,7 +77,7 @@ from kreassign.executor.events import (
     ThrottleRequested,
 )
 from kreassign.executor.history.run_history import explained_settings, history, read_view
-from kreassign.executor.journal import first_event, journal_path, post_request, read_events
+from kreassign.executor.journal import ASIDE, first_event, journal_path, post_request, read_events
 from kreassign.executor.journal.folder import active_run, make_folder
 from kreassign.executor.lease import LeasePolicy
 from kreassign.executor.progress import ProgressMeter
@@ -207,6 +207,8 @@ class Autopilot:
         now = self._observe(left)
         is_elsewhere = left is not None and active_run(self._context.state_dir, self._cluster_id) == left.run_id
         now = replace(now, run=now.run._replace(is_left=not is_elsewhere, is_elsewhere=is_elsewhere))
+        if left is None and self.memory.running is not None:
+            now = _with_unread_run(now, self.memory.running)
         self._clear_up(now)
         self._read_approvals(now)
         order = self._decide(now)
@@ -635,13 +637,23 @@ class Autopilot:
             yield show
 
     def _run_left(self) -> RunView | None:
-        """The run of a repair, as its process left it; one that did not begin, or ended, is settled first."""
+        """The run of a repair, as its process left it; one that did not begin, or ended, is settled first.
+
+        None also while its journal cannot be read: it runs still for all that is known, and to go on with it fails.
+        """
         act = self.memory.running
         if act is None:
             return None
-        run = run_of(self.memory, self._context.state_dir)
+        try:
+            run = run_of(self.memory, self._context.state_dir)
+        except JournalUnreadable:
+            return None
         if run is None:
-            self._end(act.name, Result.NOT_BEGUN)
+            path = journal_path(self._context.state_dir, self._cluster_id, act.run_id)
+            if path.with_name(f"{path.name}{ASIDE}").exists():
+                self._end(act.name, Result.FAILED, outcome="failed: its journal was set aside")
+            else:
+                self._end(act.name, Result.NOT_BEGUN)
             return None
         if (ended := history(run)).ended_ms is None:
             return run
@@ -666,10 +678,17 @@ class Autopilot:
         self._ended(act.name, ended)
 
 
+def _with_unread_run(now: Observation, act: Act) -> Observation:
+    """The cluster where the journal of the running repair cannot be read: what it may do is not that of others."""
+    moves, ours = now.moves_of_others, frozenset(act.moves)
+    others = Known(moves.value - ours) if isinstance(moves, Known) else moves
+    return replace(now, moves_of_others=others, moves_of_ours=ours, throttles_of_others=Known(()))
+
+
 def _is_passing(error: KreassignError) -> bool:
-    """True if a run could not begin for the cluster's sake, or since others came first: no failure of the repair."""
+    """True if what kept a run from beginning is no failure of it: the cluster, others, the journal of another run."""
     is_overtaken = isinstance(error, IllegalPlan) and error.is_overtaken
-    return is_overtaken or isinstance(error, ClusterError | ClusterBusy | PlanIsMet)
+    return is_overtaken or isinstance(error, ClusterError | ClusterBusy | PlanIsMet | JournalUnreadable)
 
 
 def _request_of(order: Order | None, at_ms: int) -> NewRequest | None:

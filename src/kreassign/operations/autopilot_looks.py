@@ -21,7 +21,7 @@ from kreassign.autopilot.memory import Act, Memory
 from kreassign.autopilot.observation import NO_RUN, Absent, Asked, Brake, Known, Observation, Perhaps, RunSeen, Unknown
 from kreassign.autopilot.policy import Policy, parse_policy
 from kreassign.clock import SYSTEM_CLOCK, Clock
-from kreassign.errors import ClusterError
+from kreassign.errors import ClusterError, JournalUnreadable
 from kreassign.executor.cluster.readings import ask_by_name, every_topic_of_two, listed_moves, read_log_dirs
 from kreassign.executor.cluster.requests import read_throttles
 from kreassign.executor.history.run_history import ExplainedSetting, explained_settings, read_view
@@ -181,7 +181,7 @@ def _account(act: Act) -> RepairAccount:
 
 
 def run_of(memory: Memory, state_dir: Path) -> RunView | None:
-    """The run of the repair that runs, as its journal has it; None where there is none yet."""
+    """The run of the repair that runs, as its journal has it; None if there is none yet. Raises JournalUnreadable."""
     act = memory.running
     path = None if act is None else journal_path(state_dir, memory.cluster_id, act.run_id)
     return read_view(path) if path is not None and path.exists() else None
@@ -193,7 +193,11 @@ def why(
     """Each open finding with all gates, by a look of now; changes and writes nothing."""
     ours = [one.run_id for one in memory.acts]
     explain = partial(explained_settings, state_dir, memory.cluster_id, left_by=ours)
-    now = observe(client, clock.now_ms(), run_of(memory, state_dir), explain)
+    try:
+        run = run_of(memory, state_dir)
+    except JournalUnreadable:
+        run = None  # The repair runs still for all that is known, which the gate says.
+    now = observe(client, clock.now_ms(), run, explain)
     decision = tick(memory, now, policy)
     shown = symptoms(Look(now, decision.memory, policy))
     for finding in decision.memory.open:
