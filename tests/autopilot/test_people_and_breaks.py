@@ -30,7 +30,7 @@ from kreassign.autopilot.events import (
 )
 from kreassign.autopilot.gates import resting
 from kreassign.autopilot.lifecycle import State
-from kreassign.autopilot.memory import BACK_OFF_MS, Act, Finding, Memory, Outage, memory_of, remember
+from kreassign.autopilot.memory import BACK_OFF_MS, Act, Finding, Memory, Outage, Replaced, memory_of, remember
 from kreassign.autopilot.observation import US, Known, Observation, RunSeen, Unknown
 from kreassign.autopilot.policy import Kind, parse_policy
 from kreassign.executor.maintenance import Entered
@@ -346,9 +346,9 @@ def test_no_time_that_is_remembered_is_later_than_a_set_back() -> None:
     )  # fmt: skip
     memory = Memory(
         looked_ms=late, read_ms=late, findings={name: finding}, away={1: late}, overdue={1: late}, drained={2: late},
-        outages=(Outage(1, late, late),), held=ReplicasHeld(late, (1,)), disks=(DisksMeasured(late, ()),),
-        others=OthersMoved(late, ""), acts=(Act(name, "run", late, 0, (), late),), digest_ms=late,
-        off=TurnedOff(late, 1, later, "ann", ""), keeper=Resumed(late, "ann", None),
+        replaced=(Replaced(1, late),), outages=(Outage(1, late, late),), held=ReplicasHeld(late, (1,)),
+        disks=(DisksMeasured(late, ()),), others=OthersMoved(late, ""), acts=(Act(name, "run", late, 0, (), late),),
+        digest_ms=late, off=TurnedOff(late, 1, later, "ann", ""), keeper=Resumed(late, "ann", None),
     )  # fmt: skip
     after = remember(memory, WentOn(1000))
     assert str(late) not in repr(after)

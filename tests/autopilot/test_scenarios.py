@@ -16,6 +16,7 @@ from kreassign.autopilot.observation import Brake, Known, Observation, Unknown
 from kreassign.autopilot.policy import Kind, Policy
 from kreassign.autopilot.replay import replay
 from kreassign.model import TopicPartition
+from kreassign.operations.autopilot_plans import avoided
 from tests.autopilot.values import DAY, HOUR, MINUTE, Watched, cluster
 
 ACT = "".join(f"[{kind}]\nlevel = 'act'\n" for kind in Kind if Policy().has_remedy(kind))
@@ -52,7 +53,7 @@ def test_scenario_2_a_broker_that_stays_away_is_repaired_once() -> None:
     assert watched.memory.findings[GONE_3].state is State.CLOSED
 
 
-def test_scenario_3_a_broker_that_comes_back_empty_is_filled() -> None:
+def test_scenario_3_a_broker_that_comes_back_empty_is_filled_three_times() -> None:
     def world(now_s: float) -> Observation:
         fills = sum(name.kind is Kind.NEW_BROKER for name in watched.runs)
         repairs = sum(name.kind is Kind.BROKER_GONE for name in watched.runs)
@@ -63,6 +64,15 @@ def test_scenario_3_a_broker_that_comes_back_empty_is_filled() -> None:
     watched.watch(6 * DAY, every_s=300)
     kinds = [name.kind for name in watched.runs]
     assert kinds == [Kind.BROKER_GONE, Kind.NEW_BROKER] * 3
+    watched.watch(9 * DAY, every_s=300)
+    assert [name.kind for name in watched.runs] == [*kinds, Kind.BROKER_GONE], "then people decide"
+    empty = watched.memory.findings[Name(Kind.NEW_BROKER, "broker 3")]
+    assert empty.gates is not None
+    people = next(one.why for one in empty.gates.closed if one.gate == "people")
+    assert people == "it was gone, and its replicas copied elsewhere, 4 times within 30 days: people decide"
+    at_ms, band = round(watched.now_s * 1000), Name(Kind.BAND_LEFT, "cluster")
+    looks = (cluster(at_ms, WITHOUT_3), cluster(at_ms, LISTS))
+    assert [avoided(watched.memory, band, now) for now in looks] == [(3,), ()], "until people filled it"
 
 
 def test_a_broker_that_others_emptied_while_it_was_live_stays_empty() -> None:

@@ -28,7 +28,7 @@ from typing import Any, NamedTuple
 
 from kreassign.autopilot.events import CLUSTER, DiskUse, Name, Result
 from kreassign.autopilot.lifecycle import State
-from kreassign.autopilot.memory import OUTAGES_KEPT, Finding, Memory
+from kreassign.autopilot.memory import MOST_REPLACED, OUTAGES_KEPT, Finding, Memory
 from kreassign.autopilot.observation import Asked, Known, Observation, Unknown, last_copies
 from kreassign.autopilot.policy import Kind, Policy
 from kreassign.errors import InputError
@@ -396,7 +396,10 @@ def _new_broker(look: Look) -> Iterator[Symptom]:
                 seen += f": others emptied it, and it stays so; `kreassign plan add-brokers {broker}` fills it"
                 lasting = lasting._replace(propose_s=NEVER_S)
             elsewhere = frozenset(one.topic_partition for one in look.now.placed if broker not in one.replicas)
-            yield Symptom(f"broker {broker}", seen, *lasting, partitions=elsewhere)
+            times = look.memory.times_replaced(broker, look.now.at_ms)
+            often = f"it was gone, and its replicas copied elsewhere, {times} times within 30 days"
+            people = often if times > MOST_REPLACED else ""
+            yield Symptom(f"broker {broker}", seen, *lasting, may_act=people, partitions=elsewhere)
 
 
 # Load: bands, slow brokers, leaders.

@@ -151,6 +151,20 @@ class Outage(NamedTuple):
     to_ms: int
 
 
+class Replaced(NamedTuple):
+    """A broker whose replicas a repair gave to others, since it was gone."""
+
+    broker: int
+    at_ms: int
+
+
+REPLACED_MS = 30 * DAY_MS
+"""How long it is remembered that a broker was replaced."""
+
+MOST_REPLACED = 3
+"""A broker that is replaced more often within that time is filled again by people only."""
+
+
 @dataclass(frozen=True, slots=True)
 class Memory:
     """All that the autopilot remembers of a cluster.
@@ -158,8 +172,8 @@ class Memory:
     `read_ms` is the time of the last look that read the brokers. `away` has brokers that are down, with the time since
     which that is known; those that are `unwitnessed` may have gone at any time before. `planned` are down and in
     maintenance, `overdue` are down still since their maintenance ended. `drained` has brokers that others emptied while
-    they were live, with the time; one that holds replicas again is not.
-    `keeper` is the process that went on last, where the journal is kept in a second place.
+    they were live, with the time; one that holds replicas again is not. `replaced` are brokers that were gone for
+    long. `keeper` is the process that went on last, where the journal is kept in a second place.
     """
 
     cluster_id: str = ""
@@ -173,6 +187,7 @@ class Memory:
     outages: tuple[Outage, ...] = ()
     held: ReplicasHeld | None = None
     drained: Mapping[int, int] = field(default_factory=dict)
+    replaced: tuple[Replaced, ...] = ()
     disks: tuple[DisksMeasured, ...] = ()
     others: OthersMoved | None = None
     acts: tuple[Act, ...] = ()
@@ -187,6 +202,10 @@ class Memory:
         """Findings that are not closed, the most urgent first."""
         found = (one for one in self.findings.values() if one.state in OPEN)
         return tuple(sorted(found, key=lambda one: (one.name.kind.urgency, one.since_ms, one.name.subject)))
+
+    def times_replaced(self, broker: int, at_ms: int) -> int:
+        """Repairs within 30 days that gave the replicas of this broker to others."""
+        return sum(one.broker == broker and one.at_ms > at_ms - REPLACED_MS for one in self.replaced)
 
     @property
     def begun(self) -> tuple[Act, ...]:
@@ -440,7 +459,10 @@ def _ended(memory: Memory, event: RunEnded) -> Memory:
         _counted(memory.totals.acts, (event.name.kind, event.result)),
         memory.totals.copied_bytes + is_copied * event.copied_bytes,
     )
-    memory = replace(memory, totals=totals)
+    replaced = [one for one in memory.replaced if one.at_ms > event.at_ms - REPLACED_MS]
+    if is_copied and event.name.kind is Kind.BROKER_GONE:
+        replaced.append(Replaced(event.name.broker, event.at_ms))
+    memory = replace(memory, totals=totals, replaced=tuple(replaced))
     finding = replace(_unproposed(memory.findings[event.name]), state_ms=event.at_ms)
     problem = f"its run {act.run_id} is {event.text}"
     if event.result is Result.DONE:

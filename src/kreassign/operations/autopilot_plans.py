@@ -14,7 +14,7 @@ from kreassign.admin import AdminClient
 from kreassign.autopilot.detectors import DETECTORS, Look, astray, relief_bytes, use_of
 from kreassign.autopilot.events import Name, PlanLoads, Planned
 from kreassign.autopilot.gates import REDUNDANCY, flapping, resting, stale_text
-from kreassign.autopilot.memory import Memory
+from kreassign.autopilot.memory import MOST_REPLACED, Memory
 from kreassign.autopilot.observation import Observation
 from kreassign.autopilot.policy import Kind, Policy
 from kreassign.clock import Clock
@@ -98,9 +98,14 @@ SHOWN = 3
 
 
 def avoided(memory: Memory, name: Name, now: Observation) -> tuple[int, ...]:
-    """Brokers that the repair of a finding copies nothing to: people emptied them, they are slow, or come and go."""
+    """Brokers that the repair of a finding copies nothing to: people emptied them, they are slow, or come and go.
+
+    So are empty ones that were gone too often to be filled again: people decide about them.
+    """
     slow = {one.name.broker for one in memory.open if one.name.kind is Kind.SLOW_BROKER}
-    found = now.live.intersection({*memory.drained, *slow, *flapping(memory, now.at_ms)})
+    empty = now.live - now.replica_counts.keys()
+    often = {one for one in empty if memory.times_replaced(one, now.at_ms) > MOST_REPLACED}
+    found = now.live.intersection({*memory.drained, *slow, *often, *flapping(memory, now.at_ms)})
     return tuple(sorted(one for one in found if f"broker {one}" != name.subject))
 
 
