@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from tests.clients.foreign_suites import KAFKA_PYTHON, SARAMA, SUITES, Suite, suite_table, surprises
+import tarfile
+from pathlib import Path
+
+from tests.clients.foreign_suites import KAFKA_PYTHON, SARAMA, SUITES, Suite, admin_tests, suite_table, surprises
 from tests.clients.programs import ROOT, Language
 
 PAGE = ROOT / "docs" / "design" / "conformance.md"
@@ -32,3 +35,21 @@ def test_each_test_that_ends_otherwise_is_told() -> None:
 def test_reasons_name_what_the_twin_lacks_or_the_suite_needs() -> None:
     reasons = {*KAFKA_PYTHON.left_out.values(), *SARAMA.left_out.values()}
     assert all(reason.split()[0] in {"produces", "needs", "stops", "breaks", "sets"} for reason in reasons)
+
+
+def test_tests_of_an_admin_client_are_found_in_a_package(tmp_path: Path) -> None:
+    files = {
+        "package/src/admin/__tests__/createTopics.spec.js": "const createAdmin = require('../index')",
+        "package/src/retry/defaults.test.js": "expect(retry)",
+        "package/src/admin/index.js": "module.exports = admin",
+        "client-1.0/tests/test_Admin.py": "AdminClient",
+        "client-1.0/src/latest.py": "AdminClient",
+    }
+    with tarfile.open(tmp_path / "package.tgz", "w:gz") as archive:
+        for name, text in files.items():
+            (tmp_path / "file").write_text(text)
+            archive.add(tmp_path / "file", name)
+    assert admin_tests(tmp_path / "package.tgz") == (
+        "package/src/admin/__tests__/createTopics.spec.js",
+        "client-1.0/tests/test_Admin.py",
+    )
