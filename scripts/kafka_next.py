@@ -40,9 +40,10 @@ SUITES = (
     "tests/real/test_kips_with_a_quorum.py",
     "tests/real/test_admin_client.py",
     "tests/real/test_decommission.py",
+    "tests/real/test_maintenance.py",
     "tests/real/test_run.py",
 )
-"""Tests that ask real brokers of the testbed's release: conformance, tools, KIPs, runs."""
+"""Tests that ask real brokers of the testbed's release: conformance, tools, KIPs, maintenance, runs."""
 _OTHERS = ("zookeeper", "3.9", "3_9", "391", line(FORMER))
 """Words in the names of tests on other releases."""
 _RELEASE = re.compile(r"(\d{1,3})\.\d{1,3}\.\d{1,3}")
