@@ -23,6 +23,7 @@ from kreassign.operations.connect import connect
 from kreassign.operations.plan_files import write_plan
 from testbed import KafkaCluster, Refused, probe
 from testbed.fork_server import Forked
+from testbed.producing import Producing
 from testbed.records import Ledger, load_topic, verify_readable
 from testbed.waiting import PATIENCE_S, wait_until
 from tests.real import run_processes
@@ -240,21 +241,22 @@ def test_a_plan_made_for_other_replicas_is_refused(kafka: KafkaCluster, topic_na
 def test_a_killed_run_is_resumed_without_moving_anything_twice(
     kafka: KafkaCluster, topic_name: str, tmp_path: Path
 ) -> None:
-    loaded(kafka, topic_name, [(0, 1)], HELD)
+    acknowledged = loaded(kafka, topic_name, [(0, 1)], HELD)
     plan = plan_file(tmp_path, topic_name, {0: (2, 1)})
-    process = start_run(kafka, tmp_path, plan, "--throttle", HELD_RATE)
-    run_id = wait_for_copies(tmp_path)
-    process.kill()
-    process.communicate()
+    with Producing(kafka.bootstrap_servers, topic_name, partitions=1, records_per_s=5) as producing:
+        process = start_run(kafka, tmp_path, plan, "--throttle", HELD_RATE)
+        run_id = wait_for_copies(tmp_path)
+        process.kill()
+        process.communicate()
 
-    left = status(tmp_path)
-    assert left is not None
-    assert (left["state"], left["is_active"]) == ("moving", False)
-    assert throttles(kafka, topic_name)
+        left = status(tmp_path)
+        assert left is not None
+        assert (left["state"], left["is_active"]) == ("moving", False)
+        assert throttles(kafka, topic_name)
 
-    resumed = start_run(kafka, tmp_path, "resume", run_id, "--format", "json")
-    let_go(tmp_path)
-    found = json.loads(end_of(resumed))
+        resumed = start_run(kafka, tmp_path, "resume", run_id, "--format", "json")
+        let_go(tmp_path)
+        found = json.loads(end_of(resumed))
 
     assert (found["run_id"], found["state"], found["throttle_residue"]) == (run_id, "done", [])
     assert assignments(kafka, topic_name) == {0: (2, 1)}
@@ -265,6 +267,8 @@ def test_a_killed_run_is_resumed_without_moving_anything_twice(
     again = invoke(kafka, "resume", run_id, "--state-dir", tmp_path / "state")
     assert again.exit_code == 5
     assert "there is nothing to resume" in again.stderr
+    verify_readable(kafka.bootstrap_servers, acknowledged)
+    verify_readable(kafka.bootstrap_servers, producing.ledger)
 
 
 def test_an_interrupted_run_pauses_says_what_it_leaves_and_goes_on_later(

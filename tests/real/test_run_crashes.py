@@ -17,9 +17,11 @@ from click.testing import CliRunner
 from kreassign.cli.main import kreassign
 from kreassign.executor.events import Event, MovesSubmitted, SubmissionIntended
 from kreassign.executor.journal import find_journals, read_events
-from testbed import KafkaCluster
+from testbed import ClusterSpec, KafkaCluster
 from testbed.fork_server import Forked
+from testbed.producing import Producing
 from testbed.records import verify_readable
+from testbed.releases import DEFAULT, FORMER
 from testbed.waiting import wait_until
 from tests.real.run_processes import free_lease, start_run
 from tests.real.test_run import (
@@ -70,8 +72,21 @@ def kill_within(process: Forked, seconds: float) -> bool:
     return False
 
 
-def test_runs_killed_thirty_times_come_to_the_same_end(kafka: KafkaCluster, topic_name: str, tmp_path: Path) -> None:
-    acknowledged = loaded(kafka, topic_name, list(HOME.values()), 2 * MEGABYTE)
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("release", [DEFAULT, FORMER])
+def test_runs_killed_thirty_times_under_traffic_come_to_the_same_end(
+    start_cluster: Callable[[ClusterSpec], KafkaCluster], topic_name: str, tmp_path: Path, release: str
+) -> None:
+    cluster = start_cluster(ClusterSpec(version=release, brokers=4))
+    acknowledged = loaded(cluster, topic_name, list(HOME.values()), 2 * MEGABYTE)
+    with Producing(cluster.bootstrap_servers, topic_name, partitions=len(HOME), records_per_s=10) as producing:
+        kill_runs(cluster, topic_name, tmp_path)
+    verify_readable(cluster.bootstrap_servers, acknowledged)
+    verify_readable(cluster.bootstrap_servers, producing.ledger)
+
+
+def kill_runs(kafka: KafkaCluster, topic_name: str, tmp_path: Path) -> None:
+    """Move partitions there and back, every run killed again and again, until there were `KILLS`."""
     moments, kills, legs = random.Random(7), 0, 0
     while kills < KILLS:
         folder = tmp_path / str(legs)
@@ -102,7 +117,6 @@ def test_runs_killed_thirty_times_come_to_the_same_end(kafka: KafkaCluster, topi
         events = read_events(journal)
         assert sent_in_vain(events) == 0
         legs += 1
-    verify_readable(kafka.bootstrap_servers, acknowledged)
 
 
 # --- damaged journals ---
