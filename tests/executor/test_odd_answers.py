@@ -85,8 +85,8 @@ def test_an_inactive_controllers_empty_list_ends_no_move(
     watched: Watched, stale_looks: int, targets: dict[int, tuple[int, ...]]
 ) -> None:
     started = watched.rig.prepared(targets)
-    # The calls before are of the look before it is sent, and of the health check.
-    watched.odd.answer(LIST, *[as_it_is] * 2, *[nothing_listed] * stale_looks)
+    # The calls before are of the look before it is sent, and two of the health check.
+    watched.odd.answer(LIST, *[as_it_is] * 3, *[nothing_listed] * stale_looks)
     done = watched.rig.run(started)
     assert (done.state, done.problems, watched.rig.replicas) == ("done", (), targets)
     assert watched.rig.throttles == {}
@@ -107,7 +107,7 @@ def test_an_addition_sent_during_a_look_counts_as_under_way(watched: Watched) ->
 
     started = watched.rig.prepared(GROW)
     watched.odd.answer(ALTER, arrives_later)
-    watched.odd.answer(LIST, *[as_it_is] * 2, then_arrives)
+    watched.odd.answer(LIST, *[as_it_is] * 3, then_arrives)
     done = watched.rig.run(started)
     assert (done.state, done.problems, watched.rig.replicas) == ("done", (), GROW)
 

@@ -407,7 +407,7 @@ def check_throttle(
 def brokers_down(port: ClusterPort, resources: Iterable[ConfigResource]) -> tuple[int, ...]:
     """Brokers among these resources that are not live, as two brokers show it. Raises ClusterError."""
     brokers = {int(resource.name) for resource in resources if resource.type is ResourceType.BROKER}
-    return tuple(sorted(brokers - live_with(port, brokers))) if brokers else ()
+    return tuple(sorted(brokers - live_of_two(port))) if brokers else ()
 
 
 def read_facts(port: ClusterPort, expected: Expectations) -> Facts:
