@@ -35,7 +35,7 @@ from kreassign.model.snapshot import ClusterSnapshot
 from kreassign.operations import run_journals
 from kreassign.operations.connect import Warn, warn_program
 from kreassign.operations.plan_files import PlanFile, facts_path
-from kreassign.operations.run import RunRequest
+from kreassign.operations.run import RunRequest, outages_of
 from kreassign.operations.run_journals import kept_facts
 from kreassign.operations.snapshot import observe
 from kreassign.pipeline.ingest.snapshots import SnapshotAnswers, broker_rows, partition_rows, replica_rows
@@ -83,7 +83,8 @@ class Rehearsal:
 
     `seconds` is None when it was stopped before its end. Peaks are per destination broker: moves in progress at
     the same time, and bytes still to come in for them. `verdicts` are all verdicts of the guards, in order. `factors`
-    has a sentence per change of replication factors.
+    has a sentence per change of replication factors, `outages` one per topic for whose producers with acks=all
+    `kreassign run` would refuse the plan without consent.
     """
 
     history: RunHistory
@@ -92,6 +93,7 @@ class Rehearsal:
     peak_bytes: dict[int, int]
     verdicts: tuple[str, ...]
     factors: tuple[str, ...] = ()
+    outages: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -173,7 +175,9 @@ def rehearse(
         ids = {topic.name: topic.topic_id for topic in snapshot.topics if topic.topic_id is not None}
         request.plan.origin.refuse_others(request.plan.plan, snapshot.cluster_id, ids)
         started = prepare(client, request.plan.plan, asked, expected=request.plan.expected)
-        factors = read_factors(client, *lists_of(started.moves)).sentences
+        targets, originals = lists_of(started.moves)
+        factors = read_factors(client, targets, originals).sentences
+        outages = outages_of(client, targets, started.rates).objections
         if recording is not None:
             recording.events.append(started)  # the creator of a real journal writes this event
         pause_s = _pause(started, blueprint)
@@ -188,6 +192,7 @@ def rehearse(
         peak_bytes=dict(sorted(observer.peak_bytes.items())),
         verdicts=tuple(observer.verdicts),
         factors=factors,
+        outages=outages,
     )
 
 
@@ -462,7 +467,7 @@ def rehearsal_page(
     known = rates if any(rate is not None for rate in rates.values()) else {}
     before, after = _observed(recording.before), _observed(recording.after)
     view = report_view(shown.history, before, after, known, audit_trail(recording.events), facts)
-    return render_run(view, f"Rehearsal of {name}")
+    return render_run(view, f"Rehearsal of {name}", told_first=(*shown.factors, *shown.outages))
 
 
 def audit_page(row: Row, journal: Path, data: Path | str, warn: Warn = warn_program) -> str:

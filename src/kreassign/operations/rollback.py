@@ -116,7 +116,7 @@ def _prepared(
     is_stepwise = request.is_stepwise_after(done)
     plan = plan_rollback(client, done, context.warn, _later_runs(path), is_stepwise=is_stepwise)
     factors = read_factors(client, plan.plan.replicas, plan.expected).sentences
-    outages = outages_of(client, plan.plan.replicas, _rates(request, done))
+    outages = outages_of(client, plan.plan.replicas, _rates(request, done)).sentences
     return Rollback(done, plan, undoes=first_event(path).undoes, factors=factors, outages=outages)
 
 

@@ -69,7 +69,7 @@ from kreassign.executor.journal import (
 )
 from kreassign.executor.lease import Lease, LeasePolicy
 from kreassign.executor.maintenance import InMaintenance, none_in_maintenance
-from kreassign.executor.preflight import RunSettings, agreed, prepare, read_others, read_outages
+from kreassign.executor.preflight import ProducerOutages, RunSettings, agreed, prepare, read_others, read_outages
 from kreassign.executor.preview import (
     Proposal,
     RunPreview,
@@ -707,7 +707,7 @@ def preview_run(
     found = preview(started.moves, started.rates, answer.ok, request.plan.facts, others, proposal)
     targets, originals = lists_of(started.moves)
     factors = read_factors(client, targets, originals).sentences
-    outages = outages_of(client, targets, started.rates)
+    outages = outages_of(client, targets, started.rates).sentences
     reason = found.reason if started.undoes is None else f"rollback of run {started.undoes}"
     cluster_id = request.plan.origin.cluster_id
     ahead = opening(started.pace.hours, clock.now_ms())
@@ -716,12 +716,12 @@ def preview_run(
 
 def outages_of(
     client: AdminClient, targets: Mapping[TopicPartition, Sequence[int]], rates: ThrottleRates
-) -> tuple[str, ...]:
-    """Sentences on topics whose producers with acks=all are refused while these moves are made. Raises ClusterError."""
+) -> ProducerOutages:
+    """Topics whose producers with acks=all are refused while these moves are made. Raises ClusterError."""
     topics = read_topics(client, {name.topic for name in targets})
     for error in topics.unknown.values():
         raise error
-    return read_outages(client, targets, partitions_of(topics.known), rates).sentences
+    return read_outages(client, targets, partitions_of(topics.known), rates)
 
 
 def _proposed(client: AdminClient, started: RunStarted, seconds: float, clock: Clock) -> Proposal | None:

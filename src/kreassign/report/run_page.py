@@ -316,8 +316,13 @@ class MeasureView:
     text: Callable[[float | None], str]
 
 
-def render_run(view: ReportView, heading: str | None = None, audit: AuditView | None = None) -> str:
-    """Render the page under the run's id or another heading, with the audit's findings, if any."""
+def render_run(
+    view: ReportView, heading: str | None = None, audit: AuditView | None = None, told_first: Sequence[str] = ()
+) -> str:
+    """Render the page under the run's id or another heading, with the audit's findings, if any.
+
+    `told_first` are sentences that stand before everything else.
+    """
     heat, most = broker_pictures(view.brokers)
     return render_page(
         "report.html",
@@ -325,6 +330,7 @@ def render_run(view: ReportView, heading: str | None = None, audit: AuditView | 
         view=view,
         heading=heading or f"Reassignment {view.run.run_id}",
         audit=audit,
+        told_first=told_first,
         CheckResult=CheckResult,
         verdict=verdict(view),
         heat=heat,

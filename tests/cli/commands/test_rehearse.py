@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -35,9 +36,18 @@ def snapshot(*, writes: float = 0.0, room: SnapshotLogDir = ROOM) -> ClusterSnap
     return ClusterSnapshot(1_000_000, "cluster-1", brokers, (SnapshotTopic("t", (partition,)),))
 
 
-def rehearse(folder: Path, found: ClusterSnapshot, *options: str) -> Result:
+def single_copy() -> ClusterSnapshot:
+    """A partition of one replica under min.insync.replicas 2."""
+    whole = snapshot()
+    (topic,) = whole.topics
+    (partition,) = topic.partitions
+    one = replace(partition, replicas=(0,), isr=(0,), log_dirs=("/d",), sizes_bytes=(10 * GIGABYTE,))
+    return replace(whole, topics=(replace(topic, partitions=(one,), configs={"min.insync.replicas": "2"}),))
+
+
+def rehearse(folder: Path, found: ClusterSnapshot, *options: str, to: tuple[int, ...] = (2, 1)) -> Result:
     write_snapshot(folder / "snapshot.json", found)
-    write_plan(folder / "plan.json", Plan((PartitionAssignment(TopicPartition("t", 0), (2, 1)),)))
+    write_plan(folder / "plan.json", Plan((PartitionAssignment(TopicPartition("t", 0), to),)))
     files = [str(folder / "plan.json"), "--snapshot", str(folder / "snapshot.json")]
     return CliRunner().invoke(kreassign, ["rehearse", *files, *options])
 
@@ -90,6 +100,18 @@ def test_a_rehearsal_has_a_page_with_brokers_before_and_after(tmp_path: Path) ->
         "The throttle was 10 MB/s.",
     ):
         assert told in words, told
+
+
+def test_a_rehearsal_tells_where_a_run_would_lock_out_producers(tmp_path: Path) -> None:
+    out, throttled = tmp_path / "rehearsal.html", ("--throttle", "10MB/s")
+    shown = rehearse(tmp_path, single_copy(), *throttled, "--format", "json", "--report", str(out), to=(2,))
+    found = json.loads(shown.stdout)
+    (told,) = found["outages"]
+    assert (found["history"]["state"], shown.exit_code) == ("done", 0)
+    assert told.startswith("topic t: producers with acks=all would be refused (NOT_ENOUGH_REPLICAS) at 1 of its")
+    assert told.endswith("or run with --allow-producer-outage")
+    assert rehearse(tmp_path, single_copy(), *throttled, to=(2,)).stdout.startswith(told)
+    assert told in Page(out.read_text(encoding="utf-8")).words
 
 
 def test_a_rehearsal_has_the_faults_that_are_wanted_at_their_time(tmp_path: Path) -> None:

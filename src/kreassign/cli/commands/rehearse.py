@@ -118,6 +118,7 @@ def lines(shown: Rehearsal) -> list[str]:
     problems = [f"  {move.topic}-{move.partition}: {move.problem}" for move in history.moves if move.problem]
     return [
         *shown.factors,
+        *shown.outages,
         f"{history.state}; {made} of {len(history.moves)} moves, {format_bytes(history.bytes_copied)} copied; {took}",
         *peaks,
         *problems,
