@@ -13,10 +13,22 @@ from pathlib import Path
 import pytest
 
 from kreassign.admin import AdminClient, client_settings
-from kreassign.clock import VirtualClock
+from kreassign.clock import Clock, VirtualClock
 from kreassign.errors import ExecutionError, InputError, Unreachable
-from kreassign.executor.events import CancelRequested, HoldRequested, MovesSubmitted
+from kreassign.executor.events import (
+    CallFailed,
+    CancelRequested,
+    Event,
+    HoldRequested,
+    MovesObserved,
+    MovesSubmitted,
+    Request,
+    SubmissionIntended,
+    ThrottleIntended,
+    ThrottleSet,
+)
 from kreassign.executor.journal import Journal, read_events
+from kreassign.model.pace import PaceChange
 from kreassign.model.plan import PartitionAssignment, Plan
 from kreassign.model.run import RunHistory
 from kreassign.operations import run as operation
@@ -29,7 +41,7 @@ from kreassign.twin.core import TwinSettings
 from kreassign.twin.server import serving
 from testbed.waiting import wait_until
 from tests.executor.deaths import die
-from tests.executor.run_events import WHOLE, started
+from tests.executor.run_events import A0, LISTED, RATES, WHOLE, started
 from tests.executor.twin_runs import TwinRig, tp
 from tests.twin.asking import cluster
 
@@ -130,16 +142,25 @@ def test_a_request_to_no_process_is_refused_and_not_stored(path: Path) -> None:
 
 
 class AnsweringTime(VirtualClock):
-    """Time in which the run of a journal takes in what it is asked."""
+    """Time in which the run of a journal takes in what it is asked, and has these events afterwards."""
 
-    def __init__(self, journal: Journal) -> None:
+    def __init__(self, journal: Journal, *afterwards: Event) -> None:
         super().__init__()
-        self._journal = journal
+        self._journal: Journal | None = journal
+        self._afterwards = afterwards
 
     def sleep(self, seconds: float) -> None:
         super().sleep(seconds)
+        if self._journal is None:
+            return
         for request in self._journal.requests_after(0):
             self._journal.append(request)
+        for event in self._afterwards:
+            self._journal.append(event)
+
+    def go_quiet(self) -> None:
+        """Have nothing happen any more."""
+        self._journal = None
 
 
 def test_a_request_is_heard_without_reading_before_the_snapshot(path: Path) -> None:
@@ -150,6 +171,49 @@ def test_a_request_is_heard_without_reading_before_the_snapshot(path: Path) -> N
             connection.execute("UPDATE events SET body = '{}' WHERE sequence = 2")
             connection.commit()
         assert isinstance(run_journals.pause(path, AnsweringTime(journal)), HoldRequested)
+
+
+LOOK = MovesObserved(9_000, ())
+"""It shows nothing new, as when nothing is in flight."""
+SENT = SubmissionIntended(9_000, (A0,))
+SILENT = CallFailed(9_000, "no answer")
+PACED = PaceChange(is_eager=True)
+NOT_SET = (ThrottleIntended(9_000, RATES), ThrottleSet(9_000, ("broker 1 refused it",)))
+
+
+def throttled(path: Path, clock: Clock) -> Request:
+    return run_journals.set_throttle(path, 1, clock=clock)
+
+
+def paced(path: Path, clock: Clock) -> Request:
+    return run_journals.change_pace(path, PACED, clock)
+
+
+@pytest.mark.parametrize(
+    ("ask", "afterwards", "told"),
+    [
+        (run_journals.pause, (LOOK,), "does it"),
+        (run_journals.pause, (SENT, LOOK), "does it"),
+        (run_journals.pause, (SENT,), "asked; does it later"),
+        (run_journals.pause, (SILENT,), "asked; does it later; the cluster has not answered since 00:00:09 UTC"),
+        (run_journals.release, (LOOK,), "does it"),
+        (run_journals.release, (), "asked; does it later"),
+        (paced, (LOOK,), "does it"),
+        (paced, (), "asked; does it later"),
+        (throttled, (ThrottleSet(9_000),), "does it"),
+        (throttled, NOT_SET, "asked; does it later"),
+    ],
+)
+def test_a_request_is_only_asked_until_the_run_acts_on_it(
+    ask: Callable[[Path, Clock], Request], afterwards: tuple[Event, ...], told: str, path: Path
+) -> None:
+    with Journal.resume(path, "cluster-1")[0] as journal:
+        for event in LISTED[4:]:
+            journal.append(event)
+        clock = AnsweringTime(journal, *afterwards)
+        request = ask(path, clock)
+        clock.go_quiet()
+        assert run_journals.in_force(path, request, "does it", "later", clock) == told
 
 
 # Watching

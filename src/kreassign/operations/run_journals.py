@@ -24,13 +24,17 @@ from kreassign.executor.events import (
     BrokersForgotten,
     CallFailed,
     CancelRequested,
+    Event,
     HoldRequested,
+    LeadersElected,
     MovesObserved,
     PaceRequested,
     ReleaseRequested,
     Request,
     ThrottleRequested,
+    ThrottleRestored,
     ThrottleSet,
+    Verified,
 )
 from kreassign.executor.history.run_history import (
     UnreadableJournal,
@@ -343,12 +347,30 @@ def set_throttle(
     return ask(path, lambda number: ThrottleRequested(clock.now_ms(), number, bytes_per_s, tuple(brokers), auto), clock)
 
 
-IN_FORCE_S = 3.0
-"""A run writes settings within a poll or two, where the cluster answers."""
+IN_FORCE_S = 10.0
+"""A run looks at its moves, and writes settings, within a poll or two, where the cluster answers."""
+
+LOOKS_AGAIN = "as soon as it looks at its moves again"
+"""When a request to hold, to go on, or for another pace is in force: what was chosen before it is still sent."""
+
+_AFTER_A_LOOK: tuple[type[Event], ...] = (MovesObserved, LeadersElected, ThrottleRestored, Verified)
+"""Events after which nothing follows from what a run chose before; the last ones where no move is left."""
+
+
+def in_force(path: Path, request: Request, sentence: str, awaited: str, clock: Clock = SYSTEM_CLOCK) -> str:
+    """What a run does by an accepted request: the sentence once it is in force, else that it was asked, until when."""
+    if is_in_force(path, request, clock):
+        return sentence
+    silence = status(path).silence
+    return f"asked; {sentence} {awaited}" + ("" if silence is None else f"; {silence}")
 
 
 def is_in_force(path: Path, request: Request, clock: Clock = SYSTEM_CLOCK) -> bool:
-    """True once the run has written the settings of an accepted throttle; False if that fails, or takes long."""
+    """True once the run acts on an accepted request; False if its next call to the cluster fails, or takes long.
+
+    A throttle is in force when its settings are written, anything else when the run has looked at its moves since.
+    """
+    awaited = (ThrottleSet, MovesObserved) if isinstance(request, ThrottleRequested) else _AFTER_A_LOOK
     reader = JournalReader(path, next((one.position for one in stored_snapshots(path)), BEGINNING))
     is_accepted, deadline_s = False, clock.monotonic_s() + IN_FORCE_S
     while True:
@@ -356,8 +378,8 @@ def is_in_force(path: Path, request: Request, clock: Clock = SYSTEM_CLOCK) -> bo
             is_accepted = is_accepted or (isinstance(event, Request) and event.request == request.request)
             if is_accepted and isinstance(event, CallFailed):
                 return False
-            if is_accepted and isinstance(event, ThrottleSet | MovesObserved):
-                return not getattr(event, "problems", ())
+            if is_accepted and isinstance(event, awaited):
+                return not (isinstance(event, ThrottleSet) and event.problems)
         if clock.monotonic_s() > deadline_s or not is_active(path):
             return False
         clock.sleep(ASK_EVERY_S)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from kreassign.errors import JournalDamaged
-from kreassign.executor.events import MovesObserved, PlacementState, StopRequested
+from kreassign.executor.events import HoldRequested, MovesObserved, PlacementState, StopRequested
 from kreassign.executor.history.run_history import fold, history, read_history
 from kreassign.executor.journal import Journal, JournalReader, last_event, read_events
 from tests.executor.journal.test_journal import written
@@ -44,6 +44,15 @@ def test_a_process_that_is_killed_has_only_not_polled_yet(tmp_path: Path) -> Non
             journal.append(event)
         shutil.copytree(journal.path.parent, tmp_path / "as it was")
     assert read_events(tmp_path / "as it was" / journal.path.name) == SUBMITTED
+
+
+def test_the_first_of_them_after_a_request_is_written_at_once(tmp_path: Path) -> None:
+    with Journal.create(tmp_path, started()) as journal:
+        reader = JournalReader(journal.path)
+        asked = HoldRequested(5, 1, "ann")
+        for event in (*QUIET[:2], asked, *QUIET[2:5]):
+            journal.append(event)
+        assert reader.new_events() == (started(), *QUIET[:2], asked, QUIET[2])
 
 
 def test_a_reader_goes_on_after_such_a_row(tmp_path: Path) -> None:

@@ -460,7 +460,11 @@ def resume(
                 f"a process executes run {path.stem}; {option} is for a run that is resumed: end that process "
                 f"(Ctrl-C), then resume the run with {option}"
             )
-        print_accepted(path, run_journals.release(path), "starts moves again", output_format)
+        accepted = run_journals.release(path)
+        sentence = run_journals.in_force(path, accepted, "starts moves again", run_journals.LOOKS_AGAIN)
+        if (held := run_journals.status(path).why_held) is not None:
+            sentence = f"{sentence}, but {held}"
+        print_accepted(path, accepted, sentence, output_format)
         return
     is_quiet = output_format == "json"
     with (

@@ -235,25 +235,21 @@ def pause(run_id: str | None, drains: bool, cluster: ClusterOptions, state_dir: 
     """
     path = meant_journal(state_dir, run_id, cluster)
     request = run_journals.pause(path)
+    holds = run_journals.in_force(path, request, "starts no new moves", run_journals.LOOKS_AGAIN)
     found = run_journals.status_and_progress(path)
-    sentence = "starts no new moves; nothing is in flight"
+    sentence = f"{holds}; nothing is in flight"
     if count := found.in_flight_count:
         lefts = [one.estimate.left_bytes for one in found.moves if one.status in IN_FLIGHT and one.estimate is not None]
         known = [left for left in lefts if left is not None]
         left = format_bytes(sum(known)) if len(known) == len(lefts) else "an unknown amount"
-        sentence = f"starts no new moves; {count} in flight continue, {left} left of them"
+        sentence = f"{holds}; {count} in flight continue, {left} left of them"
     if found.silence is not None:
-        sentence = f"asked; starts no new moves; {count} were in flight{_silence(found)}"
+        sentence = f"{holds}; {count} were in flight"
     is_waiting = bool(drains and count)
     ways = (("resume", path.stem), *((("throttle", path.stem, "RATE"), ("cancel", path.stem)) if count else ()))
     print_accepted(path, request, sentence, output_format, then=() if is_waiting else ways)
     if is_waiting:
         _drain(path, output_format)
-
-
-def _silence(found: RunHistory) -> str:
-    """The end of a sentence about a run whose cluster does not answer; else empty."""
-    return "" if found.silence is None else f"; {found.silence}"
 
 
 def _drain(path: Path, output_format: str) -> None:
@@ -339,9 +335,8 @@ def throttle(
     path = meant_journal(state_dir, run_id, cluster)
     fixed = limit if isinstance(limit, int) else None
     accepted = run_journals.set_throttle(path, fixed, brokers, auto)
-    sentence = _throttled(ThrottleRates(fixed, (), auto), brokers)
-    if not run_journals.is_in_force(path, accepted):
-        sentence = f"asked; {sentence} as soon as its settings are written{_silence(run_journals.status(path))}"
+    throttled = _throttled(ThrottleRates(fixed, (), auto), brokers)
+    sentence = run_journals.in_force(path, accepted, throttled, "as soon as its settings are written")
     print_accepted(path, accepted, sentence, output_format)
 
 
@@ -383,9 +378,9 @@ def pace(run_id: str | None, pace: PaceOptions, cluster: ClusterOptions, state_d
     if change == PaceChange():
         raise click.UsageError("specify at least one change, for example --max-moves-per-broker 5")
     accepted = run_journals.change_pace(path, change)
-    found = run_journals.status(path)
-    asked = "" if found.silence is None else "asked; "
-    print_accepted(path, accepted, f"{asked}continues with {pace_text(found.pace)}{_silence(found)}", output_format)
+    paced = f"continues with {pace_text(run_journals.status(path).pace)}"
+    sentence = run_journals.in_force(path, accepted, paced, run_journals.LOOKS_AGAIN)
+    print_accepted(path, accepted, sentence, output_format)
 
 
 # `kreassign forget`: drop from an interrupted run what it can never restore.

@@ -110,6 +110,8 @@ class Journal:
         self._lock = lock
         self._position = position
         self._polls: list[MovesObserved] = []
+        self._is_awaited = False
+        """True from a request to the next poll: who asked waits for the run to look at its moves."""
         self._mirror: Mirror | None = None
         self._unmirrored: list[Row] = []
         self._former: Mirror | None = None
@@ -195,13 +197,20 @@ class Journal:
     def append(self, event: Event | Any) -> None:
         """Write an event; it is on disk when this returns, unless it is a poll that showed nothing (`file.py`).
 
-        Raises JournalDamaged when it cannot be written, ExecutionError if another process went on with its mirror.
+        The first poll after a request is on disk, too. Raises JournalDamaged when it cannot be written, ExecutionError
+        if another process went on with its mirror.
         """
         if isinstance(event, MovesObserved) and is_uneventful(event):
             self._polls.append(event)
+            if self._is_awaited:
+                self._patiently(self._write_polls)
+            self._is_awaited = False
             return
         self._patiently(self._write_polls)
         self._patiently(lambda: self._write(event.at_ms, kind_of(event), event_to_json(event)))
+        self._is_awaited = isinstance(event, self._form.requests) or (
+            self._is_awaited and not isinstance(event, MovesObserved)
+        )
         if self._former is not None and isinstance(event, self._form.goes_on):
             with suppress(MirrorUnavailable):
                 self._former.append(journal_rows(self.path, self._form))
