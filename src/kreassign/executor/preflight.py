@@ -7,7 +7,6 @@ treat them.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -59,7 +58,7 @@ from kreassign.model.plan import ANY_LOG_DIR, PartitionAssignment, Plan, absent,
 from kreassign.model.plan_facts import UNKNOWN_ORIGIN, PlanOrigin, other_cluster, plan_id
 from kreassign.model.replication_factor import locks_out, lost_in_sync
 from kreassign.model.run import LogDirTarget
-from kreassign.model.text import some_of
+from kreassign.model.text import LARGEST_AMOUNT, format_amount, rough_span, some_of
 from kreassign.model.throttle import NO_THROTTLE, ThrottleRates
 
 # Violations: everything that forbids executing a plan.
@@ -459,26 +458,42 @@ def _not_agreed(port: ClusterPort, plan: Plan, view: ClusterNow, settings: RunSe
 
 
 @dataclass(frozen=True, slots=True)
-class ProducerOutages:
-    """Topics whose producers with acks=all a plan has refused, each with the number of its partitions.
+class LockedOut:
+    """A partition whose producers with acks=all are refused until a copy is in sync; None is not known.
 
-    `unread` says for which topics that is unknown. With `is_throttled` copies take longer.
+    `rate_bytes_per_s` is the most with which a copy arrives under the throttle.
     """
 
-    refused: Mapping[str, int] = field(default_factory=dict)
+    size_bytes: int | None
+    rate_bytes_per_s: int | None
+
+    @property
+    def seconds(self) -> float | None:
+        """The shortest time; None if not known."""
+        if self.size_bytes is None or self.rate_bytes_per_s is None:
+            return None
+        return self.size_bytes / self.rate_bytes_per_s
+
+
+@dataclass(frozen=True, slots=True)
+class ProducerOutages:
+    """Partitions whose producers with acks=all a plan has refused, by topic.
+
+    `unread` says for which topics that is unknown.
+    """
+
+    refused: Mapping[str, Sequence[LockedOut]] = field(default_factory=dict)
     unread: tuple[str, ...] = ()
-    is_throttled: bool = False
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """One per topic: where producers would be refused, until when and why."""
-        slow = "; under the throttle that takes longer" if self.is_throttled else ""
+        """One per topic: where producers would be refused, until when, for how long and why."""
         return (
             *(
-                f"topic {topic}: producers with acks=all would be refused (NOT_ENOUGH_REPLICAS) at {count} of its "
-                f"partitions, each until its copy is in sync{slow}: while it moves, the replicas that it gets count, "
-                "and fewer are in sync than min.insync.replicas asks for"
-                for topic, count in self.refused.items()
+                f"topic {topic}: producers with acks=all would be refused (NOT_ENOUGH_REPLICAS) at {len(partitions)} "
+                f"of its partitions, each until its copy is in sync, {_how_long(partitions)}: while it moves, the "
+                "replicas that it gets count, and fewer are in sync than min.insync.replicas asks for"
+                for topic, partitions in self.refused.items()
             ),
             *(f"{why}; without it nobody knows whether producers are refused" for why in self.unread),
         )
@@ -491,6 +506,18 @@ class ProducerOutages:
         return tuple(f"{one}{what}" for one, what in zip(self.sentences, remedies, strict=True))
 
 
+def _how_long(partitions: Sequence[LockedOut]) -> str:
+    """Time of the partition that takes longest, as far as sizes and throttle are known."""
+    sizes = [one.size_bytes for one in partitions if one.size_bytes is not None]
+    if unsized := len(partitions) - len(sizes):
+        return f"for a time that is not known: the size of {unsized} could not be read"
+    longest = max((seconds for one in partitions if (seconds := one.seconds) is not None), default=None)
+    largest = f"the largest has {format_amount(max(sizes), 'B')}"
+    if longest is None:
+        return f"for a time that is not known without a fixed throttle ({largest})"
+    return f"at least {rough_span(longest)} under the throttle ({largest})"
+
+
 def read_outages(
     port: ClusterPort,
     targets: Mapping[TopicPartition, Sequence[int]],
@@ -501,11 +528,16 @@ def read_outages(
     growing = requests.growing_lists(partitions, targets)
     minima = requests.min_isr_of(port, (name.topic for name in growing))
     least = minima.known
-    refused = Counter(
-        name.topic
+    locked = [
+        PlannedMove(name, partition.replicas, tuple(targets[name]), size_bytes=0)
         for name, (partition, most) in growing.items()
         if name.topic in least and locks_out(least[name.topic], len(partition.replicas), most, len(partition.isr))
-    )
+    ]
+    sizes = read_copy_sizes(port, locked, partitions).known
+    refused: dict[str, list[LockedOut]] = {}
+    for move in locked:
+        size = sizes.get(move.topic_partition)
+        refused.setdefault(move.topic_partition.topic, []).append(LockedOut(size, _fastest(move, rates)))
     denied = [topic for topic, error in minima.unknown.items() if has_code(error, TOPIC_AUTHORIZATION_FAILED)]
     unread = [missing_permission("DescribeConfigs", denied, port.principal)] if denied else []
     unread += [
@@ -513,7 +545,17 @@ def read_outages(
         for topic, error in minima.unknown.items()
         if topic not in denied
     ]
-    return ProducerOutages(refused, tuple(unread), rates.is_limited)
+    return ProducerOutages(refused, tuple(unread))
+
+
+def _fastest(move: PlannedMove, rates: ThrottleRates) -> int | None:
+    """Most bytes per second with which a copy of this move arrives; None without a fixed limit."""
+    if rates.adaptive is not None:
+        return None
+    sent = max((rates.of(broker) or LARGEST_AMOUNT for broker in move.original), default=LARGEST_AMOUNT)
+    received = max(rates.of(broker) or LARGEST_AMOUNT for broker in move.adding)
+    fastest = min(sent, received)
+    return None if fastest == LARGEST_AMOUNT else fastest
 
 
 def read_cluster(

@@ -1,0 +1,47 @@
+"""Producers with acks=all that a plan locks out: told with topics and time."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kreassign.executor.preflight import LockedOut, ProducerOutages, read_outages
+from kreassign.model import ConfigChange, ConfigResource
+from kreassign.model.throttle import AdaptiveThrottle, BrokerRate, ThrottleRates
+from tests.executor.twin_runs import TwinRig, tp
+from tests.twin.asking import MEGABYTES
+
+AT_ONE = ThrottleRates(MEGABYTES)
+
+
+@pytest.mark.parametrize(
+    ("rates", "told"),
+    [
+        (AT_ONE, "in sync, at least 10 s under the throttle (the largest has 10 MB): while"),
+        (ThrottleRates(MEGABYTES // 60), "in sync, at least 10 min under the throttle (the largest has 10 MB): while"),
+        (ThrottleRates(2 * MEGABYTES, (BrokerRate(0, MEGABYTES),)), "in sync, at least 10 s under the throttle"),
+        (ThrottleRates(2 * MEGABYTES, (BrokerRate(2, MEGABYTES),)), "in sync, at least 10 s under the throttle"),
+        (ThrottleRates(), "for a time that is not known without a fixed throttle (the largest has 10 MB): while"),
+        (
+            ThrottleRates(adaptive=AdaptiveThrottle(MEGABYTES)),
+            "for a time that is not known without a fixed throttle (the largest has 10 MB): while",
+        ),
+    ],
+)
+def test_locked_out_producers_are_told_with_topic_and_time(rates: ThrottleRates, told: str, tmp_path: Path) -> None:
+    rig = TwinRig(tmp_path, [[0], [1], [0, 1]])
+    rig.client.incremental_alter_configs(
+        {ConfigResource.topic("t"): [ConfigChange.set("min.insync.replicas", "2")]}
+    ).raise_if_any()
+    present = {one.topic_partition: one for one in rig.client.describe_topics(["t"])["t"].partitions}
+    targets = {tp(0): (2,), tp(1): (2,), tp(2): (0, 2)}
+    (sentence,) = read_outages(rig.client, targets, present, rates).sentences
+    assert sentence.startswith("topic t: producers with acks=all would be refused (NOT_ENOUGH_REPLICAS) at 2 of its ")
+    assert told in sentence
+
+
+def test_an_unread_size_leaves_the_time_of_an_outage_unknown() -> None:
+    sized, unsized = LockedOut(MEGABYTES, MEGABYTES), LockedOut(None, MEGABYTES)
+    (sentence,) = ProducerOutages({"t": (sized, unsized)}).sentences
+    assert "in sync, for a time that is not known: the size of 1 could not be read: while it moves" in sentence
