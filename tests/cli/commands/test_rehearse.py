@@ -114,6 +114,15 @@ def test_a_rehearsal_tells_where_a_run_would_lock_out_producers(tmp_path: Path) 
     assert told in Page(out.read_text(encoding="utf-8")).words
 
 
+def test_a_rehearsal_tells_a_falling_factor_and_needs_consent(tmp_path: Path) -> None:
+    falls = "replication factor of 1 partition falls from 2 to 1: t-0"
+    refused = rehearse(tmp_path, snapshot(), to=(1,))
+    assert (refused.exit_code, falls in refused.stderr, "--allow-factor-change" in refused.stderr) == (2, True, True)
+    agreed = rehearse(tmp_path, snapshot(), "--allow-factor-change", "--format", "json", to=(1,))
+    found = json.loads(agreed.stdout)
+    assert (agreed.exit_code, found["history"]["state"], found["factors"]) == (0, "done", [falls])
+
+
 def test_a_rehearsal_has_the_faults_that_are_wanted_at_their_time(tmp_path: Path) -> None:
     fault = ("--fault", "crash:2@100s+1h")
     crashed = rehearse(tmp_path, snapshot(), "--throttle", "10MB/s", "--format", "json", *fault)
