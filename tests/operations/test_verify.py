@@ -167,3 +167,15 @@ def test_sizes_that_are_not_compared_are_named(rig: TwinRig) -> None:
     assert [str(one) for one in verify_plan(cast(AdminClient, odd), planned(BEFORE)).findings] == [
         "topic t: its sizes were not compared, for whether it is tiered is unknown: it is silent"
     ]
+
+
+def test_verify_tells_the_factors_that_a_plan_changes(tmp_path: Path) -> None:
+    rig = TwinRig(tmp_path, [[0, 1, 2], [0, 1], [0, 1, 2]])
+    fallen = PlanFile(planned({0: (0, 1), 1: (0, 1, 2), 2: (2, 1, 0)}).plan, expected={tp(0): (0, 1, 2), tp(1): (0, 1)})
+    told = (
+        "replication factor of 1 partition falls from 3 to 2: t-0",
+        "replication factor of 1 partition rises from 2 to 3: t-1",
+    )
+    assert verify_plan(rig.client, fallen).factors == told
+    rig.run(rig.prepared({0: (0, 1), 1: (0, 1, 2)}, allows_factor_change=True))
+    assert verify_plan(rig.client, fallen).factors == told, "as it was before, where the plan says that"
