@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from kreassign.cli.terminal import preview_lines
 from kreassign.executor.events import PlannedMove
 from kreassign.executor.preview import FreeSpace, RunPreview, preview, propose
 from kreassign.executor.throttle_rates import BrokerTraffic
 from kreassign.model import LogDir, TopicPartition
+from kreassign.model.run import LogDirTarget
 from kreassign.model.throttle import NO_THROTTLE, AdaptiveThrottle, BrokerRate, ThrottleRates
 
 MB = 1_000_000
@@ -52,6 +54,20 @@ def test_a_broker_without_a_limit_leaves_the_latest_end_open() -> None:
 
 def test_what_copies_nothing_takes_no_time() -> None:
     assert (of(REORDERED).shortest_s, of(REORDERED).longest_s) == (0, 0)
+
+
+def test_copies_between_directories_are_counted_apart_and_have_no_time() -> None:
+    targets = (LogDirTarget(0, "/d/1", "/d/0"), LogDirTarget(1, "/d/0", "/d/0"))
+    within = PlannedMove(T0, (0, 1), (0, 1), 600 * MB, log_dirs=targets)
+    found = of(within, rates=ThrottleRates(11 * MB))
+    assert (found.log_dir_moves, found.log_dir_bytes, found.copies, found.copied_bytes) == (1, 600 * MB, 0, 0)
+    assert (found.senders, found.receivers, found.shortest_s, found.longest_s) == ((), (0,), None, None)
+    lines = [*preview_lines(found)]
+    assert "  to another log directory of the same broker: 1 copy, 600 MB" in lines
+    assert "  time: not known: it depends on the disks" in lines
+    both = of(within, WIDER, rates=ThrottleRates(11 * MB))
+    assert (both.log_dir_moves, both.copies, both.longest_s) == (1, 1, None)
+    assert any(line.endswith("or longer, for copies between log directories meanwhile") for line in preview_lines(both))
 
 
 def test_the_lowest_free_disk_is_the_least_free_share_at_the_end() -> None:
