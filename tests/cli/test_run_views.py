@@ -17,6 +17,7 @@ from kreassign.cli.output import PlainConsole
 from kreassign.cli.run_text import Bars, BarsView, JsonView, LinesView, screen, view_for
 from kreassign.errors import InputError
 from kreassign.executor.events import (
+    CancelRequested,
     Event,
     HealthObserved,
     HoldRequested,
@@ -28,15 +29,19 @@ from kreassign.executor.events import (
     VerdictsRecorded,
 )
 from kreassign.executor.guards import GuardName, Health, Reaction, Verdict, guard_settings
+from kreassign.executor.history.audit_trail import audit_trail
 from kreassign.executor.history.run_history import history
-from kreassign.executor.journal import Journal
+from kreassign.executor.journal import Journal, read_events
 from kreassign.executor.progress import ProgressMeter
 from kreassign.executor.state import Machine
 from kreassign.model.run import BrokerProgress, LogDirTarget, MoveStatus, Operator, RunHistory
 from kreassign.model.throttle import NO_THROTTLE
 from kreassign.operations.run_journals import NO_CLUSTER, InForce, find_journal, this_operator
+from kreassign.report.run_page import render_run, report_view
 from tests.approved import approve
 from tests.executor.run_events import LIVE, MOVES, SUBMITTED, WHOLE, look, measured, seen
+from tests.executor.twin_runs import TwinRig, pace
+from tests.report.test_html import Page
 
 HALF_WAY: tuple[Event, ...] = (
     *SUBMITTED,
@@ -280,6 +285,21 @@ def test_status_of_a_paused_run_names_throttle_and_both_ways_on(tmp_path: Path) 
     code, text = invoke("status", "--state-dir", tmp_path)
     assert code == 0
     approve(text, "status-of-a-paused-run", DIR=tmp_path)
+
+
+def test_a_cancelled_run_tells_what_it_did_and_never_that_all_is_as_planned(tmp_path: Path) -> None:
+    rig = TwinRig(tmp_path, [[0, 1], [1, 0]])
+    rig.ask_after(15, lambda at_ms, number: CancelRequested(at_ms, number, is_now=True, by="ann"))
+    run = rig.run(rig.prepared({0: (2, 1), 1: (3, 0)}, pace=pace(moves=1)))
+    code, text = invoke("status", "--state-dir", tmp_path)
+    assert code == 0
+    assert text.startswith("run run-1: cancelled; 1 of 2 moves complete, ")
+    assert "\nnext: kreassign rollback run-1 --dry-run " in text
+    trail = audit_trail(read_events(rig.path()))
+    page = Page(render_run(report_view(run, None, None, {}, trail))).words
+    for told in (text, page):
+        assert "as the plan says" not in told
+        assert "matches the plan" not in told
 
 
 def test_how_to_go_on_names_the_cluster_as_whoever_started_the_run_did(tmp_path: Path) -> None:
