@@ -20,7 +20,11 @@ from kreassign.model import Batch, ConfigChange, ConfigResource, NewTopic
 from kreassign.model.error_codes import GROUP_AUTHORIZATION_FAILED
 from kreassign.operations.doctor import diagnose_cluster
 from kreassign.operations.maintenance import Maintenance, MaintenanceResult, Way, maintain
+from kreassign.operations.plan import make_plan
+from kreassign.operations.plan_inputs import inputs_of_cluster
+from kreassign.operations.plan_tasks import DrainBrokers
 from kreassign.operations.run import RunContext
+from kreassign.planner.problem.policy import PlanPolicy
 from kreassign.twin.groups import RETENTION_MS
 from kreassign.twin.version import kafka_version
 from tests.approved import approve
@@ -339,6 +343,26 @@ def test_before_cordons_the_cluster_record_holds_off_a_remote_run(tmp_path: Path
         ended = rig.new_runner(journal).start(started)
     assert (under_way, ended.state) == ([{}], "done"), "nothing was moved before the maintenance was over"
     assert lists(rig) == [*LISTS[:2], [2, 1, 3], LISTS[3]]
+
+
+@pytest.mark.parametrize("release", ["3.9", "4.2"])
+def test_before_cordons_a_plan_puts_nothing_on_a_broker_in_maintenance(tmp_path: Path, release: str) -> None:
+    rig = TwinRig(tmp_path / "bob", [[0, 1], [1, 0], [0, 2], [2, 0]], release=release)
+    ann, warnings = Operator(rig, tmp_path / "ann", LeasePolicy.REQUIRE), list[str]()
+
+    def drained_to() -> set[int]:
+        policy = PlanPolicy()
+        inputs = inputs_of_cluster(rig.client, policy, measure_for_s=0, clock=rig.transport, warn=warnings.append)
+        plan = make_plan(inputs, DrainBrokers((0,))).plan
+        lists = (replicas for name, replicas in plan.replicas.items() if name.topic == "t")
+        return {broker for replicas in lists for broker in replicas}
+
+    assert {3, 4} <= drained_to(), "empty brokers are where a drain goes to"
+    assert ann.enter().is_finished
+    assert drained_to().isdisjoint({0, 3})
+    assert ann.exit().is_finished
+    assert {3, 4} <= drained_to()
+    assert warnings == []
 
 
 def test_a_run_learns_who_is_in_maintenance_or_that_it_is_unknown(ann: Operator) -> None:
