@@ -48,7 +48,7 @@ class Call(Generic[Answer]):
     no such code, but an answer from what they have read, which may be stale or empty. `is_doubtful(answer)`: a node
     that has not read the metadata yet, or is behind, answers so too; another one is asked before it is believed.
     `join(first, second)` is what both say together: what either has found is there. `confirm` is called before each
-    time that the request is sent.
+    time that the request is sent. A read that `is_brief` is answered at once by a node that answers at all.
     """
 
     api: Api
@@ -60,6 +60,7 @@ class Call(Generic[Answer]):
     is_doubtful: Callable[[Answer], bool] = _never
     join: Callable[[Answer, Answer], Answer] = _second
     confirm: Confirm | None = None
+    is_brief: bool = False
 
     def confirmed(self, confirm: Confirm | None) -> Call[Answer]:
         """Return the call with a confirmation of each try."""

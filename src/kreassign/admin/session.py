@@ -10,6 +10,8 @@ The rules of retrying live here only:
 - a listing of reassignments at a controller: an inactive one answers without an error, from what it has read, so first
   ask the controller that is named whether it is the active one;
 - no node of the cluster answers for some seconds: the call fails, however much of its time is left;
+- a brief read that its node has not answered for some seconds: look for other nodes, which tells a cluster that is
+  silent from a node that hangs;
 - bootstrap addresses share the time of one connection: each is asked beside those before it that are silent, and who is
   waited for is logged after some seconds;
 - a bootstrap address that is no Kafka, or speaks no TLS: ask the next one, and warn of this one by its name;
@@ -79,8 +81,10 @@ _BOOTSTRAP_PATIENCE_S = 5.0
 _ADVERTISED_PATIENCE_S = 8.0
 # Silence that is not explained looks like a command that hangs.
 _SILENT_S = 2.0
-# A known node answers soon or is gone; each node that is looked for takes so much of the time to notice that all are.
-_LOOK_AGAIN_S = 3.0
+# Known nodes answer soon or are gone: so long they are asked in turn, to notice soon that all are.
+_LOOK_AGAIN_S = 5.0
+# A node that has not answered a brief read by then hangs, or the cluster does.
+_BRIEF_S = 5.0
 # Brokers learn of a new leader one by one, and the leader itself learns its followers' offsets last (KIP-207).
 _LEADER_CHANGED = frozenset({LEADER_NOT_AVAILABLE, NOT_LEADER_OR_FOLLOWER, OFFSET_NOT_AVAILABLE})
 # A coordinator moves with the leader of its partition of __consumer_offsets, and reads that log before answering.
@@ -149,7 +153,8 @@ class Session:
             try:
                 link = self._route(call, target, avoid, deadline)
                 self._confirm(call)
-                timeout_s = min(self._remaining_s(deadline), self._request_timeout_s)
+                longest_s = _BRIEF_S if call.is_brief and not has_looked_afresh else self._request_timeout_s
+                timeout_s = min(self._remaining_s(deadline), self._request_timeout_s, longest_s)
                 response = link.exchange(call, timeout_s, self._connect_timeout_s(link))
                 if not _is_wrong_controller(call, response):
                     answers.append(
@@ -419,11 +424,19 @@ class Session:
         return self._tries_in_turn(addresses, deadline)
 
     def _tries_in_turn(self, addresses: list[Address], deadline: float) -> Tries:
+        """Ask known nodes until the time is over, then only bootstrap addresses; the silent come last next time."""
+        end_s = self._clock.monotonic_s() + _LOOK_AGAIN_S
         for number, address in enumerate(addresses):
-            timeout_s = min(deadline - self._clock.monotonic_s(), _LOOK_AGAIN_S)
-            if timeout_s <= 0 and number:
-                return
-            yield address, self._asked_who_is_there(self._link(address), timeout_s)
+            now_s = self._clock.monotonic_s()
+            timeout_s = min(deadline - now_s, max((end_s - now_s) / (len(addresses) - number), _LEAST_TRY_S))
+            if number and (timeout_s <= 0 or (now_s >= end_s and address not in self.settings.bootstrap)):
+                continue
+            found = self._asked_who_is_there(self._link(address), timeout_s)
+            if not isinstance(found, Cluster):
+                with self._lock:
+                    if address in self._links:  # A client that is being closed has none.
+                        self._links[address] = self._links.pop(address)
+            yield address, found
 
     def _tries_side_by_side(self, addresses: list[Address], end_s: float) -> Tries:
         """Ask each address beside those before it that are silent, so that all of them share the time until `end_s`.

@@ -111,6 +111,7 @@ def list_partition_reassignments(
         read,
         routing_codes=lambda response: (response.error_code,),
         is_answered_by_inactive_controllers=True,
+        is_brief=True,
     )
 
 
