@@ -8,7 +8,7 @@ from tests.real.admin_checks import client_of
 
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
-def test_on_4_3(check: Check, kafka: KafkaCluster, topic_name: str) -> None:
+def test_on_the_newest(check: Check, kafka: KafkaCluster, topic_name: str) -> None:
     with client_of(kafka) as client:
         check(client, topic_name)
 

@@ -9,6 +9,7 @@ from kreassign.twin.api import connection
 from kreassign.twin.faults import failures, operator
 from tests.checks.source import ROOT
 from tests.fuzz.targets import TARGETS
+from tests.simulation import watch
 from tests.simulation.trial import Deed, Request
 from tests.torture.faults import FAULTS
 
@@ -31,7 +32,7 @@ def aimed() -> dict[str, set[str]]:
 def test_what_the_page_names_is_struck_by_the_campaigns() -> None:
     found = aimed()
     assert found.keys() == {"real Kafka", "twin", "fuzz", "soak", "—"}
-    faults = (connection, failures, operator)
+    faults = (connection, failures, operator, watch)
     on_twin = {*map(str, Request), *map(str, Deed), *(name for module in faults for name in vars(module))}
     assert found["real Kafka"] <= {fault.name for fault in FAULTS}
     assert found["twin"] <= on_twin
