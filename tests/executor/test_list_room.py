@@ -17,9 +17,8 @@ pytestmark = pytest.mark.thorough
 LISTS = (LEADER_THROTTLED_REPLICAS, FOLLOWER_THROTTLED_REPLICAS)
 
 
-def test_lists_never_have_more_characters_than_kafka_takes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(throttling, "MOST_LIST_CHARACTERS", 40)
-    rig = TwinRig(tmp_path, [[0, 1]] * 20)
+def longest_list(rig: TwinRig, count: int, rate: int) -> tuple[int, bool]:
+    """Move all partitions at once as far as lists allow: characters of the longest list, and whether any was full."""
     longest, told = [0], set[str | None]()
 
     def listen(event: Event, run: RunView) -> None:
@@ -28,7 +27,18 @@ def test_lists_never_have_more_characters_than_kafka_takes(tmp_path: Path, monke
         told.add(run.hindrance(event.at_ms))
 
     rig.listener = listen
-    done = rig.run(rig.prepared(dict.fromkeys(range(20), (2, 1)), throttle=20 * RATE, pace=pace()))
+    done = rig.run(rig.prepared(dict.fromkeys(range(count), (2, 1)), throttle=rate, pace=pace()))
     assert (done.state, set(rig.replicas.values()), rig.throttles) == ("done", {(2, 1)}, {})
-    assert 30 < max(longest) <= 40
-    assert any("lists of throttled replicas of t are full" in (why or "") for why in told)
+    return max(longest), any("lists of throttled replicas of t are full" in (why or "") for why in told)
+
+
+def test_lists_never_have_more_characters_than_kafka_takes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(throttling, "MOST_LIST_CHARACTERS", 40)
+    longest, was_full = longest_list(TwinRig(tmp_path, [[0, 1]] * 20), 20, 20 * RATE)
+    assert (30 < longest <= 40, was_full) == (True, True)
+
+
+def test_a_topic_of_2500_partitions_is_moved_within_the_limit_of_kafka(tmp_path: Path) -> None:
+    rig = TwinRig(tmp_path, [[0, 1]] * 2500, size_bytes=10_000)
+    longest, was_full = longest_list(rig, 2500, 40 * RATE)
+    assert (32_000 < longest <= 32_767, was_full) == (True, True)
