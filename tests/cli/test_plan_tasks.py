@@ -402,7 +402,7 @@ def test_what_no_broker_has_is_told_while_the_rest_is_repaired(cluster: Path) ->
     found = said(cluster, "repair", "--no-fix-racks")
     remaining = [line for line in found["remaining"] if "no live broker has a copy" in line]
     assert len(remaining) == 4
-    assert remaining[0].startswith("orders-1: ")
+    assert remaining[0].startswith("orders-1 stays on brokers [")
     assert len(found["partitions"]) == 8
 
 

@@ -56,6 +56,7 @@ from kreassign.model.error_codes import (
 from kreassign.model.pace import NO_LIMITS, Pace
 from kreassign.model.plan import ANY_LOG_DIR, PartitionAssignment, Plan, absent, not_live, of_another_cluster
 from kreassign.model.plan_facts import UNKNOWN_ORIGIN, PlanOrigin, other_cluster, plan_id
+from kreassign.model.reassignment import WAIT_OR_CANCEL
 from kreassign.model.replication_factor import locks_out, lost_in_sync
 from kreassign.model.run import LogDirTarget
 from kreassign.model.text import LARGEST_AMOUNT, format_amount, rough_span, some_of
@@ -240,7 +241,7 @@ def _lists_between(assignment: PartitionAssignment, partition: Partition) -> lis
 def _way_out(ongoing: OngoingReassignment) -> str:
     if ongoing.can_never_complete:
         return "that can never complete, because it was overridden by a target that adds nothing: cancel it, then start"
-    return "wait for that to end, or cancel it; a run overrides nothing, for some overrides can never complete"
+    return f"{WAIT_OR_CANCEL}; a run overrides nothing, for some overrides can never complete"
 
 
 # Throttles and reassignments of others: a run must not start on top of them.

@@ -414,10 +414,8 @@ def _lost(case: Case) -> Iterator[str]:
 def _out_of_reach(case: Case) -> Iterator[str]:
     now = case.problem.partitions
     for partition in np.flatnonzero(~now.within_reach(case.problem.brokers.is_live)):
-        yield (
-            f"{now.name(int(partition))}: {Hold.OUT_OF_REACH.why}; it stays on brokers "
-            f"{case.problem.brokers.ids[now.list_of(int(partition))].tolist()} until one of them comes back"
-        )
+        brokers = case.problem.brokers.ids[now.list_of(int(partition))].tolist()
+        yield f"{now.name(int(partition))} {Hold.OUT_OF_REACH.keeps(f'stays on brokers {brokers}')}"
 
 
 def _fixed_factors(case: Case) -> Iterator[str]:

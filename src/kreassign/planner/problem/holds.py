@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Iterator
 from enum import IntFlag
 
 from kreassign.model import TopicPartition
+from kreassign.model.reassignment import WAIT_OR_CANCEL
 from kreassign.model.text import some_of
 
 
@@ -50,7 +51,7 @@ _WORDS = {
     ),
     Hold.MOVING: (
         "being reassigned",
-        "wait for that or cancel it (`kreassign doctor` says how), then plan again",
+        f"{WAIT_OR_CANCEL}, then plan again",
     ),
     Hold.UNSIZED: (
         "no broker reported the size",

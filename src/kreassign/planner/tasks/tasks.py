@@ -460,7 +460,7 @@ def _dead_broker_sentences(brokers: Brokers, partitions: Partitions, left: BoolA
         lost = [partitions.name(one) for one in owners[~reached[owners]].tolist()]
         if len(lost) < len(owners):
             sentence += "; `kreassign plan repair` repairs " + ("the others" if lost else "them")
-        yield f"{sentence}; no live broker has a copy of {first_names(lost)}" if lost else sentence
+        yield f"{sentence}; {first_names(lost)} {Hold.OUT_OF_REACH.keeps()}" if lost else sentence
 
 
 # Assignments from elsewhere: were they made for this cluster, and what do they do to its racks?
