@@ -15,13 +15,16 @@ from kreassign.executor.brokers import CORDON, Blocked
 from kreassign.executor.events import RunStarted
 from kreassign.executor.history.run_history import read_history
 from kreassign.executor.journal import Journal, find_journals
-from kreassign.executor.journal.folder import make_folder
+from kreassign.executor.journal.folder import cluster_folder, make_folder
 from kreassign.executor.lease import ClusterLease, Held, LeaseHolder, LeasePolicy
+from kreassign.executor.maintenance import MaintenanceRecord
 from kreassign.executor.preflight import RunSettings, prepare
 from kreassign.model import Batch, ConfigChange, ConfigResource, NewTopic
+from kreassign.model.error_codes import INVALID_CONFIG
 from kreassign.model.plan_facts import PlanFacts, Totals
 from kreassign.model.run import RunHistory
 from kreassign.model.throttle import ThrottleRates
+from kreassign.operations.broker_changes import FILE_NAME, MaintenanceStore
 from kreassign.operations.decommission import (
     Decommissioning,
     DecommissionRequest,
@@ -39,7 +42,7 @@ from kreassign.planner.problem.policy import PlanPolicy
 from kreassign.twin.blueprint import Blueprint
 from kreassign.twin.cluster import Twin
 from tests.approved import approve
-from tests.executor.odd_port import OddPort
+from tests.executor.odd_port import OddPort, Real, refusal
 from tests.executor.twin_runs import RATE, TwinRig, tp
 
 KEY = "cordoned.log.dirs"
@@ -107,6 +110,7 @@ class Operators:
 
     def __init__(self, rig: TwinRig) -> None:
         self.rig = rig
+        self.client = rig.client
         self.said: list[str] = []
         self.warnings: list[str] = []
 
@@ -130,9 +134,7 @@ class Operators:
         request = DecommissionRequest(brokers or (3,), successors, unregisters)
         runs = runs or VirtualRuns(self.rig)
         self.said.clear()
-        return Decommissioning(
-            self.rig.client, request, self.context(), runs, self.rig.transport, self.said.append
-        ).go_on()
+        return Decommissioning(self.client, request, self.context(), runs, self.rig.transport, self.said.append).go_on()
 
     def cancel(self) -> tuple[str, ...]:
         return cancel_decommission(self.rig.client, (3,), self.context(), self.rig.transport).steps
@@ -496,6 +498,28 @@ def test_a_run_that_leaves_the_broker_by_chance_is_not_its_drain(operators: Oper
     assert read_history(rig.path()).ended_ms is None
 
 
+def close(operators: Operators, value: str | None) -> None:
+    """Others set the cordon of broker 3, or remove it."""
+    change = ConfigChange.delete(KEY) if value is None else ConfigChange.set(KEY, value)
+    operators.rig.client.incremental_alter_configs({BROKER: [change]}).raise_if_any()
+
+
+def die_while_draining(operators: Operators, *brokers: int) -> None:
+    """A decommission whose process dies after the cordon, before its run begins."""
+
+    def die() -> None:
+        raise Killed
+
+    with pytest.raises(Killed):
+        operators.decommission(*brokers, runs=VirtualRuns(operators.rig, before=die))
+
+
+def is_opened(operators: Operators) -> bool:
+    """True if broker 3 is opened before a rollback."""
+    uncordon_drained(operators.rig.client, (3,), operators.context(), operators.said.append, operators.rig.transport)
+    return operators.cordon is None
+
+
 def test_a_later_broker_with_the_id_is_not_opened_for_the_one_that_left(operators: Operators) -> None:
     rig = operators.rig
     rig.let_reach_controllers()
@@ -505,20 +529,56 @@ def test_a_later_broker_with_the_id_is_not_opened_for_the_one_that_left(operator
     assert operators.decommission(unregisters=True).is_finished
     rig.twin.start(3)
     rig.transport.sleep(30)
-    rig.client.incremental_alter_configs({BROKER: [ConfigChange.set(KEY, "*")]}).raise_if_any()
-    uncordon_drained(rig.client, (3,), operators.context(), operators.said.append, rig.transport)
-    assert operators.cordon == "*"
+    close(operators, "*")
+    assert not is_opened(operators)
 
 
 @pytest.mark.parametrize("is_ours", [True, False])
 def test_before_a_rollback_only_what_a_decommission_cordoned_is_opened(operators: Operators, is_ours: bool) -> None:
     if is_ours:
-        operators.decommission()
+        die_while_draining(operators)
     else:
-        operators.rig.client.incremental_alter_configs({BROKER: [ConfigChange.set(KEY, "*")]}).raise_if_any()
-    uncordon_drained(operators.rig.client, (3,), operators.context(), operators.said.append, operators.rig.transport)
-    assert (operators.cordon is None) is is_ours
+        close(operators, "*")
+    assert is_opened(operators) is is_ours
     assert is_ours or "broker 3 stays cordoned" in operators.said[-1]
+
+
+@pytest.mark.parametrize("way", ["refused", "finished", "opened by others"])
+def test_a_cordon_of_others_is_not_opened_for_an_earlier_one_of_ours(operators: Operators, way: str) -> None:
+    if way == "refused":  # only once it is no longer a mere validation
+
+        def refuse(real: Real, changes: dict[ConfigResource, object], **named: bool) -> Batch[ConfigResource, None]:
+            if named.get("validate_only") or BROKER not in changes:
+                return cast("Batch[ConfigResource, None]", real(changes, **named))
+            return Batch({}, {BROKER: refusal(INVALID_CONFIG)})
+
+        odd = OddPort(operators.rig.client)
+        odd.answer_always("incremental_alter_configs", refuse)
+        operators.client = cast("AdminClient", odd)
+        die_while_draining(operators)
+    elif way == "finished":
+        assert operators.decommission().is_finished
+    else:
+        die_while_draining(operators)
+    close(operators, None)
+    if way == "opened by others":
+        assert operators.decommission(4).is_finished
+    close(operators, "*")
+    assert not is_opened(operators)
+
+
+@pytest.mark.parametrize("is_known", [True, False])
+def test_a_broker_in_maintenance_stays_closed_before_a_rollback(operators: Operators, is_known: bool) -> None:
+    rig = operators.rig
+    die_while_draining(operators)
+    record = MaintenanceRecord().entered((3,), 1, "ann", cordoned=())
+    if is_known:
+        MaintenanceStore(rig.client, operators.context(), rig.twin.cluster_id, "ann").write(record)
+    else:
+        folder = cluster_folder(rig.state_dir, rig.twin.cluster_id)
+        (folder / FILE_NAME).write_text("no record")
+    assert not is_opened(operators)
+    assert ("is in maintenance" if is_known else "may be in maintenance") in operators.said[-1]
 
 
 @pytest.mark.parametrize("release", ["4.3", "4.4"])

@@ -134,7 +134,7 @@ def uncordon_dead(controllers: ConfigPort, broker: int) -> None:
     controllers.incremental_alter_configs(change, timeout_ms=CHANGE_TIMEOUT_MS).raise_if_any()
 
 
-# Brokers that a decommission of this state directory has cordoned: only these are opened again without being asked.
+# Brokers that an unfinished decommission of this state directory cordoned: only these are opened again unasked.
 
 CORDONS = "cordons"
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -36,13 +36,16 @@ from kreassign.executor.cluster.port import confirmed_writes
 from kreassign.executor.decommission import Decommission, Drain, Step, Unregister
 from kreassign.executor.history.run_history import left_behind
 from kreassign.executor.journal import active_run, cluster_journals, first_event
+from kreassign.executor.lease import LeasePolicy
 from kreassign.executor.preview import RunPreview
+from kreassign.model.authorization import error_text
 from kreassign.model.error_codes import BROKER_ID_NOT_REGISTERED, has_code
 from kreassign.model.plan import Plan
 from kreassign.model.run import RunHistory
 from kreassign.model.snapshot import ClusterSnapshot, SnapshotLogDir
 from kreassign.operations import run as runs
 from kreassign.operations.broker_changes import (
+    MaintenanceStore,
     check_uncordon,
     cordon,
     note_cordons,
@@ -173,20 +176,33 @@ def uncordon_drained(
 ) -> None:
     """Uncordon live brokers before their drain is rolled back: Kafka 4.4 lets no list name a cordoned one.
 
-    Those that others had cordoned before, or have in maintenance, stay closed.
+    Those that others had cordoned before, or that are in maintenance or may be, stay closed.
     """
     cluster_id = client.describe_cluster().cluster_id
     noted = noted_cordons(context.state_dir, cluster_id)
     with sole_change(client, context, "decommission", clock) as confirm:
+        maintained = _in_maintenance(client, context, brokers)
         for one in read_brokers(client, brokers).brokers:
             if one.cordon is None or not is_our_cordon(one.cordon.value):
                 continue
-            if one.broker not in noted:
-                tell(f"broker {one.broker} stays cordoned, since no decommission of this state directory cordoned it")
+            others = "no unfinished decommission of this state directory cordoned it"
+            why = maintained.get(one.broker, "" if one.broker in noted else others)
+            if why:
+                tell(f"broker {one.broker} stays cordoned, since {why}")
                 continue
             tell(uncordon(confirmed_writes(client, confirm), one, context))
             noted -= {one.broker}
             note_cordons(context.state_dir, cluster_id, noted)
+
+
+def _in_maintenance(client: AdminClient, context: RunContext, brokers: Collection[int]) -> Mapping[int, str]:
+    """Brokers that maintenance keeps closed, with the reason: all of these where that is unknown."""
+    asking = replace(context, lease=LeasePolicy.AUTO)  # `--lease off` is about leases: the record is read all the same
+    try:
+        known = MaintenanceStore(client, asking, client.describe_cluster().cluster_id, writer="").read()
+    except (ClusterError, InputError) as error:
+        return dict.fromkeys(brokers, f"it may be in maintenance: {error_text(error)}")
+    return dict.fromkeys((*known.record.brokers, *known.doubtful.brokers), "it is in maintenance")
 
 
 def decommission(
@@ -328,6 +344,8 @@ class Decommissioning:
             with again:
                 found = self._read()
                 step = self._confirmed(self._wanted.next_step(found), found)
+                if isinstance(step, Finished):
+                    self._forget_cordons(self._request.brokers)
                 if isinstance(step, Blocked | Finished):
                     return self._result(step)
                 self._check_first(step, found)
@@ -419,11 +437,16 @@ class Decommissioning:
     def _cordon(self, brokers: Collection[int]) -> None:
         state_dir, cluster_id = self._context.state_dir, self._client.describe_cluster().cluster_id
         with sole_change(self._client, self._context, "decommission", self._clock) as confirm:
-            note_cordons(state_dir, cluster_id, {*noted_cordons(state_dir, cluster_id), *brokers})
+            noted = sorted(noted_cordons(state_dir, cluster_id).difference(brokers))
+            # Others that were noted may have been opened since: a later cordon of theirs is not ours.
+            others = read_brokers(self._client, noted).brokers if noted else ()
+            closed = (one.broker for one in others if one.cordon is None or is_our_cordon(one.cordon.value))
+            note_cordons(state_dir, cluster_id, {*closed, *brokers})
             for broker in brokers:
                 refusal = cordon(confirmed_writes(self._client, confirm), broker)
                 if refusal is not None:
                     self._keep_open(broker, refusal)
+                    self._forget_cordons((broker,))
 
     def _drain(self, step: Drain) -> Blocked | None:
         """Plan and execute the drain; return the obstacle, if any. Raises what `make_plan` and the run raise."""
@@ -444,13 +467,14 @@ class Decommissioning:
             except Rejected as error:
                 if not has_code(error, BROKER_ID_NOT_REGISTERED):
                     raise
-        self._forget_cordon(broker)
+        self._forget_cordons((broker,))
         self._wanted = replace(self._wanted, unregistered=self._wanted.unregistered | {broker})
 
-    def _forget_cordon(self, broker: int) -> None:
-        """Note that the id has no cordon of ours: one that a later broker gets is that of others."""
+    def _forget_cordons(self, brokers: Iterable[int]) -> None:
+        """Note that no cordon of these ids is to be opened unasked: later ones are those of others."""
         state_dir, cluster_id = self._context.state_dir, self._client.describe_cluster().cluster_id
-        note_cordons(state_dir, cluster_id, noted_cordons(state_dir, cluster_id) - {broker})
+        if not (noted := noted_cordons(state_dir, cluster_id)).isdisjoint(forgotten := frozenset(brokers)):
+            note_cordons(state_dir, cluster_id, noted - forgotten)
 
     def _open_for_namesake(self, broker: int) -> None:
         """Delete the cordon, which outlives its broker: a new one with the id would start cordoned."""
