@@ -10,7 +10,7 @@ from typing import cast
 import pytest
 
 from kreassign.admin import AdminClient
-from kreassign.errors import InputError
+from kreassign.errors import Drifted, InputError
 from kreassign.executor.events import RunStarted
 from kreassign.executor.history.run_history import fold
 from kreassign.executor.journal import Journal, journal_path, read_events
@@ -29,7 +29,7 @@ from kreassign.model.throttle import (
     ThrottleRates,
 )
 from kreassign.operations.plan_files import PlanFile
-from kreassign.operations.run import RunContext, RunRequest, prepare_run
+from kreassign.operations.run import RunContext, RunRequest, prepare_as_seen, prepare_run
 from kreassign.operations.verify import verify_run
 from kreassign.twin.controller.decision import Decision
 from kreassign.twin.metadata import ConfigChanged
@@ -105,6 +105,25 @@ def test_what_others_move_is_shown_and_may_only_be_gone_alongside(rig: TwinRig) 
     for choice in (FoundThrottles.REFUSE, FoundThrottles.REMOVE, FoundThrottles.RESTORE):
         with pytest.raises(InputError, match=r"partitions are being reassigned by others: t-1.*--alongside"):
             prepared(rig, choice)
+
+
+@pytest.mark.parametrize("settings", [
+    {(ConfigResource.broker(3), FOLLOWER_THROTTLED_RATE): "80000000"},
+    {(UNCONCERNED, FOLLOWER_THROTTLED_RATE): "80000000"},
+    {(UNCONCERNED, FOLLOWER_THROTTLED_RATE): None},
+], ids=["set since", "another value", "removed"])  # fmt: skip
+def test_only_throttles_that_were_shown_are_removed(rig: TwinRig, settings: Settings) -> None:
+    change(rig, RATES)
+    plan = PlanFile(Plan((PartitionAssignment(tp(0), (2, 3)),)))
+    request = RunRequest(plan, THROTTLE, measure_for_s=0, found=FoundThrottles.REMOVE)
+    context = RunContext(rig.state_dir / "state")
+    seen = prepare_run(rig.client, request, context, rig.transport)
+    again = prepare_as_seen(rig.client, request, context, seen, rig.transport)
+    assert again.adopted == seen.adopted != ()
+    change(rig, settings)
+    (name,) = (f"{name} of {resource}" for resource, name in settings)
+    with pytest.raises(Drifted, match=f"nothing was started: {name} changed since the preview"):
+        prepare_as_seen(rig.client, request, context, seen, rig.transport)
 
 
 def lists_nothing_once(odd: OddPort) -> None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from kreassign.admin import AdminClient
 from kreassign.clock import SYSTEM_CLOCK, Clock
@@ -42,7 +42,6 @@ from kreassign.executor.cluster.requests import read_factors
 from kreassign.executor.events import (
     CancelRequested,
     Event,
-    PlannedMove,
     Request,
     RunStarted,
     lists_of,
@@ -84,7 +83,7 @@ from kreassign.executor.runner import POLL_S, ReadClients, Replanned, Runner, no
 from kreassign.executor.scheduling import forecast
 from kreassign.executor.scheduling.windows import REACHED, opening, shortfalls
 from kreassign.executor.state import MoveRecord, RunView, candidate
-from kreassign.executor.throttle_ledger import FoundThrottles
+from kreassign.executor.throttle_ledger import ConfigKey, FoundThrottles
 from kreassign.model import TopicPartition
 from kreassign.model.authorization import error_text
 from kreassign.model.load import MEASURED_S
@@ -273,24 +272,37 @@ def prepare_as_seen(
     Raises Drifted if it would do anything else by now, besides what `prepare_run` raises.
     """
     again = prepare_run(client, replace(request, measure_for_s=0.0), context, clock)
-    refuse_drift(*({move.topic_partition: _effect(move) for move in one.moves} for one in (seen, again)))
+    refuse_drift(_effects(seen), _effects(again))
     known = {move.topic_partition: move.write_bytes_per_s for move in seen.moves}
     moves = tuple(replace(move, write_bytes_per_s=known[move.topic_partition]) for move in again.moves)
     return replace(again, moves=moves)
 
 
-def _effect(move: PlannedMove) -> tuple[object, ...]:
-    return move.original, move.target, move.log_dirs, move.topic_id
+def _effects(started: RunStarted) -> dict[TopicPartition | ConfigKey, object]:
+    """The moves of a run, and the settings that it takes over, with the values that they get in the end."""
+    adopted = {one.key: one.value for one in started.adopted}
+    in_the_end = {one.key: one.value for one in started.originals}
+    settings = {key: (adopted.get(key), in_the_end.get(key)) for key in (*adopted, *in_the_end)}
+    moves = {one.topic_partition: (one.original, one.target, one.log_dirs, one.topic_id) for one in started.moves}
+    return dict([*moves.items(), *settings.items()])
 
 
-def refuse_drift(seen: Mapping[TopicPartition, object], now: Mapping[TopicPartition, object]) -> None:
-    """Raise Drifted, which names the partitions, unless what was seen of each is what would be done now."""
-    names = sorted((name for name in {*seen, *now} if seen.get(name) != now.get(name)), key=partition_order)
+Effect = TypeVar("Effect", bound=TopicPartition | ConfigKey)
+"""The thing that a run changes."""
+
+
+def refuse_drift(seen: Mapping[Effect, object], now: Mapping[Effect, object]) -> None:
+    """Raise Drifted, which names the differences, unless what was seen of each thing is what would be done now."""
+    names = sorted((name for name in {*seen, *now} if seen.get(name) != now.get(name)), key=_drift_order)
     if names:
         raise Drifted(
             f"nothing was started: {some_of(names, SHOWN)} changed since the preview. Look at a new preview",
             differences=tuple(map(str, names)),
         )
+
+
+def _drift_order(name: TopicPartition | ConfigKey) -> tuple[bytes, int, str]:
+    return (b"", 0, str(name)) if isinstance(name, ConfigKey) else (*partition_order(name), "")
 
 
 def _whole(expected: PlanFile, file: PlanFile) -> tuple[Replicas, PlanOrigin]:
