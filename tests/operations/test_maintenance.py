@@ -149,6 +149,22 @@ def test_a_replica_that_does_not_catch_up_in_time_is_named(ann: Operator) -> Non
     assert lists(ann.rig) == LISTS
 
 
+@pytest.mark.parametrize("is_as_left", [True, False])
+def test_a_topic_created_again_keeps_its_order_in_the_end(tmp_path: Path, is_as_left: bool) -> None:
+    rig = TwinRig(tmp_path, LISTS, release="4.2")  # which has no cordons, that would forbid the new lists
+    ann = Operator(rig, tmp_path)
+    assert ann.enter().is_finished
+    placed = tuple(map(tuple, lists(rig))) if is_as_left else ((1, 3), (2, 4))
+    rig.client.delete_topics(["t"]).raise_if_any()
+    rig.client.create_topics([NewTopic("t", assignments=placed)]).raise_if_any()
+    rig.transport.sleep(10)
+    assert ann.exit().is_finished
+    assert tuple(map(tuple, lists(rig))) == placed
+    assert ann.said[-1].startswith("end the maintenance of broker 3; t-0 keeps ")
+    assert "for its topic was deleted and created again" in ann.said[-1]
+    assert not any("put another replica first" in sentence for sentence in ann.said)
+
+
 def test_another_operator_elsewhere_ends_it_with_what_the_cluster_keeps(ann: Operator, tmp_path: Path) -> None:
     ann.policy = LeasePolicy.REQUIRE  # which has the cluster create the topic for it
     assert ann.enter().is_finished

@@ -21,6 +21,7 @@ from kreassign.executor.cluster.readings import (
     read_log_dirs,
     read_settings,
     read_topics,
+    topic_ids_of,
 )
 from kreassign.model import (
     ConfigChange,
@@ -143,7 +144,8 @@ class BrokerReading:
 class Readings:
     """State of the brokers in question and of the cluster around them.
 
-    `live` are all live brokers, `partitions` all partitions, and `moving` those being reassigned. `unseen` are topics
+    `live` are all live brokers, `partitions` all partitions, and `moving` those being reassigned. `topic_ids` are by
+    name, where topics have any. `unseen` are topics
     that this client may not see and that have replicas on the brokers, or on any live broker if one in question is
     down; they are missing everywhere else. `unread` has the reason for everything else that could not be read, by what
     it is. `principal` is that of this client, if it is known.
@@ -156,6 +158,7 @@ class Readings:
     unseen: tuple[str, ...] = ()
     unread: Mapping[str, str] = field(default_factory=dict)
     principal: str | None = None
+    topic_ids: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def unread_log_dirs(self) -> frozenset[str]:
@@ -196,6 +199,7 @@ def read_brokers(port: BrokerPort, brokers: Sequence[int], asked: int | None = N
         unseen,
         {**unread, **{f"the log directories of broker {one}": why for one, why in own.silent_others.items()}},
         port.principal,
+        topic_ids_of(listed),
     )
 
 

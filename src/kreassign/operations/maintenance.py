@@ -28,7 +28,7 @@ from kreassign.executor.brokers import (
 )
 from kreassign.executor.cluster import permissions
 from kreassign.executor.cluster.port import confirmed_writes
-from kreassign.executor.cluster.readings import partitions_of, topics_of_two
+from kreassign.executor.cluster.readings import partitions_of, topic_ids_of, topics_of_two
 from kreassign.executor.cluster.receivers import read_closures
 from kreassign.executor.cluster.requests import min_isr_of
 from kreassign.executor.history.run_history import left_behind, read_history
@@ -43,6 +43,7 @@ from kreassign.executor.maintenance import (
     Uncordon,
     due_to_enter,
     due_to_exit,
+    is_recreated,
     next_to_enter,
     next_to_exit,
     to_be_named,
@@ -50,6 +51,7 @@ from kreassign.executor.maintenance import (
 from kreassign.model import Batch, TopicPartition
 from kreassign.model.authorization import error_text
 from kreassign.model.error_codes import INVALID_REPLICA_ASSIGNMENT, has_code
+from kreassign.model.plan_facts import is_another
 from kreassign.model.run import ACTIVE, RunHistory
 from kreassign.model.text import some_of
 from kreassign.operations.broker_changes import MaintenanceStore, cordon, sole_change, uncordon
@@ -265,13 +267,21 @@ class Maintenance:
         # A broker that lags shows lists that others have changed since; sent again, they would undo that.
         topics = topics_of_two(self.client, {name.topic for name in step.present}, only_lists=True)
         lists = {name: partition.replicas for name, partition in partitions_of(topics.known).items()}
-        if others := sorted(name for name, replicas in step.present.items() if lists.get(name) != replicas):
+        seen, ids = facts.found.topic_ids, topic_ids_of(topics.known)
+        if others := sorted(
+            name
+            for name, replicas in step.present.items()
+            if lists.get(name) != replicas or is_another(seen.get(name.topic), ids.get(name.topic))
+        ):
             other = f"two brokers show another list of {some_of(others, SHOWN_LISTS)}"
             self._refusal = next(map(error_text, topics.unknown.values()), other)
             return
         known = facts.record.orders
-        if any(name not in known or known[name].original != target for name, target in step.targets.items()):
-            self._store.write(facts.record.reordered(step.present, step.targets, self.clock.now_ms()))
+        if any(
+            name not in known or known[name].original != target or is_recreated(facts, name, known[name])
+            for name, target in step.targets.items()
+        ):
+            self._store.write(facts.record.reordered(step.present, step.targets, self.clock.now_ms(), ids))
         # One list with another order by now, or a reassignment, prevents the whole request.
         with suppress(Drifted):
             answers = client.alter_partition_reassignments(

@@ -59,6 +59,7 @@ class Cluster:
     record: MaintenanceRecord = field(default_factory=MaintenanceRecord)
     busy: Mapping[TopicPartition, tuple[int, ...]] = field(default_factory=dict)
     now_ms: int = 0
+    topic_ids: Mapping[str, str] = field(default_factory=lambda: {"t": "first"})
 
     def __post_init__(self) -> None:
         self.leaders = {number: replicas[0] for number, replicas in self.lists.items()} | self.leaders
@@ -80,6 +81,7 @@ class Cluster:
             tuple(self._reading(broker) for broker in brokers),
             partitions,
             frozenset(map(tp, self.moving)),
+            topic_ids=self.topic_ids,
         )
         facts = MaintenanceFacts(found, {"t": self.min_isr}, self.record, self.busy)
         refused = sorted(to_be_named(facts) & self.values.keys()) if self.binds else ()
@@ -124,7 +126,7 @@ class Cluster:
     def _reorder(self, targets: Lists, present: Lists, *, only_written: bool) -> None:
         known = self.record.orders
         if any(name not in known or known[name].original != target for name, target in targets.items()):
-            self.record = self.record.reordered(present, targets, self.now_ms)
+            self.record = self.record.reordered(present, targets, self.now_ms, self.topic_ids)
         if only_written:
             return
         for name, target in targets.items():
@@ -457,25 +459,33 @@ def test_two_brokers_leave_maintenance_as_they_entered_it(
 def test_a_record_is_read_back_as_it_was_written() -> None:
     cluster = Cluster()
     way(cluster, next_to_enter, 3)
+    assert {order.topic_id for order in cluster.record.orders.values()} == {"first"}
     assert parse_record(format_record(cluster.record)) == cluster.record
+    without = replace(cluster.record, orders={tp(0): Reordering((3, 1), (1, 3), (3, 1)), tp(1): Reordering((1,), (1,))})
+    assert parse_record(format_record(without)) == without
     assert parse_record(format_record(MaintenanceRecord())) == MaintenanceRecord()
 
 
 @pytest.mark.parametrize("text", [
-    "", "[]", "{}", "[2,0,[],{}]", "[1,0,[],{},true]", "[2,0,[3],{},true]", "[2,0,[],[],true]",
-    '[2,0,[],{"t":3},true]', "[2,0,[],{},1]",
+    "", "[]", "{}", "[4,0,[],[]]", "[3,0,[],[],0]", "[4,0,[3],[],0]", "[4,0,[],3,0]", '[4,0,[],[["t",null,3]],0]',
+    "[4,0,[],[],[]]",
 ])  # fmt: skip
 def test_what_is_no_record_is_not_read_as_one(text: str) -> None:
     with pytest.raises(ValueError, match=r"\w"):
         parse_record(text)
 
 
+IDS = {"t": "first"}
+
+
 def test_the_first_order_counts_however_often_a_list_is_changed() -> None:
-    once = MaintenanceRecord().reordered({tp(0): (3, 4, 1)}, {tp(0): (4, 1, 3)}, 1)
-    twice = once.reordered({tp(0): (4, 1, 3)}, {tp(0): (1, 3, 4)}, 2)
-    assert twice.orders == {tp(0): Reordering((3, 4, 1), (1, 3, 4), former=(4, 1, 3))}
-    others = replace(once).reordered({tp(0): (4, 3, 1)}, {tp(0): (1, 3, 4)}, 2)
-    assert others.orders == {tp(0): Reordering((4, 3, 1), (1, 3, 4))}, "somebody else has changed it in between"
+    once = MaintenanceRecord().reordered({tp(0): (3, 4, 1)}, {tp(0): (4, 1, 3)}, 1, IDS)
+    twice = once.reordered({tp(0): (4, 1, 3)}, {tp(0): (1, 3, 4)}, 2, IDS)
+    assert twice.orders == {tp(0): Reordering((3, 4, 1), (1, 3, 4), (4, 1, 3), "first")}
+    others = replace(once).reordered({tp(0): (4, 3, 1)}, {tp(0): (1, 3, 4)}, 2, IDS)
+    assert others.orders == {tp(0): Reordering((4, 3, 1), (1, 3, 4), topic_id="first")}, "somebody else has changed it"
+    again = once.reordered({tp(0): (4, 1, 3)}, {tp(0): (1, 3, 4)}, 2, {"t": "second"})
+    assert again.orders == {tp(0): Reordering((4, 1, 3), (1, 3, 4), topic_id="second")}, "another topic has its name"
 
 
 ANN, BOB = Entered(1, "ann@a", is_cordoned=True), Entered(2, "bob@b", is_cordoned=False)

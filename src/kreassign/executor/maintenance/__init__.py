@@ -32,6 +32,7 @@ from kreassign.executor.maintenance.steps import (
     Reorder,
     Step,
     Uncordon,
+    is_recreated,
     to_be_named,
 )
 
@@ -58,6 +59,7 @@ __all__ = [
     "due_to_enter",
     "due_to_exit",
     "format_record",
+    "is_recreated",
     "known_maintenance",
     "next_to_enter",
     "next_to_exit",

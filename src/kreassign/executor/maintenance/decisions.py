@@ -27,6 +27,8 @@ from kreassign.executor.maintenance.steps import (
     demoted,
     due_back,
     held_back,
+    is_recreated,
+    over,
     restored,
 )
 from kreassign.model import TopicPartition
@@ -60,7 +62,8 @@ from kreassign.model.text import some_of
 #     topics on it cannot be seen                                →  `Blocked`: their lists would stay as they are
 #     it has the cordon of the maintenance                       →  `Uncordon`
 #     it is out of sync with a partition                         →  `Await`
-#     a list is as the maintenance left it, and may be changed   →  `Reorder`, to what it was
+#     a list is as the maintenance left it, and may be changed   →  `Reorder`, to what it was; not that of a topic that
+#                                                                   was created again since
 #     it is first in a list, in sync, and does not lead          →  `Elect`
 #     a list names a broker that others have cordoned            →  `Blocked` until that is uncordoned
 #     it is recorded                                             →  `Forget`; lists that name a broker still in
@@ -374,9 +377,11 @@ def _forget(facts: MaintenanceFacts) -> Forget | None:
         + (
             f" until broker {later[name]}, which is cordoned, leaves its maintenance, too"
             if name in later
+            else ", for its topic was deleted and created again"
+            if is_recreated(facts, name, order)
             else ", for somebody else has changed or moves it"
         )
-        for name, order in due_back(facts)
+        for name, order in over(facts)
         if name in present and present[name] != order.original
     )
     return Forget(facts.brokers, tuple(left), tuple(sorted(later)))

@@ -9,14 +9,15 @@ from __future__ import annotations
 import base64
 import json
 import zlib
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 from kreassign.errors import InputError
 from kreassign.model import TopicPartition
+from kreassign.model.plan_facts import is_another
 
-_FORM = 3
+_FORM = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,12 +37,14 @@ class Reordering:
     """A replica list before the maintenance, and as the maintenance changes it: the same brokers.
 
     `former` is what maintenance of another broker made of it before, () if nothing: a process that records the change
-    may die before it sends it, and the list is still that.
+    may die before it sends it, and the list is still that. `topic_id` is None where topics have none (before Kafka
+    2.8).
     """
 
     original: tuple[int, ...]
     ours: tuple[int, ...]
     former: tuple[int, ...] = ()
+    topic_id: str | None = None
 
     def is_changed(self, present: tuple[int, ...]) -> bool:
         """True if maintenance, and nobody else, has made this of the original."""
@@ -77,15 +80,16 @@ class MaintenanceRecord:
         present: Mapping[TopicPartition, tuple[int, ...]],
         ours: Mapping[TopicPartition, tuple[int, ...]],
         at_ms: int,
+        topic_ids: Mapping[str, str],
     ) -> MaintenanceRecord:
         """Add the lists that are about to be changed. A list changed by an earlier step keeps its first original."""
         orders = dict(self.orders)
         for name, target in ours.items():
-            known = orders.get(name)
-            if known is not None and known.is_changed(present[name]):
-                orders[name] = Reordering(known.original, target, former=present[name])
+            known, topic_id = orders.get(name), topic_ids.get(name.topic)
+            if known is not None and known.is_changed(present[name]) and not is_another(known.topic_id, topic_id):
+                orders[name] = Reordering(known.original, target, present[name], topic_id)
             else:
-                orders[name] = Reordering(present[name], target)
+                orders[name] = Reordering(present[name], target, topic_id=topic_id)
         return replace(self, at_ms=self._after(at_ms), orders=orders)
 
     def left(self, brokers: Collection[int], at_ms: int, later: Collection[TopicPartition] = ()) -> MaintenanceRecord:
@@ -111,28 +115,34 @@ class MaintenanceRecord:
 def format_record(record: MaintenanceRecord) -> str:
     """A record as JSON."""
     brokers = [[broker, one.since_ms, one.by, one.is_cordoned] for broker, one in sorted(record.brokers.items())]
-    orders: dict[str, list[list[object]]] = {}
+    orders: dict[tuple[str, str | None], list[list[object]]] = {}
     for (topic, partition), order in sorted(record.orders.items()):
         former = [order.former] if order.former else []
-        orders.setdefault(topic, []).append([partition, order.original, order.ours, *former])
-    return json.dumps([_FORM, record.at_ms, brokers, orders, record.cluster_ms], separators=(",", ":"))
+        orders.setdefault((topic, order.topic_id), []).append([partition, order.original, order.ours, *former])
+    topics = [[*topic, lists] for topic, lists in orders.items()]
+    return json.dumps([_FORM, record.at_ms, brokers, topics, record.cluster_ms], separators=(",", ":"))
+
+
+def _reordering(
+    topic_id: object, original: Iterable[int], ours: Iterable[int], former: Iterable[int] = ()
+) -> Reordering:
+    was, becomes, before = (tuple(map(int, one)) for one in (original, ours, former))
+    return Reordering(was, becomes, before, None if topic_id is None else str(topic_id))
 
 
 def parse_record(text: str) -> MaintenanceRecord:
     """Parse a record. Raises ValueError if the text is none."""
     try:
-        form, at_ms, brokers, orders, cluster_ms = json.loads(text)
+        form, at_ms, brokers, topics, cluster_ms = json.loads(text)
         if form != _FORM:
             raise ValueError("it is not in the form that this version of kreassign writes")
         return MaintenanceRecord(
             int(at_ms),
             {int(broker): Entered(int(since), str(by), bool(cordoned)) for broker, since, by, cordoned in brokers},
             {
-                TopicPartition(topic, int(number)): Reordering(
-                    *(tuple(map(int, one)) for one in (original, ours, *former))
-                )
-                for topic, lists in orders.items()
-                for number, original, ours, *former in lists
+                TopicPartition(topic, int(number)): _reordering(topic_id, *lists)
+                for topic, topic_id, partitions in topics
+                for number, *lists in partitions
             },
             int(cluster_ms),
         )

@@ -18,6 +18,7 @@ from kreassign.executor.brokers import (
 )
 from kreassign.executor.maintenance.record import MaintenanceRecord, Reordering
 from kreassign.model import Partition, TopicPartition
+from kreassign.model.plan_facts import is_another
 from kreassign.model.replication_factor import required_in_sync
 
 Lists = Mapping[TopicPartition, tuple[int, ...]]
@@ -203,8 +204,18 @@ def _restoring(orders: Mapping[TopicPartition, Reordering], facts: MaintenanceFa
 
 def due_back(facts: MaintenanceFacts) -> Iterator[tuple[TopicPartition, Reordering]]:
     """Replica orders that can be restored now."""
+    return ((name, order) for name, order in over(facts) if not is_recreated(facts, name, order))
+
+
+def over(facts: MaintenanceFacts) -> Iterator[tuple[TopicPartition, Reordering]]:
+    """Replica orders that no other maintenance keeps."""
     remaining = facts.others_away
     return ((name, order) for name, order in facts.record.orders.items() if order.original[0] not in remaining)
+
+
+def is_recreated(facts: MaintenanceFacts, name: TopicPartition, order: Reordering) -> bool:
+    """True if the topic is not the one whose list the maintenance changed: that was deleted."""
+    return is_another(order.topic_id, facts.found.topic_ids.get(name.topic))
 
 
 def to_be_named(facts: MaintenanceFacts) -> frozenset[int]:
