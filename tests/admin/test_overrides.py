@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import cast
 
 import pytest
 
 from kreassign.admin import AdminClient, OverrideWarning, client_settings
+from kreassign.admin.topic_changes import ReassignmentCalls, cancel_and_wait
 from kreassign.errors import Rejected
 from kreassign.model import TopicPartition
 from kreassign.model.throttle import move_map, rate_changes, topic_changes
 from kreassign.twin import Twin, TwinTransport
 from tests.approved import approve
+from tests.executor.odd_port import OddPort, nothing_listed
 from tests.twin.asking import twin
 from tests.twin.zookeeper.zookeeper_cluster import ZooKeeperCluster
 
@@ -76,6 +79,15 @@ def test_replacing_cancels_waits_and_submits(client: AdminClient, asked: Twin) -
     assert set(outcome.failed) == {TopicPartition("foo", 9)}
     move = client.list_partition_reassignments([FOO])[FOO]
     assert (move.sources, move.adding, move.removing) == ((1, 0), (3,), (0,))
+
+
+def test_replacing_believes_no_single_empty_list(client: AdminClient, asked: Twin) -> None:
+    """A controller that has just lost its place lists nothing, before the cancel and after it."""
+    odd = OddPort(client)
+    odd.answer("list_partition_reassignments", nothing_listed)
+    clock = TwinTransport(asked)
+    assert cancel_and_wait(cast(ReassignmentCalls, odd), clock, (FOO,), clock.monotonic_s() + 60, poll_s=0.1) == {}
+    assert client.list_partition_reassignments() == {}, "it was cancelled"
 
 
 def test_replacing_what_does_not_move_only_submits(client: AdminClient) -> None:

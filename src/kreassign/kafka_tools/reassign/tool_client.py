@@ -10,6 +10,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+from kreassign.admin.topic_changes import ongoing_moves
 from kreassign.clock import Clock
 from kreassign.errors import ClusterError, Rejected, Unsupported
 from kreassign.kafka_tools.command_line import TerseError, ToolError, java_exception, java_failure
@@ -56,14 +57,14 @@ class ToolClient:
     def reassignments(
         self, partitions: Iterable[TopicPartition] | None = None
     ) -> dict[TopicPartition, OngoingReassignment]:
-        """Ongoing reassignments of these partitions, or of all."""
+        """Ongoing reassignments of these partitions, or of all, as either of two looks shows them."""
         asked = None if partitions is None else tuple(dict.fromkeys(partitions))
         for partition in asked or ():
             _check_name(partition.topic)
             if partition.partition < 0:
                 raise _invalid_topic(f"The given partition index {partition.partition} is not valid.")
         with _call("listPartitionReassignments"):
-            return self._admin.list_partition_reassignments(asked)
+            return ongoing_moves(self._admin, asked)
 
     def risky_overrides(
         self, targets: Mapping[TopicPartition, tuple[int, ...]], ongoing: Mapping[TopicPartition, OngoingReassignment]
