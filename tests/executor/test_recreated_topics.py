@@ -8,11 +8,13 @@ import pytest
 
 from kreassign.errors import IllegalPlan
 from kreassign.executor.cluster.readings import partitions_of, topic_ids_of
+from kreassign.executor.cluster.requests import check_throttle
 from kreassign.executor.events import Event, LeadersElected, MovesObserved, PlacementState
 from kreassign.executor.history.run_history import Present, rollback_plan
 from kreassign.executor.preflight import PlanOrigin, RunSettings, prepare
 from kreassign.executor.state import RunView
-from kreassign.model import NewTopic
+from kreassign.executor.throttle_ledger import ConfigKey, ConfigOverride
+from kreassign.model import ConfigChange, ConfigResource, NewTopic
 from kreassign.model.plan import PartitionAssignment, Plan
 from kreassign.model.throttle import (
     FOLLOWER_THROTTLED_RATE,
@@ -83,12 +85,15 @@ def test_a_rollback_leaves_a_recreated_topic_alone(
     assert "another one created under its name" in back.skipped[0]
 
 
-def test_leaders_of_a_topic_that_was_recreated_are_not_elected(rig: TwinRig) -> None:
+@pytest.mark.parametrize("behind", [(), (0,)], ids=["nobody lags", "broker 0 lags"])
+def test_leaders_of_a_topic_that_was_recreated_are_not_elected(rig: TwinRig, behind: tuple[int, ...]) -> None:
     """Its move was complete, and it was recreated before leaders are elected."""
     odd = OddPort(rig.client)
     rig.odd_port = odd.port
 
     def recreated_topic(real: Real, *args: object, **named: object) -> object:
+        for broker in behind:
+            rig.twin.views.hold_back(broker)
         recreate(rig)
         return real(*args, **named)
 
@@ -100,6 +105,18 @@ def test_leaders_of_a_topic_that_was_recreated_are_not_elected(rig: TwinRig) -> 
     assert elected.elected == ()
     assert "another one created under its name" in elected.refused[0].message
     assert "elect_leaders" not in [name for name, *_ in odd.calls]
+
+
+def test_settings_of_a_recreated_topic_are_gone_beside_a_broker_behind(rig: TwinRig) -> None:
+    topic_ids = topic_ids_of(rig.client.describe_topics(["t"]).ok)
+    ours = ConfigOverride(ConfigKey(ConfigResource.topic("t"), LEADER_THROTTLED_REPLICAS), None, "0:0")
+    change = ConfigChange.set(LEADER_THROTTLED_REPLICAS, "0:0")
+    rig.client.incremental_alter_configs({ours.key.resource: [change]}).raise_if_any()
+    rig.transport.sleep(1)
+    rig.twin.views.hold_back(0)
+    recreate(rig)
+    found = check_throttle(rig.client, [ours], topic_ids)
+    assert (found.differ, found.unread, found.gone) == ((), (), (ours.key.resource,))
 
 
 def test_a_run_fails_if_a_topic_was_recreated_after_its_last_move(

@@ -11,7 +11,6 @@ import pytest
 
 from kreassign.errors import ClusterError, Unreachable
 from kreassign.executor.cluster.readings import read_settings, read_topics
-from kreassign.executor.cluster.requests import has_another_id
 from kreassign.executor.cluster.sizes import read_leader_sizes
 from kreassign.model import Batch, ConfigResource, LogDir, Topic
 from kreassign.model.error_codes import (
@@ -20,6 +19,7 @@ from kreassign.model.error_codes import (
     UNKNOWN_SERVER_ERROR,
     UNKNOWN_TOPIC_OR_PARTITION,
 )
+from kreassign.model.plan_facts import is_another
 from tests.executor.odd_port import Answer, OddPort, Real, as_it_is, not_reached, refusal
 from tests.executor.twin_runs import TwinRig
 
@@ -89,7 +89,7 @@ def elsewhere(real: Real, names: object, **named: Any) -> Batch[str, Topic]:
 def test_two_brokers_must_agree_on_an_odd_answer(odd: OddPort, answers: tuple[Answer, ...], outcome: str) -> None:
     topic_id = odd.port.describe_topics(["t"])["t"].topic_id
     odd.answer(DESCRIBE, *answers)
-    known, absent, unknown = read_topics(odd.port, ["t"], has_another_id({"t": topic_id}))
+    known, absent, unknown = read_topics(odd.port, ["t"], lambda topic: is_another(topic_id, topic.topic_id))
     shown = "known" if known and known["t"].topic_id == topic_id else "another" if known else "absent" if absent else ""
     assert outcome in shown or outcome in str(unknown.get("t")).lower() or outcome in str(unknown.get("t"))
     assert len(known) + len(absent) + len(unknown) == 1
