@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 import pytest
 
+from kreassign.errors import Unreachable
 from kreassign.executor.cluster.observations import replica_locations
 from kreassign.executor.cluster.readings import partitions_of
 from kreassign.executor.events import CancelRequested, PlannedMove, RunStarted, SubmissionIntended
@@ -14,12 +15,30 @@ from kreassign.executor.history.run_history import rollback_plan
 from kreassign.executor.journal import read_events
 from kreassign.executor.journal.file import event_from_json, event_to_json
 from kreassign.executor.preflight import RunSettings, prepare
-from kreassign.model import TopicPartition
+from kreassign.model import Batch, TopicPartition, TopicPartitionReplica
+from kreassign.model.error_codes import (
+    CLUSTER_AUTHORIZATION_FAILED,
+    INVALID_REPLICA_ASSIGNMENT,
+    KAFKA_STORAGE_ERROR,
+    LOG_DIR_NOT_FOUND,
+    NOT_CONTROLLER,
+    UNKNOWN_SERVER_ERROR,
+)
 from kreassign.model.pace import Cap, Caps, Order, Pace
 from kreassign.model.plan import PartitionAssignment, Plan
 from kreassign.model.run import RunHistory
 from kreassign.model.throttle import NO_THROTTLE, ThrottleRates
-from tests.executor.deaths import die
+from tests.executor.deaths import Died, die
+from tests.executor.odd_port import (
+    Answer,
+    OddPort,
+    Real,
+    each_refused,
+    lost_on_the_way_back,
+    lost_on_the_way_there,
+    not_reached,
+    refusal,
+)
 from tests.executor.twin_runs import RATE, TwinRig, tp
 
 pytestmark = pytest.mark.thorough
@@ -155,3 +174,168 @@ def test_directories_are_kept_in_the_journal_and_older_journals_have_none() -> N
     older = event_to_json(event).replace(',"log_dirs":[]', "")
     assert older != event_to_json(event)
     assert event_from_json("RunStarted", older) == event
+
+
+# --- the list and the directories of one move: two requests, of which one may come to nothing ----------------------
+
+ALTER, ALTER_DIRS = "alter_partition_reassignments", "alter_replica_log_dirs"
+
+
+class OddRig:
+    """A rig with one partition that goes from [0,1] to [3,1] while broker 1 changes the directory of its copy."""
+
+    def __init__(self, folder: Path) -> None:
+        self.rig = TwinRig(folder, [[0, 1]])
+        self.home = where(self.rig, 0)
+        self.wishes: Expectations = {0: ((3, 1), (D1.format(3), other(self.rig, 0, 1)))}
+        self.both: Expectations = {0: ((1, 0), (other(self.rig, 0, 1), other(self.rig, 0, 0)))}
+        """Both brokers change the directory of their copy, and the list its order."""
+        self.within: Expectations = {0: ((0, 1), self.both[0][1][::-1])}
+        """The list stays."""
+        self.odd = OddPort(self.rig.client)
+        self.rig.odd_port = self.odd.port
+        self.rig.end_within(3_600)
+
+    @property
+    def futures(self) -> dict[int, str]:
+        """Directories into which brokers copy now."""
+        found = replica_locations(self.rig.client.describe_log_dirs(range(5), partitions=[tp(0)]).ok)
+        return {replica.broker: place.future for replica, place in found.items() if place.future is not None}
+
+    def run(self, wishes: Expectations | None = None, throttle: int | None = RATE) -> RunHistory:
+        return self.rig.run(started(self.rig, wishes or self.wishes, throttle=throttle))
+
+    def assert_nothing_left(self) -> None:
+        assert (self.futures, self.rig.throttles) == ({}, {})
+        assert self.rig.client.list_partition_reassignments() == {}
+
+
+@pytest.fixture
+def odd_rig(tmp_path: Path) -> OddRig:
+    return OddRig(tmp_path)
+
+
+def one_refused(code: int, broker: int = 1) -> Answer:
+    """One broker refuses its directories; the others take theirs."""
+
+    def answer(real: Real, targets: Mapping[TopicPartitionReplica, str], **named: object) -> object:
+        outcome = real({one: path for one, path in targets.items() if one.broker != broker}, **named)
+        failed = {one: refusal(code, one) for one in targets if one.broker == broker}
+        return Batch(outcome.ok, {**outcome.failed, **failed})
+
+    return answer
+
+
+TEMPORARY: dict[str, Answer] = {
+    "lost on the way there": lost_on_the_way_there,
+    "lost on the way back": lost_on_the_way_back,
+    "not reached": not_reached,
+    "-1": each_refused(UNKNOWN_SERVER_ERROR),
+    "41": each_refused(NOT_CONTROLLER),
+}
+
+
+@pytest.mark.parametrize("times", [1, 4])
+@pytest.mark.parametrize("answer", TEMPORARY.values(), ids=TEMPORARY)
+def test_a_list_that_came_to_nothing_is_sent_again_beside_directories(
+    odd_rig: OddRig, answer: Answer, times: int
+) -> None:
+    odd_rig.odd.answer(ALTER, *[answer] * times)
+    found = odd_rig.run()
+    assert (found.state, found.problems) == ("done", ())
+    assert_in_place(odd_rig.rig, odd_rig.wishes)
+    odd_rig.assert_nothing_left()
+
+
+def test_a_run_that_dies_between_directories_and_list_is_carried_on(odd_rig: OddRig) -> None:
+    def dies(*_: object, **__: object) -> object:
+        raise Died
+
+    odd_rig.odd.answer(ALTER, dies)
+    with pytest.raises(Died):
+        odd_rig.run()
+    assert odd_rig.futures
+    found = odd_rig.rig.resume()
+    assert (found.state, found.problems) == ("done", ())
+    assert_in_place(odd_rig.rig, odd_rig.wishes)
+    odd_rig.assert_nothing_left()
+
+
+@pytest.mark.parametrize("code", [INVALID_REPLICA_ASSIGNMENT, CLUSTER_AUTHORIZATION_FAILED])
+@pytest.mark.parametrize("earlier", [0, 1])
+def test_a_refused_list_leaves_no_directory_copy_behind(odd_rig: OddRig, code: int, earlier: int) -> None:
+    odd_rig.odd.answer(ALTER, *[lost_on_the_way_there] * earlier, each_refused(code))
+    found = odd_rig.run(throttle=RATE // 8)
+    assert (found.state, [move.status for move in found.moves]) == ("failed", ["failed"])
+    assert "the cluster refused it: " in (found.moves[0].problem or "")
+    assert where(odd_rig.rig, 0) == odd_rig.home
+    odd_rig.assert_nothing_left()
+
+
+@pytest.mark.parametrize("wishes", ["both", "within"])
+@pytest.mark.parametrize("broker", [0, 1])
+def test_a_directory_that_one_broker_refuses_leaves_no_copy_on_another(
+    odd_rig: OddRig, wishes: str, broker: int
+) -> None:
+    odd_rig.odd.answer(ALTER_DIRS, one_refused(LOG_DIR_NOT_FOUND, broker))
+    found = odd_rig.run(getattr(odd_rig, wishes))
+    assert (found.state, [move.status for move in found.moves]) == ("failed", ["failed"])
+    assert f"on broker {broker}: " in (found.moves[0].problem or "")
+    assert where(odd_rig.rig, 0) == odd_rig.home
+    odd_rig.assert_nothing_left()
+
+
+@pytest.mark.parametrize("code", [UNKNOWN_SERVER_ERROR, KAFKA_STORAGE_ERROR])
+@pytest.mark.parametrize("times", [1, 4])
+@pytest.mark.parametrize("wishes", ["wishes", "both", "within"])
+def test_a_directory_refused_for_now_is_asked_for_again(odd_rig: OddRig, code: int, times: int, wishes: str) -> None:
+    odd_rig.odd.answer(ALTER_DIRS, *[one_refused(code)] * times)
+    found = odd_rig.run(getattr(odd_rig, wishes))
+    assert (found.state, found.problems) == ("done", ())
+    assert_in_place(odd_rig.rig, getattr(odd_rig, wishes))
+    odd_rig.assert_nothing_left()
+
+
+def test_a_list_that_others_cancel_leaves_no_directory_copy_behind(odd_rig: OddRig) -> None:
+    rig = odd_rig.rig
+    rig.between_steps(4, lambda: rig.client.alter_partition_reassignments({tp(0): None}).raise_if_any())
+    found = odd_rig.run(throttle=RATE // 8)
+    assert (found.state, [move.status for move in found.moves]) == ("failed", ["failed"])
+    assert "someone else cancelled or changed the move" in (found.moves[0].problem or "")
+    odd_rig.assert_nothing_left()
+
+
+def cancel_now(at_ms: int, number: int) -> CancelRequested:
+    return CancelRequested(at_ms, number, is_now=True)
+
+
+def cancel_unstarted(at_ms: int, number: int) -> CancelRequested:
+    return CancelRequested(at_ms, number, is_now=False)
+
+
+@pytest.mark.parametrize("ask", [cancel_now, cancel_unstarted])
+@pytest.mark.parametrize("answer", [lost_on_the_way_there, not_reached, each_refused(NOT_CONTROLLER)])
+def test_cancelling_a_move_whose_list_was_not_taken_gives_up_its_directories(
+    odd_rig: OddRig, ask: Callable[[int, int], CancelRequested], answer: Answer
+) -> None:
+    odd_rig.odd.answer(ALTER, *[answer] * 3)
+    odd_rig.rig.ask_after(1, ask)
+    found = odd_rig.run(throttle=RATE // 8)
+    assert (found.state, found.problems, where(odd_rig.rig, 0)) == ("cancelled", (), odd_rig.home)
+    odd_rig.assert_nothing_left()
+
+
+def test_a_broker_that_is_silent_does_not_end_the_cancellation_of_its_copy(odd_rig: OddRig) -> None:
+    def silent(real: Real, brokers: Iterable[int], **named: object) -> object:
+        outcome = real(brokers, **named)
+        return Batch(
+            {broker: dirs for broker, dirs in outcome.ok.items() if broker != 1},
+            {**outcome.failed, 1: Unreachable("no answer")},
+        )
+
+    rig = odd_rig.rig
+    rig.between_steps(4, lambda: odd_rig.odd.answer("describe_log_dirs", *[silent] * 30))
+    rig.ask_after(4, cancel_now)
+    found = odd_rig.run(throttle=RATE // 8)
+    assert (found.state, where(rig, 0)) == ("cancelled", odd_rig.home)
+    odd_rig.assert_nothing_left()

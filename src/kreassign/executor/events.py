@@ -114,7 +114,8 @@ class PartitionObservation:
 
     `misplaced` are brokers whose copy is not in the log directory that the plan names; `offline` those that get a copy
     and cannot go on, because they are down or the log directory of their copy is offline. `size_bytes` is that of one
-    copy now, where a move waits and the size is no longer what was known.
+    copy now, where a move waits and the size is no longer what was known. `rearranging` are brokers that copy into the
+    directory that the plan names, or are up and did not say; earlier journals do not have them.
     """
 
     topic_partition: TopicPartition
@@ -126,6 +127,7 @@ class PartitionObservation:
     misplaced: tuple[int, ...] = ()
     offline: tuple[int, ...] = ()
     size_bytes: int | None = None
+    rearranging: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -375,7 +377,8 @@ class MovesSubmitted:
     """Outcome of the moves that were sent.
 
     `unknown` got no answer, or an error after which they may have been made all the same. `deferred` were refused for
-    now: Kafka's own client would retry.
+    now: Kafka's own client would retry. Of `begun` ones a broker may be copying into another directory, though the rest
+    was refused; earlier journals do not have them.
     """
 
     at_ms: int
@@ -383,6 +386,7 @@ class MovesSubmitted:
     refused: tuple[Refusal, ...] = ()
     unknown: tuple[TopicPartition, ...] = ()
     deferred: tuple[Refusal, ...] = ()
+    begun: tuple[TopicPartition, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -513,12 +513,14 @@ class Runner:
         placed = requests.request_log_dirs(self._port, deed.log_dirs)
         targets = {name: target for name, target in deed.targets.items() if name not in placed.failed}
         outcome = self._start(targets, deed.changing_factor)
+        refused = (*placed.refused, *_refusals(outcome, is_final))
         return MovesSubmitted(
             self._time.now_ms(),
             accepted=tuple(outcome.ok),
-            refused=(*placed.refused, *_refusals(outcome, is_final)),
+            refused=refused,
             unknown=(*placed.unknown, *(name for name, error in outcome.failed.items() if may_be_done(error))),
-            deferred=_refusals(outcome, is_for_now),
+            deferred=(*placed.deferred, *_refusals(outcome, is_for_now)),
+            begun=tuple(one.topic_partition for one in refused if one.topic_partition in placed.begun),
         )
 
     def _start(
@@ -561,11 +563,14 @@ class Runner:
             return Batch({}, dict.fromkeys(targets, error))
 
     def _cancel(self, partitions: tuple[TopicPartition, ...]) -> Event:
-        requests.cancel_log_dir_moves(self._port, [self.run.records[name].step for name in partitions])
-        outcome = self._alter(dict.fromkeys(partitions))
-        idle = tuple(name for name, error in outcome.failed.items() if has_code(error, NO_REASSIGNMENT_IN_PROGRESS))
+        records = self.run.records
+        kept = requests.cancel_log_dir_moves(self._port, [records[name].step for name in partitions])
+        over = [name for name in partitions if records[name].is_list_over]
+        lists = [name for name in partitions if not records[name].is_list_over]
+        outcome = self._alter(dict.fromkeys(lists)) if lists else Batch({}, {})
+        idle = {name for name, error in outcome.failed.items() if has_code(error, NO_REASSIGNMENT_IN_PROGRESS)}
         refused = tuple(one for one in _refusals(outcome, is_final) if one.topic_partition not in idle)
-        return MovesCancelled(self._time.now_ms(), tuple(outcome.ok), refused, idle)
+        return MovesCancelled(self._time.now_ms(), tuple(outcome.ok), (*refused, *kept), (*over, *sorted(idle)))
 
     def _replan(self, question: ReplanMoves) -> Event:
         found = self._replanner(question)

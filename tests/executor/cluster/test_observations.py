@@ -1,8 +1,11 @@
+from dataclasses import replace
+
 import pytest
 
-from kreassign.executor.cluster.observations import Answers, news, observe
+from kreassign.executor.cluster.observations import Answers, ReplicaLocation, news, observe
 from kreassign.executor.events import CopyProgress, PartitionObservation, PlacementState, PlannedMove
-from kreassign.model import OngoingReassignment, Partition, ReplicaStatus, TopicPartition
+from kreassign.model import OngoingReassignment, Partition, ReplicaStatus, TopicPartition, TopicPartitionReplica
+from kreassign.model.run import LogDirTarget
 
 T0 = TopicPartition("t", 0)
 MOVE = PlannedMove(T0, (0, 1), (2, 1), 1_000)
@@ -31,6 +34,20 @@ def test_a_partition_is_where_the_controller_lists_it(
 ) -> None:
     (observation,) = observe([MOVE], answers(replicas, ongoing))
     assert observation.placement is where
+
+
+@pytest.mark.parametrize(("silent", "offline", "rearranging"), [
+    ((), (), (0,)), ((0, 1, 2), (), (0, 1)), ((0, 1, 2), (1,), (0,)),
+])  # fmt: skip
+def test_a_copy_between_directories_does_not_show_that_the_list_was_taken(
+    silent: tuple[int, ...], offline: tuple[int, ...], rearranging: tuple[int, ...]
+) -> None:
+    log_dirs = (LogDirTarget(0, "/b", "/a"), LogDirTarget(1, "/b", "/a"), LogDirTarget(2, "/b"))
+    move = replace(MOVE, target=(2, 0, 1), log_dirs=log_dirs)
+    partition = Partition(T0, (0, 1), isr=(0, 1), leader=0, offline=offline)
+    locations = {TopicPartitionReplica(0, *T0): ReplicaLocation("/a", "/b")}
+    (observation,) = observe([move], Answers({T0: partition}, locations=locations, silent=frozenset(silent)))
+    assert (observation.placement, observation.rearranging) == (PlacementState.UNTOUCHED, rearranging)
 
 
 def test_a_plan_that_wants_what_is_there_has_arrived() -> None:

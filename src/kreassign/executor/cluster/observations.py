@@ -6,7 +6,7 @@ compares the cluster with the expected replicas, log directories and settings.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -107,9 +107,15 @@ def placement_progress(
     return PlacementProgress.MOVING if set(away) <= going else PlacementProgress.PENDING
 
 
-def is_any_under_way(name: TopicPartition, targets: Iterable[LogDirTarget], found: ReplicaLocations) -> bool:
-    """True if a copy is being copied into its target directory now."""
-    return any(_log_dir_progress(name, target, found)[1] == target.path for target in targets)
+def rearranging(
+    name: TopicPartition, targets: Iterable[LogDirTarget], found: ReplicaLocations, silent: Collection[int]
+) -> tuple[int, ...]:
+    """Brokers that copy into their target directory now, and those of the `silent` ones that may."""
+    return tuple(
+        target.broker
+        for target in targets
+        if _log_dir_progress(name, target, found)[1] == target.path or (target.is_move and target.broker in silent)
+    )
 
 
 def _log_dir_progress(
@@ -183,7 +189,8 @@ def _observe(move: PlannedMove, answers: Answers) -> PartitionObservation | None
     isr = _one_of(partition.isr, replicas, move.original)
     offline = tuple(sorted(set(partition.offline).intersection(move.receiving)))
     size = answers.new_sizes.get(name)
-    return PartitionObservation(name, where, replicas, isr, partition.leader, copies, away, offline, size)
+    within = rearranging(name, move.log_dirs, answers.locations, answers.silent.difference(partition.offline))
+    return PartitionObservation(name, where, replicas, isr, partition.leader, copies, away, offline, size, within)
 
 
 def _one_of(found: tuple[int, ...], *known: tuple[int, ...]) -> tuple[int, ...]:
@@ -191,13 +198,10 @@ def _one_of(found: tuple[int, ...], *known: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def _with_directories(move: PlannedMove, where: PlacementState, answers: Answers) -> PlacementState:
-    """Count log directories too: a move has arrived when its copies are in theirs, and moves while any is copied."""
-    name = move.topic_partition
-    if where is PlacementState.ARRIVED:
-        return _ARRIVED[placement_progress(name, move.log_dirs, answers.locations, answers.silent)]
-    if where in {PlacementState.UNTOUCHED, PlacementState.REORDERED}:
-        return PlacementState.MOVING if is_any_under_way(name, move.log_dirs, answers.locations) else where
-    return where
+    """Count log directories once the list is there. Until then it alone tells whether the move was taken."""
+    if where is not PlacementState.ARRIVED:
+        return where
+    return _ARRIVED[placement_progress(move.topic_partition, move.log_dirs, answers.locations, answers.silent)]
 
 
 _ARRIVED = {

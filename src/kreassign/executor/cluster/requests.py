@@ -674,51 +674,61 @@ def _unregistered(port: ClusterPort, failed: Mapping[int, ClusterError]) -> tupl
 
 @dataclass(frozen=True, slots=True)
 class LogDirAnswer:
-    """Partitions for which a broker refused a directory, or gave no answer."""
+    """Partitions for which a broker refused a directory, for good or for now, or gave no answer, each once.
+
+    Of `begun` ones a broker copies into another directory now, or may.
+    """
 
     refused: tuple[Refusal, ...] = ()
     unknown: tuple[TopicPartition, ...] = ()
+    deferred: tuple[Refusal, ...] = ()
+    begun: frozenset[TopicPartition] = frozenset()
 
     @property
     def failed(self) -> frozenset[TopicPartition]:
-        """All partitions that were refused or got no answer."""
-        return frozenset((*self.unknown, *(refusal.topic_partition for refusal in self.refused)))
+        """All partitions of which not every directory was taken."""
+        return frozenset((*self.unknown, *(one.topic_partition for one in (*self.refused, *self.deferred))))
 
 
 def request_log_dirs(port: ClusterPort, targets: Mapping[TopicPartitionReplica, str]) -> LogDirAnswer:
     """Ask brokers to place copies in these directories, including copies that do not exist yet."""
     if not targets:
         return LogDirAnswer()
-    failed = {
-        replica: error
-        for replica, error in port.alter_replica_log_dirs(targets).failed.items()
-        if not _is_remembered(error)
-    }
-    refused = {
-        replica.topic_partition: f"{targets[replica]} on broker {replica.broker}: {error_text(error)}"
-        for replica, error in failed.items()
-        if isinstance(error, Rejected)
-    }
-    unknown = {replica.topic_partition for replica in failed} - refused.keys()
-    return LogDirAnswer(tuple(Refusal(name, text) for name, text in sorted(refused.items())), tuple(sorted(unknown)))
+    outcome = port.alter_replica_log_dirs(targets)
+    failed = {replica: error for replica, error in outcome.failed.items() if not _is_remembered(error)}
+
+    def told(is_wanted: Callable[[ClusterError], bool]) -> dict[TopicPartition, str]:
+        return {
+            replica.topic_partition: f"{targets[replica]} on broker {replica.broker}: {error_text(error)}"
+            for replica, error in failed.items()
+            if is_wanted(error)
+        }
+
+    # What one broker refuses for good is refused, whatever the others answer.
+    refused, unknown, deferred = told(is_final), told(may_be_done), told(is_for_now)
+    uncertain = (replica for replica, error in failed.items() if may_be_done(error))
+    return LogDirAnswer(
+        tuple(Refusal(name, text) for name, text in sorted(refused.items())),
+        tuple(sorted(unknown.keys() - refused.keys())),
+        tuple(Refusal(name, text) for name, text in sorted(deferred.items()) if name not in {*refused, *unknown}),
+        frozenset(replica.topic_partition for replica in (*outcome.ok, *uncertain)),
+    )
 
 
-def cancel_log_dir_moves(port: ClusterPort, moves: Iterable[PlannedMove]) -> None:
+def cancel_log_dir_moves(port: ClusterPort, moves: Iterable[PlannedMove]) -> tuple[Refusal, ...]:
     """Cancel moves between directories in progress: requesting the present directory does that (KIP-113).
 
-    The next poll shows failures of single brokers. Raises ClusterError when no broker answers.
+    Returns what brokers refuse. Raises ClusterError when no broker answers.
     """
-    moves = tuple(moves)
-    named = {replica for move in moves for replica in move.log_dir_paths}
-    known, absent, unknown = read_copies(port, named)
-    del absent, unknown  # Nothing is known to be copied there: a move that goes on is cancelled again.
+    wanted = {replica: path for move in moves for replica, path in move.log_dir_paths.items()}
+    known, absent, unknown = read_copies(port, wanted)
+    del absent, unknown  # Nothing is known to be copied there: the next poll shows a move that goes on.
     present = {
         replica: place.current
         for replica, place in known.items()
-        if place.future is not None and place.current is not None
+        if place.future == wanted[replica] and place.current is not None
     }
-    if present:
-        port.alter_replica_log_dirs(present)
+    return request_log_dirs(port, present).refused
 
 
 def _is_remembered(error: ClusterError) -> bool:

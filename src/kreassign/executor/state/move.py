@@ -18,6 +18,9 @@ after a crash or a lost answer the cluster is observed before anything is sent a
 does no harm: the controller has nothing to change. As long as a move may be in progress it has not ended, whatever
 single answers report: it fails only once observations, later than the last attempt, show that it had no effect.
 
+Directories are a request of their own, sent before the list: a broker may copy between its directories though the list
+was refused, lost, or cancelled by others. A move ends only once these copies are cancelled too.
+
 No single observation ends a move as the run does not expect it: that its partition is gone, is another one, or has
 replicas that nobody planned counts once it was seen so for `DOUBT_MS`, and by two brokers (`cluster/readings.py`).
 
@@ -228,6 +231,8 @@ class MoveRecord:
     problem: str | None = None
     progressed_ms: int | None = None
     given_up: str | None = None
+    is_failing: bool = False
+    """True if it has failed but for its copies between directories, which are still to be cancelled."""
     is_postponed: bool = False
     was_cancelled: bool = False
     anchor: CopyPace | None = None
@@ -268,6 +273,17 @@ class MoveRecord:
     def is_diverged(self) -> bool:
         """True if others have sent its partition elsewhere, by the last observation."""
         return self.observation is not None and self.observation.placement is PlacementState.DIVERGED
+
+    @property
+    def rearranging(self) -> tuple[int, ...]:
+        """Brokers that copy between their directories, or may, by the last observation."""
+        return () if self.observation is None else self.observation.rearranging
+
+    @property
+    def is_list_over(self) -> bool:
+        """True if nothing of its list is left to cancel: it was refused, or others have changed it."""
+        is_moving = self.observation is not None and self.observation.placement is PlacementState.MOVING
+        return self.is_diverged or (self.is_failing and not is_moving)
 
     @property
     def offline(self) -> tuple[int, ...]:
@@ -360,11 +376,16 @@ class MoveRecord:
         self.status, self.refusal = MoveStatus.MOVING, None
         self.submissions.unanswered = 0
 
-    def refused(self, at_ms: int, message: str) -> None:
-        """Record a refusal: the move fails, unless an earlier attempt may still take effect."""
+    def refused(self, at_ms: int, message: str, *, is_begun: bool = False) -> None:
+        """Record a refusal: the move fails, unless an earlier attempt may still take effect.
+
+        A move that `is_begun` copies between directories, and fails once these copies are cancelled.
+        """
         self.submissions.answered(message)
         if self.submissions.unanswered:
             self.refusal = message
+        elif is_begun:
+            self._fail_later(message)
         else:
             self.fail(at_ms, message)
 
@@ -428,7 +449,7 @@ class MoveRecord:
 
     def _wait(self) -> None:
         self.status, self.submissions, self.cancellations = MoveStatus.PLANNED, Attempts(), Attempts()
-        self.refusal, self.is_idle = None, False
+        self.refusal, self.is_idle, self.is_failing = None, False, False
         self.anchor, self.losing_ground, self.progressed_ms = None, None, None
         self.is_postponed = False
 
@@ -447,8 +468,16 @@ class MoveRecord:
             self.fail(at_ms, problem)
 
     def fail(self, at_ms: int, problem: str) -> None:
-        """Record that the move failed."""
-        self.status, self.ended_ms, self.problem = MoveStatus.FAILED, at_ms, problem
+        """Record that the move failed, or will once its copies between directories are cancelled."""
+        if self.rearranging and self.status in {MoveStatus.SENT, MoveStatus.MOVING}:
+            self._fail_later(problem)
+        else:
+            self.status, self.ended_ms, self.problem = MoveStatus.FAILED, at_ms, problem
+
+    def _fail_later(self, problem: str) -> None:
+        self.status, self.given_up, self.is_failing = MoveStatus.CANCELLING, problem, True
+        # One that is still to be answered, for a poll may have been before the copies began.
+        self.cancellations, self.doubtful_since_ms = Attempts(unanswered=1), None
 
     def see(self, observation: PartitionObservation, at_ms: int) -> None:
         """Process an observation. A copy that no broker reported this time keeps its last progress."""
@@ -491,6 +520,8 @@ def conclude(record: MoveRecord, at_ms: int) -> NextAction:
     """Conclude from the latest observation, and return the action that the move needs now."""
     if record.status not in ACTIVE or record.observation is None:
         return NextAction.NOTHING
+    if record.status is MoveStatus.CANCELLING and record.rearranging:
+        return _cancel_again(record, record.observation, at_ms)
     return RULES[record.status, record.observation.placement](record, record.observation, at_ms)
 
 

@@ -380,7 +380,8 @@ def _after_sending(run: Run, state: Submitting, event: MovesSubmitted) -> Next:
         records[refusal.topic_partition].submissions.answered(refusal.message)
     for refusal in event.refused:
         record = records[refusal.topic_partition]
-        record.refused(event.at_ms, f"the cluster refused it: {refusal.message}")
+        is_begun = record.name in event.begun
+        record.refused(event.at_ms, f"the cluster refused it: {refusal.message}", is_begun=is_begun)
         run.moves.index.sort(record)
     if state.remaining and _may_send_on(run, event):
         return _check_then_send(run, state.remaining)
@@ -404,7 +405,7 @@ def _wind_down(run: Run, actions: Sequence[tuple[MoveRecord, NextAction]], at_ms
     """
     sent = [r for r, action in actions if r.status is MoveStatus.SENT and action is NextAction.SUBMIT]
     # Moves that may still take effect are cancelled: the answer tells whether they did.
-    unsent = [record for record in sent if not record.submissions.unanswered]
+    unsent = [record for record in sent if not (record.submissions.unanswered or record.rearranging)]
     for record in (*unsent, *(record for record in run.moves.active if record.status is MoveStatus.PLANNED)):
         record.cancelled(at_ms)
         run.moves.index.sort(record)
