@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from kreassign.errors import Unreachable
 from kreassign.executor.cluster.observations import replica_locations
 from kreassign.executor.cluster.readings import partitions_of
 from kreassign.executor.events import CancelRequested, PlannedMove, RunStarted, SubmissionIntended
-from kreassign.executor.history.run_history import rollback_plan
+from kreassign.executor.history.run_history import RollbackPlan, rollback_plan
 from kreassign.executor.journal import read_events
 from kreassign.executor.journal.file import event_from_json, event_to_json
 from kreassign.executor.preflight import RunSettings, prepare
@@ -118,11 +119,33 @@ def test_a_directory_limit_counts_copies_within_a_broker(rig: TwinRig) -> None:
     assert_in_place(rig, wishes)
 
 
+def way_back(rig: TwinRig, done: RunHistory) -> RollbackPlan:
+    copies = rig.client.describe_log_dirs(range(5), partitions=[tp(number) for number in rig.replicas]).ok
+    return rollback_plan(done.moves, partitions_of(rig.client.describe_topics(["t"]).ok), replica_locations(copies))
+
+
 def undo(rig: TwinRig, done: RunHistory) -> RunHistory:
-    copies = rig.client.describe_log_dirs(range(5), partitions=[tp(number) for number in HOME]).ok
-    back = rollback_plan(done.moves, partitions_of(rig.client.describe_topics(["t"]).ok), replica_locations(copies))
+    back = way_back(rig, done)
     settings = RunSettings("run-2", rig.transport.now_ms(), ThrottleRates(5 * RATE))
     return rig.run(prepare(rig.client, back.plan, settings, expected=back.expected))
+
+
+def test_a_rollback_names_a_copy_that_went_on_with_its_broker(tmp_path: Path) -> None:
+    odd_rig = OddRig(tmp_path, 10_000 * RATE)
+    rig = odd_rig.rig
+    rig.let_reach_controllers()
+    rig.after(4, lambda: rig.twin.crash(1))
+    rig.ask_after(20, cancel_now)
+    done = odd_rig.run(throttle=RATE // 8)
+    rig.twin.start(1)
+    rig.transport.sleep(6)
+    assert set(odd_rig.futures) == {1}
+    assert way_back(rig, done).skipped == (
+        f"t-0: broker 1 copies it into {odd_rig.futures[1]}; roll back again once it is there",
+    )
+    rig.transport.sleep(3_600)
+    assert (undo(rig, done).state, where(rig, 0), rig.replicas[0]) == ("done", odd_rig.home, (0, 1))
+    odd_rig.assert_nothing_left()
 
 
 def test_a_rollback_brings_copies_back_to_their_directories(rig: TwinRig) -> None:
@@ -184,8 +207,8 @@ ALTER, ALTER_DIRS = "alter_partition_reassignments", "alter_replica_log_dirs"
 class OddRig:
     """A rig with one partition that goes from [0,1] to [3,1] while broker 1 changes the directory of its copy."""
 
-    def __init__(self, folder: Path) -> None:
-        self.rig = TwinRig(folder, [[0, 1]])
+    def __init__(self, folder: Path, size_bytes: int = 10 * RATE) -> None:
+        self.rig = TwinRig(folder, [[0, 1]], size_bytes=size_bytes)
         self.home = where(self.rig, 0)
         self.wishes: Expectations = {0: ((3, 1), (D1.format(3), other(self.rig, 0, 1)))}
         self.both: Expectations = {0: ((1, 0), (other(self.rig, 0, 1), other(self.rig, 0, 0)))}
@@ -323,6 +346,25 @@ def test_cancelling_a_move_whose_list_was_not_taken_gives_up_its_directories(
     found = odd_rig.run(throttle=RATE // 8)
     assert (found.state, found.problems, where(odd_rig.rig, 0)) == ("cancelled", (), odd_rig.home)
     odd_rig.assert_nothing_left()
+
+
+@pytest.mark.parametrize("wishes", ["wishes", "both", "within"])
+@pytest.mark.parametrize("lost_after_ms", [60_000, None], ids=["given up", "cancelled"])
+def test_a_broker_that_is_down_ends_the_move_and_is_named(
+    odd_rig: OddRig, wishes: str, lost_after_ms: int | None
+) -> None:
+    """The list may be where it was, or at its target, which the copy on broker 3 reaches while broker 1 is down."""
+    rig = odd_rig.rig
+    rig.let_reach_controllers()
+    rig.after(4, lambda: rig.twin.crash(1))
+    if lost_after_ms is None:
+        rig.ask_after(20, cancel_now)
+    begun = started(rig, getattr(odd_rig, wishes), throttle=RATE // (4 if lost_after_ms else 8))
+    found = rig.run(replace(begun, lost_after_ms=lost_after_ms))
+    assert found.state == ("failed" if lost_after_ms else "cancelled")
+    left = f"broker 1 was down, and may go on copying it into {odd_rig.wishes[0][1][1]} when it is back"
+    assert left in (found.moves[0].problem or "")
+    assert rig.throttles == {}
 
 
 def test_a_broker_that_is_silent_does_not_end_the_cancellation_of_its_copy(odd_rig: OddRig) -> None:

@@ -384,15 +384,19 @@ def _dirs_back(move: MoveHistory, replica_locations: ReplicaLocations) -> dict[i
 
 
 def _unread_dirs(move: MoveHistory, partition: Partition, replica_locations: ReplicaLocations) -> Iterator[str]:
-    """Copies that may have to change their directory, and are in none that their broker reports."""
+    """Copies that may have to change their directory, and are in none that their broker reports, or on their way."""
     for target in move.log_dirs:
         replica = TopicPartitionReplica(target.broker, move.topic, move.partition)
         is_kept = target.before is not None and target.broker in partition.replicas
-        if is_kept and target.path != target.before and replica not in replica_locations:
+        if not is_kept or target.path == target.before:
+            continue
+        if replica not in replica_locations:
             yield (
                 f"no directory of broker {target.broker} shows its copy, which was in {target.before}: the broker is "
                 "down, or the directory failed; roll back again once it is up"
             )
+        elif replica_locations[replica].future == target.path:
+            yield f"broker {target.broker} copies it into {target.path}; roll back again once it is there"
 
 
 def _reason_to_leave(move: MoveHistory, partition: Partition | None, present: Present) -> str | None:

@@ -280,6 +280,14 @@ class MoveRecord:
         return () if self.observation is None else self.observation.rearranging
 
     @property
+    def left_behind(self) -> dict[int, str]:
+        """Directories into which brokers that are down may copy when they are back."""
+        seen, paths = self.observation, {target.broker: target.path for target in self.step.log_dirs}
+        if seen is None or self.submitted_ms is None:
+            return {}
+        return {one: paths[one] for one in self.step.rearranging if one in seen.misplaced and one in seen.offline}
+
+    @property
     def is_list_over(self) -> bool:
         """True if nothing of its list is left to cancel: it was refused, or others have changed it."""
         is_moving = self.observation is not None and self.observation.placement is PlacementState.MOVING
@@ -406,7 +414,7 @@ class MoveRecord:
         elif self.is_postponed:
             self._wait_again()
         else:
-            self.status, self.ended_ms = MoveStatus.CANCELLED, at_ms
+            self._end(MoveStatus.CANCELLED, at_ms)
 
     def _wait_again(self) -> None:
         """Restart the step: its copies are discarded, and the order of the replicas may have changed."""
@@ -472,7 +480,14 @@ class MoveRecord:
         if self.rearranging and self.status in {MoveStatus.SENT, MoveStatus.MOVING}:
             self._fail_later(problem)
         else:
-            self.status, self.ended_ms, self.problem = MoveStatus.FAILED, at_ms, problem
+            self._end(MoveStatus.FAILED, at_ms, problem)
+
+    def _end(self, status: MoveStatus, at_ms: int, *problem: str) -> None:
+        left = (
+            f"broker {broker} was down, and may go on copying it into {path} when it is back, without a throttle"
+            for broker, path in self.left_behind.items()
+        )
+        self.status, self.ended_ms, self.problem = status, at_ms, "; ".join((*problem, *left)) or None
 
     def _fail_later(self, problem: str) -> None:
         self.status, self.given_up, self.is_failing = MoveStatus.CANCELLING, problem, True
@@ -640,6 +655,13 @@ def _cancelled(record: MoveRecord, observation: PartitionObservation, at_ms: int
     return _cancel_again(record, observation, at_ms)
 
 
+def _cancel_moving(record: MoveRecord, observation: PartitionObservation, at_ms: int) -> NextAction:
+    """Cancel again, unless only brokers that are down may go on: nothing can be asked of them."""
+    if record.is_idle and record.left_behind and not record.rearranging:
+        return _cancelled(record, observation, at_ms)
+    return _cancel_again(record, observation, at_ms)
+
+
 def _cancel_settling(record: MoveRecord, observation: PartitionObservation, at_ms: int) -> NextAction:
     """Brokers that are behind show the list of a move for a while that the controller has cancelled for us."""
     if record.cancellations.unanswered:
@@ -727,7 +749,7 @@ RULES: Mapping[tuple[MoveStatus, PlacementState], Rule] = MappingProxyType({
     (MoveStatus.MOVING, PlacementState.DELETED): _gone,
     (MoveStatus.MOVING, PlacementState.RECREATED): _recreated,
     (MoveStatus.CANCELLING, PlacementState.UNTOUCHED): _cancelled,
-    (MoveStatus.CANCELLING, PlacementState.MOVING): _cancel_again,
+    (MoveStatus.CANCELLING, PlacementState.MOVING): _cancel_moving,
     (MoveStatus.CANCELLING, PlacementState.ARRIVED): _complete,
     (MoveStatus.CANCELLING, PlacementState.UNCONFIRMED): _unconfirmed,
     (MoveStatus.CANCELLING, PlacementState.SETTLING): _cancel_settling,
