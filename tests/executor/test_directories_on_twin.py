@@ -362,7 +362,7 @@ def test_a_broker_that_is_down_ends_the_move_and_is_named(
     begun = started(rig, getattr(odd_rig, wishes), throttle=RATE // (4 if lost_after_ms else 8))
     found = rig.run(replace(begun, lost_after_ms=lost_after_ms))
     assert found.state == ("failed" if lost_after_ms else "cancelled")
-    left = f"broker 1 was down, and may go on copying it into {odd_rig.wishes[0][1][1]} when it is back"
+    left = f"broker 1 or its directory was down: it may go on copying into {odd_rig.wishes[0][1][1]} later"
     assert left in (found.moves[0].problem or "")
     assert rig.throttles == {}
 

@@ -42,10 +42,12 @@ def test_a_partition_is_where_the_controller_lists_it(
 def test_a_copy_between_directories_does_not_show_that_the_list_was_taken(
     silent: tuple[int, ...], offline: tuple[int, ...], rearranging: tuple[int, ...]
 ) -> None:
-    log_dirs = (LogDirTarget(0, "/b", "/a"), LogDirTarget(1, "/b", "/a"), LogDirTarget(2, "/b"))
+    log_dirs = (*(LogDirTarget(broker, "/b", "/a") for broker in (0, 1, 3)), LogDirTarget(2, "/b"))
     move = replace(MOVE, target=(2, 0, 1), log_dirs=log_dirs)
     partition = Partition(T0, (0, 1), isr=(0, 1), leader=0, offline=offline)
-    locations = {TopicPartitionReplica(0, *T0): ReplicaLocation("/a", "/b")}
+    # The directory of the copy on broker 3 failed: it is listed for good, and goes on no more.
+    places = {0: ReplicaLocation("/a", "/b"), 3: ReplicaLocation(None, "/b")}
+    locations = {TopicPartitionReplica(broker, *T0): place for broker, place in places.items()}
     (observation,) = observe([move], Answers({T0: partition}, locations=locations, silent=frozenset(silent)))
     assert (observation.placement, observation.rearranging) == (PlacementState.UNTOUCHED, rearranging)
 

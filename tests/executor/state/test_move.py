@@ -205,6 +205,7 @@ def test_a_move_found_under_way_counts_from_when_it_was_seen() -> None:
 
 IN_SYNC = observed(UNCONFIRMED, isr=(2, 3))
 """A replica that leaves need not be in sync."""
+IN_PLACE = observed(UNCONFIRMED, isr=(1, 2))
 UNSENT, SILENT = observed(UNTOUCHED), observed(UNTOUCHED, leader=NO_LEADER, replicas=(0, 1))
 TRIED = Attempts(3, 10_000, 120_000, 130_000, 3, "not now")
 VAIN = "it was sent 3 times in 125 s and the cluster showed no effect"
@@ -226,10 +227,13 @@ NOTHING_TO_CANCEL = {"is_idle": True, "awaited_replan": ANOTHER}
     (at(UNDER_WAY), [(1_000, IN_SYNC, "moving"), (2_000, observed(UNCONFIRMED, isr=(0, 2)), "moving"),
                      (5_000, IN_SYNC, "moving"), (4_999 + DOUBT_MS, IN_SYNC, "moving"),
                      (5_000 + DOUBT_MS, IN_SYNC, "complete")], None),
+    (at(UNDER_WAY, WITHIN), [(1_000, IN_PLACE, "moving"), (2_000, replace(IN_PLACE, misplaced=(1,)), "moving"),
+                             (5_000, IN_PLACE, "moving"), (4_999 + DOUBT_MS, IN_PLACE, "moving"),
+                             (5_000 + DOUBT_MS, IN_PLACE, "complete")], None),
     (at(CANCELLING, **NOTHING_TO_CANCEL), [(5_000, observed(UNCONFIRMED, isr=(0, 1, 2)), "failed")], ENDED),
     (at(CANCELLING, **NOTHING_TO_CANCEL, given_up="full"), [(5_000, observed(UNCONFIRMED), "failed")], "full"),
 ], ids=["sent again", "cancelled again", "refused", "patience", "in vain", "in vain, unanswered", "no leader",
-        "empty list", "not in sync", "given up"])  # fmt: skip
+        "empty list", "in another directory", "not in sync", "given up"])  # fmt: skip
 def test_timeouts_complete_retry_or_fail_a_move(
     record: MoveRecord, looks: list[tuple[int, PartitionObservation, str]], problem: str | None
 ) -> None:

@@ -110,11 +110,15 @@ def placement_progress(
 def rearranging(
     name: TopicPartition, targets: Iterable[LogDirTarget], found: ReplicaLocations, silent: Collection[int]
 ) -> tuple[int, ...]:
-    """Brokers that copy into their target directory now, and those of the `silent` ones that may."""
+    """Brokers that copy into their target directory now, and those of the `silent` ones that may.
+
+    A copy whose own directory failed is listed for good, and goes on no more.
+    """
+    places = ((target, *_log_dir_progress(name, target, found)) for target in targets)
     return tuple(
         target.broker
-        for target in targets
-        if _log_dir_progress(name, target, found)[1] == target.path or (target.is_move and target.broker in silent)
+        for target, current, future in places
+        if (current is not None and future == target.path) or (target.is_move and target.broker in silent)
     )
 
 

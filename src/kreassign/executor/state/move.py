@@ -281,7 +281,7 @@ class MoveRecord:
 
     @property
     def left_behind(self) -> dict[int, str]:
-        """Directories into which brokers that are down may copy when they are back."""
+        """Directories into which brokers may go on copying that are down, or whose own directory of the copy is."""
         seen, paths = self.observation, {target.broker: target.path for target in self.step.log_dirs}
         if seen is None or self.submitted_ms is None:
             return {}
@@ -484,7 +484,7 @@ class MoveRecord:
 
     def _end(self, status: MoveStatus, at_ms: int, *problem: str) -> None:
         left = (
-            f"broker {broker} was down, and may go on copying it into {path} when it is back, without a throttle"
+            f"broker {broker} or its directory was down: it may go on copying into {path} later, without a throttle"
             for broker, path in self.left_behind.items()
         )
         self.status, self.ended_ms, self.problem = status, at_ms, "; ".join((*problem, *left)) or None
@@ -617,7 +617,7 @@ def _send_again(record: MoveRecord, _: PartitionObservation, at_ms: int) -> Next
 
 
 def _unconfirmed(record: MoveRecord, observation: PartitionObservation, at_ms: int) -> NextAction:
-    """An inactive controller lists nothing, so wait until all new replicas are in sync for a while.
+    """An inactive controller lists nothing, so wait until all copies are in sync and in place for a while.
 
     They may be while another replica of the target is not: Kafka 4.3 completes such a move, earlier ones go on with it.
     """
@@ -625,7 +625,7 @@ def _unconfirmed(record: MoveRecord, observation: PartitionObservation, at_ms: i
         return _cancel_unconfirmed(record, observation, at_ms)
     since_ms = record.doubtful_since_ms
     _under_way(record, observation, at_ms)
-    if set(record.step.adding) <= set(observation.isr):
+    if not record.lagging:
         record.doubtful_since_ms = since_ms
         if _is_beyond_doubt(record, at_ms):
             return _complete(record, observation, at_ms)
