@@ -462,11 +462,12 @@ def _not_agreed(port: ClusterPort, plan: Plan, view: ClusterNow, settings: RunSe
 class LockedOut:
     """A partition whose producers with acks=all are refused until a copy is in sync; None is not known.
 
-    `rate_bytes_per_s` is the most with which a copy arrives under the throttle.
+    `rate_bytes_per_s` is the most with which a copy arrives under the throttle, `unread` why there is no size.
     """
 
     size_bytes: int | None
     rate_bytes_per_s: int | None
+    unread: str = ""
 
     @property
     def seconds(self) -> float | None:
@@ -510,8 +511,8 @@ class ProducerOutages:
 def _how_long(partitions: Sequence[LockedOut]) -> str:
     """Time of the partition that takes longest, as far as sizes and throttle are known."""
     sizes = [one.size_bytes for one in partitions if one.size_bytes is not None]
-    if unsized := len(partitions) - len(sizes):
-        return f"for a time that is not known: the size of {unsized} could not be read"
+    if unsized := [one.unread for one in partitions if one.size_bytes is None]:
+        return f"for a time that is not known: the size of {len(unsized)} could not be read ({unsized[0]})"
     longest = max((seconds for one in partitions if (seconds := one.seconds) is not None), default=None)
     largest = f"the largest has {format_amount(max(sizes), 'B')}"
     if longest is None:
@@ -534,11 +535,13 @@ def read_outages(
         for name, (partition, most) in growing.items()
         if name.topic in least and locks_out(least[name.topic], len(partition.replicas), most, len(partition.isr))
     ]
-    sizes = read_copy_sizes(port, locked, partitions).known
+    sizes, leaderless, unsized = read_copy_sizes(port, locked, partitions)
+    why = {**dict.fromkeys(leaderless, "no leader"), **{name: error_text(error) for name, error in unsized.items()}}
     refused: dict[str, list[LockedOut]] = {}
     for move in locked:
-        size = sizes.get(move.topic_partition)
-        refused.setdefault(move.topic_partition.topic, []).append(LockedOut(size, _fastest(move, rates)))
+        name = move.topic_partition
+        one = LockedOut(sizes.get(name), _fastest(move, rates), why.get(name, ""))
+        refused.setdefault(name.topic, []).append(one)
     denied = [topic for topic, error in minima.unknown.items() if has_code(error, TOPIC_AUTHORIZATION_FAILED)]
     unread = [missing_permission("DescribeConfigs", denied, port.principal)] if denied else []
     unread += [
