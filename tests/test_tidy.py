@@ -48,7 +48,6 @@ LEFT_OUT = {
     ("executor/cluster/measurements.py", "_sizes"): "what has no size has no rate, and its brokers no known traffic",
     ("executor/cluster/requests.py", "_statuses"): "a copy of which nothing is told keeps its last progress",
     ("executor/cluster/requests.py", "without_records"): "doctor names this cause only where it is seen",
-    ("executor/preflight.py", "read_outages"): "for how long is not known then, which the sentence says",
     ("operations/run.py", "preview_run"): "a broker that did not answer is among those of unknown free space",
     ("operations/plan_inputs.py", "inputs_of_cluster"): "a topic that is missing is named where its factor changes",
     ("operations/table_inputs.py", "inputs_of_present"): "a topic that is missing is named where its factor changes",

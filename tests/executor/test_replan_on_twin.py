@@ -307,7 +307,7 @@ def test_sizes_do_not_matter_for_another_destination_but_directories_do(
 def test_a_cluster_that_does_not_answer_when_it_is_asked_is_asked_again(rig: TwinRig) -> None:
     rig.after(4, lambda: rig.twin.crash(2))
     odd = OddPort(rig.client)
-    odd.answer("describe_topics", not_reached)
+    odd.answer("describe_cluster", not_reached)
     rig.let_plan_over(odd)
     found = rig.run(rig.prepared(AWAY, throttle=SLOW, replans=True))
     assert ended(found, rig) == ("done", (), {0: (4, 1), 1: (3, 0)}, {})

@@ -58,11 +58,9 @@ def pace(
 
 
 def _small(blueprint: Blueprint, log_dir_bytes: int) -> Blueprint:
-    """The last broker with log directories of this size, but for the bytes by which any two disks differ in use."""
+    """The last broker with log directories of this size."""
     *others, last = blueprint.brokers
-    dirs = tuple(
-        replace(one, capacity_bytes=log_dir_bytes + number) for number, one in enumerate(last.hardware.log_dirs)
-    )
+    dirs = tuple(replace(one, capacity_bytes=log_dir_bytes) for one in last.hardware.log_dirs)
     return replace(blueprint, brokers=(*others, replace(last, hardware=replace(last.hardware, log_dirs=dirs))))
 
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import click
 
 from kreassign.cli.profiles import WORDS
-from kreassign.model.text import likely, some_of
+from kreassign.model.text import likely, signed_number, some_of
 
 _UNKNOWN = (click.NoSuchOption, click.exceptions.NoSuchCommand)
 _MEANT = {"help": ["--help"], "version": ["--version"]}
@@ -74,7 +74,7 @@ def _of_value(error: click.BadParameter, context: click.Context) -> str:
 def _of_extra(words: Sequence[str], context: click.Context) -> str:
     """Advice on words too many: ids that are one list, or another command beside the given one."""
     takes_ids = any(isinstance(one, click.Argument) and one.metavar == "IDS" for one in context.command.params)
-    if takes_ids and all(word.strip(",").isdecimal() for word in words):
+    if takes_ids and all(signed_number(word.strip(",")) is not None for word in words):
         return ". Write ids as one list with commas and no blanks, as in 7,8"
     above = context.parent
     if above is None or not isinstance(above.command, click.Group) or not above.command.get_command(above, words[0]):

@@ -243,7 +243,7 @@ def test_a_run_fills_no_disk_and_says_what_it_waits_for(tmp_path: Path) -> None:
     found = rig.run(rig.prepared(dict.fromkeys(range(3), (4, 1))))
     assert [one.status for one in found.moves] == ["complete", "complete", "cancelled"]
     (story,) = [problem for problem in found.problems if "disks have no space" in problem]
-    assert "t-2 waits because log directory /data/4/d0 of broker 4 has 1400000 bytes to promise" in story
+    assert "t-2 waits because log directory /data/4/d1 of broker 4 has 1399999 bytes to promise" in story
 
 
 def test_copies_of_others_have_their_room_before_those_of_a_run(tmp_path: Path) -> None:
