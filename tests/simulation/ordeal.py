@@ -11,7 +11,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from kreassign.admin import AdminClient
-from kreassign.errors import ClusterError, ExecutionError, IllegalPlan
+from kreassign.errors import ClusterError, ExecutionError, IllegalPlan, PlanIsMet
 from kreassign.executor import events
 from kreassign.executor.events import Event, RunStarted
 from kreassign.executor.guards import GuardName, guard_settings
@@ -138,7 +138,7 @@ class Ordeal:
             )
             try:
                 started = replace(prepare(admin, Plan(self.trial.moves), asked), replans=ours.replans)
-            except IllegalPlan:
+            except (IllegalPlan, PlanIsMet):
                 return
         self._begun_ms = self.twin.now_ms
         self._schedule()
