@@ -8,8 +8,9 @@ force after the last run that knew of it has ended, unless that is said.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from kreassign.executor.throttle_ledger import ConfigKey, items
 from kreassign.model.throttle import TOPIC_THROTTLES
@@ -45,6 +46,13 @@ class Agreement:
                 agreed[key] = agreed[key].difference(others)
 
 
+_Of = TypeVar("_Of")
+
+
+def _without(settings: Mapping[ConfigKey, _Of], topic: str) -> dict[ConfigKey, _Of]:
+    return {key: of for key, of in settings.items() if key.broker is not None or key.resource.name != topic}
+
+
 @dataclass(slots=True)
 class Owners:
     """Writers of the entries in force, by setting; `broken` has a sentence per change that nobody agreed to."""
@@ -69,10 +77,12 @@ class Owners:
         self.written[key] = after | {entry: HAND if entry in kept else writer for entry in new}
 
     def forget(self, topic: str) -> None:
-        """A topic was deleted, with its settings."""
-        self.written = {
-            key: of for key, of in self.written.items() if key.broker is not None or key.resource.name != topic
-        }
+        """A topic was deleted, with its settings: nobody has to put them back."""
+        self.written = _without(self.written, topic)
+        for one in self.agreements.values():
+            one.taken, one.kept, one.displaced = (
+                _without(each, topic) for each in (one.taken, one.kept, one.displaced)
+            )
 
     def lose(self, host: str) -> None:
         """The journals of a host are lost: nobody can say any more what its runs wrote."""
@@ -80,9 +90,14 @@ class Owners:
             of.update({entry: ORPHANED for entry, writer in of.items() if writer == host})
 
     def agree(self, host: str, *, takes: bool = True, is_kept: bool = False) -> None:
-        """A run begins, and may take away all that is set now; perhaps it has to put it back at its end."""
+        """A run begins, and may take away all that is set now; perhaps it has to put it back at its end.
+
+        But for what runs of the host wrote: by their journals that was not there before.
+        """
         now = self.of() if takes else {}
-        self.agreements[host] = Agreement(dict(now), dict(now) if is_kept else {})
+        own = self.of(host)
+        kept = {key: of_others for key, all_of in now.items() if (of_others := all_of - own.get(key, NONE))}
+        self.agreements[host] = Agreement(dict(now), kept if is_kept else {})
 
     def agree_to_rates(self, host: str) -> None:
         """Ask a run for a throttle: it may replace the present rate, and says so."""

@@ -120,6 +120,16 @@ def test_a_run_has_to_put_back_what_it_took() -> None:
     assert owners.broken == [f"{RATE} was '8' by hand, and a run of {HOST} made it '7'"]
 
 
+def test_nothing_of_a_deleted_topic_or_of_a_run_of_the_host_has_to_be_put_back() -> None:
+    owners = Owners()
+    owners.take_in(LIST, "9:9", HAND)
+    owners.take_in(RATE, "5", HOST)
+    owners.agree(HOST, is_kept=True)
+    owners.take_in(RATE, None, HOST)
+    owners.forget(LIST.resource.name)
+    assert [*owners.left(HOST, "")] == []
+
+
 def test_a_rate_that_a_requested_throttle_displaces_is_named_or_put_back() -> None:
     owners = Owners()
     owners.take_in(RATE, "7", HAND)
