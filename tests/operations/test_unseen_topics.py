@@ -67,7 +67,7 @@ def test_a_snapshot_says_which_topics_are_not_in_it(half: Asked, whole: Asked) -
     said, of_maintenance = warnings
     assert "which brokers are in maintenance could not be read (permission is missing: Describe on" in of_maintenance
     assert "replicas of 1: permission is missing: Describe on topic hidden" in said
-    assert GRANT.format("NAME") in said
+    assert GRANT.format("ANONYMOUS") in said
     warnings.clear()
     observe(whole.client, 0, warnings.append)
     assert warnings == [of_maintenance]
@@ -96,7 +96,7 @@ def test_no_maintenance_begins_while_min_isr_is_unknown(half: Asked, whole: Aske
     found = maintain(half.client, (2,), Way.ENTER, half.context, clock=half.transport)
     assert isinstance(found.next_step, Blocked)
     assert "cannot list what is on broker 2" in str(found.next_step)
-    assert GRANT.format("NAME") in str(found.next_step)
+    assert GRANT.format("ANONYMOUS") in str(found.next_step)
     assert (half.offset(), found.steps) == (before, ())
     # Who sees it is told the truth: it is the only other replica of nothing, and leads hidden-1.
     assert maintain(whole.client, (2,), Way.ENTER, whole.context, clock=whole.transport).is_finished
