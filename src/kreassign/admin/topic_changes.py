@@ -42,7 +42,7 @@ from kreassign.model.error_codes import (
     has_code,
 )
 from kreassign.model.reassignment import Override
-from kreassign.model.requests import NO_COPY, Copy, OffsetRange, answers_of_two, in_either_look, join
+from kreassign.model.requests import LOOKS, NO_COPY, Copy, OffsetRange, answers_of_two, join
 from kreassign.model.text import some_of
 from kreassign.model.topic_changes import (
     Refusal,
@@ -88,11 +88,12 @@ def ongoing_moves(
     partitions: Collection[TopicPartition] | None = None,
     timeout_ms: Callable[[], int | None] = lambda: None,
 ) -> dict[TopicPartition, OngoingReassignment]:
-    """Moves of these partitions (None: all) that the controller lists when asked twice.
+    """Moves of these partitions (None: all) that the controller lists; an empty list is asked for once more.
 
-    What is written because nothing moves is not written because of one empty list.
+    Who is controller no longer answers so, without an error, and what is written because nothing moves needs more.
     """
-    return in_either_look(lambda: client.list_partition_reassignments(partitions, timeout_ms=timeout_ms()))
+    looks = (client.list_partition_reassignments(partitions, timeout_ms=timeout_ms()) for _ in range(LOOKS))
+    return next(filter(None, looks), {})
 
 
 class KafkaCalls(MoveCalls, Protocol):

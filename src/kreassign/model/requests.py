@@ -70,14 +70,6 @@ TRIES = 3
 """Brokers that are asked at most: one that does not answer is not waited for twice."""
 
 
-def in_either_look(look: Callable[[], Mapping[Key, Value]]) -> dict[Key, Value]:
-    """Everything that either of two looks shows.
-
-    For lists that a controller leaves empty, without an error, when it is controller no longer.
-    """
-    return {**look(), **look()}
-
-
 def answers_of_two(brokers: Sequence[int], ask: Callable[[int], Value]) -> list[Value]:
     """Answers of two of the live `brokers`, or of one if only one is live. Raises ClusterError.
 

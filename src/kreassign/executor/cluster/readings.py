@@ -37,7 +37,7 @@ from kreassign.model import (
     TopicPartition,
 )
 from kreassign.model.error_codes import TOPIC_AUTHORIZATION_FAILED, UNKNOWN_TOPIC_OR_PARTITION, has_code
-from kreassign.model.requests import LOOKS, NO_OFFSET, TRIES, answers_of_two, in_either_look
+from kreassign.model.requests import LOOKS, NO_OFFSET, TRIES, answers_of_two
 from kreassign.model.text import signed_number
 
 Key = TypeVar("Key")
@@ -481,7 +481,7 @@ def listed_moves(port: MovesPort, partitions: Collection[TopicPartition] | None 
 
 def ongoing_moves(port: MovesPort, partitions: Collection[TopicPartition] | None = None) -> Moves:
     """Moves of these partitions (None: all) that the controller lists when asked twice. Raises ClusterError."""
-    return in_either_look(lambda: listed_moves(port, partitions))
+    return {**listed_moves(port, partitions), **listed_moves(port, partitions)}
 
 
 def with_moves(
