@@ -13,7 +13,9 @@ from kreassign.cli.main import kreassign
 from kreassign.errors import Unreachable
 from kreassign.executor.lease import ClusterLease, Held, LeaseHolder, LeasePolicy
 from kreassign.operations import run_journals
+from kreassign.twin.api.connection import AffectedResponses, Delayed
 from kreassign.twin.cluster import Twin
+from kreassign.wire import api
 from tests.executor.twin_runs import RATE, TwinRig
 
 pytestmark = pytest.mark.thorough
@@ -62,7 +64,15 @@ def test_a_large_cluster_that_hangs_is_noticed_as_soon_and_found_by_any_node(tmp
         rig.client.list_partition_reassignments()
     assert rig.transport.monotonic_s() - begun_s < TOLD_S
     rig.twin.unfreeze(17)
-    for _ in range(4):
+    for _ in range(12):
         with suppress(Unreachable):
             rig.client.list_partition_reassignments(timeout_ms=20_000)
     assert 17 in rig.client.describe_cluster().broker_ids
+
+
+def test_a_cluster_whose_nodes_answer_in_two_seconds_is_found_again(tmp_path: Path) -> None:
+    rig = TwinRig(tmp_path, [[0, 1], [1, 0]])
+    rig.client.describe_log_dirs(range(5))  # so that all are known
+    rig.twin.response_faults.add(Delayed(2_000), AffectedResponses(api.DESCRIBE_CLUSTER.key), hits_once=False)
+    rig.twin.freeze(0)
+    assert rig.client.list_partition_reassignments() == {}

@@ -83,6 +83,8 @@ _ADVERTISED_PATIENCE_S = 8.0
 _SILENT_S = 2.0
 # Known nodes answer soon or are gone: so long they are asked in turn, to notice soon that all are.
 _LOOK_AGAIN_S = 5.0
+# A node that is far away or busy answers by then, also on a new connection.
+_KNOWN_TRY_S = 3.0
 # A node that has not answered a brief read by then hangs, or the cluster does.
 _BRIEF_S = 5.0
 # Brokers learn of a new leader one by one, and the leader itself learns its followers' offsets last (KIP-207).
@@ -428,7 +430,7 @@ class Session:
         end_s = self._clock.monotonic_s() + _LOOK_AGAIN_S
         for number, address in enumerate(addresses):
             now_s = self._clock.monotonic_s()
-            timeout_s = min(deadline - now_s, max((end_s - now_s) / (len(addresses) - number), _LEAST_TRY_S))
+            timeout_s = min(deadline - now_s, max((end_s - now_s) / (len(addresses) - number), _KNOWN_TRY_S))
             if number and (timeout_s <= 0 or (now_s >= end_s and address not in self.settings.bootstrap)):
                 continue
             found = self._asked_who_is_there(self._link(address), timeout_s)
