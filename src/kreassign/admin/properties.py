@@ -412,9 +412,7 @@ def read_properties(path: str | Path) -> dict[str, str]:
         content = Path(path).read_bytes()
         if (kind := other_kind(content)) is not None:
             raise InputError(f"{path} is not a properties file: it is {kind}")
-        if content.lstrip().startswith(
-            (b"{", b"[")
-        ):  # each line would pass for a property, and nothing secure the client
+        if content.lstrip().startswith(b"{"):  # each line would pass for a property, and nothing secure the client
             raise InputError(f"{path} is not a properties file: it is JSON. Write lines like security.protocol=SSL")
         if content.startswith(BOM_UTF8):
             raise InputError(
