@@ -11,7 +11,7 @@ import pytest
 from kreassign.autopilot.gates import others_now
 from kreassign.autopilot.memory import BACK_OFF_MS
 from kreassign.executor.history.run_history import explained_settings, read_history
-from kreassign.executor.journal import find_journals
+from kreassign.executor.journal import find_journals, journal_path
 from kreassign.executor.progress import ProgressMeter
 from kreassign.executor.state import RunView
 from kreassign.operations.autopilot_looks import observe, why
@@ -103,3 +103,19 @@ def test_a_damaged_journal_of_a_repair_holds_repairs_and_no_messages(tmp_path: P
     assert (first.result, first.outcome) == ("failed", "failed: its journal was set aside")
     assert [one.outcome for one in later] == ["done"] * len(later)
     assert not {3, 6} & ours.holders()
+
+
+def test_a_journal_of_people_that_cannot_be_read_is_told_of_seldom(tmp_path: Path) -> None:
+    """No gate sees it, and each run is refused beside it."""
+    rig = TwinRig(tmp_path, LISTS, brokers=7)
+    ours = Fleet(tmp_path, rig, ACT)
+    theirs = journal_path(tmp_path, rig.twin.cluster_id, "20260101T000000Z-0000")
+    theirs.parent.mkdir(parents=True)
+    theirs.write_bytes(b"SQLite format 3\0" + bytes(1000))
+    rig.twin.crash(3)
+    with ours.opened() as autopilot:
+        ours.watch(autopilot, 12 * HOUR_S, 2 * LOOKS_S)
+        assert autopilot.memory.acts == ()
+    told = [one for one in map(str, ours.messages) if "broker 3" in one]
+    assert any("its run cannot begin" in one for one in told)
+    assert len(told) < 12

@@ -132,20 +132,15 @@ def test_scenario_9_others_are_waited_for_and_named() -> None:
 
 
 @pytest.mark.parametrize("kind", [Kind.BAND_LEFT, Kind.NEW_BROKER, Kind.LEADERS])
-@pytest.mark.parametrize("is_sure", [True, False])
-def test_where_others_balance_balance_is_left_to_them(kind: Kind, is_sure: bool) -> None:
-    """By its proof, or since something that has the topics of one moved partitions; a dead broker is repaired."""
-    theirs = Known(frozenset({TopicPartition("t", 7)}))
+def test_where_others_balance_for_sure_balance_is_left_to_them(kind: Kind) -> None:
+    """A dead broker is repaired all the same."""
 
     def world(now_s: float) -> Observation:
         seen = cluster(0, LISTS, brokers=10 if kind is Kind.NEW_BROKER else 9, down=[3] if now_s > DAY else [],
                        used={5: 0.75 if kind is Kind.BAND_LEFT else 0.5})  # fmt: skip
         placed = tuple(replace(one, leader=one.isr[-1]) for one in seen.placed)
         named = replace(seen, partitions=Known(placed)) if kind is Kind.LEADERS else seen
-        if is_sure:
-            return replace(named, sure_balancer="Redpanda's partition balancer, by redpanda.1")
-        moves = theirs if now_s < 5 * MINUTE else Known(frozenset())
-        return replace(named, moves_of_others=moves, balancers=("Cruise Control, by its topic x",))
+        return replace(named, sure_balancer="Redpanda's partition balancer, by redpanda.1")
 
     watched = Watched(ACT, world)
     watched.watch(DAY, every_s=300)
@@ -355,3 +350,11 @@ def test_the_events_are_all_that_is_remembered() -> None:
     watched.watch(40 * HOUR, every_s=300)
     assert memory_of(watched.events) == replace(watched.memory, cluster_id="")
     assert any(isinstance(one, RunRepair) for one in watched.orders)
+
+
+def test_a_broker_that_is_gone_once_counts_once_however_many_runs_that_takes() -> None:
+    watched = Watched(ACT, outages((3, HOUR, 4 * DAY)))
+    watched.result = Result.FAILED
+    watched.watch(3 * DAY, every_s=300)
+    assert len(watched.runs) > 3
+    assert [one.broker for one in watched.memory.replaced] == [3]

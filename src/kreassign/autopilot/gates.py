@@ -160,16 +160,10 @@ def _people(case: Case) -> str | None:
 
 
 def _balanced(case: Case) -> str:
-    """Sentence on a balancer of others that is at work; what it balances is left to it."""
-    now, last = case.now, case.memory.others
-    if case.kind not in BALANCING:
+    """Sentence on a balancer of others that is certainly at work; what it balances is left to it, or to people."""
+    if case.kind not in BALANCING or not case.now.sure_balancer or case.policy.level(case.kind) is Level.ASK:
         return ""
-    if now.sure_balancer:
-        return f"{now.sure_balancer}, balances this cluster"
-    if not now.balancers or last is None or _since(case, last.at_ms) >= case.policy.care.rest:
-        return ""
-    ago = rough_span(_since(case, last.at_ms))
-    return f"{' or '.join(now.balancers)}, may balance this cluster: {last.what}, until {ago} ago"
+    return f"{case.now.sure_balancer}, balances this cluster"
 
 
 # The cluster: others who change it, brokers that are away.

@@ -460,8 +460,12 @@ def _ended(memory: Memory, event: RunEnded) -> Memory:
         memory.totals.copied_bytes + is_copied * event.copied_bytes,
     )
     replaced = [one for one in memory.replaced if one.at_ms > event.at_ms - REPLACED_MS]
-    if is_copied and event.name.kind is Kind.BROKER_GONE:
-        replaced.append(Replaced(event.name.broker, event.at_ms))
+    # Once for each time that it was gone, however many runs that took.
+    if event.copied_bytes and is_copied and event.name.kind is Kind.BROKER_GONE:
+        broker = event.name.broker
+        gone_ms = memory.away.get(broker, event.at_ms)
+        if not any(one.broker == broker and one.at_ms >= gone_ms for one in replaced):
+            replaced.append(Replaced(broker, event.at_ms))
     memory = replace(memory, totals=totals, replaced=tuple(replaced))
     finding = replace(_unproposed(memory.findings[event.name]), state_ms=event.at_ms)
     problem = f"its run {act.run_id} is {event.text}"

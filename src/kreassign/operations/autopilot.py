@@ -124,6 +124,9 @@ FEW_AT_A_TIME = Pace(caps=Caps(source=Cap(moves=2), destination=Cap(moves=2)))
 HELD_LONG_S = 900.0
 """A repair that guards hold for so long is told."""
 
+LOCKED_LOOKS = 3
+"""Looks that wait for a lock on the journal of a repair; after them it counts as one that cannot be read."""
+
 PAUSE_S = 5.0
 """Time between two steps of an election, in which clients find their leaders."""
 
@@ -162,6 +165,8 @@ class Autopilot:
         self._files = files_of(self._journal.path.parent, events)
         self._runs = {one.run_id for one in events if isinstance(one, RunBegan)}
         self._unsettled = set(self._runs)
+        self._refusals: dict[Name, str] = {}
+        self._locked_looks = 0
         try:
             self._files.restore()
             keeper.bring_repair(self.memory)
@@ -203,7 +208,10 @@ class Autopilot:
     def look(self) -> None:
         """Look once, tell what changed, and do what is due, to its end. Raises JournalDamaged, JournalTaken."""
         self._journal.confirm()
-        left = self._run_left()
+        try:
+            left = self._run_left()
+        except JournalLocked:
+            return  # of a moment: the next look reads it
         now = self._observe(left)
         is_elsewhere = left is not None and active_run(self._context.state_dir, self._cluster_id) == left.run_id
         now = replace(now, run=now.run._replace(is_left=not is_elsewhere, is_elsewhere=is_elsewhere))
@@ -430,8 +438,10 @@ class Autopilot:
         )
 
     def _fail(self, name: Name, why: str, *, is_passing: bool = False) -> None:
-        is_new = self.memory.findings[name].problem != why
-        self._note(NotPlanned(self._clock.now_ms(), name, why, is_passing))
+        is_new = why not in {self.memory.findings[name].problem, self._refusals.get(name)}
+        # What does not pass within minutes counts as a failure, whose patience grows.
+        self._note(NotPlanned(self._clock.now_ms(), name, why, is_passing and is_new))
+        self._refusals[name] = why
         if is_new:
             self._tell(Message(name, f"{name}: it is not repaired", why, ("kreassign autopilot why",)))
 
@@ -463,6 +473,7 @@ class Autopilot:
         at_ms = self._clock.now_ms()
         self._runs.add(run_id)
         self._unsettled.add(run_id)
+        self._refusals.pop(planned.name, None)
         self._note(
             RunBegan(at_ms, planned.name, run_id, planned.copied_bytes, planned.moves, at_any_time, planned.seconds)
         )
@@ -646,8 +657,12 @@ class Autopilot:
             return None
         try:
             run = run_of(self.memory, self._context.state_dir)
-        except JournalUnreadable:
+        except JournalUnreadable as error:
+            self._locked_looks += 1
+            if isinstance(error, JournalLocked) and self._locked_looks <= LOCKED_LOOKS:
+                raise
             return None
+        self._locked_looks = 0
         if run is None:
             path = journal_path(self._context.state_dir, self._cluster_id, act.run_id)
             if path.with_name(f"{path.name}{ASIDE}").exists():
@@ -686,9 +701,9 @@ def _with_unread_run(now: Observation, act: Act) -> Observation:
 
 
 def _is_passing(error: KreassignError) -> bool:
-    """True if what kept a run from beginning is no failure of it: the cluster, others, the journal of another run."""
+    """True if what kept a run from beginning is no failure of it: the cluster, others, a lock of a moment."""
     is_overtaken = isinstance(error, IllegalPlan) and error.is_overtaken
-    return is_overtaken or isinstance(error, ClusterError | ClusterBusy | PlanIsMet | JournalUnreadable)
+    return is_overtaken or isinstance(error, ClusterError | ClusterBusy | PlanIsMet | JournalLocked)
 
 
 def _request_of(order: Order | None, at_ms: int) -> NewRequest | None:
