@@ -381,3 +381,26 @@ def test_a_broker_that_is_silent_does_not_end_the_cancellation_of_its_copy(odd_r
     found = odd_rig.run(throttle=RATE // 8)
     assert (found.state, where(rig, 0)) == ("cancelled", odd_rig.home)
     odd_rig.assert_nothing_left()
+
+
+def test_a_list_that_others_moved_off_a_broker_that_is_down_ends_the_move(odd_rig: OddRig) -> None:
+    """Broker 1 stays away, and deletes its copy if it is ever back."""
+    rig = odd_rig.rig
+    rig.let_reach_controllers()
+    rig.after(4, lambda: rig.twin.crash(1))
+    rig.between_steps(60, lambda: rig.client.alter_partition_reassignments({tp(0): (0, 2)}).raise_if_any())
+    found = odd_rig.run({0: ((0, 1), ("any", other(rig, 0, 1)))}, throttle=RATE // 8)
+    assert [move.status for move in found.moves] == ["failed"]
+    assert "changed" in (found.moves[0].problem or "")
+    assert rig.throttles == {}
+
+
+def test_a_cancelled_move_whose_list_is_at_its_target_is_not_called_cancelled(odd_rig: OddRig) -> None:
+    """Broker 1 dies before its directory is there; the copy on broker 3 arrives."""
+    rig = odd_rig.rig
+    rig.let_reach_controllers()
+    rig.after(4, lambda: rig.twin.crash(1))
+    rig.ask_after(60, cancel_now)
+    found = odd_rig.run(throttle=RATE // 4)
+    assert (rig.replicas[0], [move.status for move in found.moves]) == ((3, 1), ["failed"])
+    assert "its replicas had moved before it could be cancelled" in (found.moves[0].problem or "")

@@ -10,9 +10,10 @@ import pytest
 
 from kreassign.errors import ClusterError, Unreachable
 from kreassign.executor.cluster.measurements import inspect_health
+from kreassign.executor.events import PlannedMove
 from kreassign.executor.guards import Health
 from kreassign.executor.instructions import CheckHealth
-from kreassign.model import NO_LEADER, Batch, Topic
+from kreassign.model import NO_LEADER, Batch, Topic, TopicPartition
 from tests.executor.odd_port import Answer, OddPort, Real
 from tests.executor.twin_runs import TwinRig
 
@@ -38,7 +39,7 @@ def troubled_at(*brokers: int) -> Answer:
     return answer
 
 
-def lacking_at(*brokers: int) -> Answer:
+def lacking_at(*brokers: int | None) -> Answer:
     """The cluster, without broker 4 as these brokers show it."""
 
     def answer(real: Real, *args: Any, broker: int | None = None, **named: Any) -> Any:
@@ -78,3 +79,18 @@ def test_a_silent_broker_is_passed_over_in_a_second_look(odd: OddPort) -> None:
     odd.answer_always("describe_topics", silent_at(0, 1))
     with pytest.raises(ClusterError, match="broker 1 does not answer"):
         seen(odd)
+
+
+def test_a_broker_of_the_moves_is_not_down_while_no_second_broker_says_so(odd: OddPort) -> None:
+    move = PlannedMove(TopicPartition("t", 0), (0, 1), (4, 1), size_bytes=0)
+    odd.answer_always("describe_cluster", lacking_and_silent)
+    assert 4 in inspect_health(odd.port, CheckHealth((move,), ())).live
+    odd.answer_always("describe_cluster", lacking_at(None, 0, 1))
+    assert 4 not in inspect_health(odd.port, CheckHealth((move,), ())).live
+
+
+def lacking_and_silent(real: Real, *args: Any, broker: int | None = None, **named: Any) -> Any:
+    """Whoever answers does not show broker 4, and by name nobody answers."""
+    if broker is not None:
+        raise Unreachable(f"broker {broker} does not answer")
+    return lacking_at(None)(real, *args, **named)

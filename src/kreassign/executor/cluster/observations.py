@@ -193,7 +193,10 @@ def _observe(move: PlannedMove, answers: Answers) -> PartitionObservation | None
     isr = _one_of(partition.isr, replicas, move.original)
     offline = tuple(sorted(set(partition.offline).intersection(move.receiving)))
     size = answers.new_sizes.get(name)
-    within = rearranging(name, move.log_dirs, answers.locations, answers.silent.difference(partition.offline))
+    # A broker that is not in the list any more deletes its copy once it is back.
+    there = set(partition.replicas).difference(partition.offline)
+    copying = rearranging(name, move.log_dirs, answers.locations, answers.silent & there)
+    within = tuple(broker for broker in copying if broker in partition.replicas)
     return PartitionObservation(name, where, replicas, isr, partition.leader, copies, away, offline, size, within)
 
 

@@ -1,6 +1,6 @@
 """Read a journal as a SQLite file: events as JSON in rows, chained by digests, and snapshots of the run.
 
-Application id 0x6B726561 ("krea"), user version 7, WAL mode, so that other processes can read while the run writes.
+Application id 0x6B726561 ("krea"), user version 8, WAL mode, so that other processes can read while the run writes.
 A file that is not a journal, has gaps or a broken chain is refused with JournalDamaged: going on from incomplete
 records could repeat or skip changes. A journal of another version is refused.
 
@@ -141,7 +141,7 @@ def _hints(wanted: type) -> dict[str, Any]:
 
 
 APPLICATION_ID = 0x6B726561
-VERSION = 7
+VERSION = 8
 """Version of the tables and events of a journal."""
 
 

@@ -657,9 +657,15 @@ def _cancelled(record: MoveRecord, observation: PartitionObservation, at_ms: int
 
 def _cancel_moving(record: MoveRecord, observation: PartitionObservation, at_ms: int) -> NextAction:
     """Cancel again, unless only brokers that are down may go on: nothing can be asked of them."""
-    if record.is_idle and record.left_behind and not record.rearranging:
+    if not record.is_idle or not record.left_behind or record.rearranging:
+        return _cancel_again(record, observation, at_ms)
+    if observation.replicas != record.step.target or observation.replicas == record.step.original:
         return _cancelled(record, observation, at_ms)
-    return _cancel_again(record, observation, at_ms)
+    ended = (
+        "its replicas had moved before it could be cancelled; `kreassign plan repair` replaces brokers that are lost"
+    )
+    record.fail(at_ms, record.given_up or ended)
+    return NextAction.NOTHING
 
 
 def _cancel_settling(record: MoveRecord, observation: PartitionObservation, at_ms: int) -> NextAction:
