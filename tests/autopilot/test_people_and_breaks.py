@@ -338,6 +338,17 @@ def test_a_clock_that_was_ahead_holds_nothing_up_when_it_is_set_back() -> None:
     assert resting(Look(cluster(8 * DAY * 1000, LISTS), watched.memory, watched.policy), Kind.BAND_LEFT) == frozenset()
 
 
+def test_a_broker_that_went_before_the_clock_was_set_back_went_unseen() -> None:
+    down: set[int] = set()
+    watched = Watched(ACT, lambda _: cluster(0, LISTS, down=down))
+    watched.now_s = 30 * DAY
+    watched.look()
+    watched.now_s = 0.0
+    down.add(3)
+    watched.look()
+    assert 3 in watched.memory.unwitnessed
+
+
 def test_no_time_that_is_remembered_is_later_than_a_set_back() -> None:
     late, later, name = 987_654_321, 1_000_000_000, Name(Kind.PLACEMENT, "cluster")
     finding = Finding(

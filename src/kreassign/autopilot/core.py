@@ -328,7 +328,7 @@ def _facts(memory: Memory, now: Observation) -> Iterator[Event]:
     if memory.looked_ms is not None and abs(now.at_ms - memory.looked_ms) > MISSED_MS:
         yield WentOn(now.at_ms)
     if now.are_brokers_read:
-        is_witnessed = memory.read_ms is not None and now.at_ms - memory.read_ms <= MISSED_MS
+        is_witnessed = memory.read_ms is not None and abs(now.at_ms - memory.read_ms) <= MISSED_MS
         gone = sorted(now.down - memory.away.keys())
         yield from (BrokerWent(now.at_ms, broker, is_witnessed) for broker in gone)
         held = tuple(sorted(now.replica_counts))
