@@ -39,7 +39,7 @@ def run(rig: TwinRig) -> Iterator[None]:
 
 @contextmanager
 def moves(rig: TwinRig) -> Iterator[None]:
-    """Somebody moves a partition with Kafka's own tools."""
+    """Move a partition as with Kafka's own tools."""
     rig.client.alter_partition_reassignments({tp(0, "u"): (0, 2)}).raise_if_any()
     yield
     rig.client.alter_partition_reassignments({tp(0, "u"): None}).raise_if_any()
@@ -47,7 +47,7 @@ def moves(rig: TwinRig) -> Iterator[None]:
 
 @contextmanager
 def drift(rig: TwinRig) -> Iterator[None]:
-    """Somebody has moved a replica of a partition of the plan."""
+    """Move a replica of a partition of the plan."""
     if rig.replicas[3] == (3, 4, 5):
         rig.client.alter_partition_reassignments({tp(3): (3, 4, 0)}).raise_if_any()
         rig.transport.sleep(60.0)
@@ -61,7 +61,7 @@ def test_who_came_first_is_waited_for_and_no_failure(tmp_path: Path, race: Race)
     refused: list[str] = []
 
     def between() -> Policy:
-        """What is done after the cluster was read, and before that is decided on."""
+        """Change something after the cluster was read, and before that is decided on."""
         known = finding(autopilot, GONE.kind, GONE.subject)
         proposal = None if known is None else known.proposal
         if known is not None and proposal is not None and proposal.at_ms > known.steady_ms and not refused:

@@ -352,7 +352,7 @@ def test_the_events_are_all_that_is_remembered() -> None:
     assert any(isinstance(one, RunRepair) for one in watched.orders)
 
 
-def test_a_broker_that_is_gone_once_counts_once_however_many_runs_that_takes() -> None:
+def test_an_outage_counts_once_however_many_runs_it_takes() -> None:
     watched = Watched(ACT, outages((3, HOUR, 4 * DAY)))
     watched.result = Result.FAILED
     watched.watch(3 * DAY, every_s=300)

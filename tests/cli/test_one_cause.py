@@ -52,7 +52,7 @@ def snapshot(path: Path, **different: Any) -> None:
 
 
 def told(folder: Path, *words: str, to: tuple[int, ...] = (2, 3)) -> str:
-    """What a command of `plan` says of the snapshot, in one line; PLAN is a plan that moves t-0."""
+    """Output of a command of `plan` on the snapshot, in one line; PLAN is a plan that moves t-0."""
     write_plan(folder / "plan.json", Plan((PartitionAssignment(T0, to),)))
     line = [str(folder / "plan.json") if word == "PLAN" else word for word in words]
     output = CliRunner().invoke(kreassign, ["plan", *line, "--snapshot", str(folder / "snapshot.json")]).output
@@ -84,7 +84,7 @@ def test_a_dead_broker_is_left_alone_in_the_same_words_everywhere(tmp_path: Path
 
 
 def refusals(partition: Partition, *to: int, ongoing: Mapping[TopicPartition, OngoingReassignment]) -> tuple[str, ...]:
-    """What `run`, `rehearse` and rollbacks say of a plan that moves t-0 there."""
+    """Output of `run`, `rehearse` and rollbacks for a plan that moves t-0 there."""
     now = ClusterNow(Cluster("c", 0, BROKERS), {T0: partition}, ongoing)
     return violations(Plan((PartitionAssignment(T0, to),)), now, NO_THROTTLE)
 

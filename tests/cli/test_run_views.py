@@ -287,7 +287,7 @@ def test_status_of_a_paused_run_names_throttle_and_both_ways_on(tmp_path: Path) 
     approve(text, "status-of-a-paused-run", DIR=tmp_path)
 
 
-def test_a_cancelled_run_tells_what_it_did_and_never_that_all_is_as_planned(tmp_path: Path) -> None:
+def test_a_cancelled_run_never_says_that_all_is_as_planned(tmp_path: Path) -> None:
     rig = TwinRig(tmp_path, [[0, 1], [1, 0]])
     rig.ask_after(15, lambda at_ms, number: CancelRequested(at_ms, number, is_now=True, by="ann"))
     run = rig.run(rig.prepared({0: (2, 1), 1: (3, 0)}, pace=pace(moves=1)))

@@ -66,11 +66,7 @@ def test_replicas_of_a_broker_are_seen_beside_one_that_lags(tmp_path: Path, behi
 @pytest.mark.parametrize("behind", range(3))
 def test_one_broker_alone_calls_no_broker_down(tmp_path: Path, behind: int) -> None:
     rig = TwinRig(tmp_path, [[0, 1], [1, 2]])
-    rig.twin.stop(3)
-    rig.transport.sleep(30)
-    rig.twin.views.hold_back(behind)
-    rig.twin.start(3)
-    rig.transport.sleep(30)
+    rig.restart_unseen(3, behind)
     (found,) = read_brokers(rig.client, (3,)).brokers
     assert (found.is_live, found.is_registered, found.is_seen_whole) == (True, True, True)
     resource = ConfigResource.broker(3)

@@ -338,7 +338,7 @@ def cancel_unstarted(at_ms: int, number: int) -> CancelRequested:
 
 @pytest.mark.parametrize("ask", [cancel_now, cancel_unstarted])
 @pytest.mark.parametrize("answer", [lost_on_the_way_there, not_reached, each_refused(NOT_CONTROLLER)])
-def test_cancelling_a_move_whose_list_was_not_taken_gives_up_its_directories(
+def test_cancelling_a_move_that_was_not_taken_gives_up_its_directories(
     odd_rig: OddRig, ask: Callable[[int, int], CancelRequested], answer: Answer
 ) -> None:
     odd_rig.odd.answer(ALTER, *[answer] * 3)
@@ -367,7 +367,7 @@ def test_a_broker_that_is_down_ends_the_move_and_is_named(
     assert rig.throttles == {}
 
 
-def test_a_broker_that_is_silent_does_not_end_the_cancellation_of_its_copy(odd_rig: OddRig) -> None:
+def test_a_silent_broker_does_not_end_the_cancellation_of_its_copy(odd_rig: OddRig) -> None:
     def silent(real: Real, brokers: Iterable[int], **named: object) -> object:
         outcome = real(brokers, **named)
         return Batch(
@@ -395,7 +395,7 @@ def test_a_list_that_others_moved_off_a_broker_that_is_down_ends_the_move(odd_ri
     assert rig.throttles == {}
 
 
-def test_a_cancelled_move_whose_list_is_at_its_target_is_not_called_cancelled(odd_rig: OddRig) -> None:
+def test_a_move_whose_list_arrived_is_not_called_cancelled(odd_rig: OddRig) -> None:
     """Broker 1 dies before its directory is there; the copy on broker 3 arrives."""
     rig = odd_rig.rig
     rig.let_reach_controllers()

@@ -430,7 +430,7 @@ def test_copies_of_others_count_though_one_list_of_moves_is_empty(tmp_path: Path
     assert [(copy.topic_partition, copy.broker) for copy in health.foreign_copies] == [(OTHER, 2)]
 
 
-def test_without_a_leader_a_copy_between_directories_is_as_large_as_itself(tmp_path: Path) -> None:
+def test_a_copy_between_directories_has_a_size_without_a_leader(tmp_path: Path) -> None:
     rig = TwinRig(tmp_path, [[3, 4]])
     for deed in (lambda: rig.twin.crash(3), lambda: rig.twin.crash(4), lambda: rig.twin.start(3)):
         deed()

@@ -215,6 +215,14 @@ class TwinRig:
         )
         return self.runner
 
+    def restart_unseen(self, broker: int, behind: int) -> None:
+        """Restart a broker while another one is cut off, so that this goes on to call it down."""
+        self.twin.stop(broker)
+        self.transport.sleep(30)
+        self.twin.views.hold_back(behind)
+        self.twin.start(broker)
+        self.transport.sleep(30)
+
     def end_within(self, seconds: float) -> None:
         """Let a run that has not ended so much later fail its test, which would else wait for ever."""
 

@@ -81,11 +81,7 @@ def test_the_doctor_takes_no_move_that_ends_meanwhile_for_a_stuck_one(tmp_path: 
 @pytest.mark.parametrize("behind", range(3))
 def test_the_doctor_calls_no_broker_down_that_one_behind_does_not_know(tmp_path: Path, behind: int) -> None:
     rig = TwinRig(tmp_path, [[0, 1], [1, 2]])
-    rig.twin.crash(4)
-    rig.transport.sleep(60)
-    rig.twin.views.hold_back(behind)
-    rig.twin.start(4)
-    rig.transport.sleep(60)
+    rig.restart_unseen(4, behind)
     assert diagnose_cluster(rig.client, tmp_path, clock=rig.transport).issues == ()
 
 

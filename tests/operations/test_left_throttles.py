@@ -201,10 +201,7 @@ def test_nothing_is_removed_while_a_run_elsewhere_holds_the_lease(rig: TwinRig) 
 
 @pytest.mark.parametrize("behind", range(3))
 def test_what_a_broker_behind_does_not_list_is_found(rig: TwinRig, behind: int) -> None:
-    rig.twin.crash(4)
-    rig.transport.sleep(60)
-    rig.twin.views.hold_back(behind)
-    rig.twin.start(4)
+    rig.restart_unseen(4, behind)
     rig.client.create_topics([NewTopic("new", assignments=((0, 1),))]).raise_if_any()
     rig.transport.sleep(60)
     of_new = (ConfigResource.topic("new"), FOLLOWER_THROTTLED_REPLICAS, "")

@@ -145,11 +145,7 @@ def test_a_throttle_of_a_broker_that_is_down_is_unknown(tmp_path: Path, release:
 
 @pytest.mark.parametrize("behind", range(2))
 def test_a_throttle_is_found_that_a_broker_behind_calls_down(rig: TwinRig, behind: int) -> None:
-    rig.twin.stop(4)
-    rig.transport.sleep(30)
-    rig.twin.views.hold_back(behind)
-    rig.twin.start(4)
-    rig.transport.sleep(30)
+    rig.restart_unseen(4, behind)
     rate = {ConfigResource.broker(4): [ConfigChange.set(LEADER_THROTTLED_RATE, "7")]}
     rig.new_client().incremental_alter_configs(rate).raise_if_any()
     assert findings(rig, BEFORE) == ["broker 4: leader.replication.throttled.rate is '7' and should not be set"]

@@ -120,7 +120,8 @@ def test_a_run_has_to_put_back_what_it_took() -> None:
     assert owners.broken == [f"{RATE} was '8' by hand, and a run of {HOST} made it '7'"]
 
 
-def test_nothing_of_a_deleted_topic_or_of_a_run_of_the_host_has_to_be_put_back() -> None:
+def test_no_setting_of_a_deleted_topic_has_to_be_put_back() -> None:
+    """Nor one that a run of the host itself had set."""
     owners = Owners()
     owners.take_in(LIST, "9:9", HAND)
     owners.take_in(RATE, "5", HOST)

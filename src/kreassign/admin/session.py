@@ -159,9 +159,8 @@ class Session:
                 timeout_s = min(self._remaining_s(deadline), self._request_timeout_s, longest_s)
                 response = link.exchange(call, timeout_s, self._connect_timeout_s(link))
                 if not _is_wrong_controller(call, response):
-                    answers.append(
-                        self._read(call, response)
-                    )  # REQUEST_TIMED_OUT for all of it is an OutcomeUnknown, too.
+                    # REQUEST_TIMED_OUT for all of it is an OutcomeUnknown, too.
+                    answers.append(self._read(call, response))
                     if len(answers) > 1 or not call.is_doubtful(answers[0]) or self._is_late(deadline):
                         return reduce(call.join, answers)
                     avoid.add(link.address)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
 from typing import Protocol, TypeVar
 
 NEARLY_EMPTY = 0.1
@@ -17,7 +18,13 @@ class _Sized(Protocol):
     def usable_bytes(self) -> int | None: ...
 
 
+class _OfBroker(_Sized, Protocol):
+    @property
+    def broker(self) -> int: ...
+
+
 _Dir = TypeVar("_Dir", bound=_Sized)
+_Placed = TypeVar("_Placed", bound=_OfBroker)
 
 
 def disks(dirs: Iterable[_Dir]) -> tuple[tuple[_Dir, ...], ...]:
@@ -31,6 +38,14 @@ def disks(dirs: Iterable[_Dir]) -> tuple[tuple[_Dir, ...], ...]:
         is_telling = total is not None and usable is not None and usable <= (1 - NEARLY_EMPTY) * total
         found.setdefault((total, usable) if is_telling else (number,), []).append(one)
     return tuple(tuple(each) for each in found.values())
+
+
+def disks_of_brokers(dirs: Iterable[_Placed]) -> Iterator[tuple[_Placed, ...]]:
+    """Directories of many brokers by disk."""
+    by_broker: dict[int, list[_Placed]] = defaultdict(list)
+    for one in dirs:
+        by_broker[one.broker].append(one)
+    return (each for of_broker in by_broker.values() for each in disks(of_broker))
 
 
 def sum_of_disks(dirs: Iterable[_Dir]) -> tuple[int | None, int | None]:

@@ -14,7 +14,7 @@ from kreassign.errors import Drifted
 from kreassign.model.cluster import TopicPartition, listed_ids
 
 WAIT_OR_CANCEL = "wait for that or cancel it (`kreassign doctor` says how)"
-"""What lets a partition that is being reassigned move elsewhere."""
+"""The way to move a partition elsewhere that is being reassigned."""
 
 # The arithmetic of KIP-455, in one place.
 

@@ -161,7 +161,7 @@ def _shown(name: Name, look: Look) -> frozenset[TopicPartition] | None:
 
 
 def _rest_text(name: Name, look: Look) -> tuple[str, ...]:
-    """What the finding is about and its plan leaves alone, since it was moved lately."""
+    """A sentence on partitions of the finding that its plan leaves alone, since they were moved lately; or nothing."""
     there, shown = frozenset(one.topic_partition for one in look.now.placed), _shown(name, look)
     tired = resting(look, name.kind) & (there if shown is None else shown)
     rest = format_seconds(look.policy.care.rest)

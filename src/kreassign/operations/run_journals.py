@@ -358,7 +358,7 @@ _AFTER_A_LOOK: tuple[type[Event], ...] = (MovesObserved, LeadersElected, Throttl
 
 
 def in_force(path: Path, request: Request, sentence: str, awaited: str, clock: Clock = SYSTEM_CLOCK) -> str:
-    """What a run does by an accepted request: the sentence once it is in force, else that it was asked, until when."""
+    """The sentence on an accepted request once it is in force, else that it was asked, and until when."""
     if is_in_force(path, request, clock):
         return sentence
     silence = status(path).silence

@@ -90,7 +90,7 @@ def test_a_broker_of_the_moves_is_not_down_while_no_second_broker_says_so(odd: O
 
 
 def lacking_and_silent(real: Real, *args: Any, broker: int | None = None, **named: Any) -> Any:
-    """Whoever answers does not show broker 4, and by name nobody answers."""
+    """No answer shows broker 4, and by name nobody answers."""
     if broker is not None:
         raise Unreachable(f"broker {broker} does not answer")
     return lacking_at(None)(real, *args, **named)

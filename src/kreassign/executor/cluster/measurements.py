@@ -115,8 +115,7 @@ def inspect_health(port: ClusterPort, question: CheckHealth, in_maintenance: Col
         unread=(
             *_unread(GuardName.UNDER_REPLICATED, "topic", _concerning(topics.failed, own)),
             *_unread(GuardName.MIN_ISR, "min.insync.replicas of topic", _concerning(minima.unknown, own)),
-            *_unread(GuardName.DISK, "the free space of broker", spaces.failed),
-            *_unread(GuardName.DISK, "the free space of broker", sizeless),
+            *_unread(GuardName.DISK, "the free space of broker", {**spaces.failed, **sizeless}),
             *foreign.unread,
             *_unread(GuardName.CORDONED, "the log directories of broker", answers.failed),
         ),
@@ -130,7 +129,7 @@ def _of_brokers(answers: Batch[int, tuple[LogDir, ...]], brokers: Collection[int
 
 
 def _without_sizes(answers: Mapping[int, tuple[LogDir, ...]], brokers: Collection[int]) -> dict[int, ClusterError]:
-    """Those of these brokers with a directory whose size is unknown, though brokers of the cluster tell it.
+    """Brokers, of these, with a directory whose size is unknown, though brokers of the cluster tell it.
 
     Before Kafka 3.3 none does; the preview of a run says so.
     """

@@ -484,16 +484,14 @@ def ongoing_moves(port: MovesPort, partitions: Collection[TopicPartition] | None
     return {**listed_moves(port, partitions), **listed_moves(port, partitions)}
 
 
-def with_moves(
-    port: MovesPort, look: Callable[[], Seen], partitions: Collection[TopicPartition] | None = None
-) -> tuple[Seen, Moves]:
-    """A look, and the moves listed before or after it: what moves meanwhile is among them.
+def with_moves(port: MovesPort, look: Callable[[], Seen]) -> tuple[Seen, Moves]:
+    """A look, and all moves listed before or after it: what moves meanwhile is among them.
 
     Raises ClusterError, and what the look raises.
     """
-    before = listed_moves(port, partitions)
+    before = listed_moves(port)
     seen = look()
-    return seen, {**before, **listed_moves(port, partitions)}
+    return seen, {**before, **listed_moves(port)}
 
 
 def live_with(port: TopicsPort, brokers: Collection[int]) -> frozenset[int]:

@@ -20,7 +20,7 @@ from kreassign.executor.lease.lease import OFFSETS_TOPIC
 from kreassign.executor.maintenance import GROUP_ID as MAINTENANCE_GROUP
 from kreassign.model import NO_LEADER, AllowedOperations, Broker, LogDir, OngoingReassignment, Partition, TopicPartition
 from kreassign.model.authorization import DeniedRight, denied_right, error_text, grant
-from kreassign.model.disks import disks
+from kreassign.model.disks import disks_of_brokers
 from kreassign.model.placement import usual_factors
 from kreassign.model.replication_factor import undercut
 from kreassign.model.text import agreeing, counted, format_amount, some_of
@@ -255,11 +255,7 @@ def _rate(before: int | None, now: LogDir, seconds: float) -> float | None:
 def disk_issues(found: Iterable[Filling], seconds: float) -> Iterator[Issue]:
     """Directories that are full or will be within a day, the fullest first; those that share a disk together."""
     found = tuple(found)
-    by_broker: dict[int, list[Filling]] = defaultdict(list)
-    for one in found:
-        by_broker[one.broker].append(one)
-    by_disk = [each for fillings in by_broker.values() for each in disks(fillings)]
-    for each in sorted(by_disk, key=lambda each: -each[0].used_share):
+    for each in sorted(disks_of_brokers(found), key=lambda each: -each[0].used_share):
         one = each[0]
         soon = one.full_in_s is not None and one.full_in_s < SOON_S and one.used_share >= HALF
         if one.used_share < FULL and not soon:

@@ -31,7 +31,7 @@ from kreassign.executor.state.move import MoveRecord
 from kreassign.executor.state.phases import Names
 from kreassign.executor.state.run import GuardBreach, Run, WindDown, candidate, left_by_destination, left_of
 from kreassign.model import NO_LEADER, TopicPartition, TopicPartitionReplica
-from kreassign.model.disks import disks
+from kreassign.model.disks import disks_of_brokers
 from kreassign.model.pace import AtWindowEnd
 from kreassign.model.run import MoveStatus
 
@@ -72,13 +72,9 @@ def take_stock(run: Run, starting: Names, health: Health) -> tuple[Names, Names]
 
 def _shared(spaces: Iterable[LogDirSpace]) -> Iterator[tuple[LogDirKey, tuple[LogDirKey, ...]]]:
     """Directories that share a disk with others of their broker, each with all of them."""
-    by_broker: dict[int, list[LogDirSpace]] = {}
-    for space in spaces:
-        by_broker.setdefault(space.broker, []).append(space)
-    for broker, of_broker in by_broker.items():
-        for alike in disks(of_broker):
-            places = tuple((broker, one.path) for one in alike)
-            yield from ((place, places) for place in places if len(places) > 1)
+    for alike in disks_of_brokers(spaces):
+        places = tuple((one.broker, one.path) for one in alike)
+        yield from ((place, places) for place in places if len(places) > 1)
 
 
 def _of_others(copy: ForeignCopy) -> PacedMove:

@@ -57,7 +57,7 @@ class ToolClient:
     def reassignments(
         self, partitions: Iterable[TopicPartition] | None = None
     ) -> dict[TopicPartition, OngoingReassignment]:
-        """Ongoing reassignments of these partitions, or of all, as either of two looks shows them."""
+        """Ongoing reassignments of these partitions, or of all; an empty list is asked for once more."""
         asked = None if partitions is None else tuple(dict.fromkeys(partitions))
         for partition in asked or ():
             _check_name(partition.topic)
