@@ -315,6 +315,20 @@ def test_no_run_goes_on_while_another_holds_the_lease(hosts: Hosts, policy: Leas
     assert first.confirm() == Held(1)
 
 
+def test_a_lease_whose_holder_left_meanwhile_is_taken_at_once(hosts: Hosts) -> None:
+    found = answered_when_joining(hosts.lease("one", LeasePolicy.REQUIRE), REBALANCE_IN_PROGRESS).take()
+    assert isinstance(found, Held)
+
+
+def test_a_free_lease_that_is_not_given_is_told_with_the_refusal(hosts: Hosts) -> None:
+    lease = answered_when_joining(hosts.lease("one"), REBALANCE_IN_PROGRESS)
+    cast(OddPort, lease.port).answer_always("join_group", refused(GROUP_MAX_SIZE_REACHED))
+    found = lease.take()
+    assert isinstance(found, Taken)
+    assert "though nobody holds it" in found.reason
+    assert "GROUP_MAX_SIZE_REACHED" in found.reason
+
+
 def test_a_resumed_run_takes_its_own_place_in_a_group_with_room_for_one(hosts: Hosts) -> None:
     former, latter = hosts.lease("one"), answered_when_joining(hosts.lease("one"), GROUP_MAX_SIZE_REACHED)
     former.take()

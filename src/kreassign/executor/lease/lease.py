@@ -299,7 +299,7 @@ class ClusterLease:
 
     # --- joining ----------------------------------------------------------------------------------------------
 
-    def _join(self) -> LeaseStatus:
+    def _join(self, *, again: bool = True) -> LeaseStatus:
         candidate = GroupCandidate(
             GROUP_ID, self.holder.run_id, PROTOCOL_TYPE, self.holder.run_id, self.holder.encoded(), SESSION_MS
         )
@@ -307,17 +307,17 @@ class ClusterLease:
         try:
             self.membership = self.port.join_group(candidate, timeout_ms=JOIN_TIMEOUT_MS)
         except ClusterError as error:
-            return self._not_joined(error)
+            return self._not_joined(error, again=again)
         self._heard_s, self.was_held = asked_s, True
         return Held(self.membership.generation)
 
-    def _not_joined(self, error: ClusterError) -> LeaseStatus:
+    def _not_joined(self, error: ClusterError, *, again: bool) -> LeaseStatus:
         """Convert a failed join to a status. Errors that do not say whether there is a lease are raised again.
 
         Where `group.max.size` is 1, Kafka reports the full group before the missing common protocol.
         """
         if has_code(error, INCONSISTENT_GROUP_PROTOCOL, GROUP_MAX_SIZE_REACHED, *_NO_LONGER_A_MEMBER):
-            return self._held_by_another(error)
+            return self._held_by_another(error, again=again)
         if has_code(error, *_CANNOT_KEEP_ONE):
             return self._without(error_text(error))
         raise error
@@ -336,13 +336,19 @@ class ClusterLease:
             return False
         return True
 
-    def _held_by_another(self, refusal: ClusterError) -> Taken:
+    def _held_by_another(self, refusal: ClusterError, *, again: bool) -> LeaseStatus:
         try:
-            return _taken_by(self.port.describe_group(GROUP_ID, timeout_ms=CALL_TIMEOUT_MS))
+            group = self.port.describe_group(GROUP_ID, timeout_ms=CALL_TIMEOUT_MS)
         except ClusterError as error:
             return Taken(
                 f"another run holds the lease of the cluster ({refusal}), and it cannot be told which: {error}"
             )
+        if group.members:
+            return _taken_by(group)
+        # Its holder has left in between, or the coordinator moved and is about to know its members.
+        if again:
+            return self._join(again=False)
+        return Taken(f"the coordinator does not give the lease of the cluster, though nobody holds it: {refusal}")
 
     def _missing_topic(self) -> Forgone | None:
         """Reason to forgo the lease because looking for a coordinator would create a topic; None if it would not."""
@@ -388,8 +394,6 @@ def present_holder(port: GroupPort) -> LeaseHolder | None:
 
 
 def _taken_by(group: Group) -> Taken:
-    if not group.members:
-        return Taken("another run held the lease of the cluster until just now; try again")
     return Taken(f"{holder_of(group.members[0])} holds the lease of the cluster")
 
 
