@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from kreassign.model import LogDir
-from kreassign.model.disks import disks, sum_of_disks
-from kreassign.model.snapshot import SnapshotLogDir
-from kreassign.operations.plan_inputs import disk_bytes
+from kreassign.model.disks import WHILE_READ_BYTES, disks, sum_of_disks
+
+MB, GB = 1_000_000, 1_000_000_000
 
 
 def log_dir(path: str, total: int | None, usable: int | None) -> LogDir:
@@ -17,6 +17,10 @@ def log_dir(path: str, total: int | None, usable: int | None) -> LogDir:
 @pytest.mark.parametrize(("figures", "together", "total", "usable"), [
     ([(100, 40), (100, 40)], [2], 100, 40),
     ([(100, 40), (100, 41), (100, 40)], [2, 1], 200, 81),
+    # Others write and delete while the broker looks at one after the other.
+    ([(GB, GB // 2), (GB, GB // 2 - MB), (GB, GB // 2 + 2 * MB)], [2, 1], 2 * GB, GB + 2 * MB),
+    ([(1_000 * GB, GB), (1_000 * GB, GB + WHILE_READ_BYTES)], [2], 1_000 * GB, GB),
+    ([(1_000 * GB, GB), (1_000 * GB, GB + WHILE_READ_BYTES + 1)], [1, 1], 2_000 * GB, 2 * GB + WHILE_READ_BYTES + 1),
     ([(100, 40), (200, 40)], [1, 1], 300, 80),
     ([(100, 90), (100, 90)], [2], 100, 90),
     # New disks of one model are alike to the byte.
@@ -33,6 +37,8 @@ def test_directories_with_the_same_figures_share_a_disk(
     assert sum_of_disks(dirs) == (total, usable)
 
 
-def test_a_plan_counts_a_disk_with_two_directories_once() -> None:
-    assert disk_bytes([SnapshotLogDir("/a", 100, 40), SnapshotLogDir("/b", 100, 40)]) == 100
-    assert disk_bytes([SnapshotLogDir("/a", 100, 40), SnapshotLogDir("/b", 100, 39)]) == 200
+def test_replicas_that_need_more_than_is_used_are_on_disks_of_their_own() -> None:
+    """Disks of a broker that are balanced are as full as each other."""
+    dirs = [log_dir(f"/{number}", 1_000 * GB, 400 * GB + number * MB) for number in range(3)]
+    assert len(disks(dirs, lambda _: 190 * GB)) == 1
+    assert len(disks(dirs, lambda _: 590 * GB)) == 3

@@ -33,7 +33,7 @@ from kreassign.autopilot.observation import Asked, Known, Observation, Unknown, 
 from kreassign.autopilot.policy import Kind, Policy
 from kreassign.errors import InputError
 from kreassign.model import NO_LEADER, LogDir, Partition, TopicPartition
-from kreassign.model.disks import disks
+from kreassign.model.disks import HELD, disks
 from kreassign.model.text import DAY_MS, HOUR_MS, counted, format_amount, format_seconds
 
 
@@ -408,7 +408,7 @@ def _new_broker(look: Look) -> Iterator[Symptom]:
 def _band_left(look: Look) -> Iterator[Symptom]:
     policy = look.policy.band_left
     uses = [
-        [use for one, *_ in disks(dirs) if (use := use_of(broker, one)) is not None]
+        [use for one, *_ in disks(dirs, HELD) if (use := use_of(broker, one)) is not None]
         for broker, dirs in look.now.directories()
     ]
     held = {found[0].broker: sum(one.used_bytes for one in found) for found in uses if found}

@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from operator import attrgetter
 from typing import Protocol, TypeVar
+
+from kreassign.model.cluster import LogDir
 
 NEARLY_EMPTY = 0.1
 """Used share below which equal figures are no sign: new disks of one model are alike to the byte."""
+WHILE_READ_BYTES, WHILE_READ_SHARE = 64 << 20, 0.001
+"""Others may write or delete so much, and this share of a disk, while a broker looks at one directory after another."""
+MORE = 1.25
+"""Replicas that need so many times what is used are on two disks; those of the leader may be a little larger."""
+
+HELD: Callable[[LogDir], float] = attrgetter("size_bytes")
+"""Bytes of the replicas in a directory, as its broker reports them."""
 
 
 class _Sized(Protocol):
@@ -27,17 +37,38 @@ _Dir = TypeVar("_Dir", bound=_Sized)
 _Placed = TypeVar("_Placed", bound=_OfBroker)
 
 
-def disks(dirs: Iterable[_Dir]) -> tuple[tuple[_Dir, ...], ...]:
+def no_bytes(_: object) -> float:
+    """Bytes of a directory's replicas where they are not known: none tell two disks apart."""
+    return 0
+
+
+def disks(dirs: Iterable[_Dir], held: Callable[[_Dir], float] = no_bytes) -> tuple[tuple[_Dir, ...], ...]:
     """Directories of one broker by disk: each reports the size and free bytes of its file system.
 
-    Those that report the same seem to share a disk. If they do not after all, less space is promised than there is.
+    Those that report about the same seem to share a disk, unless their replicas, of `held` bytes in each, need more
+    than is used there. If they do not share one after all, less space is promised than there is.
     """
-    found: dict[tuple[object, ...], list[_Dir]] = {}
-    for number, one in enumerate(dirs):
-        total, usable = one.total_bytes, one.usable_bytes
-        is_telling = total is not None and usable is not None and usable <= (1 - NEARLY_EMPTY) * total
-        found.setdefault((total, usable) if is_telling else (number,), []).append(one)
-    return tuple(tuple(each) for each in found.values())
+    found: list[list[_Dir]] = []
+    for one in dirs:
+        alike = (each for each in found if _is_one_disk([*each, one], held))
+        if (disk := next(alike, None)) is None:
+            found.append([one])
+        else:
+            disk.append(one)
+    return tuple(tuple(each) for each in found)
+
+
+def _is_one_disk(dirs: list[_Dir], held: Callable[[_Dir], float]) -> bool:
+    totals, free = {one.total_bytes for one in dirs}, [one.usable_bytes for one in dirs if one.usable_bytes is not None]
+    total = totals.pop()
+    if total is None or totals or len(free) < len(dirs):
+        return False
+    used = total - min(free)
+    return (
+        total - max(free) >= NEARLY_EMPTY * total
+        and max(free) - min(free) <= min(WHILE_READ_BYTES, WHILE_READ_SHARE * total)
+        and sum(map(held, dirs)) <= MORE * used
+    )
 
 
 def disks_of_brokers(dirs: Iterable[_Placed]) -> Iterator[tuple[_Placed, ...]]:
@@ -48,9 +79,9 @@ def disks_of_brokers(dirs: Iterable[_Placed]) -> Iterator[tuple[_Placed, ...]]:
     return (each for of_broker in by_broker.values() for each in disks(of_broker))
 
 
-def sum_of_disks(dirs: Iterable[_Dir]) -> tuple[int | None, int | None]:
-    """Total and usable bytes of a broker's disks; None unless those of each directory are known."""
-    each = [one for one, *_ in disks(dirs)]
+def sum_of_disks(dirs: Iterable[_Dir], held: Callable[[_Dir], float] = no_bytes) -> tuple[int | None, int | None]:
+    """Total and usable bytes of a broker's disks, told apart as by `disks`; None unless each directory's are known."""
+    each = [one for one, *_ in disks(dirs, held)]
     return _sum(one.total_bytes for one in each), _sum(one.usable_bytes for one in each)
 
 

@@ -33,7 +33,7 @@ from kreassign.executor.runner import Replanned
 from kreassign.executor.throttle_ledger import throttle_keys
 from kreassign.model import Cluster, LogDir, Partition, TopicPartition
 from kreassign.model.closures import REFUSES, Closure
-from kreassign.model.disks import sum_of_disks
+from kreassign.model.disks import HELD, sum_of_disks
 from kreassign.model.load import LOCAL_SPARK, SPARK_LOG, SparkOptions
 from kreassign.model.plan import PartitionAssignment, Plan
 from kreassign.model.plan_facts import PlanOrigin
@@ -447,7 +447,7 @@ def _absent(
 
 def _room(dirs: Iterable[LogDir], reserve: float) -> float | None:
     """Bytes that a broker may hold; None if its file systems are unknown (before Kafka 3.3)."""
-    total = sum_of_disks(one for one in dirs if one.error is None)[0]
+    total = sum_of_disks((one for one in dirs if one.error is None), HELD)[0]
     return None if total is None else total * (1 - reserve)
 
 

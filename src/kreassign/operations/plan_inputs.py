@@ -7,9 +7,11 @@ load.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+
+import numpy as np
 
 from kreassign.admin import AdminClient
 from kreassign.clock import SYSTEM_CLOCK, Clock
@@ -22,7 +24,7 @@ from kreassign.model.disks import sum_of_disks
 from kreassign.model.load import MEASURED_S, LoadBasis
 from kreassign.model.plan_facts import NO_PRICES, GoalLimit, RackPrices
 from kreassign.model.replica_columns import Ints, ReplicaColumns
-from kreassign.model.snapshot import ClusterSnapshot, SnapshotBroker, SnapshotLogDir
+from kreassign.model.snapshot import ClusterSnapshot, SnapshotBroker
 from kreassign.model.text import format_amount, signed_number
 from kreassign.operations.connect import Warn, warn_program
 from kreassign.operations.snapshot import observe, unmeasured_columns, whole_columns_of
@@ -85,15 +87,16 @@ def inputs_of_columns(found: SnapshotColumns, policy: PlanPolicy, snapshot_id: s
     """Planner inputs from snapshot columns."""
     head = found.head
     replicas, loads = heeded(seen_replicas(found), "snapshot", head.taken_ms, policy.reads_per_write)
-    problem = problem_from(hosts_of(head, policy), replicas, reads_per_write=policy.reads_per_write)
+    problem = problem_from(hosts_of(head, replicas, policy), replicas, reads_per_write=policy.reads_per_write)
     whence = Whence(head.cluster_id, snapshot_id, head.taken_ms)
     inputs = posed_inputs(problem, whence, policy, loads, ids_of_topics(head))
     return replace(inputs, min_isr=min_isr_in(head))
 
 
-def hosts_of(head: ClusterSnapshot, policy: PlanPolicy) -> list[BrokerFacts]:
+def hosts_of(head: ClusterSnapshot, replicas: ReplicaColumns, policy: PlanPolicy) -> list[BrokerFacts]:
     """Brokers of a snapshot as the planner sees them."""
-    return limited([host_facts(one, policy) for one in head.brokers])
+    held = held_bytes(replicas)
+    return limited([host_facts(one, held, policy) for one in head.brokers])
 
 
 def ids_of_topics(head: ClusterSnapshot) -> dict[str, str]:
@@ -159,15 +162,26 @@ def _source(goal: str, broker: int, policy: PlanPolicy) -> str:
     return f"measured: their file systems, {policy.disk_reserve:.0%} of them kept free{default}"
 
 
-def disk_bytes(dirs: Iterable[SnapshotLogDir]) -> int | None:
-    """Total size of the disks of a broker's working log directories; None unless all are known."""
-    return sum_of_disks(one for one in dirs if not one.is_offline)[0]
+def held_bytes(replicas: ReplicaColumns) -> dict[tuple[int, str], float]:
+    """Bytes of the replicas in each log directory, by broker and path, as far as they are known and in sync."""
+    if replicas.log_dirs is None:
+        return {}
+    known = (replicas.log_dirs >= 0) & np.isfinite(replicas.size_bytes)
+    if replicas.in_sync is not None:
+        known &= replicas.in_sync
+    places = np.stack((replicas.brokers[known], replicas.log_dirs[known]), axis=1)
+    found, numbers = np.unique(places, axis=0, return_inverse=True)
+    sums = np.bincount(numbers.ravel(), replicas.size_bytes[known], len(found))
+    return {
+        (broker, replicas.paths[path]): size for (broker, path), size in zip(found.tolist(), sums.tolist(), strict=True)
+    }
 
 
-def host_facts(seen: SnapshotBroker, policy: PlanPolicy) -> BrokerFacts:
-    """A broker as the planner sees it; the reserve is subtracted from its disks."""
+def host_facts(seen: SnapshotBroker, held: Mapping[tuple[int, str], float], policy: PlanPolicy) -> BrokerFacts:
+    """A broker as the planner sees it; the reserve is subtracted from its disks. `held`: see `held_bytes`."""
     usable = 1 - policy.disk_reserve
-    room = disk_bytes(seen.log_dirs)
+    working = (one for one in seen.log_dirs if not one.is_offline)
+    room, _ = sum_of_disks(working, lambda one: held.get((seen.broker.id, one.path), 0.0))
     log_dirs = tuple(
         LogDirFacts(
             one.path,

@@ -22,6 +22,7 @@ from kreassign.operations.plan_inputs import (
     Inputs,
     Whence,
     heeded,
+    held_bytes,
     host_facts,
     hosts_of,
     ids_of_topics,
@@ -71,7 +72,8 @@ def inputs_of_tables(
     the present one. Raises DataError or InputError.
     """
     load = _read_load(data, cluster, policy, by, as_of)
-    hosts = [host_facts(_broker(row, load.log_dirs), policy) for row in load.brokers]
+    held = held_bytes(load.replicas)
+    hosts = [host_facts(_broker(row, load.log_dirs), held, policy) for row in load.brokers]
     columns = load.columns
     replicas, basis = _heeded(load.replicas, load, policy, columns.reason_names, columns.reasons)
     problem = problem_from(limited(hosts), replicas, reads_per_write=policy.reads_per_write)
@@ -102,7 +104,7 @@ def inputs_of_placement(
     replicas, basis = _heeded(replicas, load, policy, names, reasons)
     known = (reasons < len(names) - 2) & (replicas.positions == 0)
     basis = replace(basis, placed_ms=head.taken_ms, gone=load.replicas.partition_count - int(known.sum()))
-    problem = problem_from(hosts_of(head, policy), replicas, reads_per_write=policy.reads_per_write)
+    problem = problem_from(hosts_of(head, replicas, policy), replicas, reads_per_write=policy.reads_per_write)
     is_cpu_measured = load.columns.replicas.is_cpu_measured
     whence = Whence(head.cluster_id, snapshot_id, head.taken_ms, is_cpu_measured=is_cpu_measured)
     return replace(posed_inputs(problem, whence, policy, basis, topic_ids), min_isr=min_isr_in(head))
