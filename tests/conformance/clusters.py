@@ -395,14 +395,25 @@ class Cluster:
         views = [self.shown(key, broker) for broker in brokers]
         return all(view is not None and set(view.isr) == set(view.replicas) & set(brokers) for view in views)
 
-    def becomes(self, topic_partition: TopicPartition, replicas: tuple[int, ...], isr: set[int], leader: int) -> int:
-        """Wait until a broker shows a partition so; its leader epoch."""
-        wanted = (replicas, tuple(sorted(isr)), leader)
+    def becomes(
+        self,
+        topic_partition: TopicPartition,
+        replicas: tuple[int, ...],
+        isr: set[int],
+        leader: int,
+        *,
+        epoch: int | None = None,
+    ) -> int:
+        """Wait until a broker shows a partition so; its leader epoch.
+
+        A partition may look the same before: only with an `epoch` is it known that the broker has heard of the end.
+        """
+        wanted = (replicas, tuple(sorted(isr)), leader) + (() if epoch is None else (epoch,))
         seen: list[Shown | None] = []
 
         def is_so() -> bool:
             seen[:] = [self.shown(topic_partition)]
-            return seen[0] is not None and seen[0][:3] == wanted
+            return seen[0] is not None and seen[0][: len(wanted)] == wanted
 
         try:
             self.until(is_so, f"{topic_partition} shown as {wanted}")

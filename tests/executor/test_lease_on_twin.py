@@ -141,11 +141,11 @@ def test_a_regained_lease_sets_again_what_the_other_run_restored(rig: TwinRig) -
 
 
 def test_a_run_with_the_lease_again_sets_its_throttle_again_at_once(rig: TwinRig) -> None:
-    """Another run restored it, as it has to, or somebody without a lease changed it: nobody can tell."""
+    """Another run removed it, as it has to, or somebody without a lease did: nobody can tell."""
     lease = lease_of(rig, "run-1")
     lease.take()
     rig.after(4, lambda: take_over(rig))
-    rig.after(50, lambda: change(rig, ConfigResource.broker(0), LEADER_THROTTLED_RATE, "7"))
+    rig.after(50, lambda: change(rig, ConfigResource.broker(0), LEADER_THROTTLED_RATE, None))
     rig.after(60, lambda: give_up(rig))
     done = run(rig, lease)
     approve((problem for problem in done.problems if "leader.replication" in problem), "throttle-set-again", RATE=RATE)
@@ -153,6 +153,19 @@ def test_a_run_with_the_lease_again_sets_its_throttle_again_at_once(rig: TwinRig
     set_again = again[first(again, ThrottleIntended)]
     assert set_again.at_ms - again[0].at_ms < 2_000, "it is read once"
     assert (done.state, done.was_throttle_kept, rig.throttles) == ("done", True, {})
+
+
+def test_a_rate_that_others_set_stays_when_a_run_has_the_lease_again(rig: TwinRig) -> None:
+    lease = lease_of(rig, "run-1")
+    lease.take()
+    rig.after(4, lambda: take_over(rig))
+    rig.after(50, lambda: change(rig, ConfigResource.broker(0), LEADER_THROTTLED_RATE, "7000000"))
+    rig.after(60, lambda: give_up(rig))
+    rig.stop_after(120)
+    left = run(rig, lease)
+    assert left.state == "paused"
+    approve((problem for problem in left.problems if "leaves it" in problem), "foreign-rate-left", RATE=RATE)
+    assert rig.throttles == {f"broker 0 {LEADER_THROTTLED_RATE}": "7000000"}
 
 
 def test_a_regained_lease_without_changes_is_not_reported(rig: TwinRig) -> None:

@@ -296,14 +296,24 @@ def note_request(run: Run) -> None:
 def note_differences(run: Run, were_set: Collection[ConfigKey], event: ThrottleChecked) -> None:
     """Report settings changed since the run lost the lease: no breach, because another run may have restored them.
 
-    Others may have changed them too, so they are reported before they are set again.
+    Such are set again. A rate that is neither gone nor that from before the run is of somebody who set it, and stays.
     """
     run.throttle.close_gone(event.gone)
     for present in event.differ:
         setting = run.throttle.of(present.key)
         if present.key in were_set and setting.is_open:
-            ours = f"the run had set it to {setting.pending.value!r} and set it again"
-            run.note(f"when the run had the lease again, {present.then}; {ours}")
+            is_theirs = (
+                present.key.broker is not None
+                and present.value is not None
+                and setting.certain(present.value) is Conclusion.THEIRS
+            )
+            if is_theirs:
+                run.throttle.put(replace(setting.doubted(present, event.at_ms), is_due=False))
+            then = "leaves it" if is_theirs else "set it again"
+            run.note(
+                f"when the run had the lease again, {present.then}; the run had set it to {setting.pending.value!r} and "
+                f"{then}"
+            )
 
 
 def take_in_check(
