@@ -151,6 +151,23 @@ def test_copies_in_flight_have_their_room_already(left: int, decided: str) -> No
     assert (run.decided, run.problems) == (decided, ())
 
 
+@pytest.mark.parametrize(("counts", "size", "decided"), [((2, 1), 501, "wait"), ((2, 1), 500, "submit a-1"),
+                                                          ((3, 1), 2_000, "submit a-1")])  # fmt: skip
+def test_a_directory_that_moves_in_flight_leave_may_be_the_next_to_be_filled(
+    counts: tuple[int, int], size: int, decided: str
+) -> None:
+    """It has fewer replicas once they have ended, which may be before the request arrives."""
+    leaving = move(0, (2, 1), (3, 1))
+    coming = move(1, (1, 0), (2, 0), size)
+    full, empty = LogDirSpace(2, "/a", 10_000, 1_500, counts[0], (A0,)), LogDirSpace(2, "/b", 20_000, 5_000, counts[1])
+    rooms = Health(LIVE, log_dir_space=(full, empty, LogDirSpace(3, "/a", 10_000, 5_000)))
+    run = run_of(leaving, coming, reserve=0.1)
+    run.on(
+        MovesObserved(1_000, (seen(leaving, MOVING, done=400), seen(coming, UNTOUCHED))), HealthObserved(1_000, rooms)
+    )
+    assert run.decided == decided
+
+
 @pytest.mark.parametrize(("left", "decided"), [(2_000, "submit a-0"), (2_999, "submit a-0"), (3_000, "submit a-0 a-1")])
 def test_a_move_that_was_sent_is_sent_again_and_takes_room_from_others(left: int, decided: str) -> None:
     run = inspected(free(b2=5_000), *TWO)

@@ -243,7 +243,8 @@ class DiskBudget:
     An unknown end refuses nothing. `rate_bytes_per_s` is the rate of incoming copies, None for no limit: the
     partition is still written meanwhile. `replica_counts` are of log directories, `places` the
     directories of copies that have arrived in one, and `unplaced` the bytes of each other copy, by broker. Directories
-    on one disk are `shared`, each with all of them: what one takes is taken from all.
+    on one disk are `shared`, each with all of them: what one takes is taken from all. So many replicas are `leaving`
+    with moves in flight: a directory has fewer once these have ended.
     """
 
     free: dict[Endpoint, float]
@@ -252,6 +253,7 @@ class DiskBudget:
     places: Mapping[TopicPartitionReplica, str] = field(default_factory=dict)
     unplaced: dict[int, tuple[float, ...]] = field(default_factory=dict)
     shared: Mapping[LogDirKey, tuple[LogDirKey, ...]] = field(default_factory=dict)
+    leaving: Mapping[LogDirKey, int] = field(default_factory=dict)
 
     @classmethod
     def after(
@@ -263,9 +265,10 @@ class DiskBudget:
         replica_counts: Mapping[LogDirKey, int | None] = MappingProxyType({}),
         places: Mapping[TopicPartitionReplica, str] = MappingProxyType({}),
         shared: Mapping[LogDirKey, tuple[LogDirKey, ...]] = MappingProxyType({}),
+        leaving: Mapping[LogDirKey, int] = MappingProxyType({}),
     ) -> DiskBudget:
         """Space left of `usable_bytes` once `in_flight` has arrived: the size of a move is what it still brings."""
-        budget = cls(dict(usable_bytes), rate_bytes_per_s, dict(replica_counts), places, shared=shared)
+        budget = cls(dict(usable_bytes), rate_bytes_per_s, dict(replica_counts), places, {}, shared, leaving)
         for move in in_flight:
             budget.promise(move)
         return budget
@@ -279,6 +282,7 @@ class DiskBudget:
             self.places,
             dict(self.unplaced),
             self.shared,
+            self.leaving,
         )
 
     @property
@@ -364,6 +368,7 @@ class DiskBudget:
         counts = {each: n for each in self._places_of(place[0]) if (n := self.replica_counts[each]) is not None}
         if place not in counts or place in self.shared:
             return sizes
+        counts[place] -= self.leaving.get(place, 0)
         taken = 0
         for _ in sizes:
             fewest = min(counts.values())

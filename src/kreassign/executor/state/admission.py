@@ -65,9 +65,18 @@ def take_stock(run: Run, starting: Names, health: Health) -> tuple[Names, Names]
         places=arrived
         | {TopicPartitionReplica(one.broker, *name): one.path for one in spaces for name in one.arriving},
         shared=dict(_shared(spaces)),
+        leaving=Counter(
+            (one.broker, one.path) for one in spaces for name in one.arriving if one.broker in _left_by(run, name)
+        ),
     )
     starting = tuple(_admitted(run, starting))
     return starting, starting if starting or run.moves.in_flight else wanted
+
+
+def _left_by(run: Run, name: TopicPartition) -> set[int]:
+    """Brokers that a move in flight leaves."""
+    record = run.moves.index.in_flight.get(name)
+    return set() if record is None else {*record.step.original}.difference(record.step.target)
 
 
 def _shared(spaces: Iterable[LogDirSpace]) -> Iterator[tuple[LogDirKey, tuple[LogDirKey, ...]]]:
