@@ -34,13 +34,16 @@ class Agreement:
     taken: dict[ConfigKey, Entries] = field(default_factory=dict)
     kept: dict[ConfigKey, Entries] = field(default_factory=dict)
     displaced: dict[ConfigKey, Entries] = field(default_factory=dict)
+    written: dict[ConfigKey, dict[str, str]] = field(default_factory=dict)
 
-    def of_others(self, key: ConfigKey) -> Entries:
-        """Entries that stay an operator's when the run sets them again."""
-        return self.kept.get(key, NONE) | self.displaced.get(key, NONE)
+    def writer_of(self, key: ConfigKey, entry: str, host: str) -> str:
+        """Who has written an entry that this run of a host sets: what it puts back stays that of its writer."""
+        if entry in self.kept.get(key, NONE):
+            return self.written[key][entry]
+        return HAND if entry in self.displaced.get(key, NONE) else host
 
     def without(self, key: ConfigKey, others: Iterable[str]) -> None:
-        """An operator has changed these entries since."""
+        """Somebody else has changed these entries since."""
         for agreed in (self.taken, self.kept, self.displaced):
             if key in agreed:
                 agreed[key] = agreed[key].difference(others)
@@ -65,16 +68,15 @@ class Owners:
         """A writer has set this value: `HAND`, or the host of a run."""
         of, now = self.written.get(key, {}), entries(key, value)
         gone, new = of.keys() - now, now - of.keys()
-        if writer == HAND:
-            for agreement in self.agreements.values():
+        for host, agreement in self.agreements.items():
+            if host != writer:
                 agreement.without(key, gone | new)
-        else:
+        if writer != HAND:
             for entry in sorted(gone - self.agreements[writer].taken.get(key, NONE)):
                 if of[entry] == HAND:
                     self.broken.append(f"{key} was {entry!r} by hand, and a run of {writer} made it {value!r}")
-        kept = NONE if writer == HAND else self.agreements[writer].of_others(key)
         after = {entry: was for entry, was in of.items() if entry in now}
-        self.written[key] = after | {entry: HAND if entry in kept else writer for entry in new}
+        self.written[key] = after | {entry: self.agreements[writer].writer_of(key, entry, writer) for entry in new}
 
     def forget(self, topic: str) -> None:
         """A topic was deleted, with its settings: nobody has to put them back."""
@@ -97,7 +99,8 @@ class Owners:
         now = self.of() if takes else {}
         own = self.of(host)
         kept = {key: of_others for key, all_of in now.items() if (of_others := all_of - own.get(key, NONE))}
-        self.agreements[host] = Agreement(dict(now), kept if is_kept else {})
+        written = {key: dict(of) for key, of in self.written.items()}
+        self.agreements[host] = Agreement(dict(now), kept if is_kept else {}, written=written)
 
     def agree_to_rates(self, host: str) -> None:
         """Ask a run for a throttle: it may replace the present rate, and says so."""

@@ -250,7 +250,11 @@ class Played:
         self._call, self._begun_ms, self._answered_ms = call, self.twin.now_ms, self.twin.now_ms
         self._dies = self._stops = False
         self._requests.clear()
-        self.watch.begin(call.host, is_allowed=call.consents or call.command is Command.ROLLBACK)
+        self.watch.begin(
+            call.host,
+            is_allowed=call.consents or call.command is Command.ROLLBACK,
+            of_a_run=call.command not in (Command.ENTER, Command.EXIT),
+        )
         self.lines.append(f"{self.twin.now_ms} ms, {call}")
         run, end = None, ""
         with self.scene.client() as admin:
@@ -380,14 +384,17 @@ class Played:
             self._take(Call(Command.EXIT, host if host in self._hosts else self._hosts[0], broker=broker))
             if not self.sequence.has_lease and host not in self._hosts:
                 self._happen(Configure(ConfigResource.broker(broker), CORDON, None, ConfigOperation.DELETE))
-        if cordoned := [owner for owner, values in self.twin.metadata.configs.items() if CORDON in values]:
+        # Moves of operators may have filled a directory, and its broker went down with the record of maintenance.
+        is_filled = any(broker.failed_dirs for broker in self.twin.metadata.brokers.values())
+        if not is_filled and (
+            cordoned := [owner for owner, values in self.twin.metadata.configs.items() if CORDON in values]
+        ):
             self.failures.append(f"cordoned after all maintenance was ended: {cordoned}, {self.lines[-1]}")
         self._wait_for_moves()
         self.failures += [
             f"{path} of another cluster was changed" for path, was in self._others.items() if path.read_bytes() != was
         ]
-        # Moves of operators may have filled a directory.
-        if not any(broker.failed_dirs for broker in self.twin.metadata.brokers.values()):
+        if not is_filled:
             self._end()
 
     def _end(self) -> None:
@@ -444,8 +451,10 @@ class Played:
 
 
 def _probe(scene: Scene) -> Plan:
-    """A move that is possible and not done yet."""
-    state = next(state for state in partitions_of(scene.twin) if state.has_leader and not state.is_reassigning)
+    """A move that is possible and not done yet, of the smallest partition: disks may be nearly full."""
+    at_rest = (state for state in partitions_of(scene.twin) if state.has_leader and not state.is_reassigning)
+    readings = scene.twin.replication.readings
+    state = min(at_rest, key=lambda state: readings.size_bytes(state.topic_partition, state.leader) or 0)
     spare = next((broker for broker in scene.twin.processes.ids if broker not in state.replicas), None)
     *kept, last = state.replicas
     return Plan((PartitionAssignment(state.topic_partition, (*kept, spare) if spare is not None else (last, *kept)),))

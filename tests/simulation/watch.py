@@ -99,6 +99,7 @@ class Watch:
         self._asked_ms: dict[str, int] = {}
         self.twin = twin
         self._is_allowed = False
+        self._of_a_run = True
         self._broken: list[str] = []
         twin.watch(self._look)
 
@@ -115,9 +116,9 @@ class Watch:
         finally:
             self.writer = before
 
-    def begin(self, host: str, *, is_allowed: bool) -> None:
+    def begin(self, host: str, *, is_allowed: bool, of_a_run: bool = True) -> None:
         """A command of this host begins; `is_allowed` if it may cost min.insync.replicas."""
-        self.writer, self._is_allowed = host, is_allowed
+        self.writer, self._is_allowed, self._of_a_run = host, is_allowed, of_a_run
         self._asked_ms.pop(host, None)
 
     def ask_for_throttle(self, host: str) -> None:
@@ -192,7 +193,8 @@ class Watch:
         return is_late and key.broker is not None and self.twin.now_ms < self.trouble_until_ms
 
     def _request(self, name: TopicPartition, before: PartitionState, after: PartitionState) -> None:
-        self._note_move(name, self.writer)
+        # The runs of a host do not answer for what its maintenance reorders.
+        self._note_move(name, self.writer if self._of_a_run else f"a maintenance of {self.writer}")
         if before.is_reassigning and self.movers.get(name) == HAND and self.writer not in (HAND, "the campaign"):
             self._broken.append(f"{self.writer} changed a move of an operator: {name} was {before}, is {after}")
         self.movers[name] = self.writer
