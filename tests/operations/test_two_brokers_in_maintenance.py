@@ -11,11 +11,13 @@ from typing import Any, NamedTuple, cast
 import pytest
 
 from kreassign.admin import AdminClient
+from kreassign.errors import ExecutionError
 from kreassign.executor.brokers import CORDONED_LOG_DIRS, Blocked
 from kreassign.executor.lease import LeasePolicy
 from kreassign.executor.lease.lease import SESSION_MS
 from kreassign.executor.maintenance import Entered, MaintenanceRecord, Reordering, read_maintenance_record
 from kreassign.model import ConfigResource, TopicPartition
+from kreassign.operations.broker_changes import MaintenanceStore
 from kreassign.operations.maintenance import Way, maintain
 from kreassign.operations.run import RunContext
 from kreassign.twin.version import kafka_version
@@ -150,3 +152,19 @@ def test_all_is_as_before_though_processes_die(
         operators.give(command)
     assert operators.state() == before
     assert operators.processes > len(order), "some died"
+
+
+def test_a_record_that_others_wrote_since_it_was_read_is_not_replaced(tmp_path: Path) -> None:
+    """A coordinator that has just taken over shows the record as its followers have it."""
+    rig = TwinRig(tmp_path, LISTS)
+    ann, bob = (
+        MaintenanceStore(rig.client, RunContext(tmp_path / who, lease=LeasePolicy.REQUIRE), rig.twin.cluster_id, who)
+        for who in ("ann", "bob")
+    )
+    shown = bob.read().record
+    ann.write(ann.read().record.entered(A, 1, "ann", cordoned=A))
+    with pytest.raises(ExecutionError, match="somebody has written the record of maintenance since it was read"):
+        bob.write(shown.entered(B, 2, "bob", cordoned=B))
+    assert {*bob.read().record.brokers} == {*A}
+    bob.write(bob.read().record.entered(B, 3, "bob", cordoned=B))
+    assert {*ann.read().record.brokers} == {*A, *B}

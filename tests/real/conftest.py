@@ -9,7 +9,7 @@ import pytest
 from kreassign.operations.connect import connect
 from testbed import ClusterSpec, KafkaCluster
 from tests.clusters import SHARED
-from tests.real.run_processes import end_started, end_throttles_and_moves, free_lease
+from tests.real.run_processes import end_started, end_throttles_and_moves, expel_holder
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
@@ -33,7 +33,7 @@ def calm(request: pytest.FixtureRequest) -> None:
     """
     for name in {*SHARED, "zookeeper_mode"}.intersection(request.fixturenames):
         with connect(request.getfixturevalue(name).bootstrap_servers) as client:
-            free_lease(client)
+            expel_holder(client)
             end_throttles_and_moves(client)
 
 

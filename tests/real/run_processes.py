@@ -6,8 +6,9 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from kreassign.admin import AdminClient, client_settings
+from kreassign.clock import SYSTEM_CLOCK
 from kreassign.executor.lease import present_holder
-from kreassign.executor.lease.lease import GROUP_ID
+from kreassign.executor.lease.lease import GROUP_ID, ClusterLease, LeaseHolder, Taken
 from kreassign.model import ConfigResource
 from kreassign.model.throttle import BROKER_THROTTLES, TOPIC_THROTTLES, clear_broker_changes, clear_topic_changes
 from testbed import KafkaCluster
@@ -78,7 +79,22 @@ def end_started() -> None:
 
 
 def free_lease(client: AdminClient) -> None:
-    """Take the lease from a run that was killed."""
-    holder = present_holder(client)
-    if holder is not None:
+    """Take the lease from a run that was killed; whoever asks for it next gets it."""
+
+    def is_free() -> bool:
+        # What it sent last may arrive now, and a coordinator that has just taken over may not show it: only a member is
+        # sure that there is no other.
+        lease = ClusterLease(client, SYSTEM_CLOCK, LeaseHolder("nobody", "a", "test", SYSTEM_CLOCK.now_ms()))
+        if not isinstance(lease.take(), Taken):
+            lease.release()
+            return True
+        expel_holder(client)
+        return False
+
+    wait_until(is_free, what="the lease free")
+
+
+def expel_holder(client: AdminClient) -> None:
+    """Take the lease from whoever is shown to hold it."""
+    if (holder := present_holder(client)) is not None:
         client.leave_group(GROUP_ID, holder.run_id)

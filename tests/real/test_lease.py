@@ -221,7 +221,7 @@ def test_maintenance_recorded_in_the_cluster_is_known_elsewhere(kafka: KafkaClus
         )
         one.write(record)
         assert two.read().record == replace(record, cluster_ms=1)
-        ended = record.left([3], 2)
+        ended = two.read().record.left([3], 2)
         two.write(ended)
         assert one.read().record == replace(ended, cluster_ms=2), "the record of the cluster counts"
         assert client.describe_group(MAINTENANCE_GROUP).members == ()

@@ -5,7 +5,7 @@ Apart from `maintenance` and `decommission`: the doctor reads the record, and ne
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -187,10 +187,11 @@ class MaintenanceStore:
         """Replace the record; warns if only this machine has it, and an exit has to come from here.
 
         Raises ClusterError if the cluster can, and does not say that it has: nothing may follow from the record then.
+        Raises ExecutionError if the cluster has another record by now than that from which this one was made.
         """
         kept = replace(record, cluster_ms=record.at_ms)
         try:
-            refusal = self._write_cluster(format_record(kept))
+            refusal = self._write_cluster(format_record(kept), {record.cluster_ms, record.at_ms})
         except ClusterError as error:
             if self.context.lease is LeasePolicy.REQUIRE or not _is_denied(error):
                 raise
@@ -245,8 +246,8 @@ class MaintenanceStore:
                 "lists yourself, then delete the group (`kafka-consumer-groups --delete`)"
             ) from error
 
-    def _write_cluster(self, text: str) -> str | None:
-        """Return the reason if the cluster does not keep the record."""
+    def _write_cluster(self, text: str, known_ms: Collection[int]) -> str | None:
+        """Return the reason if the cluster does not keep the record, in place of one of the times that are known."""
         if self.context.lease is LeasePolicy.OFF:
             return "--lease off does not ask the cluster"
         if self.context.lease is LeasePolicy.REQUIRE:
@@ -263,6 +264,13 @@ class MaintenanceStore:
         candidate = GroupCandidate(GROUP_ID, self.writer, PROTOCOL_TYPE, self.writer, b"", SESSION_MS)
         membership = self.client.join_group(candidate, timeout_ms=JOIN_TIMEOUT_MS)
         try:
+            # A coordinator that had just taken over may have shown an earlier record; it has taken a member since.
+            present = self._read_cluster()
+            if present is not None and present.at_ms not in known_ms:
+                raise ExecutionError(
+                    "nothing more was changed: somebody has written the record of maintenance since it was read; give "
+                    "the command again"
+                )
             texts = (*pieces, *(NO_PIECE for _ in range(len(keys) - len(pieces))))
             offsets = {key: CommittedOffset(0, text) for key, text in zip(keys, texts, strict=True)}
             self.client.commit_offsets(membership, offsets, timeout_ms=CALL_TIMEOUT_MS).raise_if_any()

@@ -320,12 +320,23 @@ def test_a_lease_whose_holder_left_meanwhile_is_taken_at_once(hosts: Hosts) -> N
     assert isinstance(found, Held)
 
 
+def test_a_coordinator_that_took_over_is_asked_until_it_shows_the_holder(hosts: Hosts) -> None:
+    """It refuses by what it has read of the group, and shows what its followers have, too."""
+    hosts.lease("one").take()
+    lease, odd = hosts.lease("two"), OddPort(hosts.client())
+    lease.port = odd.groups
+    odd.answer("describe_group", *[no_members] * 3)
+    found = lease.take()
+    assert isinstance(found, Taken)
+    assert "run one of alice@host-of-one (since " in found.reason
+
+
 def test_a_free_lease_that_is_not_given_is_told_with_the_refusal(hosts: Hosts) -> None:
     lease = answered_when_joining(hosts.lease("one"), REBALANCE_IN_PROGRESS)
     cast(OddPort, lease.port).answer_always("join_group", refused(GROUP_MAX_SIZE_REACHED))
     found = lease.take()
     assert isinstance(found, Taken)
-    assert "though nobody holds it" in found.reason
+    assert "shows nobody who holds it" in found.reason
     assert "GROUP_MAX_SIZE_REACHED" in found.reason
 
 

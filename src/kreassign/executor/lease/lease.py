@@ -65,9 +65,13 @@ class Held:
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """The run does not hold the lease, and changes nothing: another run holds it, or that is unknown."""
+    """The run does not hold the lease, and changes nothing: another run holds it, or that is unknown.
+
+    `is_unseen`: it is refused, and the coordinator shows no holder.
+    """
 
     reason: str
+    is_unseen: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +154,9 @@ CALL_TIMEOUT_MS = 10_000
 JOIN_TIMEOUT_MS = 30_000
 """Timeout of a join: joining an empty group takes group.initial.rebalance.delay.ms, 3 s by default."""
 
+TAKES_OVER_S = 10.0
+"""A coordinator that took over shows by then what it has read: its followers, whose copies count, have asked again."""
+
 CHANGE_MS = 20_000
 """Longest time from the confirmation of a change to its arrival at the cluster."""
 
@@ -226,9 +233,9 @@ class ClusterLease:
         """
         try:
             missing = self._missing_topic() if self._may_be_forgone else None
-            self.status = missing or self._join()
+            self.status = missing or self._join_once_seen()
             if isinstance(self.status, Taken) and self._freed_own_place():
-                self.status = self._join()
+                self.status = self._join_once_seen()
         except Unsupported as error:
             self.status = self._without(f"the cluster cannot keep one: {error}")
         return self.status
@@ -299,7 +306,19 @@ class ClusterLease:
 
     # --- joining ----------------------------------------------------------------------------------------------
 
-    def _join(self, *, again: bool = True) -> LeaseStatus:
+    def _join_once_seen(self) -> LeaseStatus:
+        """Join; where that is refused and nobody is shown, ask again until a coordinator that took over knows all.
+
+        It refuses by what it has read, and shows what its followers have, too.
+        """
+        until_s = self.clock.monotonic_s() + TAKES_OVER_S
+        while True:
+            status = self._join()
+            if not (isinstance(status, Taken) and status.is_unseen) or self.clock.monotonic_s() >= until_s:
+                return status
+            self.clock.sleep(1.0)
+
+    def _join(self) -> LeaseStatus:
         candidate = GroupCandidate(
             GROUP_ID, self.holder.run_id, PROTOCOL_TYPE, self.holder.run_id, self.holder.encoded(), SESSION_MS
         )
@@ -307,17 +326,17 @@ class ClusterLease:
         try:
             self.membership = self.port.join_group(candidate, timeout_ms=JOIN_TIMEOUT_MS)
         except ClusterError as error:
-            return self._not_joined(error, again=again)
+            return self._not_joined(error)
         self._heard_s, self.was_held = asked_s, True
         return Held(self.membership.generation)
 
-    def _not_joined(self, error: ClusterError, *, again: bool) -> LeaseStatus:
+    def _not_joined(self, error: ClusterError) -> LeaseStatus:
         """Convert a failed join to a status. Errors that do not say whether there is a lease are raised again.
 
         Where `group.max.size` is 1, Kafka reports the full group before the missing common protocol.
         """
         if has_code(error, INCONSISTENT_GROUP_PROTOCOL, GROUP_MAX_SIZE_REACHED, *_NO_LONGER_A_MEMBER):
-            return self._held_by_another(error, again=again)
+            return self._held_by_another(error)
         if has_code(error, *_CANNOT_KEEP_ONE):
             return self._without(error_text(error))
         raise error
@@ -336,7 +355,7 @@ class ClusterLease:
             return False
         return True
 
-    def _held_by_another(self, refusal: ClusterError, *, again: bool) -> LeaseStatus:
+    def _held_by_another(self, refusal: ClusterError) -> Taken:
         try:
             group = self.port.describe_group(GROUP_ID, timeout_ms=CALL_TIMEOUT_MS)
         except ClusterError as error:
@@ -345,10 +364,10 @@ class ClusterLease:
             )
         if group.members:
             return _taken_by(group)
-        # Its holder has left in between, or the coordinator moved and is about to know its members.
-        if again:
-            return self._join(again=False)
-        return Taken(f"the coordinator does not give the lease of the cluster, though nobody holds it: {refusal}")
+        return Taken(
+            f"the coordinator does not give the lease of the cluster, and shows nobody who holds it: {refusal}",
+            is_unseen=True,
+        )
 
     def _missing_topic(self) -> Forgone | None:
         """Reason to forgo the lease because looking for a coordinator would create a topic; None if it would not."""
