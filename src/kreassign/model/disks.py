@@ -13,11 +13,8 @@ NEARLY_EMPTY = 0.1
 """Used share below which equal figures are no sign: new disks of one model are alike to the byte."""
 WHILE_READ_BYTES, WHILE_READ_SHARE = 64 << 20, 0.001
 """Others may write or delete so much, and this share of a disk, while a broker looks at one directory after another."""
-MORE = 1.25
+MORE = 1.1
 """Replicas that need so many times what is used are on two disks; those of the leader may be a little larger."""
-
-HELD: Callable[[LogDir], float] = attrgetter("size_bytes")
-"""Bytes of the replicas in a directory, as its broker reports them."""
 
 
 class _Sized(Protocol):
@@ -32,21 +29,21 @@ class _OfBroker(_Sized, Protocol):
     @property
     def broker(self) -> int: ...
 
+    @property
+    def held_bytes(self) -> int | None: ...
+
 
 _Dir = TypeVar("_Dir", bound=_Sized)
 _Placed = TypeVar("_Placed", bound=_OfBroker)
+Held = Callable[[_Dir], float | None]
+"""Bytes of the replicas in a directory; None if unknown."""
 
 
-def no_bytes(_: object) -> float:
-    """Bytes of a directory's replicas where they are not known: none tell two disks apart."""
-    return 0
-
-
-def disks(dirs: Iterable[_Dir], held: Callable[[_Dir], float] = no_bytes) -> tuple[tuple[_Dir, ...], ...]:
+def disks(dirs: Iterable[_Dir], held: Held[_Dir] | None = None) -> tuple[tuple[_Dir, ...], ...]:
     """Directories of one broker by disk: each reports the size and free bytes of its file system.
 
-    Those that report about the same seem to share a disk, unless their replicas, of `held` bytes in each, need more
-    than is used there. If they do not share one after all, less space is promised than there is.
+    Those that report the same seem to share a disk; about the same is enough where the bytes of the replicas `held` in
+    each are known and could all be on one. If they do not share one after all, less space is promised than there is.
     """
     found: list[list[_Dir]] = []
     for one in dirs:
@@ -58,17 +55,18 @@ def disks(dirs: Iterable[_Dir], held: Callable[[_Dir], float] = no_bytes) -> tup
     return tuple(tuple(each) for each in found)
 
 
-def _is_one_disk(dirs: list[_Dir], held: Callable[[_Dir], float]) -> bool:
+def _is_one_disk(dirs: list[_Dir], held: Held[_Dir] | None) -> bool:
     totals, free = {one.total_bytes for one in dirs}, [one.usable_bytes for one in dirs if one.usable_bytes is not None]
     total = totals.pop()
     if total is None or totals or len(free) < len(dirs):
         return False
-    used = total - min(free)
-    return (
-        total - max(free) >= NEARLY_EMPTY * total
-        and max(free) - min(free) <= min(WHILE_READ_BYTES, WHILE_READ_SHARE * total)
-        and sum(map(held, dirs)) <= MORE * used
-    )
+    if total - max(free) < NEARLY_EMPTY * total:
+        return False
+    sizes = [] if held is None else [size for size in map(held, dirs) if size is not None]
+    if len(sizes) < len(dirs):
+        return max(free) == min(free)
+    is_near = max(free) - min(free) <= min(WHILE_READ_BYTES, WHILE_READ_SHARE * total)
+    return is_near and sum(sizes) <= MORE * (total - min(free))
 
 
 def disks_of_brokers(dirs: Iterable[_Placed]) -> Iterator[tuple[_Placed, ...]]:
@@ -76,10 +74,14 @@ def disks_of_brokers(dirs: Iterable[_Placed]) -> Iterator[tuple[_Placed, ...]]:
     by_broker: dict[int, list[_Placed]] = defaultdict(list)
     for one in dirs:
         by_broker[one.broker].append(one)
-    return (each for of_broker in by_broker.values() for each in disks(of_broker))
+    return (each for of_broker in by_broker.values() for each in disks(of_broker, HELD_BY))
 
 
-def sum_of_disks(dirs: Iterable[_Dir], held: Callable[[_Dir], float] = no_bytes) -> tuple[int | None, int | None]:
+HELD_BY: Held[_OfBroker] = attrgetter("held_bytes")
+HELD: Held[LogDir] = attrgetter("size_bytes")
+
+
+def sum_of_disks(dirs: Iterable[_Dir], held: Held[_Dir] | None = None) -> tuple[int | None, int | None]:
     """Total and usable bytes of a broker's disks, told apart as by `disks`; None unless each directory's are known."""
     each = [one for one, *_ in disks(dirs, held)]
     return _sum(one.total_bytes for one in each), _sum(one.usable_bytes for one in each)

@@ -227,6 +227,7 @@ def _space(
                 )
             ),
             log_dir.is_cordoned,
+            log_dir.size_bytes,
         )
         for log_dir in log_dirs
         if log_dir.total_bytes is not None and log_dir.usable_bytes is not None

@@ -216,13 +216,14 @@ _DirsByBroker = Mapping[int, Iterable[LogDir]]
 
 @dataclass(frozen=True, slots=True)
 class Filling:
-    """Size of a log directory, its free bytes, and how fast they shrink, in bytes per second (None: not measured)."""
+    """Size of a log directory, its free bytes, how fast they shrink (None: not measured), and bytes of its replicas."""
 
     broker: int
     path: str
     total_bytes: int
     usable_bytes: int
     fills_bytes_per_s: float | None
+    held_bytes: int | None = None
 
     @property
     def used_share(self) -> float:
@@ -239,7 +240,14 @@ def fillings(now: _DirsByBroker, before: _DirsByBroker, seconds: float) -> tuple
     """Every working directory of known size."""
     free = {(broker, one.path): one.usable_bytes for broker, dirs in before.items() for one in dirs}
     return tuple(
-        Filling(broker, one.path, one.total_bytes, one.usable_bytes, _rate(free.get((broker, one.path)), one, seconds))
+        Filling(
+            broker,
+            one.path,
+            one.total_bytes,
+            one.usable_bytes,
+            _rate(free.get((broker, one.path)), one, seconds),
+            one.size_bytes,
+        )
         for broker, dirs in sorted(now.items())
         for one in dirs
         if not one.error and one.total_bytes and one.usable_bytes is not None

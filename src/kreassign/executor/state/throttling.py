@@ -309,11 +309,8 @@ def note_differences(run: Run, were_set: Collection[ConfigKey], event: ThrottleC
             )
             if is_theirs:
                 run.throttle.put(replace(setting.doubted(present, event.at_ms), is_due=False))
-            then = "leaves it" if is_theirs else "set it again"
-            run.note(
-                f"when the run had the lease again, {present.then}; the run had set it to {setting.pending.value!r} and "
-                f"{then}"
-            )
+            ours = f"the run had set it to {setting.pending.value!r} and {'leaves it' if is_theirs else 'set it again'}"
+            run.note(f"when the run had the lease again, {present.then}; {ours}")
 
 
 def take_in_check(
