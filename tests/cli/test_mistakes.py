@@ -58,6 +58,8 @@ LINES = {
     "plan --out ~/plan.json": "there is no directory '~'; ~ is no directory here: write $HOME",
     "run plan.json --throttle 50Mbit": "'50Mbit' would be bits: write 50MB if bytes are meant, else an eighth of it",
     "run plan.json --throttle 50mbps": "'50mbps' would be bits: write 50MB/s if bytes are meant, else an eighth of it",
+    "run plan.json --throttle 50MBPS": "'50MBPS' would be bits: write 50MB/s if bytes are meant, else an eighth of it",
+    "doctor --bootstrap-server b:1;c:1": "'b:1;c:1' is not an address; write host:port, for example ",
     "doctor --bootstrap-server 9092": "'9092' is not an address; write host:port, for example broker-1:9092",
     "rollback plan.json --state-dir {folder}": "run plan.json in {folder} (that is a file; a run is named by its id)",
     "decommission 1 2": "unexpected extra argument (2). Write ids as one list with commas and no blanks, as in 7,8",

@@ -12,7 +12,7 @@ from kreassign.model.text import ESTIMATED, LARGEST_AMOUNT, OF_MEAN, format_amou
     ("0", 0), ("1000000", 1_000_000), ("20MB/s", 20_000_000), ("1.5 GB", 1_500_000_000), ("512KiB", 524_288),
     (" 2 tb/s ", 2_000_000_000_000), ("1 kB", 1000), ("1 mb", 1_000_000), ("1PB", 10**15), ("1eb", 10**18),
     ("1 KiB", 1024), ("1MIB", 1024**2), ("1GiB", 1024**3), ("1TiB", 1024**4), ("1 PiB /s", 1024**5), ("1EiB", 1024**6),
-    ("7b", 7), ("7 B/S", 7), ("1.5", 1), ("0.9", 0),
+    ("7b", 7), ("7 B/S", 7), ("1.5", 1), ("0.9", 0), ("50MBps", 50_000_000), ("8 KiBps", 8192), ("5kBps", 5000),
 ])  # fmt: skip
 def test_an_amount_has_a_number_and_may_have_a_unit(text: str, count: int) -> None:
     assert parse_amount(text) == count
@@ -24,7 +24,10 @@ def test_anything_else_is_refused_with_an_example(text: str) -> None:
         parse_amount(text)
 
 
-@pytest.mark.parametrize(("text", "meant"), [("20Mb/s", "20MB/s"), ("1.5 Gb", "1.5GB"), ("8Kib", "8KiB")])
+@pytest.mark.parametrize(("text", "meant"), [
+    ("20Mb/s", "20MB/s"), ("1.5 Gb", "1.5GB"), ("8Kib", "8KiB"), ("5MBPS", "5MB/s"), ("5MBit/s", "5MB/s"),
+    ("9mbps", "9MB/s"),
+])  # fmt: skip
 def test_what_would_be_bits_is_refused_with_the_bytes_that_may_be_meant(text: str, meant: str) -> None:
     with pytest.raises(InputError, match=f"would be bits: write {meant} if bytes are meant"):
         parse_amount(text)

@@ -12,7 +12,7 @@ from kreassign.model.text import LARGEST_ID, LARGEST_PORT, parse_whole, shortene
 
 KAFKA_PORT = 9092
 LONGEST_HOST = 253
-_NO_HOST = re.compile(r"[\s/]|^[0-9]*$")
+_NO_HOST = re.compile(r"[\s/;]|^[0-9]*$")
 _SCHEME = re.compile(r"^[A-Za-z][A-Za-z0-9_+.-]*://")
 TLS_VERSIONS = ("TLSv1.2", "TLSv1.3")
 """By Kafka's names, oldest first."""
@@ -35,8 +35,8 @@ class Address(NamedTuple):
         try:
             return cls(_host(host), parse_whole(port, least=1, most=LARGEST_PORT))
         except ValueError:
-            said = f"{shortened(text)!r} is not an address; write host:port, for example broker-1:9092"
-            raise InputError(said) from None
+            form = "write host:port, for example broker-1:9092, several with commas"
+            raise InputError(f"{shortened(text)!r} is not an address; {form}") from None
 
     @classmethod
     def parse_list(cls, text: str) -> tuple[Address, ...]:

@@ -22,7 +22,7 @@ from kreassign.cli.run_text import view_for
 from kreassign.cli.streams import output_may_be_lost, unwrapped
 from kreassign.clock import SYSTEM_CLOCK
 from kreassign.errors import InputError
-from kreassign.executor.preview import ASSUMED_NETWORK_BYTES_PER_S, USED_AT_MOST, RunPreview
+from kreassign.executor.preview import ASSUMED_NETWORK_BYTES_PER_S, FAST_NETWORK_BYTES_PER_S, USED_AT_MOST, RunPreview
 from kreassign.model.plan_facts import NOT_SAID
 from kreassign.model.text import counted, some_of
 from kreassign.operations.run import RunContext, Show, Watch
@@ -73,7 +73,9 @@ def preview_lines(found: RunPreview) -> Iterator[str]:
         yield f"  to another log directory of the same broker: {dirs}, {size}"
     if found.copies:
         yield f"  brokers: from {_named(found.senders)} to {_named(found.receivers)}"
-    yield f"  throttle: {rates_text(found.rates) or 'none, so that copies take what disks and networks give'}"
+    rates = rates_text(found.rates) or "none, so that copies take what disks and networks give"
+    is_slip = (found.rates.slowest_bytes_per_s or 0) > FAST_NETWORK_BYTES_PER_S
+    yield f"  throttle: {rates}{', more than 100 Gbit/s: it slows nothing' if is_slip else ''}"
     yield f"  time: {_time(found)}"
     if found.opening is not None:
         yield f"  window: {found.opening}"

@@ -173,6 +173,9 @@ def _copied(move: PlannedMove, written: float) -> CopiedPartition:
 ASSUMED_NETWORK_BYTES_PER_S = 125_000_000
 """1 Gbit/s, in each direction."""
 
+FAST_NETWORK_BYTES_PER_S = 12_500_000_000
+"""100 Gbit/s: a higher throttle is a slip."""
+
 USED_AT_MOST = 0.7
 """Share of a network that clients, followers and copies use together."""
 

@@ -99,7 +99,8 @@ class Plan:
 
 def absent(name: TopicPartition, topics: Collection[str]) -> str:
     """Why a plan cannot name a partition that the cluster does not have; `topics` are those that it has."""
-    return "there is no such partition" if name.topic in topics else f"there is no topic {name.topic}"
+    what = "such partition" if name.topic in topics else f"topic {name.topic}"
+    return f"there is no {what}: leave it out, or plan again"
 
 
 def not_live(broker: int, live: Iterable[int]) -> str:

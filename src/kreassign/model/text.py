@@ -174,7 +174,7 @@ LARGEST_AMOUNT = 2**63 - 1
 """The most that Kafka can hold: its sizes, offsets and rates are signed numbers of 64 bits."""
 
 _BITS = re.compile(r"[KMGTPE]i?b|(?i:[KMGTPE]i?b(?:its?|ps))")
-_AMOUNT = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([a-z]*?)\s*(/s)?\s*", re.IGNORECASE)
+_AMOUNT = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([a-z]*?)\s*(/s|(?-i:(?<=B)ps))?\s*", re.IGNORECASE)
 
 
 # Decimal units, as `format_amount` writes them.
@@ -223,8 +223,8 @@ def parse_amount(text: str) -> int:
     match = _AMOUNT.fullmatch(text)
     factor = _FACTORS.get(match[2].lower()) if match else None
     if match is not None and _BITS.fullmatch(match[2]):
-        of_time = "/s" if match[3] or match[2].endswith("ps") else ""
-        meant = f"{match[1]}{match[2].partition('b')[0].capitalize()}B{of_time}"
+        of_time = "/s" if match[3] or match[2].lower().endswith("ps") else ""
+        meant = f"{match[1]}{match[2].lower().partition('b')[0].capitalize()}B{of_time}"
         raise InputError(f"{shortened(text)!r} would be bits: write {meant} if bytes are meant, else an eighth of it")
     if match is None or factor is None:
         raise InputError(f"{shortened(text)!r} is not an amount; write for example 20MB/s, 512KiB or 1000000")

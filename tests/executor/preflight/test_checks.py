@@ -43,8 +43,8 @@ def test_a_plan_that_fits_the_cluster_has_no_violation() -> None:
         ([to(T0, 2, 2, 2)], "t-0: broker 2 is named more than once"),
         ([to(T0, 1, 7)], "t-0: broker 7 is not live; live brokers are [0, 1, 2]"),
         ([to(T0, 1, 2), to(T0, 2, 1)], "t-0 is named more than once"),
-        ([to(T1, 1, 2)], "t-1: there is no such partition"),
-        ([to(T0, 1), to(TopicPartition("nope", 0), 1)], "nope-0: there is no topic nope"),
+        ([to(T1, 1, 2)], "t-1: there is no such partition: leave it out, or plan again"),
+        ([to(T0, 1), to(TopicPartition("nope", 0), 1)], "nope-0: there is no topic nope: leave it out, or plan again"),
         (
             [PartitionAssignment(T0, (1,), ("/data/a",))],
             "t-0: broker 1 did not report its log directories, of which /data/a is named",

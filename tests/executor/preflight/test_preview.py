@@ -52,6 +52,12 @@ def test_a_broker_without_a_limit_leaves_the_latest_end_open() -> None:
     assert (found.shortest_s, found.longest_s) == (60, None)
 
 
+@pytest.mark.parametrize(("rate", "is_slip"), [(50 * MB, False), (50_000 * MB, True)])
+def test_a_throttle_beyond_every_network_is_named(rate: int, *, is_slip: bool) -> None:
+    lines = [*preview_lines(of(AWAY, rates=ThrottleRates(rate)))]
+    assert any("more than 100 Gbit/s: it slows nothing" in line for line in lines) == is_slip
+
+
 def test_what_copies_nothing_takes_no_time() -> None:
     assert (of(REORDERED).shortest_s, of(REORDERED).longest_s) == (0, 0)
 
