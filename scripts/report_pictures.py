@@ -25,6 +25,7 @@ from rich.text import Text
 import kreassign
 from kreassign.cli.main import kreassign as command_line
 from kreassign.cli.run_text import screen
+from kreassign.cli.streams import folded
 from kreassign.executor.events import HoldRequested, MovesObserved, ReleaseRequested, ThrottleRequested
 from kreassign.executor.journal import read_events
 from kreassign.model.text import parse_amount
@@ -116,7 +117,7 @@ def terminals(folder: Path, journal: Path) -> Iterator[tuple[str, str, Renderabl
         env={"COLUMNS": str(COLUMNS), "KREASSIGN_CONFIG": "/dev/null"},
     )
     assert planned.exit_code == 0, planned.output
-    yield "terminal-plan", "kreassign plan", Text(planned.stderr.partition("next:")[0].rstrip())
+    yield "terminal-plan", "kreassign plan", Text(folded(planned.stderr.partition("next:")[0].rstrip(), COLUMNS))
     events = read_events(journal)
     looks = [number for number, event in enumerate(events) if isinstance(event, MovesObserved)]
     progress = measured(events[: looks[5 * len(looks) // 12]])
