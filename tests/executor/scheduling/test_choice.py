@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from random import Random
 
 from hypothesis import given
@@ -103,6 +104,15 @@ def test_copies_fit_whichever_of_equal_directories_kafka_chooses() -> None:
     )  # fmt: skip
     assert chosen.starting == (_partition(0),)
     assert "log directory /b of broker 9 has 400 bytes" in chosen.waiting[0].reason
+
+
+def test_a_copy_that_never_catches_up_goes_where_kafka_chooses_neither() -> None:
+    never = replace(_anywhere(0, 60), write_bytes_per_s=10.0)
+    free, counts = {("log_dir", (9, "/a")): 600, ("log_dir", (9, "/b")): 400}, {(9, "/a"): 3, (9, "/b"): 3}
+    empty = DiskBudget.after(free, [], 10, replica_counts=counts)
+    assert "a copy never catches up with what is written" in (empty.refuses(never) or "")
+    beside_one = DiskBudget.after(free, [never], 10, replica_counts=counts)
+    assert "has 0 bytes to promise, and a copy needs 5" in (beside_one.refuses(_anywhere(1, 5)) or "")
 
 
 def test_a_copy_that_has_arrived_in_a_directory_counts_there_once() -> None:

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from graphlib import CycleError, TopologicalSorter
-from math import inf, isfinite
+from math import inf
 from types import MappingProxyType
 
 from kreassign.model import TopicPartition, TopicPartitionReplica
@@ -315,7 +315,7 @@ class DiskBudget:
         end, left = next(((end, left) for end, left in self._left(move, needed) if needed > left), (None, 0.0))
         if end is None:
             return None
-        much = f"needs {int(needed)}" if isfinite(needed) else "never catches up with what is written"
+        much = f"needs {int(needed)}" if needed < NEVER_BYTES else "never catches up with what is written"
         return f"{_disk_admission_words(end)} has {max(0, int(left))} bytes to promise, and a copy {much}"
 
     def _ends(self, move: PacedMove) -> Iterator[Endpoint]:
@@ -382,12 +382,16 @@ def _by_left(row: tuple[Endpoint, float]) -> float:
     return row[1]
 
 
+NEVER_BYTES = 2.0**63
+"""Size of a copy that never catches up: no disk holds it, and unlike infinity it can be subtracted from itself."""
+
+
 def needed_bytes(move: PacedMove, rate_bytes_per_s: float | None) -> float:
-    """Size of one copy when it has caught up: s + w·s/(r-w); infinite where it never does."""
+    """Size of one copy when it has caught up: s + w·s/(r-w); `NEVER_BYTES` where it never does."""
     if rate_bytes_per_s is None or move.size_bytes == 0:
         return float(move.size_bytes)
     gain = rate_bytes_per_s - move.write_bytes_per_s
-    return move.size_bytes * rate_bytes_per_s / gain if gain > 0 else float("inf")
+    return min(move.size_bytes * rate_bytes_per_s / gain, NEVER_BYTES) if gain > 0 else NEVER_BYTES
 
 
 def find_cycle(waits: Mapping[int, Iterable[int]]) -> tuple[int, ...]:
