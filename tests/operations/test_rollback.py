@@ -10,9 +10,11 @@ import pytest
 from kreassign.executor.preflight import RunSettings, prepare
 from kreassign.model import ConfigChange, ConfigResource
 from kreassign.model.plan import ANY_LOG_DIR, PartitionAssignment, Plan
-from kreassign.operations.rollback import plan_rollback
+from kreassign.model.throttle import BrokerRate
+from kreassign.operations.rollback import RollbackRequest, plan_rollback, preview_rollback, preview_rollback_run
+from kreassign.operations.run import RunContext
 from kreassign.twin.faults.failures import Fail
-from tests.executor.twin_runs import TwinRig, tp
+from tests.executor.twin_runs import RATE, TwinRig, tp
 
 HOME = ((0, 1), (1, 0), (0, 1))
 
@@ -48,6 +50,24 @@ def test_the_run_that_changed_a_partition_since_is_named(rig: TwinRig) -> None:
         back = plan_rollback(rig.client, done, later=later)
         assert back.skipped == (f"t-0: its replicas are [3, 1], {why}",)
         assert [entry.topic_partition for entry in back.plan.assignments] == [tp(1)]
+
+
+def test_moves_in_flight_of_the_run_to_undo_are_not_of_others(rig: TwinRig) -> None:
+    rig.stop_after(5)
+    left = rig.run(rig.prepared({0: (2, 0), 1: (2, 1)}))
+    assert left.ended_ms is None
+    seen = preview_rollback(rig.client, RollbackRequest("run-1"), RunContext(rig.state_dir))
+    assert (seen.in_flight, seen.plan.skipped) == (2, ())
+
+
+def test_a_rate_of_the_run_for_a_broker_that_is_down_refuses_nothing(rig: TwinRig) -> None:
+    rig.run(rig.prepared({0: (2, 1)}, per_broker=(BrokerRate(2, RATE), BrokerRate(3, RATE))))
+    rig.twin.stop(3)
+    rig.transport.sleep(60)
+    request, context = RollbackRequest("run-1"), RunContext(rig.state_dir)
+    ahead = preview_rollback_run(rig.client, preview_rollback(rig.client, request, context), request, context)
+    assert ahead is not None
+    assert ahead.rates.per_broker == (BrokerRate(2, RATE),)
 
 
 def test_a_copy_whose_old_directory_failed_is_named_others_go_back(rig: TwinRig) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -77,14 +77,15 @@ class Rollback:
     """A run to undo, its rollback plan, and the run that executed it; None if not needed, or not yet executed.
 
     If the run to undo was itself a rollback, it `undoes` the run of this id: then moves go forward again.
-    `factors` has a sentence per change of replication factors, `outages` one per topic whose producers with acks=all
-    are refused meanwhile.
+    `in_flight` moves of a run that is to end first are cancelled, and not in the plan. `factors` has a sentence per
+    change of replication factors, `outages` one per topic whose producers with acks=all are refused meanwhile.
     """
 
     undone: RunHistory
     plan: RollbackPlan
     run: RunHistory | None = None
     undoes: str | None = None
+    in_flight: int = 0
     factors: tuple[str, ...] = ()
     outages: tuple[str, ...] = ()
 
@@ -114,10 +115,19 @@ def _prepared(
     client: AdminClient, path: Path, done: RunHistory, request: RollbackRequest, context: RunContext
 ) -> Rollback:
     is_stepwise = request.is_stepwise_after(done)
-    plan = plan_rollback(client, done, context.warn, _later_runs(path), is_stepwise=is_stepwise)
+    in_flight = () if is_settled(done) else _in_flight(client, done)
+    to_undo = replace(done, moves=tuple(move for move in done.moves if move.name not in in_flight))
+    plan = plan_rollback(client, to_undo, context.warn, _later_runs(path), is_stepwise=is_stepwise)
     factors = read_factors(client, plan.plan.replicas, plan.expected).sentences
     outages = outages_of(client, plan.plan.replicas, _rates(request, done)).sentences
-    return Rollback(done, plan, undoes=first_event(path).undoes, factors=factors, outages=outages)
+    undoes = first_event(path).undoes
+    return Rollback(done, plan, undoes=undoes, in_flight=len(in_flight), factors=factors, outages=outages)
+
+
+def _in_flight(client: AdminClient, run: RunHistory) -> Collection[TopicPartition]:
+    """Partitions that this run moves still, by its journal and the cluster."""
+    unended = [move.name for move in run.moves if move.submitted_ms is not None and move.ended_ms is None]
+    return client.list_partition_reassignments(unended).keys()
 
 
 def _rates(request: RollbackRequest, done: RunHistory) -> ThrottleRates:
@@ -196,6 +206,10 @@ def _prepared_run(
     now_ms = clock.now_ms()
     first = first_event(_journal(client, request.run_id, context))
     asked = _request(request, first, prepared)
+    if request.throttle == NO_THROTTLE:  # a rate of the run for a broker that is down by now is no reason to refuse
+        live = live_of_two(client)
+        kept = tuple(one for one in asked.throttle.per_broker if one.broker in live)
+        asked = replace(asked, throttle=replace(asked.throttle, per_broker=kept))
     # A rollback is never refused for producer outages, nor for factors: it restores what was there before the run.
     chosen = replace(asked.settings(new_run_id(now_ms), now_ms), allows_producer_outage=True, allows_factor_change=True)
     started = prepare(client, asked.plan.plan, chosen, expected=asked.plan.expected, origin=asked.plan.origin)

@@ -248,7 +248,8 @@ def _lines(found: Rollback) -> Iterator[str]:
     yield from found.factors
     yield from found.outages
     if not is_settled(undone):
-        yield f"run {undone.run_id} is not at its end ({undone.state}): it is cancelled first"
+        moves = f", with {counted(found.in_flight, 'move')} in flight" if found.in_flight else ""
+        yield f"run {undone.run_id} is not at its end ({undone.state}): it is cancelled first{moves}"
     if found.undoes is not None:
         yield f"run {undone.run_id} was itself the rollback of run {found.undoes}: this moves everything forward again"
     yield (
