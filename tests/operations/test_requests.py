@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -42,7 +43,7 @@ from kreassign.twin.server import serving
 from testbed.waiting import wait_until
 from tests.executor.deaths import die
 from tests.executor.run_events import A0, LISTED, RATES, WHOLE, started
-from tests.executor.twin_runs import TwinRig, tp
+from tests.executor.twin_runs import RATE, TwinRig, tp
 from tests.twin.asking import cluster
 
 
@@ -251,3 +252,16 @@ def test_a_warning_that_fails_too_does_not_end_the_run_either(tmp_path: Path) ->
     context = RunContext(tmp_path, poll_s=0.1, watch=failing_view, warn=refuse)
     with serving(twin, speed=20.0) as thread, connect(thread.bootstrap_servers) as client:
         assert operation.run(client, request, context).state == "done"
+
+
+def test_a_throttle_that_is_a_slip_is_refused_or_named(tmp_path: Path) -> None:
+    rig = TwinRig(tmp_path, [[0, 1], [1, 0]])
+    rig.stop_after(5)
+    begun = rig.prepared({0: (2, 0), 1: (2, 1)})
+    moves = tuple(replace(move, write_bytes_per_s=3.0 * RATE) for move in begun.moves[:1])
+    rig.run(replace(begun, moves=(*moves, *begun.moves[1:])))
+    with pytest.raises(InputError, match="broker 3 has no part in run run-1; its brokers are 0, 1, 2"):
+        run_journals.set_throttle(rig.path(), RATE, (3,))
+    advice, starved = run_journals.starved_moves(rig.path())
+    assert advice.startswith("the least rate that works for all moves is ")
+    assert starved.startswith("t-0: at 1 MB/s it never ends, for producers write 3 MB/s meanwhile")

@@ -60,6 +60,7 @@ from kreassign.executor.journal import (
     stored_snapshots,
 )
 from kreassign.executor.journal.folder import make_folder
+from kreassign.executor.preview import rate_advice, starved
 from kreassign.executor.progress import ProgressMeter
 from kreassign.executor.state import RunView
 from kreassign.model.pace import PaceChange
@@ -145,6 +146,7 @@ class InForce:
 NO_CLUSTER = InForce()
 NAMED_RUNS = 5
 """Number of runs that a sentence names."""
+NAMED_BROKERS = 20
 
 
 def find_journal(state_dir: Path, run: str | None = None, here: InForce = NO_CLUSTER) -> Path:
@@ -343,8 +345,28 @@ def set_throttle(
     auto: AdaptiveThrottle | None = None,
     clock: Clock = SYSTEM_CLOCK,
 ) -> Request:
-    """Change the throttle of a run: of these brokers, or of all. Raises what `ask` raises."""
-    return ask(path, lambda number: ThrottleRequested(clock.now_ms(), number, bytes_per_s, tuple(brokers), auto), clock)
+    """Change the throttle of a run: of these brokers, or of all.
+
+    Raises InputError for a broker that has no part in the run, and what `ask` raises.
+    """
+    if brokers := tuple(brokers):
+        of_run = {broker for move in status(path).moves for broker in (*move.original, *move.target)}
+        if strange := sorted(set(brokers) - of_run):
+            who = f"broker {strange[0]} has" if len(strange) == 1 else f"brokers {some_of(strange, NAMED_BROKERS)} have"
+            raise InputError(
+                f"{who} no part in run {path.stem}; its brokers are {some_of(sorted(of_run), NAMED_BROKERS)}"
+            )
+    return ask(path, lambda number: ThrottleRequested(clock.now_ms(), number, bytes_per_s, brokers, auto), clock)
+
+
+def starved_moves(path: Path) -> tuple[str, ...]:
+    """Sentences on moves of a run that never end at its throttle, by what was written when it began; advice first."""
+    run = status(path)
+    ended = {move.name for move in run.moves if move.ended_ms is not None}
+    moves = [move for move in first_event(path).moves if move.topic_partition not in ended]
+    writes = {move.topic_partition: move.write_bytes_per_s for move in moves}
+    found = [str(one) for one in starved(moves, writes, run.rates, run.pace.caps) if one.is_certain]
+    return (str(rate_advice(moves, writes, run.pace.caps)), *found) if found else ()
 
 
 IN_FORCE_S = 10.0

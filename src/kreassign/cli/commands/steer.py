@@ -46,6 +46,7 @@ from kreassign.cli.output import (
     print_json,
     print_verbatim,
     text_table,
+    warn,
 )
 from kreassign.cli.run_text import (
     JsonView,
@@ -337,7 +338,12 @@ def throttle(
     accepted = run_journals.set_throttle(path, fixed, brokers, auto)
     throttled = _throttled(ThrottleRates(fixed, (), auto), brokers)
     sentence = run_journals.in_force(path, accepted, throttled, "as soon as its settings are written")
+    for starved in run_journals.starved_moves(path)[:SHOWN_STARVED]:
+        warn(starved)
     print_accepted(path, accepted, sentence, output_format)
+
+
+SHOWN_STARVED = 5
 
 
 def _only_argument(context: click.Context, word: str | None) -> int | str | None:
