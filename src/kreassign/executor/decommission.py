@@ -28,7 +28,7 @@ the end; a broker that has replicas of them is not unregistered.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from kreassign.executor.brokers import (
@@ -45,7 +45,7 @@ from kreassign.executor.brokers import (
 )
 from kreassign.model import OngoingReassignment, TopicPartition
 from kreassign.model.authorization import with_advice
-from kreassign.model.text import agreeing, counted
+from kreassign.model.text import agreeing, counted, some_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +68,8 @@ class Unregister:
     def __str__(self) -> str:
         return f"unregister {listed_brokers(self.brokers)}"
 
+
+NAMED_BROKERS = 20
 
 Step = Cordon | Await | Drain | Unregister | Blocked | Finished
 
@@ -105,7 +107,9 @@ class Decommission:
             or _await_deletion(found)
             or self._await_second_look(found)
             or self._unregister(everything)
-            or Finished(tuple(map(self._proof, found.brokers, everything.brokers)))
+            or Finished(
+                tuple(self._proof(*pair, found.live) for pair in zip(found.brokers, everything.brokers, strict=True))
+            )
         )
 
     def stays(self, topic: str) -> bool:
@@ -167,11 +171,13 @@ class Decommission:
             return None
         return Await(f"what is on {'; '.join(newly)} could not be read", is_brief=True)
 
-    def _proof(self, one: BrokerReading, whole: BrokerReading) -> str:
+    def _proof(self, one: BrokerReading, whole: BrokerReading, live: Iterable[int]) -> str:
         staying = sorted({*whole.replicas, *whole.arriving, *whole.leaving, *whole.copies})
         but = f" but for {some_partitions(staying)}, which may stay" if staying else ""
         if one.is_registered is False or one.broker in self.unregistered:
-            head = f"broker {one.broker} is not registered in this cluster{but}: no replica list names it"
+            # Not of this process: perhaps it was unregistered before, perhaps another id was meant.
+            here = "" if one.broker in self.unregistered else f" (live: {some_of(sorted(live), NAMED_BROKERS)})"
+            head = f"broker {one.broker} is not registered in this cluster{here}{but}: no replica list names it"
         elif one.is_seen_whole:
             head = f"broker {one.broker} is empty{but}: no replica list names it"
         else:

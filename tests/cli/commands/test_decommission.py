@@ -62,6 +62,7 @@ def test_decommission_given_again_takes_the_broker_out(server: ServerThread, tmp
     assert gone.stdout.startswith("unregister broker 3\n")
     assert "broker 3 is not registered in this cluster: no replica list names it" in gone.stdout
     assert 3 not in server.do(lambda twin: dict(twin.metadata.brokers))
+    assert "broker 3 is not registered in this cluster (live: 0, 1, 2): no" in type_in("--dry-run").stdout
 
 
 def test_what_cannot_be_meant_is_a_usage_error(tmp_path: Path) -> None:
