@@ -5,7 +5,7 @@ kreassign's own are in `GOALS` and `OPTIONAL_GOALS`; other packages add theirs b
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from importlib.metadata import entry_points
 from operator import attrgetter
@@ -132,8 +132,8 @@ OPTIONAL_GOALS = (POTENTIAL_NET_OUT, COORDINATORS)
 _BY_NAME = {goal.name: goal for goal in (*GOALS, *OPTIONAL_GOALS)}
 
 
-def goal_named(name: str) -> Goal:
-    """Return the goal of this name.
+def goal_named(name: str, others: Iterable[str] = ()) -> Goal:
+    """Return the goal of this name; `others` are further names that may stand in its place.
 
     Raises InputError if there is none, or if its entry point is not a Goal or cannot be imported.
     """
@@ -142,7 +142,7 @@ def goal_named(name: str) -> Goal:
     found = entry_points(group=ENTRY_POINT_GROUP, name=name)
     if not found:
         installed = sorted(entry_points(group=ENTRY_POINT_GROUP).names)
-        raise InputError(f"there is no goal {name!r}; there are {', '.join([*_BY_NAME, *installed])}")
+        raise InputError(f"there is no goal {name!r}; there are {', '.join([*_BY_NAME, *others, *installed])}")
     (entry, *_) = found
     try:
         goal = entry.load()

@@ -99,7 +99,7 @@ def test_a_tolerance_alone_is_that_of_all_goals() -> None:
     ("goals = 3", "goals must be an array of tables"),
     ("[[goals]]\nnam = 'disk'", "goals: unknown key 'nam'"),
     ("[[goals]]\nweight = 1", "every goal needs a name"),
-    ("[[goals]]\nname = 'dsk'", "there is no goal 'dsk'"),
+    ("[[goals]]\nname = 'dsk'", "there is no goal 'dsk'; there are disk, .*, topic-spread, topic-leaders, failover"),
     ("[[goals]]\nname = 'disk'\ntolerance = 'wide'", "goal disk: tolerance: 'wide' is not a number"),
     ("[[goals]]\nname = 'disk'\n[[goals]]\nname = 'disk'", "goal disk is named more than once"),
     ("tolerance = -1", "tolerance: -1 is not a number of 0 or more"),

@@ -100,7 +100,7 @@ def parse_band(text: str, tolerance: float, usual_weight: float = 1.0) -> Band:
     width, _, weight = rest.partition("x")
     try:
         given = None if width == ANY else finite(width) / PERCENT if equals else tolerance
-        return Band(goal_named(name), given, finite(weight) if weight else usual_weight)
+        return Band(goal_named(name, NO_LOADS), given, finite(weight) if weight else usual_weight)
     except ValueError as error:
         raise InputError(f"{text!r} is not a goal; write for example disk, disk=5 or disk=5x2") from error
 
@@ -112,7 +112,7 @@ def _band(entry: Mapping[str, Toml], usual_weight: float, tolerance: float) -> B
     if not isinstance(name, str):
         raise InputError("goals: every goal needs a name, for example name = 'disk'")
     given = tolerance if width is None else None if width == ANY else _percent(f"goal {name}: tolerance", width)
-    return Band(goal_named(name), given, _positive(f"goal {name}: weight", weight))
+    return Band(goal_named(name, NO_LOADS), given, _positive(f"goal {name}: weight", weight))
 
 
 def _distinct(bands: Iterable[Band]) -> tuple[Band, ...]:
