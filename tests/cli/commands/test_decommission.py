@@ -45,7 +45,7 @@ def test_decommission_given_again_takes_the_broker_out(server: ServerThread, tmp
 
     blocked = type_in("--unregister", "--dry-run")
     assert blocked.stdout.startswith("blocked: broker 3 is empty and still running: stop the process")
-    assert blocked.stderr == ""
+    assert (blocked.exit_code, blocked.stderr) == (5, "")
     reach = f"--bootstrap-server {server.bootstrap_servers} --state-dir {tmp_path}"
     again = type_in("--dry-run")
     assert again.stderr == f"next: kreassign doctor {reach}\n"

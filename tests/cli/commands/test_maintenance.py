@@ -42,6 +42,7 @@ def test_a_broker_enters_maintenance_and_leaves_it(tmp_path: Path) -> None:
 
         for words in (("--dry-run",), ("--yes",)):
             blocked = type_in("enter", 2, *words)
+            assert blocked.exit_code == 5
             assert "without broker 2 (with broker 3 in maintenance, too) 1 partition would lose" in blocked.stdout
             assert "next: " not in blocked.output, "the command alone would be blocked again"
 
@@ -52,3 +53,4 @@ def test_a_broker_enters_maintenance_and_leaves_it(tmp_path: Path) -> None:
         assert (left["is_finished"], left["next"]) == (True, "broker 3 is in service")
         again = json.loads(type_in("exit", 3, "--dry-run", "--format", "json").stdout)
         assert again == {"next": left["next"], "due": []}
+        assert type_in("exit", 3, "--dry-run").stdout == "finished: broker 3 is in service\n"

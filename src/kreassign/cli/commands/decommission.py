@@ -146,7 +146,8 @@ def command(
             if isinstance(seen.next_step, Finished):
                 following = next_command("doctor", takes=(*CLUSTER, *STATE))
             else:
-                following = None if isinstance(seen.next_step, Blocked) else again(but="--dry-run")
+                is_blocked = isinstance(seen.next_step, Blocked)
+                following, code = (None, ExecutionError.exit_code) if is_blocked else (again(but="--dry-run"), 0)
         else:
             if not is_agreed:
                 _ask(operation.preview_decommission(client, request, replace(watched, warn=_silence)))

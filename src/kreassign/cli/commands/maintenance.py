@@ -131,7 +131,7 @@ def _go(
             _print_preview(seen, is_quiet=is_quiet)
             if not is_quiet:
                 _print_next(way, brokers, seen.next_step)
-            return 0
+            return ExecutionError.exit_code if isinstance(seen.next_step, Blocked) else 0
         if not how_far.is_agreed:
             seen = operation.preview_maintenance(client, brokers, way, replace(context, warn=tell_nobody))
             if seen.due:
@@ -170,6 +170,7 @@ def _print_preview(seen: MaintenancePreview, *, is_quiet: bool) -> None:
 
 
 def _lines(seen: MaintenancePreview) -> Iterator[str]:
-    yield f"{'blocked' if isinstance(seen.next_step, Blocked) else 'next'}: {seen.next_step}"
+    words: dict[type, str] = {Blocked: "blocked", Finished: "finished"}
+    yield f"{words.get(type(seen.next_step), 'next')}: {seen.next_step}"
     for step in seen.due[1:]:
         yield f"then: {step}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sized
 
 from kreassign.executor.brokers import (
+    NAMED,
     Await,
     Blocked,
     BrokerReading,
@@ -166,7 +167,7 @@ def _lost(facts: MaintenanceFacts) -> Blocked | None:
     return Blocked(
         f"without {listed_brokers(facts.brokers)}{beside} {len(lost)} partition{'s' if len(lost) > 1 else ''} "
         "would lose "
-        f"min.insync.replicas: {some_of(lost, SHOWN, by=';')}. Give them more replicas (`kreassign plan "
+        f"min.insync.replicas: {some_of(lost, NAMED, by=';')}. Give them more replicas (`kreassign plan "
         "replication-factor`), then give the command again"
     )
 
