@@ -106,7 +106,7 @@ class ClientGuard:
 
     def __post_init__(self) -> None:
         if bool(self.queries) != (self.url is not None):
-            raise InputError("queries about clients need the address of a Prometheus, and the other way round")
+            raise InputError("queries about clients need the address of a Prometheus, and it needs queries: give both")
         if not (self.queries or self.command):
             raise InputError("a guard of clients needs a query or a command")
         if self.url is not None:

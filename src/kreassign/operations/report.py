@@ -21,6 +21,7 @@ from kreassign.executor.cluster.permissions import lacking_to_read, unseen_topic
 from kreassign.executor.cluster.readings import read_log_dirs
 from kreassign.executor.cluster.requests import read_factors
 from kreassign.executor.events import Event, MovesObserved, Request, RunStarted, VerdictsRecorded, lists_of
+from kreassign.executor.guards import ENDS_RUN, GuardName
 from kreassign.executor.history.audit_trail import audit_trail
 from kreassign.executor.journal import read_events
 from kreassign.executor.preflight import prepare
@@ -35,7 +36,7 @@ from kreassign.model.snapshot import ClusterSnapshot
 from kreassign.operations import run_journals
 from kreassign.operations.connect import Warn, warn_program
 from kreassign.operations.plan_files import PlanFile, facts_path
-from kreassign.operations.run import RunRequest, outages_of
+from kreassign.operations.run import RunRequest, check_rates, outages_of
 from kreassign.operations.run_journals import kept_facts
 from kreassign.operations.snapshot import observe
 from kreassign.pipeline.ingest.snapshots import SnapshotAnswers, broker_rows, partition_rows, replica_rows
@@ -154,8 +155,8 @@ def rehearse(
     """Execute a plan on the twin of the cluster in a snapshot, from the time of the snapshot.
 
     `speeds` are those of its disks and networks, which a snapshot does not have. A `recording` gets all events.
-    `faults` happen to it, timed from the start. Raises IllegalPlan when that cluster does not fit the plan,
-    InputError for an impossible fault.
+    `faults` happen to it, timed from the start. Raises IllegalPlan when that cluster does not fit the plan, or
+    a copy would never end and nothing ends the run; InputError for an impossible fault.
     """
     blueprint = blueprint_of(snapshot, speeds)
     settings = request.settings(REHEARSAL, snapshot.taken_ms)
@@ -175,6 +176,9 @@ def rehearse(
         ids = {topic.name: topic.topic_id for topic in snapshot.topics if topic.topic_id is not None}
         request.plan.origin.refuse_others(request.plan.plan, snapshot.cluster_id, ids)
         started = prepare(client, request.plan.plan, asked, expected=request.plan.expected)
+        # Without this, nothing would end it.
+        if request.guards.get(GuardName.RATE) not in ENDS_RUN and started.pace.hours.deadline_ms is None:
+            check_rates(started, {name: one.write_bytes_per_s or 0.0 for name, one in snapshot.partitions})
         targets, originals = lists_of(started.moves)
         factors = read_factors(client, targets, originals).sentences
         outages = outages_of(client, targets, started.rates).objections

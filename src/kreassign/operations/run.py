@@ -517,6 +517,14 @@ def measured(
     if unsized:
         names = some_of(sorted(unsized), SHOWN)
         warn(f"nobody can tell how much is written to {names}: their leaders keep no records that tell a size")
+    for sentence in check_rates(started, writes):
+        warn(sentence)
+    moves = tuple(replace(move, write_bytes_per_s=writes.get(move.topic_partition, 0.0)) for move in started.moves)
+    return replace(started, moves=moves)
+
+
+def check_rates(started: RunStarted, writes: Mapping[TopicPartition, float]) -> tuple[str, ...]:
+    """Sentences on copies of a run that may never end at its throttle. Raises IllegalPlan if one never does."""
     found = starved(started.moves, writes, started.rates, started.pace.caps)
     # One advice for all moves: what is enough for one may be too little for the next.
     advice = (str(rate_advice(started.moves, writes, started.pace.caps)),) if found else ()
@@ -524,10 +532,7 @@ def measured(
     if hopeless:
         # The advice comes first: of a long list only the beginning is shown.
         raise IllegalPlan((*advice, *hopeless))
-    for sentence in (*map(str, found), *advice):
-        warn(sentence)
-    moves = tuple(replace(move, write_bytes_per_s=writes.get(move.topic_partition, 0.0)) for move in started.moves)
-    return replace(started, moves=moves)
+    return (*map(str, found), *advice)
 
 
 def warn_of_outlook(started: RunStarted, warn: Warn = warn_program) -> None:

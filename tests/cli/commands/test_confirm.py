@@ -110,6 +110,11 @@ def test_a_dry_run_shows_what_would_be_done_and_the_command_that_does_it(termina
     assert not terminal.runs
 
 
+def test_a_dry_run_says_that_there_is_no_place_for_the_journal(terminal: Terminal) -> None:
+    result = terminal.ask_cluster("run", terminal.plan, *QUICK, "--dry-run", "--journal-to", terminal.state / "gone")
+    assert (result.exit_code, f"there is no folder {terminal.state / 'gone'}" in result.stderr) == (5, True)
+
+
 def test_what_others_are_moving_already_is_counted_before_anything_begins(tmp_path: Path) -> None:
     other = TopicPartition("t", 1)
     with serving(Twin(cluster({"t": [[0, 1], [1, 0]]}), TwinSettings())) as server:

@@ -69,6 +69,8 @@ def test_a_rehearsal_shows_that_a_copy_never_catches_up(tmp_path: Path) -> None:
     never = rehearse(tmp_path, snapshot(writes=2_000_000), "--throttle", "1MB/s", "--guard", "rate=cancel")
     assert never.exit_code == 5
     approve(never.output, "rehearse-a-copy-that-never-ends", DIR=tmp_path)
+    endless = rehearse(tmp_path, snapshot(writes=2_000_000), "--throttle", "1MB/s")
+    assert (endless.exit_code, "t-0: at 1 MB/s it never ends" in endless.output) == (2, True)
 
 
 def test_a_rehearsal_shows_that_a_disk_is_too_full(tmp_path: Path) -> None:

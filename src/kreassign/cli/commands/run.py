@@ -65,7 +65,7 @@ from kreassign.model.text import agreeing, counted
 from kreassign.model.throttle import ThrottleRates
 from kreassign.operations import run as operation
 from kreassign.operations import run_journals
-from kreassign.operations.mirrors import bring
+from kreassign.operations.mirrors import bring, place_at
 from kreassign.operations.monitoring import Monitoring, MonitoringFile, monitored, monitoring_file
 from kreassign.operations.plan_files import read_plan_file
 from kreassign.operations.plan_files import require_approval as check_approval
@@ -371,6 +371,8 @@ def _look_first(
 ) -> RunStarted:
     """Show what the run would do and ask whether to begin; exit after a dry run. Sends nothing."""
     with cluster.connect() as client, cluster.connect_controllers() as controllers:
+        if (destination := context.destination()) is not None:  # the run does not begin without it
+            place_at(destination, client).names(client.describe_cluster().cluster_id)
         if request.measure_for_s:
             click.echo(f"checking the plan, and measuring traffic for {request.measure_for_s:g} s", err=True)
         started = operation.prepare_run(client, request, replace(context, controllers=controllers, warn=warn))
