@@ -41,12 +41,12 @@ from kreassign.report.text import format_bytes
 # `kreassign` alone: the steps from a first look to a verified run, the state of the cluster, and the next command.
 
 JOURNEY = (
-    ("look", "kreassign doctor", "what is wrong, and what to do"),
+    ("look", "kreassign doctor", "what is wrong, what to do"),
     ("plan", "kreassign plan --out plan.json", "from the cluster as it is"),
     ("look again", "kreassign run plan.json --dry-run", "what the run would do"),
     ("run", "kreassign run plan.json", "asks before it begins"),
     ("steer", "kreassign watch", "or pause, throttle, cancel"),
-    ("check", "kreassign verify plan.json", "or go back: kreassign rollback"),
+    ("check", "kreassign verify plan.json", "or back: kreassign rollback"),
 )
 
 
@@ -61,7 +61,7 @@ def show_home_of(profile: Profile | None) -> None:
 def show_home(cluster: ClusterOptions, state_dir: Path) -> None:
     """Print the steps at once, then what needs a request to the cluster."""
     for number, (step, command, about) in enumerate(JOURNEY, start=1):
-        click.echo(f"  {number}  {step:<11}{command:<34}{about}")
+        click.echo(f"  {number}  {step:<12}{command:<35}{about}")
     click.echo()
     seen = _cluster(cluster)
     found = _latest(cluster, seen, state_dir)
