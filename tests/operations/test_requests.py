@@ -263,5 +263,5 @@ def test_a_throttle_that_is_a_slip_is_refused_or_named(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="broker 3 has no part in run run-1; its brokers are 0, 1, 2"):
         run_journals.set_throttle(rig.path(), RATE, (3,))
     advice, starved = run_journals.starved_moves(rig.path())
-    assert advice.startswith("the least rate that works for all moves is ")
+    assert advice == "the least rate that works for all moves left is 7.5MB/s"
     assert starved.startswith("t-0: at 1 MB/s it never ends, for producers write 3 MB/s meanwhile")

@@ -67,7 +67,7 @@ from kreassign.model.pace import PaceChange
 from kreassign.model.plan_facts import PlanFacts, refuse_other_cluster
 from kreassign.model.plan_facts_json import format_facts, parse_facts
 from kreassign.model.run import AT_REST, MoveStatus, Operator, RunHistory
-from kreassign.model.text import format_amount, some_of
+from kreassign.model.text import format_amount, least_rate_option, some_of
 from kreassign.model.throttle import AdaptiveThrottle
 from kreassign.operations.whole_file import PRIVATE_MODE, replace_file
 
@@ -366,7 +366,8 @@ def starved_moves(path: Path) -> tuple[str, ...]:
     moves = [move for move in first_event(path).moves if move.topic_partition not in ended]
     writes = {move.topic_partition: move.write_bytes_per_s for move in moves}
     found = [str(one) for one in starved(moves, writes, run.rates, run.pace.caps) if one.is_certain]
-    return (str(rate_advice(moves, writes, run.pace.caps)), *found) if found else ()
+    least = least_rate_option(rate_advice(moves, writes, run.pace.caps).bytes_per_s)
+    return (f"the least rate that works for all moves left is {least}", *found) if found else ()
 
 
 IN_FORCE_S = 10.0
