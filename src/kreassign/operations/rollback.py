@@ -10,7 +10,13 @@ from kreassign.admin import AdminClient
 from kreassign.clock import SYSTEM_CLOCK, Clock
 from kreassign.errors import InputError
 from kreassign.executor.client_guard import ClientGuard
-from kreassign.executor.cluster.readings import live_of_two, partitions_of, topic_ids_of, topics_of_two
+from kreassign.executor.cluster.readings import (
+    live_of_two,
+    ongoing_moves,
+    partitions_of,
+    topic_ids_of,
+    topics_of_two,
+)
 from kreassign.executor.cluster.requests import read_copies, read_factors
 from kreassign.executor.events import RunStarted
 from kreassign.executor.guards import GuardName, Reaction
@@ -127,7 +133,7 @@ def _prepared(
 def _in_flight(client: AdminClient, run: RunHistory) -> Collection[TopicPartition]:
     """Partitions that this run moves still, by its journal and the cluster."""
     unended = [move.name for move in run.moves if move.submitted_ms is not None and move.ended_ms is None]
-    return client.list_partition_reassignments(unended).keys()
+    return ongoing_moves(client, unended).keys()
 
 
 def _rates(request: RollbackRequest, done: RunHistory) -> ThrottleRates:

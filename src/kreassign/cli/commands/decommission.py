@@ -29,6 +29,7 @@ from kreassign.clock import SYSTEM_CLOCK
 from kreassign.errors import ExecutionError
 from kreassign.executor.brokers import Blocked, Finished
 from kreassign.executor.client_guard import ClientGuard
+from kreassign.executor.decommission import Step
 from kreassign.executor.guards import GuardName, Reaction
 from kreassign.executor.throttle_ledger import FoundThrottles
 from kreassign.model.throttle import ThrottleRates
@@ -142,12 +143,7 @@ def command(
         elif is_dry:
             seen = operation.preview_decommission(client, request, watched)
             _print_preview(seen, is_quiet=is_quiet)
-            # What unblocks it is in the reason; the command alone would be blocked again.
-            if isinstance(seen.next_step, Finished):
-                following = next_command("doctor", takes=(*CLUSTER, *STATE))
-            else:
-                is_blocked = isinstance(seen.next_step, Blocked)
-                following, code = (None, ExecutionError.exit_code) if is_blocked else (again(but="--dry-run"), 0)
+            following, code = _after_look(seen.next_step)
         else:
             if not is_agreed:
                 _ask(operation.preview_decommission(client, request, replace(watched, warn=_silence)))
@@ -162,6 +158,14 @@ def command(
 
 def _silence(_: str) -> None:
     """Discard messages: JSON output is one document at the end, and warnings were shown before the question."""
+
+
+def _after_look(step: Step) -> tuple[str | None, int]:
+    """The command to suggest after a dry run, and its exit code."""
+    if isinstance(step, Finished):
+        return next_command("doctor", takes=(*CLUSTER, *STATE)), 0
+    # What unblocks it is in the reason; the command alone would be blocked again.
+    return (None, ExecutionError.exit_code) if isinstance(step, Blocked) else (again(but="--dry-run"), 0)
 
 
 def _ask(seen: DecommissionPreview) -> None:
