@@ -46,7 +46,7 @@ def test_streams_and_consoles_fold_on_terminals_only(monkeypatch: pytest.MonkeyP
         stream = make()
         TerminalStream(stream).write(f"{sentence}\n")
         of_console = make()
-        PlainConsole(of_console, width=60).print(sentence, soft_wrap=True)
+        PlainConsole(of_console, width=60).print(sentence)
         for written in (stream.getvalue(), of_console.getvalue()):
             assert " ".join(written.split()) == sentence
             assert (max(map(len, written.splitlines())) <= 60, written.count("\n") == 1) == (is_folded, not is_folded)

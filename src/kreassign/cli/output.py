@@ -79,12 +79,13 @@ class PlainConsole(Console):
         super().__init__(file=file, width=width, highlight=False, markup=False, emoji=False)
 
     def print(self, *objects: Any, soft_wrap: bool | None = None, **options: Any) -> None:
-        """Print; a sentence, for which rich must not wrap (`soft_wrap`), is broken at words on a terminal.
+        """Print; a sentence, which rich must not wrap, is broken at words on a terminal, and one line in a pipe.
 
         A table of which the terminal cannot show every figure and word whole is a block of lines per row.
         """
         if len(objects) == 1 and isinstance(objects[0], Table) and least_width(objects[0]) > self.width:
-            objects, soft_wrap = ("\n".join(_blocks(objects[0])),), True
+            objects = ("\n".join(_blocks(objects[0])),)
+        soft_wrap = soft_wrap or all(isinstance(one, str) for one in objects)
         if soft_wrap and self.is_terminal:
             objects = tuple(folded(one, self.width) if isinstance(one, str) else one for one in objects)
         super().print(*objects, soft_wrap=soft_wrap, **options)
