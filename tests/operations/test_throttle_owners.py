@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from kreassign.clock import SystemClock
-from kreassign.errors import InputError
+from kreassign.errors import Drifted, InputError
 from kreassign.executor.journal import find_journals
 from kreassign.executor.lease.lease import GROUP_ID, OFFSETS_TOPIC
 from kreassign.executor.throttle_ledger import FoundThrottles
@@ -27,7 +27,14 @@ from kreassign.model.throttle import (
     ThrottleRates,
 )
 from kreassign.operations.plan_files import PlanFile
-from kreassign.operations.rollback import RollbackRequest, roll_back
+from kreassign.operations.rollback import (
+    Rollback,
+    RollbackRequest,
+    end_run_to_undo,
+    preview_rollback,
+    roll_back,
+    start_rollback,
+)
 from kreassign.operations.run import RunContext, RunRequest, prepare_run, resume_run, start_run
 from kreassign.operations.run_journals import forget_brokers
 from kreassign.twin.access import ANONYMOUS, Allow, Operation, Permissions
@@ -197,6 +204,43 @@ def test_a_rollback_does_not_remove_what_was_set_after_its_run(rig: TwinRig) -> 
     with pytest.raises(InputError, match="--adopt remove"):
         roll_back(rig.client, RollbackRequest(done.run_id), context_of(rig, HERE))
     assert rig.throttles == before
+
+
+@pytest.mark.parametrize("what", ["a rate of the run", "a rate of another broker"])
+def test_a_rollback_removes_only_throttles_that_its_preview_saw(rig: TwinRig, what: str) -> None:
+    done = run(rig, HERE, FIRST)
+    set_by_hand(rig, "a list of its topic")()
+    request, context = RollbackRequest(done.run_id, found=FoundThrottles.REMOVE), context_of(rig, HERE)
+    seen = preview_rollback(rig.client, request, context)
+    set_by_hand(rig, what)()
+    before = rig.throttles
+    resource, name, _ = SETTINGS[what]
+    with pytest.raises(Drifted, match=f"nothing was started: {name} of {resource} changed since the preview"):
+        undo_as_seen(rig, request, context, seen)
+    assert rig.throttles == before
+    assert undo_as_seen(rig, request, context, preview_rollback(rig.client, request, context)).state == "done"
+    assert rig.throttles == {}
+
+
+def test_a_rollback_moves_nothing_that_its_preview_left_alone(rig: TwinRig) -> None:
+    done = run(rig, HERE, FIRST)
+    rig.twin.stop(0)
+    rig.transport.sleep(60)
+    request, context = RollbackRequest(done.run_id), context_of(rig, HERE)
+    seen = preview_rollback(rig.client, request, context)
+    assert (seen.plan.plan.assignments, len(seen.plan.skipped)) == ((), 1)
+    rig.twin.start(0)
+    rig.transport.sleep(60)
+    with pytest.raises(Drifted, match="nothing was started: t-0 changed since the preview"):
+        undo_as_seen(rig, request, context, seen)
+
+
+def undo_as_seen(rig: TwinRig, request: RollbackRequest, context: RunContext, seen: Rollback) -> RunHistory:
+    """Undo a run after the yes to a preview."""
+    prepared = end_run_to_undo(rig.client, request, context, rig.transport)
+    undone = start_rollback(rig.client, prepared, request, context, rig.transport, seen=seen).run
+    assert undone is not None
+    return undone
 
 
 # What an earlier run set and could not restore

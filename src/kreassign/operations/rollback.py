@@ -40,6 +40,7 @@ from kreassign.operations.run import (
     new_run_id,
     outages_of,
     preview_run,
+    refuse_drift,
     refuse_unless_free,
     start_run,
     with_others,
@@ -84,7 +85,8 @@ class Rollback:
 
     If the run to undo was itself a rollback, it `undoes` the run of this id: then moves go forward again.
     `in_flight` moves of a run that is to end first are cancelled, and not in the plan. `factors` has a sentence per
-    change of replication factors, `outages` one per topic whose producers with acks=all are refused meanwhile.
+    change of replication factors, `outages` one per topic whose producers with acks=all are refused meanwhile. `ahead`
+    is the run of a preview; None if none is needed, or if the run to undo must end first.
     """
 
     undone: RunHistory
@@ -94,6 +96,7 @@ class Rollback:
     in_flight: int = 0
     factors: tuple[str, ...] = ()
     outages: tuple[str, ...] = ()
+    ahead: RunStarted | None = None
 
 
 def roll_back(
@@ -104,9 +107,15 @@ def roll_back(
 
 
 def preview_rollback(client: AdminClient, request: RollbackRequest, context: RunContext) -> Rollback:
-    """Predict a rollback of the run in its present state; changes nothing."""
+    """Predict a rollback of the run in its present state; changes nothing.
+
+    Raises what `start_rollback` would raise before it begins, if the run to undo has ended.
+    """
     path = _journal(client, request.run_id, context)
-    return _prepared(client, path, read_history(path), request, context)
+    found = _prepared(client, path, read_history(path), request, context)
+    if not len(found.plan.plan) or not is_settled(found.undone):
+        return found
+    return replace(found, ahead=_prepared_run(client, found, request, context))
 
 
 def end_run_to_undo(
@@ -155,26 +164,29 @@ def start_rollback(
     request: RollbackRequest,
     context: RunContext,
     clock: Clock = SYSTEM_CLOCK,
+    seen: Rollback | None = None,
 ) -> Rollback:
-    """Undo, by a run that is checked, throttled, journaled and resumable like any other; an empty plan does nothing."""
-    if not len(prepared.plan.plan):
+    """Undo, by a run that is checked, throttled, journaled and resumable like any other; an empty plan does nothing.
+
+    Raises Drifted if it would do anything else than the run of the preview that was `seen`.
+    """
+    started = _prepared_run(client, prepared, request, context, clock) if len(prepared.plan.plan) else None
+    if seen is not None and is_settled(seen.undone):
+        refuse_drift(seen.ahead, started)
+    if started is None:
         return prepared
-    started = _prepared_run(client, prepared, request, context, clock)[0]
     context = replace(context, journal_to=context.destination(prepared.undone.journal_to))
     return replace(prepared, run=start_run(client, started, context, clock=clock))
 
 
 def preview_rollback_run(
-    client: AdminClient, prepared: Rollback, request: RollbackRequest, context: RunContext
+    client: AdminClient, previewed: Rollback, request: RollbackRequest, context: RunContext
 ) -> RunPreview | None:
-    """Predict the run of the rollback; None if none is needed, or if the run to undo must end first.
-
-    Changes nothing. Raises what `start_rollback` would raise before it begins.
-    """
-    if not len(prepared.plan.plan) or not is_settled(prepared.undone):
+    """Predict the run of a rollback that was previewed; None if it has none. Changes nothing."""
+    if previewed.ahead is None:
         return None
-    started, of = _prepared_run(client, prepared, request, context)
-    return replace(preview_run(client, started, replace(of, measure_for_s=0.0)), factors=(), outages=())
+    of = _request(request, first_event(_journal(client, request.run_id, context)), previewed)
+    return replace(preview_run(client, previewed.ahead, replace(of, measure_for_s=0.0)), factors=(), outages=())
 
 
 def _journal(client: AdminClient, run_id: str, context: RunContext) -> Path:
@@ -206,8 +218,8 @@ def _prepared_run(
     request: RollbackRequest,
     context: RunContext,
     clock: Clock = SYSTEM_CLOCK,
-) -> tuple[RunStarted, RunRequest]:
-    """The run of the rollback, checked against the cluster, and its request."""
+) -> RunStarted:
+    """The run of the rollback, checked against the cluster."""
     refuse_unless_free(client, context)
     now_ms = clock.now_ms()
     first = first_event(_journal(client, request.run_id, context))
@@ -223,7 +235,7 @@ def _prepared_run(
     # The run removed the throttles as requested: present ones were set since, and their owner is unknown.
     told = FoundThrottles.REFUSE if first.found is FoundThrottles.REMOVE else first.found
     found = told if request.found is FoundThrottles.REFUSE else request.found
-    return with_others(client, started, found, context), asked
+    return with_others(client, started, found, context)
 
 
 def plan_rollback(

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import Protocol
 
 from kreassign.admin import AdminClient
 from kreassign.clock import SYSTEM_CLOCK, Clock
@@ -272,33 +272,32 @@ def prepare_as_seen(
     Raises Drifted if it would do anything else by now, besides what `prepare_run` raises.
     """
     again = prepare_run(client, replace(request, measure_for_s=0.0), context, clock)
-    refuse_drift(_effects(seen), _effects(again))
+    refuse_drift(seen, again)
     known = {move.topic_partition: move.write_bytes_per_s for move in seen.moves}
     moves = tuple(replace(move, write_bytes_per_s=known[move.topic_partition]) for move in again.moves)
     return replace(again, moves=moves)
 
 
-def _effects(started: RunStarted) -> dict[TopicPartition | ConfigKey, object]:
-    """The moves of a run, and the settings that it takes over, with the values that they get in the end."""
-    adopted = {one.key: one.value for one in started.adopted}
-    in_the_end = {one.key: one.value for one in started.originals}
-    settings = {key: (adopted.get(key), in_the_end.get(key)) for key in (*adopted, *in_the_end)}
-    moves = {one.topic_partition: (one.original, one.target, one.log_dirs, one.topic_id) for one in started.moves}
-    return dict([*moves.items(), *settings.items()])
-
-
-Effect = TypeVar("Effect", bound=TopicPartition | ConfigKey)
-"""The thing that a run changes."""
-
-
-def refuse_drift(seen: Mapping[Effect, object], now: Mapping[Effect, object]) -> None:
-    """Raise Drifted, which names the differences, unless what was seen of each thing is what would be done now."""
-    names = sorted((name for name in {*seen, *now} if seen.get(name) != now.get(name)), key=_drift_order)
+def refuse_drift(seen: RunStarted | None, now: RunStarted | None) -> None:
+    """Raise Drifted, which names the differences, unless a run would do what was seen of it; None is no run."""
+    before, after = _effects(seen), _effects(now)
+    names = sorted((name for name in {*before, *after} if before.get(name) != after.get(name)), key=_drift_order)
     if names:
         raise Drifted(
             f"nothing was started: {some_of(names, SHOWN)} changed since the preview. Look at a new preview",
             differences=tuple(map(str, names)),
         )
+
+
+def _effects(started: RunStarted | None) -> dict[TopicPartition | ConfigKey, object]:
+    """The moves of a run, and the settings that it takes over, with the values that they get in the end."""
+    if started is None:
+        return {}
+    adopted = {one.key: one.value for one in started.adopted}
+    in_the_end = {one.key: one.value for one in started.originals}
+    settings = {key: (adopted.get(key), in_the_end.get(key)) for key in (*adopted, *in_the_end)}
+    moves = {one.topic_partition: (one.original, one.target, one.log_dirs, one.topic_id) for one in started.moves}
+    return dict([*moves.items(), *settings.items()])
 
 
 def _drift_order(name: TopicPartition | ConfigKey) -> tuple[bytes, int, str]:

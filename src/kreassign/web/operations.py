@@ -49,7 +49,6 @@ from kreassign.operations.run import (
     prepare_as_seen,
     prepare_run,
     preview_run,
-    refuse_drift,
     resume_run,
     start_run,
 )
@@ -209,13 +208,7 @@ class Served:
 
         def execute(client: AdminClient, context: RunContext) -> None:
             now = self._rollback(client, run_id, context)
-            refuse_drift(
-                *(
-                    {one: (found.plan.expected.get(one), target) for one, target in found.plan.plan.replicas.items()}
-                    for found in (seen, now)
-                )
-            )
-            start_rollback(client, now, RollbackRequest(run_id), context)
+            start_rollback(client, now, RollbackRequest(run_id), context, seen=seen)
 
         return records.Begun(self._begin(user, execute))
 

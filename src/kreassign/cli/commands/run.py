@@ -184,14 +184,10 @@ def _does_anything(seen: Rollback) -> bool:
 def _ask(client: AdminClient, request: RollbackRequest, context: RunContext) -> Rollback:
     """Show what the rollback will do and ask; skip the question if there is nothing to do."""
     seen = preview_rollback(client, request, context)
-    run = preview_rollback_run(client, seen, request, replace(context, warn=_silent))
+    run = preview_rollback_run(client, seen, request, context)
     if _does_anything(seen):
         ask((*_lines(seen), *(() if run is None else preview_lines(run))))
     return seen
-
-
-def _silent(_: str) -> None:
-    """Discard warnings that were shown a moment ago."""
 
 
 def undo(
@@ -202,12 +198,15 @@ def undo(
     is_quiet: bool,
     seen: Rollback | None = None,
 ) -> Rollback:
-    """End the run, print what the rollback costs unless that was `seen`, and do it; prints nothing if `is_quiet`."""
+    """End the run, print what the rollback costs unless that was `seen`, and do it; prints nothing if `is_quiet`.
+
+    Raises Drifted if it would do anything else than was seen, unless the run had to end first.
+    """
     prepared = end_run_to_undo(client, request, context)
     if not is_quiet and (seen is None or seen.plan != prepared.plan):
         for line in _lines(prepared):
             console().print(line, soft_wrap=True)
-    undone = start_rollback(client, prepared, request, context)
+    undone = start_rollback(client, prepared, request, context, seen=seen)
     if undone.run is not None and not is_quiet:
         print_summary(console(), undone.run)
     return undone
