@@ -367,7 +367,7 @@ def test_a_broker_that_is_down_ends_the_move_and_is_named(
     assert rig.throttles == {}
 
 
-def test_a_silent_broker_does_not_end_the_cancellation_of_its_copy(odd_rig: OddRig) -> None:
+def test_a_silent_broker_keeps_its_copy_from_being_cancelled_by_name(odd_rig: OddRig) -> None:
     def silent(real: Real, brokers: Iterable[int], **named: object) -> object:
         outcome = real(brokers, **named)
         return Batch(
@@ -375,11 +375,15 @@ def test_a_silent_broker_does_not_end_the_cancellation_of_its_copy(odd_rig: OddR
             {**outcome.failed, 1: Unreachable("no answer")},
         )
 
-    rig = odd_rig.rig
-    rig.between_steps(4, lambda: odd_rig.odd.answer("describe_log_dirs", *[silent] * 30))
+    rig, told = odd_rig.rig, list[str]()
+    rig.between_steps(4, lambda: odd_rig.odd.answer("describe_log_dirs", *[silent] * 60))
     rig.ask_after(4, cancel_now)
+    rig.between_steps(20, lambda: told.extend(rig.runner.run.problems if rig.runner else ()))
     found = odd_rig.run(throttle=RATE // 8)
     assert (found.state, where(rig, 0)) == ("cancelled", odd_rig.home)
+    named = "t-0 could not be cancelled: broker 1 did not report its log directories: no answer"
+    assert named in told
+    assert [one.partition(" UTC: ")[2] for one in found.problems if named in one] == [named]
     odd_rig.assert_nothing_left()
 
 

@@ -718,17 +718,27 @@ def request_log_dirs(port: ClusterPort, targets: Mapping[TopicPartitionReplica, 
 def cancel_log_dir_moves(port: ClusterPort, moves: Iterable[PlannedMove]) -> tuple[Refusal, ...]:
     """Cancel moves between directories in progress: requesting the present directory does that (KIP-113).
 
-    Returns what brokers refuse. Raises ClusterError when no broker answers.
+    Returns what brokers refuse, for good or for now, and which of them do not say what there is to cancel. Raises
+    ClusterError when no broker answers.
     """
-    wanted = {replica: path for move in moves for replica, path in move.log_dir_paths.items()}
+    steps = {move.topic_partition: move for move in moves}
+    wanted = {replica: path for move in steps.values() for replica, path in move.log_dir_paths.items()}
     known, absent, unknown = read_copies(port, wanted)
-    del absent, unknown  # Nothing is known to be copied there: the next poll shows a move that goes on.
+    del absent  # Nothing is copied there.
+    silent = (
+        Refusal(
+            replica.topic_partition, f"broker {replica.broker} did not report its log directories: {error_text(error)}"
+        )
+        for replica, error in unknown.items()
+        if replica.broker in steps[replica.topic_partition].rearranging
+    )
     present = {
         replica: place.current
         for replica, place in known.items()
         if place.future == wanted[replica] and place.current is not None
     }
-    return request_log_dirs(port, present).refused
+    answer = request_log_dirs(port, present)
+    return (*answer.refused, *answer.deferred, *silent)
 
 
 def _is_remembered(error: ClusterError) -> bool:

@@ -63,7 +63,7 @@ from kreassign.executor.state.phases import (
     within,
 )
 from kreassign.executor.state.run import Next, Rows, Run, WindDown, candidate, row
-from kreassign.model import ConfigResource
+from kreassign.model import ConfigResource, TopicPartition
 from kreassign.model.authorization import is_of_permission
 from kreassign.model.run import ACTIVE, IN_FLIGHT, MoveStatus
 from kreassign.model.throttle import ThrottledMove
@@ -438,10 +438,12 @@ def _after_cancelling(run: Run, _: Cancelling, event: MovesCancelled) -> Next:
         run.moves.records[name].is_idle = True
     for name in (*event.accepted, *event.idle):
         run.moves.records[name].cancellations.unanswered = 0
-        run.tell(f"cancellation {name}", event.at_ms)
+    why: dict[TopicPartition, list[str]] = {name: [] for name in (*event.accepted, *event.idle)}
     for refusal in event.refused:
         name = refusal.topic_partition
-        run.tell(f"cancellation {name}", event.at_ms, f"{name} could not be cancelled: {refusal.message}")
+        why.setdefault(name, []).append(f"{name} could not be cancelled: {refusal.message}")
+    for name, sentences in why.items():
+        run.tell(f"cancellation {name}", event.at_ms, *sentences)
     return observe(run)
 
 
