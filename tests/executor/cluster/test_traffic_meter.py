@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kreassign.executor.cluster.measurements import EndOffsets, TrafficMeter, record_bytes, written
-from kreassign.model import LogDir, LogDirReplica
+from kreassign.model import ElectionType, LogDir, LogDirReplica
 from tests.executor.twin_runs import TwinRig, tp
 
 
@@ -40,6 +40,34 @@ def test_the_second_reading_tells_the_traffic_of_brokers(tmp_path: Path) -> None
     assert brokers[0] == pytest.approx((bytes_per_s, bytes_per_s))
     assert brokers[1] == pytest.approx((0, bytes_per_s))
     assert brokers[4] == (0, 0)
+
+
+@pytest.mark.parametrize("behind", [0, 2])
+def test_traffic_is_that_of_leaders_which_two_brokers_show(tmp_path: Path, behind: int) -> None:
+    rig = TwinRig(tmp_path, [[0, 1]], write_bytes_per_s=50_000)
+    change_leader(rig, behind)
+    meter = TrafficMeter(rig.client)
+    meter.measure(rig.transport.now_ms(), [tp(0)])
+    rig.transport.sleep(10)
+    brokers, _ = _plain(meter, rig)
+    assert [brokers[0][0], brokers[1][0]] == pytest.approx([0, 50_000], rel=0.02)
+
+
+def test_traffic_is_unknown_where_two_brokers_differ(tmp_path: Path) -> None:
+    rig = TwinRig(tmp_path, [[0, 1]], write_bytes_per_s=50_000, brokers=2)
+    change_leader(rig, 0)
+    meter = TrafficMeter(rig.client)
+    meter.measure(rig.transport.now_ms(), [tp(0)])
+    rig.transport.sleep(10)
+    assert _plain(meter, rig) == ({}, [])
+
+
+def change_leader(rig: TwinRig, behind: int) -> None:
+    """Let broker 1 lead instead of broker 0, unseen by one broker."""
+    rig.twin.views.hold_back(behind)
+    rig.client.alter_partition_reassignments({tp(0): (1, 0)}).raise_if_any()
+    rig.client.elect_leaders([tp(0)], ElectionType.PREFERRED).raise_if_any()
+    rig.transport.sleep(10)
 
 
 def _plain(meter: TrafficMeter, rig: TwinRig) -> tuple[dict[int, tuple[float, float]], list[tuple[object, float]]]:

@@ -17,12 +17,12 @@ from kreassign.executor.cluster.observations import leader_sizes
 from kreassign.executor.cluster.port import ClusterPort, OffsetPort
 from kreassign.executor.cluster.readings import (
     ask_by_name,
+    every_topic_of_two,
     live_with,
     ongoing_moves,
     partitions_of,
     read_log_dirs,
     read_offsets,
-    read_topics,
     topics_of_two,
 )
 from kreassign.executor.cluster.receivers import closures_of
@@ -402,30 +402,26 @@ class TrafficMeter:
         Raises ClusterError.
         """
         brokers = self._port.describe_cluster().broker_ids
-        topics = self._port.describe_topics(None)
-        again = read_topics(self._port, topics.failed)
-        if again.unknown:  # What is written to them is traffic of brokers that are not known, so of any.
+        topics = every_topic_of_two(self._port, only_lists=False)
+        if topics.unknown:  # What is written to them is traffic of brokers that are not known, so of any.
             return (), ()
-        partitions = list(partitions_of({**topics.ok, **again.known}).values())
-        led = [one.topic_partition for one in partitions if one.leader != NO_LEADER]
-        ends = read_offsets(self._port, led, OffsetSpec.LATEST).known
+        partitions = {name: one for name, one in partitions_of(topics.known).items() if one.leader != NO_LEADER}
+        ends = read_offsets(self._port, partitions, OffsetSpec.LATEST, partitions).known
         if self._sized_ms is None or at_ms - self._sized_ms >= SIZES_EVERY_MS:
-            self._record_bytes, self._sized_ms = self._sizes(partitions, ends), at_ms
+            self._record_bytes, self._sized_ms = self._sizes(partitions, ends, brokers), at_ms
         before, self._last = self._last, EndOffsets(at_ms, ends)
         if before is None or at_ms <= before.at_ms:
             return (), ()
         writes = written(before, self._last, self._record_bytes)
         known = (PartitionWrites(name, writes[name]) for name in names if name in writes)
-        return traffic_of(partitions, writes, brokers), tuple(known)
+        return traffic_of(partitions.values(), writes, brokers), tuple(known)
 
     def _sizes(
-        self, partitions: Iterable[Partition], ends: Mapping[TopicPartition, int]
+        self, partitions: Mapping[TopicPartition, Partition], ends: Offsets, brokers: Iterable[int]
     ) -> dict[TopicPartition, float]:
-        starts = read_offsets(self._port, list(ends), OffsetSpec.EARLIEST_LOCAL).known
-        leaders = {one.topic_partition: one.leader for one in partitions}
-        return record_bytes(
-            leaders, read_log_dirs(self._port, self._port.describe_cluster().broker_ids).ok, starts, ends
-        )
+        starts = read_offsets(self._port, ends, OffsetSpec.EARLIEST_LOCAL, partitions).known
+        leaders = {name: one.leader for name, one in partitions.items()}
+        return record_bytes(leaders, read_log_dirs(self._port, brokers).ok, starts, ends)
 
 
 def record_bytes(
