@@ -182,6 +182,22 @@ def test_pause_drain_returns_when_moves_in_flight_are_complete(terminal: Termina
         process.communicate()
 
 
+def test_pause_drain_says_that_the_run_died_with_moves_in_flight(terminal: Terminal) -> None:
+    process = terminal.start_run("--max-moves", "1")
+    try:
+        terminal.wait_for_a_move()
+        run_id = terminal.runs[0]["run_id"]
+        draining = fork_server().start("kreassign", "pause", "--drain", "--state-dir", str(terminal.state))
+        wait_until(lambda: bool(terminal.runs[0]["is_held"]), what="the run to be paused")
+        process.kill()
+        stdout, stderr = draining.communicate(PATIENCE_S)
+        assert (draining.returncode, "nothing is in flight" in stdout) == (5, False)
+        assert f"no process executes run {run_id} any more: 1 move had not ended" in stderr
+    finally:
+        process.kill()
+        process.communicate()
+
+
 def test_pause_tells_what_copies_within_a_broker_have_left(terminal: Terminal) -> None:
     write_plan(terminal.plan, Plan((PartitionAssignment(TopicPartition("t", 0), (0, 1), ("/data/0/d1", "any")),)))
     process = terminal.start_run()

@@ -61,6 +61,7 @@ from kreassign.cli.run_text import (
     view_for,
 )
 from kreassign.clock import SYSTEM_CLOCK
+from kreassign.errors import ExecutionError
 from kreassign.model.pace import PaceChange
 from kreassign.model.plan_facts import plan_id
 from kreassign.model.run import AT_REST, IN_FLIGHT, RunHistory
@@ -254,13 +255,18 @@ def pause(run_id: str | None, drains: bool, cluster: ClusterOptions, state_dir: 
 
 
 def _drain(path: Path, output_format: str) -> None:
-    """Follow the run until no move is in flight."""
+    """Follow the run until no move is in flight. Raises ExecutionError if its process ends before."""
     is_quiet = output_format == "json"
     with view_for(console(stderr=is_quiet)) as view:
         for run in run_journals.watch(path):
             view.show(run)
             if run.state in AT_REST or not run.in_flight_count:
                 break
+    if count := run.in_flight_count:
+        raise ExecutionError(
+            f"no process executes run {path.stem} any more: {counted(count, 'move')} had not ended, and brokers go on "
+            f"with what is in flight. Go on with `kreassign resume {path.stem}`, or look with `kreassign doctor`"
+        )
     if not is_quiet:
         click.echo(f"run {path.stem}: nothing is in flight")
         print_next(next_command("resume", path.stem, takes=STATE))
