@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import cast
 
 import pytest
 
@@ -89,6 +90,22 @@ def test_a_hidden_topic_is_not_overlooked_beside_a_silent_broker(half: Asked, si
 
     odd.answer_always("describe_topics", hang)
     assert unseen_topics(odd.port, ["seen"], log_dirs) == ("hidden",)
+
+
+def test_no_broker_is_called_empty_while_no_other_tells_of_a_topic_on_it(half: Asked) -> None:
+    """A broker that is down tells nothing, and others have replicas of a topic that the listing leaves out."""
+    half.twin.stop(2)
+    half.transport.sleep(30)
+    odd = OddPort(half.client)
+
+    def only_list(real: Real, names: object, *, broker: int | None = None, **named: object) -> object:
+        return not_reached(real) if names is not None and broker is not None else real(names, broker=broker, **named)
+
+    odd.answer_always("describe_topics", only_list)
+    request = DecommissionRequest((2,), unregisters=True)
+    found = decommission(cast(AdminClient, odd), request, half.context)
+    assert isinstance(found.next_step, Blocked)
+    assert "topic hidden could not be read: could not connect" in str(found.next_step)
 
 
 def test_no_maintenance_begins_while_min_isr_is_unknown(half: Asked, whole: Asked) -> None:

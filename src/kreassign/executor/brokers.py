@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from kreassign.errors import ClusterError, Unsupported
-from kreassign.executor.cluster.permissions import unseen_topics
+from kreassign.executor.cluster.permissions import unlisted_topics
 from kreassign.executor.cluster.port import SettingsPort
 from kreassign.executor.cluster.readings import (
     LogDirsPort,
@@ -178,7 +178,7 @@ def read_brokers(port: BrokerPort, brokers: Sequence[int], asked: int | None = N
     live = live_of_two(port)
     registered = _registered(port)
     own = _read_own(port, brokers, live)
-    unseen = unseen_topics(port, listed, own.seen_dirs)
+    unseen, unread_topics = unlisted_topics(port, listed, own.seen_dirs)
     found = (
         BrokerReading(
             broker,
@@ -190,7 +190,7 @@ def read_brokers(port: BrokerPort, brokers: Sequence[int], asked: int | None = N
         )
         for broker in brokers
     )
-    unread = {f"topic {name}": error_text(error) for name, error in unknown.items()}
+    unread = {f"topic {name}": error_text(error) for name, error in {**unknown, **unread_topics}.items()}
     return Readings(
         live,
         tuple(_with_own(one, own) for one in found),

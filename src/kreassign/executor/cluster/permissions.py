@@ -7,7 +7,7 @@ none, but its permission is checked.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Protocol
 
@@ -93,13 +93,23 @@ def lacking_to_read(port: ReaderPort, topics: Collection[str]) -> tuple[str, ...
 
 
 def unseen_topics(port: TopicsPort, listed: Collection[str], log_dirs: Iterable[LogDir]) -> tuple[str, ...]:
-    """Topics with replicas in these log directories that this client may not see, in order.
+    """Topics with replicas in these log directories that this client may not see, in order. Raises ClusterError."""
+    return unlisted_topics(port, listed, log_dirs)[0]
 
-    A listing of all topics leaves them out silently (`listed` are those it names), so a broker would look empty that is
-    not. Topics created or deleted between two readings are recognised by querying them by name. Raises ClusterError.
+
+def unlisted_topics(
+    port: TopicsPort, listed: Collection[str], log_dirs: Iterable[LogDir]
+) -> tuple[tuple[str, ...], Mapping[str, ClusterError]]:
+    """Topics with replicas in these log directories that a listing leaves out: hidden ones, and unread ones.
+
+    A listing of all topics leaves the hidden ones out silently (`listed` are those it names), so a broker would look
+    empty that is not. Topics created or deleted between two readings are recognised by querying them by name. Raises
+    ClusterError.
     """
-    unknown = sorted({topic for one in log_dirs for topic in one.topics}.difference(listed))
-    return _hidden(port, unknown)
+    names = sorted({topic for one in log_dirs for topic in one.topics}.difference(listed))
+    unknown = read_topics(port, names).unknown
+    unseen = tuple(topic for topic, error in sorted(unknown.items()) if has_code(error, TOPIC_AUTHORIZATION_FAILED))
+    return unseen, {topic: error for topic, error in unknown.items() if topic not in unseen}
 
 
 def _hidden(port: TopicsPort, topics: Collection[str]) -> tuple[str, ...]:
