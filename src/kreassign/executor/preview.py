@@ -292,13 +292,16 @@ def preview(
 
 
 def propose(
-    moves: Iterable[PlannedMove], traffic: Iterable[BrokerTraffic], writes: Mapping[TopicPartition, float]
+    moves: Iterable[PlannedMove],
+    traffic: Iterable[BrokerTraffic],
+    writes: Mapping[TopicPartition, float],
+    live: Iterable[int],
 ) -> Proposal | None:
-    """Propose a throttle for a run without one; None if nothing is copied, or the traffic of its brokers is unknown."""
+    """Propose a throttle for a run without one; None without copies, or if traffic of a live broker is unknown."""
     moves = tuple(move for move in moves if move.adding)
     brokers = {broker for move in moves for broker in (*move.original, *move.adding)}
     used = {one.broker: max(one.sent_bytes_per_s, one.received_bytes_per_s) for one in traffic if one.broker in brokers}
-    if not used:
+    if not used or not brokers.intersection(live) <= used.keys():  # The busiest may be one of which nothing is known.
         return None
     busiest = max(sorted(used), key=lambda broker: used[broker])
     left = USED_AT_MOST * ASSUMED_NETWORK_BYTES_PER_S - used[busiest]

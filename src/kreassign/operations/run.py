@@ -752,4 +752,5 @@ def _proposed(client: AdminClient, started: RunStarted, seconds: float, clock: C
         traffic, writes = meter.measure(clock.now_ms(), names)
     except ClusterError:
         return None
-    return propose(started.moves, traffic, {one.topic_partition: one.bytes_per_s for one in writes})
+    rates = {one.topic_partition: one.bytes_per_s for one in writes}
+    return propose(started.moves, traffic, rates, started.live_brokers)

@@ -102,7 +102,7 @@ def test_brokers_whose_free_space_is_not_known_are_named() -> None:
 
 def test_the_proposed_throttle_leaves_room_for_the_busiest_broker() -> None:
     traffic = (BrokerTraffic(0, 20.4 * MB, 0), BrokerTraffic(2, 0, 3.0 * MB), BrokerTraffic(7, 99.0 * MB, 0))
-    found = propose((AWAY,), traffic, {})
+    found = propose((AWAY,), traffic, {}, live=(0, 2, 7))
     assert found is not None
     # 70 % of 125 MB/s, less 20.4 MB/s, in whole MB/s; broker 7 has no part in the run.
     assert (found.text, found.busiest_broker, found.busiest_bytes_per_s) == ("67MB/s", 0, 20.4 * MB)
@@ -113,14 +113,17 @@ def test_the_proposed_throttle_leaves_room_for_the_busiest_broker() -> None:
 
 def test_no_throttle_is_proposed_with_which_a_copy_would_never_end() -> None:
     busy = (BrokerTraffic(0, 80.0 * MB, 0),)
-    found = propose((AWAY,), busy, {T0: 40.0 * MB})
+    found = propose((AWAY,), busy, {T0: 40.0 * MB}, live=(0,))
     assert found is not None
     assert (found.bytes_per_s, found.is_least) == (100 * MB, True)
-    full = propose((AWAY,), (BrokerTraffic(0, 900.0 * MB, 0),), {})
+    full = propose((AWAY,), (BrokerTraffic(0, 900.0 * MB, 0),), {}, live=(0,))
     assert full is not None
     assert full.bytes_per_s == MB
 
 
 def test_no_throttle_is_proposed_without_copies_or_known_traffic() -> None:
-    assert propose((REORDERED,), (BrokerTraffic(0, 1.0, 1.0),), {}) is None
-    assert propose((AWAY,), (), {}) is None
+    one = (BrokerTraffic(0, 1.0, 1.0),)
+    assert propose((REORDERED,), one, {}, live=(0,)) is None
+    assert propose((AWAY,), (), {}, live=()) is None
+    assert propose((AWAY,), one, {}, live=(0, 3)) is not None, "broker 3 has no part in the run"
+    assert propose((AWAY,), one, {}, live=(0, 1)) is None, "broker 1 may be the busiest"
