@@ -33,7 +33,8 @@ from tests.wire.peer import Asked, write_response
 
 ALTER, LIST, LOG_DIRS = api.ALTER_PARTITION_REASSIGNMENTS, api.LIST_PARTITION_REASSIGNMENTS, api.DESCRIBE_LOG_DIRS
 T0 = TopicPartition("t", 0)
-NO_MOVES = answers.listed({})
+MOVES = {T0: OngoingReassignment((1, 2), (1,), ())}
+LISTED = answers.listed(MOVES)
 DONE = answers.altered({T0: answers.FINE})
 NOT_CONTROLLER, REQUEST_TIMED_OUT = 41, 7
 
@@ -81,8 +82,8 @@ def test_no_kind_of_write_is_sent_twice(written: Api, node: Listener, connect: C
 
 def test_a_read_without_an_answer_is_asked_again(node: Listener, connect: Connect) -> None:
     join(node)
-    node.answers[LIST] = in_turn(Deed.HANG_UP, Deed.HANG_UP, NO_MOVES)
-    assert connect(node).list_partition_reassignments() == {}
+    node.answers[LIST] = in_turn(Deed.HANG_UP, Deed.HANG_UP, LISTED)
+    assert connect(node).list_partition_reassignments() == MOVES
     assert node.times_asked(LIST) == 3
 
 
@@ -123,6 +124,24 @@ def test_two_nodes_that_know_of_no_topic_are_believed(listen: Listen, connect: C
     assert [node.times_asked(api.DESCRIBE_TOPIC_PARTITIONS) for node in nodes] == [1, 1]
 
 
+def test_an_empty_list_of_moves_is_put_to_another_broker(listen: Listen, connect: Connect) -> None:
+    """With KRaft, the first may forward to a controller that is not active any more, and has read no move."""
+    first, second = listen(), listen()
+    join(first, second)
+    first.answers[LIST], second.answers[LIST] = answers.listed({}), LISTED
+    assert connect(first, second).list_partition_reassignments() == MOVES
+    assert (first.times_asked(LIST), second.times_asked(LIST)) == (1, 1)
+
+
+def test_an_empty_list_is_believed_where_only_the_controller_answers(listen: Listen, connect: Connect) -> None:
+    controller, other = listen(), listen()
+    join(controller, other)
+    controller.answers[LIST] = answers.listed({})
+    other.answers[LIST] = answers.listed({}, top=(NOT_CONTROLLER, None))
+    assert connect(other, controller).list_partition_reassignments() == {}
+    assert (controller.times_asked(LIST), other.times_asked(LIST)) == (1, 1)
+
+
 def test_trying_again_ends_with_the_time_of_the_call(node: Listener, connect: Connect) -> None:
     join(node)
     node.answers[LIST] = Deed.HANG_UP
@@ -134,11 +153,11 @@ def test_trying_again_ends_with_the_time_of_the_call(node: Listener, connect: Co
 def test_a_listing_that_timed_out_at_a_broker_is_asked_again(node: Listener, connect: Connect) -> None:
     join(node)
     node.answers |= {
-        LIST: in_turn(answers.listed({}, (REQUEST_TIMED_OUT, None)), NO_MOVES),
+        LIST: in_turn(answers.listed({}, (REQUEST_TIMED_OUT, None)), LISTED),
         ALTER: answers.altered({}, (REQUEST_TIMED_OUT, None)),
     }
     client = connect(node)
-    assert client.list_partition_reassignments() == {}
+    assert client.list_partition_reassignments() == MOVES
     with pytest.raises(OutcomeUnknown):
         alter(client).raise_if_any()
     assert (node.times_asked(LIST), node.times_asked(ALTER)) == (2, 1)
@@ -154,7 +173,7 @@ def test_the_controller_gets_most_of_the_time_that_is_left(node: Listener, conne
 
 def test_a_closed_idle_connection_is_opened_again_silently(node: Listener, connect: Connect) -> None:
     join(node)
-    node.answers |= {LIST: NO_MOVES, ALTER: DONE}
+    node.answers |= {LIST: LISTED, ALTER: DONE}
     client = connect(node)
     for write in range(1, 4):
         client.list_partition_reassignments()
@@ -165,7 +184,7 @@ def test_a_closed_idle_connection_is_opened_again_silently(node: Listener, conne
 
 def test_one_connection_serves_many_calls(node: Listener, connect: Connect) -> None:
     join(node)
-    node.answers[LIST] = NO_MOVES
+    node.answers[LIST] = LISTED
     client = connect(node)
     for _ in range(5):
         client.list_partition_reassignments()
@@ -175,14 +194,14 @@ def test_one_connection_serves_many_calls(node: Listener, connect: Connect) -> N
 
 def test_an_answer_to_another_request_ends_the_connection(node: Listener, connect: Connect) -> None:
     def answer_another(asked: Asked) -> bytes:
-        return write_response(asked, NO_MOVES, correlation_id=asked.correlation_id + 1)
+        return write_response(asked, LISTED, correlation_id=asked.correlation_id + 1)
 
     join(node)
-    node.answers[LIST] = in_turn(answer_another, NO_MOVES)
+    node.answers[LIST] = in_turn(answer_another, LISTED)
     client = connect(node)
     with pytest.raises(ProtocolViolation, match="expected the answer to request"):
         client.list_partition_reassignments()
-    assert client.list_partition_reassignments() == {}
+    assert client.list_partition_reassignments() == MOVES
     assert len(node.connections) == 2
 
 
@@ -250,9 +269,9 @@ def test_a_broker_that_hangs_and_is_named_as_the_controller_is_asked_once(
 ) -> None:
     other, hanging = listen(), listen()
     join(other, hanging, controller=1)
-    other.answers[LIST] = hanging.answers[LIST] = NO_MOVES
+    other.answers[LIST] = hanging.answers[LIST] = LISTED
     hanging.answers[silent_to] = Deed.STAY_SILENT
-    assert connect(other, request_timeout_ms=SILENCE_MS).list_partition_reassignments() == {}
+    assert connect(other, request_timeout_ms=SILENCE_MS).list_partition_reassignments() == MOVES
     assert (hanging.times_asked(silent_to), other.times_asked(LIST)) == (1, 1)
 
 
@@ -269,8 +288,8 @@ def test_a_controller_that_nobody_stands_in_for_is_asked_again(listen: Listen, c
     other, controller = listen(), listen()
     join(other, controller, controller=1)
     other.answers[LIST] = answers.listed({}, top=(NOT_CONTROLLER, None))
-    controller.answers[LIST] = in_turn(Deed.STAY_SILENT, NO_MOVES)
-    assert connect(other, request_timeout_ms=SILENCE_MS).list_partition_reassignments() == {}
+    controller.answers[LIST] = in_turn(Deed.STAY_SILENT, LISTED)
+    assert connect(other, request_timeout_ms=SILENCE_MS).list_partition_reassignments() == MOVES
     assert (controller.times_asked(LIST), other.times_asked(LIST)) == (2, 1)
 
 
@@ -322,9 +341,9 @@ def test_a_call_gives_a_cluster_up_early_that_is_down(listen: Listen) -> None:
 def test_the_second_bootstrap_address_serves_when_the_first_is_down(listen: Listen, connect: Connect) -> None:
     dead, alive = listen(), listen()
     join(alive)
-    alive.answers[LIST] = NO_MOVES
+    alive.answers[LIST] = LISTED
     dead.close()
-    assert connect(dead, alive).list_partition_reassignments() == {}
+    assert connect(dead, alive).list_partition_reassignments() == MOVES
 
 
 def hanging(listen: Listen) -> Listener:
@@ -338,8 +357,8 @@ def test_a_first_address_that_hangs_does_not_keep_the_next_waiting(
 ) -> None:
     silent, alive = hanging(listen), listen()
     join(alive)
-    alive.answers[LIST] = NO_MOVES
-    assert connect(silent, alive).list_partition_reassignments() == {}
+    alive.answers[LIST] = LISTED
+    assert connect(silent, alive).list_partition_reassignments() == MOVES
     assert silent.times_asked(api.API_VERSIONS) == 1
     assert logged.messages == [f"passed over: {silent.address} has not answered yet"]
     silent.wait_until_left()
@@ -383,10 +402,10 @@ def test_a_bad_bootstrap_entry_is_named_and_the_next_one_asked(
     make, words = BAD_ENTRIES[bad]
     alive = listen()
     join(alive)
-    alive.answers[LIST] = NO_MOVES
+    alive.answers[LIST] = LISTED
     address = make(listen)
     client = connect(bootstrap_servers=(address, alive.address))
-    assert client.list_partition_reassignments() == {}
+    assert client.list_partition_reassignments() == MOVES
     (warning,) = logged.messages
     assert str(address) in warning
     assert words in warning
@@ -553,7 +572,7 @@ def holding(node: Listener) -> tuple[threading.Event, threading.Event]:
     def wait(_asked: Asked) -> Reply:
         arrived.set()
         release.wait(PATIENCE_S)
-        return NO_MOVES
+        return LISTED
 
     node.answers[LIST] = wait
     return arrived, release
@@ -570,7 +589,7 @@ def test_a_node_that_is_busy_with_a_hanging_call_is_passed_by(listen: Listen, co
         assert len(client.describe_cluster().brokers) == 2
         assert not blocked.done()
         release.set()
-        assert blocked.result(PATIENCE_S) == {}
+        assert blocked.result(PATIENCE_S) == MOVES
     assert free.times_asked(api.DESCRIBE_CLUSTER) == 1
 
 
@@ -652,12 +671,12 @@ def test_the_highest_version_of_both_is_spoken_with_each_node(listen: Listen, co
 
 def test_a_node_that_does_not_know_our_api_versions_is_asked_in_version_0(node: Listener, connect: Connect) -> None:
     join(node)
-    node.answers[LIST] = NO_MOVES
+    node.answers[LIST] = LISTED
     offered = {3: (0, 12), 18: (0, 2), 46: (0, 0)}
     node.answers[api.API_VERSIONS] = in_turn(
         answers.api_versions({18: (0, 2)}, error_code=35), answers.api_versions(offered)
     )
-    assert connect(node).list_partition_reassignments() == {}
+    assert connect(node).list_partition_reassignments() == MOVES
     assert [asked.version for asked in node.asked if asked.api is api.API_VERSIONS] == [3, 0]
 
 
@@ -708,7 +727,7 @@ def taken_over(node: Listener, cluster_id: str = "other") -> None:
         api.METADATA: answers.metadata(cluster),
         api.DESCRIBE_CLUSTER: answers.cluster_nodes(cluster),
         ALTER: DONE,
-        LIST: NO_MOVES,
+        LIST: LISTED,
     }
 
 
@@ -717,7 +736,7 @@ def test_nothing_is_sent_to_an_address_that_belongs_to_another_cluster_now(
     ask: Callable[..., object], node: Listener, connect: Connect
 ) -> None:
     join(node)
-    node.answers[LIST] = NO_MOVES
+    node.answers[LIST] = LISTED
     client = connect(node)
     client.list_partition_reassignments()
     taken_over(node)
@@ -763,7 +782,7 @@ def test_other_nodes_are_asked_meanwhile(listen: Listen, connect: Connect) -> No
 
 def test_an_address_that_comes_back_to_its_cluster_is_used_again(node: Listener, connect: Connect) -> None:
     join(node)
-    node.answers[LIST] = NO_MOVES
+    node.answers[LIST] = LISTED
     client = connect(node)
     client.list_partition_reassignments()
     right = node.answers[api.METADATA]
@@ -774,7 +793,7 @@ def test_an_address_that_comes_back_to_its_cluster_is_used_again(node: Listener,
 
 def test_a_client_of_controllers_does_not_follow_them_into_another_cluster(node: Listener, connect: Connect) -> None:
     join(node)
-    node.answers[LIST] = NO_MOVES
+    node.answers[LIST] = LISTED
     client = connect(bootstrap_servers=(), bootstrap_controllers=(node.address,))
     client.list_partition_reassignments()
     taken_over(node)

@@ -21,8 +21,8 @@ The rules of retrying live here only:
   broker as the controller, also one that hangs, and all forward the call; with ZooKeeper others say NOT_CONTROLLER;
 - a partition whose leader has just changed: ask again about it alone;
 - a node of another cluster at a known address: `Unreachable`, and nothing is sent to it;
-- no broker, no topic, or no topic of a name that was asked for: nodes that have not read the metadata answer so too, so
-  another node is asked, once;
+- no broker, no topic, no topic of a name that was asked for, or no reassignment: nodes that have not read the metadata
+  answer so too, or forward to one that has not, so another node is asked, once;
 - NOT_COORDINATOR and similar codes: nothing was done, so look the group's coordinator up again and ask it;
 - anything else is the answer.
 """
@@ -158,10 +158,12 @@ class Session:
                 longest_s = _BRIEF_S if call.is_brief and not has_looked_afresh else self._request_timeout_s
                 timeout_s = min(self._remaining_s(deadline), self._request_timeout_s, longest_s)
                 response = link.exchange(call, timeout_s, self._connect_timeout_s(link))
-                if not _is_wrong_controller(call, response):
+                is_refused = _is_wrong_controller(call, response)
+                # With ZooKeeper, others refuse what the controller itself has answered.
+                if answers or not is_refused:
                     # REQUEST_TIMED_OUT for all of it is an OutcomeUnknown, too.
-                    answers.append(self._read(call, response))
-                    if len(answers) > 1 or not call.is_doubtful(answers[0]) or self._is_late(deadline):
+                    answers += [] if is_refused else [self._read(call, response)]
+                    if is_refused or len(answers) > 1 or not call.is_doubtful(answers[0]) or self._is_late(deadline):
                         return reduce(call.join, answers)
                     avoid.add(link.address)
                     continue

@@ -482,7 +482,10 @@ def listed_moves(port: MovesPort, partitions: Collection[TopicPartition] | None 
 
 
 def ongoing_moves(port: MovesPort, partitions: Collection[TopicPartition] | None = None) -> Moves:
-    """Moves of these partitions (None: all) that the controller lists when asked twice. Raises ClusterError."""
+    """Moves of these partitions (None: all) that the controller lists when asked twice. Raises ClusterError.
+
+    Each time, the client puts an empty list to another broker, which may forward to another controller.
+    """
     return {**listed_moves(port, partitions), **listed_moves(port, partitions)}
 
 
