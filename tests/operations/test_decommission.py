@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import cast
@@ -17,10 +17,11 @@ from kreassign.executor.history.run_history import read_history
 from kreassign.executor.journal import Journal, find_journals
 from kreassign.executor.journal.folder import cluster_folder, make_folder
 from kreassign.executor.lease import ClusterLease, Held, LeaseHolder, LeasePolicy
+from kreassign.executor.lease.lease import OFFSETS_TOPIC
 from kreassign.executor.maintenance import MaintenanceRecord
 from kreassign.executor.preflight import RunSettings, prepare
 from kreassign.model import Batch, ConfigChange, ConfigResource, NewTopic
-from kreassign.model.error_codes import INVALID_CONFIG
+from kreassign.model.error_codes import INVALID_CONFIG, TOPIC_AUTHORIZATION_FAILED
 from kreassign.model.plan_facts import PlanFacts, Totals
 from kreassign.model.run import RunHistory
 from kreassign.model.throttle import ThrottleRates
@@ -579,6 +580,23 @@ def test_a_broker_in_maintenance_stays_closed_before_a_rollback(operators: Opera
         (folder / FILE_NAME).write_text("no record")
     assert not is_opened(operators)
     assert ("is in maintenance" if is_known else "may be in maintenance") in operators.said[-1]
+
+
+def test_a_broker_stays_closed_while_the_record_of_maintenance_is_refused(operators: Operators) -> None:
+    die_while_draining(operators)
+    odd = OddPort(operators.rig.client)
+
+    def hide(real: Real, names: Iterable[str] | None, **named: object) -> object:
+        asked = None if names is None else [*names]
+        if asked == [OFFSETS_TOPIC]:
+            return Batch({}, {OFFSETS_TOPIC: refusal(TOPIC_AUTHORIZATION_FAILED, OFFSETS_TOPIC)})
+        return real(asked, **named)
+
+    odd.answer_always("describe_topics", hide)
+    client, context = cast(AdminClient, odd), operators.context()
+    uncordon_drained(client, (3,), context, operators.said.append, operators.rig.transport)
+    assert operators.cordon == "*"
+    assert "broker 3 stays cordoned, since it may be in maintenance" in operators.said[-1]
 
 
 @pytest.mark.parametrize("release", ["4.3", "4.4"])

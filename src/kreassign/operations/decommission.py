@@ -37,6 +37,7 @@ from kreassign.executor.decommission import Decommission, Drain, Step, Unregiste
 from kreassign.executor.history.run_history import left_behind
 from kreassign.executor.journal import active_run, cluster_journals, first_event
 from kreassign.executor.lease import LeasePolicy
+from kreassign.executor.maintenance import brokers_in_maintenance
 from kreassign.executor.preview import RunPreview
 from kreassign.model.authorization import error_text
 from kreassign.model.error_codes import BROKER_ID_NOT_REGISTERED, has_code
@@ -199,6 +200,8 @@ def _in_maintenance(client: AdminClient, context: RunContext, brokers: Collectio
     """Brokers that maintenance keeps closed, with the reason: all of these where that is unknown."""
     asking = replace(context, lease=LeasePolicy.AUTO)  # `--lease off` is about leases: the record is read all the same
     try:
+        # Where this client may not see the record, a store takes it for none.
+        brokers_in_maintenance(client)
         known = MaintenanceStore(client, asking, client.describe_cluster().cluster_id, writer="").read()
     except (ClusterError, InputError) as error:
         return dict.fromkeys(brokers, f"it may be in maintenance: {error_text(error)}")
