@@ -11,7 +11,7 @@ import pytest
 
 from kreassign.admin import AdminClient
 from kreassign.errors import Infeasible, InputError, Unreachable
-from kreassign.executor.brokers import CORDON, Blocked
+from kreassign.executor.brokers import CORDON, NOT_SHOWN, Blocked
 from kreassign.executor.events import RunStarted
 from kreassign.executor.history.run_history import read_history
 from kreassign.executor.journal import Journal, find_journals
@@ -597,6 +597,18 @@ def test_a_broker_stays_closed_while_the_record_of_maintenance_is_refused(operat
     uncordon_drained(client, (3,), context, operators.said.append, operators.rig.transport)
     assert operators.cordon == "*"
     assert "broker 3 stays cordoned, since it may be in maintenance" in operators.said[-1]
+
+
+@pytest.mark.parametrize("is_interrupted", [True, False])
+def test_nothing_begins_to_which_nobody_agreed(operators: Operators, is_interrupted: bool) -> None:
+    """A broker was silent when there was to be a question, so that there was none, and answers by now."""
+    rig = operators.rig
+    if is_interrupted:
+        die_while_draining(operators)
+    before, runs = rig.twin.metadata.offset, VirtualRuns(rig)
+    request, say = DecommissionRequest((3,)), operators.said.append
+    found = Decommissioning(rig.client, request, operators.context(), runs, rig.transport, say, is_agreed=False).go_on()
+    assert (found.next_step, found.steps, rig.twin.metadata.offset) == (NOT_SHOWN, (), before)
 
 
 @pytest.mark.parametrize("release", ["4.3", "4.4"])

@@ -11,7 +11,7 @@ import pytest
 
 from kreassign.admin import AdminClient
 from kreassign.errors import ClusterError, InputError
-from kreassign.executor.brokers import CORDON, Blocked, Finished
+from kreassign.executor.brokers import CORDON, NOT_SHOWN, Blocked, Finished
 from kreassign.executor.journal import Journal
 from kreassign.executor.journal.folder import cluster_folder
 from kreassign.executor.lease import LeasePolicy
@@ -134,6 +134,16 @@ def test_a_partition_that_would_lose_min_isr_is_named_unchanged(ann: Operator) -
         refused.next_step
     )
     assert (ann.said, lists(ann.rig), cordons(ann.rig)) == ([], LISTS, {})
+
+
+@pytest.mark.parametrize("way", Way)
+def test_no_maintenance_begins_or_ends_that_nobody_agreed_to(ann: Operator, way: Way) -> None:
+    """A broker was silent when there was to be a question, so that there was none, and answers by now."""
+    if way is Way.EXIT:
+        assert ann.enter().is_finished
+    rig, before = ann.rig, ann.rig.twin.metadata.offset
+    found = maintain(rig.client, (3,), way, ann.context, clock=rig.transport, is_agreed=False)
+    assert (found.next_step, found.steps, rig.twin.metadata.offset) == (NOT_SHOWN, (), before)
 
 
 def test_a_replica_that_does_not_catch_up_in_time_is_named(ann: Operator) -> None:

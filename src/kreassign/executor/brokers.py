@@ -330,6 +330,10 @@ class Blocked:
         return self.reason
 
 
+NOT_SHOWN = Blocked("by now there is something to do that was not shown: give the command again")
+"""For a call without agreement: an answer that was missing, when there was nothing to agree to, may be there now."""
+
+
 @dataclass(frozen=True, slots=True)
 class Finished:
     """Nothing is left to do: one sentence per broker with what was checked."""

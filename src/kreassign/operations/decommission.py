@@ -20,6 +20,7 @@ from kreassign.clock import SYSTEM_CLOCK, Clock
 from kreassign.errors import ClusterError, InputError, JournalUnreadable, MalformedPlan, Rejected
 from kreassign.executor.brokers import (
     CORDONED_LOG_DIRS,
+    NOT_SHOWN,
     AskedAgain,
     Await,
     Blocked,
@@ -209,15 +210,21 @@ def _in_maintenance(client: AdminClient, context: RunContext, brokers: Collectio
 
 
 def decommission(
-    client: AdminClient, request: DecommissionRequest, context: RunContext, tell: Tell = tell_nobody
+    client: AdminClient,
+    request: DecommissionRequest,
+    context: RunContext,
+    tell: Tell = tell_nobody,
+    *,
+    is_agreed: bool = True,
 ) -> DecommissionResult:
     """Empty brokers, and unregister them if requested; continues an earlier call.
 
-    Returns when that is done, when only the operator can go on, or when a run did not end well. Raises InputError,
-    Infeasible, IllegalPlan, ExecutionError, ClusterError.
+    Unless that `is_agreed`, nothing is changed: it is checked that there is nothing to do. Returns when that is done,
+    when only the operator can go on, or when a run did not end well. Raises InputError, Infeasible, IllegalPlan,
+    ExecutionError, ClusterError.
     """
     executed = JournalledRuns(client, context, request, tell)
-    return Decommissioning(client, request, context, executed, SYSTEM_CLOCK, tell).go_on()
+    return Decommissioning(client, request, context, executed, SYSTEM_CLOCK, tell, is_agreed=is_agreed).go_on()
 
 
 @dataclass(frozen=True, slots=True)
@@ -320,6 +327,8 @@ class Decommissioning:
         executed: RunsOfSteps,
         clock: Clock,
         tell: Tell,
+        *,
+        is_agreed: bool = True,
     ) -> None:
         self._client = client
         self._request = request
@@ -327,6 +336,7 @@ class Decommissioning:
         self._runs = executed
         self._clock = clock
         self._tell = tell
+        self._is_agreed = is_agreed
         self._wanted = request.wanted
         self._steps: list[str] = []
         self._done: list[RunHistory] = []
@@ -338,6 +348,8 @@ class Decommissioning:
         self._check()
         cluster_id = self._client.describe_cluster().cluster_id
         for run_id in interrupted_drains(self._context.state_dir, cluster_id, self._request.brokers):
+            if not self._is_agreed:
+                return self._result(NOT_SHOWN)
             self._note(f"resume run {run_id}, which drains {listed_brokers(self._request.brokers)}")
             if blocked := self._after(self._runs.resume(run_id)):
                 return self._result(blocked)
@@ -349,8 +361,8 @@ class Decommissioning:
                 step = self._confirmed(self._wanted.next_step(found), found)
                 if isinstance(step, Finished):
                     self._forget_cordons(self._request.brokers)
-                if isinstance(step, Blocked | Finished):
-                    return self._result(step)
+                if isinstance(step, Blocked | Finished) or not self._is_agreed:
+                    return self._result(step if isinstance(step, Blocked | Finished) else NOT_SHOWN)
                 self._check_first(step, found)
                 step = self._wanted.next_step(found) if isinstance(step, Cordon) else step
                 self._note(str(step))

@@ -15,6 +15,7 @@ from kreassign.admin import AdminClient
 from kreassign.clock import SYSTEM_CLOCK, Clock
 from kreassign.errors import ClusterError, Drifted, InputError
 from kreassign.executor.brokers import (
+    NOT_SHOWN,
     AskedAgain,
     Await,
     Blocked,
@@ -93,14 +94,15 @@ def maintain(
     *,
     wait_s: float = WAIT_S,
     clock: Clock = SYSTEM_CLOCK,
+    is_agreed: bool = True,
 ) -> MaintenanceResult:
     """Move leadership off brokers until they may be stopped; or restore everything.
 
     Entering changes nothing if a partition would lose min.insync.replicas, nor if a permission is missing
-    for a later step. Returns when all is done, or when only the operator can go on. Raises InputError,
-    ClusterError.
+    for a later step. Unless that `is_agreed`, nothing is changed: it is checked that there is nothing to do. Returns
+    when all is done, or when only the operator can go on. Raises InputError, ClusterError.
     """
-    return Maintenance(client, brokers, context, tell, wait_s, clock).go_on(_DECISIONS[way], _DUE[way])
+    return Maintenance(client, brokers, context, tell, wait_s, clock, is_agreed).go_on(_DECISIONS[way], _DUE[way])
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +143,7 @@ class Maintenance:
     tell: Tell = tell_nobody
     wait_s: float = WAIT_S
     clock: Clock = SYSTEM_CLOCK
+    is_agreed: bool = True
     _uncordoned: dict[int, str] = field(default_factory=dict)
     _asked: set[int] = field(default_factory=set)
     _refusal: str = ""
@@ -194,8 +197,9 @@ class Maintenance:
                 step = decide(facts)
                 if isinstance(step, Finished):
                     step = self._confirmed(step, decide, facts)
-                if isinstance(step, Blocked | Finished):
-                    return MaintenanceResult(tuple(self._steps), step)
+                if isinstance(step, Blocked | Finished) or not self.is_agreed:
+                    last = step if isinstance(step, Blocked | Finished) else NOT_SHOWN
+                    return MaintenanceResult(tuple(self._steps), last)
                 if last is None:
                     self._check_permissions(due(facts))
                 # Steps that take turns, since others undo them, are not new.

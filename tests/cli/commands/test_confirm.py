@@ -8,13 +8,19 @@ import pty
 import re
 import subprocess
 import termios
+from dataclasses import replace
 from pathlib import Path
 
+import click
 import pytest
+from click.testing import CliRunner
 
+from kreassign.cli.commands.decommission import is_begun
+from kreassign.executor.brokers import Blocked
 from kreassign.model import ConfigResource, TopicPartition
 from kreassign.model.plan import PartitionAssignment, Plan
 from kreassign.operations.connect import connect
+from kreassign.operations.decommission import DecommissionPreview
 from kreassign.operations.plan_files import write_plan
 from kreassign.twin.cluster import Twin
 from kreassign.twin.core import TwinSettings
@@ -145,6 +151,13 @@ def test_a_rollback_shows_what_it_does_and_begins_only_if_somebody_agrees(termin
     assert (code, [run["state"] for run in terminal.runs]) == (0, ["done", "done"]), shown
     code, shown = typed(terminal, "", "rollback", done["run_id"])
     assert (code, "begin?" in shown) == (0, False), "nothing is left to move back, so nobody is asked"
+
+
+def test_an_interrupted_drain_is_resumed_only_if_somebody_agrees() -> None:
+    seen = DecommissionPreview(Blocked("broker 3 is silent"), resumed=("run-1",))
+    with CliRunner().isolation("n\n"), pytest.raises(click.exceptions.Exit):
+        is_begun(seen)
+    assert not is_begun(replace(seen, resumed=()))
 
 
 def test_brokers_leave_service_only_if_somebody_agrees(terminal: Terminal) -> None:

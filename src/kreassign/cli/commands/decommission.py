@@ -145,9 +145,10 @@ def command(
             _print_preview(seen, is_quiet=is_quiet)
             following, code = _after_look(seen.next_step)
         else:
-            if not is_agreed:
-                _ask(operation.preview_decommission(client, request, replace(watched, warn=_silence)))
-            done = operation.decommission(client, request, watched, _silence if is_quiet else click.echo)
+            quiet = replace(watched, warn=_silence)
+            agreed = is_agreed or is_begun(operation.preview_decommission(client, request, quiet))
+            tell = _silence if is_quiet else click.echo
+            done = operation.decommission(client, request, watched, tell, is_agreed=agreed)
             _print_result(done, is_quiet=is_quiet)
             code = _exit_code(done)
             following = next_command("doctor", takes=(*CLUSTER, *STATE)) if done.is_finished else again()
@@ -168,10 +169,12 @@ def _after_look(step: Step) -> tuple[str | None, int]:
     return (None, ExecutionError.exit_code) if isinstance(step, Blocked) else (again(but="--dry-run"), 0)
 
 
-def _ask(seen: DecommissionPreview) -> None:
-    """Ask whether to begin; skip the question if nothing can or need be done."""
-    if not isinstance(seen.next_step, Blocked | Finished):
-        ask(_lines(seen))
+def is_begun(seen: DecommissionPreview) -> bool:
+    """Ask whether to begin; False without a question if nothing can or need be done."""
+    if isinstance(seen.next_step, Blocked | Finished) and not seen.resumed:
+        return False
+    ask(_lines(seen))
+    return True
 
 
 def _lines(seen: DecommissionPreview) -> Iterator[str]:

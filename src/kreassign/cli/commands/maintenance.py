@@ -132,12 +132,14 @@ def _go(
             if not is_quiet:
                 _print_next(way, brokers, seen.next_step)
             return ExecutionError.exit_code if isinstance(seen.next_step, Blocked) else 0
-        if not how_far.is_agreed:
+        is_agreed = how_far.is_agreed
+        if not is_agreed:
             seen = operation.preview_maintenance(client, brokers, way, replace(context, warn=tell_nobody))
             if seen.due:
                 ask(_lines(seen))
+            is_agreed = bool(seen.due)
         tell = tell_nobody if is_quiet else click.echo
-        done = operation.maintain(client, brokers, way, context, tell, wait_s=how_far.wait_s)
+        done = operation.maintain(client, brokers, way, context, tell, wait_s=how_far.wait_s, is_agreed=is_agreed)
     if is_quiet:
         print_json({"is_finished": done.is_finished, "steps": list(done.steps), "next": str(done.next_step)})
     else:
