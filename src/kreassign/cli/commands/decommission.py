@@ -135,11 +135,10 @@ def command(
     )
     request = DecommissionRequest(brokers, successors, unregister, how, read_policy(goals_file), may_stay)
     is_quiet, code = output_format == "json", 0
-    following: str | None
+    following: str | None = next_command("doctor", takes=(*CLUSTER, *STATE))
     with cluster.connect() as client, on_terminal(cluster, run_context, is_quiet=is_quiet) as watched:
         if is_cancelled:
             _print_cancelled(operation.cancel_decommission(client, brokers, watched), is_quiet=is_quiet)
-            following = next_command("doctor", takes=(*CLUSTER, *STATE))
         elif is_dry:
             seen = operation.preview_decommission(client, request, watched)
             _print_preview(seen, is_quiet=is_quiet)
@@ -151,7 +150,7 @@ def command(
             done = operation.decommission(client, request, watched, tell, is_agreed=agreed)
             _print_result(done, is_quiet=is_quiet)
             code = _exit_code(done)
-            following = next_command("doctor", takes=(*CLUSTER, *STATE)) if done.is_finished else again()
+            following = following if done.is_finished else again()
     if not is_quiet and following is not None:
         print_next(following)
     context.exit(code)
