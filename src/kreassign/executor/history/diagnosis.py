@@ -200,8 +200,8 @@ def _under_replicated(readings: ClusterReadings) -> Iterator[Issue]:
     advice = (
         f"Bring their brokers back{down}; this names them"
         if down
-        else "Every broker answers: see whether a throttle that was left behind slows those that catch up; this names "
-        "them"
+        else "All their brokers are live: see whether a throttle that was left behind slows those that catch up; this "
+        "names them"
     )
     look = ("kafka-topics", "--describe", "--under-replicated-partitions")
     yield from of_many("under-replicated", names, "have replicas out of sync", advice, (look,))
