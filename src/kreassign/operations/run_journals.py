@@ -349,14 +349,15 @@ def set_throttle(
 
     Raises InputError for a broker that has no part in the run, and what `ask` raises.
     """
-    if brokers := tuple(brokers):
+    named = tuple(brokers)
+    if named:
         of_run = {broker for move in status(path).moves for broker in (*move.original, *move.target)}
-        if strange := sorted(set(brokers) - of_run):
+        if strange := sorted(set(named) - of_run):
             who = f"broker {strange[0]} has" if len(strange) == 1 else f"brokers {some_of(strange, NAMED_BROKERS)} have"
             raise InputError(
                 f"{who} no part in run {path.stem}; its brokers are {some_of(sorted(of_run), NAMED_BROKERS)}"
             )
-    return ask(path, lambda number: ThrottleRequested(clock.now_ms(), number, bytes_per_s, brokers, auto), clock)
+    return ask(path, lambda number: ThrottleRequested(clock.now_ms(), number, bytes_per_s, named, auto), clock)
 
 
 def starved_moves(path: Path) -> tuple[str, ...]:
