@@ -1,7 +1,6 @@
 """Faults of brokers, links, log directories, remote storage, responses, controllers and client machines.
 
-Each class fits `Fault`: `check` raises InputError if the twin cannot have the fault, `inject` breaks, `recover`
-repairs.
+Faults of one kind of target share a class, which begins with an underscore, for its check and its recovery.
 """
 
 from __future__ import annotations
@@ -14,6 +13,23 @@ from kreassign.twin.api.connection import AffectedResponses, Refused, RequestFau
 from kreassign.twin.cluster import Twin
 from kreassign.wire import api
 
+
+class Fault:
+    """A fault. It does nothing if its target is broken already, or repaired already."""
+
+    __slots__ = ()
+
+    def check(self, twin: Twin) -> None:
+        """Raise InputError if this twin cannot have the fault; every twin can have the others."""
+
+    def inject(self, twin: Twin) -> None:
+        """Break the target."""
+        raise NotImplementedError
+
+    def recover(self, twin: Twin) -> None:
+        """Repair the target, where that is part of the fault; the others stay, or are over by themselves."""
+
+
 # Faults of brokers, of their metadata, and of the links between them.
 
 
@@ -23,9 +39,9 @@ def need_broker(twin: Twin, broker: int) -> None:
         raise InputError(f"a fault names broker {broker}; the cluster has {list(twin.processes.ids)}")
 
 
-def need_node(twin: Twin, node: int) -> None:
-    """Raise InputError if the cluster has no such broker or controller."""
-    if node not in twin.controller.node_ids:
+def need_node(twin: Twin, node: int | None) -> None:
+    """Raise InputError if the cluster has no such broker or controller; None stands for all of them."""
+    if node is not None and node not in twin.controller.node_ids:
         need_broker(twin, node)
 
 
@@ -45,54 +61,39 @@ def restart(twin: Twin, broker: int) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Crash:
-    """Kill a broker; recovery starts it again."""
-
+class _BrokerFault(Fault):
     broker: int
 
     def check(self, twin: Twin) -> None:
-        """Raise InputError if this twin cannot have the fault."""
         need_broker(twin, self.broker)
+
+    def recover(self, twin: Twin) -> None:
+        start_if_down(twin, self.broker)
+
+
+@dataclass(frozen=True, slots=True)
+class Crash(_BrokerFault):
+    """Kill a broker; recovery starts it again."""
 
     def inject(self, twin: Twin) -> None:
         """Kill the broker, unless it is down already."""
         if twin.processes.is_running(self.broker):
             twin.crash(self.broker)
 
-    def recover(self, twin: Twin) -> None:
-        """Start the broker, unless it runs again already."""
-        start_if_down(twin, self.broker)
-
 
 @dataclass(frozen=True, slots=True)
-class Stop:
+class Stop(_BrokerFault):
     """Shut a broker down cleanly; recovery starts it again."""
-
-    broker: int
-
-    def check(self, twin: Twin) -> None:
-        """Raise InputError if this twin cannot have the fault."""
-        need_broker(twin, self.broker)
 
     def inject(self, twin: Twin) -> None:
         """Shut the broker down, unless it is down or frozen."""
         if twin.processes.is_responsive(self.broker):
             twin.stop(self.broker)
 
-    def recover(self, twin: Twin) -> None:
-        """Start the broker, unless it runs again already."""
-        start_if_down(twin, self.broker)
-
 
 @dataclass(frozen=True, slots=True)
-class Freeze:
+class Freeze(_BrokerFault):
     """Suspend a broker's process, so that requests to it hang; recovery lets it continue with its old metadata."""
-
-    broker: int
-
-    def check(self, twin: Twin) -> None:
-        """Raise InputError if this twin cannot have the fault."""
-        need_broker(twin, self.broker)
 
     def inject(self, twin: Twin) -> None:
         """Suspend the broker, unless it is down or frozen already."""
@@ -106,10 +107,8 @@ class Freeze:
 
 
 @dataclass(frozen=True, slots=True)
-class Unregister:
+class Unregister(_BrokerFault):
     """Kill and unregister a broker; recovery starts it again, and it registers again."""
-
-    broker: int
 
     def check(self, twin: Twin) -> None:
         """Raise InputError if this twin cannot have the fault."""
@@ -123,13 +122,9 @@ class Unregister:
             twin.crash(self.broker)
         twin.unregister(self.broker)
 
-    def recover(self, twin: Twin) -> None:
-        """Start the broker, unless it runs again already."""
-        start_if_down(twin, self.broker)
-
 
 @dataclass(frozen=True, slots=True)
-class Stale:
+class Stale(Fault):
     """Let a node read no new records of the metadata log, so that it answers from its old state.
 
     With `behind` it keeps reading, always so many records late. Of controllers, only the answers of inactive ones show
@@ -157,10 +152,9 @@ class Stale:
 
 
 @dataclass(frozen=True, slots=True)
-class Cut:
+class Cut(_BrokerFault):
     """Cut two brokers off from each other; both still reach the controller and are reached by clients."""
 
-    broker: int
     other: int
 
     def check(self, twin: Twin) -> None:
@@ -191,17 +185,23 @@ def _need_dir(twin: Twin, broker: int, path: str) -> None:
         raise InputError(f"a fault names log directory {path} of broker {broker}, which has {known}")
 
 
-def _repair(twin: Twin, broker: int, path: str) -> None:
-    twin.repair_log_dir(broker, path)
-    restart(twin, broker)
+@dataclass(frozen=True, slots=True)
+class _DirFault(Fault):
+    broker: int
+    path: str
+
+    def check(self, twin: Twin) -> None:
+        _need_dir(twin, self.broker, self.path)
+
+    def recover(self, twin: Twin) -> None:
+        twin.repair_log_dir(self.broker, self.path)
+        restart(twin, self.broker)
 
 
 @dataclass(frozen=True, slots=True)
-class Slow:
+class Slow(_DirFault):
     """Slow a log directory down to a part of its speed."""
 
-    broker: int
-    path: str
     factor: float
 
     def check(self, twin: Twin) -> None:
@@ -220,38 +220,20 @@ class Slow:
 
 
 @dataclass(frozen=True, slots=True)
-class Fail:
+class Fail(_DirFault):
     """Take a log directory offline; recovery repairs it with all its data and restarts its broker."""
-
-    broker: int
-    path: str
-
-    def check(self, twin: Twin) -> None:
-        """Raise InputError if this twin cannot have the fault."""
-        _need_dir(twin, self.broker, self.path)
 
     def inject(self, twin: Twin) -> None:
         """Take the directory offline."""
         twin.fail_log_dir(self.broker, self.path)
 
-    def recover(self, twin: Twin) -> None:
-        """Repair the directory and restart the broker."""
-        _repair(twin, self.broker, self.path)
-
 
 @dataclass(frozen=True, slots=True)
-class Fill:
+class Fill(_DirFault):
     """Fill a log directory with foreign data; its broker takes the directory offline, as after any failure.
 
     Recovery frees the room and restarts the broker.
     """
-
-    broker: int
-    path: str
-
-    def check(self, twin: Twin) -> None:
-        """Raise InputError if this twin cannot have the fault."""
-        _need_dir(twin, self.broker, self.path)
 
     def inject(self, twin: Twin) -> None:
         """Fill the directory."""
@@ -260,18 +242,12 @@ class Fill:
     def recover(self, twin: Twin) -> None:
         """Free the room and restart the broker."""
         twin.replication.clear_dir(self.broker, self.path)
-        _repair(twin, self.broker, self.path)
+        _DirFault.recover(self, twin)
 
 
 @dataclass(frozen=True, slots=True)
-class CutRemote:
+class CutRemote(_BrokerFault):
     """Cut a broker off from remote storage: new copies of tiered topics do not begin there."""
-
-    broker: int
-
-    def check(self, twin: Twin) -> None:
-        """Raise InputError if this twin cannot have the fault."""
-        need_broker(twin, self.broker)
 
     def inject(self, twin: Twin) -> None:
         """Cut the broker off."""
@@ -286,7 +262,7 @@ class CutRemote:
 
 
 @dataclass(frozen=True, slots=True)
-class AnswerFault:
+class AnswerFault(Fault):
     """A fault of the next matching request or response, or (not `hits_once`) of all of them until recovery."""
 
     fault: ResponseFault | RequestFault
@@ -295,9 +271,7 @@ class AnswerFault:
 
     def check(self, twin: Twin) -> None:
         """Raise InputError if this twin cannot have the fault."""
-        node_id = self.affected.node_id
-        if node_id is not None:
-            need_node(twin, node_id)
+        need_node(twin, self.affected.node_id)
         if isinstance(self.fault, Refused) and self.affected.api_key not in refusals.BY_KEY:
             raise InputError("a fault refuses requests that cannot be refused item by item; name another API")
 
@@ -311,22 +285,16 @@ class AnswerFault:
 
 
 @dataclass(frozen=True, slots=True)
-class FailOver:
+class FailOver(Fault):
     """Let another controller take over, between two requests."""
-
-    def check(self, twin: Twin) -> None:
-        """Do nothing: every twin can have the fault."""
 
     def inject(self, twin: Twin) -> None:
         """Let the next controller take over."""
         twin.fail_over()
 
-    def recover(self, twin: Twin) -> None:
-        """Do nothing: the new controller stays."""
-
 
 @dataclass(frozen=True, slots=True)
-class StaleAnswers:
+class StaleAnswers(Fault):
     """Let a node answer requests of one API from its state at the start of the fault, or always so many records late.
 
     Without a node, all nodes do. Answers of other APIs are up to date.
@@ -338,8 +306,7 @@ class StaleAnswers:
 
     def check(self, twin: Twin) -> None:
         """Raise InputError if this twin cannot have the fault."""
-        if self.node is not None:
-            need_node(twin, self.node)
+        need_node(twin, self.node)
 
     def inject(self, twin: Twin) -> None:
         """Hold the answers back."""
@@ -351,7 +318,7 @@ class StaleAnswers:
 
 
 @dataclass(frozen=True, slots=True)
-class EmptyLists:
+class EmptyLists(Fault):
     """ListPartitionReassignments returns an empty list, as before the metadata is loaded.
 
     An inactive controller answers so, without an error. If `node` is a broker, it stands for the controller to which it
@@ -362,8 +329,7 @@ class EmptyLists:
 
     def check(self, twin: Twin) -> None:
         """Raise InputError if this twin cannot have the fault."""
-        if self.node is not None:
-            need_node(twin, self.node)
+        need_node(twin, self.node)
 
     def inject(self, twin: Twin) -> None:
         """Return empty lists."""
@@ -380,13 +346,10 @@ class EmptyLists:
 
 
 @dataclass(frozen=True, slots=True)
-class StepClock:
+class StepClock(Fault):
     """The wall clock jumps (back if negative), while time itself goes on; recovery lets it jump back."""
 
     by_ms: int
-
-    def check(self, twin: Twin) -> None:
-        """Do nothing: every twin can have the fault."""
 
     def inject(self, twin: Twin) -> None:
         """Let the clock jump."""
@@ -398,7 +361,7 @@ class StepClock:
 
 
 @dataclass(frozen=True, slots=True)
-class Suspend:
+class Suspend(Fault):
     """Suspend the client's machine, like a virtual machine that is migrated, while the cluster goes on.
 
     Its clocks are right afterwards: also the monotonic one counts the time, as CLOCK_BOOTTIME does on Linux.
@@ -406,12 +369,6 @@ class Suspend:
 
     for_ms: int
 
-    def check(self, twin: Twin) -> None:
-        """Do nothing: every twin can have the fault."""
-
     def inject(self, twin: Twin) -> None:
         """Suspend the machine as soon as it waits or sends a request."""
         twin.client_clock.suspend(self.for_ms)
-
-    def recover(self, twin: Twin) -> None:
-        """Do nothing: the machine resumes by itself."""

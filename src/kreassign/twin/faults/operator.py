@@ -16,21 +16,28 @@ from kreassign.twin.cluster import Twin
 from kreassign.twin.controller.configs import AlterConfigs, KeyChange, ResourceChanges
 from kreassign.twin.controller.reassignments import AlterReassignments, Target, TopicTargets
 from kreassign.twin.controller.topics import CreateTopics, TopicReference, WantedTopic
-from kreassign.twin.faults.failures import need_broker
+from kreassign.twin.faults.failures import Fault, need_broker
 
 _PATIENCE_MS = 60_000
 
 
-def need_topic(twin: Twin, topic: str) -> None:
-    """Raise InputError if the cluster has no such topic when the fault is planned."""
-    if topic not in twin.metadata.topics:
-        raise InputError(f"a fault names topic {topic}; the cluster has {sorted(twin.metadata.topics)[:10]}")
+@dataclass(frozen=True, slots=True)
+class _TopicFault(Fault):
+    topic: str
+
+    def check(self, twin: Twin) -> None:
+        if self.topic not in twin.metadata.topics:
+            raise InputError(f"a fault names topic {self.topic}; the cluster has {sorted(twin.metadata.topics)[:10]}")
 
 
-def _need_partition(twin: Twin, topic: str, partition: int) -> None:
-    need_topic(twin, topic)
-    if partition not in twin.metadata.topics[topic].partitions:
-        raise InputError(f"a fault names partition {topic}-{partition}, which does not exist")
+@dataclass(frozen=True, slots=True)
+class _PartitionFault(_TopicFault):
+    partition: int
+
+    def check(self, twin: Twin) -> None:
+        _TopicFault.check(self, twin)
+        if self.partition not in twin.metadata.topics[self.topic].partitions:
+            raise InputError(f"a fault names partition {self.topic}-{self.partition}, which does not exist")
 
 
 def _change(twin: Twin, changes: Mapping[ConfigResource, Iterable[KeyChange]]) -> None:
@@ -47,7 +54,7 @@ def _deletions(twin: Twin, resource: ConfigResource, names: Iterable[str]) -> tu
 
 
 @dataclass(frozen=True, slots=True)
-class ClearThrottles:
+class ClearThrottles(Fault):
     """Remove every throttle, of all brokers and topics, as `kafka-reassign-partitions --cancel` and `--verify` do.
 
     With `broker` only the rates of that broker, as with kafka-configs.
@@ -67,37 +74,25 @@ class ClearThrottles:
         owners = [one for one in sorted(twin.metadata.configs) if one.name and mine in (None, one)]
         _change(twin, {one: _deletions(twin, one, names.get(one.type, ())) for one in owners})
 
-    def recover(self, twin: Twin) -> None:
-        """Do nothing: the throttles stay removed."""
-
 
 @dataclass(frozen=True, slots=True)
-class ClearLists:
+class ClearLists(Fault):
     """Delete the lists of throttled replicas of all topics, as Strimzi's Topic Operator does; rates stay."""
-
-    def check(self, twin: Twin) -> None:
-        """Do nothing: every twin can have the fault."""
 
     def inject(self, twin: Twin) -> None:
         """Delete the lists."""
         topics = map(ConfigResource.topic, sorted(twin.metadata.topics))
         _change(twin, {one: _deletions(twin, one, TOPIC_THROTTLES) for one in topics})
 
-    def recover(self, twin: Twin) -> None:
-        """Do nothing: the lists stay deleted."""
-
 
 @dataclass(frozen=True, slots=True)
-class SetThrottles:
+class SetThrottles(Fault):
     """Another tool throttles its own moves: it sets its rate, bytes per second, on every broker.
 
     Recovery removes the rates again, even if they were changed meanwhile.
     """
 
     bytes_per_s: int
-
-    def check(self, twin: Twin) -> None:
-        """Do nothing: every twin can have the fault."""
 
     def inject(self, twin: Twin) -> None:
         """Set the rates."""
@@ -111,16 +106,10 @@ class SetThrottles:
 
 
 @dataclass(frozen=True, slots=True)
-class ListReplica:
+class ListReplica(_PartitionFault):
     """Another tool adds a replica to a topic's throttled ones; recovery removes it."""
 
-    topic: str
-    partition: int
     broker: int
-
-    def check(self, twin: Twin) -> None:
-        """Raise InputError if this twin cannot have the fault."""
-        _need_partition(twin, self.topic, self.partition)
 
     def inject(self, twin: Twin) -> None:
         """Add the replica to the list."""
@@ -138,16 +127,14 @@ class ListReplica:
 
 
 @dataclass(frozen=True, slots=True)
-class MovePartition:
+class MovePartition(_PartitionFault):
     """Reassign a partition, even if it is being moved already."""
 
-    topic: str
-    partition: int
     replicas: tuple[int, ...]
 
     def check(self, twin: Twin) -> None:
         """Raise InputError if this twin cannot have the fault."""
-        _need_partition(twin, self.topic, self.partition)
+        _PartitionFault.check(self, twin)
         for broker in self.replicas:
             need_broker(twin, broker)
 
@@ -156,16 +143,10 @@ class MovePartition:
         targets = (TopicTargets(self.topic, (Target(self.partition, self.replicas),)),)
         twin.controller.alter_reassignments(AlterReassignments(targets))
 
-    def recover(self, twin: Twin) -> None:
-        """Do nothing: the partition stays where it was sent."""
-
 
 @dataclass(frozen=True, slots=True)
-class CancelMoves:
+class CancelMoves(Fault):
     """Cancel every move in progress."""
-
-    def check(self, twin: Twin) -> None:
-        """Do nothing: every twin can have the fault."""
 
     def inject(self, twin: Twin) -> None:
         """Cancel the moves."""
@@ -175,19 +156,10 @@ class CancelMoves:
         entries = tuple(TopicTargets(topic, tuple(targets)) for topic, targets in topics.items())
         twin.controller.alter_reassignments(AlterReassignments(entries))
 
-    def recover(self, twin: Twin) -> None:
-        """Do nothing: the moves stay cancelled."""
-
 
 @dataclass(frozen=True, slots=True)
-class Recreate:
+class Recreate(_TopicFault):
     """Delete a topic and create it again, empty, with as many partitions on the same brokers and a new id."""
-
-    topic: str
-
-    def check(self, twin: Twin) -> None:
-        """Raise InputError if this twin cannot have the fault."""
-        need_topic(twin, self.topic)
 
     def inject(self, twin: Twin) -> None:
         """Delete the topic and create it, unless it is gone."""
@@ -202,23 +174,11 @@ class Recreate:
         twin.controller.delete_topics([TopicReference(self.topic)], _PATIENCE_MS, frozenset())
         twin.controller.create_topics(CreateTopics((WantedTopic(self.topic, assignments=lists),)))
 
-    def recover(self, twin: Twin) -> None:
-        """Do nothing: the new topic stays."""
-
 
 @dataclass(frozen=True, slots=True)
-class Delete:
+class Delete(_TopicFault):
     """Delete a topic."""
-
-    topic: str
-
-    def check(self, twin: Twin) -> None:
-        """Raise InputError if this twin cannot have the fault."""
-        need_topic(twin, self.topic)
 
     def inject(self, twin: Twin) -> None:
         """Delete the topic, unless it is gone."""
         twin.controller.delete_topics([TopicReference(self.topic)], _PATIENCE_MS, frozenset())
-
-    def recover(self, twin: Twin) -> None:
-        """Do nothing: the topic stays deleted."""

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from kreassign.errors import InputError
 from kreassign.model.documents import finite
@@ -38,6 +38,7 @@ from kreassign.twin.faults.failures import (
     EmptyLists,
     Fail,
     FailOver,
+    Fault,
     Fill,
     Freeze,
     Slow,
@@ -60,22 +61,6 @@ from kreassign.twin.faults.operator import (
     Recreate,
     SetThrottles,
 )
-
-
-class Fault(Protocol):
-    """A fault. It does nothing if its target is broken already, or repaired already."""
-
-    def check(self, twin: Twin) -> None:
-        """Raise InputError if this twin cannot have the fault."""
-        ...
-
-    def inject(self, twin: Twin) -> None:
-        """Break the target."""
-        ...
-
-    def recover(self, twin: Twin) -> None:
-        """Repair the target."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
