@@ -10,7 +10,7 @@ import pytest
 
 from kreassign.model import ElectionType, TopicPartition
 from kreassign.twin.cluster import Twin
-from kreassign.twin.controller.brokers import Registration, fence, register, unfence
+from kreassign.twin.controller.brokers import fence, register, unfence
 from kreassign.twin.controller.reassignments import AlterReassignments, Target, TopicTargets, alter_reassignments
 from kreassign.twin.controller.topics import (
     CreatePartitions,
@@ -21,7 +21,7 @@ from kreassign.twin.controller.topics import (
 )
 from kreassign.twin.store import SIGNATURE, FileLog
 from tests.twin.asking import cluster
-from tests.twin.controller.small_cluster import SmallCluster, directories, replayed
+from tests.twin.controller.small_cluster import SmallCluster, registration, replayed
 
 Command = Callable[[SmallCluster], object]
 COMMANDS = 25
@@ -51,7 +51,7 @@ def leave(broker: int) -> Command:
 def come_back(broker: int) -> Command:
     def act(small: SmallCluster) -> None:
         if small.metadata.brokers[broker].fenced:
-            small.commit(register, Registration(broker, "host", 1, None, directories(broker, 2)))
+            small.commit(register, registration(broker))
             small.commit(unfence, broker)
 
     return act

@@ -14,14 +14,13 @@ from kreassign.errors import InputError
 from kreassign.model import TopicPartition
 from kreassign.twin.controller.brokers import (
     NO_EPOCH,
-    Registration,
     begin_shutdown,
     fail_log_dir,
     fence,
     register,
     unfence,
 )
-from kreassign.twin.controller.leader_and_isr import AlterIsr, Member, ProposedIsr, alter_isr
+from kreassign.twin.controller.leader_and_isr import propose_isr
 from kreassign.twin.core import TwinCore
 from kreassign.twin.metadata import (
     UNASSIGNED,
@@ -131,16 +130,8 @@ def _propose_isr(core: TwinCore, key: TopicPartition, joining: int | None = None
     brokers = [broker for broker in partition.isr if broker not in (joining, leaving)]
     if joining is not None:
         brokers.append(joining)
-    brokers.sort()  # A leader keeps the ISR as a set, and proposes it in the order of broker ids.
-    proposed = ProposedIsr(
-        core.metadata.topics[key.topic].topic_id,
-        key.partition,
-        partition.leader_epoch,
-        partition.partition_epoch,
-        tuple(Member(broker) for broker in brokers),
-    )
-    leader = core.metadata.brokers[partition.leader]
-    core.commit(alter_isr(core.context, AlterIsr(leader.broker_id, leader.broker_epoch, (proposed,))))
+    # A leader keeps the ISR as a set, and proposes it in the order of broker ids.
+    core.commit(propose_isr(core.context, partition, tuple(sorted(brokers))))
 
 
 # Start, stop, crash and freeze brokers, and end their sessions when the controller would notice.
@@ -249,24 +240,15 @@ class BrokerLifecycle:
 
     def _register(self, broker_id: int, start_count: int) -> None:
         core = self._core
-        known = self._registrations[broker_id]
         if not self._is_same_process(broker_id, start_count):
             return
         if broker_id in self._session_ends_ms:
             # The controller refuses the id of a broker whose session has not expired.
             self._register_at(self._session_ends_ms[broker_id], broker_id)
             return
-        registration = Registration(
-            broker_id,
-            known.host,
-            known.port,
-            known.rack,
-            known.log_dirs,
-            previous_epoch=self._clean_epochs.pop(broker_id, NO_EPOCH),
-        )
         self._use_repaired_dirs(broker_id)
         core.views.release(broker_id)
-        core.commit(register(core.context, registration))
+        core.commit(register(core.context, self._registrations[broker_id], self._clean_epochs.pop(broker_id, NO_EPOCH)))
         core.replication.restore(broker_id)
         self._rejoin(broker_id)
 

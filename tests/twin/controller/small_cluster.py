@@ -15,14 +15,7 @@ from random import Random
 from kreassign.model import NO_LEADER, ConfigResource, TopicPartition
 from kreassign.model.cluster import ResourceType
 from kreassign.twin.controller.decision import LATEST_RULES, NO_SERVER_SETTINGS, ControllerContext, Decision
-from kreassign.twin.controller.leader_and_isr import (
-    AlterIsr,
-    ElectLeaders,
-    Member,
-    ProposedIsr,
-    alter_isr,
-    elect_leaders,
-)
+from kreassign.twin.controller.leader_and_isr import ElectLeaders, elect_leaders, propose_isr
 from kreassign.twin.controller.reassignments import (
     AlterReassignments,
     Target,
@@ -83,7 +76,7 @@ class SmallCluster:
         self.metadata = ClusterMetadata()
         self.log = []
         for broker in brokers:
-            self.write(BrokerRegistered(broker, f"host{broker}", 9092, None, directories(broker, log_dirs), broker))
+            self.write(registration(broker, log_dirs))
             if broker not in dead:
                 self.write(BrokerUnfenced(broker))
             if broker in stopping:
@@ -181,22 +174,9 @@ class SmallCluster:
         answer = self.commit(elect_leaders, ElectLeaders(int(election_type), topics))
         return [(outcome.code, outcome.message) for topic in answer.topics for _, outcome in topic.outcomes]
 
-    def report_isr(self, isr, name="foo", index=0, **changes):
-        """Let the leader propose an ISR; the answer about the partition."""
-        partition = self.partition(name, index)
-        leader = changes.pop("sender", partition.leader)
-        members = tuple(member if isinstance(member, Member) else Member(member) for member in isr_members(isr))
-        fields = {"leader_epoch": partition.leader_epoch, "partition_epoch": partition.partition_epoch} | changes
-        proposed = ProposedIsr(topic_id(name), index, isr=members, **fields)
-        epoch = self.metadata.brokers[leader].broker_epoch
-        answer = self.commit(alter_isr, AlterIsr(leader, epoch, (proposed,)))
-        (result,) = answer.partitions
-        return result
-
-
-def isr_members(isr):
-    """Members from text or as they are."""
-    return ids(isr) if isinstance(isr, str) else isr
+    def report_isr(self, isr, name="foo", index=0):
+        """Let the leader propose an ISR; the error code."""
+        return self.commit(propose_isr, self.partition(name, index), ids(isr))
 
 
 def resource_of(owner):
@@ -209,6 +189,11 @@ def resource_of(owner):
 def directories(broker, count):
     """The directories of a broker."""
     return tuple(LogDirInfo(f"/data{number}", f"dir {broker}.{number}") for number in range(count))
+
+
+def registration(broker, log_dirs=2):
+    """The record with which a broker comes."""
+    return BrokerRegistered(broker, f"host{broker}", 9092, None, directories(broker, log_dirs), broker)
 
 
 def random():

@@ -6,7 +6,6 @@ from hypothesis import strategies as st
 
 from kreassign.model import NO_LEADER, ElectionType
 from kreassign.twin.controller.brokers import (
-    Registration,
     assign_directories,
     begin_shutdown,
     fail_log_dir,
@@ -25,7 +24,7 @@ from kreassign.twin.controller.topics import (
     delete_topics,
 )
 from kreassign.twin.metadata import LeaderRecovery
-from tests.twin.controller.small_cluster import SmallCluster, directories, every_partition, random
+from tests.twin.controller.small_cluster import SmallCluster, every_partition, random, registration
 
 BROKERS = range(6)
 broker_ids = st.sampled_from(BROKERS)
@@ -77,8 +76,7 @@ def come_back(cluster, data):
     known = cluster.metadata.brokers.get(broker)
     if known is None or known.fenced:
         epoch = known.broker_epoch if known and data.draw(st.booleans()) else -1
-        registration = Registration(broker, "host", 1, None, directories(broker, 2), previous_epoch=epoch)
-        cluster.commit(register, registration)
+        cluster.commit(register, registration(broker), epoch)
         cluster.commit(unfence, broker)
 
 

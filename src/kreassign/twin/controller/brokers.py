@@ -7,17 +7,12 @@ of them.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from kreassign.model import TopicPartition
-from kreassign.model.error_codes import (
-    BROKER_ID_NOT_REGISTERED,
-    DUPLICATE_BROKER_REGISTRATION,
-    NOT_LEADER_OR_FOLLOWER,
-    UNKNOWN_TOPIC_OR_PARTITION,
-)
+from kreassign.model.error_codes import BROKER_ID_NOT_REGISTERED
 from kreassign.twin.controller.decision import DONE, ControllerContext, Decision, Outcome
-from kreassign.twin.controller.partition_change import Election, PartitionUpdate, change_of, without
+from kreassign.twin.controller.partition_change import PartitionUpdate, change_of, election_of, without
 from kreassign.twin.metadata import (
     BrokerFenced,
     BrokerRegistered,
@@ -25,7 +20,6 @@ from kreassign.twin.metadata import (
     BrokerUnfenced,
     BrokerUnregistered,
     LogDirFailed,
-    LogDirInfo,
     PartitionChanged,
     PartitionState,
     Record,
@@ -35,51 +29,15 @@ NO_EPOCH = -1
 """The epoch of a broker that has no record of a clean shutdown."""
 
 
-@dataclass(frozen=True, slots=True)
-class Registration:
-    """Registration of a broker after a start.
+def register(context: ControllerContext, broker: BrokerRegistered, shutdown_epoch: int = NO_EPOCH) -> Decision[int]:
+    """Register a broker after a start, fenced; return its new epoch. It leaves its ISRs; after a crash it may not lead.
 
-    `previous_epoch` is the epoch under which it last shut down cleanly, `NO_EPOCH` if it did not. `has_live_session`:
-    the broker of the former registration still sends heartbeats, or did until a moment ago.
+    `shutdown_epoch` is the epoch under which it last shut down cleanly, `NO_EPOCH` if it did not.
     """
-
-    broker_id: int
-    host: str
-    port: int
-    rack: str | None
-    log_dirs: tuple[LogDirInfo, ...]
-    previous_epoch: int = NO_EPOCH
-    has_live_session: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Registered:
-    """The answer to a registration: the broker's new epoch, or the error of a refusal."""
-
-    outcome: Outcome
-    broker_epoch: int = NO_EPOCH
-
-
-_ANOTHER_IS_REGISTERED = Outcome(
-    DUPLICATE_BROKER_REGISTRATION,
-    "Another broker is registered with that broker id. If the broker was recently restarted this should "
-    "self-resolve once the heartbeat manager expires the broker's session.",
-)
-
-
-def register(context: ControllerContext, registration: Registration) -> Decision[Registered]:
-    """Register a broker, fenced. It leaves its ISRs; after a crash it may not lead either."""
-    broker_id, metadata = registration.broker_id, context.metadata
-    known = metadata.brokers.get(broker_id)
-    if known is not None and registration.has_live_session:
-        return Decision((), Registered(_ANOTHER_IS_REGISTERED))
-    was_clean = known is not None and known.broker_epoch == registration.previous_epoch
-    changes = _leave_partitions(context, broker_id) if was_clean else _crashed(context, broker_id)
-    epoch = metadata.offset
-    taken_in = BrokerRegistered(
-        broker_id, registration.host, registration.port, registration.rack, registration.log_dirs, epoch
-    )
-    return Decision((*changes, taken_in), Registered(DONE, epoch))
+    known, epoch = context.metadata.brokers.get(broker.broker_id), context.metadata.offset
+    was_clean = known is not None and known.broker_epoch == shutdown_epoch
+    changes = (_leave_partitions if was_clean else _crashed)(context, broker.broker_id)
+    return Decision((*changes, replace(broker, broker_epoch=epoch)), epoch)
 
 
 def fence(context: ControllerContext, broker_id: int) -> Decision[None]:
@@ -90,8 +48,10 @@ def fence(context: ControllerContext, broker_id: int) -> Decision[None]:
 def unfence(context: ControllerContext, broker_id: int) -> Decision[None]:
     """Unfence a broker; it may at once lead partitions without a leader."""
     returned = replace(context, returning=broker_id)
-    leaderless = (_present(context, topic_partition) for topic_partition in sorted(context.metadata.leaderless))
-    changes = (_keep_isr(returned, partition) for partition in leaderless)
+    changes = (
+        change_of(returned, _present(context, key), PartitionUpdate(election=election_of(context, key.topic)))
+        for key in sorted(context.metadata.leaderless)
+    )
     return Decision((BrokerUnfenced(broker_id), *_only_changes(changes)), None)
 
 
@@ -152,19 +112,11 @@ def _drop(
     context: ControllerContext, partition: PartitionState, broker_id: int, lost: int | None = None
 ) -> PartitionChanged | None:
     isr = without(partition.isr, (broker_id,))
-    change = change_of(context, partition, PartitionUpdate(isr=isr, election=_election(context, partition), lost=lost))
+    election = election_of(context, partition.topic_partition.topic)
+    change = change_of(context, partition, PartitionUpdate(isr=isr, election=election, lost=lost))
     if change is None or change.leader is not None or not context.rules.raises_epoch_for_absent:
         return change
     return replace(change, leader=partition.leader)
-
-
-def _keep_isr(context: ControllerContext, partition: PartitionState) -> PartitionChanged | None:
-    return change_of(context, partition, PartitionUpdate(election=_election(context, partition)))
-
-
-def _election(context: ControllerContext, partition: PartitionState) -> Election:
-    allowed = context.allows_unclean_election(partition.topic_partition.topic)
-    return Election.UNCLEAN if allowed else Election.ONLINE
 
 
 def _only_changes(changes: Iterable[PartitionChanged | None]) -> tuple[PartitionChanged, ...]:
@@ -182,24 +134,12 @@ def _present(context: ControllerContext, topic_partition: TopicPartition) -> Par
 
 def assign_directories(
     context: ControllerContext, broker_id: int, directories: Mapping[TopicPartition, str]
-) -> Decision[dict[TopicPartition, Outcome]]:
-    """Store the directory ids of a broker's replicas. Partitions without a replica there are refused, by code alone."""
-    records = []
-    outcomes = {}
-    for topic_partition, directory_id in directories.items():
-        result = _assign_directory(context, broker_id, topic_partition, directory_id)
-        if isinstance(result, PartitionChanged):
-            records.append(result)
-        outcomes[topic_partition] = result if isinstance(result, Outcome) else DONE
-    return Decision(tuple(records), outcomes)
-
-
-def _assign_directory(
-    context: ControllerContext, broker_id: int, topic_partition: TopicPartition, directory_id: str
-) -> PartitionChanged | Outcome:
-    partition = context.metadata.partition(topic_partition)
-    if partition is None:
-        return Outcome(UNKNOWN_TOPIC_OR_PARTITION)
-    if broker_id not in partition.replicas:
-        return Outcome(NOT_LEADER_OR_FOLLOWER)
-    return change_of(context, partition, PartitionUpdate(directory=(broker_id, directory_id))) or DONE
+) -> Decision[None]:
+    """Store the directory ids of a broker's replicas. Partitions without a replica there are left as they are."""
+    hosted = ((context.metadata.partition(key), directory_id) for key, directory_id in directories.items())
+    changes = (
+        change_of(context, partition, PartitionUpdate(directory=(broker_id, directory_id)))
+        for partition, directory_id in hosted
+        if partition is not None and broker_id in partition.replicas
+    )
+    return Decision(_only_changes(changes), None)

@@ -9,20 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from kreassign.model import NO_LEADER, ElectionType, TopicPartition
+from kreassign.model import ElectionType, TopicPartition
 from kreassign.model.error_codes import (
     ELECTION_NOT_NEEDED,
     ELIGIBLE_LEADERS_NOT_AVAILABLE,
-    FENCED_LEADER_EPOCH,
     INELIGIBLE_REPLICA,
     INVALID_REQUEST,
-    INVALID_UPDATE_VERSION,
     NEW_LEADER_ELECTED,
     NONE,
-    NOT_CONTROLLER,
     PREFERRED_LEADER_NOT_AVAILABLE,
-    STALE_BROKER_EPOCH,
-    UNKNOWN_TOPIC_ID,
     UNKNOWN_TOPIC_OR_PARTITION,
 )
 from kreassign.twin.controller.decision import (
@@ -36,7 +31,7 @@ from kreassign.twin.controller.decision import (
     has_expired,
     with_default_text,
 )
-from kreassign.twin.controller.partition_change import Election, PartitionUpdate, change_of
+from kreassign.twin.controller.partition_change import Election, PartitionUpdate, change_of, election_of
 from kreassign.twin.controller.reassignments import TopicOutcomes
 from kreassign.twin.metadata import LeaderRecovery, PartitionChanged, PartitionState
 
@@ -154,150 +149,22 @@ def elections_refused(command: ElectLeaders, outcome: Outcome) -> LeadersElected
     return LeadersElected(outcome, answers)
 
 
-# AlterPartition: a leader proposes the ISR, and the controller decides.
-
-ANY_EPOCH = -1
-"""Broker epoch of a member that its leader does not know; it is not compared."""
+# AlterPartition: a leader proposes the ISR, and the controller decides. Leaders of a twin know all that its controller
+# does, so that the epochs in a proposal are never stale.
 
 
-@dataclass(frozen=True, slots=True)
-class Member:
-    """A proposed member of the ISR, with its broker epoch as known to the leader."""
+def propose_isr(context: ControllerContext, partition: PartitionState, isr: tuple[int, ...]) -> Decision[int]:
+    """Let the leader of a partition propose its ISR; return Kafka's error code.
 
-    broker_id: int
-    broker_epoch: int = ANY_EPOCH
-
-
-@dataclass(frozen=True, slots=True)
-class ProposedIsr:
-    """The ISR that a leader proposes for a partition, with the epochs that it knows."""
-
-    topic_id: str
-    partition: int
-    leader_epoch: int
-    partition_epoch: int
-    isr: tuple[Member, ...]
-    leader_recovery: LeaderRecovery = LeaderRecovery.RECOVERED
-
-
-@dataclass(frozen=True, slots=True)
-class AlterIsr:
-    """A leader's request about some of its partitions; Kafka calls it AlterPartition."""
-
-    broker_id: int
-    broker_epoch: int
-    proposals: tuple[ProposedIsr, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class IsrAltered:
-    """The answer about one partition: Kafka's error code, and on `NONE` the new state of the partition."""
-
-    topic_id: str
-    partition: int
-    code: int = NONE
-    leader: int = NO_LEADER
-    leader_epoch: int = 0
-    isr: tuple[int, ...] = ()
-    leader_recovery: LeaderRecovery = LeaderRecovery.RECOVERED
-    partition_epoch: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class IsrsAltered:
-    """The answer: an error code for the whole request, or one answer per partition, in the order of the request."""
-
-    code: int
-    partitions: tuple[IsrAltered, ...] = ()
-
-
-def alter_isr(context: ControllerContext, command: AlterIsr) -> Decision[IsrsAltered]:
-    """Accept the valid ISRs. An accepted ISR may complete a move and thereby depose the requesting leader."""
-    broker = context.metadata.brokers.get(command.broker_id)
-    if broker is None or broker.broker_epoch != command.broker_epoch:
-        return Decision((), IsrsAltered(STALE_BROKER_EPOCH))
-    decided = [_decide_isr(context, command.broker_id, proposed) for proposed in command.proposals]
-    records = tuple(change for change, _ in decided if change is not None)
-    return Decision(records, IsrsAltered(NONE, tuple(answer for _, answer in decided)))
-
-
-def _decide_isr(
-    context: ControllerContext, broker_id: int, proposed: ProposedIsr
-) -> tuple[PartitionChanged | None, IsrAltered]:
-    topic = context.metadata.topic_names.get(proposed.topic_id)
-    if topic is None:
-        return None, _isr_refused(proposed, UNKNOWN_TOPIC_ID)
-    partition = context.metadata.partition(TopicPartition(topic, proposed.partition))
-    if partition is None:
-        return None, _isr_refused(proposed, UNKNOWN_TOPIC_OR_PARTITION)
-    code = (
-        _stale_proposal(partition, broker_id, proposed)
-        or _unfit_isr(partition, proposed)
-        or _ineligible_member(context, proposed)
-    )  # fmt: skip
-    if code != NONE:
-        return None, _isr_refused(proposed, code)
-    allowed = context.allows_unclean_election(topic)
-    update = PartitionUpdate(
-        isr=tuple(member.broker_id for member in proposed.isr),
-        leader_recovery=proposed.leader_recovery,
-        election=Election.UNCLEAN if allowed else Election.ONLINE,
-    )
+    An accepted ISR may complete a move and thereby depose the leader (NEW_LEADER_ELECTED).
+    """
+    if partition.leader not in isr or not set(isr) <= set(partition.replicas):
+        return Decision((), INVALID_REQUEST)
+    if not all(map(context.metadata.is_active, isr)):
+        return Decision((), INELIGIBLE_REPLICA)
+    election = election_of(context, partition.topic_partition.topic)
+    update = PartitionUpdate(isr=isr, leader_recovery=LeaderRecovery.RECOVERED, election=election)
     change = change_of(context, partition, update)
-    return change, _isr_answer(proposed, partition, change)
-
-
-def _stale_proposal(partition: PartitionState, broker_id: int, proposed: ProposedIsr) -> int:
-    """Error code of the proposed epochs: newer ones mean a newer controller, older ones a late leader; else NONE."""
-    if proposed.leader_epoch > partition.leader_epoch or proposed.partition_epoch > partition.partition_epoch:
-        return NOT_CONTROLLER
-    if proposed.leader_epoch < partition.leader_epoch:
-        return FENCED_LEADER_EPOCH
-    if broker_id != partition.leader:
-        return INVALID_REQUEST
-    if proposed.partition_epoch < partition.partition_epoch:
-        return INVALID_UPDATE_VERSION
-    return NONE
-
-
-def _unfit_isr(partition: PartitionState, proposed: ProposedIsr) -> int:
-    members = [member.broker_id for member in proposed.isr]
-    is_proper = members and len(set(members)) == len(members) and set(members) <= set(partition.replicas)
-    if not is_proper or partition.leader not in members:
-        return INVALID_REQUEST
-    if proposed.leader_recovery is LeaderRecovery.RECOVERING and (
-        len(members) > 1 or partition.leader_recovery is LeaderRecovery.RECOVERED
-    ):
-        return INVALID_REQUEST
-    return NONE
-
-
-def _ineligible_member(context: ControllerContext, proposed: ProposedIsr) -> int:
-    return NONE if all(_may_join(context, member) for member in proposed.isr) else INELIGIBLE_REPLICA
-
-
-def _may_join(context: ControllerContext, member: Member) -> bool:
-    broker = context.metadata.brokers.get(member.broker_id)
-    if broker is None or not broker.is_active:
-        return False
-    return member.broker_epoch in (ANY_EPOCH, broker.broker_epoch)
-
-
-def _isr_refused(proposed: ProposedIsr, code: int) -> IsrAltered:
-    return IsrAltered(proposed.topic_id, proposed.partition, code)
-
-
-def _isr_answer(proposed: ProposedIsr, partition: PartitionState, change: PartitionChanged | None) -> IsrAltered:
-    after = partition if change is None else partition.changed_by(change)
-    if change is not None and change.leader not in (None, partition.leader):
-        return _isr_refused(proposed, NEW_LEADER_ELECTED)
-    return IsrAltered(
-        proposed.topic_id,
-        proposed.partition,
-        NONE,
-        after.leader,
-        after.leader_epoch,
-        after.isr,
-        after.leader_recovery,
-        after.partition_epoch,
-    )
+    if change is None:
+        return Decision((), NONE)
+    return Decision((change,), NONE if change.leader in (None, partition.leader) else NEW_LEADER_ELECTED)

@@ -75,6 +75,11 @@ class Election(Enum):
     UNCLEAN = "unclean"
 
 
+def election_of(context: ControllerContext, topic: str) -> Election:
+    """The election that a change of a partition of this topic causes by itself."""
+    return Election.UNCLEAN if context.allows_unclean_election(topic) else Election.ONLINE
+
+
 @dataclass(frozen=True, slots=True)
 class Candidates:
     """Candidates for leader: the replicas in their order, the ISR, and the eligible ones if the ISR became empty.

@@ -22,7 +22,7 @@ from kreassign.twin.controller.decision import (
     Outcome,
     has_expired,
 )
-from kreassign.twin.controller.partition_change import Election, PartitionUpdate, change_of, without
+from kreassign.twin.controller.partition_change import Election, PartitionUpdate, change_of, election_of, without
 from kreassign.twin.controller.topics import check_assignment
 from kreassign.twin.metadata import ClusterMetadata, PartitionChanged, PartitionState
 
@@ -187,14 +187,13 @@ def _cancel(context: ControllerContext, partition: PartitionState) -> PartitionC
     if not isr and not replicas:
         text = "Invalid replica assignment: addingReplicas contains all replicas."
         return Outcome(INVALID_REPLICA_ASSIGNMENT, text)
-    may_lose = context.allows_unclean_election(topic_partition.topic)
-    if not isr and not may_lose:
+    election = election_of(context, topic_partition.topic)
+    if not isr and election is not Election.UNCLEAN:
         text = (
             f"Unable to revert partition assignment for {topic_partition.topic}:{topic_partition.partition} because "
             "it would require an unclean leader election."
         )
         return Outcome(INVALID_REPLICA_ASSIGNMENT, text)
-    election = Election.UNCLEAN if may_lose else Election.ONLINE
     update = PartitionUpdate(replicas=replicas, adding=(), removing=(), isr=isr or replicas[:1], election=election)
     return change_of(context, partition, update) or DONE
 
