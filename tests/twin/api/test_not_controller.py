@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from uuid import UUID
 
 import pytest
 
@@ -89,3 +90,9 @@ def test_the_quorum_is_described_by_its_leader(twin: Twin) -> None:
     }  # fmt: skip
     assert (found[101].leader_id, found[101].leader_epoch) == (101, 2)
     assert [voter.replica_id for voter in found[101].current_voters] == [100, 101, 102]
+
+
+def test_a_topic_that_is_named_by_its_id_is_refused_by_its_id(twin: Twin) -> None:
+    topic_id = UUID(twin.metadata.topics["orders"].topic_id)
+    (refused,) = ask(twin, api.DELETE_TOPICS, 6, node=100, topics=[{"name": None, "topic_id": topic_id}]).responses
+    assert (refused.name, refused.topic_id, refused.error_code) == (None, topic_id, NOT_CONTROLLER)

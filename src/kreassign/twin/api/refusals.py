@@ -7,8 +7,7 @@ is a broker, and the other brokers refuse.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
 from uuid import UUID
 
 from kreassign.model.error_codes import (
@@ -33,16 +32,15 @@ def _refuse(request: Request) -> Message:
     code, text = row.code, row.text
     if code == SECURITY_DISABLED and request.cluster.permissions is not None:
         code, text = POLICY_VIOLATION, "This is a twin: its access rules are those of its scenario."
-    return refusing(row.api, request.version, request.message, code, text)
+    return _item_by_item(request, code, text)
 
 
 _ROWS = {row.api.key: row for row in REFUSED}
 REFUSING = tuple(Handler(row.api, _refuse) for row in REFUSED)
 """The handlers of what the twin offers and does not simulate."""
 
-Refuse = Callable[[Request, dict[str, Any]], Message]
-"""Builds the answer; the second argument has `error_code` and `error_message` for every item."""
-_FIRST_DELETION_BY_ID = 6
+Refuse = Callable[[Request, int, str | None], Message]
+"""Builds the answer in which every item has this error code and text."""
 _NO_ID = UUID(int=0)
 _WITH_ITEMS_AND_TOP = (api.ELECT_LEADERS, api.ALTER_PARTITION_REASSIGNMENTS)
 """APIs that put NOT_CONTROLLER at the top, too; other errors of single items appear only on these items."""
@@ -53,7 +51,7 @@ def refuse_all(request: Request, code: int) -> Message | None:
     refuse = BY_KEY.get(request.called.key)
     if refuse is None:
         return None
-    response = refuse(request, {"error_code": code, "error_message": error_code(code).text})
+    response = refuse(request, code, error_code(code).text)
     if request.called in _WITH_ITEMS_AND_TOP:
         response.error_code = NONE
     if request.called is api.ALTER_PARTITION_REASSIGNMENTS:
@@ -61,90 +59,30 @@ def refuse_all(request: Request, code: int) -> Message | None:
     return response
 
 
-def _created(request: Request, failed: dict[str, Any]) -> Message:
+def _item_by_item(request: Request, code: int, text: str | None) -> Message:
+    return refusing(request.called, request.version, request.message, code, text)
+
+
+def _as_a_whole(request: Request, code: int, text: str | None) -> Message:
+    return request.called.response(error_code=code, error_message=text, topics=[])
+
+
+def _created(request: Request, code: int, text: str | None) -> Message:
+    """Name the topics alone: counts and configuration are those of topics that were created."""
     entry = api.CREATE_TOPICS.response.CreatableTopicResult
-    topics = [entry(name=topic.name, configs=[], **failed) for topic in request.message.topics]
+    topics = [entry(name=one.name, error_code=code, error_message=text, configs=[]) for one in request.message.topics]
     return api.CREATE_TOPICS.response(topics=topics)
-
-
-def _deleted(request: Request, failed: dict[str, Any]) -> Message:
-    entry, by_id = api.DELETE_TOPICS.response.DeletableTopicResult, request.version >= _FIRST_DELETION_BY_ID
-    names = [topic.name for topic in request.message.topics] if by_id else request.message.topic_names
-    return api.DELETE_TOPICS.response(responses=[entry(name=name, **failed) for name in names])
-
-
-def _partitions_created(request: Request, failed: dict[str, Any]) -> Message:
-    entry = api.CREATE_PARTITIONS.response.CreatePartitionsTopicResult
-    return api.CREATE_PARTITIONS.response(
-        results=[entry(name=topic.name, **failed) for topic in request.message.topics]
-    )
-
-
-def _elected(request: Request, failed: dict[str, Any]) -> Message:
-    entry = api.ELECT_LEADERS.response.ReplicaElectionResult
-    results = [
-        entry(
-            topic=topic.topic, partition_result=_each(entry.PartitionResult, "partition_id", topic.partitions, failed)
-        )
-        for topic in request.message.topic_partitions or ()
-    ]
-    return api.ELECT_LEADERS.response(error_code=failed["error_code"], replica_election_results=results)
-
-
-def _reassigned(request: Request, failed: dict[str, Any]) -> Message:
-    response = api.ALTER_PARTITION_REASSIGNMENTS.response
-    entry, numbered = response.ReassignableTopicResponse, "partition_index"
-    topics = [
-        entry(
-            name=topic.name,
-            partitions=_each(
-                entry.ReassignablePartitionResponse, numbered, (one.partition_index for one in topic.partitions), failed
-            ),
-        )
-        for topic in request.message.topics
-    ]
-    return response(responses=topics, **failed)
-
-
-def _configured(known: api.Api) -> Refuse:
-    def refuse(request: Request, failed: dict[str, Any]) -> Message:
-        entry = known.response.AlterConfigsResourceResponse
-        resources = request.message.resources
-        return known.response(
-            responses=[
-                entry(resource_type=one.resource_type, resource_name=one.resource_name, **failed) for one in resources
-            ]
-        )
-
-    return refuse
-
-
-def _refused_as_a_whole(known: api.Api) -> Refuse:
-    def refuse(request: Request, failed: dict[str, Any]) -> Message:
-        del request
-        return known.response(topics=[], **failed)
-
-    return refuse
-
-
-def _unregistered(request: Request, failed: dict[str, Any]) -> Message:
-    del request
-    return api.UNREGISTER_BROKER.response(**failed)
-
-
-def _each(entry: Callable[..., Message], number: str, numbers: Iterable[int], failed: dict[str, Any]) -> list[Message]:
-    return [entry(**{number: one}, **failed) for one in numbers]
 
 
 # Read-only APIs about topics, where a permission may be missing.
 
 
-def _described_topics(request: Request, failed: dict[str, Any]) -> Message:
+def _described_topics(request: Request, code: int, text: str | None) -> Message:
     """Refuse the topics but list the brokers: without them a client could not connect to any."""
     response = api.METADATA.response
     wanted = request.message.topics
     names = list(request.metadata.topics) if wanted is None else [topic.name for topic in wanted]
-    code = failed["error_code"]
+    del text
     return response(
         brokers=metadata_brokers(request),
         cluster_id=request.cluster.cluster_id,
@@ -158,26 +96,26 @@ def _described_topics(request: Request, failed: dict[str, Any]) -> Message:
     )
 
 
-def _described_partitions(request: Request, failed: dict[str, Any]) -> Message:
+def _described_partitions(request: Request, code: int, text: str | None) -> Message:
+    del text
     response = api.DESCRIBE_TOPIC_PARTITIONS.response
-    entry, code = response.DescribeTopicPartitionsResponseTopic, failed["error_code"]
+    entry = response.DescribeTopicPartitionsResponseTopic
     names = [topic.name for topic in request.message.topics] or sorted(request.metadata.topics)
     topics = [entry(error_code=code, name=name, topic_id=_NO_ID, is_internal=False, partitions=[]) for name in names]
     return response(topics=topics, next_cursor=None)
 
 
-def _described_configs(request: Request, failed: dict[str, Any]) -> Message:
-    entry = api.DESCRIBE_CONFIGS.response.DescribeConfigsResult
-    results = [
-        entry(resource_type=one.resource_type, resource_name=one.resource_name, configs=[], **failed)
-        for one in request.message.resources
-    ]
-    return api.DESCRIBE_CONFIGS.response(results=results)
+def _described_configs(request: Request, code: int, text: str | None) -> Message:
+    response = _item_by_item(request, code, text)
+    for resource in response.results:
+        resource.configs = []
+    return response
 
 
-def _described_log_dirs(request: Request, failed: dict[str, Any]) -> Message:
+def _described_log_dirs(request: Request, code: int, text: str | None) -> Message:
     """A missing permission stands at the top (before version 3 nowhere), any other error at each directory."""
-    response, code = api.DESCRIBE_LOG_DIRS.response, failed["error_code"]
+    del text
+    response = api.DESCRIBE_LOG_DIRS.response
     if code == CLUSTER_AUTHORIZATION_FAILED:
         return response(error_code=code, results=[])
     entry, unknown_bytes = response.DescribeLogDirsResult, {"total_bytes": -1, "usable_bytes": -1, "is_cordoned": False}
@@ -185,46 +123,31 @@ def _described_log_dirs(request: Request, failed: dict[str, Any]) -> Message:
     return response(results=[entry(error_code=code, log_dir=one.path, topics=[], **unknown_bytes) for one in log_dirs])
 
 
-def _listed_offsets(request: Request, failed: dict[str, Any]) -> Message:
-    response, code = api.LIST_OFFSETS.response, failed["error_code"]
-    entry = response.ListOffsetsTopicResponse
-    none = {"old_style_offsets": [], "timestamp": -1, "offset": -1, "leader_epoch": -1}
-    return response(
-        topics=[
-            entry(
-                name=topic.name,
-                partitions=[
-                    entry.ListOffsetsPartitionResponse(partition_index=one.partition_index, error_code=code, **none)
-                    for one in topic.partitions
-                ],
-            )
-            for topic in request.message.topics
-        ]
-    )
-
-
-def _described_cluster(request: Request, failed: dict[str, Any]) -> Message:
-    del request
-    return api.DESCRIBE_CLUSTER.response(cluster_id="", controller_id=-1, brokers=[], **failed)
+def _listed_offsets(request: Request, code: int, text: str | None) -> Message:
+    response = _item_by_item(request, code, text)
+    for topic in response.topics:
+        for partition in topic.partitions:
+            partition.timestamp = -1
+    return response
 
 
 BY_KEY: Mapping[int, Refuse] = {
     api.METADATA.key: _described_topics,
-    api.DESCRIBE_CLUSTER.key: _described_cluster,
+    api.DESCRIBE_CLUSTER.key: _item_by_item,
     api.DESCRIBE_LOG_DIRS.key: _described_log_dirs,
     api.LIST_OFFSETS.key: _listed_offsets,
     api.CREATE_TOPICS.key: _created,
-    api.DELETE_TOPICS.key: _deleted,
+    api.DELETE_TOPICS.key: _item_by_item,
     api.DESCRIBE_CONFIGS.key: _described_configs,
-    api.ALTER_CONFIGS.key: _configured(api.ALTER_CONFIGS),
-    api.CREATE_PARTITIONS.key: _partitions_created,
-    api.ELECT_LEADERS.key: _elected,
-    api.INCREMENTAL_ALTER_CONFIGS.key: _configured(api.INCREMENTAL_ALTER_CONFIGS),
-    api.ALTER_PARTITION_REASSIGNMENTS.key: _reassigned,
-    api.LIST_PARTITION_REASSIGNMENTS.key: _refused_as_a_whole(api.LIST_PARTITION_REASSIGNMENTS),
+    api.ALTER_CONFIGS.key: _item_by_item,
+    api.CREATE_PARTITIONS.key: _item_by_item,
+    api.ELECT_LEADERS.key: _item_by_item,
+    api.INCREMENTAL_ALTER_CONFIGS.key: _item_by_item,
+    api.ALTER_PARTITION_REASSIGNMENTS.key: _item_by_item,
+    api.LIST_PARTITION_REASSIGNMENTS.key: _as_a_whole,
     api.DESCRIBE_TOPIC_PARTITIONS.key: _described_partitions,
-    api.UNREGISTER_BROKER.key: _unregistered,
-    **{known.key: _refused_as_a_whole(known) for known in api.KIP_179_CHANGES},
+    api.UNREGISTER_BROKER.key: _item_by_item,
+    **{known.key: _as_a_whole for known in api.KIP_179_CHANGES},
 }
 """Every API whose requests can be refused this way."""
 
@@ -240,18 +163,18 @@ def not_controller_refusal(request: Request, called: api.Api) -> Message | None:
         return None
     of_controllers = f"The active controller appears to be node {controller.active_id}."
     text = of_controllers if request.at_controller else error_code(NOT_CONTROLLER).text
-    return refuse(request, {"error_code": NOT_CONTROLLER, "error_message": text})
+    return refuse(request, NOT_CONTROLLER, text)
 
 
-def _none_reassigned(request: Request, failed: dict[str, Any]) -> Message:
+def _none_reassigned(request: Request, code: int, text: str | None) -> Message:
     """In ZooKeeper mode the response repeats no item of the request."""
-    del request
-    return api.ALTER_PARTITION_REASSIGNMENTS.response(responses=[], **failed)
+    return request.called.response(error_code=code, error_message=text, responses=[])
 
 
-def _each_elected(request: Request, failed: dict[str, Any]) -> Message:
+def _each_elected(request: Request, code: int, text: str | None) -> Message:
     """In ZooKeeper mode only partitions are refused, without a text, and there is no error at the top."""
-    response = BY_KEY[api.ELECT_LEADERS.key](request, {**failed, "error_message": None})
+    del text
+    response = _item_by_item(request, code, None)
     response.error_code = NONE
     return response
 
