@@ -170,8 +170,7 @@ def bytes_on_disk_add_up(box: Box) -> None:
 
 def the_sums_are_those_of_the_parts(box: Box) -> None:
     replicas = inside(box)
-    fresh = InSyncTraffic()
-    fresh.grow(len(replicas.state.fleet.broker_ids), len(replicas.state.fleet.paths))
+    fresh = InSyncTraffic(len(replicas.state.fleet.broker_ids), len(replicas.state.fleet.paths))
     for partition in range(PARTITIONS):
         row = replicas.state.logs.row(tp(partition))
         assert row is not None

@@ -237,8 +237,6 @@ def test_every_broker_of_the_metadata_needs_hardware() -> None:
     box = Box(Given((0,)))
     with pytest.raises(InputError, match="broker 3 has no hardware"):
         Replication({number: broker() for number in range(3)}).load(box.metadata, {})
-    with pytest.raises(InputError, match="broker 0 has its hardware already"):
-        box.replication.install(0, broker())
 
 
 def test_an_empty_cluster_never_does_anything() -> None:

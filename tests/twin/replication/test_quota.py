@@ -14,9 +14,7 @@ LATER = replace(SETTINGS, response_bytes=0)
 
 
 def background(*, brokers: int = 2) -> InSyncTraffic:
-    found = InSyncTraffic()
-    found.grow(brokers, brokers)
-    return found
+    return InSyncTraffic(brokers, brokers)
 
 
 @pytest.mark.parametrize(

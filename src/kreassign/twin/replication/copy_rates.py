@@ -9,9 +9,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from kreassign.twin.replication.hardware import Fleet, InSyncTraffic, ReplicationSettings
-from kreassign.twin.replication.partition_logs import NOWHERE, PartitionLogs
-from kreassign.twin.replication.state import Copies, CopyKey
+from kreassign.twin.replication.hardware import InSyncTraffic, ReplicationSettings
+from kreassign.twin.replication.partition_logs import NOWHERE
+from kreassign.twin.replication.state import CopyKey, ReplicationState
 
 # Throttles as brokers enforce them (KIP-73): the share of a rate that is reached, and the burst before it takes hold.
 #
@@ -89,95 +89,85 @@ def _share(settings: ReplicationSettings, pause_ms: NDArray[np.float64]) -> NDAr
 class InitialBursts:
     """Bursts before a throttle takes hold: a quota that has counted nothing yet lets whole answers through."""
 
-    def __init__(self, settings: ReplicationSettings) -> None:
-        self._settings = settings
-        self._sending = _Quotas(settings)
-        self._receiving = _Quotas(settings)
+    def __init__(self, state: ReplicationState) -> None:
+        self._state = state
+        self._sending, self._receiving = _Quotas(state), _Quotas(state)
         self._answers: dict[tuple[int, int], float] = {}
         self._answered_ms = 0
 
-    def watch(self, logs: PartitionLogs, copies: Copies, brokers: int, now_ms: int) -> None:
+    def watch(self) -> None:
         """Track the throttles that apply to copies from now on."""
-        live = copies.live
+        live = self._state.copies.live
         running = live["runs"] & ~live["is_future"]
-        leaders = logs.table["leader"][live["row"]][running & live["leader_throttled"] & ~live["in_isr"]]
-        self._sending.watch(leaders, brokers, now_ms)
-        self._receiving.watch(live["broker"][running & live["follower_throttled"]], brokers, now_ms)
+        leaders = self._state.logs.table["leader"][live["row"]]
+        self._sending.watch(leaders[running & live["leader_throttled"] & ~live["in_isr"]])
+        self._receiving.watch(live["broker"][running & live["follower_throttled"]])
 
-    def first_answer(self, fleet: Fleet, logs: PartitionLogs, copies: Copies, key: CopyKey, now_ms: int) -> float:
+    def first_answer(self, key: CopyKey) -> float:
         """Bytes that a copy gets at once when it begins to fetch, if the log has that many.
 
         Every fetcher, a follower with one of its leaders, gets one answer of up to `response_bytes`, with at most
         `fetch_bytes` of each partition. A leader answers until it has counted more than its limit of a second; a
         follower counts only what has arrived, after it has asked all leaders.
         """
-        entry, leader = copies.entry(key), int(logs.table["leader"][key.row])
+        state, fleet = self._state, self._state.fleet
+        entry, leader = state.copies.entry(key), int(state.logs.table["leader"][key.row])
         if key.is_future or leader == NOWHERE:
             return 0.0
         sends = bool(entry["leader_throttled"] and not entry["in_isr"]) and np.isfinite(fleet.leader_limit[leader])
         takes = bool(entry["follower_throttled"]) and np.isfinite(fleet.follower_limit[key.broker])
         if not (sends or takes):
             return 0.0
-        if self._answered_ms != now_ms:
-            self._answers, self._answered_ms = {}, now_ms
+        if self._answered_ms != state.now_ms:
+            self._answers, self._answered_ms = {}, state.now_ms
         fetcher = leader, key.broker
         if fetcher not in self._answers:
-            answer = self._answer(logs, copies, *fetcher)
-            is_open = (not sends or self._sending.admits(leader, fleet.leader_limit[leader], now_ms)) and (
-                not takes or self._receiving.admits(key.broker, np.inf, now_ms)
+            answer = self._answer(*fetcher)
+            is_open = (not sends or self._sending.admits(leader, fleet.leader_limit[leader])) and (
+                not takes or self._receiving.admits(key.broker, np.inf)
             )
             self._answers[fetcher] = answer if is_open else 0.0
             if is_open and sends:
-                self._sending.count(leader, answer, now_ms)
+                self._sending.count(leader, answer)
             if is_open and takes:
-                self._receiving.count(key.broker, answer, now_ms)
-        sent = min(self._answers[fetcher], self._settings.fetch_bytes)
+                self._receiving.count(key.broker, answer)
+        sent = min(self._answers[fetcher], state.settings.fetch_bytes)
         self._answers[fetcher] -= sent
-        return sent * whole_batches(self._settings)
+        return sent * whole_batches(state.settings)
 
-    def _answer(self, logs: PartitionLogs, copies: Copies, leader: int, follower: int) -> float:
-        live = copies.live
-        request = (live["broker"] == follower) & ~live["is_future"] & (logs.table["leader"][live["row"]] == leader)
-        return float(min(int(np.count_nonzero(request)) * self._settings.fetch_bytes, self._settings.response_bytes))
+    def _answer(self, leader: int, follower: int) -> float:
+        live, settings = self._state.copies.live, self._state.settings
+        from_leader = self._state.logs.table["leader"][live["row"]] == leader
+        request = (live["broker"] == follower) & ~live["is_future"] & from_leader
+        return float(min(int(np.count_nonzero(request)) * settings.fetch_bytes, settings.response_bytes))
 
 
 class _Quotas:
     """Quotas of all brokers in one direction: when each counted last, and its count when it opened."""
 
-    def __init__(self, settings: ReplicationSettings) -> None:
-        self._settings = settings
-        self._counts: NDArray[np.bool_] = np.zeros(0, np.bool_)
-        self._last_ms = np.zeros(0)
-        self._opened_ms = np.zeros(0)
-        self._passed = np.zeros(0)
+    def __init__(self, state: ReplicationState) -> None:
+        brokers = len(state.fleet.broker_ids)
+        self._state = state
+        self._counts: NDArray[np.bool_] = np.zeros(brokers, np.bool_)
+        self._last_ms, self._opened_ms = np.full(brokers, -np.inf), np.full(brokers, -np.inf)
+        self._passed = np.zeros(brokers)
 
-    def watch(self, brokers: NDArray[np.int32], count: int, now_ms: int) -> None:
-        self._grow(count)
-        self._last_ms[self._counts] = now_ms
+    def watch(self, brokers: NDArray[np.int32]) -> None:
+        self._last_ms[self._counts] = self._state.now_ms
         self._counts[:] = False
         self._counts[brokers] = True
 
-    def admits(self, broker: int, limit: float, now_ms: int) -> bool:
+    def admits(self, broker: int, limit: float) -> bool:
         """True if a quota has not counted too much yet; after a window without traffic it is like new."""
-        self._grow(broker + 1)
-        if now_ms - self._opened_ms[broker] < _FIRST_SAMPLE_MS:
+        if self._state.now_ms - self._opened_ms[broker] < _FIRST_SAMPLE_MS:
             return bool(self._passed[broker] <= limit * _FIRST_SAMPLE_MS / 1000)
-        idle_ms = 0 if self._counts[broker] else now_ms - self._last_ms[broker]
-        return bool(idle_ms >= self._settings.quota_window_ms)
+        idle_ms = 0 if self._counts[broker] else self._state.now_ms - self._last_ms[broker]
+        return bool(idle_ms >= self._state.settings.quota_window_ms)
 
-    def count(self, broker: int, passed: float, now_ms: int) -> None:
-        if now_ms - self._opened_ms[broker] >= _FIRST_SAMPLE_MS:
-            self._opened_ms[broker], self._passed[broker] = now_ms, 0.0
+    def count(self, broker: int, passed: float) -> None:
+        if self._state.now_ms - self._opened_ms[broker] >= _FIRST_SAMPLE_MS:
+            self._opened_ms[broker], self._passed[broker] = self._state.now_ms, 0.0
         self._passed[broker] += passed
-
-    def _grow(self, count: int) -> None:
-        more = count - len(self._counts)
-        if more > 0:
-            self._counts = np.append(self._counts, np.zeros(more, np.bool_))
-            self._last_ms, self._opened_ms = (
-                np.append(times, np.full(more, -np.inf)) for times in (self._last_ms, self._opened_ms)
-            )
-            self._passed = np.append(self._passed, np.zeros(more))
 
 
 # Max-min fair sharing of many capacities among many flows, by progressive filling.
@@ -251,52 +241,42 @@ CLOSE = 0.5
 _NONE = -1
 
 
-def mark_running(fleet: Fleet, logs: PartitionLogs, copies: Copies) -> None:
+def mark_running(state: ReplicationState) -> None:
     """Set `runs` of every copy: false if it waits, a broker is down, a directory failed or full, or the link cut."""
-    live = copies.live
-    leader, source = _sources(logs, live)
+    live, fleet = state.copies.live, state.fleet
+    leader, source = _sources(state, live)
     follower, target = live["broker"], live["log_dir"]
     brokers = (leader >= 0) & fleet.up[leader] & fleet.up[follower] & ~fleet.cut[leader, follower]
     dirs = ~fleet.failed[source] & ~fleet.failed[target] & ~fleet.full[target]
     live["runs"] = live["started"] & brokers & dirs
 
 
-def share(
-    fleet: Fleet,
-    in_sync_traffic: InSyncTraffic,
-    logs: PartitionLogs,
-    copies: Copies,
-    lags: NDArray[np.float64],
-    settings: ReplicationSettings,
-) -> None:
+def share(state: ReplicationState, lags: NDArray[np.float64]) -> None:
     """Set the `rate` of every copy that runs; the rate of the others is 0.
 
     `lags` are the bytes that each copy still has to fetch; a copy without lag takes only the newly written bytes.
-    `settings` determine the reached share of a throttle.
     """
-    live = copies.live
+    live = state.copies.live
     live["rate"] = 0.0
     running = np.flatnonzero(live["runs"])
     if running.size:
         chosen = live[running]
-        demands = np.where(lags[running] <= CLOSE, logs.growths(chosen["row"]), np.inf)
-        left = _left(fleet, in_sync_traffic, settings, _trickle(fleet, logs, chosen, settings))
-        found = max_min_rates(left, _uses(fleet, logs, chosen), demands)
-        live["rate"][running] = found
+        demands = np.where(lags[running] <= CLOSE, state.logs.growths(chosen["row"]), np.inf)
+        live["rate"][running] = max_min_rates(_left(state, *_trickle(state, chosen)), _uses(state, chosen), demands)
 
 
-def _sources(logs: PartitionLogs, live: NDArray[np.void]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+def _sources(state: ReplicationState, live: NDArray[np.void]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
     """Broker and log directory from which each copy reads; -1 if there is no leader."""
-    future = live["is_future"]
-    leader = np.where(future, live["broker"], logs.table["leader"][live["row"]])
-    return leader, np.where(future, live["source_dir"], logs.table["leader_dir"][live["row"]])
+    future, table = live["is_future"], state.logs.table
+    leader = np.where(future, live["broker"], table["leader"][live["row"]])
+    return leader, np.where(future, live["source_dir"], table["leader_dir"][live["row"]])
 
 
-def _uses(fleet: Fleet, logs: PartitionLogs, live: NDArray[np.void]) -> NDArray[np.int64]:
+def _uses(state: ReplicationState, live: NDArray[np.void]) -> NDArray[np.int64]:
     """The capacities of each copy, as indices into the result of `_left`."""
-    brokers, log_dirs = len(fleet.broker_ids), len(fleet.paths)
+    brokers, log_dirs = len(state.fleet.broker_ids), len(state.fleet.paths)
     follower, future = live["broker"], live["is_future"]
-    leader, source = _sources(logs, live)
+    leader, source = _sources(state, live)
     counted_out = live["leader_throttled"] & ~live["in_isr"]
     columns = (
         np.where(future, 4 * brokers + follower, leader),
@@ -309,41 +289,38 @@ def _uses(fleet: Fleet, logs: PartitionLogs, live: NDArray[np.void]) -> NDArray[
     return np.stack(columns, axis=1).astype(np.int64)
 
 
-def _trickle(
-    fleet: Fleet, logs: PartitionLogs, live: NDArray[np.void], settings: ReplicationSettings
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _trickle(state: ReplicationState, live: NDArray[np.void]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Bytes per second that flow however low a throttle is, as sender and as receiver, by broker."""
-    leader, _ = _sources(logs, live)
+    leader, _ = _sources(state, live)
     followers = ~live["is_future"]
-    brokers, follower = len(fleet.broker_ids), live["broker"]
+    brokers, follower = len(state.fleet.broker_ids), live["broker"]
     taken = followers & live["follower_throttled"]
     # An unthrottled follower keeps asking, and each empty answer counts for a little: more than nothing.
-    holds_back = taken & np.isfinite(fleet.follower_limit[follower])
-    sent = followers & live["leader_throttled"] & ~live["in_isr"] & (holds_back | (fleet.leader_limit[leader] > 0))
+    holds_back = taken & np.isfinite(state.fleet.follower_limit[follower])
+    may_send = holds_back | (state.fleet.leader_limit[leader] > 0)
+    sent = followers & live["leader_throttled"] & ~live["in_isr"] & may_send
     return (
-        trickle(settings, leader[sent], follower[sent], brokers, at_once=False),
-        trickle(settings, follower[taken], leader[taken], brokers, at_once=True),
+        trickle(state.settings, leader[sent], follower[sent], brokers, at_once=False),
+        trickle(state.settings, follower[taken], leader[taken], brokers, at_once=True),
     )
 
 
 def _left(
-    fleet: Fleet,
-    in_sync_traffic: InSyncTraffic,
-    settings: ReplicationSettings,
-    trickle: tuple[NDArray[np.float64], NDArray[np.float64]],
+    state: ReplicationState, least_sent: NDArray[np.float64], least_taken: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """Bytes per second of every capacity that replicas in sync leave over."""
-    sent = fleet.leader_limit * leader_share(settings, in_sync_traffic) - in_sync_traffic.leader_counted
-    taken = fleet.follower_limit * follower_share(settings, in_sync_traffic) - in_sync_traffic.follower_counted
+    fleet, used, settings = state.fleet, state.in_sync_traffic, state.settings
+    sent = fleet.leader_limit * leader_share(settings, used) - used.leader_counted
+    taken = fleet.follower_limit * follower_share(settings, used) - used.follower_counted
     left = np.concatenate(
         [
-            fleet.net_out - in_sync_traffic.net_out,
-            fleet.net_in - in_sync_traffic.net_in,
-            np.maximum(sent, trickle[0]),
-            np.maximum(taken, trickle[1]),
+            fleet.net_out - used.net_out,
+            fleet.net_in - used.net_in,
+            np.maximum(sent, least_sent),
+            np.maximum(taken, least_taken),
             fleet.dir_limit * directory_share(settings),
             fleet.read,
-            fleet.write - in_sync_traffic.write,
+            fleet.write - used.write,
         ]
     )
     return np.asarray(np.maximum(left, 0.0), np.float64)

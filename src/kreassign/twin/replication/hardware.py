@@ -1,14 +1,16 @@
 """Hardware of brokers, the limits on it, and its use by the replicas in sync.
 
 `BrokerHardware` describes one broker: network and log directories, each as if it had a disk to itself. `Fleet` has all
-of them as arrays, with their present failures. Brokers and log directories have indices, assigned when they are
-installed and never reused. Rates are bytes per second.
+of them as arrays, with their present failures. Brokers and log directories have indices, in the order of their ids and
+of their configuration. Rates are bytes per second.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Self, TypeVar
+from itertools import accumulate
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -108,19 +110,6 @@ def parse_rate(text: str | None) -> float:
     return NO_LIMIT if text is None else float(int(text))
 
 
-_Number = TypeVar("_Number", bound=np.generic)
-
-
-def grown(numbers: NDArray[_Number], more: int) -> NDArray[_Number]:
-    """Return a copy that is longer by `more` zeros at the end of every axis.
-
-    `np.pad` does the same, but takes ten times as long for the few numbers of a broker: most of making a small twin.
-    """
-    larger = np.zeros([length + more for length in numbers.shape], numbers.dtype)
-    larger[tuple(map(slice, numbers.shape))] = numbers
-    return larger
-
-
 # Brokers and their log directories.
 
 TEN_GIGABIT = 1_250_000_000
@@ -176,64 +165,34 @@ class Fleet:
     `owner` (its broker; one entry longer than the others, so that no directory, -1, has no owner, -1).
     """
 
-    def __init__(self) -> None:
-        self.broker_ids: list[int] = []
-        self.paths: list[str] = []
-        self._brokers: dict[int, int] = {}
-        self._dirs: dict[tuple[int, str], int] = {}
-        self._dirs_of: list[range] = []
-        self._owners: list[int] = []
-        self.net_in = self.net_out = np.zeros(0)
-        self.leader_limit = self.follower_limit = self.dir_limit = np.zeros(0)
-        self.up = self.has_remote = np.zeros(0, np.bool_)
-        self.cut: NDArray[np.bool_] = np.zeros((0, 0), np.bool_)
-        self.read = self.write = self.capacity = np.zeros(0)
-        self._full_read = self._full_write = self._full_capacity = np.zeros(0)
-        self.failed = self.full = self.cordoned = np.zeros(0, np.bool_)
-        self.owner: NDArray[np.int32] = np.array([-1], np.int32)
-
-    def install(self, broker: int, hardware: BrokerHardware) -> int:
-        """Add a broker that is up; return its index."""
-        if broker in self._brokers:
-            raise InputError(f"broker {broker} has its hardware already")
-        index = len(self.broker_ids)
-        self._brokers[broker] = index
-        self.broker_ids.append(broker)
-        self.net_in = np.append(self.net_in, hardware.net_in_bytes_per_s)
-        self.net_out = np.append(self.net_out, hardware.net_out_bytes_per_s)
-        self.leader_limit = np.append(self.leader_limit, NO_LIMIT)
-        self.follower_limit = np.append(self.follower_limit, NO_LIMIT)
-        self.dir_limit = np.append(self.dir_limit, NO_LIMIT)
-        self.up = np.append(self.up, True)
-        self.has_remote = np.append(self.has_remote, True)
-        self.cut = grown(self.cut, 1)
-        self._install_dirs(index, hardware)
-        return index
-
-    def _install_dirs(self, broker: int, hardware: BrokerHardware) -> None:
-        first, added = len(self.paths), len(hardware.log_dirs)
-        self._dirs_of.append(range(first, first + added))
-        for log_dir in hardware.log_dirs:
-            self._dirs[broker, log_dir.path] = len(self.paths)
-            self.paths.append(log_dir.path)
-            self._owners.append(broker)
-        self._full_read = np.append(self._full_read, [log_dir.read_bytes_per_s for log_dir in hardware.log_dirs])
-        self._full_write = np.append(self._full_write, [log_dir.write_bytes_per_s for log_dir in hardware.log_dirs])
-        self.read = np.append(self.read, self._full_read[first:])
-        self.write = np.append(self.write, self._full_write[first:])
-        capacities = [float(log_dir.capacity_bytes) for log_dir in hardware.log_dirs]
-        self._full_capacity = np.append(self._full_capacity, capacities)
-        self.capacity = np.append(self.capacity, capacities)
-        self.failed, self.full, self.cordoned = (
-            np.append(flags, np.zeros(added, np.bool_)) for flags in (self.failed, self.full, self.cordoned)
-        )
-        self.owner = np.concatenate([self.owner[:-1], np.full(added, broker, np.int32), self.owner[-1:]])
+    def __init__(self, hardware: Mapping[int, BrokerHardware]) -> None:
+        self.broker_ids = sorted(hardware)
+        brokers = [hardware[broker_id] for broker_id in self.broker_ids]
+        log_dirs = [log_dir for broker in brokers for log_dir in broker.log_dirs]
+        self.paths = [log_dir.path for log_dir in log_dirs]
+        self._brokers = {broker_id: broker for broker, broker_id in enumerate(self.broker_ids)}
+        ends = accumulate(len(broker.log_dirs) for broker in brokers)
+        self._dirs_of = [range(end - len(broker.log_dirs), end) for broker, end in zip(brokers, ends, strict=True)]
+        self._owners = [index for index, broker in enumerate(brokers) for _ in broker.log_dirs]
+        self._dirs = {place: log_dir for log_dir, place in enumerate(zip(self._owners, self.paths, strict=True))}
+        self.net_in = np.array([broker.net_in_bytes_per_s for broker in brokers], np.float64)
+        self.net_out = np.array([broker.net_out_bytes_per_s for broker in brokers], np.float64)
+        self.leader_limit, self.follower_limit, self.dir_limit = (np.full(len(brokers), NO_LIMIT) for _ in range(3))
+        self.up, self.has_remote = (np.ones(len(brokers), np.bool_) for _ in range(2))
+        self.cut: NDArray[np.bool_] = np.zeros((len(brokers), len(brokers)), np.bool_)
+        self._full_read = np.array([log_dir.read_bytes_per_s for log_dir in log_dirs], np.float64)
+        self._full_write = np.array([log_dir.write_bytes_per_s for log_dir in log_dirs], np.float64)
+        self._full_capacity = np.array([log_dir.capacity_bytes for log_dir in log_dirs], np.float64)
+        self.read, self.write = self._full_read.copy(), self._full_write.copy()
+        self.capacity = self._full_capacity.copy()
+        self.failed, self.full, self.cordoned = (np.zeros(len(log_dirs), np.bool_) for _ in range(3))
+        self.owner: NDArray[np.int32] = np.array([*self._owners, -1], np.int32)
 
     def broker(self, broker: int) -> int:
         """The index of a broker; InputError if no hardware was given for it."""
         index = self._brokers.get(broker)
         if index is None:
-            raise InputError(f"broker {broker} has no hardware in the twin; install it first")
+            raise InputError(f"broker {broker} has no hardware in the twin")
         return index
 
     def find_broker(self, broker: int) -> int | None:
@@ -320,21 +279,12 @@ class InSyncTraffic:
     follower: `followed`, the number of partitions in sync, and `sent`, the bytes per second written to these.
     """
 
-    def __init__(self) -> None:
-        self.net_in = self.net_out = self.leader_counted = self.follower_counted = np.zeros(0)
-        self.write = self.size = self.growth = np.zeros(0)
-        self.followed: NDArray[np.int32] = np.zeros((0, 0), np.int32)
-        self.sent = np.zeros((0, 0))
-
-    def grow(self, brokers: int, log_dirs: int) -> None:
-        """Make room for this many brokers and log directories in all."""
-        more, more_dirs = brokers - len(self.net_in), log_dirs - len(self.write)
-        self.net_in, self.net_out, self.leader_counted, self.follower_counted = (
-            grown(sums, more) for sums in (self.net_in, self.net_out, self.leader_counted, self.follower_counted)
-        )
-        self.write, self.size, self.growth = (grown(sums, more_dirs) for sums in (self.write, self.size, self.growth))
-        self.followed = grown(self.followed, more)
-        self.sent = grown(self.sent, more)
+    def __init__(self, brokers: int, log_dirs: int) -> None:
+        self.net_in, self.net_out = np.zeros(brokers), np.zeros(brokers)
+        self.leader_counted, self.follower_counted = np.zeros(brokers), np.zeros(brokers)
+        self.write, self.size, self.growth = (np.zeros(log_dirs) for _ in range(3))
+        self.followed: NDArray[np.int32] = np.zeros((brokers, brokers), np.int32)
+        self.sent = np.zeros((brokers, brokers))
 
     def pass_time(self, milliseconds: int) -> None:
         """Let the copies in sync grow for so many milliseconds."""

@@ -7,7 +7,7 @@ traffic after.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from typing import NamedTuple
 
@@ -19,11 +19,11 @@ from kreassign.model.text import combined_hash, share_of
 from kreassign.twin.replication.copy_rates import CLOSE
 from kreassign.twin.replication.hardware import (
     UNTHROTTLED,
+    BrokerHardware,
     Follower,
     PartitionTraffic,
     ReplicationSettings,
     TopicThrottle,
-    grown,
 )
 from kreassign.twin.replication.partition_logs import NOWHERE
 from kreassign.twin.replication.state import (
@@ -126,17 +126,11 @@ class LogDirUsage:
     """
 
     def __init__(self, state: ReplicationState) -> None:
-        self.log_counts: list[int] = []
-        self.to_be_deleted = np.zeros(0)
+        self.log_counts = [0] * len(state.fleet.paths)
+        self.to_be_deleted = np.zeros(len(state.fleet.paths))
         self.wanted: dict[tuple[TopicPartition, int], int] = {}
         self._state = state
         self._waiting_for_broker: list[DeleteCopy] = []
-
-    def grow(self) -> None:
-        """Make room for the directories added to the fleet."""
-        more = len(self._state.fleet.paths) - len(self.to_be_deleted)
-        self.to_be_deleted = grown(self.to_be_deleted, more)
-        self.log_counts += [0] * more
 
     def used_bytes(self) -> NDArray[np.float64]:
         """Bytes in each log directory, including those to be deleted. Positions must be settled."""
@@ -197,16 +191,11 @@ ROUNDING = 1.0 + 1e-9
 class Replicas:
     """Replicas of all partitions: `state`, their copies, the usage of log directories, and ISR membership."""
 
-    def __init__(self, settings: ReplicationSettings, now_ms: int) -> None:
-        self.state = ReplicationState(settings, now_ms)
+    def __init__(self, hardware: Mapping[int, BrokerHardware], settings: ReplicationSettings, now_ms: int) -> None:
+        self.state = ReplicationState(hardware, settings, now_ms)
         self.positions = CopyPositions(self.state)
         self.log_dirs = LogDirUsage(self.state)
         self.isr = IsrMembership(self.state, self.positions)
-
-    def grow(self) -> None:
-        """Make room for the brokers and directories added to the fleet."""
-        self.log_dirs.grow()
-        self.state.in_sync_traffic.grow(len(self.state.fleet.broker_ids), len(self.state.fleet.paths))
 
     # --- changes of one partition -----------------------------------------------------------------------------
 

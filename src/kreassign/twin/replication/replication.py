@@ -373,14 +373,11 @@ class Replication:
         settings: ReplicationSettings = DEFAULT_SETTINGS,
         now_ms: int = 0,
     ) -> None:
-        self._replicas = Replicas(settings, now_ms)
+        self._replicas = Replicas(hardware, settings, now_ms)
         self._moves = DirectoryMoves(self._replicas)
         self._applier = RecordApplier(self._replicas, self._moves)
         self._progress = ReplicationSteps(self._replicas, self._moves)
         self.readings = ReplicaReadings(self._replicas)
-        for broker in sorted(hardware):
-            self._replicas.state.fleet.install(broker, hardware[broker])
-        self._replicas.grow()
 
     @property
     def now_ms(self) -> int:
@@ -394,11 +391,6 @@ class Replication:
         live = self._replicas.state.copies.live
         begins = ~live["started"] & ~live["is_future"]
         return bool(self._replicas.isr.joining) or bool((begins | (live["rate"] > 0)).any())
-
-    def install(self, broker: int, hardware: BrokerHardware) -> None:
-        """Give a broker its hardware, before it appears in the metadata."""
-        self._replicas.state.fleet.install(broker, hardware)
-        self._replicas.grow()
 
     def load(
         self,

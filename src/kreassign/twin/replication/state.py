@@ -8,7 +8,7 @@ is kept dense, so that thousands of copies move in a few array operations. The c
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Generic, NamedTuple, TypeVar
 
@@ -16,7 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kreassign.model import TopicPartition
-from kreassign.twin.replication.hardware import UNTHROTTLED, Fleet, InSyncTraffic, ReplicationSettings, TopicThrottle
+from kreassign.twin.replication.hardware import (
+    UNTHROTTLED,
+    BrokerHardware,
+    Fleet,
+    InSyncTraffic,
+    ReplicationSettings,
+    TopicThrottle,
+)
 from kreassign.twin.replication.partition_logs import NOWHERE, PartitionLogs
 
 # The table of copies that are not in sync.
@@ -241,13 +248,13 @@ class ReplicationState:
     that were not reported yet. `must_share` is set when rates have to be recomputed.
     """
 
-    def __init__(self, settings: ReplicationSettings, now_ms: int) -> None:
+    def __init__(self, hardware: Mapping[int, BrokerHardware], settings: ReplicationSettings, now_ms: int) -> None:
         self.settings = settings
         self.now_ms = now_ms
-        self.fleet = Fleet()
+        self.fleet = Fleet(hardware)
         self.logs = PartitionLogs()
         self.copies = Copies()
-        self.in_sync_traffic = InSyncTraffic()
+        self.in_sync_traffic = InSyncTraffic(len(self.fleet.broker_ids), len(self.fleet.paths))
         self.throttles: dict[str, TopicThrottle] = {}
         self.timers: EventQueue[Task] = EventQueue()
         self.events: list[ReplicaEvent] = []
