@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from kreassign.twin.zookeeper.control_requests import BEING_DELETED, ControlVersions, build
-from tests.twin.zookeeper.sending import SENDER, TOPIC_ID, body, live, order, sent, states, step
+from kreassign.errors import ProtocolViolation
+from kreassign.twin.zookeeper.control_requests import BEING_DELETED
+from tests.twin.zookeeper.sending import TOPIC_ID, body, order, sent, states, step
 
 EVERYBODY = [("UpdateMetadata", broker) for broker in range(5)]
 
@@ -104,15 +107,21 @@ def test_without_steps_all_learn_who_is_alive() -> None:
     assert body(requests[1])["liveBrokers"][0] == {"id": 0, "endpoints": [endpoint], "rack": None}
 
 
-def test_an_older_version_leaves_out_what_it_has_not() -> None:
-    versions = ControlVersions(leader_and_isr=3, stop_replica=3, update_metadata=5)
-    told, known = build(SENDER, (step(told=(1,)),), live(1), versions)
-    assert "topicId" not in body(told)["topicStates"][0]
-    assert states(told)[0]["addingReplicas"] == [4]
-    assert "leaderRecoveryState" not in states(told)[0]
-    assert "topicId" not in body(known)["topicStates"][0]
+def test_a_request_has_the_version_of_kafka_3_9() -> None:
+    requests = sent(step(told=(2,), stopped=((1, False),)))
+    assert {(one.api.name, one.version) for one in requests} == {
+        ("LeaderAndIsr", 7), ("UpdateMetadata", 8), ("StopReplica", 4)
+    }  # fmt: skip
 
 
-def test_a_version_that_cannot_say_what_is_adding_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"LeaderAndIsr \(API 4\) is sent in versions 3 to 7, not 2"):
-        ControlVersions(leader_and_isr=2)
+@pytest.mark.parametrize("end", [-3, 1, 0])
+def test_bytes_that_were_cut_off_are_refused(end: int) -> None:
+    request = sent(step(told=(2,)))[0]
+    with pytest.raises(ProtocolViolation, match="LeaderAndIsr"):
+        replace(request, body=request.body[:end]).decode()
+
+
+def test_bytes_that_go_on_are_refused() -> None:
+    request = sent(step(told=(2,)))[0]
+    with pytest.raises(ProtocolViolation, match="has more than its fields"):
+        replace(request, body=request.body + b"\0").decode()

@@ -2,15 +2,52 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+
 import pytest
 
 from kreassign.model import ElectionType, TopicPartition
 from kreassign.twin.controller.leader_and_isr import ElectLeaders
 from kreassign.twin.metadata import PartitionState
-from kreassign.twin.zookeeper.control_requests import ControlRequest
+from kreassign.twin.zookeeper.control_requests import BEING_DELETED, ControlRequest
 from kreassign.twin.zookeeper.controller import Delivery
+from kreassign.wire.api import Message
 from tests.twin.zookeeper.sending import body, states
 from tests.twin.zookeeper.zookeeper_cluster import ZooKeeperCluster
+
+
+@dataclass(slots=True)
+class Known:
+    """What a broker knows that believes the last request about each partition."""
+
+    epoch: int
+    sender: tuple[int, int] = (-1, 0)
+    live: tuple[int, ...] = ()
+    replicas: dict[TopicPartition, Message] = field(default_factory=dict)
+    partitions: dict[TopicPartition, Message] = field(default_factory=dict)
+
+    def learn(self, kind: str, message: Message) -> None:
+        """Take in a request, which no broker of Kafka's would refuse as stale (KIP-380, KIP-570)."""
+        assert message.controller_epoch >= self.sender[1]
+        assert message.broker_epoch == self.epoch
+        self.sender = message.controller_id, message.controller_epoch
+        states = {
+            TopicPartition(topic.topic_name, one.partition_index): one
+            for topic in message.topic_states
+            for one in topic.partition_states
+        }
+        for key in states.keys() & self.replicas.keys() if kind != "UpdateMetadata" else ():
+            assert (
+                states[key].leader_epoch == BEING_DELETED or states[key].leader_epoch >= self.replicas[key].leader_epoch
+            )
+        if kind == "LeaderAndIsr":
+            self.replicas |= states
+        elif kind == "StopReplica":
+            self.replicas = {key: one for key, one in self.replicas.items() if key not in states}
+        else:
+            self.live = tuple(sorted(broker.id for broker in message.live_brokers))
+            known = self.partitions | states
+            self.partitions = {key: one for key, one in known.items() if one.leader != BEING_DELETED}
 
 
 class Informed(ZooKeeperCluster):
@@ -19,8 +56,16 @@ class Informed(ZooKeeperCluster):
     def __init__(self, replicas: list[int]) -> None:
         super().__init__(replicas, others={"bar": [[3, 4], [4, 5]]})
         self.requests: list[ControlRequest] = []
-        self.delivery = Delivery(self.twin, self.controller, lambda _, request: self.requests.append(request))
-        self.controller.on_messages = self.delivery
+        self.known: dict[int, Known] = {}
+        self.controller.on_messages = Delivery(self.twin, self.controller, lambda _, request: self.take(request))
+
+    def take(self, request: ControlRequest) -> None:
+        """Let a broker learn; after another registration it begins anew."""
+        self.requests.append(request)
+        message, known = request.decode(), self.known.get(request.broker_id)
+        if known is None or known.epoch < message.broker_epoch:
+            known = self.known[request.broker_id] = Known(message.broker_epoch)
+        known.learn(request.api.name, message)
 
     def flow(self) -> list[tuple[str, int]]:
         """Requests by receiver since the last look."""
@@ -35,10 +80,11 @@ class Informed(ZooKeeperCluster):
         partitions = [one for topic in metadata.topics.values() for one in topic.partitions.values()]
         sender = (self.log.controller_id, self.log.controller_epoch)
         for broker in alive:
-            known = self.delivery.caches[broker]
-            assert (known.live, known.controller_id, known.controller_epoch) == (alive, *sender)
+            known = self.known[broker]
+            assert (known.live, known.sender) == (alive, sender)
             shown = {
-                key: (one.leader, one.leader_epoch, one.isr, one.replicas) for key, one in known.partitions.items()
+                key: (one.leader, one.leader_epoch, tuple(one.isr), tuple(one.replicas))
+                for key, one in known.partitions.items()
             }
             assert shown == {
                 one.topic_partition: (one.leader, one.leader_epoch, one.isr, self.replicas_of(one))
@@ -106,7 +152,7 @@ def test_brokers_know_all_after_elections_failures_and_failovers() -> None:
     cluster.twin.crash(3)
     cluster.settle()
     cluster.check()
-    assert cluster.delivery.caches[2].partitions[TopicPartition("bar", 0)].offline == (3,)
+    assert cluster.known[2].partitions[TopicPartition("bar", 0)].offline_replicas == [3]
     cluster.twin.start(3)
     cluster.settle()
     cluster.check()

@@ -1,7 +1,7 @@
 """Requests of a controller in ZooKeeper mode to brokers: LeaderAndIsr, UpdateMetadata, StopReplica.
 
 A change becomes messages about partitions; the messages of one batch become at most one request of each kind for each
-broker; the broker applies the requests to its cache.
+broker.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from dataclasses import dataclass, field, replace
 from itertools import groupby
 
 from kreassign.model import TopicPartition
-from kreassign.model.error_codes import NONE, STALE_BROKER_EPOCH, STALE_CONTROLLER_EPOCH
 from kreassign.twin.metadata import (
     BrokerUnfenced,
     ClusterMetadata,
@@ -185,30 +184,11 @@ class LiveBroker:
 
 
 @dataclass(frozen=True, slots=True)
-class ControlVersions:
-    """Versions of the controller's requests; they follow from `inter.broker.protocol.version`.
-
-    Only versions of a controller of Kafka 2.6 or later, where requests are grouped by topic and LeaderAndIsr has the
-    lists of a move. Kafka 3.4 to 3.9 send the last version of each.
-    """
-
-    leader_and_isr: int = LEADER_AND_ISR.max_version
-    stop_replica: int = STOP_REPLICA.max_version
-    update_metadata: int = UPDATE_METADATA.max_version
-
-    def __post_init__(self) -> None:
-        for api, version, first in (
-            (LEADER_AND_ISR, self.leader_and_isr, 3),
-            (STOP_REPLICA, self.stop_replica, 3),
-            (UPDATE_METADATA, self.update_metadata, 5),
-        ):
-            if not first <= version <= api.max_version:
-                raise ValueError(f"{api} is sent in versions {first} to {api.max_version}, not {version}")
-
-
-@dataclass(frozen=True, slots=True)
 class ControlRequest:
-    """A request to one broker, as bytes: the body without its header."""
+    """A request to one broker, as bytes: the body without its header.
+
+    Its version is the last one, as that of a controller of Kafka 3.4 to 3.9.
+    """
 
     broker_id: int
     api_key: int
@@ -226,14 +206,11 @@ class ControlRequest:
 
 
 def build(
-    sender: SendingController,
-    steps: Iterable[PartitionMessage],
-    live_brokers: Iterable[LiveBroker],
-    versions: ControlVersions | None = None,
+    sender: SendingController, steps: Iterable[PartitionMessage], live_brokers: Iterable[LiveBroker]
 ) -> tuple[ControlRequest, ...]:
     """The requests of one batch, in sending order; without steps all live brokers learn which brokers are alive."""
     alive = tuple(sorted(live_brokers, key=lambda broker: broker.broker_id))
-    batch = _Batch(sender, alive, versions or ControlVersions())
+    batch = _Batch(sender, alive)
     has_steps = False
     for step in steps:
         batch.add(step)
@@ -247,7 +224,6 @@ class _Batch:
 
     sender: SendingController
     alive: tuple[LiveBroker, ...]
-    versions: ControlVersions
     told: dict[int, dict[Key, PartitionMessage]] = field(default_factory=dict)
     stopped: dict[int, dict[Key, tuple[PartitionMessage, bool]]] = field(default_factory=dict)
     known: dict[Key, PartitionMessage] = field(default_factory=dict)
@@ -267,16 +243,14 @@ class _Batch:
 
     def leader_and_isr(self) -> Iterator[ControlRequest]:
         """One request to each broker with partitions to host."""
-        version = self.versions.leader_and_isr
         for broker in self.alive:
             steps = _sorted(self.told.get(broker.broker_id, {}).values())
             if not steps:
                 continue
             leaders = {step.leader for step in steps}
-            message = _LeaderAndIsr(
-                controller_id=self.sender.controller_id,
-                controller_epoch=self.sender.controller_epoch,
-                broker_epoch=broker.broker_epoch,
+            yield self._request(
+                broker,
+                LEADER_AND_ISR,
                 topic_states=[
                     _ToldTopic(topic_name=name, topic_id=topic_id, partition_states=[_told(one) for one in group])
                     for name, topic_id, group in _by_topic(steps)
@@ -287,7 +261,6 @@ class _Batch:
                     if one.broker_id in leaders
                 ],
             )
-            yield _request(broker, LEADER_AND_ISR.key, version, message)
 
     def update_metadata(self, *, is_wanted: bool) -> Iterator[ControlRequest]:
         """Build one request for all live brokers, if it `is_wanted` or there is metadata to send."""
@@ -296,10 +269,9 @@ class _Batch:
         alive_ids = {broker.broker_id for broker in self.alive}
         steps = _sorted(self.known.values())
         for broker in self.alive:
-            message = _Update(
-                controller_id=self.sender.controller_id,
-                controller_epoch=self.sender.controller_epoch,
-                broker_epoch=broker.broker_epoch,
+            yield self._request(
+                broker,
+                UPDATE_METADATA,
                 topic_states=[
                     _KnownTopic(
                         topic_name=name, topic_id=topic_id, partition_states=[_known(one, alive_ids) for one in group]
@@ -308,7 +280,6 @@ class _Batch:
                 ],
                 live_brokers=[_alive(one) for one in self.alive],
             )
-            yield _request(broker, UPDATE_METADATA.key, self.versions.update_metadata, message)
 
     def stop_replica(self) -> Iterator[ControlRequest]:
         """One request to each broker with replicas to give up."""
@@ -316,20 +287,23 @@ class _Batch:
             orders = self.stopped.get(broker.broker_id, {})
             if not orders:
                 continue
-            message = _Stop(
-                controller_id=self.sender.controller_id,
-                controller_epoch=self.sender.controller_epoch,
-                broker_epoch=broker.broker_epoch,
+            yield self._request(
+                broker,
+                STOP_REPLICA,
                 topic_states=[
                     _StoppedTopic(topic_name=name, partition_states=[_stopped(*orders[name, one]) for one in numbers])
                     for name, numbers in _numbers(orders)
                 ],
             )
-            yield _request(broker, STOP_REPLICA.key, self.versions.stop_replica, message)
 
-
-def _request(broker: LiveBroker, api_key: int, version: int, message: Message) -> ControlRequest:
-    return ControlRequest(broker.broker_id, api_key, version, encode_body(version, message))
+    def _request(self, broker: LiveBroker, api: ControlApi, **fields: object) -> ControlRequest:
+        message = api.request(
+            controller_id=self.sender.controller_id,
+            controller_epoch=self.sender.controller_epoch,
+            broker_epoch=broker.broker_epoch,
+            **fields,
+        )
+        return ControlRequest(broker.broker_id, api.key, api.max_version, encode_body(api.max_version, message))
 
 
 def _sorted(steps: Iterable[PartitionMessage]) -> list[PartitionMessage]:
@@ -399,111 +373,3 @@ def trace_line(time_ms: int, request: ControlRequest) -> str:
         "body": body,
     }
     return json.dumps(line, separators=(",", ":"))
-
-
-# The cache of a broker: its only source on partitions are requests of controllers. It refuses requests of a controller
-# with an older epoch than it has seen, requests for an earlier registration of its own, and leaders of an older epoch
-# than it follows (KIP-380, KIP-570).
-
-ANY_EPOCH = -1
-
-
-@dataclass(frozen=True, slots=True)
-class HostedReplica:
-    """A replica of the broker, as LeaderAndIsr describes it."""
-
-    leader: int
-    leader_epoch: int
-    partition_epoch: int
-    isr: tuple[int, ...]
-    replicas: tuple[int, ...]
-    adding: tuple[int, ...]
-    removing: tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class CachedPartition:
-    """A partition as UpdateMetadata describes it: the answer of the broker to clients that ask for metadata."""
-
-    leader: int
-    leader_epoch: int
-    isr: tuple[int, ...]
-    replicas: tuple[int, ...]
-    offline: tuple[int, ...]
-
-
-@dataclass(slots=True)
-class BrokerCache:
-    """A broker's cache since its registration. `stopped` are replicas that it keeps but does not run."""
-
-    broker_id: int
-    broker_epoch: int = ANY_EPOCH
-    controller_id: int = -1
-    controller_epoch: int = 0
-    replicas: dict[TopicPartition, HostedReplica] = field(default_factory=dict)
-    stopped: dict[TopicPartition, HostedReplica] = field(default_factory=dict)
-    partitions: dict[TopicPartition, CachedPartition] = field(default_factory=dict)
-    live: tuple[int, ...] = ()
-
-    def take(self, request: ControlRequest) -> int:
-        """Apply a request; return the error code of the broker's answer. Raises `ProtocolViolation`."""
-        message = request.decode()
-        if message.controller_epoch < self.controller_epoch:
-            return STALE_CONTROLLER_EPOCH
-        if ANY_EPOCH < message.broker_epoch < self.broker_epoch:
-            return STALE_BROKER_EPOCH
-        self.controller_id, self.controller_epoch = message.controller_id, message.controller_epoch
-        if request.api_key == LEADER_AND_ISR.key:
-            self._have(message)
-        elif request.api_key == STOP_REPLICA.key:
-            self._give_up(message)
-        else:
-            self._know(message)
-        return NONE
-
-    def _have(self, message: Message) -> None:
-        for topic in message.topic_states:
-            for state in topic.partition_states:
-                key = TopicPartition(topic.topic_name, state.partition_index)
-                known = self.replicas.get(key)
-                if known is not None and state.leader_epoch < known.leader_epoch:
-                    continue
-                self.stopped.pop(key, None)
-                self.replicas[key] = HostedReplica(
-                    state.leader,
-                    state.leader_epoch,
-                    state.partition_epoch,
-                    tuple(state.isr),
-                    tuple(state.replicas),
-                    tuple(state.adding_replicas),
-                    tuple(state.removing_replicas),
-                )
-
-    def _give_up(self, message: Message) -> None:
-        for topic in message.topic_states:
-            for state in topic.partition_states:
-                key = TopicPartition(topic.topic_name, state.partition_index)
-                known = self.replicas.get(key)
-                if known is not None and 0 <= state.leader_epoch < known.leader_epoch:
-                    continue
-                found = self.replicas.pop(key, None) or self.stopped.get(key)
-                if state.delete_partition:
-                    self.stopped.pop(key, None)
-                elif found is not None:
-                    self.stopped[key] = found
-
-    def _know(self, message: Message) -> None:
-        self.live = tuple(sorted(broker.id for broker in message.live_brokers))
-        for topic in message.topic_states:
-            for state in topic.partition_states:
-                key = TopicPartition(topic.topic_name, state.partition_index)
-                if state.leader == BEING_DELETED:
-                    self.partitions.pop(key, None)
-                    continue
-                self.partitions[key] = CachedPartition(
-                    state.leader,
-                    state.leader_epoch,
-                    tuple(state.isr),
-                    tuple(state.replicas),
-                    tuple(state.offline_replicas),
-                )

@@ -40,7 +40,6 @@ from kreassign.twin.metadata import (
     TopicDeleted,
 )
 from kreassign.twin.zookeeper.control_requests import (
-    BrokerCache,
     ControlRequest,
     LiveBroker,
     PartitionMessage,
@@ -524,22 +523,19 @@ def _discard(steps: tuple[PartitionMessage, ...]) -> None:
     del steps
 
 
-# From the controller to the brokers of its twin: each batch becomes requests, applied by their brokers.
+# From the controller to the brokers of its twin: each batch becomes requests.
 
 
 class Delivery:
-    """Sends the messages of a controller. `caches` has each broker's cache since its registration.
-
-    `on_request` gets each request with its sending time in milliseconds, before the broker does.
-    """
+    """Sends the messages of a controller: `on_request` gets each request with its sending time in milliseconds."""
 
     def __init__(
         self, core: TwinCore, controller: ZooKeeperController, on_request: Callable[[int, ControlRequest], None]
     ) -> None:
-        self.caches: dict[int, BrokerCache] = {}
         self._core = core
         self._controller = controller
         self._on_request = on_request
+        self._known_epochs: dict[int, int] = {}
 
     def __call__(self, steps: tuple[PartitionMessage, ...]) -> None:
         """Build and send the requests of one batch; newly registered brokers get the full state first."""
@@ -560,17 +556,13 @@ class Delivery:
     def _send(self, requests: Iterable[ControlRequest]) -> None:
         for request in requests:
             self._on_request(self._core.now_ms, request)
-            self.caches[request.broker_id].take(request)
 
     def _newcomers(self, alive: tuple[LiveBroker, ...]) -> frozenset[int]:
-        """The brokers registered since the last batch; their caches are empty."""
-        found = set()
-        for broker in alive:
-            known = self.caches.get(broker.broker_id)
-            if known is None or known.broker_epoch != broker.broker_epoch:
-                self.caches[broker.broker_id] = BrokerCache(broker.broker_id, broker.broker_epoch)
-                found.add(broker.broker_id)
-        return frozenset(found)
+        """The brokers registered since the last batch: they know nothing yet."""
+        epochs = {broker.broker_id: broker.broker_epoch for broker in alive}
+        newcomers = frozenset(one for one, epoch in epochs.items() if self._known_epochs.get(one) != epoch)
+        self._known_epochs |= epochs
+        return newcomers
 
     def _everything(self) -> Iterator[PartitionMessage]:
         for topic in self._core.metadata.topics.values():
