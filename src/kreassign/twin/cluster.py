@@ -12,7 +12,7 @@ from functools import partial
 
 from kreassign.errors import InputError
 from kreassign.model import NO_LEADER, TopicPartition
-from kreassign.twin.access import HostPort, Listener, Node
+from kreassign.twin.access import Listener, Node
 from kreassign.twin.api.connection import Connection, Reply, ResponseFaults
 from kreassign.twin.blueprint import Blueprint, seeded_random
 from kreassign.twin.brokers import BrokerLifecycle, DirectoryReports, report_replica_event
@@ -133,8 +133,6 @@ class KRaftController:
 
 # The cluster and its nodes.
 
-CONTROLLER_PORT = 9093
-
 
 class Twin(TwinCore):
     """A simulated cluster. Not thread-safe: callers take turns.
@@ -196,10 +194,6 @@ class Twin(TwinCore):
         """Kind of endpoint of a node: broker or controller."""
         return Endpoint.CONTROLLER if node_id in self.controller.node_ids else Endpoint.BROKER
 
-    def is_running(self, node_id: int) -> bool:
-        """True if a node's process is up, so that clients can connect to it."""
-        return node_id in self.controller.node_ids or self.processes.is_running(node_id)
-
     def is_frozen(self, node_id: int) -> bool:
         """True if a node's process is suspended, so that requests wait."""
         return self.processes.is_frozen(node_id)
@@ -207,17 +201,6 @@ class Twin(TwinCore):
     def start_count(self, node_id: int) -> int:
         """Number of starts of a node; connections do not survive a restart."""
         return self.processes.start_count(node_id)
-
-    def address(self, node_id: int, listener: Listener) -> HostPort:
-        """The address of a node for clients: from the listener's list, else as the broker registered."""
-        found = listener.addresses.get(node_id)
-        if found is not None:
-            return found
-        if node_id in self.controller.node_ids:
-            return HostPort(f"controller-{node_id}", CONTROLLER_PORT)
-        broker = self.metadata.brokers.get(node_id)
-        # A node that lags still knows an unregistered broker: its address is empty.
-        return HostPort("", -1) if broker is None else HostPort(broker.host, broker.port)
 
     def node_at(self, address: tuple[str, int], listener: Listener) -> Node | None:
         """The node that listens at an address; None if there is none."""
@@ -235,7 +218,7 @@ class Twin(TwinCore):
         self._connection_count += 1
         node = Node(node_id, self.endpoint(node_id), self.listener)
         count = self._connection_count
-        return Connection(self, node, f"node-{node_id}:0-in-process:{count}-0-{count}")
+        return Connection(self, self.response_faults, node, f"node-{node_id}:0-in-process:{count}-0-{count}")
 
     def submit(self, node_id: int, frame: bytes) -> Reply:
         """Answer one frame on a connection of its own; raises `ProtocolViolation` where the node would close it."""

@@ -17,7 +17,7 @@ from uuid import UUID
 
 from kreassign.errors import ControllerMoved
 from kreassign.model import TopicPartition
-from kreassign.twin.access import Permissions
+from kreassign.twin.access import HostPort, Listener, Permissions
 from kreassign.twin.controller.decision import ControllerContext, Decision, ServerSettings
 from kreassign.twin.controller.port import ControllerPort
 from kreassign.twin.groups import GroupCoordinator
@@ -66,6 +66,7 @@ class ClientClock:
 # The state of the twin, its changes, and its time.
 
 Answer = TypeVar("Answer")
+CONTROLLER_PORT = 9093
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,9 +185,10 @@ class TwinCore:
 
     `make_controller` is called last, with this core. `on_event` is the brokers' reaction to an event of one of their
     copies, `on_record` their reaction to a record, given the former state of its partition; the builder of the cluster
-    sets both.
+    sets both, and its id.
     """
 
+    cluster_id: str
     on_event: Callable[[ReplicaEvent], None]
     on_record: Callable[[Record, PartitionState | None], None]
 
@@ -240,6 +242,23 @@ class TwinCore:
         """The metadata from which requests of one API that a broker forwards to the controller are answered."""
         held_back = self.views.of_answers(broker_id, api_key)
         return self.views.of(self.controller.active_id) if held_back is None else held_back
+
+    # --- nodes ------------------------------------------------------------------------------------------------
+
+    def is_running(self, node_id: int) -> bool:
+        """True if a node's process is up, so that clients can connect to it."""
+        return node_id in self.controller.node_ids or self.processes.is_running(node_id)
+
+    def address(self, node_id: int, listener: Listener) -> HostPort:
+        """The address of a node for clients: from the listener's list, else as the broker registered."""
+        found = listener.addresses.get(node_id)
+        if found is not None:
+            return found
+        if node_id in self.controller.node_ids:
+            return HostPort(f"controller-{node_id}", CONTROLLER_PORT)
+        broker = self.metadata.brokers.get(node_id)
+        # A node that lags still knows an unregistered broker: its address is empty.
+        return HostPort("", -1) if broker is None else HostPort(broker.host, broker.port)
 
     # --- changes ----------------------------------------------------------------------------------------------
 

@@ -350,7 +350,7 @@ class TwinServer:
         # A client that closed at once has no peer name any more.
         local, peer = (transport.get_extra_info(name) or ("", 0) for name in ("sockname", "peername"))
         name = f"{local[0]}:{local[1]}-{peer[0]}:{peer[1]}-0-{self._opened}"
-        return Connection(self.twin, node, name)
+        return Connection(self.twin, self.twin.response_faults, node, name)
 
     def is_responsive(self, node: Node) -> bool:
         """Advance the twin to the present; return whether the node can answer now."""

@@ -84,7 +84,7 @@ class TwinConnection:
     def __init__(self, twin: Twin, node: Node, name: str, turn: Lock) -> None:
         self._twin = twin
         self._node = node
-        self._connection = Connection(twin, node, name)
+        self._connection = Connection(twin, twin.response_faults, node, name)
         self._turn = turn
         self._start_counts = twin.start_count(node.id)
         self._is_closed = False

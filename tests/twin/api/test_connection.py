@@ -20,7 +20,8 @@ LISTENER = Listener("SASL_PLAINTEXT", users=Users({"alice": "secret"}), security
 
 
 def authenticating(asked: Twin | None = None) -> Connection:
-    return Connection(asked or twin(), Node(0, Endpoint.BROKER, LISTENER), "127.0.0.1:1-127.0.0.1:2-0-3")
+    asked = asked or twin()
+    return Connection(asked, asked.response_faults, Node(0, Endpoint.BROKER, LISTENER), "127.0.0.1:1-127.0.0.1:2-0-3")
 
 
 def handshake(conversation: Connection, version: int = 1, mechanism: str = "PLAIN") -> Message:

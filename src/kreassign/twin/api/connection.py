@@ -23,7 +23,9 @@ from kreassign.model.error_codes import (
 from kreassign.twin.access import ANONYMOUS, SASL_MECHANISM, Node, Users
 from kreassign.twin.api.handlers import HANDLERS_BY_KEY
 from kreassign.twin.api.refusals import not_controller_refusal, refuse_all
-from kreassign.twin.api.request import Client, Handler, Request, ServedCluster
+from kreassign.twin.api.request import Client, Handler, Request
+from kreassign.twin.controller.port import ControllerPort
+from kreassign.twin.core import TwinCore
 from kreassign.twin.refused import NOT_OFFERED
 from kreassign.wire import api
 from kreassign.wire.api import Api, Message
@@ -89,18 +91,10 @@ class Refused:
         return refused
 
 
-class FailsOver(Protocol):
-    """The part of a controller that response faults need."""
-
-    def fail_over(self) -> None:
-        """Let the next node become the active controller."""
-        ...
-
-
 class ResponseFault(Protocol):
     """A change to responses."""
 
-    def apply(self, controller: FailsOver, reply: Reply) -> Reply:
+    def apply(self, controller: ControllerPort, reply: Reply) -> Reply:
         """The response as the client gets it."""
         ...
 
@@ -109,7 +103,7 @@ class ResponseFault(Protocol):
 class Lost:
     """Break the connection instead of a response."""
 
-    def apply(self, controller: FailsOver, reply: Reply) -> Reply:
+    def apply(self, controller: ControllerPort, reply: Reply) -> Reply:
         """Return no response; close the connection."""
         del controller, reply
         return CLOSED
@@ -121,7 +115,7 @@ class Delayed:
 
     by_ms: int
 
-    def apply(self, controller: FailsOver, reply: Reply) -> Reply:
+    def apply(self, controller: ControllerPort, reply: Reply) -> Reply:
         """Delay the response `by_ms`."""
         del controller
         return reply._replace(delay_ms=reply.delay_ms + self.by_ms)
@@ -131,7 +125,7 @@ class Delayed:
 class Duplicated:
     """Send the response twice; the client takes the second for the response to its next request."""
 
-    def apply(self, controller: FailsOver, reply: Reply) -> Reply:
+    def apply(self, controller: ControllerPort, reply: Reply) -> Reply:
         """Send the response twice."""
         del controller
         return reply._replace(frame=reply.frame * 2)
@@ -141,7 +135,7 @@ class Duplicated:
 class LostInFailover:
     """Let the controller execute the request, then fail over; the response never comes."""
 
-    def apply(self, controller: FailsOver, reply: Reply) -> Reply:
+    def apply(self, controller: ControllerPort, reply: Reply) -> Reply:
         """Fail over; return no response."""
         del reply
         controller.fail_over()
@@ -193,7 +187,7 @@ class ResponseFaults:
                 return one.fault
         return None
 
-    def apply(self, controller: FailsOver, node_id: int, api: Api, reply: Reply) -> Reply:
+    def apply(self, controller: ControllerPort, node_id: int, api: Api, reply: Reply) -> Reply:
         """The response as the client gets it, after all matching faults."""
         if not self._active:
             return reply
@@ -204,12 +198,6 @@ class ResponseFaults:
                     self._active.remove(one)
                 reply = one.fault.apply(controller, reply)
         return reply
-
-
-class ConnectedCluster(ServedCluster, Protocol):
-    """A cluster with faults of requests and responses."""
-
-    response_faults: ResponseFaults
 
 
 class _SaslStage(Enum):
@@ -227,8 +215,9 @@ class Connection:
     `name` is the connection in Kafka's messages.
     """
 
-    def __init__(self, cluster: ConnectedCluster, node: Node, name: str) -> None:
+    def __init__(self, cluster: TwinCore, faults: ResponseFaults, node: Node, name: str) -> None:
         self._cluster = cluster
+        self._faults = faults
         self._node = node
         self._client = Client(ANONYMOUS, name)
         self._stage = _SaslStage.DONE if node.listener.users is None else _SaslStage.GREETING
@@ -250,13 +239,13 @@ class Connection:
         received = decode_request(handler.api, payload, self._cluster.version.longest_list)
         if self._stage is not _SaslStage.DONE:
             return self._authenticate(received)
-        fault = self._cluster.response_faults.before(self._node.id, handler.api)
+        fault = self._faults.before(self._node.id, handler.api)
         request, execute = self._request(received), partial(self._executed, handler=handler)
         response = execute(request) if fault is None else fault.meet(request, execute)
         if response is None:
             return CLOSED
         reply = Reply(encode_response(received.version, response, received.correlation_id))
-        return self._cluster.response_faults.apply(self._cluster.controller, self._node.id, handler.api, reply)
+        return self._faults.apply(self._cluster.controller, self._node.id, handler.api, reply)
 
     def _request(self, received: Received) -> Request:
         return Request(

@@ -1,4 +1,4 @@
-"""A request, the part of the cluster that its handler may use, and the type of a handler.
+"""A request, and the type of a handler.
 
 Handlers read this node's view of the metadata, which may lag, and change the cluster only through its controller, its
 copies and its groups.
@@ -8,71 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from random import Random
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
-from kreassign.twin.access import HostPort, Listener, Node, Operation, Permissions
+from kreassign.twin.access import HostPort, Node, Operation
 from kreassign.twin.controller.decision import ControllerContext
-from kreassign.twin.controller.port import ControllerPort
-from kreassign.twin.groups import GroupCoordinator
+from kreassign.twin.core import TwinCore
 from kreassign.twin.metadata import ClusterMetadata
-from kreassign.twin.replication.replication import Replication
-from kreassign.twin.version import Endpoint, KafkaVersion
+from kreassign.twin.version import Endpoint
 from kreassign.wire.api import Api, Message
-
-# A request and its cluster, as its handler sees them.
-
-
-class ServedCluster(Protocol):
-    """The part of a cluster that handlers may use. They change it only through its controller and its copies."""
-
-    cluster_id: str
-    metadata: ClusterMetadata
-    replication: Replication
-    controller: ControllerPort
-    groups: GroupCoordinator
-    random: Random
-
-    @property
-    def version(self) -> KafkaVersion:
-        """The release of Kafka that the cluster simulates."""
-        ...
-
-    @property
-    def permissions(self) -> Permissions | None:
-        """Access rules; None if every client may do everything."""
-        ...
-
-    @property
-    def context(self) -> ControllerContext:
-        """The state on which the controller bases its decisions."""
-        ...
-
-    @property
-    def now_ms(self) -> int:
-        """The virtual time in milliseconds."""
-        ...
-
-    @property
-    def wall_ms(self) -> int:
-        """The time in milliseconds that brokers report to clients."""
-        ...
-
-    def metadata_of(self, node_id: int, api_key: int | None = None) -> ClusterMetadata:
-        """The metadata that a node knows, or answers requests of one API from: all of it, unless the node lags."""
-        ...
-
-    def forwarded_metadata_of(self, broker_id: int, api_key: int) -> ClusterMetadata:
-        """The metadata from which requests of one API that a broker forwards to the controller are answered."""
-        ...
-
-    def is_running(self, node_id: int) -> bool:
-        """True if a node's process is up."""
-        ...
-
-    def address(self, node_id: int, listener: Listener) -> HostPort:
-        """The address of a node for clients of a listener."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +33,7 @@ class Request:
     `client_id` is the client's own name, "" if it gave none.
     """
 
-    cluster: ServedCluster
+    cluster: TwinCore
     node: Node
     client: Client
     called: Api
