@@ -24,6 +24,7 @@ from kreassign.model import (
 from kreassign.model.snapshot import ClusterSnapshot, SnapshotBroker, SnapshotPartition
 from kreassign.twin.access import HostPort
 from kreassign.twin.metadata import (
+    CORDONED_LOG_DIRS,
     UNASSIGNED,
     BrokerRegistered,
     BrokerUnfenced,
@@ -35,8 +36,6 @@ from kreassign.twin.metadata import (
 )
 from kreassign.twin.replication.hardware import FAST_DISK, TEN_GIGABIT, TWO_TERABYTES, BrokerHardware, LogDirHardware
 from kreassign.twin.replication.partition_logs import EMPTY, Traffic, tiering_of
-
-CORDONED_LOG_DIRS = "cordoned.log.dirs"
 
 PORT = 9092
 # Shared by all partitions that are not being moved, to save memory.

@@ -84,8 +84,7 @@ class DirectoryReports:
                 known = set(before.replicas)
             case _:
                 return
-        partition = self._core.metadata.partition(key)
-        assert partition is not None
+        partition = self._core.metadata.present(key)
         for broker_id in known.intersection(partition.replicas):
             if partition.directory_of(broker_id) == UNASSIGNED and (key, broker_id) not in self._pending:
                 self._pending.add((key, broker_id))

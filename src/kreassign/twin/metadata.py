@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from enum import IntEnum
+from operator import attrgetter
 from typing import assert_never
 
 from kreassign.errors import InvariantBroken
@@ -150,6 +151,14 @@ class ConfigChanged:
     value: str | None
 
 
+CORDONED_LOG_DIRS = "cordoned.log.dirs"
+
+
+def cordoned_paths(value: str | None) -> frozenset[str]:
+    """The directories in a value of `cordoned.log.dirs`; `*` stands for all of them."""
+    return frozenset(path.strip() for path in (value or "").split(",") if path.strip())
+
+
 Record = (
     BrokerRegistered
     | BrokerFenced
@@ -169,15 +178,9 @@ Record = (
 
 
 @dataclass(frozen=True, slots=True)
-class BrokerState:
-    """A registered broker. `failed_dirs` are ids of directories that went offline since it registered."""
+class BrokerState(BrokerRegistered):
+    """A broker as it registered, and what came since. `failed_dirs` are ids of directories that went offline."""
 
-    broker_id: int
-    host: str
-    port: int
-    rack: str | None
-    log_dirs: tuple[LogDirInfo, ...]
-    broker_epoch: int
     fenced: bool = True
     shutting_down: bool = False
     failed_dirs: frozenset[str] = frozenset()
@@ -189,25 +192,12 @@ class BrokerState:
 
 
 @dataclass(frozen=True, slots=True)
-class PartitionState:
-    """State of a partition at the controller (KIP-455, KIP-966).
+class PartitionState(PartitionCreated):
+    """State of a partition at the controller, with the fields of the record that begins it (KIP-455, KIP-966).
 
     `replicas` is the full list: the target in its order, then the removed ones. `directories` has one directory id per
     replica. `elr` are eligible leaders outside the ISR, `last_known_elr` other brokers that led last.
     """
-
-    topic_partition: TopicPartition
-    replicas: tuple[int, ...]
-    isr: tuple[int, ...]
-    leader: int
-    leader_epoch: int
-    partition_epoch: int
-    directories: tuple[str, ...]
-    adding: tuple[int, ...] = ()
-    removing: tuple[int, ...] = ()
-    leader_recovery: LeaderRecovery = LeaderRecovery.RECOVERED
-    elr: tuple[int, ...] = ()
-    last_known_elr: tuple[int, ...] = ()
 
     @property
     def is_reassigning(self) -> bool:
@@ -230,19 +220,12 @@ class PartitionState:
 
     def changed_by(self, record: PartitionChanged) -> PartitionState:
         """The partition after a record."""
-        return PartitionState(
-            self.topic_partition,
-            self.replicas if record.replicas is None else record.replicas,
-            self.isr if record.isr is None else record.isr,
-            self.leader if record.leader is None else record.leader,
-            self.leader_epoch if record.leader is None else self.leader_epoch + 1,
-            self.partition_epoch + 1,
-            self._directories_after(record),
-            self.adding if record.adding is None else record.adding,
-            self.removing if record.removing is None else record.removing,
-            self.leader_recovery if record.leader_recovery is None else record.leader_recovery,
-            self.elr if record.elr is None else record.elr,
-            self.last_known_elr if record.last_known_elr is None else record.last_known_elr,
+        changes = {name: value for name in _CHANGING if (value := getattr(record, name)) is not None}
+        return replace(
+            self,
+            leader_epoch=self.leader_epoch + (record.leader is not None),
+            partition_epoch=self.partition_epoch + 1,
+            **{**changes, "directories": self._directories_after(record)},
         )
 
     def _directories_after(self, record: PartitionChanged) -> tuple[str, ...]:
@@ -257,6 +240,10 @@ class PartitionState:
             return self.directories
         known = dict(zip(self.replicas, self.directories, strict=True))
         return tuple(known.get(broker, UNASSIGNED) for broker in record.replicas)
+
+
+_FIRST_FIELDS = attrgetter(*(one.name for one in fields(PartitionCreated)))
+_CHANGING = tuple(one.name for one in fields(PartitionChanged) if one.name != "topic_partition")
 
 
 @dataclass(slots=True)
@@ -294,6 +281,13 @@ class ClusterMetadata:
         topic = self.topics.get(topic_partition.topic)
         return topic.partitions.get(topic_partition.partition) if topic else None
 
+    def present(self, topic_partition: TopicPartition) -> PartitionState:
+        """The partition, which was created and not deleted."""
+        partition = self.partition(topic_partition)
+        if partition is None:
+            raise InvariantBroken(f"the metadata log speaks of {topic_partition}, which it never created")
+        return partition
+
     def is_active(self, broker_id: int) -> bool:
         """True if a broker is registered, not fenced and not shutting down."""
         broker = self.brokers.get(broker_id)
@@ -305,7 +299,7 @@ class ClusterMetadata:
 
     def partitions_on(self, broker_id: int) -> list[PartitionState]:
         """The partitions that have a replica on this broker, by topic and number."""
-        return [self._present(topic_partition) for topic_partition in sorted(self.hosted.get(broker_id, ()))]
+        return [self.present(topic_partition) for topic_partition in sorted(self.hosted.get(broker_id, ()))]
 
     def copy(self) -> ClusterMetadata:
         """An independent copy of the state."""
@@ -348,27 +342,12 @@ class ClusterMetadata:
     def _create_partition(self, record: PartitionCreated) -> None:
         topic_partition = record.topic_partition
         known = self.partition(topic_partition)
-        self._store(
-            PartitionState(
-                topic_partition,
-                record.replicas,
-                record.isr,
-                record.leader,
-                record.leader_epoch,
-                record.partition_epoch,
-                record.directories,
-                record.adding,
-                record.removing,
-                record.leader_recovery,
-                record.elr,
-                record.last_known_elr,
-            )
-        )
+        self._store(PartitionState(*_FIRST_FIELDS(record)))
         self._move(topic_partition, set(known.replicas) if known else set(), set(record.replicas))
 
     def _change_partition(self, record: PartitionChanged) -> None:
         topic_partition = record.topic_partition
-        old = self._present(topic_partition)
+        old = self.present(topic_partition)
         new = old.changed_by(record)
         self._store(new)
         if record.replicas is not None:
@@ -405,18 +384,17 @@ class ClusterMetadata:
 
     def _configure(self, resource: ConfigResource, name: str, value: str | None) -> None:
         values = self.configs.setdefault(resource, {})
-        if value is None:
-            values.pop(name, None)
-        else:
-            values[name] = value
+        configure(values, name, value)
         if not values:
             del self.configs[resource]
 
-    def _present(self, topic_partition: TopicPartition) -> PartitionState:
-        partition = self.partition(topic_partition)
-        if partition is None:
-            raise InvariantBroken(f"the metadata log speaks of {topic_partition}, which it never created")
-        return partition
+
+def configure(values: dict[str, str], name: str, value: str | None) -> None:
+    """Set a key of a configuration, or delete it (None)."""
+    if value is None:
+        values.pop(name, None)
+    else:
+        values[name] = value
 
 
 def _file(index: set[TopicPartition], topic_partition: TopicPartition, *, belongs: bool) -> None:

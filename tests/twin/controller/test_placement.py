@@ -9,12 +9,11 @@ from kreassign.twin.controller.topics import (
     CreateTopics,
     MorePartitions,
     WantedTopic,
-    cordoned_paths,
     create_partitions,
     create_topics,
     usable_brokers,
 )
-from kreassign.twin.metadata import ConfigChanged, LogDirFailed
+from kreassign.twin.metadata import ConfigChanged, LogDirFailed, cordoned_paths
 from tests.twin.controller.small_cluster import SmallCluster, random
 
 

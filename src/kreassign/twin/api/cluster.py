@@ -16,8 +16,9 @@ from kreassign.model.error_codes import (
     error_code,
 )
 from kreassign.twin.access import ANONYMOUS, Operation
-from kreassign.twin.api.metadata import cluster_operations, shown_controller
+from kreassign.twin.api.metadata import cluster_operations, live_brokers, shown_controller
 from kreassign.twin.api.request import Handler, Request
+from kreassign.twin.controller.topics import METADATA_TOPIC
 from kreassign.twin.version import Endpoint
 from kreassign.wire import api
 from kreassign.wire.api import Message
@@ -162,7 +163,6 @@ def _shown_brokers(request: Request) -> list[_ShownNode]:
     return [(broker.broker_id, broker.rack, broker.fenced) for broker in brokers if with_fenced or not broker.fenced]
 
 
-METADATA_TOPIC = "__cluster_metadata"
 _QUORUM_RESPONSE = api.DESCRIBE_QUORUM.response
 
 
@@ -205,14 +205,13 @@ def _quorum_partition(request: Request, index: int, code: int) -> Message:
         text = error_code(code).text
         empty = {"leader_id": 0, "leader_epoch": 0, "high_watermark": 0, "current_voters": [], "observers": []}
         return entry(partition_index=index, error_code=code, error_message=text, **empty)
-    brokers = [broker.broker_id for broker in request.metadata.brokers.values() if not broker.fenced]
     return entry(
         partition_index=index,
         leader_id=request.cluster.controller.active_id,
         leader_epoch=request.cluster.controller.epoch,
         high_watermark=request.metadata.offset,
         current_voters=[_quorum_state(request, controller) for controller in request.cluster.controller.node_ids],
-        observers=[_quorum_state(request, broker) for broker in sorted(brokers)],
+        observers=[_quorum_state(request, broker.broker_id) for broker in live_brokers(request.metadata)],
     )
 
 

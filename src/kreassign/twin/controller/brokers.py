@@ -49,7 +49,7 @@ def unfence(context: ControllerContext, broker_id: int) -> Decision[None]:
     """Unfence a broker; it may at once lead partitions without a leader."""
     returned = replace(context, returning=broker_id)
     changes = (
-        change_of(returned, _present(context, key), PartitionUpdate(election=election_of(context, key.topic)))
+        change_of(returned, context.metadata.present(key), PartitionUpdate(election=election_of(context, key.topic)))
         for key in sorted(context.metadata.leaderless)
     )
     return Decision((BrokerUnfenced(broker_id), *_only_changes(changes)), None)
@@ -121,12 +121,6 @@ def _drop(
 
 def _only_changes(changes: Iterable[PartitionChanged | None]) -> tuple[PartitionChanged, ...]:
     return tuple(change for change in changes if change is not None)
-
-
-def _present(context: ControllerContext, topic_partition: TopicPartition) -> PartitionState:
-    partition = context.metadata.partition(topic_partition)
-    assert partition is not None
-    return partition
 
 
 # Reports of brokers about the log directories of their replicas (KIP-858).

@@ -42,8 +42,15 @@ from kreassign.twin.controller.decision import (
     Outcome,
 )
 from kreassign.twin.controller.described_configs import broker_setting
-from kreassign.twin.controller.topics import CORDONED_LOG_DIRS, check_topic_name, cordoned_paths
-from kreassign.twin.metadata import ConfigChanged, PartitionChanged, Record
+from kreassign.twin.controller.topics import check_topic_name
+from kreassign.twin.metadata import (
+    CORDONED_LOG_DIRS,
+    ConfigChanged,
+    PartitionChanged,
+    Record,
+    configure,
+    cordoned_paths,
+)
 
 MAX_VALUE_LENGTH = 32_767
 _OPERATIONS = frozenset(map(int, ConfigOperation))
@@ -192,11 +199,7 @@ def _unfit_for_broker(context: ControllerContext, command: AlterConfigs, one: Re
         refusal = _unfit_list_step(change)
         if refusal.is_failure:
             return refusal
-        value = _stepped(values.get(change.name), BROKER_KEYS, change)
-        if value is None:
-            values.pop(change.name, None)
-        else:
-            values[change.name] = value
+        configure(values, change.name, _stepped(values.get(change.name), BROKER_KEYS, change))
     fault = (
         first_broker_fault(values, is_for_one=bool(one.name))
         or _cordons_elsewhere(context, one.name, values)
@@ -307,10 +310,7 @@ def _unfit(
     for record in records:
         if fault := _forbidden(context, record):
             return Outcome(INVALID_CONFIG, fault)
-        if record.value is None:
-            values.pop(record.name, None)
-        else:
-            values[record.name] = record.value
+        configure(values, record.name, record.value)
     if resource.type is ResourceType.BROKER:
         return _unknown_node(context, resource.name)
     return _unfit_topic(context, resource.name, values)

@@ -19,7 +19,8 @@ from kreassign.twin.controller.config_keys import (
     shown_value,
 )
 from kreassign.twin.controller.decision import DEFAULT_BROKER, ControllerContext, Outcome, with_default_text
-from kreassign.twin.controller.topics import CORDONED_LOG_DIRS, check_topic_name
+from kreassign.twin.controller.topics import check_topic_name
+from kreassign.twin.metadata import CORDONED_LOG_DIRS
 
 _SECRETS = ("password", "keystore.key", "keystore.certificate.chain", "truststore.certificates", "jaas.config")
 _FAMILIES = (".ssl.", ".sasl.")

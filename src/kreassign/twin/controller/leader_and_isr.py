@@ -88,7 +88,8 @@ def restore_preferred_leaders(context: ControllerContext) -> Decision[bool]:
 
     The answer tells whether there may be more to do, so that another pass should follow at once.
     """
-    return _one_pass(change for partition in _imbalanced(context) if (change := _prefer(context, partition)))
+    imbalanced = (context.metadata.present(key) for key in sorted(context.metadata.imbalanced))
+    return _one_pass(change for partition in imbalanced if (change := _prefer(context, partition)))
 
 
 def elect_unclean_leaders(context: ControllerContext) -> Decision[bool]:
@@ -121,13 +122,6 @@ def _elect(
 
 def _prefer(context: ControllerContext, partition: PartitionState) -> PartitionChanged | None:
     return change_of(context, partition, PartitionUpdate(election=Election.PREFERRED))
-
-
-def _imbalanced(context: ControllerContext) -> Iterator[PartitionState]:
-    for topic_partition in sorted(context.metadata.imbalanced):
-        partition = context.metadata.partition(topic_partition)
-        assert partition is not None
-        yield partition
 
 
 def _one_pass(changes: Iterator[PartitionChanged]) -> Decision[bool]:

@@ -48,6 +48,7 @@ from kreassign.twin.controller.decision import (
     with_default_text,
 )
 from kreassign.twin.metadata import (
+    CORDONED_LOG_DIRS,
     BrokerState,
     ConfigChanged,
     PartitionCreated,
@@ -55,6 +56,7 @@ from kreassign.twin.metadata import (
     TopicCreated,
     TopicDeleted,
     TopicState,
+    cordoned_paths,
 )
 
 # Legal names of topics.
@@ -84,8 +86,6 @@ def unified_name(name: str) -> str:
 
 
 # Placement of new partitions: validation of given lists, and the striped placer for the rest.
-
-CORDONED_LOG_DIRS = "cordoned.log.dirs"
 
 
 def check_assignment(
@@ -150,11 +150,6 @@ def created_partition(
     isr = tuple(filter(context.metadata.is_active, replicas))
     directories = tuple(default_directory(context.metadata, broker_id) for broker_id in replicas)
     return PartitionCreated(topic_partition, replicas, isr, isr[0], 0, 0, directories)
-
-
-def cordoned_paths(value: str | None) -> frozenset[str]:
-    """The directories in a value of `cordoned.log.dirs`; `*` stands for all of them."""
-    return frozenset(path.strip() for path in (value or "").split(",") if path.strip())
 
 
 def _is_cordoned(context: ControllerContext, broker: BrokerState) -> bool:

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kreassign.errors import InputError
+from kreassign.twin.metadata import cordoned_paths
 
 # Constants of replication: Kafka's own settings, and measurements of real brokers.
 
@@ -236,7 +237,7 @@ class Fleet:
 
     def cordon(self, broker: int, text: str | None) -> None:
         """Apply a value of `cordoned.log.dirs`: paths, or `*` for all directories of the broker."""
-        paths = {path.strip() for path in (text or "").split(",")}
+        paths = cordoned_paths(text)
         for log_dir in self.dirs_of(broker):
             self.cordoned[log_dir] = "*" in paths or self.paths[log_dir] in paths
 

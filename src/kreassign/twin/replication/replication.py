@@ -28,6 +28,7 @@ from kreassign.model.throttle import (
     LOG_DIR_RATE,
 )
 from kreassign.twin.metadata import (
+    CORDONED_LOG_DIRS,
     BrokerFenced,
     BrokerRegistered,
     BrokerShuttingDown,
@@ -68,7 +69,6 @@ from kreassign.twin.replication.stepper import ReplicationSteps
 
 # Metadata records: what brokers do with their copies when they read a record.
 
-CORDONED_LOG_DIRS = "cordoned.log.dirs"
 SKIPS_TIERED = "follower.fetch.last.tiered.offset.enable"
 """True if an empty replica of a tiered topic begins after all that remote storage has (KIP-1023)."""
 
@@ -86,9 +86,7 @@ class RecordApplier:
         """Apply a record that `metadata` has just applied."""
         match record:
             case PartitionChanged(topic_partition) | PartitionCreated(topic_partition):
-                partition = metadata.partition(topic_partition)
-                assert partition is not None
-                self._conform(partition, metadata)
+                self._conform(metadata.present(topic_partition), metadata)
             case ConfigChanged(resource, name) if resource.type is ResourceType.TOPIC and name in LOG_SETTINGS:
                 self._keep(resource.name, metadata)
             case ConfigChanged(resource, name, value):

@@ -113,7 +113,7 @@ def messages_after(
             case PartitionCreated(key):
                 yield replace(_to_replicas(metadata, key, controller_epoch), is_new=True)
             case PartitionChanged(key, leader=None):
-                yield message_of(metadata, _present(metadata, key), controller_epoch)
+                yield message_of(metadata, metadata.present(key), controller_epoch)
             case PartitionChanged(key):
                 yield _to_replicas(metadata, key, controller_epoch)
             case BrokerUnfenced(broker):
@@ -132,15 +132,9 @@ def full_state_messages(metadata: ClusterMetadata, controller_epoch: int) -> Ite
 
 
 def _to_replicas(metadata: ClusterMetadata, key: TopicPartition, controller_epoch: int) -> PartitionMessage:
-    partition = _present(metadata, key)
+    partition = metadata.present(key)
     active = tuple(broker for broker in partition.replicas if metadata.is_active(broker))
     return message_of(metadata, partition, controller_epoch, active)
-
-
-def _present(metadata: ClusterMetadata, key: TopicPartition) -> PartitionState:
-    partition = metadata.partition(key)
-    assert partition is not None
-    return partition
 
 
 # Requests. The messages of one batch are merged as in Kafka's controller: a broker gets at most one request of each

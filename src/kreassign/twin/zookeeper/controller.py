@@ -461,9 +461,7 @@ class ZooKeeperController:
 
     def _move(self, key: TopicPartition, wanted: OngoingReassignment, answer: object = None) -> None:
         """Execute the due phases. `answer` is the response to the request, if there was one."""
-        partition = self._core.metadata.partition(key)
-        assert partition is not None
-        move = WantedMove(partition, self._log.cache.lists(key), wanted)
+        move = WantedMove(self._core.metadata.present(key), self._log.cache.lists(key), wanted)
         for effect in effects_of(self._core.context, move, self._log.controller_epoch):
             self._perform(effect, answer)
 

@@ -46,6 +46,7 @@ from kreassign.twin.metadata import (
     Record,
     TopicCreated,
     TopicDeleted,
+    configure,
 )
 from kreassign.wire.control import base64_id
 
@@ -243,9 +244,8 @@ class ZnodeCache:
                     writes += _state_created(record, controller_epoch)
                 case TopicDeleted(name):
                     writes += self._topic_deleted(name)
-                case ConfigChanged(resource):
-                    known = configs.setdefault(resource, dict(self.configs.get(resource, {})))
-                    _configure(known, record)
+                case ConfigChanged(resource, name, value):
+                    configure(configs.setdefault(resource, dict(self.configs.get(resource, {}))), name, value)
                 case _:
                     pass  # Brokers depend on sessions, not on written znodes.
         changed = [self._config_written(resource, values) for resource, values in configs.items()]
@@ -355,13 +355,6 @@ def _state_created(record: PartitionCreated, controller_epoch: int) -> tuple[Wri
     path = paths.partition_state_path(record.topic_partition)
     state = PartitionStateZnode(controller_epoch, record.leader, record.leader_epoch, record.isr)
     return Create(path.removesuffix("/state")), Create(path, format_partition_state(state))
-
-
-def _configure(values: dict[str, str], change: ConfigChanged) -> None:
-    if change.value is None:
-        values.pop(change.name, None)
-    else:
-        values[change.name] = change.value
 
 
 def _resource(kind: str, name: str) -> ConfigResource:
