@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -12,20 +11,12 @@ from kreassign.admin import AdminClient, client_settings
 from kreassign.errors import OutcomeUnknown, Unreachable
 from kreassign.model import TopicPartition
 from kreassign.twin.faults import read_fault, schedule_faults
-from kreassign.twin.server import ServerThread, serving
+from kreassign.twin.server import ServerThread
 from kreassign.wire import api
 from kreassign.wire.codec import PREFIX_BYTES, encode_request, frame_length
 from testbed.waiting import PATIENCE_S, wait_until
-from tests.twin.asking import twin
 
 ORDERS = TopicPartition("orders", 0)
-
-
-@pytest.fixture
-def server() -> Iterator[ServerThread]:
-    with serving(twin({"orders": [[0, 1]]})) as running:
-        yield running
-        assert not running.server.failures
 
 
 def client(server: ServerThread, *nodes: int, **properties: str) -> AdminClient:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 import socket
 import struct
-from collections.abc import Iterator
 from contextlib import closing
 
 import pytest
@@ -28,13 +27,6 @@ from kreassign.wire.api import Api, Message
 from kreassign.wire.codec import PREFIX_BYTES, decode_response, encode_request, framed
 from testbed.waiting import PATIENCE_S, wait_until
 from tests.twin.asking import cluster, twin
-
-
-@pytest.fixture
-def server() -> Iterator[ServerThread]:
-    with serving(twin({"orders": [[0, 1], [1, 2]]})) as running:
-        yield running
-        assert not running.server.failures
 
 
 class Client:
