@@ -57,7 +57,7 @@ SAMPLES_TO_LOADS = (
 
 PACKAGES = (
     Package("model", ("model", "executor/state", "planner/check", "planner/results", "admin/translate")),
-    Package("twin/controller", ("twin/controller", "twin/api", "twin/test_failover.py", "conformance")),
+    Package("twin/controller", ("twin/controller", "twin/api", "conformance")),
     Package("executor/state", ("executor/state", "executor/guards", "executor/scheduling", "executor/throttle")),
     Package("executor", ("executor",), only=("throttle_ledger", "throttle_rates")),
     Package("planner/check", ("planner/check", "planner/results", "planner/problem")),
