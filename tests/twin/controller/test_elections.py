@@ -22,16 +22,6 @@ NOBODY = (83, "Eligible topic partition leaders are not available.")
 UNCLEAN_KEY = "unclean.leader.election.enable"
 
 
-def elected(cluster, election_type, topics, **options):
-    """The whole answer: code and message of the request, and of each partition by topic."""
-    answer = cluster.commit(elect_leaders, ElectLeaders(int(election_type), topics, **options))
-    outcomes = [
-        (topic.topic, [(index, (outcome.code, outcome.message)) for index, outcome in topic.outcomes])
-        for topic in answer.topics
-    ]
-    return (answer.outcome.code, answer.outcome.message), outcomes
-
-
 @pytest.mark.parametrize(("state", "dead", "outcome", "leader"), [
     ("0 1 2", (), NOT_NEEDED, 0),
     ("0 1 2 / 0 1 2 / - / - / 1", (), DONE, 0),
@@ -81,23 +71,6 @@ def test_an_unclean_election_may_end_a_move():
     assert cluster.state() == "0 4 / 0 / 0 / 4 / 0"
     cluster.report_isr("0")
     assert cluster.idle() == "0 / 0"
-
-
-@pytest.mark.parametrize(("options", "election_type", "outcome"), [
-    ({}, 2, (42, "Unknown election type 2")),
-    ({}, -1, (42, "Unknown election type -1")),
-    ({"timeout_ms": 0}, 0, (7, None)),
-    ({"timeout_ms": -5}, 2, (7, None)),
-])  # fmt: skip
-def test_a_refused_request_says_so_for_every_partition(options, election_type, outcome):
-    cluster = SmallCluster().topic("foo", "0 1 / 0 1 / - / - / 1")
-    wanted = (("foo", (0, 5)), ("nope", ()))
-    assert elected(cluster, election_type, wanted, **options) == (
-        outcome,
-        [("foo", [(0, outcome), (5, outcome)]), ("nope", [])],
-    )
-    assert elected(cluster, election_type, None, **options) == (outcome, [])
-    assert cluster.partition().leader == 1
 
 
 def test_a_request_that_would_write_too_much_is_refused_as_a_whole():
