@@ -5,7 +5,7 @@ Validation of values, and the choice among sources of a value, are in `twin/cont
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 
 from kreassign.model import ConfigOperation, ConfigSource, ResourceType
@@ -19,7 +19,7 @@ from kreassign.model.error_codes import (
 from kreassign.twin.access import Operation
 from kreassign.twin.api.metadata import live_brokers
 from kreassign.twin.api.request import Handler, Request
-from kreassign.twin.controller.configs import AlterConfigs, KeyChange, ResourceChanges, ResourceOutcome
+from kreassign.twin.controller.configs import AlterConfigs, KeyChange, ResourceChanges
 from kreassign.twin.controller.decision import Outcome, with_default_text
 from kreassign.twin.controller.described_configs import DescribedConfig, DescribedResource, describe_configs
 from kreassign.wire import api
@@ -28,40 +28,43 @@ from kreassign.wire.api import Message
 # Shared by AlterConfigs and IncrementalAlterConfigs: the command to the controller and its response.
 
 
-def alter_configs(
-    request: Request, resources: Iterable[ResourceChanges], *, replaces: bool
-) -> tuple[ResourceOutcome, ...]:
-    """Send the changes that the client is allowed to make to the controller; return the outcome of each resource."""
+def _altered(request: Request, *, replaces: bool) -> Message:
+    """Send the changes that the client may make to the controller; the response has the outcome of each resource."""
     command = AlterConfigs(
-        tuple(resources),
+        tuple(_wanted_changes(resource, replaces=replaces) for resource in request.message.resources),
         None if request.at_controller else request.node.id,
         replaces,
         request.message.validate_only,
     )
-    denied = {
-        one.owner: refusal for one in command.resources if (refusal := _alteration_denial(request, one)) is not None
-    }
-    return request.cluster.controller.alter_configs(replace(command, denied=denied))
+    denials = ((one.owner, _denial(request, Operation.ALTER_CONFIGS, *one.owner)) for one in command.resources)
+    denied = {owner: denial for owner, denial in denials if denial is not None}
+    response = request.called.response
+    return response(
+        responses=[
+            response.AlterConfigsResourceResponse(
+                error_code=one.outcome.code,
+                error_message=one.outcome.message,
+                resource_type=one.type,
+                resource_name=one.name,
+            )
+            for one in request.cluster.controller.alter_configs(replace(command, denied=denied))
+        ]
+    )
 
 
-def altered_resources(outcomes: Iterable[ResourceOutcome], entry: Callable[..., Message]) -> list[Message]:
-    """The entries of a response, one per outcome."""
-    return [
-        entry(
-            error_code=one.outcome.code,
-            error_message=one.outcome.message,
-            resource_type=one.type,
-            resource_name=one.name,
-        )
-        for one in outcomes
-    ]
+def _wanted_changes(resource: Message, *, replaces: bool) -> ResourceChanges:
+    steps = tuple(
+        KeyChange(ConfigOperation.SET if replaces else step.config_operation, step.name, step.value)
+        for step in resource.configs
+    )
+    return ResourceChanges(resource.resource_type, resource.resource_name, steps)
 
 
-def _alteration_denial(request: Request, one: ResourceChanges) -> Outcome | None:
-    if one.type == ResourceType.TOPIC:
-        is_allowed = request.allows(Operation.ALTER_CONFIGS, one.name)
-        return None if is_allowed else with_default_text(TOPIC_AUTHORIZATION_FAILED)
-    return None if request.allows(Operation.ALTER_CONFIGS) else with_default_text(CLUSTER_AUTHORIZATION_FAILED)
+def _denial(request: Request, operation: Operation, kind: int, name: str) -> Outcome | None:
+    is_topic = kind == ResourceType.TOPIC
+    if request.allows(operation, name if is_topic else None):
+        return None
+    return with_default_text(TOPIC_AUTHORIZATION_FAILED if is_topic else CLUSTER_AUTHORIZATION_FAILED)
 
 
 _DESCRIBE_CONFIGS_RESPONSE = api.DESCRIBE_CONFIGS.response
@@ -98,7 +101,10 @@ def _describe_configs(request: Request) -> Message:
         return _DESCRIBE_CONFIGS_RESPONSE(
             results=[_described_resource(request, DescribedResource(*one, unexpected)) for one in everything]
         )
-    refusals = [(resource, _description_refusal(request, resource)) for resource in request.message.resources]
+    refusals = [
+        (one, _denial(request, Operation.DESCRIBE_CONFIGS, one.resource_type, one.resource_name))
+        for one in request.message.resources
+    ]
     allowed = [_describe(request, resource) for resource, refusal in refusals if refusal is None]
     refused = [
         DescribedResource(resource.resource_type, resource.resource_name, refusal)
@@ -108,13 +114,6 @@ def _describe_configs(request: Request) -> Message:
     return _DESCRIBE_CONFIGS_RESPONSE(
         results=[_described_resource(request, resource) for resource in (*allowed, *refused)]
     )
-
-
-def _description_refusal(request: Request, resource: Message) -> Outcome | None:
-    if resource.resource_type == ResourceType.TOPIC:
-        is_allowed = request.allows(Operation.DESCRIBE_CONFIGS, resource.resource_name)
-        return None if is_allowed else with_default_text(TOPIC_AUTHORIZATION_FAILED)
-    return None if request.allows(Operation.DESCRIBE_CONFIGS) else with_default_text(CLUSTER_AUTHORIZATION_FAILED)
 
 
 def _describe(request: Request, resource: Message) -> DescribedResource:
@@ -151,9 +150,6 @@ def _described_config(request: Request, config: DescribedConfig) -> Message:
     )
 
 
-_INCREMENTAL_RESPONSE = api.INCREMENTAL_ALTER_CONFIGS.response
-
-
 def _incremental_alter_configs(request: Request) -> Message:
     """IncrementalAlterConfigs: changes single keys of topics and brokers (KIP-339).
 
@@ -174,18 +170,7 @@ def _incremental_alter_configs(request: Request) -> Message:
     - Names of keys are those of 4.4 whatever the release.
     - Policies of the operator's own.
     """
-    outcomes = alter_configs(request, map(_incremental_changes, request.message.resources), replaces=False)
-    return _INCREMENTAL_RESPONSE(
-        responses=altered_resources(outcomes, _INCREMENTAL_RESPONSE.AlterConfigsResourceResponse)
-    )
-
-
-def _incremental_changes(resource: Message) -> ResourceChanges:
-    steps = tuple(KeyChange(step.config_operation, step.name, step.value) for step in resource.configs)
-    return ResourceChanges(resource.resource_type, resource.resource_name, steps)
-
-
-_ALTER_CONFIGS_RESPONSE = api.ALTER_CONFIGS.response
+    return _altered(request, replaces=False)
 
 
 def _alter_configs(request: Request) -> Message:
@@ -203,15 +188,7 @@ def _alter_configs(request: Request) -> Message:
     - What IncrementalAlterConfigs leaves out.
     - A request that names a resource twice is refused; a real broker never answers it.
     """
-    outcomes = alter_configs(request, map(_whole_changes, request.message.resources), replaces=True)
-    return _ALTER_CONFIGS_RESPONSE(
-        responses=altered_resources(outcomes, _ALTER_CONFIGS_RESPONSE.AlterConfigsResourceResponse)
-    )
-
-
-def _whole_changes(resource: Message) -> ResourceChanges:
-    steps = tuple(KeyChange(ConfigOperation.SET, step.name, step.value) for step in resource.configs)
-    return ResourceChanges(resource.resource_type, resource.resource_name, steps)
+    return _altered(request, replaces=True)
 
 
 _CONFIG_RESOURCES_RESPONSE = api.LIST_CONFIG_RESOURCES.response

@@ -7,6 +7,7 @@ from a view of this node's cluster; valid requests are executed by Kafka's own A
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from typing import TypeVar
 
 from kreassign.model import Broker, Partition, Topic, TopicPartition
 from kreassign.model.error_codes import (
@@ -35,6 +36,8 @@ from kreassign.twin.controller.topics import CreatePartitions, MorePartitions
 from kreassign.twin.metadata import PartitionState, TopicState
 from kreassign.wire import api
 from kreassign.wire.api import Message
+
+Named = TypeVar("Named")
 
 # The view of this node's cluster for decisions about topics.
 
@@ -66,6 +69,22 @@ def _seen_partition(state: PartitionState) -> Partition:
     return Partition(state.topic_partition, state.replicas, state.isr, state.leader, state.leader_epoch)
 
 
+def _refused(request: Request, outcome: Outcome) -> Message:
+    return request.called.response(error_code=outcome.code, error_message=outcome.message, topics=[])
+
+
+def _refusal(request: Request) -> Message | None:
+    """The response to a change that the client may not make, or that comes too late; None for all others."""
+    if not request.allows(Operation.ALTER):
+        return _refused(request, Outcome(CLUSTER_AUTHORIZATION_FAILED))
+    return _refused(request, TIMED_OUT) if has_expired(request.message.timeout_ms) else None
+
+
+def _refusals(decided: Mapping[Named, object]) -> dict[Named, Outcome]:
+    """The outcomes of what was decided against, by topic or partition."""
+    return {name: Outcome(one.code, one.message) for name, one in decided.items() if isinstance(one, Refusal)}
+
+
 _COUNTS_RESPONSE = api.ALTER_PARTITION_COUNTS.response
 
 
@@ -84,21 +103,14 @@ def _alter_partition_counts(request: Request) -> Message:
     - Quotas on how much may be created.
     """
     message = request.message
-    if not request.allows(Operation.ALTER):
-        return _COUNTS_RESPONSE(error_code=CLUSTER_AUTHORIZATION_FAILED, topics=[])
-    if has_expired(message.timeout_ms):
-        return _COUNTS_RESPONSE(error_code=TIMED_OUT.code, error_message=TIMED_OUT.message, topics=[])
+    if (refused := _refusal(request)) is not None:
+        return refused
     view = topics_seen(request, {topic.name for topic in message.topics})
     decided = decide_partition_counts(view, [(topic.name, topic.partition_count) for topic in message.topics])
     wanted = tuple(MorePartitions(name, count) for name, count in decided.items() if not isinstance(count, Refusal))
     command = CreatePartitions(wanted, message.validate_only, message.timeout_ms)
     made = dict(request.cluster.controller.create_partitions(command))
-    refused = {
-        name: Outcome(refusal.code, refusal.message)
-        for name, refusal in decided.items()
-        if isinstance(refusal, Refusal)
-    }
-    return _COUNTS_RESPONSE(topics=_topic_outcomes(_COUNTS_RESPONSE.TopicOutcome, decided, made | refused))
+    return _COUNTS_RESPONSE(topics=_topic_outcomes(_COUNTS_RESPONSE.TopicOutcome, decided, made | _refusals(decided)))
 
 
 def _topic_outcomes(entry: type[Message], names: Iterable[str], outcomes: Mapping[str, Outcome]) -> list[Message]:
@@ -124,23 +136,18 @@ def _alter_replication_factors(request: Request) -> Message:
     - Nothing.
     """
     message = request.message
-    if not request.allows(Operation.ALTER):
-        return _FACTORS_RESPONSE(error_code=CLUSTER_AUTHORIZATION_FAILED, topics=[])
-    if has_expired(message.timeout_ms):
-        return _FACTORS_RESPONSE(error_code=TIMED_OUT.code, error_message=TIMED_OUT.message, topics=[])
+    if (refused := _refusal(request)) is not None:
+        return refused
     decided = decide_replication_factors(
         topics_seen(request, {topic.name for topic in message.topics}),
         [(topic.name, topic.replication_factor) for topic in message.topics],
         may_undercut_min_in_sync=message.may_undercut_min_in_sync,
     )
-    outcomes = {
-        name: Outcome(targets.code, targets.message) if isinstance(targets, Refusal) else DONE
-        for name, targets in decided.items()
-    }
+    outcomes = dict.fromkeys(decided, DONE) | _refusals(decided)
     if not message.validate_only:
         answer = request.cluster.controller.alter_reassignments(_factors_command(decided))
         if answer.outcome.is_failure:
-            return _FACTORS_RESPONSE(error_code=answer.outcome.code, error_message=answer.outcome.message, topics=[])
+            return _refused(request, answer.outcome)
         outcomes |= {topic.topic: _first_failure(topic) for topic in answer.topics}
     return _FACTORS_RESPONSE(topics=_topic_outcomes(_FACTORS_RESPONSE.TopicOutcome, decided, outcomes))
 
@@ -182,10 +189,8 @@ def _reassign_partitions(request: Request) -> Message:
     - Nothing.
     """
     message = request.message
-    if not request.allows(Operation.ALTER):
-        return _REASSIGN_RESPONSE(error_code=CLUSTER_AUTHORIZATION_FAILED, topics=[])
-    if has_expired(message.timeout_ms):
-        return _REASSIGN_RESPONSE(error_code=TIMED_OUT.code, error_message=TIMED_OUT.message, topics=[])
+    if (refused := _refusal(request)) is not None:
+        return refused
     wanted = [
         (TopicPartition(topic.name, entry.partition_index), tuple(entry.replicas))
         for topic in message.topics
@@ -197,12 +202,10 @@ def _reassign_partitions(request: Request) -> Message:
     if not message.validate_only:
         answer = request.cluster.controller.alter_reassignments(_reassign_command(legal))
         if answer.outcome.is_failure:
-            return _REASSIGN_RESPONSE(error_code=answer.outcome.code, error_message=answer.outcome.message, topics=[])
+            return _refused(request, answer.outcome)
         for topic in answer.topics:
             outcomes |= {TopicPartition(topic.topic, number): outcome for number, outcome in topic.outcomes}
-    for key, target in decided.items():
-        if isinstance(target, Refusal):
-            outcomes[key] = Outcome(target.code, target.message)
+    outcomes |= _refusals(decided)
     return _REASSIGN_RESPONSE(topics=_targets_by_topic({key: outcomes[key] for key in decided}))
 
 

@@ -24,10 +24,11 @@ from kreassign.twin.controller.decision import DONE, Outcome
 from kreassign.twin.controller.leader_and_isr import ElectLeaders, LeadersElected, elections_refused
 from kreassign.twin.controller.reassignments import (
     AlterReassignments,
+    ReassignmentsAltered,
     Target,
-    TopicOutcomes,
     TopicTargets,
     list_reassignments,
+    reassignments_refused,
 )
 from kreassign.wire import api
 from kreassign.wire.api import Message
@@ -58,19 +59,13 @@ def _alter_partition_reassignments(request: Request) -> Message:
     - Nothing.
     """
     command = _reassign_command(request)
-    refused = None
     if not request.context.rules.takes_reassignments:
         refused = Outcome(POLICY_VIOLATION, "Partitions of this cluster are placed by its provider.")
     elif not request.allows(Operation.ALTER):
         refused = Outcome(CLUSTER_AUTHORIZATION_FAILED, request.denial(Operation.ALTER))
-    if refused is not None:
-        alike = (
-            TopicOutcomes(entry.topic, tuple((target.partition, refused) for target in entry.targets))
-            for entry in command.topics
-        )
-        return _reassign_response(command, refused, tuple(alike))
-    answer = request.cluster.controller.alter_reassignments(command)
-    return _reassign_response(command, answer.outcome, answer.topics)
+    else:
+        return _reassign_response(command, request.cluster.controller.alter_reassignments(command))
+    return _reassign_response(command, reassignments_refused(command, refused))
 
 
 def _reassign_command(request: Request) -> AlterReassignments:
@@ -91,17 +86,17 @@ def _reassign_command(request: Request) -> AlterReassignments:
     )
 
 
-def _reassign_response(command: AlterReassignments, outcome: Outcome, topics: tuple[TopicOutcomes, ...]) -> Message:
+def _reassign_response(command: AlterReassignments, answer: ReassignmentsAltered) -> Message:
     return _REASSIGN_RESPONSE(
         # Responses that are not about single partitions do not repeat the flag.
-        allow_replication_factor_change=outcome != DONE or command.allow_replication_factor_change,
-        error_code=outcome.code,
-        error_message=outcome.message,
+        allow_replication_factor_change=answer.outcome != DONE or command.allow_replication_factor_change,
+        error_code=answer.outcome.code,
+        error_message=answer.outcome.message,
         responses=[
             _REASSIGN_TOPIC(
                 name=topic.topic, partitions=[_reassign_partition(index, one) for index, one in topic.outcomes]
             )
-            for topic in topics
+            for topic in answer.topics
         ],
     )
 

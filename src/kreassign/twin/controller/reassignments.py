@@ -83,11 +83,7 @@ def alter_reassignments(context: ControllerContext, command: AlterReassignments)
     entries that would write more fail.
     """
     if has_expired(command.timeout_ms):
-        late = (
-            TopicOutcomes(entry.topic, tuple((target.partition, TIMED_OUT) for target in entry.targets))
-            for entry in command.topics
-        )
-        return Decision((), ReassignmentsAltered(TIMED_OUT, tuple(late)))
+        return Decision((), reassignments_refused(command, TIMED_OUT))
     records: list[PartitionChanged] = []
     answers = []
     for entry in command.topics:
@@ -99,6 +95,15 @@ def alter_reassignments(context: ControllerContext, command: AlterReassignments)
     # Without any topic Kafka answers with an empty text instead of none.
     top = DONE if command.topics else Outcome(message="")
     return Decision(tuple(records), ReassignmentsAltered(top, tuple(answers)))
+
+
+def reassignments_refused(command: AlterReassignments, outcome: Outcome) -> ReassignmentsAltered:
+    """Refuse the request and each of its entries for the same reason."""
+    answers = (
+        TopicOutcomes(entry.topic, tuple((target.partition, outcome) for target in entry.targets))
+        for entry in command.topics
+    )
+    return ReassignmentsAltered(outcome, tuple(answers))
 
 
 def list_reassignments(
