@@ -6,6 +6,7 @@ import hmac
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
+from itertools import product
 from typing import NamedTuple
 
 from kreassign.twin.version import Endpoint
@@ -138,24 +139,12 @@ class Permissions:
     rules: frozenset[Allow]
     super_users: frozenset[str] = frozenset()
 
-    def allows(self, principal: str, operation: Operation, topic: str | None = None) -> bool:
-        """True if a principal may run an operation on a topic, or (topic None) on the cluster."""
+    def allows(self, principal: str, operation: Operation, topic: str | None = None, group: str | None = None) -> bool:
+        """True if a principal may run an operation on a topic, a group, or (neither) the cluster."""
         topics = (None,) if topic is None else (topic, ALL_TOPICS)
+        groups = (None,) if group is None else (group, ALL_GROUPS)
         return principal in self.super_users or any(
-            Allow(principal, enough, one) in self.rules
-            for enough in _sufficient_operations(operation)
-            for one in topics
+            Allow(principal, enough, *owner) in self.rules
+            for enough in {operation, *_IMPLIED_BY.get(operation, ())}
+            for owner in product(topics, groups)
         )
-
-    def allows_group(self, principal: str, operation: Operation, group: str) -> bool:
-        """True if a principal may run an operation on a consumer group."""
-        return principal in self.super_users or any(
-            Allow(principal, enough, group=one) in self.rules
-            for enough in _sufficient_operations(operation)
-            for one in (group, ALL_GROUPS)
-        )
-
-
-def _sufficient_operations(operation: Operation) -> frozenset[Operation]:
-    """The operations whose permission allows this one."""
-    return _IMPLIED_BY.get(operation, frozenset()) | {operation}

@@ -47,7 +47,7 @@ _OFFSETS_TOPIC_CONFIGS = (
 
 def group_refusal(request: Request, group_id: str, operation: Operation = Operation.READ) -> int:
     """The error code if this node does not answer about a group; NONE if it does."""
-    if not request.allows_group(operation, group_id):
+    if not request.allows(operation, group=group_id):
         return GROUP_AUTHORIZATION_FAILED
     return NONE if coordinator_of(request, group_id) == request.node.id else NOT_COORDINATOR
 
@@ -120,7 +120,7 @@ def _found_coordinator(request: Request, key: str) -> tuple[int, dict[str, objec
         return INVALID_REQUEST, nobody
     if kind != _GROUP_KEY:
         return TRANSACTIONAL_ID_AUTHORIZATION_FAILED, nobody
-    if not request.allows_group(Operation.DESCRIBE, key):
+    if not request.allows(Operation.DESCRIBE, group=key):
         return GROUP_AUTHORIZATION_FAILED, nobody
     if OFFSETS_TOPIC not in request.metadata.topics:
         create_offsets_topic(request)
@@ -168,7 +168,7 @@ def _is_listed(request: Request, group: Group) -> bool:
     types = request.message.types_filter if request.version >= _FIRST_WITH_TYPES else ()
     is_wanted = not states or group.state.lower() in {state.lower() for state in states}
     is_of_type = not types or _CLASSIC in {one.lower() for one in types}
-    may_see = request.allows(Operation.DESCRIBE) or request.allows_group(Operation.DESCRIBE, group.group_id)
+    may_see = request.allows(Operation.DESCRIBE) or request.allows(Operation.DESCRIBE, group=group.group_id)
     return is_wanted and is_of_type and may_see and coordinator_of(request, group.group_id) == request.node.id
 
 
@@ -243,7 +243,7 @@ def _described_member(group: Group, member: Member, *, is_stable: bool) -> Messa
 def _group_operations(request: Request, group_id: str) -> set[int] | None:
     if not request.message.include_authorized_operations:
         return None
-    return {int(operation) for operation in GROUP_OPERATIONS if request.allows_group(operation, group_id)}
+    return {int(operation) for operation in GROUP_OPERATIONS if request.allows(operation, group=group_id)}
 
 
 _DELETE_GROUPS_RESPONSE = api.DELETE_GROUPS.response

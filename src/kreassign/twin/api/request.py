@@ -67,15 +67,10 @@ class Request:
         """Address of another node for a client of this listener."""
         return self.cluster.address(node_id, self.node.listener)
 
-    def allows(self, operation: Operation, topic: str | None = None) -> bool:
-        """True if the client may run an operation on a topic, or (topic None) on the cluster."""
+    def allows(self, operation: Operation, topic: str | None = None, group: str | None = None) -> bool:
+        """True if the client may run an operation on a topic, a consumer group, or (neither) the cluster."""
         permissions = self.cluster.permissions
-        return permissions is None or permissions.allows(self.client.principal, operation, topic)
-
-    def allows_group(self, operation: Operation, group: str) -> bool:
-        """True if the client may run an operation on a consumer group."""
-        permissions = self.cluster.permissions
-        return permissions is None or permissions.allows_group(self.client.principal, operation, group)
+        return permissions is None or permissions.allows(self.client.principal, operation, topic, group)
 
     @property
     def client_host(self) -> str:
