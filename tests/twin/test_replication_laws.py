@@ -99,13 +99,13 @@ def restore(box: Box, _: int, number: int, __: float) -> None:
 @step
 def cut(box: Box, other: int, number: int, _: float) -> None:
     if other != number:
-        box.replication.cut_link(other, number)
+        box.replication.set_link(other, number, is_cut=True)
 
 
 @step
 def heal(box: Box, other: int, number: int, _: float) -> None:
     if other != number:
-        box.replication.restore_link(other, number)
+        box.replication.set_link(other, number, is_cut=False)
 
 
 @step

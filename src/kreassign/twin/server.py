@@ -19,10 +19,10 @@ import struct
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 from kreassign.clock import SYSTEM_CLOCK, Clock
 from kreassign.errors import InputError, ProtocolViolation, machine_reason
@@ -515,7 +515,7 @@ def serve(make: Callable[[], TwinServer], on_open: Callable[[TwinServer], None])
 
 
 class ServerThread:
-    """A server whose loop runs in a thread of its own, for blocking callers."""
+    """A server whose loop runs in a thread of its own, for blocking callers, while a `with` block runs."""
 
     def __init__(self, make: Callable[[], TwinServer]) -> None:
         self._make = make
@@ -538,13 +538,14 @@ class ServerThread:
         """Addresses of the controllers for `bootstrap.controllers`."""
         return ",".join(self.server.controller_addresses)
 
-    def start(self) -> None:
+    def __enter__(self) -> Self:
         """Wait until the listeners are open; raises the error that prevents it."""
         self._running = self._threads.submit(lambda: serve(self._make, self._opened.set_result))
         either: tuple[Future[Any], ...] = (self._running, self._opened)
         wait(either, _TIMEOUT_S, FIRST_COMPLETED)
         if not self._opened.done():
             self._running.result(0)
+        return self
 
     def do(self, action: Callable[[Twin], Result]) -> Result:
         """Run an action on the twin between two requests, and return its result."""
@@ -555,7 +556,7 @@ class ServerThread:
 
         return asyncio.run_coroutine_threadsafe(act(), server.loop).result(_TIMEOUT_S)
 
-    def stop(self) -> None:
+    def __exit__(self, *_: object) -> None:
         """Close the listeners and end the thread; raises the error of the server, if it failed."""
         if self._running is not None and not self._running.done():
             self.server.end()
@@ -564,18 +565,12 @@ class ServerThread:
             self._running.result(0)
 
 
-@contextmanager
 def serving(
     twin: Twin,
     configs: Sequence[ListenerConfig] = (ListenerConfig(),),
     *,
     speed: float | None = 1.0,
     clock: Clock | None = None,
-) -> Iterator[ServerThread]:
-    """Serve a twin on ports of this machine while the block runs."""
-    thread = ServerThread(lambda: TwinServer(twin, configs, speed=speed, clock=clock))
-    thread.start()
-    try:
-        yield thread
-    finally:
-        thread.stop()
+) -> ServerThread:
+    """A server of a twin on ports of this machine, for a `with` block."""
+    return ServerThread(lambda: TwinServer(twin, configs, speed=speed, clock=clock))

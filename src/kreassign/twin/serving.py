@@ -152,14 +152,9 @@ def serving_scenario(
     scenario: Scenario, options: Serving = ON_FREE_PORTS, folder: Path = Path()
 ) -> Iterator[ServerThread]:
     """Serve a scenario while the block runs, with paths relative to `folder`. Raises InputError."""
-    with _assembled(scenario, options, folder) as parts:
-        thread = ServerThread(parts.server)
-        thread.start()
-        try:
-            thread.do(lambda _: parts.finish(thread.server))
-            yield thread
-        finally:
-            thread.stop()
+    with _assembled(scenario, options, folder) as parts, ServerThread(parts.server) as thread:
+        thread.do(lambda _: parts.finish(thread.server))
+        yield thread
 
 
 def serve_scenario(

@@ -12,7 +12,6 @@ from kreassign.twin import Twin
 from kreassign.twin.core import TwinSettings
 from kreassign.wire import api
 from kreassign.wire.api import Api, Message
-from tests.twin.api.test_refused import errors_of
 from tests.twin.asking import ask, cluster
 
 TEXT = "The active controller appears to be node 101."
@@ -43,7 +42,14 @@ FIELDS: dict[Api, dict[str, Any]] = {
 
 def codes(response: Message) -> set[int]:
     """The error codes anywhere in an answer."""
-    return set(errors_of(response))
+    return set(_codes(response.to_dict()))
+
+
+def _codes(value: Any) -> list[int]:
+    if isinstance(value, dict):
+        own = [code for key, code in value.items() if key == "error_code"]
+        return own + [code for inner in value.values() for code in _codes(inner)]
+    return [code for inner in value for code in _codes(inner)] if isinstance(value, list) else []
 
 
 CALLS = [(called, version) for called in FIELDS for version in (called.min_version, called.max_version)]

@@ -90,7 +90,7 @@ def test_a_broker_that_was_away_for_long_skips_what_its_leader_has_deleted() -> 
 def test_a_member_that_is_behind_for_too_long_is_reported_until_it_is_out() -> None:
     box = Box(Given((0, 1), size=1, rate=1))
     box.run(5)
-    box.replication.cut_link(1, 0)
+    box.replication.set_link(1, 0, is_cut=True)
     fell_behind = ReplicaFellBehind(tp(0), 1)
     assert box.run(50) == [(35 * SECOND, fell_behind), (50 * SECOND, fell_behind)]
     box.change(0, isr=(0,))
@@ -99,9 +99,9 @@ def test_a_member_that_is_behind_for_too_long_is_reported_until_it_is_out() -> N
 
 def test_a_member_that_is_behind_for_less_stays() -> None:
     box = Box(Given((0, 1), size=1, rate=1))
-    box.replication.cut_link(0, 1)
+    box.replication.set_link(0, 1, is_cut=True)
     box.run(29)
-    box.replication.restore_link(0, 1)
+    box.replication.set_link(0, 1, is_cut=False)
     assert box.run(1000) == []
     assert box.size(0, 1) == box.size(0, 0)
 
@@ -135,7 +135,7 @@ def test_a_slow_follower_leaves_the_isr_until_writes_end() -> None:
 def test_a_copy_joins_at_the_high_watermark_though_the_leader_is_further() -> None:
     # Broker 1 is a member and stands still at 100 MB; at 10 MB/s broker 2 is as far after 10 s.
     box = Box(Given((0, 1), size=100, rate=1), hardware={2: broker(net=10)})
-    box.replication.cut_link(0, 1)
+    box.replication.set_link(0, 1, is_cut=True)
     box.add(0, 2)
     assert box.run(9.9, ReplicaCaughtUp) == []
     assert box.replication.readings.high_watermark(tp(0)) == 100_000

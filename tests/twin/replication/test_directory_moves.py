@@ -117,7 +117,7 @@ def test_a_follower_that_is_behind_can_be_moved() -> None:
 def test_a_copy_that_is_cut_off_is_moved_as_it_is() -> None:
     # It stopped with 20 MB from 0 on; what its leader has begins far beyond by now.
     box = Box(Given((0, 1), size=20, rate=1, retention=60))
-    box.replication.cut_link(0, 1)
+    box.replication.set_link(0, 1, is_cut=True)
     box.run(180)
     move(box, 0, number=1)
     assert ended(box.run(1)) == {0: 180_200}

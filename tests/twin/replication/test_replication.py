@@ -210,9 +210,9 @@ def test_a_member_of_the_isr_that_is_behind_is_not_slowed_by_its_leader() -> Non
     # It lacks 10 MB: without a throttle of its own the way is free, 100 - 1 MB/s.
     box = Box(Given((0, 1), rate=1))
     box.throttle(2, followers=None)
-    box.replication.cut_link(0, 1)
+    box.replication.set_link(0, 1, is_cut=True)
     box.run(10)
-    box.replication.restore_link(0, 1)
+    box.replication.set_link(0, 1, is_cut=False)
     box.run(0.102)
     assert box.size(0, 0) == box.size(0, 1)
 

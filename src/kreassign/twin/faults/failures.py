@@ -166,11 +166,11 @@ class Cut(_BrokerFault):
 
     def inject(self, twin: Twin) -> None:
         """Cut the link."""
-        twin.replication.cut_link(self.broker, self.other)
+        twin.replication.set_link(self.broker, self.other, is_cut=True)
 
     def recover(self, twin: Twin) -> None:
         """Restore the link."""
-        twin.replication.restore_link(self.broker, self.other)
+        twin.replication.set_link(self.broker, self.other, is_cut=False)
 
 
 # Faults of log directories and of remote storage.
@@ -237,11 +237,11 @@ class Fill(_DirFault):
 
     def inject(self, twin: Twin) -> None:
         """Fill the directory."""
-        twin.replication.fill_dir(self.broker, self.path)
+        twin.replication.set_filled(self.broker, self.path, is_filled=True)
 
     def recover(self, twin: Twin) -> None:
         """Free the room and restart the broker."""
-        twin.replication.clear_dir(self.broker, self.path)
+        twin.replication.set_filled(self.broker, self.path, is_filled=False)
         _DirFault.recover(self, twin)
 
 
@@ -251,11 +251,11 @@ class CutRemote(_BrokerFault):
 
     def inject(self, twin: Twin) -> None:
         """Cut the broker off."""
-        twin.replication.cut_remote(self.broker)
+        twin.replication.set_remote(self.broker, is_cut=True)
 
     def recover(self, twin: Twin) -> None:
         """Reconnect the broker."""
-        twin.replication.restore_remote(self.broker)
+        twin.replication.set_remote(self.broker, is_cut=False)
 
 
 # Faults of requests and responses in transit, of the metadata behind answers, and of the controller.

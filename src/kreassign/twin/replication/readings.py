@@ -105,10 +105,7 @@ class ReplicaReadings:
             return
         for index in np.flatnonzero(live["rate"] > 0).tolist():
             key = replicas.state.copies.key(index)
-            topic_partition, broker = (
-                replicas.state.logs.topic_partition(key.row),
-                replicas.state.fleet.broker_ids[key.broker],
-            )
+            topic_partition, broker = replicas.state.logs.topic_partition(key.row), replicas.state.broker_id(key.broker)
             yield Flow(topic_partition, broker, key.is_future, float(live["rate"][index]))
 
     def usages(self) -> Iterator[Usage]:
@@ -219,17 +216,7 @@ class ReplicaReadings:
         return None if key is None or span is None else self._replicas.state.logs.offset(key.row, span[side])
 
     def _span(self, key: CopyKey | None) -> tuple[float, float] | None:
-        """First byte and end of the part of its log that a copy has."""
-        if key is None:
-            return None
-        replicas = self._replicas
-        if key in replicas.state.copies:
-            replicas.positions.settle()
-            entry = replicas.state.copies.entry(key)
-            return float(entry["begin"]), float(entry["position"])
-        return replicas.state.logs.start(key.row, replicas.state.now_ms), replicas.state.logs.end(
-            key.row, replicas.state.now_ms
-        )
+        return None if key is None else self._replicas.positions.span(key)
 
 
 def _by_partition(replica: LogDirReplica) -> tuple[TopicPartition, bool]:

@@ -487,7 +487,7 @@ class DirectoryMoves:
     def _begin(self, key: CopyKey, current: int, log_dir: int) -> None:
         replicas = self._replicas
         replicas.positions.settle()
-        start = replicas.positions.start(CopyKey(key.row, key.broker))
+        start, _ = replicas.positions.span(CopyKey(key.row, key.broker))
         entry = replicas.state.copies.add(key, log_dir, start, start, replicas.state.now_ms)
         entry["source_dir"] = current
         replicas.log_dirs.log_counts[log_dir] += 1

@@ -396,12 +396,7 @@ class Replication:
         traffic: Mapping[TopicPartition, Traffic],
         held_bytes: Mapping[tuple[TopicPartition, int], int] | None = None,
     ) -> None:
-        """Load an existing cluster: all of its brokers, which must have hardware, and their copies.
-
-        Members of the ISR are complete. The others have the first `held_bytes`, by partition and broker, of the
-        leader's log; without an entry, adding replicas are empty and all others complete. A partition without `traffic`
-        is empty. All brokers are assumed to be up; `crash` those that are not.
-        """
+        """Load an existing cluster: see `load_cluster`. All brokers, which must have hardware, count as up."""
         load_cluster(self._applier, metadata, traffic, held_bytes or {})
 
     def apply(self, record: Record, metadata: ClusterMetadata) -> None:
@@ -482,28 +477,17 @@ class Replication:
         if is_up:
             replicas.start_again(index)
 
-    def cut_link(self, one: int, other: int) -> None:
-        """Cut the link between two brokers in both directions."""
-        self._set_link(one, other, is_cut=True)
-
-    def restore_link(self, one: int, other: int) -> None:
-        """Restore the link between two brokers."""
-        self._set_link(one, other, is_cut=False)
-
-    def _set_link(self, one: int, other: int, *, is_cut: bool) -> None:
+    def set_link(self, one: int, other: int, *, is_cut: bool) -> None:
+        """Cut the link between two brokers in both directions, or restore it."""
         replicas = self._replicas
         first, second = replicas.state.fleet.broker(one), replicas.state.fleet.broker(other)
         replicas.positions.settle()
         replicas.state.fleet.cut[first, second] = replicas.state.fleet.cut[second, first] = is_cut
         replicas.reconsider(first)
 
-    def cut_remote(self, broker: int) -> None:
-        """Cut a broker off from remote storage: new copies of tiered topics do not begin there."""
-        self._replicas.state.fleet.has_remote[self._replicas.state.fleet.broker(broker)] = False
-
-    def restore_remote(self, broker: int) -> None:
-        """Reconnect a broker to remote storage."""
-        self._replicas.state.fleet.has_remote[self._replicas.state.fleet.broker(broker)] = True
+    def set_remote(self, broker: int, *, is_cut: bool) -> None:
+        """Cut a broker off from remote storage: new copies of tiered topics do not begin there; or reconnect it."""
+        self._replicas.state.fleet.has_remote[self._replicas.state.fleet.broker(broker)] = not is_cut
 
     def slow_dir(self, broker: int, path: str, factor: float) -> None:
         """Let a log directory run at `factor` times its speed; 1.0 restores it."""
@@ -511,17 +495,10 @@ class Replication:
         self._replicas.state.fleet.slow(self._replicas.state.fleet.log_dir(broker, path), factor)
         self._replicas.state.must_share = True
 
-    def fill_dir(self, broker: int, path: str) -> None:
-        """Let something other than Kafka take all the room of a log directory. `LogDirFull` is reported at once."""
-        self._occupy(broker, path, is_occupied=True)
-
-    def clear_dir(self, broker: int, path: str) -> None:
-        """Free the room that `fill_dir` took."""
-        self._occupy(broker, path, is_occupied=False)
-
-    def _occupy(self, broker: int, path: str, *, is_occupied: bool) -> None:
+    def set_filled(self, broker: int, path: str, *, is_filled: bool) -> None:
+        """Let something other than Kafka take all the room of a log directory (`LogDirFull` follows), or free it."""
         self._replicas.positions.settle()
-        self._replicas.state.fleet.occupy(self._replicas.state.fleet.log_dir(broker, path), is_occupied=is_occupied)
+        self._replicas.state.fleet.occupy(self._replicas.state.fleet.log_dir(broker, path), is_occupied=is_filled)
         self._replicas.state.must_share = True
 
     def fail_dir(self, broker: int, path: str) -> None:

@@ -315,11 +315,14 @@ class CopyPositions:
         live["position"] = np.maximum(live["position"], starts)
         live["begin"] = np.maximum(live["begin"], starts)
 
-    def start(self, key: CopyKey) -> float:
-        """First byte of a copy's log; of a future copy, where it is to begin."""
-        if key in self._state.copies:
-            return float(self._state.copies.entry(key)["begin"])
-        return self._state.logs.start(key.row, self._state.now_ms)
+    def span(self, key: CopyKey) -> tuple[float, float]:
+        """First byte and end of the part of its log that a copy has now."""
+        state = self._state
+        if key not in state.copies:
+            return state.logs.start(key.row, state.now_ms), state.logs.end(key.row, state.now_ms)
+        self.settle()
+        entry = state.copies.entry(key)
+        return float(entry["begin"]), float(entry["position"])
 
     def _starts(self) -> NDArray[np.float64]:
         live = self._state.copies.live
@@ -364,11 +367,8 @@ class CopyPositions:
 
     def size(self, key: CopyKey) -> float:
         """The size of a copy in bytes."""
-        state = self._state
-        if key in state.copies:
-            entry = state.copies.entry(key)
-            return float(entry["position"] - entry["begin"])
-        return state.logs.end(key.row, state.now_ms) - state.logs.start(key.row, state.now_ms)
+        begin, end = self.span(key)
+        return end - begin
 
     def watermark(self, row: int) -> float:
         """The high watermark in bytes: the lowest position in the ISR."""
