@@ -14,7 +14,7 @@ from kreassign.twin.cluster import Twin
 from kreassign.twin.controller.reassignments import AlterReassignments, Target, TopicTargets, alter_reassignments
 from kreassign.twin.core import TwinSettings
 from kreassign.twin.replication.partition_logs import Traffic
-from kreassign.twin.store import FileLog
+from kreassign.twin.store import SIGNATURE, FileLog
 from kreassign.twin.version import KAFKA_3_9, KAFKA_4_3, KafkaVersion
 from kreassign.wire import api
 from kreassign.wire.codec import encode_request
@@ -250,6 +250,33 @@ def test_an_open_move_goes_on_when_its_cluster_is(first: KafkaVersion, second: K
     assert listed(after) is None
     assert partition(after, "orders")[:2] == ((4, 5, 6), {4, 5, 6})
     log.close()
+
+
+def test_a_torn_log_loses_at_most_its_last_decision(tmp_path: Path) -> None:
+    path, blueprint = tmp_path / "metadata.log", cluster({"orders": [[0, 1], [1, 2]]})
+    log = FileLog(path)
+    twin = Twin(blueprint, log=log)
+    before, whole_before = twin.metadata.copy(), path.stat().st_size
+    both_move(twin)
+    log.close()
+    whole = path.read_bytes()
+    assert len(SIGNATURE) < whole_before < len(whole)
+    for length in [*range(whole_before, len(whole), 7), len(whole)]:
+        path.write_bytes(whole[:length])
+        log = FileLog(path)
+        again = Twin(blueprint, log=log)
+        assert again.metadata == (twin.metadata if length == len(whole) else before), length
+        both_move(again)
+        assert [partition.replicas for partition in again.metadata.topics["orders"].partitions.values()] == [
+            (2, 3, 0, 1), (2, 3, 1)
+        ]  # fmt: skip
+        log.close()
+
+
+def both_move(asked: Twin) -> None:
+    """Move both partitions of orders by one decision."""
+    targets = tuple(TopicTargets("orders", (Target(number, (2, 3)),)) for number in range(2))
+    asked.commit(alter_reassignments(asked.context, AlterReassignments(targets)))
 
 
 def test_a_log_of_another_cluster_is_refused() -> None:

@@ -1,36 +1,40 @@
+import pytest
+
 from kreassign.twin.access import ALL_TOPICS, Allow, Operation, Permissions
 
-ALICE, BOB = "User:alice", "User:bob"
+ALICE, BOB, CAROL = "User:alice", "User:bob", "User:carol"
+PERMISSIONS = Permissions(
+    frozenset({
+        Allow(ALICE, Operation.ALTER, "orders"), Allow(ALICE, Operation.READ, ALL_TOPICS), Allow(BOB, Operation.ALTER),
+        Allow(BOB, Operation.ALTER_CONFIGS), Allow(BOB, Operation.READ, group="readers"),
+    }),
+    super_users=frozenset({CAROL}),
+)  # fmt: skip
 
 
-def test_what_no_rule_allows_is_denied() -> None:
-    assert not Permissions(frozenset()).allows(ALICE, Operation.ALTER)
-
-
-def test_a_rule_holds_for_its_principal_operation_and_resource_only() -> None:
-    permissions = Permissions(frozenset({Allow(ALICE, Operation.ALTER, "orders")}))
-    assert permissions.allows(ALICE, Operation.ALTER, "orders")
-    assert not permissions.allows(BOB, Operation.ALTER, "orders")
-    assert not permissions.allows(ALICE, Operation.ALTER, "payments")
-    assert not permissions.allows(ALICE, Operation.ALTER)
-    assert not permissions.allows(ALICE, Operation.DELETE, "orders")
-
-
-def test_a_rule_for_all_topics_does_not_hold_for_the_cluster() -> None:
-    permissions = Permissions(frozenset({Allow(ALICE, Operation.DESCRIBE, ALL_TOPICS)}))
-    assert permissions.allows(ALICE, Operation.DESCRIBE, "orders")
-    assert not permissions.allows(ALICE, Operation.DESCRIBE)
-
-
-def test_who_may_change_may_look() -> None:
-    permissions = Permissions(frozenset({Allow(ALICE, Operation.ALTER), Allow(BOB, Operation.ALTER_CONFIGS)}))
-    assert permissions.allows(ALICE, Operation.DESCRIBE)
-    assert permissions.allows(BOB, Operation.DESCRIBE_CONFIGS)
-    assert not permissions.allows(BOB, Operation.DESCRIBE)
-
-
-def test_a_super_user_may_do_everything() -> None:
-    permissions = Permissions(frozenset(), super_users=frozenset({BOB}))
-    assert permissions.allows(BOB, Operation.CLUSTER_ACTION)
-    assert permissions.allows(BOB, Operation.DELETE, "orders")
-    assert not permissions.allows(ALICE, Operation.CLUSTER_ACTION)
+@pytest.mark.parametrize(("principal", "operation", "owner", "is_allowed"), [
+    (ALICE, Operation.ALTER, {"topic": "orders"}, True),
+    (BOB, Operation.ALTER, {"topic": "orders"}, False),
+    (ALICE, Operation.ALTER, {"topic": "payments"}, False),
+    (ALICE, Operation.ALTER, {}, False),
+    (ALICE, Operation.DELETE, {"topic": "orders"}, False),
+    # A rule for all topics does not hold for the cluster or a group.
+    (ALICE, Operation.READ, {"topic": "payments"}, True),
+    (ALICE, Operation.READ, {}, False),
+    (ALICE, Operation.READ, {"group": "readers"}, False),
+    (BOB, Operation.READ, {"group": "readers"}, True),
+    (BOB, Operation.READ, {"group": "others"}, False),
+    # Who may change may look.
+    (BOB, Operation.DESCRIBE, {}, True),
+    (BOB, Operation.DESCRIBE_CONFIGS, {}, True),
+    (ALICE, Operation.DESCRIBE, {"topic": "payments"}, True),
+    (ALICE, Operation.DESCRIBE_CONFIGS, {"topic": "orders"}, False),
+    # A super user may do everything.
+    (CAROL, Operation.CLUSTER_ACTION, {}, True),
+    (CAROL, Operation.DELETE, {"topic": "orders"}, True),
+    (ALICE, Operation.CLUSTER_ACTION, {}, False),
+])  # fmt: skip
+def test_what_no_rule_allows_is_denied(
+    principal: str, operation: Operation, owner: dict[str, str], is_allowed: bool
+) -> None:
+    assert PERMISSIONS.allows(principal, operation, **owner) is is_allowed

@@ -62,13 +62,9 @@ def test_texts_are_short_and_can_be_read():
     )
 
 
-@pytest.mark.parametrize("text", ["", "{}", "[]", '{"record":"Nope"}', '{"record":"BrokerFenced"}', '{"record":"X'])
+@pytest.mark.parametrize("text", [
+    "", "{}", "[]", "5", "null", "[" * 100_000, '{"record":"Nope"}', '{"record":"BrokerFenced"}', '{"record":"X',
+], ids=lambda text: text[:25])  # fmt: skip
 def test_what_is_no_record_is_refused(text):
-    with pytest.raises((ValueError, KeyError, TypeError)):
-        from_json(text)
-
-
-@pytest.mark.parametrize("text", ["[]", "5", "null", "[" * 100_000], ids=lambda text: text[:9])
-def test_what_no_twin_wrote_is_no_record(text):
     with pytest.raises((ValueError, KeyError, TypeError)):
         from_json(text)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 import pytest
 
 from kreassign.errors import ProtocolViolation
-from kreassign.twin.zookeeper.control_requests import BEING_DELETED
+from kreassign.twin.zookeeper.control_requests import BEING_DELETED, trace_line
 from tests.twin.zookeeper.sending import TOPIC_ID, body, order, sent, states, step
 
 EVERYBODY = [("UpdateMetadata", broker) for broker in range(5)]
@@ -125,3 +126,11 @@ def test_bytes_that_go_on_are_refused() -> None:
     request = sent(step(told=(2,)))[0]
     with pytest.raises(ProtocolViolation, match="has more than its fields"):
         replace(request, body=request.body + b"\0").decode()
+
+
+def test_a_line_of_a_trace_says_when_from_whom_to_whom_and_what() -> None:
+    request = sent(step(stopped=((1, True),)))[0]
+    assert json.loads(trace_line(17, request)) == {
+        "time": 17, "controllerId": 0, "controllerEpoch": 3, "to": 1, "api": "StopReplica", "apiKey": 5, "version": 4,
+        "body": body(request),
+    }  # fmt: skip
