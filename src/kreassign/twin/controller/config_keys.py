@@ -142,59 +142,36 @@ _TOPIC_KEYS = (
 )
 
 _BROKER_KEYS = (
+    # Defaults of topics, under the name that brokers have for them; a key with a fallback has no limits there.
+    *(
+        Key(key.server_keys[0], key.type, fallback=key.fallback)
+        if key.fallback
+        else Key(key.server_keys[0], key.type, key.default, key.check)
+        for key in _TOPIC_KEYS
+        if key.server_keys
+    ),
     Key(LEADER_THROTTLED_RATE, _LONG, None, _AT_LEAST_0, is_quota=True),
     Key(FOLLOWER_THROTTLED_RATE, _LONG, None, _AT_LEAST_0, is_quota=True),
     Key(LOG_DIR_RATE, _LONG, None, _AT_LEAST_0, is_quota=True),
     Key("background.threads", _INT, "10", _AT_LEAST_1),
-    Key("compression.gzip.level", _INT, "-1", _GZIP),
-    Key("compression.lz4.level", _INT, "9", _LZ4),
-    Key("compression.type", _STRING, "producer", _COMPRESSIONS),
-    Key("compression.zstd.level", _INT, "3", _ZSTD),
     Key("cordoned.log.dirs", _LIST, ""),
     Key("errors.deadletterqueue.auto.create.topics.enable", _BOOLEAN, "false"),
     Key("errors.deadletterqueue.topic.name.prefix", _STRING, "dlq."),
     Key("log.cleaner.backoff.ms", _LONG, "15000", _AT_LEAST_0),
     Key("log.cleaner.dedupe.buffer.size", _LONG, "134217728"),
-    Key("log.cleaner.delete.retention.ms", _LONG, _DAY_MS, _AT_LEAST_0),
     Key("log.cleaner.io.buffer.load.factor", _DOUBLE, "0.9"),
     Key("log.cleaner.io.buffer.size", _INT, "524288", _AT_LEAST_0),
-    Key("log.cleaner.max.compaction.lag.ms", _LONG, _FOREVER, _AT_LEAST_1),
-    Key("log.cleaner.min.cleanable.ratio", _DOUBLE, "0.5", Limits(0, 1)),
-    Key("log.cleaner.min.compaction.lag.ms", _LONG, "0", _AT_LEAST_0),
     Key("log.cleaner.threads", _INT, "1", _AT_LEAST_0),
-    Key("log.cleanup.policy", _LIST, "delete", _POLICIES),
-    Key("log.flush.interval.messages", _LONG, _FOREVER, _AT_LEAST_1),
-    Key("log.flush.interval.ms", _LONG, fallback=_FLUSH_CHECK),
-    Key("log.index.interval.bytes", _INT, "4096", _AT_LEAST_0),
-    Key("log.index.size.max.bytes", _INT, "10485760", Limits(4)),
-    Key("log.local.retention.bytes", _LONG, "-2", _AT_LEAST_MINUS_2),
-    Key("log.local.retention.ms", _LONG, "-2", _AT_LEAST_MINUS_2),
-    Key("log.message.timestamp.after.max.ms", _LONG, "3600000", _AT_LEAST_0),
-    Key("log.message.timestamp.before.max.ms", _LONG, _FOREVER, _AT_LEAST_0),
-    Key("log.message.timestamp.type", _STRING, "CreateTime", _TIMESTAMPS),
-    Key("log.preallocate", _BOOLEAN, "false"),
-    Key("log.remote.copy.lag.bytes", _LONG, "-1", _AT_LEAST_MINUS_1),
-    Key("log.remote.copy.lag.ms", _LONG, "0", _AT_LEAST_MINUS_1),
-    Key("log.retention.bytes", _LONG, "-1"),
-    Key("log.retention.ms", _LONG, fallback=_RETENTION_HOURS),
-    Key("log.roll.jitter.ms", _LONG, fallback=_JITTER_HOURS),
-    Key("log.roll.ms", _LONG, fallback=_ROLL_HOURS),
-    Key("log.segment.bytes", _INT, "1073741824", Limits(_MEBIBYTE)),
-    Key("log.segment.delete.delay.ms", _LONG, "60000", _AT_LEAST_0),
     Key("max.connection.creation.rate", _INT, str(MAX_INT), _AT_LEAST_0),
     Key("max.connections", _INT, str(MAX_INT), _AT_LEAST_0),
     Key("max.connections.per.ip", _INT, str(MAX_INT), _AT_LEAST_0),
     Key("max.connections.per.ip.overrides", _STRING, ""),
-    Key(_DECOMPRESSED, _INT, _LONGEST_ARRAY, Limits(1, int(_LONGEST_ARRAY))),
-    Key("message.max.bytes", _INT, "1048588", _AT_LEAST_0),
-    Key("min.insync.replicas", _INT, "1", _AT_LEAST_1),
     Key("num.io.threads", _INT, "8", _AT_LEAST_1),
     Key("num.network.threads", _INT, "3", _AT_LEAST_1),
     Key("num.recovery.threads.per.data.dir", _INT, "2", _AT_LEAST_1),
     Key("num.replica.fetchers", _INT, "1", _AT_LEAST_1),
     Key("producer.id.expiration.ms", _INT, _DAY_MS, _AT_LEAST_1),
     Key("transaction.partition.verification.enable", _BOOLEAN, "true"),
-    Key("unclean.leader.election.enable", _BOOLEAN, "false"),
 )
 # fmt: on
 
