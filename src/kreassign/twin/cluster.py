@@ -204,12 +204,11 @@ class Twin(TwinCore):
 
     def node_at(self, address: tuple[str, int], listener: Listener) -> Node | None:
         """The node that listens at an address; None if there is none."""
-        registered = (node_id for node_id in self.node_ids if self._has_address(node_id))
-        found = (node_id for node_id in registered if self.address(node_id, listener) == address)
+        known = {*self.metadata.brokers, *self.controller.node_ids}
+        found = (
+            node_id for node_id in self.node_ids if node_id in known and self.address(node_id, listener) == address
+        )
         return next((Node(node_id, self.endpoint(node_id), listener) for node_id in found), None)
-
-    def _has_address(self, node_id: int) -> bool:
-        return node_id in self.controller.node_ids or node_id in self.metadata.brokers
 
     # --- requests ---------------------------------------------------------------------------------------------
 

@@ -173,7 +173,7 @@ class GroupCoordinator:
             return Joined(INVALID_GROUP_ID, candidate.member_id)
         if not MIN_SESSION_MS <= candidate.session_timeout_ms <= MAX_SESSION_MS:
             return Joined(INVALID_SESSION_TIMEOUT, candidate.member_id)
-        group = self._found(candidate.group_id, now_ms)
+        group = self.describe(candidate.group_id, now_ms)
         if group is None:
             if candidate.member_id:
                 return Joined(UNKNOWN_MEMBER_ID, candidate.member_id)
@@ -241,7 +241,7 @@ class GroupCoordinator:
 
     def leave(self, group_id: str, member_id: str, instance_id: str | None, now_ms: int) -> int:
         """Remove a member named by its id, its instance id, or both; return an error code."""
-        group = self._found(group_id, now_ms)
+        group = self.describe(group_id, now_ms)
         if group is None:
             return UNKNOWN_MEMBER_ID
         if member_id in group.promised:
@@ -257,7 +257,7 @@ class GroupCoordinator:
 
     def _member(self, claim: MemberClaim, now_ms: int) -> tuple[int, Group | None, Member | None]:
         """Return the member of a claim; an error code and no member if the claim is not valid (any more)."""
-        group = self._found(claim.group_id, now_ms)
+        group = self.describe(claim.group_id, now_ms)
         if group is None:
             return UNKNOWN_MEMBER_ID, None, None
         if claim.instance_id is not None:
@@ -290,7 +290,7 @@ class GroupCoordinator:
         return codes
 
     def _may_commit(self, claim: MemberClaim, now_ms: int) -> tuple[int, Group | None]:
-        group = self._found(claim.group_id, now_ms)
+        group = self.describe(claim.group_id, now_ms)
         if claim.generation == NO_GENERATION and not claim.member_id and claim.instance_id is None:
             # A consumer that manages partitions without a group, or a tool that resets offsets.
             if group is not None and group.members:
@@ -310,24 +310,20 @@ class GroupCoordinator:
         self, group_id: str, partitions: Iterable[TopicPartition] | None, now_ms: int
     ) -> dict[TopicPartition, Offset]:
         """The committed offsets of these partitions, or (None) of all that have one."""
-        group = self._found(group_id, now_ms)
+        group = self.describe(group_id, now_ms)
         offsets = {} if group is None else group.offsets
         return dict(offsets) if partitions is None else {key: offsets.get(key, NO_OFFSET) for key in partitions}
 
     # --- groups -----------------------------------------------------------------------------------------------
 
-    def describe(self, group_id: str, now_ms: int) -> Group | None:
-        """The group; None if there is none."""
-        return self._found(group_id, now_ms)
-
     def list(self, now_ms: int) -> tuple[Group, ...]:
         """All groups, by id."""
-        found = (self._found(group_id, now_ms) for group_id in sorted(self._groups))
+        found = (self.describe(group_id, now_ms) for group_id in sorted(self._groups))
         return tuple(group for group in found if group is not None)
 
     def delete(self, group_id: str, now_ms: int) -> int:
         """Delete a group that has no members; return an error code."""
-        group = self._found(group_id, now_ms)
+        group = self.describe(group_id, now_ms)
         if group is None:
             return GROUP_ID_NOT_FOUND
         if group.members:
@@ -335,7 +331,7 @@ class GroupCoordinator:
         del self._groups[group_id]
         return NONE
 
-    def _found(self, group_id: str, now_ms: int) -> Group | None:
+    def describe(self, group_id: str, now_ms: int) -> Group | None:
         """The group without members whose session expired; None if the group itself was deleted by now."""
         group = self._groups.get(group_id)
         if group is None:

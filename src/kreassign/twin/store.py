@@ -290,7 +290,7 @@ class ZooKeeperTree:
         )
         self._epoch_version = known.version
         try:
-            self._commit(writes)
+            self.write(writes)
         except (StaleZnode, ControllerMoved):
             return None
         self._epoch_version = known.version + 1
@@ -304,7 +304,14 @@ class ZooKeeperTree:
 
     def write(self, writes: tuple[Write, ...]) -> None:
         """Write as the elected controller, all or nothing. Raises `ControllerMoved`, `StaleZnode`."""
-        self._commit(writes)
+        attempts = count()
+
+        def attempt() -> None:
+            if next(attempts) and self._is_done(writes[0]):
+                return
+            self._try(writes)
+
+        self._client.retry(attempt)
 
     def watch(self, path: str) -> bool:
         """Call `on_news` once when a znode (or its list of children) changes; False if it is watched already."""
@@ -339,16 +346,6 @@ class ZooKeeperTree:
             self._client.retry(self._client.create, paths.CONTROLLER_EPOCH, format_controller_epoch(_NO_EPOCH))
         except NodeExistsError:
             return
-
-    def _commit(self, writes: tuple[Write, ...]) -> None:
-        attempts = count()
-
-        def attempt() -> None:
-            if next(attempts) and self._is_done(writes[0]):
-                return
-            self._try(writes)
-
-        self._client.retry(attempt)
 
     def _try(self, writes: tuple[Write, ...]) -> None:
         transaction = self._client.transaction()

@@ -42,15 +42,8 @@ class _Field:
         return value if self.is_list else (value,)
 
 
-def fault_of(api: Api, version: int, message: Message, longest_list: int | None = None) -> str | None:
-    """Describe the first field of a decoded request that this version forbids; None if it is valid.
-
-    `longest_list` is how many elements a list may have; None for any number.
-    """
-    return _fault(_fields(api, version), message, longest_list)
-
-
 def _fault(fields: tuple[_Field, ...], holder: Message, longest_list: int | None) -> str | None:
+    """Describe the first field of a decoded request that its version forbids; None if it is valid."""
     for field in fields:
         value = getattr(holder, field.name)
         if value is None:
@@ -318,7 +311,7 @@ def decode_request(api: Api, payload: bytes, longest_list: int | None = None) ->
     except SENSELESS as error:
         misread = _misread(api.request, head.version, payload, error)
         raise ProtocolViolation(f"cannot read a request of {api} version {head.version}: {misread}") from error
-    if (fault := fault_of(api, head.version, message, longest_list)) is not None:
+    if (fault := _fault(_fields(api, head.version), message, longest_list)) is not None:
         raise ProtocolViolation(f"a request of {api} version {head.version} has {fault}")
     return Received(api, head.version, head.correlation_id, message.header.client_id, message)
 

@@ -133,11 +133,12 @@ def _names_topics_by_id(topic: Message) -> bool:
 
 
 def _metadata_invalid(wanted: list[Message]) -> Message:
-    topics = [_metadata_failed(topic.name or "", INVALID_REQUEST, topic.topic_id) for topic in wanted]
+    topics = [metadata_failed(topic.name or "", INVALID_REQUEST, topic.topic_id) for topic in wanted]
     return _METADATA_RESPONSE(brokers=[], topics=topics, error_code=INVALID_REQUEST)
 
 
-def _metadata_failed(name: str | None, code: int, topic_id: uuid.UUID | str | None = None) -> Message:
+def metadata_failed(name: str | None, code: int, topic_id: uuid.UUID | str | None = None) -> Message:
+    """The entry of a topic in Metadata that has only an error."""
     internal = name is not None and is_internal(name)
     return _METADATA_TOPIC(name=name, error_code=code, topic_id=topic_id or _NO_ID, is_internal=internal, partitions=[])
 
@@ -162,17 +163,17 @@ def _metadata_topics(request: Request, wanted: list[Message] | None) -> list[Mes
 def _metadata_by_id(request: Request, topic_id: str) -> Message:
     name = request.metadata.topic_names.get(topic_id)
     if name is None:
-        return _metadata_failed(None, UNKNOWN_TOPIC_ID, topic_id)
+        return metadata_failed(None, UNKNOWN_TOPIC_ID, topic_id)
     if not request.allows(Operation.DESCRIBE, name):
-        return _metadata_failed(None, TOPIC_AUTHORIZATION_FAILED, topic_id)
+        return metadata_failed(None, TOPIC_AUTHORIZATION_FAILED, topic_id)
     return _metadata_topic(request, request.metadata.topics[name])
 
 
 def _metadata_by_name(request: Request, name: str) -> Message:
     if not request.allows(Operation.DESCRIBE, name):
-        return _metadata_failed(name, TOPIC_AUTHORIZATION_FAILED)
+        return metadata_failed(name, TOPIC_AUTHORIZATION_FAILED)
     topic = request.metadata.topics.get(name)
-    return _metadata_failed(name, unknown_topic_error(name)) if topic is None else _metadata_topic(request, topic)
+    return metadata_failed(name, unknown_topic_error(name)) if topic is None else _metadata_topic(request, topic)
 
 
 def _metadata_topic(request: Request, topic: TopicState) -> Message:
@@ -241,12 +242,12 @@ def _describe_topic_partitions(request: Request) -> Message:
     cursor = request.message.cursor
     if any(not topic.name for topic in request.message.topics):
         # Kafka fails the whole request on an empty name.
-        failed = [_topic_partitions_failed(topic.name, UNKNOWN_SERVER_ERROR) for topic in request.message.topics]
+        failed = [topic_partitions_failed(topic.name, UNKNOWN_SERVER_ERROR) for topic in request.message.topics]
         return _TOPIC_PARTITIONS_RESPONSE(topics=failed, next_cursor=None)
     start = cursor.topic_name if cursor else ""
     named = {topic.name for topic in request.message.topics if topic.name >= start}
     if cursor and ((request.message.topics and start not in named) or cursor.partition_index < 0):
-        failed = [_topic_partitions_failed(topic.name, INVALID_REQUEST) for topic in request.message.topics]
+        failed = [topic_partitions_failed(topic.name, INVALID_REQUEST) for topic in request.message.topics]
         return _TOPIC_PARTITIONS_RESPONSE(topics=failed, next_cursor=None)
     if not request.message.topics:
         named = {name for name in request.metadata.topics if name >= start}
@@ -254,7 +255,7 @@ def _describe_topic_partitions(request: Request) -> Message:
     response = _topic_partitions_page(request, sorted(allowed))
     if request.message.topics:
         response.topics += [
-            _topic_partitions_failed(name, TOPIC_AUTHORIZATION_FAILED) for name in sorted(named - allowed)
+            topic_partitions_failed(name, TOPIC_AUTHORIZATION_FAILED) for name in sorted(named - allowed)
         ]
     return response
 
@@ -272,7 +273,7 @@ def _topic_partitions_page(request: Request, names: list[str]) -> Message:
         if topic is None:
             # Requested by name; among all topics there is no unknown one.
             topics.append(
-                _topic_partitions_failed(name, unknown_topic_error(name), _topic_partitions_operations(request, name))
+                topic_partitions_failed(name, unknown_topic_error(name), _topic_partitions_operations(request, name))
             )
             continue
         first = cursor.partition_index if cursor and cursor.topic_name == name else 0
@@ -286,7 +287,8 @@ def _topic_partitions_page(request: Request, names: list[str]) -> Message:
     return _TOPIC_PARTITIONS_RESPONSE(topics=topics, next_cursor=None)
 
 
-def _topic_partitions_failed(name: str, code: int, operations: int = _NO_OPERATIONS) -> Message:
+def topic_partitions_failed(name: str, code: int, operations: int = _NO_OPERATIONS) -> Message:
+    """The entry of a topic in DescribeTopicPartitions that has only an error."""
     return _TOPIC_PARTITIONS_TOPIC(
         error_code=code, name=name, topic_id=_NO_ID, is_internal=False, partitions=[],
         topic_authorized_operations=operations,

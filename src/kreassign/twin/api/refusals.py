@@ -8,7 +8,6 @@ is a broker, and the other brokers refuse.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from uuid import UUID
 
 from kreassign.model.error_codes import (
     CLUSTER_AUTHORIZATION_FAILED,
@@ -18,7 +17,7 @@ from kreassign.model.error_codes import (
     SECURITY_DISABLED,
     error_code,
 )
-from kreassign.twin.api.metadata import is_internal, metadata_brokers, shown_controller
+from kreassign.twin.api.metadata import metadata_brokers, metadata_failed, shown_controller, topic_partitions_failed
 from kreassign.twin.api.request import Handler, Request
 from kreassign.twin.refused import REFUSED
 from kreassign.wire import api
@@ -41,7 +40,6 @@ REFUSING = tuple(Handler(row.api, _refuse) for row in REFUSED)
 
 Refuse = Callable[[Request, int, str | None], Message]
 """Builds the answer in which every item has this error code and text."""
-_NO_ID = UUID(int=0)
 _WITH_ITEMS_AND_TOP = (api.ELECT_LEADERS, api.ALTER_PARTITION_REASSIGNMENTS)
 """APIs that put NOT_CONTROLLER at the top, too; other errors of single items appear only on these items."""
 
@@ -87,22 +85,15 @@ def _described_topics(request: Request, code: int, text: str | None) -> Message:
         brokers=metadata_brokers(request),
         cluster_id=request.cluster.cluster_id,
         controller_id=shown_controller(request),
-        topics=[
-            response.MetadataResponseTopic(
-                name=name, error_code=code, topic_id=_NO_ID, is_internal=is_internal(name or ""), partitions=[]
-            )
-            for name in names
-        ],
+        topics=[metadata_failed(name, code) for name in names],
     )
 
 
 def _described_partitions(request: Request, code: int, text: str | None) -> Message:
     del text
-    response = api.DESCRIBE_TOPIC_PARTITIONS.response
-    entry = response.DescribeTopicPartitionsResponseTopic
     names = [topic.name for topic in request.message.topics] or sorted(request.metadata.topics)
-    topics = [entry(error_code=code, name=name, topic_id=_NO_ID, is_internal=False, partitions=[]) for name in names]
-    return response(topics=topics, next_cursor=None)
+    topics = [topic_partitions_failed(name, code) for name in names]
+    return api.DESCRIBE_TOPIC_PARTITIONS.response(topics=topics, next_cursor=None)
 
 
 def _described_configs(request: Request, code: int, text: str | None) -> Message:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from random import Random
 
@@ -376,13 +376,7 @@ class _Work:
     context: ControllerContext
     partition: PartitionState
     controller_epoch: int
-    effects: list[Effect]
-
-    def __init__(self, context: ControllerContext, partition: PartitionState, controller_epoch: int) -> None:
-        self.context = context
-        self.partition = partition
-        self.controller_epoch = controller_epoch
-        self.effects = []
+    effects: list[Effect] = field(default_factory=list)
 
     def change(self, update: PartitionUpdate) -> None:
         """Apply an update under a new leader epoch, even if the leader stays."""
