@@ -41,22 +41,33 @@ class GroupState(StrEnum):
     DEAD = "Dead"
 
 
-@dataclass(slots=True)
-class Member:
-    """A member of a group. Its session ends at `expires_ms` of the clients' time unless it sends a request before."""
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A client that asks to join. `may_be_unknown`: it may do so without being given a member id first (KIP-394)."""
 
+    group_id: str
     member_id: str
     instance_id: str | None
     client_id: str
     client_host: str
     session_timeout_ms: int
+    protocol_type: str
     protocols: Mapping[str, bytes]
+    may_be_unknown: bool
+
+
+@dataclass(slots=True)
+class Member:
+    """A member of a group. Its session ends at `expires_ms` of the clients' time unless it sends a request before."""
+
+    member_id: str
+    candidate: Candidate
     expires_ms: float
     assignment: bytes = b""
 
     def is_alive(self, clients_ms: float) -> None:
         """Extend the session: the member just sent a request."""
-        self.expires_ms = clients_ms + self.session_timeout_ms
+        self.expires_ms = clients_ms + self.candidate.session_timeout_ms
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +98,9 @@ class Group:
 
     def of_instance(self, instance_id: str | None) -> Member | None:
         """The member with this `group.instance.id`; None if there is none."""
-        return next((one for one in self.members.values() if instance_id and one.instance_id == instance_id), None)
+        return next(
+            (one for one in self.members.values() if instance_id and one.candidate.instance_id == instance_id), None
+        )
 
     def takes(self, protocol_type: str, protocols: Mapping[str, bytes]) -> bool:
         """True if a candidate supports a protocol that all members support."""
@@ -95,7 +108,7 @@ class Group:
             return False
         if not self.members:
             return True
-        common = set(protocols).intersection(*(one.protocols for one in self.members.values()))
+        common = set(protocols).intersection(*(one.candidate.protocols for one in self.members.values()))
         return protocol_type == self.protocol_type and bool(common)
 
     def drop(self, member: Member, now_ms: int) -> None:
@@ -118,21 +131,6 @@ RETENTION_MS = 7 * 24 * 3_600_000
 """`offsets.retention.minutes`: an empty group and its offsets are deleted after this time."""
 
 NO_GENERATION = -1
-
-
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """A client that asks to join. `may_be_unknown`: it may do so without being given a member id first (KIP-394)."""
-
-    group_id: str
-    member_id: str
-    instance_id: str | None
-    client_id: str
-    client_host: str
-    session_timeout_ms: int
-    protocol_type: str
-    protocols: Mapping[str, bytes]
-    may_be_unknown: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,11 +204,7 @@ class GroupCoordinator:
         group.members = {
             member_id: Member(
                 member_id,
-                candidate.instance_id,
-                candidate.client_id,
-                candidate.client_host,
-                candidate.session_timeout_ms,
-                candidate.protocols,
+                candidate,
                 self.clients_ms(now_ms) + candidate.session_timeout_ms,
                 b"" if is_rebalanced else assignment,
             )

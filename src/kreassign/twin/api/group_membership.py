@@ -80,8 +80,8 @@ def _join_admitted(joined: Joined) -> Message:
         members=[
             _JOIN_RESPONSE.JoinGroupResponseMember(
                 member_id=member.member_id,
-                group_instance_id=member.instance_id,
-                metadata=member.protocols[group.protocol],
+                group_instance_id=member.candidate.instance_id,
+                metadata=member.candidate.protocols[group.protocol],
             )
             for member in group.members.values()
         ],

@@ -232,10 +232,10 @@ def _dead_group(request: Request, group_id: str, code: int, state: str, text: st
 def _described_member(group: Group, member: Member, *, is_stable: bool) -> Message:
     return _DESCRIBED_GROUP.DescribedGroupMember(
         member_id=member.member_id,
-        group_instance_id=member.instance_id,
-        client_id=member.client_id,
-        client_host=member.client_host,
-        member_metadata=member.protocols[group.protocol] if is_stable else b"",
+        group_instance_id=member.candidate.instance_id,
+        client_id=member.candidate.client_id,
+        client_host=member.candidate.client_host,
+        member_metadata=member.candidate.protocols[group.protocol] if is_stable else b"",
         member_assignment=member.assignment if is_stable else b"",
     )
 
