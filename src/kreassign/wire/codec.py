@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import struct
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from io import BytesIO
@@ -75,15 +75,20 @@ def _fields(api: Api, version: int) -> tuple[_Field, ...]:
 def _of(definitions: list[Mapping[str, Any]], version: int) -> tuple[_Field, ...]:
     """The fields of this version that may be null, or contain such fields: strings, bytes, lists and structures."""
     found = []
-    for definition in definitions:
+    for name, definition in _in_version(definitions, version):
         kind = definition["type"]
         inner = _of(definition.get("fields", []), version)
         is_list = kind.startswith("[]")
-        if _covers(definition["versions"], version) and (is_list or inner or kind in {"string", "bytes"}):
+        if is_list or inner or kind in {"string", "bytes"}:
             may_be_null = _covers(definition.get("nullableVersions", "none"), version) or "tag" in definition
             is_text = kind.removeprefix("[]") == "string"
-            found.append(_Field(_snake(definition["name"]), may_be_null, is_list, is_text, inner))
+            found.append(_Field(name, may_be_null, is_list, is_text, inner))
     return tuple(found)
+
+
+def _in_version(definitions: list[Mapping[str, Any]], version: int) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """The fields that this version has, by the name of their attribute."""
+    return ((_snake(one["name"]), one) for one in definitions if _covers(one["versions"], version))
 
 
 def _covers(versions: str, version: int) -> bool:
@@ -123,10 +128,8 @@ def _refused(
 ) -> dict[str, object]:
     """The values of a structure's fields: errors, and lists."""
     values: dict[str, object] = {}
-    for definition in definitions:
-        name, kind, inner = _snake(definition["name"]), definition["type"], definition.get("fields")
-        if not _covers(definition["versions"], version):
-            continue
+    for name, definition in _in_version(definitions, version):
+        kind, inner = definition["type"], definition.get("fields")
         if name in error:
             values[name] = error[name]
         elif inner is not None and kind.startswith("[]"):
@@ -141,19 +144,16 @@ def _refused(
 def _entries(name: str, sent: _Sent, version: int) -> list[_Sent]:
     """The items of the list of this name in a request; without one, the items of all lists at this place."""
     holder, definitions = sent
-    lists = {
-        _snake(one["name"]): one.get("fields", [])
-        for one in definitions
-        if one["type"].startswith("[]") and _covers(one["versions"], version)
-    }
+    fields = _in_version(definitions, version)
+    lists = {each: one.get("fields", []) for each, one in fields if one["type"].startswith("[]")}
     wanted = [name] if name in lists else list(lists)
     return [(entry, lists[each]) for each in wanted for entry in getattr(holder, each) or ()]
 
 
 def _keys(definitions: list[Mapping[str, Any]], version: int, error: Mapping[str, object]) -> list[str]:
     """The names of the plain fields of an item of a response."""
-    plain = (one for one in definitions if not one["type"].startswith("[]") and _covers(one["versions"], version))
-    return [name for name in (_snake(one["name"]) for one in plain) if name not in error]
+    fields = _in_version(definitions, version)
+    return [name for name, one in fields if not one["type"].startswith("[]") and name not in error]
 
 
 def _named(keys: list[str], entry: _Sent) -> dict[str, object]:
@@ -194,11 +194,8 @@ _WIDTHS = {"int8": 8, "int16": 16, "uint16": 16, "int32": 32, "uint32": 32, "int
 
 def _misfit(definitions: list[Mapping[str, Any]], holder: Message, version: int, path: str = "") -> str | None:
     """Describe the first number that is none, or too wide for its field; None if all fit."""
-    for definition in definitions:
-        if not _covers(definition["versions"], version):
-            continue
-        name, kind = _snake(definition["name"]), definition["type"]
-        value = getattr(holder, name)
+    for name, definition in _in_version(definitions, version):
+        kind, value = definition["type"], getattr(holder, name)
         is_list, kind = kind.startswith("[]"), kind.removeprefix("[]")
         for number, part in enumerate((value or ()) if is_list else (value,)):
             where = f"{path}{name}[{number}]" if is_list else f"{path}{name}"
