@@ -67,40 +67,31 @@ def _create_topics_wanted(topic: Message) -> WantedTopic:
 
 
 def _create_topics_result(request: Request, created: TopicCreation) -> Message:
-    if created.outcome.is_failure:
-        return _CREATE_TOPICS_RESULT(
-            name=created.name,
-            topic_id=_NO_ID,
-            error_code=created.outcome.code,
-            error_message=created.outcome.message,
-            configs=[],
-        )
-    if not request.allows(Operation.DESCRIBE_CONFIGS, created.name):
-        return _CREATE_TOPICS_RESULT(
-            name=created.name,
-            topic_id=created.topic_id,
-            error_message=None,
-            topic_config_error_code=TOPIC_AUTHORIZATION_FAILED,
-            configs=[],
-        )
-    configs = topic_configs(request.cluster.context, request.cluster.controller.active_id, created.configs)
-    return _CREATE_TOPICS_RESULT(
+    result = _CREATE_TOPICS_RESULT(
         name=created.name,
-        topic_id=created.topic_id,
-        error_message=None,
-        num_partitions=created.partition_count,
-        replication_factor=created.replication_factor,
-        configs=[
-            _CREATE_TOPICS_RESULT.CreatableTopicConfigs(
-                name=config.name,
-                value=config.value,
-                read_only=config.is_read_only,
-                config_source=config.source,
-                is_sensitive=config.is_sensitive,
-            )
-            for config in sorted(configs, key=lambda config: config.name)
-        ],
+        topic_id=created.topic_id or _NO_ID,
+        error_code=created.outcome.code,
+        error_message=created.outcome.message,
+        configs=[],
     )
+    if created.outcome.is_failure:
+        return result
+    if not request.allows(Operation.DESCRIBE_CONFIGS, created.name):
+        result.topic_config_error_code = TOPIC_AUTHORIZATION_FAILED
+        return result
+    configs = topic_configs(request.cluster.context, request.cluster.controller.active_id, created.configs)
+    result.num_partitions, result.replication_factor = created.partition_count, created.replication_factor
+    result.configs = [
+        _CREATE_TOPICS_RESULT.CreatableTopicConfigs(
+            name=config.name,
+            value=config.value,
+            read_only=config.is_read_only,
+            config_source=config.source,
+            is_sensitive=config.is_sensitive,
+        )
+        for config in sorted(configs, key=lambda config: config.name)
+    ]
+    return result
 
 
 _DELETE_TOPICS_RESPONSE = api.DELETE_TOPICS.response

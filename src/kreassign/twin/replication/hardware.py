@@ -291,15 +291,8 @@ class InSyncTraffic:
         """Let the copies in sync grow for so many milliseconds."""
         self.size += self.growth * (milliseconds / 1000)
 
-    def add(self, use: PartitionTraffic) -> None:
-        """Add the usage of a partition to the sums."""
-        self._change(use, 1)
-
-    def subtract(self, use: PartitionTraffic) -> None:
-        """Subtract the usage of a partition from the sums."""
-        self._change(use, -1)
-
-    def _change(self, use: PartitionTraffic, sign: int) -> None:
+    def add(self, use: PartitionTraffic, sign: int = 1) -> None:
+        """Add the usage of a partition to the sums, or (sign -1) subtract it."""
         rate = sign * use.rate
         for follower in use.followers:
             self._change_copy(follower.log_dir, use, sign)

@@ -205,7 +205,7 @@ class Replicas:
         state = self.state
         self.positions.settle()
         before = self.traffic_of(row)
-        state.in_sync_traffic.subtract(before)
+        state.in_sync_traffic.add(before, -1)
         state.logs.settle(row, state.now_ms)
         yield
         self._conform_to_fleet(row)
