@@ -34,10 +34,6 @@ def test_nodes_offer_what_real_ones_do(release: str, endpoint: Endpoint, seen: s
     assert " ".join(f"{key}:{low}-{high}" for key, (low, high) in offered.items()) == seen
 
 
-def test_describe_topic_partitions_came_after_3_7() -> None:
-    assert kafka_version("3.7").versions(75) is None
-
-
 def test_a_release_is_found_by_its_line_or_a_patch_of_it() -> None:
     assert kafka_version("4.4") is kafka_version("4.4.0") is DEFAULT
     assert kafka_version("3.9.1").name == "3.9"

@@ -9,7 +9,6 @@ import pytest
 from kreassign.errors import ProtocolViolation
 from kreassign.twin.api.handlers import HANDLERS_BY_KEY
 from kreassign.twin.checkers import check_all
-from kreassign.twin.controller.decision import MAX_RECORDS
 from kreassign.twin.version import DEFAULT, Endpoint
 from kreassign.wire import api
 from tests.twin.api.test_every_version import FIELDS
@@ -57,12 +56,3 @@ def test_an_odd_request_is_answered_or_closes_its_connection(
     assert sent > (high - low + 1)
     check_all(asked)
     assert ask(asked, api.METADATA, 12, topics=None).cluster_id == asked.cluster_id
-
-
-@pytest.mark.parametrize("count", [10_002, 2**31 - 1])
-def test_a_topic_does_not_grow_beyond_what_a_controller_takes_at_once(count: int) -> None:
-    asked = twin({"orders": [[0, 1]]})
-    entry = {"name": "orders", "count": count, "assignments": None}
-    answer = ask(asked, api.CREATE_PARTITIONS, 3, topics=[entry], timeout_ms=1000)
-    assert answer.results[0].error_code
-    assert len(asked.metadata.topics["orders"].partitions) <= MAX_RECORDS + 1

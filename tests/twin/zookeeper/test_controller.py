@@ -234,12 +234,6 @@ def elect_by_znode(cluster: ZooKeeperCluster, *keys: TopicPartition) -> None:
     assert paths.PREFERRED_REPLICA_ELECTION not in cluster.tree.znodes
 
 
-def elect_by_request(cluster: ZooKeeperCluster, election_type: ElectionType, key: TopicPartition = FOO) -> int:
-    """Ask for the election of one partition; the code of its answer."""
-    answer = cluster.controller.elect_leaders(ElectLeaders(election_type, ((key.topic, (key.partition,)),)))
-    return answer.topics[0].outcomes[0][1].code
-
-
 def test_the_election_znode_asks_for_preferred_leaders_only() -> None:
     cluster = ZooKeeperCluster([1, 2, 3]).begin()
     for broker in (1, 2, 3):
@@ -249,9 +243,9 @@ def test_the_election_znode_asks_for_preferred_leaders_only() -> None:
     assert cluster.state == (-1, 3, {3})
     elect_by_znode(cluster, FOO)
     assert cluster.state == (-1, 3, {3})
-    assert elect_by_request(cluster, ElectionType.PREFERRED) == PREFERRED_LEADER_NOT_AVAILABLE
+    assert cluster.elect(ElectionType.PREFERRED)[0] == PREFERRED_LEADER_NOT_AVAILABLE
     assert cluster.state == (-1, 3, {3})
-    assert elect_by_request(cluster, ElectionType.UNCLEAN) == NONE
+    assert cluster.elect(ElectionType.UNCLEAN)[0] == NONE
     assert (cluster.state[0], cluster.state[2]) == (1, {1})
 
 
@@ -261,7 +255,7 @@ def test_the_election_znode_and_a_request_elect_once() -> None:
         cluster.alter([2, 1, 3], topic)
     _, epoch, _ = cluster.state
     cluster.tree.put(paths.PREFERRED_REPLICA_ELECTION, format_election([FOO]))
-    assert elect_by_request(cluster, ElectionType.PREFERRED) == NONE
+    assert cluster.elect(ElectionType.PREFERRED)[0] == NONE
     assert cluster.state[:2] == (2, epoch + 1)
     cluster.controller.process_changes()
     assert paths.PREFERRED_REPLICA_ELECTION not in cluster.tree.znodes
@@ -270,8 +264,8 @@ def test_the_election_znode_and_a_request_elect_once() -> None:
     bar = cluster.twin.metadata.partition(BAR)
     assert bar is not None
     assert bar.leader == 2
-    assert elect_by_request(cluster, ElectionType.PREFERRED, BAR) == ELECTION_NOT_NEEDED
-    assert elect_by_request(cluster, ElectionType.UNCLEAN, BAR) == ELECTION_NOT_NEEDED
+    assert cluster.elect(ElectionType.PREFERRED, BAR)[0] == ELECTION_NOT_NEEDED
+    assert cluster.elect(ElectionType.UNCLEAN, BAR)[0] == ELECTION_NOT_NEEDED
 
 
 def test_elections_are_answered_in_the_words_of_this_mode() -> None:

@@ -9,7 +9,6 @@ import pytest
 from kreassign.errors import ProtocolViolation
 from kreassign.model import ConfigResource, ElectionType, TopicPartition
 from kreassign.model.znodes import format_config, parse_partition_state, parse_topic, paths
-from kreassign.twin.controller.leader_and_isr import ElectLeaders
 from kreassign.twin.controller.reassignments import list_reassignments
 from kreassign.twin.controller.topics import CreatePartitions, MorePartitions
 from kreassign.twin.zookeeper.control_requests import PartitionMessage
@@ -32,13 +31,6 @@ def state(cluster: ZooKeeperCluster, key: TopicPartition) -> tuple[int, int, tup
     """Leader, leader epoch and ISR in the state znode of a partition."""
     found = parse_partition_state(key, cluster.tree.znodes[paths.partition_state_path(key)].content)
     return found.leader, found.leader_epoch, tuple(found.isr)
-
-
-def elect(cluster: ZooKeeperCluster, election_type: ElectionType, key: TopicPartition) -> tuple[int, str | None]:
-    """Ask for the election of one partition; the code and text of its answer."""
-    answer = cluster.controller.elect_leaders(ElectLeaders(election_type, ((key.topic, (key.partition,)),)))
-    ((_, outcome),) = answer.topics[0].outcomes
-    return outcome.code, outcome.message
 
 
 def told_by(cluster: ZooKeeperCluster) -> list[tuple[PartitionMessage, ...]]:
@@ -115,7 +107,7 @@ def test_a_topic_being_deleted_is_not_moved_led_or_extended() -> None:
     not_there = (3, "The partition does not exist.")
     assert [cluster.alter(target) for target in ([1, 2], [4, 3, 2])] == [not_there, not_there]
     assert cluster.alter(None) == (85, "No partition reassignment is in progress.")
-    assert elect(cluster, ElectionType.PREFERRED, FOO) == elect(cluster, ElectionType.UNCLEAN, FOO) == not_there
+    assert cluster.elect(ElectionType.PREFERRED) == cluster.elect(ElectionType.UNCLEAN) == not_there
     growth = CreatePartitions((MorePartitions("foo", 5),))
     assert [outcome.code for _, outcome in cluster.controller.create_partitions(growth)] == [3]
     assert not list_reassignments(cluster.twin.metadata)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import partial
 
-from kreassign.model import TopicPartition
+from kreassign.model import ElectionType, TopicPartition
 from kreassign.model.znodes import format_reassignments, parse_partition_state, parse_topic, paths
 from kreassign.twin.blueprint import Blueprint
 from kreassign.twin.cluster import Twin
+from kreassign.twin.controller.leader_and_isr import ElectLeaders
 from kreassign.twin.controller.reassignments import AlterReassignments, Target, TopicTargets
 from kreassign.twin.core import TwinSettings
 from kreassign.twin.version import KAFKA_3_9_ZOOKEEPER, KafkaVersion
@@ -62,6 +63,12 @@ class ZooKeeperCluster:
         answer = self.controller.alter_reassignments(AlterReassignments((TopicTargets(topic, (request,)),)))
         if not answer.topics:
             return answer.outcome.code, answer.outcome.message
+        outcome = answer.topics[0].outcomes[0][1]
+        return outcome.code, outcome.message
+
+    def elect(self, election_type: ElectionType, key: TopicPartition = FOO) -> tuple[int, str | None]:
+        """Ask for the election of one partition; the code and text of its answer."""
+        answer = self.controller.elect_leaders(ElectLeaders(election_type, ((key.topic, (key.partition,)),)))
         outcome = answer.topics[0].outcomes[0][1]
         return outcome.code, outcome.message
 
