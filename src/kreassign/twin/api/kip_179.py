@@ -170,8 +170,6 @@ def _first_failure(topic: TopicOutcomes) -> Outcome:
 _REASSIGN_RESPONSE = api.REASSIGN_PARTITIONS.response
 _REASSIGN_TOPIC = _REASSIGN_RESPONSE.ReassignedTopicOutcome
 
-Targets = dict[TopicPartition, tuple[int, ...]]
-
 
 def _reassign_partitions(request: Request) -> Message:
     """ReassignPartitions: starts to move partitions (KIP-179; no Kafka has it: AlterPartitionReassignments came).
@@ -200,19 +198,14 @@ def _reassign_partitions(request: Request) -> Message:
     legal = {key: target for key, target in decided.items() if not isinstance(target, Refusal)}
     outcomes = dict.fromkeys(legal, DONE)
     if not message.validate_only:
-        answer = request.cluster.controller.alter_reassignments(_reassign_command(legal))
+        moves = (TopicTargets(key.topic, (Target(key.partition, target),)) for key, target in legal.items())
+        answer = request.cluster.controller.alter_reassignments(AlterReassignments(tuple(moves)))
         if answer.outcome.is_failure:
             return _refused(request, answer.outcome)
         for topic in answer.topics:
             outcomes |= {TopicPartition(topic.topic, number): outcome for number, outcome in topic.outcomes}
     outcomes |= _refusals(decided)
     return _REASSIGN_RESPONSE(topics=_targets_by_topic({key: outcomes[key] for key in decided}))
-
-
-def _reassign_command(targets: Targets) -> AlterReassignments:
-    return AlterReassignments(
-        tuple(TopicTargets(key.topic, (Target(key.partition, target),)) for key, target in targets.items())
-    )
 
 
 def _targets_by_topic(outcomes: dict[TopicPartition, Outcome]) -> list[Message]:

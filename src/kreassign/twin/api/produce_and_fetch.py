@@ -136,24 +136,24 @@ def _list_offsets(request: Request) -> Message:
     - The leader epoch of the start of a log that is not empty is told only while there was no other than 0. There are
       no transactions.
     """
-    named = Counter(
-        (topic.name, entry.partition_index) for topic in request.message.topics for entry in topic.partitions
-    )
-    entries = {
-        (topic.name, entry.partition_index): entry for topic in request.message.topics for entry in topic.partitions
-    }
+    entries = [
+        (TopicPartition(topic.name, entry.partition_index), entry)
+        for topic in request.message.topics
+        for entry in topic.partitions
+    ]
+    times = Counter(key for key, _ in entries)
     topics: dict[str, list[Message]] = {topic.name: [] for topic in request.message.topics}
-    for (topic, number), entry in entries.items():
-        found = _offsets_answer(request, TopicPartition(topic, number), entry, times=named[topic, number])
+    for key, entry in dict(entries).items():
+        found = _offsets_answer(request, key, entry, times[key])
         shown = _OFFSETS_TOPIC.ListOffsetsPartitionResponse(
-            partition_index=number,
+            partition_index=key.partition,
             error_code=found.code,
             old_style_offsets=[] if found.code or found.offset < 0 else [found.offset],
             timestamp=-1,
             offset=found.offset,
             leader_epoch=found.leader_epoch,
         )
-        topics[topic].append(shown)
+        topics[key.topic].append(shown)
     # Topics that the client may not see come last.
     ordered = sorted(topics, key=lambda topic: not request.allows(Operation.DESCRIBE, topic))
     return _LIST_OFFSETS_RESPONSE(topics=[_OFFSETS_TOPIC(name=topic, partitions=topics[topic]) for topic in ordered])

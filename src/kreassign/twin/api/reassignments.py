@@ -94,16 +94,16 @@ def _reassign_response(command: AlterReassignments, answer: ReassignmentsAltered
         error_message=answer.outcome.message,
         responses=[
             _REASSIGN_TOPIC(
-                name=topic.topic, partitions=[_reassign_partition(index, one) for index, one in topic.outcomes]
+                name=topic.topic,
+                partitions=[
+                    _REASSIGN_TOPIC.ReassignablePartitionResponse(
+                        partition_index=index, error_code=one.code, error_message=one.message
+                    )
+                    for index, one in topic.outcomes
+                ],
             )
             for topic in answer.topics
         ],
-    )
-
-
-def _reassign_partition(index: int, outcome: Outcome) -> Message:
-    return _REASSIGN_TOPIC.ReassignablePartitionResponse(
-        partition_index=index, error_code=outcome.code, error_message=outcome.message
     )
 
 
@@ -308,15 +308,15 @@ def _elect_response(answer: LeadersElected) -> Message:
         error_code=answer.outcome.code,
         replica_election_results=[
             _ELECT_RESULT(
-                topic=topic.topic, partition_result=[_elect_partition(index, one) for index, one in topic.outcomes]
+                topic=topic.topic,
+                partition_result=[
+                    _ELECT_RESULT.PartitionResult(partition_id=index, error_code=one.code, error_message=one.message)
+                    for index, one in topic.outcomes
+                ],
             )
             for topic in answer.topics
         ],
     )
-
-
-def _elect_partition(index: int, outcome: Outcome) -> Message:
-    return _ELECT_RESULT.PartitionResult(partition_id=index, error_code=outcome.code, error_message=outcome.message)
 
 
 HANDLERS = (

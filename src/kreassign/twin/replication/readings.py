@@ -181,7 +181,7 @@ class ReplicaReadings:
             total_bytes=total,
             usable_bytes=max(0, total - round(used)),
             is_cordoned=bool(fleet.cordoned[log_dir]),
-            replicas=tuple(sorted((self._entry(key) for key in keys), key=_by_partition)),
+            replicas=tuple(sorted(map(self._entry, keys), key=lambda one: (one.topic_partition, one.is_future))),
         )
 
     def _entry(self, key: CopyKey) -> LogDirReplica:
@@ -217,7 +217,3 @@ class ReplicaReadings:
 
     def _span(self, key: CopyKey | None) -> tuple[float, float] | None:
         return None if key is None else self._replicas.positions.span(key)
-
-
-def _by_partition(replica: LogDirReplica) -> tuple[TopicPartition, bool]:
-    return replica.topic_partition, replica.is_future

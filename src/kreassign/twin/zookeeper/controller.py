@@ -286,7 +286,7 @@ class ZooKeeperController:
                     if broker_id == self.active_id:
                         self._core.schedule(self._core.now_ms, self.fail_over)
                 case TopicDeleted(name):
-                    self._remove_entries_of(name)
+                    self._remove_entries(lambda key, _, topic=name: key.topic == topic)
                 case _:
                     pass
 
@@ -429,9 +429,6 @@ class ZooKeeperController:
             known, values = metadata.configs.get(resource, {}), wanted.get(resource, {})
             changes += _differences(resource, known, values)
         self._core.apply(tuple(changes))
-
-    def _remove_entries_of(self, topic: str) -> None:
-        self._remove_entries(lambda key, _: key.topic == topic)
 
     def _remove_entries(self, is_done: Callable[[TopicPartition, tuple[int, ...]], bool]) -> None:
         """Remove entries from the reassignment znode."""

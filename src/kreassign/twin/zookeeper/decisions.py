@@ -31,7 +31,7 @@ from kreassign.twin.controller.decision import (
     has_expired,
     with_default_text,
 )
-from kreassign.twin.controller.leader_and_isr import ElectLeaders, LeadersElected
+from kreassign.twin.controller.leader_and_isr import ElectLeaders, LeadersElected, elections_refused
 from kreassign.twin.controller.partition_change import PartitionUpdate, change_of, without
 from kreassign.twin.controller.reassignments import AlterReassignments, TopicOutcomes
 from kreassign.twin.controller.topics import (
@@ -90,7 +90,7 @@ def check_target(target: tuple[int, ...], sources: tuple[int, ...], live: Iterab
 def election_response(command: ElectLeaders, answer: LeadersElected) -> LeadersElected:
     """The response to elections with the messages of this mode."""
     if command.election_type not in list(ElectionType):
-        return LeadersElected(FAILED, tuple(replace(one, outcomes=_each(one, FAILED)) for one in answer.topics))
+        return elections_refused(command, FAILED)
     topics = tuple(
         replace(
             one, outcomes=tuple((index, _with_message(one.topic, index, outcome)) for index, outcome in one.outcomes)
@@ -99,10 +99,6 @@ def election_response(command: ElectLeaders, answer: LeadersElected) -> LeadersE
         if one.outcomes or command.topics is not None
     )
     return replace(answer, topics=topics)
-
-
-def _each(topic: TopicOutcomes, outcome: Outcome) -> tuple[tuple[int, Outcome], ...]:
-    return tuple((index, outcome) for index, _ in topic.outcomes)
 
 
 def _with_message(topic: str, index: int, outcome: Outcome) -> Outcome:
