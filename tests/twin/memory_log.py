@@ -13,9 +13,6 @@ class MemoryLog:
     def __init__(self) -> None:
         self._records: list[Record] = []
 
-    def __len__(self) -> int:
-        return len(self._records)
-
     def append(self, records: Iterable[Record]) -> None:
         """Add the records of one decision, all of them or none."""
         self._records.extend(records)
@@ -27,6 +24,3 @@ class MemoryLog:
     def clear(self) -> None:
         """Forget all records."""
         self._records.clear()
-
-    def close(self) -> None:
-        """Nothing to close."""
