@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import uuid
 
-from kreassign.model.error_codes import TOPIC_AUTHORIZATION_FAILED
+from kreassign.model.error_codes import NONE, TOPIC_AUTHORIZATION_FAILED
 from kreassign.twin.access import Operation
 from kreassign.twin.api.request import Handler, Request
 from kreassign.twin.controller.decision import Outcome
@@ -67,17 +67,16 @@ def _create_topics_wanted(topic: Message) -> WantedTopic:
 
 
 def _create_topics_result(request: Request, created: TopicCreation) -> Message:
+    is_failure, is_shown = created.outcome.is_failure, request.allows(Operation.DESCRIBE_CONFIGS, created.name)
     result = _CREATE_TOPICS_RESULT(
         name=created.name,
         topic_id=created.topic_id or _NO_ID,
         error_code=created.outcome.code,
         error_message=created.outcome.message,
+        topic_config_error_code=NONE if is_failure or is_shown else TOPIC_AUTHORIZATION_FAILED,
         configs=[],
     )
-    if created.outcome.is_failure:
-        return result
-    if not request.allows(Operation.DESCRIBE_CONFIGS, created.name):
-        result.topic_config_error_code = TOPIC_AUTHORIZATION_FAILED
+    if is_failure or not is_shown:
         return result
     configs = topic_configs(request.cluster.context, request.cluster.controller.active_id, created.configs)
     result.num_partitions, result.replication_factor = created.partition_count, created.replication_factor

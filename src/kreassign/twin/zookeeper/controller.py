@@ -286,7 +286,7 @@ class ZooKeeperController:
                     if broker_id == self.active_id:
                         self._core.schedule(self._core.now_ms, self.fail_over)
                 case TopicDeleted(name):
-                    self._remove_entries(lambda key, _, topic=name: key.topic == topic)
+                    self._remove_entries(lambda key, _: key.topic == name)
                 case _:
                     pass
 
