@@ -363,8 +363,31 @@ def test_no_time_that_is_remembered_is_later_than_a_set_back() -> None:
     )  # fmt: skip
     after = remember(memory, WentOn(1000))
     assert str(late) not in repr(after)
-    assert repr(after).count(str(later)) == 2, "what people want until then"
-    assert after.findings[name].not_before_ms == 1000 + BACK_OFF_MS[-1]
+    assert (after.off, after.findings[name].silence) == (
+        TurnedOff(1000, 1, later - late + 1000, "ann", ""),
+        Silenced(1000, 1, *name, later - late + 1000, "ann", ""),
+    )
+
+
+@pytest.mark.parametrize("ahead_s", [0, 30 * DAY])
+def test_a_silence_of_an_hour_lasts_an_hour_though_the_clock_is_set_back(ahead_s: int) -> None:
+    """It was given while the clock was right, or ahead; so was `off`, and broker 3 had failed once."""
+    watched = Watched(ACT, outages((3, 0, 90 * DAY)))
+    watched.impossible = frozenset({Kind.BROKER_GONE})
+    watched.now_s = ahead_s
+    watched.watch(32 * MINUTE)
+    given_ms = round(watched.now_s * 1000)
+    watched.note(Silenced(given_ms, 1, *EMPTY_9, given_ms + HOUR * 1000, "ann", "a new disk"))
+    watched.note(TurnedOff(given_ms, 2, given_ms + HOUR * 1000, "ann", "a release"))
+    watched.now_s = 30 * DAY + 34 * MINUTE
+    watched.watch(10 * MINUTE)
+    watched.now_s = 44 * MINUTE
+    watched.look()
+    silence, off = watched.memory.findings[EMPTY_9].silence, watched.memory.off
+    assert silence is not None
+    assert off is not None
+    ends = (silence.until_ms, off.until_ms, watched.memory.findings[GONE_3].not_before_ms)
+    assert all(abs(ends_ms / MINUTE / 1000 - 92) <= 8 for ends_ms in ends), "what a look writes down is 5 min old"
 
 
 # What a repair leaves.

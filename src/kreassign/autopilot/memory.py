@@ -264,41 +264,40 @@ def _changed(memory: Memory, **fields: Any) -> Memory:
 
 
 def _went_on(memory: Memory, event: WentOn) -> Memory:
-    at_ms, is_set_back = event.at_ms, (memory.looked_ms or 0) > event.at_ms
-    past: Memory = _no_later(memory, at_ms) if is_set_back else memory
+    at_ms, last_ms = event.at_ms, memory.looked_ms or 0
+    past: Memory = _set_back(memory, at_ms, last_ms) if last_ms > at_ms else memory
     findings = {
-        name: replace(
-            one,
-            since_ms=at_ms,
-            steady_ms=at_ms,
-            lost_ms=at_ms if one.lost_ms else 0,
-            not_before_ms=min(one.not_before_ms, at_ms + BACK_OFF_MS[-1]),
-        )
+        name: replace(one, since_ms=at_ms, steady_ms=at_ms, lost_ms=at_ms if one.lost_ms else 0)
         for name, one in past.findings.items()
     }
     return replace(past, looked_ms=at_ms, findings=findings)
 
 
-TO_COME = frozenset({"until_ms", "not_before_ms"})
-"""Times that may be later than now."""
+TO_COME = MappingProxyType({"until_ms": "at_ms", "not_before_ms": "state_ms"})
+"""Times that may be later than now, with the field beside each that has the time from which it counts."""
 
 
-def _no_later(value: Any, at_ms: int, field_name: str = "") -> Any:
-    """A value, and all in it, with no time later than this: the clock was ahead then, and has been set back.
+def _set_back(value: Any, at_ms: int, last_ms: int, field_name: str = "") -> Any:
+    """A value, and all in it, by a clock that was ahead and has been set back from `last_ms` to `at_ms`.
 
-    Times are numbers in fields that end in `_ms`, or listed by broker.
+    No time is later than that; what was to end lasts no longer than it would have. Times are numbers in fields that
+    end in `_ms`, or listed by broker.
     """
-    if is_dataclass(value) and not isinstance(value, type):
-        changes = {one.name: _no_later(getattr(value, one.name), at_ms, one.name) for one in fields(value)}
-        return replace(value, **changes)
-    if hasattr(value, "_fields"):
-        return value._replace(**{one: _no_later(getattr(value, one), at_ms, one) for one in value._fields})
+    is_event = is_dataclass(value) and not isinstance(value, type)
+    names = [one.name for one in fields(value)] if is_event else getattr(value, "_fields", ())
+    if names:
+        changes = {one: _set_back(getattr(value, one), at_ms, last_ms, one) for one in names if one not in TO_COME}
+        for ends in TO_COME.keys() & set(names):
+            given_ms = getattr(value, TO_COME[ends])
+            by_ms = max(given_ms, last_ms) - at_ms if given_ms > at_ms else 0
+            changes[ends] = max(0, getattr(value, ends) - by_ms)
+        return replace(value, **changes) if is_event else value._replace(**changes)
     if isinstance(value, tuple):
-        return tuple(_no_later(one, at_ms, field_name) for one in value)
+        return tuple(_set_back(one, at_ms, last_ms, field_name) for one in value)
     if isinstance(value, Mapping):
-        return {key: _no_later(one, at_ms, field_name) for key, one in value.items()}
+        return {key: _set_back(one, at_ms, last_ms, field_name) for key, one in value.items()}
     is_time = field_name.endswith("_ms") or field_name in {"away", "overdue", "drained"}
-    return min(value, at_ms) if is_time and field_name not in TO_COME and isinstance(value, int) else value
+    return min(value, at_ms) if is_time and isinstance(value, int) else value
 
 
 def _sight_back(memory: Memory, event: SightBack) -> Memory:
