@@ -6,6 +6,8 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
+import pytest
+
 from kreassign.autopilot.detectors import Look
 from kreassign.autopilot.events import Name
 from kreassign.autopilot.policy import Kind
@@ -51,7 +53,8 @@ def test_what_finds_room_is_copied_the_last_copies_first(tmp_path: Path) -> None
     assert "stay as they are, for all together are impossible: no plan keeps the rules: - disk" in texts(ours)
 
 
-def test_a_partition_too_large_for_a_window_keeps_no_other_back(tmp_path: Path) -> None:
+@pytest.mark.parametrize("is_alone", [False, True])
+def test_a_partition_too_large_for_a_window_keeps_no_other_back(tmp_path: Path, *, is_alone: bool) -> None:
     """The window is long enough for 1.2 TB, and u-0 has 1.5."""
 
     def with_giant(blueprint: Blueprint) -> Twin:
@@ -61,7 +64,8 @@ def test_a_partition_too_large_for_a_window_keeps_no_other_back(tmp_path: Path) 
         giant = replace(giant, partitions=(replace(whole, traffic=traffic),))
         return Twin(replace(blueprint, topics=(few, giant)), TwinSettings(DEFAULT))
 
-    rig = TwinRig(tmp_path, LISTS, brokers=5, others={"u": [[3, 4]]}, make_twin=with_giant)
+    lists = [[0, 1, 2]] if is_alone else LISTS
+    rig = TwinRig(tmp_path, lists, brokers=5, others={"u": [[3, 4]]}, make_twin=with_giant)
     at_ms = rig.transport.now_ms()
     begins, ends = (
         datetime.fromtimestamp(at_ms / 1000 + after, tz=UTC).strftime("%H:%M") for after in (0, 1.2 * HOUR_S)
@@ -70,9 +74,11 @@ def test_a_partition_too_large_for_a_window_keeps_no_other_back(tmp_path: Path) 
     with ours.opened() as autopilot:
         rig.twin.crash(3)
         ours.watch(autopilot, HOUR_S, LOOKS_S)
-        act, *_ = autopilot.memory.acts
-    assert (act.outcome, tp(0, "u") in act.moves) == ("done", False)
+        acts = autopilot.memory.acts
+        gone = autopilot.memory.findings[Name(Kind.BROKER_GONE, "broker 3")]
+    assert [(one.outcome, tp(0, "u") in one.moves) for one in acts] == ([] if is_alone else [("done", False)])
     assert 3 not in ours.holders()
+    assert gone.failures == 0
     assert "u-0: no window is long enough for a copy at this throttle" in texts(ours)
 
 

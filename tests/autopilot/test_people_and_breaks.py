@@ -409,6 +409,27 @@ def test_a_cluster_that_outlasted_one_repair_gets_another_after_a_day() -> None:
     assert [name.kind for name in watched.runs] == [Kind.PLACEMENT] * 2
 
 
+def test_a_finding_of_which_all_rests_is_a_no_and_no_failure() -> None:
+    """Partition 4 stays without its third replica; while that rests, broker 9 is new, and is filled."""
+    few = [one[:2] if number == 4 else one for number, one in enumerate(LISTS)]
+    placement = Name(Kind.PLACEMENT, "cluster")
+
+    def world(now_s: float) -> Observation:
+        return cluster(0, few, brokers=10 if now_s >= 36 * HOUR else 9)
+
+    watched = Watched(f"{ACT}[care]\nrest = '2d'\n", world, run_s=3 * HOUR)
+    watched.watch(41 * HOUR, every_s=600)
+    assert [*watched.runs, watched.memory.findings[placement].failures] == [placement, EMPTY_9, 0]
+    assert EndRun("run-1") not in watched.orders
+    noted = watched.memory.findings[placement].gates
+    assert noted is not None
+    assert [tuple(one) for one in noted.closed if one.gate in {"rest", "back-off"}] == [
+        ("rest", "all of t-4 were moved within 48h, and rest for so long after they were")
+    ]
+    watched.watch(2 * DAY, every_s=600)
+    assert watched.runs.count(placement) == 2
+
+
 def test_what_an_ended_repair_did_not_move_does_not_rest() -> None:
     moves = (TopicPartition("t", 0), TopicPartition("t", 1))
     band = Name(Kind.BAND_LEFT, "cluster")

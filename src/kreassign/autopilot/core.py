@@ -54,6 +54,7 @@ from kreassign.autopilot.gates import (
     level_text,
     many_text,
     others_now,
+    rest_text,
     silence_text,
     stopped_run,
     told_after_ms,
@@ -486,7 +487,8 @@ def _over_text(now: Observation, name: Name) -> str:
 
 
 def _plan(step: Stepped) -> None:
-    if _may_plan(step.finding, step.look) and step.decided.order is None:
+    assert step.symptom is not None, "only what is there is ripe"
+    if _may_plan(step.finding, step.symptom, step.look) and step.decided.order is None:
         step.decided.order = PlanRepair(step.name)
 
 
@@ -583,8 +585,8 @@ def proposed_message(planned: Planned, commands: tuple[str, ...] = ()) -> Messag
     return Message(planned.name, f"{planned.name}: {what}", "; ".join(why), (*commands, *_COMMANDS))
 
 
-def _may_plan(finding: Finding, look: Look) -> bool:
-    """True where the level wants a plan, and neither back-off, silence, the end of a run nor many losses forbid it."""
+def _may_plan(finding: Finding, symptom: Symptom, look: Look) -> bool:
+    """True where the level wants a plan, and neither back-off, rest, silence, a run nor many losses forbid it."""
     silence = finding.silence
     return (
         look.policy.level(finding.name.kind) is not Level.TELL
@@ -593,6 +595,7 @@ def _may_plan(finding: Finding, look: Look) -> bool:
         and look.memory.running is None
         and many_text(look.memory, look.now.at_ms) is None
         and not unread(look.now, finding.name.kind)
+        and rest_text(Case(finding, symptom, *look)) is None
     )
 
 
@@ -615,6 +618,6 @@ def _next_order(case: Case) -> Order | None:
     is_due = is_unasked or case.now.at_ms - proposal.at_ms >= every_ms
     return (
         PlanRepair(case.finding.name)
-        if is_due and _may_plan(case.finding, Look(case.now, case.memory, case.policy))
+        if is_due and _may_plan(case.finding, case.symptom, Look(case.now, case.memory, case.policy))
         else None
     )

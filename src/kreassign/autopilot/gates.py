@@ -19,7 +19,7 @@ from kreassign.autopilot.policy import Kind, Level, Policy
 from kreassign.executor.scheduling.windows import local_time, open_interval
 from kreassign.model import TopicPartition
 from kreassign.model.pace import Schedule
-from kreassign.model.text import DAY_MS, HOUR_MS, counted, format_amount, format_seconds, rough_span
+from kreassign.model.text import DAY_MS, HOUR_MS, counted, format_amount, format_seconds, rough_span, some_of
 
 WEEK_MS = 7 * DAY_MS
 REDUNDANCY = frozenset({Kind.BROKER_GONE, Kind.DIRECTORY_FAILED})
@@ -279,6 +279,16 @@ def _back_off(case: Case) -> str | None:
     return f"{case.finding.problem}; the next try is in {_rest_of(case, left)}"
 
 
+def rest_text(case: Case) -> str | None:
+    """Why a plan would move nothing: all that the finding is about was moved lately."""
+    found, tired = case.symptom.partitions, resting(Look(case.now, case.memory, case.policy), case.kind)
+    every = frozenset(one.topic_partition for one in case.now.placed) if found is None else found
+    if not tired or not tired >= every:
+        return None
+    rest = format_seconds(case.policy.care.rest)
+    return f"all of {some_of(sorted(every), 3)} were moved within {rest}, and rest for so long after they were"
+
+
 def at_any_time(policy: Policy, kind: Kind, symptom: Symptom) -> bool:
     """True if the repair of what the look shows runs outside the windows, too."""
     return kind is Kind.DISK_FILLS and symptom.is_urgent and policy.disk_fills.urgent_any_time
@@ -388,6 +398,7 @@ GATES: Mapping[str, Gate] = MappingProxyType({
     "brokers down": _whole,
     "age": _age,
     "back-off": _back_off,
+    "rest": rest_text,
     "window": _window,
     "settling": _settling,
     "budget": _budget,
@@ -397,7 +408,7 @@ GATES: Mapping[str, Gate] = MappingProxyType({
 
 
 TOLD_OF = frozenset({
-    "brake", "unread", "lease", "others", "restarts", "brokers down", "budget", "loads stale",
+    "brake", "unread", "lease", "others", "restarts", "brokers down", "rest", "budget", "loads stale",
 })  # fmt: skip
 """Gates that may stay closed without anybody's noticing: of the others people know, or they open in time."""
 KNOWN_OF = frozenset({"level", "off", "silence", "people"})

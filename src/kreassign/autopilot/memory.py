@@ -423,13 +423,10 @@ def _judged(memory: Memory, event: ApprovalsJudged) -> Memory:
 
 def _not_planned(memory: Memory, event: NotPlanned) -> Memory:
     told = replace(memory.findings[event.name], state=State.TOLD, state_ms=event.at_ms)
-    if event.is_passing:
-        return _with(memory, _unproposed(_soon(told, event.at_ms, event.why)))
+    if event.is_passing or event.left_out:
+        wait_ms = HOUR_MS if event.left_out else SOON_MS
+        return _with(memory, _unproposed(replace(told, not_before_ms=event.at_ms + wait_ms, problem=event.why)))
     return _with(memory, _failed(told, event.at_ms, event.why))
-
-
-def _soon(finding: Finding, at_ms: int, problem: str) -> Finding:
-    return replace(finding, not_before_ms=at_ms + SOON_MS, problem=problem)
 
 
 def _failed(finding: Finding, at_ms: int, problem: str) -> Finding:
@@ -473,7 +470,7 @@ def _ended(memory: Memory, event: RunEnded) -> Memory:
     elif event.result is Result.NOT_BEGUN_DRY:
         finding = replace(finding, state=State.GIVEN_UP)
     elif event.result is Result.NOT_BEGUN:
-        finding = _soon(replace(finding, state=State.TOLD), event.at_ms, problem)
+        finding = replace(finding, state=State.TOLD, not_before_ms=event.at_ms + SOON_MS, problem=problem)
     elif event.by:
         why = f"{event.by} ended its run {act.run_id}"
         silence = Silenced(event.at_ms, 0, *event.name, event.at_ms + SILENT_MS, event.by, why)

@@ -90,6 +90,10 @@ class Repairs:
     plan: PlanFile | None
 
 
+class LeftOutError(InputError):
+    """There is nothing to move, for all that could be is left out."""
+
+
 MOST_PLANS = 32
 """Plans that are tried for a part of what is impossible together: enough to find one among a thousand partitions."""
 
@@ -112,7 +116,7 @@ def avoided(memory: Memory, name: Name, now: Observation) -> tuple[int, ...]:
 def plan_repair(client: AdminClient, name: Name, look: Look, clock: Clock, avoid: tuple[int, ...] = ()) -> Repairs:
     """Plan the repair of a finding by the narrowest task, with nothing for the brokers to `avoid`.
 
-    Raises InputError, Infeasible, IllegalPlan, ClusterError.
+    Raises InputError, LeftOutError among them, Infeasible, IllegalPlan, ClusterError.
     """
     now, policy = look.now, look.policy
     if name.kind is Kind.LEADERS:
@@ -136,13 +140,11 @@ def plan_repair(client: AdminClient, name: Name, look: Look, clock: Clock, avoid
         left = (*left, *more)
     if part is not None and (long := _too_long(outcome, look, inputs)):
         taken = frozenset(outcome.plan.replicas) - long
-        if taken:
-            without = frozenset(one.topic_partition for one in now.placed) - taken
-            outcome = made(replace(part, without=without))
-            left = (*left, f"{some_of(sorted(long), SHOWN)}: no window is long enough for a copy at this throttle")
+        outcome = made(replace(part, without=frozenset(one.topic_partition for one in now.placed) - taken))
+        left = (*left, f"{some_of(sorted(long), SHOWN)}: no window is long enough for a copy at this throttle")
     if not outcome.plan.replicas:
         reasons = "; ".join((*left, *outcome.facts.remaining)) or "no plan moves anything"
-        raise InputError(f"there is nothing to move: {reasons}")
+        raise (LeftOutError if left else InputError)(f"there is nothing to move: {reasons}")
     planned = planned_of(name, now.at_ms, outcome, left)
     if loads is not None:
         planned = replace(planned, loads=loads, sentences=(*planned.sentences, loads_text(loads, policy, now.at_ms)))
