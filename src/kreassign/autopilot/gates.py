@@ -201,7 +201,10 @@ def _lease(case: Case) -> str | None:
 
 def _running(case: Case) -> str | None:
     act = case.memory.running
-    return None if act is None else f"the repair of {act.name} runs ({act.run_id})"
+    if act is None:
+        return None
+    unread = "; its journal cannot be read: moves of its partitions, and throttles, may be its own"
+    return f"the repair of {act.name} runs ({act.run_id}){unread if case.now.run.is_unread else ''}"
 
 
 def others_now(now: Observation) -> str | None:

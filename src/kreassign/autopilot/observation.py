@@ -63,7 +63,8 @@ class RunSeen(NamedTuple):
     """The run of a repair as its journal has it: who pauses it, and whether it ends.
 
     It `is_left` where no process executes it, and `is_at_rest` where that was on purpose, with its throttle restored.
-    It `is_elsewhere` where people let another process go on with it, which hears requests only.
+    It `is_elsewhere` where people let another process go on with it, which hears requests only. It `is_unread` where
+    its journal cannot be read.
     """
 
     held_by: str = ""
@@ -71,6 +72,7 @@ class RunSeen(NamedTuple):
     is_left: bool = False
     is_at_rest: bool = False
     is_elsewhere: bool = False
+    is_unread: bool = False
 
     @property
     def people(self) -> str:

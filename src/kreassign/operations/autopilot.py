@@ -49,7 +49,7 @@ from kreassign.autopilot.events import (
 )
 from kreassign.autopilot.gates import hours_of
 from kreassign.autopilot.lifecycle import State
-from kreassign.autopilot.memory import Act, Memory, memory_of, remember
+from kreassign.autopilot.memory import Memory, memory_of, remember
 from kreassign.autopilot.observation import US, Absent, Known, Observation
 from kreassign.autopilot.policy import Level, Policy
 from kreassign.clock import SYSTEM_CLOCK, Clock
@@ -102,7 +102,7 @@ from kreassign.operations.approvals import (
 )
 from kreassign.operations.autopilot_journal import approval_path, proposal_path
 from kreassign.operations.autopilot_keeper import Keeper, Vigil, files_of, kept_likewise
-from kreassign.operations.autopilot_looks import observe, run_of, status_of
+from kreassign.operations.autopilot_looks import observe, run_of, status_of, with_unread_run
 from kreassign.operations.autopilot_plans import LeftOutError, Repairs, avoided, kept, plan_repair
 from kreassign.operations.broker_changes import sole_change
 from kreassign.operations.plan_files import PlanFile
@@ -216,7 +216,7 @@ class Autopilot:
         is_elsewhere = left is not None and active_run(self._context.state_dir, self._cluster_id) == left.run_id
         now = replace(now, run=now.run._replace(is_left=not is_elsewhere, is_elsewhere=is_elsewhere))
         if left is None and self.memory.running is not None:
-            now = _with_unread_run(now, self.memory.running)
+            now = with_unread_run(now, self.memory.running)
         self._clear_up(now)
         self._read_approvals(now)
         order = self._decide(now)
@@ -691,13 +691,6 @@ class Autopilot:
         self._told_problem = ""
         self._raise_if_broken(act.run_id)
         self._ended(act.name, ended)
-
-
-def _with_unread_run(now: Observation, act: Act) -> Observation:
-    """The cluster where the journal of the running repair cannot be read: what it may do is not that of others."""
-    moves, ours = now.moves_of_others, frozenset(act.moves)
-    others = Known(moves.value - ours) if isinstance(moves, Known) else moves
-    return replace(now, moves_of_others=others, moves_of_ours=ours, throttles_of_others=Known(()))
 
 
 def _is_passing(error: KreassignError) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -187,17 +187,28 @@ def run_of(memory: Memory, state_dir: Path) -> RunView | None:
     return read_view(path) if path is not None and path.exists() else None
 
 
+def with_unread_run(now: Observation, act: Act) -> Observation:
+    """The cluster where the journal of the running repair cannot be read: what it may do is not that of others."""
+    moves, ours = now.moves_of_others, frozenset(act.moves)
+    others = Known(moves.value - ours) if isinstance(moves, Known) else moves
+    run = now.run._replace(is_unread=True)
+    return replace(now, moves_of_others=others, moves_of_ours=ours, throttles_of_others=Known(()), run=run)
+
+
 def why(
     client: AdminClient, policy: Policy, memory: Memory, state_dir: Path, clock: Clock = SYSTEM_CLOCK
 ) -> Iterator[Reasons]:
     """Each open finding with all gates, by a look of now; changes and writes nothing."""
     ours = [one.run_id for one in memory.acts]
     explain = partial(explained_settings, state_dir, memory.cluster_id, left_by=ours)
+    unread: Act | None = None
     try:
         run = run_of(memory, state_dir)
     except JournalUnreadable:
-        run = None  # The repair runs still for all that is known, which the gate says.
+        run, unread = None, memory.running
     now = observe(client, clock.now_ms(), run, explain)
+    if unread is not None:
+        now = with_unread_run(now, unread)
     decision = tick(memory, now, policy)
     shown = symptoms(Look(now, decision.memory, policy))
     for finding in decision.memory.open:
