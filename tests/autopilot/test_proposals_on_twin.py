@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import sqlite3
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -15,7 +16,7 @@ from kreassign.autopilot.core import Message
 from kreassign.autopilot.events import Name, Planned
 from kreassign.autopilot.lifecycle import State
 from kreassign.autopilot.observation import US
-from kreassign.autopilot.policy import Kind
+from kreassign.autopilot.policy import Kind, parse_policy
 from kreassign.executor.client_guard import ClientAnswer, ClientGuard, ClientQuery
 from kreassign.executor.events import HoldRequested, PaceRequested, ReleaseRequested, ThrottleRequested
 from kreassign.executor.history.run_history import read_history
@@ -23,6 +24,8 @@ from kreassign.executor.journal import find_journals, journal_path, post_request
 from kreassign.executor.runner import ReadClients
 from kreassign.executor.state import RunView
 from kreassign.model import ConfigChange, ConfigResource, NewTopic, TopicPartition, TopicPartitionReplica
+from kreassign.monitoring.metrics import AutopilotStatus
+from kreassign.operations.autopilot import Autopilot
 from kreassign.operations.autopilot_journal import BRAKE, DECISIONS, decisions_path
 from kreassign.operations.autopilot_looks import read_policy, why
 from kreassign.operations.plan_files import read_plan_file
@@ -172,6 +175,33 @@ def test_windows_of_a_changed_policy_hold_for_a_run(tmp_path: Path) -> None:
         ours.watch(autopilot, HOUR_S, LOOKS_S)
         assert [one.outcome for one in autopilot.memory.acts] == ["done"]
     assert len([one for one in read_events(path) if isinstance(one, PaceRequested)]) == 1
+
+
+def test_a_run_that_cannot_write_its_pause_goes_on(tmp_path: Path) -> None:
+    """When its window closes, another process has locked its journal."""
+    ours = Fleet(tmp_path, TwinRig(tmp_path, LISTS * 8, brokers=6), SLOW)
+    at = [datetime.fromtimestamp(ours.rig.transport.now_ms() / 1000 + each, tz=UTC) for each in (4200, 4800)]
+    ours.policy = parse_policy(f"{SLOW}windows = ['{at[0]:%H:%M}-{at[1]:%H:%M}']\n", "policy.toml")
+    locks, rests = list[sqlite3.Connection](), [False]
+
+    def beside(run: RunView, _: object) -> None:
+        rests[0] = not run.in_flight
+
+    def lock(status: AutopilotStatus) -> None:
+        paths = find_journals(tmp_path)
+        if paths and rests[0] and status.looked_ms > at[1].timestamp() * 1000 and not locks:
+            locks.append(sqlite3.connect(paths[0], isolation_level=None))
+            locks[0].execute("BEGIN IMMEDIATE")
+
+    ours.context = replace(ours.context, observers=(beside,))
+    time = ours.rig.transport
+    with Autopilot(ours.rig.client, ours.policy, ours.context, ours.messages.append, time, report=lock) as autopilot:
+        ours.rig.twin.crash(3)
+        ours.watch(autopilot, 4860.0, 60.0)
+        locks[0].close()
+        ours.watch(autopilot, 25 * HOUR_S, LOOKS_S)
+        assert [one.outcome for one in autopilot.memory.acts] == ["done"]
+    assert 3 not in ours.holders()
 
 
 def test_a_changed_throttle_of_the_policy_holds_for_a_run(tmp_path: Path) -> None:

@@ -485,10 +485,18 @@ class Autopilot:
         try:
             ended = start_run(self._client, started, self._watched, plan.facts, self._clock)
         except (InputError, ClusterError, ExecutionError) as error:
-            self._end(name, Result.NOT_BEGUN, outcome=f"{Result.NOT_BEGUN}: {error_text(error)}")
+            if journal_path(self._context.state_dir, self._cluster_id, started.run_id).exists():
+                self._tell_left(name, started.run_id, error)  # The next look goes on with it.
+            else:
+                self._end(name, Result.NOT_BEGUN, outcome=f"{Result.NOT_BEGUN}: {error_text(error)}")
             return
         self._raise_if_broken(started.run_id)
         self._ended(name, ended)
+
+    def _tell_left(self, name: Name, run_id: str, error: KreassignError) -> None:
+        if str(error) != self._told_problem:
+            self._told_problem = str(error)
+            self._tell(Message(name, f"{name}: its run {run_id} cannot go on", self._told_problem))
 
     def _look_meanwhile(self, run: RunView, meter: ProgressMeter) -> None:
         """A look during a run, at most once an interval: its order is a request to the run."""
@@ -684,9 +692,7 @@ class Autopilot:
             asked, clients = [one for one in requests if one is not None], self._policy.clients.guard
             ended = resume_run(self._client, path, self._watched, clients=clients, clock=self._clock, more=asked)
         except (InputError, ClusterError, ExecutionError) as error:
-            if str(error) != self._told_problem:
-                self._told_problem = str(error)
-                self._tell(Message(act.name, f"{act.name}: its run {act.run_id} cannot go on", self._told_problem))
+            self._tell_left(act.name, act.run_id, error)
             return
         self._told_problem = ""
         self._raise_if_broken(act.run_id)
