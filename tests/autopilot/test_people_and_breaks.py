@@ -187,6 +187,32 @@ def test_a_running_repair_stops_when_it_may_not_begin_any_more(stop: str, order:
     assert order in watched.orders
 
 
+THEIRS = {"moves_of_others": Known(frozenset({TopicPartition("t", 7)}))}
+
+
+@pytest.mark.parametrize(("stop", "silent"), [
+    (THEIRS, {"moves_of_others": Unknown("no answer")}),
+    ({}, {"partitions": Unknown("no answer")}),
+    ({}, {"brokers": Unknown("no answer"), "log_dirs": {}}),
+    ({"maintenance": Known({5: ENTERED})}, {"maintenance": Unknown("no answer")}),
+])  # fmt: skip
+def test_a_look_without_an_answer_releases_no_repair(stop: Mapping[str, Any], silent: Mapping[str, Any]) -> None:
+    """The repair that fills broker 9 is held; then what it is held for, such as broker 5 down, cannot be read."""
+
+    def world(now_s: float) -> Observation:
+        is_stopped = HOUR <= now_s < 2 * HOUR
+        seen = cluster(0, LISTS, brokers=10, down=[5] if is_stopped and not stop else [])
+        return replace(seen, **{**(stop if is_stopped else {}), **(silent if 1.2 * HOUR <= now_s < 1.5 * HOUR else {})})
+
+    watched = Watched(ACT, world, run_s=DAY)
+    watched.watch(HOUR)
+    assert watched.runs == [EMPTY_9]
+    watched.watch(HOUR)
+    assert not {type(one) for one in watched.orders} & {ReleaseRun, ResumeRun}
+    watched.watch(10 * MINUTE)
+    assert watched.orders[-1] == ResumeRun("run-0")
+
+
 def test_a_broker_that_returns_empty_does_not_end_its_repair() -> None:
     def world(now_s: float) -> Observation:
         seen = outages((3, 0, 70 * MINUTE))(now_s)

@@ -127,10 +127,14 @@ def stopped(now: Observation, memory: Memory) -> str | None:
 
 
 def stopped_run(now: Observation, memory: Memory, act: Act) -> str | None:
-    """Why a running repair starts nothing: what stops everything, moves of others, or copies beside a broker down."""
+    """Why a running repair starts nothing: what stops everything, moves of others, or copies beside a broker down.
+
+    A look that may hide what it is held for releases nothing.
+    """
     is_theirs = isinstance(now.moves_of_others, Known) and now.moves_of_others.value
     away = None if act.name.kind in COPYLESS else away_text(now, act.name.kind)
-    return stopped(now, memory) or (others_now(now) if is_theirs else None) or away
+    stop = stopped(now, memory) or (others_now(now) if is_theirs else None) or away
+    return stop or (act.held if now.unread(with_sizes=False) else None) or None
 
 
 def _brake(case: Case) -> str | None:
