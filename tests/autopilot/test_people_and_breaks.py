@@ -329,6 +329,27 @@ def test_a_failed_directory_is_repaired_as_long_as_copies_are_lost() -> None:
     assert not [one for one in watched.messages if "look into it" in one.what]
 
 
+@pytest.mark.parametrize("silent", [
+    {"moves_of_others": Unknown("no answer")}, {"partitions": Unknown("no answer")},
+    {"partitions": Known(()), "unread_topics": {"t": "no answer"}},
+])  # fmt: skip
+def test_a_look_without_an_answer_takes_no_proposal_back(silent: Mapping[str, Any]) -> None:
+    """What a failed directory has lost follows from partitions and moves."""
+
+    def world(now_s: float) -> Observation:
+        seen = cluster(0, LISTS)
+        (dir_3,) = dirs_of(seen, 3)
+        bare = replace(seen, log_dirs={**seen.log_dirs, 3: Known((replace(dir_3, replicas=()),))})
+        lost = {number: tuple(b for b in one if b != 3) for number, one in enumerate(LISTS) if 3 in one}
+        return replace(offline(bare, 3, lost), **(silent if 30 * MINUTE <= now_s < 35 * MINUTE else {}))
+
+    watched = Watched("[directory-failed]\nlevel = 'propose'\n", world)
+    watched.watch(HOUR)
+    name = Name(Kind.DIRECTORY_FAILED, "broker 3:/d0")
+    assert [one.name for one in watched.events if isinstance(one, Planned)] == [name]
+    assert watched.memory.findings[name].state is State.PROPOSED
+
+
 def test_placement_is_not_over_while_a_broker_restarts() -> None:
     few = [one[:2] if number == 4 else one for number, one in enumerate(LISTS)]
     watched = Watched("[care]", lambda now_s: cluster(0, few, down=[7] if HOUR < now_s < 1.1 * HOUR else []))

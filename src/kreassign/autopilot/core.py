@@ -78,6 +78,9 @@ lost."""
 WAITING = frozenset({State.TOLD, State.PROPOSED})
 """States in which gates keep a repair from running."""
 
+PLANNED = frozenset({State.PROPOSED, State.SETTLING})
+"""States that need evidence as ripe as it was."""
+
 LASTS_MS = HOUR_MS // 2
 """A finding that was not told, for it came and went, is told when it lasts so long."""
 
@@ -384,6 +387,9 @@ def _step(decided: Decision, look: Look, name: Name, symptom: Symptom | None) ->
     for _ in range(len(State)):  # what is old when it is first seen passes several states at once
         finding = decided.memory.findings[name]
         evidence = evidence_of(look, name, symptom, finding.since_ms)
+        is_less = evidence in {Evidence.FRESH, Evidence.LASTING} and finding.state in PLANNED
+        if is_less and unread(look.now, name.kind):
+            evidence = Evidence.UNKNOWN  # what makes it due may be what was not read
         to, action = STEPS[finding.state, evidence]
         if to is not finding.state:
             seen = finding.seen if symptom is None else symptom.seen
