@@ -117,6 +117,20 @@ def test_a_band_that_was_gone_during_its_repair_must_last_again() -> None:
     assert len(watched.runs) == 2
 
 
+@pytest.mark.parametrize("is_down", [False, True])
+def test_a_band_is_not_over_while_nobody_sees_its_broker(*, is_down: bool) -> None:
+    """After five hours the fullest broker restarts, or no broker is read."""
+
+    def world(now_s: float) -> Observation:
+        is_hidden = 5 * HOUR <= now_s < 5 * HOUR + 4 * MINUTE
+        seen = cluster(0, LISTS, used={3: 0.9}, down=[3] if is_hidden and is_down else [])
+        return replace(seen, brokers=Unknown("no answer"), log_dirs={}) if is_hidden and not is_down else seen
+
+    watched = Watched("[band-left]\nlevel = 'propose'\n", world)
+    watched.watch(6.5 * HOUR)
+    assert Name(Kind.BAND_LEFT, "cluster") in {one.name for one in watched.orders if isinstance(one, PlanRepair)}
+
+
 def test_a_break_makes_no_two_losses_one() -> None:
     """Brokers 1 and 5 died ten hours apart; then the autopilot itself was down for a day."""
     watched = Watched(ACT.replace("level = 'act'", "level = 'tell'"), outages((1, 0, 9 * DAY), (5, 10 * HOUR, 9 * DAY)))

@@ -543,7 +543,9 @@ def _sees_directory(look: Look, subject: str) -> str | None:
     return f"log directories of broker {broker} could not be read ({why})"
 
 
-def _sees_all_directories(look: Look, _: str) -> str | None:
+def _sees_all_directories(look: Look, subject: str) -> str | None:
+    if blind := _sees_whole_placement(look, subject):
+        return blind
     silent = sorted(broker for broker in look.now.live if not isinstance(look.now.log_dirs.get(broker), Known))
     return f"log directories of brokers {silent} could not be read" if silent else None
 
