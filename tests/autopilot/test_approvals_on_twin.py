@@ -122,6 +122,26 @@ def test_old_signatures_count_for_no_later_repair(asking: Asking) -> None:
         assert len(autopilot.memory.acts) == 1
 
 
+def test_a_request_that_was_void_permits_nothing_when_it_is_back(asking: Asking) -> None:
+    """The cluster is as it was when it was signed, and its file and signatures come back from a backup."""
+    drifts = iter([(4, 3, 5), (3, 4, 5)])
+    with asking.opened() as autopilot:
+        asking.rig.twin.crash(3)
+        asking.watch(autopilot, 0.75 * HOUR_S, LOOKS_S)
+        asking.approve("ann", "bob")
+        kept = {one: one.read_bytes() for one in asking.request.parent.iterdir()}
+        for replicas in drifts:
+            asking.rig.client.alter_partition_reassignments({TopicPartition("t", 3): replicas}).raise_if_any()
+            asking.rig.transport.sleep(LOOKS_S)
+            asking.watch(autopilot, 2 * LOOKS_S, LOOKS_S)
+        for path, content in kept.items():
+            path.write_bytes(content)
+        asking.watch(autopilot, 3 * LOOKS_S, LOOKS_S)
+        assert autopilot.memory.acts == ()
+    voids = [one.why for one in asking.messages if "its approval is void" in one.what]
+    assert voids[2:] == ["the request that is there is not the one that was asked"]
+
+
 def test_without_its_signers_an_autopilot_runs_nothing_and_says_why(asking: Asking) -> None:
     with asking.opened() as autopilot:
         asking.rig.twin.crash(3)

@@ -401,9 +401,11 @@ class Autopilot:
 
     def _judged(self, name: Name, now: Observation) -> ApprovalsJudged:
         assert isinstance(now.partitions, Known), "what was not read is not judged"
-        wanted = self._wanted(name)
+        wanted, asked = self._wanted(name), self.memory.findings[name].asked
         try:
             request = request_of(wanted.request)
+            if asked is not None and request.request_id != asked.request_id:
+                return ApprovalsJudged(now.at_ms, name, (), "the request that is there is not the one that was asked")
             lists = {one.topic_partition: one.replicas for one in now.partitions.value}
             changes = {one: each._replace(before=lists.get(one, ())) for one, each in request.changes.items()}
             found = judgement(wanted, PlanNow(now.at_ms, self._cluster_id, changes, now.live))
