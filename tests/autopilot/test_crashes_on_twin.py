@@ -103,6 +103,7 @@ def test_a_damaged_journal_of_a_repair_holds_repairs_and_no_messages(tmp_path: P
         ours.watch(autopilot, BACK_OFF_MS[0] / 1000 + HOUR_S, LOOKS_S)
         first, *later = autopilot.memory.acts
     assert (first.result, first.outcome) == ("failed", "failed: its journal was set aside")
+    assert first.copied_bytes == first.promised_bytes > 0, "for the budget"
     assert [one.outcome for one in later] == ["done"] * len(later)
     assert not {3, 6} & ours.holders()
 

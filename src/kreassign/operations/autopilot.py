@@ -676,7 +676,8 @@ class Autopilot:
         if run is None:
             path = journal_path(self._context.state_dir, self._cluster_id, act.run_id)
             if path.with_name(f"{path.name}{ASIDE}").exists():
-                self._end(act.name, Result.FAILED, outcome="failed: its journal was set aside")
+                # Nobody knows what it copied: for budgets and growth it was all.
+                self._end(act.name, Result.FAILED, act.copied_bytes, outcome="failed: its journal was set aside")
             else:
                 self._end(act.name, Result.NOT_BEGUN)
             return None
