@@ -122,3 +122,19 @@ def test_a_journal_of_people_that_cannot_be_read_is_told_of_seldom(tmp_path: Pat
     told = [one for one in map(str, ours.messages) if "broker 3" in one]
     assert any("its run cannot begin" in one for one in told)
     assert len(told) < 12
+
+
+def test_a_broker_that_dies_again_is_told_as_not_repaired_again(tmp_path: Path) -> None:
+    """Both times a journal of people that cannot be read keeps its repair from beginning."""
+    rig = TwinRig(tmp_path, LISTS, brokers=7)
+    ours = Fleet(tmp_path, rig, ACT)
+    theirs = journal_path(tmp_path, rig.twin.cluster_id, "20260101T000000Z-0000")
+    theirs.parent.mkdir(parents=True)
+    theirs.write_bytes(b"SQLite format 3\0" + bytes(1000))
+    with ours.opened() as autopilot:
+        for times in (1, 2):
+            rig.twin.crash(3)
+            ours.watch(autopilot, 0.75 * HOUR_S, LOOKS_S)
+            assert sum("it is not repaired" in one.what for one in ours.messages) == times
+            rig.twin.start(3)
+            ours.watch(autopilot, 0.5 * HOUR_S, LOOKS_S)

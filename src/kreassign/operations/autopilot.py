@@ -39,6 +39,7 @@ from kreassign.autopilot.events import (
     EndAsked,
     Ended,
     Event,
+    FindingMoved,
     Name,
     NotPlanned,
     Planned,
@@ -300,6 +301,8 @@ class Autopilot:
                     else f"the clock was set back by {apart}: what has to last begins from scratch"
                 )
             self._note(event)
+            if isinstance(event, FindingMoved) and event.state is State.CLOSED:
+                self._refusals.pop(event.name, None)
         self._sent.clear()
         self._report(status_of(now, self.memory, self._policy))
         return decision.order
