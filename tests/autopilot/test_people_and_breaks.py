@@ -33,6 +33,7 @@ from kreassign.autopilot.lifecycle import State
 from kreassign.autopilot.memory import BACK_OFF_MS, Act, Finding, Memory, Outage, Replaced, memory_of, remember
 from kreassign.autopilot.observation import US, Known, Observation, RunSeen, Unknown
 from kreassign.autopilot.policy import Kind, parse_policy
+from kreassign.errors import InputError
 from kreassign.executor.maintenance import Entered
 from kreassign.model import Broker, LogDir, TopicPartition
 from tests.autopilot.test_scenarios import ACT, GONE_3, LISTS, WITHOUT_3, outages
@@ -500,6 +501,19 @@ def test_what_an_ended_repair_did_not_move_does_not_rest() -> None:
     watched.note(RunEnded(1, band, Result.FAILED, 0, moved=moves[:1]))
     assert memory_of(watched.events).acts[-1].moves == moves[:1]
     assert BACK_OFF_MS[0] == watched.memory.findings[band].not_before_ms - 1
+
+
+def test_a_rest_of_a_month_outlasts_later_repairs() -> None:
+    policy = parse_policy("[care]\nrest = '30d'\n", "policy.toml")
+    band, memory = Name(Kind.BAND_LEFT, "cluster"), Memory(findings={GONE_3: Finding(GONE_3, State.TOLD, 0, 0, "")})
+    for day in (0, 20):
+        at_ms, moves = day * DAY * 1000, (TopicPartition("t", day),)
+        memory = remember(memory, RunBegan(at_ms, GONE_3, f"run-{day}", GIGABYTE, moves))
+        memory = remember(memory, RunEnded(at_ms + 1, GONE_3, Result.DONE, GIGABYTE))
+    tired = [resting(Look(cluster(day * DAY * 1000, LISTS), memory, policy), band.kind) for day in (29, 31)]
+    assert [len(one) for one in tired] == [2, 1]
+    with pytest.raises(InputError, match=r"'rest' is '31d'; it must be a duration up to \"30d\""):
+        parse_policy("[care]\nrest = '31d'\n", "policy.toml")
 
 
 def test_elections_use_up_no_repairs_of_the_day() -> None:

@@ -47,7 +47,7 @@ from kreassign.autopilot.events import (
     WindowsLifted,
 )
 from kreassign.autopilot.lifecycle import OPEN, State
-from kreassign.autopilot.policy import Kind
+from kreassign.autopilot.policy import MOST_REST_S, Kind
 from kreassign.model import TopicPartition
 from kreassign.model.text import DAY_MS, HOUR_MS, format_amount, rough_span
 
@@ -230,8 +230,8 @@ UNBEGUN = frozenset({Result.NOT_BEGUN, Result.NOT_BEGUN_DRY})
 SILENT_MS = DAY_MS
 """How long a finding rests after people ended its repair."""
 
-KEPT_MS = 8 * DAY_MS
-"""Acts that are older count for nothing: budgets and rest take a week."""
+KEPT_MS = round(MOST_REST_S * 1000) + DAY_MS
+"""Acts that are older count for nothing: budgets take a week, and partitions rest for 30 days at most."""
 
 OUTAGES_KEPT = 20
 """Outages of each broker that are remembered, the last ones: a return is priced by them, and other rules need fewer."""

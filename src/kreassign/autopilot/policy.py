@@ -77,6 +77,11 @@ def _duration(value: Any) -> float:
     return parse_seconds(value)
 
 
+def _rest(value: Any) -> float:
+    seconds = _duration(value)
+    return seconds if seconds <= MOST_REST_S else _refuse()
+
+
 def _bytes(value: Any) -> int:
     return parse_amount(str(value)) if isinstance(value, str) or _is_whole(value) else _refuse()
 
@@ -148,10 +153,14 @@ def _refuse() -> Any:
     raise InputError
 
 
+MOST_REST_S = 30 * 86_400.0
+"""Repairs are remembered for so long."""
+
 _MOST_FACTOR = 100.0
 _MOST_COUNT = 1_000_000
 
 DURATION = Form('a duration such as "30m", "72h" or "7d"', _duration, format_seconds)
+REST = Form('a duration up to "30d", such as "72h" or "7d"', _rest, format_seconds)
 BYTES = Form('an amount such as "500GB" or "20MB/s"', _bytes, lambda value: format_amount(value, "B"))
 RATE = Form('a rate such as "20MB/s"', _rate, lambda value: format_amount(value, "B/s"))
 SHARE = Form("a share from 0 to 1, such as 0.85", _number(0, 1), lambda value: f"{value:.0%}")
@@ -379,7 +388,7 @@ class Care:
     )
     settle: float = _line(DURATION, "60m", "Time after a repair until the next one, and until it is judged")
     quiet: float = _line(DURATION, "15m", "Time without moves of others, and since a broker came back")
-    rest: float = _line(DURATION, "7d", "Time for which a moved partition rests, unless a disk fills")
+    rest: float = _line(REST, "7d", "Time for which a moved partition rests, unless a disk fills")
 
 
 @dataclass(frozen=True, slots=True)
