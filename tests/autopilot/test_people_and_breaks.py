@@ -228,14 +228,17 @@ def test_a_look_without_an_answer_releases_no_repair(stop: Mapping[str, Any], si
     assert watched.orders[-1] == ResumeRun("run-0")
 
 
-def test_a_broker_that_returns_empty_does_not_end_its_repair() -> None:
+@pytest.mark.parametrize("others", [{}, {one: Unknown("timed out") for one in range(9) if one != 3}])
+def test_a_broker_that_returns_empty_does_not_end_its_repair(others: Mapping[int, Unknown]) -> None:
+    """How much it has to copy shows by the others, whether they answer or not."""
+
     def world(now_s: float) -> Observation:
         seen = outages((3, 0, 70 * MINUTE))(now_s)
         if now_s < 70 * MINUTE:
             return seen
         (dir_3,) = dirs_of(seen, 3)
         empty = tuple(replace(one, size_bytes=0) for one in dir_3.replicas)
-        return replace(seen, log_dirs={**seen.log_dirs, 3: Known((replace(dir_3, replicas=empty),))})
+        return replace(seen, log_dirs={**seen.log_dirs, 3: Known((replace(dir_3, replicas=empty),)), **others})
 
     lists = [TopicPartition("t", number) for number, one in enumerate(LISTS) if 3 in one]
     watched = Watched(ACT, world, run_s=DAY)

@@ -221,9 +221,9 @@ class Observation:
         }
 
     def caught_up(self, broker: int, names: Collection[TopicPartition]) -> float | None:
-        """Share of the bytes of its replicas of these partitions that a broker has; None where it did not say."""
+        """Share of the bytes of its replicas of these partitions that a broker has; None where any did not say."""
         dirs = self.log_dirs.get(broker)
-        if not isinstance(dirs, Known):
+        if not isinstance(dirs, Known) or any(isinstance(one, Unknown) for one in self.log_dirs.values()):
             return None
         copies = (copy for one in dirs.value for copy in one.replicas if not copy.is_future)
         there = {copy.topic_partition: copy.size_bytes for copy in copies}
