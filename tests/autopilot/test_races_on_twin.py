@@ -12,6 +12,8 @@ from kreassign.autopilot.events import Name
 from kreassign.autopilot.policy import Kind, Policy
 from kreassign.executor.journal import journal_path
 from kreassign.executor.journal.folder import ClusterLock
+from kreassign.model import ConfigChange, ConfigResource
+from kreassign.operations.autopilot_journal import BRAKE
 from kreassign.operations.leases import leased
 from tests.autopilot.fleet import Fleet, finding
 from tests.executor.test_lease_on_twin import request, with_offsets_topic
@@ -20,6 +22,7 @@ from tests.executor.twin_runs import TwinRig, tp
 LOOKS_S = 300.0
 ACT = "[broker-gone]\nlevel = 'act'\nact-after = '30m'\n[care]\ninterval = '5m'\n"
 GONE = Name(Kind.BROKER_GONE, "broker 3")
+ALL = ConfigResource.all_brokers()
 LISTS = [[one, (one + 1) % 6, (one + 2) % 6] for one in range(6)]
 Race = Callable[[TwinRig], AbstractContextManager[object]]
 
@@ -52,6 +55,28 @@ def drift(rig: TwinRig) -> Iterator[None]:
         rig.client.alter_partition_reassignments({tp(3): (3, 4, 0)}).raise_if_any()
         rig.transport.sleep(60.0)
     yield
+
+
+def test_a_brake_pulled_while_a_repair_is_planned_holds_it(tmp_path: Path) -> None:
+    rig = with_offsets_topic(TwinRig(tmp_path, LISTS, brokers=6))
+    ours, before, pulled = Fleet(tmp_path, rig, ACT), rig.replicas, list[str]()
+
+    def pull() -> Policy:
+        """Pull it after the cluster was read, once the plan is to run."""
+        known = finding(autopilot, GONE.kind, GONE.subject)
+        if known is not None and known.proposal is not None and known.proposal.at_ms > known.steady_ms and not pulled:
+            rig.client.incremental_alter_configs({ALL: [ConfigChange.set(BRAKE, "true")]}).raise_if_any()
+            pulled.append(known.proposal.plan_id)
+        return ours.policy
+
+    with ours.opened(reread=pull) as autopilot:
+        rig.twin.crash(3)
+        ours.watch(autopilot, 3600.0, LOOKS_S)
+        assert (autopilot.memory.acts, rig.replicas, len(pulled)) == ((), before, 1)
+        rig.client.incremental_alter_configs({ALL: [ConfigChange.delete(BRAKE)]}).raise_if_any()
+        ours.watch(autopilot, 2 * LOOKS_S, LOOKS_S)
+        (act,) = autopilot.memory.acts
+    assert act.outcome == "done"
 
 
 @pytest.mark.parametrize("race", [lease, run, moves, drift])

@@ -281,8 +281,7 @@ class Autopilot:
     def _decide(self, now: Observation) -> Order | None:
         self._looked_s = self._clock.monotonic_s()
         self._read_policy()
-        for request in self._journal.requests_after(self.memory.last_request):
-            self._note(request)
+        self._hear()
         last_ms = self.memory.looked_ms
         decision = tick(self.memory, now, self._policy)
         for message in decision.messages:
@@ -306,6 +305,11 @@ class Autopilot:
         self._sent.clear()
         self._report(status_of(now, self.memory, self._policy))
         return decision.order
+
+    def _hear(self) -> None:
+        """Note what people ask for."""
+        for request in self._journal.requests_after(self.memory.last_request):
+            self._note(request)
 
     def _wait(self, lock: JournalLocked | None) -> None:
         """Wait for a journal that others have locked, but let no run wait for that."""
@@ -470,6 +474,10 @@ class Autopilot:
                 self._fail(name, f"its run cannot begin: {error_text(error)}", is_passing=_is_passing(error))
             else:
                 self._end(name, Result.FAILED)
+            return
+        # Planning takes minutes, in which people pull the brake, or turn it off, and brokers die.
+        self._hear()
+        if tick(self.memory, self._observe(), self._policy).order != RunRepair(name, plan_id, at_any_time):
             return
         self._begin(repairs.planned, started.run_id, at_any_time=at_any_time)
         self._execute(name, started, repairs.plan)
