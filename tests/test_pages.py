@@ -13,7 +13,7 @@ import pytest
 
 from kreassign.cli.commands.plan import DEFAULT_TASK
 from kreassign.cli.main import kreassign
-from kreassign.executor.lease.lease import GROUP_ID, OFFSETS_TOPIC
+from kreassign.executor.lease import GROUP_ID, OFFSETS_TOPIC
 from kreassign.wire import api
 from tests.checks import pages
 from tests.checks.pages import Programs

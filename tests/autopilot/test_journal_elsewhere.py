@@ -17,7 +17,7 @@ from kreassign.autopilot.policy import Kind
 from kreassign.clock import Clock
 from kreassign.errors import InputError, JournalTaken, MirrorUnavailable, StandsBy
 from kreassign.executor.journal import read_events
-from kreassign.executor.lease.lease import GROUP_ID
+from kreassign.executor.lease import GROUP_ID
 from kreassign.model.run import Operator
 from kreassign.operations import run
 from kreassign.operations.autopilot import Autopilot

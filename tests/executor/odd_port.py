@@ -9,7 +9,7 @@ from typing import Any, cast
 from kreassign.admin import AdminClient
 from kreassign.errors import OutcomeUnknown, Rejected, Unreachable
 from kreassign.executor.cluster.port import ClusterPort
-from kreassign.executor.lease.lease import GroupPort
+from kreassign.executor.lease import GroupPort
 from kreassign.model import Batch, TopicPartition
 from kreassign.model.error_codes import error_code
 

@@ -20,8 +20,17 @@ from kreassign.executor.events import (
 )
 from kreassign.executor.history.run_history import fold
 from kreassign.executor.journal import Journal, read_events
-from kreassign.executor.lease import ClusterLease, Held, Lease, LeaseHolder, LeasePolicy, LeaseStatus
-from kreassign.executor.lease.lease import GROUP_ID, OFFSETS_TOPIC, PROTOCOL_TYPE
+from kreassign.executor.lease import (
+    GROUP_ID,
+    OFFSETS_TOPIC,
+    PROTOCOL_TYPE,
+    ClusterLease,
+    Held,
+    Lease,
+    LeaseHolder,
+    LeasePolicy,
+    LeaseStatus,
+)
 from kreassign.model import ConfigResource, NewTopic
 from kreassign.model.error_codes import NONE
 from kreassign.model.run import Operator, RunHistory

@@ -30,7 +30,7 @@ from kreassign.executor.guards import GuardName, Reaction
 from kreassign.executor.history.audit_trail import audit_trail
 from kreassign.executor.history.run_history import history, rollback_plan
 from kreassign.executor.journal import Journal, post_request, read_events
-from kreassign.executor.lease.lease import OFFSETS_TOPIC
+from kreassign.executor.lease import OFFSETS_TOPIC
 from kreassign.executor.progress import ProgressMeter
 from kreassign.executor.runner import Listener
 from kreassign.executor.state import Machine, RunView

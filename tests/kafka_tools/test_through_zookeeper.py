@@ -10,7 +10,8 @@ from kreassign.kafka_tools.preferred_replica_election import elect_through_znode
 from kreassign.kafka_tools.reassign.requests import ExecuteRequest, GenerateRequest, VerifyRequest
 from kreassign.model import ElectionType, TopicPartition
 from kreassign.model.plan import PartitionAssignment, Plan
-from kreassign.model.znodes import format_election, format_reassignments, parse_partition_state, paths
+from kreassign.model.znodes import paths
+from kreassign.model.znodes.contents import format_election, format_reassignments, parse_partition_state
 from kreassign.twin.controller.leader_and_isr import ElectLeaders
 from tests.kafka_tools.znodes import ControllerClock, znodes_of
 from tests.twin.zookeeper.zookeeper_cluster import FOO, ZooKeeperCluster

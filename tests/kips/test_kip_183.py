@@ -12,7 +12,8 @@ import pytest
 from kreassign.admin import AdminClient, client_settings
 from kreassign.errors import InputError, Rejected
 from kreassign.model import Batch, ElectionType, PreferredElectionResult, TopicPartition
-from kreassign.model.znodes import format_election, paths
+from kreassign.model.znodes import paths
+from kreassign.model.znodes.contents import format_election
 from kreassign.twin.access import Permissions
 from kreassign.twin.blueprint import PartitionPlan, TopicPlan, small_cluster
 from kreassign.twin.cluster import Twin

@@ -16,8 +16,7 @@ from kreassign.admin import AdminClient, client_settings
 from kreassign.errors import InputError, JournalUnreadable, OutcomeUnknown
 from kreassign.executor.journal import find_journals
 from kreassign.executor.journal.folder import cluster_folder
-from kreassign.executor.lease import ClusterLease, LeaseHolder, LeasePolicy
-from kreassign.executor.lease.lease import OFFSETS_TOPIC
+from kreassign.executor.lease import OFFSETS_TOPIC, ClusterLease, LeaseHolder, LeasePolicy
 from kreassign.executor.throttle_ledger import ConfigValue
 from kreassign.model import ConfigChange, ConfigResource, NewTopic
 from kreassign.model.plan import PartitionAssignment, Plan

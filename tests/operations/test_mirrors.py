@@ -22,8 +22,7 @@ from kreassign.executor.events import (
 )
 from kreassign.executor.journal import FolderPlace, Journal, Mirror, bring_home, journal_path, kept_run, read_events
 from kreassign.executor.journal.file import journal_rows
-from kreassign.executor.lease import ClusterLease, Held, LeaseHolder, LeasePolicy
-from kreassign.executor.lease.lease import GROUP_ID
+from kreassign.executor.lease import GROUP_ID, ClusterLease, Held, LeaseHolder, LeasePolicy
 from kreassign.executor.state import RunView
 from kreassign.model.error_codes import NONE
 from kreassign.model.run import Operator, RunHistory

@@ -14,7 +14,7 @@ import pytest
 from kreassign.clock import SystemClock
 from kreassign.errors import Drifted, InputError
 from kreassign.executor.journal import find_journals
-from kreassign.executor.lease.lease import GROUP_ID, OFFSETS_TOPIC
+from kreassign.executor.lease import GROUP_ID, OFFSETS_TOPIC
 from kreassign.executor.throttle_ledger import FoundThrottles
 from kreassign.model import ConfigResource, NewTopic
 from kreassign.model.plan import PartitionAssignment, Plan

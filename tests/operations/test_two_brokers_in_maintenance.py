@@ -13,8 +13,7 @@ import pytest
 from kreassign.admin import AdminClient
 from kreassign.errors import ExecutionError
 from kreassign.executor.brokers import CORDONED_LOG_DIRS, Blocked
-from kreassign.executor.lease import LeasePolicy
-from kreassign.executor.lease.lease import SESSION_MS
+from kreassign.executor.lease import SESSION_MS, LeasePolicy
 from kreassign.executor.maintenance import Entered, MaintenanceRecord, Reordering, read_maintenance_record
 from kreassign.model import ConfigResource, TopicPartition
 from kreassign.operations.broker_changes import MaintenanceStore

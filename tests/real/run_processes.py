@@ -7,8 +7,7 @@ from pathlib import Path
 
 from kreassign.admin import AdminClient, client_settings
 from kreassign.clock import SYSTEM_CLOCK
-from kreassign.executor.lease import present_holder
-from kreassign.executor.lease.lease import GROUP_ID, ClusterLease, LeaseHolder, Taken
+from kreassign.executor.lease import GROUP_ID, ClusterLease, LeaseHolder, Taken, present_holder
 from kreassign.model import ConfigResource
 from kreassign.model.throttle import BROKER_THROTTLES, TOPIC_THROTTLES, clear_broker_changes, clear_topic_changes
 from testbed import KafkaCluster

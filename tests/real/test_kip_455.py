@@ -9,7 +9,8 @@ import pytest
 from kreassign.admin import AdminClient
 from kreassign.model import TopicPartition
 from kreassign.model.throttle import clear_broker_changes, move_map, rate_changes, topic_changes
-from kreassign.model.znodes import format_reassignments, parse_reassignments, parse_topic, paths
+from kreassign.model.znodes import paths
+from kreassign.model.znodes.contents import format_reassignments, parse_reassignments, parse_topic
 from testbed import ClusterSpec, KafkaCluster
 from testbed.records import load_topic
 from testbed.waiting import wait_until

@@ -12,7 +12,8 @@ import pytest
 from kreassign.admin import Address, AdminClient, TcpTransport
 from kreassign.errors import Unsupported
 from kreassign.model import TopicPartition
-from kreassign.model.znodes import parse_topic, paths
+from kreassign.model.znodes import paths
+from kreassign.model.znodes.contents import parse_topic
 from kreassign.wire import api
 from kreassign.wire.codec import decode_response, encode_request
 from testbed import KafkaCluster

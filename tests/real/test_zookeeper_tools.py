@@ -15,7 +15,8 @@ from kreassign.kafka_tools.reassign.requests import ExecuteRequest, VerifyReques
 from kreassign.kafka_tools.zookeeper import perform
 from kreassign.model import ConfigResource, TopicPartition
 from kreassign.model.plan import PartitionAssignment, Plan
-from kreassign.model.znodes import format_reassignments, paths
+from kreassign.model.znodes import paths
+from kreassign.model.znodes.contents import format_reassignments
 from testbed import Finished, KafkaCluster
 from testbed.fork_server import fork_server
 from testbed.ports import reserved_ports

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from kreassign.model import ConfigChange, ConfigResource, TopicPartition
-from kreassign.model.znodes import parse_controller, parse_controller_epoch, paths
+from kreassign.model.znodes import paths
+from kreassign.model.znodes.contents import parse_controller, parse_controller_epoch
 from testbed import ClusterSpec, KafkaCluster
 from testbed.waiting import wait_until
 from testbed.zookeeper import zookeeper_client

@@ -12,7 +12,8 @@ from kazoo.exceptions import NoNodeError
 
 from kreassign.admin import AdminClient, client_settings
 from kreassign.model import ConfigChange, ConfigResource, NewTopic, TopicPartition
-from kreassign.model.znodes import (
+from kreassign.model.znodes import paths
+from kreassign.model.znodes.contents import (
     format_election,
     format_reassignments,
     parse_broker,
@@ -22,7 +23,6 @@ from kreassign.model.znodes import (
     parse_partition_state,
     parse_reassignments,
     parse_topic,
-    paths,
 )
 from kreassign.twin.blueprint import small_cluster
 from kreassign.twin.scenario import Scenario

@@ -17,8 +17,16 @@ from kreassign.executor.events import Event, RunStarted
 from kreassign.executor.guards import GuardName, guard_settings
 from kreassign.executor.history.run_history import SnapshotKeeper, fold, history, latest_start, read_view
 from kreassign.executor.journal import Journal, journal_path, post_request, read_events
-from kreassign.executor.lease import NO_LEASE, ClusterLease, Lease, LeaseHolder, LeasePolicy
-from kreassign.executor.lease.lease import GROUP_ID, OFFSETS_TOPIC, PROTOCOL_TYPE
+from kreassign.executor.lease import (
+    GROUP_ID,
+    NO_LEASE,
+    OFFSETS_TOPIC,
+    PROTOCOL_TYPE,
+    ClusterLease,
+    Lease,
+    LeaseHolder,
+    LeasePolicy,
+)
 from kreassign.executor.preflight import RunSettings, prepare
 from kreassign.executor.runner import Runner
 from kreassign.executor.state import REPLAN_AFTER_MS, RunView

@@ -21,8 +21,7 @@ from kreassign.admin import AdminClient
 from kreassign.errors import ClusterError, ExecutionError, IllegalPlan, InputError
 from kreassign.executor.history.run_history import history, read_history
 from kreassign.executor.journal import Journal, journal_path, post_request
-from kreassign.executor.lease import LeasePolicy
-from kreassign.executor.lease.lease import OFFSETS_TOPIC
+from kreassign.executor.lease import OFFSETS_TOPIC, LeasePolicy
 from kreassign.executor.preflight import RunSettings, prepare
 from kreassign.executor.progress import ProgressMeter
 from kreassign.executor.state import RunView

@@ -448,7 +448,7 @@ class AdminClient:
     ) -> Batch[str, None]:
         """Set the replication factor of topics (KIP-179) by starting reassignments.
 
-        Which brokers gain or lose replicas: see `kreassign.model.topic_changes.decisions`.
+        Which brokers gain or lose replicas: see `kreassign.model.topic_changes`.
 
         Errors: INVALID_TOPIC_EXCEPTION, INVALID_REPLICATION_FACTOR, REASSIGNMENT_IN_PROGRESS,
         CLUSTER_AUTHORIZATION_FAILED.

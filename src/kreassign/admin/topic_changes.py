@@ -50,8 +50,9 @@ from kreassign.model.topic_changes import (
     decide_partition_counts,
     decide_reassignments,
     decide_replication_factors,
-    decisions,
     topics_view,
+    unknown_partition_message,
+    unknown_topic_message,
 )
 from kreassign.wire import api
 from kreassign.wire.api import REPLICA_STATUS, Api
@@ -326,9 +327,9 @@ def located_partitions(asked: Iterable[TopicPartition], topics: Batch[str, Topic
 
 def _not_there(key: TopicPartition, error: ClusterError | None) -> ClusterError:
     if error is None:
-        return rejection(REPLICA_STATUS, INVALID_PARTITIONS, decisions.unknown_partition_message(*key), key)
+        return rejection(REPLICA_STATUS, INVALID_PARTITIONS, unknown_partition_message(*key), key)
     if has_code(error, UNKNOWN_TOPIC_OR_PARTITION):
-        return rejection(REPLICA_STATUS, INVALID_TOPIC_EXCEPTION, decisions.unknown_topic_message(key.topic), key)
+        return rejection(REPLICA_STATUS, INVALID_TOPIC_EXCEPTION, unknown_topic_message(key.topic), key)
     return error
 
 

@@ -48,7 +48,8 @@ from kreassign.model import (
 )
 from kreassign.model.plan import Plan, format_plan, partition_order
 from kreassign.model.throttle import move_map
-from kreassign.model.znodes import (
+from kreassign.model.znodes import paths
+from kreassign.model.znodes.contents import (
     TopicZnode,
     find_poison,
     format_change,
@@ -60,7 +61,6 @@ from kreassign.model.znodes import (
     parse_election,
     parse_reassignments,
     parse_topic,
-    paths,
 )
 
 CONNECT_TIMEOUT_S = 15.0

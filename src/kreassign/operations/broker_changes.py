@@ -17,13 +17,13 @@ from kreassign.executor.brokers import CORDON, CORDONED_LOG_DIRS, UNCORDON, Brok
 from kreassign.executor.cluster.port import ConfigPort
 from kreassign.executor.cluster.requests import CHANGE_TIMEOUT_MS
 from kreassign.executor.journal.folder import cluster_folder, make_folder
-from kreassign.executor.lease import LeasePolicy
-from kreassign.executor.lease.lease import (
+from kreassign.executor.lease import (
     CALL_TIMEOUT_MS,
     JOIN_TIMEOUT_MS,
     OFFSETS_TOPIC,
     PROTOCOL_TYPE,
     SESSION_MS,
+    LeasePolicy,
     Taken,
 )
 from kreassign.executor.maintenance import (

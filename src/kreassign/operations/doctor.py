@@ -27,9 +27,8 @@ from kreassign.executor.history.diagnosis import NO_MAINTENANCE, ClusterReadings
 from kreassign.executor.history.findings import NO_RUN, Issue, Moving, NotRead, fillings
 from kreassign.executor.history.run_history import UnreadableJournal, left_behind, read_view
 from kreassign.executor.journal import active_run, cluster_journals
-from kreassign.executor.lease import LeaseHolder, present_holder
-from kreassign.executor.lease.lease import GROUP_ID as LEASE_GROUP
-from kreassign.executor.lease.lease import OFFSETS_TOPIC
+from kreassign.executor.lease import GROUP_ID as LEASE_GROUP
+from kreassign.executor.lease import OFFSETS_TOPIC, LeaseHolder, present_holder
 from kreassign.executor.maintenance import GROUP_ID as MAINTENANCE_GROUP
 from kreassign.executor.maintenance import MaintenanceRecord
 from kreassign.executor.state import RunView

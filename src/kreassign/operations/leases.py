@@ -12,6 +12,8 @@ from kreassign.clock import SYSTEM_CLOCK, Clock
 from kreassign.errors import ClusterBusy, ClusterError, Rejected
 from kreassign.executor.journal import active_run, journal_path
 from kreassign.executor.lease import (
+    GROUP_ID,
+    SESSION_MS,
     ClusterLease,
     Forgone,
     Lease,
@@ -22,7 +24,6 @@ from kreassign.executor.lease import (
     Taken,
     present_holder,
 )
-from kreassign.executor.lease.lease import GROUP_ID, SESSION_MS
 from kreassign.model.authorization import error_text
 from kreassign.model.run import Operator
 from kreassign.operations.connect import Warn

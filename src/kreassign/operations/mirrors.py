@@ -37,8 +37,7 @@ from kreassign.executor.journal import (
     kept_run,
     mirrored_runs,
 )
-from kreassign.executor.lease import LeaseHolder, present_holder
-from kreassign.executor.lease.lease import SESSION_MS
+from kreassign.executor.lease import SESSION_MS, LeaseHolder, present_holder
 from kreassign.model import ConfigResource, OffsetSpec, TopicPartition
 from kreassign.model.authorization import error_text
 from kreassign.model.error_codes import GROUP_AUTHORIZATION_FAILED, TOPIC_AUTHORIZATION_FAILED, has_code

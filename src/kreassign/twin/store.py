@@ -29,12 +29,12 @@ from kazoo.retry import KazooRetry
 from kreassign.errors import ControllerMoved, DataError, InputError, StaleZnode, Unreachable
 from kreassign.model import ConfigResource, TopicPartition
 from kreassign.model.cluster import ResourceType
-from kreassign.model.znodes import (
+from kreassign.model.znodes import paths
+from kreassign.model.znodes.contents import (
     ControllerZnode,
     format_controller,
     format_controller_epoch,
     parse_controller_epoch,
-    paths,
 )
 from kreassign.twin.metadata import LeaderRecovery, LogDirInfo, Record
 from kreassign.twin.zookeeper.znodes import Create, Delete, Set, Write, Znode

@@ -18,7 +18,7 @@ from kreassign.executor.history.findings import (
     permission_issues,
     placement_issues,
 )
-from kreassign.executor.lease.lease import OFFSETS_TOPIC
+from kreassign.executor.lease import OFFSETS_TOPIC
 from kreassign.executor.throttle_ledger import ConfigKey, ConfigValue
 from kreassign.model import (
     NO_LEADER,

@@ -6,7 +6,7 @@ import pytest
 
 from kreassign.errors import DamagedZnode, InputError
 from kreassign.model import TopicPartition
-from kreassign.model.znodes import (
+from kreassign.model.znodes.contents import (
     find_poison,
     format_election,
     format_reassignments,

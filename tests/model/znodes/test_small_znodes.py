@@ -9,7 +9,8 @@ import pytest
 
 from kreassign.errors import DamagedZnode
 from kreassign.model import ConfigResource, TopicPartition
-from kreassign.model.znodes import (
+from kreassign.model.znodes import paths
+from kreassign.model.znodes.contents import (
     BrokerZnode,
     ControllerZnode,
     PartitionStateZnode,
@@ -25,7 +26,6 @@ from kreassign.model.znodes import (
     parse_controller,
     parse_controller_epoch,
     parse_partition_state,
-    paths,
 )
 
 A1 = ConfigResource.topic("a1")

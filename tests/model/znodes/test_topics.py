@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from kreassign.errors import DamagedZnode, InputError
 from kreassign.model import OngoingReassignment
-from kreassign.model.znodes import TopicZnode, format_topic, parse_topic
+from kreassign.model.znodes.contents import TopicZnode, format_topic, parse_topic
 
 MOVING = (
     b'{"partitions":{"0":[2,1,0],"1":[0,1]},"topic_id":"Gd6h8JxiTEGoxrJKWZHfcA",'

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from kreassign.errors import ControllerMoved, StaleZnode
-from kreassign.model.znodes import ControllerZnode, format_controller, paths
+from kreassign.model.znodes import paths
+from kreassign.model.znodes.contents import ControllerZnode, format_controller
 from kreassign.twin.zookeeper.znodes import Create, Delete, Set, Write, Znode
 
 

@@ -6,7 +6,8 @@ import pytest
 
 from kreassign.model import ConfigResource, ElectionType, TopicPartition
 from kreassign.model.error_codes import ELECTION_NOT_NEEDED, NONE, PREFERRED_LEADER_NOT_AVAILABLE
-from kreassign.model.znodes import format_change, format_config, format_election, parse_reassignments, paths
+from kreassign.model.znodes import paths
+from kreassign.model.znodes.contents import format_change, format_config, format_election, parse_reassignments
 from kreassign.twin.controller.leader_and_isr import ElectLeaders
 from kreassign.twin.zookeeper.control_requests import PartitionMessage
 from kreassign.wire import api

@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 import pytest
 
-from kreassign.model.znodes import format_election, paths
+from kreassign.model.znodes import paths
+from kreassign.model.znodes.contents import format_election
 from tests.twin.zookeeper.memory_tree import StoppedError
 from tests.twin.zookeeper.zookeeper_cluster import FOO, ZooKeeperCluster, left_by
 

@@ -17,7 +17,8 @@ import pytest
 
 from kreassign.errors import ControllerMoved
 from kreassign.model import TopicPartition
-from kreassign.model.znodes import TopicZnode, format_reassignments, parse_topic, paths
+from kreassign.model.znodes import paths
+from kreassign.model.znodes.contents import TopicZnode, format_reassignments, parse_topic
 from kreassign.twin.store import zookeeper_tree
 from kreassign.twin.zookeeper.znodes import Create
 from testbed import ClusterSpec, Finished, KafkaCluster

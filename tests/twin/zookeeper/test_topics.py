@@ -8,7 +8,8 @@ import pytest
 
 from kreassign.errors import ProtocolViolation
 from kreassign.model import ConfigResource, ElectionType, TopicPartition
-from kreassign.model.znodes import format_config, parse_partition_state, parse_topic, paths
+from kreassign.model.znodes import paths
+from kreassign.model.znodes.contents import format_config, parse_partition_state, parse_topic
 from kreassign.twin.controller.reassignments import list_reassignments
 from kreassign.twin.controller.topics import CreatePartitions, MorePartitions
 from kreassign.twin.zookeeper.control_requests import PartitionMessage

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from kreassign.model.znodes import format_reassignments, paths
+from kreassign.model.znodes import paths
+from kreassign.model.znodes.contents import format_reassignments
 from testbed import KafkaCluster
 from tests.twin.zookeeper.test_real_zookeeper import FOO, served
 

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from functools import partial
 
 from kreassign.model import ElectionType, TopicPartition
-from kreassign.model.znodes import format_reassignments, parse_partition_state, parse_topic, paths
+from kreassign.model.znodes import paths
+from kreassign.model.znodes.contents import format_reassignments, parse_partition_state, parse_topic
 from kreassign.twin.blueprint import Blueprint
 from kreassign.twin.cluster import Twin
 from kreassign.twin.controller.leader_and_isr import ElectLeaders

@@ -14,9 +14,8 @@ from shlex import quote
 
 from kreassign.errors import ClusterError, InputError
 from kreassign.executor.guards import under_min_isr
-from kreassign.executor.lease import LeaseHolder
-from kreassign.executor.lease.lease import GROUP_ID as LEASE_GROUP
-from kreassign.executor.lease.lease import OFFSETS_TOPIC
+from kreassign.executor.lease import GROUP_ID as LEASE_GROUP
+from kreassign.executor.lease import OFFSETS_TOPIC, LeaseHolder
 from kreassign.executor.maintenance import GROUP_ID as MAINTENANCE_GROUP
 from kreassign.model import NO_LEADER, AllowedOperations, Broker, LogDir, OngoingReassignment, Partition, TopicPartition
 from kreassign.model.authorization import DeniedRight, denied_right, error_text, grant

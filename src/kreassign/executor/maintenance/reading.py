@@ -12,7 +12,7 @@ from typing import Protocol
 from kreassign.errors import ClusterError
 from kreassign.executor.cluster.port import TopicsPort
 from kreassign.executor.cluster.readings import seen_in_two_looks
-from kreassign.executor.lease.lease import CALL_TIMEOUT_MS, offsets_topic
+from kreassign.executor.lease import CALL_TIMEOUT_MS, offsets_topic
 from kreassign.executor.maintenance.record import Entered, MaintenanceRecord, parse_record, text_of_pieces
 from kreassign.model import Batch, TopicPartition
 from kreassign.model.error_codes import GROUP_AUTHORIZATION_FAILED, TOPIC_AUTHORIZATION_FAILED, has_code

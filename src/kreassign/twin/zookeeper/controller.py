@@ -13,7 +13,8 @@ from dataclasses import replace
 from kreassign.errors import ControllerMoved, DamagedZnode, StaleZnode
 from kreassign.model import ConfigResource, ElectionType, OngoingReassignment, TopicPartition
 from kreassign.model.error_codes import NO_REASSIGNMENT_IN_PROGRESS, UNSUPPORTED_VERSION
-from kreassign.model.znodes import find_poison, format_reassignments, parse_election, parse_reassignments, paths
+from kreassign.model.znodes import paths
+from kreassign.model.znodes.contents import find_poison, format_reassignments, parse_election, parse_reassignments
 from kreassign.twin.access import HostPort
 from kreassign.twin.controller.configs import AlterConfigs, ResourceOutcome, alter_configs
 from kreassign.twin.controller.decision import Decision, Outcome, with_default_text

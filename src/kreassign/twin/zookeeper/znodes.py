@@ -18,7 +18,8 @@ from typing import NamedTuple, Protocol
 from kreassign.errors import ControllerMoved, InputError, StaleZnode
 from kreassign.model import ConfigResource, OngoingReassignment, TopicPartition
 from kreassign.model.cluster import ResourceType
-from kreassign.model.znodes import (
+from kreassign.model.znodes import paths
+from kreassign.model.znodes.contents import (
     BrokerZnode,
     PartitionStateZnode,
     TopicZnode,
@@ -31,7 +32,6 @@ from kreassign.model.znodes import (
     parse_controller_epoch,
     parse_partition_state,
     parse_topic,
-    paths,
 )
 from kreassign.twin.access import HostPort
 from kreassign.twin.blueprint import Blueprint, seeded_random

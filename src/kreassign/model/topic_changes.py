@@ -1,6 +1,8 @@
-"""Decide changes of topics by KIP-179: partition counts, replication factors, reassignments.
+"""Decide KIP-179's changes of topics - partition counts, replication factors, reassignments - before sending anything.
 
-Each decision is a function of a `TopicsView` and gives a `Refusal` for each impossible item.
+Each decision is a function of a `TopicsView` and the request, with the change or a `Refusal` per item. A cluster with
+KIP-179's requests decides by itself, and a client decides for other clusters: both by these functions, with the same
+result. Error codes are those of KIP-179; sentences are Kafka's if it has them.
 """
 
 from __future__ import annotations
@@ -146,16 +148,6 @@ def unknown_partition_message(topic: str, partition: int) -> str:
     return f"Unable to find partition {topic}:{partition}."
 
 
-def below_min_in_sync_message(topic: str, factor: int, least: int) -> str:
-    """The replication factor is below `min.insync.replicas`."""
-    return f"Replication factor {factor} is below min.insync.replicas={least} of topic {topic}."
-
-
-def unknown_min_in_sync_message(topic: str, factor: int) -> str:
-    """`min.insync.replicas` could not be read."""
-    return f"Whether replication factor {factor} is below min.insync.replicas of topic {topic} could not be read."
-
-
 DUPLICATE_TOPIC = "Duplicate topic name."
 DUPLICATE_PARTITION = "Duplicate partition."
 IN_PROGRESS = "A partition reassignment is in progress."
@@ -260,8 +252,9 @@ def _undercut(view: TopicsView, topic: str, factor: int) -> str | None:
     """Why the factor is below `min.insync.replicas`, or may be; None if it is not."""
     least = view.min_in_sync.get(topic)
     if least is None:
-        return unknown_min_in_sync_message(topic, factor)
-    return below_min_in_sync_message(topic, factor, least) if undercut(factor, least) else None
+        return f"Whether replication factor {factor} is below min.insync.replicas of topic {topic} could not be read."
+    is_below = undercut(factor, least) is not None
+    return f"Replication factor {factor} is below min.insync.replicas={least} of topic {topic}." if is_below else None
 
 
 def _targets(loads: _Loads, topic: Topic, factor: int) -> Targets:

@@ -9,8 +9,21 @@ import pytest
 
 from kreassign.admin import AdminClient, client_settings
 from kreassign.errors import ClusterError
-from kreassign.executor.lease import ClusterLease, Forgone, Held, LeaseHolder, LeasePolicy, Taken, present_holder
-from kreassign.executor.lease.lease import BEAT_S, GROUP_ID, OFFSETS_TOPIC, SESSION_MS, GroupPort, offsets_topic
+from kreassign.executor.lease import (
+    BEAT_S,
+    GROUP_ID,
+    OFFSETS_TOPIC,
+    SESSION_MS,
+    ClusterLease,
+    Forgone,
+    GroupPort,
+    Held,
+    LeaseHolder,
+    LeasePolicy,
+    Taken,
+    offsets_topic,
+    present_holder,
+)
 from kreassign.model import Batch, NewTopic
 from kreassign.model.error_codes import (
     GROUP_AUTHORIZATION_FAILED,
