@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -18,7 +19,6 @@ from kreassign.model.znodes.contents import (
     format_reassignments,
     parse_broker,
     parse_config,
-    parse_controller,
     parse_controller_epoch,
     parse_partition_state,
     parse_reassignments,
@@ -218,7 +218,7 @@ def _broker(side: Side, broker: int) -> str | None:
 
 def _controller(side: Side) -> tuple[bool, int]:
     content = side.content(paths.CONTROLLER)
-    return content is not None and parse_controller(content).broker_id >= 0, side.controller_epoch()
+    return content is not None and json.loads(content)["brokerid"] >= 0, side.controller_epoch()
 
 
 def _config(side: Side, resource: ConfigResource) -> object:

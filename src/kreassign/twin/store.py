@@ -31,7 +31,6 @@ from kreassign.model import ConfigResource, TopicPartition
 from kreassign.model.cluster import ResourceType
 from kreassign.model.znodes import paths
 from kreassign.model.znodes.contents import (
-    ControllerZnode,
     format_controller,
     format_controller_epoch,
     parse_controller_epoch,
@@ -283,7 +282,7 @@ class ZooKeeperTree:
         known = self.get(paths.CONTROLLER_EPOCH)
         assert known is not None
         epoch = parse_controller_epoch(known.content) + 1
-        controller = format_controller(ControllerZnode(broker_id, now_ms))
+        controller = format_controller(broker_id, now_ms)
         writes = (
             Create(paths.CONTROLLER, controller, is_ephemeral=True),
             Set(paths.CONTROLLER_EPOCH, format_controller_epoch(epoch), known.version),

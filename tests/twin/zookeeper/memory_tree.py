@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from kreassign.errors import ControllerMoved, StaleZnode
 from kreassign.model.znodes import paths
-from kreassign.model.znodes.contents import ControllerZnode, format_controller
+from kreassign.model.znodes.contents import format_controller
 from kreassign.twin.zookeeper.znodes import Create, Delete, Set, Write, Znode
 
 
@@ -82,7 +82,7 @@ class Candidate:
         epoch = str(self.epoch).encode()
         written = Create(paths.CONTROLLER_EPOCH, epoch) if known is None else None
         changed = written or Set(paths.CONTROLLER_EPOCH, epoch, known.version if known else 0)
-        self.tree.commit((Create(paths.CONTROLLER, format_controller(ControllerZnode(broker_id, now_ms))), changed))
+        self.tree.commit((Create(paths.CONTROLLER, format_controller(broker_id, now_ms)), changed))
         self.controller = self.get(paths.CONTROLLER)
         return self.epoch
 

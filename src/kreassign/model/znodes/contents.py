@@ -341,11 +341,6 @@ def format_config(values: Mapping[str, str]) -> bytes:
     return encode_json({"version": _CONFIG_VERSION, "config": dict(values)})
 
 
-def parse_change(path: str, content: bytes) -> str:
-    """The owner of a changed configuration, as `config_entity` names it; raises `DamagedZnode`."""
-    return text_value(path, required_field(path, decode_json(path, content), "entity_path"))
-
-
 def format_change(resource: ConfigResource) -> bytes:
     """Format the notification of a changed configuration."""
     return encode_json({"version": _CHANGE_VERSION, "entity_path": paths.config_entity(resource)})
@@ -357,30 +352,12 @@ _CONTROLLER_VERSION = 2
 _NO_KRAFT_EPOCH = -1
 
 
-@dataclass(frozen=True, slots=True)
-class ControllerZnode:
-    """The broker that is the controller, and since when (ms since 1970)."""
-
-    broker_id: int
-    elected_ms: int
-
-
-def parse_controller(content: bytes) -> ControllerZnode:
-    """Parse version 1 or 2; raises `DamagedZnode`."""
-    path = paths.CONTROLLER
-    fields = decode_json(path, content)
-    elected = text_value(path, required_field(path, fields, "timestamp"))
-    if not (elected.isascii() and elected.isdigit()):
-        raise DamagedZnode(path, f"its timestamp {elected!r} is not a number of milliseconds")
-    return ControllerZnode(whole_number(path, required_field(path, fields, "brokerid")), int(elected))
-
-
-def format_controller(znode: ControllerZnode) -> bytes:
-    """Format version 2. The time is a text, as in Kafka."""
+def format_controller(broker_id: int, elected_ms: int) -> bytes:
+    """Format version 2: the broker that is the controller, and since when. The time is a text, as in Kafka."""
     return encode_json({
         "version": _CONTROLLER_VERSION,
-        "brokerid": znode.broker_id,
-        "timestamp": str(znode.elected_ms),
+        "brokerid": broker_id,
+        "timestamp": str(elected_ms),
         "kraftControllerEpoch": _NO_KRAFT_EPOCH,
     })  # fmt: skip
 
