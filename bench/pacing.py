@@ -16,10 +16,11 @@ from random import Random
 
 import numpy as np
 
-from kreassign.executor.scheduling import PacedMove, choose
+from kreassign.executor.scheduling.limits import PacedMove
 from kreassign.model import TopicPartition
 from kreassign.model.pace import Cap, Caps
 from kreassign.twin.replication.copy_rates import max_min_rates
+from tests.executor.scheduling.choosing import choose
 
 RATE = 50e6
 SHAPES = ((12, 300), (60, 600))

@@ -23,7 +23,7 @@ from kreassign.autopilot.memory import OUTAGES_KEPT, Memory, Outage
 from kreassign.autopilot.observation import US, Brake, Known, Observation, RunSeen, Unknown
 from kreassign.autopilot.policy import Kind, parse_policy
 from kreassign.autopilot.replay import replay
-from kreassign.executor.maintenance import Entered
+from kreassign.executor.maintenance.record import Entered
 from kreassign.operations.autopilot_plans import avoided
 from tests.autopilot.test_scenarios import ACT, GONE_3, LISTS, WITHOUT_3, outages
 from tests.autopilot.values import DAY, HOUR, MINUTE, Watched, cluster

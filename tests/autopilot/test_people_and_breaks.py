@@ -34,7 +34,7 @@ from kreassign.autopilot.memory import BACK_OFF_MS, Act, Finding, Memory, Outage
 from kreassign.autopilot.observation import US, Known, Observation, RunSeen, Unknown
 from kreassign.autopilot.policy import Kind, parse_policy
 from kreassign.errors import InputError
-from kreassign.executor.maintenance import Entered
+from kreassign.executor.maintenance.record import Entered
 from kreassign.model import Broker, LogDir, TopicPartition
 from tests.autopilot.test_scenarios import ACT, GONE_3, LISTS, WITHOUT_3, outages
 from tests.autopilot.values import DAY, GIGABYTE, HOUR, MINUTE, Watched, cluster

@@ -18,7 +18,7 @@ from kreassign.executor.history.diagnosis import ClusterReadings, diagnose
 from kreassign.executor.history.findings import Filling, Issue, Moving, NotRead
 from kreassign.executor.history.run_history import UnreadableJournal
 from kreassign.executor.lease import LeaseHolder
-from kreassign.executor.maintenance import Entered, MaintenanceRecord
+from kreassign.executor.maintenance.record import Entered, MaintenanceRecord
 from kreassign.executor.throttle_ledger import ConfigKey, ConfigValue
 from kreassign.model import (
     NO_LEADER,

@@ -15,7 +15,7 @@ from typing import Any
 
 from kreassign.admin import AdminClient, client_settings
 from kreassign.errors import KreassignError, ProtocolViolation
-from kreassign.executor.maintenance import (
+from kreassign.executor.maintenance.record import (
     Entered,
     MaintenanceRecord,
     cut_into_pieces,

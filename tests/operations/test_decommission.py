@@ -16,9 +16,8 @@ from kreassign.executor.events import RunStarted
 from kreassign.executor.history.run_history import read_history
 from kreassign.executor.journal import Journal, find_journals
 from kreassign.executor.journal.folder import cluster_folder, make_folder
-from kreassign.executor.lease import ClusterLease, Held, LeaseHolder, LeasePolicy
-from kreassign.executor.lease.lease import OFFSETS_TOPIC
-from kreassign.executor.maintenance import MaintenanceRecord
+from kreassign.executor.lease import OFFSETS_TOPIC, ClusterLease, Held, LeaseHolder, LeasePolicy
+from kreassign.executor.maintenance.record import MaintenanceRecord
 from kreassign.executor.preflight import RunSettings, prepare
 from kreassign.model import Batch, ConfigChange, ConfigResource, NewTopic
 from kreassign.model.error_codes import INVALID_CONFIG, TOPIC_AUTHORIZATION_FAILED

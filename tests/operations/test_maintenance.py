@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import cast
 
@@ -15,7 +16,8 @@ from kreassign.executor.brokers import CORDON, NOT_SHOWN, Blocked, Finished
 from kreassign.executor.journal import Journal
 from kreassign.executor.journal.folder import cluster_folder
 from kreassign.executor.lease import LeasePolicy
-from kreassign.executor.maintenance import InMaintenance, MaintenanceFacts, Step, next_to_enter, next_to_exit
+from kreassign.executor.maintenance.decisions import MaintenanceFacts, Step, next_to_enter, next_to_exit
+from kreassign.executor.maintenance.record import ids_in_maintenance
 from kreassign.model import Batch, ConfigChange, ConfigResource, NewTopic
 from kreassign.model.error_codes import GROUP_AUTHORIZATION_FAILED
 from kreassign.operations.doctor import diagnose_cluster
@@ -203,7 +205,7 @@ def test_maintenance_ended_elsewhere_does_not_return(ann: Operator, tmp_path: Pa
     assert ann.exit(3).is_finished
     assert (lists(ann.rig), cordons(ann.rig)) == (LISTS, {})
     assert ann.enter(4).is_finished
-    assert InMaintenance(ann.rig.client)() == {4}
+    assert ids_in_maintenance(ann.rig.client) == {4}
 
 
 def test_a_record_that_ignored_the_clusters_takes_nothing_from_it(tmp_path: Path) -> None:
@@ -214,11 +216,11 @@ def test_a_record_that_ignored_the_clusters_takes_nothing_from_it(tmp_path: Path
     assert ann.exit(4).is_finished
     ann.policy = LeasePolicy.AUTO
     assert ann.enter(3).is_finished
-    assert InMaintenance(rig.client)() == {3}, "what ended was made from the cluster's record"
+    assert ids_in_maintenance(rig.client) == {3}, "what ended was made from the cluster's record"
     assert bob.enter(2).is_finished
     bob.policy = LeasePolicy.AUTO
     assert bob.exit(2).is_finished
-    assert InMaintenance(rig.client)() == {3}
+    assert ids_in_maintenance(rig.client) == {3}
     assert ann.exit().is_finished
     assert (lists(rig), leaders(rig)) == (LISTS, [3, 0, 2, 3])
 
@@ -227,7 +229,7 @@ def test_maintenance_longer_than_the_cluster_remembers_goes_on(ann: Operator) ->
     ann.policy = LeasePolicy.REQUIRE
     assert ann.enter().is_finished
     ann.rig.twin.advance(RETENTION_MS)
-    assert InMaintenance(ann.rig.client)() == frozenset()
+    assert ids_in_maintenance(ann.rig.client) == frozenset()
     assert ann.enter(3).is_finished
     assert ann.exit(3).is_finished
     assert (lists(ann.rig), leaders(ann.rig), cordons(ann.rig)) == (LISTS, [3, 0, 2, 3], {})
@@ -355,9 +357,9 @@ def test_before_cordons_the_cluster_record_holds_off_a_remote_run(tmp_path: Path
     rig = TwinRig(tmp_path / "bob", LISTS, release="4.2")
     ann = Operator(rig, tmp_path / "ann", LeasePolicy.REQUIRE)
     assert ann.enter().is_finished
-    assert InMaintenance(rig.client)() == {3}
+    assert ids_in_maintenance(rig.client) == {3}
     started = rig.prepared({2: (2, 1, 3)}, throttle=None)
-    rig.in_maintenance = InMaintenance(rig.client)
+    rig.in_maintenance = partial(ids_in_maintenance, rig.client)
     with Journal.create(tmp_path / "bob", started) as journal:
         under_way: list[object] = []
 
@@ -395,7 +397,7 @@ def test_a_run_learns_who_is_in_maintenance_or_that_it_is_unknown(ann: Operator)
     ann.policy = LeasePolicy.REQUIRE
     assert ann.enter().is_finished
     odd = OddPort(ann.rig.client)
-    asked = InMaintenance(odd.groups)
+    asked = partial(ids_in_maintenance, odd.groups)
     odd.answer("fetch_offsets", lambda *_, **__: Batch())
     assert asked() == {3}, "one empty answer is not believed"
     odd.answer("fetch_offsets", refused(GROUP_AUTHORIZATION_FAILED))

@@ -14,7 +14,7 @@ from kreassign.admin import AdminClient
 from kreassign.errors import ExecutionError
 from kreassign.executor.brokers import CORDONED_LOG_DIRS, Blocked
 from kreassign.executor.lease import SESSION_MS, LeasePolicy
-from kreassign.executor.maintenance import Entered, MaintenanceRecord, Reordering, read_maintenance_record
+from kreassign.executor.maintenance.record import Entered, MaintenanceRecord, Reordering, read_maintenance_record
 from kreassign.model import ConfigResource, TopicPartition
 from kreassign.operations.broker_changes import MaintenanceStore
 from kreassign.operations.maintenance import Way, maintain

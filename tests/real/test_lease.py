@@ -15,7 +15,7 @@ from kreassign.clock import SystemClock
 from kreassign.executor.events import LeaseLost, SubmissionIntended, ThrottleIntended
 from kreassign.executor.journal import find_journals, read_events
 from kreassign.executor.lease import GROUP_ID, SESSION_MS, ClusterLease, Held, LeaseHolder, LeasePolicy, Taken
-from kreassign.executor.maintenance import Entered, MaintenanceRecord, Reordering
+from kreassign.executor.maintenance.record import Entered, MaintenanceRecord, Reordering
 from kreassign.model import ConfigResource, TopicPartition
 from kreassign.model.throttle import BROKER_THROTTLES, LEADER_THROTTLED_RATE
 from kreassign.operations.broker_changes import GROUP_ID as MAINTENANCE_GROUP

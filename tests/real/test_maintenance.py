@@ -11,7 +11,7 @@ import pytest
 
 from kreassign.errors import Rejected
 from kreassign.executor.brokers import BrokerReading, read_brokers
-from kreassign.executor.maintenance import GROUP_ID, brokers_in_maintenance
+from kreassign.executor.maintenance.record import GROUP_ID, brokers_in_maintenance
 from kreassign.model import ConfigChange, ConfigResource
 from testbed import ClusterSpec, KafkaCluster
 from testbed.producing import Producing

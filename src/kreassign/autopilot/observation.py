@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Generic, NamedTuple, TypeVar
 
-from kreassign.executor.maintenance import Entered
+from kreassign.executor.maintenance.record import Entered
 from kreassign.model import NO_LEADER, Broker, LogDir, Partition, TopicPartition
 from kreassign.model.placement import usual_factors
 from kreassign.model.text import some_of

@@ -89,7 +89,6 @@ from kreassign.executor.instructions import (
     Wait,
 )
 from kreassign.executor.lease import NO_LEASE, Forgone, Held, Lease, LeaseStatus, Taken
-from kreassign.executor.maintenance import none_in_maintenance
 from kreassign.executor.state import Machine, RunView
 from kreassign.model import Batch, ConfigChange, ConfigResource, ElectionType, TopicPartition
 from kreassign.model.authorization import error_text
@@ -98,8 +97,6 @@ from kreassign.model.requests import join
 from kreassign.model.run import AT_REST, ENDED, Operator, RunHistory
 
 # Replanning: the planner as a run uses it.
-
-NO_REPLANNER = "nobody here can plan"
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +117,7 @@ class Replanner(Protocol):
 
 def no_replanner(question: ReplanMoves) -> Replanned:
     """Find no destinations."""
-    return Replanned(refused=tuple(Refusal(move.topic_partition, NO_REPLANNER) for move in question.moves))
+    return Replanned(refused=tuple(Refusal(move.topic_partition, "nobody here can plan") for move in question.moves))
 
 
 # Sampling of progress: all of it is journaled at first, then as much as the journal may grow.
@@ -226,7 +223,7 @@ class Runner:
         controllers: ConfigPort | None = None,
         lease: Lease = NO_LEASE,
         replanner: Replanner = no_replanner,
-        in_maintenance: Callable[[], Collection[int]] = none_in_maintenance,
+        in_maintenance: Callable[[], Collection[int]] = frozenset,
         read_clients: ReadClients = no_clients,
     ) -> None:
         self._lease = lease
@@ -595,7 +592,7 @@ class Runner:
         except OutcomeUnknown as error:
             outcome = Batch({}, dict.fromkeys(partitions, error))
         leading = [name for name, error in outcome.failed.items() if has_code(error, ELECTION_NOT_NEEDED)]
-        refused = tuple(one for one in _refusals(outcome, is_any) if one.topic_partition not in leading)
+        refused = tuple(one for one in _refusals(outcome, lambda _: True) if one.topic_partition not in leading)
         return LeadersElected(self._time.now_ms(), (*outcome.ok, *leading), (*left, *refused))
 
     def _verify(self, instruction: Verify) -> Event:
@@ -617,12 +614,6 @@ def _why_left(topic: str, known: Mapping[str, bool], absent: Collection[str]) ->
     if topic in absent:
         return "its topic was deleted"
     return OTHER_TOPIC if known.get(topic) else ""
-
-
-def is_any(error: ClusterError) -> bool:
-    """True for every error."""
-    del error
-    return True
 
 
 def _refusals(outcome: Batch[TopicPartition, None], is_wanted: Callable[[ClusterError], bool]) -> tuple[Refusal, ...]:

@@ -27,7 +27,7 @@ from kreassign.executor.cluster.requests import read_throttles
 from kreassign.executor.history.run_history import ExplainedSetting, explained_settings, read_view
 from kreassign.executor.journal import journal_path
 from kreassign.executor.lease import present_holder
-from kreassign.executor.maintenance import brokers_in_maintenance
+from kreassign.executor.maintenance.record import brokers_in_maintenance
 from kreassign.executor.state import RunView
 from kreassign.executor.throttle_ledger import ConfigValue
 from kreassign.model import Broker, ConfigEntry, ConfigResource, LogDir

@@ -26,7 +26,7 @@ from kreassign.executor.lease import (
     LeasePolicy,
     Taken,
 )
-from kreassign.executor.maintenance import (
+from kreassign.executor.maintenance.record import (
     GROUP_ID,
     NO_PIECE,
     KnownMaintenance,

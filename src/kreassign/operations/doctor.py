@@ -29,8 +29,8 @@ from kreassign.executor.history.run_history import UnreadableJournal, left_behin
 from kreassign.executor.journal import active_run, cluster_journals
 from kreassign.executor.lease import GROUP_ID as LEASE_GROUP
 from kreassign.executor.lease import OFFSETS_TOPIC, LeaseHolder, present_holder
-from kreassign.executor.maintenance import GROUP_ID as MAINTENANCE_GROUP
-from kreassign.executor.maintenance import MaintenanceRecord
+from kreassign.executor.maintenance.record import GROUP_ID as MAINTENANCE_GROUP
+from kreassign.executor.maintenance.record import MaintenanceRecord
 from kreassign.executor.state import RunView
 from kreassign.executor.throttle_ledger import ConfigValue, throttle_keys
 from kreassign.model import (

@@ -34,7 +34,7 @@ from kreassign.executor.cluster.receivers import read_closures
 from kreassign.executor.cluster.requests import min_isr_of
 from kreassign.executor.history.run_history import left_behind, read_history
 from kreassign.executor.journal import active_run, journal_path
-from kreassign.executor.maintenance import (
+from kreassign.executor.maintenance.decisions import (
     Elect,
     Forget,
     MaintenanceFacts,

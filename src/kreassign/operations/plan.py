@@ -26,7 +26,7 @@ from kreassign.executor.cluster.receivers import closures_of
 from kreassign.executor.cluster.requests import read_configs
 from kreassign.executor.events import NewTarget, PlannedMove, Refusal, topic_ids_of_moves
 from kreassign.executor.instructions import ReplanMoves
-from kreassign.executor.maintenance import InMaintenance
+from kreassign.executor.maintenance.record import ids_in_maintenance
 from kreassign.executor.preflight import read_cluster, violations
 from kreassign.executor.preview import starved
 from kreassign.executor.runner import Replanned
@@ -395,7 +395,7 @@ def _problem_of_lost(client: AdminClient, question: ReplanMoves, cluster: Cluste
     answer = read_log_dirs(client, cluster.broker_ids)
     # A broker that does not report its directories is no destination: what fits there is not known.
     log_dirs = answer.ok
-    closures = closures_of(client, {*cluster.broker_ids, *answer.failed}, log_dirs, InMaintenance(client)())
+    closures = closures_of(client, {*cluster.broker_ids, *answer.failed}, log_dirs, ids_in_maintenance(client))
     wanted = {move.topic_partition: move.target for move in question.plan}
     known = {move.topic_partition: move.size_bytes for move in question.plan}
     sizes = Counter(known)

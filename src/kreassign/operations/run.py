@@ -67,7 +67,7 @@ from kreassign.executor.journal import (
     refuse_shared_file_system,
 )
 from kreassign.executor.lease import Lease, LeasePolicy
-from kreassign.executor.maintenance import InMaintenance, none_in_maintenance
+from kreassign.executor.maintenance.record import ids_in_maintenance
 from kreassign.executor.preflight import ProducerOutages, RunSettings, agreed, prepare, read_others, read_outages
 from kreassign.executor.preview import (
     Proposal,
@@ -80,8 +80,7 @@ from kreassign.executor.preview import (
 )
 from kreassign.executor.progress import ProgressMeter
 from kreassign.executor.runner import POLL_S, ReadClients, Replanned, Runner, no_clients
-from kreassign.executor.scheduling import forecast
-from kreassign.executor.scheduling.windows import REACHED, opening, shortfalls
+from kreassign.executor.scheduling.windows import REACHED, forecast, opening, shortfalls
 from kreassign.executor.state import MoveRecord, RunView, candidate
 from kreassign.executor.throttle_ledger import ConfigKey, FoundThrottles
 from kreassign.model import TopicPartition
@@ -687,7 +686,7 @@ def _drive(
         controllers=context.controllers,
         lease=lease,
         replanner=partial(_replanned, client),
-        in_maintenance=none_in_maintenance if context.lease is LeasePolicy.OFF else InMaintenance(client),
+        in_maintenance=frozenset if context.lease is LeasePolicy.OFF else partial(ids_in_maintenance, client),
         read_clients=read_clients,
     )
     listener.keeper = SnapshotKeeper(journal, runner.snapshot)

@@ -17,7 +17,7 @@ from kreassign.executor.cluster.permissions import unseen_topics
 from kreassign.executor.cluster.readings import ask_by_name, partitions_of, read_log_dirs, with_moves
 from kreassign.executor.cluster.receivers import nameable_brokers
 from kreassign.executor.history.findings import FULL
-from kreassign.executor.maintenance import brokers_in_maintenance
+from kreassign.executor.maintenance.record import brokers_in_maintenance
 from kreassign.model import NO_LEADER, Batch, Broker, Cluster, ConfigEntry, ConfigResource, ConfigSource, LogDir, Topic
 from kreassign.model.authorization import error_text, missing_permission
 from kreassign.model.cluster import ResourceType

@@ -14,7 +14,7 @@ from kreassign.executor.history.findings import Moving, NotRead
 from kreassign.executor.history.run_history import UnreadableJournal
 from kreassign.executor.journal import damaged
 from kreassign.executor.lease import LeaseHolder
-from kreassign.executor.maintenance import Entered, MaintenanceRecord
+from kreassign.executor.maintenance.record import Entered, MaintenanceRecord
 from kreassign.executor.throttle_ledger import ConfigKey, ConfigValue
 from kreassign.model import (
     NO_LEADER,

@@ -11,25 +11,27 @@ from hypothesis import strategies as st
 
 from kreassign.errors import InputError
 from kreassign.executor.brokers import Await, Blocked, BrokerReading, Cordon, CordonReading, Finished, Readings
-from kreassign.executor.maintenance import (
+from kreassign.executor.maintenance.decisions import (
     Elect,
-    Entered,
     Forget,
-    KnownMaintenance,
     Lists,
     MaintenanceFacts,
-    MaintenanceRecord,
     Remember,
     Reorder,
-    Reordering,
     Step,
     Uncordon,
-    format_record,
-    known_maintenance,
     next_to_enter,
     next_to_exit,
-    parse_record,
     to_be_named,
+)
+from kreassign.executor.maintenance.record import (
+    Entered,
+    KnownMaintenance,
+    MaintenanceRecord,
+    Reordering,
+    format_record,
+    known_maintenance,
+    parse_record,
 )
 from kreassign.model import LogDir, OngoingReassignment, Partition, TopicPartition
 from tests.approved import approve

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kreassign.executor.maintenance import MOST_BYTES, PIECE_CHARACTERS, cut_into_pieces, text_of_pieces
+from kreassign.executor.maintenance.record import MOST_BYTES, PIECE_CHARACTERS, cut_into_pieces, text_of_pieces
 
 HEAD_CHARACTERS = 40
 

@@ -8,9 +8,11 @@ from random import Random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kreassign.executor.scheduling import DiskBudget, PacedMove, WaitingMove, choose
+from kreassign.executor.scheduling.limits import DiskBudget, PacedMove
+from kreassign.executor.scheduling.queue import WaitingMove
 from kreassign.model import TopicPartition, TopicPartitionReplica
 from kreassign.model.pace import Cap, Caps, Order
+from tests.executor.scheduling.choosing import choose
 
 DISK = (9, "/d")
 PLACE = ("log_dir", DISK)

@@ -2,21 +2,11 @@
 
 from __future__ import annotations
 
-from kreassign.executor.scheduling import (
-    DiskBudget,
-    InFlight,
-    NextMoves,
-    PacedMove,
-    PriorityMerge,
-    Queue,
-    Saturation,
-    SaturationThreshold,
-    choose,
-    choose_from,
-    ranking,
-)
+from kreassign.executor.scheduling.limits import DiskBudget, InFlight, PacedMove, Saturation, SaturationThreshold
+from kreassign.executor.scheduling.queue import NextMoves, PriorityMerge, Queue, choose_from, ranking
 from kreassign.model import TopicPartition
 from kreassign.model.pace import Caps, Order
+from tests.executor.scheduling.choosing import choose
 
 
 def _move(number: int, source: int, *destinations: int, left: int = 100, is_urgent: bool = False) -> PacedMove:

@@ -6,20 +6,11 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from kreassign.executor.scheduling import (
-    InFlight,
-    PacedMove,
-    PriorityMerge,
-    Queue,
-    add_left,
-    choose,
-    choose_from,
-    ranking,
-)
-from kreassign.executor.scheduling.limits import named_log_dirs
-from kreassign.executor.scheduling.queue import in_order
+from kreassign.executor.scheduling.limits import InFlight, PacedMove, named_log_dirs
+from kreassign.executor.scheduling.queue import PriorityMerge, Queue, add_left, choose_from, ranking
 from kreassign.model import TopicPartition
 from kreassign.model.pace import Cap, Caps, Order
+from tests.executor.scheduling.choosing import choose, rank
 from tests.executor.scheduling.test_choice import MOVES
 
 
@@ -32,7 +23,8 @@ FIVE = (_move(0, 10, 2, 9), _move(1, 40, 3, 9), _move(2, 45, 1, 4), _move(10, 1,
 
 
 def _numbers(order: Order, *more: PacedMove, in_flight: tuple[PacedMove, ...] = ()) -> list[int]:
-    return [move.topic_partition.partition for move in in_order((*more, *reversed(FIVE)), in_flight, order)]
+    waiting = (*more, *reversed(FIVE))
+    return [move.topic_partition.partition for move in sorted(waiting, key=rank(waiting, in_flight, order))]
 
 
 @pytest.mark.parametrize(

@@ -11,10 +11,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kreassign.executor.scheduling import PacedMove, TimeLeft, choose, forecast
-from kreassign.executor.scheduling.windows import local_time, longest_s, open_interval, open_intervals, shortfalls
+from kreassign.executor.scheduling.limits import PacedMove
+from kreassign.executor.scheduling.windows import (
+    TimeLeft,
+    forecast,
+    local_time,
+    longest_s,
+    open_interval,
+    open_intervals,
+    shortfalls,
+)
 from kreassign.model import TopicPartition
 from kreassign.model.pace import Order, Schedule, Window
+from tests.executor.scheduling.choosing import choose
 
 BERLIN = "Europe/Berlin"
 NIGHT = Window(22 * 60, 6 * 60)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kreassign.executor.events import CopyProgress, PartitionObservation, PlacementState, PlannedMove
-from kreassign.executor.scheduling import PacedMove, Saturation, SaturationThreshold
+from kreassign.executor.scheduling.limits import PacedMove, Saturation, SaturationThreshold
 from kreassign.executor.state.move import MoveRecord
 from kreassign.executor.state.run import FADING, LEAST_BYTES, MEASURED_OVER_MS, POLLS, CopySpeed
 from kreassign.model import TopicPartition

@@ -17,7 +17,7 @@ from kreassign.executor.events import (
     SubmissionIntended,
 )
 from kreassign.executor.guards import ForeignCopy, GuardName, Health, LogDirSpace, Reaction
-from kreassign.executor.scheduling import find_cycle
+from kreassign.executor.scheduling.limits import find_cycle
 from kreassign.model import ConfigChange, ConfigResource, TopicPartition
 from kreassign.model.pace import Cap, Caps, Order, Pace
 from kreassign.model.run import LogDirTarget

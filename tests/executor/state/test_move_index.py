@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from kreassign.executor.events import CopyProgress, PartitionObservation, PlannedMove
-from kreassign.executor.scheduling import PacedMove
+from kreassign.executor.scheduling.limits import PacedMove
 from kreassign.executor.state.move import MoveRecord, NextAction
 from kreassign.executor.state.run import MoveIndex, candidate, left_by_destination, left_of
 from kreassign.model import TopicPartition

@@ -16,7 +16,7 @@ from kreassign.cli.output import examples, format_option, print_json, warn
 from kreassign.cli.terminal import ask, refuse_unless_asked
 from kreassign.errors import ExecutionError
 from kreassign.executor.brokers import Blocked, Finished
-from kreassign.executor.maintenance import Step
+from kreassign.executor.maintenance.decisions import Step
 from kreassign.operations import maintenance as operation
 from kreassign.operations.decommission import tell_nobody
 from kreassign.operations.maintenance import WAIT_S, MaintenancePreview, Way

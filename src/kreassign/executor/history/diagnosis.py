@@ -27,7 +27,7 @@ from kreassign.executor.history.findings import (
 )
 from kreassign.executor.history.run_history import UnreadableJournal
 from kreassign.executor.lease import LeaseHolder
-from kreassign.executor.maintenance import MaintenanceRecord
+from kreassign.executor.maintenance.record import MaintenanceRecord
 from kreassign.executor.throttle_ledger import ConfigKey, ConfigValue, ThrottleUses
 from kreassign.model import (
     NO_LEADER,

@@ -16,7 +16,7 @@ from kreassign.errors import ClusterError, InputError
 from kreassign.executor.guards import under_min_isr
 from kreassign.executor.lease import GROUP_ID as LEASE_GROUP
 from kreassign.executor.lease import OFFSETS_TOPIC, LeaseHolder
-from kreassign.executor.maintenance import GROUP_ID as MAINTENANCE_GROUP
+from kreassign.executor.maintenance.record import GROUP_ID as MAINTENANCE_GROUP
 from kreassign.model import NO_LEADER, AllowedOperations, Broker, LogDir, OngoingReassignment, Partition, TopicPartition
 from kreassign.model.authorization import DeniedRight, denied_right, error_text, grant
 from kreassign.model.disks import disks_of_brokers

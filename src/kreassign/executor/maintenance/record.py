@@ -1,4 +1,4 @@
-"""The record of maintenance: brokers, and the original order of the replica lists that they led.
+"""The record of maintenance: brokers, and the original order of the replica lists that they led; and where it is kept.
 
 The cluster shows neither: a changed order looks like any other. So the order is recorded before it is changed, with
 the order that it is changed to. A list with neither of the two was changed by others, and is left alone.
@@ -12,10 +12,16 @@ import zlib
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from typing import Protocol
 
-from kreassign.errors import InputError
-from kreassign.model import TopicPartition
+from kreassign.errors import ClusterError, InputError
+from kreassign.executor.cluster.port import TopicsPort
+from kreassign.executor.cluster.readings import seen_in_two_looks
+from kreassign.executor.lease import CALL_TIMEOUT_MS, offsets_topic
+from kreassign.model import Batch, TopicPartition
+from kreassign.model.error_codes import GROUP_AUTHORIZATION_FAILED, TOPIC_AUTHORIZATION_FAILED, has_code
 from kreassign.model.plan_facts import is_another
+from kreassign.model.requests import LOOKS, CommittedOffset
 
 _FORM = 4
 
@@ -269,3 +275,67 @@ def _unpacked(data: bytes, crc: str) -> str:
     if not unpacking.eof:
         raise ValueError("it is cut off")
     return content.decode()
+
+
+# Read the record from the cluster, beside offsets that the group `kreassign-maintenance` commits.
+#
+# So runs of any machine are held off a broker that cannot be cordoned (before Kafka 4.3). Without a topic
+# `__consumer_offsets` there is no record.
+
+GROUP_ID = "kreassign-maintenance"
+
+
+class OffsetsPort(TopicsPort, Protocol):
+    """Calls that read the record. `AdminClient` fits them by its shape."""
+
+    def fetch_offsets(
+        self, group_id: str, partitions: Iterable[TopicPartition], *, timeout_ms: int | None
+    ) -> Batch[TopicPartition, CommittedOffset]:
+        """Committed offsets of a group."""
+        ...
+
+
+def record_places(port: OffsetsPort) -> list[TopicPartition]:
+    """Partitions beside whose offsets a record is kept; empty without a topic `__consumer_offsets`.
+
+    Raises ClusterError where it is not known whether there is one: there may be a record then.
+    """
+    topic = offsets_topic(port)
+    return [] if topic is None else sorted(partition.topic_partition for partition in topic.partitions)
+
+
+def read_maintenance_record(port: OffsetsPort) -> MaintenanceRecord | None:
+    """Read the record; None if there is none. Raises ClusterError, and ValueError if it is unreadable."""
+    places = record_places(port)
+    if not places:
+        return None
+
+    def record() -> str | None:
+        offsets = port.fetch_offsets(GROUP_ID, places, timeout_ms=CALL_TIMEOUT_MS).raise_if_any()
+        return text_of_pieces({place.partition: offset.metadata for place, offset in offsets.items()})
+
+    text = seen_in_two_looks(record)
+    return None if text is None else parse_record(text)
+
+
+def brokers_in_maintenance(port: OffsetsPort) -> Mapping[int, Entered]:
+    """Brokers that the record of the cluster names. Raises ClusterError, also where the record is unreadable."""
+    try:
+        record = read_maintenance_record(port)
+    except ValueError as error:
+        raise ClusterError(f"the record of maintenance in group {GROUP_ID} is unreadable: {error}") from error
+    return {} if record is None else record.brokers
+
+
+def ids_in_maintenance(port: OffsetsPort) -> frozenset[int]:
+    """Ids of the brokers in maintenance. Raises ClusterError if they are unknown.
+
+    None for a principal that may not read the group, by two answers: it can keep no lease either, and its run says so.
+    """
+    for _ in range(LOOKS):
+        try:
+            return frozenset(brokers_in_maintenance(port))
+        except ClusterError as error:
+            if not has_code(error, GROUP_AUTHORIZATION_FAILED, TOPIC_AUTHORIZATION_FAILED):
+                raise
+    return frozenset()

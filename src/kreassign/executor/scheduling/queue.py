@@ -18,19 +18,13 @@ from typing import NamedTuple, Protocol
 
 from kreassign.executor.scheduling.limits import Endpoint, Endpoints, InFlight, PacedMove, Saturation
 from kreassign.model import TopicPartition
-from kreassign.model.pace import Caps, Order
+from kreassign.model.pace import Order
 from kreassign.model.plan import partition_order
 
 Ranked = tuple[bool, int, int, tuple[bytes, int]]
 """Sort key of a move: smaller starts sooner; unique per move."""
 
 Rank = Callable[[PacedMove], Ranked]
-
-
-def in_order(waiting: Iterable[PacedMove], in_flight: Iterable[PacedMove], order: Order) -> tuple[PacedMove, ...]:
-    """The waiting moves, the first to start first."""
-    waiting = tuple(waiting)
-    return tuple(sorted(waiting, key=ranking(order, left_to_do(waiting, in_flight))))
 
 
 def ranking(order: Order, left: Mapping[Endpoint, int]) -> Rank:
@@ -46,11 +40,6 @@ def ranking(order: Order, left: Mapping[Endpoint, int]) -> Rank:
         return (not move.is_urgent, *keys(move, left), partition_order(move.topic_partition))
 
     return rank
-
-
-def left_to_do(waiting: Iterable[PacedMove], in_flight: Iterable[PacedMove]) -> Counter[Endpoint]:
-    """Bytes that each end still has to send and to receive."""
-    return add_left(Counter(), (*waiting, *in_flight))
 
 
 def add_left(left: Counter[Endpoint], moves: Iterable[PacedMove]) -> Counter[Endpoint]:
@@ -289,26 +278,12 @@ class Supply(Protocol):
         ...
 
 
-def choose(
-    waiting: Iterable[PacedMove],
-    in_flight: Iterable[PacedMove],
-    *,
-    caps: Caps | None = None,
-    order: Order = Order.MAKESPAN,
-    supplies: Iterable[Supply] = (),
-) -> NextMoves:
-    """Go through the waiting moves in order and start each that the limits and the supplies allow.
-
-    A move that has to wait blocks no other: a later one between other brokers starts in its place. The chosen moves use
-    up the supplies.
-    """
-    waiting, in_flight = tuple(waiting), tuple(in_flight)
-    merged = PriorityMerge([(move,) for move in waiting], ranking(order, left_to_do(waiting, in_flight)))
-    return choose_from(merged, InFlight.of(caps or Caps(), in_flight), supplies)
-
-
 def choose_from(merged: PriorityMerge, counts: InFlight, supplies: Iterable[Supply]) -> NextMoves:
-    """Choose among merged route queues, given what is in flight. Moves held back by a closed end are not reported."""
+    """Go through merged route queues and start each move that the limits and the supplies allow, which it uses up.
+
+    A move that has to wait blocks no other: a later one between other brokers starts in its place. Moves held back by a
+    closed end are not reported.
+    """
     supplies = tuple(supplies)
     starting, held = [], []
     for move in merged:

@@ -21,7 +21,7 @@ from math import ceil, inf
 from zoneinfo import ZoneInfo
 
 from kreassign.executor.scheduling.limits import PacedMove, needed_bytes
-from kreassign.executor.scheduling.queue import in_order
+from kreassign.executor.scheduling.queue import add_left, ranking
 from kreassign.model import TopicPartition
 from kreassign.model.pace import EndpointKind, Order, Schedule, Window
 from kreassign.model.text import counted, format_amount
@@ -214,7 +214,8 @@ def forecast(
     moves: Iterable[PacedMove], hours: Schedule, at_ms: float, rate_bytes_per_s: float, order: Order = Order.MAKESPAN
 ) -> Forecast:
     """Forecast what fits if brokers send and receive at this rate from now on. The sizes are the remaining bytes."""
-    every = in_order(moves, (), order)
+    moves = tuple(moves)
+    every = sorted(moves, key=ranking(order, add_left(Counter(), moves)))
     seconds = inf if hours.deadline_ms is None else sum(one.seconds for one in open_intervals(hours, at_ms))
     longest = longest_s(hours, at_ms)
     time = TimeLeft(seconds, rate_bytes_per_s)
@@ -256,6 +257,3 @@ def _required_rate(moves: Iterable[PacedMove], seconds: float) -> int:
         for side, size_bytes in sides(move, None):
             busy[side] += ceil(size_bytes)
     return ceil(max(busy.values(), default=0) / seconds) if seconds else 0
-
-
-# Order and hours of moves, limits of what is in flight, and changes of these.

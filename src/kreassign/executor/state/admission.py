@@ -23,9 +23,17 @@ from kreassign.executor.guards import (
     evaluate,
     unread_clients,
 )
-from kreassign.executor.scheduling import DiskBudget, NextMoves, PacedMove, TimeLeft, find_cycle, forecast
-from kreassign.executor.scheduling.limits import LogDirKey
-from kreassign.executor.scheduling.windows import REACHED, OpenInterval, local_time, open_interval, shortfalls
+from kreassign.executor.scheduling.limits import DiskBudget, LogDirKey, PacedMove, find_cycle
+from kreassign.executor.scheduling.queue import NextMoves
+from kreassign.executor.scheduling.windows import (
+    REACHED,
+    OpenInterval,
+    TimeLeft,
+    forecast,
+    local_time,
+    open_interval,
+    shortfalls,
+)
 from kreassign.executor.state import throttling
 from kreassign.executor.state.move import MoveRecord
 from kreassign.executor.state.phases import Names

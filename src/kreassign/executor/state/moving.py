@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from itertools import islice
 
-from kreassign.executor import scheduling, throttle_ledger
+from kreassign.executor import throttle_ledger
 from kreassign.executor.events import (
     CallFailed,
     CancelIntended,
@@ -42,6 +42,8 @@ from kreassign.executor.instructions import (
     SubmitMoves,
     Wait,
 )
+from kreassign.executor.scheduling.limits import InFlight
+from kreassign.executor.scheduling.queue import PriorityMerge, add_left, choose_from, ranking
 from kreassign.executor.state import admission, finishing, throttling
 from kreassign.executor.state.move import LEAST_ATTEMPTS, MoveRecord, NextAction, conclude
 from kreassign.executor.state.phases import (
@@ -224,13 +226,13 @@ def _choose(run: Run, ready: Iterable[MoveRecord], at_ms: int) -> Names:
     in_flight = [candidate(record) for record in moving]
     time, pace = admission.time_left(run, moving, at_ms), run.control.pace
     saturation = None if pace.is_eager else run.moves.speed.saturation(in_flight)
-    queue, counts = run.moves.index.queue, scheduling.InFlight.of(pace.caps, in_flight)
+    queue, counts = run.moves.index.queue, InFlight.of(pace.caps, in_flight)
     routes = (*((candidate(record),) for record in again), *queue.open_routes(pace.order, counts, saturation))
-    rank = scheduling.ranking(pace.order, scheduling.add_left(queue.left.copy(), in_flight))
+    rank = ranking(pace.order, add_left(queue.left.copy(), in_flight))
     reachable = admission.ReachableBrokers(run.health.down)
     lists, disks = throttling.list_room(run), run.health.disk_budget.copy()
     budgets = [one for one in (reachable, saturation, disks, time, lists) if one is not None]
-    choice = scheduling.choose_from(scheduling.PriorityMerge(routes, rank), counts, budgets)
+    choice = choose_from(PriorityMerge(routes, rank), counts, budgets)
     admission.note_stuck(run, choice, at_ms)
     run.throttle.full_lists = frozenset(lists.full)
     return choice.starting

@@ -17,8 +17,8 @@ from kreassign.executor.client_guard import ClientWatch
 from kreassign.executor.events import CallFailed, Event, is_answer
 from kreassign.executor.guards import GuardName, Health, Reaction, Verdict
 from kreassign.executor.instructions import Instruction
-from kreassign.executor.scheduling import DiskBudget, PacedMove, Queue, Saturation, SaturationThreshold
-from kreassign.executor.scheduling.limits import named_log_dirs
+from kreassign.executor.scheduling.limits import DiskBudget, PacedMove, Saturation, SaturationThreshold, named_log_dirs
+from kreassign.executor.scheduling.queue import Queue
 from kreassign.executor.state.move import MoveRecord, NextAction
 from kreassign.executor.state.phases import New, RunState
 from kreassign.executor.state.setting import ThrottleLedger

@@ -11,7 +11,7 @@ from kreassign.executor.client_guard import slowed_rate
 from kreassign.executor.events import ThrottleChecked, TrafficMeasured, topic_ids_of_moves
 from kreassign.executor.guards import GuardName, Reaction
 from kreassign.executor.instructions import CheckThrottle, MeasureTraffic
-from kreassign.executor.scheduling import PacedMove
+from kreassign.executor.scheduling.limits import PacedMove
 from kreassign.executor.state.move import MoveRecord
 from kreassign.executor.state.phases import Names
 from kreassign.executor.state.run import Run
