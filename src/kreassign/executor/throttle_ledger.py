@@ -185,11 +185,6 @@ def keys_to_change(moves: Flows, live_brokers: Iterable[int]) -> tuple[ConfigKey
     )
 
 
-def brokers_of(moves: Flows) -> frozenset[int]:
-    """Every broker that sends or receives."""
-    return frozenset(broker for move in moves.values() for broker in (*move.sources, *move.destinations))
-
-
 def log_dir_keys(brokers: Iterable[int], live_brokers: Iterable[int]) -> tuple[ConfigKey, ...]:
     """Rates of copies between directories of one broker, for the live ones of these brokers, sorted."""
     return tuple(

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from kreassign.executor.events import MovesObserved
-from kreassign.executor.state import Machine, machine
-from kreassign.executor.state.machine import snapshot_of
+from kreassign.executor.state.machine import Machine, Snapshot, from_tagged_json, to_tagged_json
 from kreassign.executor.state.run import MoveIndex
 from kreassign.model import TopicPartition
 from tests.executor.run_events import MOVES, WHOLE, look, machine_after, seen, started
@@ -21,7 +20,7 @@ MIXED = (started(throttle=None), MovesObserved(1_000, (seen(MOVES[0], MOVING),))
 
 def facts(machine: Machine) -> object:
     """The contents of a snapshot; waiting moves may be in another order."""
-    found = snapshot_of(machine.snapshot({}))
+    found = from_tagged_json(machine.snapshot({}), Snapshot)
     bare = replace(found.run, moves=replace(found.run.moves, index=MoveIndex()))
     return replace(found, run=bare, queued=tuple(sorted(found.queued)))
 
@@ -36,9 +35,9 @@ def test_a_run_that_is_read_back_is_the_same_and_goes_on_alike(events: tuple[Any
 
 @pytest.mark.parametrize("place", ["queued", "in_flight", "unsettled"])
 def test_a_snapshot_of_a_move_that_its_run_does_not_have_cannot_be_read(place: str) -> None:
-    found = snapshot_of(machine_after(started(throttle=None))[0].snapshot({}))
+    found = from_tagged_json(machine_after(started(throttle=None))[0].snapshot({}), Snapshot)
     without = replace(found.run, moves=replace(found.run.moves, index=MoveIndex()))
     where: dict[str, Any] = dict.fromkeys(("queued", "in_flight", "unsettled"), ())
     where[place] = (TopicPartition("b", 7),)
     with pytest.raises(ValueError, match="a snapshot of a run without its move"):
-        snapshot_of(machine.to_tagged_json(replace(found, run=without, **where)))
+        Machine.from_snapshot(to_tagged_json(replace(found, run=without, **where)))

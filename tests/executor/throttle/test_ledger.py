@@ -10,7 +10,6 @@ from kreassign.executor.throttle_ledger import (
     ConfigKey,
     ConfigOverride,
     ConfigValue,
-    brokers_of,
     changes_to_before,
     changes_to_ours,
     command_to_restore,
@@ -215,11 +214,6 @@ def test_any_of_our_values_may_stand_until_the_last_is_confirmed(
         assert override.is_ours(value) == (value in values)
         assert override.is_in_force(value) == (value in {override.value, *override.unconfirmed})
         assert override.is_restored(value) == (value == "9")
-
-
-def test_every_broker_that_sends_or_receives_is_one_of_the_moves() -> None:
-    assert brokers_of(MOVE) == {1, 2, 3}
-    assert brokers_of({}) == frozenset()
 
 
 ALONE, EMPTY = ConfigOverride(FOLLOWERS, None, "0:3"), ConfigOverride(FOLLOWERS, "", "0:3")

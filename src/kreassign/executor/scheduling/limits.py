@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from graphlib import CycleError, TopologicalSorter
 from math import inf
 from types import MappingProxyType
+from typing import ClassVar
 
 from kreassign.model import TopicPartition, TopicPartitionReplica
 from kreassign.model.pace import Cap, Caps
@@ -176,6 +177,7 @@ class SaturationThreshold:
 class Saturation:
     """Load in flight at each end of the brokers; grows with each move that starts."""
 
+    depends_on_size: ClassVar = False
     enough: SaturationThreshold
     _copies: Counter[Endpoint] = field(default_factory=Counter)
     _left: Counter[Endpoint] = field(default_factory=Counter)
@@ -188,11 +190,6 @@ class Saturation:
         for move in moves:
             busy.promise(move)
         return busy
-
-    @property
-    def depends_on_size(self) -> bool:
-        """False: a broker that has enough takes no further copy, however small."""
-        return False
 
     def promise(self, move: PacedMove) -> None:
         """Count a move that starts."""
@@ -247,6 +244,7 @@ class DiskBudget:
     with moves in flight: a directory has fewer once these have ended.
     """
 
+    depends_on_size: ClassVar = True
     free: dict[Endpoint, float]
     rate_bytes_per_s: int | None = None
     replica_counts: dict[LogDirKey, int | None] = field(default_factory=dict)
@@ -284,11 +282,6 @@ class DiskBudget:
             self.shared,
             self.leaving,
         )
-
-    @property
-    def depends_on_size(self) -> bool:
-        """True: a smaller copy may still fit."""
-        return True
 
     def promise(self, move: PacedMove) -> None:
         """Subtract what the copies of a move will need."""

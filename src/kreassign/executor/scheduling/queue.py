@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush
 from types import MappingProxyType
-from typing import NamedTuple, Protocol
+from typing import ClassVar, NamedTuple, Protocol
 
 from kreassign.executor.scheduling.limits import Endpoint, Endpoints, InFlight, PacedMove, Saturation
 from kreassign.model import TopicPartition
@@ -264,10 +264,8 @@ class NextMoves:
 class Supply(Protocol):
     """Resource that moves use up: free space on disks, the time until a window closes."""
 
-    @property
-    def depends_on_size(self) -> bool:
-        """True if it may refuse a move and still accept another one between the same ends."""
-        ...
+    depends_on_size: ClassVar[bool]
+    """True if it may refuse a move and still accept another one between the same ends."""
 
     def refuses(self, move: PacedMove) -> str | None:
         """Describe what is lacking for the move, or None."""

@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from datetime import date, datetime, time, timedelta
 from functools import lru_cache
 from math import ceil, inf
+from typing import ClassVar
 from zoneinfo import ZoneInfo
 
 from kreassign.executor.scheduling.limits import PacedMove, needed_bytes
@@ -149,6 +150,7 @@ class TimeLeft:
     started, to measure it.
     """
 
+    depends_on_size: ClassVar = True
     seconds: float
     rate_bytes_per_s: float | None
     _busy: dict[Side, float] = field(default_factory=dict)
@@ -161,11 +163,6 @@ class TimeLeft:
         for move in in_flight:
             left.promise(move)
         return left
-
-    @property
-    def depends_on_size(self) -> bool:
-        """True: there may be time for a smaller copy."""
-        return True
 
     def promise(self, move: PacedMove) -> None:
         """Count a move that starts."""

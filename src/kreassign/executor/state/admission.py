@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 from kreassign.executor.events import HealthObserved, VerdictsRecorded
 from kreassign.executor.guards import (
@@ -193,7 +194,8 @@ def judge(run: Run, starting: Names, event: HealthObserved) -> tuple[Names, tupl
     throttling.take_in_check(run, event.at_ms, read, health.foreign_configs, health.unread_configs)
     _note_absences(run, event.at_ms, (destinations | watch.replaced).difference(health.live))
     starting = tuple(name for name in starting if not _waits_for_broker(run, run.moves.records[name]))
-    run.clients = run.clients.after(health.clients, event.at_ms, is_holding=_slows_for_clients(run))
+    is_holding = run.identity.reactions.get(GuardName.CLIENTS, Reaction.WARN) is not Reaction.WARN
+    run.clients = run.clients.after(health.clients, event.at_ms, is_holding=is_holding)
     clients = run.clients.readings
     unread = (*health.unread, *unread_clients(clients))
     now = GuardInputs(
@@ -202,17 +204,13 @@ def judge(run: Run, starting: Names, event: HealthObserved) -> tuple[Names, tupl
         moves=tuple(record for record in run.moves.in_flight if record.lagging),
         destinations=tuple(sorted(destinations)),
         at_ms=event.at_ms,
-        incoming_bytes=_incoming(run, wanted),
+        incoming_bytes=left_by_destination((*run.moves.in_flight, *(run.moves.records[name] for name in wanted))),
         disk_reserve=run.control.pace.disk_reserve,
         our_configs={one.key: one.override.value for one in run.throttle.settings.values() if one.override},
         named_log_dirs=run.moves.index.named_log_dirs,
         to_be_named=_to_be_named(run) if health.refused else (),
     )
     return starting, _seen_twice(run, evaluate(now, run.identity.reactions))
-
-
-def _slows_for_clients(run: Run) -> bool:
-    return run.identity.reactions.get(GuardName.CLIENTS, Reaction.WARN) is not Reaction.WARN
 
 
 def _seen_twice(run: Run, verdicts: Iterable[Verdict]) -> tuple[Verdict, ...]:
@@ -226,11 +224,6 @@ def _to_be_named(run: Run) -> set[int]:
     """Brokers in lists that are still to be sent."""
     waiting = (record.step for record in run.moves.active if record.status is MoveStatus.PLANNED)
     return {broker for step in waiting if step.target != step.original for broker in step.target}
-
-
-def _incoming(run: Run, wanted: Iterable[TopicPartition]) -> dict[int, int]:
-    """Bytes still to come in, by destination, for moves in flight or wanted next."""
-    return left_by_destination((*run.moves.in_flight, *(run.moves.records[name] for name in wanted)))
 
 
 def are_news(run: Run, verdicts: tuple[Verdict, ...]) -> bool:
@@ -283,12 +276,8 @@ def away_text(run: Run, brokers: Iterable[int]) -> str:
 class ReachableBrokers:
     """Admits no move to a broker that is down: it would only wait there, and count as in flight."""
 
+    depends_on_size: ClassVar = False
     down: frozenset[int]
-
-    @property
-    def depends_on_size(self) -> bool:
-        """False: a broker that is down takes no copy, however small."""
-        return False
 
     def refuses(self, move: PacedMove) -> str | None:
         """Name the broker that is down, or None."""

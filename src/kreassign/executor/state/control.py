@@ -101,7 +101,9 @@ def _forget_brokers(run: Run, state: RunState, event: BrokersForgotten) -> Next:
     return Next(state)
 
 
-_AFTER_A_CHANGE = (Resuming, Preparing, Throttling, Observing, Electing, Restoring)
+_RESUMED = (Resuming, Preparing, Throttling, Observing, Electing, Restoring)
+"""States where a process begins, which asks for the lease first of all, and where a changed throttle leads."""
+
 _WITH_MOVES_LEFT = tuple(one for one in STATES if one.phase in {Phase.PREPARING, Phase.THROTTLING, Phase.MOVING})
 _GOING_ON = tuple(one for one in STATES if one.phase not in AT_REST | {Phase.NEW})
 _AFTER_THE_MOVES = tuple(one for one in _GOING_ON if one not in _WITH_MOVES_LEFT)
@@ -119,7 +121,7 @@ _REQUESTS: tuple[tuple[type[Event], Handler], ...] = (
 REQUEST_ROWS: Rows = {
     **{(state, StopRequested): row(moving.pause, Paused, Restoring) for state in _WITH_MOVES_LEFT},
     **{(state, event): row(handler, state) for state in _GOING_ON for event, handler in _REQUESTS},
-    **{(state, ThrottleRequested): row(_change_throttle_and_set_it, *_AFTER_A_CHANGE) for state in _WITH_MOVES_LEFT},
+    **{(state, ThrottleRequested): row(_change_throttle_and_set_it, *_RESUMED) for state in _WITH_MOVES_LEFT},
     **{(state, ThrottleRequested): row(_change_throttle, state) for state in _AFTER_THE_MOVES},
     **{
         (state, BrokersForgotten): row(_forget_brokers, state)
@@ -142,13 +144,9 @@ ASK_EVERY_MS = 10_000
 """Interval at which a run that has lost the lease asks for it."""
 
 
-def _note_lease(run: Run, event: LeaseTaken) -> None:
+def _begin_with_lease(run: Run, state: RunState, event: LeaseTaken) -> Next:
     run.control.has_had_lease = True
     run.control.lease = f"held since generation {event.generation} of the group"
-
-
-def _begin_with_lease(run: Run, state: RunState, event: LeaseTaken) -> Next:
-    _note_lease(run, event)
     return Next(state)
 
 
@@ -172,15 +170,16 @@ def _wait_or_ask(_: Run, state: AwaitingLease, event: TimePassed) -> Next:
     return Next(state, (TakeLease(),) if event.at_ms - state.asked_ms >= ASK_EVERY_MS else (Wait(),))
 
 
-def _go_on_with_lease(run: Run, _: AwaitingLease, event: LeaseTaken) -> Next:
-    _note_lease(run, event)
+def _go_on_with_lease(run: Run, state: AwaitingLease, event: LeaseTaken) -> Next:
+    _begin_with_lease(run, state, event)
     run.tell(LEASE_LOST, event.at_ms)
     return preparing.resume(run, event.at_ms, others_may_restore=True)
 
 
-def _go_on_without_lease(run: Run, _: AwaitingLease, event: LeaseForgone) -> Next:
+def _go_on_without_lease(run: Run, state: AwaitingLease, event: LeaseForgone) -> Next:
     """The run never had a lease, and could not tell for a while that the cluster can keep none."""
-    run.control.lease, run.control.has_had_lease = f"none: {event.reason}", False
+    _begin_without_lease(run, state, event)
+    run.control.has_had_lease = False
     run.tell(LEASE_LOST, event.at_ms)
     return preparing.resume(run, event.at_ms, others_may_restore=True)
 
@@ -189,9 +188,6 @@ def _pause_without_lease(_: Run, __: AwaitingLease, ___: StopRequested) -> Next:
     """Write nothing back: the present holder of the lease may be using it."""
     return Next(Paused())
 
-
-_RESUMED = (Resuming, Preparing, Throttling, Observing, Electing, Restoring)
-"""States where a process begins, which asks for the lease first of all."""
 
 _WAITING_OR_CHANGING = (SettingLists, Submitting, Cancelling, Waiting, WritingBack)
 """Other states in which a run waits, or changes the cluster; the rest only query, which needs no lease.

@@ -33,7 +33,6 @@ from kreassign.executor.state.phases import (
     Restoring,
     Verifying,
     WritingBack,
-    failing,
     within,
 )
 from kreassign.executor.state.run import Next, Rows, Run, row
@@ -227,15 +226,11 @@ def _could_not_read(run: Run, state: Restoring | ConfirmingRestore, event: CallF
 def _restore_later(run: Run, how: RestoreProgress, at_ms: int, problems: tuple[str, ...]) -> Next:
     since_ms, is_tried_again = within(how.failing_since_ms, at_ms, CALL_PATIENCE_MS)
     if is_tried_again:
-        return Next(Restoring(failing(how, since_ms)), (Wait(),))
+        return Next(Restoring(replace(how, failing_since_ms=since_ms)), (Wait(),))
     run.problems.unrestored = tuple(dict.fromkeys((*problems, *how.unwritten)))
     # The operator sees the remaining settings and may restore them by hand.
     run.throttle.apply(SettingEvent.UNWATCHED, run.throttle.open)
     return _after_restoring(run, how, at_ms)
-
-
-def _restore_again(run: Run, state: Restoring, _: TimePassed) -> Next:
-    return Next(state, (_read(run),))
 
 
 def _after_restoring(run: Run, how: RestoreProgress, at_ms: int) -> Next:
@@ -254,7 +249,7 @@ def _after_restoring(run: Run, how: RestoreProgress, at_ms: int) -> Next:
 # --- verification --------------------------------------------------------------------------------------------------
 
 
-def _verify(run: Run, state: Verifying) -> Next:
+def _verify(run: Run, state: Verifying, _: TimePassed | None = None) -> Next:
     made = tuple(record.move for record in run.moves.records.values() if record.status is MoveStatus.COMPLETE)
     settings = (setting.ever_ours for setting in run.throttle.settings.values() if setting.state not in UNREADABLE)
     return Next(state, (Verify(made, tuple(override for override in settings if override is not None)),))
@@ -282,16 +277,10 @@ def _could_not_verify(run: Run, state: Verifying, event: CallFailed) -> Next:
     return _end(run, event.at_ms)
 
 
-def _verify_again(run: Run, state: Verifying, _: TimePassed) -> Next:
-    return _verify(run, state)
-
-
 def _end(run: Run, at_ms: int) -> Next:
     """Choose the end state. Failures outweigh cancellations."""
     statuses = {record.status for record in run.moves.records.values()}
-    if MoveStatus.FAILED in statuses or run.problems.findings or run.throttle.open:
-        return Next(Failed(at_ms))
-    if throttling.was_lost(run):
+    if MoveStatus.FAILED in statuses or run.problems.findings or run.throttle.open or throttling.was_lost(run):
         return Next(Failed(at_ms))
     return Next(Cancelled(at_ms) if MoveStatus.CANCELLED in statuses else Done(at_ms))
 
@@ -304,11 +293,11 @@ ROWS: Rows = {
     (Electing, CallFailed): row(_no_election, Electing, Restoring, Verifying),
     (Restoring, ConfigsRead): row(_write_back, WritingBack, *_RESTORED),
     (Restoring, CallFailed): row(_could_not_read, *_RESTORED),
-    (Restoring, TimePassed): row(_restore_again, Restoring),
+    (Restoring, TimePassed): row(lambda run, state, _: Next(state, (_read(run),)), Restoring),
     (WritingBack, ThrottleRestored): row(_read_back, ConfirmingRestore, Verifying, Paused, Failed),
     (ConfirmingRestore, ConfigsRead): row(_confirm, *_RESTORED),
     (ConfirmingRestore, CallFailed): row(_could_not_read, *_RESTORED),
     (Verifying, Verified): row(_conclude, Verifying, Electing, Done, Cancelled, Failed),
     (Verifying, CallFailed): row(_could_not_verify, Verifying, Failed),
-    (Verifying, TimePassed): row(_verify_again, Verifying),
+    (Verifying, TimePassed): row(_verify, Verifying),
 }

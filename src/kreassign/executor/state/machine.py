@@ -158,29 +158,6 @@ class Snapshot:
     beside: dict[str, object]
 
 
-def text_of(run: Run, *, is_waiting: bool, at_ms: int, beside: dict[str, object]) -> str:
-    """Text of a run, whether it waits between two polls, the time of its last event, and further data of its reader."""
-    index = run.moves.index
-    bare = replace(run, moves=replace(run.moves, index=MoveIndex()))
-    return to_tagged_json(
-        Snapshot(bare, is_waiting, at_ms, tuple(index.queue), tuple(index.in_flight), tuple(index.unsettled), beside)
-    )
-
-
-def snapshot_of(text: str) -> Snapshot:
-    """Read a snapshot and rebuild the index of its run. Raises ValueError when this version cannot read it."""
-    found: Snapshot = from_tagged_json(text, Snapshot)
-    records, index = found.run.moves.records, found.run.moves.index
-    try:
-        for name in found.queued:
-            index.queue.add(candidate(records[name]))
-        index.in_flight |= {name: records[name] for name in found.in_flight}
-        index.unsettled |= {name: records[name] for name in found.unsettled}
-    except LookupError as error:
-        raise ValueError(f"a snapshot of a run without its move {error}") from error
-    return found
-
-
 TRANSITIONS: Rows = MappingProxyType({
     **preparing.ROWS,
     **moving.ROWS,
@@ -227,22 +204,29 @@ class Machine:
 
     _run: Run = field(default_factory=Run)
     _is_waiting: bool = False
-    _at_ms: int = 0
+    at_ms: int = 0
+    """Time of the last event."""
 
     @classmethod
     def from_snapshot(cls, text: str) -> tuple[Machine, dict[str, object]]:
         """Machine of a stored run, and the data that `snapshot` was given. Raises ValueError if unreadable."""
-        found = snapshot_of(text)
+        found: Snapshot = from_tagged_json(text, Snapshot)
+        records, index = found.run.moves.records, found.run.moves.index
+        try:
+            for name in found.queued:
+                index.queue.add(candidate(records[name]))
+            index.in_flight |= {name: records[name] for name in found.in_flight}
+            index.unsettled |= {name: records[name] for name in found.unsettled}
+        except LookupError as error:
+            raise ValueError(f"a snapshot of a run without its move {error}") from error
         return cls(found.run, found.is_waiting, found.at_ms), found.beside
 
     def snapshot(self, beside: dict[str, object]) -> str:
         """The run as text, with further data of its reader."""
-        return text_of(self._run, is_waiting=self._is_waiting, at_ms=self._at_ms, beside=beside)
-
-    @property
-    def at_ms(self) -> int:
-        """Time of the last event."""
-        return self._at_ms
+        moves, index = self._run.moves, self._run.moves.index
+        bare = replace(self._run, moves=replace(moves, index=MoveIndex()))
+        places = (tuple(index.queue), tuple(index.in_flight), tuple(index.unsettled))
+        return to_tagged_json(Snapshot(bare, self._is_waiting, self.at_ms, *places, beside))
 
     @property
     def view(self) -> RunView:
@@ -252,7 +236,7 @@ class Machine:
     def handle(self, event: Event) -> tuple[Instruction, ...]:
         """Process a new event; see `handle`. Raises InvariantBroken if it cannot happen in this state."""
         instructions = handle(self._run, event)
-        self._at_ms = event.at_ms
+        self.at_ms = event.at_ms
         # No instructions: pending ones still hold.
         self._is_waiting = Wait() in instructions or (self._is_waiting and not instructions)
         return instructions

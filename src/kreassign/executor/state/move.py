@@ -322,9 +322,13 @@ class MoveRecord:
         if self.losing_ground is not None:
             # The measured rate counts writes once per copy.
             written = self.losing_ground[1] / max(1, len(self.copies))
-        joining = tuple(broker for broker in self.lagging if broker in self.step.adding)
         in_sync = self.step.original if self.observation is None else self.observation.isr
-        return CopiedPartition(written, self.source, max(0, len(in_sync) - 1), joining)
+        return CopiedPartition(written, self.source, max(0, len(in_sync) - 1), self.joining)
+
+    @property
+    def joining(self) -> tuple[int, ...]:
+        """New brokers that still have to catch up in this step, ascending."""
+        return tuple(broker for broker in self.lagging if broker in self.step.adding)
 
     @property
     def source(self) -> int:
@@ -561,14 +565,17 @@ def _complete(record: MoveRecord, observation: PartitionObservation, at_ms: int)
 
 
 def _gone(record: MoveRecord, _: PartitionObservation, at_ms: int) -> NextAction:
-    if _is_beyond_doubt(record, at_ms):
-        record.fail(at_ms, f"its partition {WAS_DELETED}")
-    return NextAction.NOTHING
+    return _fail_beyond_doubt(record, at_ms, f"its partition {WAS_DELETED}")
 
 
 def _recreated(record: MoveRecord, _: PartitionObservation, at_ms: int) -> NextAction:
+    problem = f"its topic {WAS_DELETED}, and another one created under its name, which is left alone"
+    return _fail_beyond_doubt(record, at_ms, problem)
+
+
+def _fail_beyond_doubt(record: MoveRecord, at_ms: int, problem: str) -> NextAction:
     if _is_beyond_doubt(record, at_ms):
-        record.fail(at_ms, f"its topic {WAS_DELETED}, and another one created under its name, which is left alone")
+        record.fail(at_ms, problem)
     return NextAction.NOTHING
 
 
@@ -685,14 +692,8 @@ def _cancel_again(record: MoveRecord, _: PartitionObservation, at_ms: int) -> Ne
 
 
 def _drifted(record: MoveRecord, observation: PartitionObservation, at_ms: int) -> NextAction:
-    if not _is_beyond_doubt(record, at_ms):
-        return NextAction.NOTHING
-    record.fail(
-        at_ms,
-        f"its replicas were {list(observation.replicas)} and not {list(record.step.original)}, from which the plan "
-        f"starts; {SOMEONE_ELSE} changed it",
-    )
-    return NextAction.NOTHING
+    were = f"its replicas were {list(observation.replicas)} and not {list(record.step.original)}"
+    return _fail_beyond_doubt(record, at_ms, f"{were}, from which the plan starts; {SOMEONE_ELSE} changed it")
 
 
 def _returned_to_plan(record: MoveRecord, observation: PartitionObservation, at_ms: int) -> NextAction:
@@ -713,54 +714,34 @@ def _partly_untouched(record: MoveRecord, observation: PartitionObservation, at_
 
 
 def _doubt(record: MoveRecord, observation: PartitionObservation, at_ms: int) -> NextAction:
-    if _is_beyond_doubt(record, at_ms):
-        # Brokers that are behind show a topic that the controller has deleted as they show a cancelled move.
-        deleted = ", or deleted its topic" if observation.placement is PlacementState.SETTLING else ""
-        record.fail(
-            at_ms,
-            f"it was no longer on its way to {list(record.step.target)}: the cluster showed the replicas "
-            f"{list(observation.replicas)}; {SOMEONE_ELSE} cancelled or changed the move{deleted}",
-        )
-    return NextAction.NOTHING
+    # Brokers that are behind show a topic that the controller has deleted as they show a cancelled move.
+    deleted = ", or deleted its topic" if observation.placement is PlacementState.SETTLING else ""
+    return _fail_beyond_doubt(
+        record,
+        at_ms,
+        f"it was no longer on its way to {list(record.step.target)}: the cluster showed the replicas "
+        f"{list(observation.replicas)}; {SOMEONE_ELSE} cancelled or changed the move{deleted}",
+    )
 
 
 Rule = Callable[[MoveRecord, PartitionObservation, int], NextAction]
 
+_STATUSES = (MoveStatus.PLANNED, MoveStatus.SENT, MoveStatus.MOVING, MoveStatus.CANCELLING)
+_BY_PLACEMENT: Mapping[PlacementState, tuple[Rule, Rule, Rule, Rule]] = {
+    #                            planned             sent               moving             cancelling
+    PlacementState.UNTOUCHED:   (_submit,            _send_again,       _partly_untouched, _cancelled),
+    PlacementState.MOVING:      (_under_way,         _under_way,        _under_way,        _cancel_moving),
+    PlacementState.ARRIVED:     (_complete,          _complete,         _complete,         _complete),
+    PlacementState.UNCONFIRMED: (_unconfirmed,       _unconfirmed,      _unconfirmed,      _unconfirmed),
+    PlacementState.SETTLING:    (_doubt,             _doubt,            _doubt,            _cancel_settling),
+    PlacementState.REORDERED:   (_returned_to_plan,  _returned_unsent,  _doubt,            _cancelled),
+    PlacementState.DIVERGED:    (_drifted,           _doubt,            _doubt,            _doubt),
+    PlacementState.DELETED:     (_gone,              _gone,             _gone,             _gone),
+    PlacementState.RECREATED:   (_recreated,         _recreated,        _recreated,        _recreated),
+}  # fmt: skip
+
 RULES: Mapping[tuple[MoveStatus, PlacementState], Rule] = MappingProxyType({
-    (MoveStatus.PLANNED, PlacementState.UNTOUCHED): _submit,
-    (MoveStatus.PLANNED, PlacementState.MOVING): _under_way,
-    (MoveStatus.PLANNED, PlacementState.ARRIVED): _complete,
-    (MoveStatus.PLANNED, PlacementState.UNCONFIRMED): _unconfirmed,
-    (MoveStatus.PLANNED, PlacementState.SETTLING): _doubt,
-    (MoveStatus.PLANNED, PlacementState.REORDERED): _returned_to_plan,
-    (MoveStatus.PLANNED, PlacementState.DIVERGED): _drifted,
-    (MoveStatus.PLANNED, PlacementState.DELETED): _gone,
-    (MoveStatus.PLANNED, PlacementState.RECREATED): _recreated,
-    (MoveStatus.SENT, PlacementState.UNTOUCHED): _send_again,
-    (MoveStatus.SENT, PlacementState.MOVING): _under_way,
-    (MoveStatus.SENT, PlacementState.ARRIVED): _complete,
-    (MoveStatus.SENT, PlacementState.UNCONFIRMED): _unconfirmed,
-    (MoveStatus.SENT, PlacementState.SETTLING): _doubt,
-    (MoveStatus.SENT, PlacementState.REORDERED): _returned_unsent,
-    (MoveStatus.SENT, PlacementState.DIVERGED): _doubt,
-    (MoveStatus.SENT, PlacementState.DELETED): _gone,
-    (MoveStatus.SENT, PlacementState.RECREATED): _recreated,
-    (MoveStatus.MOVING, PlacementState.UNTOUCHED): _partly_untouched,
-    (MoveStatus.MOVING, PlacementState.MOVING): _under_way,
-    (MoveStatus.MOVING, PlacementState.ARRIVED): _complete,
-    (MoveStatus.MOVING, PlacementState.UNCONFIRMED): _unconfirmed,
-    (MoveStatus.MOVING, PlacementState.SETTLING): _doubt,
-    (MoveStatus.MOVING, PlacementState.REORDERED): _doubt,
-    (MoveStatus.MOVING, PlacementState.DIVERGED): _doubt,
-    (MoveStatus.MOVING, PlacementState.DELETED): _gone,
-    (MoveStatus.MOVING, PlacementState.RECREATED): _recreated,
-    (MoveStatus.CANCELLING, PlacementState.UNTOUCHED): _cancelled,
-    (MoveStatus.CANCELLING, PlacementState.MOVING): _cancel_moving,
-    (MoveStatus.CANCELLING, PlacementState.ARRIVED): _complete,
-    (MoveStatus.CANCELLING, PlacementState.UNCONFIRMED): _unconfirmed,
-    (MoveStatus.CANCELLING, PlacementState.SETTLING): _cancel_settling,
-    (MoveStatus.CANCELLING, PlacementState.REORDERED): _cancelled,
-    (MoveStatus.CANCELLING, PlacementState.DIVERGED): _doubt,
-    (MoveStatus.CANCELLING, PlacementState.DELETED): _gone,
-    (MoveStatus.CANCELLING, PlacementState.RECREATED): _recreated,
+    (status, placement): rule
+    for placement, rules in _BY_PLACEMENT.items()
+    for status, rule in zip(_STATUSES, rules, strict=True)
 })  # fmt: skip

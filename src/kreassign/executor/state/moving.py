@@ -53,7 +53,6 @@ from kreassign.executor.state.phases import (
     CheckingThrottle,
     Electing,
     MeasuringTraffic,
-    MovingStep,
     Names,
     Observing,
     Paused,
@@ -324,14 +323,12 @@ def _present_flows(run: Run, starting: Names) -> throttle_ledger.Flows:
     """Brokers between which data flows now, or is about to: without the copies that have caught up."""
     about_to = [run.moves.records[name] for name in starting]
     records = {record.name: record for record in (*run.moves.in_flight, *about_to)}
-    moving = {name: (record.step.original, _joining(record)) for name, record in sorted(records.items())}
+    lagging = {name: (record, record.joining) for name, record in sorted(records.items())}
     return {
-        name: ThrottledMove(tuple(sorted(original)), lagging) for name, (original, lagging) in moving.items() if lagging
+        name: ThrottledMove(tuple(sorted(record.step.original)), brokers)
+        for name, (record, brokers) in lagging.items()
+        if brokers
     }
-
-
-def _joining(record: MoveRecord) -> tuple[int, ...]:
-    return tuple(broker for broker in record.lagging if broker in record.step.adding)
 
 
 def _after_listing(run: Run, state: SettingLists, event: ThrottleSet) -> Next:
@@ -460,11 +457,9 @@ def _after_waiting(run: Run, state: Waiting, event: TimePassed) -> Next:
     return observe(run)
 
 
-def after_wait(run: Run, event: Event) -> MovingStep:
+def after_wait(run: Run, event: Event) -> MeasuringTraffic | Observing:
     """The state before an event whose preceding TimePassed is not journaled."""
-    if isinstance(event, TrafficMeasured):
-        return MeasuringTraffic()
-    return _observing(run)
+    return MeasuringTraffic() if isinstance(event, TrafficMeasured) else _observing(run)
 
 
 def _after_measuring(run: Run, _: MeasuringTraffic, event: TrafficMeasured) -> Next:
@@ -488,18 +483,17 @@ ROWS: Rows = {
     (Observing, MovesObserved): row(
         _after_observation, Observing, CheckingHealth, Cancelling, CheckingThrottle, SettingLists, *SENT
     ),
-    (Observing, CallFailed): row(_call_failed, Waiting, Paused),
     (CheckingThrottle, ThrottleChecked): row(_after_throttle_check, SettingLists, *SENT),
-    (CheckingThrottle, CallFailed): row(_call_failed, Waiting, Paused),
     (SettingLists, ThrottleIntended): row(record_overrides, SettingLists),
     (SettingLists, ThrottleSet): row(_after_listing, *SENT),
     (Submitting, SubmissionIntended): row(_note_sending, Submitting),
     (Submitting, MovesSubmitted): row(_after_sending, CheckingThrottle, SettingLists, *SENT, Observing),
-    (Submitting, CallFailed): row(_call_failed, Waiting, Paused),
     (Cancelling, CancelIntended): row(_note_cancelling, Cancelling),
     (Cancelling, MovesCancelled): row(_after_cancelling, Observing),
-    (Cancelling, CallFailed): row(_call_failed, Waiting, Paused),
-    (CheckingHealth, CallFailed): row(_call_failed, Waiting, Paused),
     (Waiting, TimePassed): row(_after_waiting, Waiting, MeasuringTraffic, Observing),
     (MeasuringTraffic, TrafficMeasured): row(_after_measuring, Observing),
+    **{
+        (state, CallFailed): row(_call_failed, Waiting, Paused)
+        for state in (Observing, CheckingThrottle, Submitting, Cancelling, CheckingHealth)
+    },
 }

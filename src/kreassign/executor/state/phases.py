@@ -12,7 +12,7 @@ state for operators, journals and reports. Data that outlives a phase (moves, th
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import ClassVar
 
@@ -253,8 +253,12 @@ class Paused:
     phase: ClassVar = Phase.PAUSED
 
 
-MovingStep = (
-    Observing
+RunState = (
+    New
+    | Resuming
+    | Preparing
+    | Throttling
+    | Observing
     | CheckingHealth
     | RecordingVerdicts
     | Replanning
@@ -264,22 +268,16 @@ MovingStep = (
     | Cancelling
     | Waiting
     | MeasuringTraffic
-)
-RestoringStep = Restoring | WritingBack | ConfirmingRestore
-Ended = Done | Cancelled | Failed
-
-RunState = (
-    New
-    | Resuming
-    | Preparing
-    | Throttling
-    | MovingStep
     | AwaitingLease
     | Electing
-    | RestoringStep
+    | Restoring
+    | WritingBack
+    | ConfirmingRestore
     | Verifying
     | Paused
-    | Ended
+    | Done
+    | Cancelled
+    | Failed
 )
 
 STATES: tuple[type[RunState], ...] = RunState.__args__
@@ -290,8 +288,3 @@ def within(since_ms: int | None, at_ms: int, limit_ms: int) -> tuple[int, bool]:
     """Time of the first failure, and whether to retry within the limit."""
     since_ms = at_ms if since_ms is None else since_ms
     return since_ms, at_ms - since_ms < limit_ms
-
-
-def failing(restore: RestoreProgress, since_ms: int) -> RestoreProgress:
-    """Return a copy that has been failing since then."""
-    return replace(restore, failing_since_ms=since_ms)

@@ -39,6 +39,7 @@ from kreassign.executor.state.phases import (
 from kreassign.executor.state.run import Control, CopySpeed, MoveIndex, Next, Rows, Run, RunIdentity, row
 from kreassign.executor.throttle_ledger import ConfigKey, ConfigValue, FoundThrottles
 from kreassign.model.run import OVER, Phase
+from kreassign.model.throttle import involved_brokers
 
 READING = "reading the throttle"
 """Kind of messages about reading the throttle."""
@@ -52,7 +53,7 @@ def enter(run: Run) -> Next:
     throttle = run.throttle
     if not run.moves.active or not (run.control.rates.is_limited or throttle.open or throttle.adopted):
         return moving.enter(run)
-    if throttling.is_to_be_read_first(run):
+    if throttle.is_unread and throttling.is_guarded(run):
         return _see(run, Resuming())
     return _read(run, Preparing())
 
@@ -127,7 +128,7 @@ def resume(run: Run, at_ms: int, *, others_may_restore: bool = False) -> Next:
     return enter(run)
 
 
-def _see(run: Run, state: Resuming) -> Next:
+def _see(run: Run, state: Resuming, _: TimePassed | None = None) -> Next:
     return Next(state, (throttling.check_of_all(run),))
 
 
@@ -150,15 +151,11 @@ def _could_not_see(run: Run, state: Resuming, event: CallFailed) -> Next:
     return _try_again(run, state, event.at_ms, (event.message,))
 
 
-def _see_again(run: Run, state: Resuming, _: TimePassed) -> Next:
-    return _see(run, state)
-
-
-def _read(run: Run, state: Preparing) -> Next:
+def _read(run: Run, state: Preparing, _: TimePassed | None = None) -> Next:
     """Read settings of unknown value; the original value of a pending override is in the journal."""
     throttle = run.throttle
     rearranging = {broker for record in run.moves.active for broker in record.move.rearranging}
-    throttle.awaited |= (throttle_ledger.brokers_of(_flows(run)) | rearranging).difference(throttle.live_brokers)
+    throttle.awaited |= rearranging.union(involved_brokers(_flows(run))).difference(throttle.live_brokers)
     unknown = tuple(key for key in _keys(run) if not throttle.of(key).is_open)
     return Next(state, (ReadConfigs(unknown),)) if unknown else _set(run)
 
@@ -239,10 +236,6 @@ def _try_again(run: Run, state: Preparing | Resuming, at_ms: int, problems: tupl
     return _continue_or_fail(run, at_ms, READING, problems)
 
 
-def _read_again(run: Run, state: Preparing, _: TimePassed) -> Next:
-    return _read(run, state)
-
-
 def _after_setting(run: Run, _: Throttling, event: ThrottleSet) -> Next:
     """Settings that may not have been set are retried from the first poll on, before anything is started."""
     moving.confirm(run, event)
@@ -269,10 +262,10 @@ ROWS: Rows = {
     (New, RunStarted): row(_begin, Preparing, Observing),
     (Resuming, ThrottleChecked): row(_after_seeing, *_INTO_MOVING, Restoring, Failed),
     (Resuming, CallFailed): row(_could_not_see, *_INTO_MOVING, Restoring),
-    (Resuming, TimePassed): row(_see_again, Resuming),
+    (Resuming, TimePassed): row(_see, Resuming),
     (Preparing, ConfigsRead): row(_take_in, Preparing, Throttling, Observing, Restoring, Failed),
     (Preparing, CallFailed): row(_could_not_read, Preparing, Observing, Restoring, Failed),
-    (Preparing, TimePassed): row(_read_again, Preparing),
+    (Preparing, TimePassed): row(_read, Preparing),
     (Throttling, ThrottleIntended): row(moving.record_overrides, Throttling),
     (Throttling, ThrottleSet): row(_after_setting, Observing, Restoring),
     **{

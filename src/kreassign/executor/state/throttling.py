@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from typing import ClassVar
 
 from kreassign.executor import throttle_ledger
 from kreassign.executor.client_guard import slowed_rate
@@ -160,14 +161,10 @@ class ListRoom:
     which a move was refused.
     """
 
+    depends_on_size: ClassVar = True  # a move of another topic may fit
     records: Mapping[TopicPartition, MoveRecord]
     listed: dict[ConfigKey, set[str]]
     full: set[str] = field(default_factory=set)
-
-    @property
-    def depends_on_size(self) -> bool:
-        """True: a move of another topic may fit."""
-        return True
 
     def refuses(self, move: PacedMove) -> str | None:
         """Describe the list that has no room for the entries of the move, or None."""
@@ -237,11 +234,6 @@ def check(run: Run, topics: Collection[ConfigResource]) -> CheckThrottle:
         if setting.key.broker is not None or setting.key.resource in topics or setting.doubt is not None
     )
     return CheckThrottle(tuple(concerned), _topic_ids(run, {setting.key.resource for setting in run.throttle.doubtful}))
-
-
-def is_to_be_read_first(run: Run) -> bool:
-    """True if remaining settings must be read before they are set again; False without the guard."""
-    return run.throttle.is_unread and is_guarded(run)
 
 
 def is_guarded(run: Run) -> bool:

@@ -26,18 +26,6 @@ from kreassign.model.throttle import WHOLE, ThrottleRates
 # Hindrances: the first of several reasons why waiting moves are not started now.
 
 
-def hindrance(run: Run, at_ms: int) -> str | None:
-    """Reason why waiting moves do not start; None if none waits, or only pacing holds them."""
-    if run.control.wind_down is not None or not any(map(_waits, run.moves.records.values())):
-        return None
-    return next(_reasons(run, at_ms), None)
-
-
-def _waits(record: MoveRecord) -> bool:
-    """True if a part of the move is still to be started; a stepwise move waits between its steps."""
-    return record.status is MoveStatus.PLANNED or len(record.steps) > 1
-
-
 def _reasons(run: Run, at_ms: int) -> Iterator[str]:
     if run.control.held_by:
         yield _paused(run)
@@ -237,8 +225,10 @@ class RunView:
         return self._run.health.verdicts if self._goes_on else ()
 
     def hindrance(self, at_ms: int) -> str | None:
-        """Reason why waiting moves do not start at this time; None if only pacing holds them."""
-        return hindrance(self._run, at_ms)
+        """Reason why waiting moves do not start at this time; None if none waits, or only pacing holds them."""
+        # A stepwise move waits between its steps.
+        waits = any(one.status is MoveStatus.PLANNED or len(one.steps) > 1 for one in self.records.values())
+        return next(_reasons(self._run, at_ms), None) if waits and self.wind_down is None else None
 
     @property
     def unreachable_since_ms(self) -> int | None:
