@@ -12,9 +12,8 @@ from typing import Protocol
 
 from kreassign.errors import ClusterError, Unsupported
 from kreassign.executor.cluster.permissions import unlisted_topics
-from kreassign.executor.cluster.port import SettingsPort
+from kreassign.executor.cluster.port import LogDirsPort, MovesPort, SettingsPort
 from kreassign.executor.cluster.readings import (
-    LogDirsPort,
     every_topic_of_two,
     live_of_two,
     ongoing_moves,
@@ -73,14 +72,8 @@ def is_closed(value: str | None, log_dirs: Sequence[LogDir]) -> bool:
 # Readings: the state of the brokers in the cluster.
 
 
-class BrokerPort(SettingsPort, LogDirsPort, Protocol):
+class BrokerPort(SettingsPort, LogDirsPort, MovesPort, Protocol):
     """Broker calls, with the meaning that `AdminClient` gives them. All raise ClusterError."""
-
-    def list_partition_reassignments(
-        self, partitions: Iterable[TopicPartition] | None
-    ) -> Mapping[TopicPartition, OngoingReassignment]:
-        """Reassignments in progress."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

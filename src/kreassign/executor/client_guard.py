@@ -216,37 +216,29 @@ class Backoff:
 
     def after(self, feeling: Feeling, at_ms: int) -> Backoff:
         """The rate after a reading."""
-        return _RULES[feeling](self, at_ms)
+        match feeling:
+            case Feeling.GOOD:
+                return self._raised(at_ms)
+            case Feeling.BAD:
+                return self._lowered(at_ms)
+        return replace(self, good_since_ms=None)
 
     @property
     def overruled(self) -> Backoff:
         """The whole rate, as an operator set it."""
         return replace(self, percent=WHOLE, good_since_ms=None, is_overruled=True)
 
+    def _raised(self, at_ms: int) -> Backoff:
+        since_ms = at_ms if self.good_since_ms is None else self.good_since_ms
+        if at_ms - since_ms < SETTLE_MS:
+            return replace(self, good_since_ms=since_ms, is_overruled=False)
+        return replace(self, percent=min(WHOLE, self.percent + RAISE), good_since_ms=at_ms, is_overruled=False)
 
-def _raised(now: Backoff, at_ms: int) -> Backoff:
-    since_ms = at_ms if now.good_since_ms is None else now.good_since_ms
-    if at_ms - since_ms < SETTLE_MS:
-        return replace(now, good_since_ms=since_ms, is_overruled=False)
-    return replace(now, percent=min(WHOLE, now.percent + RAISE), good_since_ms=at_ms, is_overruled=False)
-
-
-def _lowered(now: Backoff, at_ms: int) -> Backoff:
-    is_too_soon = now.lowered_ms is not None and at_ms - now.lowered_ms < SETTLE_MS
-    if now.is_overruled or is_too_soon:
-        return replace(now, good_since_ms=None)
-    return replace(now, percent=max(LEAST, now.percent // 2), lowered_ms=at_ms, good_since_ms=None)
-
-
-def _kept(now: Backoff, _: int) -> Backoff:
-    return replace(now, good_since_ms=None)
-
-
-_RULES: Mapping[Feeling, Callable[[Backoff, int], Backoff]] = MappingProxyType({
-    Feeling.GOOD: _raised,
-    Feeling.BAD: _lowered,
-    Feeling.UNKNOWN: _kept,
-})  # fmt: skip
+    def _lowered(self, at_ms: int) -> Backoff:
+        is_too_soon = self.lowered_ms is not None and at_ms - self.lowered_ms < SETTLE_MS
+        if self.is_overruled or is_too_soon:
+            return replace(self, good_since_ms=None)
+        return replace(self, percent=max(LEAST, self.percent // 2), lowered_ms=at_ms, good_since_ms=None)
 
 
 def slowed_rate(bytes_per_s: int, percent: int, least_bytes_per_s: int) -> int:

@@ -200,13 +200,7 @@ class NoLease:
         """Do nothing."""
         return self.status
 
-    def confirm(self) -> LeaseStatus | None:
-        """Do nothing."""
-        return self.status
-
-    def retake(self) -> LeaseStatus | None:
-        """Do nothing."""
-        return self.status
+    confirm = retake = beat
 
 
 NO_LEASE = NoLease()
@@ -232,7 +226,7 @@ class ClusterLease:
         Raises ClusterError when the cluster does not answer.
         """
         try:
-            missing = self._missing_topic() if self._may_be_forgone else None
+            missing = self._missing_topic()
             self.status = missing or self._join_once_seen()
             if isinstance(self.status, Taken) and self._freed_own_place():
                 self.status = self._join_once_seen()
@@ -245,7 +239,7 @@ class ClusterLease:
         if self.membership is not None and isinstance(found := self.confirm(), Held):
             return found
         try:
-            missing = self._missing_topic() if self._may_be_forgone else None
+            missing = self._missing_topic()
             if missing is None:
                 self.status = self._rejoin()
             else:  # Without groups nobody holds the lease; where they may not be read, another run may.
@@ -370,7 +364,12 @@ class ClusterLease:
         )
 
     def _missing_topic(self) -> Forgone | None:
-        """Reason to forgo the lease because looking for a coordinator would create a topic; None if it would not."""
+        """Reason to forgo the lease because looking for a coordinator would create a topic; None if it would not.
+
+        None also if the lease is needed.
+        """
+        if not self._may_be_forgone:
+            return None
         try:
             if offsets_topic(self.port) is not None:
                 return None

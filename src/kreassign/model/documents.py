@@ -195,6 +195,11 @@ def places(text: str) -> Iterator[tuple[tuple[str | int, ...], int]]:
                     path.append("" if is_key else 0)
 
 
+def is_id(value: Json) -> bool:
+    """True for a number that Kafka can give to a broker or a partition."""
+    return type(value) is int and 0 <= value <= LARGEST_ID
+
+
 def is_half(text: str) -> bool:
     """True if a text has half a surrogate pair, so that it cannot be encoded."""
     return _HALF.search(text) is not None

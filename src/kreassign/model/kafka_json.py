@@ -13,7 +13,7 @@ from decimal import Decimal
 from typing import Any, NoReturn
 
 from kreassign.errors import MalformedPlan
-from kreassign.model.documents import is_half
+from kreassign.model.documents import Json, is_half
 
 # The error message of Jackson, the JSON parser of Kafka's tools, about a text that is not JSON. The standard
 # library parses. Only a text that it refuses is scanned again, slowly, for the sentence and the position that operators
@@ -240,9 +240,6 @@ def _shown_character(character: str) -> str:
 
 
 # Values by type.
-
-# A JSON value as the standard library parses it; every use checks its type first.
-Json = Any
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 
 from kreassign.errors import InputError, MalformedPlan
 from kreassign.model.cluster import TopicPartition, TopicPartitionReplica
-from kreassign.model.kafka_json import Json, array, decode, field, integer, json_list, json_object, string
+from kreassign.model.documents import Json
+from kreassign.model.kafka_json import array, decode, field, integer, json_list, json_object, string
 from kreassign.model.text import shortened
 
 ANY_LOG_DIR = "any"

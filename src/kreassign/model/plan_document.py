@@ -14,17 +14,13 @@ import re
 from codecs import BOM_UTF8
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from kreassign.errors import InputError, MalformedPlan
 from kreassign.model.cluster import TopicPartition, is_topic_name
-from kreassign.model.documents import conflict_in, line_at, other_kind, places, read_json
+from kreassign.model.documents import Json, conflict_in, is_id, line_at, other_kind, places, read_json
 from kreassign.model.plan import ANY_LOG_DIR, PLAN_VERSION, PartitionAssignment, Plan
 from kreassign.model.proposals import ASK_AGAIN, Proposals, has_proposals, is_plain_answer, parse_proposals
-from kreassign.model.text import LARGEST_ID, shortened
-
-# A JSON value as the standard library parses it; every use checks its type first.
-Json = Any
+from kreassign.model.text import shortened
 
 NOT_PLANS = (
     (
@@ -178,11 +174,11 @@ def _assignment(entry: Json) -> PartitionAssignment:
     replicas: Json = entry.get("replicas")
     if not isinstance(topic, str) or not is_topic_name(topic):
         raise _unfit(entry, "topic", "the name of a topic")
-    if not _is_id(partition):
+    if not is_id(partition):
         raise _unfit(entry, "partition", "the number of a partition")
     if entry.keys() == {"topic", "partition"}:
         raise InputError(f"{topic}-{partition} has no `replicas`; a list of partitions is for kafka-leader-election")
-    if not isinstance(replicas, list) or not all(map(_is_id, replicas)):
+    if not isinstance(replicas, list) or not all(map(is_id, replicas)):
         raise _unfit(entry, "replicas", "a list of broker ids")
     log_dirs = entry.get("log_dirs", [ANY_LOG_DIR] * len(replicas))
     if not isinstance(log_dirs, list) or not all(isinstance(path, str) and "\0" not in path for path in log_dirs):
@@ -196,10 +192,6 @@ def _unfit(entry: dict[str, Json], name: str, wanted: str) -> InputError:
     if name not in entry:
         return InputError(f"`{name}` is missing; it must be {wanted}")
     return InputError(f"`{name}` is {shortened(repr(entry[name]))}; it must be {wanted}")
-
-
-def _is_id(value: Json) -> bool:
-    return type(value) is int and 0 <= value <= LARGEST_ID
 
 
 def _once_each(plan: Plan, text: str, array: str) -> Plan:

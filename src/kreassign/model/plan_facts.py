@@ -50,13 +50,13 @@ class Reason:
     @property
     def cause(self) -> str:
         """The reason without brokers: the same text for all changes with one cause."""
-        if self.goal in _CAUSES:
-            return _CAUSES[self.goal]
+        if self.goal in _FORCED:
+            return _FORCED[self.goal][1]
         return f"a limit of {self.limit}" if self.limit else f"balancing {self.goal}"
 
     def __str__(self) -> str:
         if self.goal in _FORCED:
-            return f"{self._way}: {_FORCED[self.goal].format(source=self.source)}"
+            return f"{self._way}: {_FORCED[self.goal][0].format(source=self.source)}"
         if self.limit:
             amount = format_amount(self.amount, self.unit)
             return f"{self._way}: without it broker {self.source} would exceed its limit of {self.limit} by {amount}"
@@ -95,34 +95,29 @@ def _balancing(way: str, reasons: Iterable[Reason]) -> str:
 
 
 _FORCED = {
-    "drain": "broker {source} is to be emptied",
-    "repair": "broker {source} is dead",
-    "cordoned": "broker {source} is cordoned, or may be, and Kafka refuses changed lists that name it",
-    "factor": "the number of replicas is to change",
-    "demote": "broker {source} is to lead nothing",
-    "leader-racks": "another rack is preferred for leaders of the topic",
-    "racks": "too many replicas are in one rack",
-    "log-dirs": "its log directories are uneven",
-    "failover": "it spreads what others take over when a broker or rack is lost",
-    "topic-leaders": "it spreads the leaders of the topic",
-    "topic-spread": "it spreads the replicas of the topic",
-    "together": "together with other changes it brings brokers nearer to their bands",
+    "drain": ("broker {source} is to be emptied", "a broker is to be emptied"),
+    "repair": ("broker {source} is dead", "a broker is dead"),
+    "cordoned": (
+        "broker {source} is cordoned, or may be, and Kafka refuses changed lists that name it",
+        "a cordoned broker that changed lists cannot name",
+    ),
+    "factor": ("the number of replicas is to change", "another number of replicas"),
+    "demote": ("broker {source} is to lead nothing", "a broker is to lead nothing"),
+    "leader-racks": ("another rack is preferred for leaders of the topic", "leaders in the preferred rack"),
+    "racks": ("too many replicas are in one rack", "too many replicas in one rack"),
+    "log-dirs": ("its log directories are uneven", "uneven log directories"),
+    "failover": (
+        "it spreads what others take over when a broker or rack is lost",
+        "room for the loss of a broker or rack",
+    ),
+    "topic-leaders": ("it spreads the leaders of the topic", "leaders of topics spread"),
+    "topic-spread": ("it spreads the replicas of the topic", "replicas of topics spread"),
+    "together": (
+        "together with other changes it brings brokers nearer to their bands",
+        "together with others nearer to the bands",
+    ),
 }
-
-_CAUSES = {
-    "drain": "a broker is to be emptied",
-    "repair": "a broker is dead",
-    "cordoned": "a cordoned broker that changed lists cannot name",
-    "factor": "another number of replicas",
-    "demote": "a broker is to lead nothing",
-    "leader-racks": "leaders in the preferred rack",
-    "racks": "too many replicas in one rack",
-    "log-dirs": "uneven log directories",
-    "failover": "room for the loss of a broker or rack",
-    "topic-leaders": "leaders of topics spread",
-    "topic-spread": "replicas of topics spread",
-    "together": "together with others nearer to the bands",
-}
+"""Goals that force a change: the reason of a single one, and the cause of all of them."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,8 @@ from dataclasses import fields, replace
 from typing import Any, ClassVar, Protocol, TypeVar
 
 from kreassign.errors import MalformedPlan
-from kreassign.model import documents
 from kreassign.model.cluster import TopicPartition
+from kreassign.model.documents import Json, read_json
 from kreassign.model.load import DoubtfulLoad, DoubtfulShare, ForecastBasis, LoadBasis
 from kreassign.model.plan import partition_order
 from kreassign.model.plan_facts import (
@@ -33,9 +33,6 @@ from kreassign.model.text import LARGEST_AMOUNT, shortened
 VERSION = 1
 _JSON = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
 Record = TypeVar("Record", bound="Fielded")
-
-# A JSON value as the standard library parses it.
-Json = Any
 
 
 class Fielded(Protocol):
@@ -112,7 +109,7 @@ def load_fields(basis: LoadBasis) -> dict[str, Json]:
 def parse_facts(text: str) -> PlanFacts:
     """Parse a facts file. Raises MalformedPlan; fields unknown to this version are ignored."""
     try:
-        document = documents.read_json(text)
+        document = read_json(text)
         if document["version"] != VERSION:
             raise MalformedPlan(f"a facts file of version {document['version']}; this kreassign reads {VERSION}")
         facts = _facts(document)

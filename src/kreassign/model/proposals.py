@@ -12,16 +12,12 @@ fields of the answer (loads, hashes) are ignored; they may hold NaN, which the w
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from kreassign.errors import MalformedPlan
-from kreassign.model import documents
 from kreassign.model.cluster import TopicPartition
+from kreassign.model.documents import Json, is_id, read_json
 from kreassign.model.plan import PartitionAssignment, Plan
-from kreassign.model.text import LARGEST_ID, shortened
-
-# A JSON value as the standard library parses it; every use checks its type first.
-Json = Any
+from kreassign.model.text import shortened
 
 ASK_AGAIN = "ask Cruise Control with json=true&verbose=true"
 _FIELDS = ("proposals", "goalSummary", "progress", "errorMessage")
@@ -50,7 +46,7 @@ def has_proposals(text: str) -> bool:
     if not any(f'"{name}"' in text for name in _FIELDS):  # spares large plans a second parse
         return False
     try:
-        document = documents.read_json(text, takes_nan=True)
+        document = read_json(text, takes_nan=True)
     except ValueError:
         return False
     return isinstance(document, dict) and "partitions" not in document and any(name in document for name in _FIELDS)
@@ -64,7 +60,7 @@ def is_plain_answer(text: str) -> bool:
 def parse_proposals(text: str) -> Proposals:
     """Parse proposals in their order. Raises MalformedPlan, which names the entry and its wrong field."""
     try:
-        document = documents.read_json(text, takes_nan=True)
+        document = read_json(text, takes_nan=True)
     except ValueError as error:
         raise MalformedPlan(f"not JSON: {error}") from error
     entries = document.get("proposals") if isinstance(document, dict) else None
@@ -108,7 +104,7 @@ def _violated(document: dict[str, Json]) -> tuple[str, ...]:
 def _assignment(number: int, entry: Json) -> PartitionAssignment:
     place = entry.get("topicPartition") if isinstance(entry, dict) else None
     topic, partition = (place.get("topic"), place.get("partition")) if isinstance(place, dict) else (None, None)
-    if not isinstance(topic, str) or type(partition) is not int or not _is_id(partition):
+    if not isinstance(topic, str) or type(partition) is not int or not is_id(partition):
         raise MalformedPlan(f"proposal {number}: `topicPartition` has no topic and partition")
     replicas = _brokers(number, entry, "newReplicas")
     if not replicas:
@@ -116,12 +112,8 @@ def _assignment(number: int, entry: Json) -> PartitionAssignment:
     return PartitionAssignment(TopicPartition(topic, partition), replicas)
 
 
-def _is_id(value: Json) -> bool:
-    return type(value) is int and 0 <= value <= LARGEST_ID
-
-
 def _brokers(number: int, entry: dict[str, Json], field: str) -> tuple[int, ...]:
     brokers = entry.get(field, [])
-    if not isinstance(brokers, list) or not all(map(_is_id, brokers)):
+    if not isinstance(brokers, list) or not all(map(is_id, brokers)):
         raise MalformedPlan(f"proposal {number}: `{field}` is not a list of broker ids")
     return tuple(brokers)

@@ -2,7 +2,6 @@
 
 Also the two checks before submitting a target: what a KRaft controller does with a second target for a partition that
 moves already, and whether the partition still has the replicas that the plan expects.
-moves already, and whether the partition still has the replicas that the plan expects.
 """
 
 from __future__ import annotations

@@ -89,7 +89,29 @@ class MovesPort(Protocol):
         ...
 
 
-class ClusterPort(SettingsPort, OffsetPort, MovesPort, Protocol):
+class LogDirsPort(Protocol):
+    """The call for log directories, with the meaning that `AdminClient` gives it. Raises ClusterError."""
+
+    def describe_log_dirs(
+        self, brokers: Iterable[int] | None, *, partitions: Iterable[TopicPartition] | None
+    ) -> Batch[int, tuple[LogDir, ...]]:
+        """Directory and size of each copy."""
+        ...
+
+
+class ReceiversPort(TopicsPort, LogDirsPort, Protocol):
+    """Calls about brokers as destinations, with the meaning that `AdminClient` gives them. All raise ClusterError."""
+
+    def offered_versions(self, brokers: Iterable[int]) -> Batch[int, frozenset[tuple[str, int, int]]]:
+        """APIs and features of brokers, each with its first and last version."""
+        ...
+
+    def create_topics(self, topics: Iterable[NewTopic], *, validate_only: bool) -> Batch[str, None]:
+        """Validate topics; a run creates none."""
+        ...
+
+
+class ClusterPort(SettingsPort, OffsetPort, MovesPort, ReceiversPort, Protocol):
     """Cluster calls, with the meaning that `AdminClient` gives them. All raise ClusterError."""
 
     def alter_partition_reassignments(
@@ -129,20 +151,6 @@ class ClusterPort(SettingsPort, OffsetPort, MovesPort, Protocol):
         timeout_ms: int | None,
     ) -> Batch[ConfigResource, None]:
         """Change single keys; those of a broker are sent to that broker."""
-        ...
-
-    def describe_log_dirs(
-        self, brokers: Iterable[int] | None, *, partitions: Iterable[TopicPartition] | None
-    ) -> Batch[int, tuple[LogDir, ...]]:
-        """Directory and size of each copy."""
-        ...
-
-    def offered_versions(self, brokers: Iterable[int]) -> Batch[int, frozenset[tuple[str, int, int]]]:
-        """APIs and features of brokers, each with its first and last version."""
-        ...
-
-    def create_topics(self, topics: Iterable[NewTopic], *, validate_only: bool) -> Batch[str, None]:
-        """Validate topics; a run creates none."""
         ...
 
     def replica_status(

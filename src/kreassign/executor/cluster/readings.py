@@ -18,10 +18,10 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial, reduce
 from types import MappingProxyType
-from typing import Generic, NamedTuple, Protocol, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 from kreassign.errors import ClusterError, Unsupported
-from kreassign.executor.cluster.port import MovesPort, OffsetPort, SettingsPort, TopicsPort
+from kreassign.executor.cluster.port import LogDirsPort, MovesPort, OffsetPort, SettingsPort, TopicsPort
 from kreassign.model import (
     Batch,
     Cluster,
@@ -87,16 +87,6 @@ def ask_twice(ask: Callable[[Sequence[Key]], Batch[Key, Value]], keys: Iterable[
     return Batch({**answer.ok, **again.ok}, again.failed)
 
 
-class LogDirsPort(Protocol):
-    """The call for log directories, with the meaning that `AdminClient` gives it. Raises ClusterError."""
-
-    def describe_log_dirs(
-        self, brokers: Iterable[int] | None, *, partitions: Iterable[TopicPartition] | None
-    ) -> Batch[int, tuple[LogDir, ...]]:
-        """Directory and size of each copy."""
-        ...
-
-
 def read_log_dirs(
     port: LogDirsPort, brokers: Iterable[int], *, copies_of: Collection[TopicPartition] | None = None
 ) -> Batch[int, tuple[LogDir, ...]]:
@@ -135,16 +125,13 @@ def seen_in_two_looks(look: Callable[[], Seen | None]) -> Seen | None:
 # Topics.
 
 
-def never_odd(topic: Topic) -> bool:
-    """Believe any description of a topic; only topics without one are looked at again."""
-    del topic
-    return False
-
-
 def read_topics(
-    port: TopicsPort, names: Iterable[str], is_odd: Callable[[Topic], bool] = never_odd
+    port: TopicsPort, names: Iterable[str], is_odd: Callable[[Topic], bool] = lambda _: False
 ) -> Reading[str, Topic]:
-    """Describe these topics; a second look goes to other brokers for missing and odd ones. Raises ClusterError."""
+    """Describe these topics; a second look goes to other brokers for missing and odd ones. Raises ClusterError.
+
+    By default any description is believed.
+    """
     wanted = sorted(set(names))
     if not wanted:
         return Reading({}, frozenset(), {})

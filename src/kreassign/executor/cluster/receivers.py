@@ -12,29 +12,13 @@ brokers offer the same versions of everything: in a rolling upgrade the next con
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from typing import Protocol
 
 from kreassign.errors import ClusterError
-from kreassign.executor.cluster.port import TopicsPort
-from kreassign.executor.cluster.readings import LogDirsPort, ask_twice, read_log_dirs
-from kreassign.model import Batch, LogDir
+from kreassign.executor.cluster.port import ReceiversPort
+from kreassign.executor.cluster.readings import ask_twice, read_log_dirs
+from kreassign.model import LogDir
 from kreassign.model.closures import Closure, closure_of
 from kreassign.model.requests import NewTopic
-
-OfferedVersions = frozenset[tuple[str, int, int]]
-"""APIs and features that a broker offers, each with its first and last version."""
-
-
-class ReceiversPort(TopicsPort, LogDirsPort, Protocol):
-    """Calls about brokers as destinations, with the meaning that `AdminClient` gives them. All raise ClusterError."""
-
-    def offered_versions(self, brokers: Iterable[int]) -> Batch[int, OfferedVersions]:
-        """APIs and features of brokers."""
-        ...
-
-    def create_topics(self, topics: Iterable[NewTopic], *, validate_only: bool) -> Batch[str, None]:
-        """Validate topics; nothing is created here."""
-        ...
 
 
 def read_closures(

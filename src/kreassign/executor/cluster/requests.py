@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
 from kreassign.errors import ClusterError, OutcomeUnknown, Rejected, Unreachable
 from kreassign.executor.cluster.observations import (
@@ -71,6 +72,8 @@ from kreassign.model.error_codes import (
 from kreassign.model.plan_facts import is_another
 from kreassign.model.replication_factor import FactorChanges, factor_changes, locks_out, lost_in_sync, required_in_sync
 from kreassign.model.throttle import BROKER_THROTTLES, TOPIC_THROTTLES
+
+Value = TypeVar("Value")
 
 # Queries of a run, its preparation and its verification.
 
@@ -472,22 +475,24 @@ def _sized(
 
 def read_sizes(port: ClusterPort, partitions: Sequence[Partition]) -> Reading[TopicPartitionReplica, int]:
     """Bytes on disk of every copy of these partitions. Raises ClusterError."""
-    wanted = [
-        TopicPartitionReplica(broker, *partition.topic_partition)
-        for partition in partitions
-        for broker in partition.replicas
-    ]
-    locations = read_copies(port, wanted)
-    known = {replica: place.current_bytes for replica, place in locations.known.items() if place.current is not None}
-    return Reading(known, frozenset(wanted) - known.keys() - locations.unknown.keys(), locations.unknown)
+    wanted = (TopicPartitionReplica(broker, *one.topic_partition) for one in partitions for broker in one.replicas)
+    return _read_placed(port, wanted, lambda place: None if place.current is None else place.current_bytes)
 
 
 def read_paths(port: ClusterPort, wanted: Iterable[TopicPartitionReplica]) -> Reading[TopicPartitionReplica, str]:
     """Current directory of each of these replicas, not the one it is moving to. Raises ClusterError."""
-    replicas = tuple(wanted)
-    locations = read_copies(port, replicas)
-    known = {replica: place.current for replica, place in locations.known.items() if place.current is not None}
-    return Reading(known, frozenset(replicas) - known.keys() - locations.unknown.keys(), locations.unknown)
+    return _read_placed(port, wanted, lambda place: place.current)
+
+
+def _read_placed(
+    port: ClusterPort, replicas: Iterable[TopicPartitionReplica], value_of: Callable[[ReplicaLocation], Value | None]
+) -> Reading[TopicPartitionReplica, Value]:
+    """A value of the location of each of these replicas; absent are those without one."""
+    wanted = frozenset(replicas)
+    locations = read_copies(port, wanted)
+    values = {replica: value_of(place) for replica, place in locations.known.items()}
+    known = {replica: value for replica, value in values.items() if value is not None}
+    return Reading(known, wanted - known.keys() - locations.unknown.keys(), locations.unknown)
 
 
 def _absent(port: ClusterPort, copying: Iterable[PlannedMove]) -> tuple[int, ...]:
@@ -695,7 +700,8 @@ def request_log_dirs(port: ClusterPort, targets: Mapping[TopicPartitionReplica, 
     if not targets:
         return LogDirAnswer()
     outcome = port.alter_replica_log_dirs(targets)
-    failed = {replica: error for replica, error in outcome.failed.items() if not _is_remembered(error)}
+    # A broker that has no such copy yet keeps the directory for when it gets one.
+    failed = {one: error for one, error in outcome.failed.items() if not has_code(error, REPLICA_NOT_AVAILABLE)}
 
     def told(is_wanted: Callable[[ClusterError], bool]) -> dict[TopicPartition, str]:
         return {
@@ -739,8 +745,3 @@ def cancel_log_dir_moves(port: ClusterPort, moves: Iterable[PlannedMove]) -> tup
     }
     answer = request_log_dirs(port, present)
     return (*answer.refused, *answer.deferred, *silent)
-
-
-def _is_remembered(error: ClusterError) -> bool:
-    """True if the broker has no such copy yet; it keeps the directory for when it gets one."""
-    return has_code(error, REPLICA_NOT_AVAILABLE)
