@@ -4,26 +4,7 @@ Application id 0x6B726561 ("krea"), user version 8, WAL mode, so that other proc
 A file that is not a journal, has gaps or a broken chain is refused with JournalDamaged: going on from incomplete
 records could repeat or skip changes. A journal of another version is refused.
 
-`events` and `requests` are append-only; of `snapshots` the two latest are kept:
-
-    CREATE TABLE events (
-        sequence INTEGER PRIMARY KEY,   -- 1, 2, 3 … without gaps
-        at_ms    INTEGER NOT NULL,      -- when it happened, ms since the epoch
-        kind     TEXT NOT NULL,         -- class of events.py; the first is RunStarted, and only the first
-        body     NOT NULL,              -- its fields as JSON: TEXT, or a BLOB compressed by zlib where it is long
-        digest   TEXT NOT NULL          -- SHA-256 of the digest before, kind and body: a changed row breaks the chain
-    )
-    CREATE TABLE requests (
-        number INTEGER PRIMARY KEY,     -- 1, 2, 3 …
-        kind   TEXT NOT NULL,           -- class of events.py, one of `Request`
-        body   TEXT NOT NULL            -- its fields as JSON
-    )
-    CREATE TABLE snapshots (
-        sequence    INTEGER PRIMARY KEY,  -- the event after which the run was as in the body
-        digest      TEXT NOT NULL,        -- digest of that event
-        body_digest TEXT NOT NULL,        -- SHA-256 of the body
-        body        BLOB NOT NULL         -- the run (`state/machine.py`), compressed by zlib
-    )
+`events` and `requests` are append-only; of `snapshots` the two latest are kept (`CREATE`, `CREATE_SNAPSHOTS`).
 
 `events` is written by the process that executes the run, `requests` by other processes that steer it. A request
 is accepted when the events have one with its number. Others are void when another process resumes
@@ -182,24 +163,24 @@ CREATE = f"""
     PRAGMA synchronous = FULL;
     PRAGMA user_version = {VERSION};
     CREATE TABLE events (
-        sequence INTEGER PRIMARY KEY,
-        at_ms INTEGER NOT NULL,
-        kind TEXT NOT NULL,
-        body NOT NULL,
-        digest TEXT NOT NULL
+        sequence INTEGER PRIMARY KEY, -- 1, 2, 3 … without gaps
+        at_ms INTEGER NOT NULL,       -- when it happened, ms since the epoch
+        kind TEXT NOT NULL,           -- class of events.py; the first is RunStarted, and only the first
+        body NOT NULL,                -- its fields as JSON: TEXT, or a BLOB compressed by zlib where it is long
+        digest TEXT NOT NULL          -- SHA-256 of the digest before, kind and body: a changed row breaks the chain
     );
     CREATE TABLE requests (
-        number INTEGER PRIMARY KEY,
-        kind TEXT NOT NULL,
-        body TEXT NOT NULL
+        number INTEGER PRIMARY KEY,   -- 1, 2, 3 …
+        kind TEXT NOT NULL,           -- class of events.py, one of `Request`
+        body TEXT NOT NULL            -- its fields as JSON
     );
 """
 CREATE_SNAPSHOTS = """
     CREATE TABLE snapshots (
-        sequence INTEGER PRIMARY KEY,
-        digest TEXT NOT NULL,
-        body_digest TEXT NOT NULL,
-        body BLOB NOT NULL
+        sequence INTEGER PRIMARY KEY, -- the event after which the run was as in the body
+        digest TEXT NOT NULL,         -- digest of that event
+        body_digest TEXT NOT NULL,    -- SHA-256 of the body
+        body BLOB NOT NULL            -- the run (`state/machine.py`), compressed by zlib
     );
 """
 _RECORD = frozenset({"events", "requests"})
@@ -219,8 +200,8 @@ def unstored(body: str | bytes) -> str:
     return body if isinstance(body, str) else decompressed(body)
 
 
-def decompressed(body: bytes, most_bytes: int = MOST_BYTES) -> str:
-    """Decompress a body, up to `most_bytes`. Raises ValueError.
+def decompressed(body: bytes, most_bytes: int = MOST_BYTES, too_much: str = "") -> str:
+    """Decompress a body, up to `most_bytes`. Raises ValueError, with the words `too_much` where it has more.
 
     A kilobyte of zlib can expand to a megabyte.
     """
@@ -230,7 +211,7 @@ def decompressed(body: bytes, most_bytes: int = MOST_BYTES) -> str:
     except (zlib.error, TypeError) as error:
         raise ValueError(str(error)) from error
     if unpacking.unconsumed_tail:
-        raise ValueError(f"it has more than {format_amount(most_bytes, 'B')}, which no row does")
+        raise ValueError(too_much or f"it has more than {format_amount(most_bytes, 'B')}, which no row does")
     if not unpacking.eof:
         raise ValueError("it is cut off")
     return content.decode()
@@ -433,28 +414,25 @@ class JournalReader:
 
     def __init__(self, path: Path, start: Position = BEGINNING, form: Form = RUNS) -> None:
         self._path, self._form = path, form
-        self._sequence, self._digest = start
-
-    @property
-    def position(self) -> Position:
+        self.position = start
         """Position of the last event read."""
-        return Position(self._sequence, self._digest)
 
     def new_events(self) -> tuple[Any, ...]:
         """Events not returned yet. Raises JournalDamaged when they cannot be trusted, InputError without a journal."""
         with opened(self._path, form=self._form) as connection:
-            rows = connection.execute(SELECT, (self._sequence,)).fetchall()
+            rows = connection.execute(SELECT, (self.position.sequence,)).fetchall()
         return tuple(self._checked(rows))
 
     def _checked(self, rows: Iterable[Row]) -> Iterator[Any]:
         for sequence, _, kind, body, digest in rows:
-            if sequence != self._sequence + 1 or digest != chained(self._digest, kind, body):
-                raise _broken_chain(self._path, self._sequence + 1)
+            before = self.position
+            if sequence != before.sequence + 1 or digest != chained(before.digest, kind, body):
+                raise _broken_chain(self._path, before.sequence + 1)
             try:
                 events = _events(kind, body, self._form)
             except ValueError as error:
                 raise damaged(self._path, f"cannot be understood at event {sequence}: {error}") from error
-            self._sequence, self._digest = sequence, digest
+            self.position = Position(sequence, digest)
             yield from events
 
 
@@ -496,10 +474,6 @@ def _chained_rows(path: Path, connection: sqlite3.Connection) -> Iterator[Row]:
         yield row
 
 
-def _no_beginning(path: Path) -> JournalDamaged:
-    return damaged(path, "has no beginning: its first events are lost")
-
-
 def read_events(path: Path, form: Form = RUNS) -> tuple[Any, ...]:
     """All events of a journal. Raises JournalDamaged when it cannot be trusted, InputError when there is none."""
     events = JournalReader(path, form=form).new_events()
@@ -509,7 +483,7 @@ def read_events(path: Path, form: Form = RUNS) -> tuple[Any, ...]:
 
 def _start(path: Path, event: object, form: Form) -> Any:
     if not isinstance(event, form.first):
-        raise _no_beginning(path)
+        raise damaged(path, "has no beginning: its first events are lost")
     return event
 
 

@@ -239,7 +239,10 @@ class Mirror:
         folder, name = self._place_of(first, content)
         self.place.put(f"{folder}/{name}", content)
         beside = [_first_of(one) or 0 for one in self.place.names(folder) if one != name]
-        if first > 1 and not any(0 < one < first for one in beside) and not self._has_beginning():
+        begins = f"{self._folder}/{0:09}"
+        if first > 1 and not (
+            any(0 < one < first for one in beside) or any(_first_of(one) == 1 for one in self.place.names(begins))
+        ):
             self.take_back(rows)
             raise MirrorUnavailable(self.place, self.lost)
         if (latest := max(beside, default=0)) >= first:
@@ -259,9 +262,6 @@ class Mirror:
     def _place_of(self, first: int, content: bytes) -> tuple[str, str]:
         """Folder and name of an entry."""
         return f"{self._folder}/{first // _IN_ONE_FOLDER:09}", f"{first:012}-{_digest(content)}"
-
-    def _has_beginning(self) -> bool:
-        return any(_first_of(one) == 1 for one in self.place.names(f"{self._folder}/{0:09}"))
 
     def _entry(self, name: str) -> tuple[Row, ...]:
         content = self.place.get(name)

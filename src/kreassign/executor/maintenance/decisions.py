@@ -305,18 +305,21 @@ def due_to_enter(facts: MaintenanceFacts) -> tuple[Step, ...]:
     first = next_to_enter(facts)
     if isinstance(first, Blocked | Finished):
         return ()
-    change, elected = demoted(facts), _elect_others(facts)
-    names = {*(change.targets if change else ()), *(elected.partitions if elected else ())}
+    change = demoted(facts)
     opened = _opened(facts, change)
     again = Cordon(opened.brokers) if isinstance(opened, Uncordon) else None
-    later = (
-        opened,
-        change,
-        Elect(tuple(sorted(names))) if names else None,
-        cordon_open(facts.found, facts.uncordoned) or again,
-        _await_arriving(facts),
-    )
+    closed = cordon_open(facts.found, facts.uncordoned) or again
+    return _due(first, opened, change, _with_change(change, _elect_others(facts)), closed, _await_arriving(facts))
+
+
+def _due(first: Step, *later: Step | None) -> tuple[Step, ...]:
     return (first, *(step for step in later if step is not None and step != first))
+
+
+def _with_change(change: Reorder | None, elected: Elect | None) -> Elect | None:
+    """The election of what is due now, and of what the change makes due."""
+    names = {*(change.targets if change else ()), *(elected.partitions if elected else ())}
+    return Elect(tuple(sorted(names))) if names else None
 
 
 def _not_live(facts: MaintenanceFacts) -> Step | None:
@@ -502,14 +505,14 @@ def next_to_exit(facts: MaintenanceFacts) -> Step:
 def due_to_exit(facts: MaintenanceFacts) -> tuple[Step, ...]:
     """All steps until the brokers are as before, as far as foreseeable; empty if blocked or finished."""
     first = next_to_exit(facts)
-    if isinstance(first, Blocked | Finished | Forget):
-        return () if isinstance(first, Blocked | Finished) else (first,)
-    change, elected = restored(facts), _elect_back(facts)
-    names = {*(change.targets if change else ()), *(elected.partitions if elected else ())}
+    if isinstance(first, Blocked | Finished):
+        return ()
+    if isinstance(first, Forget):
+        return (first,)
+    change = restored(facts)
     # Lists left alone are reported when the others are restored.
     ended = None if _forget(facts) is None else Forget(facts.brokers)
-    later = (_uncordon(facts), change, Elect(tuple(sorted(names))) if names else None, ended)
-    return (first, *(step for step in later if step is not None and step != first))
+    return _due(first, _uncordon(facts), change, _with_change(change, _elect_back(facts)), ended)
 
 
 def _in_service(one: BrokerReading) -> str:

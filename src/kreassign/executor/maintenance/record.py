@@ -17,6 +17,7 @@ from typing import Protocol
 from kreassign.errors import ClusterError, InputError
 from kreassign.executor.cluster.port import TopicsPort
 from kreassign.executor.cluster.readings import seen_in_two_looks
+from kreassign.executor.journal.file import decompressed
 from kreassign.executor.lease import CALL_TIMEOUT_MS, offsets_topic
 from kreassign.model import Batch, TopicPartition
 from kreassign.model.error_codes import GROUP_AUTHORIZATION_FAILED, TOPIC_AUTHORIZATION_FAILED, has_code
@@ -259,22 +260,10 @@ def text_of_pieces(pieces: Mapping[int, str]) -> str | None:
         if words != [_MARK, str(number), str(count), crc]:
             raise ValueError(f"piece {number + 1} of {count} is missing")
         packed.append(text)
-    return _unpacked(base64.b64decode("".join(packed), validate=True), crc)
-
-
-def _unpacked(data: bytes, crc: str) -> str:
+    data = base64.b64decode("".join(packed), validate=True)
     if f"{zlib.crc32(data):08x}" != crc:
         raise ValueError("its checksum is another one")
-    unpacking = zlib.decompressobj()
-    try:
-        content = unpacking.decompress(data, MOST_BYTES)
-    except zlib.error as error:
-        raise ValueError(str(error)) from error
-    if unpacking.unconsumed_tail:
-        raise ValueError(f"it has more than {MOST_BYTES} bytes")
-    if not unpacking.eof:
-        raise ValueError("it is cut off")
-    return content.decode()
+    return decompressed(data, MOST_BYTES, f"it has more than {MOST_BYTES} bytes")
 
 
 # Read the record from the cluster, beside offsets that the group `kreassign-maintenance` commits.
