@@ -85,7 +85,7 @@ def lines(readings: ClusterReadings, kind: str) -> list[str]:
 def test_every_kind_of_finding_is_tried() -> None:
     sources = read("src/kreassign/executor/history/*.py")
     texts = "\n".join(source.text for source in sources)
-    kinds = re.findall(r'(?:Issue|of_many)\(\s*"([a-z-]+)"', texts)
+    kinds = re.findall(r'(?:Issue|of_many|issue_of_move)\(\s*"([a-z-]+)"', texts)
     assert set(kinds) == set(FOUND)
 
 

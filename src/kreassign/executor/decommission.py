@@ -213,8 +213,7 @@ def _endless(found: Readings) -> Blocked | None:
 
 
 def _await_moves(found: Readings) -> Await | None:
-    moves = _moves(found)
-    if not moves:
+    if not (moves := _moves(found)):
         return None
     return Await(f"no run of this state directory accounts for the reassignment of {some_partitions(sorted(moves))}")
 

@@ -43,11 +43,11 @@ class Sample:
         return None if self.left_bytes is None else self.done_bytes + self.left_bytes
 
 
-def recent(samples: Sequence[Sample], window_ms: int = WINDOW_MS) -> tuple[Sample, ...]:
-    """Samples that an estimate uses: the last `window_ms`, and the sample before, so that the window is full."""
+def recent(samples: Sequence[Sample]) -> tuple[Sample, ...]:
+    """Samples that an estimate uses: the last `WINDOW_MS`, and the sample before, so that the window is full."""
     if not samples:
         return ()
-    begin = samples[-1].at_ms - window_ms
+    begin = samples[-1].at_ms - WINDOW_MS
     first = max((index for index, sample in enumerate(samples) if sample.at_ms <= begin), default=0)
     return tuple(samples[first:])
 
@@ -277,6 +277,8 @@ BEFORE_MOVING: Mapping[str, str] = {
 """Reasons by state."""
 
 Endpoint = tuple[str, int]
+"""A broker as a sender, as a receiver, or with copies between its own directories: out, in, within."""
+
 DOES = {"out": "sends", "in": "gets", "within": "copies between its log directories"}
 
 

@@ -241,7 +241,8 @@ class ClusterLease:
         try:
             missing = self._missing_topic()
             if missing is None:
-                self.status = self._rejoin()
+                group = self.port.describe_group(GROUP_ID, timeout_ms=CALL_TIMEOUT_MS)
+                self.status = _taken_by(group) if group.members else self._join()
             else:  # Without groups nobody holds the lease; where they may not be read, another run may.
                 self.status = missing if missing.is_usual else Taken(missing.reason)
         except ClusterError as error:
@@ -293,10 +294,6 @@ class ClusterLease:
             self.port.leave_group(GROUP_ID, member.instance_id, member_id=member.member_id, timeout_ms=CALL_TIMEOUT_MS)
         except ClusterError:
             return
-
-    def _rejoin(self) -> LeaseStatus:
-        group = self.port.describe_group(GROUP_ID, timeout_ms=CALL_TIMEOUT_MS)
-        return _taken_by(group) if group.members else self._join()
 
     # --- joining ----------------------------------------------------------------------------------------------
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 
 from kreassign.executor.eta import (
     INTERVAL_WINDOW_MS,
+    Endpoint,
     ProgressSample,
     Sample,
     Side,
@@ -171,9 +172,6 @@ REMEMBERED = 20
 CURVE_POINTS = 240
 """Moments that the curve of copied bytes has at most; every other one goes when there are more."""
 
-Endpoint = tuple[str, int]
-"""A broker as a sender, as a receiver, or with copies between its own directories: out, in, within."""
-
 QUEUED_AS = {"out": "source", "in": "destination"}
 """Names of the broker ends in the queue."""
 
@@ -309,7 +307,9 @@ class ProgressMeter:
                 read_bytes_per_s=self._rate(("out", broker)),
                 written_bytes_per_s=self._rate(("in", broker)),
                 within_bytes_per_s=self._rate(("within", broker)),
-                left_bytes=sum(self._sums[end].left_bytes for end in _into(broker) if end in self._sums),
+                left_bytes=sum(
+                    self._sums[end].left_bytes for end in (("in", broker), ("within", broker)) if end in self._sums
+                ),
                 out_of_sync=out_of_sync[broker],
                 lag_bytes=lag[broker],
                 left_to_send_bytes=sends.left_bytes if (sends := self._sums.get(("out", broker))) else 0,
@@ -466,10 +466,6 @@ def _growth(earlier: Sample, now: Sample) -> int:
     """Bytes that producers added between two samples of a copy; 0 if unknown."""
     known = earlier.total_bytes is not None and now.total_bytes is not None
     return max(0, (now.total_bytes or 0) - (earlier.total_bytes or 0)) if known else 0
-
-
-def _into(broker: int) -> tuple[Endpoint, ...]:
-    return ("in", broker), ("within", broker)
 
 
 def _ends(record: MoveRecord, broker: int) -> tuple[Endpoint, ...]:

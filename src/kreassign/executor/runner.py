@@ -387,7 +387,9 @@ class Runner:
             case Verify():
                 return self._verify(question)
             case ReplanMoves():
-                return self._replan(question)
+                found = self._replanner(question)
+                at_ms, who = self._time.now_ms(), question.operator
+                return MovesReplanned(at_ms, question.lost, found.targets, found.refused, who)
         return self._observe(question)
 
     def _observe(self, question: ObserveMoves | CheckHealth | CheckThrottle | MeasureTraffic | TakeLease) -> Event:
@@ -494,17 +496,10 @@ class Runner:
         read = requests.read_configs(self._port, question.keys, settings_of_two)
         down = requests.brokers_down(self._port, read.unread)
         problems = (f"{one} {text}" for one, text in read.unread.items() if one not in map(ConfigResource.broker, down))
-        return ConfigsRead(
-            self._time.now_ms(),
-            read.values,
-            tuple(problems),
-            down,
-            read.gone,
-            question.asks_for_others and self._do_others_move(),
+        others_move = question.asks_for_others and any(
+            name not in self.run.records for name in ongoing_moves(self._port)
         )
-
-    def _do_others_move(self) -> bool:
-        return any(name not in self.run.records for name in ongoing_moves(self._port))
+        return ConfigsRead(self._time.now_ms(), read.values, tuple(problems), down, read.gone, others_move)
 
     def _submit(self, deed: SubmitMoves) -> Event:
         placed = requests.request_log_dirs(self._port, deed.log_dirs)
@@ -568,10 +563,6 @@ class Runner:
         idle = {name for name, error in outcome.failed.items() if has_code(error, NO_REASSIGNMENT_IN_PROGRESS)}
         refused = tuple(one for one in _refusals(outcome, is_final) if one.topic_partition not in idle)
         return MovesCancelled(self._time.now_ms(), tuple(outcome.ok), (*refused, *kept), (*over, *sorted(idle)))
-
-    def _replan(self, question: ReplanMoves) -> Event:
-        found = self._replanner(question)
-        return MovesReplanned(self._time.now_ms(), question.lost, found.targets, found.refused, question.operator)
 
     def _change_configs(self, changes: Mapping[ConfigResource, list[ConfigChange]]) -> Changed:
         return change_configs(self._port, self._controllers, changes)

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from kreassign.errors import ClusterError, IllegalPlan, Unreachable
-from kreassign.executor.cluster.receivers import read_closures
+from kreassign.executor.cluster.readings import read_log_dirs
+from kreassign.executor.cluster.receivers import closures_of, read_closures
 from kreassign.model import Batch, ConfigChange, ConfigResource, LogDir
 from kreassign.model.closures import Closure
 from kreassign.model.error_codes import TOPIC_AUTHORIZATION_FAILED
@@ -67,7 +68,8 @@ def test_a_cordon_binds_if_all_brokers_know_it_and_the_controller_accepts(
 def test_nothing_is_asked_where_every_broker_is_open(tmp_path: Path) -> None:
     rig = new_rig(tmp_path, "4.4")
     odd = OddPort(rig.client)
-    assert read_closures(odd.port, range(5), {1}) == {1: Closure.MAINTENANCE}
+    log_dirs = read_log_dirs(odd.port, range(5), copies_of=())
+    assert closures_of(odd.port, range(5), log_dirs.ok, {1}) == {1: Closure.MAINTENANCE}
     assert [method for method, _, _ in odd.calls] == ["describe_log_dirs"]
 
 

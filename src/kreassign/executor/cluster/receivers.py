@@ -21,12 +21,10 @@ from kreassign.model.closures import Closure, closure_of
 from kreassign.model.requests import NewTopic
 
 
-def read_closures(
-    port: ReceiversPort, brokers: Iterable[int], in_maintenance: Collection[int] = ()
-) -> dict[int, Closure]:
+def read_closures(port: ReceiversPort, brokers: Iterable[int]) -> dict[int, Closure]:
     """Each of these live brokers that receives nothing, with the reasons. Raises ClusterError."""
     log_dirs = read_log_dirs(port, sorted(set(brokers)), copies_of=())
-    return closures_of(port, {*log_dirs.ok, *log_dirs.failed}, log_dirs.ok, in_maintenance)
+    return closures_of(port, {*log_dirs.ok, *log_dirs.failed}, log_dirs.ok)
 
 
 def closures_of(
@@ -35,7 +33,7 @@ def closures_of(
     log_dirs: Mapping[int, tuple[LogDir, ...]],
     in_maintenance: Collection[int] = (),
 ) -> dict[int, Closure]:
-    """Return `read_closures` with the log directories of those brokers that reported them."""
+    """Like `read_closures`, from log directories that brokers reported, and with those `in_maintenance`."""
     asked = sorted(set(brokers))
     named = nameable_brokers(port, asked, log_dirs)
     found = {

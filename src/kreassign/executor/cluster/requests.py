@@ -572,13 +572,8 @@ def is_for_now(error: ClusterError) -> bool:
 
 
 def is_final(error: ClusterError) -> bool:
-    """True if the change was not made and will not be."""
-    return is_refusal(error) and not (may_be_done(error) or is_for_now(error))
-
-
-def is_refusal(error: ClusterError) -> bool:
-    """True if Kafka answered with an error code."""
-    return isinstance(error, Rejected)
+    """True if Kafka answered with an error code, and the change was not made and will not be."""
+    return isinstance(error, Rejected) and not (may_be_done(error) or is_for_now(error))
 
 
 # Change settings through the port: those of a topic on any broker, those of a broker on that broker.

@@ -14,7 +14,6 @@ from kreassign.executor.history.findings import (
     Moving,
     NotRead,
     PlacementReadings,
-    Words,
     disk_issues,
     move_issues,
     move_notes,
@@ -158,29 +157,24 @@ def _endless(readings: ClusterReadings) -> Iterator[Issue]:
     for name, move in sorted(readings.ongoing.items()):
         if move.can_never_complete:
             both = sorted(set(move.adding) & set(move.removing))
-            owner, commands = _ways_to_cancel(readings, name)
-            yield Issue(
-                "endless",
-                str(name),
-                f"its reassignment ({move}) was overridden and can never complete: brokers {both} are both added and "
-                "removed",
-                f"Cancel it, then start it again with {list(move.target)}{owner}",
-                commands,
-            )
+            seen = f"({move}) was overridden and can never complete: brokers {both} are both added and removed"
+            remedy = f"Cancel it, then start it again with {list(move.target)}"
+            yield _issue_of_move("endless", readings, name, f"its reassignment {seen}", remedy)
 
 
 def _without_destination(readings: ClusterReadings) -> Iterator[Issue]:
     for name, move in sorted(readings.ongoing.items()):
         gone = sorted(set(move.adding) - set(readings.live))
         if gone and not move.can_never_complete:
-            owner, commands = _ways_to_cancel(readings, name)
-            yield Issue(
-                "destination",
-                str(name),
-                f"it is being reassigned to brokers {gone}, which are not there",
-                f"Start them, or cancel the reassignment and replan{owner}",
-                commands,
-            )
+            seen = f"it is being reassigned to brokers {gone}, which are not there"
+            remedy = "Start them, or cancel the reassignment and replan"
+            yield _issue_of_move("destination", readings, name, seen, remedy)
+
+
+def _issue_of_move(kind: str, readings: ClusterReadings, name: TopicPartition, seen: str, remedy: str) -> Issue:
+    run_id = next((one.run_id for one in readings.moving if one.name == name), NO_RUN)
+    owner, commands = ways_to_cancel(name, run_id, readings.elsewhere)
+    return Issue(kind, str(name), seen, f"{remedy}{owner}", commands)
 
 
 def _offline(readings: ClusterReadings) -> Iterator[Issue]:
@@ -224,11 +218,6 @@ def _leaders(readings: ClusterReadings) -> Iterator[Issue]:
 def _down(readings: ClusterReadings) -> str:
     down = readings.placement.down
     return f": {', '.join(map(str, down))}" if down else ""
-
-
-def _ways_to_cancel(readings: ClusterReadings, name: TopicPartition) -> tuple[str, tuple[Words, ...]]:
-    run_id = next((one.run_id for one in readings.moving if one.name == name), NO_RUN)
-    return ways_to_cancel(name, run_id, readings.elsewhere)
 
 
 def _permissions(readings: ClusterReadings) -> Iterator[Issue]:

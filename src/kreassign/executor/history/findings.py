@@ -356,36 +356,31 @@ def move_issues(
     for one in sorted(moves, key=lambda each: each.name):
         if not one.is_stuck or one.move.can_never_complete or not set(one.move.adding) <= alive:
             continue
-        why = _why(one)
+        why, remedy = _why_and_remedy(one)
         seen = f"its reassignment ({one.move}) copied nothing in the last {seconds:.0f} s{why}"
         owner, commands = ways_to_cancel(one.name, one.run_id, elsewhere)
-        yield Issue("stuck", str(one.name), seen, f"{_remedy(one)}{owner}", commands)
+        yield Issue("stuck", str(one.name), seen, f"{remedy}{owner}", commands)
 
 
-def _why(one: Moving) -> str:
+def _why_and_remedy(one: Moving) -> tuple[str, str]:
     if not one.has_leader:
-        return ": it has no leader to copy from"
+        return ": it has no leader to copy from", "Bring a broker of its replicas back; or cancel it"
+    is_throttled = one.rate_bytes_per_s is not None
     if one.without_records:
         # With KIP-405 a new replica first reads the epochs of older records; if that fails, its broker retries
         # for ever, and reports it only in its log.
-        brokers, is_throttled = list(one.without_records), one.rate_bytes_per_s is not None
-        unless = ", unless the throttle there holds it" if is_throttled else ""
-        return f": the topic is tiered, and brokers {brokers} begin by reading from remote storage{unless}"
-    if one.rate_bytes_per_s is not None:
-        return f": the throttle there is {format_amount(one.rate_bytes_per_s, 'B/s')}"
-    return ": no throttle holds it, so see the logs of the brokers that get copies"
-
-
-def _remedy(one: Moving) -> str:
-    if not one.has_leader:
-        return "Bring a broker of its replicas back; or cancel it"
-    if one.without_records:
-        brokers = list(one.without_records)
-        return (
+        brokers, unless = list(one.without_records), ", unless the throttle there holds it" if is_throttled else ""
+        remedy = (
             f"Look for 'Error building remote log auxiliary state' in the logs of brokers {brokers}, and let them "
             "reach remote storage: then it goes on by itself; or cancel it"
         )
-    return "Raise the throttle, or cancel it" if one.rate_bytes_per_s is not None else "Wait, or cancel it"
+        return f": the topic is tiered, and brokers {brokers} begin by reading from remote storage{unless}", remedy
+    if one.rate_bytes_per_s is not None:
+        return (
+            f": the throttle there is {format_amount(one.rate_bytes_per_s, 'B/s')}",
+            "Raise the throttle, or cancel it",
+        )
+    return ": no throttle holds it, so see the logs of the brokers that get copies", "Wait, or cancel it"
 
 
 def ways_to_cancel(

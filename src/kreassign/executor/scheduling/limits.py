@@ -151,7 +151,8 @@ class InFlight:
             end = (kind, which)
             broken = self.caps.of(kind).refuses(self._moves[end] + moves, self._bytes[end] + size_bytes)
             if broken is not None and self._moves[end]:
-                return f"{_words(kind, which)} has its {broken} in flight"
+                role = "" if isinstance(which, tuple) else f" as a {kind}"
+                return f"{_words(which)}{role} has its {broken} in flight"
         return None
 
 
@@ -159,10 +160,8 @@ def _is_full(cap: Cap, moves: int, size_bytes: int) -> bool:
     return moves > 0 and cap.refuses(moves + 1, size_bytes) is not None
 
 
-def _words(kind: str, which: int | LogDirKey) -> str:
-    if isinstance(which, tuple):
-        return f"log directory {which[1]} of broker {which[0]}"
-    return f"broker {which} as a {kind}"
+def _words(which: int | LogDirKey) -> str:
+    return f"log directory {which[1]} of broker {which[0]}" if isinstance(which, tuple) else f"broker {which}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -309,7 +308,7 @@ class DiskBudget:
         if end is None:
             return None
         much = f"needs {int(needed)}" if needed < NEVER_BYTES else "never catches up with what is written"
-        return f"{_disk_admission_words(end)} has {max(0, int(left))} bytes to promise, and a copy {much}"
+        return f"{_words(end[1])} has {max(0, int(left))} bytes to promise, and a copy {much}"
 
     def _ends(self, move: PacedMove) -> Iterator[Endpoint]:
         """Ends of the copies: log directories, where they are known, else brokers."""
@@ -351,7 +350,7 @@ class DiskBudget:
                 for each in ends
                 if (largest := self._largest(each, sizes))
             ]
-            yield from sorted(rows, key=_by_left)
+            yield from sorted(rows, key=lambda row: row[1])
 
     def _largest(self, end: Endpoint, sizes: tuple[float, ...]) -> tuple[float, ...]:
         """The most that a directory may get of copies of these sizes, whichever of equals Kafka takes."""
@@ -369,10 +368,6 @@ class DiskBudget:
             counts[chosen] += 1
             taken += chosen == place
         return tuple(sorted(sizes, reverse=True)[:taken])
-
-
-def _by_left(row: tuple[Endpoint, float]) -> float:
-    return row[1]
 
 
 NEVER_BYTES = 2.0**63
@@ -399,8 +394,3 @@ def find_cycle(waits: Mapping[int, Iterable[int]]) -> tuple[int, ...]:
         lowest = found.index(min(found))
         return (*found[lowest:], *found[:lowest])
     return ()
-
-
-def _disk_admission_words(end: Endpoint) -> str:
-    which = end[1]
-    return f"log directory {which[1]} of broker {which[0]}" if isinstance(which, tuple) else f"broker {which}"

@@ -159,10 +159,9 @@ class CopySpeed:
         """Measure the progress of all moves."""
         if self._at_ms is not None and at_ms - self._at_ms < MEASURED_OVER_MS:
             return
-        received: dict[int, int] = {}
+        received: Counter[int] = Counter()
         for record in records:
-            for broker, size_bytes in record.bytes_received.items():
-                received[broker] = received.get(broker, 0) + size_bytes
+            received.update(record.bytes_received)
         if self._at_ms is not None:
             gain = max(
                 (size_bytes - self._received.get(broker, 0) for broker, size_bytes in received.items()), default=0
