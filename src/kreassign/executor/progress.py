@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
+from kreassign.executor import events
 from kreassign.executor.eta import (
     INTERVAL_WINDOW_MS,
     Endpoint,
@@ -25,32 +26,6 @@ from kreassign.executor.eta import (
     recent,
     too_wide,
     total,
-)
-from kreassign.executor.events import (
-    CallFailed,
-    CancelRequested,
-    ClockStepped,
-    Event,
-    HealthObserved,
-    HoldRequested,
-    LeadersElected,
-    LeaseForgone,
-    LeaseLost,
-    LeaseRefused,
-    LeaseTaken,
-    MovesCancelled,
-    MovesObserved,
-    MovesReplanned,
-    MovesSubmitted,
-    PaceRequested,
-    ReleaseRequested,
-    RunResumed,
-    RunStarted,
-    StopRequested,
-    ThrottleRequested,
-    ThrottleRestored,
-    ThrottleSet,
-    Verified,
 )
 from kreassign.executor.state import MoveRecord, RunView
 from kreassign.model import TopicPartition
@@ -70,33 +45,33 @@ from kreassign.model.text import counted, format_amount
 # Events in words: marks for pictures of a run, sentences for its log.
 
 
-def marks(event: Event) -> Iterator[tuple[MarkKind, str]]:
+def marks(event: events.Event) -> Iterator[tuple[MarkKind, str]]:
     """Marks for a picture of the run; guards, which report repeatedly, are not among these."""
     match event:
-        case HoldRequested():
+        case events.HoldRequested():
             yield MarkKind.PAUSED, "paused: nothing new is started, what is in flight goes on"
-        case ReleaseRequested():
+        case events.ReleaseRequested():
             yield MarkKind.RELEASED, "released: moves are started again"
-        case StopRequested():
+        case events.StopRequested():
             yield MarkKind.STOPPED, "paused by Ctrl-C or a signal"
-        case RunResumed():
+        case events.RunResumed():
             by = "" if event.operator is None else f" by {event.operator}"
             yield MarkKind.RESUMED, f"resumed{by}"
-        case ThrottleRequested():
+        case events.ThrottleRequested():
             yield MarkKind.THROTTLE, _throttle_text(event)
-        case PaceRequested():
+        case events.PaceRequested():
             yield MarkKind.PACE, "limits of moves in flight changed"
-        case CancelRequested():
+        case events.CancelRequested():
             how = "what is in flight is cancelled, too" if event.is_now else "what is in flight finishes"
             yield MarkKind.CANCELLED, f"cancelled: {how}"
-        case MovesReplanned():
+        case events.MovesReplanned():
             go, moves = "goes" if len(event.targets) == 1 else "go", counted(len(event.targets), "move")
             yield MarkKind.REPLANNED, f"brokers {list(event.lost)} are lost: {moves} {go} elsewhere"
-        case LeaseLost():
+        case events.LeaseLost():
             yield MarkKind.LEASE_LOST, f"the lease of the cluster was lost: {event.reason}"
 
 
-def _throttle_text(event: ThrottleRequested) -> str:
+def _throttle_text(event: events.ThrottleRequested) -> str:
     whose = f" for brokers {', '.join(map(str, event.brokers))}" if event.brokers else ""
     if event.adaptive is not None:
         return f"throttle: what traffic leaves over{whose}"
@@ -105,7 +80,7 @@ def _throttle_text(event: ThrottleRequested) -> str:
     return f"throttle: {format_amount(float(event.rate_bytes_per_s), 'B/s')} per broker{whose}"
 
 
-def new_sentences(event: Event, last: dict[str, Event]) -> tuple[str, ...]:
+def new_sentences(event: events.Event, last: dict[str, events.Event]) -> tuple[str, ...]:
     """Log sentences of an event; none if it equals the last one of its kind but for the time.
 
     A query that finds the same each second is told once. `last` has the last events by kind, and is updated; a mark
@@ -121,41 +96,41 @@ def new_sentences(event: Event, last: dict[str, Event]) -> tuple[str, ...]:
     return found
 
 
-def sentences(event: Event) -> Iterator[str]:
+def sentences(event: events.Event) -> Iterator[str]:
     """Log sentences of an event, besides marks; none for polls, which are too frequent."""
     match event:
-        case RunStarted():
+        case events.RunStarted():
             by = "" if event.operator is None else f", started by {event.operator}"
             yield f"run {event.run_id} of {counted(len(event.moves), 'move')}{by}"
-        case ThrottleSet() if event.problems:
+        case events.ThrottleSet() if event.problems:
             yield f"the throttle was not set everywhere: {'; '.join(event.problems)}"
-        case ThrottleRestored():
+        case events.ThrottleRestored():
             yield "; ".join(event.problems) or "previous settings restored"
-        case MovesSubmitted():
+        case events.MovesSubmitted():
             yield from _submitted(event)
-        case MovesCancelled():
+        case events.MovesCancelled():
             yield f"{counted(len(event.accepted), 'move')} cancelled"
-        case LeadersElected():
+        case events.LeadersElected():
             yield f"{counted(len(event.elected), 'preferred leader')} {'leads' if len(event.elected) == 1 else 'lead'}"
-        case CallFailed():
+        case events.CallFailed():
             yield f"a call failed: {event.message}"
-        case Verified():
+        case events.Verified():
             yield "; ".join(event.findings) or "verified: the cluster is as this run should leave it"
         case _:
             yield from _of_surroundings(event)
 
 
-def _of_surroundings(event: Event) -> Iterator[str]:
+def _of_surroundings(event: events.Event) -> Iterator[str]:
     match event:
-        case ClockStepped():
+        case events.ClockStepped():
             yield f"the wall clock is {event.ahead_ms / 1000:.0f} s ahead"
-        case LeaseTaken():
+        case events.LeaseTaken():
             yield "the lease of the cluster was taken"
-        case LeaseForgone() | LeaseRefused():
+        case events.LeaseForgone() | events.LeaseRefused():
             yield f"no lease of the cluster: {event.reason}"
 
 
-def _submitted(event: MovesSubmitted) -> Iterator[str]:
+def _submitted(event: events.MovesSubmitted) -> Iterator[str]:
     parts = ((len(event.accepted), "submitted"), (len(event.refused), "refused"),
              (len(event.deferred), "refused for now"), (len(event.unknown), "without an answer"))  # fmt: skip
     yield f"moves: {', '.join(f'{count} {word}' for count, word in parts if count)}"
@@ -221,7 +196,7 @@ class ProgressMeter:
         self._best_bytes_per_s = 0.0
         self._curve: tuple[tuple[int, int], ...] = ()
         self._recent: tuple[tuple[int, str], ...] = ()
-        self._last_told: dict[str, Event] = {}
+        self._last_told: dict[str, events.Event] = {}
         self._at_ms = 0
 
     def state(self) -> dict[str, object]:
@@ -242,20 +217,20 @@ class ProgressMeter:
         """Time of the last event followed."""
         return self._at_ms
 
-    def follow(self, event: Event) -> None:
+    def follow(self, event: events.Event) -> None:
         """Follow an event; only observations of the cluster bring new figures."""
         self._at_ms = event.at_ms
         said = (*(text for _, text in marks(event)), *new_sentences(event, self._last_told))
         self._recent = (*self._recent, *((event.at_ms, text) for text in said))[-REMEMBERED:]
-        if isinstance(event, MovesObserved) and not (event.observations or event.has_progress):
+        if isinstance(event, events.MovesObserved) and not (event.observations or event.has_progress):
             return  # what was copied meanwhile is in a later poll
         in_flight = {record.name for record in self._run.in_flight}
         touched = self._flying | in_flight
-        if isinstance(event, MovesObserved):
+        if isinstance(event, events.MovesObserved):
             touched |= {observation.topic_partition for observation in event.observations}
-        if isinstance(event, MovesSubmitted):
+        if isinstance(event, events.MovesSubmitted):
             touched |= {refusal.topic_partition for refusal in event.refused}
-        if isinstance(event, HealthObserved | MovesReplanned) or not self._counted:
+        if isinstance(event, events.HealthObserved | events.MovesReplanned) or not self._counted:
             touched = set(self._run.records)
         self._flying = in_flight
         for name in touched:
@@ -263,7 +238,7 @@ class ProgressMeter:
         records = [record for name in touched if (record := self._run.records[name]).move.receiving]
         for record in records:
             self._count(record)
-        if isinstance(event, MovesObserved):
+        if isinstance(event, events.MovesObserved):
             self._observe(records, has_progress=event.has_progress)
 
     def progress(self) -> Progress:

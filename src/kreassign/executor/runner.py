@@ -25,7 +25,7 @@ from kreassign.errors import (
     Rejected,
     Unsupported,
 )
-from kreassign.executor import throttle_ledger
+from kreassign.executor import events, instructions, throttle_ledger
 from kreassign.executor.client_guard import ClientAnswer, ClientGuard
 from kreassign.executor.cluster import measurements, observations, requests
 from kreassign.executor.cluster.measurements import TrafficMeter
@@ -33,61 +33,8 @@ from kreassign.executor.cluster.observations import OTHER_TOPIC, Expectations, F
 from kreassign.executor.cluster.port import ClusterPort, ConfigPort, confirmed_writes
 from kreassign.executor.cluster.readings import live_of_two, ongoing_moves, settings_of_two
 from kreassign.executor.cluster.requests import Changed, change_configs, is_final, is_for_now, may_be_done
-from kreassign.executor.events import (
-    CallFailed,
-    CancelIntended,
-    ClockStepped,
-    ConfigsRead,
-    Event,
-    HealthObserved,
-    LeadersElected,
-    LeaseForgone,
-    LeaseLost,
-    LeaseRefused,
-    LeaseTaken,
-    MovesCancelled,
-    MovesObserved,
-    MovesReplanned,
-    MovesSubmitted,
-    NewTarget,
-    PartitionObservation,
-    Refusal,
-    Request,
-    RunResumed,
-    StopRequested,
-    SubmissionIntended,
-    ThrottleChecked,
-    ThrottleIntended,
-    ThrottleRestored,
-    ThrottleSet,
-    TimePassed,
-    TrafficMeasured,
-    VerdictsRecorded,
-    Verified,
-    topic_ids_of_moves,
-)
 from kreassign.executor.guards import GuardName, Health, Unread
 from kreassign.executor.history.run_history import history
-from kreassign.executor.instructions import (
-    CancelMoves,
-    CheckHealth,
-    CheckThrottle,
-    ClusterChange,
-    ClusterQuery,
-    ElectLeaders,
-    Instruction,
-    MeasureTraffic,
-    ObserveMoves,
-    ReadConfigs,
-    RecordVerdicts,
-    ReplanMoves,
-    RestoreThrottle,
-    SetThrottle,
-    SubmitMoves,
-    TakeLease,
-    Verify,
-    Wait,
-)
 from kreassign.executor.lease import NO_LEASE, Forgone, Held, Lease, LeaseStatus, Taken
 from kreassign.executor.state import Machine, RunView
 from kreassign.model import Batch, ConfigChange, ConfigResource, ElectionType, TopicPartition
@@ -103,21 +50,23 @@ from kreassign.model.run import AT_REST, ENDED, Operator, RunHistory
 class Replanned:
     """New targets, checked as those of a plan are, and moves without a possible target, with the reason."""
 
-    targets: tuple[NewTarget, ...] = ()
-    refused: tuple[Refusal, ...] = ()
+    targets: tuple[events.NewTarget, ...] = ()
+    refused: tuple[events.Refusal, ...] = ()
 
 
 class Replanner(Protocol):
     """Finds other destinations for moves whose own are lost."""
 
-    def __call__(self, question: ReplanMoves) -> Replanned:
+    def __call__(self, question: instructions.ReplanMoves) -> Replanned:
         """Answer each of the moves once. Changes nothing. Raises ClusterError."""
         ...
 
 
-def no_replanner(question: ReplanMoves) -> Replanned:
+def no_replanner(question: instructions.ReplanMoves) -> Replanned:
     """Find no destinations."""
-    return Replanned(refused=tuple(Refusal(move.topic_partition, "nobody here can plan") for move in question.moves))
+    return Replanned(
+        refused=tuple(events.Refusal(move.topic_partition, "nobody here can plan") for move in question.moves)
+    )
 
 
 # Sampling of progress: all of it is journaled at first, then as much as the journal may grow.
@@ -135,7 +84,7 @@ POLL_BYTES = 200
 """Size of a poll in a journal, and of each partition in it (compressed; see bench `journal-week`)."""
 PARTITION_BYTES = 22
 
-KnownObservations = Mapping[TopicPartition, PartitionObservation | None]
+KnownObservations = Mapping[TopicPartition, events.PartitionObservation | None]
 
 
 @dataclass(slots=True)
@@ -147,8 +96,8 @@ class ProgressSampling:
     _at_s: float | None = None
 
     def chosen(
-        self, known: KnownObservations, news: tuple[PartitionObservation, ...], now_s: float
-    ) -> tuple[tuple[PartitionObservation, ...], bool]:
+        self, known: KnownObservations, news: tuple[events.PartitionObservation, ...], now_s: float
+    ) -> tuple[tuple[events.PartitionObservation, ...], bool]:
         """Return the news of a poll at this (monotonic) time to journal, and whether they include progress."""
         self._refill(now_s)
         changes = tuple(one for one in news if not _is_progress(known.get(one.topic_partition), one))
@@ -165,7 +114,7 @@ class ProgressSampling:
         self.left_bytes = min(BURST_BYTES, self.left_bytes + self.bytes_per_s * passed_s)
 
 
-def _is_progress(known: PartitionObservation | None, seen: PartitionObservation) -> bool:
+def _is_progress(known: events.PartitionObservation | None, seen: events.PartitionObservation) -> bool:
     """True if only the bytes of copies differ."""
     return known is not None and replace(seen, copies=known.copies) == known
 
@@ -176,7 +125,7 @@ CLOCK_STEP_MS = 1_000
 """Difference from the known wall clock that is journaled."""
 
 
-Listener = Callable[[Event, RunView], None]
+Listener = Callable[[events.Event, RunView], None]
 
 ReadClients = Callable[[], tuple[ClientAnswer, ...]]
 """Latest readings of how clients feel; returns at once."""
@@ -190,11 +139,11 @@ def no_clients() -> tuple[ClientAnswer, ...]:
 class Memory(Protocol):
     """Journal as the runner needs it."""
 
-    def append(self, event: Event) -> None:
+    def append(self, event: events.Event) -> None:
         """Write an event; it is on disk when this returns."""
         ...
 
-    def requests_after(self, number: int) -> tuple[Request, ...]:
+    def requests_after(self, number: int) -> tuple[events.Request, ...]:
         """Requests of other processes since this number."""
         ...
 
@@ -263,7 +212,7 @@ class Runner:
             raise lock
         self._lease.beat()
 
-    def start(self, started: Event) -> RunHistory:
+    def start(self, started: events.Event) -> RunHistory:
         """Execute a run whose journal holds only this first event. Returns when it is at rest."""
         self._time.begin_after(started.at_ms)
         return self._execute(self._take_in(started))
@@ -274,7 +223,7 @@ class Runner:
 
     def resume(
         self,
-        events: Iterable[Event],
+        journaled: Iterable[events.Event],
         operator: Operator | None = None,
         machine: Machine | None = None,
         *,
@@ -284,7 +233,7 @@ class Runner:
         journal_to: str | None = None,
         before_anything: Callable[[], object] = lambda: None,
     ) -> RunHistory:
-        """Continue a run from the events of its journal, or those after `machine`; the `operator` is journaled.
+        """Continue a run from the `journaled` events, all or those after `machine`; the `operator` is journaled.
 
         `before_anything` is called when all checks have passed, and may send a request to the run. If it
         `replans`, moves whose destination is lost get another one, also where the run began without that; with
@@ -295,7 +244,7 @@ class Runner:
         """
         self._machine = machine or self._machine
         self._time.begin_after(self._machine.at_ms)
-        for event in events:
+        for event in journaled:
             self._machine.replay(event)
             self._time.begin_after(event.at_ms)
         if self.run.phase in ENDED and not self.run.can_be_resumed:
@@ -303,7 +252,7 @@ class Runner:
                 f"run {self.run.run_id} is {self.run.phase} and its throttle is restored: there is nothing to resume"
             )
         live = tuple(sorted(live_of_two(self._port)))
-        resumed = RunResumed(
+        resumed = events.RunResumed(
             self._time.now_ms(),
             live,
             operator,
@@ -313,17 +262,17 @@ class Runner:
             clients=clients,
             journal_to=journal_to,
         )
-        instructions = self._happened(resumed)
+        first = self._happened(resumed)
         before_anything()
-        return self._execute(instructions)
+        return self._execute(first)
 
-    def _execute(self, instructions: Iterable[Instruction]) -> RunHistory:
-        todo = deque(instructions)
-        if (status := self._lease.status) is not None and self._machine.accepts(LeaseTaken):
-            todo = deque(self._happened(self._lease_event(status, LeaseLost))) or todo
+    def _execute(self, first: Iterable[instructions.Instruction]) -> RunHistory:
+        todo = deque(first)
+        if (status := self._lease.status) is not None and self._machine.accepts(events.LeaseTaken):
+            todo = deque(self._happened(self._lease_event(status, events.LeaseLost))) or todo
         while todo:
-            if self._is_stop_requested and self._machine.accepts(StopRequested):
-                todo = deque(self._happened(StopRequested(self._time.now_ms())))
+            if self._is_stop_requested and self._machine.accepts(events.StopRequested):
+                todo = deque(self._happened(events.StopRequested(self._time.now_ms())))
                 self._is_stop_requested = False
                 continue
             self._note_clock()
@@ -332,7 +281,7 @@ class Runner:
         assert self.run.phase in AT_REST, f"no instructions while {self.run.phase}"
         return history(self.run)
 
-    def _take_requests(self, todo: deque[Instruction]) -> deque[Instruction]:
+    def _take_requests(self, todo: deque[instructions.Instruction]) -> deque[instructions.Instruction]:
         """Process requests of other terminals. Resulting instructions replace the pending ones."""
         for request in self._journal.requests_after(self.run.last_request):
             if self._machine.accepts(type(request)):
@@ -343,31 +292,35 @@ class Runner:
     def _note_clock(self) -> None:
         """Journal the wall clock's offset if it was set."""
         ahead_ms = self._time.ahead_ms()
-        if abs(ahead_ms - self.run.wall_ahead_ms) >= CLOCK_STEP_MS and self._machine.accepts(ClockStepped):
-            self._happened(ClockStepped(self._time.now_ms(), ahead_ms))
+        if abs(ahead_ms - self.run.wall_ahead_ms) >= CLOCK_STEP_MS and self._machine.accepts(events.ClockStepped):
+            self._happened(events.ClockStepped(self._time.now_ms(), ahead_ms))
 
-    def _happened(self, event: Event) -> tuple[Instruction, ...]:
+    def _happened(self, event: events.Event) -> tuple[instructions.Instruction, ...]:
         # TimePassed changes nothing for a reader of the journal.
-        if not isinstance(event, TimePassed):
+        if not isinstance(event, events.TimePassed):
             self._journal.append(event)
         return self._take_in(event)
 
-    def _take_in(self, event: Event) -> tuple[Instruction, ...]:
-        instructions = self._machine.handle(event)
+    def _take_in(self, event: events.Event) -> tuple[instructions.Instruction, ...]:
+        following = self._machine.handle(event)
         if self._listener is not None:
             self._listener(event, self.run)
-        return instructions
+        return following
 
-    def _do(self, instruction: Instruction) -> Event:
+    def _do(self, instruction: instructions.Instruction) -> events.Event:
         asked_ms = self._time.now_ms() if self._asked_ms is None else self._asked_ms
         try:
-            event = self._ask(instruction) if isinstance(instruction, ClusterQuery) else self._change(instruction)
+            event = (
+                self._ask(instruction)
+                if isinstance(instruction, instructions.ClusterQuery)
+                else self._change(instruction)
+            )
         except ClusterError as error:
-            return CallFailed(self._time.now_ms(), error_text(error), asked_ms)
+            return events.CallFailed(self._time.now_ms(), error_text(error), asked_ms)
         except _NoLeaseError as error:
             # What was sent before is looked up when the run goes on, as after a crash.
-            return LeaseLost(self._time.now_ms(), str(error))
-        if not isinstance(event, TimePassed):
+            return events.LeaseLost(self._time.now_ms(), str(error))
+        if not isinstance(event, events.TimePassed):
             self._asked_ms = None
         return event
 
@@ -376,38 +329,45 @@ class Runner:
         if isinstance(status := self._lease.confirm(), Taken):
             raise _NoLeaseError(status.reason)
 
-    def _ask(self, question: ClusterQuery) -> Event:
+    def _ask(self, question: instructions.ClusterQuery) -> events.Event:
         match question:
-            case Wait():
+            case instructions.Wait():
                 return self._wait()
-            case RecordVerdicts():
-                return VerdictsRecorded(self._time.now_ms(), question.verdicts)
-            case ReadConfigs():
+            case instructions.RecordVerdicts():
+                return events.VerdictsRecorded(self._time.now_ms(), question.verdicts)
+            case instructions.ReadConfigs():
                 return self._read_configs(question)
-            case Verify():
+            case instructions.Verify():
                 return self._verify(question)
-            case ReplanMoves():
+            case instructions.ReplanMoves():
                 found = self._replanner(question)
                 at_ms, who = self._time.now_ms(), question.operator
-                return MovesReplanned(at_ms, question.lost, found.targets, found.refused, who)
+                return events.MovesReplanned(at_ms, question.lost, found.targets, found.refused, who)
         return self._observe(question)
 
-    def _observe(self, question: ObserveMoves | CheckHealth | CheckThrottle | MeasureTraffic | TakeLease) -> Event:
+    def _observe(
+        self,
+        question: instructions.ObserveMoves
+        | instructions.CheckHealth
+        | instructions.CheckThrottle
+        | instructions.MeasureTraffic
+        | instructions.TakeLease,
+    ) -> events.Event:
         match question:
-            case TakeLease():
-                return self._lease_event(self._lease.retake(), LeaseRefused)
-            case CheckThrottle():
+            case instructions.TakeLease():
+                return self._lease_event(self._lease.retake(), events.LeaseRefused)
+            case instructions.CheckThrottle():
                 found = requests.check_throttle(self._port, question.overrides, question.topic_ids)
-                return ThrottleChecked(self._time.now_ms(), found.differ, found.unread, found.gone)
-            case ObserveMoves():
+                return events.ThrottleChecked(self._time.now_ms(), found.differ, found.unread, found.gone)
+            case instructions.ObserveMoves():
                 return self._observe_moves(question)
-            case CheckHealth():
-                return HealthObserved(self._time.now_ms(), self._inspect(question))
-            case MeasureTraffic():
+            case instructions.CheckHealth():
+                return events.HealthObserved(self._time.now_ms(), self._inspect(question))
+            case instructions.MeasureTraffic():
                 return self._measure(question)
         assert_never(question)
 
-    def _inspect(self, question: CheckHealth) -> Health:
+    def _inspect(self, question: instructions.CheckHealth) -> Health:
         """Inspect the cluster. While it is unknown which brokers are in maintenance, those that were still count."""
         unread: tuple[Unread, ...] = ()
         try:
@@ -417,96 +377,98 @@ class Runner:
         health = measurements.inspect_health(self._port, question, self._maintained)
         return replace(health, unread=(*health.unread, *unread), clients=self._read_clients())
 
-    def _change(self, deed: ClusterChange) -> Event:
+    def _change(self, deed: instructions.ClusterChange) -> events.Event:
         """Confirm the lease before an intention is journaled; each request of the change confirms it once more."""
         self._confirm()
         match deed:
-            case SetThrottle():
-                self._happened(ThrottleIntended(self._time.now_ms(), deed.overrides))
+            case instructions.SetThrottle():
+                self._happened(events.ThrottleIntended(self._time.now_ms(), deed.overrides))
                 changed = self._change_configs(throttle_ledger.changes_to_ours(deed.overrides))
                 # Kafka takes one change of a key at once, and a copy that starts must be listed first.
                 changed = changed.and_then(self._change_configs(throttle_ledger.entries_to_drop(deed.overrides)))
-                return ThrottleSet(
+                return events.ThrottleSet(
                     self._time.now_ms(),
                     changed.problems,
                     changed.unwritten,
                     changed.failed,
                     may_pass=bool(changed.problems) and changed.may_pass,
                 )
-            case RestoreThrottle():
+            case instructions.RestoreThrottle():
                 changed = self._change_configs(throttle_ledger.changes_to_before(deed.overrides, deed.shared))
-                return ThrottleRestored(
+                return events.ThrottleRestored(
                     self._time.now_ms(),
                     changed.problems,
                     changed.unwritten,
                     changed.by_controller,
                     changed.unregistered,
                 )
-            case SubmitMoves():
-                self._happened(SubmissionIntended(self._time.now_ms(), tuple(deed.targets)))
+            case instructions.SubmitMoves():
+                self._happened(events.SubmissionIntended(self._time.now_ms(), tuple(deed.targets)))
                 return self._submit(deed)
-            case CancelMoves():
-                self._happened(CancelIntended(self._time.now_ms(), deed.partitions))
+            case instructions.CancelMoves():
+                self._happened(events.CancelIntended(self._time.now_ms(), deed.partitions))
                 return self._cancel(deed.partitions)
-            case ElectLeaders():
+            case instructions.ElectLeaders():
                 return self._elect(deed)
         assert_never(deed)
 
-    def _wait(self) -> Event:
+    def _wait(self) -> events.Event:
         self._time.sleep(self._poll_s)
         self._asked_ms = self._time.now_ms()  # The lease may ask first, and tells nothing of silence.
         status = self._lease.beat()
-        if isinstance(status, Taken) and self._machine.accepts(LeaseLost):
-            return LeaseLost(self._time.now_ms(), status.reason)
-        return TimePassed(self._time.now_ms())
+        if isinstance(status, Taken) and self._machine.accepts(events.LeaseLost):
+            return events.LeaseLost(self._time.now_ms(), status.reason)
+        return events.TimePassed(self._time.now_ms())
 
-    def _lease_event(self, status: LeaseStatus | None, refusal: type[LeaseLost | LeaseRefused]) -> Event:
+    def _lease_event(
+        self, status: LeaseStatus | None, refusal: type[events.LeaseLost | events.LeaseRefused]
+    ) -> events.Event:
         """Convert the lease status to an event."""
         at_ms = self._time.now_ms()
         match status:
             case Held():
-                return LeaseTaken(at_ms, status.generation)
+                return events.LeaseTaken(at_ms, status.generation)
             case Taken():
                 return refusal(at_ms, status.reason)
             case Forgone():
-                return LeaseForgone(at_ms, status.reason)
+                return events.LeaseForgone(at_ms, status.reason)
             case None:
                 raise InvariantBroken("a run that has no lease to lose waits for none")
 
-    def _observe_moves(self, instruction: ObserveMoves) -> Event:
+    def _observe_moves(self, instruction: instructions.ObserveMoves) -> events.Event:
         asked = (instruction.moves, instruction.unsent, instruction.producers)
         answers = requests.read_moves(self._port, *asked, sizes=instruction.sizes)
         seen = observations.observe(instruction.moves, answers)
         records = self.run.records
         known = {observation.topic_partition: records[observation.topic_partition].observation for observation in seen}
         chosen, has_progress = self._sampling.chosen(known, observations.news(known, seen), self._time.now_ms() / 1000)
-        unread = tuple(Refusal(name, why) for name, why in answers.unread.items())
+        unread = tuple(events.Refusal(name, why) for name, why in answers.unread.items())
         absent = None if answers.absent == self.run.absent else answers.absent
-        return MovesObserved(self._time.now_ms(), chosen, unread, has_progress, absent)
+        return events.MovesObserved(self._time.now_ms(), chosen, unread, has_progress, absent)
 
-    def _measure(self, question: MeasureTraffic) -> Event:
+    def _measure(self, question: instructions.MeasureTraffic) -> events.Event:
         # Without measurements a run goes on at its floor rate: no reason to fail.
         at_ms = self._time.now_ms()
         try:
-            return TrafficMeasured(at_ms, *self._meter.measure(at_ms, question.partitions))
+            return events.TrafficMeasured(at_ms, *self._meter.measure(at_ms, question.partitions))
         except ClusterError:
-            return TrafficMeasured(at_ms, ())
+            return events.TrafficMeasured(at_ms, ())
 
-    def _read_configs(self, question: ReadConfigs) -> Event:
+    def _read_configs(self, question: instructions.ReadConfigs) -> events.Event:
         read = requests.read_configs(self._port, question.keys, settings_of_two)
         down = requests.brokers_down(self._port, read.unread)
         problems = (f"{one} {text}" for one, text in read.unread.items() if one not in map(ConfigResource.broker, down))
         others_move = question.asks_for_others and any(
             name not in self.run.records for name in ongoing_moves(self._port)
         )
-        return ConfigsRead(self._time.now_ms(), read.values, tuple(problems), down, read.gone, others_move)
+        return events.ConfigsRead(self._time.now_ms(), read.values, tuple(problems), down, read.gone, others_move)
 
-    def _submit(self, deed: SubmitMoves) -> Event:
+    def _submit(self, deed: instructions.SubmitMoves) -> events.Event:
         placed = requests.request_log_dirs(self._port, deed.log_dirs)
         targets = {name: target for name, target in deed.targets.items() if name not in placed.failed}
         outcome = self._start(targets, deed.changing_factor)
         refused = (*placed.refused, *_refusals(outcome, is_final))
-        return MovesSubmitted(
+        return events.MovesSubmitted(
             self._time.now_ms(),
             accepted=tuple(outcome.ok),
             refused=refused,
@@ -554,7 +516,7 @@ class Runner:
         except (OutcomeUnknown, Rejected) as error:
             return Batch({}, dict.fromkeys(targets, error))
 
-    def _cancel(self, partitions: tuple[TopicPartition, ...]) -> Event:
+    def _cancel(self, partitions: tuple[TopicPartition, ...]) -> events.Event:
         records = self.run.records
         kept = requests.cancel_log_dir_moves(self._port, [records[name].step for name in partitions])
         over = [name for name in partitions if records[name].is_list_over]
@@ -562,16 +524,18 @@ class Runner:
         outcome = self._alter(dict.fromkeys(lists)) if lists else Batch({}, {})
         idle = {name for name, error in outcome.failed.items() if has_code(error, NO_REASSIGNMENT_IN_PROGRESS)}
         refused = tuple(one for one in _refusals(outcome, is_final) if one.topic_partition not in idle)
-        return MovesCancelled(self._time.now_ms(), tuple(outcome.ok), (*refused, *kept), (*over, *sorted(idle)))
+        return events.MovesCancelled(self._time.now_ms(), tuple(outcome.ok), (*refused, *kept), (*over, *sorted(idle)))
 
     def _change_configs(self, changes: Mapping[ConfigResource, list[ConfigChange]]) -> Changed:
         return change_configs(self._port, self._controllers, changes)
 
-    def _elect(self, deed: ElectLeaders) -> Event:
+    def _elect(self, deed: instructions.ElectLeaders) -> events.Event:
         known, absent, unknown = requests.other_topics(self._port, deed.topic_ids)
-        left = tuple(Refusal(name, why) for name in deed.partitions if (why := _why_left(name.topic, known, absent)))
+        left = tuple(
+            events.Refusal(name, why) for name in deed.partitions if (why := _why_left(name.topic, known, absent))
+        )
         unsure = tuple(
-            Refusal(name, error_text(unknown[name.topic])) for name in deed.partitions if name.topic in unknown
+            events.Refusal(name, error_text(unknown[name.topic])) for name in deed.partitions if name.topic in unknown
         )
         left = (*left, *unsure)
         others = {one.topic_partition for one in left}
@@ -584,20 +548,20 @@ class Runner:
             outcome = Batch({}, dict.fromkeys(partitions, error))
         leading = [name for name, error in outcome.failed.items() if has_code(error, ELECTION_NOT_NEEDED)]
         refused = tuple(one for one in _refusals(outcome, lambda _: True) if one.topic_partition not in leading)
-        return LeadersElected(self._time.now_ms(), (*outcome.ok, *leading), (*left, *refused))
+        return events.LeadersElected(self._time.now_ms(), (*outcome.ok, *leading), (*left, *refused))
 
-    def _verify(self, instruction: Verify) -> Event:
+    def _verify(self, instruction: instructions.Verify) -> events.Event:
         targets = {move.topic_partition: move.target for move in instruction.moves}
         expected = Expectations(
             targets,
             {replica: path for move in instruction.moves for replica, path in move.log_dir_paths.items()},
             overrides=instruction.overrides,
-            topic_ids=topic_ids_of_moves(instruction.moves),
+            topic_ids=events.topic_ids_of_moves(instruction.moves),
         )
         findings = verify(expected, requests.read_facts(self._port, expected))
         led_by_others = {finding.subject for finding in findings if finding.kind is FindingKind.LEADER}
         names = tuple(name for name in targets if str(name) in led_by_others)
-        return Verified(self._time.now_ms(), tuple(map(str, findings)), names)
+        return events.Verified(self._time.now_ms(), tuple(map(str, findings)), names)
 
 
 def _why_left(topic: str, known: Mapping[str, bool], absent: Collection[str]) -> str:
@@ -607,5 +571,7 @@ def _why_left(topic: str, known: Mapping[str, bool], absent: Collection[str]) ->
     return OTHER_TOPIC if known.get(topic) else ""
 
 
-def _refusals(outcome: Batch[TopicPartition, None], is_wanted: Callable[[ClusterError], bool]) -> tuple[Refusal, ...]:
-    return tuple(Refusal(name, error_text(error)) for name, error in outcome.failed.items() if is_wanted(error))
+def _refusals(
+    outcome: Batch[TopicPartition, None], is_wanted: Callable[[ClusterError], bool]
+) -> tuple[events.Refusal, ...]:
+    return tuple(events.Refusal(name, error_text(error)) for name, error in outcome.failed.items() if is_wanted(error))

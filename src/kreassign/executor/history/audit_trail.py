@@ -10,28 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from kreassign.executor.events import (
-    CallFailed,
-    CancelIntended,
-    ConfigsRead,
-    Event,
-    HealthObserved,
-    LeadersElected,
-    MovesCancelled,
-    MovesObserved,
-    MovesReplanned,
-    MovesSubmitted,
-    PlacementState,
-    RunResumed,
-    RunStarted,
-    SubmissionIntended,
-    ThrottleChecked,
-    ThrottleIntended,
-    ThrottleRestored,
-    ThrottleSet,
-    VerdictsRecorded,
-    Verified,
-)
+from kreassign.executor import events
 from kreassign.executor.guards import Verdict
 from kreassign.executor.history.run_history import history
 from kreassign.executor.journal.file import kind_of
@@ -60,10 +39,10 @@ from kreassign.model.throttle import FOLLOWER_THROTTLED_RATE, LEADER_THROTTLED_R
 PROMISES_AT_MOST = 200
 """Polls whose estimates are kept, spread evenly over the run: the error of an estimate needs no more."""
 
-_ON_THE_WAY = frozenset({PlacementState.UNTOUCHED, PlacementState.MOVING})
+_ON_THE_WAY = frozenset({events.PlacementState.UNTOUCHED, events.PlacementState.MOVING})
 
 
-def audit_trail(events: Sequence[Event]) -> RunTrail:
+def audit_trail(journaled: Sequence[events.Event]) -> RunTrail:
     """Build the audit trail from these events, in their order."""
     machine = Machine()
     run, meter = machine.view, ProgressMeter(machine.view)
@@ -71,27 +50,27 @@ def audit_trail(events: Sequence[Event]) -> RunTrail:
     leaders: dict[TopicPartition, int] = {}
     copy_progress: list[Arrival] = []
     eta_history: list[EtaShown] = []
-    asked_of = _promising(events)
-    for event in events:
+    asked_of = _promising(journaled)
+    for event in journaled:
         machine.replay(event)
         meter.follow(event)
         timeline.follow(event, run)
         copy_progress += _arrivals(run, event, leaders)
         if id(event) in asked_of:
             eta_history += _promises(meter, event.at_ms)
-    started = events[0] if events else None
+    started = journaled[0] if journaled else None
     return RunTrail(
         history=history(run),
         copy_progress=tuple(copy_progress),
         eta_history=tuple(eta_history),
-        calls=tuple(_calls(events)),
-        breaches=tuple(_breaches(events)),
+        calls=tuple(_calls(journaled)),
+        breaches=tuple(_breaches(journaled)),
         timeline=timeline.value,
-        planned_s=planned_s(started) if isinstance(started, RunStarted) else None,
+        planned_s=planned_s(started) if isinstance(started, events.RunStarted) else None,
     )
 
 
-def planned_s(started: RunStarted) -> float | None:
+def planned_s(started: events.RunStarted) -> float | None:
     """Seconds that the busiest broker takes at its throttle for the planned copies; None if one has no throttle."""
     sent, received = Counter[int](), Counter[int]()
     for move in started.moves:
@@ -107,18 +86,18 @@ def planned_s(started: RunStarted) -> float | None:
     return max(seconds)
 
 
-def _promising(events: Iterable[Event]) -> set[int]:
-    polls = [event for event in events if isinstance(event, MovesObserved)]
+def _promising(journaled: Iterable[events.Event]) -> set[int]:
+    polls = [event for event in journaled if isinstance(event, events.MovesObserved)]
     step = max(1, -(-len(polls) // PROMISES_AT_MOST))
     return {id(event) for event in polls[::step]}
 
 
-def _arrivals(run: RunView, event: Event, leaders: dict[TopicPartition, int]) -> Iterator[Arrival]:
+def _arrivals(run: RunView, event: events.Event, leaders: dict[TopicPartition, int]) -> Iterator[Arrival]:
     """Bytes at each new broker of the event's moves; records the leaders seen on the way in `leaders`."""
     match event:
-        case MovesSubmitted():
+        case events.MovesSubmitted():
             seen: tuple[TopicPartition, ...] = (*event.accepted, *event.unknown)
-        case MovesObserved():
+        case events.MovesObserved():
             seen = tuple(observation.topic_partition for observation in event.observations)
         case _:
             return
@@ -150,12 +129,12 @@ def _promises(meter: ProgressMeter, at_ms: int) -> Iterator[EtaShown]:
             yield EtaShown(at_ms, *move.name, now_of.eta_s)
 
 
-def _calls(events: Iterable[Event]) -> Iterator[Call]:
+def _calls(journaled: Iterable[events.Event]) -> Iterator[Call]:
     """Every answer in the journal, with the time of the request where journaled."""
     asked_ms: int | None = None
     number = 0
-    for event in events:
-        if isinstance(event, SubmissionIntended | CancelIntended | ThrottleIntended):
+    for event in journaled:
+        if isinstance(event, events.SubmissionIntended | events.CancelIntended | events.ThrottleIntended):
             asked_ms = event.at_ms
             continue
         call = _call(event)
@@ -165,61 +144,61 @@ def _calls(events: Iterable[Event]) -> Iterator[Call]:
             asked_ms = None
 
 
-def _call(event: Event) -> Call | None:
+def _call(event: events.Event) -> Call | None:
     kind = _KINDS.get(kind_of(event))
     if kind is None:
         return None
     ok, refused, unknown, words = 1, 0, 0, tuple[str, ...]()
     match event:
-        case MovesSubmitted() | MovesCancelled() | LeadersElected():
-            ok = len(event.elected if isinstance(event, LeadersElected) else event.accepted)
-            unknown = len(event.unknown) if isinstance(event, MovesSubmitted) else 0
-            deferred = event.deferred if isinstance(event, MovesSubmitted) else ()
+        case events.MovesSubmitted() | events.MovesCancelled() | events.LeadersElected():
+            ok = len(event.elected if isinstance(event, events.LeadersElected) else event.accepted)
+            unknown = len(event.unknown) if isinstance(event, events.MovesSubmitted) else 0
+            deferred = event.deferred if isinstance(event, events.MovesSubmitted) else ()
             words = tuple(f"{one.topic_partition}: {one.message}" for one in (*event.refused, *deferred))
             refused = len(words)
-        case ThrottleSet() | ThrottleRestored():
+        case events.ThrottleSet() | events.ThrottleRestored():
             words = (*event.problems, *map(str, event.unwritten))
             ok, refused = int(not words), len(words)
-        case ConfigsRead():
+        case events.ConfigsRead():
             ok, refused, words = len(event.values), len(event.problems), event.problems
-        case MovesObserved():
+        case events.MovesObserved():
             ok = len(event.observations)
-        case ThrottleChecked():
+        case events.ThrottleChecked():
             words = tuple(map(str, event.differ))
             refused, unknown = len(event.differ), len(event.unread)
-        case MovesReplanned():
+        case events.MovesReplanned():
             words = tuple(f"{one.topic_partition}: {one.message}" for one in event.refused)
             ok, refused = len(event.targets), len(event.refused)
-        case HealthObserved():
+        case events.HealthObserved():
             ok = len(event.health.live)
-        case Verified():
+        case events.Verified():
             words = event.findings
-        case CallFailed():
+        case events.CallFailed():
             ok, refused, words = 0, 1, (event.message,)
     return Call(0, kind, None, event.at_ms, ok, refused, unknown, "; ".join(words) or None)
 
 
 _KINDS = {
-    MovesSubmitted.__name__: "submit moves",
-    MovesCancelled.__name__: "cancel moves",
-    LeadersElected.__name__: "elect leaders",
-    ThrottleSet.__name__: "set throttle",
-    ThrottleRestored.__name__: "restore throttle",
-    ConfigsRead.__name__: "read settings",
-    ThrottleChecked.__name__: "read throttle again",
-    MovesObserved.__name__: "observe moves",
-    MovesReplanned.__name__: "plan moves again",
-    HealthObserved.__name__: "inspect the cluster",
-    Verified.__name__: "verify",
-    CallFailed.__name__: "failed call",
+    events.MovesSubmitted.__name__: "submit moves",
+    events.MovesCancelled.__name__: "cancel moves",
+    events.LeadersElected.__name__: "elect leaders",
+    events.ThrottleSet.__name__: "set throttle",
+    events.ThrottleRestored.__name__: "restore throttle",
+    events.ConfigsRead.__name__: "read settings",
+    events.ThrottleChecked.__name__: "read throttle again",
+    events.MovesObserved.__name__: "observe moves",
+    events.MovesReplanned.__name__: "plan moves again",
+    events.HealthObserved.__name__: "inspect the cluster",
+    events.Verified.__name__: "verify",
+    events.CallFailed.__name__: "failed call",
 }
 
 
-def _breaches(events: Iterable[Event]) -> Iterator[Breach]:
+def _breaches(journaled: Iterable[events.Event]) -> Iterator[Breach]:
     """Each verdict from its first to its last event; a verdict with other figures is another breach."""
     open_since: dict[str, tuple[int, Verdict]] = {}
-    for event in events:
-        if not isinstance(event, VerdictsRecorded):
+    for event in journaled:
+        if not isinstance(event, events.VerdictsRecorded):
             continue
         said = {f"{verdict.guard} {verdict.seen}": verdict for verdict in event.verdicts}
         for key in [key for key in open_since if key not in said]:
@@ -255,7 +234,7 @@ class _Timeline:
     last_ms: int = 0
     was_stopped: bool = False
     verdicts: tuple[str, ...] = ()
-    last_told: dict[str, Event] = field(default_factory=dict)
+    last_told: dict[str, events.Event] = field(default_factory=dict)
 
     @property
     def value(self) -> Timeline:
@@ -263,9 +242,9 @@ class _Timeline:
         left_out = max(0, len(log) - LOGGED_AT_MOST)
         return Timeline(tuple(self.marks), tuple(self.throttle), tuple(self.in_sync), log[:LOGGED_AT_MOST], left_out)
 
-    def follow(self, event: Event, run: RunView) -> None:
+    def follow(self, event: events.Event, run: RunView) -> None:
         """Follow an event that the run has processed."""
-        if isinstance(event, RunResumed) and not self.was_stopped:
+        if isinstance(event, events.RunResumed) and not self.was_stopped:
             self.mark(self.last_ms, MarkKind.KILLED, "the process that executed the run ended without a word")
         for mark in marks(event):
             self.mark(event.at_ms, *mark)
@@ -284,9 +263,9 @@ class _Timeline:
         self.marks.append(Mark(at_ms, kind, text))
         self.log.append(LogLine(at_ms, text))
 
-    def note_guards(self, event: Event) -> None:
+    def note_guards(self, event: events.Event) -> None:
         """Add a mark where a guard gives a new verdict, and one where all guards pass again."""
-        if not isinstance(event, VerdictsRecorded):
+        if not isinstance(event, events.VerdictsRecorded):
             return
         said = tuple(f"{verdict.guard}: {verdict.seen}" for verdict in event.verdicts)
         names = {one.partition(":")[0] for one in self.verdicts}
@@ -297,9 +276,9 @@ class _Timeline:
             self.mark(event.at_ms, MarkKind.ALL_CLEAR, "no guard has anything to say any more")
         self.verdicts = said
 
-    def note_throttle(self, event: Event) -> None:
+    def note_throttle(self, event: events.Event) -> None:
         """Add the rates of brokers as they are set; if both directions differ, the lower rate counts."""
-        if isinstance(event, ThrottleIntended):
+        if isinstance(event, events.ThrottleIntended):
             changed = [one for one in event.overrides if one.key.broker is not None and one.key.name in RATES]
             found: dict[int, int | None] = {}
             for one in changed:
@@ -308,7 +287,7 @@ class _Timeline:
                 known = found.get(one.key.broker)
                 found[one.key.broker] = rate if known is None else known if rate is None else min(known, rate)
             self.set_rates(event.at_ms, found)
-        elif isinstance(event, ThrottleRestored):
+        elif isinstance(event, events.ThrottleRestored):
             self.set_rates(event.at_ms, dict.fromkeys(self.rates))
 
     def set_rates(self, at_ms: int, rates: dict[int, int | None]) -> None:
@@ -321,8 +300,8 @@ class _Timeline:
             named = f"broker {brokers[0]}" if len(brokers) == 1 else f"{len(brokers)} brokers"
             self.log.append(LogLine(at_ms, f"throttle of {named}: {amount}"))
 
-    def note_in_sync(self, event: Event, run: RunView) -> None:
-        if isinstance(event, MovesObserved):
+    def note_in_sync(self, event: events.Event, run: RunView) -> None:
+        if isinstance(event, events.MovesObserved):
             before = len(self.out_of_sync)
             for seen in event.observations:
                 record = run.records.get(seen.topic_partition)
@@ -330,7 +309,7 @@ class _Timeline:
                 (self.out_of_sync.add if missing else self.out_of_sync.discard)(seen.topic_partition)
             if len(self.out_of_sync) != before or not self.in_sync:
                 self.in_sync.append(InSync(event.at_ms, len(self.out_of_sync)))
-        elif isinstance(event, HealthObserved):
+        elif isinstance(event, events.HealthObserved):
             health = event.health
             troubled = (health.under_replicated.count, health.under_min_isr.count, health.offline.count)
             self.in_sync.append(InSync(event.at_ms, len(self.out_of_sync), *troubled))

@@ -17,21 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from itertools import islice
 
-from kreassign.executor import throttle_ledger
-from kreassign.executor.events import (
-    CallFailed,
-    CancelIntended,
-    Event,
-    MovesCancelled,
-    MovesObserved,
-    MovesSubmitted,
-    SubmissionIntended,
-    ThrottleChecked,
-    ThrottleIntended,
-    ThrottleSet,
-    TimePassed,
-    TrafficMeasured,
-)
+from kreassign.executor import events, throttle_ledger
 from kreassign.executor.guards import GuardName, Reaction
 from kreassign.executor.instructions import (
     CancelMoves,
@@ -98,7 +84,7 @@ def pause(run: Run, _: object, __: object) -> Next:
     return finishing.restore(run, Afterwards.PAUSE)
 
 
-def record_overrides(run: Run, state: Throttling | SettingLists, event: ThrottleIntended) -> Next:
+def record_overrides(run: Run, state: Throttling | SettingLists, event: events.ThrottleIntended) -> Next:
     """Record that these settings are to be restored from now on."""
     for override in event.overrides:
         if run.throttle.of(override.key).doubt is not None:
@@ -107,7 +93,7 @@ def record_overrides(run: Run, state: Throttling | SettingLists, event: Throttle
     return Next(state)
 
 
-def confirm(run: Run, event: ThrottleSet) -> None:
+def confirm(run: Run, event: events.ThrottleSet) -> None:
     """Confirm settings that were set without a problem: earlier values of ours are gone. Brokers down are set later."""
     throttle = run.throttle
     throttle.awaited |= {one.broker for one in event.unwritten}
@@ -148,7 +134,7 @@ def _producer_guard(run: Run) -> ProducerGuard | None:
     return ProducerGuard(None if run.health.first is None else frozenset(run.health.first.under_min_isr.first))
 
 
-def _after_observation(run: Run, state: Observing, event: MovesObserved) -> Next:
+def _after_observation(run: Run, state: Observing, event: events.MovesObserved) -> Next:
     run.moves.observed_ms = event.at_ms
     run.moves.absent = run.moves.absent if event.absent is None else event.absent
     had = [(record, record.bytes_received) for record in run.moves.in_flight]
@@ -187,7 +173,7 @@ def _check_then_proceed(run: Run, starting: Names, cancelling: Names, at_ms: int
     return Next(CheckingHealth(starting, cancelling), (check,))
 
 
-def _take_in(run: Run, state: Observing, event: MovesObserved) -> list[tuple[MoveRecord, NextAction]]:
+def _take_in(run: Run, state: Observing, event: events.MovesObserved) -> list[tuple[MoveRecord, NextAction]]:
     """Actions that the observed, unfinished moves need now."""
     records = run.moves.records
     for observation in event.observations:
@@ -275,7 +261,7 @@ def _topics(starting: Names, changes: Iterable[throttle_ledger.ConfigOverride]) 
     return frozenset((*(ConfigResource.topic(name.topic) for name in starting), *changing))
 
 
-def _after_throttle_check(run: Run, state: CheckingThrottle, event: ThrottleChecked) -> Next:
+def _after_throttle_check(run: Run, state: CheckingThrottle, event: events.ThrottleChecked) -> Next:
     """Send a batch only if its throttle is known and ours."""
     known = run.throttle.foreign
     run.throttle.close_gone(event.gone)
@@ -331,7 +317,7 @@ def _present_flows(run: Run, starting: Names) -> throttle_ledger.Flows:
     }
 
 
-def _after_listing(run: Run, state: SettingLists, event: ThrottleSet) -> Next:
+def _after_listing(run: Run, state: SettingLists, event: events.ThrottleSet) -> Next:
     """Start nothing without its throttle; moves in flight are still observed."""
     throttle = run.throttle
     confirm(run, event)
@@ -361,7 +347,7 @@ def _send(run: Run, starting: Names) -> Next:
     return Next(Waiting(), (Wait(),)) if run.moves.are_left else finishing.elect(run)
 
 
-def _note_sending(run: Run, state: Submitting, event: SubmissionIntended) -> Next:
+def _note_sending(run: Run, state: Submitting, event: events.SubmissionIntended) -> Next:
     for name in event.partitions:
         record = run.moves.records[name]
         record.sent(event.at_ms, run.identity.run_id)
@@ -370,7 +356,7 @@ def _note_sending(run: Run, state: Submitting, event: SubmissionIntended) -> Nex
     return Next(state)
 
 
-def _after_sending(run: Run, state: Submitting, event: MovesSubmitted) -> Next:
+def _after_sending(run: Run, state: Submitting, event: events.MovesSubmitted) -> Next:
     """Continue sending while observations are fresh; after a lost answer, observe before sending more."""
     records = run.moves.records
     for name in event.accepted:
@@ -387,7 +373,7 @@ def _after_sending(run: Run, state: Submitting, event: MovesSubmitted) -> Next:
     return enter(run)
 
 
-def _may_send_on(run: Run, event: MovesSubmitted) -> bool:
+def _may_send_on(run: Run, event: events.MovesSubmitted) -> bool:
     is_fresh = event.at_ms - run.moves.observed_ms < admission.FRESH_MS
     return (
         is_fresh
@@ -421,7 +407,7 @@ def _wind_down(run: Run, actions: Sequence[tuple[MoveRecord, NextAction]], at_ms
     return _check_then_proceed(run, (), (), at_ms) if run.identity.guards_to_the_end else _list_then_send(run)
 
 
-def _note_cancelling(run: Run, state: Cancelling, event: CancelIntended) -> Next:
+def _note_cancelling(run: Run, state: Cancelling, event: events.CancelIntended) -> Next:
     for name in event.partitions:
         record = run.moves.records[name]
         record.cancelling(event.at_ms, run.identity.run_id)
@@ -431,7 +417,7 @@ def _note_cancelling(run: Run, state: Cancelling, event: CancelIntended) -> Next
     return Next(state)
 
 
-def _after_cancelling(run: Run, _: Cancelling, event: MovesCancelled) -> Next:
+def _after_cancelling(run: Run, _: Cancelling, event: events.MovesCancelled) -> Next:
     """Observe after a refusal too: most often the move was just over."""
     for name in event.idle:
         run.moves.records[name].is_idle = True
@@ -449,7 +435,7 @@ def _after_cancelling(run: Run, _: Cancelling, event: MovesCancelled) -> Next:
 # --- time, and a cluster that does not answer ----------------------------------------------------------------------
 
 
-def _after_waiting(run: Run, state: Waiting, event: TimePassed) -> Next:
+def _after_waiting(run: Run, state: Waiting, event: events.TimePassed) -> Next:
     if admission.sleeps_until_window(run, event.at_ms):
         return Next(state, (Wait(),))
     if throttling.is_measurement_due(run, event.at_ms):
@@ -457,17 +443,17 @@ def _after_waiting(run: Run, state: Waiting, event: TimePassed) -> Next:
     return observe(run)
 
 
-def after_wait(run: Run, event: Event) -> MeasuringTraffic | Observing:
+def after_wait(run: Run, event: events.Event) -> MeasuringTraffic | Observing:
     """The state before an event whose preceding TimePassed is not journaled."""
-    return MeasuringTraffic() if isinstance(event, TrafficMeasured) else _observing(run)
+    return MeasuringTraffic() if isinstance(event, events.TrafficMeasured) else _observing(run)
 
 
-def _after_measuring(run: Run, _: MeasuringTraffic, event: TrafficMeasured) -> Next:
+def _after_measuring(run: Run, _: MeasuringTraffic, event: events.TrafficMeasured) -> Next:
     throttling.take_in_traffic(run, event)
     return observe(run)
 
 
-def _call_failed(run: Run, _: object, event: CallFailed) -> Next:
+def _call_failed(run: Run, _: object, event: events.CallFailed) -> Next:
     """An unreachable cluster may come back by itself; a permission does not, so it is reported at once."""
     run.tell(PERMISSION, event.at_ms, *([event.message] if is_of_permission(event.message) else ()))
     if within(run.health.silent_since_ms, event.at_ms, OUT_OF_REACH_MS)[1]:
@@ -480,20 +466,20 @@ SENT = (Submitting, Waiting, Electing, Restoring)
 """States after sending: also those of finishing, when no move is left."""
 
 ROWS: Rows = {
-    (Observing, MovesObserved): row(
+    (Observing, events.MovesObserved): row(
         _after_observation, Observing, CheckingHealth, Cancelling, CheckingThrottle, SettingLists, *SENT
     ),
-    (CheckingThrottle, ThrottleChecked): row(_after_throttle_check, SettingLists, *SENT),
-    (SettingLists, ThrottleIntended): row(record_overrides, SettingLists),
-    (SettingLists, ThrottleSet): row(_after_listing, *SENT),
-    (Submitting, SubmissionIntended): row(_note_sending, Submitting),
-    (Submitting, MovesSubmitted): row(_after_sending, CheckingThrottle, SettingLists, *SENT, Observing),
-    (Cancelling, CancelIntended): row(_note_cancelling, Cancelling),
-    (Cancelling, MovesCancelled): row(_after_cancelling, Observing),
-    (Waiting, TimePassed): row(_after_waiting, Waiting, MeasuringTraffic, Observing),
-    (MeasuringTraffic, TrafficMeasured): row(_after_measuring, Observing),
+    (CheckingThrottle, events.ThrottleChecked): row(_after_throttle_check, SettingLists, *SENT),
+    (SettingLists, events.ThrottleIntended): row(record_overrides, SettingLists),
+    (SettingLists, events.ThrottleSet): row(_after_listing, *SENT),
+    (Submitting, events.SubmissionIntended): row(_note_sending, Submitting),
+    (Submitting, events.MovesSubmitted): row(_after_sending, CheckingThrottle, SettingLists, *SENT, Observing),
+    (Cancelling, events.CancelIntended): row(_note_cancelling, Cancelling),
+    (Cancelling, events.MovesCancelled): row(_after_cancelling, Observing),
+    (Waiting, events.TimePassed): row(_after_waiting, Waiting, MeasuringTraffic, Observing),
+    (MeasuringTraffic, events.TrafficMeasured): row(_after_measuring, Observing),
     **{
-        (state, CallFailed): row(_call_failed, Waiting, Paused)
+        (state, events.CallFailed): row(_call_failed, Waiting, Paused)
         for state in (Observing, CheckingThrottle, Submitting, Cancelling, CheckingHealth)
     },
 }
