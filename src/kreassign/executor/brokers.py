@@ -11,17 +11,9 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from kreassign.errors import ClusterError, Unsupported
+from kreassign.executor.cluster import readings
 from kreassign.executor.cluster.permissions import unlisted_topics
 from kreassign.executor.cluster.port import LogDirsPort, MovesPort, SettingsPort
-from kreassign.executor.cluster.readings import (
-    every_topic_of_two,
-    live_of_two,
-    ongoing_moves,
-    read_log_dirs,
-    read_settings,
-    read_topics,
-    topic_ids_of,
-)
 from kreassign.model import (
     ConfigChange,
     ConfigEntry,
@@ -165,10 +157,10 @@ def read_brokers(port: BrokerPort, brokers: Sequence[int], asked: int | None = N
     Raises ClusterError.
     """
     # Query the controller first: brokers show moves that it no longer lists as done now or a moment later.
-    ongoing = ongoing_moves(port)
+    ongoing = readings.ongoing_moves(port)
     listed, unknown = _listed(port, asked)
     partitions = tuple(partition for topic in listed.values() for partition in topic.partitions)
-    live = live_of_two(port)
+    live = readings.live_of_two(port)
     registered = _registered(port)
     own = _read_own(port, brokers, live)
     unseen, unread_topics = unlisted_topics(port, listed, own.seen_dirs)
@@ -192,18 +184,18 @@ def read_brokers(port: BrokerPort, brokers: Sequence[int], asked: int | None = N
         unseen,
         {**unread, **{f"the log directories of broker {one}": why for one, why in own.silent_others.items()}},
         port.principal,
-        topic_ids_of(listed),
+        readings.topic_ids_of(listed),
     )
 
 
 def _listed(port: BrokerPort, asked: int | None) -> tuple[Mapping[str, Topic], Mapping[str, ClusterError]]:
     """All topics, and why those are unknown that could not be read."""
     if asked is None:
-        known, absent, unknown = every_topic_of_two(port)
+        known, absent, unknown = readings.every_topic_of_two(port)
         del absent  # One of two brokers listed them just before they were deleted.
         return known, unknown
     topics = port.describe_topics(None, broker=asked)
-    again = read_topics(port, topics.failed)
+    again = readings.read_topics(port, topics.failed)
     return {**topics.ok, **again.known}, again.unknown
 
 
@@ -215,7 +207,7 @@ def confirming_brokers(found: Readings) -> tuple[int, ...]:
 
 def _registered(port: BrokerPort) -> frozenset[int] | None:
     try:
-        return live_of_two(port, include_fenced=True)
+        return readings.live_of_two(port, include_fenced=True)
     except Unsupported:
         return None
 
@@ -237,8 +229,8 @@ class _Own:
 def _read_own(port: BrokerPort, brokers: Sequence[int], live: Collection[int]) -> _Own:
     """Read settings and log directories of the live brokers."""
     own = [broker for broker in brokers if broker in live]
-    settings = read_settings(port, map(ConfigResource.broker, own), (CORDONED_LOG_DIRS,))
-    log_dirs = read_log_dirs(port, own if len(own) == len(brokers) else sorted(live))
+    settings = readings.read_settings(port, map(ConfigResource.broker, own), (CORDONED_LOG_DIRS,))
+    log_dirs = readings.read_log_dirs(port, own if len(own) == len(brokers) else sorted(live))
     unread = {int(resource.name): error_text(error) for resource, error in settings.unknown.items()}
     unread |= {broker: error_text(error) for broker, error in log_dirs.failed.items() if broker in own}
     entries = {int(resource.name): found.get(CORDONED_LOG_DIRS) for resource, found in settings.known.items()}

@@ -12,18 +12,9 @@ from dataclasses import dataclass, field, replace
 
 from kreassign.errors import ClusterBusy, ClusterError, IllegalPlan, PlanIsMet
 from kreassign.executor.client_guard import ClientGuard
-from kreassign.executor.cluster import permissions, requests
+from kreassign.executor.cluster import permissions, readings, requests
 from kreassign.executor.cluster.observations import ReplicaLocation, replica_locations
 from kreassign.executor.cluster.port import ClusterPort
-from kreassign.executor.cluster.readings import (
-    cluster_of_two,
-    every_topic_of_two,
-    ongoing_moves,
-    partitions_of,
-    read_log_dirs,
-    topic_ids_of,
-    topics_of_two,
-)
 from kreassign.executor.cluster.receivers import read_closures
 from kreassign.executor.cluster.requests import is_denied
 from kreassign.executor.cluster.sizes import read_copy_sizes
@@ -267,7 +258,7 @@ def read_others(port: ClusterPort, started: RunStarted) -> DoneByOthers:
     Settings that the client may not see or read are ignored unless the run would set them: its own topics, and brokers
     under a throttle.
     """
-    listed = every_topic_of_two(port)
+    listed = readings.every_topic_of_two(port)
     planned_topics = {move.topic_partition.topic for move in started.moves}
     names = sorted({*listed.known, *listed.absent, *listed.unknown, *planned_topics})
     known, absent, unknown = requests.read_throttles(port, names, started.live_brokers)
@@ -284,7 +275,7 @@ def read_others(port: ClusterPort, started: RunStarted) -> DoneByOthers:
             "has not read; nothing was changed, try again"
         )
     planned = {move.topic_partition for move in started.moves}
-    moves = {name: move for name, move in ongoing_moves(port).items() if name not in planned}
+    moves = {name: move for name, move in readings.ongoing_moves(port).items() if name not in planned}
     settings = (present for values in known.values() for present in values if present.value)
     return DoneByOthers(tuple(sorted(settings, key=lambda present: present.key)), moves)
 
@@ -573,18 +564,18 @@ def read_cluster(
 
     One that lags shows the very lists from which a plan was made, though others have changed them since.
     """
-    cluster = cluster_of_two(port)
-    topics = topics_of_two(port, plan.topics, only_lists=True)
+    cluster = readings.cluster_of_two(port)
+    topics = readings.topics_of_two(port, plan.topics, only_lists=True)
     for error in topics.unknown.values():
         raise error
-    partitions = partitions_of(topics.known)
+    partitions = readings.partitions_of(topics.known)
     return ClusterNow(
         cluster=cluster,
         partitions=partitions,
-        ongoing=ongoing_moves(port, plan.replicas) if len(plan) else {},
+        ongoing=readings.ongoing_moves(port, plan.replicas) if len(plan) else {},
         expected=expected,
         log_dirs=_log_dirs(port, plan, cluster.broker_ids),
-        topic_ids=topic_ids_of(topics.known),
+        topic_ids=readings.topic_ids_of(topics.known),
         closures=read_closures(
             port, _named_in_changes(plan, partitions, is_stepwise=is_stepwise) & set(cluster.broker_ids)
         ),
@@ -617,7 +608,7 @@ def _log_dirs(port: ClusterPort, plan: Plan, live: Iterable[int]) -> Batch[int, 
     named = plan.log_dirs
     brokers = sorted({replica.broker for replica in named} & set(live))
     partitions = sorted({replica.topic_partition for replica in named})
-    return read_log_dirs(port, brokers, copies_of=partitions)
+    return readings.read_log_dirs(port, brokers, copies_of=partitions)
 
 
 def _log_dir_targets(plan: Plan, view: ClusterNow) -> dict[TopicPartition, tuple[LogDirTarget, ...]]:

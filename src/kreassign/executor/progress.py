@@ -11,22 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from kreassign.executor import events
-from kreassign.executor.eta import (
-    INTERVAL_WINDOW_MS,
-    Endpoint,
-    ProgressSample,
-    Sample,
-    Side,
-    beyond_hours,
-    estimate,
-    interval,
-    reason_unmeasured,
-    reason_without_end,
-    recent,
-    too_wide,
-    total,
-)
+from kreassign.executor import eta, events
 from kreassign.executor.state import MoveRecord, RunView
 from kreassign.model import TopicPartition
 from kreassign.model.run import (
@@ -163,9 +148,9 @@ class _Sum:
     unknown: int = 0
     passed_bytes: int = 0
     written_bytes: int = 0
-    samples: tuple[ProgressSample, ...] = ()
+    samples: tuple[eta.ProgressSample, ...] = ()
 
-    def add(self, copy: Sample, sign: int) -> None:
+    def add(self, copy: eta.Sample, sign: int) -> None:
         """Add a copy to the sums (sign 1), or take it out (sign -1)."""
         self.done_bytes += sign * copy.done_bytes
         self.left_bytes += sign * (copy.left_bytes or 0)
@@ -173,8 +158,8 @@ class _Sum:
 
     def sample(self, at_ms: int, *, is_busy: bool) -> None:
         """Append a sample of the present sums; `is_busy` while copies are in flight there."""
-        now = ProgressSample(at_ms, self.passed_bytes, self.left_bytes, self.written_bytes, is_busy)
-        self.samples = (*(one for one in self.samples if one.at_ms >= at_ms - INTERVAL_WINDOW_MS), now)
+        now = eta.ProgressSample(at_ms, self.passed_bytes, self.left_bytes, self.written_bytes, is_busy)
+        self.samples = (*(one for one in self.samples if one.at_ms >= at_ms - eta.INTERVAL_WINDOW_MS), now)
 
 
 class ProgressMeter:
@@ -185,11 +170,11 @@ class ProgressMeter:
 
     def __init__(self, run: RunView) -> None:
         self._run = run
-        self._samples: dict[TopicPartition, tuple[Sample, ...]] = {}
+        self._samples: dict[TopicPartition, tuple[eta.Sample, ...]] = {}
         self._shown: dict[TopicPartition, MoveHistory] = {}
-        self._counted: dict[TopicPartition, dict[int, tuple[tuple[Endpoint, ...], Sample]]] = {}
-        self._sums: dict[Endpoint, _Sum] = {}
-        self._totals: tuple[Sample, ...] = ()
+        self._counted: dict[TopicPartition, dict[int, tuple[tuple[eta.Endpoint, ...], eta.Sample]]] = {}
+        self._sums: dict[eta.Endpoint, _Sum] = {}
+        self._totals: tuple[eta.Sample, ...] = ()
         self._flying: set[TopicPartition] = set()
         self._begun: set[TopicPartition] = set()
         self._all = _Sum()
@@ -244,7 +229,7 @@ class ProgressMeter:
     def progress(self) -> Progress:
         """Current progress of the run."""
         end, why = self._end()
-        overall = estimate(self._totals or (self._total(),))
+        overall = eta.estimate(self._totals or (self._total(),))
         return Progress(
             at_ms=self._at_ms,
             done_bytes=overall.done_bytes,
@@ -293,12 +278,12 @@ class ProgressMeter:
             for broker in sorted(known)
         )
 
-    def _rate(self, end: Endpoint) -> float | None:
+    def _rate(self, end: eta.Endpoint) -> float | None:
         """Present rate at this end; 0 if nothing is to pass, or the run is at rest."""
         side = self._sums.get(end)
         if side is None or self._run.phase in AT_REST:
             return 0.0
-        return Side(side.samples).present_bytes_per_s if side.samples else None
+        return eta.Side(side.samples).present_bytes_per_s if side.samples else None
 
     def _count(self, record: MoveRecord) -> None:
         """Update the sums for the present state of a move."""
@@ -326,14 +311,14 @@ class ProgressMeter:
         for record in begun:
             if has_progress or record.status not in ACTIVE:
                 now = _sample(record, self._at_ms)
-                self._samples[record.name] = recent((*self._samples.get(record.name, ()), now))
+                self._samples[record.name] = eta.recent((*self._samples.get(record.name, ()), now))
             if record.status not in ACTIVE:
                 self._shown[record.name] = self._seen_now(record)
                 del self._samples[record.name]
         if not has_progress or not (begun or self._totals):
             return
         whole = self._total()
-        self._totals = recent((*self._totals, whole))
+        self._totals = eta.recent((*self._totals, whole))
         curve = (*self._curve, (self._at_ms, whole.done_bytes))
         self._curve = curve if len(curve) <= CURVE_POINTS else curve[::2]
         into = [side for (kind, _), side in self._sums.items() if kind != "out"]
@@ -344,18 +329,18 @@ class ProgressMeter:
         self._all.sample(self._at_ms, is_busy=bool(busy))
         for end, side in self._sums.items():
             side.sample(self._at_ms, is_busy=end in busy)
-            self._best_bytes_per_s = max(self._best_bytes_per_s, Side(side.samples).rate_bytes_per_s or 0.0)
+            self._best_bytes_per_s = max(self._best_bytes_per_s, eta.Side(side.samples).rate_bytes_per_s or 0.0)
 
-    def _busy_ends(self) -> set[Endpoint]:
+    def _busy_ends(self) -> set[eta.Endpoint]:
         """Ends with copies in flight that are not done."""
         copies = (one for record in self._run.in_flight for one in self._counted.get(record.name, {}).values())
         return {end for ends, copy in copies if copy.left_bytes != 0 for end in ends}
 
-    def _total(self) -> Sample:
+    def _total(self) -> eta.Sample:
         """Sum of all copies."""
         into = [side for (kind, _), side in self._sums.items() if kind != "out"]
         left = None if any(side.unknown for side in into) else sum(side.left_bytes for side in into)
-        return Sample(self._at_ms, sum(side.done_bytes for side in into), left)
+        return eta.Sample(self._at_ms, sum(side.done_bytes for side in into), left)
 
     def _shown_move(self, record: MoveRecord) -> MoveHistory:
         shown = self._shown.get(record.name)
@@ -367,7 +352,7 @@ class ProgressMeter:
         if not record.move.receiving:
             return move_history(record)
         samples = self._samples.get(record.name) or [_sample(record, self._at_ms)]
-        return move_history(record, estimate(samples, self._limit(record)))
+        return move_history(record, eta.estimate(samples, self._limit(record)))
 
     def _limit(self, record: MoveRecord) -> int | None:
         """Rate limit for all copies of a move together, by the throttles of both sides; None for no limit."""
@@ -384,34 +369,34 @@ class ProgressMeter:
         if not (self._totals or self._has_copies_left):
             return Interval(0.0, 0.0, 0.0), None
         measured_ms = self._totals[-1].at_ms if self._totals else None
-        if (why := reason_without_end(self._run, self._at_ms, measured_ms)) is not None:
+        if (why := eta.reason_without_end(self._run, self._at_ms, measured_ms)) is not None:
             return None, why
         limit = self._run.present_rates.fastest_bytes_per_s
         best = self._best_bytes_per_s if limit is None else min(limit, self._best_bytes_per_s)
         unknown = sum(side.unknown for (kind, _), side in self._sums.items() if kind != "out")
         sides = {end: self._side(end, side) for end, side in self._sums.items()}
         is_known = bool(self._totals and best) and not unknown
-        end = interval(sides.values(), Side(self._all.samples), best) if is_known else None
+        end = eta.interval(sides.values(), eta.Side(self._all.samples), best) if is_known else None
         if end is None:
-            return None, reason_unmeasured(
+            return None, eta.reason_unmeasured(
                 sides, has_begun=bool(self._totals), unknown_count=unknown, best_bytes_per_s=best
             )
-        why = beyond_hours(self._run, self._at_ms, end) or too_wide(end)
+        why = eta.beyond_hours(self._run, self._at_ms, end) or eta.too_wide(end)
         return (end, None) if why is None else (None, why)
 
     @property
     def _has_copies_left(self) -> bool:
         return any(record.status in ACTIVE and record.move.receiving for record in self._run.records.values())
 
-    def _side(self, end: Endpoint, side: _Sum) -> Side:
+    def _side(self, end: eta.Endpoint, side: _Sum) -> eta.Side:
         """Side with the write rate of waiting moves: sizes are those of the time when the run was prepared."""
         kind, broker = end
         waiting = self._run.waiting_write_bytes_per_s
         writes = waiting.get((QUEUED_AS[kind], broker), 0.0) if kind in QUEUED_AS else 0.0
         limit = self._run.present_rates.of(broker) if kind in QUEUED_AS else None
         # A side first seen since the last poll, after a change of leader or target, has no sample yet.
-        now = ProgressSample(self._at_ms, side.passed_bytes, side.left_bytes, side.written_bytes)
-        return Side(side.samples or (now,), writes, writes * (self._at_ms - self._run.started_ms) / 1000, limit)
+        now = eta.ProgressSample(self._at_ms, side.passed_bytes, side.left_bytes, side.written_bytes)
+        return eta.Side(side.samples or (now,), writes, writes * (self._at_ms - self._run.started_ms) / 1000, limit)
 
 
 def move_history(record: MoveRecord, estimate: Estimate | None = None) -> MoveHistory:
@@ -437,29 +422,29 @@ def move_history(record: MoveRecord, estimate: Estimate | None = None) -> MoveHi
     )
 
 
-def _growth(earlier: Sample, now: Sample) -> int:
+def _growth(earlier: eta.Sample, now: eta.Sample) -> int:
     """Bytes that producers added between two samples of a copy; 0 if unknown."""
     known = earlier.total_bytes is not None and now.total_bytes is not None
     return max(0, (now.total_bytes or 0) - (earlier.total_bytes or 0)) if known else 0
 
 
-def _ends(record: MoveRecord, broker: int) -> tuple[Endpoint, ...]:
+def _ends(record: MoveRecord, broker: int) -> tuple[eta.Endpoint, ...]:
     """Ends that a copy loads: the brokers at both ends, or the directories of the one broker."""
     if broker in record.move.adding:
         return ("out", record.source), ("in", broker)
     return (("within", broker),)
 
 
-def _sample(record: MoveRecord, at_ms: int) -> Sample:
+def _sample(record: MoveRecord, at_ms: int) -> eta.Sample:
     """Sum of all copies of a move."""
-    return replace(total([*_copy_samples(record, at_ms).values()]), at_ms=at_ms)
+    return replace(eta.total([*_copy_samples(record, at_ms).values()]), at_ms=at_ms)
 
 
-def _copy_samples(record: MoveRecord, at_ms: int) -> dict[int, Sample]:
+def _copy_samples(record: MoveRecord, at_ms: int) -> dict[int, eta.Sample]:
     """Samples of the new copies of a move. A move at its end has nothing left; one not begun has everything left."""
     if record.status not in ACTIVE:
         left: dict[int, int | None] = dict.fromkeys(record.move.receiving, 0)
     else:
         left = dict.fromkeys(record.move.receiving, record.move.size_bytes)
         left |= {copy.broker: copy.left_bytes for copy in record.copies}
-    return {broker: Sample(at_ms, done, left[broker]) for broker, done in record.bytes_received.items()}
+    return {broker: eta.Sample(at_ms, done, left[broker]) for broker, done in record.bytes_received.items()}

@@ -12,19 +12,9 @@ from typing import NamedTuple
 
 from kreassign.clock import Clock
 from kreassign.errors import ClusterError
-from kreassign.executor.cluster import requests
+from kreassign.executor.cluster import readings, requests
 from kreassign.executor.cluster.observations import leader_sizes
 from kreassign.executor.cluster.port import ClusterPort, OffsetPort
-from kreassign.executor.cluster.readings import (
-    ask_by_name,
-    every_topic_of_two,
-    live_with,
-    ongoing_moves,
-    partitions_of,
-    read_log_dirs,
-    read_offsets,
-    topics_of_two,
-)
 from kreassign.executor.cluster.receivers import closures_of
 from kreassign.executor.events import PlannedMove
 from kreassign.executor.guards import (
@@ -63,19 +53,19 @@ def inspect_health(port: ClusterPort, question: CheckHealth, in_maintenance: Col
     Brokers `in_maintenance` take no copies, whatever their directories say.
     """
     moves, before = question.moves, question.before
-    ongoing = ongoing_moves(port)
+    ongoing = readings.ongoing_moves(port)
     ours = {(move.topic_partition, broker) for move in moves for broker in move.receiving}
     concerned = {broker for move in moves for broker in (*move.original, *move.receiving, *move.target)}
     live, topics = _look_twice(port) if question.second_look else _look_once(port, ongoing, ours, concerned)
-    partitions = list(partitions_of(topics.ok).values())
+    partitions = list(readings.partitions_of(topics.ok).values())
     troubled = under_replicated(partitions, ongoing, expected=ours)
     destinations = sorted({broker for move in moves for broker in move.receiving} & set(live))
     named = sorted({broker for move in moves for broker in (*move.receiving, *move.target)} & set(live))
-    answers = read_log_dirs(port, named, copies_of=())
+    answers = readings.read_log_dirs(port, named, copies_of=())
     closures = closures_of(port, answers.ok, answers.ok, in_maintenance)
     spaces = _of_brokers(answers, destinations)
     striped = [broker for broker, found in spaces.ok.items() if len(found) > 1]
-    counted = read_log_dirs(port, striped)
+    counted = readings.read_log_dirs(port, striped)
     log_dirs = {**spaces.ok, **counted.ok}
     targets = {move.topic_partition: move.target for move in moves}
     foreign = _foreign_copies(port, ongoing, targets, ours, log_dirs, live)
@@ -157,11 +147,11 @@ def _look_once(
 
     A broker that lags shows trouble that is over, and would hold a run for ever. Where no two agree, the trouble stays.
     """
-    live, topics = tuple(sorted(live_with(port, concerned))), port.describe_topics(None)
-    partitions = partitions_of(topics.ok).values()
+    live, topics = tuple(sorted(readings.live_with(port, concerned))), port.describe_topics(None)
+    partitions = readings.partitions_of(topics.ok).values()
     without_leader = {name.topic for name in offline(partitions)}
     short = {one.topic_partition.topic for one in under_replicated(partitions, ongoing, expected=ours)}
-    known, absent, unknown = topics_of_two(port, without_leader | short)
+    known, absent, unknown = readings.topics_of_two(port, without_leader | short)
     del unknown  # They stay in trouble.
     shown = {name: known.get(name, topic) for name, topic in topics.ok.items() if name not in absent}
     return live, Batch(shown, topics.failed)
@@ -173,10 +163,10 @@ def _look_twice(port: ClusterPort) -> Sight:
     def look(broker: int) -> Sight:
         return port.describe_cluster(broker=broker).broker_ids, port.describe_topics(None, broker=broker)
 
-    looks = ask_by_name(port, look)
+    looks = readings.ask_by_name(port, look)
     healthiest: dict[TopicPartition, Partition] = {}
     for _, topics in looks:
-        for name, partition in partitions_of(topics.ok).items():
+        for name, partition in readings.partitions_of(topics.ok).items():
             healthiest[name] = max(healthiest.get(name, partition), partition, key=_health)
     found = {
         name: replace(topic, partitions=tuple(healthiest[one.topic_partition] for one in topic.partitions))
@@ -257,7 +247,7 @@ def _foreign_copies(
     }
     copies, unread = _foreign_rearrangements(log_dirs, ours)
     brokers = sorted({broker for move in moves.values() for broker in move.replicas} & set(live))
-    answer = read_log_dirs(port, brokers, copies_of=sorted(moves))
+    answer = readings.read_log_dirs(port, brokers, copies_of=sorted(moves))
     places = {
         (copy.topic_partition, broker): (copy.size_bytes, log_dir.path)
         for broker, found in answer.ok.items()
@@ -348,11 +338,11 @@ def sample_offsets(
     ClusterError when no broker answers.
     """
     begun_s = clock.monotonic_s()
-    ends = read_offsets(port, partitions, OffsetSpec.LATEST, known)
-    starts = read_offsets(port, partitions, OffsetSpec.EARLIEST_LOCAL, known)
+    ends = readings.read_offsets(port, partitions, OffsetSpec.LATEST, known)
+    starts = readings.read_offsets(port, partitions, OffsetSpec.EARLIEST_LOCAL, known)
     clock.sleep(max(0.0, begun_s + seconds - clock.monotonic_s()))
     ended_s = clock.monotonic_s()
-    later = read_offsets(port, partitions, OffsetSpec.LATEST, known)
+    later = readings.read_offsets(port, partitions, OffsetSpec.LATEST, known)
     failed = {**starts.unknown, **ends.unknown, **later.unknown}
     return OffsetSamples(starts.known, ends.known, later.known, ended_s - begun_s, failed)
 
@@ -402,11 +392,11 @@ class TrafficMeter:
         Raises ClusterError.
         """
         brokers = self._port.describe_cluster().broker_ids
-        topics = every_topic_of_two(self._port, only_lists=False)
+        topics = readings.every_topic_of_two(self._port, only_lists=False)
         if topics.unknown:  # What is written to them is traffic of brokers that are not known, so of any.
             return (), ()
-        partitions = {name: one for name, one in partitions_of(topics.known).items() if one.leader != NO_LEADER}
-        ends = read_offsets(self._port, partitions, OffsetSpec.LATEST, partitions).known
+        partitions = {name: one for name, one in readings.partitions_of(topics.known).items() if one.leader != NO_LEADER}
+        ends = readings.read_offsets(self._port, partitions, OffsetSpec.LATEST, partitions).known
         if self._sized_ms is None or at_ms - self._sized_ms >= SIZES_EVERY_MS:
             self._record_bytes, self._sized_ms = self._sizes(partitions, ends, brokers), at_ms
         before, self._last = self._last, EndOffsets(at_ms, ends)
@@ -419,9 +409,9 @@ class TrafficMeter:
     def _sizes(
         self, partitions: Mapping[TopicPartition, Partition], ends: Offsets, brokers: Iterable[int]
     ) -> dict[TopicPartition, float]:
-        starts = read_offsets(self._port, ends, OffsetSpec.EARLIEST_LOCAL, partitions).known
+        starts = readings.read_offsets(self._port, ends, OffsetSpec.EARLIEST_LOCAL, partitions).known
         leaders = {name: one.leader for name, one in partitions.items()}
-        return record_bytes(leaders, read_log_dirs(self._port, brokers).ok, starts, ends)
+        return record_bytes(leaders, readings.read_log_dirs(self._port, brokers).ok, starts, ends)
 
 
 def record_bytes(

@@ -7,23 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from kreassign.executor.brokers import way_to_open
-from kreassign.executor.history.findings import (
-    NO_RUN,
-    Filling,
-    Issue,
-    Moving,
-    NotRead,
-    PlacementReadings,
-    disk_issues,
-    move_issues,
-    move_notes,
-    of_many,
-    permission_issues,
-    placement_issues,
-    uneven_notes,
-    unread_issues,
-    ways_to_cancel,
-)
+from kreassign.executor.history import findings
 from kreassign.executor.history.run_history import UnreadableJournal
 from kreassign.executor.lease import LeaseHolder
 from kreassign.executor.maintenance.record import MaintenanceRecord
@@ -69,11 +53,11 @@ class ClusterReadings:
     unreadable_journals: tuple[UnreadableJournal, ...] = ()
     lease: LeaseHolder | None = None
     maintenance: MaintenanceRecord = NO_MAINTENANCE
-    unread: tuple[NotRead, ...] = ()
+    unread: tuple[findings.NotRead, ...] = ()
     brokers: tuple[Broker, ...] = ()
     min_isr: Mapping[str, int] = field(default_factory=dict)
-    disks: tuple[Filling, ...] = ()
-    moving: tuple[Moving, ...] = ()
+    disks: tuple[findings.Filling, ...] = ()
+    moving: tuple[findings.Moving, ...] = ()
     measured_s: float = 0.0
     owned: Mapping[ConfigKey, str] = field(default_factory=dict)
     run_ids: tuple[str, ...] = ()
@@ -85,10 +69,10 @@ class ClusterReadings:
     held_bytes: Mapping[int, int] = field(default_factory=dict)
 
     @property
-    def placement(self) -> PlacementReadings:
+    def placement(self) -> findings.PlacementReadings:
         """Brokers and replicas, for the placement checks."""
         brokers = self.brokers or tuple(Broker(broker, "", 0) for broker in self.live)
-        return PlacementReadings(brokers, self.partitions, self.ongoing, self.min_isr)
+        return findings.PlacementReadings(brokers, self.partitions, self.ongoing, self.min_isr)
 
     @property
     def settled_bytes(self) -> Mapping[int, int]:
@@ -105,16 +89,16 @@ class ClusterReadings:
         return None if self.lease is None or self.lease.run_id in self.run_ids else self.lease
 
 
-def diagnose(readings: ClusterReadings) -> tuple[Issue, ...]:
+def diagnose(readings: ClusterReadings) -> tuple[findings.Issue, ...]:
     """All issues, the worst first; empty when all is well."""
-    checks: tuple[Callable[[ClusterReadings], Iterable[Issue]], ...] = (
+    checks: tuple[Callable[[ClusterReadings], Iterable[findings.Issue]], ...] = (
         _endless,
         _without_destination,
         _offline,
         _interrupted_runs,
-        lambda readings: placement_issues(readings.placement),
-        lambda readings: disk_issues(readings.disks, readings.measured_s),
-        lambda readings: move_issues(readings.moving, readings.live, readings.measured_s, readings.elsewhere),
+        lambda readings: findings.placement_issues(readings.placement),
+        lambda readings: findings.disk_issues(readings.disks, readings.measured_s),
+        lambda readings: findings.move_issues(readings.moving, readings.live, readings.measured_s, readings.elsewhere),
         _log_dirs,
         _maintenance,
         _unreadable_journals,
@@ -122,7 +106,7 @@ def diagnose(readings: ClusterReadings) -> tuple[Issue, ...]:
         _under_replicated,
         _leaders,
         _permissions,
-        lambda readings: unread_issues(readings.unread, readings.allowed),
+        lambda readings: findings.unread_issues(readings.unread, readings.allowed),
     )
     return tuple(issue for check in checks for issue in check(readings))
 
@@ -143,8 +127,8 @@ def notes(readings: ClusterReadings) -> tuple[str, ...]:
     )
     return (
         *((cruise_control,) if topic is not None else ()),
-        *move_notes(readings.moving),
-        *uneven_notes(readings.settled_bytes),
+        *findings.move_notes(readings.moving),
+        *findings.uneven_notes(readings.settled_bytes),
         *(
             f"{counted(count, 'setting')} of throttles {agreeing(count, 'are')} in force, of run {run_id}"
             for run_id, count in sorted(owners.items())
@@ -153,7 +137,7 @@ def notes(readings: ClusterReadings) -> tuple[str, ...]:
     )
 
 
-def _endless(readings: ClusterReadings) -> Iterator[Issue]:
+def _endless(readings: ClusterReadings) -> Iterator[findings.Issue]:
     for name, move in sorted(readings.ongoing.items()):
         if move.can_never_complete:
             both = sorted(set(move.adding) & set(move.removing))
@@ -162,7 +146,7 @@ def _endless(readings: ClusterReadings) -> Iterator[Issue]:
             yield _issue_of_move("endless", readings, name, f"its reassignment {seen}", remedy)
 
 
-def _without_destination(readings: ClusterReadings) -> Iterator[Issue]:
+def _without_destination(readings: ClusterReadings) -> Iterator[findings.Issue]:
     for name, move in sorted(readings.ongoing.items()):
         gone = sorted(set(move.adding) - set(readings.live))
         if gone and not move.can_never_complete:
@@ -171,20 +155,22 @@ def _without_destination(readings: ClusterReadings) -> Iterator[Issue]:
             yield _issue_of_move("destination", readings, name, seen, remedy)
 
 
-def _issue_of_move(kind: str, readings: ClusterReadings, name: TopicPartition, seen: str, remedy: str) -> Issue:
-    run_id = next((one.run_id for one in readings.moving if one.name == name), NO_RUN)
-    owner, commands = ways_to_cancel(name, run_id, readings.elsewhere)
-    return Issue(kind, str(name), seen, f"{remedy}{owner}", commands)
+def _issue_of_move(
+    kind: str, readings: ClusterReadings, name: TopicPartition, seen: str, remedy: str
+) -> findings.Issue:
+    run_id = next((one.run_id for one in readings.moving if one.name == name), findings.NO_RUN)
+    owner, commands = findings.ways_to_cancel(name, run_id, readings.elsewhere)
+    return findings.Issue(kind, str(name), seen, f"{remedy}{owner}", commands)
 
 
-def _offline(readings: ClusterReadings) -> Iterator[Issue]:
+def _offline(readings: ClusterReadings) -> Iterator[findings.Issue]:
     names = [one.topic_partition for one in readings.partitions if one.leader == NO_LEADER]
     remedy = f"Bring back the brokers of their replicas{_down(readings)}; this names them"
     look = ("kafka-topics", "--describe", "--unavailable-partitions")
-    yield from of_many("offline", names, "have no leader", remedy, (look,))
+    yield from findings.of_many("offline", names, "have no leader", remedy, (look,))
 
 
-def _under_replicated(readings: ClusterReadings) -> Iterator[Issue]:
+def _under_replicated(readings: ClusterReadings) -> Iterator[findings.Issue]:
     names = [
         one.topic_partition
         for one in readings.partitions
@@ -198,10 +184,10 @@ def _under_replicated(readings: ClusterReadings) -> Iterator[Issue]:
         "names them"
     )
     look = ("kafka-topics", "--describe", "--under-replicated-partitions")
-    yield from of_many("under-replicated", names, "have replicas out of sync", advice, (look,))
+    yield from findings.of_many("under-replicated", names, "have replicas out of sync", advice, (look,))
 
 
-def _leaders(readings: ClusterReadings) -> Iterator[Issue]:
+def _leaders(readings: ClusterReadings) -> Iterator[findings.Issue]:
     names = [
         one.topic_partition
         for one in readings.partitions
@@ -212,7 +198,7 @@ def _leaders(readings: ClusterReadings) -> Iterator[Issue]:
     ]
     seen = "are not led by the preferred leader, which is in sync"
     elect = ("kafka-leader-election", "--election-type", "preferred", "--all-topic-partitions")
-    yield from of_many("leader", names, seen, "Elect them", (elect,))
+    yield from findings.of_many("leader", names, seen, "Elect them", (elect,))
 
 
 def _down(readings: ClusterReadings) -> str:
@@ -220,18 +206,18 @@ def _down(readings: ClusterReadings) -> str:
     return f": {', '.join(map(str, down))}" if down else ""
 
 
-def _permissions(readings: ClusterReadings) -> Iterator[Issue]:
+def _permissions(readings: ClusterReadings) -> Iterator[findings.Issue]:
     if readings.allowed is not None:
-        yield from permission_issues(readings.allowed, readings.principal)
+        yield from findings.permission_issues(readings.allowed, readings.principal)
 
 
-def _log_dirs(readings: ClusterReadings) -> Iterator[Issue]:
+def _log_dirs(readings: ClusterReadings) -> Iterator[findings.Issue]:
     for broker, log_dirs in sorted(readings.log_dirs.items()):
         for log_dir in log_dirs:
             if log_dir.error:
                 look = ("kafka-log-dirs", "--describe", "--broker-list", str(broker))
                 remedy = "Repair the disk, then restart it; this names what is on it"
-                yield Issue("log-dir", f"broker {broker}", f"{log_dir} is offline", remedy, (look,))
+                yield findings.Issue("log-dir", f"broker {broker}", f"{log_dir} is offline", remedy, (look,))
         is_expected = broker in readings.maintenance.brokers
         closure = closure_of(
             [log_dir.is_cordoned for log_dir in log_dirs if not log_dir.error],
@@ -253,17 +239,17 @@ def _log_dirs(readings: ClusterReadings) -> Iterator[Issue]:
                 way_to_open(broker),
                 ("kreassign", "decommission", str(broker), "--dry-run"),
             )
-            yield Issue("cordoned", f"broker {broker}", seen, remedy, commands)
+            yield findings.Issue("cordoned", f"broker {broker}", seen, remedy, commands)
 
 
-def _maintenance(readings: ClusterReadings) -> Iterator[Issue]:
+def _maintenance(readings: ClusterReadings) -> Iterator[findings.Issue]:
     for broker, entered in sorted(readings.maintenance.brokers.items()):
         seen = f"in maintenance {entered}"
         leave = ("kreassign", "maintenance", "exit", str(broker))
-        yield Issue("maintenance", f"broker {broker}", seen, "When that is over, let it lead again", (leave,))
+        yield findings.Issue("maintenance", f"broker {broker}", seen, "When that is over, let it lead again", (leave,))
 
 
-def _interrupted_runs(readings: ClusterReadings) -> Iterator[Issue]:
+def _interrupted_runs(readings: ClusterReadings) -> Iterator[findings.Issue]:
     for run_id in readings.interrupted_runs:
         remedy = (
             "Go on with it, or end it; give up a broker that is lost for good with "
@@ -271,17 +257,19 @@ def _interrupted_runs(readings: ClusterReadings) -> Iterator[Issue]:
         )
         seen = "no process is running it, and it has moves to finish or settings to restore"
         ways = tuple(("kreassign", way, run_id) for way in ("resume", "cancel"))
-        yield Issue("run", f"run {run_id}", seen, remedy, ways)
+        yield findings.Issue("run", f"run {run_id}", seen, remedy, ways)
 
 
-def _unreadable_journals(readings: ClusterReadings) -> Iterator[Issue]:
+def _unreadable_journals(readings: ClusterReadings) -> Iterator[findings.Issue]:
     for journal in readings.unreadable_journals:
         forget = ("kreassign", "forget", str(journal.path))
         seen = f"its journal cannot be read: {journal}"
-        yield Issue("journal", f"run {journal.run_id}", seen, journal.remedy, () if journal.is_locked else (forget,))
+        yield findings.Issue(
+            "journal", f"run {journal.run_id}", seen, journal.remedy, () if journal.is_locked else (forget,)
+        )
 
 
-def _throttles(readings: ClusterReadings) -> Iterator[Issue]:
+def _throttles(readings: ClusterReadings) -> Iterator[findings.Issue]:
     """Throttle settings that were left behind.
 
     While a run of another state directory holds the lease, they may belong to it, so deleting them is not advised.
@@ -294,10 +282,12 @@ def _throttles(readings: ClusterReadings) -> Iterator[Issue]:
         seen = f"{key.name} is {present.value!r}, and nothing that is being reassigned needs it"
         if readings.elsewhere is not None:
             remedy = f"It may be of {readings.elsewhere}: leave it until that is at its end, then look again"
-            yield Issue("throttle", str(resource), seen, remedy, (_LOOK_AGAIN,))
+            yield findings.Issue("throttle", str(resource), seen, remedy, (_LOOK_AGAIN,))
             continue
         remove = ("kreassign", "throttle", "--remove-left")
-        yield Issue("throttle", str(resource), seen, f"No run on this machine set it. {_effect(present)}", (remove,))
+        yield findings.Issue(
+            "throttle", str(resource), seen, f"No run on this machine set it. {_effect(present)}", (remove,)
+        )
 
 
 def _effect(present: ConfigValue) -> str:

@@ -9,15 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from kreassign.executor.events import (
-    CallFailed,
-    ConfigsRead,
-    LeadersElected,
-    ThrottleRestored,
-    TimePassed,
-    Verified,
-    topic_ids_of_moves,
-)
+from kreassign.executor import events
 from kreassign.executor.instructions import ElectLeaders, ReadConfigs, RestoreThrottle, Verify, Wait
 from kreassign.executor.state import throttling
 from kreassign.executor.state.move import MoveRecord
@@ -60,10 +52,10 @@ def elect(run: Run) -> Next:
     return _elect_step(run, waiting) if waiting.remaining else restore(run, Afterwards.VERIFY)
 
 
-def _elect_step(run: Run, state: Electing, _: TimePassed | None = None) -> Next:
+def _elect_step(run: Run, state: Electing, _: events.TimePassed | None = None) -> Next:
     at_once = run.control.pace.elections_per_step
     now = state.remaining[:at_once]
-    topic_ids = topic_ids_of_moves(run.moves.records[name].move for name in now)
+    topic_ids = events.topic_ids_of_moves(run.moves.records[name].move for name in now)
     return Next(replace(state, remaining=state.remaining[at_once:], asked=now), (ElectLeaders(now, topic_ids),))
 
 
@@ -72,7 +64,7 @@ def _waits_for_leader(record: MoveRecord) -> bool:
     return record.status is MoveStatus.COMPLETE and seen is not None and seen.leader != record.move.target[0]
 
 
-def _after_election(run: Run, state: Electing, event: LeadersElected) -> Next:
+def _after_election(run: Run, state: Electing, event: events.LeadersElected) -> Next:
     """Ask again for each that was refused: a replica may just have been out of sync for a second."""
     refused, again = dict(state.refused), []
     for refusal in event.refused:
@@ -89,7 +81,7 @@ def _after_election(run: Run, state: Electing, event: LeadersElected) -> Next:
     return Next(replace(state, remaining=waiting, asked=(), refused=refused, silent_since_ms=None), (Wait(),))
 
 
-def _no_election(run: Run, state: Electing, event: CallFailed) -> Next:
+def _no_election(run: Run, state: Electing, event: events.CallFailed) -> Next:
     """Ask again for all of it while the cluster may only be silent for a moment."""
     since_ms, is_tried_again = within(state.silent_since_ms, event.at_ms, CALL_PATIENCE_MS)
     if is_tried_again:
@@ -113,7 +105,7 @@ def restore(run: Run, afterwards: Afterwards) -> Next:
     return Next(Restoring(RestoreProgress(afterwards)), (_read(run),))
 
 
-def _write_back(run: Run, state: Restoring, event: ConfigsRead) -> Next:
+def _write_back(run: Run, state: Restoring, event: events.ConfigsRead) -> Next:
     """Write the old values that are not set."""
     order = _take_in(run, state.restore, event)
     if not run.throttle.open:
@@ -124,7 +116,7 @@ def _write_back(run: Run, state: Restoring, event: ConfigsRead) -> Next:
     return Next(WritingBack(state.restore), (order,))
 
 
-def _confirm(run: Run, state: ConfirmingRestore, event: ConfigsRead) -> Next:
+def _confirm(run: Run, state: ConfirmingRestore, event: events.ConfigsRead) -> Next:
     """Values written just now that do not show are not rewritten at once."""
     _take_in(run, state.restore, event)
     if not run.throttle.open:
@@ -132,7 +124,7 @@ def _confirm(run: Run, state: ConfirmingRestore, event: ConfigsRead) -> Next:
     return _restore_later(run, state.restore, event.at_ms, event.problems)
 
 
-def _take_in(run: Run, how: RestoreProgress, event: ConfigsRead) -> RestoreThrottle:
+def _take_in(run: Run, how: RestoreProgress, event: events.ConfigsRead) -> RestoreThrottle:
     """Close the settings that are restored, or changed by others; return the writes for the rest."""
     throttle = run.throttle
     if event.others_move:
@@ -154,7 +146,7 @@ def _take_in(run: Run, how: RestoreProgress, event: ConfigsRead) -> RestoreThrot
 
 
 def _conclude_setting(
-    run: Run, how: RestoreProgress, event: ConfigsRead, setting: Setting, present: ConfigValue
+    run: Run, how: RestoreProgress, event: events.ConfigsRead, setting: Setting, present: ConfigValue
 ) -> Conclusion:
     """Conclude from a value at the end; what guards reported is not repeated. Values of others are kept, and named."""
     is_gone = setting.key.resource in event.gone
@@ -193,7 +185,7 @@ def _read(run: Run) -> ReadConfigs:
     return ReadConfigs(tuple(run.throttle.pending), run.throttle.is_alongside)
 
 
-def _leave_rates(run: Run, event: ConfigsRead) -> None:
+def _leave_rates(run: Run, event: events.ConfigsRead) -> None:
     """Keep a rate where moves of others had one: without it they would go on unthrottled."""
     for present in event.values:
         setting = run.throttle.of(present.key)
@@ -202,7 +194,7 @@ def _leave_rates(run: Run, event: ConfigsRead) -> None:
             run.note(f"moves of others went on, so that a throttle was left that they had before: {present.then}")
 
 
-def _read_back(run: Run, state: WritingBack, event: ThrottleRestored) -> Next:
+def _read_back(run: Run, state: WritingBack, event: events.ThrottleRestored) -> Next:
     """Read the values written. For a broker that is down, the controller's acceptance has to suffice."""
     throttle = run.throttle
     run.tell(RESTORING, event.at_ms, *event.problems)
@@ -219,7 +211,7 @@ def _read_back(run: Run, state: WritingBack, event: ThrottleRestored) -> Next:
     return Next(ConfirmingRestore(state.restore), (_read(run),))
 
 
-def _could_not_read(run: Run, state: Restoring | ConfirmingRestore, event: CallFailed) -> Next:
+def _could_not_read(run: Run, state: Restoring | ConfirmingRestore, event: events.CallFailed) -> Next:
     return _restore_later(run, state.restore, event.at_ms, (event.message,))
 
 
@@ -249,13 +241,13 @@ def _after_restoring(run: Run, how: RestoreProgress, at_ms: int) -> Next:
 # --- verification --------------------------------------------------------------------------------------------------
 
 
-def _verify(run: Run, state: Verifying, _: TimePassed | None = None) -> Next:
+def _verify(run: Run, state: Verifying, _: events.TimePassed | None = None) -> Next:
     made = tuple(record.move for record in run.moves.records.values() if record.status is MoveStatus.COMPLETE)
     settings = (setting.ever_ours for setting in run.throttle.settings.values() if setting.state not in UNREADABLE)
     return Next(state, (Verify(made, tuple(override for override in settings if override is not None)),))
 
 
-def _conclude(run: Run, state: Verifying, event: Verified) -> Next:
+def _conclude(run: Run, state: Verifying, event: events.Verified) -> Next:
     run.problems.findings = event.findings
     if not event.findings:
         run.problems.unelected = ()
@@ -269,7 +261,7 @@ def _conclude(run: Run, state: Verifying, event: Verified) -> Next:
     return _end(run, event.at_ms)
 
 
-def _could_not_verify(run: Run, state: Verifying, event: CallFailed) -> Next:
+def _could_not_verify(run: Run, state: Verifying, event: events.CallFailed) -> Next:
     since_ms, is_tried_again = within(state.silent_since_ms, event.at_ms, CALL_PATIENCE_MS)
     if is_tried_again:
         return Next(replace(state, silent_since_ms=since_ms), (Wait(),))
@@ -288,16 +280,16 @@ def _end(run: Run, at_ms: int) -> Next:
 _RESTORED = (Restoring, Verifying, Paused, Failed)
 
 ROWS: Rows = {
-    (Electing, LeadersElected): row(_after_election, Electing, Restoring, Verifying),
-    (Electing, TimePassed): row(_elect_step, Electing),
-    (Electing, CallFailed): row(_no_election, Electing, Restoring, Verifying),
-    (Restoring, ConfigsRead): row(_write_back, WritingBack, *_RESTORED),
-    (Restoring, CallFailed): row(_could_not_read, *_RESTORED),
-    (Restoring, TimePassed): row(lambda run, state, _: Next(state, (_read(run),)), Restoring),
-    (WritingBack, ThrottleRestored): row(_read_back, ConfirmingRestore, Verifying, Paused, Failed),
-    (ConfirmingRestore, ConfigsRead): row(_confirm, *_RESTORED),
-    (ConfirmingRestore, CallFailed): row(_could_not_read, *_RESTORED),
-    (Verifying, Verified): row(_conclude, Verifying, Electing, Done, Cancelled, Failed),
-    (Verifying, CallFailed): row(_could_not_verify, Verifying, Failed),
-    (Verifying, TimePassed): row(_verify, Verifying),
+    (Electing, events.LeadersElected): row(_after_election, Electing, Restoring, Verifying),
+    (Electing, events.TimePassed): row(_elect_step, Electing),
+    (Electing, events.CallFailed): row(_no_election, Electing, Restoring, Verifying),
+    (Restoring, events.ConfigsRead): row(_write_back, WritingBack, *_RESTORED),
+    (Restoring, events.CallFailed): row(_could_not_read, *_RESTORED),
+    (Restoring, events.TimePassed): row(lambda run, state, _: Next(state, (_read(run),)), Restoring),
+    (WritingBack, events.ThrottleRestored): row(_read_back, ConfirmingRestore, Verifying, Paused, Failed),
+    (ConfirmingRestore, events.ConfigsRead): row(_confirm, *_RESTORED),
+    (ConfirmingRestore, events.CallFailed): row(_could_not_read, *_RESTORED),
+    (Verifying, events.Verified): row(_conclude, Verifying, Electing, Done, Cancelled, Failed),
+    (Verifying, events.CallFailed): row(_could_not_verify, Verifying, Failed),
+    (Verifying, events.TimePassed): row(_verify, Verifying),
 }

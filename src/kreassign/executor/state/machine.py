@@ -20,15 +20,7 @@ from types import MappingProxyType
 from typing import Any
 
 from kreassign.errors import InvariantBroken, JournalDamaged
-from kreassign.executor.events import (
-    BrokersForgotten,
-    ClockStepped,
-    Event,
-    Request,
-    RunResumed,
-    StopRequested,
-    TimePassed,
-)
+from kreassign.executor import events
 from kreassign.executor.instructions import Instruction, Wait
 from kreassign.executor.state import control, finishing, health_check, moving, preparing
 from kreassign.executor.state.phases import Waiting
@@ -168,14 +160,21 @@ TRANSITIONS: Rows = MappingProxyType({
     **control.REQUEST_ROWS,
 })  # fmt: skip
 
-DURING_A_WAIT = (*Request.__args__, RunResumed, StopRequested, ClockStepped, BrokersForgotten, TimePassed)
+DURING_A_WAIT = (
+    *events.Request.__args__,
+    events.RunResumed,
+    events.StopRequested,
+    events.ClockStepped,
+    events.BrokersForgotten,
+    events.TimePassed,
+)
 """Events that do not end a wait."""
 
 _CANNOT_BE = (InvariantBroken, LookupError, ValueError, TypeError, AttributeError, ArithmeticError)
 """Errors that the table raises for a readable event of a journal whose fields make no sense."""
 
 
-def handle(run: Run, event: Event) -> tuple[Instruction, ...]:
+def handle(run: Run, event: events.Event) -> tuple[Instruction, ...]:
     """Process an event; return the instructions that follow, in order.
 
     No instructions: the run is at rest, or the event was an intention or a request, and earlier instructions hold.
@@ -233,7 +232,7 @@ class Machine:
         """Read-only view of the run, always current."""
         return RunView(self._run)
 
-    def handle(self, event: Event) -> tuple[Instruction, ...]:
+    def handle(self, event: events.Event) -> tuple[Instruction, ...]:
         """Process a new event; see `handle`. Raises InvariantBroken if it cannot happen in this state."""
         instructions = handle(self._run, event)
         self.at_ms = event.at_ms
@@ -241,7 +240,7 @@ class Machine:
         self._is_waiting = Wait() in instructions or (self._is_waiting and not instructions)
         return instructions
 
-    def replay(self, event: Event) -> tuple[Instruction, ...]:
+    def replay(self, event: events.Event) -> tuple[Instruction, ...]:
         """Replay the next event of a journal.
 
         TimePassed is not journaled; the next event implies it, unless it came during the wait:
@@ -259,14 +258,14 @@ class Machine:
                 "another version of kreassign"
             ) from error
 
-    def _end_wait(self, event: Event) -> None:
+    def _end_wait(self, event: events.Event) -> None:
         state = self._run.state
         if isinstance(state, Waiting):
             # The time does not decide: the event shows what was due when the wait was over.
             self._run.state = moving.after_wait(self._run, event)
         else:
-            self.handle(TimePassed(event.at_ms))
+            self.handle(events.TimePassed(event.at_ms))
 
-    def accepts(self, kind: type[Event]) -> bool:
+    def accepts(self, kind: type[events.Event]) -> bool:
         """True if such an event is possible in this state."""
         return (type(self._run.state), kind) in TRANSITIONS

@@ -7,18 +7,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from kreassign.executor import throttle_ledger
+from kreassign.executor import events, throttle_ledger
 from kreassign.executor.client_guard import ClientWatch
-from kreassign.executor.events import (
-    CallFailed,
-    ConfigsRead,
-    RunResumed,
-    RunStarted,
-    ThrottleChecked,
-    ThrottleIntended,
-    ThrottleSet,
-    TimePassed,
-)
 from kreassign.executor.guards import DEFAULTS, GuardName, reactions
 from kreassign.executor.instructions import ReadConfigs, SetThrottle, Wait
 from kreassign.executor.state import finishing, moving, throttling
@@ -58,7 +48,7 @@ def enter(run: Run) -> Next:
     return _read(run, Preparing())
 
 
-def _begin(run: Run, _: New, event: RunStarted) -> Next:
+def _begin(run: Run, _: New, event: events.RunStarted) -> Next:
     run.identity = RunIdentity(event.run_id, event.cluster_id, event.at_ms, event.plan_id)
     run.identity.reactions = reactions(event.guards)
     run.identity.rereads_throttle = event.rereads_throttle
@@ -83,7 +73,7 @@ def _begin(run: Run, _: New, event: RunStarted) -> Next:
     return enter(run)
 
 
-def _resume(run: Run, _: object, event: RunResumed) -> Next:
+def _resume(run: Run, _: object, event: events.RunResumed) -> Next:
     run.identity.note(event.operator)
     run.identity.rereads_first = event.rereads_first
     run.identity.journal_to = event.journal_to
@@ -128,11 +118,11 @@ def resume(run: Run, at_ms: int, *, others_may_restore: bool = False) -> Next:
     return enter(run)
 
 
-def _see(run: Run, state: Resuming, _: TimePassed | None = None) -> Next:
+def _see(run: Run, state: Resuming, _: events.TimePassed | None = None) -> Next:
     return Next(state, (throttling.check_of_all(run),))
 
 
-def _after_seeing(run: Run, state: Resuming, event: ThrottleChecked) -> Next:
+def _after_seeing(run: Run, state: Resuming, event: events.ThrottleChecked) -> Next:
     """Set again only settings that are still ours. Others stay as they are: the guard reports them and reacts."""
     if state.were_set:
         throttling.note_differences(run, state.were_set, event)
@@ -145,13 +135,13 @@ def _after_seeing(run: Run, state: Resuming, event: ThrottleChecked) -> Next:
     return Next(Resuming(), (Wait(),)) if run.throttle.is_unread else enter(run)
 
 
-def _could_not_see(run: Run, state: Resuming, event: CallFailed) -> Next:
+def _could_not_see(run: Run, state: Resuming, event: events.CallFailed) -> Next:
     if state.were_set:
         return enter(run)
     return _try_again(run, state, event.at_ms, (event.message,))
 
 
-def _read(run: Run, state: Preparing, _: TimePassed | None = None) -> Next:
+def _read(run: Run, state: Preparing, _: events.TimePassed | None = None) -> Next:
     """Read settings of unknown value; the original value of a pending override is in the journal."""
     throttle = run.throttle
     rearranging = {broker for record in run.moves.active for broker in record.move.rearranging}
@@ -160,7 +150,7 @@ def _read(run: Run, state: Preparing, _: TimePassed | None = None) -> Next:
     return Next(state, (ReadConfigs(unknown),)) if unknown else _set(run)
 
 
-def _take_in(run: Run, state: Preparing, event: ConfigsRead) -> Next:
+def _take_in(run: Run, state: Preparing, event: events.ConfigsRead) -> Next:
     throttle = run.throttle
     throttle.live_brokers = tuple(broker for broker in throttle.live_brokers if broker not in event.down)
     throttle.awaited |= set(event.down)
@@ -221,7 +211,7 @@ def _flows(run: Run) -> throttle_ledger.Flows:
     return throttle_ledger.flows({record.name: record.wanted.reassignment for record in run.moves.active})
 
 
-def _could_not_read(run: Run, state: Preparing, event: CallFailed) -> Next:
+def _could_not_read(run: Run, state: Preparing, event: events.CallFailed) -> Next:
     return _try_again(run, state, event.at_ms, (event.message,))
 
 
@@ -236,7 +226,7 @@ def _try_again(run: Run, state: Preparing | Resuming, at_ms: int, problems: tupl
     return _continue_or_fail(run, at_ms, READING, problems)
 
 
-def _after_setting(run: Run, _: Throttling, event: ThrottleSet) -> Next:
+def _after_setting(run: Run, _: Throttling, event: events.ThrottleSet) -> Next:
     """Settings that may not have been set are retried from the first poll on, before anything is started."""
     moving.confirm(run, event)
     if event.problems and not (event.may_pass and event.failed):
@@ -259,17 +249,17 @@ def _continue_or_fail(run: Run, at_ms: int, kind: str, problems: tuple[str, ...]
 _INTO_MOVING = (Resuming, Preparing, Throttling, Observing)
 
 ROWS: Rows = {
-    (New, RunStarted): row(_begin, Preparing, Observing),
-    (Resuming, ThrottleChecked): row(_after_seeing, *_INTO_MOVING, Restoring, Failed),
-    (Resuming, CallFailed): row(_could_not_see, *_INTO_MOVING, Restoring),
-    (Resuming, TimePassed): row(_see, Resuming),
-    (Preparing, ConfigsRead): row(_take_in, Preparing, Throttling, Observing, Restoring, Failed),
-    (Preparing, CallFailed): row(_could_not_read, Preparing, Observing, Restoring, Failed),
-    (Preparing, TimePassed): row(_read, Preparing),
-    (Throttling, ThrottleIntended): row(moving.record_overrides, Throttling),
-    (Throttling, ThrottleSet): row(_after_setting, Observing, Restoring),
+    (New, events.RunStarted): row(_begin, Preparing, Observing),
+    (Resuming, events.ThrottleChecked): row(_after_seeing, *_INTO_MOVING, Restoring, Failed),
+    (Resuming, events.CallFailed): row(_could_not_see, *_INTO_MOVING, Restoring),
+    (Resuming, events.TimePassed): row(_see, Resuming),
+    (Preparing, events.ConfigsRead): row(_take_in, Preparing, Throttling, Observing, Restoring, Failed),
+    (Preparing, events.CallFailed): row(_could_not_read, Preparing, Observing, Restoring, Failed),
+    (Preparing, events.TimePassed): row(_read, Preparing),
+    (Throttling, events.ThrottleIntended): row(moving.record_overrides, Throttling),
+    (Throttling, events.ThrottleSet): row(_after_setting, Observing, Restoring),
     **{
-        (state, RunResumed): row(_resume, *_INTO_MOVING, Electing, Restoring)
+        (state, events.RunResumed): row(_resume, *_INTO_MOVING, Electing, Restoring)
         for state in STATES
         if state.phase not in OVER | {Phase.NEW}
     },
