@@ -29,20 +29,8 @@ from kreassign.clock import Clock
 from kreassign.errors import ClusterError, Unsupported
 from kreassign.executor.cluster.port import TopicsPort
 from kreassign.executor.cluster.readings import read_topics, seen_in_two_looks
-from kreassign.model import Topic
+from kreassign.model import Topic, error_codes
 from kreassign.model.authorization import error_text
-from kreassign.model.error_codes import (
-    FENCED_INSTANCE_ID,
-    GROUP_AUTHORIZATION_FAILED,
-    GROUP_MAX_SIZE_REACHED,
-    ILLEGAL_GENERATION,
-    INCONSISTENT_GROUP_PROTOCOL,
-    INVALID_SESSION_TIMEOUT,
-    REBALANCE_IN_PROGRESS,
-    TOPIC_AUTHORIZATION_FAILED,
-    UNKNOWN_MEMBER_ID,
-    has_code,
-)
 from kreassign.model.requests import Group, GroupCandidate, GroupMember, Membership
 
 # State of a run's lease.
@@ -163,10 +151,15 @@ CHANGE_MS = 20_000
 _SURE_S = (SESSION_MS - CHANGE_MS) / 1000
 """How long a silent coordinator takes nothing away: what is sent by then arrives before the session ends."""
 
-_CANNOT_KEEP_ONE = (GROUP_AUTHORIZATION_FAILED, INVALID_SESSION_TIMEOUT)
+_CANNOT_KEEP_ONE = (error_codes.GROUP_AUTHORIZATION_FAILED, error_codes.INVALID_SESSION_TIMEOUT)
 """Refusals by a cluster that keeps no lease for this run: a permission is missing, or no session may be as long."""
 
-_NO_LONGER_A_MEMBER = (UNKNOWN_MEMBER_ID, ILLEGAL_GENERATION, FENCED_INSTANCE_ID, REBALANCE_IN_PROGRESS)
+_NO_LONGER_A_MEMBER = (
+    error_codes.UNKNOWN_MEMBER_ID,
+    error_codes.ILLEGAL_GENERATION,
+    error_codes.FENCED_INSTANCE_ID,
+    error_codes.REBALANCE_IN_PROGRESS,
+)
 
 
 class Lease(Protocol):
@@ -263,7 +256,7 @@ class ClusterLease:
         try:
             self.port.heartbeat(self.membership, timeout_ms=CALL_TIMEOUT_MS)
         except ClusterError as error:
-            if has_code(error, *_NO_LONGER_A_MEMBER):
+            if error_codes.has_code(error, *_NO_LONGER_A_MEMBER):
                 self.membership = None
                 self.status = Taken(f"the lease of the cluster was lost: {error}")
             elif self.clock.monotonic_s() - self._heard_s >= _SURE_S:
@@ -326,9 +319,11 @@ class ClusterLease:
 
         Where `group.max.size` is 1, Kafka reports the full group before the missing common protocol.
         """
-        if has_code(error, INCONSISTENT_GROUP_PROTOCOL, GROUP_MAX_SIZE_REACHED, *_NO_LONGER_A_MEMBER):
+        if error_codes.has_code(
+            error, error_codes.INCONSISTENT_GROUP_PROTOCOL, error_codes.GROUP_MAX_SIZE_REACHED, *_NO_LONGER_A_MEMBER
+        ):
             return self._held_by_another(error)
-        if has_code(error, *_CANNOT_KEEP_ONE):
+        if error_codes.has_code(error, *_CANNOT_KEEP_ONE):
             return self._without(error_text(error))
         raise error
 
@@ -371,7 +366,7 @@ class ClusterLease:
             if offsets_topic(self.port) is not None:
                 return None
         except ClusterError as error:
-            if has_code(error, TOPIC_AUTHORIZATION_FAILED):
+            if error_codes.has_code(error, error_codes.TOPIC_AUTHORIZATION_FAILED):
                 return Forgone(error_text(error))
             raise
         created = "`--lease require` creates it, as the first consumer does"

@@ -17,25 +17,11 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import NamedTuple
 
-from kreassign.model import ConfigChange, ConfigResource, Reassignment, ResourceType, TopicPartition
-from kreassign.model.throttle import (
-    BROKER_THROTTLES,
-    FOLLOWER_THROTTLED_RATE,
-    FOLLOWER_THROTTLED_REPLICAS,
-    LEADER_THROTTLED_RATE,
-    LEADER_THROTTLED_REPLICAS,
-    LOG_DIR_RATE,
-    TOPIC_THROTTLES,
-    ThrottledMove,
-    ThrottleRates,
-    follower_lists,
-    leader_lists,
-    move_map,
-)
+from kreassign.model import ConfigChange, ConfigResource, Reassignment, ResourceType, TopicPartition, throttle
 
 EVERY_REPLICA = "*"
 
-Flows = Mapping[TopicPartition, ThrottledMove]
+Flows = Mapping[TopicPartition, throttle.ThrottledMove]
 Changes = dict[ConfigResource, list[ConfigChange]]
 
 
@@ -112,7 +98,7 @@ class ConfigOverride:
     @property
     def is_list(self) -> bool:
         """True for a list of throttled replicas, in which only our entries are ours."""
-        return self.key.name in TOPIC_THROTTLES
+        return self.key.name in throttle.TOPIC_THROTTLES
 
     @property
     def our_items(self) -> frozenset[str]:
@@ -163,7 +149,7 @@ def flows(reassignments: Mapping[TopicPartition, Reassignment]) -> Flows:
     Other moves of the cluster are left out: their replicas stay listed, see `overrides`.
     """
     plan = {partition: move.target for partition, move in reassignments.items() if move.adding}
-    return move_map({}, plan, {partition: reassignments[partition].original for partition in plan})
+    return throttle.move_map({}, plan, {partition: reassignments[partition].original for partition in plan})
 
 
 def keys_to_change(moves: Flows, live_brokers: Iterable[int]) -> tuple[ConfigKey, ...]:
@@ -178,9 +164,9 @@ def keys_to_change(moves: Flows, live_brokers: Iterable[int]) -> tuple[ConfigKey
     topics = {ConfigResource.topic(partition.topic) for partition in moves}
     return tuple(
         sorted(
-            {ConfigKey(topic, name) for topic in topics for name in TOPIC_THROTTLES}
-            | {ConfigKey(ConfigResource.broker(broker), LEADER_THROTTLED_RATE) for broker in senders}
-            | {ConfigKey(ConfigResource.broker(broker), FOLLOWER_THROTTLED_RATE) for broker in receivers}
+            {ConfigKey(topic, name) for topic in topics for name in throttle.TOPIC_THROTTLES}
+            | {ConfigKey(ConfigResource.broker(broker), throttle.LEADER_THROTTLED_RATE) for broker in senders}
+            | {ConfigKey(ConfigResource.broker(broker), throttle.FOLLOWER_THROTTLED_RATE) for broker in receivers}
         )
     )
 
@@ -188,21 +174,22 @@ def keys_to_change(moves: Flows, live_brokers: Iterable[int]) -> tuple[ConfigKey
 def log_dir_keys(brokers: Iterable[int], live_brokers: Iterable[int]) -> tuple[ConfigKey, ...]:
     """Rates of copies between directories of one broker, for the live ones of these brokers, sorted."""
     return tuple(
-        ConfigKey(ConfigResource.broker(broker), LOG_DIR_RATE) for broker in sorted({*brokers} & {*live_brokers})
+        ConfigKey(ConfigResource.broker(broker), throttle.LOG_DIR_RATE)
+        for broker in sorted({*brokers} & {*live_brokers})
     )
 
 
 def throttle_keys(topics: Iterable[str], brokers: Iterable[int]) -> tuple[ConfigKey, ...]:
     """All throttle settings that these topics and brokers can have."""
     return (
-        *(ConfigKey(ConfigResource.topic(topic), name) for topic in topics for name in TOPIC_THROTTLES),
-        *(ConfigKey(ConfigResource.broker(broker), name) for broker in brokers for name in BROKER_THROTTLES),
+        *(ConfigKey(ConfigResource.topic(topic), name) for topic in topics for name in throttle.TOPIC_THROTTLES),
+        *(ConfigKey(ConfigResource.broker(broker), name) for broker in brokers for name in throttle.BROKER_THROTTLES),
     )
 
 
-def wanted_rates(before: Mapping[ConfigKey, str | None], rates: ThrottleRates) -> dict[ConfigKey, str | None]:
+def wanted_rates(before: Mapping[ConfigKey, str | None], rates: throttle.ThrottleRates) -> dict[ConfigKey, str | None]:
     """Wanted values of the rates among these settings; the value before the run if there is no limit."""
-    wanted = {key: rates.of(key.broker) for key in before if key.name not in TOPIC_THROTTLES}
+    wanted = {key: rates.of(key.broker) for key in before if key.name not in throttle.TOPIC_THROTTLES}
     return {key: before[key] if rate is None else str(rate) for key, rate in wanted.items()}
 
 
@@ -212,7 +199,7 @@ def wanted_lists(moves: Flows, before: Mapping[ConfigKey, str | None]) -> dict[C
     Replicas that were listed before stay listed, also by the wildcard.
     """
     pairs = _lists_by_key(moves)
-    lists = {key: value for key, value in before.items() if key.name in TOPIC_THROTTLES}
+    lists = {key: value for key, value in before.items() if key.name in throttle.TOPIC_THROTTLES}
     return {key: _with_listed(value, pairs[key]) if pairs.get(key) else value for key, value in lists.items()}
 
 
@@ -290,7 +277,10 @@ def _grouped(changes: Iterable[tuple[ConfigKey, ConfigChange | None]]) -> Change
 
 
 def _lists_by_key(moves: Flows) -> dict[ConfigKey, str]:
-    sides = ((LEADER_THROTTLED_REPLICAS, leader_lists(moves)), (FOLLOWER_THROTTLED_REPLICAS, follower_lists(moves)))
+    sides = (
+        (throttle.LEADER_THROTTLED_REPLICAS, throttle.leader_lists(moves)),
+        (throttle.FOLLOWER_THROTTLED_REPLICAS, throttle.follower_lists(moves)),
+    )
     return {
         ConfigKey(ConfigResource.topic(topic), name): pairs for name, side in sides for topic, pairs in side.items()
     }
@@ -328,7 +318,7 @@ class ThrottleUses:
             return f"it is of run {run_id}, which `kreassign resume {run_id}` or `kreassign rollback {run_id}` ends"
         if key.broker is None:
             return "the topic is being reassigned" if key.resource.name in self.reassigned else None
-        if key.name == LOG_DIR_RATE and key.broker in self.copying:
+        if key.name == throttle.LOG_DIR_RATE and key.broker in self.copying:
             return "the broker copies between its log directories"
         return "partitions are being reassigned" if self.reassigned else None
 

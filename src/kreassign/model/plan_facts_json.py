@@ -9,25 +9,11 @@ from dataclasses import fields, replace
 from typing import Any, ClassVar, Protocol, TypeVar
 
 from kreassign.errors import MalformedPlan
+from kreassign.model import plan_facts
 from kreassign.model.cluster import TopicPartition
 from kreassign.model.documents import Json, read_json
 from kreassign.model.load import DoubtfulLoad, DoubtfulShare, ForecastBasis, LoadBasis
 from kreassign.model.plan import partition_order
-from kreassign.model.plan_facts import (
-    GoalLimit,
-    GoalMean,
-    LeaderRacks,
-    PlanFacts,
-    PlannedBroker,
-    PlannedPartition,
-    Prediction,
-    RackBytes,
-    Reason,
-    TopicLeaders,
-    Totals,
-    UnevenTopic,
-    WorstLoss,
-)
 from kreassign.model.text import LARGEST_AMOUNT, shortened
 
 VERSION = 1
@@ -43,14 +29,14 @@ class Fielded(Protocol):
 
 _OPTIONAL: dict[str, type[Fielded] | None] = {
     "factors": None,
-    "leader_racks": LeaderRacks,
-    "topic_leaders": TopicLeaders,
-    "losses": WorstLoss,
-    "limits": GoalLimit,
+    "leader_racks": plan_facts.LeaderRacks,
+    "topic_leaders": plan_facts.TopicLeaders,
+    "losses": plan_facts.WorstLoss,
+    "limits": plan_facts.GoalLimit,
     "unknown_goals": None,
-    "uneven_topics": UnevenTopic,
-    "racks": RackBytes,
-    "means": GoalMean,
+    "uneven_topics": plan_facts.UnevenTopic,
+    "racks": plan_facts.RackBytes,
+    "means": plan_facts.GoalMean,
 }
 """Fields left out where nothing is known: lists of records of this class, or of texts (None)."""
 
@@ -58,7 +44,7 @@ _SINGLE = ("leader_racks", "topic_leaders")
 """Fields of facts that hold one record."""
 
 
-def format_facts(facts: PlanFacts) -> str:
+def format_facts(facts: plan_facts.PlanFacts) -> str:
     """Format a facts file: a line per broker and partition, in the order of the plan. Equal facts give equal text."""
     partitions = sorted(facts.partitions, key=lambda fact: partition_order(fact.topic_partition))
     head = {
@@ -106,7 +92,7 @@ def load_fields(basis: LoadBasis) -> dict[str, Json]:
     }
 
 
-def parse_facts(text: str) -> PlanFacts:
+def parse_facts(text: str) -> plan_facts.PlanFacts:
     """Parse a facts file. Raises MalformedPlan; fields unknown to this version are ignored."""
     try:
         document = read_json(text)
@@ -122,9 +108,9 @@ def parse_facts(text: str) -> PlanFacts:
     return facts
 
 
-def _facts(document: dict[str, Json]) -> PlanFacts:
+def _facts(document: dict[str, Json]) -> plan_facts.PlanFacts:
     totals = {name: value for name, value in document["totals"].items() if name != "gap"}
-    return PlanFacts(
+    return plan_facts.PlanFacts(
         plan_id=_fit("plan_id", document["plan_id"], "str"),
         input_hash=_fit("input_hash", document["input_hash"], "str"),
         task=_fit("task", document["task"], "str"),
@@ -132,10 +118,10 @@ def _facts(document: dict[str, Json]) -> PlanFacts:
         snapshot_id=_fit("snapshot_id", document["snapshot_id"], "str | None"),
         topic_ids=_texts(document.get("topic_ids", {})),
         loads=None if document.get("loads") is None else _read_loads(document["loads"]),
-        totals=_made(Totals, totals),
-        prediction=None if document["prediction"] is None else _made(Prediction, document["prediction"]),
+        totals=_made(plan_facts.Totals, totals),
+        prediction=None if document["prediction"] is None else _made(plan_facts.Prediction, document["prediction"]),
         remaining=_all_fit("remaining", document["remaining"], "str"),
-        brokers=tuple(_made(PlannedBroker, broker) for broker in document["brokers"]),
+        brokers=tuple(_made(plan_facts.PlannedBroker, broker) for broker in document["brokers"]),
         partitions=tuple(map(_read_partition, document["partitions"])),
         **{name: _read_optional(name, document[name]) for name in _OPTIONAL if name in document},
     )
@@ -150,7 +136,7 @@ def _read_optional(name: str, value: Json) -> Any:
     return tuple(_made(kind, one) for one in value)
 
 
-def _partition(fact: PlannedPartition) -> dict[str, Json]:
+def _partition(fact: plan_facts.PlannedPartition) -> dict[str, Json]:
     topic, partition = fact.topic_partition
     return {
         "topic": topic,
@@ -162,15 +148,15 @@ def _partition(fact: PlannedPartition) -> dict[str, Json]:
     }
 
 
-def _read_partition(entry: dict[str, Json]) -> PlannedPartition:
-    return PlannedPartition(
+def _read_partition(entry: dict[str, Json]) -> plan_facts.PlannedPartition:
+    return plan_facts.PlannedPartition(
         topic_partition=TopicPartition(
             _fit("topic", entry["topic"], "str"), _fit("partition", entry["partition"], "int")
         ),
         replicas=_all_fit("replicas", entry["replicas"], "int"),
         log_dirs=_all_fit("log_dirs", entry.get("log_dirs", []), "str"),
         size_bytes=_fit("size_bytes", entry["size_bytes"], "int"),
-        reasons=tuple(_made(Reason, reason) for reason in entry["reasons"]),
+        reasons=tuple(_made(plan_facts.Reason, reason) for reason in entry["reasons"]),
     )
 
 

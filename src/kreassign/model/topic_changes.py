@@ -12,16 +12,8 @@ from collections.abc import Container, Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
+from kreassign.model import error_codes
 from kreassign.model.cluster import Broker, LogDir, LogDirReplica, Partition, Topic, TopicPartition, listed_ids
-from kreassign.model.error_codes import (
-    INVALID_PARTITIONS,
-    INVALID_REPLICA_ASSIGNMENT,
-    INVALID_REPLICATION_FACTOR,
-    INVALID_REQUEST,
-    INVALID_TOPIC_EXCEPTION,
-    REASSIGNMENT_IN_PROGRESS,
-    UNKNOWN_MEMBER_ID,
-)
 from kreassign.model.replication_factor import dispensable, known_in_sync, lost_in_sync, undercut
 
 # The view of a cluster behind the decisions.
@@ -168,13 +160,13 @@ def decide_partition_counts(view: TopicsView, wanted: Iterable[tuple[str, int]])
 
 def _decide_count(view: TopicsView, name: str, count: int, times: int) -> int | Refusal:
     if times > 1:
-        return Refusal(INVALID_REQUEST, DUPLICATE_TOPIC)
+        return Refusal(error_codes.INVALID_REQUEST, DUPLICATE_TOPIC)
     topic = view.topics.get(name)
     if topic is None:
-        return Refusal(INVALID_TOPIC_EXCEPTION, unknown_topic_message(name))
+        return Refusal(error_codes.INVALID_TOPIC_EXCEPTION, unknown_topic_message(name))
     present = len(topic.partitions)
     unfit = unfit_count(name, present, count) or _unfit_growth(name, count - present)
-    return count if unfit is None else Refusal(INVALID_PARTITIONS, unfit)
+    return count if unfit is None else Refusal(error_codes.INVALID_PARTITIONS, unfit)
 
 
 def _unfit_growth(name: str, more: int) -> str | None:
@@ -212,27 +204,27 @@ def decide_replication_factors(
 
 def _refusal(view: TopicsView, name: str, factor: int, times: int, *, may_undercut: bool) -> Refusal | None:
     if times > 1:
-        return Refusal(INVALID_REQUEST, DUPLICATE_TOPIC)
+        return Refusal(error_codes.INVALID_REQUEST, DUPLICATE_TOPIC)
     topic = view.topics.get(name)
     if topic is None:
-        return Refusal(INVALID_TOPIC_EXCEPTION, unknown_topic_message(name))
+        return Refusal(error_codes.INVALID_TOPIC_EXCEPTION, unknown_topic_message(name))
     if factor < 1:
-        return Refusal(INVALID_REPLICATION_FACTOR, "Replication factor must be larger than 0.")
+        return Refusal(error_codes.INVALID_REPLICATION_FACTOR, "Replication factor must be larger than 0.")
     partitions = (partition.topic_partition for partition in topic.partitions)
     moving = [str(partition) for partition in partitions if partition in view.ongoing]
     if moving:
-        return Refusal(REASSIGNMENT_IN_PROGRESS, f"{IN_PROGRESS[:-1]}: {', '.join(moving)}.")
+        return Refusal(error_codes.REASSIGNMENT_IN_PROGRESS, f"{IN_PROGRESS[:-1]}: {', '.join(moving)}.")
     return _unfit_factor(view, topic, factor, may_undercut=may_undercut)
 
 
 def _unfit_factor(view: TopicsView, topic: Topic, factor: int, *, may_undercut: bool) -> Refusal | None:
     shrinking = [partition for partition in topic.partitions if len(partition.replicas) > factor]
     if shrinking and not may_undercut and (text := _undercut(view, topic.name, factor)) is not None:
-        return Refusal(INVALID_REPLICATION_FACTOR, text)
+        return Refusal(error_codes.INVALID_REPLICATION_FACTOR, text)
     for partition in shrinking:
         if not known_in_sync(partition):
             text = f"{partition.topic_partition}: no replica is known to be in sync, so none can go."
-            return Refusal(INVALID_REPLICATION_FACTOR, text)
+            return Refusal(error_codes.INVALID_REPLICATION_FACTOR, text)
     usable = {broker.id for broker in view.brokers.values() if broker.may_receive}
     for partition in topic.partitions:
         possible = len(usable.union(partition.replicas))
@@ -244,7 +236,7 @@ def _unfit_factor(view: TopicsView, topic: Topic, factor: int, *, may_undercut: 
             )
             if unread := sorted(broker.id for broker in view.brokers.values() if broker.is_unread):
                 text += f" Brokers whose log directories could not be read get no replica: {listed_ids(unread)}."
-            return Refusal(INVALID_REPLICATION_FACTOR, text)
+            return Refusal(error_codes.INVALID_REPLICATION_FACTOR, text)
     return None
 
 
@@ -345,23 +337,23 @@ def unwise_removals(
             continue
         text = None if may_undercut_min_in_sync else _undercut(view, key.topic, len(replicas))
         if (text := text or lost_in_sync(partition, replicas)) is not None:
-            found[key] = Refusal(INVALID_REPLICATION_FACTOR, text)
+            found[key] = Refusal(error_codes.INVALID_REPLICATION_FACTOR, text)
     return found
 
 
 def _decide_reassignment(view: TopicsView, key: TopicPartition, replicas: Replicas, times: int) -> Replicas | Refusal:
     if times > 1:
-        return Refusal(INVALID_REQUEST, DUPLICATE_PARTITION)
+        return Refusal(error_codes.INVALID_REQUEST, DUPLICATE_PARTITION)
     topic = view.topics.get(key.topic)
     if topic is None:
-        return Refusal(INVALID_TOPIC_EXCEPTION, unknown_topic_message(key.topic))
+        return Refusal(error_codes.INVALID_TOPIC_EXCEPTION, unknown_topic_message(key.topic))
     if not 0 <= key.partition < len(topic.partitions):
-        return Refusal(INVALID_REPLICA_ASSIGNMENT, unknown_partition_message(*key))
+        return Refusal(error_codes.INVALID_REPLICA_ASSIGNMENT, unknown_partition_message(*key))
     # Kafka's sentence is about the first error in the order of ids; KIP-179's code reports unknown brokers first.
     unknown = tuple(broker for broker in replicas if broker not in view.brokers)
     unfit = unfit_assignment(unknown or replicas, view.brokers)
     if unfit is not None:
-        return Refusal(UNKNOWN_MEMBER_ID if unknown else INVALID_REPLICA_ASSIGNMENT, unfit)
+        return Refusal(error_codes.UNKNOWN_MEMBER_ID if unknown else error_codes.INVALID_REPLICA_ASSIGNMENT, unfit)
     if key in view.ongoing:
-        return Refusal(REASSIGNMENT_IN_PROGRESS, IN_PROGRESS)
+        return Refusal(error_codes.REASSIGNMENT_IN_PROGRESS, IN_PROGRESS)
     return replicas

@@ -15,18 +15,9 @@ from kreassign.errors import ClusterError, Rejected, Unsupported
 from kreassign.executor.cluster.port import ClusterPort, TopicsPort
 from kreassign.executor.cluster.readings import ask_twice, read_topics
 from kreassign.executor.state import RunView
-from kreassign.model import AllowedOperations, ConfigChange, ConfigResource, LogDir, ResourceType
+from kreassign.model import AllowedOperations, ConfigChange, ConfigResource, LogDir, ResourceType, error_codes
 from kreassign.model.authorization import error_text, is_of_permission, missing_permission
 from kreassign.model.distributions import AskedChange, recognise
-from kreassign.model.error_codes import (
-    CLUSTER_AUTHORIZATION_FAILED,
-    INVALID_CONFIG,
-    INVALID_REPLICA_ASSIGNMENT,
-    POLICY_VIOLATION,
-    TOPIC_AUTHORIZATION_FAILED,
-    UNSUPPORTED_VERSION,
-    has_code,
-)
 from kreassign.model.run import ACTIVE
 from kreassign.model.throttle import FOLLOWER_THROTTLED_RATE, FOLLOWER_THROTTLED_REPLICAS
 
@@ -114,7 +105,11 @@ def unlisted_topics(
 
 def _hidden(port: TopicsPort, topics: Collection[str]) -> tuple[str, ...]:
     unknown = read_topics(port, topics).unknown if topics else {}
-    return tuple(topic for topic, error in sorted(unknown.items()) if has_code(error, TOPIC_AUTHORIZATION_FAILED))
+    return tuple(
+        topic
+        for topic, error in sorted(unknown.items())
+        if error_codes.has_code(error, error_codes.TOPIC_AUTHORIZATION_FAILED)
+    )
 
 
 def _to_see(port: TopicsPort, topics: Collection[str]) -> Iterator[str]:
@@ -130,7 +125,7 @@ def _to_reassign(port: ClusterPort) -> Iterator[str]:
     try:
         port.check_reassignment_permission(timeout_ms=CHECK_TIMEOUT_MS)
     except ClusterError as error:
-        if has_code(error, CLUSTER_AUTHORIZATION_FAILED):
+        if error_codes.has_code(error, error_codes.CLUSTER_AUTHORIZATION_FAILED):
             yield _instead(port, AskedChange.MOVES, missing_permission("Alter", (), port.principal))
         elif _is_final(error):
             yield _refused(port, AskedChange.MOVES, error)
@@ -166,7 +161,7 @@ def _to_throttle(port: ClusterPort, topics: Iterable[str], brokers: Iterable[int
     denied = [
         resource
         for resource, error in failed.items()
-        if has_code(error, TOPIC_AUTHORIZATION_FAILED, CLUSTER_AUTHORIZATION_FAILED)
+        if error_codes.has_code(error, error_codes.TOPIC_AUTHORIZATION_FAILED, error_codes.CLUSTER_AUTHORIZATION_FAILED)
     ]
     if names := [resource.name for resource in denied if resource.type is ResourceType.TOPIC]:
         yield missing_permission("AlterConfigs", names, port.principal)
@@ -178,12 +173,17 @@ def _to_throttle(port: ClusterPort, topics: Iterable[str], brokers: Iterable[int
         yield _refused(port, AskedChange.THROTTLE, final[0])
 
 
-_FINAL = (INVALID_CONFIG, INVALID_REPLICA_ASSIGNMENT, POLICY_VIOLATION, UNSUPPORTED_VERSION)
+_FINAL = (
+    error_codes.INVALID_CONFIG,
+    error_codes.INVALID_REPLICA_ASSIGNMENT,
+    error_codes.POLICY_VIOLATION,
+    error_codes.UNSUPPORTED_VERSION,
+)
 
 
 def _is_final(error: ClusterError) -> bool:
     """True if the cluster takes such a change from nobody, whoever asks and whenever."""
-    return isinstance(error, Unsupported) or has_code(error, *_FINAL)
+    return isinstance(error, Unsupported) or error_codes.has_code(error, *_FINAL)
 
 
 @contextmanager
@@ -192,7 +192,7 @@ def explained(port: TopicsPort) -> Iterator[None]:
     try:
         yield
     except Rejected as error:
-        if not has_code(error, CLUSTER_AUTHORIZATION_FAILED):
+        if not error_codes.has_code(error, error_codes.CLUSTER_AUTHORIZATION_FAILED):
             raise
         text = error_text(error)
         if (whole := _instead(port, AskedChange.MOVES, text)) == text:

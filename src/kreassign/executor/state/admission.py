@@ -11,30 +11,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
+from kreassign.executor import guards
 from kreassign.executor.events import HealthObserved, VerdictsRecorded
-from kreassign.executor.guards import (
-    ENDS_RUN,
-    ForeignCopy,
-    GuardInputs,
-    GuardName,
-    Health,
-    LogDirSpace,
-    Reaction,
-    Verdict,
-    evaluate,
-    unread_clients,
-)
+from kreassign.executor.scheduling import windows
 from kreassign.executor.scheduling.limits import DiskBudget, LogDirKey, PacedMove, find_cycle
 from kreassign.executor.scheduling.queue import NextMoves
-from kreassign.executor.scheduling.windows import (
-    REACHED,
-    OpenInterval,
-    TimeLeft,
-    forecast,
-    local_time,
-    open_interval,
-    shortfalls,
-)
 from kreassign.executor.state import throttling
 from kreassign.executor.state.move import MoveRecord
 from kreassign.executor.state.phases import Names
@@ -50,12 +31,12 @@ STUCK = "disk space"
 """Kind of messages about moves for which no disk has space."""
 
 
-def take_stock(run: Run, starting: Names, health: Health) -> tuple[Names, Names]:
+def take_stock(run: Run, starting: Names, health: guards.Health) -> tuple[Names, Names]:
     """Recompute free space. Returns (moves that fit, moves the disk guard checks).
 
     The guard checks the moves that start, or those that would start if none can.
     """
-    if GuardName.DISK not in run.identity.reactions:
+    if guards.GuardName.DISK not in run.identity.reactions:
         return starting, starting
     wanted = starting or run.health.stuck
     copying = (*map(left_of, run.moves.in_flight), *map(_of_others, health.foreign_copies))
@@ -88,14 +69,14 @@ def _left_by(run: Run, name: TopicPartition) -> set[int]:
     return set() if record is None else {*record.step.original}.difference(record.step.target)
 
 
-def _shared(spaces: Iterable[LogDirSpace]) -> Iterator[tuple[LogDirKey, tuple[LogDirKey, ...]]]:
+def _shared(spaces: Iterable[guards.LogDirSpace]) -> Iterator[tuple[LogDirKey, tuple[LogDirKey, ...]]]:
     """Directories that share a disk with others of their broker, each with all of them."""
     for alike in disks_of_brokers(spaces):
         places = tuple((one.broker, one.path) for one in alike)
         yield from ((place, places) for place in places if len(places) > 1)
 
 
-def _of_others(copy: ForeignCopy) -> PacedMove:
+def _of_others(copy: guards.ForeignCopy) -> PacedMove:
     """A copy that another tool started, as pacing sees it; its leader does not matter."""
     place = () if copy.path is None else ((copy.broker, copy.path),)
     return PacedMove(copy.topic_partition, copy.left_bytes, NO_LEADER, () if place else (copy.broker,), place)
@@ -180,7 +161,7 @@ def is_health_check_due(run: Run, starting: Names, at_ms: int) -> bool:
     return at_ms - run.health.checked_ms >= patience_ms
 
 
-def judge(run: Run, starting: Names, event: HealthObserved) -> tuple[Names, tuple[Verdict, ...]]:
+def judge(run: Run, starting: Names, event: HealthObserved) -> tuple[Names, tuple[guards.Verdict, ...]]:
     """Process an inspection: return the starting moves that have disk space, and the verdicts of the guards."""
     watch, health = run.health, event.health
     watch.checked_ms = event.at_ms
@@ -194,11 +175,11 @@ def judge(run: Run, starting: Names, event: HealthObserved) -> tuple[Names, tupl
     throttling.take_in_check(run, event.at_ms, read, health.foreign_configs, health.unread_configs)
     _note_absences(run, event.at_ms, (destinations | watch.replaced).difference(health.live))
     starting = tuple(name for name in starting if not _waits_for_broker(run, run.moves.records[name]))
-    is_holding = run.identity.reactions.get(GuardName.CLIENTS, Reaction.WARN) is not Reaction.WARN
+    is_holding = run.identity.reactions.get(guards.GuardName.CLIENTS, guards.Reaction.WARN) is not guards.Reaction.WARN
     run.clients = run.clients.after(health.clients, event.at_ms, is_holding=is_holding)
     clients = run.clients.readings
-    unread = (*health.unread, *unread_clients(clients))
-    now = GuardInputs(
+    unread = (*health.unread, *guards.unread_clients(clients))
+    now = guards.GuardInputs(
         health=replace(health, foreign_configs=run.throttle.foreign, clients=clients, unread=unread),
         first=watch.first,
         moves=tuple(record for record in run.moves.in_flight if record.lagging),
@@ -210,13 +191,13 @@ def judge(run: Run, starting: Names, event: HealthObserved) -> tuple[Names, tupl
         named_log_dirs=run.moves.index.named_log_dirs,
         to_be_named=_to_be_named(run) if health.refused else (),
     )
-    return starting, _seen_twice(run, evaluate(now, run.identity.reactions))
+    return starting, _seen_twice(run, guards.evaluate(now, run.identity.reactions))
 
 
-def _seen_twice(run: Run, verdicts: Iterable[Verdict]) -> tuple[Verdict, ...]:
+def _seen_twice(run: Run, verdicts: Iterable[guards.Verdict]) -> tuple[guards.Verdict, ...]:
     """Let only what two inspections in a row have shown end the run; until the second one, it holds."""
     verdicts, before = tuple(verdicts), run.health.suspected
-    run.health.suspected = frozenset(verdict.guard for verdict in verdicts if verdict.reaction in ENDS_RUN)
+    run.health.suspected = frozenset(verdict.guard for verdict in verdicts if verdict.reaction in guards.ENDS_RUN)
     return tuple(verdict.awaiting_second_look if verdict.guard not in before else verdict for verdict in verdicts)
 
 
@@ -226,7 +207,7 @@ def _to_be_named(run: Run) -> set[int]:
     return {broker for step in waiting if step.target != step.original for broker in step.target}
 
 
-def are_news(run: Run, verdicts: tuple[Verdict, ...]) -> bool:
+def are_news(run: Run, verdicts: tuple[guards.Verdict, ...]) -> bool:
     """True if guards or reactions differ from before; other figures of the same guard are no news."""
     return [(one.guard, one.reaction) for one in verdicts] != [(one.guard, one.reaction) for one in run.health.verdicts]
 
@@ -243,7 +224,7 @@ def take_in_verdicts(run: Run, event: VerdictsRecorded) -> None:
             harsher = [verdict for verdict in event.verdicts if verdict.is_harsher_than(breach.verdict)]
             breach.verdict = next(iter(harsher), breach.verdict)
     known = {breach.verdict.guard for breach in open_before}
-    if GuardName.FOREIGN_THROTTLE in said - known:
+    if guards.GuardName.FOREIGN_THROTTLE in said - known:
         for present in run.throttle.foreign:
             run.throttle.put(replace(run.throttle.of(present.key), told=present))
     run.health.breaches += [
@@ -251,14 +232,14 @@ def take_in_verdicts(run: Run, event: VerdictsRecorded) -> None:
     ]
     run.health.verdicts = event.verdicts
     demanded = {verdict.reaction for verdict in event.verdicts}
-    if demanded & ENDS_RUN:
+    if demanded & guards.ENDS_RUN:
         run.control.wind_down = WindDown.CANCEL
-    run.control.wants_rollback = run.control.wants_rollback or Reaction.ROLLBACK in demanded
+    run.control.wants_rollback = run.control.wants_rollback or guards.Reaction.ROLLBACK in demanded
 
 
 def is_held_by_guards(run: Run) -> bool:
     """True if no new move may be started now."""
-    return bool(run.control.held_by) or any(verdict.reaction is Reaction.HOLD for verdict in run.health.verdicts)
+    return bool(run.control.held_by) or any(verdict.reaction is guards.Reaction.HOLD for verdict in run.health.verdicts)
 
 
 def lost_after_ms(run: Run) -> int | None:
@@ -341,7 +322,7 @@ def take_in_poll(run: Run, at_ms: int, *, has_progress: bool = True) -> None:
         return
     if has_progress:
         run.moves.speed.measure(run.moves.records.values(), at_ms)
-    if open_interval(hours, _wall_ms(run, at_ms)) is None and run.control.wind_down is None:
+    if windows.open_interval(hours, _wall_ms(run, at_ms)) is None and run.control.wind_down is None:
         run.control.wind_down, run.moves.outlook = (
             WindDown.CANCEL if hours.at_end is AtWindowEnd.CANCEL else WindDown.FINISH,
             (),
@@ -349,7 +330,7 @@ def take_in_poll(run: Run, at_ms: int, *, has_progress: bool = True) -> None:
         run.note("its deadline is over: what had not been started by then is left out")
 
 
-def time_left(run: Run, moving: Iterable[MoveRecord], at_ms: int) -> TimeLeft | None:
+def time_left(run: Run, moving: Iterable[MoveRecord], at_ms: int) -> windows.TimeLeft | None:
     """Time left for pacing; None without limits. Updates the outlook with what will not fit."""
     if not run.control.pace.hours.are_limited:
         return None
@@ -357,7 +338,7 @@ def time_left(run: Run, moving: Iterable[MoveRecord], at_ms: int) -> TimeLeft | 
     _foresee(run, in_flight, at_ms)
     now = _open_now(run, at_ms)
     seconds = 0.0 if now is None else (now.ends_ms - _wall_ms(run, at_ms)) / 1000
-    return TimeLeft.after(seconds, slowest_rate(run), in_flight)
+    return windows.TimeLeft.after(seconds, slowest_rate(run), in_flight)
 
 
 def postponed(run: Run, at_ms: int) -> Names:
@@ -381,7 +362,7 @@ def sleeps_until_window(run: Run, at_ms: int) -> bool:
         or _open_now(run, at_ms) is not None
     ):
         return False
-    return open_interval(hours, _wall_ms(run, at_ms)) is not None
+    return windows.open_interval(hours, _wall_ms(run, at_ms)) is not None
 
 
 def closed_window(run: Run, at_ms: int) -> str | None:
@@ -389,10 +370,10 @@ def closed_window(run: Run, at_ms: int) -> str | None:
     hours, wall_ms = run.control.pace.hours, _wall_ms(run, at_ms)
     if not hours.are_limited:
         return None
-    next_one = open_interval(hours, wall_ms)
+    next_one = windows.open_interval(hours, wall_ms)
     if next_one is None or next_one.begins_ms <= wall_ms:
         return None
-    return f"waits for its window, which opens {local_time(hours, next_one.begins_ms)}"
+    return f"waits for its window, which opens {windows.local_time(hours, next_one.begins_ms)}"
 
 
 def _foresee(run: Run, in_flight: Sequence[PacedMove], at_ms: int) -> None:
@@ -407,8 +388,8 @@ def _foresee(run: Run, in_flight: Sequence[PacedMove], at_ms: int) -> None:
     bytes_per_s = slowest_rate(run)
     if bytes_per_s is None:
         return
-    found = forecast((*waiting, *in_flight), hours, wall_ms, bytes_per_s, run.control.pace.order)
-    run.moves.outlook = (*run.moves.outlook, *shortfalls(found, hours, bytes_per_s))
+    found = windows.forecast((*waiting, *in_flight), hours, wall_ms, bytes_per_s, run.control.pace.order)
+    run.moves.outlook = (*run.moves.outlook, *windows.shortfalls(found, hours, bytes_per_s))
     if not run.moves.in_flight and len(found.too_long) == len(waiting):
         for record in [run.moves.records[one.topic_partition] for one in waiting]:
             record.give_up(at_ms, "at the rate of the run, no time in which it may be in flight is long enough for it")
@@ -418,12 +399,12 @@ def _foresee(run: Run, in_flight: Sequence[PacedMove], at_ms: int) -> None:
 def slowest_rate(run: Run) -> float | None:
     """Rate per direction of the slowest broker for moves of this run; None while unknown."""
     limit = run.present_rates.slowest_bytes_per_s
-    return run.moves.speed.fastest_bytes_per_s if limit is None else limit * REACHED
+    return run.moves.speed.fastest_bytes_per_s if limit is None else limit * windows.REACHED
 
 
-def _open_now(run: Run, at_ms: int) -> OpenInterval | None:
+def _open_now(run: Run, at_ms: int) -> windows.OpenInterval | None:
     wall_ms = _wall_ms(run, at_ms)
-    now = open_interval(run.control.pace.hours, wall_ms)
+    now = windows.open_interval(run.control.pace.hours, wall_ms)
     return now if now is not None and now.begins_ms <= wall_ms else None
 
 

@@ -17,17 +17,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from itertools import islice
 
-from kreassign.executor import events, throttle_ledger
+from kreassign.executor import events, instructions, throttle_ledger
 from kreassign.executor.guards import GuardName, Reaction
-from kreassign.executor.instructions import (
-    CancelMoves,
-    CheckHealth,
-    ObserveMoves,
-    ProducerGuard,
-    SetThrottle,
-    SubmitMoves,
-    Wait,
-)
 from kreassign.executor.scheduling.limits import InFlight
 from kreassign.executor.scheduling.queue import PriorityMerge, add_left, choose_from, ranking
 from kreassign.executor.state import admission, finishing, throttling
@@ -123,15 +114,20 @@ def _poll(run: Run, state: Observing) -> Next:
     records = [run.moves.records[name] for name in state.moves]
     unsent = frozenset(record.name for record in records if record.status is MoveStatus.PLANNED)
     sizes = GuardName.DISK in run.identity.reactions
-    return Next(state, (ObserveMoves(tuple(record.step for record in records), unsent, _producer_guard(run), sizes),))
+    return Next(
+        state,
+        (instructions.ObserveMoves(tuple(record.step for record in records), unsent, _producer_guard(run), sizes),),
+    )
 
 
-def _producer_guard(run: Run) -> ProducerGuard | None:
+def _producer_guard(run: Run) -> instructions.ProducerGuard | None:
     """Between the preflight and the start of a move, its ISR or min.insync.replicas may have changed."""
     reaction = run.identity.reactions.get(GuardName.MIN_ISR, Reaction.WARN)
     if reaction is Reaction.WARN or run.identity.allows_producer_outage:
         return None
-    return ProducerGuard(None if run.health.first is None else frozenset(run.health.first.under_min_isr.first))
+    return instructions.ProducerGuard(
+        None if run.health.first is None else frozenset(run.health.first.under_min_isr.first)
+    )
 
 
 def _after_observation(run: Run, state: Observing, event: events.MovesObserved) -> Next:
@@ -162,7 +158,7 @@ def _check_then_proceed(run: Run, starting: Names, cancelling: Names, at_ms: int
     active = tuple(record.step for record in run.moves.active)
     lost = run.health.lost if run.control.replans else ()
     in_force = tuple(setting.pending for setting in run.throttle.in_force)
-    check = CheckHealth(
+    check = instructions.CheckHealth(
         active,
         in_force,
         run.health.first,
@@ -232,7 +228,7 @@ def proceed(run: Run, starting: Names, cancelling: Names) -> Next:
     given_up = (record for record in run.moves.in_flight if record.is_given_up)
     moving = (record.name for record in given_up if record.status is MoveStatus.MOVING)
     if names := tuple(dict.fromkeys((*cancelling, *moving))):
-        return Next(Cancelling(), (CancelMoves(names),))
+        return Next(Cancelling(), (instructions.CancelMoves(names),))
     active = (name for name in starting if records[name].status in ACTIVE)
     is_held = admission.is_held_by_guards(run)
     return _check_then_send(run, tuple(n for n in active if not is_held or records[n].status is MoveStatus.SENT))
@@ -282,7 +278,7 @@ def _list_then_send(run: Run, starting: Names = ()) -> Next:
 
 
 def _set_then_send(run: Run, starting: Names, changes: tuple[throttle_ledger.ConfigOverride, ...]) -> Next:
-    return Next(SettingLists(starting), (SetThrottle(changes),)) if changes else _send(run, starting)
+    return Next(SettingLists(starting), (instructions.SetThrottle(changes),)) if changes else _send(run, starting)
 
 
 def _listing(run: Run, starting: Names) -> tuple[throttle_ledger.ConfigOverride, ...]:
@@ -327,7 +323,7 @@ def _after_listing(run: Run, state: SettingLists, event: events.ThrottleSet) -> 
         return _send(run, state.starting)
     throttle.unset_since_ms, is_tried_again = within(throttle.unset_since_ms, event.at_ms, UNSET_PATIENCE_MS)
     if run.moves.in_flight or not throttle.unset or is_tried_again:
-        return Next(Waiting(), (Wait(),))
+        return Next(Waiting(), (instructions.Wait(),))
     run.note_for_good(SETTING, event.problems)
     run.note("the throttle could not be set, so nothing more was started")
     return finishing.restore(run, Afterwards.FAIL)
@@ -343,8 +339,8 @@ def _send(run: Run, starting: Names) -> Next:
         log_dirs = {replica: path for step in steps for replica, path in step.log_dir_paths.items()}
         targets = {step.topic_partition: step.target for step in steps}
         changing = frozenset(step.topic_partition for step in steps if len(step.target) != len(step.original))
-        return Next(Submitting(remaining), (SubmitMoves(targets, log_dirs, changing),))
-    return Next(Waiting(), (Wait(),)) if run.moves.are_left else finishing.elect(run)
+        return Next(Submitting(remaining), (instructions.SubmitMoves(targets, log_dirs, changing),))
+    return Next(Waiting(), (instructions.Wait(),)) if run.moves.are_left else finishing.elect(run)
 
 
 def _note_sending(run: Run, state: Submitting, event: events.SubmissionIntended) -> Next:
@@ -403,7 +399,7 @@ def _wind_down(run: Run, actions: Sequence[tuple[MoveRecord, NextAction]], at_ms
         or (cancels_all and record.status is MoveStatus.MOVING and not record.is_diverged)
     )
     if cancelling:
-        return Next(Cancelling(), (CancelMoves(cancelling),))
+        return Next(Cancelling(), (instructions.CancelMoves(cancelling),))
     return _check_then_proceed(run, (), (), at_ms) if run.identity.guards_to_the_end else _list_then_send(run)
 
 
@@ -437,7 +433,7 @@ def _after_cancelling(run: Run, _: Cancelling, event: events.MovesCancelled) -> 
 
 def _after_waiting(run: Run, state: Waiting, event: events.TimePassed) -> Next:
     if admission.sleeps_until_window(run, event.at_ms):
-        return Next(state, (Wait(),))
+        return Next(state, (instructions.Wait(),))
     if throttling.is_measurement_due(run, event.at_ms):
         return Next(MeasuringTraffic(), (throttling.measurement(run),))
     return observe(run)
@@ -457,7 +453,7 @@ def _call_failed(run: Run, _: object, event: events.CallFailed) -> Next:
     """An unreachable cluster may come back by itself; a permission does not, so it is reported at once."""
     run.tell(PERMISSION, event.at_ms, *([event.message] if is_of_permission(event.message) else ()))
     if within(run.health.silent_since_ms, event.at_ms, OUT_OF_REACH_MS)[1]:
-        return Next(Waiting(), (Wait(),))
+        return Next(Waiting(), (instructions.Wait(),))
     run.note(f"the cluster was out of reach for {OUT_OF_REACH_MS // 60_000} minutes: {event.message}")
     return Next(Paused())
 
