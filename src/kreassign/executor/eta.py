@@ -282,15 +282,8 @@ Endpoint = tuple[str, int]
 DOES = {"out": "sends", "in": "gets", "within": "copies between its log directories"}
 
 
-def reason_without_end(run: RunView, at_ms: int, measured_ms: int | None) -> str | None:
-    """Reason why the run cannot end, whatever its copies did before; their progress was last read at `measured_ms`.
-
-    None if nothing prevents it.
-    """
-    return next(_reasons_without_end(run, at_ms, measured_ms), None)
-
-
-def _reasons_without_end(run: RunView, at_ms: int, measured_ms: int | None) -> Iterator[str]:
+def reasons_without_end(run: RunView, at_ms: int, measured_ms: int | None) -> Iterator[str]:
+    """Reasons why the run cannot end, whatever its copies did before; their progress was last read at `measured_ms`."""
     yield from _not_moving(run)
     if run.in_flight and run.wind_down is WindDown.CANCEL:
         yield "its moves in flight are being cancelled"

@@ -225,12 +225,13 @@ def under_replicated(
 
     Nor is it `expected`: copies of moves of the run, which one stale list of reassignments may leave out.
     """
+    adding = {name: move.adding for name, move in ongoing.items()}
     return tuple(
         one
         for one in partitions
         if any(
             (one.topic_partition, broker) not in expected
-            for broker in set(one.replicas).difference(one.isr, _adding(one, ongoing), lost)
+            for broker in set(one.replicas).difference(one.isr, adding.get(one.topic_partition, ()), lost)
         )
     )
 
@@ -243,11 +244,6 @@ def under_min_isr(partitions: Iterable[Partition], minima: Mapping[str, int]) ->
         if one.leader != NO_LEADER
         and len(one.isr) < required_in_sync(minima.get(one.topic_partition.topic, 1), len(one.replicas))
     )
-
-
-def _adding(partition: Partition, ongoing: Mapping[TopicPartition, OngoingReassignment]) -> tuple[int, ...]:
-    move = ongoing.get(partition.topic_partition)
-    return move.adding if move is not None else ()
 
 
 # Verdicts of the guards on an inspection.
@@ -368,19 +364,6 @@ def _unread_verdicts(guard: GuardName, reaction: Reaction, unread: Iterable[Unre
             f"{what} could not be read: {missing[0].why}",
             "It is read again with every check; see why it does not answer",
         )
-
-
-def _offline_breaches(now: GuardInputs) -> Iterator[Breach]:
-    yield from _grown(
-        now.first.offline, now.health.offline, "have no leader", "Bring back the brokers of their replicas"
-    )
-
-
-def _min_isr_breaches(now: GuardInputs) -> Iterator[Breach]:
-    what = "have fewer replicas in sync than min.insync.replicas asks for"
-    yield from _grown(
-        now.first.under_min_isr, now.health.under_min_isr, what, "Producers with acks=all fail: see to their brokers"
-    )
 
 
 def _under_replicated_breaches(now: GuardInputs) -> Iterator[Breach]:
@@ -531,8 +514,15 @@ def unread_clients(readings: Iterable[ClientAnswer]) -> tuple[Unread, ...]:
 
 
 GUARDS: Mapping[GuardName, Callable[[GuardInputs], Iterator[Breach]]] = MappingProxyType({
-    GuardName.OFFLINE: _offline_breaches,
-    GuardName.MIN_ISR: _min_isr_breaches,
+    GuardName.OFFLINE: lambda now: _grown(
+        now.first.offline, now.health.offline, "have no leader", "Bring back the brokers of their replicas"
+    ),
+    GuardName.MIN_ISR: lambda now: _grown(
+        now.first.under_min_isr,
+        now.health.under_min_isr,
+        "have fewer replicas in sync than min.insync.replicas asks for",
+        "Producers with acks=all fail: see to their brokers",
+    ),
     GuardName.UNDER_REPLICATED: _under_replicated_breaches,
     GuardName.BROKER: _broker,
     GuardName.DISK: _disk,

@@ -182,7 +182,8 @@ class ProgressMeter:
         self._curve: tuple[tuple[int, int], ...] = ()
         self._recent: tuple[tuple[int, str], ...] = ()
         self._last_told: dict[str, events.Event] = {}
-        self._at_ms = 0
+        self.at_ms = 0
+        """Time of the last event followed."""
 
     def state(self) -> dict[str, object]:
         """Complete state of the meter, for `restored`."""
@@ -197,14 +198,9 @@ class ProgressMeter:
         vars(meter).update(state)
         return meter
 
-    @property
-    def at_ms(self) -> int:
-        """Time of the last event followed."""
-        return self._at_ms
-
     def follow(self, event: events.Event) -> None:
         """Follow an event; only observations of the cluster bring new figures."""
-        self._at_ms = event.at_ms
+        self.at_ms = event.at_ms
         said = (*(text for _, text in marks(event)), *new_sentences(event, self._last_told))
         self._recent = (*self._recent, *((event.at_ms, text) for text in said))[-REMEMBERED:]
         if isinstance(event, events.MovesObserved) and not (event.observations or event.has_progress):
@@ -231,7 +227,7 @@ class ProgressMeter:
         end, why = self._end()
         overall = eta.estimate(self._totals or (self._total(),))
         return Progress(
-            at_ms=self._at_ms,
+            at_ms=self.at_ms,
             done_bytes=overall.done_bytes,
             left_bytes=overall.left_bytes,
             rate_bytes_per_s=overall.rate_bytes_per_s,
@@ -291,7 +287,7 @@ class ProgressMeter:
         for ends, copy in before.values():
             for end in ends:
                 self._sums[end].add(copy, -1)
-        copies = _copy_samples(record, self._at_ms).items()
+        copies = _copy_samples(record, self.at_ms).items()
         self._counted[record.name] = {broker: (_ends(record, broker), copy) for broker, copy in copies}
         is_growing = record.status in ACTIVE and record.name in self._begun
         for broker, (ends, copy) in self._counted[record.name].items():
@@ -310,7 +306,7 @@ class ProgressMeter:
         begun = [record for record in records if record.copies]
         for record in begun:
             if has_progress or record.status not in ACTIVE:
-                now = _sample(record, self._at_ms)
+                now = _sample(record, self.at_ms)
                 self._samples[record.name] = eta.recent((*self._samples.get(record.name, ()), now))
             if record.status not in ACTIVE:
                 self._shown[record.name] = self._seen_now(record)
@@ -319,16 +315,16 @@ class ProgressMeter:
             return
         whole = self._total()
         self._totals = eta.recent((*self._totals, whole))
-        curve = (*self._curve, (self._at_ms, whole.done_bytes))
+        curve = (*self._curve, (self.at_ms, whole.done_bytes))
         self._curve = curve if len(curve) <= CURVE_POINTS else curve[::2]
         into = [side for (kind, _), side in self._sums.items() if kind != "out"]
         self._all.left_bytes = whole.left_bytes or 0
         self._all.passed_bytes = sum(side.passed_bytes for side in into)
         self._all.written_bytes = sum(side.written_bytes for side in into)
         busy = self._busy_ends()
-        self._all.sample(self._at_ms, is_busy=bool(busy))
+        self._all.sample(self.at_ms, is_busy=bool(busy))
         for end, side in self._sums.items():
-            side.sample(self._at_ms, is_busy=end in busy)
+            side.sample(self.at_ms, is_busy=end in busy)
             self._best_bytes_per_s = max(self._best_bytes_per_s, eta.Side(side.samples).rate_bytes_per_s or 0.0)
 
     def _busy_ends(self) -> set[eta.Endpoint]:
@@ -340,7 +336,7 @@ class ProgressMeter:
         """Sum of all copies."""
         into = [side for (kind, _), side in self._sums.items() if kind != "out"]
         left = None if any(side.unknown for side in into) else sum(side.left_bytes for side in into)
-        return eta.Sample(self._at_ms, sum(side.done_bytes for side in into), left)
+        return eta.Sample(self.at_ms, sum(side.done_bytes for side in into), left)
 
     def _shown_move(self, record: MoveRecord) -> MoveHistory:
         shown = self._shown.get(record.name)
@@ -351,7 +347,7 @@ class ProgressMeter:
     def _seen_now(self, record: MoveRecord) -> MoveHistory:
         if not record.move.receiving:
             return move_history(record)
-        samples = self._samples.get(record.name) or [_sample(record, self._at_ms)]
+        samples = self._samples.get(record.name) or [_sample(record, self.at_ms)]
         return move_history(record, eta.estimate(samples, self._limit(record)))
 
     def _limit(self, record: MoveRecord) -> int | None:
@@ -369,7 +365,7 @@ class ProgressMeter:
         if not (self._totals or self._has_copies_left):
             return Interval(0.0, 0.0, 0.0), None
         measured_ms = self._totals[-1].at_ms if self._totals else None
-        if (why := eta.reason_without_end(self._run, self._at_ms, measured_ms)) is not None:
+        if (why := next(eta.reasons_without_end(self._run, self.at_ms, measured_ms), None)) is not None:
             return None, why
         limit = self._run.present_rates.fastest_bytes_per_s
         best = self._best_bytes_per_s if limit is None else min(limit, self._best_bytes_per_s)
@@ -381,7 +377,7 @@ class ProgressMeter:
             return None, eta.reason_unmeasured(
                 sides, has_begun=bool(self._totals), unknown_count=unknown, best_bytes_per_s=best
             )
-        why = eta.beyond_hours(self._run, self._at_ms, end) or eta.too_wide(end)
+        why = eta.beyond_hours(self._run, self.at_ms, end) or eta.too_wide(end)
         return (end, None) if why is None else (None, why)
 
     @property
@@ -395,8 +391,8 @@ class ProgressMeter:
         writes = waiting.get((QUEUED_AS[kind], broker), 0.0) if kind in QUEUED_AS else 0.0
         limit = self._run.present_rates.of(broker) if kind in QUEUED_AS else None
         # A side first seen since the last poll, after a change of leader or target, has no sample yet.
-        now = eta.ProgressSample(self._at_ms, side.passed_bytes, side.left_bytes, side.written_bytes)
-        return eta.Side(side.samples or (now,), writes, writes * (self._at_ms - self._run.started_ms) / 1000, limit)
+        now = eta.ProgressSample(self.at_ms, side.passed_bytes, side.left_bytes, side.written_bytes)
+        return eta.Side(side.samples or (now,), writes, writes * (self.at_ms - self._run.started_ms) / 1000, limit)
 
 
 def move_history(record: MoveRecord, estimate: Estimate | None = None) -> MoveHistory:

@@ -124,19 +124,15 @@ class DeniedRight:
 
 def error_text(error: BaseException) -> str:
     """The message of an error; for a refusal the permission that it requires, or the cordon to be lifted."""
-    return refused_permission(error) or _refused_for_cordon(error) or str(error)
+    if is_for_cordon(error):
+        return f"{error}: uncordon that broker (`kreassign doctor` says how), or plan without it"
+    return refused_permission(error) or str(error)
 
 
 def is_for_cordon(error: BaseException) -> bool:
     """True if Kafka refused a list because it names a broker all of whose directories are cordoned (from 4.4)."""
     is_of_list = isinstance(error, Rejected) and error.code == INVALID_REPLICA_ASSIGNMENT
     return is_of_list and "all its log directories are cordoned" in str(error)
-
-
-def _refused_for_cordon(error: BaseException) -> str | None:
-    if not is_for_cordon(error):
-        return None
-    return f"{error}: uncordon that broker (`kreassign doctor` says how), or plan without it"
 
 
 def refused_permission(error: BaseException) -> str | None:

@@ -102,13 +102,15 @@ def read_json(text: str, *, takes_nan: bool = False) -> Json:
     With `takes_nan`, NaN and the infinities of other writers become null.
     """
     try:
-        constant = _nothing if takes_nan else _refuse
+        constant = (lambda _: None) if takes_nan else _refuse
         document = json.loads(
             text, parse_constant=constant, parse_float=finite, parse_int=_whole, object_pairs_hook=_once_each
         )
         # Only escapes can produce halves, and most files have none: skip the walk through the document.
         if _HALF_ESCAPED.search(text):
-            _refuse_halves(document)
+            for place, value in _texts(document, "$"):
+                if is_half(value):
+                    raise ValueError(f"{place} is {value!r}, which has half of a surrogate pair and is no text")
     except json.JSONDecodeError as error:
         raise ValueError(_plain(error, text)) from error
     except _KeyTwiceError as error:
@@ -219,18 +221,8 @@ def _whole(text: str) -> int:
     return int(text)
 
 
-def _refuse_halves(document: Json) -> None:
-    for place, value in _texts(document, "$"):
-        if is_half(value):
-            raise ValueError(f"{place} is {value!r}, which has half of a surrogate pair and is no text")
-
-
 def _refuse(name: str) -> NoReturn:
     raise ValueError(f"{name} is not a number in JSON")
-
-
-def _nothing(_: str) -> None:
-    return None
 
 
 def _texts(value: Json, place: str) -> Iterator[tuple[str, str]]:

@@ -108,7 +108,8 @@ class Journal:
         self.path, self._form = path, form
         self._last_void = last_void
         self._lock = lock
-        self._position = position
+        self.position = position
+        """Position of the last event written."""
         self._polls: list[MovesObserved] = []
         self._is_awaited = False
         """True from a request to the next poll: who asked waits for the run to look at its moves."""
@@ -118,11 +119,6 @@ class Journal:
         self.on_lock: OnLock = _give_up
         self._connection = sqlite3.connect(path, isolation_level=None, timeout=LOOK_EVERY_S)
         self._connection.execute("PRAGMA synchronous = FULL")
-
-    @property
-    def position(self) -> Position:
-        """Position of the last event written."""
-        return self._position
 
     @classmethod
     def create(cls, state_dir: Path, started: RunStarted, mirror: Mirror | None = None) -> Journal:
@@ -231,7 +227,7 @@ class Journal:
         """
         self._patiently(self._write_polls)
         with self._refusing(), _despite_locks():
-            store_snapshot(self._connection, self._position, text)
+            store_snapshot(self._connection, self.position, text)
 
     def requests_after(self, number: int) -> tuple[Any, ...]:
         """Requests with higher numbers, oldest first; none while others have locked the journal. Raises JournalDamaged.
@@ -266,9 +262,9 @@ class Journal:
             self._polls.clear()
 
     def _write(self, at_ms: int, kind: str, body: str) -> None:
-        row = _row(self._position, at_ms, kind, body)
+        row = _row(self.position, at_ms, kind, body)
         self._connection.execute(INSERT, row)
-        self._position = Position(row[0], row[4])
+        self.position = Position(row[0], row[4])
         if self._mirror is not None:
             self._unmirrored.append(row)
 

@@ -1,6 +1,6 @@
 """Limit the moves in flight: by the operator's limits, the load that keeps brokers busy, and free space on disks.
 
-A `Candidate` is a move as pacing sees it: what it copies, and which ends it loads. `InFlight` counts against the
+A `PacedMove` is a move as pacing sees it: what it copies, and which ends it loads. `InFlight` counts against the
 limits, `Saturation` keeps in flight what keeps every broker busy, no more, and `DiskBudget` promises free
 space to each copy once. Pure except for their own counts.
 """
@@ -88,9 +88,8 @@ def named_log_dirs(moves: Iterable[Endpoints]) -> dict[int, frozenset[str]]:
 
 # Limits of what is in flight: those set by the operator, and what keeps a broker busy.
 #
-# `InFlight` counts against the limits. `Saturation` keeps in flight what keeps every broker busy, no more: then
-# all copies are as fast as can be, fewer replicas are out of sync at a time, less is lost when a run is cancelled, and
-# the whole ends no later. Pure except for their own counts.
+# With no more than that all copies are as fast as can be, fewer replicas are out of sync at a time, less is lost when a
+# run is cancelled, and the whole ends no later.
 
 
 _NONE = Caps()
@@ -223,7 +222,7 @@ class Saturation:
         return shares >= 1 or copies >= 2 * self.enough.copies
 
 
-# Free space for one more copy, per broker and per log directory. Pure except for its own counts.
+# Free space for one more copy, per broker and per log directory.
 #
 # Usable bytes are what a broker reports as free: the space of old copies is not free until they are deleted, so it
 # is never relied on. Bytes that copies in flight still bring are subtracted beforehand, in the directory where they

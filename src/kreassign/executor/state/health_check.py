@@ -112,14 +112,6 @@ def _could_not_ask(run: Run, _: Replanning, event: CallFailed) -> Next:
     return Next(Waiting(), (Wait(),))
 
 
-REPLANNING_ROWS: Rows = {
-    (Replanning, MovesReplanned): row(
-        _take_in_targets, Resuming, Preparing, Throttling, Observing, Electing, Restoring
-    ),
-    (Replanning, CallFailed): row(_could_not_ask, Waiting),
-}
-
-
 def _after_check(run: Run, state: CheckingHealth, event: HealthObserved) -> Next:
     starting, verdicts = admission.judge(run, state.starting, event)
     awaited = run.throttle.awaited.intersection(event.health.live)
@@ -157,7 +149,11 @@ _ONWARD = (
     Replanning,
 )
 
-HEALTH_ROWS: Rows = {
+ROWS: Rows = {
     (CheckingHealth, HealthObserved): row(_after_check, RecordingVerdicts, *_ONWARD),
     (RecordingVerdicts, VerdictsRecorded): row(_after_verdicts, *_ONWARD),
+    (Replanning, MovesReplanned): row(
+        _take_in_targets, Resuming, Preparing, Throttling, Observing, Electing, Restoring
+    ),
+    (Replanning, CallFailed): row(_could_not_ask, Waiting),
 }

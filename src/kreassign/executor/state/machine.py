@@ -153,8 +153,7 @@ class Snapshot:
 TRANSITIONS: Rows = MappingProxyType({
     **preparing.ROWS,
     **moving.ROWS,
-    **health_check.HEALTH_ROWS,
-    **health_check.REPLANNING_ROWS,
+    **health_check.ROWS,
     **finishing.ROWS,
     **control.LEASE_ROWS,
     **control.REQUEST_ROWS,
