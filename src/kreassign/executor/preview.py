@@ -17,6 +17,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from kreassign.clock import Clock
+from kreassign.executor.brokers import listed_brokers
 from kreassign.executor.cluster.measurements import sample_offsets
 from kreassign.executor.cluster.port import OffsetPort
 from kreassign.executor.cluster.readings import Reading
@@ -253,8 +254,7 @@ class RunPreview:
         """Sentence on brokers whose free space is not known; empty without any."""
         if not self.unsized:
             return ""
-        where = f"broker{'' if len(self.unsized) == 1 else 's'} {', '.join(map(str, self.unsized))}"
-        return f"free space of {where} is not known: nothing keeps a disk there from filling"
+        return f"free space of {listed_brokers(self.unsized)} is not known: nothing keeps a disk there from filling"
 
 
 def preview(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import IntEnum
 from itertools import islice, pairwise
@@ -124,6 +124,11 @@ class Topic:
 def listed_ids(brokers: Iterable[int]) -> str:
     """Broker ids as in Kafka's tools: `1,2,3`."""
     return ",".join(map(str, brokers))
+
+
+def named_brokers(brokers: Collection[int]) -> str:
+    """Broker ids with their noun: `broker 3`, `brokers 3,4`."""
+    return f"broker{'' if len(brokers) == 1 else 's'} {listed_ids(brokers)}"
 
 
 # Copies in a log directory, packed: a broker may have thousands, and a cluster a million.

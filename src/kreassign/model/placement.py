@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TypeVar
 
-from kreassign.model.cluster import TopicPartition, listed_ids
+from kreassign.model.cluster import TopicPartition, listed_ids, named_brokers
 from kreassign.model.plan import ANY_LOG_DIR, PLAN_VERSION, PartitionAssignment, Plan, partition_order
 
 _ENTRY = json.JSONEncoder(ensure_ascii=False)
@@ -101,7 +101,7 @@ def _drift(entry: PartitionAssignment, here: Placed | None) -> Drift | None:
     if here is None:
         how = f"is declared on {listed_ids(wanted)}, but not in the cluster"
         return Drift(name, DriftKind.MISSING, wanted, None, how)
-    leaving = f", {_brokers(here.leaving)} still to leave" if here.leaving else ""
+    leaving = f", {named_brokers(here.leaving)} still to leave" if here.leaving else ""
     end = f"; it is being reassigned{leaving}" if here.is_moving else ""
     seen = f"is on {listed_ids(here.replicas)}, declared on {listed_ids(wanted)}: "
     if set(here.replicas) != set(wanted):
@@ -119,8 +119,8 @@ def _drift(entry: PartitionAssignment, here: Placed | None) -> Drift | None:
 def _difference(wanted: tuple[int, ...], found: tuple[int, ...]) -> str:
     missing, more = (_without(wanted, found), _without(found, wanted))
     return ", ".join((
-        *((f"{_brokers(missing)} missing",) if missing else ()),
-        *((f"{_brokers(more)} not declared",) if more else ()),
+        *((f"{named_brokers(missing)} missing",) if missing else ()),
+        *((f"{named_brokers(more)} not declared",) if more else ()),
         *((f"replication factor {len(found)}, declared {len(wanted)}",) if len(found) != len(wanted) else ()),
     ))  # fmt: skip
 
@@ -139,7 +139,3 @@ def _log_dirs(entry: PartitionAssignment, here: Placed) -> Iterator[str]:
 
 def _without(brokers: tuple[int, ...], others: Collection[int]) -> tuple[int, ...]:
     return tuple(broker for broker in brokers if broker not in others)
-
-
-def _brokers(brokers: tuple[int, ...]) -> str:
-    return f"broker{'s' if len(brokers) > 1 else ''} {listed_ids(brokers)}"

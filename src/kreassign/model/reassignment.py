@@ -6,11 +6,11 @@ moves already, and whether the partition still has the replicas that the plan ex
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from kreassign.errors import Drifted
-from kreassign.model.cluster import TopicPartition, listed_ids
+from kreassign.model.cluster import TopicPartition, listed_ids, named_brokers
 
 WAIT_OR_CANCEL = "wait for that or cancel it (`kreassign doctor` says how)"
 """The way to move a partition elsewhere that is being reassigned."""
@@ -140,16 +140,13 @@ class Override:
 
     def _risks(self) -> Iterator[str]:
         if self.can_never_complete:
-            both = set(self.listed.adding) & set(self.listed.removing)
-            yield f"it can never end (Kafka 4.3): {_brokers(both)} would be both added and removed"
+            both = sorted(set(self.listed.adding) & set(self.listed.removing))
+            yield f"it can never end (Kafka 4.3): {named_brokers(both)} would be both added and removed"
         if self.dropped:
-            yield f"it ends without the target's replicas on {_brokers(self.dropped)}"
+            yield f"it ends without the target's replicas on {named_brokers(self.dropped)}"
         if self.left_over:
-            yield f"copies for the former target stay on {_brokers(self.left_over)} until it ends, even if cancelled"
-
-
-def _brokers(ids: Collection[int]) -> str:
-    return f"broker{'' if len(ids) == 1 else 's'} {','.join(map(str, sorted(ids)))}"
+            where = named_brokers(self.left_over)
+            yield f"copies for the former target stay on {where} until it ends, even if cancelled"
 
 
 # Compare-and-set for reassignments: the replica lists that a plan was made for, against the present ones.

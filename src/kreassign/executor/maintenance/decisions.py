@@ -488,7 +488,8 @@ def next_to_exit(facts: MaintenanceFacts) -> Step:
         return Finished(tuple(f"broker {broker} is not registered" for broker in gone))
     down = [one.broker for one in facts.found.brokers if not one.is_live]
     if down:
-        return Blocked(f"{listed_brokers(down)} {_is(down)} not live: start {_it(down)}, then give the command again")
+        them = "it" if len(down) == 1 else "them"
+        return Blocked(f"{listed_brokers(down)} {_is(down)} not live: start {them}, then give the command again")
     return (
         _silent(facts.found.brokers)
         or unseen_on(facts.found)
@@ -588,7 +589,3 @@ def _forget(facts: MaintenanceFacts) -> Forget | None:
 
 def _is(names: Sized) -> str:
     return "is" if len(names) == 1 else "are"
-
-
-def _it(names: Sized) -> str:
-    return "it" if len(names) == 1 else "them"
