@@ -38,7 +38,7 @@ from kreassign.executor.decommission import Decommission, Drain, Step, Unregiste
 from kreassign.executor.history.run_history import left_behind
 from kreassign.executor.journal import active_run, cluster_journals, first_event
 from kreassign.executor.lease import LeasePolicy
-from kreassign.executor.maintenance import brokers_in_maintenance
+from kreassign.executor.maintenance.record import brokers_in_maintenance
 from kreassign.executor.preview import RunPreview
 from kreassign.model.authorization import error_text
 from kreassign.model.error_codes import BROKER_ID_NOT_REGISTERED, has_code

@@ -395,7 +395,9 @@ class TrafficMeter:
         topics = readings.every_topic_of_two(self._port, only_lists=False)
         if topics.unknown:  # What is written to them is traffic of brokers that are not known, so of any.
             return (), ()
-        partitions = {name: one for name, one in readings.partitions_of(topics.known).items() if one.leader != NO_LEADER}
+        partitions = {
+            name: one for name, one in readings.partitions_of(topics.known).items() if one.leader != NO_LEADER
+        }
         ends = readings.read_offsets(self._port, partitions, OffsetSpec.LATEST, partitions).known
         if self._sized_ms is None or at_ms - self._sized_ms >= SIZES_EVERY_MS:
             self._record_bytes, self._sized_ms = self._sizes(partitions, ends, brokers), at_ms

@@ -99,7 +99,11 @@ def unlisted_topics(
     """
     names = sorted({topic for one in log_dirs for topic in one.topics}.difference(listed))
     unknown = read_topics(port, names).unknown
-    unseen = tuple(topic for topic, error in sorted(unknown.items()) if has_code(error, TOPIC_AUTHORIZATION_FAILED))
+    unseen = tuple(
+        topic
+        for topic, error in sorted(unknown.items())
+        if error_codes.has_code(error, error_codes.TOPIC_AUTHORIZATION_FAILED)
+    )
     return unseen, {topic: error for topic, error in unknown.items() if topic not in unseen}
 
 
