@@ -20,7 +20,7 @@ from bench.process import run
 from kreassign.model import TopicPartition
 from kreassign.model.throttle import move_map, rate_changes, topic_changes
 from kreassign.twin.controller.decision import ControllerContext
-from kreassign.twin.controller.leader_and_isr import AlterIsr, Member, ProposedIsr, alter_isr
+from kreassign.twin.controller.leader_and_isr import propose_isr
 from kreassign.twin.controller.reassignments import (
     AlterReassignments,
     Target,
@@ -158,16 +158,7 @@ class Day:
                 self._begin_next()
 
     def _join(self, partition: PartitionState, broker: int) -> None:
-        topic, number = partition.topic_partition
-        proposal = ProposedIsr(
-            self.metadata.topics[topic].topic_id,
-            number,
-            partition.leader_epoch,
-            partition.partition_epoch,
-            tuple(map(Member, (*partition.isr, broker))),
-        )
-        command = AlterIsr(partition.leader, self.metadata.brokers[partition.leader].broker_epoch, (proposal,))
-        self._write(*alter_isr(ControllerContext(self.metadata), command).records)
+        self._write(*propose_isr(ControllerContext(self.metadata), partition, (*partition.isr, broker)).records)
 
     def _state(self, topic_partition: TopicPartition) -> PartitionState:
         return self.metadata.topics[topic_partition.topic].partitions[topic_partition.partition]

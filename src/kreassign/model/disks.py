@@ -82,7 +82,7 @@ HELD: Held[LogDir] = attrgetter("size_bytes")
 
 
 def sum_of_disks(dirs: Iterable[_Dir], held: Held[_Dir] | None = None) -> tuple[int | None, int | None]:
-    """Total and usable bytes of a broker's disks, told apart as by `disks`; None unless each directory's are known."""
+    """Total and usable bytes of a broker's disks, as `disks` finds them; None unless each directory's are known."""
     each = [one for one, *_ in disks(dirs, held)]
     return _sum(one.total_bytes for one in each), _sum(one.usable_bytes for one in each)
 

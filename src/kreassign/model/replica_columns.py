@@ -43,6 +43,19 @@ class ReplicaColumns:
     in_sync: npt.NDArray[np.bool_] | None = None
 
     @property
+    def held_bytes(self) -> dict[tuple[int, str], float]:
+        """Bytes of the replicas in each log directory, by broker and path, as far as they are known and in sync."""
+        if self.log_dirs is None:
+            return {}
+        known = (self.log_dirs >= 0) & np.isfinite(self.size_bytes)
+        if self.in_sync is not None:
+            known &= self.in_sync
+        places = np.stack((self.brokers[known], self.log_dirs[known]), axis=1)
+        found, numbers = np.unique(places, axis=0, return_inverse=True)
+        sums = np.bincount(numbers.ravel(), self.size_bytes[known], len(found)).tolist()
+        return {(broker, self.paths[path]): size for (broker, path), size in zip(found.tolist(), sums, strict=True)}
+
+    @property
     def keys(self) -> npt.NDArray[np.int64]:
         """Partition of each replica: the index of its topic and its number, as one integer."""
         return self.topics.astype(np.int64) << 32 | self.partitions.astype(np.int64)

@@ -11,8 +11,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-import numpy as np
-
 from kreassign.admin import AdminClient
 from kreassign.clock import SYSTEM_CLOCK, Clock
 from kreassign.errors import InputError
@@ -95,7 +93,7 @@ def inputs_of_columns(found: SnapshotColumns, policy: PlanPolicy, snapshot_id: s
 
 def hosts_of(head: ClusterSnapshot, replicas: ReplicaColumns, policy: PlanPolicy) -> list[BrokerFacts]:
     """Brokers of a snapshot as the planner sees them."""
-    held = held_bytes(replicas)
+    held = replicas.held_bytes
     return limited([host_facts(one, held, policy) for one in head.brokers])
 
 
@@ -162,26 +160,11 @@ def _source(goal: str, broker: int, policy: PlanPolicy) -> str:
     return f"measured: their file systems, {policy.disk_reserve:.0%} of them kept free{default}"
 
 
-def held_bytes(replicas: ReplicaColumns) -> dict[tuple[int, str], float]:
-    """Bytes of the replicas in each log directory, by broker and path, as far as they are known and in sync."""
-    if replicas.log_dirs is None:
-        return {}
-    known = (replicas.log_dirs >= 0) & np.isfinite(replicas.size_bytes)
-    if replicas.in_sync is not None:
-        known &= replicas.in_sync
-    places = np.stack((replicas.brokers[known], replicas.log_dirs[known]), axis=1)
-    found, numbers = np.unique(places, axis=0, return_inverse=True)
-    sums = np.bincount(numbers.ravel(), replicas.size_bytes[known], len(found))
-    return {
-        (broker, replicas.paths[path]): size for (broker, path), size in zip(found.tolist(), sums.tolist(), strict=True)
-    }
-
-
 def host_facts(seen: SnapshotBroker, held: Mapping[tuple[int, str], float], policy: PlanPolicy) -> BrokerFacts:
-    """A broker as the planner sees it; the reserve is subtracted from its disks. `held`: see `held_bytes`."""
+    """A broker as the planner sees it; the reserve is subtracted from its disks. `held`: as of `ReplicaColumns`."""
     usable = 1 - policy.disk_reserve
     working = (one for one in seen.log_dirs if not one.is_offline)
-    room, _ = sum_of_disks(working, lambda one: held.get((seen.broker.id, one.path), 0.0))
+    room = sum_of_disks(working, lambda one: held.get((seen.broker.id, one.path), 0.0))[0]
     log_dirs = tuple(
         LogDirFacts(
             one.path,

@@ -22,7 +22,6 @@ from kreassign.operations.plan_inputs import (
     Inputs,
     Whence,
     heeded,
-    held_bytes,
     host_facts,
     hosts_of,
     ids_of_topics,
@@ -72,7 +71,7 @@ def inputs_of_tables(
     the present one. Raises DataError or InputError.
     """
     load = _read_load(data, cluster, policy, by, as_of)
-    held = held_bytes(load.replicas)
+    held = load.replicas.held_bytes
     hosts = [host_facts(_broker(row, load.log_dirs), held, policy) for row in load.brokers]
     columns = load.columns
     replicas, basis = _heeded(load.replicas, load, policy, columns.reason_names, columns.reasons)
