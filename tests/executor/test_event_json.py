@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kreassign.executor.client_guard import ClientGuard, ClientQuery
 from kreassign.executor.events import Event, StopRequested, ThrottleIntended
 from kreassign.executor.journal.file import KINDS, event_from_json, event_to_json, kind_of
 from kreassign.executor.throttle_ledger import ConfigKey, ConfigOverride
@@ -19,6 +20,15 @@ RESERVES = st.floats(0, 1, exclude_max=True)
 for kind, reserves in ((Pace, RESERVES), (PaceChange, st.none() | RESERVES)):
     any_fields = {one.name: ... for one in fields(kind)}
     st.register_type_strategy(kind, st.builds(kind, **(any_fields | {"disk_reserve": reserves})))
+QUERIES = st.lists(st.builds(ClientQuery, bound=st.floats(allow_nan=False)), min_size=1).map(tuple)
+COMMANDS = st.lists(st.text(), min_size=1).map(tuple)
+st.register_type_strategy(
+    ClientGuard,
+    st.builds(
+        ClientGuard, command=COMMANDS, queries=st.just(()), url=st.none(), login_file=st.none(), ca_file=st.none()
+    )
+    | st.builds(ClientGuard, queries=QUERIES, url=st.just("https://prometheus:9090")),
+)
 EVENTS = st.one_of([st.from_type(kind) for kind in get_args(Event)])
 
 
