@@ -7,7 +7,7 @@ import pytest
 
 from kreassign.kafka_tools import leader_election, preferred_replica_election
 from kreassign.kafka_tools import topic_options as topic
-from kreassign.kafka_tools.command_line import Option, Value, help_table
+from kreassign.kafka_tools.command_line import Option, help_table
 from kreassign.kafka_tools.reassign import options as reassign
 
 
@@ -33,8 +33,8 @@ def test_each_column_is_as_wide_as_its_widest_line():
 
 def test_values_are_shown_by_type_and_name():
     table = lines(
-        Option("a", "", Value.REQUIRED, "rate", "Long", -1),
-        Option("b", "", Value.OPTIONAL, "host"),
+        Option("a", "", "rate", "Long", -1),
+        Option("b", "", "host", is_value_optional=True),
     )
     assert table[2].split("  ")[0] == "--a <Long: rate>"
     assert table[2].rstrip().endswith(" (default: -1)")
@@ -57,7 +57,7 @@ def test_an_option_of_our_own_that_takes_a_value_says_its_default(module):
     """Kafka's options say what Kafka's help says of them; `--zookeeper` is one that newer releases dropped."""
     marks = ("Kafka's own tool does not have this option", "Proposed for Kafka's own tool")
     ours = [option for option in module.OPTIONS if any(mark in option.description for mark in marks)]
-    assert not [option.name for option in ours if option.value is not Value.NONE and option.default is None]
+    assert not [option.name for option in ours if option.value_name and option.default is None]
 
 
 def test_the_options_of_our_own_are_found():

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import pytest
 
 from kreassign.kafka_tools import leader_election, preferred_replica_election, reassign_partitions, topics
-from kreassign.kafka_tools.command_line import Option, Value
+from kreassign.kafka_tools.command_line import Option
 from kreassign.kafka_tools.reassign.options import OPTIONS as REASSIGN_OPTIONS
 from kreassign.kafka_tools.topic_options import OPTIONS as TOPIC_OPTIONS
 from kreassign.model.text import printable
@@ -105,7 +105,7 @@ def places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
 
 def test_every_option_that_takes_a_value_is_tried() -> None:
     for tool in TOOLS.values():
-        taking = {option.name for option in tool.options if option.value is not Value.NONE}
+        taking = {option.name for option in tool.options if option.value_name}
         # A ZooKeeper that is not there is waited for too long; its addresses have a test of their own.
         assert taking - {"zookeeper"} == tool.lines.keys()
 

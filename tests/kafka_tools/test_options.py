@@ -2,12 +2,12 @@
 
 import pytest
 
-from kreassign.kafka_tools.command_line import Option, ParserError, ToolError, Value, parse
+from kreassign.kafka_tools.command_line import Option, ParserError, ToolError, parse
 
 KNOWN = (
     Option("list", "no value"),
-    Option("rate", "a value", Value.REQUIRED),
-    Option("server", "maybe a value", Value.OPTIONAL),
+    Option("rate", "a value", "rate"),
+    Option("server", "maybe a value", "server", is_value_optional=True),
 )
 
 

@@ -161,24 +161,16 @@ _HALF = re.compile("[\ud800-\udfff]")
 _PIECE = re.compile(r"\s+|(?:(?![-.][A-Za-z])\S)*[-.](?=[A-Za-z])|(?:(?![-.][A-Za-z])\S)+\s*")
 
 
-class Value(Enum):
-    """An option takes a value never, optionally or always."""
-
-    NONE = "none"
-    REQUIRED = "required"
-    OPTIONAL = "optional"
-
-
 @dataclass(frozen=True, slots=True)
 class Option:
-    """One option. `value_name`, `value_type` and `default` describe its value in the help."""
+    """One option; it takes a value if it has a `value_name`, described in the help with its type and default."""
 
     name: str
     description: str
-    value: Value = Value.NONE
     value_name: str = ""
     value_type: str = "String"
     default: int | str | None = None
+    is_value_optional: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,12 +236,12 @@ def parse(known: Iterable[Option], words: Sequence[str]) -> Options:
         if not _is_option(word):
             continue
         option, value = _recognised(table, word)
-        if option.value is Value.NONE:
+        if not option.value_name:
             value = None
-        elif value is None and at < len(words) and (option.value is Value.REQUIRED or not _is_option(words[at])):
+        elif value is None and at < len(words) and not (option.is_value_optional and _is_option(words[at])):
             value = words[at]
             at += 1
-        if value is None and option.value is Value.REQUIRED:
+        if value is None and option.value_name and not option.is_value_optional:
             missing = f"Option {option.name} requires an argument"
             raise ParserError("OptionMissingRequiredArgumentException", missing)
         found.append((option.name, value))
@@ -278,14 +270,10 @@ def help_table(options: Iterable[Option]) -> str:
 
 
 def _heading(option: Option) -> str:
+    if not option.value_name:
+        return f"--{option.name}"
     argument = f"{option.value_type}: {option.value_name}"
-    match option.value:
-        case Value.NONE:
-            return f"--{option.name}"
-        case Value.REQUIRED:
-            return f"--{option.name} <{argument}>"
-        case Value.OPTIONAL:
-            return f"--{option.name} [{argument}]"
+    return f"--{option.name} [{argument}]" if option.is_value_optional else f"--{option.name} <{argument}>"
 
 
 def _description(option: Option) -> str:

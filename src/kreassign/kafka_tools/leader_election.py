@@ -26,7 +26,6 @@ from kreassign.kafka_tools.command_line import (
     Options,
     PlainError,
     UsageError,
-    Value,
     java_failure,
     naming_kind,
     portless,
@@ -159,7 +158,6 @@ OPTIONS = (
         "admin.config",
         "(DEPRECATED) Configuration properties files to pass to the admin client. This option will be removed in a "
         "future version. Use --command-config instead.",
-        Value.REQUIRED,
         "config file",
     ),
     Option(
@@ -171,17 +169,15 @@ OPTIONS = (
         "bootstrap-server",
         "A hostname and port for the broker to connect to, in the form host:port. Multiple comma separated URLs can "
         "be given. REQUIRED.",
-        Value.REQUIRED,
         "host:port",
     ),
-    Option("command-config", "Config properties file to pass to the admin client.", Value.REQUIRED, "Config file"),
+    Option("command-config", "Config properties file to pass to the admin client.", "Config file"),
     Option(
         "election-type",
         'Type of election to attempt. Possible values are "preferred" for preferred leader election or "unclean" for '
         "unclean leader election. If preferred election is selection, the election is only performed if the current "
         "leader is not the preferred leader for the topic partition. If unclean election is selected, the election is "
         "only performed if there are no leader for the topic partition. REQUIRED.",
-        Value.REQUIRED,
         "election type",
         "[PREFERRED,UNCLEAN]",
     ),
@@ -189,7 +185,6 @@ OPTIONS = (
     Option(
         "partition",
         "Partition id for which to perform an election. REQUIRED if --topic is specified.",
-        Value.REQUIRED,
         "partition id",
         "Integer",
     ),
@@ -197,14 +192,12 @@ OPTIONS = (
         "path-to-json-file",
         "The JSON file with the list  of partition for which leader elections should be performed. This is an example "
         f"format. \n{FILE_FORMAT}Not allowed if --all-topic-partitions or --topic flags are specified.",
-        Value.REQUIRED,
         "Path to JSON file",
     ),
     Option(
         "topic",
         "Name of topic for which to perform an election. Not allowed if --path-to-json-file or --all-topic-partitions "
         "is specified.",
-        Value.REQUIRED,
         "topic name",
     ),
     Option("version", "Display Kafka version."),

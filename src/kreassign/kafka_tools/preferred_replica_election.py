@@ -18,7 +18,6 @@ from kreassign.kafka_tools.command_line import (
     PlainError,
     UncaughtError,
     UsageError,
-    Value,
     naming_kind,
     run_tool,
 )
@@ -51,14 +50,12 @@ OPTIONS = (
     Option(
         "admin.config",
         "Admin client config properties file to pass to the admin client when --bootstrap-server is given.",
-        Value.REQUIRED,
         "config file",
     ),
     Option(
         "bootstrap-server",
         "A hostname and port for the broker to connect to, in the form host:port. Multiple comma-separated URLs can "
         "be given. REQUIRED unless --zookeeper is given.",
-        Value.REQUIRED,
         "host:port",
     ),
     Option("help", "Print usage information."),
@@ -66,7 +63,6 @@ OPTIONS = (
         "path-to-json-file",
         "The JSON file with the list of partitions for which preferred replica leader election should be done, in the "
         f"following format - \n{FILE_FORMAT}Defaults to all existing partitions",
-        Value.REQUIRED,
         "list of partitions for which preferred replica leader election needs to be triggered",
     ),
     Option("version", "Display Kafka version."),
@@ -74,7 +70,6 @@ OPTIONS = (
         "zookeeper",
         "DEPRECATED. The connection string for the zookeeper connection in the form host:port. Multiple URLS can be "
         "given to allow fail-over. Replaced by --bootstrap-server, REQUIRED unless --bootstrap-server is given.",
-        Value.REQUIRED,
         "urls",
     ),
 )

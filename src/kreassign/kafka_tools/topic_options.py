@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from enum import Enum
 
-from kreassign.kafka_tools.command_line import Option, Options, PlainError, ToolError, UsageError, Value, java_int
+from kreassign.kafka_tools.command_line import Option, Options, PlainError, ToolError, UsageError, java_int
 
 HELP_TEXT = "This tool helps to create, delete, describe, or change a topic."
 NO_WORDS_TEXT = "Create, delete, describe, or change a topic."
@@ -56,11 +56,10 @@ OPTIONS = (
         "at-min-isr-partitions",
         "If set when describing topics, only show partitions whose isr count is equal to the configured minimum.",
     ),
-    Option("bootstrap-server", "REQUIRED: The Kafka server to connect to.", Value.REQUIRED, "server to connect to"),
+    Option("bootstrap-server", "REQUIRED: The Kafka server to connect to.", "server to connect to"),
     Option(
         "command-config",
         "Property file containing configs to be passed to Admin Client.",
-        Value.REQUIRED,
         "command config property file",
     ),
     Option(
@@ -68,7 +67,6 @@ OPTIONS = (
         "A topic configuration override for the topic being created. The following is a list of valid configurations: "
         f"\n{_CONFIG_LIST}See the Kafka documentation for full details on the topic configs. It is supported only in "
         f"combination with --create.{_CONFIGS_TOOL}",
-        Value.REQUIRED,
         "name=value",
     ),
     Option("create", "Create a new topic."),
@@ -76,7 +74,6 @@ OPTIONS = (
     Option(
         "delete-config",
         "This option is no longer supported and has been deprecated since 4.0",
-        Value.REQUIRED,
         "name",
     ),
     Option("describe", "List details for the given topics."),
@@ -108,7 +105,6 @@ OPTIONS = (
     Option(
         "partition-size-limit-per-response",
         "The maximum partition size to be included in one DescribeTopicPartitions response.",
-        Value.REQUIRED,
         "maximum number of partitions per response",
         "Integer",
     ),
@@ -117,14 +113,12 @@ OPTIONS = (
         "The number of partitions for the topic being created or altered. If not supplied with --create, the topic "
         "uses the cluster default. (WARNING: If partitions are increased for a topic that has a key, the partition "
         "logic or ordering of the messages will be affected).",
-        Value.REQUIRED,
         "# of partitions",
         "Integer",
     ),
     Option(
         "replica-assignment",
         "A list of manual partition-to-broker assignments for the topic being created or altered.",
-        Value.REQUIRED,
         "broker_id_for_part1_replica1 : broker_id_for_part1_replica2 , broker_id_for_part2_replica1 : "
         "broker_id_for_part2_replica2 , ...",
     ),
@@ -132,7 +126,6 @@ OPTIONS = (
         "replication-factor",
         "The replication factor for each partition in the topic being created. If not supplied, the topic uses the "
         "cluster default.",
-        Value.REQUIRED,
         "replication factor",
         "Integer",
     ),
@@ -140,10 +133,9 @@ OPTIONS = (
         "topic",
         "The topic to create, alter, describe or delete. It also accepts a regular expression, except for --create "
         "option.",
-        Value.REQUIRED,
         "topic",
     ),
-    Option("topic-id", "The topic-id to describe.", Value.REQUIRED, "topic-id"),
+    Option("topic-id", "The topic-id to describe.", "topic-id"),
     Option("topics-with-overrides", "If set when describing topics, only show topics that have overridden configs."),
     Option(
         "unavailable-partitions",

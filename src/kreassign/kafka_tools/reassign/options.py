@@ -11,7 +11,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from enum import Enum, auto
 
-from kreassign.kafka_tools.command_line import Option, Options, ToolError, UncaughtError, UsageError, Value
+from kreassign.kafka_tools.command_line import Option, Options, ToolError, UncaughtError, UsageError
 from kreassign.model import Partition, TopicPartition
 from kreassign.model.plan import partition_order
 from kreassign.model.text import LARGEST_ID
@@ -145,20 +145,19 @@ OPTIONS = (
         "bootstrap-controller",
         "The controller to use for reassignment. By default, the tool will get the quorum controller. This option "
         "supports the actions --cancel and --list.",
-        Value.OPTIONAL,
         "bootstrap controller to connect to",
+        is_value_optional=True,
     ),
     Option(
         "bootstrap-server",
         "the server(s) to use for bootstrapping.",
-        Value.OPTIONAL,
         "Server(s) to use for bootstrapping",
+        is_value_optional=True,
     ),
     Option(
         "broker-list",
         'The list of brokers to which the partitions need to be reassigned in the form "0,1,2". This is required if '
         "--topics-to-move-json-file is used to generate reassignment configuration",
-        Value.REQUIRED,
         "brokerlist",
     ),
     Option("cancel", "Cancel an active reassignment."),
@@ -175,7 +174,6 @@ OPTIONS = (
     Option(
         "command-config",
         "Property file containing configs to be passed to Admin Client.",
-        Value.REQUIRED,
         "Admin client property file",
     ),
     Option("disable-rack-aware", "Disable rack aware replica assignment"),
@@ -200,7 +198,6 @@ OPTIONS = (
         "With --execute: a JSON file in the format of --reassignment-json-file with the replicas that every partition "
         "in the plan must currently have, such as the rollback JSON. If any differs, or is being reassigned, show the "
         f"difference and do nothing. {_NOT_KAFKAS}",
-        Value.REQUIRED,
         "expected assignment json file path",
         default="no check",
     ),
@@ -208,7 +205,6 @@ OPTIONS = (
     Option(
         "format",
         f"With --progress: output format, text or json (one document per measurement). {_NOT_KAFKAS}",
-        Value.REQUIRED,
         "|".join(FORMATS),
         default=FORMATS[0],
     ),
@@ -221,7 +217,6 @@ OPTIONS = (
     Option(
         "interval-ms",
         f"With --progress: the time in ms between two measurements, from which rates are computed. {_NOT_KAFKAS}",
-        Value.REQUIRED,
         "interval",
         "Long",
         DEFAULT_INTERVAL_MS,
@@ -231,7 +226,6 @@ OPTIONS = (
         "output",
         "With --cancel --all: also write that JSON to this file, before anything is cancelled. An existing file is not "
         f"overwritten. {_NOT_KAFKAS}",
-        Value.REQUIRED,
         "reassignment json file path",
         default="no file",
     ),
@@ -245,7 +239,6 @@ OPTIONS = (
         "reassignment-batch-size",
         "With --execute: the number of partitions to start at a time, by topic and partition. A batch starts when the "
         f"one before it is complete; the last one is not waited for. 0 starts the whole plan at once. {_KIP_1335}",
-        Value.REQUIRED,
         "batch size",
         "Integer",
         0,
@@ -257,13 +250,11 @@ OPTIONS = (
         'list. The value in this list can be either "any" or the absolution path of the log directory on the broker. '
         "If absolute log directory path is specified, the replica will be moved to the specified log directory on the "
         "broker.",
-        Value.REQUIRED,
         "manual assignment json file path",
     ),
     Option(
         "reassignment-poll-interval-ms",
         f"With --reassignment-batch-size: the time in ms between two checks of what is in progress. {_KIP_1335}",
-        Value.REQUIRED,
         "poll interval",
         "Long",
         ALL_AT_ONCE.poll_interval_ms,
@@ -277,7 +268,6 @@ OPTIONS = (
         "reassignment-wait-timeout-ms",
         "With --reassignment-batch-size: the maximum time in ms to wait before the next partitions can start; after "
         f"it, fail and start nothing more. {_NOT_KAFKAS}",
-        Value.REQUIRED,
         "timeout",
         "Long",
         "no limit",
@@ -291,7 +281,6 @@ OPTIONS = (
         "replica-alter-log-dirs-throttle",
         "The movement of replicas between log directories on the same broker will be throttled to this value "
         f"(bytes/sec). {_THROTTLE_USE}",
-        Value.REQUIRED,
         "replicaAlterLogDirsThrottle",
         "Long",
         NO_THROTTLE,
@@ -299,7 +288,6 @@ OPTIONS = (
     Option(
         "throttle",
         f"The movement of partitions between brokers will be throttled to this value (bytes/sec). {_THROTTLE_USE}",
-        Value.REQUIRED,
         "throttle",
         "Long",
         NO_THROTTLE,
@@ -307,7 +295,6 @@ OPTIONS = (
     Option(
         "timeout",
         "The maximum time in ms to wait for log directory replica assignment to begin.",
-        Value.REQUIRED,
         "timeout",
         "Long",
         DEFAULT_TIMEOUT_MS,
@@ -317,7 +304,6 @@ OPTIONS = (
         "Generate a reassignment configuration to move the partitions of the specified topics to the list of brokers "
         "specified by the --broker-list option. The format to use is - \n"
         '{"topics":\n\t[{"topic": "foo"},{"topic": "foo1"}],\n"version":1\n}',
-        Value.REQUIRED,
         "topics to reassign json file path",
     ),
     Option(
@@ -331,7 +317,6 @@ OPTIONS = (
         "DEPRECATED: The connection string of the zookeeper of a cluster up to Kafka 3.9, in the form host:port. "
         "Multiple URLs can be given to allow fail-over. It works with --generate, --execute and --verify, and is "
         f"ignored if --bootstrap-server is given. {_NOT_KAFKAS_ANY_MORE}",
-        Value.REQUIRED,
         "urls",
     ),
 )
@@ -379,19 +364,7 @@ _NEEDS_BROKERS = (
 
 _PERMITTED = {
     Action.GENERATE: ("bootstrap-server", "command-config", "disable-rack-aware", "zookeeper"),
-    Action.EXECUTE: (
-        "additional",
-        "bootstrap-server",
-        "command-config",
-        "throttle",
-        "replica-alter-log-dirs-throttle",
-        "timeout",
-        "disallow-replication-factor-change",
-        "expect-current",
-        "cancel-first",
-        *_BATCH_OPTIONS,
-        "zookeeper",
-    ),
+    Action.EXECUTE: (*_NEEDS_BROKERS, "bootstrap-server", "throttle", "zookeeper"),
     Action.VERIFY: ("bootstrap-server", "command-config", "preserve-throttles", "zookeeper"),
     Action.CANCEL: (
         "bootstrap-server",
