@@ -8,7 +8,7 @@ from typing import cast
 import pytest
 
 from kreassign.admin import AdminClient, OverrideWarning, client_settings
-from kreassign.admin.topic_changes import ReassignmentCalls, cancel_and_wait
+from kreassign.admin.topic_changes import KafkaCalls, cancel_and_wait
 from kreassign.errors import Rejected
 from kreassign.model import TopicPartition
 from kreassign.model.throttle import move_map, rate_changes, topic_changes
@@ -86,7 +86,7 @@ def test_replacing_believes_no_single_empty_list(client: AdminClient, asked: Twi
     odd = OddPort(client)
     odd.answer("list_partition_reassignments", nothing_listed)
     clock = TwinTransport(asked)
-    assert cancel_and_wait(cast(ReassignmentCalls, odd), clock, (FOO,), clock.monotonic_s() + 60, poll_s=0.1) == {}
+    assert cancel_and_wait(cast(KafkaCalls, odd), clock, (FOO,), clock.monotonic_s() + 60, poll_s=0.1) == {}
     assert client.list_partition_reassignments() == {}, "it was cancelled"
 
 

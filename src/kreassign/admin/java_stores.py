@@ -36,7 +36,7 @@ from cryptography.hazmat.primitives.serialization import (
 
 from kreassign.admin.settings import Secret
 from kreassign.errors import InputError
-from kreassign.model.text import string_hash
+from kreassign.model.text import hash_map_bucket
 
 _JKS, _JCEKS = b"\xfe\xed\xfe\xed", b"\xce\xce\xce\xce"
 _DER_SEQUENCE = 0x30
@@ -46,7 +46,6 @@ _DIGEST_BYTES = 20
 _DATA = bytes.fromhex("06092a864886f70d010701")
 _KEY_BAG, _SHROUDED_KEY_BAG = bytes.fromhex("060b2a864886f70d010c0a0101"), bytes.fromhex("060b2a864886f70d010c0a0102")
 _FRIENDLY_NAME = bytes.fromhex("06092a864886f70d010914")
-_HASH_TABLE = 16
 _Key = rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey | dsa.DSAPrivateKey
 # Java mixes this into the digest of a store, besides the password.
 _WHITENER = b"Mighty Aphrodite"
@@ -223,20 +222,11 @@ def _chosen(store: JavaStore, chains: Mapping[str, list[bytes]]) -> str:
             f"{store.name} holds private keys of several aliases ({', '.join(chains)}), of different kinds or issuers, "
             "and Kafka has no property that names one. Make a store of one: keytool -importkeystore -srcalias ALIAS"
         )
-    size = _HASH_TABLE
-    while len(chains) > size * 3 // 4:
-        size *= 2
-    return min(chains, key=lambda alias: _bucket(alias.lower(), size))
+    return min(chains, key=lambda alias: hash_map_bucket(alias.lower(), len(chains)))
 
 
 def _ends(chain: list[bytes]) -> tuple[x509.Certificate, x509.Certificate]:
     return x509.load_der_x509_certificate(chain[0]), x509.load_der_x509_certificate(chain[-1])
-
-
-def _bucket(alias: str, size: int) -> int:
-    """Index of the bucket of a name in Java's HashMap of this size."""
-    value = string_hash(alias) % (1 << 32)
-    return (value ^ value >> 16) & (size - 1)
 
 
 def _no_key(store: JavaStore, aliases: list[str]) -> InputError:

@@ -98,7 +98,7 @@ def ongoing_moves(
 
 
 class KafkaCalls(MoveCalls, Protocol):
-    """The calls of `AdminClient` that these requests are composed of; see there for each of them."""
+    """The calls of `AdminClient` that calls of several requests are composed of; see there for each of them."""
 
     def describe_cluster(self, *, include_fenced: bool = False, timeout_ms: int | None = None) -> Cluster:
         """The brokers."""
@@ -144,7 +144,7 @@ class KafkaCalls(MoveCalls, Protocol):
         warns_of_overrides: bool = True,
         timeout_ms: int | None = None,
     ) -> Batch[TopicPartition, None]:
-        """Start reassignments."""
+        """Start, override or cancel reassignments."""
         ...
 
 
@@ -451,21 +451,6 @@ class OverrideWarning(UserWarning):
     """Targets were submitted for moving partitions, and Kafka will not do exactly what they say."""
 
 
-class ReassignmentCalls(MoveCalls, Protocol):
-    """The calls of `AdminClient` that these functions use."""
-
-    def alter_partition_reassignments(
-        self,
-        targets: Mapping[TopicPartition, tuple[int, ...] | None],
-        *,
-        allow_replication_factor_change: bool = True,
-        warns_of_overrides: bool = True,
-        timeout_ms: int | None = None,
-    ) -> Batch[TopicPartition, None]:
-        """Start, override or cancel reassignments."""
-        ...
-
-
 def risky_overrides(
     targets: Mapping[TopicPartition, tuple[int, ...] | None], ongoing: Mapping[TopicPartition, OngoingReassignment]
 ) -> dict[TopicPartition, Override]:
@@ -488,7 +473,7 @@ def warn_of_overrides(found: Mapping[TopicPartition, Override]) -> None:
 
 
 def cancel_and_wait(
-    client: ReassignmentCalls, clock: Clock, partitions: Collection[TopicPartition], deadline_s: float, poll_s: float
+    client: KafkaCalls, clock: Clock, partitions: Collection[TopicPartition], deadline_s: float, poll_s: float
 ) -> dict[TopicPartition, ClusterError]:
     """Cancel the moves of these partitions and wait until none is listed; return errors of those that did not end."""
 

@@ -74,8 +74,7 @@ class ToolError(KreassignError):
         self.reason = reason
 
     def __str__(self) -> str:
-        message = f"Error: {super().__str__()}"
-        return f"{message}\nCaused by: {self.reason}" if self.reason else message
+        return _with_reason(f"Error: {self.message}", self.reason)
 
 
 class PlainError(KreassignError):
@@ -100,14 +99,15 @@ class PlainError(KreassignError):
         self.java_class = java_class
 
     def __str__(self) -> str:
-        return self._with_reason(self.message)
+        return _with_reason(self.message, self.reason)
 
     def uncaught(self) -> str:
         """The failure as an uncaught Java exception."""
-        return self._with_reason(f'Exception in thread "main" {self.java_class}: {self.message}')
+        return _with_reason(f'Exception in thread "main" {self.java_class}: {self.message}', self.reason)
 
-    def _with_reason(self, message: str) -> str:
-        return f"{message}\nCaused by: {self.reason}" if self.reason else message
+
+def _with_reason(message: str, reason: str | None) -> str:
+    return f"{message}\nCaused by: {reason}" if reason else message
 
 
 def java_failure(error: ClusterError, call: str) -> ToolError:
@@ -378,7 +378,7 @@ def _text(failure: KreassignError, style: ErrorStyle) -> str:
         case TerseError():
             return str(failure)
         case ToolError() if style is not ErrorStyle.STDOUT:
-            return "\n".join([failure.message, *([f"Caused by: {failure.reason}"] if failure.reason else [])])
+            return _with_reason(failure.message, failure.reason)
         case _ if style is ErrorStyle.STDOUT:
             return str(failure if isinstance(failure, ToolError) else ToolError(_own_words(failure)))
         case _:

@@ -41,8 +41,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _run(options: Options) -> None:
     action = choose_action(options)
     if goes_through_zookeeper(options):
+        from kreassign.kafka_tools import zookeeper
+
         say(messages.ZOOKEEPER_IS_DEPRECATED)
-        _perform_through_zookeeper(options.text("zookeeper") or "", read_request(action, options))
+        zookeeper.perform(options.text("zookeeper") or "", read_request(action, options), SYSTEM_CLOCK)
         return
     if options.has("zookeeper"):
         say(messages.ZOOKEEPER_IS_IGNORED)
@@ -51,12 +53,6 @@ def _run(options: Options) -> None:
     with AdminClient.connect(settings) as admin:
         through_controllers = bool(settings.bootstrap_controllers)
         _perform(ToolClient(admin, through_controllers=through_controllers), request)
-
-
-def _perform_through_zookeeper(address: str, request: Request) -> None:
-    from kreassign.kafka_tools import zookeeper
-
-    zookeeper.perform(address, request, SYSTEM_CLOCK)
 
 
 def _perform(client: ToolClient, request: Request) -> None:

@@ -8,9 +8,8 @@ from __future__ import annotations
 import base64
 import sys
 import uuid
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import assert_never
 
 from kreassign.admin import AdminClient, client_settings, read_properties
 from kreassign.admin.settings import ClientSettings
@@ -26,7 +25,6 @@ from kreassign.kafka_tools.command_line import (
     run_tool,
 )
 from kreassign.kafka_tools.reassign import messages
-from kreassign.kafka_tools.reassign import messages as reassign_texts
 from kreassign.kafka_tools.topic_options import (
     DELETE_CONFIG_IS_GONE,
     ID_WINS,
@@ -49,7 +47,7 @@ from kreassign.model import (
 )
 from kreassign.model.cluster import ConfigSource, listed_ids
 from kreassign.model.plan import PartitionAssignment, Plan, format_plan
-from kreassign.model.text import format_amount, string_hash
+from kreassign.model.text import format_amount, hash_map_bucket
 from kreassign.model.topic_changes import (
     Refusal,
     TopicsView,
@@ -113,17 +111,8 @@ def min_isr(config: Mapping[str, ConfigEntry]) -> int:
 
 def overrides(config: Mapping[str, ConfigEntry]) -> list[str]:
     """Settings of a topic that are not Kafka's defaults, on any level, in the order of Kafka's tool."""
-    names = sorted(config, key=lambda name: _bucket(name, len(config)))
+    names = sorted(config, key=lambda name: hash_map_bucket(name, len(config)))
     return [f"{name}={config[name].value or ''}" for name in names if config[name].source is not ConfigSource.DEFAULT]
-
-
-def _bucket(name: str, count: int) -> int:
-    """Bucket of a name in a Java `HashMap` of `count` names: Kafka's tool prints in that order."""
-    size = 16
-    while count > size * 3 // 4:
-        size *= 2
-    value = string_hash(name) % 2**32
-    return (value ^ value >> 16) % size
 
 
 def topic_line(topic: Topic, replication_factor: int, settings: Iterable[str]) -> str:
@@ -349,10 +338,10 @@ def _change_replicas(client: AdminClient, options: Options) -> None:
         return
     started = client.reassign_partitions({change.topic_partition: change.target for change in changes})
     if started.ok:
-        print(reassign_texts.started(started.ok.keys()))
+        print(messages.started(started.ok.keys()))
         print(next_steps(options.text("bootstrap-server") or ""))
     if started.failed:
-        raise ToolError(reassign_texts.not_started(started.failed)) from next(iter(started.failed.values()))
+        raise ToolError(messages.not_started(started.failed)) from next(iter(started.failed.values()))
 
 
 def _add_partitions(client: AdminClient, options: Options) -> None:
@@ -379,6 +368,7 @@ def describe(client: AdminClient, options: Options) -> None:
     configs = client.describe_configs(resources.values())
     live = frozenset(client.describe_cluster().broker_ids)
     moves = _moves(client, [partition.topic_partition for topic in topics for partition in topic.partitions])
+    reports = [is_wanted for name, is_wanted in _REPORTS.items() if options.has(name)]
     for topic in topics:
         config = configs[resources[topic.name]]
         descriptions = [
@@ -386,27 +376,21 @@ def describe(client: AdminClient, options: Options) -> None:
             for partition in topic.partitions
         ]
         settings = overrides(config)
-        if not _is_report(options) and (settings or not options.has("topics-with-overrides")):
+        if not reports and (settings or not options.has("topics-with-overrides")):
             print(topic_line(topic, descriptions[0].replication_factor, settings))
         if not options.has("topics-with-overrides"):
             for one in descriptions:
-                if _is_wanted(one, options, live):
+                if not reports or any(is_wanted(one, live) for is_wanted in reports):
                     print(partition_line(one))
 
 
-def _is_report(options: Options) -> bool:
-    names = ("under-replicated-partitions", "under-min-isr-partitions", "at-min-isr-partitions")
-    return any(map(options.has, (*names, "unavailable-partitions")))
-
-
-def _is_wanted(one: Description, options: Options, live_brokers: frozenset[int]) -> bool:
-    return (
-        not _is_report(options)
-        or (options.has("under-replicated-partitions") and one.is_under_replicated)
-        or (options.has("unavailable-partitions") and one.is_unavailable(live_brokers))
-        or (options.has("under-min-isr-partitions") and one.is_under_min_isr)
-        or (options.has("at-min-isr-partitions") and one.is_at_min_isr)
-    )
+_REPORTS: Mapping[str, Callable[[Description, frozenset[int]], bool]] = {
+    "under-replicated-partitions": lambda one, _: one.is_under_replicated,
+    "unavailable-partitions": Description.is_unavailable,
+    "under-min-isr-partitions": lambda one, _: one.is_under_min_isr,
+    "at-min-isr-partitions": lambda one, _: one.is_at_min_isr,
+}
+"""Options that show only some partitions, each with its test of a partition, given the live brokers."""
 
 
 def _described(client: AdminClient, options: Options) -> list[Topic]:
@@ -470,7 +454,7 @@ def _run(options: Options) -> None:
     reached = _settings(options)
     try:
         with AdminClient.connect(reached) as client:
-            _execute(action, client, options)
+            _ACTIONS[action](client, options)
     except ClusterError as error:
         raise _failed(java_message(error, _CALLS.get(action, "listTopics"))) from error
     except (ToolError, InputError) as error:
@@ -481,20 +465,13 @@ def _failed(message: str) -> PlainError:
     return PlainError("", also_said=f"Error while executing topic command : {message}")
 
 
-def _execute(action: Action, client: AdminClient, options: Options) -> None:
-    match action:
-        case Action.LIST:
-            list_topics(client, options)
-        case Action.DESCRIBE:
-            describe(client, options)
-        case Action.CREATE:
-            create(client, options)
-        case Action.ALTER:
-            alter(client, options)
-        case Action.DELETE:
-            delete(client, options)
-        case _:
-            assert_never(action)
+_ACTIONS: Mapping[Action, Callable[[AdminClient, Options], None]] = {
+    Action.LIST: list_topics,
+    Action.DESCRIBE: describe,
+    Action.CREATE: create,
+    Action.ALTER: alter,
+    Action.DELETE: delete,
+}
 
 
 def _settings(options: Options) -> ClientSettings:

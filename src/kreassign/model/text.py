@@ -297,5 +297,14 @@ def share_of(hash_code: int, count: int) -> int:
     return (0 if hash_code == -_SIGN else abs(hash_code)) % count
 
 
+def hash_map_bucket(text: str, count: int) -> int:
+    """The bucket of a text in a `HashMap` of so many texts, which iterates over them in the order of buckets."""
+    size = 16
+    while count > size * 3 // 4:
+        size *= 2
+    value = string_hash(text) % _WORD
+    return (value ^ value >> 16) % size
+
+
 def _signed(value: int) -> int:
     return (value % _WORD ^ _SIGN) - _SIGN

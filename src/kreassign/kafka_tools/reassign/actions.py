@@ -11,7 +11,7 @@ from pathlib import Path
 from random import SystemRandom
 
 from kreassign.clock import Clock
-from kreassign.errors import ClusterError, Drifted, Rejected
+from kreassign.errors import Drifted, Rejected
 from kreassign.kafka_tools.command_line import TerseError, ToolError, java_exception
 from kreassign.kafka_tools.reassign import messages, tool_client
 from kreassign.kafka_tools.reassign.messages import say
@@ -50,7 +50,11 @@ from kreassign.model.throttle import ThrottledMove, move_map
 
 def generate(client: ToolClient, request: GenerateRequest) -> None:
     """Print the present assignment and that of the striped placer."""
-    ongoing = _moves_or_error(client)
+    ongoing: dict[TopicPartition, OngoingReassignment] | ToolError
+    try:
+        ongoing = client.reassignments()
+    except ToolError as error:  # Kafka's tool does not ask, so a proposal is good without them.
+        ongoing = error
     live = client.brokers()
     topics = known_topics(client.topics(request.topics))
     assigned = {partition.topic_partition: partition.replicas for topic in topics for partition in topic.partitions}
@@ -62,14 +66,6 @@ def generate(client: ToolClient, request: GenerateRequest) -> None:
         print(messages.moves_unknown(ongoing.message), file=sys.stderr, flush=True)
     else:
         warn_of_proposal(topics, assigned, ongoing)
-
-
-def _moves_or_error(client: ToolClient) -> dict[TopicPartition, OngoingReassignment] | ToolError:
-    """The moves, for warnings; Kafka's tool does not ask, so a proposal is good without them."""
-    try:
-        return client.reassignments()
-    except ToolError as error:
-        return error
 
 
 def warn_of_proposal(
@@ -356,11 +352,7 @@ def _check_permissions(
     of_brokers = throttle.rate_changes({*throttle.involved_brokers(moves), *brokers}, 1)
     client.check_configs({**throttle.topic_changes(moves), **of_brokers})
     if failures := client.without_permission(request.plan.replicas.keys()):
-        raise TerseError(messages.not_started(failures)) from _first(failures)
-
-
-def _first(failures: Mapping[TopicPartition, ClusterError]) -> ClusterError:
-    return next(iter(failures.values()))
+        raise TerseError(messages.not_started(failures)) from next(iter(failures.values()))
 
 
 def warn_about_others(
@@ -497,7 +489,7 @@ class _Submission:
             raise Drifted(messages.drifted_between_batches(error.differences, self.unsubmitted)) from error
         self.sent |= {key for key in batch if key not in failures or isinstance(failures[key], Rejected)}
         if failures:
-            raise self._failure(messages.not_started(failures)) from _first(failures)
+            raise self._failure(messages.not_started(failures)) from next(iter(failures.values()))
         if self.request.batches.batch_size:
             say(messages.batch_started(batch, len(targets) - len(self.queue.waiting), len(targets)))
             self.start_directory_moves(batch)
