@@ -12,7 +12,7 @@ from kreassign.autopilot.memory import Finding
 from kreassign.autopilot.policy import Kind, Policy, parse_policy
 from kreassign.clock import Clock
 from kreassign.operations.autopilot import Autopilot
-from kreassign.operations.decommission import tell_nobody
+from kreassign.operations.connect import tell_nobody
 from kreassign.operations.run import RunContext
 from tests.executor.twin_runs import TwinRig
 

@@ -20,7 +20,7 @@ from kreassign.operations.approvals import (
     propose,
     withdraw,
 )
-from kreassign.operations.decommission import tell_nobody
+from kreassign.operations.connect import tell_nobody
 from kreassign.operations.plan import PlanRequest, make_plan
 from kreassign.operations.plan_files import PlanDirectory, read_plan_file, request_path, write_plan
 from kreassign.operations.plan_inputs import inputs_of_cluster

@@ -25,6 +25,7 @@ from kreassign.errors import InputError
 from kreassign.executor.preview import ASSUMED_NETWORK_BYTES_PER_S, FAST_NETWORK_BYTES_PER_S, USED_AT_MOST, RunPreview
 from kreassign.model.plan_facts import NOT_SAID
 from kreassign.model.text import counted, some_of
+from kreassign.operations.connect import tell_nobody
 from kreassign.operations.run import RunContext, Show, Watch
 from kreassign.operations.run_journals import make_state_dir
 from kreassign.report.text import format_bytes, format_duration, format_rate
@@ -130,7 +131,7 @@ def on_terminal(
     context: RunContext,
     *,
     is_quiet: bool,
-    started: Callable[[str], None] = lambda _: None,
+    started: Callable[[str], None] = tell_nobody,
 ) -> Iterator[RunContext]:
     """The context of runs that this process executes: shown unless `is_quiet`, paused by signals.
 

@@ -53,6 +53,10 @@ Warn = Callable[[str], None]
 SHOWN_FAILURES = 3
 
 
+def tell_nobody(_: str) -> None:
+    """Discard warnings, or what is said of the progress."""
+
+
 class KreassignWarning(UserWarning):
     """A use case went on without something optional."""
 

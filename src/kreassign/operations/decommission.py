@@ -56,6 +56,7 @@ from kreassign.operations.broker_changes import (
     uncordon,
     uncordon_dead,
 )
+from kreassign.operations.connect import tell_nobody
 from kreassign.operations.plan import make_plan
 from kreassign.operations.plan_files import PlanFile
 from kreassign.operations.plan_inputs import inputs_of_snapshot
@@ -82,11 +83,6 @@ BRIEF_S = 300.0
 """How long a broker may take to delete replicas."""
 Tell = Callable[[str], None]
 """Receives what is done, one sentence at a time."""
-
-
-def tell_nobody(sentence: str) -> None:
-    """Discard progress messages."""
-    del sentence
 
 
 @dataclass(frozen=True, slots=True)

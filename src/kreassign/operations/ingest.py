@@ -27,7 +27,7 @@ from kreassign.model import Broker, ConfigEntry, ConfigResource, OffsetSpec, Top
 from kreassign.model.load import LOCAL_SPARK, SparkOptions, spark_log
 from kreassign.model.text import check_wait, counted, shortened
 from kreassign.model.throttle import BROKER_THROTTLES, TOPIC_THROTTLES
-from kreassign.operations.connect import Warn, connect, warn_of_failures, warn_program
+from kreassign.operations.connect import Warn, connect, tell_nobody, warn_of_failures, warn_program
 from kreassign.operations.snapshot import described_cluster, warn_of_unread
 from kreassign.pipeline.ingest.exporters import (
     BadRow,
@@ -68,32 +68,7 @@ from kreassign.pipeline.tables.schemas import (
     Table,
 )
 
-__all__ = [
-    "COMPACT_EVERY",
-    "LOCK",
-    "MAX_OFFSETS",
-    "NO_INSTANCE",
-    "SAME_KEY",
-    "SYSTEM_CLOCK",
-    "TABLES_OF_ROUNDS",
-    "VACUUM_EVERY",
-    "Bad",
-    "Compaction",
-    "Imported",
-    "ImportedFile",
-    "MetricStream",
-    "RecordForm",
-    "Round",
-    "collect",
-    "import_metrics",
-    "import_samples",
-    "paced",
-    "store_round",
-    "stream_metrics",
-    "survived",
-    "take_round",
-    "take_throttles",
-]
+__all__ = ["RecordForm"]
 
 # Compaction by writers of many small files: collectors and streams compact their own tables.
 #
@@ -255,15 +230,11 @@ class MetricStream:
     max_offsets_per_trigger: int = MAX_OFFSETS
 
 
-def _to_nobody(line: str) -> None:
-    del line
-
-
 def stream_metrics(
     source: MetricStream,
     data: Path | str,
     spark_options: SparkOptions = LOCAL_SPARK,
-    say: Callable[[str], None] = _to_nobody,
+    say: Callable[[str], None] = tell_nobody,
     *,
     once: bool = False,
     compact_every: int = COMPACT_EVERY,

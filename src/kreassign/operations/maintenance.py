@@ -56,7 +56,8 @@ from kreassign.model.plan_facts import is_another
 from kreassign.model.run import ACTIVE, RunHistory
 from kreassign.model.text import some_of
 from kreassign.operations.broker_changes import MaintenanceStore, cordon, sole_change, uncordon
-from kreassign.operations.decommission import Tell, tell_nobody
+from kreassign.operations.connect import tell_nobody
+from kreassign.operations.decommission import Tell
 from kreassign.operations.run import RunContext, new_run_id
 
 WAIT_S = 300.0

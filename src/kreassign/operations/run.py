@@ -95,7 +95,7 @@ from kreassign.model.text import check_wait, some_of
 from kreassign.model.throttle import NO_THROTTLE, ThrottleRates
 from kreassign.monitoring.client_signals import asking
 from kreassign.operations.approvals import SignedApprovals, approval_for, refuse_spent
-from kreassign.operations.connect import Warn, warn_program, warn_without_topic_ids
+from kreassign.operations.connect import Warn, tell_nobody, warn_program, warn_without_topic_ids
 from kreassign.operations.leases import LeaseRequest, leased, refuse_if_leased
 from kreassign.operations.mirrors import NOWHERE, all_home, checked_destination, mirror_of
 from kreassign.operations.plan_files import PlanFile
@@ -258,7 +258,7 @@ def prepare_run(
     if started.rates.is_limited and request.measure_for_s > 0:
         started = measured(client, started, request.measure_for_s, clock, context.warn)
         # A run from elsewhere may have begun meanwhile, whose throttle is no value to restore.
-        started = with_others(client, started, request.found, replace(context, warn=lambda _: None))
+        started = with_others(client, started, request.found, replace(context, warn=tell_nobody))
     warn_of_outlook(started, context.warn)
     return replace(started, replans=request.replan)
 

@@ -29,23 +29,7 @@ from kreassign.operations.snapshot_files import write_snapshot
 from kreassign.pipeline.ingest.snapshots import ObservedOffsets, SnapshotAnswers, snapshot_tables, whole_columns
 from kreassign.pipeline.tables.snapshot_columns import SnapshotColumns, snapshot_of
 
-__all__ = [
-    "DEFAULTS",
-    "OWN",
-    "SYSTEM_CLOCK",
-    "TOPICS_AT_ONCE",
-    "Overview",
-    "SnapshotAnswers",
-    "SnapshotOutputs",
-    "cluster_as_two_show",
-    "described_cluster",
-    "observe",
-    "overview",
-    "store_snapshot",
-    "warn_of_unread",
-    "whole_columns_of",
-    "whole_snapshot",
-]
+__all__ = ["SnapshotAnswers"]
 
 OWN = frozenset({ConfigSource.DYNAMIC_TOPIC, ConfigSource.DYNAMIC_BROKER})
 DEFAULTS = frozenset({ConfigSource.DYNAMIC_DEFAULT_BROKER})

@@ -72,15 +72,11 @@ class Compacted:
     vacuumed: int
 
 
-def _to_nobody(line: str) -> None:
-    del line
-
-
 def load(
     data: Path | str,
     spark_options: SparkOptions = LOCAL_SPARK,
     horizon_days: float = 30.0,
-    say: Callable[[str], None] = _to_nobody,
+    say: Callable[[str], None] = lambda _: None,
     *,
     window_days: int = 28,
     quality: bool = False,

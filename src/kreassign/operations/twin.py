@@ -20,35 +20,7 @@ from kreassign.twin.server import ServerThread, TwinServer
 from kreassign.twin.serving import LOOPBACK, ON_FREE_PORTS, Serving, send_order, serve_scenario, serving_scenario
 from kreassign.twin.version import DEFAULT, RELEASES, kafka_version
 
-__all__ = [
-    "DEFAULT_BROKERS",
-    "DEFAULT_CONTROL",
-    "DEFAULT_RELEASE",
-    "RELEASE_NAMES",
-    "SCENARIOS",
-    "SHOWN_ADDRESSES",
-    "SUFFIX",
-    "TYPICAL",
-    "Described",
-    "PlannedFault",
-    "Scenario",
-    "ServerThread",
-    "Serving",
-    "Speeds",
-    "TwinServer",
-    "announcement",
-    "control_address",
-    "equal_brokers",
-    "fault_by_hand",
-    "faults_of",
-    "give_order",
-    "kafka_version",
-    "run_twin",
-    "scenario_file",
-    "scenario_names",
-    "scenario_of",
-    "serve_twin",
-]
+__all__ = ["TYPICAL", "PlannedFault", "Serving", "Speeds", "TwinServer", "fault_by_hand", "kafka_version"]
 
 DEFAULT_BROKERS = 3
 DEFAULT_RELEASE = DEFAULT.name

@@ -34,6 +34,7 @@ from kreassign.executor.guards import GuardName, Reaction
 from kreassign.executor.throttle_ledger import FoundThrottles
 from kreassign.model.throttle import ThrottleRates
 from kreassign.operations import decommission as operation
+from kreassign.operations.connect import tell_nobody
 from kreassign.operations.decommission import (
     WITHOUT_PLAN,
     CancelledDecommission,
@@ -144,9 +145,9 @@ def command(
             _print_preview(seen, is_quiet=is_quiet)
             following, code = _after_look(seen.next_step)
         else:
-            quiet = replace(watched, warn=_silence)
+            quiet = replace(watched, warn=tell_nobody)
             agreed = is_agreed or is_begun(operation.preview_decommission(client, request, quiet))
-            tell = _silence if is_quiet else click.echo
+            tell = tell_nobody if is_quiet else click.echo
             done = operation.decommission(client, request, watched, tell, is_agreed=agreed)
             _print_result(done, is_quiet=is_quiet)
             code = _exit_code(done)
@@ -154,10 +155,6 @@ def command(
     if not is_quiet and following is not None:
         print_next(following)
     context.exit(code)
-
-
-def _silence(_: str) -> None:
-    """Discard messages: JSON output is one document at the end, and warnings were shown before the question."""
 
 
 def _after_look(step: Step) -> tuple[str | None, int]:

@@ -18,7 +18,7 @@ from kreassign.errors import ExecutionError
 from kreassign.executor.brokers import Blocked, Finished
 from kreassign.executor.maintenance.decisions import Step
 from kreassign.operations import maintenance as operation
-from kreassign.operations.decommission import tell_nobody
+from kreassign.operations.connect import tell_nobody
 from kreassign.operations.maintenance import WAIT_S, MaintenancePreview, Way
 from kreassign.operations.run import RunContext
 

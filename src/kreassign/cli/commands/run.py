@@ -65,6 +65,7 @@ from kreassign.model.text import agreeing, counted
 from kreassign.model.throttle import ThrottleRates
 from kreassign.operations import run as operation
 from kreassign.operations import run_journals
+from kreassign.operations.connect import tell_nobody
 from kreassign.operations.mirrors import bring, place_at
 from kreassign.operations.monitoring import Monitoring, MonitoringFile, monitored, monitoring_file
 from kreassign.operations.plan_files import read_plan_file
@@ -354,7 +355,7 @@ def run(
     seen = None
     if is_dry or not is_agreed:
         seen = _look_first(cluster, request, run_context, is_dry=is_dry, output_format=output_format)
-    started = detach(run_context.state_dir, output_format) if is_detached else lambda _: None
+    started = detach(run_context.state_dir, output_format) if is_detached else tell_nobody
     with (
         cluster.connect() as client,
         on_terminal(cluster, run_context, is_quiet=is_quiet, started=started) as shown,
@@ -402,7 +403,7 @@ def _execute(
         started = operation.prepare_run(client, request, context)
         _say_who_approved(started)
     else:
-        started = operation.prepare_as_seen(client, request, replace(context, warn=_run_silent), seen)
+        started = operation.prepare_as_seen(client, request, replace(context, warn=tell_nobody), seen)
     if shows:
         show_preview(preview_lines(preview_run(client, started, replace(request, measure_for_s=0.0))))
     return operation.start_run(client, started, context, request.plan.facts)
@@ -411,10 +412,6 @@ def _execute(
 def _say_who_approved(started: RunStarted) -> None:
     if started.approval is not None:
         click.echo(str(started.approval), err=True)
-
-
-def _run_silent(_: str) -> None:
-    """Discard warnings that were shown before the question."""
 
 
 # `kreassign resume`: continue a paused, interrupted or killed run.
