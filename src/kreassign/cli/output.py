@@ -65,11 +65,17 @@ def _cell(value: Any) -> Any:
 
 
 Command = TypeVar("Command", bound=Callable[..., Any])
+SomeCommand = TypeVar("SomeCommand", bound=click.Command)
 
 
-def examples(*commands: str) -> str:
-    """The examples at the end of a command's help. For `click.command(epilog=…)`."""
-    return "\n".join(("\b", "Examples:", *(f"  {command}" for command in commands)))
+def examples(*lines: str) -> Callable[[SomeCommand], SomeCommand]:
+    """Add examples to the end of a command's help; stands above the decorator that makes the command."""
+
+    def add(command: SomeCommand) -> SomeCommand:
+        command.epilog = "\n".join(("\b", "Examples:", *(f"  {line}" for line in lines)))
+        return command
+
+    return add
 
 
 class PlainConsole(Console):

@@ -31,11 +31,8 @@ from kreassign.planner.tasks.what_if import Choice, RightSize
 from kreassign.report.text import format_bytes, format_duration
 
 
-@click.command(
-    epilog=examples(
-        "kreassign plan pareto --snapshot cluster.json.gz --rate 50MB/s --out-dir plans",
-    )
-)
+@examples("kreassign plan pareto --snapshot cluster.json.gz --rate 50MB/s --out-dir plans")
+@click.command()
 @click.option("--out-dir", type=DIRECTORY, metavar="DIR", help="Write every plan to DIR, as ID.json with its facts.  "
               "[default: not written]")  # fmt: skip
 @comparing_options
@@ -56,13 +53,11 @@ def pareto(options: PlanOptions, out_dir: Path | None) -> None:
         _print_next(out_dir, [choice.id for choice in found.choices])
 
 
-@click.command(
-    "brokers-needed",
-    epilog=examples(
-        "kreassign plan brokers-needed --snapshot cluster.json.gz",
-        "kreassign plan brokers-needed --data ./data --as-of last --traffic 2 --at-most 60",
-    ),
+@examples(
+    "kreassign plan brokers-needed --snapshot cluster.json.gz",
+    "kreassign plan brokers-needed --data ./data --as-of last --traffic 2 --at-most 60",
 )
+@click.command("brokers-needed")
 @click.option("--at-most", type=FiniteRange(0, 100, min_open=True), default=70.0, show_default=True,
               metavar="PERCENT", help="How much of its limits a broker may use.")  # fmt: skip
 @growth_options
@@ -93,11 +88,8 @@ def brokers_needed(options: PlanOptions, at_most: float, what_if: WhatIf) -> Non
         terminal.print(sentence)
 
 
-@click.command(
-    epilog=examples(
-        "kreassign plan fleet eu.json.gz us.json.gz --out-dir plans",
-    )
-)
+@examples("kreassign plan fleet eu.json.gz us.json.gz --out-dir plans")
+@click.command()
 @click.argument("snapshots", nargs=-1, type=INPUT_FILE)
 @click.option("--out-dir", type=DIRECTORY, metavar="DIR",
               help="Write the plan of each cluster to DIR, as CLUSTER.json with its facts.  "

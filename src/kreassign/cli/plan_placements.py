@@ -55,14 +55,12 @@ MOST_PARTITIONS = 100_000
 SHOWN_MISSES = 10
 
 
-@click.command(
-    "new-topic",
-    epilog=examples(
-        "kreassign plan new-topic clicks --partitions 12 --replication-factor 3 --like orders --data ./data",
-        "kreassign plan new-topic clicks --partitions 12 --replication-factor 3 --size 20GB --write-rate 1MB/s "
-        "--snapshot cluster.json.gz",
-    ),
+@examples(
+    "kreassign plan new-topic clicks --partitions 12 --replication-factor 3 --like orders --data ./data",
+    "kreassign plan new-topic clicks --partitions 12 --replication-factor 3 --size 20GB --write-rate 1MB/s "
+    "--snapshot cluster.json.gz",
 )
+@click.command("new-topic")
 @click.argument("name")
 @click.option("--partitions", type=WholeRange(min=1, max=MOST_PARTITIONS), required=True, metavar="N",
               help="Number of partitions.")  # fmt: skip
@@ -99,11 +97,8 @@ def new_topic(
     _show(found, options, inputs.loads)
 
 
-@click.command(
-    epilog=examples(
-        "kreassign plan partitions orders 24 --snapshot cluster.json.gz",
-    )
-)
+@examples("kreassign plan partitions orders 24 --snapshot cluster.json.gz")
+@click.command()
 @click.argument("topic")
 @click.argument("total", type=WholeRange(min=1, max=MOST_PARTITIONS), metavar="N")
 @comparing_options
@@ -212,14 +207,12 @@ _cluster_options = option_group(
 )
 
 
-@click.command(
-    CHECK,
-    epilog=examples(
-        "kreassign plan check placement.json --bootstrap-server localhost:9092",
-        "kreassign plan check placement.json --update --bootstrap-server localhost:9092",
-        "kreassign plan check placements/ --snapshot cluster.json.gz -o markdown",
-    ),
+@examples(
+    "kreassign plan check placement.json --bootstrap-server localhost:9092",
+    "kreassign plan check placement.json --update --bootstrap-server localhost:9092",
+    "kreassign plan check placements/ --snapshot cluster.json.gz -o markdown",
 )
+@click.command(CHECK)
 @click.argument("files", nargs=-1, required=True, type=FILE_OR_DIRECTORY, metavar="FILE|DIRECTORY...")
 @_cluster_options
 @click.option("--snapshot", type=INPUT_FILE, metavar="FILE",

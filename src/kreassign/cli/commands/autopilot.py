@@ -59,15 +59,13 @@ POLICY = click.argument("policy", type=INPUT_FILE)
 WHY = click.option("--why", required=True, metavar="TEXT", help="The reason, for those who ask.")
 
 
-@click.group(
-    cls=PolicyGroup,
-    epilog=examples(
-        "kreassign autopilot watch policy.toml --dry-run --bootstrap-server localhost:9092",
-        "kreassign autopilot check policy.toml",
-        "kreassign autopilot why policy.toml --bootstrap-server localhost:9092",
-        "kreassign autopilot off --for 4h --why 'broker upgrade'",
-    ),
+@examples(
+    "kreassign autopilot watch policy.toml --dry-run --bootstrap-server localhost:9092",
+    "kreassign autopilot check policy.toml",
+    "kreassign autopilot why policy.toml --bootstrap-server localhost:9092",
+    "kreassign autopilot off --for 4h --why 'broker upgrade'",
 )
+@click.group(cls=PolicyGroup)
 def autopilot() -> None:
     """Watch a cluster, and look after it, by a policy file.
 
@@ -76,12 +74,11 @@ def autopilot() -> None:
     """
 
 
-@autopilot.command(
-    epilog=examples(
-        "kreassign autopilot watch policy.toml --dry-run --bootstrap-server localhost:9092",
-        "kreassign autopilot watch policy.toml --once --bootstrap-server localhost:9092",
-    )
+@examples(
+    "kreassign autopilot watch policy.toml --dry-run --bootstrap-server localhost:9092",
+    "kreassign autopilot watch policy.toml --once --bootstrap-server localhost:9092",
 )
+@autopilot.command()
 @POLICY
 @run_cluster_options
 @run_context_options
@@ -148,11 +145,11 @@ def watch(
     print_next(next_command("autopilot", "status", *["--dry-run"] * is_dry, takes=TAKEN))
 
 
-@autopilot.command(
-    epilog=examples(
-        "kreassign autopilot watch-all policy.toml", "kreassign autopilot watch-all policy.toml prod test --dry-run"
-    )
+@examples(
+    "kreassign autopilot watch-all policy.toml",
+    "kreassign autopilot watch-all policy.toml prod test --dry-run",
 )
+@autopilot.command()
 @POLICY
 @click.argument("clusters", nargs=-1, metavar="[CLUSTER]...")
 @click.option("--dry-run", "is_dry", is_flag=True, help="Do everything but the runs, in journals of their own.")
@@ -233,11 +230,11 @@ def printing(send: Tell) -> Tell:
     return tell
 
 
-@autopilot.command(
-    epilog=examples(
-        "kreassign autopilot check policy.toml", "kreassign autopilot check policy.toml --against policy-in-use.toml"
-    )
+@examples(
+    "kreassign autopilot check policy.toml",
+    "kreassign autopilot check policy.toml --against policy-in-use.toml",
 )
+@autopilot.command()
 @POLICY
 @click.option(
     "--against",
@@ -260,7 +257,8 @@ def check(policy: Path, against: Path | None) -> None:
     print_next(next_command("autopilot", "replay", policy, takes=TAKEN))
 
 
-@autopilot.command(epilog=examples("kreassign autopilot replay policy.toml --dry-run"))
+@examples("kreassign autopilot replay policy.toml --dry-run")
+@autopilot.command()
 @POLICY
 @of_run_options
 @state_dir_option
@@ -295,7 +293,8 @@ def replay(policy: Path, cluster: ClusterOptions, state_dir: Path, is_dry: bool,
     print_next(next_command("autopilot", "watch", policy, "--dry-run", takes=TAKEN))
 
 
-@autopilot.command(epilog=examples("kreassign autopilot why policy.toml --bootstrap-server localhost:9092"))
+@examples("kreassign autopilot why policy.toml --bootstrap-server localhost:9092")
+@autopilot.command()
 @POLICY
 @cluster_options
 @state_dir_option
@@ -323,7 +322,11 @@ def why(policy: Path, cluster: ClusterOptions, state_dir: Path, is_dry: bool, ou
             click.echo(f"    {gate}: {text or 'open'}")
 
 
-@autopilot.command(epilog=examples("kreassign autopilot status", "kreassign autopilot status --format json"))
+@examples(
+    "kreassign autopilot status",
+    "kreassign autopilot status --format json",
+)
+@autopilot.command()
 @of_run_options
 @state_dir_option
 @click.option("--dry-run", "is_dry", is_flag=True, help="Of the journal of dry runs.")
@@ -392,7 +395,8 @@ def _row(one: Finding) -> dict[str, object]:
     }
 
 
-@autopilot.command(epilog=examples("kreassign autopilot off --for 4h --why 'broker upgrade'"))
+@examples("kreassign autopilot off --for 4h --why 'broker upgrade'")
+@autopilot.command()
 @of_run_options
 @state_dir_option
 @click.option("--for", "for_s", type=parse_interval, required=True, metavar="TIME", help="How long, for example 4h.")
@@ -408,7 +412,8 @@ def off(cluster: ClusterOptions, state_dir: Path, for_s: float, why: str) -> Non
     print_next(next_command("autopilot", "on", takes=TAKEN))
 
 
-@autopilot.command(epilog=examples("kreassign autopilot on"))
+@examples("kreassign autopilot on")
+@autopilot.command()
 @of_run_options
 @state_dir_option
 def on(cluster: ClusterOptions, state_dir: Path) -> None:
@@ -417,7 +422,8 @@ def on(cluster: ClusterOptions, state_dir: Path) -> None:
     click.echo("on, from the next look")
 
 
-@autopilot.command(epilog=examples("kreassign autopilot silence broker-gone 'broker 3' --for 24h --why 'new disk'"))
+@examples("kreassign autopilot silence broker-gone 'broker 3' --for 24h --why 'new disk'")
+@autopilot.command()
 @click.argument("kind", type=click.Choice([one.value for one in Kind]))
 @click.argument("subject")
 @of_run_options
@@ -438,7 +444,8 @@ def silence(kind: str, subject: str, cluster: ClusterOptions, state_dir: Path, f
     click.echo(f"{name} {'is silent' if for_s else 'is silent no more'}, from the next look")
 
 
-@autopilot.command(epilog=examples("kreassign autopilot approve broker-gone 'broker 3' --key ~/.ssh/id_ed25519"))
+@examples("kreassign autopilot approve broker-gone 'broker 3' --key ~/.ssh/id_ed25519")
+@autopilot.command()
 @click.argument("kind", type=click.Choice([one.value for one in Kind]))
 @click.argument("subject")
 @of_run_options

@@ -135,12 +135,11 @@ def _next(seen: Overview | None, found: RunHistory | None) -> Iterator[str]:
 # `kreassign doctor`: find problems of the cluster that affect reassignments, with remedies.
 
 
-@click.command(
-    epilog=examples(
-        "kreassign doctor --bootstrap-server localhost:9092",
-        "kreassign doctor --bootstrap-server localhost:9092 --measure-for 60s",
-    )
+@examples(
+    "kreassign doctor --bootstrap-server localhost:9092",
+    "kreassign doctor --bootstrap-server localhost:9092 --measure-for 60s",
 )
+@click.command()
 @cluster_options
 @state_dir_option
 @measure_for_option("How long to measure how fast disks fill and whether copies get on; 0 to skip.")
@@ -214,12 +213,11 @@ def _tell_diagnosis(found: Diagnosis, cluster: ClusterOptions) -> None:
 SHOWN_FINDINGS = 50
 
 
-@click.command(
-    epilog=examples(
-        "kreassign verify plan.json --bootstrap-server localhost:9092",
-        "kreassign verify 20270131T220000Z-1a2b --bootstrap-server localhost:9092",
-    )
+@examples(
+    "kreassign verify plan.json --bootstrap-server localhost:9092",
+    "kreassign verify 20270131T220000Z-1a2b --bootstrap-server localhost:9092",
 )
+@click.command()
 @click.argument("plan_or_run", metavar="PLAN|RUN_ID")
 @cluster_options
 @click.option("--ignore-throttles", is_flag=True, help="Ignore active throttles.")
@@ -306,12 +304,11 @@ def _tell_verification(found: Verification, cluster: ClusterOptions) -> None:
 # `kreassign snapshot`: write the present state of the cluster as tables.
 
 
-@click.command(
-    epilog=examples(
-        "kreassign snapshot --bootstrap-server localhost:9092 --out cluster.json.gz",
-        "kreassign snapshot --bootstrap-server localhost:9092 --data ./data",
-    )
+@examples(
+    "kreassign snapshot --bootstrap-server localhost:9092 --out cluster.json.gz",
+    "kreassign snapshot --bootstrap-server localhost:9092 --data ./data",
 )
+@click.command()
 @cluster_options
 @optional_data_option
 @click.option(

@@ -11,13 +11,12 @@ PROGRAM = "kreassign"
 VARIABLE = "_KREASSIGN_COMPLETE"
 
 
-@click.command(
-    epilog=examples(
-        "kreassign completion bash",
-        "kreassign completion zsh",
-        "kreassign completion fish",
-    )
+@examples(
+    "kreassign completion bash",
+    "kreassign completion zsh",
+    "kreassign completion fish",
 )
+@click.command()
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 @click.pass_context
 def completion(context: click.Context, /, shell: str) -> None:

@@ -45,15 +45,13 @@ from kreassign.operations.decommission import (
 from kreassign.operations.run import RunContext
 
 
-@click.command(
-    "decommission",
-    epilog=examples(
-        "kreassign decommission 3 --bootstrap-server localhost:9092 --throttle 50MB/s",
-        "kreassign decommission 3,4 --replace-with 13,14 --bootstrap-server localhost:9092",
-        "kreassign decommission 3 --bootstrap-server localhost:9092 --unregister",
-        "kreassign decommission 3 --bootstrap-server localhost:9092 --cancel",
-    ),
+@examples(
+    "kreassign decommission 3 --bootstrap-server localhost:9092 --throttle 50MB/s",
+    "kreassign decommission 3,4 --replace-with 13,14 --bootstrap-server localhost:9092",
+    "kreassign decommission 3 --bootstrap-server localhost:9092 --unregister",
+    "kreassign decommission 3 --bootstrap-server localhost:9092 --cancel",
 )
+@click.command("decommission")
 @click.argument("brokers", callback=parse_brokers, metavar="IDS")
 @run_cluster_options
 @click.option(

@@ -68,7 +68,8 @@ STEPS = (
 )
 
 
-@click.command(epilog=examples("kreassign demo"))
+@examples("kreassign demo")
+@click.command()
 def demo() -> None:
     """Show a change of a simulated cluster, from a look to the way back.
 

@@ -53,22 +53,20 @@ how_far_options = option_group(
 )
 
 
-@click.group(
-    epilog=examples(
-        "kreassign maintenance enter 3 --bootstrap-server localhost:9092",
-        "kreassign maintenance exit 3 --bootstrap-server localhost:9092",
-    )
+@examples(
+    "kreassign maintenance enter 3 --bootstrap-server localhost:9092",
+    "kreassign maintenance exit 3 --bootstrap-server localhost:9092",
 )
+@click.group()
 def maintenance() -> None:
     """Take leading off brokers while they are restarted, and bring everything back."""
 
 
-@maintenance.command(
-    epilog=examples(
-        "kreassign maintenance enter 3 --bootstrap-server localhost:9092",
-        "kreassign maintenance enter 3,4 --bootstrap-server localhost:9092 --dry-run",
-    )
+@examples(
+    "kreassign maintenance enter 3 --bootstrap-server localhost:9092",
+    "kreassign maintenance enter 3,4 --bootstrap-server localhost:9092 --dry-run",
 )
+@maintenance.command()
 @BROKERS
 @cluster_options
 @how_far_options
@@ -93,7 +91,8 @@ def enter(
     context.exit(_go(Way.ENTER, brokers, cluster, how_far, run_context, output_format))
 
 
-@maintenance.command("exit", epilog=examples("kreassign maintenance exit 3 --bootstrap-server localhost:9092"))
+@examples("kreassign maintenance exit 3 --bootstrap-server localhost:9092")
+@maintenance.command("exit")
 @BROKERS
 @cluster_options
 @how_far_options

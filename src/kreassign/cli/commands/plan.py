@@ -91,13 +91,11 @@ def finish(options: PlanOptions, task: Task, *, savings: bool = False, allow_fac
 # `kreassign plan import`: check and price another tool's plan like our own.
 
 
-@click.command(
-    "import",
-    epilog=examples(
-        "kreassign plan import proposals.json --snapshot cluster.json.gz --out plan.json",
-        "kreassign plan import maps/ --bootstrap-server localhost:9092 --out plan.json",
-    ),
+@examples(
+    "kreassign plan import proposals.json --snapshot cluster.json.gz --out plan.json",
+    "kreassign plan import maps/ --bootstrap-server localhost:9092 --out plan.json",
 )
+@click.command("import")
 @click.argument("files", nargs=-1, required=True, type=InputPath(takes_directory=True), metavar="FILE|DIRECTORY...")
 @factor_change_option
 @planning_options
@@ -128,14 +126,12 @@ class TaskGroup(click.Group):
         return super().parse_args(ctx, args)
 
 
-@click.group(
-    cls=TaskGroup,
-    epilog=examples(
-        "kreassign plan --bootstrap-server localhost:9092 --out plan.json",
-        "kreassign plan --snapshot cluster.json.gz --out plan.json",
-        "kreassign plan drain-brokers 3 --snapshot cluster.json.gz --out plan.json",
-    ),
+@examples(
+    "kreassign plan --bootstrap-server localhost:9092 --out plan.json",
+    "kreassign plan --snapshot cluster.json.gz --out plan.json",
+    "kreassign plan drain-brokers 3 --snapshot cluster.json.gz --out plan.json",
 )
+@click.group(cls=TaskGroup)
 def plan() -> None:
     """Compute a plan for a task (default: rebalance).
 
@@ -175,12 +171,11 @@ balance_option = click.option(
 BROKERS = click.argument("brokers", callback=parse_brokers, metavar="IDS")
 
 
-@plan.command(
-    epilog=examples(
-        "kreassign plan rebalance --snapshot cluster.json.gz --out plan.json",
-        "kreassign plan rebalance --by p95 --topics 'orders.*' --budget-bytes 100GB",
-    )
+@examples(
+    "kreassign plan rebalance --snapshot cluster.json.gz --out plan.json",
+    "kreassign plan rebalance --by p95 --topics 'orders.*' --budget-bytes 100GB",
 )
+@plan.command()
 @planning_options
 @topic_options
 def rebalance(options: PlanOptions, topic: tuple[str, ...], topics: tuple[str, ...]) -> None:
@@ -188,12 +183,8 @@ def rebalance(options: PlanOptions, topic: tuple[str, ...], topics: tuple[str, .
     finish(options, Rebalance(TopicChoice(topic, topics)))
 
 
-@plan.command(
-    "add-brokers",
-    epilog=examples(
-        "kreassign plan add-brokers 7,8 --snapshot cluster.json.gz --out plan.json",
-    ),
-)
+@examples("kreassign plan add-brokers 7,8 --snapshot cluster.json.gz --out plan.json")
+@plan.command("add-brokers")
 @BROKERS
 @click.option("--mixed", is_flag=True, help="Balance the other brokers too.  [default: move only to the new ones]")
 @planning_options
@@ -202,13 +193,11 @@ def add_brokers(options: PlanOptions, brokers: tuple[int, ...], mixed: bool) -> 
     finish(options, AddBrokers(brokers, mixed))
 
 
-@plan.command(
-    "drain-brokers",
-    epilog=examples(
-        "kreassign plan drain-brokers 3 --snapshot cluster.json.gz --out plan.json",
-        "kreassign plan drain-brokers 3 --replace-with 7 --snapshot cluster.json.gz --out plan.json",
-    ),
+@examples(
+    "kreassign plan drain-brokers 3 --snapshot cluster.json.gz --out plan.json",
+    "kreassign plan drain-brokers 3 --replace-with 7 --snapshot cluster.json.gz --out plan.json",
 )
+@plan.command("drain-brokers")
 @BROKERS
 @click.option("--replace-with", callback=parse_brokers, metavar="IDS",
               help="Give each broker's replicas to its successor, and change nothing else.  "
@@ -225,12 +214,8 @@ def drain_brokers(
     finish(options, task)
 
 
-@plan.command(
-    "drain-dirs",
-    epilog=examples(
-        "kreassign plan drain-dirs 3:/data/kafka-1 --snapshot cluster.json.gz --out plan.json",
-    ),
-)
+@examples("kreassign plan drain-dirs 3:/data/kafka-1 --snapshot cluster.json.gz --out plan.json")
+@plan.command("drain-dirs")
 @click.argument(
     "places", nargs=-1, required=True, type=ReadBy("log directory", parse_log_dir), metavar="BROKER:PATH..."
 )
@@ -244,12 +229,8 @@ def drain_dirs(
     finish(options, DrainLogDirs(places, between_brokers, and_balance))
 
 
-@plan.command(
-    "replication-factor",
-    epilog=examples(
-        "kreassign plan replication-factor 3 --topic payments --snapshot cluster.json.gz --out plan.json",
-    ),
-)
+@examples("kreassign plan replication-factor 3 --topic payments --snapshot cluster.json.gz --out plan.json")
+@plan.command("replication-factor")
 @click.argument("count", type=WholeRange(min=1, max=MOST_REPLICAS), metavar="N")
 @topic_options
 @balance_option
@@ -271,11 +252,8 @@ def replication_factor(
     finish(options, task, allow_factor_change=allow_factor_change)
 
 
-@plan.command(
-    epilog=examples(
-        "kreassign plan repair --snapshot cluster.json.gz --out plan.json",
-    )
-)
+@examples("kreassign plan repair --snapshot cluster.json.gz --out plan.json")
+@plan.command()
 @click.option("--fix-racks/--no-fix-racks", default=True, show_default=True,
               help="Spread partitions that have too many replicas in one rack.")  # fmt: skip
 @click.option("--fix-replication-factors/--no-fix-replication-factors", default=True, show_default=True,
@@ -287,11 +265,8 @@ def repair(options: PlanOptions, fix_racks: bool, fix_replication_factors: bool,
     finish(options, Repair(fix_racks, fix_replication_factors, and_balance))
 
 
-@plan.command(
-    epilog=examples(
-        "kreassign plan leaders --snapshot cluster.json.gz --out plan.json",
-    )
-)
+@examples("kreassign plan leaders --snapshot cluster.json.gz --out plan.json")
+@plan.command()
 @click.option("--savings", is_flag=True, help="Also plan a rebalance without and with it, and say how many bytes it "
               "saves.  [default: takes no time for that]")  # fmt: skip
 @planning_options
@@ -300,11 +275,8 @@ def leaders(options: PlanOptions, savings: bool) -> None:
     finish(options, BalanceLeaders(), savings=savings)
 
 
-@plan.command(
-    epilog=examples(
-        "kreassign plan demote 3 --snapshot cluster.json.gz --out plan.json",
-    )
-)
+@examples("kreassign plan demote 3 --snapshot cluster.json.gz --out plan.json")
+@plan.command()
 @BROKERS
 @planning_options
 def demote(options: PlanOptions, brokers: tuple[int, ...]) -> None:
@@ -312,11 +284,8 @@ def demote(options: PlanOptions, brokers: tuple[int, ...]) -> None:
     finish(options, DemoteBrokers(brokers))
 
 
-@plan.command(
-    epilog=examples(
-        "kreassign plan disks --snapshot cluster.json.gz --out plan.json",
-    )
-)
+@examples("kreassign plan disks --snapshot cluster.json.gz --out plan.json")
+@plan.command()
 @click.option("--between-brokers", is_flag=True, help="Balance the brokers in the same plan.")
 @planning_options
 def disks(options: PlanOptions, between_brokers: bool) -> None:
@@ -324,12 +293,11 @@ def disks(options: PlanOptions, between_brokers: bool) -> None:
     finish(options, BalanceLogDirs(between_brokers))
 
 
-@plan.command(
-    epilog=examples(
-        "kreassign plan restore current.json --snapshot cluster.json.gz --out plan.json",
-        "kreassign plan restore --run 20270131T220000Z-1a2b --snapshot cluster.json.gz --out plan.json",
-    )
+@examples(
+    "kreassign plan restore current.json --snapshot cluster.json.gz --out plan.json",
+    "kreassign plan restore --run 20270131T220000Z-1a2b --snapshot cluster.json.gz --out plan.json",
 )
+@plan.command()
 @click.argument("file", type=INPUT_FILE, required=False)
 @click.option("--run", metavar="RUN_ID|JOURNAL", help="Restore the state before this run.  "
               "[default: restore what FILE says]")  # fmt: skip
@@ -351,13 +319,11 @@ def restore(
     finish(options, task, allow_factor_change=allow_factor_change)
 
 
-@plan.command(
-    "what-if",
-    epilog=examples(
-        "kreassign plan what-if --remove-brokers 3 --snapshot cluster.json.gz",
-        "kreassign plan what-if --add-brokers 2 --traffic 1.5 --data ./data --as-of last",
-    ),
+@examples(
+    "kreassign plan what-if --remove-brokers 3 --snapshot cluster.json.gz",
+    "kreassign plan what-if --add-brokers 2 --traffic 1.5 --data ./data --as-of last",
 )
+@plan.command("what-if")
 @circumstance_options
 @planning_options
 def what_if(options: PlanOptions, what_if: WhatIf) -> None:

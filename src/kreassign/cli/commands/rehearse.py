@@ -27,14 +27,13 @@ from kreassign.operations.twin import PlannedFault, Speeds
 from kreassign.report.text import format_bytes, format_duration
 
 
-@click.command(
-    epilog=examples(
-        "kreassign rehearse plan.json --snapshot cluster.json.gz --throttle 50MB/s",
-        "kreassign rehearse plan.json --snapshot cluster.json.gz --max-moves-per-broker 5",
-        "kreassign rehearse plan.json --snapshot cluster.json.gz --throttle 50MB/s --report rehearsal.html",
-        "kreassign rehearse plan.json --snapshot cluster.json.gz --throttle 50MB/s --fault crash:2@60s+10m",
-    )
+@examples(
+    "kreassign rehearse plan.json --snapshot cluster.json.gz --throttle 50MB/s",
+    "kreassign rehearse plan.json --snapshot cluster.json.gz --max-moves-per-broker 5",
+    "kreassign rehearse plan.json --snapshot cluster.json.gz --throttle 50MB/s --report rehearsal.html",
+    "kreassign rehearse plan.json --snapshot cluster.json.gz --throttle 50MB/s --fault crash:2@60s+10m",
 )
+@click.command()
 @plan_argument
 @click.option(
     "--snapshot",

@@ -45,12 +45,11 @@ from kreassign.report.text import format_bytes, format_duration, format_rate
 # `kreassign report`: one page about a run or a plan.
 
 
-@click.command(
-    epilog=examples(
-        "kreassign report --run 20270131T220000Z-1a2b --data ./data",
-        "kreassign report --plan plan.json --out plan.html",
-    )
+@examples(
+    "kreassign report --run 20270131T220000Z-1a2b --data ./data",
+    "kreassign report --plan plan.json --out plan.html",
 )
+@click.command()
 @optional_data_option
 @state_dir_option
 @click.option(
@@ -115,12 +114,11 @@ SECOND = "after"
 _COUNTS = ("expired", "compacted", "appended")
 
 
-@click.group(
-    epilog=examples(
-        "kreassign audit run 20270131T220000Z-1a2b --data ./data",
-        "kreassign audit compare before after --data ./data",
-    )
+@examples(
+    "kreassign audit run 20270131T220000Z-1a2b --data ./data",
+    "kreassign audit compare before after --data ./data",
 )
+@click.group()
 def audit() -> None:
     """Audit a run against its promises, or records before and after a move."""
 
@@ -133,13 +131,11 @@ def _label(_: click.Context, __: click.Parameter, text: str) -> str:
     return text
 
 
-@audit.command(
-    "run",
-    epilog=examples(
-        "kreassign audit run 20270131T220000Z-1a2b --data ./data",
-        "kreassign audit run 20270131T220000Z-1a2b --data ./data --report audit.html",
-    ),
+@examples(
+    "kreassign audit run 20270131T220000Z-1a2b --data ./data",
+    "kreassign audit run 20270131T220000Z-1a2b --data ./data --report audit.html",
 )
+@audit.command("run")
 @click.argument("runs", nargs=-1, required=True, metavar="RUN_ID...")
 @data_option
 @of_run_options
@@ -191,11 +187,8 @@ def audit_run(
     context.exit(1 if is_bad else 0)
 
 
-@audit.command(
-    epilog=examples(
-        "kreassign audit records --label before --bootstrap-server localhost:9092 --data ./data --topics 'orders.*'",
-    )
-)
+@examples("kreassign audit records --label before --bootstrap-server localhost:9092 --data ./data --topics 'orders.*'")
+@audit.command()
 @data_option
 @click.option("--label", required=True, callback=_label, metavar="NAME", help="Name of this reading, such as `before`.")
 @click.option(
@@ -239,11 +232,8 @@ def _after_reading(label: str, data: Path | str) -> str:
     return next_command(*(second.get(word, word) for word in typed_words()))
 
 
-@audit.command(
-    epilog=examples(
-        "kreassign audit compare before after --data ./data",
-    )
-)
+@examples("kreassign audit compare before after --data ./data")
+@audit.command()
 @click.argument("before")
 @click.argument("after")
 @data_option

@@ -99,12 +99,11 @@ def _meant(context: RunContext, run_id: str | None, cluster: ClusterOptions) -> 
 SHOWN_SKIPPED = 20
 
 
-@click.command(
-    epilog=examples(
-        "kreassign rollback --bootstrap-server localhost:9092 --dry-run",
-        "kreassign rollback 20270131T220000Z-1a2b --bootstrap-server localhost:9092 --throttle 50MB/s",
-    )
+@examples(
+    "kreassign rollback --bootstrap-server localhost:9092 --dry-run",
+    "kreassign rollback 20270131T220000Z-1a2b --bootstrap-server localhost:9092 --throttle 50MB/s",
 )
+@click.command()
 @run_id_argument
 @run_cluster_options
 @throttle_options("as for the run")
@@ -263,15 +262,14 @@ def _lines(found: Rollback) -> Iterator[str]:
         yield f"  and {more:,} more; --format json has all"
 
 
-@click.command(
-    epilog=examples(
-        "kreassign run plan.json --bootstrap-server localhost:9092 --throttle 50MB/s",
-        "kreassign run plan.json --bootstrap-server localhost:9092 --dry-run",
-        "kreassign run plan.json --bootstrap-server localhost:9092 --window 22:00-06:00 --time-zone Europe/Berlin",
-        "kreassign run plan.json --bootstrap-server localhost:9092 --throttle auto --broker-capacity 120MB/s",
-        "kreassign run plan.json --bootstrap-server localhost:9092 --throttle 50MB/s --yes --detach",
-    )
+@examples(
+    "kreassign run plan.json --bootstrap-server localhost:9092 --throttle 50MB/s",
+    "kreassign run plan.json --bootstrap-server localhost:9092 --dry-run",
+    "kreassign run plan.json --bootstrap-server localhost:9092 --window 22:00-06:00 --time-zone Europe/Berlin",
+    "kreassign run plan.json --bootstrap-server localhost:9092 --throttle auto --broker-capacity 120MB/s",
+    "kreassign run plan.json --bootstrap-server localhost:9092 --throttle 50MB/s --yes --detach",
 )
+@click.command()
 @plan_argument
 @run_cluster_options
 @throttle_options("no limit")
@@ -417,12 +415,11 @@ def _say_who_approved(started: RunStarted) -> None:
 # `kreassign resume`: continue a paused, interrupted or killed run.
 
 
-@click.command(
-    epilog=examples(
-        "kreassign resume",
-        "kreassign resume 20270131T220000Z-1a2b --bootstrap-server localhost:9092",
-    )
+@examples(
+    "kreassign resume",
+    "kreassign resume 20270131T220000Z-1a2b --bootstrap-server localhost:9092",
 )
+@click.command()
 @run_id_argument
 @interrupted_run_cluster_options
 @replan_option
@@ -479,13 +476,12 @@ def resume(
 # `kreassign cancel`: end a run before all its moves are done.
 
 
-@click.command(
-    epilog=examples(
-        "kreassign cancel",
-        "kreassign cancel 20270131T220000Z-1a2b --drain",
-        "kreassign cancel 20270131T220000Z-1a2b --bootstrap-server localhost:9092",
-    )
+@examples(
+    "kreassign cancel",
+    "kreassign cancel 20270131T220000Z-1a2b --drain",
+    "kreassign cancel 20270131T220000Z-1a2b --bootstrap-server localhost:9092",
 )
+@click.command()
 @run_id_argument
 @click.option("--drain", "drains", is_flag=True, help="Let moves in flight finish; start no new ones.")
 @interrupted_run_cluster_options
@@ -533,13 +529,11 @@ PORT = 9464
 """Port of the metrics in the examples of `kreassign run`."""
 
 
-@click.command(
-    "define-monitoring",
-    epilog=examples(
-        "kreassign define-monitoring alerts",
-        "kreassign define-monitoring dashboard",
-    ),
+@examples(
+    "kreassign define-monitoring alerts",
+    "kreassign define-monitoring dashboard",
 )
+@click.command("define-monitoring")
 @click.argument("what", type=click.Choice([kind.name.lower() for kind in MonitoringFile]))
 def define_monitoring(what: str) -> None:
     """Write alert rules for Prometheus, or a dashboard for Grafana, of what `kreassign run --metrics-port` serves.

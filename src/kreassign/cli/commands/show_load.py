@@ -237,15 +237,13 @@ page_option = click.option(
 )
 
 
-@click.command(
-    "show-load",
-    epilog=examples(
-        "kreassign show-load --data ./data",
-        "kreassign show-load --data ./data --top 20",
-        "kreassign show-load --data ./data --format csv",
-        "kreassign show-load --data ./data --page load.html",
-    ),
+@examples(
+    "kreassign show-load --data ./data",
+    "kreassign show-load --data ./data --top 20",
+    "kreassign show-load --data ./data --format csv",
+    "kreassign show-load --data ./data --page load.html",
 )
+@click.command("show-load")
 @data_option
 @click.option("--cluster", metavar="ID", help="Cluster to show.  [default: all in the tables]")
 @click.option(
@@ -324,13 +322,11 @@ def address(text: str) -> str:
     return text
 
 
-@click.command(
-    "define-tables",
-    epilog=examples(
-        "kreassign define-tables --location s3a://bucket/data",
-        "kreassign define-tables --format dbt --location s3a://bucket/data --schema kafka",
-    ),
+@examples(
+    "kreassign define-tables --location s3a://bucket/data",
+    "kreassign define-tables --format dbt --location s3a://bucket/data --schema kafka",
 )
+@click.command("define-tables")
 @click.option(
     "--location", required=True, type=ReadBy("address", address), metavar="URI",
     help="Directory of the tables, as the catalog reaches it.",

@@ -82,13 +82,12 @@ from kreassign.report.text import format_bytes, format_rate, format_time
 # `kreassign status`: show the progress or the end of a run from its journal, without the cluster.
 
 
-@click.command(
-    epilog=examples(
-        "kreassign status",
-        "kreassign status 20270131T220000Z-1a2b --format json",
-        "kreassign status --all",
-    )
+@examples(
+    "kreassign status",
+    "kreassign status 20270131T220000Z-1a2b --format json",
+    "kreassign status --all",
 )
+@click.command()
 @run_id_argument
 @click.option(
     "--all", "lists_all", is_flag=True, help="List all runs, and journals that cannot be read, with the reason."
@@ -184,12 +183,11 @@ def _list_runs(journals: Sequence[Path], state_dir: Path, output_format: str) ->
 # `kreassign watch`: follow a run live from its journal, from any terminal, without the cluster.
 
 
-@click.command(
-    epilog=examples(
-        "kreassign watch",
-        "kreassign watch 20270131T220000Z-1a2b",
-    )
+@examples(
+    "kreassign watch",
+    "kreassign watch 20270131T220000Z-1a2b",
 )
+@click.command()
 @run_id_argument
 @of_run_options
 @state_dir_option
@@ -218,12 +216,11 @@ def watch(run_id: str | None, cluster: ClusterOptions, state_dir: Path, output_f
 # `kreassign pause`, `throttle` and `pace`: steer moves, throttle and pace of a run.
 
 
-@click.command(
-    epilog=examples(
-        "kreassign pause",
-        "kreassign pause 20270131T220000Z-1a2b --drain",
-    )
+@examples(
+    "kreassign pause",
+    "kreassign pause 20270131T220000Z-1a2b --drain",
 )
+@click.command()
 @run_id_argument
 @click.option("--drain", "drains", is_flag=True, help="Return when no move is in flight any more.")
 @of_run_options
@@ -272,14 +269,13 @@ def _drain(path: Path, output_format: str) -> None:
         print_next(next_command("resume", path.stem, takes=STATE))
 
 
-@click.command(
-    epilog=examples(
-        "kreassign throttle 20MB/s",
-        "kreassign throttle 20270131T220000Z-1a2b 5MB/s --broker 3",
-        "kreassign throttle 20270131T220000Z-1a2b none",
-        "kreassign throttle --remove-left --bootstrap-server localhost:9092",
-    )
+@examples(
+    "kreassign throttle 20MB/s",
+    "kreassign throttle 20270131T220000Z-1a2b 5MB/s --broker 3",
+    "kreassign throttle 20270131T220000Z-1a2b none",
+    "kreassign throttle --remove-left --bootstrap-server localhost:9092",
 )
+@click.command()
 @run_id_argument
 @click.argument("limit", metavar="RATE", type=rate_or_auto, required=False)
 @click.option(
@@ -368,12 +364,11 @@ def _throttled(rates: ThrottleRates, brokers: tuple[int, ...]) -> str:
     return f"throttled to {rates_text(rates)}" if rates.is_limited else f"continues without a throttle{where}"
 
 
-@click.command(
-    epilog=examples(
-        "kreassign pace --max-moves-per-broker 5",
-        "kreassign pace 20270131T220000Z-1a2b --deadline 06:00 --time-zone Europe/Berlin",
-    )
+@examples(
+    "kreassign pace --max-moves-per-broker 5",
+    "kreassign pace 20270131T220000Z-1a2b --deadline 06:00 --time-zone Europe/Berlin",
 )
+@click.command()
 @run_id_argument
 @pace_change_options
 @of_run_options
@@ -398,12 +393,11 @@ def pace(run_id: str | None, pace: PaceOptions, cluster: ClusterOptions, state_d
 # `kreassign forget`: drop from an interrupted run what it can never restore.
 
 
-@click.command(
-    epilog=examples(
-        "kreassign forget 20270131T220000Z-1a2b --broker 4",
-        "kreassign forget 20270131T220000Z-1a2b",
-    )
+@examples(
+    "kreassign forget 20270131T220000Z-1a2b --broker 4",
+    "kreassign forget 20270131T220000Z-1a2b",
 )
+@click.command()
 @click.argument("run_id")
 @click.option(
     "--broker",
@@ -456,15 +450,14 @@ def _forget_journal(path: Path, output_format: str) -> None:
 # `kreassign approve`: approve a plan, so that `kreassign run --require-approval` executes it.
 
 
-@click.command(
-    epilog=examples(
-        "kreassign approve plan.json",
-        "kreassign approve plan.json --note 'change 4711'",
-        "kreassign approve plan.json --propose --key ~/.ssh/id_ed25519",
-        "kreassign approve plan.json --key ~/.ssh/id_ed25519",
-        "kreassign approve plan.json --revoke",
-    )
+@examples(
+    "kreassign approve plan.json",
+    "kreassign approve plan.json --note 'change 4711'",
+    "kreassign approve plan.json --propose --key ~/.ssh/id_ed25519",
+    "kreassign approve plan.json --key ~/.ssh/id_ed25519",
+    "kreassign approve plan.json --revoke",
 )
+@click.command()
 @plan_argument
 @click.option("--note", default="", metavar="TEXT", help="Note to keep with an unsigned approval.  [default: none]")
 @click.option(

@@ -53,14 +53,12 @@ def parse_instances(context: click.Context, option: click.Parameter, given: tupl
 _FILES = click.argument("files", nargs=-1, required=True, type=INPUT_FILE)
 
 
-@click.command(
-    "import-metrics",
-    epilog=examples(
-        "kreassign import-metrics scrape.txt --data ./data --cluster prod --broker 1",
-        "kreassign import-metrics b1.txt b2.txt --data ./data --cluster prod --instance b1.txt=1 --instance b2.txt=2",
-        "kreassign import-metrics kafka-exporter.json --data ./data --cluster prod",
-    ),
+@examples(
+    "kreassign import-metrics scrape.txt --data ./data --cluster prod --broker 1",
+    "kreassign import-metrics b1.txt b2.txt --data ./data --cluster prod --instance b1.txt=1 --instance b2.txt=2",
+    "kreassign import-metrics kafka-exporter.json --data ./data --cluster prod",
 )
+@click.command("import-metrics")
 @_FILES
 @data_option
 @click.option("--cluster", required=True, metavar="ID", help="Cluster that the files are from.")
@@ -90,13 +88,11 @@ def import_metrics(
     _show(ingest.import_metrics(files, data, cluster, broker, instances), "reading")
 
 
-@click.command(
-    "import-samples",
-    epilog=examples(
-        "kreassign import-samples samples.csv --data ./data --cluster prod",
-        "kreassign import-samples 2026-01-*.parquet --data ./data",
-    ),
+@examples(
+    "kreassign import-samples samples.csv --data ./data --cluster prod",
+    "kreassign import-samples 2026-01-*.parquet --data ./data",
 )
+@click.command("import-samples")
 @_FILES
 @data_option
 @click.option(
@@ -135,15 +131,13 @@ def _show_bad(subject: object, bad: ingest.Bad) -> None:
         click.echo(f"{subject}: {count} not stored: {reason}; first {first.place}: {text}")
 
 
-@click.command(
-    "stream-metrics",
-    epilog=examples(
-        "kreassign stream-metrics --bootstrap-server localhost:9092 --topic metrics --cluster prod --data ./data",
-        "kreassign stream-metrics --bootstrap-server localhost:9092 --topic metrics --cluster prod --data data --once",
-        "kreassign stream-metrics --bootstrap-server localhost:9093 --command-config client.properties --topic metrics "
-        "--cluster prod --data ./data",
-    ),
+@examples(
+    "kreassign stream-metrics --bootstrap-server localhost:9092 --topic metrics --cluster prod --data ./data",
+    "kreassign stream-metrics --bootstrap-server localhost:9092 --topic metrics --cluster prod --data data --once",
+    "kreassign stream-metrics --bootstrap-server localhost:9093 --command-config client.properties --topic metrics "
+    "--cluster prod --data ./data",
 )
+@click.command("stream-metrics")
 @cluster_options
 @data_option
 @click.option("--topic", required=True, metavar="NAME", help="Topic of metrics.")
@@ -188,12 +182,11 @@ def stream_metrics(
     print_next(next_command("load", takes=DATA))
 
 
-@click.command(
-    epilog=examples(
-        "kreassign compact --data ./data",
-        "kreassign compact --data ./data --keep-days 30",
-    )
+@examples(
+    "kreassign compact --data ./data",
+    "kreassign compact --data ./data --keep-days 30",
 )
+@click.command()
 @data_option
 @click.option(
     "--keep-days",
@@ -216,13 +209,12 @@ def compact(data: Path | str, keep_days: float | None) -> None:
     print_next(next_command("load", takes=DATA))
 
 
-@click.command(
-    epilog=examples(
-        "kreassign load --data ./data",
-        "kreassign load --data ./data --show",
-        "kreassign load --data s3a://bucket/data --master spark://host:7077",
-    )
+@examples(
+    "kreassign load --data ./data",
+    "kreassign load --data ./data --show",
+    "kreassign load --data s3a://bucket/data --master spark://host:7077",
 )
+@click.command()
 @data_option
 @master_option
 @click.option(
@@ -292,12 +284,11 @@ def load(
 # `kreassign collect`: sample the cluster, round after round.
 
 
-@click.command(
-    epilog=examples(
-        "kreassign collect --bootstrap-server localhost:9092 --data ./data --interval 60s",
-        "kreassign collect --bootstrap-server localhost:9092 --data ./data --interval 10s --rounds 6",
-    )
+@examples(
+    "kreassign collect --bootstrap-server localhost:9092 --data ./data --interval 60s",
+    "kreassign collect --bootstrap-server localhost:9092 --data ./data --interval 10s --rounds 6",
 )
+@click.command()
 @cluster_options
 @data_or_out_option
 @click.option(

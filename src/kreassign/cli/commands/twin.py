@@ -172,12 +172,11 @@ def serving_options(command: Command) -> Command:
     return decorated
 
 
-@click.group(
-    epilog=examples(
-        "kreassign twin start --brokers 6 --racks a,b,c",
-        "kreassign twin from-snapshot cluster.json.gz",
-    )
+@examples(
+    "kreassign twin start --brokers 6 --racks a,b,c",
+    "kreassign twin from-snapshot cluster.json.gz",
 )
+@click.group()
 def twin() -> None:
     """Run a simulated cluster that speaks Kafka."""
     # A cluster has up to millions of objects that all stay: collecting garbage among them takes a fifth of
@@ -188,13 +187,12 @@ def twin() -> None:
 _PLAIN_SCENARIOS = [name for name in scenario_names() if "/" not in name]
 
 
-@twin.command(
-    epilog=examples(
-        "kreassign twin start",
-        "kreassign twin start --scenario skewed --speed 60",
-        "kreassign twin start --brokers 3 --fault crash:2@60s+30s",
-    )
+@examples(
+    "kreassign twin start",
+    "kreassign twin start --scenario skewed --speed 60",
+    "kreassign twin start --brokers 3 --fault crash:2@60s+30s",
 )
+@twin.command()
 @click.option(
     "--scenario",
     "file",
@@ -242,12 +240,8 @@ def start(
         _serve(file, serving)
 
 
-@twin.command(
-    "from-snapshot",
-    epilog=examples(
-        "kreassign twin from-snapshot cluster.json.gz --speed max",
-    ),
-)
+@examples("kreassign twin from-snapshot cluster.json.gz --speed max")
+@twin.command("from-snapshot")
 @click.argument("file", type=INPUT_FILE)
 @click.option(
     "--disk",
@@ -293,7 +287,11 @@ _lasts_option = click.option(
 )
 
 
-@twin.command(epilog=examples("kreassign twin kill 4", "kreassign twin kill 4 --lasts 30s"))
+@examples(
+    "kreassign twin kill 4",
+    "kreassign twin kill 4 --lasts 30s",
+)
+@twin.command()
 @click.argument("broker", type=BROKER_ID)
 @_lasts_option
 @_control_option
@@ -302,7 +300,8 @@ def kill(broker: int, lasts: str | None, control: str) -> None:
     click.echo(give_order(control, "kill", broker, lasts))
 
 
-@twin.command(epilog=examples("kreassign twin stop 4"))
+@examples("kreassign twin stop 4")
+@twin.command()
 @click.argument("broker", type=BROKER_ID)
 @_lasts_option
 @_control_option
@@ -311,7 +310,8 @@ def stop(broker: int, lasts: str | None, control: str) -> None:
     click.echo(give_order(control, "stop", broker, lasts))
 
 
-@twin.command(epilog=examples("kreassign twin restart 4"))
+@examples("kreassign twin restart 4")
+@twin.command()
 @click.argument("broker", type=BROKER_ID)
 @_control_option
 def restart(broker: int, control: str) -> None:
@@ -319,7 +319,8 @@ def restart(broker: int, control: str) -> None:
     click.echo(give_order(control, "restart", broker))
 
 
-@twin.command(epilog=examples("kreassign twin isolate 4 --lasts 1m"))
+@examples("kreassign twin isolate 4 --lasts 1m")
+@twin.command()
 @click.argument("broker", type=BROKER_ID)
 @_lasts_option
 @_control_option
@@ -328,7 +329,11 @@ def isolate(broker: int, lasts: str | None, control: str) -> None:
     click.echo(give_order(control, "isolate", broker, lasts))
 
 
-@twin.command(epilog=examples("kreassign twin inject clear-throttles", "kreassign twin inject lose:Metadata@0+30s"))
+@examples(
+    "kreassign twin inject clear-throttles",
+    "kreassign twin inject lose:Metadata@0+30s",
+)
+@twin.command()
 @click.argument("fault", type=ReadBy("fault", checked(fault_by_hand)))
 @_control_option
 def inject(fault: str, control: str) -> None:
@@ -336,7 +341,8 @@ def inject(fault: str, control: str) -> None:
     click.echo(give_order(control, "inject", fault))
 
 
-@twin.command(epilog=examples("kreassign twin recover isolate:4"))
+@examples("kreassign twin recover isolate:4")
+@twin.command()
 @click.argument("fault", type=ReadBy("fault", checked(fault_by_hand)))
 @_control_option
 def recover(fault: str, control: str) -> None:

@@ -34,15 +34,14 @@ def listen_address(text: str) -> Address:
     return address._replace(port=0) if port == "0" else address
 
 
-@click.command(
-    epilog=examples(
-        "kreassign web",
-        "kreassign web --bootstrap-server localhost:9092",
-        "kreassign web --plans ./plans --allow-control --token-file /etc/kreassign/web.token",
-        "kreassign web --listen 0.0.0.0:8443 --host-name ops.example --certificate tls.pem --key tls.key "
-        "--token-file /etc/kreassign/web.token",
-    )
+@examples(
+    "kreassign web",
+    "kreassign web --bootstrap-server localhost:9092",
+    "kreassign web --plans ./plans --allow-control --token-file /etc/kreassign/web.token",
+    "kreassign web --listen 0.0.0.0:8443 --host-name ops.example --certificate tls.pem --key tls.key "
+    "--token-file /etc/kreassign/web.token",
 )
+@click.command()
 @click.option(
     "--listen", type=ReadBy("address", listen_address), default=f"{LOCAL_HOST}:{DEFAULT_PORT}", show_default=True,
     metavar="[HOST:]PORT",
