@@ -217,6 +217,30 @@ def by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[int]]:
     return grouped
 
 
+def topic_entries(
+    entry: Message, partitions: Iterable[TopicPartition], make: Callable[[TopicPartition], Message]
+) -> list[Message]:
+    """Entries of a request, one per topic, with what `make` says of each of its partitions."""
+    return [
+        entry(name=topic, partitions=[make(TopicPartition(topic, number)) for number in numbers])
+        for topic, numbers in by_topic(partitions).items()
+    ]
+
+
+def partition_entries(topics: Iterable[Message]) -> Iterator[tuple[TopicPartition, Message]]:
+    """The entry of each partition of a response."""
+    return ((TopicPartition(topic.name, one.partition_index), one) for topic in topics for one in topic.partitions)
+
+
+def partition_outcomes(
+    api: Api, topics: Iterable[Message], asked: Iterable[TopicPartition]
+) -> Batch[TopicPartition, None]:
+    """Make the `outcomes` of a response's partitions."""
+    entries = partition_entries(topics)
+    answered = ((key, one.error_code, getattr(one, "error_message", None)) for key, one in entries)
+    return outcomes(api, answered, asked)
+
+
 def either(first: Batch[Key, Answer], second: Batch[Key, Answer]) -> Batch[Key, Answer]:
     """Join the answers of two nodes: a key that either has found is there; others fail as at the second."""
     found = {**second.ok, **first.ok}

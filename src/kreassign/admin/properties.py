@@ -18,12 +18,12 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
 
-from kreassign.admin.sasl_properties import credentials
+from kreassign.admin.sasl_properties import credentials, whole_number
 from kreassign.admin.settings import Address, ClientSettings, SecurityProtocol, Tls
 from kreassign.admin.tls import tls_settings
 from kreassign.errors import InputError
 from kreassign.model.documents import is_half, other_kind
-from kreassign.model.text import did_you_mean, likely, parse_whole, shortened
+from kreassign.model.text import did_you_mean, likely, shortened
 
 # Parse the text of a Java property file. The only module that imports javaproperties.
 
@@ -533,8 +533,4 @@ def _security_protocol(properties: Mapping[str, str]) -> SecurityProtocol:
 
 
 def _milliseconds(properties: Mapping[str, str], key: str, default: int) -> int:
-    text = properties.get(key, str(default)).strip()
-    try:
-        return parse_whole(text)
-    except ValueError as error:
-        raise InputError(f"{key}={shortened(text)} is not a number of milliseconds: {error}") from None
+    return whole_number(key, properties.get(key, str(default)).strip(), "milliseconds")

@@ -239,18 +239,18 @@ def _assertion(properties: Mapping[str, str]) -> AssertionFile | SignedAssertion
         algorithm,
         None if passphrase is None else Secret(passphrase),
         None if template is None else _path(template),
-        valid_s=_seconds(given, "claim.exp.seconds", 300),
-        valid_before_s=_seconds(given, "claim.nbf.seconds", 60),
+        valid_s=whole_number(f"{_ASSERTION}claim.exp.seconds", given.get("claim.exp.seconds", "300"), "seconds"),
+        valid_before_s=whole_number(f"{_ASSERTION}claim.nbf.seconds", given.get("claim.nbf.seconds", "60"), "seconds"),
         has_id=given.get("claim.jti.include", "false").lower() == "true",
     )
 
 
-def _seconds(given: Mapping[str, str], key: str, default: int) -> int:
-    text = given.get(key, str(default))
+def whole_number(key: str, text: str, unit: str, *, least: int = 0) -> int:
+    """The value of a property as a number. Raises InputError, which names the property."""
     try:
-        return parse_whole(text)
+        return parse_whole(text, least=least)
     except ValueError as error:
-        raise InputError(f"{_ASSERTION}{key}={shortened(text)} is not a number of seconds: {error}") from None
+        raise InputError(f"{key}={shortened(text)} is not a number of {unit}: {error}") from None
 
 
 def _split(url: str) -> SplitResult:
@@ -284,16 +284,8 @@ def _option(login: LoginModule, name: str, properties: Mapping[str, str], key: s
 
 
 def _timeout_ms(properties: Mapping[str, str]) -> int:
-    texts = {
-        key: properties.get(key, "10000").strip()
-        for key in ("sasl.login.connect.timeout.ms", "sasl.login.read.timeout.ms")
-    }
-    for key, text in texts.items():
-        try:
-            parse_whole(text, least=1)
-        except ValueError as error:
-            raise InputError(f"{key}={shortened(text)} is not a number of milliseconds: {error}") from None
-    return sum(parse_whole(text) for text in texts.values())
+    keys = ("sasl.login.connect.timeout.ms", "sasl.login.read.timeout.ms")
+    return sum(whole_number(key, properties.get(key, "10000").strip(), "milliseconds", least=1) for key in keys)
 
 
 _CLAIM = re.compile("unsecuredLogin(String|Number|List)Claim_(.+)", re.DOTALL)

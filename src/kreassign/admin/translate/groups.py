@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from kreassign.admin.call import Call, by_topic, entry_of, outcomes, raise_if_failed, readings
+from kreassign.admin.call import (
+    Call,
+    by_topic,
+    entry_of,
+    partition_entries,
+    partition_outcomes,
+    raise_if_failed,
+    readings,
+    topic_entries,
+)
 from kreassign.model import Batch, TopicPartition, operation_names
 from kreassign.model.error_codes import GROUP_ID_NOT_FOUND
 from kreassign.model.requests import DEAD, CommittedOffset, Group, GroupCandidate, GroupMember, Membership
@@ -138,39 +147,28 @@ def commit_offsets(
     membership: Membership, offsets: Mapping[TopicPartition, CommittedOffset]
 ) -> Call[Batch[TopicPartition, None]]:
     """Commit offsets as this member of this generation; a former member is refused, for each partition."""
+    request = api.OFFSET_COMMIT.request
+    entry = request.OffsetCommitRequestTopic
+
+    def partition(key: TopicPartition) -> Message:
+        return entry.OffsetCommitRequestPartition(
+            partition_index=key.partition,
+            committed_offset=offsets[key].offset,
+            committed_leader_epoch=-1,
+            committed_metadata=offsets[key].metadata,
+        )
 
     def build(_version: int, _timeout_ms: int) -> Message:
-        request = api.OFFSET_COMMIT.request
-        topic_entry = request.OffsetCommitRequestTopic
         return request(
             group_id=membership.group_id,
             generation_id_or_member_epoch=membership.generation,
             member_id=membership.member_id,
             group_instance_id=membership.instance_id,
-            topics=[
-                topic_entry(
-                    name=topic,
-                    partitions=[
-                        topic_entry.OffsetCommitRequestPartition(
-                            partition_index=number,
-                            committed_offset=offsets[TopicPartition(topic, number)].offset,
-                            committed_leader_epoch=-1,
-                            committed_metadata=offsets[TopicPartition(topic, number)].metadata,
-                        )
-                        for number in numbers
-                    ],
-                )
-                for topic, numbers in by_topic(offsets).items()
-            ],
+            topics=topic_entries(entry, offsets, partition),
         )
 
     def read(response: Message) -> Batch[TopicPartition, None]:
-        answered = (
-            (TopicPartition(topic.name, one.partition_index), one.error_code, None)
-            for topic in response.topics
-            for one in topic.partitions
-        )
-        return outcomes(api.OFFSET_COMMIT, answered, offsets)
+        return partition_outcomes(api.OFFSET_COMMIT, response.topics, offsets)
 
     return Call(api.OFFSET_COMMIT, build, read)
 
@@ -187,13 +185,8 @@ def fetch_offsets(group_id: str, partitions: Iterable[TopicPartition]) -> Call[B
 
     def read(response: Message) -> Batch[TopicPartition, CommittedOffset]:
         raise_if_failed(api.OFFSET_FETCH, response.error_code)
-        answered = (
-            (TopicPartition(topic.name, one.partition_index), one)
-            for topic in response.topics
-            for one in topic.partitions
-        )
         named = (TopicPartition(topic, number) for topic, numbers in asked.items() for number in numbers)
-        return readings(api.OFFSET_FETCH, answered, _committed, named)
+        return readings(api.OFFSET_FETCH, partition_entries(response.topics), _committed, named)
 
     return Call(api.OFFSET_FETCH, build, read)
 

@@ -11,7 +11,17 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import TypeVar
 
-from kreassign.admin.call import NOT_NAMED, Call, by_topic, outcomes, raise_if_failed, readings
+from kreassign.admin.call import (
+    NOT_NAMED,
+    Call,
+    by_topic,
+    outcomes,
+    partition_entries,
+    partition_outcomes,
+    raise_if_failed,
+    readings,
+    topic_entries,
+)
 from kreassign.errors import Unsupported
 from kreassign.model import Batch, ElectionType, LogDir, OffsetSpec, OngoingReassignment, ReplicaStatus, TopicPartition
 from kreassign.model.cluster import LogDirReplicas
@@ -39,6 +49,12 @@ def alter_partition_reassignments(
     Without `allow_replication_factor_change` a broker that does not know KIP-860 is refused before anything is
     sent; with it, such a broker gets version 0 silently.
     """
+    entry = api.ALTER_PARTITION_REASSIGNMENTS.request.ReassignableTopic
+
+    def partition(key: TopicPartition) -> Message:
+        replicas = targets[key]
+        new = None if replicas is None else list(replicas)
+        return entry.ReassignablePartition(partition_index=key.partition, replicas=new)
 
     def build(version: int, timeout_ms: int) -> Message:
         if not allow_replication_factor_change and version < _FACTOR_GUARD_VERSION:
@@ -46,38 +62,14 @@ def alter_partition_reassignments(
         return api.ALTER_PARTITION_REASSIGNMENTS.request(
             timeout_ms=timeout_ms,
             allow_replication_factor_change=allow_replication_factor_change,
-            topics=list(_reassigned_topics(targets)),
+            topics=topic_entries(entry, targets, partition),
         )
 
     def read(response: Message) -> Batch[TopicPartition, None]:
         raise_if_failed(api.ALTER_PARTITION_REASSIGNMENTS, response.error_code, response.error_message)
-        answered = (
-            (TopicPartition(topic.name, partition.partition_index), partition.error_code, partition.error_message)
-            for topic in response.responses
-            for partition in topic.partitions
-        )
-        return outcomes(api.ALTER_PARTITION_REASSIGNMENTS, answered, targets)
+        return partition_outcomes(api.ALTER_PARTITION_REASSIGNMENTS, response.responses, targets)
 
-    return Call(
-        api.ALTER_PARTITION_REASSIGNMENTS,
-        build,
-        read,
-        is_write=True,
-        routing_codes=lambda response: (response.error_code,),
-    )
-
-
-def _reassigned_topics(targets: Targets) -> Iterator[Message]:
-    entry = api.ALTER_PARTITION_REASSIGNMENTS.request.ReassignableTopic
-    for topic, partitions in by_topic(targets).items():
-        yield entry(
-            name=topic, partitions=[_reassigned_partition(entry, targets, topic, number) for number in partitions]
-        )
-
-
-def _reassigned_partition(entry: Message, targets: Targets, topic: str, number: int) -> Message:
-    replicas = targets[TopicPartition(topic, number)]
-    return entry.ReassignablePartition(partition_index=number, replicas=None if replicas is None else list(replicas))
+    return _write_call(api.ALTER_PARTITION_REASSIGNMENTS, build, read)
 
 
 def list_partition_reassignments(
@@ -98,11 +90,8 @@ def list_partition_reassignments(
     def read(response: Message) -> dict[TopicPartition, OngoingReassignment]:
         raise_if_failed(api.LIST_PARTITION_REASSIGNMENTS, response.error_code, response.error_message)
         return {
-            TopicPartition(topic.name, partition.partition_index): OngoingReassignment(
-                tuple(partition.replicas), tuple(partition.adding_replicas), tuple(partition.removing_replicas)
-            )
-            for topic in response.topics
-            for partition in topic.partitions
+            key: OngoingReassignment(tuple(one.replicas), tuple(one.adding_replicas), tuple(one.removing_replicas))
+            for key, one in partition_entries(response.topics)
         }
 
     return Call(
@@ -159,31 +148,18 @@ def reassign_partitions(
 ) -> Call[Batch[TopicPartition, None]]:
     """Start moves, an outcome per partition."""
     known = api.REASSIGN_PARTITIONS
+    entry = known.request.ReassignedTopic
+
+    def partition(key: TopicPartition) -> Message:
+        return entry.ReassignedPartition(partition_index=key.partition, replicas=list(targets[key]))
 
     def build(_version: int, timeout_ms: int) -> Message:
-        entry = known.request.ReassignedTopic
-        topics = [
-            entry(
-                name=topic,
-                partitions=[
-                    entry.ReassignedPartition(
-                        partition_index=number, replicas=list(targets[TopicPartition(topic, number)])
-                    )
-                    for number in numbers
-                ],
-            )
-            for topic, numbers in by_topic(targets).items()
-        ]
+        topics = topic_entries(entry, targets, partition)
         return known.request(timeout_ms=timeout_ms, validate_only=validate_only, topics=topics)
 
     def read(response: Message) -> Batch[TopicPartition, None]:
         raise_if_failed(known, response.error_code, response.error_message)
-        answered = (
-            (TopicPartition(topic.name, entry.partition_index), entry.error_code, entry.error_message)
-            for topic in response.topics
-            for entry in topic.partitions
-        )
-        return outcomes(known, answered, targets)
+        return partition_outcomes(known, response.topics, targets)
 
     return _write_call(known, build, read)
 
@@ -198,35 +174,23 @@ def replica_status(
     A partition fails if the leader cannot report one of its named brokers.
     """
     known = api.REPLICA_STATUS
+    entry = known.request.AskedTopic
     asked = list(partitions)
 
-    def brokers(key: TopicPartition) -> list[int] | None:
-        return list(dict.fromkeys(named[key])) if key in named else None
+    def partition(key: TopicPartition) -> Message:
+        brokers = list(dict.fromkeys(named[key])) if key in named else None
+        return entry.AskedPartition(partition_index=key.partition, brokers=brokers)
 
     def build(_version: int, _timeout_ms: int) -> Message:
-        entry = known.request.AskedTopic
-        topics = [
-            entry(
-                name=topic,
-                partitions=[
-                    entry.AskedPartition(partition_index=number, brokers=brokers(TopicPartition(topic, number)))
-                    for number in numbers
-                ],
-            )
-            for topic, numbers in by_topic(asked).items()
-        ]
-        return known.request(topics=topics)
+        return known.request(topics=topic_entries(entry, asked, partition))
 
     def read(response: Message) -> Batch[TopicPartition, tuple[ReplicaStatus, ...]]:
         raise_if_failed(known, response.error_code, response.error_message)
-        answered = (
-            (TopicPartition(topic.name, entry.partition_index), entry)
-            for topic in response.topics
-            for entry in topic.partitions
-        )
-        return readings(
-            known, answered, lambda key, entry: tuple(_statuses(key, entry, leader)), asked, code=_status_code
-        )
+
+        def statuses(key: TopicPartition, one: Message) -> tuple[ReplicaStatus, ...]:
+            return tuple(_statuses(key, one, leader))
+
+        return readings(known, partition_entries(response.topics), statuses, asked, code=_status_code)
 
     return Call(known, build, read)
 
@@ -252,8 +216,8 @@ def _statuses(key: TopicPartition, entry: Message, leader: int) -> Iterator[Repl
         )
 
 
-def _known_bytes(value: int) -> int | None:
-    return None if value == UNKNOWN_BYTES else value
+def _known_bytes(count: int | None) -> int | None:
+    return None if count == UNKNOWN_BYTES else count
 
 
 def _by_name(known: Api, response: Message, asked: Mapping[str, int]) -> Batch[str, None]:
@@ -358,18 +322,11 @@ def list_offsets(
 
 def _read_offset(response: Message, asked: Iterable[TopicPartition]) -> Batch[TopicPartition, int]:
     own = {key: key for key in asked}  # reuse the caller's keys: a million new ones take 70 MB
-    found = (
-        (TopicPartition(topic.name, partition.partition_index), partition)
-        for topic in response.topics
-        for partition in topic.partitions
-    )
-    answered = ((own.get(key, key), partition) for key, partition in found)
+    answered = ((own.get(key, key), partition) for key, partition in partition_entries(response.topics))
     return readings(api.LIST_OFFSETS, answered, lambda _key, partition: partition.offset, asked)
 
 
 # DescribeLogDirs and AlterReplicaLogDirs (KIP-113).
-
-_UNKNOWN_BYTES = -1
 
 
 def describe_log_dirs(partitions: Iterable[TopicPartition] | None) -> Call[tuple[LogDir, ...]]:
@@ -398,8 +355,8 @@ def _log_dir(result: Message) -> LogDir:
     return LogDir(
         path=result.log_dir,
         error=None if result.error_code == NONE else error_code(result.error_code).name,
-        total_bytes=_volume_bytes(result.total_bytes),
-        usable_bytes=_volume_bytes(result.usable_bytes),
+        total_bytes=_known_bytes(result.total_bytes),
+        usable_bytes=_known_bytes(result.usable_bytes),
         is_cordoned=bool(result.is_cordoned),
         replicas=_replicas(result.topics),
     )
@@ -415,10 +372,6 @@ def _replicas(topics: Iterable[Message]) -> LogDirReplicas:
             ((one.partition_index, one.partition_size, one.offset_lag, bool(one.is_future_key)) for one in copies),
         )
     return found
-
-
-def _volume_bytes(count: int | None) -> int | None:
-    return None if count is None or count == _UNKNOWN_BYTES else count
 
 
 def alter_replica_log_dirs(targets: Mapping[TopicPartition, str]) -> Call[Batch[TopicPartition, None]]:
