@@ -568,35 +568,28 @@ class _Listener:
         meter = self.keeper.follow(event, run)
         for observer in self.observers:
             with ExitStack() as outlived:
-                outlived.push(partial(self._stop_observing, observer, run.run_id))
+                outlived.push(partial(self._drop, observer, run.run_id))
                 observer(run, meter)
         if self.show is None:
             return
         with ExitStack() as outlived:
-            outlived.push(partial(self._stop_showing, run.run_id))
+            outlived.push(partial(self._drop, None, run.run_id))
             self.show(history(run, meter, is_active=True))
 
-    def _stop_observing(
-        self, observer: Observer, run_id: str, _: object, error: BaseException | None, __: object
-    ) -> bool:
+    def _drop(self, observer: Observer | None, run_id: str, _: object, error: BaseException | None, __: object) -> bool:
+        """Drop an observer, or (None) the view, that failed, with a warning; True if the error is handled."""
         if not isinstance(error, Exception):
             return False
-        self.observers = tuple(one for one in self.observers if one is not observer)
-        with suppress(Exception):
-            self.warn(f"run {run_id} is not monitored any more, because that failed: {error!r}. The run goes on")
-        return True
-
-    def _stop_showing(self, run_id: str, _: object, error: BaseException | None, __: object) -> bool:
-        """Drop a view that failed, with a warning; True if the error is handled."""
-        if not isinstance(error, Exception):
-            return False
-        self.show = None
+        if observer is None:
+            self.show = None
+            why = f"the progress of run {run_id} is not shown any more, because showing it failed"
+            way_on = f"; follow it with `kreassign watch {run_id}`"
+        else:
+            self.observers = tuple(one for one in self.observers if one is not observer)
+            why, way_on = f"run {run_id} is not monitored any more, because that failed", ""
         # A warning may be made an error, and fails like the view then.
         with suppress(Exception):
-            self.warn(
-                f"the progress of run {run_id} is not shown any more, because showing it failed: {error!r}. The run "
-                f"goes on; follow it with `kreassign watch {run_id}`"
-            )
+            self.warn(f"{why}: {error!r}. The run goes on{way_on}")
         return True
 
 
@@ -651,7 +644,32 @@ def _execute(
     drive: Callable[[Runner], RunHistory],
 ) -> RunHistory:
     with _asked(guard, context) as read_clients:
-        return _drive(client, journal, lease, context, clock, read_clients, drive)
+        listener = _Listener(context.warn, context.observers)
+        runner = Runner(
+            client,
+            clock,
+            journal,
+            listener=listener.listen,
+            poll_s=context.poll_s,
+            controllers=context.controllers,
+            lease=lease,
+            replanner=partial(_replanned, client),
+            in_maintenance=frozenset if context.lease is LeasePolicy.OFF else partial(ids_in_maintenance, client),
+            read_clients=read_clients,
+        )
+        listener.keeper = SnapshotKeeper(journal, runner.snapshot)
+        in_flight = "starts nothing; its moves in flight go on, throttled but not guarded"
+        watch = LockWatch(f"run {journal.path.stem}", in_flight, context.warn, clock)
+
+        def wait(lock: JournalLocked | None) -> None:
+            watch.follow(lock)
+            if lock is not None:
+                runner.wait_for_journal(lock)
+
+        journal.on_lock = wait
+        with context.watch(journal.path.stem, runner.request_stop) as listener.show:
+            drive(runner)
+        return history(runner.run)
 
 
 @contextmanager
@@ -665,43 +683,6 @@ def _asked(guard: ClientGuard | None, context: RunContext) -> Iterator[ReadClien
             if reading.feeling is Feeling.UNKNOWN:
                 context.warn(f"what clients feel is not known: {reading.source}: {reading.seen}")
         yield read
-
-
-def _drive(
-    client: AdminClient,
-    journal: Journal,
-    lease: Lease,
-    context: RunContext,
-    clock: Clock,
-    read_clients: ReadClients,
-    drive: Callable[[Runner], RunHistory],
-) -> RunHistory:
-    listener = _Listener(context.warn, context.observers)
-    runner = Runner(
-        client,
-        clock,
-        journal,
-        listener=listener.listen,
-        poll_s=context.poll_s,
-        controllers=context.controllers,
-        lease=lease,
-        replanner=partial(_replanned, client),
-        in_maintenance=frozenset if context.lease is LeasePolicy.OFF else partial(ids_in_maintenance, client),
-        read_clients=read_clients,
-    )
-    listener.keeper = SnapshotKeeper(journal, runner.snapshot)
-    in_flight = "starts nothing; its moves in flight go on, throttled but not guarded"
-    watch = LockWatch(f"run {journal.path.stem}", in_flight, context.warn, clock)
-
-    def wait(lock: JournalLocked | None) -> None:
-        watch.follow(lock)
-        if lock is not None:
-            runner.wait_for_journal(lock)
-
-    journal.on_lock = wait
-    with context.watch(journal.path.stem, runner.request_stop) as listener.show:
-        drive(runner)
-    return history(runner.run)
 
 
 # Predict a prepared run: reads and measures, changes nothing.
