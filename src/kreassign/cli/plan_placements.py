@@ -17,7 +17,7 @@ from kreassign.cli.options.cluster import ClusterOptions, bootstrap_option, conf
 from kreassign.cli.options.plan import PlanOptions, comparing_options
 from kreassign.cli.options.values import FILE_OR_DIRECTORY, INPUT_FILE, REGEX, WholeRange, option_group, parse_quantity
 from kreassign.cli.output import MARKDOWN, console, examples, markdown_format_option, print_json, print_verbatim, warn
-from kreassign.cli.plan_text import evaluated_tables, goals_table, print_loads, spread_of
+from kreassign.cli.plan_text import evaluated_tables, goals_table, print_loads, spreads_of
 from kreassign.cli.profiles import typed_words, was_typed
 from kreassign.cli.streams import working
 from kreassign.errors import InputError
@@ -184,11 +184,7 @@ def _document(found: NewPlacement, loads: LoadBasis) -> dict[str, Any]:
         "expected": {"size_bytes": load.size_bytes, "write_bytes_per_s": load.write_bytes_per_s,
                      "read_bytes_per_s": load.read_bytes_per_s},
         "rebalance_bytes": {"before": savings.before, "after": savings.after, "saved": savings.saved},
-        "goals": [
-            {"name": name, "before": spread_of(found.evaluation, index, before=True),
-             "after": spread_of(found.evaluation, index, before=False)}
-            for index, name in enumerate(found.evaluation.goals)
-        ],
+        "goals": spreads_of(found.evaluation),
         "remaining": [str(miss) for miss in found.evaluation.misses()],
         "command": found.command,
         "loads": load_fields(loads),

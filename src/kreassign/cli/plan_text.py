@@ -58,34 +58,25 @@ class BrokerRow:
     copied: tuple[str, ...] = ()
 
 
-def plan_rows(facts: PlanFacts) -> list[BrokerRow]:
-    """The brokers of a plan."""
-    return [
+def plan_tables(facts: PlanFacts, *, is_wide: bool) -> Iterator[RenderableType]:
+    """Tables about the brokers of a plan."""
+    rows = [
         BrokerRow(
             one.broker, one.before, one.after, tuple(map(format_bytes, (one.bytes_in, one.bytes_out, one.peak_bytes)))
         )
         for one in facts.brokers
     ]
-
-
-def evaluated_rows(found: Evaluation) -> list[BrokerRow]:
-    """The brokers of an evaluation that copies nothing."""
-    loads = zip(found.broker_ids, found.before.tolist(), found.after.tolist(), strict=True)
-    goals = found.goals
-    return [
-        BrokerRow(broker, dict(zip(goals, before, strict=True)), dict(zip(goals, after, strict=True)))
-        for broker, before, after in loads
-    ]
-
-
-def plan_tables(facts: PlanFacts, *, is_wide: bool) -> Iterator[RenderableType]:
-    """Tables about the brokers of a plan."""
-    return _tables(plan_rows(facts), facts.means, is_wide=is_wide)
+    return _tables(rows, facts.means, is_wide=is_wide)
 
 
 def evaluated_tables(found: Evaluation, *, is_wide: bool) -> Iterator[RenderableType]:
     """Tables about the brokers of an evaluation that copies nothing."""
-    return _tables(evaluated_rows(found), means_of(found), is_wide=is_wide)
+    loads = zip(found.broker_ids, found.before.tolist(), found.after.tolist(), strict=True)
+    rows = [
+        BrokerRow(broker, dict(zip(found.goals, before, strict=True)), dict(zip(found.goals, after, strict=True)))
+        for broker, before, after in loads
+    ]
+    return _tables(rows, means_of(found), is_wide=is_wide)
 
 
 def _tables(rows: Sequence[BrokerRow], means: Sequence[GoalMean], *, is_wide: bool) -> Iterator[RenderableType]:
@@ -356,11 +347,7 @@ def plan_document(outcome: Outcome, out: Path | None, explained: Sequence[str]) 
     return {
         **facts,
         "changed_partitions": len(outcome.plan),
-        "goals": [
-            {"name": name, "before": spread_of(outcome.evaluation, index, before=True),
-             "after": spread_of(outcome.evaluation, index, before=False)}
-            for index, name in enumerate(outcome.evaluation.goals)
-        ],
+        "goals": spreads_of(outcome.evaluation),
         "explained": list(explained),
         **({"file": str(out)} if out else {"plan": json.loads(format_plan(outcome.plan))}),
     }  # fmt: skip
@@ -494,10 +481,9 @@ def _time_text(prediction: Prediction) -> str:
 
 def goals_table(found: Evaluation) -> Table:
     """The least and the most loaded broker of each goal, before and after."""
-    spreads = ([spread_of(found, index, before=when) for when in (True, False)] for index in range(len(found.goals)))
     rows = (
-        (name, *(f"{one[which]:.3f}" for which in ("least", "most") for one in spread))
-        for name, spread in zip(found.goals, spreads, strict=True)
+        (one["name"], *(f"{one[when][which]:.3f}" for which in ("least", "most") for when in ("before", "after")))
+        for one in spreads_of(found)
     )
     columns = [*names("goal"), *figures("min/avg before", "after", "max/avg before", "after")]
     return text_table(columns, rows)
@@ -516,10 +502,17 @@ def _loss(worst: WorstLoss) -> str:
     return f"{worst.lost}: broker {worst.broker} has {format_load(worst.load, worst.unit)}{share}{offline}"
 
 
-def spread_of(found: Evaluation, goal: int, *, before: bool) -> dict[str, float]:
-    """Least and most loaded participating broker, relative to its share."""
-    least, most = found.spread(goal, before=before)
-    return {"least": round(least, 6), "most": round(most, 6)}
+def spreads_of(found: Evaluation) -> list[dict[str, Any]]:
+    """Of each goal its name, and before and after the least and most loaded broker, relative to its share."""
+
+    def rounded(goal: int, *, before: bool) -> dict[str, float]:
+        least, most = found.spread(goal, before=before)
+        return {"least": round(least, 6), "most": round(most, 6)}
+
+    return [
+        {"name": name, "before": rounded(index, before=True), "after": rounded(index, before=False)}
+        for index, name in enumerate(found.goals)
+    ]
 
 
 def _print_directories(terminal: Console, outcome: Outcome) -> None:
