@@ -173,7 +173,7 @@ def _paused_by_signals(stop: Callable[[], None]) -> Iterator[None]:
 
     # A process started with SIGHUP ignored must outlive its terminal.
     heeded = [number for number in PAUSING if number != signal.SIGHUP or _is_default(number)]
-    with suppress(KeyboardInterrupt), _handled(dict.fromkeys(heeded, on_signal)):
+    with suppress(KeyboardInterrupt), handled(dict.fromkeys(heeded, on_signal)):
         yield
 
 
@@ -201,12 +201,13 @@ def _stops_are_said() -> Iterator[None]:
 
     # Without job control, as in scripts, SIGTSTP is ignored.
     stopping: dict[signal.Signals, Handler] = {signal.SIGTSTP: on_stop} if _is_default(signal.SIGTSTP) else {}
-    with _handled({**stopping, signal.SIGCONT: on_continue}):
+    with handled({**stopping, signal.SIGCONT: on_continue}):
         yield
 
 
 @contextmanager
-def _handled(handlers: dict[signal.Signals, Handler]) -> Iterator[None]:
+def handled(handlers: dict[signal.Signals, Handler]) -> Iterator[None]:
+    """Handle these signals so during the block."""
     before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
     try:
         yield

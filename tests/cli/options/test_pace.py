@@ -10,6 +10,7 @@ import click
 import pytest
 
 from kreassign.cli.options.pace import HoursOptions
+from kreassign.errors import InputError
 from kreassign.model.pace import AtWindowEnd, Schedule, Window
 
 BERLIN = "Europe/Berlin"
@@ -65,5 +66,5 @@ def test_what_is_not_given_stays_as_it_was() -> None:
     ],
 )
 def test_what_makes_no_sense_is_refused_with_an_example_or_a_reason(given: dict[str, Any]) -> None:
-    with pytest.raises(click.BadParameter):
+    with pytest.raises((click.BadParameter, InputError)):
         read(**given)

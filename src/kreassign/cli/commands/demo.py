@@ -10,8 +10,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from shlex import join
 from typing import NamedTuple
@@ -22,6 +21,7 @@ from kreassign.cli.next_command import CLUSTER, next_command, print_next
 from kreassign.cli.options.run_id import STATE_ENVIRONMENT
 from kreassign.cli.output import examples
 from kreassign.cli.profiles import ADDRESS_ENVIRONMENT, CONFIG_ENVIRONMENT
+from kreassign.cli.terminal import handled
 from kreassign.clock import SYSTEM_CLOCK
 from kreassign.errors import ExecutionError
 from kreassign.operations.twin import serve_twin
@@ -78,7 +78,8 @@ def demo() -> None:
     """
     clock = SYSTEM_CLOCK
     started_s = clock.monotonic_s()
-    with _endings_are_interrupts():
+    # End as by Ctrl-C when the terminal is closed or a service manager asks for it, so that nothing is left.
+    with handled(dict.fromkeys((signal.SIGTERM, signal.SIGHUP), signal.default_int_handler)):
         walk()
     click.echo(f"\nAll of it took {clock.monotonic_s() - started_s:.0f} s, and its files are removed.")
     click.echo("On a cluster of yours, begin with the first command, which only looks.")
@@ -142,14 +143,3 @@ def _kill(words: tuple[str, ...], folder: Path, environment: Mapping[str, str]) 
         finally:
             process.kill()
     raise ExecutionError(f"the demo ended early: the run ended with exit code {process.returncode} before its kill")
-
-
-@contextmanager
-def _endings_are_interrupts() -> Iterator[None]:
-    """End as by Ctrl-C when the terminal is closed or a service manager asks for it, so that nothing is left."""
-    before = {number: signal.signal(number, signal.default_int_handler) for number in (signal.SIGTERM, signal.SIGHUP)}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

@@ -25,7 +25,6 @@ from kreassign.cli.options.values import (
     parse_quantity,
     parse_speed,
 )
-from kreassign.errors import InputError
 from kreassign.model.pace import (
     NO_LIMITS,
     AtWindowEnd,
@@ -36,7 +35,6 @@ from kreassign.model.pace import (
     Pace,
     PaceChange,
     Schedule,
-    Window,
     parse_time_zone,
     parse_window,
 )
@@ -83,14 +81,14 @@ class HoursOptions:
     def hours(self, now_ms: int, before: Schedule | None = None) -> Schedule | None:
         """The schedule of these options; None without any.
 
-        Hours not given are those of `before`. Raises click.BadParameter.
+        Hours not given are those of `before`. Raises click.BadParameter, InputError.
         """
         if not (self.windows or self.time_zone or self.deadline or self.at_window_end):
             return None
         hours = before or Schedule()
-        hours = replace(hours, time_zone=_known(self.time_zone) if self.time_zone else hours.time_zone)
+        hours = replace(hours, time_zone=parse_time_zone(self.time_zone) if self.time_zone else hours.time_zone)
         if self.windows:
-            windows = () if NONE in self.windows else tuple(sorted({_window(text) for text in self.windows}))
+            windows = () if NONE in self.windows else tuple(sorted({parse_window(text) for text in self.windows}))
             hours = replace(hours, windows=windows)
         if self.deadline:
             deadline_ms = None if self.deadline == NONE else _instant(self.deadline, hours.time_zone, now_ms)
@@ -149,20 +147,6 @@ def _limit_name(measure: Measure, where: _Where) -> str:
     return f"max-{'bytes' if measure is Measure.BYTES else 'moves'}{where.suffix}"
 
 
-def _window(text: str) -> Window:
-    try:
-        return parse_window(text)
-    except InputError as error:
-        raise click.BadParameter(str(error)) from error
-
-
-def _known(name: str) -> str:
-    try:
-        return parse_time_zone(name)
-    except InputError as error:
-        raise click.BadParameter(str(error)) from error
-
-
 def _parsed(text: str) -> datetime:
     try:
         return datetime.fromisoformat(text.strip())
@@ -174,7 +158,7 @@ def _parsed(text: str) -> datetime:
 
 def _window_or_none(text: str) -> None:
     if text != NONE:
-        _window(text)
+        parse_window(text)
 
 
 def _deadline(text: str) -> None:
@@ -217,7 +201,7 @@ _OPTIONS: tuple[Decorator, ...] = (
     ),
     click.option(
         "--time-zone",
-        type=ReadBy("time zone", checked(_known)),
+        type=ReadBy("time zone", checked(parse_time_zone)),
         metavar="AREA/CITY",
         help="Time zone of --window and --deadline.  [default: UTC]",
     ),
