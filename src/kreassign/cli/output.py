@@ -164,20 +164,6 @@ MARKDOWN = "markdown"
 _FORMATS = ["text", "table", "json", "csv", "yaml"]
 
 
-def format_option(command: Command) -> Command:
-    """Add `-o`, `--format`: parameter `output_format: str`, `text` for people and `json` for programs.
-
-    Only `print_json` knows the format of documents.
-    """
-    return _format_option(_FORMATS, "for people (`table` is the same), or a document for programs.")(command)
-
-
-def markdown_format_option(command: Command) -> Command:
-    """Add the same option with `markdown`, for comments of pull requests."""
-    words = "for people (`table` is the same), a document for programs, or a comment for pull requests."
-    return _format_option([*_FORMATS, MARKDOWN], words)(command)
-
-
 def _format_option(formats: list[str], words: str) -> Callable[[Command], Command]:
     return click.option(
         "-o",
@@ -198,6 +184,18 @@ def _reader(context: click.Context, _: click.Parameter, chosen: str) -> str:
     if chosen == MARKDOWN:
         return chosen
     return "text" if chosen in {"text", "table"} else "json"
+
+
+format_option = _format_option(_FORMATS, "for people (`table` is the same), or a document for programs.")
+"""Add `-o`, `--format`: parameter `output_format: str`, `text` for people and `json` for programs.
+
+Only `print_json` knows the format of documents.
+"""
+markdown_format_option = _format_option(
+    [*_FORMATS, MARKDOWN],
+    "for people (`table` is the same), a document for programs, or a comment for pull requests.",
+)
+"""Add the same option with `markdown`, for comments of pull requests."""
 
 
 def form_of_documents() -> str | None:

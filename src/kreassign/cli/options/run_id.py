@@ -6,9 +6,7 @@ Kept apart from the options of commands that execute runs: these need neither a 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
 
 import click
 
@@ -29,31 +27,22 @@ from kreassign.operations.run_journals import (
     runs_meant,
 )
 
-Command = TypeVar("Command", bound=Callable[..., Any])
-
-
 STATE_ENVIRONMENT = "KREASSIGN_STATE_DIR"
 
 
-def state_dir_option(command: Command) -> Command:
-    """Add `--state-dir DIR`: parameter `state_dir: Path`."""
-    return click.option(
-        "--state-dir",
-        type=DIRECTORY,
-        default=default_state_dir,
-        envvar=STATE_ENVIRONMENT,
-        metavar="DIR",
-        help="Directory of the journals of runs (or the environment variable KREASSIGN_STATE_DIR).  "
-        "[default: ~/.local/state/kreassign]",
-    )(command)
+state_dir_option = click.option(
+    "--state-dir",
+    type=DIRECTORY,
+    default=default_state_dir,
+    envvar=STATE_ENVIRONMENT,
+    metavar="DIR",
+    help="Directory of the journals of runs (or the environment variable KREASSIGN_STATE_DIR).  "
+    "[default: ~/.local/state/kreassign]",
+)
+"""Add `--state-dir DIR`: parameter `state_dir: Path`."""
 
 
 # Most often there is only one run.
-
-
-def run_id_argument(command: Command) -> Command:
-    """Add `[RUN_ID]`: parameter `run_id: str | None`, for `meant_journal`, which resolves `last` and None."""
-    return click.argument("run_id", required=False, shell_complete=_known_runs)(command)
 
 
 def _known_runs(context: click.Context, _: click.Parameter, incomplete: str) -> list[str]:
@@ -61,6 +50,10 @@ def _known_runs(context: click.Context, _: click.Parameter, incomplete: str) -> 
     state_dir = context.params.get("state_dir") or default_state_dir()
     found = [LAST, *(path.stem for path in reversed(all_journals(Path(state_dir))))]
     return [run_id for run_id in dict.fromkeys(found) if run_id.startswith(incomplete)]
+
+
+run_id_argument = click.argument("run_id", required=False, shell_complete=_known_runs)
+"""Add `[RUN_ID]`: parameter `run_id: str | None`, for `meant_journal`, which resolves `last` and None."""
 
 
 _NAMES_A_CLUSTER = ("--bootstrap-server", "--command-config", "--cluster")

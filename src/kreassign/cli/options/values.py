@@ -233,17 +233,16 @@ FILE_OR_DIRECTORY = Place(is_file=True, takes_both=True)
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
-def plan_argument(command: Command) -> Command:
-    """Add `PLAN`: parameter `plan: Path`, a file that exists."""
-    return click.argument("plan", type=INPUT_FILE, shell_complete=_plans)(command)
-
-
 def _plans(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Plans that begin so, without the facts and approvals beside them; where there are none, any file."""
     prefix = incomplete[: incomplete.rfind("/") + 1]
     names = sorted(path.name for path in Path(prefix).glob("*.json") if not path.name.endswith(BESIDE))
     plans = [CompletionItem(prefix + name) for name in names if (prefix + name).startswith(incomplete)]
     return plans or [CompletionItem(incomplete, type="file")]
+
+
+plan_argument = click.argument("plan", type=INPUT_FILE, shell_complete=_plans)
+"""Add `PLAN`: parameter `plan: Path`, a file that exists."""
 
 
 # Pass groups of options to a command as one typed value.
@@ -288,26 +287,6 @@ def _parameter_names(options: Sequence[Decorator]) -> frozenset[str]:
 DATA_ENVIRONMENT = "KREASSIGN_DATA"
 
 
-def data_option(command: Command) -> Command:
-    """Add `--data DIR`: parameter `data: Path`, or `str` for an address. It need not exist yet."""
-    return _data_option(is_required=True)(command)
-
-
-def optional_data_option(command: Command) -> Command:
-    """Add `--data DIR` to a command that does not need it: parameter `data: Path | str | None`."""
-    return _data_option(is_required=False)(command)
-
-
-def data_or_load_option(command: Command) -> Command:
-    """Add `--data DIR` to a command that reads the output of `load`; `--from-load DIR` is an alias."""
-    return _data_option("--from-load", is_required=False)(command)
-
-
-def data_or_out_option(command: Command) -> Command:
-    """Add `--data DIR` to a command that only writes; `--out DIR` is an alias."""
-    return _data_option("--out", is_required=True)(command)
-
-
 _STORES = ("s3a", "s3", "s3n", "file", "gs", "abfss", "abfs", "az", "hdfs")
 """Schemes supported by both `deltalake` and Spark. Only S3 and files were tested."""
 
@@ -340,6 +319,16 @@ def _data_option(*names: str, is_required: bool) -> Callable[[Command], Command]
         help="Directory of the tables, or an address such as s3a://bucket/data (or the environment variable "
         f"{DATA_ENVIRONMENT}).{default}",
     )
+
+
+data_option = _data_option(is_required=True)
+"""Add `--data DIR`: parameter `data: Path`, or `str` for an address. It need not exist yet."""
+optional_data_option = _data_option(is_required=False)
+"""Add `--data DIR` to a command that does not need it: parameter `data: Path | str | None`."""
+data_or_load_option = _data_option("--from-load", is_required=False)
+"""Add `--data DIR` to a command that reads the output of `load`; `--from-load DIR` is an alias."""
+data_or_out_option = _data_option("--out", is_required=True)
+"""Add `--data DIR` to a command that only writes; `--out DIR` is an alias."""
 
 
 def _setting(text: str) -> tuple[str, str]:
