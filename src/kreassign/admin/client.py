@@ -13,7 +13,7 @@ from contextlib import suppress
 from types import MappingProxyType, TracebackType
 from typing import Self, TypeVar
 
-from kreassign.admin import topic_changes, translate
+from kreassign.admin import topic_changes
 from kreassign.admin.call import Call, Confirm
 from kreassign.admin.session import Session, Target, To
 from kreassign.admin.settings import ClientSettings, check_timeout
@@ -27,6 +27,10 @@ from kreassign.admin.topic_changes import (
     replica_statuses,
     with_named_replicas,
 )
+from kreassign.admin.translate import cluster as cluster_calls
+from kreassign.admin.translate import groups as group_calls
+from kreassign.admin.translate import partitions as partition_calls
+from kreassign.admin.translate import records as record_calls
 from kreassign.admin.translate.partitions import DEBUGGING_REPLICA, replica_status
 from kreassign.admin.transport import TcpTransport, Transport
 from kreassign.clock import SYSTEM_CLOCK, Clock
@@ -135,26 +139,26 @@ class AdminClient:
         broker to ask, which answers from its own metadata.
         """
         if self._session.talks_to_controllers:
-            return self._session.call(translate.controller_nodes(), To.CONTROLLER, timeout_ms)
-        call = translate.describe_cluster(include_fenced=include_fenced)
+            return self._session.call(cluster_calls.controller_nodes(), To.CONTROLLER, timeout_ms)
+        call = cluster_calls.describe_cluster(include_fenced=include_fenced)
         target: Target = To.ANY if broker is None else broker
         try:
             return self._session.call(call, target, timeout_ms)
         except Unsupported:
             if include_fenced:
                 raise
-            return self._session.call(translate.nodes(), target, timeout_ms)
+            return self._session.call(cluster_calls.nodes(), target, timeout_ms)
 
     def has_quorum(self, *, timeout_ms: int | None = None) -> bool:
         """True if the cluster keeps its metadata in a quorum (KRaft), not in ZooKeeper."""
-        return self._session.call(translate.has_quorum(), To.ANY, timeout_ms)
+        return self._session.call(cluster_calls.has_quorum(), To.ANY, timeout_ms)
 
     def offered_versions(
         self, brokers: Iterable[int], *, timeout_ms: int | None = None
     ) -> Batch[int, frozenset[tuple[str, int, int]]]:
         """APIs and features of brokers, each with its first and last version: brokers that differ are upgraded now."""
         self._needs_brokers("offered_versions")
-        call = translate.offered_versions()
+        call = cluster_calls.offered_versions()
         return self._session.fan_out_batch(brokers, lambda broker: self._session.call(call, broker, timeout_ms))
 
     def allowed_operations(self, *, timeout_ms: int | None = None) -> AllowedOperations:
@@ -164,10 +168,10 @@ class AdminClient:
         """
         self._needs_brokers("allowed_operations")
         try:
-            on_cluster = self._session.call(translate.allowed_on_cluster(), To.ANY, timeout_ms)
+            on_cluster = self._session.call(cluster_calls.allowed_on_cluster(), To.ANY, timeout_ms)
         except Unsupported:
             on_cluster = None
-        on_topics = self._session.call(translate.allowed_on_topics(), To.ANY, timeout_ms)
+        on_topics = self._session.call(cluster_calls.allowed_on_topics(), To.ANY, timeout_ms)
         return AllowedOperations(on_cluster, on_topics)
 
     def allowed_on_group(self, group_id: str, *, timeout_ms: int | None = None) -> frozenset[str] | None:
@@ -180,7 +184,7 @@ class AdminClient:
         """
         self._needs_brokers("allowed_on_group")
         try:
-            return self._session.ask_coordinator(group_id, translate.allowed_on_group(group_id), timeout_ms)
+            return self._session.ask_coordinator(group_id, group_calls.allowed_on_group(group_id), timeout_ms)
         except Rejected as error:
             if has_code(error, GROUP_AUTHORIZATION_FAILED):
                 return frozenset()
@@ -193,14 +197,14 @@ class AdminClient:
 
         Errors: BROKER_ID_NOT_REGISTERED; `Unsupported` in ZooKeeper mode.
         """
-        self._session.call(translate.unregister_broker(broker).confirmed(confirm), To.CONTROLLER, timeout_ms)
+        self._session.call(cluster_calls.unregister_broker(broker).confirmed(confirm), To.CONTROLLER, timeout_ms)
 
     # --- topics -----------------------------------------------------------------------------------------------
 
     def list_topics(self, *, include_internal: bool = False, timeout_ms: int | None = None) -> tuple[str, ...]:
         """Names of the topics that the client may see, sorted; internal topics only with `include_internal`."""
         self._needs_brokers("list_topics")
-        topics = self._session.call(translate.list_topics(), To.ANY, timeout_ms)
+        topics = self._session.call(cluster_calls.list_topics(), To.ANY, timeout_ms)
         return tuple(sorted(name for name, is_internal in topics.items() if include_internal or not is_internal))
 
     def describe_topics(
@@ -219,16 +223,16 @@ class AdminClient:
         try:
             return self._describe_by_page(wanted, target, timeout_ms)
         except Unsupported:  # Kafka before 3.8, and ZooKeeper mode.
-            return self._session.call(translate.describe_topics_by_metadata(wanted), target, timeout_ms)
+            return self._session.call(cluster_calls.describe_topics_by_metadata(wanted), target, timeout_ms)
 
     def _describe_by_page(self, names: list[str] | None, target: Target, timeout_ms: int | None) -> Batch[str, Topic]:
         partitions: dict[str, list[Partition]] = {}
         topics: dict[str, Topic] = {}
         failed: dict[str, ClusterError] = {}
-        cursor: translate.Cursor | None = None
+        cursor: cluster_calls.Cursor | None = None
         wanted = names
         while True:
-            page = self._session.call(translate.describe_topic_page(wanted, cursor), target, timeout_ms)
+            page = self._session.call(cluster_calls.describe_topic_page(wanted, cursor), target, timeout_ms)
             for name, topic in page.topics.ok.items():
                 topics.setdefault(name, topic)
                 partitions.setdefault(name, []).extend(topic.partitions)
@@ -243,7 +247,7 @@ class AdminClient:
             name: Topic(name, topic.topic_id, topic.is_internal, tuple(partitions[name]))
             for name, topic in topics.items()
         }
-        missing = translate.missing_from_pages(names or (), whole.keys() | failed.keys())
+        missing = cluster_calls.missing_from_pages(names or (), whole.keys() | failed.keys())
         return Batch(whole, {name: error for name, error in (failed | missing).items() if name not in whole})
 
     def create_topics(
@@ -254,7 +258,7 @@ class AdminClient:
         if not wanted:
             return Batch()
         return self._session.call(
-            translate.create_topics(wanted, validate_only=validate_only), To.CONTROLLER, timeout_ms
+            cluster_calls.create_topics(wanted, validate_only=validate_only), To.CONTROLLER, timeout_ms
         )
 
     def delete_topics(self, names: Iterable[str], *, timeout_ms: int | None = None) -> Batch[str, None]:
@@ -262,7 +266,7 @@ class AdminClient:
         wanted = list(dict.fromkeys(names))
         if not wanted:
             return Batch()
-        return self._session.call(translate.delete_topics(wanted), To.CONTROLLER, timeout_ms)
+        return self._session.call(cluster_calls.delete_topics(wanted), To.CONTROLLER, timeout_ms)
 
     def create_partitions(
         self, new_partitions: Mapping[str, NewPartitions], *, validate_only: bool = False, timeout_ms: int | None = None
@@ -271,7 +275,7 @@ class AdminClient:
         if not new_partitions:
             return Batch()
         return self._session.call(
-            translate.create_partitions(new_partitions, validate_only=validate_only), To.CONTROLLER, timeout_ms
+            cluster_calls.create_partitions(new_partitions, validate_only=validate_only), To.CONTROLLER, timeout_ms
         )
 
     # --- reassignments ----------------------------------------------------------------------------------------
@@ -317,7 +321,7 @@ class AdminClient:
                 topic_changes.warn_of_overrides(self.risky_overrides(targets, timeout_ms=timeout_ms))
 
         def send(chunk: list[TopicPartition]) -> Batch[TopicPartition, None]:
-            call = translate.alter_partition_reassignments(
+            call = partition_calls.alter_partition_reassignments(
                 {key: targets[key] for key in chunk}, allow_replication_factor_change=allow_replication_factor_change
             )
             return self._session.call(call.confirmed(confirm), To.CONTROLLER, timeout_ms)
@@ -377,7 +381,7 @@ class AdminClient:
         Sends a request that names no partition. Raises `Rejected` with CLUSTER_AUTHORIZATION_FAILED without the
         permission Alter on the cluster, and `Unsupported` if the cluster does not know a requested option.
         """
-        call = translate.alter_partition_reassignments(
+        call = partition_calls.alter_partition_reassignments(
             {}, allow_replication_factor_change=allow_replication_factor_change
         )
         self._session.call(call, To.CONTROLLER, timeout_ms)
@@ -398,7 +402,7 @@ class AdminClient:
         wanted = None if partitions is None else list(partitions)
         if wanted is not None and not wanted:
             return {}
-        return self._session.call(translate.list_partition_reassignments(wanted), To.CONTROLLER, timeout_ms)
+        return self._session.call(partition_calls.list_partition_reassignments(wanted), To.CONTROLLER, timeout_ms)
 
     def elect_leaders(
         self,
@@ -417,7 +421,7 @@ class AdminClient:
         """
 
         def send(wanted: list[TopicPartition] | None) -> Batch[TopicPartition, None]:
-            call = translate.elect_leaders(wanted, election_type).confirmed(confirm)
+            call = partition_calls.elect_leaders(wanted, election_type).confirmed(confirm)
             return self._session.call(call, To.CONTROLLER, timeout_ms)
 
         return send(None) if partitions is None else _in_parts(_by_number_of_partitions(list(partitions)), send)
@@ -494,7 +498,7 @@ class AdminClient:
         Errors: UNKNOWN_TOPIC_OR_PARTITION, PREFERRED_LEADER_NOT_AVAILABLE, CLUSTER_AUTHORIZATION_FAILED.
         """
         found = self.elect_leaders(partitions, timeout_ms=timeout_ms)
-        return PreferredElectionResult(translate.already_led(found))
+        return PreferredElectionResult(partition_calls.already_led(found))
 
     # --- configuration ----------------------------------------------------------------------------------------
 
@@ -514,7 +518,7 @@ class AdminClient:
         keys = None if names is None else tuple(names)
 
         def ask(node: Target, asked: list[ConfigResource]) -> Batch[ConfigResource, Mapping[str, ConfigEntry]]:
-            return self._session.call(translate.describe_configs(asked, keys), node, timeout_ms)
+            return self._session.call(cluster_calls.describe_configs(asked, keys), node, timeout_ms)
 
         return self._session.fan_out_groups(self._by_owner(resources, broker), ask)
 
@@ -535,7 +539,7 @@ class AdminClient:
         def ask(node: Target, asked: list[ConfigResource]) -> Batch[ConfigResource, None]:
             def send(chunk: list[ConfigResource]) -> Batch[ConfigResource, None]:
                 chosen = {resource: changes[resource] for resource in chunk}
-                call = translate.incremental_alter_configs(chosen, validate_only=validate_only)
+                call = cluster_calls.incremental_alter_configs(chosen, validate_only=validate_only)
                 return self._session.call(call.confirmed(confirm), node, timeout_ms)
 
             return _in_parts(_by_number_of_changes(asked, changes), send)
@@ -565,7 +569,7 @@ class AdminClient:
     ) -> Batch[int, tuple[LogDir, ...]]:
         """Log directories of these brokers or (None) of all live ones, with all replicas or those of `partitions`."""
         self._needs_brokers("describe_log_dirs")
-        call = translate.describe_log_dirs(partitions)
+        call = partition_calls.describe_log_dirs(partitions)
         asked = self.describe_cluster(timeout_ms=timeout_ms).broker_ids if brokers is None else brokers
         return self._session.fan_out_batch(asked, lambda broker: self._session.call(call, broker, timeout_ms))
 
@@ -588,7 +592,7 @@ class AdminClient:
             grouped.setdefault(replica.broker, {})[replica.topic_partition] = path
 
         def send(broker: int) -> Batch[TopicPartition, None]:
-            call = translate.alter_replica_log_dirs(grouped[broker]).confirmed(confirm)
+            call = partition_calls.alter_replica_log_dirs(grouped[broker]).confirmed(confirm)
             return self._session.call(call, broker, timeout_ms)
 
         answers, errors = self._session.fan_out(grouped, send)
@@ -642,7 +646,7 @@ class AdminClient:
         self, found: Mapping[TopicPartition, Partition], spec: OffsetSpec, timeout_ms: int | None
     ) -> Batch[TopicPartition, int]:
         def ask(leader: int, led: list[TopicPartition]) -> Batch[TopicPartition, int]:
-            return self._session.call(translate.list_offsets(led, spec), leader, timeout_ms)
+            return self._session.call(partition_calls.list_offsets(led, spec), leader, timeout_ms)
 
         return self._session.fan_out_groups(_by_leader(found), ask)
 
@@ -708,10 +712,10 @@ class AdminClient:
 
     def _report(self, broker: int, copies: list[TopicPartition], timeout_ms: int | None) -> BrokerReport:
         starts, ends = (
-            self._session.call(translate.list_offsets(copies, spec, DEBUGGING_REPLICA), broker, timeout_ms)
+            self._session.call(partition_calls.list_offsets(copies, spec, DEBUGGING_REPLICA), broker, timeout_ms)
             for spec in (OffsetSpec.EARLIEST_LOCAL, OffsetSpec.LATEST)
         )
-        log_dirs = self._session.call(translate.describe_log_dirs(copies), broker, timeout_ms)
+        log_dirs = self._session.call(partition_calls.describe_log_dirs(copies), broker, timeout_ms)
         offsets = {key: OffsetRange(starts.ok[key], end) for key, end in ends.ok.items() if key in starts.ok}
         return BrokerReport(self._clock.now_ms(), offsets, replica_sizes_bytes(log_dirs))
 
@@ -724,7 +728,7 @@ class AdminClient:
         consumer.
         """
         self._needs_brokers("describe_group")
-        return self._session.ask_coordinator(group_id, translate.describe_group(group_id), timeout_ms)
+        return self._session.ask_coordinator(group_id, group_calls.describe_group(group_id), timeout_ms)
 
     def join_group(self, candidate: GroupCandidate, *, timeout_ms: int | None = None) -> Membership:
         """Join a group by the classic protocol, as its leader, under a `group.instance.id` (KIP-345).
@@ -736,11 +740,11 @@ class AdminClient:
         candidate, INVALID_SESSION_TIMEOUT, GROUP_AUTHORIZATION_FAILED (needs READ on the group).
         """
         self._needs_brokers("join_group")
-        call = translate.join_group(candidate, self._session.settings.api_timeout_ms)
+        call = group_calls.join_group(candidate, self._session.settings.api_timeout_ms)
         while True:
             membership = self._session.ask_coordinator(candidate.group_id, call, timeout_ms)
             try:
-                sync = translate.sync_group(membership, candidate)
+                sync = group_calls.sync_group(membership, candidate)
                 self._session.ask_coordinator(candidate.group_id, sync, timeout_ms)
             except Rejected as error:
                 if not has_code(error, REBALANCE_IN_PROGRESS):
@@ -754,7 +758,7 @@ class AdminClient:
         Errors: UNKNOWN_MEMBER_ID or ILLEGAL_GENERATION when the session has expired, FENCED_INSTANCE_ID when another
         member has joined under the same instance id; in each case this client is no longer a member.
         """
-        self._session.ask_coordinator(membership.group_id, translate.heartbeat(membership), timeout_ms)
+        self._session.ask_coordinator(membership.group_id, group_calls.heartbeat(membership), timeout_ms)
 
     def leave_group(
         self, group_id: str, instance_id: str, *, member_id: str = "", timeout_ms: int | None = None
@@ -763,7 +767,7 @@ class AdminClient:
 
         Errors: UNKNOWN_MEMBER_ID without such a member, FENCED_INSTANCE_ID if `member_id` differs.
         """
-        self._session.ask_coordinator(group_id, translate.leave_group(group_id, instance_id, member_id), timeout_ms)
+        self._session.ask_coordinator(group_id, group_calls.leave_group(group_id, instance_id, member_id), timeout_ms)
 
     def commit_offsets(
         self,
@@ -778,7 +782,7 @@ class AdminClient:
         by default), TOPIC_AUTHORIZATION_FAILED (needs READ on the topic).
         """
         return self._session.ask_coordinator(
-            membership.group_id, translate.commit_offsets(membership, offsets), timeout_ms
+            membership.group_id, group_calls.commit_offsets(membership, offsets), timeout_ms
         )
 
     def fetch_offsets(
@@ -786,7 +790,7 @@ class AdminClient:
     ) -> Batch[TopicPartition, CommittedOffset]:
         """The committed offsets of a group for these partitions."""
         self._needs_brokers("fetch_offsets")
-        return self._session.ask_coordinator(group_id, translate.fetch_offsets(group_id, partitions), timeout_ms)
+        return self._session.ask_coordinator(group_id, group_calls.fetch_offsets(group_id, partitions), timeout_ms)
 
     # --- records ----------------------------------------------------------------------------------------------
 
@@ -797,7 +801,7 @@ class AdminClient:
 
         It is not sent again: without an answer (`OutcomeUnknown`) it may be there, or come later.
         """
-        call = translate.produce(partition, self._clock.now_ms(), key, value)
+        call = record_calls.produce(partition, self._clock.now_ms(), key, value)
         return self._at_leader(partition, call, timeout_ms)
 
     def fetch(
@@ -807,7 +811,7 @@ class AdminClient:
 
         Where there are none, the broker waits so long for some.
         """
-        return self._at_leader(partition, translate.fetch(partition, offset, wait_ms), timeout_ms)
+        return self._at_leader(partition, record_calls.fetch(partition, offset, wait_ms), timeout_ms)
 
     def _at_leader(
         self, partition: TopicPartition, call: Call[Batch[TopicPartition, Answer]], timeout_ms: int | None
@@ -835,7 +839,9 @@ class AdminClient:
         known = {entry.topic_partition: entry for topic in topics.ok.values() for entry in topic.partitions}
         found = {key: known[key] for key in asked if key in known}
         failed = {
-            key: topics.failed.get(key.topic) or translate.unknown_partition(key) for key in asked if key not in known
+            key: topics.failed.get(key.topic) or cluster_calls.unknown_partition(key)
+            for key in asked
+            if key not in known
         }
         return found, failed
 

@@ -38,12 +38,13 @@ from functools import cached_property, partial, reduce
 from threading import Lock, RLock, Thread
 from typing import TypeVar
 
-from kreassign.admin import translate
 from kreassign.admin.call import Call, reading_answer
 from kreassign.admin.sasl import principal_of
 from kreassign.admin.settings import Address, ClientSettings, check_timeout
 from kreassign.admin.tls import NoTls
 from kreassign.admin.tokens import NoToken
+from kreassign.admin.translate import cluster as cluster_calls
+from kreassign.admin.translate import groups as group_calls
 from kreassign.admin.transport import ClusterIdentity, Link, NoHost, Transport
 from kreassign.clock import Clock
 from kreassign.errors import (
@@ -131,7 +132,7 @@ class Session:
         self._named_by: Address | None = None
         self._doubted: Address | None = None
         self._identity = ClusterIdentity()
-        self._look_up = translate.controller_nodes() if self.talks_to_controllers else translate.nodes()
+        self._look_up = cluster_calls.controller_nodes() if self.talks_to_controllers else cluster_calls.nodes()
         self._coordinators: dict[str, int] = {}
         self._is_closed = False
 
@@ -257,7 +258,7 @@ class Session:
             try_ms = round(max(self._remaining_s(deadline) / 2, _LEAST_TRY_S) * 1000)
             try:
                 if group_id not in self._coordinators:
-                    self._coordinators[group_id] = self.call(translate.find_coordinator(group_id), To.ANY, try_ms)
+                    self._coordinators[group_id] = self.call(group_calls.find_coordinator(group_id), To.ANY, try_ms)
                 return self.call(call, self._coordinators[group_id], try_ms)
             except (Rejected, Unreachable, OutcomeUnknown) as error:
                 is_elsewhere = has_code(error, *_COORDINATOR_CHANGED)

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kreassign.admin.translate import describe_configs, incremental_alter_configs
+from kreassign.admin.translate.cluster import describe_configs, incremental_alter_configs
 from kreassign.errors import ProtocolViolation, Rejected
 from kreassign.model import ConfigChange, ConfigEntry, ConfigResource, ConfigSource
 from kreassign.wire import api

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kreassign.admin.translate import elect_leaders
+from kreassign.admin.translate.partitions import elect_leaders
 from kreassign.errors import Rejected, Unsupported
 from kreassign.model import ElectionType, TopicPartition
 from kreassign.wire import api

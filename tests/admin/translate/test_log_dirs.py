@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kreassign.admin.translate import alter_replica_log_dirs, describe_log_dirs
+from kreassign.admin.translate.partitions import alter_replica_log_dirs, describe_log_dirs
 from kreassign.errors import Rejected
 from kreassign.model import LogDir, TopicPartition
 from kreassign.wire import api

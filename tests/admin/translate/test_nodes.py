@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kreassign.admin.translate import controller_nodes, describe_cluster, nodes, unregister_broker
+from kreassign.admin.translate.cluster import controller_nodes, describe_cluster, nodes, unregister_broker
 from kreassign.errors import Rejected, Unsupported
 from kreassign.model import Broker, Cluster
 from kreassign.wire import api

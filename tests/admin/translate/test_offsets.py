@@ -2,8 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kreassign.admin.translate import list_offsets
-from kreassign.admin.translate.partitions import CONSUMER, DEBUGGING_REPLICA
+from kreassign.admin.translate.partitions import CONSUMER, DEBUGGING_REPLICA, list_offsets
 from kreassign.errors import Rejected
 from kreassign.model import OffsetSpec, TopicPartition
 from kreassign.wire import api

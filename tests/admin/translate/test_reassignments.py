@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kreassign.admin.translate import alter_partition_reassignments, list_partition_reassignments
+from kreassign.admin.translate.partitions import alter_partition_reassignments, list_partition_reassignments
 from kreassign.errors import Rejected, Unsupported
 from kreassign.model import OngoingReassignment, TopicPartition
 from kreassign.wire import api

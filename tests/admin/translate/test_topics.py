@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kreassign.admin.call import Call
-from kreassign.admin.translate import (
+from kreassign.admin.translate.cluster import (
     Cursor,
     create_partitions,
     create_topics,
