@@ -13,7 +13,7 @@ from kreassign.clock import Clock
 from kreassign.errors import InputError
 from kreassign.monitoring.notices import DIGEST, RECEIVERS, Notice, printable_notice, receiver_of
 from kreassign.monitoring.webhooks import AGAIN_S, LAST_S, RETRIES_S, Sender, Webhook
-from kreassign.operations.text_files import named_once, read_text
+from kreassign.operations.text_files import naming, read_text
 
 SEVERITIES: Mapping[Kind, str] = MappingProxyType({
     Kind.MANY_GONE: "critical",
@@ -40,11 +40,10 @@ def receivers(policy: Messages) -> dict[str, Webhook]:
     found = {}
     for name, file in policy.files.items():
         try:
-            found[name] = receiver_of(name, read_text(Path(file)))
+            with naming(Path(file)):
+                found[name] = receiver_of(name, read_text(Path(file)))
         except OSError as error:
             raise InputError(f"{file}, which [messages] names for {name}: {error.strerror}") from error
-        except InputError as error:
-            raise named_once(Path(file), error) from error
     return found
 
 

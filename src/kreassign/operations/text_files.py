@@ -5,6 +5,8 @@ Windows writes a byte order mark, or UTF-16: the mark is skipped, the encoding n
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from kreassign.errors import InputError
@@ -28,12 +30,16 @@ def read_filled_text(path: Path) -> str:
 
 def decoded_file(path: Path, content: bytes) -> str:
     """Decode the content of a file. Raises InputError as `read_text` does."""
-    try:
+    with naming(path):
         return decoded(content)
+
+
+@contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """Put the name of a file at the beginning of an InputError within the block, unless it is there."""
+    try:
+        yield
     except InputError as error:
-        raise named_once(path, error) from error
-
-
-def named_once(path: Path, error: InputError) -> InputError:
-    """The error with the name of its file at the beginning, unless it is there."""
-    return error if str(error).startswith(str(path)) else InputError(f"{path}: {error}")
+        if str(error).startswith(str(path)):
+            raise
+        raise InputError(f"{path}: {error}") from error

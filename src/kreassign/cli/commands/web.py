@@ -17,7 +17,7 @@ from kreassign.errors import InputError, requires
 from kreassign.model.documents import is_half
 from kreassign.model.text import signed_number
 from kreassign.operations.run_journals import NamedCluster
-from kreassign.operations.text_files import named_once, read_text
+from kreassign.operations.text_files import naming, read_text
 from kreassign.web.settings import DEFAULT_PORT, LOCAL_HOST, PageTls, PageToken, Reach, User, WebSettings, parse_users
 
 WEB_VARIABLE = "KREASSIGN_WEB_TOKEN"
@@ -128,18 +128,14 @@ def _users(file: Path | None) -> tuple[User, ...]:
     """The users of the file; none without one. Raises InputError, which names the file."""
     if file is None:
         return ()
-    try:
+    with naming(file):
         return parse_users(read_text(file))
-    except InputError as error:
-        raise named_once(file, error) from error
 
 
 def _token(file: Path | None) -> PageToken | None:
     """The token of the file, else of the environment; None without both. Raises InputError."""
     if file is not None:
-        try:
+        with naming(file):
             return PageToken(read_text(file).strip())
-        except InputError as error:
-            raise named_once(file, error) from error
     found = os.environ.get(WEB_VARIABLE)
     return PageToken(found.strip()) if found and not is_half(found) else None

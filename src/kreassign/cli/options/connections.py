@@ -18,16 +18,9 @@ from kreassign.errors import InputError
 from kreassign.operations.connect import connect_controllers
 from kreassign.operations.mirrors import seen_from_afar
 from kreassign.operations.refusals import connect_explained
-from kreassign.operations.text_files import named_once
+from kreassign.operations.text_files import naming
 
-__all__ = [
-    "checked_addresses",
-    "connect_controllers",
-    "connect_explained",
-    "named_addresses",
-    "seen_from_afar",
-    "with_secrets",
-]
+__all__ = ["connect_controllers", "connect_explained", "seen_from_afar"]
 
 # Client properties of a profile, with the output of `${command:…}` inserted and Kafka's providers declared.
 #
@@ -66,10 +59,8 @@ def _printed(key: str, command: str) -> str:
 def named_addresses(key: str, config: Path | None, profile: Profile | None) -> str | None:
     """This property of the file, or of the profile where no file is named. Raises InputError."""
     if config is not None:
-        try:
+        with naming(config):
             return addresses_of(key, read_properties(config))
-        except InputError as error:
-            raise named_once(config, error) from error
     return None if profile is None else addresses_of(key, with_secrets(profile.properties))
 
 

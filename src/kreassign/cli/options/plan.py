@@ -45,14 +45,14 @@ from kreassign.operations.plan import LOCAL, PlanRequest, SearchPlace
 from kreassign.operations.plan_inputs import Inputs, inputs_of_cluster, inputs_of_columns
 from kreassign.operations.plan_tasks import WhatIf
 from kreassign.operations.snapshot_files import read_snapshot_columns
-from kreassign.operations.text_files import named_once, read_filled_text
+from kreassign.operations.text_files import naming, read_filled_text
 from kreassign.planner import Budget, RackRule
 from kreassign.planner.problem.goals_file import PERCENT, parse_goals, parse_policy
 from kreassign.planner.problem.policy import Coordinated, PlanPolicy, parse_names, parse_share_groups, with_tolerance
 
 PARTS_ON_SPARK = 4
 MOST_PARTS = 10_000
-Names = TypeVar("Names")
+Content = TypeVar("Content")
 
 
 def accept(_: Inputs) -> None:
@@ -199,36 +199,26 @@ class PlanOptions:
             found,
             excluded_topics=found.excluded_topics + self.exclude_topics,
             excluded_brokers=found.excluded_brokers + self.exclude_brokers,
-            coordinated=_coordinated(self),
+            coordinated=Coordinated(
+                _parsed(self.groups, parse_names) if self.groups else (),
+                _parsed(self.transactional_ids, parse_names) if self.transactional_ids else (),
+                _parsed(self.share_groups, parse_share_groups) if self.share_groups else (),
+            ),
             rack_prices=reduce(joined_prices, self.rack_price, found.rack_prices),
         )
-
-
-def _coordinated(options: PlanOptions) -> Coordinated:
-    """Groups and transactional ids with a coordinator. Raises InputError, which names the file."""
-    return Coordinated(
-        _named(options.groups, parse_names) if options.groups else (),
-        _named(options.transactional_ids, parse_names) if options.transactional_ids else (),
-        _named(options.share_groups, parse_share_groups) if options.share_groups else (),
-    )
 
 
 def read_policy(goals_file: Path | None) -> PlanPolicy:
     """The policy of a goals file, the default without one. Raises InputError, which names the file."""
     if goals_file is None:
         return PlanPolicy()
-    try:
-        return replace(parse_policy(read_filled_text(goals_file)), source=str(goals_file))
-    except InputError as error:
-        raise named_once(goals_file, error) from error
+    return replace(_parsed(goals_file, parse_policy), source=str(goals_file))
 
 
-def _named(path: Path, parse: Callable[[str], Names]) -> Names:
-    """Parse a file of names, one per line. Raises InputError, which names the file."""
-    try:
+def _parsed(path: Path, parse: Callable[[str], Content]) -> Content:
+    """Parse a file. Raises InputError, which names it."""
+    with naming(path):
         return parse(read_filled_text(path))
-    except InputError as error:
-        raise named_once(path, error) from error
 
 
 def parse_brokers(_: click.Context, __: click.Parameter, text: str | None) -> tuple[int, ...]:

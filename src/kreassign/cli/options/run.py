@@ -31,7 +31,7 @@ from kreassign.monitoring.webhooks import Webhook, checked_secret, checked_url
 from kreassign.operations.mirrors import checked_destination
 from kreassign.operations.monitoring import Monitoring
 from kreassign.operations.run import POLL_INTERVAL_S, RunContext
-from kreassign.operations.text_files import named_once, read_text
+from kreassign.operations.text_files import naming, read_text
 
 LEAST_POLL_S = 0.1
 
@@ -274,10 +274,8 @@ def read_monitoring(metrics_port: int | None, webhook: str | None, webhook_secre
 
 def _secret(file: Path | None) -> bytes:
     if file is not None:
-        try:
+        with naming(file):
             return checked_secret(read_text(file))
-        except InputError as error:
-            raise named_once(file, error) from error
     found = os.environ.get(SIGNING_VARIABLE)
     if not found or is_half(found):
         raise InputError(
