@@ -404,7 +404,7 @@ def _partitions(client: AdminClient, names: list[str]) -> Iterator[tuple[Any, ..
     starts, ends = (client.list_offsets(keys, spec).raise_if_any() for spec in (OffsetSpec.EARLIEST, OffsetSpec.LATEST))
     policies = _policies(client, names)
     for key in sorted(keys):
-        yield *key, starts[key], ends[key], policies[key.topic], _text(topics[key.topic].topic_id)
+        yield *key, starts[key], ends[key], policies[key.topic], topics[key.topic].topic_id
 
 
 def _chosen(names: Iterable[str], patterns: tuple[str, ...]) -> list[str]:
@@ -428,10 +428,6 @@ def _policies(client: AdminClient, names: list[str]) -> dict[str, str]:
     resources = {name: ConfigResource.topic(name) for name in names}
     configs = client.describe_configs(resources.values(), names=(CLEANUP_POLICY,)).raise_if_any()
     return {name: str(configs[resource][CLEANUP_POLICY].value) for name, resource in resources.items()}
-
-
-def _text(topic_id: object) -> str | None:
-    return None if topic_id is None else str(topic_id)
 
 
 # Pages: of a plan, a rehearsal, a run, and the findings of an audit.
@@ -513,7 +509,8 @@ def _around(
     run: RunHistory, data: Path | str, warn: Warn
 ) -> tuple[SnapshotRows | None, SnapshotRows | None, dict[TopicPartition, float | None]]:
     """Snapshots before and after a run, and the write rate of each partition."""
-    before, after = snapshots_around(run, _snapshots_of(run.cluster_id, data, warn))
+    taken = _rows_of_cluster(data, CLUSTERS, run.cluster_id, "brokers before and after", warn)
+    before, after = snapshots_around(run, taken)
     return _snapshot(data, before), _snapshot(data, after), write_rates(data, run.cluster_id, warn)
 
 
@@ -528,19 +525,15 @@ def snapshots_around(run: RunHistory, clusters: list[Row]) -> tuple[Row | None, 
 
 def write_rates(data: Path | str, cluster_id: str, warn: Warn) -> dict[TopicPartition, float | None]:
     """Bytes per second per partition, from the load model; empty without one."""
-    try:
-        rows = _rows(data, LOAD_MODEL, only={"cluster_id": cluster_id})
-    except DataError as error:
-        warn(f"the report will not show write rates: {error}")
-        return {}
+    rows = _rows_of_cluster(data, LOAD_MODEL, cluster_id, "write rates", warn)
     return {TopicPartition(row["topic"], row["partition"]): row["write_bytes_per_s"] for row in rows}
 
 
-def _snapshots_of(cluster_id: str, data: Path | str, warn: Warn) -> list[Row]:
+def _rows_of_cluster(data: Path | str, table: Table, cluster_id: str, what: str, warn: Warn) -> list[Row]:
     try:
-        return _rows(data, CLUSTERS, only={"cluster_id": cluster_id})
+        return _rows(data, table, only={"cluster_id": cluster_id})
     except DataError as error:
-        warn(f"the report will not show brokers before and after: {error}")
+        warn(f"the report will not show {what}: {error}")
         return []
 
 
