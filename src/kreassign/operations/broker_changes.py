@@ -12,11 +12,11 @@ from pathlib import Path
 
 from kreassign.admin import AdminClient
 from kreassign.clock import Clock
-from kreassign.errors import ClusterError, ExecutionError, InputError, machine_reason
+from kreassign.errors import ClusterError, ExecutionError, InputError
 from kreassign.executor.brokers import CORDON, CORDONED_LOG_DIRS, UNCORDON, BrokerReading, is_our_cordon, way_to_open
 from kreassign.executor.cluster.port import ConfigPort
 from kreassign.executor.cluster.requests import CHANGE_TIMEOUT_MS
-from kreassign.executor.journal.folder import cluster_folder, make_folder
+from kreassign.executor.journal.folder import cluster_folder
 from kreassign.executor.lease import (
     CALL_TIMEOUT_MS,
     JOIN_TIMEOUT_MS,
@@ -52,7 +52,7 @@ from kreassign.model.text import signed_number
 from kreassign.operations.leases import LeaseRequest, leased
 from kreassign.operations.run import RunContext, new_run_id
 from kreassign.operations.text_files import read_text
-from kreassign.operations.whole_file import PRIVATE_MODE, replace_file
+from kreassign.operations.whole_file import PRIVATE_MODE, write_state
 
 # Single changes to brokers, each under the lease of the cluster: the cordon of their log directories.
 
@@ -150,14 +150,8 @@ def noted_cordons(state_dir: Path, cluster_id: str) -> frozenset[int]:
 def note_cordons(state_dir: Path, cluster_id: str, brokers: Iterable[int]) -> None:
     """Note that these brokers, and no others, are cordoned by us. Raises InputError if that cannot be written."""
     path = cluster_folder(state_dir, cluster_id) / CORDONS
-    try:
-        make_folder(path.parent)
-        replace_file(path, " ".join(map(str, sorted(brokers))).encode(), PRIVATE_MODE)
-    except OSError as error:
-        raise InputError(
-            f"{path}, which says which brokers were cordoned here, could not be written: {machine_reason(error)}. "
-            "Nothing was changed; make room there, or choose another directory (--state-dir)"
-        ) from error
+    said = "which says which brokers were cordoned here", "Nothing was changed"
+    write_state(path, " ".join(map(str, sorted(brokers))), *said, mode=PRIVATE_MODE)
 
 
 # The record of brokers in maintenance: in the cluster, and a copy in the state directory.
@@ -219,15 +213,8 @@ class MaintenanceStore:
             raise InputError(f"{self._path}: it is no record of maintenance: {error}. Move it away") from error
 
     def _write_here(self, text: str) -> None:
-        try:
-            make_folder(self._path.parent)
-            replace_file(self._path, text.encode(), PRIVATE_MODE)
-        except OSError as error:
-            raise InputError(
-                f"{self._path}, the record of maintenance, could not be written: {machine_reason(error)}. "
-                "Nothing more was changed; make room there, or choose another directory (--state-dir), then give the "
-                "command again"
-            ) from error
+        said = "the record of maintenance", "Nothing more was changed"
+        write_state(self._path, text, *said, then=", then give the command again", mode=PRIVATE_MODE)
 
     # --- the cluster --------------------------------------------------------------------------------------------
 

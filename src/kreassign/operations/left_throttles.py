@@ -15,13 +15,13 @@ from pathlib import Path
 
 from kreassign.admin import AdminClient
 from kreassign.clock import SYSTEM_CLOCK, Clock
-from kreassign.errors import ClusterError, InputError, OutcomeUnknown, machine_reason
+from kreassign.errors import ClusterError, InputError, OutcomeUnknown
 from kreassign.executor.cluster import requests
 from kreassign.executor.cluster.port import ConfigPort, confirmed_writes
 from kreassign.executor.cluster.readings import every_topic_of_two, ongoing_moves, read_log_dirs, settings_of_two
 from kreassign.executor.history.run_history import UnreadableJournal, explained_settings, left_behind
 from kreassign.executor.journal import active_run
-from kreassign.executor.journal.folder import cluster_folder, make_folder
+from kreassign.executor.journal.folder import cluster_folder
 from kreassign.executor.throttle_ledger import ConfigKey, ConfigValue, ThrottleUses, command_to_set, throttle_keys
 from kreassign.model import ConfigChange, ConfigResource
 from kreassign.model.authorization import error_text
@@ -31,7 +31,7 @@ from kreassign.operations.broker_changes import sole_change
 from kreassign.operations.doctor import copying_brokers, lease_of, unfinished_runs
 from kreassign.operations.run import RunContext
 from kreassign.operations.snapshot import cluster_as_two_show
-from kreassign.operations.whole_file import replace_file
+from kreassign.operations.whole_file import write_state
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,14 +161,8 @@ def _record(state_dir: Path, cluster_id: str, settings: Iterable[ConfigValue], o
     }  # fmt: skip
     folder = cluster_folder(state_dir, cluster_id)
     path = folder / f"removed-throttles-{at:%Y%m%dT%H%M%S}.{at_ms % 1000:03}Z.json"
-    try:
-        make_folder(folder)
-        replace_file(path, f"{json.dumps(document, indent=2)}\n".encode())
-    except OSError as error:
-        raise InputError(
-            f"{path}, which keeps the values of the throttles, could not be written: {machine_reason(error)}. Nothing "
-            "was removed; make room there, or choose another directory (--state-dir)"
-        ) from error
+    said = "which keeps the values of the throttles", "Nothing was removed"
+    write_state(path, f"{json.dumps(document, indent=2)}\n", *said)
     return path
 
 

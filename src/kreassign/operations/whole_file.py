@@ -12,7 +12,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from kreassign.executor.journal.folder import sync_folder
+from kreassign.errors import InputError, machine_reason
+from kreassign.executor.journal.folder import make_folder, sync_folder
 
 SHARED_MODE, PRIVATE_MODE = 0o666, 0o600
 """Mode of a file for others too, less what the umask takes away, and of one for its owner alone."""
@@ -32,6 +33,18 @@ def replacing(path: Path, mode: int = SHARED_MODE) -> Iterator[Path]:
     except BaseException:
         unfinished.unlink(missing_ok=True)
         raise
+
+
+def write_state(path: Path, text: str, what: str, left: str, *, then: str = "", mode: int = SHARED_MODE) -> None:
+    """Write a file below the state directory. Raises InputError with `what` it is, and how things are `left`."""
+    try:
+        make_folder(path.parent)
+        replace_file(path, text.encode(), mode)
+    except OSError as error:
+        raise InputError(
+            f"{path}, {what}, could not be written: {machine_reason(error)}. {left}; make room there, or choose "
+            f"another directory (--state-dir){then}"
+        ) from error
 
 
 def replace_file(path: Path, content: bytes, mode: int = SHARED_MODE) -> None:
