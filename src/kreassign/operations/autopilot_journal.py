@@ -29,10 +29,7 @@ from kreassign.executor.journal import active_run_in, post_request, read_events
 from kreassign.executor.journal.file import Form
 from kreassign.executor.journal.folder import cluster_folder, cluster_of_folder
 from kreassign.model.approvals import ApprovalRequest
-from kreassign.operations.approvals import (
-    approve_request,
-    request_of,
-)
+from kreassign.operations.approvals import approve_request, request_of
 from kreassign.operations.plan_files import REQUEST_SUFFIX
 from kreassign.operations.run_journals import InForce
 
@@ -70,27 +67,22 @@ def looked_after(state_dir: Path, here: InForce, *, is_dry: bool = False) -> str
             f"{here.why}, so which cluster is meant is not known; name brokers that answer (--bootstrap-server)"
         )
     known = clusters_looked_after(state_dir, is_dry=is_dry)
+    if here.cluster_id in known:
+        return here.cluster_id
     if here.cluster_id is None and len(known) == 1:
         return known[0]
-    if here.cluster_id is None:
-        if known:
-            raise InputError(
-                f"several clusters are looked after with state directory {state_dir}: {', '.join(known)}; name one "
-                "(--bootstrap-server, or --cluster of the configuration file)"
-            )
-        what, begin = ("a dry run of the autopilot", " --dry-run") if is_dry else ("the autopilot", "")
+    if here.cluster_id is None and known:
         raise InputError(
-            f"{what} has looked after no cluster with state directory {state_dir}; begin with `kreassign autopilot "
-            f"watch POLICY{begin}`, or name another --state-dir"
+            f"several clusters are looked after with state directory {state_dir}: {', '.join(known)}; name one "
+            "(--bootstrap-server, or --cluster of the configuration file)"
         )
-    if here.cluster_id not in known:
-        what, begin = ("a dry run of the autopilot", " --dry-run") if is_dry else ("the autopilot", "")
-        others = f" (it has: {', '.join(known)})" if known else ""
-        raise InputError(
-            f"{what} has not looked after cluster {here.cluster_id} with state directory {state_dir}{others}; begin "
-            f"with `kreassign autopilot watch POLICY{begin}`, or name another --state-dir"
-        )
-    return here.cluster_id
+    what, begin = ("a dry run of the autopilot", " --dry-run") if is_dry else ("the autopilot", "")
+    which = "looked after no cluster" if here.cluster_id is None else f"not looked after cluster {here.cluster_id}"
+    others = f" (it has: {', '.join(known)})" if known else ""
+    raise InputError(
+        f"{what} has {which} with state directory {state_dir}{others}; begin with `kreassign autopilot watch "
+        f"POLICY{begin}`, or name another --state-dir"
+    )
 
 
 def approval_path(journal: Path, name: Name) -> Path:

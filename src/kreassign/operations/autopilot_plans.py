@@ -25,6 +25,7 @@ from kreassign.model import TopicPartition
 from kreassign.model.load import MEASURED_S
 from kreassign.model.plan_facts import plan_id
 from kreassign.model.text import counted, format_amount, format_seconds, rough_span, some_of
+from kreassign.operations.connect import tell_nobody
 from kreassign.operations.plan import PlanRequest, make_plan
 from kreassign.operations.plan_files import PlanFile, read_plan_file, write_plan
 from kreassign.operations.plan_inputs import Inputs, inputs_of_cluster
@@ -257,14 +258,14 @@ def _inputs(
             if stale_text(loads, policy, now.at_ms) is None:
                 return inputs, loads
     measure_for_s = 0.0 if kind in UNMEASURED else MEASURED_S
-    return inputs_of_cluster(client, chosen, measure_for_s=measure_for_s, clock=clock, warn=_unheard), loads
+    return inputs_of_cluster(client, chosen, measure_for_s=measure_for_s, clock=clock, warn=tell_nobody), loads
 
 
 def _of_tables(client: AdminClient, data: str, chosen: PlanPolicy) -> tuple[Inputs, PlanLoads]:
     with requires("loads of tables", "pyarrow", "tables"):
         from kreassign.operations.table_inputs import inputs_of_present
 
-    inputs = inputs_of_present(client, data, chosen, warn=_unheard)
+    inputs = inputs_of_present(client, data, chosen, warn=tell_nobody)
     basis = inputs.loads
     return inputs, PlanLoads(basis.measured_ms, basis.doubtful_count / max(1, basis.partitions))
 
@@ -346,8 +347,3 @@ def _left(file: PlanFile) -> Mapping[TopicPartition, frozenset[int]]:
 
 def _digest(lines: Iterable[str]) -> str:
     return hashlib.sha256("\n".join(sorted(lines)).encode()).hexdigest()[:16]
-
-
-def _unheard(warning: str) -> None:
-    """Discard warnings about what was not read: looks name it."""
-    del warning
