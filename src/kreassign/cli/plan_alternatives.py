@@ -95,8 +95,7 @@ def brokers_needed(options: PlanOptions, at_most: float, what_if: WhatIf) -> Non
               help="Write the plan of each cluster to DIR, as CLUSTER.json with its facts.  "
               "[default: not written]")  # fmt: skip
 @comparing_options
-@click.pass_context
-def fleet(context: click.Context, /, options: PlanOptions, snapshots: tuple[Path, ...], out_dir: Path | None) -> None:
+def fleet(options: PlanOptions, snapshots: tuple[Path, ...], out_dir: Path | None) -> None:
     """Rebalance many clusters at once: those of the SNAPSHOTS files, or all in the tables.
 
     Exit code 1 if a cluster has no plan that keeps the rules; the others get theirs.
@@ -108,7 +107,7 @@ def fleet(context: click.Context, /, options: PlanOptions, snapshots: tuple[Path
     _show(replies, options.output_format)
     if options.output_format == "text":
         _print_next(out_dir, [reply.cluster_id for reply in replies if reply.outcome is not None])
-    context.exit(1 if any(reply.outcome is None for reply in replies) else 0)
+    raise click.exceptions.Exit(1 if any(reply.outcome is None for reply in replies) else 0)
 
 
 def _fleet(options: PlanOptions, snapshots: tuple[Path, ...]) -> Iterator[Inputs]:

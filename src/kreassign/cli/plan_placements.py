@@ -219,10 +219,7 @@ _cluster_options = option_group(
 @click.option("--update", is_flag=True, help="Write to FILE where the cluster has its partitions now.  "
               "[default: compare]")  # fmt: skip
 @markdown_format_option
-@click.pass_context
 def check(
-    context: click.Context,
-    /,
     files: tuple[Path, ...],
     cluster: ClusterOptions,
     snapshot: Path | None,
@@ -254,7 +251,7 @@ def check(
             _print_next(found, files)
         else:
             print_next(next_command("doctor", takes=CLUSTER))
-    context.exit(0 if is_ok else 1)
+    raise click.exceptions.Exit(0 if is_ok else 1)
 
 
 def _found(cluster: ClusterOptions, snapshot: Path | None, declared: PlanFile | None) -> tuple[PlacedPartitions, str]:

@@ -144,10 +144,7 @@ def _next(seen: Overview | None, found: RunHistory | None) -> Iterator[str]:
 @state_dir_option
 @measure_for_option("How long to measure how fast disks fill and whether copies get on; 0 to skip.")
 @format_option
-@click.pass_context
 def doctor(
-    context: click.Context,
-    /,
     cluster: ClusterOptions,
     state_dir: Path,
     measure_for: float,
@@ -168,7 +165,7 @@ def doctor(
         print_json(_diagnosis_document(found, cluster))
     else:
         _tell_diagnosis(found, cluster)
-    context.exit(1 if found.issues else 0)
+    raise click.exceptions.Exit(1 if found.issues else 0)
 
 
 def _diagnosis_document(found: Diagnosis, cluster: ClusterOptions) -> dict[str, object]:
@@ -223,10 +220,7 @@ SHOWN_FINDINGS = 50
 @click.option("--ignore-throttles", is_flag=True, help="Ignore active throttles.")
 @state_dir_option
 @format_option
-@click.pass_context
 def verify(
-    context: click.Context,
-    /,
     plan_or_run: str,
     cluster: ClusterOptions,
     ignore_throttles: bool,
@@ -254,7 +248,7 @@ def verify(
     else:
         _tell_verification(found, cluster)
         _print_next(found, plan_or_run, state_dir)
-    context.exit(0 if found.is_ok else 1)
+    raise click.exceptions.Exit(0 if found.is_ok else 1)
 
 
 def _is_plan(plan_or_run: str) -> bool:

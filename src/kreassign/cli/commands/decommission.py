@@ -86,10 +86,7 @@ from kreassign.operations.run import RunContext
 @measure_for_option("With a throttle: how long to measure write rates before each run; 0 to skip.")
 @run_context_options
 @format_option
-@click.pass_context
 def command(
-    context: click.Context,
-    /,
     brokers: tuple[int, ...],
     cluster: ClusterOptions,
     successors: tuple[int, ...],
@@ -152,7 +149,7 @@ def command(
             following = following if done.is_finished else again()
     if not is_quiet and following is not None:
         print_next(following)
-    context.exit(code)
+    raise click.exceptions.Exit(code)
 
 
 def _after_look(step: Step) -> tuple[str | None, int]:

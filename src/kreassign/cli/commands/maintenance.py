@@ -72,10 +72,7 @@ def maintenance() -> None:
 @how_far_options
 @run_context_options
 @format_option
-@click.pass_context
 def enter(
-    context: click.Context,
-    /,
     brokers: tuple[int, ...],
     cluster: ClusterOptions,
     how_far: HowFar,
@@ -88,7 +85,7 @@ def enter(
     lose min.insync.replicas, it is named, and nothing is changed. What is due is shown first, and it begins when you
     agree; without a terminal, --yes is needed.
     """
-    context.exit(_go(Way.ENTER, brokers, cluster, how_far, run_context, output_format))
+    raise click.exceptions.Exit(_go(Way.ENTER, brokers, cluster, how_far, run_context, output_format))
 
 
 @examples("kreassign maintenance exit 3 --bootstrap-server localhost:9092")
@@ -98,10 +95,7 @@ def enter(
 @how_far_options
 @run_context_options
 @format_option
-@click.pass_context
 def leave(
-    context: click.Context,
-    /,
     brokers: tuple[int, ...],
     cluster: ClusterOptions,
     how_far: HowFar,
@@ -109,7 +103,7 @@ def leave(
     output_format: str,
 ) -> None:
     """Restore brokers IDS once they are in sync: orders of replicas, preferred leaders, log directories."""
-    context.exit(_go(Way.EXIT, brokers, cluster, how_far, run_context, output_format))
+    raise click.exceptions.Exit(_go(Way.EXIT, brokers, cluster, how_far, run_context, output_format))
 
 
 def _go(

@@ -62,10 +62,7 @@ from kreassign.report.text import format_bytes, format_duration
     help="Also write an HTML report of the rehearsal.  [default: none]",
 )
 @format_option
-@click.pass_context
 def rehearse(
-    context: click.Context,
-    /,
     plan: Path,
     snapshot: Path,
     throttle: ThrottleRates,
@@ -101,7 +98,7 @@ def rehearse(
             print_next(next_command("run", plan, takes=(*CLUSTER, "--throttle")))
         else:
             print_next(next_command("plan", "--snapshot", snapshot, "--out", plan), again())
-    context.exit(exit_code(shown.history))
+    raise click.exceptions.Exit(exit_code(shown.history))
 
 
 def lines(shown: Rehearsal) -> list[str]:

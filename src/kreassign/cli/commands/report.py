@@ -145,10 +145,7 @@ def _label(_: click.Context, __: click.Parameter, text: str) -> str:
     "--report", type=OUTPUT_FILE, metavar="FILE", help="Also write an HTML report; of one run only.  [default: none]"
 )
 @format_option
-@click.pass_context
 def audit_run(
-    context: click.Context,
-    /,
     runs: tuple[str, ...],
     data: Path | str,
     cluster: ClusterOptions,
@@ -184,7 +181,7 @@ def audit_run(
             print_next(next_command("report", "--run", found[-1]["run_id"], takes=(*DATA, *STATE)))
         else:
             print_next(next_command("rollback", bad, "--dry-run", takes=(*CLUSTER, *STATE)))
-    context.exit(1 if is_bad else 0)
+    raise click.exceptions.Exit(1 if is_bad else 0)
 
 
 @examples("kreassign audit records --label before --bootstrap-server localhost:9092 --data ./data --topics 'orders.*'")
@@ -239,10 +236,7 @@ def _after_reading(label: str, data: Path | str) -> str:
 @data_option
 @master_option
 @format_option
-@click.pass_context
 def compare(
-    context: click.Context,
-    /,
     before: str,
     after: str,
     data: Path | str,
@@ -268,7 +262,7 @@ def compare(
         print_next(
             next_command("rollback", "--dry-run", takes=CLUSTER) if wrong else next_command("report", takes=DATA)
         )
-    context.exit(1 if wrong else 0)
+    raise click.exceptions.Exit(1 if wrong else 0)
 
 
 def lines(run: Row) -> Iterator[str]:

@@ -116,10 +116,7 @@ SHOWN_SKIPPED = 20
 @taken_run_options
 @monitoring_options
 @format_option
-@click.pass_context
 def rollback(
-    context: click.Context,
-    /,
     run_id: str | None,
     cluster: ClusterOptions,
     throttle: ThrottleRates,
@@ -160,7 +157,7 @@ def rollback(
             undone = undo(client, request, watched, is_quiet=is_quiet, seen=seen)
             if is_quiet:
                 print_json(_document(undone))
-    context.exit(_exit_code(undone))
+    raise click.exceptions.Exit(_exit_code(undone))
 
 
 def _show_only(client: AdminClient, request: RollbackRequest, context: RunContext, *, is_quiet: bool) -> Rollback:
@@ -296,10 +293,7 @@ def _lines(found: Rollback) -> Iterator[str]:
 @run_context_options
 @monitoring_options
 @format_option
-@click.pass_context
 def run(
-    context: click.Context,
-    /,
     plan: Path,
     cluster: ClusterOptions,
     throttle: ThrottleRates,
@@ -361,7 +355,7 @@ def run(
     ):
         ended = _execute(client, request, watched, seen, shows=is_agreed and sys.stderr.isatty())
         code = report_end(client, ended, watched, is_quiet=is_quiet)
-    context.exit(code)
+    raise click.exceptions.Exit(code)
 
 
 def _look_first(
@@ -428,10 +422,7 @@ def _say_who_approved(started: RunStarted) -> None:
 @taken_run_options
 @monitoring_options
 @format_option
-@click.pass_context
 def resume(
-    context: click.Context,
-    /,
     run_id: str | None,
     cluster: ClusterOptions,
     replan: bool,
@@ -470,7 +461,7 @@ def resume(
     ):
         resumed = resume_run(client, path, watched, replan=replan, give_up_after_s=give_up_after, clients=clients)
         code = report_end(client, resumed, watched, is_quiet=is_quiet)
-    context.exit(code)
+    raise click.exceptions.Exit(code)
 
 
 # `kreassign cancel`: end a run before all its moves are done.
@@ -488,10 +479,7 @@ def resume(
 @taken_run_options
 @monitoring_options
 @format_option
-@click.pass_context
 def cancel(
-    context: click.Context,
-    /,
     run_id: str | None,
     drains: bool,
     cluster: ClusterOptions,
@@ -520,7 +508,7 @@ def cancel(
     ):
         found = cancel_interrupted_run(client, path, watched, is_now=not drains)
         print_end(found, is_quiet=is_quiet)
-    context.exit(exit_code(found))
+    raise click.exceptions.Exit(exit_code(found))
 
 
 # `kreassign define-monitoring`: alert rules for Prometheus, a dashboard for Grafana.
