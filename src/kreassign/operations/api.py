@@ -7,8 +7,8 @@ Warnings are Python's, of class `KreassignWarning`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 
 from kreassign.admin import AdminClient
@@ -35,7 +35,7 @@ from kreassign.operations.plan_inputs import Inputs, inputs_of_columns
 from kreassign.operations.plan_tasks import ExpectedRates, NewPlacement, Rebalance, Task, WhatIf
 from kreassign.operations.report import Rehearsal
 from kreassign.operations.rollback import NO_CHANGE, Rollback, RollbackRequest, roll_back
-from kreassign.operations.run import POLL_INTERVAL_S, RunContext, RunRequest, Show, Watch
+from kreassign.operations.run import POLL_INTERVAL_S, RunContext, RunRequest, Show
 from kreassign.operations.run_journals import Forgotten, InForce, default_state_dir, find_journal, named_journal
 from kreassign.operations.snapshot import observe, whole_snapshot
 from kreassign.operations.snapshot_files import read_snapshot_columns
@@ -418,13 +418,4 @@ def _rates(throttle: Throttle) -> ThrottleRates:
 def _context(
     state_dir: Path | None, poll_s: float, controllers: AdminClient | None, on_progress: Show | None
 ) -> RunContext:
-    return RunContext(state_dir or default_state_dir(), poll_s, controllers, _watched_by(on_progress))
-
-
-def _watched_by(on_progress: Show | None) -> Watch:
-    @contextmanager
-    def watch(run_id: str, stop: Callable[[], None] | None) -> Iterator[Show | None]:
-        del run_id, stop
-        yield on_progress
-
-    return watch
+    return RunContext(state_dir or default_state_dir(), poll_s, controllers, lambda *_: nullcontext(on_progress))

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time
 from enum import Enum
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 from kreassign.errors import Drifted, IllegalPlan, Infeasible, InputError, InvariantBroken
 from kreassign.model import TopicPartition
@@ -222,11 +222,7 @@ class Repair:
     and_balance: bool = False
     lost_on: tuple[int, ...] = ()
     without: frozenset[TopicPartition] = frozenset()
-
-    @property
-    def name(self) -> str:
-        """Name of the task, for the facts file."""
-        return "repair"
+    name: ClassVar[str] = "repair"
 
     def pose(self, inputs: Inputs) -> Posed:
         """Replace missing replicas."""
@@ -239,10 +235,7 @@ class Repair:
 class BalanceLeaders:
     """Balance leadership by reordering replica lists; copy nothing."""
 
-    @property
-    def name(self) -> str:
-        """Name of the task, for the facts file."""
-        return "leaders"
+    name: ClassVar[str] = "leaders"
 
     def pose(self, inputs: Inputs) -> Posed:
         """Let only the order of replicas change."""
@@ -355,11 +348,8 @@ class WhatIf:
     traffic: float = 1.0
     growth_per_month: float = 0.0
     at: date | None = None
-
-    @property
-    def name(self) -> str:
-        """Name of the task, without the days, which depend on the snapshot."""
-        return "what if"
+    name: ClassVar[str] = "what if"
+    """Without the days, which depend on the snapshot."""
 
     def pose(self, inputs: Inputs) -> Posed:
         """Return the cluster under these circumstances."""

@@ -158,7 +158,9 @@ def find_journal(state_dir: Path, run: str | None = None, here: InForce = NO_CLU
         return named_journal(state_dir, run)
     candidates = runs_meant(state_dir, here, is_last=run == LAST)
     if len(candidates) > 1:
-        raise InputError(f"{_several(candidates)}; name the run, or the cluster (--bootstrap-server)")
+        several = f"runs of {len(candidates)} clusters are there, and no cluster is named"
+        which = "name the run, or the cluster (--bootstrap-server)"
+        raise InputError(f"{several}: {_with_clusters(candidates)}; {which}")
     return candidates[0]
 
 
@@ -215,10 +217,6 @@ def refuse_run_of_other_cluster(path: Path, cluster_id: str) -> None:
 def cluster_of(path: Path) -> str:
     """Id of the cluster of a run, from the path of its journal."""
     return unquote(path.parent.name)
-
-
-def _several(candidates: Sequence[Path]) -> str:
-    return f"runs of {len(candidates)} clusters are there, and no cluster is named: {_with_clusters(candidates)}"
 
 
 def _latest_ids(state_dir: Path) -> str:
@@ -464,7 +462,8 @@ def seen_from_outside(path: Path, run: RunView, meter: ProgressMeter, *, is_exec
     """A run for an outside observer, who knows whether its process exists and is running."""
     found = history(run if is_executed else run.as_left, meter, is_active=is_executed)
     if not is_executed:
-        return found if found.state in AT_REST else found.without_end(_no_end_reason(path))
+        way_on = f"its moves in flight go on, and `kreassign resume {path.stem}` goes on with the rest"
+        return found if found.state in AT_REST else found.without_end(f"no process executes it; {way_on}")
     if (process := stopped_process_in(path.parent)) is not None:
         stop = _stopped(process)
     elif (lock := foreign_lock(path)) is not None:
@@ -473,12 +472,6 @@ def seen_from_outside(path: Path, run: RunView, meter: ProgressMeter, *, is_exec
         return found
     stop = f"{stop}; until then its moves in flight go on, throttled but not guarded"
     return replace(found, outlook=(stop, *found.outlook)).without_end(stop)
-
-
-def _no_end_reason(path: Path) -> str:
-    return (
-        f"no process executes it; its moves in flight go on, and `kreassign resume {path.stem}` goes on with the rest"
-    )
 
 
 def watch(path: Path, clock: Clock = SYSTEM_CLOCK) -> Iterator[RunHistory]:
