@@ -83,25 +83,6 @@ class Description:
         """True if the partition has a leader."""
         return self.partition.leader != NO_LEADER
 
-    @property
-    def is_under_replicated(self) -> bool:
-        """True if fewer replicas are in sync than the replication factor."""
-        return len(self.partition.isr) < self.replication_factor
-
-    @property
-    def is_under_min_isr(self) -> bool:
-        """True if the partition rejects records of producers with acks=all."""
-        return not self.has_leader or len(self.partition.isr) < self.min_isr
-
-    @property
-    def is_at_min_isr(self) -> bool:
-        """True if the partition would be under the minimum with one replica less in sync."""
-        return len(self.partition.isr) == self.min_isr
-
-    def is_unavailable(self, live_brokers: frozenset[int]) -> bool:
-        """True without a live leader."""
-        return not self.has_leader or self.partition.leader not in live_brokers
-
 
 def min_isr(config: Mapping[str, ConfigEntry]) -> int:
     """`min.insync.replicas` of a topic; 1 if unknown."""
@@ -385,10 +366,11 @@ def describe(client: AdminClient, options: Options) -> None:
 
 
 _REPORTS: Mapping[str, Callable[[Description, frozenset[int]], bool]] = {
-    "under-replicated-partitions": lambda one, _: one.is_under_replicated,
-    "unavailable-partitions": Description.is_unavailable,
-    "under-min-isr-partitions": lambda one, _: one.is_under_min_isr,
-    "at-min-isr-partitions": lambda one, _: one.is_at_min_isr,
+    "under-replicated-partitions": lambda one, _: len(one.partition.isr) < one.replication_factor,
+    "unavailable-partitions": lambda one, live: not one.has_leader or one.partition.leader not in live,
+    # It rejects records of producers with acks=all.
+    "under-min-isr-partitions": lambda one, _: not one.has_leader or len(one.partition.isr) < one.min_isr,
+    "at-min-isr-partitions": lambda one, _: len(one.partition.isr) == one.min_isr,
 }
 """Options that show only some partitions, each with its test of a partition, given the live brokers."""
 

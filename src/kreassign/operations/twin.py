@@ -11,7 +11,7 @@ from kreassign.errors import InputError
 from kreassign.model.documents import read_toml
 from kreassign.model.snapshot import ClusterSnapshot
 from kreassign.model.text import LARGEST_PORT, did_you_mean, parse_whole, shortened
-from kreassign.operations.text_files import read_text
+from kreassign.operations.text_files import naming, read_text
 from kreassign.twin.access import HostPort
 from kreassign.twin.blueprint import TYPICAL, Blueprint, Speeds, blueprint_of, small_cluster
 from kreassign.twin.faults import PlannedFault, fault_by_hand, read_fault, read_faults
@@ -170,7 +170,5 @@ def _faults_in(path: Path) -> tuple[PlannedFault, ...]:
     entries = document.get("faults")
     if not isinstance(entries, list) or not all(isinstance(entry, dict | str) for entry in entries):
         raise InputError(f"{path} has no tables [[faults]]")
-    try:
+    with naming(path):
         return read_faults(entries)
-    except InputError as error:
-        raise InputError(f"{path}: {error}") from error

@@ -141,13 +141,8 @@ def plan() -> None:
     """
 
 
-plan.add_command(import_plan)
-plan.add_command(check)
-plan.add_command(new_topic)
-plan.add_command(partitions)
-plan.add_command(pareto)
-plan.add_command(brokers_needed)
-plan.add_command(fleet)
+for command in (import_plan, check, new_topic, partitions, pareto, brokers_needed, fleet):
+    plan.add_command(command)
 
 
 def topic_options(command: Command) -> Command:
