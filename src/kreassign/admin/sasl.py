@@ -44,19 +44,15 @@ class Mechanism(Protocol):
 
     def auth_bytes(self) -> bytes:
         """The next message to the broker."""
-        ...
 
     def receive(self, auth_bytes: bytes) -> object:
         """Process the broker's answer."""
-        ...
 
     def is_done(self) -> bool:
         """True when no more messages are to be sent."""
-        ...
 
     def is_authenticated(self) -> bool:
         """True when both sides have authenticated each other."""
-        ...
 
 
 class Login:

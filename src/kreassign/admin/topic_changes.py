@@ -81,7 +81,6 @@ class MoveCalls(Protocol):
         self, partitions: Iterable[TopicPartition] | None = None, *, timeout_ms: int | None = None
     ) -> dict[TopicPartition, OngoingReassignment]:
         """Ongoing reassignments."""
-        ...
 
 
 def ongoing_moves(
@@ -102,13 +101,11 @@ class KafkaCalls(MoveCalls, Protocol):
 
     def describe_cluster(self, *, include_fenced: bool = False, timeout_ms: int | None = None) -> Cluster:
         """The brokers."""
-        ...
 
     def describe_topics(
         self, names: Iterable[str] | None = None, *, broker: int | None = None, timeout_ms: int | None = None
     ) -> Batch[str, Topic]:
         """Partitions of topics."""
-        ...
 
     def describe_configs(
         self,
@@ -119,7 +116,6 @@ class KafkaCalls(MoveCalls, Protocol):
         timeout_ms: int | None = None,
     ) -> Batch[ConfigResource, Mapping[str, ConfigEntry]]:
         """Configuration of topics."""
-        ...
 
     def describe_log_dirs(
         self,
@@ -129,13 +125,11 @@ class KafkaCalls(MoveCalls, Protocol):
         timeout_ms: int | None = None,
     ) -> Batch[int, tuple[LogDir, ...]]:
         """Log directories of all brokers."""
-        ...
 
     def create_partitions(
         self, new_partitions: Mapping[str, NewPartitions], *, validate_only: bool = False, timeout_ms: int | None = None
     ) -> Batch[str, None]:
         """Increase the number of partitions."""
-        ...
 
     def alter_partition_reassignments(
         self,
@@ -145,7 +139,6 @@ class KafkaCalls(MoveCalls, Protocol):
         timeout_ms: int | None = None,
     ) -> Batch[TopicPartition, None]:
         """Start, override or cancel reassignments."""
-        ...
 
 
 def alter_partition_counts(

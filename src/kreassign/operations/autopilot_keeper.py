@@ -260,7 +260,6 @@ class Watching(Protocol):
 
     def watch(self) -> None:
         """Look until this is interrupted. Raises JournalTaken."""
-        ...
 
 
 def watch_or_stand_by(begin: Callable[[], AbstractContextManager[Watching]], warn: Warn, clock: Clock) -> None:

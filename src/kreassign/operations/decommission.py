@@ -133,11 +133,9 @@ class RunsOfSteps(Protocol):
 
     def execute(self, plan: PlanFile) -> RunHistory:
         """Execute a plan to its end, or until it is paused."""
-        ...
 
     def resume(self, run_id: str) -> RunHistory:
         """Resume an interrupted run."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

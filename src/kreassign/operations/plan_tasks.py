@@ -75,11 +75,9 @@ class Task(Protocol):
     @property
     def name(self) -> str:
         """Name of the task, as the facts file of its plan has it."""
-        ...
 
     def pose(self, inputs: Inputs) -> Posed:
         """Pose the problem for the present state. Raises InputError, Infeasible."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -119,7 +119,6 @@ class Watch(Protocol):
 
     def __call__(self, run_id: str, stop: Callable[[], None] | None) -> AbstractContextManager[Show | None]:
         """Watch this run within a `with` statement."""
-        ...
 
 
 def unwatched(run_id: str, stop: Callable[[], None] | None) -> AbstractContextManager[Show | None]:
