@@ -21,14 +21,6 @@ from kreassign.wire.api import Api, Message
 Answer = TypeVar("Answer")
 
 
-def _no_codes(_response: Message) -> Iterable[int]:
-    return ()
-
-
-def _never(_answer: object) -> bool:
-    return False
-
-
 def _second(_first: Answer, second: Answer) -> Answer:
     return second
 
@@ -55,9 +47,9 @@ class Call(Generic[Answer]):
     build: Callable[[int, int], Message]
     read: Callable[[Message], Answer]
     is_write: bool = False
-    routing_codes: Callable[[Message], Iterable[int]] = _no_codes
+    routing_codes: Callable[[Message], Iterable[int]] = lambda _: ()
     is_answered_by_inactive_controllers: bool = False
-    is_doubtful: Callable[[Answer], bool] = _never
+    is_doubtful: Callable[[Answer], bool] = lambda _: False
     join: Callable[[Answer, Answer], Answer] = _second
     confirm: Confirm | None = None
     is_brief: bool = False
@@ -147,17 +139,13 @@ def outcomes(api: Api, answered: Iterable[tuple[Key, int, str | None]], asked: I
     return _batch(api, wanted, ok, failed)
 
 
-def _own_code(entry: Message) -> int:
-    return int(entry.error_code)
-
-
 def readings(
     api: Api,
     answered: Iterable[tuple[Key, Message]],
     value: Callable[[Key, Message], Value],
     asked: Iterable[Key],
     *,
-    code: Callable[[Message], int] = _own_code,
+    code: Callable[[Message], int] = lambda entry: int(entry.error_code),
 ) -> Batch[Key, Value]:
     """Make a batch of values from (key, entry).
 

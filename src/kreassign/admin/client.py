@@ -596,14 +596,16 @@ class AdminClient:
             return self._session.call(call, broker, timeout_ms)
 
         answers, errors = self._session.fan_out(grouped, send)
-        ok = {_replica(broker, key): None for broker, batch in answers.items() for key in batch.ok}
+        ok = {TopicPartitionReplica(broker, *key): None for broker, batch in answers.items() for key in batch.ok}
         failed = {
             replica: error.about(replica)
             for broker, batch in answers.items()
             for key, error in batch.failed.items()
-            if (replica := _replica(broker, key))
+            if (replica := TopicPartitionReplica(broker, *key))
         }
-        silent = {_replica(broker, key): error for broker, error in errors.items() for key in grouped[broker]}
+        silent = {
+            TopicPartitionReplica(broker, *key): error for broker, error in errors.items() for key in grouped[broker]
+        }
         return Batch(ok, failed | silent)
 
     # --- offsets and progress ---------------------------------------------------------------------------------
@@ -901,7 +903,3 @@ def _by_leader(found: Mapping[TopicPartition, Partition]) -> dict[int, list[Topi
     for key, partition in found.items():
         leaders.setdefault(partition.leader, []).append(key)
     return leaders
-
-
-def _replica(broker: int, topic_partition: TopicPartition) -> TopicPartitionReplica:
-    return TopicPartitionReplica(broker, topic_partition.topic, topic_partition.partition)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 from kreassign.errors import InputError
 from kreassign.model.text import LARGEST_ID, LARGEST_PORT, parse_whole, shortened
@@ -248,11 +248,7 @@ class OAuth:
     tokens: Tokens
     extensions: tuple[tuple[str, str], ...] = ()
     refresh_factor: float = 0.8
-
-    @property
-    def mechanism(self) -> str:
-        """Kafka's name of the mechanism."""
-        return "OAUTHBEARER"
+    mechanism: ClassVar[str] = "OAUTHBEARER"
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,11 +259,7 @@ class Kerberos:
     principal: str | None = None
     keytab: str | None = None
     ticket_cache: str | None = None
-
-    @property
-    def mechanism(self) -> str:
-        """Kafka's name of the mechanism."""
-        return "GSSAPI"
+    mechanism: ClassVar[str] = "GSSAPI"
 
 
 Credentials = Sasl | OAuth | Kerberos

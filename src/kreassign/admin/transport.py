@@ -55,15 +55,12 @@ class Connection(Protocol):
 
         Raises `Unreachable` if the frame cannot have arrived whole, `OutcomeUnknown` if it can.
         """
-        ...
 
     def is_usable(self) -> bool:
         """True if the broker still holds the other end, as far as is visible without a request."""
-        ...
 
     def close(self) -> None:
         """Close the connection."""
-        ...
 
 
 class Transport(Protocol):
@@ -72,11 +69,9 @@ class Transport(Protocol):
     @property
     def takes_turns(self) -> bool:
         """True if only one connection exchanges at a time, so that threads would but wait for each other."""
-        ...
 
     def connect(self, address: Address, timeout_s: float) -> Connection:
         """Open a connection, authenticated if the settings require it. Raises `Unreachable` or `Unauthenticated`."""
-        ...
 
 
 class TcpTransport:
@@ -287,11 +282,6 @@ class ClusterIdentity:
         """The cluster id; empty before a node has reported it."""
         return self._cluster_id
 
-    @property
-    def is_known(self) -> bool:
-        """True once a node has reported its cluster id."""
-        return bool(self._cluster_id)
-
     def check(self, address: Address, cluster_id: str) -> None:
         """Keep the first id, and compare later ones with it. A node without an id is trusted.
 
@@ -418,7 +408,7 @@ class Link:
             raise Unreachable(f"the connection to {self.address} was closed while it was opened")
         try:
             self._versions = self._offered_versions(connection, deadline)
-            if self._identity.is_known:
+            if self._identity.cluster_id:
                 self._identity.check(self.address, self._cluster_id(connection, deadline))
         except OutcomeUnknown as error:
             connection.close()
@@ -430,7 +420,7 @@ class Link:
         return connection
 
     def _offered_versions(self, connection: Connection, deadline: float) -> Versions:
-        node_id = self.node_id if self._identity.is_known and self._identity.is_compared_by_brokers else None
+        node_id = self.node_id if self._identity.cluster_id and self._identity.is_compared_by_brokers else None
         for version in (_WITHOUT_NODE if node_id is None else api.API_VERSIONS.max_version, 0):
             request = api.API_VERSIONS.request(client_software_name="kreassign", client_software_version=__version__)
             if version > _WITHOUT_NODE:
@@ -463,7 +453,8 @@ class Link:
 
     def _send(self, connection: Connection, call: Call[Answer], deadline: float) -> api.Message:
         version, remaining_s = self._version_for(call.api), self._remaining_s(deadline)
-        request = call.build(version, _brokers_share_ms(remaining_s))
+        brokers_share_s = max(remaining_s * _BROKERS_SHARE, remaining_s - _LONGEST_WAY_BACK_S)
+        request = call.build(version, round(brokers_share_s * 1000))
         return self._ask(connection, call.api, version, request, remaining_s)
 
     def _version_for(self, wanted: api.Api) -> int:
@@ -491,7 +482,3 @@ class Link:
         except ProtocolViolation:
             connection.close()  # Later data on this connection would be misread too.
             raise
-
-
-def _brokers_share_ms(remaining_s: float) -> int:
-    return round(max(remaining_s * _BROKERS_SHARE, remaining_s - _LONGEST_WAY_BACK_S) * 1000)

@@ -176,16 +176,12 @@ def _uncounted(found: RightSize) -> Iterator[str]:
 
 
 def _size_document(found: RightSize) -> dict[str, Any]:
-    needs = [
-        {"goal": need.goal, "unit": need.unit, "total": need.total, "limit": need.limit, "brokers": need.brokers}
-        for need in found.needs
-    ]
     return {
         "brokers": found.brokers,
         "present": found.present,
         "at_most": found.at_most,
         "least_by_factor": found.factor,
-        "needs": needs,
+        "needs": [asdict(need) for need in found.needs],
         "no_limit": list(found.unlimited),
         "no_load": list(found.unknown),
     }

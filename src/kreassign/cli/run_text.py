@@ -24,7 +24,7 @@ from rich.text import Text
 
 from kreassign.cli.next_command import CLUSTER, STATE, next_command, print_next
 from kreassign.cli.options.pace import rates_text
-from kreassign.cli.output import console, figures, least_width, print_json, text_table
+from kreassign.cli.output import figures, least_width, print_json, text_table
 from kreassign.cli.streams import folded
 from kreassign.errors import ExecutionError
 from kreassign.executor.eta import CALCULATING, HAS_ENDED
@@ -71,7 +71,6 @@ class View(Protocol):
 
     def show(self, run: RunHistory) -> None:
         """Show the present progress."""
-        ...
 
 
 def view_for(console: Console) -> AbstractContextManager[View]:
@@ -219,16 +218,11 @@ def _events(progress: Progress, width: int, room: int) -> list[Text]:
     """The latest events that fit whole, below a title."""
     shown: list[Text] = []
     for at_ms, text in reversed(progress.recent):
-        lines = _lines(f"    {time_text(at_ms)} {text}", width)
+        lines = _lines(f"    {datetime.fromtimestamp(at_ms / 1000, UTC):%H:%M:%S} {text}", width)
         if len(shown) + len(lines) > room:
             break
         shown = [*lines, *shown]
     return [Text("  last events:"), *shown] if shown else []
-
-
-def time_text(at_ms: int) -> str:
-    """The time of day in UTC."""
-    return f"{datetime.fromtimestamp(at_ms / 1000, UTC):%H:%M:%S}"
 
 
 STILL = "nothing moves: no broker sends or receives anything"
@@ -553,14 +547,6 @@ def _print_list(console: Console, prefix: str, lines: list[str]) -> None:
         console.print(f"  {prefix}{line}", soft_wrap=True)
     if len(lines) > SHOWN:
         console.print(f"  {prefix}and {len(lines) - SHOWN} more; --format json has all")
-
-
-def print_end(found: RunHistory, *, is_quiet: bool) -> None:
-    """Print how a run ended: a document for programs, a summary for people."""
-    if is_quiet:
-        print_json(document(found))
-    else:
-        print_summary(console(), found)
 
 
 def print_accepted(

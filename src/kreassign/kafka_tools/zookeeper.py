@@ -270,7 +270,9 @@ def execute(cluster: ZooKeeper, request: ExecuteRequest, clock: Clock) -> None:
     plan = request.plan
     _refuse_directories(plan)
     current = _current(cluster, plan)
-    _check_brokers(plan, {broker.id for broker in cluster.brokers()})
+    live = {broker.id for broker in cluster.brokers()}
+    if strangers := [broker for broker in plan.brokers if broker not in live]:
+        raise ToolError(f"The proposed assignment contains non-existent brokerIDs: {messages.joined(strangers)}")
     _refuse_if_busy(cluster)
     say(messages.rollback(format_plan(plan_with_dirs(current, {}))))
     warn_of_full_lists(current, cluster.moves(current))
@@ -319,11 +321,6 @@ def _current(cluster: ZooKeeper, plan: Plan) -> dict[TopicPartition, tuple[int, 
             f"The proposed assignment contains non-existent partitions: List({', '.join(map(str, missing))})"
         )
     return {partition: known[partition] for partition in sorted(plan.replicas, key=partition_order)}
-
-
-def _check_brokers(plan: Plan, live: set[int]) -> None:
-    if strangers := [broker for broker in plan.brokers if broker not in live]:
-        raise ToolError(f"The proposed assignment contains non-existent brokerIDs: {messages.joined(strangers)}")
 
 
 def _refuse_if_busy(cluster: ZooKeeper) -> None:

@@ -187,7 +187,8 @@ class MaintenanceStore:
         try:
             refusal = self._write_cluster(format_record(kept), {record.cluster_ms, record.at_ms})
         except ClusterError as error:
-            if self.context.lease is LeasePolicy.REQUIRE or not _is_denied(error):
+            is_denied = has_code(error, GROUP_AUTHORIZATION_FAILED, TOPIC_AUTHORIZATION_FAILED)
+            if self.context.lease is LeasePolicy.REQUIRE or not is_denied:
                 raise
             refusal = str(error)
         self._write_here(format_record(kept if refusal is None else record))
@@ -264,7 +265,3 @@ class MaintenanceStore:
         finally:
             self.client.leave_group(GROUP_ID, self.writer, member_id=membership.member_id, timeout_ms=CALL_TIMEOUT_MS)
         return None
-
-
-def _is_denied(error: ClusterError) -> bool:
-    return has_code(error, GROUP_AUTHORIZATION_FAILED, TOPIC_AUTHORIZATION_FAILED)

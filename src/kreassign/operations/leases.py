@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -91,7 +91,8 @@ def _taken(client: AdminClient, lease: ClusterLease, wanted: LeaseRequest) -> Le
     try:
         status = lease.take()
         if isinstance(status, Taken) and (holder := present_holder(client)) and _is_dead(holder, wanted):
-            _expel(client, holder)
+            with suppress(Rejected):  # its session may have expired just now
+                client.leave_group(GROUP_ID, holder.run_id)
             status = lease.take()
     except ClusterError as error:
         raise ClusterError(
@@ -106,13 +107,6 @@ def _is_dead(holder: LeaseHolder, wanted: LeaseRequest) -> bool:
     journal = journal_path(wanted.state_dir, wanted.cluster_id, holder.run_id)
     is_ours = holder.host == wanted.operator.host and journal.exists()
     return is_ours and active_run(wanted.state_dir, wanted.cluster_id) is None
-
-
-def _expel(client: AdminClient, holder: LeaseHolder) -> None:
-    try:
-        client.leave_group(GROUP_ID, holder.run_id)
-    except Rejected:
-        return  # its session expired just now
 
 
 def _refusal(reason: str) -> ClusterBusy:

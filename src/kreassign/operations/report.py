@@ -257,7 +257,10 @@ def audit_runs(journals: Sequence[Path], data: Path | str, spark_options: SparkO
         tables = write_run_audit(spark, data)
     runs = {one.history.run_id: one.history for one in trails}
     found = [found_of(row, tables["audit_brokers"]) for row in tables["audit_runs"] if row["run_id"] in runs]
-    return [row | origin_of(runs[row["run_id"]]) for row in found]
+    for row in found:
+        run = runs[row["run_id"]]
+        row |= {"plan_id": run.plan_id, "operators": [asdict(operator) for operator in run.operators]}
+    return found
 
 
 def write_audit_trail(trail: RunTrail, data: Path | str) -> None:
@@ -276,11 +279,6 @@ def write_audit_trail(trail: RunTrail, data: Path | str) -> None:
     ]
     for table, rows in reversed(list(zip(RUN_TABLES, parts, strict=True))):
         write_rows(data, table, rows, file_stem=trail.history.run_id)
-
-
-def origin_of(run: RunHistory) -> Row:
-    """Plan that a run executed, and the operators and commands that started and resumed it."""
-    return {"plan_id": run.plan_id, "operators": [asdict(operator) for operator in run.operators]}
 
 
 def found_of(row: Row, brokers: Iterable[Row]) -> Row:

@@ -102,12 +102,9 @@ def this_operator() -> Operator:
         name = str(user)
     script, *arguments = sys.argv or [""]
     command = Path(script).parent if Path(script).name == "__main__.py" else Path(script)  # by `python -m kreassign`
-    return Operator(name, os.uname().nodename, tuple(map(_as_text, (command.name, *arguments))))
-
-
-def _as_text(word: str) -> str:
-    """Escape a word of the command line, which may be any bytes, for a journal."""
-    return word.encode(errors="backslashreplace").decode()
+    # A word may be any bytes, and a journal is text.
+    words = tuple(word.encode(errors="backslashreplace").decode() for word in (command.name, *arguments))
+    return Operator(name, os.uname().nodename, words)
 
 
 def is_journal(subject: str) -> bool:

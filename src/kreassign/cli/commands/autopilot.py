@@ -406,7 +406,7 @@ def off(cluster: ClusterOptions, state_dir: Path, for_s: float, why: str) -> Non
 
     A repair that runs starts no further moves. The autopilot goes on watching.
     """
-    autopilot_journal.turn_off(state_dir, _meant(cluster, state_dir), for_s, _user(), why)
+    autopilot_journal.turn_off(state_dir, _meant(cluster, state_dir), for_s, this_operator().name, why)
     until_ms = SYSTEM_CLOCK.now_ms() + round(for_s * 1000)
     click.echo(f"off until {format_time(until_ms)}")
     print_next(next_command("autopilot", "on", takes=TAKEN))
@@ -418,7 +418,7 @@ def off(cluster: ClusterOptions, state_dir: Path, for_s: float, why: str) -> Non
 @state_dir_option
 def on(cluster: ClusterOptions, state_dir: Path) -> None:
     """Resume repairs."""
-    autopilot_journal.turn_on(state_dir, _meant(cluster, state_dir), _user())
+    autopilot_journal.turn_on(state_dir, _meant(cluster, state_dir), this_operator().name)
     click.echo("on, from the next look")
 
 
@@ -440,7 +440,7 @@ def on(cluster: ClusterOptions, state_dir: Path) -> None:
 def silence(kind: str, subject: str, cluster: ClusterOptions, state_dir: Path, for_s: float, why: str) -> None:
     """Pause what is done about one finding, by its KIND and SUBJECT as `status` shows them."""
     name = parse_name(Kind(kind), subject)
-    autopilot_journal.silence(state_dir, _meant(cluster, state_dir), name, for_s, _user(), why)
+    autopilot_journal.silence(state_dir, _meant(cluster, state_dir), name, for_s, this_operator().name, why)
     click.echo(f"{name} {'is silent' if for_s else 'is silent no more'}, from the next look")
 
 
@@ -467,11 +467,6 @@ def approve(kind: str, subject: str, cluster: ClusterOptions, state_dir: Path, k
         click.echo(sentence)
     click.echo(f"approved, until {format_time(request.expires_ms)}")
     print_next(next_command("autopilot", "why", "POLICY", takes=TAKEN))
-
-
-def _user() -> str:
-    operator = this_operator()
-    return operator.name
 
 
 def _meant(cluster: ClusterOptions, state_dir: Path, *, is_dry: bool = False) -> str:

@@ -42,7 +42,7 @@ from kreassign.cli.options.run_id import meant_journal, run_id_argument
 from kreassign.cli.options.values import INPUT_FILE, plan_argument, yes_option
 from kreassign.cli.output import console, examples, format_option, print_json, print_verbatim, warn
 from kreassign.cli.profiles import typed_words
-from kreassign.cli.run_text import document, exit_code, print_accepted, print_end, print_summary
+from kreassign.cli.run_text import document, exit_code, print_accepted, print_summary
 from kreassign.cli.terminal import (
     ask,
     detach,
@@ -507,7 +507,10 @@ def cancel(
         monitored(shown, monitoring, announce) as watched,
     ):
         found = cancel_interrupted_run(client, path, watched, is_now=not drains)
-        print_end(found, is_quiet=is_quiet)
+        if is_quiet:
+            print_json(document(found))
+        else:
+            print_summary(console(), found)
     raise click.exceptions.Exit(exit_code(found))
 
 

@@ -11,7 +11,6 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, fields
 from pathlib import Path
-from typing import Any
 
 import click
 from rich.console import Console
@@ -48,11 +47,6 @@ from kreassign.report.text import format_bytes, format_change, format_count, for
 # Show the load of a cluster: text and tables, or a document or rows for programs.
 
 _COLUMNS = ("cluster_id", *(field.name for field in fields(PartitionLoad)))
-
-
-def load_document(found: Iterable[LoadSummary]) -> dict[str, Any]:
-    """All figures as a document: names end in their units, unknown figures are null."""
-    return {"clusters": [asdict(one) for one in found]}
 
 
 def csv_lines(rows: Iterable[tuple[str, PartitionLoad]]) -> Iterator[str]:
@@ -296,7 +290,8 @@ def show_load_command(
         for line in csv_lines(partition_rows(data, cluster, top, as_of=as_of)):
             click.echo(line)
     elif output_format == "json":
-        print_json(load_document(show_load(data, cluster, top or SHOWN, as_of=as_of)))
+        # Names end in their units, unknown figures are null.
+        print_json({"clusters": [asdict(one) for one in show_load(data, cluster, top or SHOWN, as_of=as_of)]})
     else:
         print_loads(data, cluster, top or SHOWN, as_of)
         print_next(next_command("plan", "--out", "plan.json", takes=DATA))

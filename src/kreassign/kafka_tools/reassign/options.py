@@ -398,7 +398,8 @@ def choose_action(options: Options) -> Action:
     required = _REQUIRED[action]
     if action is Action.CANCEL and options.has("all"):
         required = ()
-        _check_all(options)
+        if options.has("reassignment-json-file"):
+            raise UsageError('Option "[all]" can\'t be used with option "[reassignment-json-file]"')
     for name in required:
         if not options.has(name):
             raise UsageError(f'Missing required argument "[{name}]"')
@@ -474,8 +475,3 @@ def _checked_number(options: Options, name: str, default: int, *, bits: int = 64
 def goes_through_zookeeper(options: Options) -> bool:
     """True if the cluster is reached through ZooKeeper: only if no broker is given."""
     return options.has("zookeeper") and not options.has("bootstrap-server")
-
-
-def _check_all(options: Options) -> None:
-    if options.has("reassignment-json-file"):
-        raise UsageError('Option "[all]" can\'t be used with option "[reassignment-json-file]"')

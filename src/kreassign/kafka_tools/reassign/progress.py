@@ -142,10 +142,12 @@ def _left(future: LogDirReplica, log_dirs: Iterable[LogDir]) -> int | None:
 
 def _shown(history: CopyHistory, at_ms: int, request: ProgressRequest) -> str:
     copies = history.copies
-    rows = [(copy, copies[copy][-1], _estimate(copies[copy]), history.has_no_end(copy)) for copy in sorted(copies)]
+    estimates = {copy: estimate(recent([poll.sample for poll in polls])) for copy, polls in copies.items()}
+    rows = [(copy, copies[copy][-1], estimates[copy], history.has_no_end(copy)) for copy in sorted(copies)]
     loads = by_broker((copy, seen.source, now) for copy, seen, now, _has_no_end in rows)
     if request.as_json and request.by_broker:
-        return json.dumps({"at_ms": at_ms, "brokers": [_load_document(broker, load) for broker, load in loads]})
+        brokers = [{"broker": broker, **{way: asdict(flow) for way, flow in load.items()}} for broker, load in loads]
+        return json.dumps({"at_ms": at_ms, "brokers": brokers})
     if request.as_json:
         return json.dumps({"at_ms": at_ms, "moving": [_document(*row) for row in rows]})
     warnings = [never_ends(partition, move) for partition, move in sorted(history.endless.items())]
@@ -205,14 +207,6 @@ def _load_cells(broker: int, load: Load) -> tuple[str, ...]:
     flows = (load[way] for way in ("in", "out", "within"))
     cells = ((str(flow.copies), format_bytes(flow.left_bytes), format_rate(flow.rate_bytes_per_s)) for flow in flows)
     return (str(broker), *(cell for each in cells for cell in each))
-
-
-def _load_document(broker: int, load: Load) -> dict[str, Any]:
-    return {"broker": broker, **{way: asdict(flow) for way, flow in load.items()}}
-
-
-def _estimate(seen: list[CopyPoll]) -> Estimate:
-    return estimate(recent([observation.sample for observation in seen]))
 
 
 def _cells(copy: MovingCopy, seen: CopyPoll, now: Estimate, has_no_end: bool) -> tuple[str, ...]:

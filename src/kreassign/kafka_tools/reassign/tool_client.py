@@ -237,14 +237,11 @@ Found = Mapping[TopicPartitionReplica, ReplicaDirs]
 Assigned = Mapping[TopicPartition, tuple[int, ...]]
 
 
-def replica_on(broker: int, partition: TopicPartition) -> TopicPartitionReplica:
-    """The copy of a partition on a broker."""
-    return TopicPartitionReplica(broker, partition.topic, partition.partition)
-
-
 def replicas_of(assignments: Mapping[TopicPartition, Iterable[int]]) -> tuple[TopicPartitionReplica, ...]:
     """Every copy of these partitions."""
-    return tuple(replica_on(broker, partition) for partition, brokers in assignments.items() for broker in brokers)
+    return tuple(
+        TopicPartitionReplica(broker, *partition) for partition, brokers in assignments.items() for broker in brokers
+    )
 
 
 def find_replicas(answers: Mapping[int, tuple[LogDir, ...]]) -> dict[TopicPartitionReplica, ReplicaDirs]:
@@ -253,7 +250,7 @@ def find_replicas(answers: Mapping[int, tuple[LogDir, ...]]) -> dict[TopicPartit
     for broker, directories in answers.items():
         for directory in directories:
             for copy in directory.replicas:
-                replica = replica_on(broker, copy.topic_partition)
+                replica = TopicPartitionReplica(broker, *copy.topic_partition)
                 known = found.get(replica, ReplicaDirs())
                 if copy.is_future:
                     found[replica] = ReplicaDirs(known.current, directory.path)
@@ -304,7 +301,7 @@ def plan_with_dirs(assigned: Assigned, log_dirs: Mapping[TopicPartitionReplica, 
             PartitionAssignment(
                 partition,
                 brokers,
-                tuple(log_dirs.get(replica_on(broker, partition)) or ANY_LOG_DIR for broker in brokers),
+                tuple(log_dirs.get(TopicPartitionReplica(broker, *partition)) or ANY_LOG_DIR for broker in brokers),
             )
             for partition, brokers in assigned.items()
         )
@@ -343,11 +340,9 @@ class Configurable(Protocol):
 
     def brokers(self) -> tuple[Broker, ...]:
         """The live brokers."""
-        ...
 
     def change_configs(self, changes: Mapping[ConfigResource, Sequence[ConfigChange]]) -> None:
         """Change configurations."""
-        ...
 
 
 def limit_moves(client: Configurable, moves: Mapping[TopicPartition, ThrottledMove], bytes_per_s: int) -> None:
