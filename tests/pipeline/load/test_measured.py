@@ -245,13 +245,21 @@ def _expect_what_brokers_can_hold(
     spark: SparkSession, loads: DataFrame, replicas: DataFrame, measured: DataFrame
 ) -> None:
     dirs = spark.createDataFrame(
-        [("c", 1, 500), ("c", 1, 500), ("c", 2, 500), ("c", 2, None)],
-        "cluster_id string, broker int, total_bytes bigint",
+        [
+            ("c", 1, 500, 20),
+            ("c", 1, 500, 30),
+            ("c", 2, 500, 20),
+            ("c", 2, None, None),
+            ("c", 4, 500, 20),
+            ("c", 4, 500, 20),
+        ],
+        "cluster_id string, broker int, total_bytes bigint, usable_bytes bigint",
     )
     told = broker_loads(loads, replicas, measured, dirs)
     assert told.columns == list(BROKER_LOADS.column_names)
     whole = {row["broker"]: row for row in told.collect()}
-    assert (whole[1]["disk_bytes"], whole[2]["disk_bytes"], whole[4]["disk_bytes"]) == (1000, None, None)
+    # The two directories of broker 4 are on one disk; nothing was told of those of broker 6.
+    assert [whole[broker]["disk_bytes"] for broker in (1, 2, 4, 6)] == [1000, None, 500, None]
     assert (whole[1]["bytes_out_per_s"], whole[1]["peak_bytes_out_per_s"]) == pytest.approx((1075.0, 1135.0))
     # Followers of what it leads now copy 300; it sent them 320.
     assert whole[1]["replication_out_ratio"] == pytest.approx(320 / 300)

@@ -24,7 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -33,6 +33,7 @@ import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as sql
 
+from kreassign.model.disks import sum_of_disks
 from kreassign.model.load import CPU_PER_COPY, CPU_PER_READ, CPU_PER_WRITE
 from kreassign.model.text import HOUR_MS
 from kreassign.pipeline.load.rates import PARTITION_KEY
@@ -210,6 +211,12 @@ _SHARED = (
     "cluster_id string, topic string, partition int, seconds double, written double, "
     "read double, basis int, spread double, told double, requests double, asked_spread double, asked_told double"
 )
+_DISKS = "cluster_id string, broker int, disk_bytes bigint"
+
+
+class _Dir(NamedTuple):
+    total_bytes: int | None
+    usable_bytes: int | None
 
 
 READINGS = "readings"
@@ -341,11 +348,8 @@ def broker_loads(loads: DataFrame, replicas: DataFrame, measured: DataFrame, log
     )
     copied = sql.col("write_bytes_per_s") * (sql.col("factor") - 1)
     led = _placed(loads, replicas).where("is_leader").groupBy("cluster_id", "broker")
-    disks = log_dirs.groupBy("cluster_id", "broker").agg(
-        # If a size is unknown, the sum of the others would look like a small disk.
-        sql.when(sql.every(sql.col("total_bytes").isNotNull()), sql.sum("total_bytes")).alias("disk_bytes")
-    )
     key = ["cluster_id", "broker"]
+    disks = log_dirs.select(*key, *_Dir._fields).groupBy(*key).applyInArrow(_disks, _DISKS)
     joined = over.join(led.agg(sql.sum(copied).alias("expected")), on=key, how="left").join(disks, on=key, how="left")
     replicated = sql.col("replication_bytes_out_per_s")
     moved = sql.col("bytes_in_per_s") + sql.col("bytes_out_per_s") + sql.coalesce(replicated, sql.lit(0.0))
@@ -355,6 +359,13 @@ def broker_loads(loads: DataFrame, replicas: DataFrame, measured: DataFrame, log
             "cpu_capacity_bytes_per_s": sql.when(sql.col("cpu_share") > 0, moved / sql.col("cpu_share")),
         }
     ).select(*BROKER_LOADS.column_names)
+
+
+def _disks(dirs: pa.Table) -> pa.Table:
+    """Row of `_DISKS` for the log directories of one broker; no size if that of any directory is unknown."""
+    total_bytes, _ = sum_of_disks(_Dir(**row) for row in dirs.select(_Dir._fields).to_pylist())
+    sizes = pa.array([total_bytes], pa.int64())
+    return pa.table({"cluster_id": dirs["cluster_id"][:1], "broker": dirs["broker"][:1], "disk_bytes": sizes})
 
 
 def _mean(name: str) -> Column:
