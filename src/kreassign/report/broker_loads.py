@@ -9,6 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from kreassign.model.plan_facts import GoalMean
 from kreassign.model.text import format_load
 from kreassign.report.charts import Chart, Grid, Ranked, Table, heat_map, largest
 from kreassign.report.text import format_bytes
@@ -18,18 +19,8 @@ EVEN = 1.0
 
 
 @dataclass(frozen=True, slots=True)
-class Resource:
-    """A compared resource: its unit, and its means over the brokers with a share of it; None if unknown."""
-
-    name: str
-    unit: str
-    mean_before: float | None
-    mean_after: float | None
-
-
-@dataclass(frozen=True, slots=True)
 class BrokerLoad:
-    """Load of one broker by resource, before and after; None if wholly unknown."""
+    """Load of one broker by goal, before and after; None if wholly unknown."""
 
     broker: int
     before: Mapping[str, float] | None
@@ -48,109 +39,86 @@ class Hottest:
         return f"{self.before:.2f} × → {self.after:.2f} ×"
 
 
-def hottest(resources: Iterable[Resource], loads: Sequence[BrokerLoad]) -> tuple[Hottest, ...]:
+def hottest(resources: Sequence[GoalMean], loads: Sequence[BrokerLoad]) -> tuple[Hottest, ...]:
     """Hottest brokers of each resource known before and after, the most uneven resource first."""
+    before, after = (_ratios(resources, loads, before=when) for when in (True, False))
     found = [
-        Hottest(one.name, before, after)
+        Hottest(one.goal, max(before[one.goal].values()), max(after[one.goal].values()))
         for one in resources
-        if (before := _highest(one, loads, before=True)) is not None
-        and (after := _highest(one, loads, before=False)) is not None
+        if before.get(one.goal) and after.get(one.goal)
     ]
     return tuple(sorted(found, key=lambda one: -one.before))
 
 
-def heat_maps(resources: Sequence[Resource], loads: Sequence[BrokerLoad]) -> tuple[Chart, ...]:
+def heat_maps(resources: Sequence[GoalMean], loads: Sequence[BrokerLoad]) -> tuple[Chart, ...]:
     """Heat maps of the brokers before and after, with the same colours and order; none for unknown loads."""
-    tops = {one.broker: max(_ratios(one, resources), default=0.0) for one in loads}
+    tops = {one.broker: 0.0 for one in loads}
+    for before in (True, False):
+        for ratios in _ratios(resources, loads, before=before).values():
+            tops |= {broker: max(tops[broker], ratio) for broker, ratio in ratios.items()}
     top = min(3.0, max([2.0, *tops.values()]))
     return tuple(
         chart
-        for when, title in ((True, "Before"), (False, "After"))
-        if (chart := _heat_map(resources, loads, tops, top, before=when, title=title)) is not None
+        for before, title in ((True, "Before"), (False, "After"))
+        if (chart := _heat_map(resources, loads, largest(tops), top, before=before, title=title)) is not None
     )
 
 
+def _ratios(resources: Iterable[GoalMean], loads: Iterable[BrokerLoad], *, before: bool) -> dict[str, dict[int, float]]:
+    """Loads by resource with a known mean, and by broker with a known load, as multiples of the mean."""
+    sides = _sides(loads, before=before)
+    return {
+        one.goal: {broker: side[one.goal] / mean for broker, side in sides.items() if one.goal in side}
+        for one in resources
+        if (mean := one.before if before else one.after)
+    }
+
+
+def _sides(loads: Iterable[BrokerLoad], *, before: bool) -> dict[int, Mapping[str, float]]:
+    return {one.broker: (one.before if before else one.after) or {} for one in loads}
+
+
 def _heat_map(
-    resources: Sequence[Resource],
+    resources: Sequence[GoalMean],
     loads: Sequence[BrokerLoad],
-    tops: Mapping[int, float],
+    ranked: Ranked,
     top: float,
     *,
     before: bool,
     title: str,
 ) -> Chart | None:
-    shown = [one for one in resources if _mean(one, before=before)]
-    if not shown or not any(_side(one, before=before) for one in loads):
+    ratios, sides = _ratios(resources, loads, before=before), _sides(loads, before=before)
+    if not ratios or not any(sides.values()):
         return None
-    ranked, by_id = largest(tops), {one.broker: one for one in loads}
-    rows = [
-        (f"broker {broker}", [_ratio(one, by_id[broker], before=before) for one in shown]) for broker in ranked.shown
-    ]
+    rows = [(f"broker {broker}", [known.get(broker) for known in ratios.values()]) for broker in ranked.shown]
     if ranked.others:
-        highest = [
-            max((value for other in ranked.others if (value := _ratio(one, by_id[other], before=before)) is not None),
-                default=None)
-            for one in shown
-        ]  # fmt: skip
-        rows.append((f"most of {ranked.name_of_others}", highest))
+        others = [[known[other] for other in ranked.others if other in known] for known in ratios.values()]
+        rows.append((f"most of {ranked.name_of_others}", [max(known, default=None) for known in others]))
     grid = Grid(
         tuple(name for name, _ in rows),
-        tuple(one.name for one in shown),
+        tuple(ratios),
         tuple(tuple(values) for _, values in rows),
         tuple(tuple("" if value is None else f"{value:.2f}×" for value in values) for _, values in rows),
+    )
+    busiest = {name: max((ratio, broker) for broker, ratio in known.items()) for name, known in ratios.items() if known}
+    most = ", ".join(f"{name} {ratio:.2f} × (broker {broker})" for name, (ratio, broker) in busiest.items())
+    means = {one: one.before if before else one.after for one in resources if one.goal in ratios}
+    amounts = (
+        (f"broker {broker}", *(_amount(one, sides[broker].get(one.goal), mean) for one, mean in means.items()))
+        for broker in ranked.shown
     )
     return Chart(
         f"heat-{title.lower()}",
         title,
-        _says(shown, loads, before=before),
+        f"The load of each broker as a multiple of the mean. Most loaded: {most}.",
         heat_map(grid, middle=EVEN, top=top),
-        _table(shown, [by_id[broker] for broker in ranked.shown], len(ranked.others), before=before),
+        Table(("", *ratios), tuple(amounts), len(ranked.others)),
         grid.height_px,
     )
 
 
-def _says(resources: Sequence[Resource], loads: Sequence[BrokerLoad], *, before: bool) -> str:
-    """Sentence with the hottest broker of each resource."""
-    found = []
-    for one in resources:
-        known = [(value, load.broker) for load in loads if (value := _ratio(one, load, before=before)) is not None]
-        value, broker = max(known, default=(0.0, -1))
-        if broker >= 0:
-            found.append(f"{one.name} {value:.2f} × (broker {broker})")
-    return f"The load of each broker as a multiple of the mean. Most loaded: {', '.join(found)}."
-
-
-def _table(resources: Sequence[Resource], loads: Sequence[BrokerLoad], more: int, *, before: bool) -> Table:
-    rows = tuple((f"broker {load.broker}", *(_amount(one, load, before=before) for one in resources)) for load in loads)
-    return Table(("", *(one.name for one in resources)), rows, more)
-
-
-def _amount(resource: Resource, load: BrokerLoad, *, before: bool) -> str:
-    side = _side(load, before=before)
-    value = None if side is None else side.get(resource.name)
-    return "-" if value is None else format_load(value, resource.unit, _mean(resource, before=before) or 0.0)
-
-
-def _highest(resource: Resource, loads: Iterable[BrokerLoad], *, before: bool) -> float | None:
-    return max((one for load in loads if (one := _ratio(resource, load, before=before)) is not None), default=None)
-
-
-def _ratios(load: BrokerLoad, resources: Iterable[Resource]) -> list[float]:
-    both = (_ratio(one, load, before=when) for one in resources for when in (True, False))
-    return [value for value in both if value is not None]
-
-
-def _ratio(resource: Resource, load: BrokerLoad, *, before: bool) -> float | None:
-    mean, side = _mean(resource, before=before), _side(load, before=before)
-    return None if not mean or side is None or resource.name not in side else side[resource.name] / mean
-
-
-def _mean(resource: Resource, *, before: bool) -> float | None:
-    return resource.mean_before if before else resource.mean_after
-
-
-def _side(load: BrokerLoad, *, before: bool) -> Mapping[str, float] | None:
-    return load.before if before else load.after
+def _amount(resource: GoalMean, value: float | None, mean: float) -> str:
+    return "-" if value is None else format_load(value, resource.unit, mean)
 
 
 # Bytes between brokers: the matrix of source and destination.

@@ -72,7 +72,8 @@ def page_environment() -> Environment:
 
 def render_page(template: str, charts: Iterable[Chart], **values: object) -> str:
     """Render a template that extends `base.html`; `charts` are all that it shows with `picture`."""
-    scripts = (plotly(), own_script())
+    # plotly.js is its bundle of charts with two axes, as it comes from the npm registry.
+    scripts = (_script("plotly.js"), _script("charts.js"))
     return (
         page_environment()
         .get_template(template)
@@ -96,18 +97,7 @@ def policy(scripts: tuple[str, ...]) -> str:
 
 
 @cache
-def plotly() -> str:
-    """Source of plotly.js: its bundle of charts with two axes, as it comes from the npm registry."""
-    return _file_of("plotly.js")
-
-
-@cache
-def own_script() -> str:
-    """Source of the script that draws the charts."""
-    return _file_of("charts.js")
-
-
-def _file_of(name: str) -> str:
+def _script(name: str) -> str:
     """Content of a file of the templates, verbatim: an included template would interpret braces in scripts."""
     return PackageLoader("kreassign.report").get_source(page_environment(), name)[0]
 

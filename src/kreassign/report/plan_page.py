@@ -17,7 +17,7 @@ from kreassign.model.load import LoadBasis
 from kreassign.model.placement import Drift
 from kreassign.model.plan_facts import PlanFacts, PlannedPartition, Prediction, Totals, reason_sentences
 from kreassign.model.text import counted, format_load
-from kreassign.report.broker_loads import BrokerLoad, Hottest, Resource, flow_matrix, heat_maps, hottest
+from kreassign.report.broker_loads import BrokerLoad, Hottest, flow_matrix, heat_maps, hottest
 from kreassign.report.charts import MOST_ROWS, Chart, Table, bars
 from kreassign.report.page import render_page
 from kreassign.report.text import (
@@ -65,15 +65,17 @@ class PlanView:
 
 def render_plan(facts: PlanFacts, targets: Targets, name: str) -> str:
     """Render the page of the plan in the file `name`; `targets` are its replica lists."""
-    resources = tuple(Resource(one.goal, one.unit, one.before, one.after) for one in facts.means)
-    loads = tuple(BrokerLoad(one.broker, one.before, one.after) for one in facts.brokers)
-    heat, flows, causes = heat_maps(resources, loads), _matrix(facts, targets), _causes(facts, targets)
+    heat, flows, causes = (
+        heat_maps(facts.means, _loads_of_brokers(facts)),
+        _matrix(facts, targets),
+        _causes(facts, targets),
+    )
     traffic = _traffic(facts)
     charts = [chart for chart in (*heat, flows, traffic, causes) if chart is not None]
     return render_page(
         "plan.html",
         charts,
-        view=plan_view(facts, targets, hottest(resources, loads)),
+        view=_plan_view(facts, targets),
         file=name,
         heat=heat,
         flows=flows,
@@ -82,14 +84,16 @@ def render_plan(facts: PlanFacts, targets: Targets, name: str) -> str:
     )
 
 
-def plan_view(facts: PlanFacts, targets: Targets, found: tuple[Hottest, ...]) -> PlanView:
-    """View of a plan, with its largest changes."""
-    ranked = sorted(facts.partitions, key=lambda one: (-_copied(one, targets), one.topic_partition))
+def _loads_of_brokers(facts: PlanFacts) -> tuple[BrokerLoad, ...]:
+    return tuple(BrokerLoad(one.broker, one.before, one.after) for one in facts.brokers)
+
+
+def _plan_view(facts: PlanFacts, targets: Targets) -> PlanView:
     return PlanView(
         facts=facts,
-        hottest=found,
-        changes=tuple(_change(one, targets) for one in ranked[:SHOWN_CHANGES]),
-        change_count=len(ranked),
+        hottest=hottest(facts.means, _loads_of_brokers(facts)),
+        changes=tuple(_change(one, targets) for one in _largest_first(facts, targets)[:SHOWN_CHANGES]),
+        change_count=len(facts.partitions),
         remaining=(*_shown_remaining(facts), *unheeded_sentences(facts.unknown_goals, facts.uneven_topics)),
         bound=(bound_amount(facts.totals), bound_sentence(facts.totals)),
         time=_time(facts.prediction),
@@ -102,6 +106,10 @@ def copies(partition: PlannedPartition, targets: Targets) -> tuple[int, ...]:
     """Brokers that get a copy of a partition."""
     after = targets.get(partition.topic_partition, partition.replicas)
     return tuple(broker for broker in after if broker not in partition.replicas)
+
+
+def _largest_first(facts: PlanFacts, targets: Targets) -> list[PlannedPartition]:
+    return sorted(facts.partitions, key=lambda one: (-_copied(one, targets), one.topic_partition))
 
 
 def _copied(partition: PlannedPartition, targets: Targets) -> int:
@@ -193,21 +201,18 @@ def _causes(facts: PlanFacts, targets: Targets) -> Chart | None:
         return None
     ranked = sorted(counts, key=lambda cause: (-sizes[cause], -counts[cause]))
     rows = tuple((cause, format_bytes(sizes[cause]), f"{counts[cause]:,}") for cause in ranked)
+    total = sum(sizes.values())
+    most = f"Most, {sizes[ranked[0]] / total:.0%}, for: {ranked[0]}." if total else "Nothing is copied."
     return Chart(
         "causes",
         "Why",
-        f"Copied bytes by their cause. {_most(ranked, sizes)}",
+        f"Copied bytes by their cause. {most}",
         bars(ranked, {"copied": [sizes[cause] for cause in ranked]}, ("--after",), "B")
-        if any(sizes.values())
+        if total
         else bars(ranked, {"changes": [counts[cause] for cause in ranked]}, ("--after",), ""),
         Table(("cause", "bytes", "changes"), rows),
         max(160, 28 * len(ranked) + 80),
     )
-
-
-def _most(ranked: Sequence[str], sizes: Mapping[str, int]) -> str:
-    total = sum(sizes.values())
-    return f"Most, {sizes[ranked[0]] / total:.0%}, for: {ranked[0]}." if total else "Nothing is copied."
 
 
 # A plan, or the drift of a cluster from its placement, as Markdown for comments on pull requests.
@@ -222,9 +227,7 @@ _UNSEEN = "…"
 
 def plan_markdown(facts: PlanFacts, targets: Targets) -> str:
     """Cost and effect of a plan, its brokers, and its partitions with their reasons; the largest come first."""
-    resources = tuple(Resource(one.goal, one.unit, one.before, one.after) for one in facts.means)
-    loads = tuple(BrokerLoad(one.broker, one.before, one.after) for one in facts.brokers)
-    view = plan_view(facts, targets, hottest(resources, loads))
+    view = _plan_view(facts, targets)
     head = [f"### Plan: {escaped(facts.task)}", ""]
     if not view.change_count:
         return "\n".join([*head, "Nothing to do.", *_remaining(facts)])
@@ -236,12 +239,10 @@ def plan_markdown(facts: PlanFacts, targets: Targets) -> str:
         head.append(f"- Doubtful loads: {facts.loads.doubtful_count} of {facts.loads.partitions} partitions")
     head += _remaining(facts)
     head += ["", *_brokers(facts)]
-    largest = sorted(
-        facts.partitions, key=lambda one: (-one.size_bytes * len(copies(one, targets)), one.topic_partition)
-    )
-    rows = [_partition(one, targets) for one in largest]
-    columns = ("partition", "from", "to", "copied", "why")
-    return _folded("\n".join(head), _counted(len(rows), "partition"), columns, rows)
+    rows = [_cells(_change(one, targets)) for one in _largest_first(facts, targets)]
+    # The table opens on a click on its title.
+    head.append(f"<details><summary>{_counted(len(rows), 'partition')}</summary>\n")
+    return _table("\n".join(head), ("partition", "from", "to", "copied", "why"), rows) + "\n\n</details>"
 
 
 def drift_markdown(found: Sequence[Drift], declared_count: int) -> str:
@@ -273,16 +274,13 @@ def _remaining(facts: PlanFacts) -> list[str]:
     )
 
 
-def _partition(one: PlannedPartition, targets: Targets) -> tuple[str, ...]:
-    after = targets.get(one.topic_partition, one.replicas)
-    copied = one.size_bytes * len(copies(one, targets))
-    why = "; ".join(reason_sentences(one.reasons))
+def _cells(change: ChangeLine) -> tuple[str, ...]:
     return (
-        escaped(str(one.topic_partition)),
-        listed_ids(one.replicas),
-        listed_ids(after),
-        format_bytes(copied) if copied else "–",
-        escaped(why),
+        escaped(change.name),
+        listed_ids(change.before),
+        listed_ids(change.after),
+        format_bytes(change.copied_bytes) if change.copied_bytes else "–",
+        escaped("; ".join(change.reasons)),
     )
 
 
@@ -301,12 +299,6 @@ def _brokers(facts: PlanFacts) -> Iterator[str]:
     if len(busy) > MOST_BROKERS:
         yield _row((f"{len(busy) - MOST_BROKERS} more", *[""] * (len(titles) - 1)))
     yield ""
-
-
-def _folded(head: str, title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A head, and a table that opens on a click on its title."""
-    begin = f"{head}\n<details><summary>{title}</summary>\n"
-    return _table(begin, columns, rows) + "\n\n</details>"
 
 
 def _table(begin: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

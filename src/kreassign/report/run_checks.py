@@ -53,18 +53,13 @@ def checks_of(run: RunHistory, after: SnapshotRows | None) -> tuple[Check, ...]:
 
 def _cluster_checks(run: RunHistory, after: SnapshotRows | None) -> tuple[Check, ...]:
     """Checks that need a snapshot taken after the run's end."""
-    is_later = after is not None and run.ended_ms is not None and after.taken_ms >= run.ended_ms
-    rows = after.partitions if after and is_later else None
-    found = None if rows is None else {TopicPartition(row["topic"], row["partition"]): row for row in rows}
-    return tuple(_cluster_check(statement, complaint, run, found) for statement, complaint in _CLUSTER_CHECKS)
-
-
-def _cluster_check(
-    statement: str, complaint: _Complaint, run: RunHistory, found: Mapping[TopicPartition, Row] | None
-) -> Check:
-    if found is None:
-        return Check(statement, CheckResult.UNKNOWN, (_NO_SNAPSHOT,))
-    return _check(statement, (_complaint_about(move, complaint, found) for move in run.moves))
+    if after is None or run.ended_ms is None or after.taken_ms < run.ended_ms:
+        return tuple(Check(statement, CheckResult.UNKNOWN, (_NO_SNAPSHOT,)) for statement, _ in _CLUSTER_CHECKS)
+    found = {TopicPartition(row["topic"], row["partition"]): row for row in after.partitions}
+    return tuple(
+        _check(statement, (_complaint_about(move, complaint, found) for move in run.moves))
+        for statement, complaint in _CLUSTER_CHECKS
+    )
 
 
 def _complaint_about(move: MoveHistory, complaint: _Complaint, found: Mapping[TopicPartition, Row]) -> str | None:

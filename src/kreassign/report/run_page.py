@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from kreassign.model import TopicPartition
-from kreassign.model.plan_facts import PlanFacts, Reason, reason_sentences
+from kreassign.model.plan_facts import GoalMean, PlanFacts, Reason, reason_sentences
 from kreassign.model.run import REHEARSAL, Breach, LogLine, MoveHistory, RunHistory, RunTrail
-from kreassign.report.broker_loads import BrokerLoad, Hottest, Resource, heat_maps, hottest
+from kreassign.report.broker_loads import BrokerLoad, Hottest, heat_maps, hottest
 from kreassign.report.charts import MOST_ROWS, Chart
 from kreassign.report.page import render_page
 from kreassign.report.run_checks import Check, CheckResult, Row, SnapshotRows, checks_of
@@ -95,16 +95,11 @@ class GrowthView:
 
 
 @dataclass(frozen=True, slots=True)
-class BoundView:
-    """Copied bytes of the run's plan against the least that any plan copies."""
-
-    amount: str
-    sentence: str
-
-
-@dataclass(frozen=True, slots=True)
 class ReportView:
-    """Content of the whole page. `rate_bytes_per_s` is the mean rate while moves copied."""
+    """Content of the whole page. `rate_bytes_per_s` is the mean rate while moves copied.
+
+    `bound` is the least that any plan copies, with a note on the run's plan.
+    """
 
     run: RunHistory
     rate_bytes_per_s: float | None
@@ -121,7 +116,7 @@ class ReportView:
     log: tuple[LogLine, ...]
     more_lines: int
     growths: tuple[GrowthView, ...]
-    bound: BoundView | None
+    bound: tuple[str, str] | None
 
 
 def report_view(
@@ -140,9 +135,10 @@ def report_view(
     planned = {} if facts is None else {one.topic_partition: one.reasons for one in facts.partitions}
     views = (_move_view(move, run.started_ms, planned) for move in run.moves)
     moves = tuple(sorted(views, key=lambda move: (math.inf if move.start_s is None else move.start_s, move.name)))
+    copying_s = busy_s(_spans(move for move in moves if move.bytes_copied))
     return ReportView(
         run=run,
-        rate_bytes_per_s=_mean_rate(moves),
+        rate_bytes_per_s=sum(move.bytes_copied for move in moves) / copying_s if copying_s else None,
         before_ms=before.taken_ms if before else None,
         after_ms=after.taken_ms if after else None,
         brokers=_broker_views(before, after, write_rates),
@@ -156,7 +152,7 @@ def report_view(
         log=trail.timeline.log[-SHOWN_LINES:],
         more_lines=trail.timeline.more_lines + max(0, len(trail.timeline.log) - SHOWN_LINES),
         growths=growths(run.moves, before, after),
-        bound=None if facts is None else BoundView(bound_amount(facts.totals), bound_sentence(facts.totals)),
+        bound=None if facts is None else (bound_amount(facts.totals), bound_sentence(facts.totals)),
     )
 
 
@@ -207,12 +203,6 @@ def busy_s(spans: Iterable[tuple[float, float]]) -> float:
         total += max(0.0, end - max(start, covered))
         covered = max(covered, end)
     return total
-
-
-def _mean_rate(moves: Sequence[MoveView]) -> float | None:
-    """Bytes per second while any move copied."""
-    copying_s = busy_s(_spans(move for move in moves if move.bytes_copied))
-    return sum(move.bytes_copied for move in moves) / copying_s if copying_s else None
 
 
 def _move_view(move: MoveHistory, started_ms: int, planned: Mapping[TopicPartition, tuple[Reason, ...]]) -> MoveView:
@@ -324,6 +314,7 @@ def render_run(
     `told_first` are sentences that stand before everything else.
     """
     heat, most = broker_pictures(view.brokers)
+    rates = [view.run.throttle_bytes_per_s or 0.0, *(one.rate_bytes_per_s or 0.0 for one in view.receivers)]
     return render_page(
         "report.html",
         (*heat, *view.pictures.charts),
@@ -341,15 +332,16 @@ def render_run(
         receivers=most_received(view.receivers, MOST_ROWS),
         shown_moves=longest_moves(view.moves, SHOWN_MOVES),
         shown_details=SHOWN_DETAILS,
-        whole_s=_whole_s(view),
-        largest_rate=_largest_rate(view),
+        # The time axis goes to the last known event.
+        whole_s=max([view.run.duration_s or 0.0, *(move.end_s or 0.0 for move in view.moves)]),
+        largest_rate=max(rates) * 1.02,
     )
 
 
 def broker_pictures(brokers: Sequence[BrokerChange]) -> tuple[tuple[Chart, ...], tuple[Hottest, ...]]:
     """Heat maps of brokers before and after, and the hottest brokers."""
     resources = tuple(
-        Resource(one.title, one.unit, _mean(one, brokers, before=True), _mean(one, brokers, before=False))
+        GoalMean(one.title, one.unit, _mean(one, brokers, before=True), _mean(one, brokers, before=False))
         for one in MEASURES
     )
     loads = tuple(BrokerLoad(one.broker, _loads(one.before), _loads(one.after)) for one in brokers)
@@ -362,11 +354,11 @@ def _loads(holding: Holding | None) -> dict[str, float] | None:
     return {one.title: value for one in MEASURES if (value := one.of(holding)) is not None}
 
 
-def _mean(measure: BrokerMeasure, brokers: Iterable[BrokerChange], *, before: bool) -> float | None:
-    """Mean over the brokers in the snapshot, including empty ones."""
+def _mean(measure: BrokerMeasure, brokers: Iterable[BrokerChange], *, before: bool) -> float:
+    """Mean over the brokers in the snapshot, including empty ones; 0 if unknown."""
     sides = (one.before if before else one.after for one in brokers)
     known = [value for side in sides if side is not None and (value := measure.of(side)) is not None]
-    return sum(known) / len(known) if known else None
+    return sum(known) / len(known) if known else 0.0
 
 
 def verdict(view: ReportView) -> tuple[str, str]:
@@ -428,14 +420,3 @@ def most_received(receivers: Sequence[ReceiverView], limit: int) -> tuple[Receiv
 
 def _value(measure: BrokerMeasure, holding: Holding | None) -> float | None:
     return None if holding is None else measure.of(holding)
-
-
-def _whole_s(view: ReportView) -> float:
-    """Length of the time axis in seconds: from the start of the run to the last known event."""
-    ends = [move.end_s for move in view.moves if move.end_s is not None]
-    return max([view.run.duration_s or 0.0, *ends])
-
-
-def _largest_rate(view: ReportView) -> float:
-    rates = [receiver.rate_bytes_per_s or 0.0 for receiver in view.receivers]
-    return max([view.run.throttle_bytes_per_s or 0.0, *rates]) * 1.02

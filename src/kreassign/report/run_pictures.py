@@ -261,13 +261,9 @@ def _numbers(flags: Sequence[Flag]) -> str:
 
 def _crowd(spans_of: Mapping[int, Sequence[Span]], end_s: float) -> Chart:
     """Heat map of the number of copies to each broker over time."""
-    weights = {broker: float(len(mine)) for broker, mine in spans_of.items()}
-    ranked = largest(weights)
     slot_s = end_s / SLOTS_OF_GRIDS
-    by_row = [(f"broker {broker}", _at_once(spans_of[broker], slot_s)) for broker in ranked.shown]
-    if ranked.others:
-        columns = zip(*(_at_once(spans_of[broker], slot_s) for broker in ranked.others), strict=True)
-        by_row.append((f"most of {ranked.name_of_others}", list(map(max, columns))))
+    weights = {broker: float(len(mine)) for broker, mine in spans_of.items()}
+    by_row = _heaviest(weights, lambda broker: _at_once(spans_of[broker], slot_s))
     count = sum(map(len, spans_of.values()))
     rows = tuple((name, f"{max(values):,.0f}") for name, values in by_row)
     grid = _over_time(by_row, slot_s, lambda value: f"{value:.0f}")
@@ -280,6 +276,16 @@ def _crowd(spans_of: Mapping[int, Sequence[Span]], end_s: float) -> Chart:
         Table(("", "most at a time"), rows),
         grid.height_px,
     )
+
+
+def _heaviest(weights: Mapping[int, float], values: Callable[[int], list[float]]) -> list[tuple[str, list[float]]]:
+    """Rows of the heaviest brokers by label, and a row with the most of the others."""
+    ranked = largest(weights)
+    rows = [(f"broker {broker}", values(broker)) for broker in ranked.shown]
+    if ranked.others:
+        together = zip(*map(values, ranked.others), strict=True)
+        rows.append((f"most of {ranked.name_of_others}", list(map(max, together))))
+    return rows
 
 
 def _at_once(mine: Sequence[Span], slot_s: float) -> list[float]:
@@ -338,11 +344,8 @@ def _by_broker(rates: CopyRates) -> Chart | None:
     """Heat map of the rate at which each broker received."""
     if not rates.received:
         return None
-    ranked = largest({broker: sum(slots) for broker, slots in rates.received.items()})
-    rows = [(f"broker {broker}", _coarse(rates.received[broker], rates.slot_s)) for broker in ranked.shown]
-    if ranked.others:
-        together = zip(*(_coarse(rates.received[broker], rates.slot_s) for broker in ranked.others), strict=True)
-        rows.append((f"most of {ranked.name_of_others}", list(map(max, together))))
+    weights = {broker: sum(slots) for broker, slots in rates.received.items()}
+    rows = _heaviest(weights, lambda broker: _coarse(rates.received[broker], rates.slot_s))
     slot_s = rates.slot_s * _each(len(next(iter(rates.received.values()))))
     grid = _over_time(rows, slot_s, format_rate)
     return Chart(
