@@ -15,8 +15,7 @@ from bench.forecast_cohorts import AHEAD_DAYS, COHORTS, HISTORY_DAYS, HOURS_A_DA
 from bench.known_load import BEGIN_MS, HOUR_MS, PARTITIONS_PER_TOPIC, Shape, write_round_file, write_snapshot
 from bench.process import KREASSIGN, run
 from kreassign.pipeline.load.fits import DAYS_OF_TREND, LESS_THAN_A_WEEK, Fit, fit, mean_of_last_week, week_changes
-from kreassign.pipeline.load.forecast import Curve, backtest, widening_of
-from kreassign.pipeline.load.totals import common_share
+from kreassign.pipeline.load.forecast import Curve, backtest, common_share, widening_of
 from kreassign.pipeline.tables.arrow import arrow_schema
 from kreassign.pipeline.tables.parquet import read_rows
 from kreassign.pipeline.tables.schemas import FORECAST, SAMPLES, Row

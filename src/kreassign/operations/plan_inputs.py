@@ -27,7 +27,7 @@ from kreassign.model.text import format_amount, signed_number
 from kreassign.operations.connect import Warn, warn_program
 from kreassign.operations.snapshot import observe, unmeasured_columns, whole_columns_of
 from kreassign.operations.snapshot_files import read_snapshot_columns
-from kreassign.pipeline.load.doubt import ReplicaLoads, furthest_beyond, heed
+from kreassign.pipeline.load.doubt import furthest_beyond, heed
 from kreassign.pipeline.load.rules import LARGEST_LOG_BYTES, MOST_BYTES_PER_S
 from kreassign.pipeline.tables.snapshot_columns import SnapshotColumns, columns_of, seen_replicas
 from kreassign.planner import BrokerFacts, LogDirFacts, Problem
@@ -202,9 +202,7 @@ def heeded(
     reasons: Ints | None = None,
 ) -> tuple[ReplicaColumns, LoadBasis]:
     """Replace doubtful rates by priors; return the columns, and the basis of their rates and reads."""
-    places = columns.topic_names, columns.topics, columns.partitions, columns.brokers
-    given = ReplicaLoads(*places, columns.size_bytes, columns.write_bytes_per_s, reason_names, reasons)
-    rates, loads = heed(given, source, taken_ms)
+    rates, loads = heed(columns, source, taken_ms, reason_names, reasons)
     loads = replace(loads, assumed_reads=columns.assumed_reads, reads_per_write=reads_per_write)
     settled = replace(columns, write_bytes_per_s=rates)
     _refuse_impossible(settled, source)

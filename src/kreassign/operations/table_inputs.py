@@ -151,9 +151,8 @@ def _loaded(
     placed: ReplicaColumns, load: _Load, topic_ids: Mapping[str, str]
 ) -> tuple[ReplicaColumns, tuple[str, ...], Ints]:
     """Replicas where they are, with the loads of the tables, and the reasons why loads are doubtful."""
-    known, topics = load.columns, placed.topics
     others = [is_another(load.topic_ids.get(name), topic_ids.get(name)) for name in placed.topic_names]
-    rows, names, reasons = known.found(placed.topic_names, topics, placed.partitions, others)
+    rows, names, reasons = load.columns.found(placed, others)
 
     def of(column: FloatArray | None) -> FloatArray:
         return values_at(column, rows)

@@ -13,6 +13,7 @@ lost or new if on one side, altered if on both.
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -211,16 +212,25 @@ def kafka_records(spark: SparkSession, partitions: Iterable[AuditedPartition], c
     `client` has properties of a Kafka consumer, at least `bootstrap.servers`. Raises DataError if the source is not on
     the class path.
     """
-    wanted = [one for one in partitions if one.end_offset > one.start_offset]
+    wanted: dict[str, list[AuditedPartition]] = defaultdict(list)
+    for one in partitions:
+        if one.end_offset > one.start_offset:
+            wanted[one.topic].append(one)
     if not wanted:
         return spark.createDataFrame([], _SOURCE_COLUMNS)
+
+    def offsets(end: str) -> str:
+        return json.dumps(
+            {topic: {str(one.partition): getattr(one, end) for one in its} for topic, its in wanted.items()}
+        )
+
     reader = (
         spark.read.format(SOURCE)
         .options(**{f"kafka.{name}": value for name, value in client.items()})
         .option("includeHeaders", "true")
-        .option("assign", _assigned(wanted))
-        .option("startingOffsets", _offsets({(one.topic, one.partition): one.start_offset for one in wanted}))
-        .option("endingOffsets", _offsets({(one.topic, one.partition): one.end_offset for one in wanted}))
+        .option("assign", json.dumps({topic: [one.partition for one in its] for topic, its in wanted.items()}))
+        .option("startingOffsets", offsets("start_offset"))
+        .option("endingOffsets", offsets("end_offset"))
     )
     with reading_kafka(spark):
         return reader.load()
@@ -268,20 +278,6 @@ def audited_partitions(
     return whole.select(*AUDITED_PARTITIONS.column_names)
 
 
-def _assigned(partitions: Iterable[AuditedPartition]) -> str:
-    numbers: dict[str, list[int]] = {}
-    for one in partitions:
-        numbers.setdefault(one.topic, []).append(one.partition)
-    return json.dumps(numbers)
-
-
-def _offsets(offsets: Mapping[tuple[str, int], int]) -> str:
-    by_topic: dict[str, dict[str, int]] = {}
-    for (topic, partition), offset in offsets.items():
-        by_topic.setdefault(topic, {})[str(partition)] = offset
-    return json.dumps(by_topic)
-
-
 _SOURCE_COLUMNS = (
     "key binary, value binary, topic string, partition int, offset bigint, timestamp timestamp, timestampType int, "
     "headers array<struct<key: string, value: binary>>"
@@ -315,17 +311,13 @@ def compare_readings(spark: SparkSession, data_dir: DataDir, before: str, after:
     """
     partitions = read_table(spark, data_dir, AUDITED_PARTITIONS)
     labels = {row["label"] for row in partitions.select("label").distinct().collect()}
-    _require((before, after), labels)
+    for label in (before, after):
+        if label not in labels:
+            raise DataError(
+                f"there is no reading {label!r}, only {', '.join(sorted(labels))}; make it with "
+                f"`kreassign audit records --label {label}`"
+            )
     with data_audit(partitions, read_table(spark, data_dir, RECORD_DIGESTS), before, after) as found:
         write_table(found, data_dir, DATA_AUDIT)
     rows = read_table(spark, data_dir, DATA_AUDIT).orderBy("topic", "partition").collect()
     return [row.asDict() for row in rows]
-
-
-def _require(wanted: Iterable[str], known: set[str]) -> None:
-    for label in wanted:
-        if label not in known:
-            raise DataError(
-                f"there is no reading {label!r}, only {', '.join(sorted(known))}; make it with "
-                f"`kreassign audit records --label {label}`"
-            )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 
 from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as sql
@@ -76,9 +77,11 @@ def audit_moves(sources: Sources, runs: DataFrame) -> DataFrame:
     moves = sources.moves.join(runs.select("run_id", "snapshot_after"), on="run_id")
     predicted = sql.col("size_bytes") * (sql.size("adding") + sql.size("rearranging"))
     seconds = (sql.col("completed_ms") - sql.col("submitted_ms")) / 1000
+    ends = sources.moves.where("status = 'complete'").select(*_MOVE, sql.col("completed_ms").alias("end_ms"))
+    eta_errors = _eta_errors(sources.etas.where("topic is not null").join(ends, on=list(_MOVE)), _MOVE)
     return (
         moves.join(_stored(sources, moves), on=list(_MOVE), how="left")
-        .join(_eta_errors_of_moves(sources), on=list(_MOVE), how="left")
+        .join(eta_errors, on=list(_MOVE), how="left")
         .withColumnRenamed("bytes_copied", "copied_bytes")
         .withColumn("predicted_bytes", predicted)
         .withColumn("bytes_error", _ratio("copied_bytes", "predicted_bytes") - 1)
@@ -112,13 +115,8 @@ def _stored(sources: Sources, moves: DataFrame) -> DataFrame:
     )
 
 
-def _eta_errors_of_moves(sources: Sources) -> DataFrame:
-    """Errors of each move's ETAs, relative to the time that was really left."""
-    ends = sources.moves.where("status = 'complete'").select(*_MOVE, sql.col("completed_ms").alias("end_ms"))
-    return _eta_errors(sources.etas.where("topic is not null").join(ends, on=list(_MOVE)), _MOVE)
-
-
 def _eta_errors(etas: DataFrame, key: tuple[str, ...]) -> DataFrame:
+    """Errors of ETAs, relative to the time that was really left."""
     left_s = (sql.col("end_ms") - sql.col("at_ms")) / 1000
     off = (sql.col("eta_s") - left_s) / left_s
     return (
@@ -151,8 +149,12 @@ def audit_brokers(sources: Sources, runs: DataFrame) -> DataFrame:
                 for name in (f"stored_bytes_{when}", f"leaders_{when}")
             }
         )
-        .withColumn("stored_bytes_planned", sql.col("stored_bytes_before") + _or_zero("stored_bytes_more"))
-        .withColumn("leaders_planned", sql.col("leaders_before") + _or_zero("leaders_more"))
+        .withColumns(
+            {
+                f"{name}_planned": sql.col(f"{name}_before") + sql.coalesce(f"{name}_more", sql.lit(0))
+                for name in ("stored_bytes", "leaders")
+            }
+        )
         .withColumn("is_within_throttle", use <= THROTTLE_TOLERANCE)
         .select(*AUDIT_BROKERS.column_names)
     )
@@ -164,10 +166,6 @@ _COUNTED = ("predicted_in_bytes", "predicted_out_bytes", "copied_in_bytes", "cop
 def _known(name: str, when: str) -> Column:
     """0 where the snapshot lacks the broker, NULL without a snapshot."""
     return sql.when(sql.col(f"snapshot_{when}").isNotNull(), sql.coalesce(sql.col(name), sql.lit(0)))
-
-
-def _or_zero(name: str) -> Column:
-    return sql.coalesce(sql.col(name), sql.lit(0))
 
 
 def _present(sources: Sources, runs: DataFrame) -> DataFrame:
@@ -201,8 +199,7 @@ def _planned(sources: Sources, runs: DataFrame) -> DataFrame:
     removing = sql.explode(sql.array_except("original", "target"))
     nothing = sql.lit(0)
     leaders = sources.partitions.select(sql.col("snapshot_id").alias("snapshot_before"), "topic", "partition", "leader")
-    moves = sources.moves
-    led = moves.join(runs.select("run_id", "snapshot_before"), on="run_id").join(
+    led = sources.moves.join(runs.select("run_id", "snapshot_before"), on="run_id").join(
         leaders, on=["snapshot_before", "topic", "partition"]
     )
     changes = [
@@ -213,11 +210,10 @@ def _planned(sources: Sources, runs: DataFrame) -> DataFrame:
         led.select(*_RUN, sql.col("leader").alias("broker"), nothing.alias("bytes"), sql.lit(-1).alias("leaders")),
         led.select(*_RUN, sql.col("target")[0].alias("broker"), nothing.alias("bytes"), sql.lit(1).alias("leaders")),
     ]
-    together = changes[0]
-    for part in changes[1:]:
-        together = together.unionByName(part)
-    return together.groupBy(*_RUN, "broker").agg(
-        sql.sum("bytes").alias("stored_bytes_more"), sql.sum("leaders").alias("leaders_more")
+    return (
+        reduce(DataFrame.unionByName, changes)
+        .groupBy(*_RUN, "broker")
+        .agg(sql.sum("bytes").alias("stored_bytes_more"), sql.sum("leaders").alias("leaders_more"))
     )
 
 
@@ -225,12 +221,12 @@ def audit_runs(sources: Sources, runs: DataFrame, moves: DataFrame, brokers: Dat
     """Table `audit_runs`, from `audit_moves` and `audit_brokers`."""
     per_second = sql.col("throttle_bytes_per_s")
     joined = runs
-    for part in (_of_moves(moves), _of_brokers(brokers), _of_calls(sources.calls), _eta_errors_of_runs(sources, runs)):
-        joined = joined.join(part, on="run_id", how="left")
     breaches = sources.breaches.groupBy("run_id").agg(sql.count("*").alias("breach_count"))
+    calls, errors = _of_calls(sources.calls), _eta_errors_of_runs(sources, runs)
+    for part in (_of_moves(moves), _of_brokers(brokers), calls, errors, breaches):
+        joined = joined.join(part, on="run_id", how="left")
     return (
-        joined.join(breaches, on="run_id", how="left")
-        .fillna(0, subset=list(_TOTALS))
+        joined.fillna(0, subset=list(_TOTALS))
         .withColumn("predicted_s", sql.when(per_second > 0, sql.col("most_bytes") / per_second))
         .withColumn("duration_s", (sql.col("ended_ms") - sql.col("started_ms")) / 1000)
         .select(*AUDIT_RUNS.column_names)
@@ -293,7 +289,10 @@ _SIDES = {"in": "broker", "out": "source"}
 
 def broker_flows(moves: DataFrame, copy_progress: DataFrame) -> DataFrame:
     """Bytes predicted and copied, peak rates and the used part of the throttle, per run and broker."""
-    parts = _parts(copy_progress)
+    copy = Window.partitionBy("run_id", "topic", "partition", "broker").orderBy("at_ms")
+    # What each poll added to each copy; a restarted copy counts from 0.
+    more = sql.col("done_bytes") - sql.coalesce(sql.lag("done_bytes").over(copy), sql.lit(0))
+    parts = copy_progress.withColumn("more_bytes", sql.greatest(more, sql.lit(0)))
     found = _predicted(moves)
     for side, column in _SIDES.items():
         found = found.join(_peaks(_by_broker(parts, column), side), on=[*_RUN, "broker"], how="full")
@@ -308,13 +307,6 @@ def _predicted(moves: DataFrame) -> DataFrame:
         copies.select(*_RUN, sql.col("original")[0].alias("broker"), nothing.alias("in"), size.alias("out"))
     )
     return both.groupBy(*_RUN, "broker").agg(*(sql.sum(side).alias(f"predicted_{side}_bytes") for side in _SIDES))
-
-
-def _parts(copy_progress: DataFrame) -> DataFrame:
-    """Bytes that each poll added to each copy; a restarted copy counts from 0."""
-    copy = Window.partitionBy("run_id", "topic", "partition", "broker").orderBy("at_ms")
-    more = sql.col("done_bytes") - sql.coalesce(sql.lag("done_bytes").over(copy), sql.lit(0))
-    return copy_progress.withColumn("more_bytes", sql.greatest(more, sql.lit(0)))
 
 
 def _by_broker(parts: DataFrame, column: str) -> DataFrame:

@@ -4,19 +4,9 @@ import json
 
 import pytest
 from pyspark.sql import SparkSession
-from pyspark.sql import functions as sql
 
-from kreassign.pipeline.load.checks import SCREENED, SET_ASIDE, RowCheck, checks_of, first_failure, screen
-from kreassign.pipeline.tables.schemas import (
-    BROKERS,
-    CLUSTERS,
-    LOG_DIRS,
-    PARTITIONS,
-    REPLICAS,
-    SAMPLES,
-    Row,
-    Table,
-)
+from kreassign.pipeline.load.checks import SCREENED, SET_ASIDE, screen
+from kreassign.pipeline.tables.schemas import BROKERS, LOG_DIRS, SAMPLES, Row, Table
 from kreassign.pipeline.tables.spark_io import struct_type
 
 pytestmark = pytest.mark.spark
@@ -110,15 +100,3 @@ def test_what_a_snapshot_says_of_brokers_and_their_disks_is_judged(spark: SparkS
     judged = screen(table, spark.createDataFrame(values, struct_type(table)), TAKEN_MS).judged
     found = {int(row["cluster_id"]): row[SCREENED] for row in judged.collect()}
     assert found == dict(enumerate([None, *(reason for _, reason in changes)]))
-
-
-def test_what_cannot_be_judged_is_not_good(spark: SparkSession) -> None:
-    checks = (RowCheck("first", sql.col("id") > 0), RowCheck("second", sql.lit(None).cast("boolean")))
-    told = spark.range(2).select(first_failure(checks).alias("reason")).collect()
-    assert [row["reason"] for row in told] == ["first", "second"]
-
-
-def test_every_table_that_the_job_reads_has_checks_of_its_own(spark: SparkSession) -> None:
-    for table in (CLUSTERS, BROKERS, LOG_DIRS, PARTITIONS, REPLICAS, SAMPLES):
-        required = sum(not column.nullable for column in table.columns)
-        assert len(checks_of(table)) > required, table.name

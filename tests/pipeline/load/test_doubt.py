@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from kreassign.model import TopicPartition
 from kreassign.model.load import MOST_NAMED, PRIORS, DoubtfulLoad, DoubtfulShare, LoadBasis
-from kreassign.pipeline.load.doubt import NO_RATE, ReplicaLoads, heed
+from kreassign.model.replica_columns import ReplicaColumns
+from kreassign.pipeline.load.doubt import NO_RATE, heed
 
 NAN = math.nan
 REASONS = ("gaps", "short", "unknown")
@@ -28,24 +29,26 @@ class Load(NamedTuple):
     brokers: tuple[int, ...] = (1, 2)
 
 
+def columns_of(names: list[str], rows: list[tuple[Load, int]]) -> ReplicaColumns:
+    """A row for each load on each of its brokers, as columns."""
+    return ReplicaColumns(
+        topic_names=names,
+        topics=np.array([names.index(load.topic) for load, _ in rows], np.int32),
+        partitions=np.array([load.number for load, _ in rows], np.int32),
+        brokers=np.array([broker for _, broker in rows], np.int32),
+        positions=np.array([load.brokers.index(broker) for load, broker in rows], np.int32),
+        is_reassigning=np.zeros(len(rows), bool),
+        size_bytes=np.array([load.size for load, _ in rows], np.float64),
+        write_bytes_per_s=np.array([load.rate for load, _ in rows], np.float64),
+    )
+
+
 def heeded(*loads: Load) -> tuple[dict[tuple[str, int], float], LoadBasis]:
     """The rate of each partition to plan with, and what the rates rest on."""
     rows = [(load, broker) for load in loads for broker in load.brokers]
     names = sorted({load.topic for load in loads})
-    rates, basis = heed(
-        ReplicaLoads(
-            names,
-            np.array([names.index(load.topic) for load, _ in rows], np.int32),
-            np.array([load.number for load, _ in rows], np.int32),
-            np.array([broker for _, broker in rows], np.int32),
-            np.array([load.size for load, _ in rows], np.float64),
-            np.array([load.rate for load, _ in rows], np.float64),
-            REASONS,
-            np.array([-1 if load.reason is None else REASONS.index(load.reason) for load, _ in rows], np.int32),
-        ),
-        "mean",
-        0,
-    )
+    reasons = np.array([-1 if load.reason is None else REASONS.index(load.reason) for load, _ in rows], np.int32)
+    rates, basis = heed(columns_of(names, rows), "mean", 0, REASONS, reasons)
     return {(load.topic, load.number): rate for (load, _), rate in zip(rows, rates.tolist(), strict=True)}, basis
 
 
@@ -176,20 +179,8 @@ def test_doubtful_loads_count_once_and_row_order_is_irrelevant(loads, random) ->
 
 
 def test_loads_without_a_reason_are_doubtful_only_without_a_rate() -> None:
-    rates, basis = heed(
-        ReplicaLoads(
-            ["t"],
-            np.zeros(2, np.int32),
-            np.array([0, 1], np.int32),
-            np.ones(2, np.int32),
-            np.array([100.0, 100.0]),
-            np.array([5.0, NAN]),
-            (),
-            None,
-        ),
-        "mean",
-        0,
-    )
+    rows = [(Load("t", 0, 5.0), 1), (Load("t", 1, NAN), 1)]
+    rates, basis = heed(columns_of(["t"], rows), "mean", 0)
     assert (rates.tolist(), len(basis.doubtful)) == ([5.0, 5.0], 1)
 
 
@@ -233,6 +224,5 @@ def test_medians_are_those_of_each_topic_whatever_topics_lie_between() -> None:
 
 
 def test_without_partitions_nothing_is_doubtful() -> None:
-    none = np.zeros(0, np.int32)
-    rates, basis = heed(ReplicaLoads([], none, none, none, np.zeros(0), np.zeros(0)), "peak", 7)
+    rates, basis = heed(columns_of([], []), "peak", 7)
     assert (rates.tolist(), basis) == ([], LoadBasis("peak", 7, 0))

@@ -254,7 +254,11 @@ def test_an_hour_says_where_its_first_and_its_last_sample_are() -> None:
     told = rates(samples)
     found = hours_of(samples, told, opened(samples, told).is_open, np.ones(len(rows), np.bool_))
     assert found is not None
-    assert (found.first.tolist(), found.last.tolist(), found.ends.tolist()) == ([0, 4, 5], [3, -1, 7], [0, 1, 1, 2])
+    assert (found.first.tolist(), found.last.tolist(), found.rates.begins.tolist()) == (
+        [0, 4, 5],
+        [3, -1, 7],
+        [0, 1, 1, 2],
+    )
 
 
 def test_sums_of_sizes_are_exact_however_large() -> None:

@@ -138,3 +138,7 @@ def test_each_rule_of_one_row_is_true_just_beyond_its_bound(
     table: Table, change: dict[str, int | str | None], reason: str
 ) -> None:
     assert broken([rule for rule in ROW_RULES if rule.table is table], **GOOD[table] | change) == [reason]
+
+
+def test_every_table_that_a_load_reads_has_rules() -> None:
+    assert {rule.table for rule in ROW_RULES} == {CLUSTERS, BROKERS, LOG_DIRS, PARTITIONS, REPLICAS, SAMPLES}

@@ -7,7 +7,7 @@ import pytest
 
 from bench.forecast_cohorts import COHORTS, Cohort, Floats, cohorts
 from bench.forecast_truth import total_of, with_shared_days
-from kreassign.pipeline.load.totals import common_share, joint_margin, joint_range
+from kreassign.pipeline.load.forecast import common_share, joint_margin, joint_range
 
 
 def clusters() -> tuple[Cohort, ...]:

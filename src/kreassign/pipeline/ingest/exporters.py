@@ -407,7 +407,15 @@ def metric_rows(readings: Iterable[SeriesValue], origin: FileOrigin) -> Iterator
     rows: dict[tuple[object, ...], Found] = {}
     points: set[tuple[object, ...]] = set()
     for one, metric, broker in _known(readings, origin):
-        row = _row(one, metric, broker, origin)
+        row: Row = {
+            "cluster_id": origin.cluster_id,
+            "taken_ms": origin.time_of(one),
+            "broker": broker,
+            "topic": topic_of(one),
+            "partition": partition_of(one),
+            "name": metric.name,
+            "value": one.value * metric.factor,
+        }
         key = tuple(row[name] for name in METRICS.key)
         before = rows.get(key)
         if before is None or math.isnan(before.row["value"]):
@@ -434,15 +442,3 @@ def _known(readings: Iterable[SeriesValue], origin: FileOrigin) -> Iterator[tupl
             broker = origin.broker_of(one) if is_of_broker else NO_BROKER
             if broker is not None:
                 yield one, metric, broker
-
-
-def _row(one: SeriesValue, metric: Metric, broker: int, origin: FileOrigin) -> Row:
-    return {
-        "cluster_id": origin.cluster_id,
-        "taken_ms": origin.time_of(one),
-        "broker": broker,
-        "topic": topic_of(one),
-        "partition": partition_of(one),
-        "name": metric.name,
-        "value": one.value * metric.factor,
-    }

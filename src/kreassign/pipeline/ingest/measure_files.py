@@ -70,18 +70,15 @@ def _read_line(line: str, place: str, *, is_open_metrics: bool) -> Iterator[Seri
         families = list(text_string_to_metric_families(before[1].rstrip() if before else line))
     except ValueError:
         families = []
-    samples = [sample for family in families for sample in family.samples if _has_plain_numbers(line)]
+    # The library also takes digits of other scripts behind the labels.
+    is_plain = (line.rpartition("}")[2] if "}" in line else line).isascii()
+    samples = [sample for family in families for sample in family.samples if is_plain]
     if not samples:
         yield BadRow(place, NO_READING, line)
     for name, labels, value, timestamp, *_ in samples:
         # The library reads the time as milliseconds.
         at_s = None if timestamp is None else _seconds(float(timestamp) * 1000, is_open_metrics=is_open_metrics)
         yield reading(name, labels, at_s, value, place) or BadRow(place, NO_READING, line)
-
-
-def _has_plain_numbers(line: str) -> bool:
-    """False for digits of other scripts behind the labels, which the library takes as well."""
-    return (line.rpartition("}")[2] if "}" in line else line).isascii()
 
 
 def _seconds(number: float, *, is_open_metrics: bool) -> float:
@@ -96,19 +93,13 @@ def read_answer(document: Any) -> Iterator[SeriesValue | BadRow]:
     try:
         points = list(_points(document))
     except (ValueError, KeyError, TypeError, AttributeError, ArithmeticError) as error:
-        raise InputError(
-            f"this is neither an answer of Prometheus' query API nor series of remote read as JSON ({error!r})"
-        ) from error
+        raise InputError(f"{_NEITHER} ({error!r})") from error
     for place, labels, at_s, value in points:
         name = labels.get("__name__") if isinstance(labels, dict) else None
         found = None if name is None else reading(name, labels, at_s, value, place)
-        yield found or BadRow(place, _why_none(labels, name), json.dumps([labels, at_s, value]))
-
-
-def _why_none(labels: object, name: object) -> str:
-    if isinstance(labels, dict) and name is None:
-        return "has no name; query the series themselves, not a function of them"
-    return _NO_POINT
+        is_nameless = isinstance(labels, dict) and name is None
+        why = "has no name; query the series themselves, not a function of them" if is_nameless else _NO_POINT
+        yield found or BadRow(place, why, json.dumps([labels, at_s, value]))
 
 
 def _points(content: Any) -> Iterator[tuple[str, Any, float, Any]]:
@@ -150,11 +141,6 @@ _LABELS = {
     "resource.kafka.id": "kafka_id",
     "metric.principal_id": "principal_id",
 }
-
-
-def is_confluent(document: Any) -> bool:
-    """True for an answer of this API: its `data` is a list."""
-    return isinstance(document, dict) and isinstance(document.get("data"), list)
 
 
 def read_confluent(document: Mapping[str, Any]) -> Iterator[SeriesValue | BadRow]:
@@ -265,7 +251,9 @@ def parse(content: bytes) -> Parsed:
 def _read(document: Any) -> Iterator[SeriesValue | BadRow]:
     if isinstance(document, _CutOff):
         raise InputError(f"{_NEITHER} ({document.why})")
-    return read_confluent(document) if is_confluent(document) else read_answer(document)
+    # In an answer of Confluent's API, `data` is a list.
+    is_confluent = isinstance(document, dict) and isinstance(document.get("data"), list)
+    return read_confluent(document) if is_confluent else read_answer(document)
 
 
 @dataclass(frozen=True, slots=True)

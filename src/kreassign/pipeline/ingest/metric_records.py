@@ -296,15 +296,10 @@ def decode(values: pa.Array) -> pa.RecordBatch:
     )
 
 
-def _classes() -> npt.NDArray[np.int64]:
-    found = np.full(256, _UNKNOWN)
-    found[: _LAST_NUMBER + 1] = BROKER
-    found[list(_OF_TOPICS)] = TOPIC
-    found[list(_OF_PARTITIONS)] = PARTITION
-    return found
-
-
-_CLASSES = _classes()
+_CLASSES = np.full(256, _UNKNOWN)
+_CLASSES[: _LAST_NUMBER + 1] = BROKER
+_CLASSES[list(_OF_TOPICS)] = TOPIC
+_CLASSES[list(_OF_PARTITIONS)] = PARTITION
 _NAMED = np.array([_NAMES.get(number, "") for number in range(256)], dtype=object)
 _REASON_OF = np.array([*_REASONS, None], dtype=object)
 

@@ -15,7 +15,6 @@ import numpy.typing as npt
 
 from kreassign.model import (
     Batch,
-    Broker,
     Cluster,
     ConfigEntry,
     ConfigResource,
@@ -224,23 +223,63 @@ def cluster_rows(seen: SnapshotAnswers) -> list[Row]:
 
 def broker_rows(seen: SnapshotAnswers) -> list[Row]:
     """Rows of table `brokers`."""
-    return [_snapshot_columns(seen) | _broker_row(broker, seen) for broker in seen.cluster.brokers]
+    head, answers = _snapshot_columns(seen), seen.log_dirs
+    not_asked = {broker.id: "was not asked" for broker in seen.cluster.brokers if broker.id not in answers.ok}
+    errors = not_asked | {broker: str(error) for broker, error in answers.failed.items()}
+    return [
+        head
+        | {
+            "broker": broker.id,
+            "host": broker.host,
+            "port": broker.port,
+            "rack": broker.rack,
+            "is_fenced": broker.is_fenced,
+            "log_dirs_error": errors.get(broker.id),
+            "in_maintenance": None if seen.in_maintenance is None else broker.id in seen.in_maintenance,
+            "may_be_named": seen.nameable.get(broker.id),
+        }
+        for broker in seen.cluster.brokers
+    ]
 
 
 def log_dir_rows(seen: SnapshotAnswers) -> list[Row]:
     """Rows of table `log_dirs`, for the brokers that answered."""
     head = _snapshot_columns(seen)
-    return [head | _log_dir_row(broker, dir_) for broker, dirs in seen.log_dirs.ok.items() for dir_ in dirs]
+    return [
+        head
+        | {
+            "broker": broker,
+            "path": log_dir.path,
+            "error": log_dir.error,
+            "total_bytes": log_dir.total_bytes,
+            "usable_bytes": log_dir.usable_bytes,
+            "is_cordoned": log_dir.is_cordoned,
+            "replica_count": len(log_dir.replicas),
+            "replica_bytes": sum(replica.size_bytes for replica in log_dir.replicas),
+        }
+        for broker, dirs in seen.log_dirs.ok.items()
+        for log_dir in dirs
+    ]
 
 
 def partition_rows(seen: SnapshotAnswers) -> Iterator[Row]:
     """Rows of table `partitions`."""
     head = _snapshot_columns(seen)
-    return (
-        head | _partition_row(topic, partition, seen.reassignments.get(partition.topic_partition, _NOT_MOVING))
-        for topic in seen.topics
-        for partition in topic.partitions
-    )
+    for topic in seen.topics:
+        for partition in topic.partitions:
+            moving = seen.reassignments.get(partition.topic_partition, _NOT_MOVING)
+            yield head | {
+                "topic": topic.name,
+                "topic_id": topic.topic_id,
+                "partition": partition.topic_partition.partition,
+                "is_internal": topic.is_internal,
+                "leader": partition.leader,
+                "leader_epoch": partition.leader_epoch,
+                "replicas": list(partition.replicas),
+                "isr": list(partition.isr),
+                "adding": list(moving.adding),
+                "removing": list(moving.removing),
+            }
 
 
 def replica_rows(seen: SnapshotAnswers) -> Iterator[Row]:
@@ -249,7 +288,18 @@ def replica_rows(seen: SnapshotAnswers) -> Iterator[Row]:
     copies = iter(_placed_rows(_copies(seen.topics, seen.log_dirs)))
     for partition in _partitions(seen.topics):
         moving = seen.reassignments.get(partition.topic_partition, _NOT_MOVING)
-        for row in _replica_rows(partition, moving):
+        topic, number = partition.topic_partition
+        for position, broker in enumerate(partition.replicas):
+            row = {
+                "topic": topic,
+                "partition": number,
+                "broker": broker,
+                "position": position,
+                "is_leader": broker == partition.leader,
+                "is_in_sync": broker in partition.isr,
+                "is_adding": broker in moving.adding,
+                "is_removing": broker in moving.removing,
+            }
             yield head | row | next(copies)
 
 
@@ -263,9 +313,19 @@ def sample_rows(seen: SampleRound) -> list[Row]:
     sizes = leader_sizes(_lists(seen.topics), _copies(seen.topics, seen.log_dirs).sizes_bytes, leaders).tolist()
     ids = (topic.topic_id for topic in seen.topics for _ in topic.partitions)
     return [
-        _sample_row(seen, partition, topic_id) | {"size_bytes": None if size == UNKNOWN else size}
+        {
+            "cluster_id": seen.cluster_id,
+            "taken_ms": seen.taken_ms,
+            "topic": name.topic,
+            "topic_id": topic_id,
+            "partition": name.partition,
+            "leader": partition.leader,
+            "start_offset": seen.start_offsets[name],
+            "end_offset": seen.end_offsets[name],
+            "size_bytes": None if size == UNKNOWN else size,
+        }
         for partition, topic_id, size in zip(partitions, ids, sizes, strict=True)
-        if partition.topic_partition in seen.start_offsets and partition.topic_partition in seen.end_offsets
+        if (name := partition.topic_partition) in seen.start_offsets and name in seen.end_offsets
     ]
 
 
@@ -284,69 +344,6 @@ def _partitions(topics: Iterable[Topic]) -> Iterable[Partition]:
 
 def _snapshot_columns(seen: SnapshotAnswers) -> Row:
     return {"snapshot_id": seen.snapshot_id, "cluster_id": seen.cluster.cluster_id, "taken_ms": seen.taken_ms}
-
-
-def _broker_row(broker: Broker, seen: SnapshotAnswers) -> Row:
-    log_dirs = seen.log_dirs
-    error = log_dirs.failed.get(broker.id)
-    if error is None and broker.id not in log_dirs.ok:
-        reason: str | None = "was not asked"
-    else:
-        reason = str(error) if error else None
-    return {
-        "broker": broker.id,
-        "host": broker.host,
-        "port": broker.port,
-        "rack": broker.rack,
-        "is_fenced": broker.is_fenced,
-        "log_dirs_error": reason,
-        "in_maintenance": None if seen.in_maintenance is None else broker.id in seen.in_maintenance,
-        "may_be_named": seen.nameable.get(broker.id),
-    }
-
-
-def _log_dir_row(broker: int, log_dir: LogDir) -> Row:
-    return {
-        "broker": broker,
-        "path": log_dir.path,
-        "error": log_dir.error,
-        "total_bytes": log_dir.total_bytes,
-        "usable_bytes": log_dir.usable_bytes,
-        "is_cordoned": log_dir.is_cordoned,
-        "replica_count": len(log_dir.replicas),
-        "replica_bytes": sum(replica.size_bytes for replica in log_dir.replicas),
-    }
-
-
-def _partition_row(topic: Topic, partition: Partition, moving: OngoingReassignment) -> Row:
-    return {
-        "topic": topic.name,
-        "topic_id": topic.topic_id,
-        "partition": partition.topic_partition.partition,
-        "is_internal": topic.is_internal,
-        "leader": partition.leader,
-        "leader_epoch": partition.leader_epoch,
-        "replicas": list(partition.replicas),
-        "isr": list(partition.isr),
-        "adding": list(moving.adding),
-        "removing": list(moving.removing),
-    }
-
-
-def _replica_rows(partition: Partition, moving: OngoingReassignment) -> Iterable[Row]:
-    """Replica columns without log directory and size."""
-    topic, number = partition.topic_partition
-    for position, broker in enumerate(partition.replicas):
-        yield {
-            "topic": topic,
-            "partition": number,
-            "broker": broker,
-            "position": position,
-            "is_leader": broker == partition.leader,
-            "is_in_sync": broker in partition.isr,
-            "is_adding": broker in moving.adding,
-            "is_removing": broker in moving.removing,
-        }
 
 
 def _placed_rows(copies: PlacedCopies) -> Iterator[Row]:
@@ -370,21 +367,6 @@ def _lists(topics: Sequence[Topic]) -> Lists:
 
 def _copies(topics: Sequence[Topic], log_dirs: Batch[int, tuple[LogDir, ...]]) -> PlacedCopies:
     return placed_copies(topics, _lists(topics), log_dirs)
-
-
-def _sample_row(seen: SampleRound, partition: Partition, topic_id: str | None) -> Row:
-    """Sample columns without the size."""
-    topic, number = partition.topic_partition
-    return {
-        "cluster_id": seen.cluster_id,
-        "taken_ms": seen.taken_ms,
-        "topic": topic,
-        "topic_id": topic_id,
-        "partition": number,
-        "leader": partition.leader,
-        "start_offset": seen.start_offsets[partition.topic_partition],
-        "end_offset": seen.end_offsets[partition.topic_partition],
-    }
 
 
 # Sources of explicit settings; a broker without a throttle shows a default without such a source.

@@ -69,21 +69,6 @@ _DECIMALS = 6
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Daily:
-    """Per partition, statistics by hour of the day.
-
-    `day_ratio` is the rate of the busiest day over that of the quietest, averaged over hours of the day seen on two
-    days; `least_good_ms` is that of the hour of the day with the least, 0 unless all 24 are there.
-    """
-
-    hours_seen: Floats
-    least_rate: Floats
-    most_rate: Floats
-    day_ratio: Floats
-    least_good_ms: Floats
-
-
-@dataclass(frozen=True, slots=True, eq=False)
 class ErrorFigures:
     """Figures for the errors of each partition's rates, from its hours; names follow the formulas above.
 
@@ -154,7 +139,6 @@ class ErrorFigures:
 
 def evidence(hours: LatestHours, is_by_log: Mask) -> ErrorFigures:
     """Compute the evidence from the hours. Figures are rounded, so that the order of summation does not show."""
-    daily = _daily(hours)
     known_ms, good_ms = (hours.sums(hours.milliseconds(name)) for name in ("seconds", "good_seconds"))
     sums = {name: hours.sums(hours[name]) for name in (
         "new_records", "odd_count", "sample_count", "sized_records", "new_bytes", "good_records", "rate_sum",
@@ -177,11 +161,7 @@ def evidence(hours: LatestHours, is_by_log: Mask) -> ErrorFigures:
         "meant_s": meant_s,
         "unknown": _bounded(1 - known_ms / 1000.0 / meant_s),
         "not_good": _bounded(1 - good_ms / 1000.0 / meant_s),
-        "unseen": 1 - daily.hours_seen / HOURS_A_DAY,
-        "least_good": _bounded(HOURS_A_DAY * daily.least_good_ms / 1000.0 / meant_s),
-        "quietest": _known(_ratio(daily.least_rate, mean), 1.0),
-        "busiest": _known(_ratio(daily.most_rate, mean), 1.0),
-        "day_ratio": _known(daily.day_ratio, 1.0),
+        **_daily(hours, mean, meant_s),
         "odd": _ratio(sums["odd_count"], sums["odd_count"] + sums["sample_count"]),
         "sized": np.where(is_doubted, 0.0, _known(_ratio(sums["sized_records"], sums["new_records"]), 1.0)),
         "unsized_time": np.where(
@@ -197,7 +177,8 @@ def evidence(hours: LatestHours, is_by_log: Mask) -> ErrorFigures:
     return ErrorFigures(is_by_log, is_doubted, **{name: np.round(each, _DECIMALS) for name, each in figures.items()})
 
 
-def _daily(hours: LatestHours) -> _Daily:
+def _daily(hours: LatestHours, mean: Floats, meant_s: Floats) -> dict[str, Floats]:
+    """Figures by hour of the day. The least good hour counts only if all 24 are there."""
     count, slot = len(hours) * HOURS_A_DAY, hours.owner * HOURS_A_DAY + hours.hour_of_day()
     known_ms = hours.milliseconds("seconds")
 
@@ -214,13 +195,16 @@ def _daily(hours: LatestHours) -> _Daily:
     is_repeated = by_hour_of_day(has_rate.astype(np.float64)) > 1
     of_days = np.where(is_repeated, _ratio(most, least).reshape(-1, HOURS_A_DAY), np.nan)
     is_whole_day = (np.bincount(slot, minlength=count).reshape(-1, HOURS_A_DAY) > 0).all(axis=1)
-    return _Daily(
-        hours_seen=np.count_nonzero(~np.isnan(rate), axis=1).astype(np.float64),
-        least_rate=np.fmin.reduce(rate, axis=1),
-        most_rate=np.fmax.reduce(rate, axis=1),
-        day_ratio=_ratio(np.nansum(of_days, axis=1), np.count_nonzero(~np.isnan(of_days), axis=1)),
-        least_good_ms=np.where(is_whole_day, by_hour_of_day(hours.milliseconds("good_seconds")).min(axis=1), 0.0),
-    )
+    of_days = _ratio(np.nansum(of_days, axis=1), np.count_nonzero(~np.isnan(of_days), axis=1))
+    least_good_ms = np.where(is_whole_day, by_hour_of_day(hours.milliseconds("good_seconds")).min(axis=1), 0.0)
+    return {
+        "unseen": 1 - np.count_nonzero(~np.isnan(rate), axis=1) / HOURS_A_DAY,
+        "quietest": _known(_ratio(np.fmin.reduce(rate, axis=1), mean), 1.0),
+        "busiest": _known(_ratio(np.fmax.reduce(rate, axis=1), mean), 1.0),
+        # The busiest day over the quietest, averaged over hours of the day seen on two days.
+        "day_ratio": _known(of_days, 1.0),
+        "least_good": _bounded(HOURS_A_DAY * least_good_ms / 1000.0 / meant_s),
+    }
 
 
 def _ratio(above: Floats, below: Floats) -> Floats:

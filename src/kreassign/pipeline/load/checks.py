@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import reduce
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as sql
@@ -19,11 +18,8 @@ from kreassign.pipeline.load.rules import NO_PARTITION, ROW_RULES, SAME_KEY, Rul
 from kreassign.pipeline.tables.schemas import LOAD_HOURS, OPEN_SAMPLES, PARTITIONS, QUARANTINE, REPLICAS, SAMPLES, Table
 from kreassign.pipeline.tables.spark_io import dealt
 
-# Checks of rows: from columns to a column; rows that fail go to quarantine with the reason.
-#
-# A check is a reason and the condition under which a row is good. The first failed check names the reason. A NULL
-# condition counts as failed, as the row cannot be judged. So columns that must not be NULL are checked first, then the
-# rules of `rules.py` in their order.
+# Checks of rows: first columns that must have a value, as NULL makes no rule true; then the rules of `rules.py`, in
+# their order. Rows that fail go to quarantine with the first reason.
 
 SCREENED = "_reason"
 """Column that screening adds: why a row is not good; NULL for good rows."""
@@ -31,14 +27,6 @@ SET_ASIDE = tuple(name for name in QUARANTINE.column_names if name != "load_ms")
 """Columns of bad rows, which are rows of table `quarantine` but for the time of the load."""
 NEVER_MS = 2**62
 """Load time after all others, for rows that are not compared with the clock."""
-
-
-@dataclass(frozen=True, slots=True)
-class RowCheck:
-    """A condition for good rows (`is_good`), and the `reason` for rows that fail it."""
-
-    reason: str
-    is_good: Column
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,44 +59,24 @@ def is_bad() -> Column:
     return sql.col(SCREENED).isNotNull() & (sql.col(SCREENED) != SAME_KEY)
 
 
-def checks_of(table: Table, now_ms: int = NEVER_MS) -> tuple[RowCheck, ...]:
-    """Checks of a table that the load reads, at time `now_ms`. Needs a Spark session, as columns do."""
-    required = tuple(
-        RowCheck(f"{column.name} is missing", present(sql.col(column.name)))
-        for column in table.columns
-        if not column.nullable
-    )
-    rules = tuple(
-        RowCheck(rule.reason, ~sql.coalesce(is_broken(rule, now_ms), sql.lit(col=False)))
-        for rule in ROW_RULES
-        if rule.table is table
-    )
-    return required + rules
-
-
 def is_broken(rule: Rule, now_ms: int = NEVER_MS) -> Column:
     """A rule's condition as a column."""
     return sql.expr(rule.is_broken.replace(":now_ms", str(now_ms)))
 
 
-def first_broken(rules: Iterable[Rule]) -> Column:
+def first_broken(rules: Iterable[Rule], now_ms: int = NEVER_MS) -> Column:
     """Reason of the first rule that is true of a row, or NULL."""
-    return sql.coalesce(*(sql.when(is_broken(rule), rule.reason) for rule in rules))
+    return sql.coalesce(*(sql.when(is_broken(rule, now_ms), rule.reason) for rule in rules))
 
 
-def screen(table: Table, rows: DataFrame, now_ms: int = NEVER_MS) -> Screened:
+def screen(table: Table, rows: DataFrame, now_ms: int) -> Screened:
     """Check the rows of a table at time `now_ms`."""
-    return Screened(table, rows.withColumn(SCREENED, first_failure(checks_of(table, now_ms))))
-
-
-def first_failure(checks: tuple[RowCheck, ...]) -> Column:
-    """Reason of the first check that a row fails; NULL for good rows."""
-    return sql.coalesce(*(sql.when(~sql.coalesce(check.is_good, sql.lit(col=False)), check.reason) for check in checks))
-
-
-def present(value: Column) -> Column:
-    """True for values that are neither NULL nor an empty text."""
-    return value.isNotNull() & (value.cast("string") != "")
+    missing = (
+        sql.when(value.isNull() | (value.cast("string") == ""), f"{name} is missing")
+        for name, value in ((column.name, sql.col(column.name)) for column in table.columns if not column.nullable)
+    )
+    rules = (rule for rule in ROW_RULES if rule.table is table)
+    return Screened(table, rows.withColumn(SCREENED, sql.coalesce(*missing, first_broken(rules, now_ms))))
 
 
 def bad_rows(table: Table, rows: DataFrame, reason: str) -> DataFrame:
@@ -129,11 +97,6 @@ def orphans(replicas: DataFrame, partitions: DataFrame) -> DataFrame:
     return bad_rows(REPLICAS, found, SCREENED)
 
 
-def all_bad_rows(screened: Iterable[Screened]) -> DataFrame:
-    """Quarantined rows of several tables together, as table `quarantine`."""
-    return reduce(DataFrame.unionByName, (part.bad for part in screened)).select(*SET_ASIDE)
-
-
 # Samples of a load on Spark: which are judged, and with what result.
 #
 # New rows of table `samples` are first checked one by one: a rule of one row that is true of them (`rules.py`) becomes
@@ -151,19 +114,15 @@ def judged(samples: DataFrame, left_open: DataFrame | None, now_ms: int, row_cou
 
     Rows with a time after `now_ms`, the time of the load, are bad.
     """
-    rows = _new(screen(SAMPLES, samples, now_ms).judged)
+    unknown = {name: sql.lit(None).cast(_TYPES[name]) for name in ("open_from_ms", "is_clean", "epoch")}
+    known = {"is_closed": sql.lit(col=False), "reason": sql.col(SCREENED), "is_new": sql.lit(col=True)}
+    rows = screen(SAMPLES, samples, now_ms).judged.withColumns(unknown | known).select(*TO_JUDGE)
     if left_open is not None:
         rows = rows.unionByName(left_open.withColumn("is_new", sql.lit(col=False)).select(*TO_JUDGE))
     # The key of a bad row is unreliable, so it must not become a neighbour of other samples.
     is_bad = sql.col("is_new") & sql.col("reason").isNotNull()
     place = sql.when(is_bad, sql.xxhash64(*SAMPLES.column_names)).otherwise(sql.xxhash64(*PARTITION_KEY))
     return dealt(rows, row_count, place).mapInArrow(judge, from_arrow_schema(JUDGED))
-
-
-def _new(screened: DataFrame) -> DataFrame:
-    unknown = {name: sql.lit(None).cast(_TYPES[name]) for name in ("open_from_ms", "is_clean", "epoch")}
-    known = {"is_closed": sql.lit(col=False), "reason": sql.col(SCREENED), "is_new": sql.lit(col=True)}
-    return screened.withColumns(unknown | known).select(*TO_JUDGE)
 
 
 def hours_of(judged: DataFrame) -> DataFrame:

@@ -14,28 +14,9 @@ import numpy.typing as npt
 
 from kreassign.model import TopicPartition
 from kreassign.model.load import MOST_NAMED, PRIORS, DoubtfulLoad, DoubtfulShare, LoadBasis
+from kreassign.model.replica_columns import Floats, Ints, ReplicaColumns
 
 NO_RATE = "no rate"
-Ints = npt.NDArray[np.integer]
-Floats = npt.NDArray[np.float64]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class ReplicaLoads:
-    """One entry per replica, in any order; sizes and rates are those of the partition, NaN where unknown.
-
-    `topics` are indices into `topic_names`, which are sorted. `reasons` are indices into `reason_names`, -1 if the load
-    is not doubtful; None if no load is.
-    """
-
-    topic_names: Sequence[str]
-    topics: Ints
-    partitions: Ints
-    brokers: Ints
-    size_bytes: Floats
-    write_bytes_per_s: Floats
-    reason_names: Sequence[str] = ()
-    reasons: Ints | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -54,13 +35,16 @@ class _Partitions:
         return self.reasons >= 0
 
 
-def heed(loads: ReplicaLoads, source: str, taken_ms: int) -> tuple[Floats, LoadBasis]:
+def heed(
+    loads: ReplicaColumns, source: str, taken_ms: int, reason_names: Sequence[str] = (), reasons: Ints | None = None
+) -> tuple[Floats, LoadBasis]:
     """Return the rates to plan with, one per replica, without NaN; and the basis of these rates.
 
-    The reason for an unknown rate is `NO_RATE`, unless `loads` names another.
+    `reasons` are indices into `reason_names`, -1 where the load is not doubtful; None if no load is. The reason for an
+    unknown rate is `NO_RATE`, unless they name another.
     """
-    found = _per_partition(loads)
-    names = (*loads.reason_names, NO_RATE)
+    found = _per_partition(loads, len(reason_names), reasons)
+    names = (*reason_names, NO_RATE)
     rates, priors = _settled(found, len(loads.topic_names))
     doubtful = found.is_doubtful
     basis = LoadBasis(
@@ -82,13 +66,12 @@ def furthest_beyond(values: Floats, most: float) -> int | None:
     return int(beyond[np.argmax(np.abs(values[beyond]))]) if len(beyond) else None
 
 
-def _per_partition(loads: ReplicaLoads) -> _Partitions:
-    key = loads.topics.astype(np.int64) << 32 | loads.partitions.astype(np.int64)
-    _, first, of_replica = np.unique(key, return_index=True, return_inverse=True)
+def _per_partition(loads: ReplicaColumns, no_rate: int, told: Ints | None) -> _Partitions:
+    _, first, of_replica = np.unique(loads.keys, return_index=True, return_inverse=True)
     rates = loads.write_bytes_per_s[first]
-    reasons = np.full(len(first), -1) if loads.reasons is None else loads.reasons[first]
+    reasons = np.full(len(first), -1) if told is None else told[first]
     own = np.where(np.isfinite(rates) & (rates >= 0), rates, np.nan)
-    reasons = np.where(np.isnan(own) & (reasons < 0), len(loads.reason_names), reasons)
+    reasons = np.where(np.isnan(own) & (reasons < 0), no_rate, reasons)
     sizes = loads.size_bytes[first]
     sizes = np.where(np.isfinite(sizes) & (sizes >= 0), sizes, np.nan)
     return _Partitions(loads.topics[first], loads.partitions[first], sizes, own, reasons, of_replica.reshape(-1))

@@ -255,14 +255,11 @@ def mean_of_last_week(rates: Floats) -> Floats:
 
 def _spread(days: Ints, is_enough: Mask, misfit: Floats, logs: Floats) -> Floats:
     is_a_week, is_less = (days >= DAYS_A_WEEK) & (days < DAYS_OF_TREND), (days > 0) & (days < DAYS_A_WEEK)
+    # NaN if nothing was ever written.
+    day_to_day = np.sqrt(_mean_of_known((logs - _mean_of_known(logs)[:, None]) ** 2))
     cases = (
         (is_enough, np.fmax(misfit, LEAST_SPREAD)),
-        (is_a_week, np.fmax(_day_to_day(logs), A_WEEK)),
+        (is_a_week, np.fmax(day_to_day, A_WEEK)),
         (is_less, np.full(len(days), LESS_THAN_A_WEEK)),
     )
     return np.select([chosen for chosen, _ in cases], [spread for _, spread in cases], LESS_THAN_A_DAY)
-
-
-def _day_to_day(logs: Floats) -> Floats:
-    """Standard deviation of the logarithms of days; NaN if nothing was ever written."""
-    return np.sqrt(_mean_of_known((logs - _mean_of_known(logs)[:, None]) ** 2))

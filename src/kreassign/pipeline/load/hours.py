@@ -180,16 +180,13 @@ class Hours:
 
     `figures` are by column name of table `load_hours`, in its units, with NaN for NULL; plus the number of new samples
     that count (`new_count`) or are duplicates (`new_twice_count`). `first` is the index of the hour's first sample,
-    `last` of its last sample that counts, or -1. The histogram of hour i is `rate_bins[ends[i]:ends[i + 1]]`, with the
-    same slice of `rate_counts`.
+    `last` of its last sample that counts, or -1. `rates` has a histogram per hour.
     """
 
     first: Ints
     last: Ints
     figures: Mapping[str, Floats | Ints]
-    ends: Ints
-    rate_bins: Ints
-    rate_counts: Ints
+    rates: Histograms
 
 
 def hours(samples: Samples, rates: Rates, is_open: Mask, is_new: Mask) -> Hours | None:
@@ -234,22 +231,16 @@ def hours(samples: Samples, rates: Rates, is_open: Mask, is_new: Mask) -> Hours 
         "new_count": _sums(new & counts, first),
         "new_twice_count": _sums(new & (rates.reason[places] == TWICE), first),
     }
-    bins = _histograms(rate, np.cumsum(begins) - 1, len(first))
-    return Hours(places[first], np.where(last >= 0, places[last], -1), figures, *bins)
+    known = ~np.isnan(rate)
+    bins = bins_of(rate[known])
+    histograms = Histograms.of(len(first), (np.cumsum(begins) - 1)[known], bins, np.ones_like(bins))
+    return Hours(places[first], np.where(last >= 0, places[last], -1), figures, histograms)
 
 
 def _sums(values: Floats | Mask, first: Ints) -> Ints:
     """Sums of whole numbers over runs that start at `first`; NaN counts as 0."""
     whole = np.nan_to_num(values).astype(np.int64)
     return np.add.reduceat(whole, first)
-
-
-def _histograms(rate: Floats, run: Ints, run_count: int) -> tuple[Ints, Ints, Ints]:
-    """Start of each run's bins plus the end; the bins, sorted per run; and their counts."""
-    known = ~np.isnan(rate)
-    each = bins_of(rate[known])
-    owners, bins, counts = counted(run[known], each, np.ones_like(each))
-    return np.searchsorted(owners, np.arange(run_count + 1)), bins, counts
 
 
 # Convert Arrow columns to NumPy arrays and back.
@@ -386,19 +377,16 @@ class LatestHours:
 
         Rates refer to records of the partition's mean size: in an hour with records twice that size, they count twice.
         """
+        new_bytes, sized = self.figures["new_bytes"], self.figures["sized_records"]
+        with np.errstate(all="ignore"):
+            usual = self.sums(new_bytes) / self.sums(sized)
+            larger = new_bytes / sized / usual[self.owner]
         lists = self.rows["rate_bins"].combine_chunks()
         lengths = pc.list_value_length(lists).to_numpy()
-        bins = lists.flatten().to_numpy() + np.repeat(shifts(self._larger()), lengths)
+        bins = lists.flatten().to_numpy() + np.repeat(shifts(larger), lengths)
         counts = self.rows["rate_counts"].combine_chunks().flatten().to_numpy().astype(np.int64)
         return Histograms.of(len(self), self._entry_owners(), bins, counts)
 
     def _entry_owners(self) -> Ints:
         lengths = pc.list_value_length(self.rows["rate_counts"].combine_chunks()).to_numpy()
         return np.repeat(self.owner, lengths)
-
-    def _larger(self) -> Floats:
-        """Mean record size of each hour over that of its partition; NaN if unknown."""
-        new_bytes, sized = self.figures["new_bytes"], self.figures["sized_records"]
-        with np.errstate(all="ignore"):
-            usual = self.sums(new_bytes) / self.sums(sized)
-            return new_bytes / sized / usual[self.owner]

@@ -14,7 +14,7 @@ Readers do not see any version written before the last step.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 
@@ -28,7 +28,6 @@ from kreassign.pipeline.load.checks import (
     NEVER_MS,
     SCREENED,
     Screened,
-    all_bad_rows,
     hours_of,
     is_bad,
     judged,
@@ -157,7 +156,7 @@ class Snapshots:
 
     def bad(self) -> DataFrame:
         """Rows to set aside, as rows of table `quarantine`."""
-        return all_bad_rows(self.unique.values()).unionByName(self._orphans())
+        return reduce(DataFrame.unionByName, (*(part.bad for part in self.unique.values()), self._orphans()))
 
     def counts(self) -> Counter[tuple[str, str | None]]:
         """Rows by table and reason; None counts good rows, including those with reason `NO_PARTITION`."""
@@ -169,8 +168,8 @@ class Snapshots:
 
     def brokers(self) -> DataFrame:
         """Cluster and id of each broker, also of those that only a replica list names."""
-        listed = [part.good.select("cluster_id", "broker") for part in (self.judged.get(BROKERS),) if part is not None]
-        return reduce(DataFrame.unionAll, listed, self.judged[REPLICAS].good.select("cluster_id", "broker"))
+        listed = (self.judged[table].good for table in (REPLICAS, BROKERS) if table in self.judged)
+        return reduce(DataFrame.unionAll, (rows.select("cluster_id", "broker") for rows in listed))
 
     def log_dirs(self, spark: SparkSession) -> DataFrame:
         """Rows of `log_dirs`, only of brokers without a bad directory.
@@ -242,19 +241,13 @@ def _files_of_snapshot(
 
 def require_kept(data_dir: DataDir, before: Load, window_days: int) -> None:
     """Raise DataError if a file of the load before is unreadable that a load with this window needs."""
-    for log, files in _to_read(data_dir, before, window_days):
+    left_open, hours = (open_log(data_dir, each, before.versions[each.name]) for each in (OPEN_SAMPLES, LOAD_HOURS))
+    for log, files in ((left_open, left_open.files()), (hours, _recent(hours, window_days))):
         for path, reason in why_not(log, files).items():
             raise DataError(
                 f"table {log.table.name} of load {before.number}: {place(data_dir, log.table.name, path)} {reason}; "
                 f"put it back from a copy, or {ALL_AGAIN}"
             )
-
-
-def _to_read(data_dir: DataDir, before: Load, window_days: int) -> Iterator[tuple[TableLog, Sequence[DataFile]]]:
-    left_open = open_log(data_dir, OPEN_SAMPLES, before.versions[OPEN_SAMPLES.name])
-    yield left_open, left_open.files()
-    hours = open_log(data_dir, LOAD_HOURS, before.versions[LOAD_HOURS.name])
-    yield hours, _recent(hours, window_days)
 
 
 def _recent(hours: TableLog, window_days: int) -> Sequence[DataFile]:
@@ -358,10 +351,6 @@ class Stored:
     version: int
 
 
-def _to_nobody(table: Table) -> None:
-    del table
-
-
 def run_load(
     spark: SparkSession,
     data_dir: DataDir,
@@ -371,7 +360,7 @@ def run_load(
     window_days: int = WINDOW_DAYS,
     now_ms: int = NEVER_MS,
     is_full: bool = False,
-    on_begin: Callable[[Table], None] = _to_nobody,
+    on_begin: Callable[[Table], None] = lambda _: None,
 ) -> None:
     """Make every table of a load from the latest snapshots and the samples; report the counts of each step.
 

@@ -47,7 +47,10 @@ def judge(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         return
     table = pa.Table.from_batches(all_batches).combine_chunks()
     is_bad = pc.and_(table["is_new"], pc.is_valid(table["reason"]))
-    yield _rows("kept", _bad(table.filter(is_bad)))
+    bad = table.filter(is_bad)
+    every, none = (pa.repeat(truth, len(bad)) for truth in (True, False))
+    # They belong to no open hour.
+    yield _rows("kept", _struct("kept", bad, {"is_closed": every, "is_set_aside": every, "is_read_again": none}))
     good = table.filter(pc.invert(is_bad)).combine_chunks()
     order, series = in_order(good)
     is_late = mask(good["is_new"])[order] & (
@@ -113,19 +116,13 @@ def _hours(rows: pa.Table, told: Rates, which: Opened, found: Hours) -> pa.Struc
     """Rows of table `load_hours`, with the counts."""
     last = rows.take(pa.array(found.last, mask=found.last < 0))
     of_last = {f"last_{name}": last[name] for name in ("leader", "start_offset", "end_offset", "size_bytes")}
-    ends = pa.array(found.ends, pa.int32())
+    begins = pa.array(found.rates.begins, pa.int32())
     histogram = {
-        name: pa.ListArray.from_arrays(ends, pa.array(values, pa.int32()))
-        for name, values in (("rate_bins", found.rate_bins), ("rate_counts", found.rate_counts))
+        name: pa.ListArray.from_arrays(begins, pa.array(values, pa.int32()))
+        for name, values in (("rate_bins", found.rates.bins), ("rate_counts", found.rates.counts))
     }
     made = {"epoch": told.epoch[found.first], "is_open": which.is_open[found.first]}
     return _struct("hour", rows.take(found.first), {**found.figures, **of_last, **histogram, **made})
-
-
-def _bad(rows: pa.Table) -> pa.StructArray:
-    """Samples that a rule of one row set aside; they belong to no open hour."""
-    every, none = (pa.repeat(truth, len(rows)) for truth in (True, False))
-    return _struct("kept", rows, {"is_closed": every, "is_set_aside": every, "is_read_again": none})
 
 
 def _struct(name: str, rows: pa.Table, columns: Mapping[str, Any]) -> pa.StructArray:

@@ -125,9 +125,10 @@ def skew(loads: DataFrame, partitions: DataFrame) -> DataFrame:
         sql.sum(sql.when(rate > 0, rate * sql.ln(rate))).alias("weighted_logs"),
     )
     joined = per_topic.join(_leaders(partitions), on=list(_TOPIC_KEY), how="left")
+    total = sql.col("write_bytes_per_s")
     return (
         joined.withColumn("hottest_partition", sql.when(sql.col("known_count") > 0, sql.col("largest")))
-        .withColumn("hottest_ratio", _hottest_ratio())
+        .withColumn("hottest_ratio", sql.when(total > 0, sql.col("largest_rate") * sql.col("known_count") / total))
         .withColumn("evenness", _evenness())
         .withColumns(
             {name: sql.coalesce(name, sql.lit(0)) for name in ("leader_broker_count", "most_leaders_on_a_broker")}
@@ -145,11 +146,6 @@ def _leaders(partitions: DataFrame) -> DataFrame:
     )
 
 
-def _hottest_ratio() -> Column:
-    total = sql.col("write_bytes_per_s")
-    return sql.when(total > 0, sql.col("largest_rate") * sql.col("known_count") / total)
-
-
 def _evenness() -> Column:
     """Evenness in one pass: with p = w / W, - sum(p ln p) = ln W - sum(w ln w) / W."""
     total, known = sql.col("write_bytes_per_s"), sql.col("known_count")
@@ -160,12 +156,10 @@ def _evenness() -> Column:
 
 
 def _skew_verdict() -> Column:
-    has_two = sql.col("known_count") > 1
     is_written = sql.coalesce(sql.col("write_bytes_per_s") > 0, sql.lit(col=False))
-    is_hot = sql.coalesce(sql.col("hottest_ratio") > HOT, sql.lit(col=False))
     return (
-        sql.when(~has_two, "too few")
-        .when(has_two & ~is_written, "idle")
-        .when(has_two & is_written & is_hot, "hot partition")
-        .when(has_two & is_written & ~is_hot, "even")
+        sql.when(sql.col("known_count") < 2, "too few")
+        .when(~is_written, "idle")
+        .when(sql.col("hottest_ratio") > HOT, "hot partition")
+        .otherwise("even")
     )

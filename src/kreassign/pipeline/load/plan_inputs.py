@@ -15,7 +15,16 @@ import numpy.typing as npt
 from kreassign.errors import DataError, InputError
 from kreassign.model.load import ForecastBasis
 from kreassign.model.replica_columns import ReplicaColumns
-from kreassign.pipeline.tables.parquet import ColumnArray, Dictionary, Where, has_table, read_columns, read_rows
+from kreassign.pipeline.tables.parquet import (
+    ColumnArray,
+    Dictionary,
+    Where,
+    dictionary,
+    has_table,
+    places_of_keys,
+    read_columns,
+    read_rows,
+)
 from kreassign.pipeline.tables.schemas import BACKTESTS, FORECAST, LOAD_HOURS, PARTITIONS, PLAN_INPUTS, REPLICAS
 
 _COLUMNS = (
@@ -67,34 +76,20 @@ class PlanColumns:
     reason_names: tuple[str, ...]
     reasons: npt.NDArray[np.int32]
 
-    def rows_of(
-        self, topic_names: Sequence[str], topics: npt.NDArray[np.integer], partitions: npt.NDArray[np.integer]
-    ) -> npt.NDArray[np.int64]:
-        """Row of the first replica of each of these partitions, -1 where it is not in the columns.
-
-        `topics` are indices into `topic_names`.
-        """
-        number = {name: code for code, name in enumerate(topic_names)}
-        own = self.replicas
-        theirs = np.array([number.get(name, -1) for name in own.topic_names], np.int64)[own.topics]
-        order = np.argsort(own.positions, kind="stable")
-        keys = (theirs << 32 | own.partitions)[order]
-        places = _places(keys, topics.astype(np.int64) << 32 | partitions.astype(np.int64))
-        return np.where(places >= 0, order[places], -1)
-
     def found(
-        self,
-        topic_names: Sequence[str],
-        topics: npt.NDArray[np.integer],
-        partitions: npt.NDArray[np.integer],
-        recreated: Sequence[bool],
+        self, placed: ReplicaColumns, recreated: Sequence[bool]
     ) -> tuple[npt.NDArray[np.int64], tuple[str, ...], npt.NDArray[np.int32]]:
-        """Row of each of these partitions, -1 if its load is unknown; names of reasons for doubt; the reason of each.
+        """Row of each partition `placed`, -1 if its load is unknown; names of reasons for doubt; the reason of each.
 
-        A topic that was `recreated` since, by index into `topic_names`, has none of the loads under its name.
+        A topic that was `recreated` since, by index into the placed names, has none of the loads under its name.
         """
-        rows = self.rows_of(topic_names, topics, partitions)
-        is_other = np.asarray(recreated, np.bool_)[topics] & (rows >= 0)
+        own = self.replicas
+        # The first replica has the load of the partition.
+        order = np.argsort(own.positions, kind="stable")
+        theirs = Dictionary(tuple(own.topic_names), own.topics.astype(np.int32)).codes_in(placed.topic_names)
+        places = places_of_keys((theirs << 32 | own.partitions)[order], placed.keys)
+        rows = np.where(places >= 0, order[places], -1)
+        is_other = np.asarray(recreated, np.bool_)[placed.topics] & (rows >= 0)
         rows = np.where(is_other, -1, rows)
         names = (*self.reason_names, NEW, RECREATED)
         unknown = np.where(is_other, len(names) - 1, len(names) - 2)
@@ -116,11 +111,11 @@ def read_plan_columns(where: Where, cluster: str | None, statistic: str = "mean"
     chosen = _chosen(where, cluster)
     names = (*_COLUMNS, *STATISTICS.get(statistic, {}).values())
     found = read_columns(where, PLAN_INPUTS, names, only={"cluster_id": chosen})
-    topics, (snapshot_id, *_) = _dictionary(found["topic"]), _dictionary(found["snapshot_id"]).names
+    topics, (snapshot_id, *_) = dictionary(found["topic"]), dictionary(found["snapshot_id"]).names
     paths, log_dirs, in_sync = _of_snapshot(where, snapshot_id, topics, found)
     special = _special(where, chosen, statistic, topics, found)
     sizes, rates = special.get("size_bytes"), special.get("write_bytes_per_s")
-    reason_names, reasons = _reasons(_dictionary(found["verdict"]), statistic, rates)
+    reason_names, reasons = _reasons(dictionary(found["verdict"]), statistic, rates)
     replicas = ReplicaColumns(
         topic_names=topics.names,
         topics=topics.codes,
@@ -159,7 +154,9 @@ def read_forecast_basis(where: Where, cluster: str) -> ForecastBasis | None:
     if not len(horizon):
         return None
     known = (middle > 0) & ~np.isnan(low) & ~np.isnan(high)
-    low_ratio, high_ratio = (_median(end[known] / middle[known]) for end in (low, high))
+    low_ratio, high_ratio = (
+        float(np.median(end[known] / middle[known])) if known.any() else None for end in (low, high)
+    )
     tested = read_rows(where, BACKTESTS, only={"cluster_id": cluster}) if has_table(where, BACKTESTS) else []
     backtest = {
         "tested_partitions": sum(row["partition_count"] for row in tested),
@@ -185,14 +182,14 @@ def read_topic_ids(where: Where, snapshot_id: str) -> dict[str, str]:
     if not has_table(where, PARTITIONS):
         return {}
     found = read_columns(where, PARTITIONS, ("topic", "topic_id"), only={"snapshot_id": snapshot_id})
-    topics, ids = _dictionary(found["topic"]), _dictionary(found["topic_id"])
+    topics, ids = dictionary(found["topic"]), dictionary(found["topic_id"])
     pairs = np.unique(np.stack([topics.codes, ids.codes]), axis=1)
     return {topics.names[topic]: ids.names[topic_id] for topic, topic_id in pairs.T.tolist() if topic_id >= 0}
 
 
 def planned_clusters(where: Where) -> tuple[str, ...]:
     """Cluster ids in table `plan_inputs`, sorted. Raises DataError if the table is missing."""
-    return _dictionary(read_columns(where, PLAN_INPUTS, ("cluster_id",))["cluster_id"]).names
+    return dictionary(read_columns(where, PLAN_INPUTS, ("cluster_id",))["cluster_id"]).names
 
 
 def _chosen(where: Where, wanted: str | None) -> str:
@@ -212,11 +209,11 @@ def _of_snapshot(
     if not has_table(where, REPLICAS):
         return unknown
     told = read_columns(where, REPLICAS, (*_KEY, "log_dir", "is_in_sync"), only={"snapshot_id": snapshot_id})
-    paths = _dictionary(told["log_dir"])
+    paths = dictionary(told["log_dir"])
     if not len(paths.codes):
         return unknown
-    keys = _key(_codes(topics, _dictionary(told["topic"])), told)
-    places = _places(keys, _key(topics.codes.astype(np.int64), found))
+    keys = _key(dictionary(told["topic"]).codes_in(topics.names), told)
+    places = places_of_keys(keys, _key(topics.codes.astype(np.int64), found))
     in_sync = None if (places < 0).any() else np.asarray(told["is_in_sync"], np.bool_)[places]
     return paths.names, np.append(paths.codes, np.int32(-1))[places].astype(np.int32), in_sync
 
@@ -235,25 +232,10 @@ def _special(
         return {name: np.asarray(found[other], np.float64) for name, other in STATISTICS[statistic].items()}
     key = ("topic", "partition")
     ahead = read_columns(where, FORECAST, (*key, *_HIGH.values()), only={"cluster_id": cluster})
-    theirs = _codes(topics, _dictionary(ahead["topic"])) << 32 | np.asarray(ahead["partition"], np.int64)
+    theirs = dictionary(ahead["topic"]).codes_in(topics.names) << 32 | np.asarray(ahead["partition"], np.int64)
     wanted = topics.codes.astype(np.int64) << 32 | np.asarray(found["partition"], np.int64)
-    places = _places(theirs, wanted)
+    places = places_of_keys(theirs, wanted)
     return {name: np.append(np.asarray(ahead[high], np.float64), np.nan)[places] for name, high in _HIGH.items()}
-
-
-def _codes(known: Dictionary, others: Dictionary) -> npt.NDArray[np.int64]:
-    """Codes of the others' values in the known dictionary, -1 for missing values."""
-    number = {name: code for code, name in enumerate(known.names)}
-    return np.array([number.get(name, -1) for name in others.names], np.int64)[others.codes]
-
-
-def _places(keys: npt.NDArray[np.int64], wanted: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Index of each wanted key among the keys, -1 if missing."""
-    if not len(keys):
-        return np.full(len(wanted), -1, np.int64)
-    order = np.argsort(keys, kind="stable")
-    place = order[np.minimum(np.searchsorted(keys, wanted, sorter=order), len(keys) - 1)]
-    return np.where(keys[place] == wanted, place, -1)
 
 
 def _instead(special: npt.NDArray[np.float64] | None, column: ColumnArray) -> npt.NDArray[np.float64]:
@@ -271,15 +253,6 @@ def _reasons(
     if rates is not None:
         reasons = np.where(is_enough & np.isnan(rates), len(names) - 1, reasons)
     return names, reasons.astype(np.int32)
-
-
-def _median(ratios: npt.NDArray[np.float64]) -> float | None:
-    return float(np.median(ratios)) if len(ratios) else None
-
-
-def _dictionary(column: ColumnArray) -> Dictionary:
-    assert isinstance(column, Dictionary)
-    return column
 
 
 def _ints(column: ColumnArray) -> npt.NDArray[np.int32]:

@@ -36,8 +36,10 @@ from kreassign.pipeline.tables.parquet import (
     Dictionary,
     Where,
     column_arrays,
+    dictionary,
     has_table,
     log_of,
+    places_of_keys,
     read_columns,
     read_rows,
     read_table,
@@ -191,12 +193,6 @@ def _span(seconds: float) -> str:
     if seconds < 120:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
-
-
-def dictionary(column: ColumnArray) -> Dictionary:
-    """Narrow a column of texts."""
-    assert isinstance(column, Dictionary)
-    return column
 
 
 def ints(column: ColumnArray) -> npt.NDArray[np.int64]:
@@ -383,7 +379,8 @@ def charts(where: Where, loads: LoadColumns, top: int) -> LoadCharts:
             "all partitions", loads, measured, everything, total.write_bytes_per_s if total else None, horizon_days
         ),
         histories=tuple(
-            _history(loads.name(place), loads, measured, np.array([place]), _expected(ahead, place), horizon_days)
+            _history(loads.name(place), loads, measured, np.array([place]),
+                     expected(*(known(column[place]) for column in ahead.values())), horizon_days)
             for place in busiest.tolist()
         ),
         skew=_skew(where, loads, top),
@@ -417,13 +414,9 @@ def _measured(where: Where, loads: LoadColumns) -> Measured:
 
 def places_of(loads: LoadColumns, rows: dict[str, ColumnArray]) -> npt.NDArray[np.intp]:
     """Index of each row's partition in `loads`; -1 for partitions that the load lacks."""
-    theirs = dictionary(rows["topic"])
-    number = {name: code for code, name in enumerate(loads.topic_names)}
-    codes = np.array([number.get(name, -1) for name in theirs.names], np.int64)[theirs.codes]
     keys = (loads.topics.astype(np.int64) << 32) + loads.partitions
-    wanted = (codes << 32) + ints(rows["partition"])
-    place = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
-    return np.where(keys[place] == wanted, place, -1)
+    codes = dictionary(rows["topic"]).codes_in(loads.topic_names)
+    return places_of_keys(keys, (codes << 32) + ints(rows["partition"]))
 
 
 def _sums(
@@ -488,10 +481,6 @@ def _history(
         horizon_days=horizon_days,
         expected=ahead,
     )
-
-
-def _expected(ahead: dict[str, Floats], place: int) -> Expected | None:
-    return expected(*(known(ahead[column][place]) for column in EXPECTED[_RATE]))
 
 
 def _forecast(where: Where, loads: LoadColumns) -> tuple[dict[str, Floats], float]:

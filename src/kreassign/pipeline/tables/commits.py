@@ -36,6 +36,7 @@ from kreassign.pipeline.tables.schemas import (
     OPEN_SAMPLES,
     QUARANTINE,
     SAMPLES,
+    Partitioning,
     Table,
     date_of,
     utc,
@@ -139,17 +140,13 @@ def publish(data_dir: delta.DataDir, load_ms: int, tables: Iterable[LoadedTable]
         for each in tables
     ]
     if not append_once(data_dir, LOADS, rows, identity=_IDENTITY, number=number):
-        raise DataError(_lost(data_dir))
+        winner = last_load(data_dir)
+        begun = "" if winner is None else f", begun {utc(winner.load_ms)}"
+        raise DataError(
+            f"another load of {data_dir} was finished while this one ran{begun}: its tables stay, and nothing of this "
+            "one is seen; run it again if samples came since"
+        )
     tended(data_dir, LoadedTable(LOADS, delta.open_log(data_dir, LOADS).version, len(rows)))
-
-
-def _lost(data_dir: delta.DataDir) -> str:
-    winner = last_load(data_dir)
-    begun = "" if winner is None else f", begun {utc(winner.load_ms)}"
-    return (
-        f"another load of {data_dir} was finished while this one ran{begun}: its tables stay, and nothing of this one "
-        "is seen; run it again if samples came since"
-    )
 
 
 # Files that commits added to a table after a version. Compaction adds no rows.
@@ -255,7 +252,7 @@ def merge_rows(data_dir: delta.DataDir, table: Table, rows: pa.Table, key: Seque
     """
     if not rows.num_rows:
         return 0
-    source = _with_date(table, rows.cast(arrow_schema(table)))
+    source = _with_date(_by_date(table), rows.cast(arrow_schema(table)))
     for _ in range(ATTEMPTS):
         # Another writer was first, and may have added the same rows.
         with delta.told(data_dir, table), suppress(CommitFailedError):
@@ -270,7 +267,7 @@ def rows_at(data_dir: delta.DataDir, table: Table, times_ms: pa.ChunkedArray) ->
     none = arrow_schema(table).empty_table()
     if not len(times_ms) or not delta.has_log(data_dir, table):
         return none
-    log, time = delta.open_log(data_dir, table), _time_column(table)
+    log, time = delta.open_log(data_dir, table), _by_date(table).column
     bounds = pc.min_max(times_ms).as_py()
     files = log.files(time=time, begin_ms=bounds["min"], end_ms=bounds["max"] + 1)
     if not files:
@@ -279,7 +276,7 @@ def rows_at(data_dir: delta.DataDir, table: Table, times_ms: pa.ChunkedArray) ->
 
 
 def _merge(log: delta.TableLog, source: pa.Table, key: Sequence[str]) -> int:
-    time = _time_column(log.table)
+    time = _by_date(log.table).column
     bounds = pc.min_max(source[time]).as_py()
     # The bounds let the log skip files; in parentheses, since `IS NOT DISTINCT FROM` takes all that follows.
     nullable = {column.name for column in log.table.columns if column.nullable}
@@ -293,19 +290,15 @@ def _merge(log: delta.TableLog, source: pa.Table, key: Sequence[str]) -> int:
     return added
 
 
-def _time_column(table: Table) -> str:
+def _by_date(table: Table) -> Partitioning:
     if table.partition_by is None or not table.partition_by.is_date:
         raise InvariantBroken(f"table {table.name} is not partitioned by date")
-    return table.partition_by.column
+    return table.partition_by
 
 
-def _with_date(table: Table, rows: pa.Table) -> pa.Table:
-    if table.partition_by is None:
-        raise InvariantBroken(f"table {table.name} is not partitioned by date")
-    times = pc.max_element_wise(pc.min_element_wise(rows[_time_column(table)], LAST_DATE_MS), 0)
-    return rows.append_column(
-        table.partition_by.name, pc.cast(pc.cast(times, pa.timestamp("ms")), pa.date32(), safe=False)
-    )
+def _with_date(part: Partitioning, rows: pa.Table) -> pa.Table:
+    times = pc.max_element_wise(pc.min_element_wise(rows[part.column], LAST_DATE_MS), 0)
+    return rows.append_column(part.name, pc.cast(pc.cast(times, pa.timestamp("ms")), pa.date32(), safe=False))
 
 
 # Maintain tables by the format's own means: few files per date, old dates dropped, unused files deleted.
@@ -362,7 +355,8 @@ def tended(data_dir: delta.DataDir, made: LoadedTable, window_days: int = 0) -> 
             log.delta.optimize.compact(partition_filters=part, target_size=_SMALL_BYTES)
     system, root = delta.storage(data_dir, table)
     commits = [delta.commit_of(system, root, number) for number in range(made.version + 1, log.version + 1)]
-    return replace(made, version=log.version) if all(map(_is_upkeep, commits)) else made
+    is_upkeep = (any(one.get("commitInfo", {}).get("operation") in _UPKEEP for one in commit) for commit in commits)
+    return replace(made, version=log.version) if all(is_upkeep) else made
 
 
 def _kept_since(log: delta.TableLog, window_days: int) -> int | None:
@@ -377,10 +371,6 @@ def _kept_since(log: delta.TableLog, window_days: int) -> int | None:
     begun = [int(file.lows[kept.column]) for file in bounded if file.part == OPEN]
     newest = min(begun) if begun else max(int(file.highs[kept.column]) for file in bounded)
     return newest - max(kept.days, window_days + 1) * DAY_MS
-
-
-def _is_upkeep(commit: Iterable[_Action]) -> bool:
-    return any(action.get("commitInfo", {}).get("operation") in _UPKEEP for action in commit)
 
 
 def expire(data_dir: delta.DataDir, table: Table, before: str) -> int:

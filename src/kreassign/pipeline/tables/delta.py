@@ -256,11 +256,10 @@ def described(
     table: Table, path: str, size: int, modified_ms: int, metadata: pq.FileMetaData, part: str | None
 ) -> AddAction:
     """Describe a written file for `commit`. `part` is its value of the partition column."""
-    name = table.partition_by.name if table.partition_by else None
     return AddAction(
         path=path,
         size=size,
-        partition_values={} if name is None else {name: part},
+        partition_values={table.partition_by.name: part} if table.partition_by else {},
         modification_time=modified_ms,
         data_change=True,
         stats=json.dumps(stats_of(metadata)),
@@ -288,7 +287,7 @@ def commit(
             data_change=True,
             deletion_timestamp=max(each.modification_time for each in files),
             size=file.size,
-            partition_values=_values(log, file),
+            partition_values={log.table.partition_by.name: file.part} if log.table.partition_by else {},
         )
         for file in removed
     ]
@@ -474,11 +473,6 @@ def _data_files(actions: pa.Table) -> list[DataFile]:
         )
         for row in actions.to_pylist()
     ]
-
-
-def _values(log: TableLog, file: DataFile) -> dict[str, str | None]:
-    part = log.table.partition_by
-    return {} if part is None else {part.name: file.part}
 
 
 def _line(error: Exception) -> str:

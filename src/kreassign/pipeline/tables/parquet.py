@@ -493,6 +493,26 @@ class Dictionary:
     names: tuple[str, ...]
     codes: npt.NDArray[np.int32]
 
+    def codes_in(self, names: Sequence[str]) -> npt.NDArray[np.int64]:
+        """Indices of the texts among other names, -1 where they lack one."""
+        number = {name: code for code, name in enumerate(names)}
+        return np.array([number.get(name, -1) for name in self.names], np.int64)[self.codes]
+
+
+def dictionary(column: ColumnArray) -> Dictionary:
+    """Narrow a column of texts."""
+    assert isinstance(column, Dictionary)
+    return column
+
+
+def places_of_keys(keys: npt.NDArray[np.int64], wanted: npt.NDArray[np.int64]) -> npt.NDArray[np.intp]:
+    """Index of each wanted key among the keys, of equal ones the first; -1 if missing."""
+    if not len(keys):
+        return np.full(len(wanted), -1, np.intp)
+    order = np.argsort(keys, kind="stable")
+    place = order[np.minimum(np.searchsorted(keys, wanted, sorter=order), len(keys) - 1)]
+    return np.where(keys[place] == wanted, place, -1)
+
 
 ColumnArray = npt.NDArray[np.int64] | npt.NDArray[np.float64] | npt.NDArray[np.bool_] | Dictionary
 

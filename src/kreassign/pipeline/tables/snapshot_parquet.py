@@ -49,22 +49,19 @@ _CODED = ("topic", "log_dirs.list.element", "future_log_dirs.list.element")
 def write_columns_file(path: Path, columns: SnapshotColumns) -> None:
     """Write a file, replacing an existing one."""
     table = _table(columns)
+    # Columns in Parquet's notation.
+    paths = [f"{one.name}.list.element" if pa.types.is_list(one.type) else one.name for one in table.schema]
     with pq.ParquetWriter(
         path,
         table.schema,
         compression="zstd",
         store_schema=False,
         write_page_checksum=True,
-        use_dictionary=[one for one in _paths(table.schema) if one not in _ENCODINGS],
+        use_dictionary=[path for path in paths if path not in _ENCODINGS],
         column_encoding=_ENCODINGS,
     ) as writer:
         writer.write_table(table)
         writer.add_key_value_metadata({KEY: format_head(columns.head, columns.counts.tolist())})
-
-
-def _paths(schema: pa.Schema) -> list[str]:
-    """Column paths in Parquet's notation."""
-    return [f"{one.name}.list.element" if pa.types.is_list(one.type) else one.name for one in schema]
 
 
 def _table(columns: SnapshotColumns) -> pa.Table:

@@ -17,6 +17,7 @@ from pyspark.sql import functions as sql
 from pyspark.sql import types as spark_types
 
 from kreassign.errors import DataError, InvariantBroken
+from kreassign.model.text import DAY_MS
 from kreassign.pipeline.tables.delta import (
     DataDir,
     DataFile,
@@ -52,7 +53,6 @@ _SPARK_TYPES: dict[str, spark_types.DataType] = {
     BOOLEAN: spark_types.BooleanType(),
     INTS: spark_types.ArrayType(spark_types.IntegerType()),
 }
-_DAY_MS = 86_400_000
 ROWS_PER_TASK = 400_000
 """Rows that one task takes. No more are read by one task, which needs neither shuffles nor jobs for them."""
 
@@ -166,14 +166,11 @@ def _written(rows: DataFrame, log: TableLog, parts: Sequence[str] | None) -> lis
 
 
 def _value_of(part: Partitioning) -> Column:
-    """Column expression for `Partitioning.value_of`."""
-    return _date_of(part) if part.is_date else sql.col(part.column).cast("string")
-
-
-def _date_of(part: Partitioning) -> Column:
-    """UTC date as in `date_of`, whatever the session's time zone."""
+    """Column expression for `Partitioning.value_of`; a date is UTC, whatever the session's time zone."""
+    if not part.is_date:
+        return sql.col(part.column).cast("string")
     bounded = sql.least(sql.greatest(sql.col(part.column), sql.lit(0)), sql.lit(LAST_DATE_MS))
-    days = sql.floor(bounded / sql.lit(_DAY_MS)).cast("int")
+    days = sql.floor(bounded / sql.lit(DAY_MS)).cast("int")
     return sql.date_add(sql.lit("1970-01-01").cast("date"), days).cast("string")
 
 
