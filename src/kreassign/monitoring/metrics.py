@@ -54,13 +54,10 @@ class Gauge(Generic[Source]):
         """Name on the page, with the prefix."""
         return PREFIX + self.name
 
-    @property
-    def _family(self) -> type[GaugeMetricFamily | CounterMetricFamily]:
-        return CounterMetricFamily if self.name.endswith("_total") else GaugeMetricFamily
-
     def family(self, sources: Iterable[Source], common: tuple[str, ...]) -> Metric:
         """Samples of this metric for all sources; `common` are the fields of a source that label all its metrics."""
-        found = self._family(self.full_name, self.meaning, labels=[*common, *self.labels])
+        kind = CounterMetricFamily if self.name.endswith("_total") else GaugeMetricFamily
+        found = kind(self.full_name, self.meaning, labels=[*common, *self.labels])
         for one in sources:
             of_source = [getattr(one, label) for label in common]
             for labels, value in self.samples(one):

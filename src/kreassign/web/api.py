@@ -102,19 +102,15 @@ def schema(kind: Any, known: dict[str, Json]) -> Json:
         return {"type": "object", "additionalProperties": schema(get_args(kind)[1], known)}
     if kind.__name__ not in known:
         known[kind.__name__] = {}  # a placeholder, for records that refer to it meanwhile
-        known[kind.__name__] = _of_record(kind, known)
+        hints = get_type_hints(kind)
+        known[kind.__name__] = {
+            "type": "object",
+            "description": " ".join((kind.__doc__ or "").split()),
+            "properties": {field.name: schema(hints[field.name], known) for field in fields(kind)},
+            "required": [field.name for field in fields(kind) if field.default is MISSING],
+            "additionalProperties": False,
+        }
     return {"$ref": f"#/components/schemas/{kind.__name__}"}
-
-
-def _of_record(kind: type[Any], known: dict[str, Json]) -> Json:
-    hints = get_type_hints(kind)
-    return {
-        "type": "object",
-        "description": " ".join((kind.__doc__ or "").split()),
-        "properties": {field.name: schema(hints[field.name], known) for field in fields(kind)},
-        "required": [field.name for field in fields(kind) if field.default is MISSING],
-        "additionalProperties": False,
-    }
 
 
 PREFIX = "/api/v1"

@@ -63,20 +63,14 @@ def guarded(app: App, settings: WebSettings) -> App:
                     headers.setdefault("Strict-Transport-Security", LONG_TLS)
             await send(message)
 
-        if not _is_our_name(Headers(scope=scope), settings):
+        names = Headers(scope=scope).getlist("host")
+        if len(names) != 1 or name_of_host(names[0]) not in settings.hosts:
             refusal = PlainTextResponse("This page is not known by that name; see --host-name.\n", 421)
             await refusal(scope, receive, send_with_headers)
             return
         await app(scope, receive, send_with_headers)
 
     return answer
-
-
-def _is_our_name(headers: Headers, settings: WebSettings) -> bool:
-    given = headers.getlist("host")
-    if len(given) != 1:
-        return False
-    return name_of_host(given[0]) in settings.hosts
 
 
 class Access:
@@ -90,7 +84,8 @@ class Access:
         headers = request.headers
         is_local = not is_forwarded(headers.keys(), headers.getlist("host"))
         is_open = is_local and self._settings.is_local
-        return is_open or self.user(request) is not None or self._has_session(request)
+        session = request.cookies.get(cookie_name(self._settings))
+        return is_open or self.user(request) is not None or self._sessions.is_open(session)
 
     def check_read(self, request: Request) -> None:
         """Raise HttpError unless the request may read."""
@@ -119,9 +114,6 @@ class Access:
         """The user whose token the request carries; None without one."""
         kind, _, given = request.headers.get("authorization", "").partition(" ")
         return self._settings.user_of(given.strip()) if kind.lower() == "bearer" else None
-
-    def _has_session(self, request: Request) -> bool:
-        return self._sessions.is_open(request.cookies.get(cookie_name(self._settings)))
 
 
 def check_origin(request: Request, settings: WebSettings) -> None:

@@ -83,10 +83,6 @@ class Pilot(NamedTuple):
     state_dir: Path
 
 
-def _unheard(_: str) -> None:
-    """Discard warnings: a report itself says what it cannot show."""
-
-
 @dataclass(slots=True)
 class Served:
     """The served data and its operations."""
@@ -155,8 +151,8 @@ class Served:
         return records.Moves(len(moves), offset, tuple(map(records.move_of, moves[offset : offset + limit])))
 
     def report(self, run_id: str) -> str:
-        """Report of a run, as an HTML page."""
-        return report_page(self._journal(run_id), self.settings.data, _unheard)
+        """Report of a run, as an HTML page; it says itself what it cannot show."""
+        return report_page(self._journal(run_id), self.settings.data, lambda _: None)
 
     def metrics(self) -> bytes:
         """Metrics of the active runs, and of the latest run of each cluster."""

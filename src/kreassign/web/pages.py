@@ -51,7 +51,6 @@ from kreassign.web.records import (
     SHOWN_MOVES,
     Broker,
     Clusters,
-    ClusterState,
     Move,
     Run,
     destination_text,
@@ -260,12 +259,6 @@ def _move_cells(move: Move) -> tuple[str, ...]:
 
 # A cluster as texts of its page. Pure.
 
-
-def goals_of(state: ClusterState) -> tuple[str, ...]:
-    """Goals of the table of brokers: those of a live broker."""
-    return next((tuple(load.goal for load in one.loads) for one in state.brokers if one.loads), ())
-
-
 _SIDES = {"within": "", "above": "▲ ", "below": "▼ "}
 
 
@@ -309,8 +302,8 @@ class Pages:
         return [
             Route("/", self._read(self._index)),
             Route("/cluster", self._read(self._cluster)),
-            Route("/autopilot/{cluster_id:path}", self._read(self._autopilot)),
-            Route("/autopilot-dry-run/{cluster_id:path}", self._read(self._dry_run)),
+            Route("/autopilot/{cluster_id:path}", self._read(partial(self._autopilot, is_dry=False))),
+            Route("/autopilot-dry-run/{cluster_id:path}", self._read(partial(self._autopilot, is_dry=True))),
             Route("/finding", self._read(self._finding)),
             Route("/runs/{run_id}", self._read(self._run)),
             Route("/runs/{run_id}/live", self._read(self._live)),
@@ -366,16 +359,14 @@ class Pages:
     async def _cluster(self, _: Request) -> Response:
         state = await run_in_threadpool(self._served.cluster)
         name_of = await run_in_threadpool(self._name_of)
+        loads = next((broker.loads for broker in state.brokers if broker.loads), ())  # those of a live broker
         return self._page(
-            "cluster.html", cluster=state, recommendations=state.recommendations, goals=goals_of(state),
+            "cluster.html", cluster=state, recommendations=state.recommendations, goals=[load.goal for load in loads],
             broker_cells=broker_cells, fullest=fullest_text, choices=CHOICES, json=text, name_of=name_of,
         )  # fmt: skip
 
-    async def _autopilot(self, request: Request) -> Response:
-        return await run_in_threadpool(self._autopilot_page, request.path_params["cluster_id"], is_dry=False)
-
-    async def _dry_run(self, request: Request) -> Response:
-        return await run_in_threadpool(self._autopilot_page, request.path_params["cluster_id"], is_dry=True)
+    async def _autopilot(self, request: Request, *, is_dry: bool) -> Response:
+        return await run_in_threadpool(self._autopilot_page, request.path_params["cluster_id"], is_dry=is_dry)
 
     def _autopilot_page(self, cluster_id: str, *, is_dry: bool) -> Response:
         memory = memory_of(self._served.decisions(cluster_id, is_dry=is_dry))
@@ -463,7 +454,8 @@ class Pages:
 
     async def _login(self, request: Request) -> Response:
         check_origin(request, self._settings)
-        if self._settings.user_of(_field(await body_of(request), "token")) is None:
+        (token, *_) = parse_qs((await body_of(request)).decode("utf-8", "replace")).get("token", [None])
+        if self._settings.user_of(token) is None:
             return self._page("login.html", 401, is_wrong=True)
         answer = RedirectResponse("/", 303)
         answer.set_cookie(
@@ -488,11 +480,6 @@ def _fields(live: RunHistory) -> str:
 
 def _report(page: str) -> Response:
     return HTMLResponse(page, headers={"Content-Security-Policy": report_policy(page)})
-
-
-def _field(body: bytes, name: str) -> str | None:
-    """First value of a field of a form; None if missing."""
-    return next(iter(parse_qs(body.decode("utf-8", "replace")).get(name, [])), None)
 
 
 def report_policy(page: str) -> str:
