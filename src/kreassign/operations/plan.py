@@ -10,6 +10,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import numpy as np
+
 from kreassign.admin import AdminClient
 from kreassign.clock import SYSTEM_CLOCK
 from kreassign.errors import IllegalPlan, Infeasible, InputError, InvariantBroken, requires
@@ -37,6 +39,7 @@ from kreassign.model.disks import HELD, sum_of_disks
 from kreassign.model.load import LOCAL_SPARK, SPARK_LOG, SparkOptions
 from kreassign.model.plan import PartitionAssignment, Plan
 from kreassign.model.plan_facts import PlanOrigin
+from kreassign.model.replica_columns import ReplicaColumns
 from kreassign.model.replication_factor import CONSENT, FactorChanges, factor_changes
 from kreassign.model.text import format_amount
 from kreassign.model.throttle import NO_THROTTLE
@@ -44,7 +47,7 @@ from kreassign.operations.plan_inputs import Inputs
 from kreassign.operations.plan_tasks import FactorConsent, Rebalance, Task, WhatIf, described
 from kreassign.planner import BrokerFacts, Budget, Problem, evaluate, solve
 from kreassign.planner.check.cost import bytes_bound
-from kreassign.planner.problem.build import ReplicaRow, columns_of, problem_from
+from kreassign.planner.problem.build import problem_from
 from kreassign.planner.problem.problem import Assignment
 from kreassign.planner.results import Origin, Outcome, outcome_of
 from kreassign.planner.search.search import unwatched
@@ -402,12 +405,18 @@ def _problem_of_lost(client: AdminClient, question: ReplanMoves, cluster: Cluste
     for replica, place in replica_locations(log_dirs).items():
         name = TopicPartition(replica.topic, replica.partition)
         sizes[name] = max(sizes[name], place.current_bytes)
-    rows = (
-        ReplicaRow(
-            *name, broker, position, is_reassigning=False, size_bytes=sizes[name], write_bytes_per_s=None, log_dir=None
-        )
-        for name, partition in found.items()
-        for position, broker in enumerate(wanted.get(name, partition.replicas))
+    lists = {name: wanted.get(name, partition.replicas) for name, partition in sorted(found.items())}
+    names = [name for name, replicas in lists.items() for _ in replicas]
+    topics = {topic: place for place, topic in enumerate(dict.fromkeys(name.topic for name in names))}
+    columns = ReplicaColumns(
+        topic_names=tuple(topics),
+        topics=np.array([topics[name.topic] for name in names], np.int32),
+        partitions=np.array([name.partition for name in names], np.int32),
+        brokers=np.array([broker for replicas in lists.values() for broker in replicas], np.int32),
+        positions=np.array([place for replicas in lists.values() for place in range(len(replicas))], np.int32),
+        is_reassigning=np.zeros(len(names), bool),
+        size_bytes=np.array([sizes[name] for name in names], np.float64),
+        write_bytes_per_s=np.full(len(names), np.nan),
     )
     hosts = [
         *(
@@ -416,7 +425,7 @@ def _problem_of_lost(client: AdminClient, question: ReplanMoves, cluster: Cluste
         ),
         *_absent(cluster, question, found),
     ]
-    return problem_from(hosts, columns_of(rows))
+    return problem_from(hosts, columns)
 
 
 def _live(

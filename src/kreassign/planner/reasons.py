@@ -51,8 +51,7 @@ def reasons_of(problem: Problem, assignment: Assignment, evaluation: Evaluation)
     found: dict[int, list[Reason]] = {int(one): [] for one in np.flatnonzero(changes.differs)}
     worth = _worths(shifts, evaluation)
     forced = _forced(problem, assignment, shifts)
-    for number, cause in _for_room(problem, assignment, changes, shifts, forced).items():
-        forced[number] = cause
+    _add_limits(problem, assignment, changes, shifts, forced)
     for number, partition in enumerate(shifts.partitions.tolist()):
         found[partition] += _as_reason(problem, shifts, number, forced[number], worth[number])
     for place in np.flatnonzero(changes.changes_dir):
@@ -85,7 +84,7 @@ def _shifts(problem: Problem, assignment: Assignment, changes: Changes) -> Shift
                      destinations == heads[partitions])  # fmt: skip
     loads = np.where(leads[:, None], as_leader[partitions], as_follower[partitions])
     stays = changes.leader_changes & ~changes.removed[now.offsets[:-1]]
-    led = np.flatnonzero(stays & ~_head_is_new(assignment, changes)).astype(np.int32)
+    led = np.flatnonzero(stays & ~changes.added[assignment.offsets[:-1]]).astype(np.int32)
     return Shifts(
         np.append(partitions, led),
         np.append(sources, now.replicas[now.offsets[:-1]][led]),
@@ -93,11 +92,6 @@ def _shifts(problem: Problem, assignment: Assignment, changes: Changes) -> Shift
         np.concatenate([loads, (as_leader - as_follower)[led]]),
         np.append(np.zeros(len(partitions), bool), np.ones(len(led), bool)),
     )
-
-
-def _head_is_new(assignment: Assignment, changes: Changes) -> BoolArray:
-    result: BoolArray = changes.added[assignment.offsets[:-1]]
-    return result
 
 
 def _paired(
@@ -198,14 +192,13 @@ def _comes_nearer(problem: Problem, partition: int, source: int, destination: in
     return places.get(int(racks[destination]), len(order)) < places.get(int(racks[source]), len(order))
 
 
-def _for_room(
+def _add_limits(
     problem: Problem, assignment: Assignment, changes: Changes, shifts: Shifts, forced: list[Cause | None]
-) -> dict[int, Cause]:
-    """Limit that the source would exceed without each shift that the task does not demand, by its number."""
-    found: dict[int, Cause] = {}
+) -> None:
+    """Put the limit that its source would exceed in `forced`, for shifts that the task does not demand."""
     beyond = beyond_task(problem, changes) if problem.rules.only_forced else {}
     if not beyond:
-        return found
+        return
     case = case_of(problem, assignment, changes)
     # From the end of each partition: of the replicas that crowd a rack, the first stay.
     for number in np.flatnonzero(np.isin(shifts.partitions, list(beyond)) & ~shifts.leading)[::-1].tolist():
@@ -217,8 +210,7 @@ def _for_room(
         goal, excess = max((limit for limit in limits if limit), key=lambda one: one[1], default=("", 0.0))
         if goal:
             beyond[partition] -= 1
-            found[number] = f"{CAPACITY}{goal}", excess, problem.unit_of(goal)
-    return found
+            forced[number] = f"{CAPACITY}{goal}", excess, problem.unit_of(goal)
 
 
 def _as_reason(
@@ -228,7 +220,10 @@ def _as_reason(
     forced: tuple[str, float, str] | None,
     worth: list[tuple[str, float, str]],
 ) -> list[Reason]:
-    source, destination = (_broker_id(problem, one[number]) for one in (shifts.sources, shifts.destinations))
+    source, destination = (
+        None if one[number] == NOWHERE else int(problem.brokers.ids[one[number]])
+        for one in (shifts.sources, shifts.destinations)
+    )
     leading = bool(shifts.leading[number])
     causes = [forced] if forced else worth or [(_last_cause(problem, leading=leading), 0.0, "")]
     return [Reason(goal, source, destination, amount, unit, leading) for goal, amount, unit in causes]
@@ -242,10 +237,6 @@ def _last_cause(problem: Problem, *, leading: bool = False) -> str:
     # Copies do not spread leaders; a change of leaders that no band needs most likely evens leaders of topics.
     likely = [goal for goal in pursued if (goal == TOPIC_LEADERS) == leading] or pursued
     return next(iter(likely), "together")
-
-
-def _broker_id(problem: Problem, index: int) -> int | None:
-    return None if index == NOWHERE else int(problem.brokers.ids[index])
 
 
 def _dir_reason(problem: Problem, assignment: Assignment, changes: Changes, place: int) -> Reason:

@@ -69,7 +69,7 @@ def assignment_of(problem: Problem, plan: Plan, cluster_id: str = "") -> Assignm
         f"{name}: {absent(name, problem.partitions.topic_names)}" for name, place in places.items() if place is None
     ]
     known = {int(broker): index for index, broker in enumerate(problem.brokers.ids)}
-    dirs = _directories(problem)
+    dirs = directories(problem)
     problems += list(_unknown(problem, plan, known, dirs))
     if problems:
         raise IllegalPlan(tuple(problems))
@@ -94,7 +94,8 @@ def index_of(partitions: Partitions, name: TopicPartition) -> int | None:
 def _plan_entry(problem: Problem, assignment: Assignment, partition: int) -> PartitionAssignment:
     places = slice(assignment.offsets[partition], assignment.offsets[partition + 1])
     hosts, chosen = assignment.replicas[places], assignment.log_dirs[places].tolist()
-    present = dict(zip(problem.partitions.list_of(partition).tolist(), _present_dirs(problem, partition), strict=True))
+    now = problem.partitions
+    present = dict(zip(now.list_of(partition).tolist(), now.log_dirs[now.span(partition)].tolist(), strict=True))
     paths = problem.log_dirs.paths if problem.log_dirs is not None else ()
     return PartitionAssignment(
         problem.partitions.name(partition),
@@ -106,13 +107,8 @@ def _plan_entry(problem: Problem, assignment: Assignment, partition: int) -> Par
     )
 
 
-def _present_dirs(problem: Problem, partition: int) -> list[int]:
-    now = problem.partitions
-    directories: list[int] = now.log_dirs[now.offsets[partition] : now.offsets[partition + 1]].tolist()
-    return directories
-
-
-def _directories(problem: Problem) -> dict[tuple[int, str], int]:
+def directories(problem: Problem) -> dict[tuple[int, str], int]:
+    """Index of each log directory, by broker id and path."""
     dirs = problem.log_dirs
     if dirs is None:
         return {}
@@ -201,7 +197,10 @@ def outcome_of(problem: Problem, assignment: Assignment, origin: Origin) -> Outc
     if evaluation.violations:
         raise IllegalPlan(evaluation.violations)
     plan = plan_of(problem, assignment)
-    rate = origin.rate_bytes_per_s
+    prediction, rate = None, origin.rate_bytes_per_s
+    if rate is not None:
+        least_s = 0.0 if evaluation.unfinished else least_seconds(_measured_by(problem, evaluation), rate)
+        prediction = replace(predict(problem, assignment, rate), least_s=least_s)
     failover = _worst_losses(problem, assignment)
     facts = plan_facts.PlanFacts(
         plan_id=plan_facts.plan_id(plan),
@@ -215,7 +214,7 @@ def outcome_of(problem: Problem, assignment: Assignment, origin: Origin) -> Outc
         partitions=_partitions(problem, assignment, reasons_of(problem, assignment, evaluation)),
         brokers=_brokers(evaluation),
         means=means_of(evaluation),
-        prediction=None if rate is None else _prediction(problem, assignment, evaluation, rate),
+        prediction=prediction,
         remaining=(
             *origin.left,
             *evaluation.out_of_reach,
@@ -259,11 +258,6 @@ def _measured_by(problem: Problem, evaluation: Evaluation) -> Problem:
     return replace(problem, bands=()) if evaluation.misses() else problem
 
 
-def _prediction(problem: Problem, assignment: Assignment, evaluation: Evaluation, rate: float) -> plan_facts.Prediction:
-    least = 0.0 if evaluation.unfinished else least_seconds(_measured_by(problem, evaluation), rate)
-    return replace(predict(problem, assignment, rate), least_s=least)
-
-
 def _totals(evaluation: Evaluation, bound: BytesBound) -> plan_facts.Totals:
     return plan_facts.Totals(
         moved_bytes=evaluation.moved_bytes,
@@ -292,8 +286,8 @@ def _partitions(
 
 
 def _paths(problem: Problem, partition: int) -> tuple[str, ...]:
-    dirs, now = problem.log_dirs, problem.partitions
-    chosen = now.log_dirs[now.offsets[partition] : now.offsets[partition + 1]].tolist()
+    dirs = problem.log_dirs
+    chosen = problem.partitions.log_dirs[problem.partitions.span(partition)].tolist()
     return () if dirs is None or NOWHERE in chosen else tuple(dirs.paths[directory] for directory in chosen)
 
 
@@ -354,17 +348,15 @@ def stay_sentences(outcome: Outcome, names: Iterable[TopicPartition]) -> Iterato
 
 
 def _list_change(outcome: Outcome, partition: int) -> str:
-    problem, assignment = outcome.problem, outcome.assignment
+    problem = outcome.problem
     before = problem.brokers.ids[problem.partitions.list_of(partition)].tolist()
-    places = slice(assignment.offsets[partition], assignment.offsets[partition + 1])
-    after = problem.brokers.ids[assignment.replicas[places]].tolist()
+    after = problem.brokers.ids[outcome.assignment.list_of(partition)].tolist()
     name = problem.partitions.name(partition)
     return f"{name} stays on {before}" if before == after else f"{name} goes from {before} to {after}"
 
 
 def _staying(outcome: Outcome, partition: int) -> Iterator[str]:
-    problem, assignment = outcome.problem, outcome.assignment
-    final = assignment.replicas[assignment.offsets[partition] : assignment.offsets[partition + 1]].tolist()
+    problem, final = outcome.problem, outcome.assignment.list_of(partition).tolist()
     if not problem.partitions.may_move[partition]:
         hold = Hold(int(problem.partitions.holds[partition]))
         yield f"it {hold.keeps()}"
@@ -388,7 +380,8 @@ def _why_not(outcome: Outcome, partition: int, broker: int, final: list[int]) ->
     barred = _barred(problem, partition, broker, final)
     free = ~np.logical_or.reduce(list(barred.values()))
     if not free.any():
-        return f"no other broker can take it ({', '.join(_counts(barred))})"
+        counts = (f"{int(brokers.sum())} {why}" for why, brokers in barred.items() if brokers.any())
+        return f"no other broker can take it ({', '.join(counts)})"
     gain, goal = _gains(outcome, partition, broker, leads=final[0] == broker)
     gain = np.where(free, gain, -np.inf)
     best = int(np.argmax(gain))
@@ -424,12 +417,6 @@ def _breaks_racks(problem: Problem, partition: int, broker: int, final: list[int
     known = len(set(racks[problem.brokers.staying].tolist()) - {-1})
     allowed = -(-len(final) // known) if known else len(final)
     return np.array([rack >= 0 and rest.count(int(rack)) >= allowed + limit for rack in racks], bool)
-
-
-def _counts(barred: dict[str, BoolArray]) -> Iterator[str]:
-    for why, brokers in barred.items():
-        if brokers.any():
-            yield f"{int(brokers.sum())} {why}"
 
 
 def _gains(outcome: Outcome, partition: int, broker: int, *, leads: bool) -> tuple[FloatArray, list[str]]:

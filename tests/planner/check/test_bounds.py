@@ -95,12 +95,6 @@ def test_what_may_not_move_is_not_counted_whatever_is_wanted_of_it() -> None:
     assert bytes_bound(posed(dead, loads, bands=())).total == 10 * GIGABYTE
 
 
-def test_the_gap_is_told_against_the_bound() -> None:
-    bound = bytes_bound(posed(brokers(1, 2), [partition(0, 1, gigabytes=10, wanted_factor=2)]))
-    assert bound.gap(11 * GIGABYTE) == pytest.approx(0.1)
-    assert bytes_bound(posed(brokers(1), [partition(0, 1)])).gap(0) is None
-
-
 def test_time_is_bounded_by_the_neediest_broker_and_by_all_bytes_together() -> None:
     even = posed(brokers(1, 2, 3), [partition(0, 1, gigabytes=30), partition(1, 1, gigabytes=30)], bands=(Band(DISK),))
     assert least_seconds(even, 1e9) == pytest.approx(18)

@@ -6,8 +6,9 @@ import pytest
 from kreassign.errors import InputError
 from kreassign.model.replica_columns import ReplicaColumns
 from kreassign.planner import BrokerFacts, LogDirFacts
-from kreassign.planner.problem.build import ReplicaRow, columns_of, cpu_per_cost, problem_from
+from kreassign.planner.problem.build import cpu_per_cost, problem_from
 from kreassign.planner.problem.problem import fingerprint
+from tests.planner.replica_rows import ReplicaRow, columns_of
 
 NAN = float("nan")
 # Replicas of a-0 (1, 2), a-1 (2), b-0 (3, 1), in the order of no table.

@@ -4,11 +4,12 @@ import pytest
 
 from kreassign.errors import Infeasible
 from kreassign.planner import BrokerFacts, solve
-from kreassign.planner.problem.build import ReplicaRow, columns_of, problem_from
+from kreassign.planner.problem.build import problem_from
 from kreassign.planner.problem.holds import Hold, held_sentences
 from kreassign.planner.problem.policy import PlanPolicy, TopicChoice, with_policy
 from kreassign.planner.results import Origin, outcome_of, stay_sentences
 from kreassign.planner.tasks import drain_brokers, fit_in, ignore_dead_brokers, rebalance
+from tests.planner.replica_rows import ReplicaRow, columns_of
 from tests.planner.small_problems import brokers, partition, posed
 
 ROWS = [

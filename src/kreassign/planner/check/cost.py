@@ -186,13 +186,6 @@ class BytesBound:
         parts = {"forced": self.forced, "excess": self.excess, "lack": self.lack}
         return next((name for name, part in parts.items() if part and part == self.total), "")
 
-    def gap(self, moved_bytes: int) -> float | None:
-        """Fraction by which a plan copies more than the bound; None if nothing must be copied.
-
-        Negative only for plans that miss a band or leave forced changes undone.
-        """
-        return moved_bytes / self.total - 1 if self.total else None
-
 
 def bytes_bound(problem: Problem, *, leaders_stay: bool = False) -> BytesBound:
     """Compute the bound for a problem; about a second for a million replicas.

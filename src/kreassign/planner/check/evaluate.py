@@ -342,11 +342,9 @@ def _full_dir_sentences(problem: Problem, assignment: Assignment) -> Iterator[st
         others = known & (dirs.brokers == dirs.brokers[place]) & dirs.may_receive
         others[place] = False
         name = f"log directory {dirs.paths[place]} of broker {problem.brokers.ids[dirs.brokers[place]]}"
-        remedy = _full_dir_remedy(float(shares[others].min(initial=FULL)))
+        remedy = (
+            "and no other one of it has room: it needs more brokers (`kreassign plan add-brokers`) or shorter retention"
+        )
+        if (emptiest := float(shares[others].min(initial=FULL))) < FULL:
+            remedy = f"another one of it {emptiest:.0%}: `kreassign plan disks` moves copies within brokers"
         yield f"{name} holds {shares[place]:.0%} of what it may, {remedy}"
-
-
-def _full_dir_remedy(emptiest: float) -> str:
-    if emptiest < FULL:
-        return f"another one of it {emptiest:.0%}: `kreassign plan disks` moves copies within brokers"
-    return "and no other one of it has room: it needs more brokers (`kreassign plan add-brokers`) or shorter retention"

@@ -138,7 +138,7 @@ def _in_sync(case: Case) -> Iterator[str]:
     before, factors = np.bincount(now.owners[usable], minlength=len(now)), np.diff(case.assignment.offsets)
     falls = (factors < now.factors) & now.may_move
     for partition in np.flatnonzero(falls & (after < np.minimum(before, factors))):
-        span = slice(now.offsets[partition], now.offsets[partition + 1])
+        span = now.span(partition)
         gone = case.problem.brokers.ids[now.replicas[span][changes.removed[span] & usable[span]]].tolist()
         yield (
             f"{now.name(int(partition))} would lose its replicas in sync on brokers {gone} and keep others that are "
@@ -253,7 +253,7 @@ def beyond_task(problem: Problem, changes: Changes) -> dict[int, int]:
 def _exchanges(case: Case, partition: int) -> Iterator[tuple[int, int]]:
     """Pairs of a broker that loses its replica, and the place of a copy that it could keep under the rack rule."""
     problem, assignment, now = case.problem, case.assignment, case.problem.partitions
-    before = slice(now.offsets[partition], now.offsets[partition + 1])
+    before = now.span(partition)
     stayable = case.changes.removed[before] & ~problem.leaving[before]
     if len(now.list_of(partition)) > now.wanted_factors[partition]:  # a copy may replace a replica that lags
         stayable &= ~now.lags[before]

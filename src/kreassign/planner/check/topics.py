@@ -119,7 +119,8 @@ def leader_racks(problem: Problem, assignment: Assignment) -> LeaderRacks | None
     """Number of leaders with preferred racks, and of those in them before and after; None if no topic has any."""
     if not problem.rules.leader_racks:
         return None
-    chosen = _with_preferred_racks(problem)
+    names = problem.partitions.topic_names
+    chosen = np.array([name in problem.rules.leader_racks for name in names])[problem.partitions.topics]
     before, after = (chosen & _is_held(problem, one) for one in (Assignment.current(problem.partitions), assignment))
     return LeaderRacks(int(chosen.sum()), int(before.sum()), int(after.sum()))
 
@@ -137,12 +138,6 @@ def leaders_elsewhere(problem: Problem, assignment: Assignment) -> Iterator[str]
                 f"topic {topic}: {wrong} of {total} partitions do not lead from the first of rack {named} that has a "
                 "replica: they must not change, or a limit or the budget is in the way"
             )
-
-
-def _with_preferred_racks(problem: Problem) -> BoolArray:
-    names = problem.partitions.topic_names
-    pinned: BoolArray = np.array([name in problem.rules.leader_racks for name in names])[problem.partitions.topics]
-    return pinned
 
 
 def _rack_ranks(problem: Problem, assignment: Assignment) -> FloatArray:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from kreassign.errors import InputError
 from kreassign.model.documents import finite, read_toml
@@ -24,6 +24,7 @@ NO_LOADS = {TOPIC_SPREAD: "topic_spread", TOPIC_LEADERS: "topic_leaders", FAILOV
 
 # A TOML value as read; every use checks its type first.
 Toml = Any
+_Value = TypeVar("_Value")
 
 
 def parse_policy(text: str) -> PlanPolicy:
@@ -149,12 +150,9 @@ def _set(key: str, name: str, entry: Toml) -> BrokerSet:
     return BrokerSet(name, brokers, _patterns(f"{key}.topics", topics))
 
 
-def _broker_numbers(key: str, value: Toml) -> dict[int, float]:
-    return {broker: _positive(f"{key}.{broker}", one) for broker, one in _by_broker(key, value).items()}
-
-
-def _broker_amounts(key: str, value: Toml) -> dict[int, Mapping[str, float]]:
-    return {broker: _amounts(f"{key}.{broker}", one) for broker, one in _by_broker(key, value).items()}
+def _of_brokers(parse: Callable[[str, Toml], _Value]) -> Callable[[str, Toml], dict[int, _Value]]:
+    """Parse a value for each broker."""
+    return lambda key, value: {broker: parse(f"{key}.{broker}", one) for broker, one in _by_broker(key, value).items()}
 
 
 def _amounts(key: str, value: Toml) -> dict[str, float]:
@@ -177,12 +175,10 @@ def _amount(key: str, value: Toml) -> float:
         raise InputError(f"{key}: {error}") from error
 
 
-def _broker_racks(key: str, value: Toml) -> dict[int, str]:
-    found = _by_broker(key, value)
-    for broker, rack in found.items():
-        if not isinstance(rack, str) or not rack:
-            raise InputError(f'{key}.{broker} must be the name of a rack, for example "a"')
-    return found
+def _rack(key: str, value: Toml) -> str:
+    if not isinstance(value, str) or not value:
+        raise InputError(f'{key} must be the name of a rack, for example "a"')
+    return value
 
 
 def _prices(key: str, value: Toml) -> RackPrices:
@@ -233,16 +229,13 @@ def _by_broker(key: str, value: Toml) -> dict[int, Toml]:
     """The table by broker. A broker may be there once, however its id is spelt: `1` and `01` are one."""
     spelt: dict[int, str] = {}
     for name in _table(key, value):
-        if (before := spelt.setdefault(_id(key, name), name)) != name:
+        try:
+            broker = parse_whole(name)
+        except ValueError:
+            raise InputError(f"{key}: {shortened(name)!r} is not the id of a broker") from None
+        if (before := spelt.setdefault(broker, name)) != name:
             raise InputError(f"{key}: {before} and {name} are one broker; write it once")
     return {broker: value[name] for broker, name in spelt.items()}
-
-
-def _id(key: str, name: str) -> int:
-    try:
-        return parse_whole(name)
-    except ValueError:
-        raise InputError(f"{key}: {shortened(name)!r} is not the id of a broker") from None
 
 
 def _table(key: str, value: Toml) -> dict[str, Toml]:
@@ -301,10 +294,10 @@ def _reserve(key: str, value: Toml) -> float:
 
 _KEYS: dict[str, Callable[[str, Toml], Any]] = {
     "racks": _racks,
-    "broker-racks": _broker_racks,
+    "broker-racks": _of_brokers(_rack),
     "capacity": _amounts,
-    "broker-capacity": _broker_amounts,
-    "shares": _broker_numbers,
+    "broker-capacity": _of_brokers(_amounts),
+    "shares": _of_brokers(_positive),
     "broker-sets": _sets,
     "least-topic-leaders": _counts,
     "excluded-topics": _patterns,

@@ -10,6 +10,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
 import numpy as np
 
@@ -256,6 +257,8 @@ def _filled_lines(text: str) -> Iterator[tuple[int, str]]:
 
 # The policy, and its application to a problem.
 
+_Racks = TypeVar("_Racks", bound=Collection[str])
+
 CORES = "cores"
 """Key beside the goals' limits: cores of a broker. With it, `cpu` counts cores instead of parts of a broker's CPU."""
 
@@ -362,9 +365,14 @@ def with_policy(problem: Problem, policy: PlanPolicy) -> Problem:
     with _named(policy, "broker-sets"):
         problem = _with_sets(problem, policy.broker_sets)
     with _named(policy, "excluded-topics or --exclude-topics"):
-        problem = _without_topics(problem, policy.excluded_topics)
+        if policy.excluded_topics:
+            chosen = TopicChoice(excluded=policy.excluded_topics).of(problem.partitions)
+            problem = replace(problem, partitions=problem.partitions.held(~chosen, Hold.EXCLUDED))
     with _named(policy, "excluded-brokers or --exclude-brokers"):
-        return _without_brokers(problem, policy.excluded_brokers)
+        if policy.excluded_brokers:
+            brokers, out = problem.brokers, chosen_brokers(problem.brokers, policy.excluded_brokers)
+            problem = replace(problem, brokers=replace(brokers, may_receive=brokers.may_receive & ~out))
+    return problem
 
 
 @contextmanager
@@ -391,24 +399,27 @@ def known_bands(partitions: Partitions, bands: tuple[Band, ...]) -> tuple[Band, 
 
 
 def _with_consumers(problem: Problem, wanted: Mapping[str, Mapping[str, float]]) -> Problem:
-    chosen: dict[str, Mapping[str, float]] = {}
-    for pattern, weights in wanted.items():
-        refuse_unknown_racks(problem, weights)
-        whole = sum(weights.values())
-        parts = {rack: weight / whole for rack, weight in sorted(weights.items())}
-        for topic in sorted(matching(pattern, problem.partitions.topic_names)):
-            chosen.setdefault(topic, parts)
-    return with_consumer_racks(problem, chosen)
+    parts = {
+        topic: {rack: weight / sum(weights.values()) for rack, weight in sorted(weights.items())}
+        for topic, weights in _racks_by_topic(problem, wanted).items()
+    }
+    return with_consumer_racks(problem, parts)
 
 
 def with_leader_racks(problem: Problem, wanted: Mapping[str, tuple[str, ...]]) -> Problem:
     """Set preferred racks of leaders by topic. Raises InputError for an unknown rack or topic."""
-    chosen: dict[str, tuple[str, ...]] = {}
+    chosen = _racks_by_topic(problem, wanted)
+    return replace(problem, rules=replace(problem.rules, leader_racks=chosen)) if chosen else problem
+
+
+def _racks_by_topic(problem: Problem, wanted: Mapping[str, _Racks]) -> dict[str, _Racks]:
+    """Racks by topic instead of pattern: the first matching pattern counts."""
+    chosen: dict[str, _Racks] = {}
     for pattern, racks in wanted.items():
         refuse_unknown_racks(problem, racks)
         for topic in sorted(matching(pattern, problem.partitions.topic_names)):
             chosen.setdefault(topic, racks)
-    return replace(problem, rules=replace(problem.rules, leader_racks=chosen)) if chosen else problem
+    return chosen
 
 
 def refuse_unknown_racks(problem: Problem, racks: Iterable[str]) -> None:
@@ -449,14 +460,9 @@ def _with_limits(problem: Problem, policy: PlanPolicy) -> Problem:
     ids = brokers.ids.tolist()
     capacity = {name: limits.copy() for name, limits in brokers.capacity.items()}
     for name in {name for limits in (policy.capacity, *policy.broker_capacity.values()) for name in limits} - {CORES}:
-        common = policy.capacity.get(name, np.inf)
-        common_limits = (
-            capacity.get(name, np.full(len(ids), np.inf)) if name not in policy.capacity else np.full(len(ids), common)
-        )
-        own = [policy.broker_capacity.get(broker, {}).get(name) for broker in ids]
-        capacity[name] = np.array(
-            [old if new is None else new for old, new in zip(common_limits.tolist(), own, strict=True)]
-        )
+        known = np.full(len(ids), policy.capacity[name]) if name in policy.capacity else brokers.capacity_of(name)
+        limits = zip(ids, known.tolist(), strict=True)
+        capacity[name] = np.array([policy.broker_capacity.get(one, {}).get(name, limit) for one, limit in limits])
     shares = np.array([policy.shares.get(broker, 1.0) for broker in ids])
     own_shares = dict.fromkeys((band.goal.name for band in problem.bands), shares) if policy.shares else brokers.shares
     limited = replace(brokers, capacity=dict(sorted(capacity.items())), shares=own_shares)
@@ -501,18 +507,3 @@ def _with_sets(problem: Problem, sets: tuple[BrokerSet, ...]) -> Problem:
         brokers=replace(brokers, broker_sets=of_brokers),
         partitions=replace(partitions, broker_sets=numbers),
     )
-
-
-def _without_topics(problem: Problem, patterns: tuple[str, ...]) -> Problem:
-    if not patterns:
-        return problem
-    chosen = TopicChoice(excluded=patterns).of(problem.partitions)
-    return replace(problem, partitions=problem.partitions.held(~chosen, Hold.EXCLUDED))
-
-
-def _without_brokers(problem: Problem, ids: tuple[int, ...]) -> Problem:
-    if not ids:
-        return problem
-    brokers = problem.brokers
-    out = chosen_brokers(brokers, ids)
-    return replace(problem, brokers=replace(brokers, may_receive=brokers.may_receive & ~out))

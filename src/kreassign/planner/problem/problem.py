@@ -7,11 +7,11 @@ Shapes: N brokers, D log directories, P partitions, S present replicas, R bands.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from enum import Enum
 from itertools import pairwise
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -25,6 +25,8 @@ from kreassign.planner.goals import CPU, GOALS, OPTIONAL_GOALS, Goal
 from kreassign.planner.problem.holds import Hold
 
 # Brokers, log directories, partitions, and the assignment.
+
+_Values = TypeVar("_Values", BoolArray, IntArray, FloatArray)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -59,6 +61,31 @@ class Brokers:
 
     def __len__(self) -> int:
         return len(self.ids)
+
+    def extended(self, ids: Sequence[int], racks: Sequence[int], *, are_open: bool) -> Brokers:
+        """Add brokers without replicas: open ones like the median of the present ones, or ones to be emptied."""
+        count = len(ids)
+
+        def joined(values: _Values, more: object) -> _Values:
+            return np.append(values, np.full(count, more, values.dtype))
+
+        def usual(values: FloatArray, of_closed: float) -> FloatArray:
+            # Limits may be whole numbers: infinity needs floats.
+            return joined(values.astype(np.float64), np.median(values) if are_open else of_closed)
+
+        return Brokers(
+            ids=np.append(self.ids, np.array(ids, np.int32)),
+            racks=np.append(self.racks, np.array(racks, np.int32)),
+            rack_names=self.rack_names,
+            is_live=joined(self.is_live, more=True),
+            may_receive=joined(self.may_receive, are_open),
+            may_lead=joined(self.may_lead, are_open),
+            must_empty=joined(self.must_empty, not are_open),
+            closures=joined(self.closures, Closure.NONE),
+            broker_sets=joined(self.broker_sets, NOWHERE),
+            capacity={name: usual(limits, np.inf) for name, limits in self.capacity.items()},
+            shares={name: usual(shares, 0.0) for name, shares in self.shares.items()},
+        )
 
     @property
     def staying(self) -> BoolArray:
@@ -212,9 +239,13 @@ class Partitions:
         """Topic and number of the partition with this index."""
         return TopicPartition(self.topic_names[self.topics[partition]], int(self.numbers[partition]))
 
+    def span(self, partition: int) -> slice:
+        """Places of one partition's replicas."""
+        return slice(int(self.offsets[partition]), int(self.offsets[partition + 1]))
+
     def list_of(self, partition: int) -> IntArray:
         """Broker indices of one partition's replicas, preferred leader first."""
-        return self.replicas[self.offsets[partition] : self.offsets[partition + 1]]
+        return self.replicas[self.span(partition)]
 
 
 _PER_PARTITION = (
@@ -246,6 +277,10 @@ class Assignment:
         """Index of the partition of each replica, as in `Partitions`."""
         factors = np.diff(self.offsets)
         return np.repeat(np.arange(len(factors), dtype=np.int32), factors)
+
+    def list_of(self, partition: int) -> IntArray:
+        """Replica list of one partition, as broker indices."""
+        return self.replicas[self.offsets[partition] : self.offsets[partition + 1]]
 
     def lists(self) -> list[list[int]]:
         """Replica list of every partition, as broker indices."""

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kreassign.planner.arrays import NOWHERE, BoolArray, FloatArray, IndexArray, IntArray
-from kreassign.planner.problem.problem import Assignment, Budget, Problem
+from kreassign.planner.arrays import NOWHERE, BoolArray, FloatArray, IndexArray, IntArray, pairs
+from kreassign.planner.problem.problem import Assignment, Problem
 from kreassign.planner.search.compiled import loops
 from kreassign.planner.search.compiled.kernels import FIXED, NO_RANK, REMOVED, UNPLACED, Encoding, State, loads_of
 
@@ -59,7 +59,8 @@ def decode(search: Search) -> Assignment:
     owners = encoding.owners.astype(np.int32)
     rank = np.arange(len(owners), dtype=np.int32) - encoding.offsets.astype(np.int32)[owners]
     if ordered is not None:
-        rank[kept] = ordered[1][np.searchsorted(ordered[0], _keys(encoding, state)[kept])]
+        keys = pairs(encoding.owners, state.places, len(encoding.racks))
+        rank[kept] = ordered[1][np.searchsorted(ordered[0], keys[kept])]
     rank[state.leaders] = LEADS
     slots = np.flatnonzero(kept)
     chosen = slots[np.lexsort((rank[slots], owners[slots]))]
@@ -74,15 +75,10 @@ def decode(search: Search) -> Assignment:
 def _places_and_order(search: Search) -> tuple[IndexArray, IndexArray]:
     """Each (partition, broker) as one number, ascending, and its place in the order of the search."""
     kept = np.flatnonzero(search.state.places >= 0)
-    keys = _keys(search.encoding, search.state)[kept]
+    keys = pairs(search.encoding.owners, search.state.places, len(search.encoding.racks))[kept]
     ascending = np.argsort(keys)
     places: IndexArray = np.asarray(search.order)[kept[ascending]]
     return keys[ascending], places
-
-
-def _keys(encoding: Encoding, state: State) -> IndexArray:
-    keys: IndexArray = encoding.owners.astype(np.int64) * len(encoding.racks) + state.places
-    return keys
 
 
 def adopt(search: Search, assignment: Assignment) -> None:
@@ -93,7 +89,7 @@ def adopt(search: Search, assignment: Assignment) -> None:
     leaders: list[int] = []
     for partition in _different(encoding, assignment).tolist():
         span = range(encoding.offsets[partition], encoding.offsets[partition + 1])
-        wanted = assignment.replicas[assignment.offsets[partition] : assignment.offsets[partition + 1]].tolist()
+        wanted = assignment.list_of(partition).tolist()
         places = _in_slots(encoding.initial_brokers[span.start : span.stop].tolist(), wanted)
         slots += span
         brokers += places
@@ -136,11 +132,10 @@ def _in_slots(initial_brokers: list[int], wanted: list[int]) -> list[int]:
 def _return_to_slots(encoding: Encoding, state: State) -> None:
     """Return each replica on a present broker of its partition to the slot of the present replica."""
     brokers = len(encoding.racks)
-    initial = np.sort(encoding.owners.astype(np.int64) * brokers + np.maximum(encoding.initial_brokers, 0))
-    key = encoding.owners.astype(np.int64) * brokers + state.places
-    strayed = (
-        (state.places >= 0) & (state.places != encoding.initial_brokers) & (key == initial[_nearest(initial, key)])
-    )
+    initial = np.sort(pairs(encoding.owners, np.maximum(encoding.initial_brokers, 0), brokers))
+    key = pairs(encoding.owners, state.places, brokers)
+    nearest = np.minimum(np.searchsorted(initial, key), len(initial) - 1)
+    strayed = (state.places >= 0) & (state.places != encoding.initial_brokers) & (key == initial[nearest])
     for partition in np.unique(encoding.owners[strayed]):
         span = slice(encoding.offsets[partition], encoding.offsets[partition + 1])
         places, own = state.places[span].tolist(), encoding.initial_brokers[span].tolist()
@@ -150,10 +145,6 @@ def _return_to_slots(encoding: Encoding, state: State) -> None:
         settled = [next(newcomers, UNPLACED) if place == UNPLACED else place for place in settled]
         state.places[span] = settled
         state.leaders[partition] = span.start + settled.index(leader)
-
-
-def _nearest(ordered: IndexArray, wanted: IndexArray) -> IndexArray:
-    return np.minimum(np.searchsorted(ordered, wanted), len(ordered) - 1)
 
 
 def _dirs_by_slot(problem: Problem, encoding: Encoding) -> IntArray:
@@ -291,7 +282,9 @@ def _state(problem: Problem, encoding: Encoding, unit_bytes: float) -> State:
         shortfall=np.ascontiguousarray(low * scale),
         headroom=np.ascontiguousarray(high * scale),
         spare_capacity=np.ascontiguousarray(capacity * scale),
-        budget_left=_budget_left(budget, unit_bytes),
+        budget_left=np.array(
+            [_or_unlimited(budget.moved_bytes, unit_bytes), *map(_or_unlimited, (budget.moves, budget.leader_changes))]
+        ),
         bytes_in_left=np.full(brokers, _or_unlimited(budget.bytes_in_per_broker, unit_bytes)),
         bytes_out_left=np.full(brokers, _or_unlimited(budget.bytes_out_per_broker, unit_bytes)),
         rng_state=np.array([SEED], np.int64),
@@ -334,35 +327,26 @@ def _bounds(problem: Problem) -> tuple[FloatArray, FloatArray, FloatArray]:
     )
 
 
-def _budget_left(budget: Budget, unit_bytes: float) -> FloatArray:
-    return np.array(
-        [
-            _or_unlimited(budget.moved_bytes, unit_bytes),
-            _or_unlimited(budget.moves, 1.0),
-            _or_unlimited(budget.leader_changes, 1.0),
-        ]
-    )
-
-
-def _or_unlimited(limit: int | None, unit: float) -> float:
+def _or_unlimited(limit: int | None, unit: float = 1.0) -> float:
     return UNLIMITED if limit is None else limit / unit
 
 
-def misplaced(encoding: Encoding, state: State, *, repair_racks: bool) -> BoolArray:
-    """Mask of replicas that must leave: on a broker that is dead or to be emptied, or lost, shape (S,).
+def misplaced(problem: Problem, encoding: Encoding, state: State) -> BoolArray:
+    """Mask of replicas that must leave and may: on a broker that is dead or to be emptied, or lost, shape (S,).
 
-    With `repair_racks`, all but the first in the list of the replicas that crowd a rack leave too.
+    If racks are repaired, all but the first in the list of the replicas that crowd a rack leave too.
     """
     placed = state.places >= 0
     wrong: BoolArray = placed & (~encoding.staying[np.maximum(state.places, 0)] | (state.places == encoding.lost_on))
-    if repair_racks:
+    if problem.rules.repair_racks:
         wrong |= crowding(encoding, state, placed & ~wrong)
+    wrong &= encoding.movable[encoding.owners]
     return wrong
 
 
 def _staying(problem: Problem, encoding: Encoding, state: State) -> BoolArray:
     """Mask of replicas that the task leaves in place, shape (S,), unless their partition shrinks."""
-    leaving = misplaced(encoding, state, repair_racks=problem.rules.repair_racks) & encoding.movable[encoding.owners]
+    leaving = misplaced(problem, encoding, state)
     result: BoolArray = (encoding.initial_brokers >= 0) & ~leaving & ~may_stay_or_go(problem, encoding)
     return result
 
@@ -379,9 +363,7 @@ def may_stay_or_go(problem: Problem, encoding: Encoding) -> BoolArray:
 def crowding(encoding: Encoding, state: State, counted: BoolArray) -> BoolArray:
     """Mask of replicas beyond the limit of their rack, in the order of the replica lists, (S,)."""
     slots = np.flatnonzero(counted)
-    key = (
-        encoding.owners[slots].astype(np.int64) * (int(encoding.racks.max()) + 1) + encoding.racks[state.places[slots]]
-    )
+    key = pairs(encoding.owners[slots], encoding.racks[state.places[slots]], int(encoding.racks.max()) + 1)
     order = np.argsort(key, kind="stable")
     ordered = key[order]
     begins = np.concatenate(([True], ordered[1:] != ordered[:-1])) if len(ordered) else np.zeros(0, bool)

@@ -39,7 +39,7 @@ def make_room(search: Search, unplaced: IndexArray) -> IndexArray:
     Limits may still be exceeded afterwards: the caller checks `is_overfull`.
     """
     state = search.state
-    loose = _by_limits(state)._replace(spare_capacity=np.full_like(state.spare_capacity, np.inf))
+    loose = by_limits(state)._replace(spare_capacity=np.full_like(state.spare_capacity, np.inf))
     loops.fill_pass(search.encoding, loose, unplaced)
     state.spare_capacity[:] = loose.headroom
     relieve(search)
@@ -105,7 +105,7 @@ def _partitions_with(encoding: Encoding, slots: BoolArray) -> BoolArray:
 
 
 def _relieve(encoding: Encoding, state: State) -> None:
-    hard = _by_limits(state)
+    hard = by_limits(state)
     for threshold in RELIEF_THRESHOLDS:
         loops.move_pass(encoding, hard, threshold)
     for threshold in RELIEF_THRESHOLDS:
@@ -119,7 +119,7 @@ def _go_back(search: Search) -> None:
     # Replicas that could have stayed come first, or one that must move would take their place.
     order = np.lexsort((-encoding.size[encoding.owners], ~_could_stay(encoding)))
     order = order[~may_stay_or_go(search.problem, encoding)[order]]
-    while loops.return_pass(encoding, _by_limits(state), order):
+    while loops.return_pass(encoding, by_limits(state), order):
         pass
     loops.restore_leaders_pass(encoding, state)
     refresh(search.problem, encoding, state)
@@ -140,7 +140,7 @@ def _could_stay(encoding: Encoding) -> BoolArray:
     return result
 
 
-def _by_limits(state: State) -> State:
+def by_limits(state: State) -> State:
     """The state with hard limits as bands: only loads above them count as missed."""
     return state._replace(shortfall=np.full_like(state.shortfall, -np.inf), headroom=state.spare_capacity.copy())
 
@@ -153,9 +153,9 @@ ROUNDING = 1e-9
 
 def refuse_impossible(problem: Problem) -> None:
     """Raise Infeasible with all reasons that are known without a search."""
-    found = [
-        *_pinned(problem), *_factors(problem), *_capacities(problem), *_topic_leaders(problem), *_leaderless(problem)
-    ]  # fmt: skip
+    found = [*_pinned(problem), *_factors(problem), *_capacities(problem), *_topic_leaders(problem)]
+    if len(problem.partitions) and not (problem.brokers.staying & problem.brokers.may_lead).any():
+        found.append(("leaders", "no broker is left that may lead"))
     if found:
         raise _infeasible(found)
 
@@ -223,11 +223,6 @@ def _topic_leaders(problem: Problem) -> Iterator[tuple[str, str]]:
             yield "leaders of a topic", f"{few} for {least} leaders on each of {leading} brokers"
 
 
-def _leaderless(problem: Problem) -> Iterator[tuple[str, str]]:
-    if len(problem.partitions) and not (problem.brokers.staying & problem.brokers.may_lead).any():
-        yield "leaders", "no broker is left that may lead"
-
-
 def refuse_unplaced(problem: Problem, encoding: Encoding, state: State, slots: IndexArray) -> None:
     """Raise Infeasible for replicas that must move and have no possible broker."""
     reasons = dict.fromkeys(_why_unplaced(problem, encoding, state, int(slot)) for slot in slots[:SHOWN_EXAMPLES])
@@ -256,9 +251,12 @@ def _why_unplaced(problem: Problem, encoding: Encoding, state: State, slot: int)
     leads = state.leaders[partition] == slot
     load = encoding.loads[2 * partition + (not leads)]
     left = encoding.receiving.copy()
+    broker_set = encoding.partition_sets[partition]
+    of_set = (encoding.broker_sets == broker_set) | (broker_set == NOWHERE)
+    used = np.bincount(encoding.racks[others], minlength=int(encoding.racks.max()) + 1)
     for rule, allowed, sentence in (
         ("receivers", encoding.receiving, "no broker may receive replicas"),
-        ("broker sets", _brokers_of_set(encoding, int(partition)), "none of its broker set may receive"),
+        ("broker sets", of_set, "none of its broker set may receive"),
         ("leaders", (encoding.lead_ranks[: len(left)] < NO_RANK) | (not leads), "none of the receivers may lead"),
         ("distinct brokers", ~np.isin(np.arange(len(left)), others), "every receiver holds a replica of it already"),
         (
@@ -266,7 +264,7 @@ def _why_unplaced(problem: Problem, encoding: Encoding, state: State, slot: int)
             ~np.isin(np.arange(len(left)), lost),
             "every other receiver has lost its copy of it",
         ),
-        ("racks", _roomy_racks(encoding, int(partition), others), "every receiver is in a rack that is full"),
+        ("racks", used[encoding.racks] < encoding.rack_limit[partition], "every receiver is in a rack that is full"),
     ):
         left &= allowed
         if not left.any():
@@ -274,18 +272,6 @@ def _why_unplaced(problem: Problem, encoding: Encoding, state: State, slot: int)
     short = np.maximum(load - state.spare_capacity[left], 0.0) / np.maximum(load, ROUNDING)
     goal = problem.bands[int(short.min(axis=0).argmax())].goal
     return goal.name, f"no receiver has enough {goal.name} left"
-
-
-def _brokers_of_set(encoding: Encoding, partition: int) -> BoolArray:
-    broker_set = encoding.partition_sets[partition]
-    result: BoolArray = (encoding.broker_sets == broker_set) | (broker_set == NOWHERE)
-    return result
-
-
-def _roomy_racks(encoding: Encoding, partition: int, others: IndexArray) -> BoolArray:
-    used = np.bincount(encoding.racks[others], minlength=int(encoding.racks.max()) + 1)
-    result: BoolArray = used[encoding.racks] < encoding.rack_limit[partition]
-    return result
 
 
 def refuse_overfull(problem: Problem, encoding: Encoding, state: State) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kreassign.errors import Infeasible
-from kreassign.planner.arrays import NOWHERE, FloatArray, IndexArray, IntArray
+from kreassign.planner.arrays import NOWHERE, BoolArray, FloatArray, IndexArray, IntArray, pairs
 from kreassign.planner.goals import DISK
 from kreassign.planner.problem.holds import Hold
 from kreassign.planner.problem.problem import (
@@ -43,6 +43,8 @@ from kreassign.planner.search.encoding import (
     scales,
 )
 from kreassign.planner.search.feasibility import (
+    RELIEF_THRESHOLDS,
+    by_limits,
     exchange_attempts,
     go_back,
     is_overfull,
@@ -56,6 +58,7 @@ from kreassign.planner.search.feasibility import (
 )
 from kreassign.planner.search.spread import (
     failover_excess,
+    leader_spread,
     missed_leaders,
     spread_failover,
     spread_leaders,
@@ -79,7 +82,8 @@ def in_log_dirs(problem: Problem, assignment: Assignment, solve: Solve) -> Assig
         return assignment
     chosen = assignment.log_dirs.copy()
     owners = np.repeat(np.arange(len(problem.partitions)), np.diff(assignment.offsets))
-    stays = np.isin(*_replica_keys(problem, assignment, owners))
+    now, count = problem.partitions, len(problem.brokers)
+    stays = np.isin(pairs(owners, assignment.replicas, count), pairs(now.owners, now.replicas, count))
     for broker in np.unique(assignment.replicas):
         own = np.flatnonzero(dirs.brokers == broker)
         places = np.flatnonzero((assignment.replicas == broker) & (~stays | (assignment.log_dirs != NOWHERE)))
@@ -88,14 +92,6 @@ def in_log_dirs(problem: Problem, assignment: Assignment, solve: Solve) -> Assig
         inner = _inside_broker(problem, own, owners[places], assignment.log_dirs[places])
         chosen[places] = own[_solved_inside(problem, int(broker), inner, solve).replicas]
     return replace(assignment, log_dirs=chosen)
-
-
-def _replica_keys(
-    problem: Problem, assignment: Assignment, owners: npt.NDArray[np.int64]
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Keys of (partition, broker), of the assignment and of the present replicas."""
-    width, now = len(problem.brokers), problem.partitions
-    return owners * width + assignment.replicas, now.owners.astype(np.int64) * width + now.replicas
 
 
 def _solved_inside(problem: Problem, broker: int, inner: Problem, solve: Solve) -> Assignment:
@@ -179,7 +175,6 @@ SMALL = 20_000
 FINE_MOVE_THRESHOLDS = tuple(64 / 1.3**step for step in range(20))
 # Part of the load of leading that a change of leader must gain.
 LEADER_THRESHOLDS = (1.5, 1.0, 0.5, 0.2, 0.05, 0.0)
-CAPACITY_THRESHOLDS = (1.0, 0.1, 0.0)
 EXCHANGE_THRESHOLDS = (1.0, 0.2, 0.0)
 CHAIN_ATTEMPTS = 60
 SMALLER_ATTEMPTS = 12
@@ -272,12 +267,12 @@ def _force(search: Search) -> None:
     if problem.rules.only_forced:
         undo_copies_of_start(search)
     _unplace(search)
-    if _barred_leaders(encoding, state):
+    if _barred_leaders(encoding, state).any():
         loops.demote_pass(encoding, state)
     unplaced = _fill(search, np.flatnonzero(state.places == UNPLACED))
     if problem.rules.only_forced and problem.budget == Budget():
         unplaced = _with_room(search, unplaced)
-    if problem.rules.only_forced and _barred_leaders(encoding, state):
+    if problem.rules.only_forced and _barred_leaders(encoding, state).any():
         loops.demote_pass(encoding, state)  # to replicas placed only now
     if not len(unplaced):
         return
@@ -348,8 +343,7 @@ def _unplace(search: Search) -> None:
     problem, encoding, state = search.problem, search.encoding, search.state
     if not problem.rules.between_brokers:
         return
-    wrong = misplaced(encoding, state, repair_racks=problem.rules.repair_racks) & encoding.movable[encoding.owners]
-    leaving = np.flatnonzero(wrong)
+    leaving = np.flatnonzero(misplaced(problem, encoding, state))
     if len(leaving):
         loops.place_pass(encoding, state, leaving, np.full_like(leaving, UNPLACED))
     if (problem.partitions.wanted_factors < problem.partitions.factors).any():
@@ -363,23 +357,22 @@ def _unplace(search: Search) -> None:
 def _hand_over(search: Search) -> None:
     """Move leaders off brokers that may not lead: an eligible replica may have been placed only now."""
     encoding, state = search.encoding, search.state
-    hosts = state.places[state.leaders]
-    barred = (encoding.lead_ranks == NO_RANK)[np.maximum(hosts, 0)] & (hosts >= 0) & (encoding.lead_rows != FIXED)
+    barred = _barred_leaders(encoding, state) & (encoding.lead_rows != FIXED)
     if barred.any():
         loops.hand_over_pass(encoding, state, state.leaders[barred])
 
 
-def _barred_leaders(encoding: Encoding, state: State) -> bool:
-    """True if any partition is led by a broker that may not lead."""
+def _barred_leaders(encoding: Encoding, state: State) -> BoolArray:
+    """Mask of partitions that are led by a broker that may not lead, (P,)."""
     hosts = state.places[state.leaders]
-    return bool(((encoding.lead_ranks == NO_RANK)[np.maximum(hosts, 0)] & (hosts >= 0)).any())
+    barred: BoolArray = (encoding.lead_ranks == NO_RANK)[np.maximum(hosts, 0)] & (hosts >= 0)
+    return barred
 
 
 def _relieve_capacities(search: Search) -> None:
     encoding, state = search.encoding, search.state
-    # Use hard limits as bands: only loads above them count as missed.
-    hard = state._replace(shortfall=np.full_like(state.shortfall, -np.inf), headroom=state.spare_capacity.copy())
-    for threshold in CAPACITY_THRESHOLDS:
+    hard = by_limits(state)
+    for threshold in RELIEF_THRESHOLDS:
         _change_leaders(encoding, hard)
         loops.move_pass(encoding, hard, threshold)
     for threshold in EXCHANGE_THRESHOLDS:
@@ -451,16 +444,14 @@ def _spread_failover(search: Search) -> None:
 def _may_stay(search: Search) -> bool:
     """True if the state breaks no rule and leaves no forced change undone."""
     problem, encoding, state, rules = search.problem, search.encoding, search.state, search.problem.rules
-    wrong = misplaced(encoding, state, repair_racks=problem.rules.repair_racks) & encoding.movable[encoding.owners]
-    full = (state.spare_capacity < -kernels.TINY).any()
     resized = (problem.partitions.wanted_factors != problem.partitions.factors).any()
     return not (
-        wrong.any()
-        or full
+        misplaced(problem, encoding, state).any()
+        or is_overfull(search)
         or resized
         or rules.least_topic_leaders
         or rules.leader_racks
-        or _barred_leaders(encoding, state)
+        or _barred_leaders(encoding, state).any()
     )
 
 
@@ -472,7 +463,7 @@ def _spread_leaders(search: Search) -> None:
     """Spread leaders of topics so that the bands do not worsen them: unless a task forces more, bands yield."""
     problem, encoding, state = search.problem, search.encoding, search.state
     present = encode(problem)
-    allowed = missed_leaders(problem, present.state)
+    allowed = missed_leaders(leader_spread(problem, present.state))
     if spread_leaders(problem, encoding, state, allowed) > allowed and _may_stay(present):
         for values, initial in zip(state, present.state, strict=True):
             values[:] = initial
@@ -545,7 +536,7 @@ PASSES: tuple[Pass, ...] = (
         "Capacities",
         "bring overfull brokers within their hard limits, whatever that does to the bands; later passes keep it so",
         "a broker is over a limit",
-        lambda search: bool((search.state.spare_capacity < -kernels.TINY).any()),
+        is_overfull,
         _relieve_capacities,
     ),
     Pass(

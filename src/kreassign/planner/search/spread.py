@@ -7,9 +7,10 @@ No change for them takes a broker farther from a band. The check defines the sam
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 
 from kreassign.planner.arrays import NOWHERE, BoolArray, FloatArray, IndexArray
-from kreassign.planner.goals import LEADERS, REPLICAS
+from kreassign.planner.goals import LEADERS, REPLICAS, Goal
 from kreassign.planner.problem.problem import Problem, RackRule
 from kreassign.planner.search.compiled import failover_loops as loops
 from kreassign.planner.search.compiled import kernels
@@ -17,10 +18,10 @@ from kreassign.planner.search.compiled.failover_loops import NO_SLOT, Failover
 from kreassign.planner.search.compiled.kernels import Encoding, State, slots_by_broker
 from kreassign.planner.search.compiled.spread_loops import Spread, spread_leaders_pass, spread_pass
 
-# Topic spread: the replicas of each topic spread evenly over the brokers, in whole replicas.
+# Spread of topics: their replicas, and their leaders, evenly over the brokers, in whole numbers.
 #
-# With n(t, b) the number of replicas of topic t on broker b, s(b) the share of the broker and N(t) the replicas of the
-# topic, n should be from floor(N s (1 - tolerance)) to ceil(N s (1 + tolerance)).
+# With n(t, b) the replicas of topic t on broker b (or its partitions that b leads), s(b) the share of the broker and
+# N(t) all that the topic has, n should be from floor(N s (1 - tolerance)) to ceil(N s (1 + tolerance)).
 
 ROUNDS = 4
 ATTEMPTS = 64
@@ -29,97 +30,68 @@ ROUNDING = 1e-9
 
 def spread_topics(problem: Problem, encoding: Encoding, state: State) -> None:
     """Change the state to spread topics, as far as bands, rules and budget allow."""
-    tolerance = problem.rules.topic_spread
+    partitions, tolerance = problem.partitions, problem.rules.topic_spread
     if tolerance is None or not problem.rules.between_brokers:
         return
-    counts = np.zeros((len(problem.partitions.topic_names), len(problem.brokers)), np.int64)
     placed = state.places >= 0
-    np.add.at(counts, (problem.partitions.topics[encoding.owners[placed]], state.places[placed]), 1)
-    least, most = _replica_limits(problem, tolerance)
-    spread = Spread(problem.partitions.topics.astype(np.int64), counts, least, most)
+    totals = np.bincount(partitions.topics, partitions.wanted_factors, len(partitions.topic_names))
+    spread = _spread(problem, REPLICAS, (encoding.owners[placed], state.places[placed]), totals, tolerance)
     for _ in range(ROUNDS):
         if not spread_pass(encoding, state, spread, slots_by_broker(state.places, len(encoding.racks)), ATTEMPTS):
             break
 
 
-def _replica_limits(problem: Problem, tolerance: float) -> tuple[IndexArray, IndexArray]:
-    """Fewest and most replicas of each topic on each broker, shapes (T, N)."""
-    partitions = problem.partitions
-    replicas = np.bincount(partitions.topics, partitions.wanted_factors, len(partitions.topic_names))
-    middle = replicas[:, None] * _replica_shares(problem)
-    least = np.floor(middle * (1 - tolerance) + ROUNDING).astype(np.int64)
-    most = np.ceil(middle * (1 + tolerance) - ROUNDING).astype(np.int64)
-    return least, most
-
-
-def _replica_shares(problem: Problem) -> FloatArray:
-    """Target part of each topic on each broker, (T, N): its share of all replicas, among the topic's brokers."""
-    weights = problem.brokers.weights(REPLICAS.name)
-    sets = np.full(len(problem.partitions.topic_names), NOWHERE, np.int32)
-    sets[problem.partitions.topics] = problem.partitions.broker_sets
-    members: BoolArray = (sets[:, None] == NOWHERE) | (sets[:, None] == problem.brokers.broker_sets[None, :])
-    shares = np.where(members, weights[None, :], 0.0)
-    total = shares.sum(axis=1, keepdims=True)
-    parts: FloatArray = np.divide(shares, total, out=np.zeros_like(shares), where=total > 0)
-    return parts
-
-
-# Even leaders per topic: spread the leaders of each topic over the brokers, in whole leaders, without copies.
-#
-# No change for it takes a broker farther from a band, unless the bands have made the spread worse than it is now. With
-# n(t, b) the partitions of topic t that broker b leads, s(b) its share of all leaders and N(t) the partitions of the
-# topic, n should be from floor(N s (1 - tolerance)) to ceil(N s (1 + tolerance)).
-
-
 def spread_leaders(problem: Problem, encoding: Encoding, state: State, allowed: int) -> int:
-    """Change leaders to spread those of topics; return the remaining miss, at most `allowed` if possible."""
-    spread = _leader_spread(problem, state)
+    """Change leaders to spread those of topics, without copies; return the remaining miss.
+
+    No change takes a broker farther from a band, unless the bands have made the miss larger than `allowed`.
+    """
+    spread = leader_spread(problem, state)
     for keeps_bands in (True, False):
         for _ in range(ROUNDS):
             by_broker = slots_by_broker(state.places, len(encoding.racks))
             if not spread_leaders_pass(encoding, state, spread, by_broker, ATTEMPTS, keeps_bands):
                 break
-        if _missed_leaders(spread) <= allowed:
+        if missed_leaders(spread) <= allowed:
             break
-    return _missed_leaders(spread)
+    return missed_leaders(spread)
 
 
-def missed_leaders(problem: Problem, state: State) -> int:
+def missed_leaders(spread: Spread) -> int:
     """Total number of leaders by which brokers miss their target range of each topic."""
-    return _missed_leaders(_leader_spread(problem, state))
-
-
-def _missed_leaders(spread: Spread) -> int:
     off = np.maximum(spread.counts - spread.most, 0) + np.maximum(spread.least - spread.counts, 0)
     return int(off.sum())
 
 
-def _leader_spread(problem: Problem, state: State) -> Spread:
-    counts = np.zeros((len(problem.partitions.topic_names), len(problem.brokers)), np.int64)
-    hosts = state.places[state.leaders]
-    np.add.at(counts, (problem.partitions.topics[hosts >= 0], hosts[hosts >= 0]), 1)
-    least, most = _leader_limits(problem)
-    return Spread(problem.partitions.topics.astype(np.int64), counts, least, most)
+def leader_spread(problem: Problem, state: State) -> Spread:
+    """Leaders of each topic on each broker, with their targets."""
+    partitions, hosts = problem.partitions, state.places[state.leaders]
+    led = np.flatnonzero(hosts >= 0)
+    totals = np.bincount(partitions.topics, minlength=len(partitions.topic_names))
+    return _spread(problem, LEADERS, (led, hosts[led]), totals, problem.rules.topic_leaders or 0.0)
 
 
-def _leader_limits(problem: Problem) -> tuple[IndexArray, IndexArray]:
-    """Fewest and most leaders of each topic on each broker, shapes (T, N)."""
-    tolerance = problem.rules.topic_leaders or 0.0
-    topics = problem.partitions.topics
-    middle = np.bincount(topics, minlength=len(problem.partitions.topic_names))[:, None] * _leader_shares(problem)
+def _spread(
+    problem: Problem,
+    goal: Goal,
+    placed: tuple[IndexArray, IndexArray],
+    totals: npt.NDArray[np.integer | np.floating],
+    tolerance: float,
+) -> Spread:
+    """Count by topic and broker, with targets; `placed` has the partition and broker of each replica or leader."""
+    partitions, brokers = problem.partitions, problem.brokers
+    topics = partitions.topics.astype(np.int64)
+    sets = np.full(len(partitions.topic_names), NOWHERE, np.int32)
+    sets[topics] = partitions.broker_sets
+    members = (sets[:, None] == NOWHERE) | (sets[:, None] == brokers.broker_sets[None, :])
+    shares = np.where(members, problem.shares_of(goal)[None, :], 0.0)
+    whole = shares.sum(axis=1, keepdims=True)
+    middle = totals[:, None] * np.divide(shares, whole, out=np.zeros_like(shares), where=whole > 0)
     least = np.floor(middle * (1 - tolerance) + ROUNDING).astype(np.int64)
-    return np.maximum(least, 0), np.ceil(middle * (1 + tolerance) - ROUNDING).astype(np.int64)
-
-
-def _leader_shares(problem: Problem) -> FloatArray:
-    """Target part of the leaders of each topic on each broker, among the topic's brokers; (T, N)."""
-    sets = np.full(len(problem.partitions.topic_names), NOWHERE, np.int32)
-    sets[problem.partitions.topics] = problem.partitions.broker_sets
-    members = (sets[:, None] == NOWHERE) | (sets[:, None] == problem.brokers.broker_sets[None, :])
-    shares = np.where(members, problem.shares_of(LEADERS)[None, :], 0.0)
-    total = shares.sum(axis=1, keepdims=True)
-    parts: FloatArray = np.divide(shares, total, out=np.zeros_like(shares), where=total > 0)
-    return parts
+    most = np.ceil(middle * (1 + tolerance) - ROUNDING).astype(np.int64)
+    counts = np.zeros(shares.shape, np.int64)
+    np.add.at(counts, (topics[placed[0]], placed[1]), 1)
+    return Spread(topics, counts, np.maximum(least, 0), most)
 
 
 # Failover: the successors must not exceed a limit if one more broker or rack is lost.
@@ -163,7 +135,8 @@ def _failover(problem: Problem, encoding: Encoding, state: State) -> Failover:
     partitions, brokers, bands = problem.partitions, problem.brokers, problem.failover_bands
     there = brokers.staying if problem.gone is None else brokers.staying & ~problem.gone.brokers
     racks = _racks(problem, there)
-    lost = np.concatenate([np.eye(len(brokers), dtype=bool), _brokers_of_racks(racks)])
+    of_racks = racks[None, :] == np.arange(racks.max(initial=-1) + 1)[:, None]
+    lost = np.concatenate([np.eye(len(brokers), dtype=bool), of_racks])
     totals = _failover_totals(problem)
     scale = np.divide(max(1, int(there.sum())), totals, out=np.ones(len(bands)), where=totals > 0)
     following = np.array([band.goal.follower(partitions) for band in bands]).reshape(len(bands), -1).T * scale
@@ -200,12 +173,6 @@ def _racks(problem: Problem, there: BoolArray) -> IndexArray:
     numbers = np.full(len(problem.brokers.rack_names) + 1, NOWHERE, np.int64)
     numbers[known] = np.arange(len(known))
     return numbers[racks]
-
-
-def _brokers_of_racks(racks: IndexArray) -> BoolArray:
-    """Brokers that each rack's loss takes, (racks, N)."""
-    members: BoolArray = racks[None, :] == np.arange(racks.max(initial=-1) + 1)[:, None]
-    return members
 
 
 def _failover_totals(problem: Problem) -> FloatArray:

@@ -19,7 +19,7 @@ import numpy as np
 
 from kreassign.errors import Infeasible
 from kreassign.planner.arrays import FloatArray, IndexArray
-from kreassign.planner.problem.problem import Assignment, Brokers, Budget, Partitions, Problem
+from kreassign.planner.problem.problem import Assignment, Budget, Partitions, Problem
 from kreassign.planner.search.search import Solution, solve, unwatched
 
 DEFAULT_SEED = 1
@@ -149,13 +149,11 @@ def _part(problem: Problem, indices: IndexArray, whole: tuple[FloatArray, FloatA
         for column, name in enumerate(names)
         if name in problem.brokers.capacity
     }
-    return replace(part, brokers=_shared(problem.brokers, dict(zip(names, shares.T, strict=True)), room))
-
-
-def _shared(brokers: Brokers, shares: dict[str, FloatArray], room: dict[str, FloatArray]) -> Brokers:
-    """Set these shares and limits; a goal without any load keeps equal shares."""
-    usable = {name: share for name, share in shares.items() if share[brokers.staying].sum() > 0}
-    return replace(brokers, shares={**brokers.shares, **usable}, capacity={**brokers.capacity, **room})
+    brokers = problem.brokers
+    # A goal without any load keeps equal shares.
+    usable = {name: share for name, share in zip(names, shares.T, strict=True) if share[brokers.staying].sum() > 0}
+    shared = replace(brokers, shares={**brokers.shares, **usable}, capacity={**brokers.capacity, **room})
+    return replace(part, brokers=shared)
 
 
 def _budget(budget: Budget, count: int) -> Budget:

@@ -13,7 +13,6 @@ import numpy.typing as npt
 
 from kreassign.errors import IllegalPlan, InputError
 from kreassign.model import TopicPartition
-from kreassign.model.closures import Closure
 from kreassign.model.load import CPU_PER_COPY, CPU_PER_READ, CPU_PER_WRITE
 from kreassign.model.text import counted
 from kreassign.planner.arrays import NOWHERE, BoolArray, FloatArray, IntArray
@@ -22,7 +21,7 @@ from kreassign.planner.goals import DISK
 from kreassign.planner.problem.build import cpu_per_cost
 from kreassign.planner.problem.holds import Hold
 from kreassign.planner.problem.policy import known_topic
-from kreassign.planner.problem.problem import Assignment, Brokers, Budget, Gone, Partitions, Problem, Rules
+from kreassign.planner.problem.problem import Assignment, Budget, Gone, Partitions, Problem, Rules
 
 # New partitions: of a new topic, or more of a topic that exists.
 #
@@ -171,7 +170,7 @@ def _to_be_placed(problem: Problem, topic: str, factors: Sequence[int], load: Ex
     if not factors or max(factors) > hosts or min(factors) < 1:
         asked = max(factors, default=0)
         raise InputError(f"a replication factor of {asked} needs {asked} brokers that may receive; there are {hosts}")
-    brokers = _with_nowhere(problem.brokers)
+    brokers = problem.brokers.extended([NOWHERE_ID], [NOWHERE], are_open=False)
     partitions = problem.partitions.held(np.ones(len(problem.partitions), bool), Hold.STAYS)
     partitions = _inserted(partitions, topic, factors, load, (len(brokers) - 1, broker_set))
     stays = partitions.replicas < len(problem.brokers)
@@ -184,31 +183,6 @@ def _to_be_placed(problem: Problem, topic: str, factors: Sequence[int], load: Ex
         # Drop rules that would require changes of present partitions: those stay.
         rules=replace(problem.rules, least_topic_leaders={}, repair_racks=False),
     )
-
-
-def _with_nowhere(brokers: Brokers) -> Brokers:
-    """Add the placeholder broker, which is to be emptied."""
-    limits = {name: np.append(one, np.inf) for name, one in brokers.capacity.items()}
-    shares = {name: np.append(one, 0.0) for name, one in brokers.shares.items()}
-    return Brokers(
-        ids=np.append(brokers.ids, np.int32(NOWHERE_ID)),
-        racks=np.append(brokers.racks, np.int32(NOWHERE)),
-        rack_names=brokers.rack_names,
-        is_live=np.append(brokers.is_live, True),
-        may_receive=np.append(brokers.may_receive, False),
-        may_lead=np.append(brokers.may_lead, False),
-        must_empty=np.append(brokers.must_empty, True),
-        closures=np.append(brokers.closures, np.int32(Closure.NONE)),
-        broker_sets=np.append(brokers.broker_sets, np.int32(NOWHERE)),
-        capacity=limits,
-        shares=shares,
-    )
-
-
-def _reads(partitions: Partitions, topic: int, count: int) -> FloatArray:
-    """Bytes/s that followers of each new partition send to consumers: the mean of its topic, (`count`,)."""
-    known = partitions.follower_read_bytes_per_s[partitions.topics == topic]
-    return np.full(count, known.mean() if len(known) else 0.0)
 
 
 def _inserted(
@@ -227,7 +201,8 @@ def _inserted(
     offsets = np.concatenate(
         [partitions.offsets[: at + 1], slot + 1 + np.arange(count), partitions.offsets[at + 1 :] + count]
     )
-    reads = _reads(partitions, number, count)
+    known_reads = partitions.follower_read_bytes_per_s[partitions.topics == number]
+    reads = np.full(count, known_reads.mean() if len(known_reads) else 0.0)
     return replace(
         partitions,
         topic_names=names,
@@ -290,8 +265,7 @@ def _lost_replicas(problem: Problem, leaving: BrokersByPartition) -> BoolArray:
     lost = np.zeros(len(partitions.replicas), bool)
     for index in range(len(partitions)):
         if gone := leaving.get(partitions.name(index)):
-            begin, end = int(partitions.offsets[index]), int(partitions.offsets[index + 1])
-            lost[begin:end] = np.isin(problem.brokers.ids[partitions.replicas[begin:end]], sorted(gone))
+            lost[partitions.span(index)] = np.isin(problem.brokers.ids[partitions.list_of(index)], sorted(gone))
     return lost
 
 
@@ -326,8 +300,7 @@ class _Successors:
         """Assign a broker to one replica; return the reason if there is none."""
         brokers, partitions = self.problem.brokers, self.problem.partitions
         partition = int(partitions.owners[place])
-        begin, end = int(partitions.offsets[partition]), int(partitions.offsets[partition + 1])
-        its = slice(begin, end)
+        its = partitions.span(partition)
         others = self.replicas[its][~self._is_open[its]]
         in_rack = np.bincount(self._racks[others], minlength=int(self._racks.max()) + 1)[self._racks]
         limit = self._limits[partition]

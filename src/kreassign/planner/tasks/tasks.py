@@ -23,7 +23,7 @@ from kreassign.planner.goals import DISK
 from kreassign.planner.problem.holds import Hold, first_names
 from kreassign.planner.problem.policy import TopicChoice, chosen_brokers
 from kreassign.planner.problem.problem import Assignment, Band, Brokers, Gone, Partitions, Problem, RackRule, Rules
-from kreassign.planner.results import assignment_of, index_of
+from kreassign.planner.results import assignment_of, directories, index_of
 
 # Balance brokers, new brokers, leaders and log directories; limit how much.
 
@@ -243,8 +243,7 @@ def drain_log_dirs(problem: Problem, places: Iterable[tuple[int, str]], *, betwe
     dirs = problem.log_dirs
     if dirs is None:
         raise InputError("nothing is known of log directories; take a new snapshot, and run `kreassign load` again")
-    ids = problem.brokers.ids[dirs.brokers].tolist()
-    known = {place: index for index, place in enumerate(zip(ids, dirs.paths, strict=True))}
+    known = directories(problem)
     wanted = sorted(set(places))
     for broker, path in wanted:
         if (broker, path) not in known:
@@ -348,8 +347,7 @@ def leave_cordoned(problem: Problem, given: Assignment | None = None) -> tuple[P
     closed = ~brokers.may_be_named & brokers.staying
     if closed.any():
         frozen = closed if problem.gone is None else closed | problem.gone.brokers
-        shares = _shares_of_living(problem, frozen, problem.partitions.may_move)
-        problem = replace(problem, brokers=replace(brokers, shares=shares))
+        problem = replace(problem, brokers=replace(brokers, shares=_shares_of_living(problem, frozen)))
     return problem, tuple(_closed_broker_sentences(problem, named & left[partitions.owners]))
 
 
@@ -397,15 +395,20 @@ def ignore_dead_brokers(
     problem = replace(
         problem,
         gone=Gone(dead, lost & stays),
-        brokers=_frozen(problem.brokers, dead, problem),
+        # They stay as they are, and need not lead a least number of partitions of a topic.
+        brokers=replace(
+            brokers,
+            is_live=brokers.is_live | dead,
+            may_receive=brokers.may_receive & ~dead,
+            may_lead=brokers.may_lead & ~dead if problem.rules.least_topic_leaders else brokers.may_lead,
+        ),
         partitions=replace(
             partitions.held(left, Hold.DEAD_COPY),
             is_lost=lost & ~stays,
             wanted_factors=np.where(left, partitions.factors, partitions.wanted_factors).astype(np.int32),
         ),
     )
-    shares = _shares_of_living(problem, dead, problem.partitions.may_move)
-    problem = replace(problem, brokers=replace(problem.brokers, shares=shares))
+    problem = replace(problem, brokers=replace(problem.brokers, shares=_shares_of_living(problem, dead)))
     return problem, tuple(_dead_broker_sentences(brokers, partitions, lost & stays, dead))
 
 
@@ -424,18 +427,12 @@ def _demanded_if_all_lived(problem: Problem, dead: BoolArray) -> BoolArray:
     return _demanded_if_all_open(whole)
 
 
-def _frozen(brokers: Brokers, dead: BoolArray, problem: Problem) -> Brokers:
-    """Keep dead brokers as they are. They need not lead a least number of partitions of a topic."""
-    may_lead = brokers.may_lead & ~dead if problem.rules.least_topic_leaders else brokers.may_lead
-    return replace(brokers, is_live=brokers.is_live | dead, may_receive=brokers.may_receive & ~dead, may_lead=may_lead)
-
-
-def _shares_of_living(problem: Problem, dead: BoolArray, may_move: BoolArray) -> dict[str, FloatArray]:
+def _shares_of_living(problem: Problem, dead: BoolArray) -> dict[str, FloatArray]:
     """Shares by load: dead brokers keep what they have, and the others share the rest as before."""
     brokers, partitions = problem.brokers, problem.partitions
     alive = replace(brokers, must_empty=brokers.must_empty | dead)
     shares = dict(brokers.shares)
-    held = dead[partitions.replicas] & ~may_move[partitions.owners]
+    held = dead[partitions.replicas] & ~partitions.may_move[partitions.owners]
     for band, total, loads in zip(problem.bands, problem.totals.tolist(), _replica_loads(problem), strict=True):
         left = np.bincount(partitions.replicas, np.where(held, loads, 0.0), len(brokers))
         shares[band.goal.name] = np.where(dead, left, alive.weights(band.goal.name) * max(0.0, total - left.sum()))

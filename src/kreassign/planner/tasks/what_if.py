@@ -7,7 +7,7 @@ returns several plans for one task, none of which is worse than another in every
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import chain, islice
 
@@ -91,32 +91,14 @@ def with_new_brokers(problem: Problem, count: int) -> Problem:
     After the highest id that Kafka allows, the lowest free ids follow.
     """
     brokers = problem.brokers
-    ids, highest = brokers.ids.tolist(), int(brokers.ids.max())
-    present = frozenset(ids)
-    free = chain(range(highest + 1, min(highest + 1 + count, 2**31)), range(count + len(ids)))
-    ids += list(islice((one for one in free if one not in present), count))
+    present, highest = frozenset(brokers.ids.tolist()), int(brokers.ids.max())
+    free = chain(range(highest + 1, min(highest + 1 + count, 2**31)), range(count + len(present)))
+    ids = list(islice((one for one in free if one not in present), count))
     racks = brokers.racks.tolist()
     for _ in range(count):
         known = range(len(brokers.rack_names))
         racks.append(min(known, key=lambda rack: (racks.count(rack), rack), default=NOWHERE))
-    return replace(problem, brokers=_extended(brokers, count, ids, racks))
-
-
-def _extended(brokers: Brokers, count: int, ids: Iterable[int], racks: Iterable[int]) -> Brokers:
-    yes, no = np.ones(count, bool), np.zeros(count, bool)
-    return Brokers(
-        ids=np.fromiter(ids, np.int32),
-        racks=np.fromiter(racks, np.int32),
-        rack_names=brokers.rack_names,
-        is_live=np.append(brokers.is_live, yes),
-        may_receive=np.append(brokers.may_receive, yes),
-        may_lead=np.append(brokers.may_lead, yes),
-        must_empty=np.append(brokers.must_empty, no),
-        closures=np.append(brokers.closures, np.zeros(count, np.int32)),
-        broker_sets=np.append(brokers.broker_sets, np.full(count, NOWHERE, np.int32)),
-        capacity={name: np.append(one, np.full(count, np.median(one))) for name, one in brokers.capacity.items()},
-        shares={name: np.append(one, np.full(count, np.median(one))) for name, one in brokers.shares.items()},
-    )
+    return replace(problem, brokers=brokers.extended(ids, racks[len(brokers) :], are_open=True))
 
 
 RIGHT_SIZE_TRIES = 10
@@ -215,18 +197,14 @@ def _not_counted(problem: Problem, needs: tuple[ResourceNeed, ...]) -> tuple[tup
 
 
 def _fits(problem: Problem, count: int) -> bool:
-    sized = _with_brokers(problem, count)
+    present = problem.brokers.ids[problem.brokers.staying].tolist()
+    sized = drain_brokers(problem, present[count:]) if count < len(present) else problem
+    if count > len(present):
+        sized = with_new_brokers(problem, count - len(present))
     try:
         return evaluate(sized, solve(sized).assignment).legal
     except Infeasible:
         return False
-
-
-def _with_brokers(problem: Problem, count: int) -> Problem:
-    present = problem.brokers.ids[problem.brokers.staying].tolist()
-    if count > len(present):
-        return with_new_brokers(problem, count - len(present))
-    return drain_brokers(problem, present[count:]) if count < len(present) else problem
 
 
 # Several plans for one task, none of which is worse than another in everything.
