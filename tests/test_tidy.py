@@ -282,13 +282,6 @@ def test_log_directories_and_moves_are_read_by_functions_that_look_twice() -> No
     assert {finding.path for finding in found} == {readings}, "\n".join(map(str, found))
 
 
-def test_client_and_tools_list_moves_in_one_place() -> None:
-    files = python("src/kreassign/admin", "src/kreassign/kafka_tools")
-    found = [finding for file in files for finding in answers.single_answers(file, answers.LISTED_TWICE)]
-    places = [f"src/kreassign/admin/{name}.py" for name in ("client", "topic_changes")]  # the first defines the call
-    assert [one.path for one in found] == places, "\n".join(map(str, found))
-
-
 @pytest.mark.parametrize("line", [
     "client.describe_log_dirs([0])",
     "ask_twice(client.describe_log_dirs, [0])",

@@ -19,9 +19,6 @@ READ_TWICE = {
 }
 """Calls of which one answer is not believed, each with the function of `readings.py` that makes it."""
 
-LISTED_TWICE = {"list_partition_reassignments": "ongoing_moves of admin/topic_changes.py"}
-"""Calls of which neither the client nor the drop-in tools believe one answer."""
-
 
 def single_answers(source: Source, calls: Mapping[str, str] = READ_TWICE) -> Iterator[Finding]:
     """Places that make such a call themselves, or hand it on to be made."""

@@ -342,7 +342,7 @@ class AdminClient:
         """
         wanted = {key: target for key, target in targets.items() if target is not None}
         if ongoing is None:
-            ongoing = topic_changes.ongoing_moves(self, wanted, lambda: timeout_ms)
+            ongoing = self.list_partition_reassignments(wanted, timeout_ms=timeout_ms)
         found = topic_changes.risky_overrides(wanted, ongoing)
         return found if found and self.has_quorum(timeout_ms=timeout_ms) else {}
 
@@ -388,7 +388,7 @@ class AdminClient:
 
     def _check_expected(self, expected: Mapping[TopicPartition, tuple[int, ...]], timeout_ms: int | None) -> None:
         found, _missing = self._partitions(expected, timeout_ms)
-        ongoing = topic_changes.ongoing_moves(self, expected, lambda: timeout_ms)
+        ongoing = self.list_partition_reassignments(expected, timeout_ms=timeout_ms)
         check_expected(expected, {key: entry.replicas for key, entry in found.items()}, ongoing)
 
     def list_partition_reassignments(

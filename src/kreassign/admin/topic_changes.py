@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import warnings
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from typing import NamedTuple, Protocol, TypeVar
@@ -42,7 +42,7 @@ from kreassign.model.error_codes import (
     has_code,
 )
 from kreassign.model.reassignment import Override
-from kreassign.model.requests import LOOKS, NO_COPY, Copy, OffsetRange, answers_of_two, join
+from kreassign.model.requests import NO_COPY, Copy, OffsetRange, answers_of_two, join
 from kreassign.model.text import some_of
 from kreassign.model.topic_changes import (
     Refusal,
@@ -74,30 +74,13 @@ class CallOptions(NamedTuple):
     timeout_ms: int | None
 
 
-class MoveCalls(Protocol):
-    """The call of `AdminClient` that lists moves."""
+class KafkaCalls(Protocol):
+    """The calls of `AdminClient` that calls of several requests are composed of; see there for each of them."""
 
     def list_partition_reassignments(
         self, partitions: Iterable[TopicPartition] | None = None, *, timeout_ms: int | None = None
     ) -> dict[TopicPartition, OngoingReassignment]:
         """Ongoing reassignments."""
-
-
-def ongoing_moves(
-    client: MoveCalls,
-    partitions: Collection[TopicPartition] | None = None,
-    timeout_ms: Callable[[], int | None] = lambda: None,
-) -> dict[TopicPartition, OngoingReassignment]:
-    """Moves of these partitions (None: all) that the controller lists; an empty list is asked for once more.
-
-    Who is controller no longer answers so, without an error, and what is written because nothing moves needs more.
-    """
-    looks = (client.list_partition_reassignments(partitions, timeout_ms=timeout_ms()) for _ in range(LOOKS))
-    return next(filter(None, looks), {})
-
-
-class KafkaCalls(MoveCalls, Protocol):
-    """The calls of `AdminClient` that calls of several requests are composed of; see there for each of them."""
 
     def describe_cluster(self, *, include_fenced: bool = False, timeout_ms: int | None = None) -> Cluster:
         """The brokers."""
@@ -266,7 +249,7 @@ def _view(
     min_in_sync: Mapping[str, int],
 ) -> TopicsView:
     partitions = [entry.topic_partition for topic in found.values() for entry in topic.partitions]
-    ongoing = frozenset(ongoing_moves(client, partitions, lambda: options.timeout_ms))
+    ongoing = client.list_partition_reassignments(partitions, timeout_ms=options.timeout_ms).keys()
     return topics_view(
         registered_brokers(client, options.timeout_ms), log_dirs, found, ongoing=ongoing, min_in_sync=min_in_sync
     )
@@ -473,14 +456,14 @@ def cancel_and_wait(
     def left_ms() -> int:
         return max(1, round(1000 * (deadline_s - clock.monotonic_s())))
 
-    ongoing = ongoing_moves(client, partitions, left_ms)
+    ongoing = client.list_partition_reassignments(partitions, timeout_ms=left_ms())
     if not ongoing:
         return {}
     outcome = client.alter_partition_reassignments(dict.fromkeys(ongoing), timeout_ms=left_ms())
     # A move that ended by itself in between needs no cancel.
     failed = {key: error for key, error in outcome.failed.items() if not has_code(error, NO_REASSIGNMENT_IN_PROGRESS)}
     waiting = ongoing.keys() - failed.keys()
-    while waiting := waiting & ongoing_moves(client, waiting, left_ms).keys():
+    while waiting := waiting & client.list_partition_reassignments(waiting, timeout_ms=left_ms()).keys():
         if clock.monotonic_s() + poll_s >= deadline_s:
             late = {key: OutcomeUnknown("it was cancelled, and is still listed; nothing was submitted for it", item=key)
                     for key in waiting}  # fmt: skip

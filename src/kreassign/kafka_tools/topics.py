@@ -13,7 +13,6 @@ from dataclasses import dataclass
 
 from kreassign.admin import AdminClient, client_settings, read_properties
 from kreassign.admin.settings import ClientSettings
-from kreassign.admin.topic_changes import ongoing_moves
 from kreassign.errors import ClusterError, InputError, Rejected, Unsupported
 from kreassign.kafka_tools import topic_options
 from kreassign.kafka_tools.command_line import (
@@ -407,7 +406,7 @@ def _topics(client: AdminClient, options: Options) -> list[str]:
 def _moves(client: AdminClient, partitions: list[TopicPartition]) -> dict[TopicPartition, OngoingReassignment]:
     """Ongoing reassignments; empty if the cluster does not support or permit listing them."""
     try:
-        return ongoing_moves(client, partitions)
+        return client.list_partition_reassignments(partitions)
     except ClusterError as error:
         if isinstance(error, Unsupported) or (
             isinstance(error, Rejected) and error.name == "CLUSTER_AUTHORIZATION_FAILED"

@@ -6,11 +6,13 @@ not load.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+
+from kreassign.model import TopicPartition
 
 Ints = npt.NDArray[np.int64] | npt.NDArray[np.int32]
 Floats = npt.NDArray[np.float64]
@@ -41,6 +43,24 @@ class ReplicaColumns:
     leader_cpu: Floats | None = None
     follower_cpu: Floats | None = None
     in_sync: npt.NDArray[np.bool_] | None = None
+
+    @classmethod
+    def of_lists(
+        cls, lists: Mapping[TopicPartition, Sequence[int]], sizes: Mapping[TopicPartition, int]
+    ) -> ReplicaColumns:
+        """Columns of partitions with these replicas and sizes; what is written to them is unknown."""
+        names = [name for name in sorted(lists) for _ in lists[name]]
+        topics = {topic: place for place, topic in enumerate(dict.fromkeys(name.topic for name in names))}
+        return cls(
+            topic_names=tuple(topics),
+            topics=np.array([topics[name.topic] for name in names], np.int32),
+            partitions=np.array([name.partition for name in names], np.int32),
+            brokers=np.array([broker for name in sorted(lists) for broker in lists[name]], np.int32),
+            positions=np.array([place for name in sorted(lists) for place in range(len(lists[name]))], np.int32),
+            is_reassigning=np.zeros(len(names), bool),
+            size_bytes=np.array([sizes[name] for name in names], np.float64),
+            write_bytes_per_s=np.full(len(names), np.nan),
+        )
 
     @property
     def held_bytes(self) -> dict[tuple[int, str], float]:

@@ -10,8 +10,6 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import numpy as np
-
 from kreassign.admin import AdminClient
 from kreassign.clock import SYSTEM_CLOCK
 from kreassign.errors import IllegalPlan, Infeasible, InputError, InvariantBroken, requires
@@ -405,19 +403,8 @@ def _problem_of_lost(client: AdminClient, question: ReplanMoves, cluster: Cluste
     for replica, place in replica_locations(log_dirs).items():
         name = TopicPartition(replica.topic, replica.partition)
         sizes[name] = max(sizes[name], place.current_bytes)
-    lists = {name: wanted.get(name, partition.replicas) for name, partition in sorted(found.items())}
-    names = [name for name, replicas in lists.items() for _ in replicas]
-    topics = {topic: place for place, topic in enumerate(dict.fromkeys(name.topic for name in names))}
-    columns = ReplicaColumns(
-        topic_names=tuple(topics),
-        topics=np.array([topics[name.topic] for name in names], np.int32),
-        partitions=np.array([name.partition for name in names], np.int32),
-        brokers=np.array([broker for replicas in lists.values() for broker in replicas], np.int32),
-        positions=np.array([place for replicas in lists.values() for place in range(len(replicas))], np.int32),
-        is_reassigning=np.zeros(len(names), bool),
-        size_bytes=np.array([sizes[name] for name in names], np.float64),
-        write_bytes_per_s=np.full(len(names), np.nan),
-    )
+    lists = {name: wanted.get(name, partition.replicas) for name, partition in found.items()}
+    columns = ReplicaColumns.of_lists(lists, sizes)
     hosts = [
         *(
             replace(host, closure=closures.get(host.id, Closure.NONE))

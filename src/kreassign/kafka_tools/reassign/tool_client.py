@@ -10,7 +10,6 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from kreassign.admin.topic_changes import ongoing_moves
 from kreassign.clock import Clock
 from kreassign.errors import ClusterError, Rejected, Unsupported
 from kreassign.kafka_tools.command_line import TerseError, ToolError, java_exception, java_failure
@@ -64,7 +63,7 @@ class ToolClient:
             if partition.partition < 0:
                 raise _invalid_topic(f"The given partition index {partition.partition} is not valid.")
         with _call("listPartitionReassignments"):
-            return ongoing_moves(self._admin, asked)
+            return self._admin.list_partition_reassignments(asked)
 
     def risky_overrides(
         self, targets: Mapping[TopicPartition, tuple[int, ...]], ongoing: Mapping[TopicPartition, OngoingReassignment]

@@ -138,7 +138,7 @@ def _in_sync(case: Case) -> Iterator[str]:
     before, factors = np.bincount(now.owners[usable], minlength=len(now)), np.diff(case.assignment.offsets)
     falls = (factors < now.factors) & now.may_move
     for partition in np.flatnonzero(falls & (after < np.minimum(before, factors))):
-        span = now.span(partition)
+        span = now.span(int(partition))
         gone = case.problem.brokers.ids[now.replicas[span][changes.removed[span] & usable[span]]].tolist()
         yield (
             f"{now.name(int(partition))} would lose its replicas in sync on brokers {gone} and keep others that are "
