@@ -61,7 +61,7 @@ PLOTLY = "plotly.js-cartesian-dist-min"
 
 def plotly() -> Component:
     """The script of the pages, which is a file of kreassign; its first lines say what it is."""
-    head = page.plotly()[:300]
+    head = page.script("plotly.js")[:300]
     version = re.search(r"\* plotly\.js \(cartesian - minified\) v([\d.]+)\n", head)
     licence = re.search(r"\* Licensed under the (MIT) license\n", head)
     if version is None or licence is None:

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import cast
 
 import pytest
 
 from kreassign.admin import AdminClient, OverrideWarning, client_settings
-from kreassign.admin.topic_changes import KafkaCalls, cancel_and_wait
+from kreassign.admin.topic_changes import cancel_and_wait
 from kreassign.errors import Rejected
 from kreassign.model import TopicPartition
 from kreassign.model.throttle import move_map, rate_changes, topic_changes
 from kreassign.twin import Twin, TwinTransport
 from tests.approved import approve
-from tests.executor.odd_port import OddPort, nothing_listed
+from tests.kips.recorded_tool import client_of_a_replaced_controller
 from tests.twin.asking import twin
 from tests.twin.zookeeper.zookeeper_cluster import ZooKeeperCluster
 
@@ -83,10 +82,9 @@ def test_replacing_cancels_waits_and_submits(client: AdminClient, asked: Twin) -
 
 def test_replacing_believes_no_single_empty_list(client: AdminClient, asked: Twin) -> None:
     """A controller that has just lost its place lists nothing, before the cancel and after it."""
-    odd = OddPort(client)
-    odd.answer("list_partition_reassignments", nothing_listed)
-    clock = TwinTransport(asked)
-    assert cancel_and_wait(cast(KafkaCalls, odd), clock, (FOO,), clock.monotonic_s() + 60, poll_s=0.1) == {}
+    other, clock = client_of_a_replaced_controller(asked)
+    with other:
+        assert cancel_and_wait(other, clock, (FOO,), clock.monotonic_s() + 60, poll_s=0.1) == {}
     assert client.list_partition_reassignments() == {}, "it was cancelled"
 
 

@@ -41,7 +41,9 @@ def partition(*replicas: int, directory: str = "/d1") -> SnapshotPartition:
 @pytest.fixture
 def cluster(tmp_path: Path) -> Path:
     """Brokers 1 to 4 in racks a, b; 4 is empty. Topics orders (8 partitions) and users (4), on 1 to 3."""
-    disks = tuple(SnapshotLogDir(path, 1000 * MEGABYTE, usable) for path, usable in zip(DIRS, (500, 800), strict=True))
+    # Full, and each a disk of its own.
+    full = zip(DIRS, (500, 2 * MEGABYTE), strict=True)
+    disks = tuple(SnapshotLogDir(path, 1000 * MEGABYTE, usable) for path, usable in full)
     hosts = [SnapshotBroker(Broker(number, "h", 9092, "ab"[number % 2]), disks) for number in (1, 2, 3, 4)]
     orders = tuple(partition(*((1, 2) if number % 2 else (2, 3))) for number in range(8))
     users = tuple(partition(3, 2) for _ in range(4))

@@ -22,6 +22,7 @@ from kreassign.kafka_tools.reassign.tool_client import ToolClient
 from kreassign.model import TopicPartition
 from kreassign.model.plan import PartitionAssignment, Plan
 from kreassign.twin import Twin, TwinTransport
+from kreassign.twin.faults.failures import EmptyLists
 from kreassign.wire import api
 from kreassign.wire.codec import PREFIX_BYTES, decode_request, request_head
 
@@ -97,6 +98,22 @@ class _RecordingConnection:
 
     def close(self) -> None:
         self._inner.close()
+
+
+def client_of_a_replaced_controller(twin: Twin) -> tuple[AdminClient, RecordingTransport]:
+    """A client whose first list of moves is that of a controller which has just lost its place: empty."""
+    transport, fault = RecordingTransport(twin), EmptyLists()
+    lists: list[Request] = []
+
+    def before(request: Request) -> None:
+        if request.key == LIST.key:
+            lists.append(request)
+            if len(lists) == 1:
+                fault.inject(twin)
+
+    transport.before, transport.after = before, lambda _request: fault.recover(twin)
+    settings = client_settings(bootstrap_servers="broker-0:9092")
+    return AdminClient.connect(settings, clock=transport, transport=transport), transport
 
 
 class ToolOnTwin:

@@ -73,7 +73,7 @@ def page_environment() -> Environment:
 def render_page(template: str, charts: Iterable[Chart], **values: object) -> str:
     """Render a template that extends `base.html`; `charts` are all that it shows with `picture`."""
     # plotly.js is its bundle of charts with two axes, as it comes from the npm registry.
-    scripts = (_script("plotly.js"), _script("charts.js"))
+    scripts = (script("plotly.js"), script("charts.js"))
     return (
         page_environment()
         .get_template(template)
@@ -97,7 +97,7 @@ def policy(scripts: tuple[str, ...]) -> str:
 
 
 @cache
-def _script(name: str) -> str:
+def script(name: str) -> str:
     """Content of a file of the templates, verbatim: an included template would interpret braces in scripts."""
     return PackageLoader("kreassign.report").get_source(page_environment(), name)[0]
 

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import cast
 
 import pytest
 
-from kreassign.admin import AdminClient
 from kreassign.clock import Clock
 from kreassign.kafka_tools.command_line import TerseError
 from kreassign.kafka_tools.reassign.actions import cancel, execute, verify
@@ -17,8 +15,8 @@ from kreassign.kafka_tools.reassign.tool_client import ToolClient
 from kreassign.model import ConfigChange, ConfigResource
 from kreassign.model.plan import PartitionAssignment, Plan
 from kreassign.model.throttle import LEADER_THROTTLED_RATE
-from tests.executor.odd_port import OddPort, nothing_listed
 from tests.executor.twin_runs import TwinRig, tp
+from tests.kips.recorded_tool import client_of_a_replaced_controller
 
 PLAN = Plan((PartitionAssignment(tp(0), (2, 3)),))
 
@@ -34,10 +32,10 @@ def rig(tmp_path: Path) -> TwinRig:
 
 
 def do(rig: TwinRig, action: Callable[[ToolClient, Clock], None]) -> None:
-    """Act for the tool, whose first list of moves is empty."""
-    odd = OddPort(rig.client)
-    odd.answer("list_partition_reassignments", nothing_listed)
-    action(ToolClient(cast(AdminClient, odd), through_controllers=False), rig.transport)
+    """Act for the tool, whose first list of moves is that of a controller that was replaced."""
+    client, transport = client_of_a_replaced_controller(rig.twin)
+    with client:
+        action(ToolClient(client, through_controllers=False), transport)
 
 
 def test_verify_clears_no_throttle_of_a_move(rig: TwinRig, capsys: pytest.CaptureFixture[str]) -> None:
