@@ -228,6 +228,16 @@ def test_a_look_without_an_answer_releases_no_repair(stop: Mapping[str, Any], si
     assert watched.orders[-1] == ResumeRun("run-0")
 
 
+def test_a_silent_broker_keeps_no_needless_repair_of_another_going() -> None:
+    """Broker 3 is back with all that it had; one that holds none of it hangs."""
+    names = [TopicPartition("t", number) for number, one in enumerate(LISTS) if 3 in one]
+    holders = {broker for one in LISTS if 3 in one for broker in one}
+    now = cluster(0, LISTS)
+    hanging = next(broker for broker in now.log_dirs if broker not in holders)
+    seen = replace(now, log_dirs={**now.log_dirs, hanging: Unknown("timed out")})
+    assert seen.caught_up(3, names) == now.caught_up(3, names) == 1.0
+
+
 @pytest.mark.parametrize("others", [{}, {one: Unknown("timed out") for one in range(9) if one != 3}])
 def test_a_broker_that_returns_empty_does_not_end_its_repair(others: Mapping[int, Unknown]) -> None:
     """How much it has to copy shows by the others, whether they answer or not."""

@@ -169,7 +169,7 @@ class Ordeal:
             start = latest_start(self.path)
             journal, rows = Journal.resume(self.path, self.twin.cluster_id, start.position)
             with journal:
-                self._attempt(journal, partial(Runner.resume, events=rows, machine=start.machine))
+                self._attempt(journal, partial(Runner.resume, journaled=rows, machine=start.machine))
 
     def _is_over(self) -> bool:
         if self._gives_up:

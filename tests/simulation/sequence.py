@@ -383,9 +383,10 @@ class Played:
             self._take(Call(Command.EXIT, host if host in self._hosts else self._hosts[0], broker=broker))
             if not self.sequence.has_lease and host not in self._hosts:
                 self._happen(Configure(ConfigResource.broker(broker), CORDON, None, ConfigOperation.DELETE))
-        # Moves of operators may have filled a directory, and its broker went down with the record of maintenance.
+        # Moves of operators may have filled directories, and the brokers with the record of maintenance went down.
         is_filled = any(broker.failed_dirs for broker in self.twin.metadata.brokers.values())
-        if not is_filled and (
+        has_record = all(state.has_leader for state in self.twin.metadata.topics[OFFSETS_TOPIC].partitions.values())
+        if has_record and (
             cordoned := [owner for owner, values in self.twin.metadata.configs.items() if CORDON in values]
         ):
             self.failures.append(f"cordoned after all maintenance was ended: {cordoned}, {self.lines[-1]}")

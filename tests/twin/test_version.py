@@ -1,7 +1,7 @@
 import pytest
 
 from kreassign.errors import InputError
-from kreassign.twin.version import DEFAULT, Endpoint, kafka_version
+from kreassign.twin.version import DEFAULT, RELEASES, Endpoint, kafka_version
 
 # What real nodes answered to ApiVersions, as far as the twin has the API.
 BROKER_4_3 = (
@@ -32,6 +32,16 @@ BROKER_3_9 = (
 def test_nodes_offer_what_real_ones_do(release: str, endpoint: Endpoint, seen: str) -> None:
     offered = kafka_version(release).all_versions(endpoint)
     assert " ".join(f"{key}:{low}-{high}" for key, (low, high) in offered.items()) == seen
+
+
+def test_each_release_offers_what_the_one_before_did_not() -> None:
+    older, old, newer, newest, _ = RELEASES
+    assert older.versions(75) is None
+    assert old.versions(75) == (0, 0)
+    assert old.versions(45) == (0, 0)
+    assert newer.versions(45) == (0, 1)
+    assert newer.versions(35) == (1, 4)
+    assert newest.versions(35) == (1, 5)
 
 
 def test_a_release_is_found_by_its_line_or_a_patch_of_it() -> None:

@@ -232,16 +232,12 @@ class Planned:
 
 @dataclass(frozen=True, slots=True)
 class NotPlanned:
-    """A repair could not be planned, or begun; `is_passing` if the cluster did not answer, or refused for now.
-
-    It is `left_out` where all of it was, such as what rests: that is no failure.
-    """
+    """A repair could not be planned, or begun; `is_passing` if the cluster did not answer, or refused for now."""
 
     at_ms: int
     name: Name
     why: str
     is_passing: bool = False
-    left_out: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -290,7 +290,7 @@ def rest_text(case: Case) -> str | None:
     """Why a plan would move nothing: all that the finding is about was moved lately."""
     found, tired = case.symptom.partitions, resting(Look(case.now, case.memory, case.policy), case.kind)
     every = frozenset(one.topic_partition for one in case.now.placed) if found is None else found
-    if not tired or not tired >= every:
+    if not every or not tired >= every:
         return None
     rest = format_seconds(case.policy.care.rest)
     return f"all of {some_of(sorted(every), 3)} were moved within {rest}, and rest for so long after they were"
@@ -415,7 +415,7 @@ GATES: Mapping[str, Gate] = MappingProxyType({
 
 
 TOLD_OF = frozenset({
-    "brake", "unread", "lease", "others", "restarts", "brokers down", "rest", "budget", "loads stale",
+    "brake", "unread", "lease", "others", "restarts", "brokers down", "budget", "loads stale",
 })  # fmt: skip
 """Gates that may stay closed without anybody's noticing: of the others people know, or they open in time."""
 KNOWN_OF = frozenset({"level", "off", "silence", "people"})

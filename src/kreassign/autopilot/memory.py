@@ -280,17 +280,17 @@ TO_COME = MappingProxyType({"until_ms": "at_ms", "not_before_ms": "state_ms"})
 def _set_back(value: Any, at_ms: int, last_ms: int, field_name: str = "") -> Any:
     """A value, and all in it, by a clock that was ahead and has been set back from `last_ms` to `at_ms`.
 
-    No time is later than that; what was to end lasts no longer than it would have. Times are numbers in fields that
-    end in `_ms`, or listed by broker.
+    No time is later than that; what was given at a time still to come lasts as long as it was given for. Times are
+    numbers in fields that end in `_ms`, or listed by broker.
     """
     is_event = is_dataclass(value) and not isinstance(value, type)
     names = [one.name for one in fields(value)] if is_event else getattr(value, "_fields", ())
     if names:
         changes = {one: _set_back(getattr(value, one), at_ms, last_ms, one) for one in names if one not in TO_COME}
         for ends in TO_COME.keys() & set(names):
-            given_ms = getattr(value, TO_COME[ends])
-            by_ms = max(given_ms, last_ms) - at_ms if given_ms > at_ms else 0
-            changes[ends] = max(0, getattr(value, ends) - by_ms)
+            given_ms, ends_ms = getattr(value, TO_COME[ends]), getattr(value, ends)
+            by_ms = max(given_ms, last_ms) - at_ms if at_ms < given_ms <= ends_ms else 0
+            changes[ends] = max(0, ends_ms - by_ms)
         return replace(value, **changes) if is_event else value._replace(**changes)
     if isinstance(value, tuple):
         return tuple(_set_back(one, at_ms, last_ms, field_name) for one in value)
@@ -423,9 +423,8 @@ def _judged(memory: Memory, event: ApprovalsJudged) -> Memory:
 
 def _not_planned(memory: Memory, event: NotPlanned) -> Memory:
     told = replace(memory.findings[event.name], state=State.TOLD, state_ms=event.at_ms)
-    if event.is_passing or event.left_out:
-        wait_ms = HOUR_MS if event.left_out else SOON_MS
-        return _with(memory, _unproposed(replace(told, not_before_ms=event.at_ms + wait_ms, problem=event.why)))
+    if event.is_passing:
+        return _with(memory, _unproposed(replace(told, not_before_ms=event.at_ms + SOON_MS, problem=event.why)))
     return _with(memory, _failed(told, event.at_ms, event.why))
 
 

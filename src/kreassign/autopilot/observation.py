@@ -221,14 +221,18 @@ class Observation:
         }
 
     def caught_up(self, broker: int, names: Collection[TopicPartition]) -> float | None:
-        """Share of the bytes of its replicas of these partitions that a broker has; None where any did not say."""
+        """Share of the bytes of its replicas of these partitions that a broker has.
+
+        None where it, or any broker with a copy of them, did not say.
+        """
         dirs = self.log_dirs.get(broker)
-        if not isinstance(dirs, Known) or any(isinstance(one, Unknown) for one in self.log_dirs.values()):
+        held = [one for one in self.holding(broker) if one.topic_partition in names]
+        others = (self.log_dirs.get(other) for one in held for other in one.replicas)
+        if not isinstance(dirs, Known) or any(isinstance(one, Unknown) for one in others):
             return None
         copies = (copy for one in dirs.value for copy in one.replicas if not copy.is_future)
         there = {copy.topic_partition: copy.size_bytes for copy in copies}
-        held = {one.topic_partition for one in self.holding(broker)}
-        wanted = {name: self.sizes.get(name, 0) for name in held.intersection(names)}
+        wanted = {one.topic_partition: self.sizes.get(one.topic_partition, 0) for one in held}
         size = sum(wanted.values())
         return sum(min(there.get(name, 0), most) for name, most in wanted.items()) / size if size else 1.0
 

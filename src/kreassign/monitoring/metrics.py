@@ -166,7 +166,7 @@ class RepairAccount(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class AutopilotStatus:
-    """An autopilot after a look: kind and state of open findings, repairs of the last eight days, and totals.
+    """An autopilot after a look: kind and state of open findings, repairs of the last 31 days, and totals.
 
     `told` has the findings that were told since its journal began, by kind, `ended` the repairs that ended, by kind and
     outcome, and `copied_bytes` what they copied. `blocked` has the gates that keep proposed repairs from running, once
@@ -210,7 +210,7 @@ AUTOPILOT_METRICS: tuple[Gauge[AutopilotStatus], ...] = (
           lambda one: ((labels, float(count)) for labels, count in one.ended.items())),
     Gauge("autopilot_copied_bytes_total", "Bytes that repairs copied since then.", (),
           lambda one: (((), float(one.copied_bytes)),)),
-    Gauge("autopilot_repair_promised_bytes", "Bytes that a repair of the last eight days was to copy.", _REPAIR,
+    Gauge("autopilot_repair_promised_bytes", "Bytes that a repair of the last 31 days was to copy.", _REPAIR,
           _repairs(lambda one: one.promised_bytes)),
     Gauge("autopilot_repair_copied_bytes", "Bytes that it copied, once it has ended.", _REPAIR,
           _repairs(lambda one: one.copied_bytes)),

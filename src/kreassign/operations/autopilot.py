@@ -104,7 +104,7 @@ from kreassign.operations.approvals import (
 from kreassign.operations.autopilot_journal import approval_path, proposal_path
 from kreassign.operations.autopilot_keeper import Keeper, Vigil, files_of, kept_likewise
 from kreassign.operations.autopilot_looks import observe, run_of, status_of, with_unread_run
-from kreassign.operations.autopilot_plans import LeftOutError, Repairs, avoided, kept, plan_repair
+from kreassign.operations.autopilot_plans import Repairs, avoided, kept, plan_repair
 from kreassign.operations.broker_changes import sole_change
 from kreassign.operations.plan_files import PlanFile
 from kreassign.operations.run import LockWatch, RunContext, RunRequest, Show, prepare_run, resume_run, start_run
@@ -354,7 +354,7 @@ class Autopilot:
             self._fail(name, f"its plan could not be written to {path.parent}: {error.strerror}", is_passing=True)
             return None
         except (InputError, Infeasible, IllegalPlan) as error:
-            self._fail(name, f"no plan repairs it: {error_text(error)}", left_out=isinstance(error, LeftOutError))
+            self._fail(name, f"no plan repairs it: {error_text(error)}")
             return None
         self._keep_files(name)
         self._note(repairs.planned)
@@ -446,10 +446,10 @@ class Autopilot:
             clients=self._policy.clients.guard,
         )
 
-    def _fail(self, name: Name, why: str, *, is_passing: bool = False, left_out: bool = False) -> None:
+    def _fail(self, name: Name, why: str, *, is_passing: bool = False) -> None:
         is_new = why not in {self.memory.findings[name].problem, self._refusals.get(name)}
         # What does not pass within minutes counts as a failure, whose patience grows.
-        self._note(NotPlanned(self._clock.now_ms(), name, why, is_passing and is_new, left_out))
+        self._note(NotPlanned(self._clock.now_ms(), name, why, is_passing and is_new))
         self._refusals[name] = why
         if is_new:
             self._tell(Message(name, f"{name}: it is not repaired", why, ("kreassign autopilot why",)))

@@ -91,10 +91,6 @@ class Repairs:
     plan: PlanFile | None
 
 
-class LeftOutError(InputError):
-    """There is nothing to move, for all that could be is left out."""
-
-
 MOST_PLANS = 32
 """Plans that are tried for a part of what is impossible together: enough to find one among a thousand partitions."""
 
@@ -117,7 +113,7 @@ def avoided(memory: Memory, name: Name, now: Observation) -> tuple[int, ...]:
 def plan_repair(client: AdminClient, name: Name, look: Look, clock: Clock, avoid: tuple[int, ...] = ()) -> Repairs:
     """Plan the repair of a finding by the narrowest task, with nothing for the brokers to `avoid`.
 
-    Raises InputError, LeftOutError among them, Infeasible, IllegalPlan, ClusterError.
+    Raises InputError, Infeasible, IllegalPlan, ClusterError.
     """
     now, policy = look.now, look.policy
     if name.kind is Kind.LEADERS:
@@ -145,7 +141,7 @@ def plan_repair(client: AdminClient, name: Name, look: Look, clock: Clock, avoid
         left = (*left, f"{some_of(sorted(long), SHOWN)}: no window is long enough for a copy at this throttle")
     if not outcome.plan.replicas:
         reasons = "; ".join((*left, *outcome.facts.remaining)) or "no plan moves anything"
-        raise (LeftOutError if left else InputError)(f"there is nothing to move: {reasons}")
+        raise InputError(f"there is nothing to move: {reasons}")
     planned = planned_of(name, now.at_ms, outcome, left)
     if loads is not None:
         planned = replace(planned, loads=loads, sentences=(*planned.sentences, loads_text(loads, policy, now.at_ms)))
