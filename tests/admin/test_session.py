@@ -36,7 +36,7 @@ T0 = TopicPartition("t", 0)
 MOVES = {T0: OngoingReassignment((1, 2), (1,), ())}
 LISTED = answers.listed(MOVES)
 DONE = answers.altered({T0: answers.FINE})
-NOT_CONTROLLER, REQUEST_TIMED_OUT = 41, 7
+CLUSTER_AUTHORIZATION_FAILED, NOT_CONTROLLER, REQUEST_TIMED_OUT = 31, 41, 7
 
 Connect = Callable[..., AdminClient]
 Listen = Callable[..., Listener]
@@ -131,6 +131,15 @@ def test_an_empty_list_of_moves_is_put_to_another_broker(listen: Listen, connect
     first.answers[LIST], second.answers[LIST] = answers.listed({}), LISTED
     assert connect(first, second).list_partition_reassignments() == MOVES
     assert (first.times_asked(LIST), second.times_asked(LIST)) == (1, 1)
+
+
+def test_a_second_broker_that_refuses_does_not_take_an_empty_list_back(listen: Listen, connect: Connect) -> None:
+    first, second = listen(), listen()
+    join(first, second)
+    first.answers[LIST] = answers.listed({})
+    second.answers[LIST] = answers.listed({}, top=(CLUSTER_AUTHORIZATION_FAILED, None))
+    assert connect(first, second).list_partition_reassignments() == {}
+    assert second.times_asked(LIST) == 1
 
 
 def test_an_empty_list_is_believed_where_only_the_controller_answers(listen: Listen, connect: Connect) -> None:

@@ -164,7 +164,16 @@ def test_a_run_with_the_lease_again_sets_its_throttle_again_at_once(rig: TwinRig
     assert (done.state, done.was_throttle_kept, rig.throttles) == ("done", True, {})
 
 
-def test_a_rate_that_others_set_stays_when_a_run_has_the_lease_again(rig: TwinRig) -> None:
+@pytest.mark.parametrize("is_read_at_once", [True, False])
+def test_a_rate_that_others_set_stays_when_a_run_has_the_lease_again(rig: TwinRig, *, is_read_at_once: bool) -> None:
+    if not is_read_at_once:
+        odd = OddPort(rig.client)
+        rig.odd_port = odd.port
+        rig.listener = lambda event, _: (
+            odd.answer("describe_configs", *[not_reached] * 4)
+            if isinstance(event, LeaseTaken) and event.at_ms > 60_000
+            else None
+        )
     lease = lease_of(rig, "run-1")
     lease.take()
     rig.after(4, lambda: take_over(rig))

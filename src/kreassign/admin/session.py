@@ -34,7 +34,7 @@ from collections.abc import Callable, Generator, Hashable, Iterable, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import closing
 from enum import Enum
-from functools import cached_property, partial, reduce
+from functools import cached_property, partial
 from threading import Lock, RLock, Thread
 from typing import TypeVar
 
@@ -144,10 +144,24 @@ class Session:
     def call(self, call: Call[Answer], target: Target, timeout_ms: int | None = None) -> Answer:
         """Make a call within the deadline (default `settings.api_timeout_ms`), by the rules of this module."""
         deadline = self._deadline(timeout_ms)
-        avoid: set[Address] = set()
+        first, link = self._answered(call, target, deadline, set())
+        if not call.is_doubtful(first) or self._is_late(deadline):
+            return first
+        try:
+            second, _ = self._answered(call, target, deadline, {link.address}, is_first=False)
+        except (Unreachable, OutcomeUnknown):
+            raise
+        except ClusterError:
+            # With ZooKeeper, others refuse what the controller itself has answered; one without TLS says nothing.
+            return first
+        return call.join(first, second)
+
+    def _answered(
+        self, call: Call[Answer], target: Target, deadline: float, avoid: set[Address], *, is_first: bool = True
+    ) -> tuple[Answer, Link]:
+        """The answer of a node, and its link; `avoid` has those that are asked only if there is no other."""
         unreached: set[Address] = set()
         has_looked_afresh = False
-        answers: list[Answer] = []
         failure: ClusterError | None = None
         self._known_cluster(deadline)  # Report a cluster that cannot be reached at once.
         give_up = self._clock.monotonic_s() + _ADVERTISED_PATIENCE_S
@@ -159,15 +173,9 @@ class Session:
                 longest_s = _BRIEF_S if call.is_brief and not has_looked_afresh else self._request_timeout_s
                 timeout_s = min(self._remaining_s(deadline), self._request_timeout_s, longest_s)
                 response = link.exchange(call, timeout_s, self._connect_timeout_s(link))
-                is_refused = _is_wrong_controller(call, response)
-                # With ZooKeeper, others refuse what the controller itself has answered.
-                if answers or not is_refused:
+                if not is_first or not _is_wrong_controller(call, response):
                     # REQUEST_TIMED_OUT for all of it is an OutcomeUnknown, too.
-                    answers += [] if is_refused else [self._read(call, response)]
-                    if is_refused or len(answers) > 1 or not call.is_doubtful(answers[0]) or self._is_late(deadline):
-                        return reduce(call.join, answers)
-                    avoid.add(link.address)
-                    continue
+                    return self._read(call, response), link
             except (Unreachable, OutcomeUnknown) as caught:
                 error: ClusterError = caught
                 is_over = isinstance(error, NoNode)
@@ -191,7 +199,7 @@ class Session:
                 if self._is_late(deadline):
                     if failure is not None:
                         raise failure  # Nothing can replace the controller itself.
-                    return self._read(call, response)
+                    return self._read(call, response), link
                 self._forget_nodes()
                 avoid.clear()
             has_looked_afresh = True

@@ -213,16 +213,17 @@ class ClusterLease:
     membership: Membership | None = None
     _heard_s: float = 0.0
 
-    def take(self) -> LeaseStatus:
-        """Take the lease, also in place of a former process of the same run.
+    def take(self, *, waits: bool = True) -> LeaseStatus:
+        """Take the lease, also in place of a former process of the same run; `waits` while a coordinator takes over.
 
         Raises ClusterError when the cluster does not answer.
         """
         try:
             missing = self._missing_topic()
-            self.status = missing or self._join_once_seen()
+            join = self._join_once_seen if waits else self._join
+            self.status = missing or join()
             if isinstance(self.status, Taken) and self._freed_own_place():
-                self.status = self._join_once_seen()
+                self.status = join()
         except Unsupported as error:
             self.status = self._without(f"the cluster cannot keep one: {error}")
         return self.status
@@ -273,7 +274,7 @@ class ClusterLease:
         if isinstance(self.status, Forgone) and self.status.is_usual and now_s - self._heard_s >= BEAT_S:
             self._heard_s = now_s
             try:
-                self.take()
+                self.take(waits=False)
             except ClusterError as error:
                 self.status = _silent(error)
         return self.status

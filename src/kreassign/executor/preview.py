@@ -25,7 +25,7 @@ from kreassign.executor.events import PlannedMove
 from kreassign.executor.scheduling.windows import REACHED
 from kreassign.executor.throttle_rates import BrokerTraffic, CopiedPartition, Demand, demand, least_rate
 from kreassign.model import LogDir, TopicPartition
-from kreassign.model.disks import HELD, sum_of_disks
+from kreassign.model.disks import sum_of_disks
 from kreassign.model.pace import NO_LIMITS, Cap, Caps
 from kreassign.model.plan_facts import PlanFacts
 from kreassign.model.text import format_amount, least_rate_option
@@ -321,7 +321,7 @@ def _received(moves: Iterable[PlannedMove]) -> dict[int, int]:
 def _free(received: Mapping[int, int], log_dirs: Mapping[int, tuple[LogDir, ...]]) -> Iterator[FreeSpace]:
     """Brokers of which every directory is known, because Kafka chooses the directory."""
     for broker, size_bytes in received.items():
-        total, usable = sum_of_disks((one for one in log_dirs.get(broker, ()) if not one.error), HELD)
+        total, usable = sum_of_disks(one for one in log_dirs.get(broker, ()) if not one.error)
         if total is not None and usable is not None:
             yield FreeSpace(broker, usable - size_bytes, total)
 

@@ -62,9 +62,11 @@ def _is_one_disk(dirs: list[_Dir], held: Held[_Dir] | None) -> bool:
         return False
     if total - max(free) < NEARLY_EMPTY * total:
         return False
+    if max(free) == min(free):
+        return True
     sizes = [] if held is None else [size for size in map(held, dirs) if size is not None]
     if len(sizes) < len(dirs):
-        return max(free) == min(free)
+        return False
     is_near = max(free) - min(free) <= min(WHILE_READ_BYTES, WHILE_READ_SHARE * total)
     return is_near and sum(sizes) <= MORE * (total - min(free))
 

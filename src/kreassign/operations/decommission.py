@@ -355,7 +355,7 @@ class Decommissioning:
                 step = self._confirmed(self._wanted.next_step(found), found)
                 if isinstance(step, Finished):
                     self._forget_cordons(self._request.brokers)
-                if isinstance(step, Blocked | Finished) or not self._is_agreed:
+                if isinstance(step, Blocked | Finished) or not (self._is_agreed or isinstance(step, Await)):
                     return self._result(step if isinstance(step, Blocked | Finished) else NOT_SHOWN)
                 self._check_first(step, found)
                 step = self._wanted.next_step(found) if isinstance(step, Cordon) else step

@@ -198,7 +198,7 @@ class Maintenance:
                 step = decide(facts)
                 if isinstance(step, Finished):
                     step = self._confirmed(step, decide, facts)
-                if isinstance(step, Blocked | Finished) or not self.is_agreed:
+                if isinstance(step, Blocked | Finished) or not (self.is_agreed or isinstance(step, Await)):
                     last = step if isinstance(step, Blocked | Finished) else NOT_SHOWN
                     return MaintenanceResult(tuple(self._steps), last)
                 if last is None:

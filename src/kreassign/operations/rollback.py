@@ -31,7 +31,7 @@ from kreassign.model.plan_facts import PlanOrigin
 from kreassign.model.run import RunHistory
 from kreassign.model.throttle import NO_THROTTLE, ThrottleRates
 from kreassign.operations import run_journals
-from kreassign.operations.connect import Warn, warn_program, warn_without_topic_ids
+from kreassign.operations.connect import Warn, tell_nobody, warn_program, warn_without_topic_ids
 from kreassign.operations.plan_files import PlanFile
 from kreassign.operations.run import (
     RunContext,
@@ -170,7 +170,9 @@ def start_rollback(
 
     Raises Drifted if it would do anything else than the run of the preview that was `seen`.
     """
-    started = _prepared_run(client, prepared, request, context, clock) if len(prepared.plan.plan) else None
+    # What the preview warned of was read.
+    quiet = context if seen is None else replace(context, warn=tell_nobody)
+    started = _prepared_run(client, prepared, request, quiet, clock) if len(prepared.plan.plan) else None
     if seen is not None and is_settled(seen.undone):
         refuse_drift(seen.ahead, started)
     if started is None:

@@ -79,6 +79,21 @@ def test_a_copy_waits_for_room_on_its_disk() -> None:
     )
 
 
+def test_a_directory_that_a_move_just_sent_leaves_may_be_filled_next() -> None:
+    """Kafka takes the one with the fewest replicas: the move may have ended when the next one arrives."""
+    full, roomy = (9, "/full"), (9, "/roomy")
+    coming = PacedMove(_partition(0), 40, 1, (9,))
+    budget = DiskBudget.after(
+        {("log_dir", full): 10, ("log_dir", roomy): 90},
+        [],
+        replica_counts={full: 2, roomy: 1},
+        places={TopicPartitionReplica(9, *_partition(5)): "/full"},
+    )
+    assert budget.refuses(coming) is None
+    budget.note_leaving(_partition(5), [9])
+    assert "log directory /full of broker 9" in str(budget.refuses(coming))
+
+
 def test_what_is_written_meanwhile_needs_room_too() -> None:
     written = PacedMove(_partition(0), 60, 1, (9,), (DISK,), write_bytes_per_s=5.0)
     assert not choose([written], [], supplies=(DiskBudget.after({PLACE: 119}, [], rate_bytes_per_s=10),)).starting

@@ -70,7 +70,6 @@ GONE, OTHER = ConfigValue(LEADER_0, None), ConfigValue(FOLLOWERS, "7:7")
     (ThrottleChecked(8_000, (OTHER,)),
      (f"when the run had the lease again, {OTHER.then}; the run had set it to '0:2,1:3' and set it again",)),
     (ThrottleChecked(8_000), ()),
-    (CallFailed(8_000, "no answer"), ()),
 ])  # fmt: skip
 def test_a_throttle_that_another_run_restored_is_told_and_set_again(answer: Event, problems: tuple[str, ...]) -> None:
     run = Played(guarded()).go("wait").on(LOSS, TAKEN)
@@ -80,6 +79,15 @@ def test_a_throttle_that_another_run_restored_is_told_and_set_again(answer: Even
     told = [problem for problem in run.problems if "over, from" not in problem]
     assert tuple(told) == problems
     assert run.view.was_throttle_kept
+
+
+@pytest.mark.parametrize("answer", [
+    CallFailed(8_000, "no answer"), ThrottleChecked(8_000, unread=(LEADER_0.resource,)),
+])  # fmt: skip
+def test_what_others_may_have_set_meanwhile_is_read_before_it_is_set_again(answer: Event) -> None:
+    run = Played(guarded()).go("wait").on(LOSS, TAKEN, answer)
+    assert run.decided == "wait"
+    assert run.on(TimePassed(9_000)).decided == f"check {ALL}"
 
 
 def test_settings_of_topics_that_are_gone_are_not_set_again() -> None:

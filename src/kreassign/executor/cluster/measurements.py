@@ -217,7 +217,7 @@ def _space(
                 )
             ),
             log_dir.is_cordoned,
-            log_dir.size_bytes,
+            log_dir.size_bytes if is_counted else None,
         )
         for log_dir in log_dirs
         if log_dir.total_bytes is not None and log_dir.usable_bytes is not None

@@ -215,14 +215,17 @@ _DirsByBroker = Mapping[int, Iterable[LogDir]]
 
 @dataclass(frozen=True, slots=True)
 class Filling:
-    """Size of a log directory, its free bytes, how fast they shrink (None: not measured), and bytes of its replicas."""
+    """Size of a log directory, its free bytes, and how fast they shrink, in bytes per second (None: not measured).
+
+    What its replicas hold is not read.
+    """
 
     broker: int
     path: str
     total_bytes: int
     usable_bytes: int
     fills_bytes_per_s: float | None
-    held_bytes: int | None = None
+    held_bytes: None = None
 
     @property
     def used_share(self) -> float:
@@ -245,7 +248,6 @@ def fillings(now: _DirsByBroker, before: _DirsByBroker, seconds: float) -> tuple
             one.total_bytes,
             one.usable_bytes,
             _rate(free.get((broker, one.path)), one, seconds),
-            one.size_bytes,
         )
         for broker, dirs in sorted(now.items())
         for one in dirs

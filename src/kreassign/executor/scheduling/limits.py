@@ -249,7 +249,7 @@ class DiskBudget:
     places: Mapping[TopicPartitionReplica, str] = field(default_factory=dict)
     unplaced: dict[int, tuple[float, ...]] = field(default_factory=dict)
     shared: Mapping[LogDirKey, tuple[LogDirKey, ...]] = field(default_factory=dict)
-    leaving: Mapping[LogDirKey, int] = field(default_factory=dict)
+    leaving: Counter[LogDirKey] = field(default_factory=Counter)
 
     @classmethod
     def after(
@@ -264,7 +264,7 @@ class DiskBudget:
         leaving: Mapping[LogDirKey, int] = MappingProxyType({}),
     ) -> DiskBudget:
         """Space left of `usable_bytes` once `in_flight` has arrived: the size of a move is what it still brings."""
-        budget = cls(dict(usable_bytes), rate_bytes_per_s, dict(replica_counts), places, {}, shared, leaving)
+        budget = cls(dict(usable_bytes), rate_bytes_per_s, dict(replica_counts), places, {}, shared, Counter(leaving))
         for move in in_flight:
             budget.promise(move)
         return budget
@@ -278,7 +278,7 @@ class DiskBudget:
             self.places,
             dict(self.unplaced),
             self.shared,
-            self.leaving,
+            Counter(self.leaving),
         )
 
     def promise(self, move: PacedMove) -> None:
@@ -294,6 +294,12 @@ class DiskBudget:
             if isinstance(end[1], tuple) and (count := self.replica_counts.get(end[1])) is not None:
                 has_arrived = self.places.get(TopicPartitionReplica(end[1][0], *move.topic_partition)) == end[1][1]
                 self.replica_counts[end[1]] = count + (not has_arrived)
+
+    def note_leaving(self, name: TopicPartition, brokers: Iterable[int]) -> None:
+        """A move was sent that leaves these brokers: it may have ended before the next one arrives."""
+        for broker in brokers:
+            if path := self.places.get(TopicPartitionReplica(broker, *name)):
+                self.leaving[broker, path] += 1
 
     def refusing(self, move: PacedMove) -> Endpoint | None:
         """The first end without enough free space for the move."""
@@ -359,7 +365,7 @@ class DiskBudget:
         counts = {each: n for each in self._places_of(place[0]) if (n := self.replica_counts[each]) is not None}
         if place not in counts or place in self.shared:
             return sizes
-        counts[place] -= self.leaving.get(place, 0)
+        counts[place] -= self.leaving[place]
         taken = 0
         for _ in sizes:
             fewest = min(counts.values())

@@ -56,17 +56,22 @@ def take_stock(run: Run, starting: Names, health: guards.Health) -> tuple[Names,
         | {TopicPartitionReplica(one.broker, *name): one.path for one in spaces for name in one.arriving},
         shared=dict(_shared(spaces)),
         leaving=Counter(
-            (one.broker, one.path) for one in spaces for name in one.arriving if one.broker in _left_by(run, name)
+            (one.broker, one.path)
+            for one in spaces
+            for name in one.arriving
+            if _leaves(run, name, one.broker, one.path)
         ),
     )
     starting = tuple(_admitted(run, starting))
     return starting, starting if starting or run.moves.in_flight else wanted
 
 
-def _left_by(run: Run, name: TopicPartition) -> set[int]:
-    """Brokers that a move in flight leaves."""
-    record = run.moves.index.in_flight.get(name)
-    return set() if record is None else {*record.step.original}.difference(record.step.target)
+def _leaves(run: Run, name: TopicPartition, broker: int, path: str) -> bool:
+    """True if a move in flight takes its replica out of this directory, with the broker or to another directory."""
+    if (record := run.moves.index.in_flight.get(name)) is None:
+        return False
+    is_left = broker in record.step.original and broker not in record.step.target
+    return is_left or any(one.broker == broker and one.path != path for one in record.step.log_dirs)
 
 
 def _shared(spaces: Iterable[guards.LogDirSpace]) -> Iterator[tuple[LogDirKey, tuple[LogDirKey, ...]]]:

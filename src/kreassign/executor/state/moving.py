@@ -348,6 +348,7 @@ def _note_sending(run: Run, state: Submitting, event: events.SubmissionIntended)
         record = run.moves.records[name]
         record.sent(event.at_ms, run.identity.run_id)
         run.health.disk_budget.promise(candidate(record))
+        run.health.disk_budget.note_leaving(record.name, set(record.step.original).difference(record.step.target))
         run.moves.index.sort(record)
     return Next(state)
 

@@ -124,20 +124,18 @@ def _see(run: Run, state: Resuming, _: events.TimePassed | None = None) -> Next:
 
 def _after_seeing(run: Run, state: Resuming, event: events.ThrottleChecked) -> Next:
     """Set again only settings that are still ours. Others stay as they are: the guard reports them and reacts."""
+    if not state.were_set:
+        throttling.take_in_check_of_all(run, event)
+    if event.unread:
+        return _try_again(run, state, event.at_ms, tuple(f"{one} could not be read" for one in event.unread))
+    run.tell(READING, event.at_ms)
     if state.were_set:
         throttling.note_differences(run, state.were_set, event)
         return enter(run)
-    throttling.take_in_check_of_all(run, event)
-    if not event.unread:
-        run.tell(READING, event.at_ms)
-    else:
-        return _try_again(run, state, event.at_ms, tuple(f"{one} could not be read" for one in event.unread))
     return Next(Resuming(), (Wait(),)) if run.throttle.is_unread else enter(run)
 
 
 def _could_not_see(run: Run, state: Resuming, event: events.CallFailed) -> Next:
-    if state.were_set:
-        return enter(run)
     return _try_again(run, state, event.at_ms, (event.message,))
 
 
