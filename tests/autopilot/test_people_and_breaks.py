@@ -362,7 +362,7 @@ def test_a_failed_directory_is_repaired_as_long_as_copies_are_lost() -> None:
     {"partitions": Known(()), "unread_topics": {"t": "no answer"}},
 ])  # fmt: skip
 def test_a_look_without_an_answer_takes_no_proposal_back(silent: Mapping[str, Any]) -> None:
-    """What a failed directory has lost follows from partitions and moves."""
+    """The losses of a failed directory follow from partitions and moves."""
 
     def world(now_s: float) -> Observation:
         seen = cluster(0, LISTS)

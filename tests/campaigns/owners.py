@@ -43,7 +43,7 @@ class Agreement:
         return HAND if entry in self.displaced.get(key, NONE) else host
 
     def without(self, key: ConfigKey, others: Iterable[str]) -> None:
-        """Somebody else has changed these entries since."""
+        """Take away entries that others have changed since."""
         for agreed in (self.taken, self.kept, self.displaced):
             if key in agreed:
                 agreed[key] = agreed[key].difference(others)

@@ -159,17 +159,25 @@ def test_a_run_is_steered_from_another_terminal(terminal: Terminal) -> None:
     assert undone.exit_code == 0, undone.output
 
 
-def test_pause_drain_returns_when_moves_in_flight_are_complete(terminal: Terminal) -> None:
+@contextmanager
+def draining(terminal: Terminal) -> Iterator[tuple[Forked, Forked, str]]:
+    """A run that is paused with a move in flight, `kreassign pause --drain` of it, and its id."""
     process = terminal.start_run("--max-moves", "1")
     try:
         terminal.wait_for_a_move()
-        run_id = terminal.runs[0]["run_id"]
-        draining = fork_server().start("kreassign", "pause", "--drain", "--state-dir", str(terminal.state))
+        pause = fork_server().start("kreassign", "pause", "--drain", "--state-dir", str(terminal.state))
         wait_until(lambda: bool(terminal.runs[0]["is_held"]), what="the run to be paused")
+        yield process, pause, terminal.runs[0]["run_id"]
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def test_pause_drain_returns_when_moves_in_flight_are_complete(terminal: Terminal) -> None:
+    with draining(terminal) as (process, pause, run_id):
         terminal.let_go()
-        stdout, stderr = draining.communicate(PATIENCE_S)
-        assert draining.returncode == 0, stderr
-        assert "starts no new moves; 1 in flight continue" in stdout
+        stdout, stderr = pause.communicate(PATIENCE_S)
+        assert pause.returncode == 0, stderr
         assert stdout.endswith(f"run {run_id}: nothing is in flight\n")
         assert stderr == f"next: kreassign resume {run_id} --state-dir {terminal.state}\n"
         (held,) = terminal.runs
@@ -177,25 +185,14 @@ def test_pause_drain_returns_when_moves_in_flight_are_complete(terminal: Termina
         assert sorted(move["status"] for move in held["moves"]) == ["complete", "planned"]
         terminal.type("cancel")
         process.communicate(timeout=PATIENCE_S)
-    finally:
-        process.kill()
-        process.communicate()
 
 
 def test_pause_drain_says_that_the_run_died_with_moves_in_flight(terminal: Terminal) -> None:
-    process = terminal.start_run("--max-moves", "1")
-    try:
-        terminal.wait_for_a_move()
-        run_id = terminal.runs[0]["run_id"]
-        draining = fork_server().start("kreassign", "pause", "--drain", "--state-dir", str(terminal.state))
-        wait_until(lambda: bool(terminal.runs[0]["is_held"]), what="the run to be paused")
+    with draining(terminal) as (process, pause, run_id):
         process.kill()
-        stdout, stderr = draining.communicate(PATIENCE_S)
-        assert (draining.returncode, "nothing is in flight" in stdout) == (5, False)
+        stdout, stderr = pause.communicate(PATIENCE_S)
+        assert (pause.returncode, "nothing is in flight" in stdout) == (5, False)
         assert f"no process executes run {run_id} any more: 1 move had not ended" in stderr
-    finally:
-        process.kill()
-        process.communicate()
 
 
 def test_pause_tells_what_copies_within_a_broker_have_left(terminal: Terminal) -> None:

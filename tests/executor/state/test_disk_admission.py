@@ -153,7 +153,7 @@ def test_copies_in_flight_have_their_room_already(left: int, decided: str) -> No
 
 @pytest.mark.parametrize(("counts", "size", "decided"), [((2, 1), 501, "wait"), ((2, 1), 500, "submit a-1"),
                                                           ((3, 1), 2_000, "submit a-1")])  # fmt: skip
-def test_a_directory_that_moves_in_flight_leave_may_be_the_next_to_be_filled(
+def test_a_directory_that_moves_in_flight_leave_may_be_filled_next(
     counts: tuple[int, int], size: int, decided: str
 ) -> None:
     """It has fewer replicas once they have ended, which may be before the request arrives."""

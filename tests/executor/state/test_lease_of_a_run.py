@@ -84,7 +84,7 @@ def test_a_throttle_that_another_run_restored_is_told_and_set_again(answer: Even
 @pytest.mark.parametrize("answer", [
     CallFailed(8_000, "no answer"), ThrottleChecked(8_000, unread=(LEADER_0.resource,)),
 ])  # fmt: skip
-def test_what_others_may_have_set_meanwhile_is_read_before_it_is_set_again(answer: Event) -> None:
+def test_rates_that_could_not_be_read_are_read_before_they_are_set(answer: Event) -> None:
     run = Played(guarded()).go("wait").on(LOSS, TAKEN, answer)
     assert run.decided == "wait"
     assert run.on(TimePassed(9_000)).decided == f"check {ALL}"

@@ -18,7 +18,7 @@ from tests.twin.zookeeper.zookeeper_cluster import ZooKeeperCluster
 
 @dataclass(slots=True)
 class Known:
-    """What a broker knows that believes the last request about each partition."""
+    """Knowledge of a broker that believes the last request about each partition."""
 
     epoch: int
     sender: tuple[int, int] = (-1, 0)
