@@ -183,7 +183,9 @@ def test_each_permission_that_a_look_lacks_is_named(alice: Alice, name: str, mon
         assert alice.give("plan", "check", "placement.json", "--update").exit_code == 0
     state = () if name.startswith(("plan", "verify")) else ("--state-dir", "state")
     seen = alice.give(*words, *state)
-    assert (seen.exit_code, "is missing" in seen.output) == (0, False), seen.output
+    assert "is missing" not in seen.output
+    # Topics of other tests, with one replica, may be in the way of the maintenance, which its dry run tells by 5.
+    assert seen.exit_code in ((0, 5) if name == "maintenance" else (0,)), seen.output
     for left_out, expected in said.items():
         alice.may(*(one for one in said if one != left_out), *((CLUSTER_LOOK,) if left_out == ALTER else ()))
         seen = alice.give(*words, *state)
