@@ -68,14 +68,23 @@ def leased(client: AdminClient, wanted: LeaseRequest, clock: Clock = SYSTEM_CLOC
 
 
 def refuse_if_leased(client: AdminClient, wanted: LeaseRequest) -> None:
-    """Raise ClusterBusy if another run holds the lease now; without an answer, taking the lease asks again."""
+    """Raise ClusterBusy if another run holds the lease in two looks; taking the lease asks again in any other case.
+
+    One answer may be of before the last holder left, this command's own step among them.
+    """
     if wanted.policy is LeasePolicy.OFF:
         return
+
+    def another() -> LeaseHolder | None:
+        found = present_holder(client)
+        is_ours = found is None or found.run_id == wanted.run_id or _is_dead(found, wanted)
+        return None if is_ours else found
+
     try:
-        holder = present_holder(client)
+        holder = another() and another()
     except ClusterError:
         return
-    if holder is not None and holder.run_id != wanted.run_id and not _is_dead(holder, wanted):
+    if holder is not None:
         raise _refusal(f"{holder} holds the lease of the cluster")
 
 
