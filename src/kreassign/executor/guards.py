@@ -18,7 +18,7 @@ from kreassign.executor.throttle_ledger import ConfigKey, ConfigValue
 from kreassign.executor.throttle_rates import CopiedPartition, demand, least_rate
 from kreassign.model import NO_LEADER, ConfigResource, OngoingReassignment, Partition, TopicPartition
 from kreassign.model.closures import REFUSES
-from kreassign.model.disks import HELD_BY, disks
+from kreassign.model.disks import disks_of_brokers
 from kreassign.model.pace import RESERVE
 from kreassign.model.replication_factor import required_in_sync
 from kreassign.model.text import counted, format_amount, least_rate_option, shortened, some_of
@@ -423,7 +423,7 @@ def _disk(now: GuardInputs) -> Iterator[Breach]:
             seen = f"{space.path} of broker {space.broker} has {share} left"
             yield seen, "Free space there, or cancel what moves to it with `kreassign cancel`"
     for broker, incoming in now.incoming_bytes.items():
-        spaces = [one for one, *_ in disks((space for space in filled if space.broker == broker), HELD_BY)]
+        spaces = [one for one, *_ in disks_of_brokers(space for space in filled if space.broker == broker)]
         left = sum(max(0, int(space.usable_bytes - now.disk_reserve * space.total_bytes)) for space in spaces)
         if spaces and incoming > left:
             seen = f"broker {broker} has {_bytes(left)} left above the reserve in its log directories, "

@@ -37,6 +37,7 @@ _Dir = TypeVar("_Dir", bound=_Sized)
 _Placed = TypeVar("_Placed", bound=_OfBroker)
 Held = Callable[[_Dir], float | None]
 """Bytes of the replicas in a directory; None if unknown."""
+HELD: Held[LogDir] = attrgetter("size_bytes")
 
 
 def disks(dirs: Iterable[_Dir], held: Held[_Dir] | None = None) -> tuple[tuple[_Dir, ...], ...]:
@@ -76,11 +77,8 @@ def disks_of_brokers(dirs: Iterable[_Placed]) -> Iterator[tuple[_Placed, ...]]:
     by_broker: dict[int, list[_Placed]] = defaultdict(list)
     for one in dirs:
         by_broker[one.broker].append(one)
-    return (each for of_broker in by_broker.values() for each in disks(of_broker, HELD_BY))
-
-
-HELD_BY: Held[_OfBroker] = attrgetter("held_bytes")
-HELD: Held[LogDir] = attrgetter("size_bytes")
+    held: Held[_Placed] = attrgetter("held_bytes")
+    return (each for of_broker in by_broker.values() for each in disks(of_broker, held))
 
 
 def sum_of_disks(dirs: Iterable[_Dir], held: Held[_Dir] | None = None) -> tuple[int | None, int | None]:

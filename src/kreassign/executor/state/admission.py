@@ -70,8 +70,9 @@ def _leaves(run: Run, name: TopicPartition, broker: int, path: str) -> bool:
     """True if a move in flight takes its replica out of this directory, with the broker or to another directory."""
     if (record := run.moves.index.in_flight.get(name)) is None:
         return False
-    is_left = broker in record.step.original and broker not in record.step.target
-    return is_left or any(one.broker == broker and one.path != path for one in record.step.log_dirs)
+    step = record.step
+    is_elsewhere = any(one.broker == broker and one.path != path for one in step.log_dirs)
+    return is_elsewhere or broker in step.reassignment.removing
 
 
 def _shared(spaces: Iterable[guards.LogDirSpace]) -> Iterator[tuple[LogDirKey, tuple[LogDirKey, ...]]]:

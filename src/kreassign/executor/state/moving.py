@@ -348,7 +348,7 @@ def _note_sending(run: Run, state: Submitting, event: events.SubmissionIntended)
         record = run.moves.records[name]
         record.sent(event.at_ms, run.identity.run_id)
         run.health.disk_budget.promise(candidate(record))
-        run.health.disk_budget.note_leaving(record.name, set(record.step.original).difference(record.step.target))
+        run.health.disk_budget.note_leaving(record.name, record.step.reassignment.removing)
         run.moves.index.sort(record)
     return Next(state)
 
