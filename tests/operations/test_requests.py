@@ -254,6 +254,17 @@ def test_a_warning_that_fails_too_does_not_end_the_run_either(tmp_path: Path) ->
         assert operation.run(client, request, context).state == "done"
 
 
+def test_a_throttle_may_name_brokers_that_a_lost_one_was_replaced_by(tmp_path: Path) -> None:
+    rig = TwinRig(tmp_path, [[0, 1]], brokers=5)
+    rig.after(4, lambda: rig.twin.crash(2))
+    rig.stop_after(120)
+    rig.run(rig.prepared({0: (2, 1)}, throttle=RATE // 8, replans=True))
+    with pytest.raises(InputError, match="no process executes run run-1"):
+        run_journals.set_throttle(rig.path(), RATE, (2, 4))
+    with pytest.raises(InputError, match="broker 3 has no part in run run-1; its brokers are 0, 1, 2, 4"):
+        run_journals.set_throttle(rig.path(), RATE, (3,))
+
+
 def test_a_throttle_that_is_a_slip_is_refused_or_named(tmp_path: Path) -> None:
     rig = TwinRig(tmp_path, [[0, 1], [1, 0]])
     rig.stop_after(5)

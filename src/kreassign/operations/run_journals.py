@@ -346,7 +346,7 @@ def set_throttle(
     """
     named = tuple(brokers)
     if named:
-        of_run = {broker for move in status(path).moves for broker in (*move.original, *move.target)}
+        of_run = {broker for record in read_view(path).records.values() for broker in record.brokers}
         if strange := sorted(set(named) - of_run):
             who = f"broker {strange[0]} has" if len(strange) == 1 else f"brokers {some_of(strange, NAMED_BROKERS)} have"
             raise InputError(
@@ -357,9 +357,8 @@ def set_throttle(
 
 def starved_moves(path: Path) -> tuple[str, ...]:
     """Sentences on moves of a run that never end at its throttle, by what was written when it began; advice first."""
-    run = status(path)
-    ended = {move.name for move in run.moves if move.ended_ms is not None}
-    moves = [move for move in first_event(path).moves if move.topic_partition not in ended]
+    run = read_view(path)
+    moves = [record.wanted for record in run.records.values() if record.ended_ms is None]
     writes = {move.topic_partition: move.write_bytes_per_s for move in moves}
     found = [str(one) for one in starved(moves, writes, run.rates, run.pace.caps) if one.is_certain]
     least = least_rate_option(rate_advice(moves, writes, run.pace.caps).bytes_per_s)

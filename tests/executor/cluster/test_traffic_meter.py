@@ -62,6 +62,18 @@ def test_traffic_is_unknown_where_two_brokers_differ(tmp_path: Path) -> None:
     assert _plain(meter, rig) == ({}, [])
 
 
+def test_traffic_is_known_while_a_broker_does_not_know_who_fell_out_of_sync(tmp_path: Path) -> None:
+    rig = TwinRig(tmp_path, [[0, 1]], write_bytes_per_s=50_000, brokers=3)
+    rig.twin.views.hold_back(2)
+    rig.twin.crash(1)
+    rig.transport.sleep(60)
+    meter = TrafficMeter(rig.client)
+    meter.measure(rig.transport.now_ms(), [tp(0)])
+    rig.transport.sleep(10)
+    brokers, _ = _plain(meter, rig)
+    assert brokers[0] == pytest.approx((0, 50_000), rel=0.02)
+
+
 def change_leader(rig: TwinRig, behind: int) -> None:
     """Let broker 1 lead instead of broker 0, unseen by one broker."""
     rig.twin.views.hold_back(behind)

@@ -392,7 +392,7 @@ class TrafficMeter:
         Raises ClusterError.
         """
         brokers = self._port.describe_cluster().broker_ids
-        topics = readings.every_topic_of_two(self._port, only_lists=False)
+        topics = readings.every_topic_of_two(self._port)
         if topics.unknown:  # What is written to them is traffic of brokers that are not known, so of any.
             return (), ()
         partitions = {

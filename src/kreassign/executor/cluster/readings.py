@@ -175,10 +175,8 @@ def topics_with(port: TopicsPort, names: Iterable[str], partitions: Collection[T
     return _of_two(port, partial(_describe, port), sorted(set(names)), part, Topic.joined_with)
 
 
-def every_topic_of_two(
-    port: TopicsPort, besides: Iterable[str] = (), *, only_lists: bool = True
-) -> Reading[str, Topic]:
-    """Topics as `topics_of_two` reads them: all that either of two brokers lists, and those of these names.
+def every_topic_of_two(port: TopicsPort, besides: Iterable[str] = ()) -> Reading[str, Topic]:
+    """Topics of which two brokers show the same replicas: all that either lists, and those of these names.
 
     Each is described by two brokers once; one that a broker leaves out is asked for by name. Raises ClusterError.
     """
@@ -195,7 +193,7 @@ def every_topic_of_two(
 
     ask_by_name(port, describe_all)
     names = {*besides, *(name for answer in listed.values() for name in (*answer.ok, *answer.failed))}
-    return _of_two(port, ask, sorted(names), _lists if only_lists else _states, Topic.joined_with)
+    return _of_two(port, ask, sorted(names), _lists, Topic.joined_with)
 
 
 def _describe(port: TopicsPort, names: Sequence[str], broker: int) -> Batch[str, Topic]:

@@ -260,6 +260,12 @@ class MoveRecord:
         return self.move if self.awaited_replan is None else self._with(self.awaited_replan)
 
     @property
+    def brokers(self) -> frozenset[int]:
+        """Brokers of its replicas before and after it, also of targets that it had or awaits."""
+        lists = (self.move.original, self.wanted.target, self.move.target, *(one.before for one in self.replans))
+        return frozenset(broker for brokers in lists for broker in brokers)
+
+    @property
     def has_leader(self) -> bool:
         """True if the partition had a leader at the last observation."""
         return self.observation is not None and self.observation.leader != NO_LEADER
