@@ -31,7 +31,7 @@ from kreassign.autopilot.events import (
 from kreassign.autopilot.gates import resting
 from kreassign.autopilot.lifecycle import State
 from kreassign.autopilot.memory import BACK_OFF_MS, Act, Finding, Memory, Outage, Replaced, memory_of, remember
-from kreassign.autopilot.observation import US, Known, Observation, RunSeen, Unknown
+from kreassign.autopilot.observation import US, Brake, Known, Observation, RunSeen, Unknown
 from kreassign.autopilot.policy import Kind, parse_policy
 from kreassign.errors import InputError
 from kreassign.executor.maintenance.record import Entered
@@ -226,6 +226,25 @@ def test_a_look_without_an_answer_releases_no_repair(stop: Mapping[str, Any], si
     assert not {type(one) for one in watched.orders} & {ReleaseRun, ResumeRun}
     watched.watch(10 * MINUTE)
     assert watched.orders[-1] == ResumeRun("run-0")
+
+
+def test_a_repair_goes_on_when_the_brake_is_released_whatever_is_unread() -> None:
+    """Its hold is by people then, and by others who move partitions after them."""
+
+    def world(now_s: float) -> Observation:
+        seen = replace(cluster(0, LISTS, brokers=10), unread_topics={"u": "no answer"} if now_s > HOUR else {})
+        if HOUR < now_s <= 2 * HOUR:
+            return replace(seen, brake=Known(Brake("stop")))
+        return replace(seen, **THEIRS) if 3 * HOUR < now_s <= 4 * HOUR else seen
+
+    watched = Watched(ACT, world, run_s=DAY)
+    watched.watch(2 * HOUR, every_s=300)
+    assert watched.runs == [EMPTY_9]
+    assert ResumeRun("run-0") not in watched.orders
+    watched.watch(10 * MINUTE)
+    assert watched.orders[-1] == ResumeRun("run-0")
+    watched.watch(3 * HOUR, every_s=300)
+    assert isinstance(watched.orders[-1], HoldRun | PauseRun), "what others move may be what could not be read"
 
 
 def test_a_silent_broker_keeps_no_needless_repair_of_another_going() -> None:
@@ -566,6 +585,15 @@ def test_a_finding_that_people_look_into_ends_no_other_repair() -> None:
     watched.watch(12 * HOUR, every_s=300)
     assert watched.memory.findings[Name(Kind.DISK_FILLS, "broker 3:/d0")].state is State.GIVEN_UP
     assert EMPTY_9 in watched.runs
+    assert not any(isinstance(one, EndRun) for one in watched.orders)
+
+
+def test_a_repair_is_not_ended_for_one_that_copies_more_than_the_budget() -> None:
+    """Broker 3 held six gigabytes."""
+    policy = f"{ACT}[budget]\nbytes-per-day = '3GB'\n"
+    watched = Watched(policy, lambda now_s: cluster(0, LISTS, brokers=10, down=[3] if now_s > HOUR else []), run_s=DAY)
+    watched.watch(8 * HOUR, every_s=300)
+    assert watched.runs == [EMPTY_9]
     assert not any(isinstance(one, EndRun) for one in watched.orders)
 
 

@@ -50,13 +50,13 @@ from kreassign.autopilot.gates import (
     Case,
     at_any_time,
     closed_gates,
+    hold_of,
     hours_of,
     level_text,
     many_text,
     others_now,
     rest_text,
     silence_text,
-    stopped_run,
     told_after_ms,
     unapproved_text,
     unread,
@@ -238,12 +238,12 @@ def _steer(decided: Decision, look: Look, shown: Mapping[Name, Symptom]) -> None
         return
     if run.people:
         return
-    stop = stopped_run(now, decided.memory, act)
-    if bool(stop) != bool(act.held):
-        decided.note(HoldAsked(now.at_ms, act.name, stop or ""))
-        if stop:
+    stop = hold_of(now, decided.memory, act)
+    if (stop and stop.gate) != (act.held and act.held.gate):
+        decided.note(HoldAsked(now.at_ms, act.name, stop))
+        if stop and not act.held:
             what = f"{act.name}: its repair holds, and starts nothing"
-            decided.messages.append(Message(act.name, what, stop))
+            decided.messages.append(Message(act.name, what, stop.why))
     symptom = shown.get(act.name)
     is_closed = window_text(hours_of(act, look.policy), now.at_ms) is not None
     if is_closed and symptom is not None and at_any_time(look.policy, act.name.kind, symptom):

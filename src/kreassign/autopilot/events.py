@@ -320,11 +320,11 @@ class EndAsked:
 
 @dataclass(frozen=True, slots=True)
 class HoldAsked:
-    """The autopilot asks the run of a repair to start nothing, for this reason; without one, to go on."""
+    """The autopilot asks the run of a repair to start nothing, by this gate; without one, to go on."""
 
     at_ms: int
     name: Name
-    why: str
+    by: ClosedGate | None
 
 
 @dataclass(frozen=True, slots=True)

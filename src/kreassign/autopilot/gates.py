@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from kreassign.autopilot.detectors import Look, Symptom
-from kreassign.autopilot.events import PlanLoads
+from kreassign.autopilot.events import ClosedGate, PlanLoads
 from kreassign.autopilot.memory import Act, Finding, Memory
 from kreassign.autopilot.observation import Absent, Known, Observation, Unknown
 from kreassign.autopilot.policy import Kind, Level, Policy
@@ -126,15 +126,23 @@ def stopped(now: Observation, memory: Memory) -> str | None:
     return brake_text(now) or off_text(now, memory) or many_text(memory, now.at_ms)
 
 
-def stopped_run(now: Observation, memory: Memory, act: Act) -> str | None:
-    """Why a running repair starts nothing: what stops everything, moves of others, or copies beside a broker down.
+def hold_of(now: Observation, memory: Memory, act: Act) -> ClosedGate | None:
+    """The gate that lets a running repair start nothing: of people, or of the cluster, in the order of `GATES`.
 
-    A look that may hide what it is held for releases nothing.
+    A look that may hide what the cluster holds it for releases nothing; brake and off have readings of their own.
     """
     is_theirs = isinstance(now.moves_of_others, Known) and now.moves_of_others.value
-    away = None if act.name.kind in COPYLESS else away_text(now, act.name.kind)
-    stop = stopped(now, memory) or (others_now(now) if is_theirs else None) or away
-    return stop or (act.held if now.unread(with_sizes=False) else None) or None
+    reasons = {
+        "brake": brake_text(now),
+        "off": off_text(now, memory),
+        "many gone": many_text(memory, now.at_ms),
+        "others": others_now(now) if is_theirs else None,
+        "brokers down": None if act.name.kind in COPYLESS else away_text(now, act.name.kind),
+    }
+    closed = [ClosedGate(gate, why) for gate, why in reasons.items() if why is not None]
+    before = act.held
+    is_hidden = before is not None and before.gate not in {"brake", "off"} and now.unread(with_sizes=False)
+    return next(iter(closed), before if is_hidden else None)
 
 
 def _brake(case: Case) -> str | None:
@@ -334,15 +342,22 @@ def spent_bytes(memory: Memory, at_ms: int, span_ms: int) -> int:
     return sum(one.copied_bytes for one in memory.acts if one.runs_since(at_ms - span_ms))
 
 
+def _least_bytes(case: Case) -> int:
+    """Bytes that a repair copies at least, before it is planned: what is lost is copied once."""
+    lost = case.symptom.partitions if case.kind in REDUNDANCY else None
+    return sum(case.now.sizes.get(name, 0) for name in lost or ())
+
+
 def _budget(case: Case) -> str | None:
     budget, at_ms = case.policy.budget, case.now.at_ms
     proposal = case.finding.proposal
-    size = 0 if proposal is None else proposal.copied_bytes
+    size = _least_bytes(case) if proposal is None else proposal.copied_bytes
     for name, span_ms, most in (("day", DAY_MS, budget.bytes_per_day), ("week", WEEK_MS, budget.bytes_per_week)):
         spent = spent_bytes(case.memory, at_ms, span_ms)
         if spent + size > most:
             amounts = f"{format_amount(spent, 'B')} of {format_amount(most, 'B')}"
-            return f"{amounts} a {name} are spent, and it copies {format_amount(size, 'B')}"
+            least = "at least " if proposal is None else ""
+            return f"{amounts} a {name} are spent, and it copies {least}{format_amount(size, 'B')}"
     runs = sum(one.begun_ms > at_ms - DAY_MS and one.name.kind is not Kind.LEADERS for one in case.memory.begun)
     if runs >= budget.runs_per_day and case.kind is not Kind.LEADERS:
         return f"{counted(runs, 'repair')} began within 24 hours, of {budget.runs_per_day} a day"

@@ -17,6 +17,7 @@ from kreassign.autopilot.events import (
     Began,
     BrokerCame,
     BrokerWent,
+    ClosedGate,
     DigestTold,
     DisksMeasured,
     EndAsked,
@@ -110,7 +111,7 @@ class Act(NamedTuple):
     result: Result | None = None
     outcome: str = ""
     is_end_asked: bool = False
-    held: str = ""
+    held: ClosedGate | None = None
     at_any_time: bool = False
     held_by_people: str = ""
     is_approved: bool = False
@@ -499,7 +500,7 @@ TAKEN_IN: Mapping[type[Event], Callable[[Memory, Any], Memory]] = MappingProxyTy
     GatesJudged: lambda memory, event: _with(memory, replace(memory.findings[event.name], gates=event)),
     RunBegan: _began,
     EndAsked: lambda memory, _: _changed(memory, is_end_asked=True),
-    HoldAsked: lambda memory, event: _changed(memory, held=event.why),
+    HoldAsked: lambda memory, event: _changed(memory, held=event.by),
     PeopleHeld: lambda memory, event: _changed(memory, held_by_people=event.by),
     WindowsLifted: lambda memory, _: _changed(memory, at_any_time=True),
     SightLost: lambda memory, event: _with(

@@ -118,7 +118,7 @@ TEXTS: Mapping[type[Event], Callable[[Any], tuple[str, str]]] = MappingProxyType
     GatesJudged: _gates,
     RunBegan: lambda one: (f"run {one.run_id} begins, {format_amount(one.copied_bytes, 'B')} to copy", ""),
     EndAsked: lambda one: ("its run is to end early", one.why),
-    HoldAsked: lambda one: ("its run is to hold" if one.why else "its run goes on", one.why),
+    HoldAsked: lambda one: ("its run is to hold", one.by.why) if one.by else ("its run goes on", ""),
     PeopleHeld: lambda one: (f"{one.by} paused its run" if one.by else "people let its run go on", ""),
     RunEnded: _ended,
     Silenced: lambda one: (f"silenced by {one.by}", one.why),

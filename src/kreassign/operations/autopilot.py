@@ -624,7 +624,7 @@ class Autopilot:
         if act is None or order is None:
             return False
         if not act.is_end_asked:
-            self._note(EndAsked(self._clock.now_ms(), name, act.held or "its window closes"))
+            self._note(EndAsked(self._clock.now_ms(), name, act.held.why if act.held else "its window closes"))
         return True
 
     def _ended(self, name: Name, run: RunHistory) -> None:
