@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from kreassign.autopilot.core import EndRun, HoldRun, PauseRun, PlanRepair, ResumeRun, RunRepair
-from kreassign.autopilot.events import Name, Result, Silenced, TurnedOff, TurnedOn, WentOn
+from kreassign.autopilot.events import ClosedGate, Name, Result, Silenced, TurnedOff, TurnedOn, WentOn
 from kreassign.autopilot.lifecycle import State
 from kreassign.autopilot.memory import memory_of
 from kreassign.autopilot.observation import Brake, Known, Observation, Unknown
@@ -329,6 +329,12 @@ def test_windows_and_budgets_hold() -> None:
     poor = Watched(ACT + "[budget]\nbytes-per-day = '100MB'\n", outages((3, 0, DAY)))
     poor.watch(3 * HOUR, every_s=300)
     assert poor.runs == []
+    small = Watched(ACT + "[budget]\nshare-per-day = 0.01\n", outages((3, 0, DAY)))
+    small.watch(3 * HOUR, every_s=300)
+    assert small.runs == []
+    judged = small.memory.findings[GONE_3].gates
+    assert judged is not None
+    assert judged.closed == (ClosedGate("budget", "0 B of 540 MB a day are spent, and it copies 1 GB"),)
 
 
 def test_a_silenced_finding_is_left_alone() -> None:

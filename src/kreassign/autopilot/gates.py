@@ -342,6 +342,11 @@ def spent_bytes(memory: Memory, at_ms: int, span_ms: int) -> int:
     return sum(one.copied_bytes for one in memory.acts if one.runs_since(at_ms - span_ms))
 
 
+def most_bytes_per_day(now: Observation, policy: Policy) -> int:
+    """Bytes that repairs copy within 24 hours at most: an amount, and a share of what the cluster holds."""
+    return min(policy.budget.bytes_per_day, round(policy.budget.share_per_day * now.held_bytes))
+
+
 def _least_bytes(case: Case) -> int:
     """Bytes that a repair copies at least, before it is planned: what is lost is copied once."""
     lost = case.symptom.partitions if case.kind in REDUNDANCY else None
@@ -352,7 +357,10 @@ def _budget(case: Case) -> str | None:
     budget, at_ms = case.policy.budget, case.now.at_ms
     proposal = case.finding.proposal
     size = _least_bytes(case) if proposal is None else proposal.copied_bytes
-    for name, span_ms, most in (("day", DAY_MS, budget.bytes_per_day), ("week", WEEK_MS, budget.bytes_per_week)):
+    for name, span_ms, most in (
+        ("day", DAY_MS, most_bytes_per_day(case.now, case.policy)),
+        ("week", WEEK_MS, budget.bytes_per_week),
+    ):
         spent = spent_bytes(case.memory, at_ms, span_ms)
         if spent + size > most:
             amounts = f"{format_amount(spent, 'B')} of {format_amount(most, 'B')}"

@@ -247,6 +247,11 @@ class Observation:
                     found[name] = max(copy.size_bytes, found.get(name, 0))
         return found
 
+    @property
+    def held_bytes(self) -> int:
+        """Bytes of all replicas, each as large as the largest one of its partition; 0 for those of unknown size."""
+        return sum(len(one.replicas) * self.sizes.get(one.topic_partition, 0) for one in self.placed)
+
     def unread(self, *, with_sizes: bool = True) -> str:
         """Readings of the cluster itself that failed, by their reasons; lease and brake have gates of their own.
 

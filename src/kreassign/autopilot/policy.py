@@ -341,6 +341,7 @@ class Budget:
 
     bytes_per_day: int = _line(BYTES, "2TB", "Copied in 24 hours at most")
     bytes_per_week: int = _line(BYTES, "6TB", "Copied in seven days at most")
+    share_per_day: float = _line(SHARE, 0.50, "Copied in 24 hours at most, of all bytes that the cluster holds")
     runs_per_day: int = _line(COUNT, 4, "Repairs begun in 24 hours at most")
 
 

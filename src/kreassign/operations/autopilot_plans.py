@@ -13,7 +13,7 @@ from types import MappingProxyType
 from kreassign.admin import AdminClient
 from kreassign.autopilot.detectors import DETECTORS, Look, astray, relief_bytes, use_of
 from kreassign.autopilot.events import Name, PlanLoads, Planned
-from kreassign.autopilot.gates import REDUNDANCY, flapping, resting, stale_text
+from kreassign.autopilot.gates import REDUNDANCY, flapping, most_bytes_per_day, resting, stale_text
 from kreassign.autopilot.memory import MOST_REPLACED, Memory
 from kreassign.autopilot.observation import Observation
 from kreassign.autopilot.policy import Kind, Policy
@@ -145,7 +145,7 @@ def plan_repair(client: AdminClient, name: Name, look: Look, clock: Clock, avoid
     planned = planned_of(name, now.at_ms, outcome, left)
     if loads is not None:
         planned = replace(planned, loads=loads, sentences=(*planned.sentences, loads_text(loads, policy, now.at_ms)))
-    most = policy.budget.bytes_per_day
+    most = most_bytes_per_day(now, policy)
     if planned.copied_bytes > most:
         never = f"that is more than the {format_amount(most, 'B')} a day of the policy, so it never begins by itself"
         planned = replace(planned, sentences=(planned.sentences[0], never, *planned.sentences[1:]))
