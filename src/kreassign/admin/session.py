@@ -56,18 +56,8 @@ from kreassign.errors import (
     Unreachable,
     Unsupported,
 )
-from kreassign.model import Batch, Broker, Cluster
+from kreassign.model import Batch, Broker, Cluster, error_codes
 from kreassign.model.cluster import listed_ids
-from kreassign.model.error_codes import (
-    COORDINATOR_LOAD_IN_PROGRESS,
-    COORDINATOR_NOT_AVAILABLE,
-    LEADER_NOT_AVAILABLE,
-    NOT_CONTROLLER,
-    NOT_COORDINATOR,
-    NOT_LEADER_OR_FOLLOWER,
-    OFFSET_NOT_AVAILABLE,
-    has_code,
-)
 from kreassign.model.requests import join
 from kreassign.wire.api import Message
 
@@ -89,9 +79,15 @@ _KNOWN_TRY_S = 3.0
 # A node that has not answered a brief read by then hangs, or the cluster does.
 _BRIEF_S = 5.0
 # Brokers learn of a new leader one by one, and the leader itself learns its followers' offsets last (KIP-207).
-_LEADER_CHANGED = frozenset({LEADER_NOT_AVAILABLE, NOT_LEADER_OR_FOLLOWER, OFFSET_NOT_AVAILABLE})
+_LEADER_CHANGED = frozenset(
+    {error_codes.LEADER_NOT_AVAILABLE, error_codes.NOT_LEADER_OR_FOLLOWER, error_codes.OFFSET_NOT_AVAILABLE}
+)
 # A coordinator moves with the leader of its partition of __consumer_offsets, and reads that log before answering.
-_COORDINATOR_CHANGED = (COORDINATOR_LOAD_IN_PROGRESS, COORDINATOR_NOT_AVAILABLE, NOT_COORDINATOR)
+_COORDINATOR_CHANGED = (
+    error_codes.COORDINATOR_LOAD_IN_PROGRESS,
+    error_codes.COORDINATOR_NOT_AVAILABLE,
+    error_codes.NOT_COORDINATOR,
+)
 # A coordinator that hangs must leave time to find its successor.
 _LEAST_TRY_S = 1.0
 # Another address would not behave differently towards the same client, but may be a listener of Kafka.
@@ -269,7 +265,7 @@ class Session:
                     self._coordinators[group_id] = self.call(group_calls.find_coordinator(group_id), To.ANY, try_ms)
                 return self.call(call, self._coordinators[group_id], try_ms)
             except (Rejected, Unreachable, OutcomeUnknown) as error:
-                is_elsewhere = has_code(error, *_COORDINATOR_CHANGED)
+                is_elsewhere = error_codes.has_code(error, *_COORDINATOR_CHANGED)
                 if not is_elsewhere and (
                     isinstance(error, (Rejected, NoNode)) or (call.is_write and isinstance(error, OutcomeUnknown))
                 ):
@@ -585,7 +581,7 @@ def _collected(
 
 def _is_wrong_controller(call: Call[Answer], response: Message) -> bool:
     with reading_answer(call.api):
-        return NOT_CONTROLLER in call.routing_codes(response)
+        return error_codes.NOT_CONTROLLER in call.routing_codes(response)
 
 
 def _texts(failures: Mapping[Address, ClusterError]) -> str:
@@ -595,7 +591,7 @@ def _texts(failures: Mapping[Address, ClusterError]) -> str:
 
 
 def _leader_changed(found: Batch[Key, Answer]) -> list[Key]:
-    return [key for key, error in found.failed.items() if has_code(error, *_LEADER_CHANGED)]
+    return [key for key, error in found.failed.items() if error_codes.has_code(error, *_LEADER_CHANGED)]
 
 
 def _timed_out(error: BaseException | None) -> bool:

@@ -32,14 +32,7 @@ from kreassign.model import (
     ReplicaStatus,
     Topic,
     TopicPartition,
-)
-from kreassign.model.error_codes import (
-    INVALID_PARTITIONS,
-    INVALID_TOPIC_EXCEPTION,
-    NO_REASSIGNMENT_IN_PROGRESS,
-    UNKNOWN_MEMBER_ID,
-    UNKNOWN_TOPIC_OR_PARTITION,
-    has_code,
+    error_codes,
 )
 from kreassign.model.reassignment import Override
 from kreassign.model.requests import NO_COPY, Copy, OffsetRange, answers_of_two, join
@@ -268,7 +261,7 @@ def _topics(
 ) -> Mapping[str, Topic]:
     described = client.describe_topics(names, broker=broker, timeout_ms=options.timeout_ms)
     for error in described.failed.values():
-        if not has_code(error, UNKNOWN_TOPIC_OR_PARTITION):
+        if not error_codes.has_code(error, error_codes.UNKNOWN_TOPIC_OR_PARTITION):
             raise error
     return described.ok
 
@@ -303,15 +296,15 @@ def located_partitions(asked: Iterable[TopicPartition], topics: Batch[str, Topic
 
 def _not_there(key: TopicPartition, error: ClusterError | None) -> ClusterError:
     if error is None:
-        return rejection(REPLICA_STATUS, INVALID_PARTITIONS, unknown_partition_message(*key), key)
-    if has_code(error, UNKNOWN_TOPIC_OR_PARTITION):
-        return rejection(REPLICA_STATUS, INVALID_TOPIC_EXCEPTION, unknown_topic_message(key.topic), key)
+        return rejection(REPLICA_STATUS, error_codes.INVALID_PARTITIONS, unknown_partition_message(*key), key)
+    if error_codes.has_code(error, error_codes.UNKNOWN_TOPIC_OR_PARTITION):
+        return rejection(REPLICA_STATUS, error_codes.INVALID_TOPIC_EXCEPTION, unknown_topic_message(key.topic), key)
     return error
 
 
 def refused_broker(key: TopicPartition, broker: int, code: int) -> Rejected:
     """The error for a named broker without a status of its copy."""
-    reason = "is not registered" if code == UNKNOWN_MEMBER_ID else "has no replica of it"
+    reason = "is not registered" if code == error_codes.UNKNOWN_MEMBER_ID else "has no replica of it"
     return rejection(REPLICA_STATUS, code, f"{key}: broker {broker} {reason}", key)
 
 
@@ -334,7 +327,7 @@ def with_named_replicas(
         wanted = tuple(dict.fromkeys(named[key])) if key in named else partition.replicas
         stranger = next((broker for broker in wanted if broker not in partition.replicas), None)
         if stranger is not None:
-            code = UNKNOWN_TOPIC_OR_PARTITION if stranger in ids else UNKNOWN_MEMBER_ID
+            code = error_codes.UNKNOWN_TOPIC_OR_PARTITION if stranger in ids else error_codes.UNKNOWN_MEMBER_ID
             failed[key] = refused_broker(key, stranger, code)
         else:
             concerned = {partition.leader, *wanted}
@@ -461,7 +454,11 @@ def cancel_and_wait(
         return {}
     outcome = client.alter_partition_reassignments(dict.fromkeys(ongoing), timeout_ms=left_ms())
     # A move that ended by itself in between needs no cancel.
-    failed = {key: error for key, error in outcome.failed.items() if not has_code(error, NO_REASSIGNMENT_IN_PROGRESS)}
+    failed = {
+        key: error
+        for key, error in outcome.failed.items()
+        if not error_codes.has_code(error, error_codes.NO_REASSIGNMENT_IN_PROGRESS)
+    }
     waiting = ongoing.keys() - failed.keys()
     while waiting := waiting & client.list_partition_reassignments(waiting, timeout_ms=left_ms()).keys():
         if clock.monotonic_s() + poll_s >= deadline_s:

@@ -26,16 +26,8 @@ from kreassign.model.placement import DriftKind
 from kreassign.model.plan import format_plan
 from kreassign.model.plan_facts_json import load_fields
 from kreassign.model.text import MOST_REPLICAS, counted
+from kreassign.operations import plan_tasks
 from kreassign.operations.plan_files import PlanFile, write_plan
-from kreassign.operations.plan_tasks import (
-    ExpectedRates,
-    NewPlacement,
-    Savings,
-    place_partitions,
-    place_topic,
-    pose_partitions,
-    pose_topic,
-)
 from kreassign.operations.snapshot_files import read_snapshot
 from kreassign.operations.verify import (
     PlacedPartitions,
@@ -87,13 +79,15 @@ def new_topic(
     rates = (size, write_rate, read_rate)
     if like is not None and rates != (None, None, None):
         raise click.UsageError("--like says what to expect; leave out --size, --write-rate and --read-rate")
-    expected = like if like is not None else ExpectedRates(size or 0, float(write_rate or 0), float(read_rate or 0))
+    expected = (
+        like if like is not None else plan_tasks.ExpectedRates(size or 0, float(write_rate or 0), float(read_rate or 0))
+    )
     _refuse_ignored(options)
     wanted = (options.policy(), name, partitions, replication_factor, expected)
-    inputs = options.inputs(lambda present: pose_topic(present, *wanted))
+    inputs = options.inputs(lambda present: plan_tasks.pose_topic(present, *wanted))
     options.request.check_loads(inputs)
     with working(f"searching places for {counted(partitions, 'partition')}, and what a rebalance saves by them"):
-        found = place_topic(inputs, *wanted)
+        found = plan_tasks.place_topic(inputs, *wanted)
     _show(found, options, inputs.loads)
 
 
@@ -105,14 +99,14 @@ def new_topic(
 def partitions(options: PlanOptions, topic: str, total: int) -> None:
     """Place more partitions of a topic, N in all, so that brokers level without a copy."""
     _refuse_ignored(options)
-    inputs = options.inputs(lambda present: pose_partitions(present, topic, total))
+    inputs = options.inputs(lambda present: plan_tasks.pose_partitions(present, topic, total))
     options.request.check_loads(inputs)
     with working(f"searching places for partitions of {topic}, and what a rebalance saves by them"):
-        found = place_partitions(inputs, topic, total)
+        found = plan_tasks.place_partitions(inputs, topic, total)
     _show(found, options, inputs.loads)
 
 
-def savings_text(savings: Savings, what: str) -> str:
+def savings_text(savings: plan_tasks.Savings, what: str) -> str:
     """One sentence about what a later rebalance saves."""
     if savings.saved is None:
         return "what a rebalance would copy is not known: there is no plan that keeps the rules"
@@ -134,7 +128,7 @@ def _refuse_ignored(options: PlanOptions) -> None:
             raise InputError(f"{name} has no meaning for partitions that are not there yet; leave it out")
 
 
-def _show(found: NewPlacement, options: PlanOptions, loads: LoadBasis) -> None:
+def _show(found: plan_tasks.NewPlacement, options: PlanOptions, loads: LoadBasis) -> None:
     if options.out:
         write_plan(options.out, found.plan)
     if options.output_format == "json":
@@ -154,7 +148,7 @@ def _show(found: NewPlacement, options: PlanOptions, loads: LoadBasis) -> None:
 
 
 def _summary(
-    terminal: Console, found: NewPlacement, loads: LoadBasis, max_age_s: float | None, *, is_wide: bool
+    terminal: Console, found: plan_tasks.NewPlacement, loads: LoadBasis, max_age_s: float | None, *, is_wide: bool
 ) -> None:
     count, replicas = len(found.lists), sum(map(len, found.lists))
     kind = "more partitions of" if found.first else "new topic"
@@ -176,7 +170,7 @@ def _summary(
         terminal.print(f"remains: {len(misses) - SHOWN_MISSES} more")
 
 
-def _document(found: NewPlacement, loads: LoadBasis) -> dict[str, Any]:
+def _document(found: plan_tasks.NewPlacement, loads: LoadBasis) -> dict[str, Any]:
     load, savings = found.load, found.savings
     return {
         "topic": found.topic,

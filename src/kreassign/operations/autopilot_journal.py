@@ -8,18 +8,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import get_args
 
-from kreassign.autopilot.events import (
-    Began,
-    Event,
-    Name,
-    Request,
-    Resumed,
-    RunBegan,
-    RunEnded,
-    Silenced,
-    TurnedOff,
-    TurnedOn,
-)
+from kreassign.autopilot import events
 from kreassign.autopilot.memory import Memory, memory_of
 from kreassign.autopilot.policy import Policy
 from kreassign.autopilot.replay import Replayed, replay
@@ -40,8 +29,9 @@ BRAKE = "kreassign-autopilot-off"
 """
 
 DECISIONS = Form(
-    0x6B726570, Began, MappingProxyType({kind.__name__: kind for kind in get_args(Event)}), (RunBegan, RunEnded),
-    get_args(Request), keeps_requests=True, number="number", goes_on=Resumed,
+    0x6B726570, events.Began, MappingProxyType({kind.__name__: kind for kind in get_args(events.Event)}),
+    (events.RunBegan, events.RunEnded), get_args(events.Request), keeps_requests=True, number="number",
+    goes_on=events.Resumed,
 )  # fmt: skip
 """Journals of autopilots. Requests hold whether a process is there when they are made or not."""
 
@@ -85,23 +75,23 @@ def looked_after(state_dir: Path, here: InForce, *, is_dry: bool = False) -> str
     )
 
 
-def approval_path(journal: Path, name: Name) -> Path:
+def approval_path(journal: Path, name: events.Name) -> Path:
     """Path of the request for approval of a finding's repair, in a folder beside the journal of decisions."""
     return journal.parent / "approvals" / f"{_file_name(name)}{REQUEST_SUFFIX}"
 
 
-def proposal_path(journal: Path, name: Name) -> Path:
+def proposal_path(journal: Path, name: events.Name) -> Path:
     """Path of the plan that repairs a finding, in a folder beside the journal of decisions."""
     return journal.parent / "proposals" / f"{_file_name(name)}.json"
 
 
-def _file_name(name: Name) -> str:
+def _file_name(name: events.Name) -> str:
     subject = hashlib.sha256(name.subject.encode()).hexdigest()[:8]
     return f"{name.kind}-{subject}"
 
 
 def approve(
-    state_dir: Path, cluster_id: str, name: Name, key: Path, user: str, *, is_dry: bool = False
+    state_dir: Path, cluster_id: str, name: events.Name, key: Path, user: str, *, is_dry: bool = False
 ) -> ApprovalRequest:
     """Sign the proposal of a finding, and return what was signed. Raises InputError if none is asked for."""
     finding = remembered(state_dir, cluster_id, is_dry=is_dry).findings.get(name)
@@ -114,7 +104,7 @@ def approve(
     return request_of(path)
 
 
-def decided(state_dir: Path, cluster_id: str, *, is_dry: bool = False) -> tuple[Event, ...]:
+def decided(state_dir: Path, cluster_id: str, *, is_dry: bool = False) -> tuple[events.Event, ...]:
     """All decisions about a cluster, oldest first. Raises InputError without any, JournalDamaged."""
     return read_events(_journal(state_dir, cluster_id, is_dry=is_dry), DECISIONS)
 
@@ -132,24 +122,24 @@ def remembered(state_dir: Path, cluster_id: str, *, is_dry: bool = False) -> Mem
 def turn_off(state_dir: Path, cluster_id: str, for_s: float, by: str, why: str, clock: Clock = SYSTEM_CLOCK) -> None:
     """Let the autopilot act on nothing for a while; it holds a repair that runs. Raises InputError without one."""
     at_ms = clock.now_ms()
-    _post(state_dir, cluster_id, lambda number: TurnedOff(at_ms, number, at_ms + round(for_s * 1000), by, why))
+    _post(state_dir, cluster_id, lambda number: events.TurnedOff(at_ms, number, at_ms + round(for_s * 1000), by, why))
 
 
 def turn_on(state_dir: Path, cluster_id: str, by: str, clock: Clock = SYSTEM_CLOCK) -> None:
     """Let the autopilot act again. Raises InputError without one."""
-    _post(state_dir, cluster_id, lambda number: TurnedOn(clock.now_ms(), number, by))
+    _post(state_dir, cluster_id, lambda number: events.TurnedOn(clock.now_ms(), number, by))
 
 
 def silence(
-    state_dir: Path, cluster_id: str, name: Name, for_s: float, by: str, why: str, clock: Clock = SYSTEM_CLOCK
+    state_dir: Path, cluster_id: str, name: events.Name, for_s: float, by: str, why: str, clock: Clock = SYSTEM_CLOCK
 ) -> None:
     """Let the autopilot do nothing about a finding for a while. Raises InputError without one."""
     at_ms = clock.now_ms()
     until_ms = at_ms + round(for_s * 1000)
-    _post(state_dir, cluster_id, lambda number: Silenced(at_ms, number, *name, until_ms, by, why))
+    _post(state_dir, cluster_id, lambda number: events.Silenced(at_ms, number, *name, until_ms, by, why))
 
 
-def _post(state_dir: Path, cluster_id: str, make: Callable[[int], Request]) -> None:
+def _post(state_dir: Path, cluster_id: str, make: Callable[[int], events.Request]) -> None:
     post_request(_kept_here(state_dir, cluster_id), make, DECISIONS)
 
 

@@ -25,57 +25,48 @@ from kreassign.model import TopicPartition
 from kreassign.model.load import MEASURED_S
 from kreassign.model.plan_facts import plan_id
 from kreassign.model.text import counted, format_amount, format_seconds, rough_span, some_of
+from kreassign.operations import plan_tasks
 from kreassign.operations.connect import tell_nobody
 from kreassign.operations.plan import PlanRequest, make_plan
 from kreassign.operations.plan_files import PlanFile, read_plan_file, write_plan
 from kreassign.operations.plan_inputs import Inputs, inputs_of_cluster
-from kreassign.operations.plan_tasks import (
-    AddBrokers,
-    BalanceLogDirs,
-    DemoteBrokers,
-    DrainBrokers,
-    Rebalance,
-    Relieve,
-    Repair,
-    Task,
-)
 from kreassign.planner.problem.policy import PlanPolicy
 from kreassign.planner.results import Outcome
 
 
-def _disk_tasks(name: Name, look: Look) -> tuple[Task, ...]:
+def _disk_tasks(name: Name, look: Look) -> tuple[plan_tasks.Task, ...]:
     """Other directories of the broker where one has room for it, then other brokers."""
     path = name.subject.partition(":")[2]
-    relieve = Relieve(name.broker, path, relief_bytes(look, name.broker, path))
+    relieve = plan_tasks.Relieve(name.broker, path, relief_bytes(look, name.broker, path))
     open_dirs = ((broker, [one for one in dirs if not one.is_cordoned]) for broker, dirs in look.now.directories())
     uses = {broker: [use_of(broker, one) for one in dirs] for broker, dirs in open_dirs}
     beside = [one for one in uses.get(name.broker, []) if one is not None and one.path != path]
     is_roomy = any(one.used_bytes + relieve.leaving_bytes < ROOMY * one.total_bytes for one in beside)
-    return (BalanceLogDirs(brokers=(name.broker,)), relieve) if is_roomy else (relieve,)
+    return (plan_tasks.BalanceLogDirs(brokers=(name.broker,)), relieve) if is_roomy else (relieve,)
 
 
-def _lost_on(name: Name, _: Look) -> Repair:
-    return Repair(racks=False, replication_factors=False, lost_on=(name.broker,))
+def _lost_on(name: Name, _: Look) -> plan_tasks.Repair:
+    return plan_tasks.Repair(racks=False, replication_factors=False, lost_on=(name.broker,))
 
 
-def _misplaced(_: Name, look: Look) -> Repair:
-    return Repair(without=resting(look, Kind.PLACEMENT))
+def _misplaced(_: Name, look: Look) -> plan_tasks.Repair:
+    return plan_tasks.Repair(without=resting(look, Kind.PLACEMENT))
 
 
 ROOMY = 0.7
 """Used share up to which a directory takes what another one of its broker has too much."""
 
-TASKS: Mapping[Kind, Callable[[Name, Look], tuple[Task, ...]]] = MappingProxyType({
-    Kind.BROKER_GONE: lambda name, _: (DrainBrokers((name.broker,)),),
+TASKS: Mapping[Kind, Callable[[Name, Look], tuple[plan_tasks.Task, ...]]] = MappingProxyType({
+    Kind.BROKER_GONE: lambda name, _: (plan_tasks.DrainBrokers((name.broker,)),),
     Kind.DISK_FILLS: _disk_tasks,
     Kind.DIRECTORY_FAILED: lambda name, look: (_lost_on(name, look),),
     Kind.PLACEMENT: lambda name, look: (_misplaced(name, look),),
-    Kind.NEW_BROKER: lambda name, _: (AddBrokers((name.broker,)),),
-    Kind.SLOW_BROKER: lambda name, _: (DemoteBrokers((name.broker,)),),
-    Kind.BAND_LEFT: lambda _, look: (Rebalance(without=resting(look, Kind.BAND_LEFT)),),
+    Kind.NEW_BROKER: lambda name, _: (plan_tasks.AddBrokers((name.broker,)),),
+    Kind.SLOW_BROKER: lambda name, _: (plan_tasks.DemoteBrokers((name.broker,)),),
+    Kind.BAND_LEFT: lambda _, look: (plan_tasks.Rebalance(without=resting(look, Kind.BAND_LEFT)),),
 })  # fmt: skip
 """Tasks that repair a finding, the narrowest first; the next one where that moves nothing."""
-PARTS: Mapping[Kind, Callable[[Name, Look], Repair]] = MappingProxyType({
+PARTS: Mapping[Kind, Callable[[Name, Look], plan_tasks.Repair]] = MappingProxyType({
     **dict.fromkeys(REDUNDANCY, _lost_on), Kind.PLACEMENT: _misplaced,
 })  # fmt: skip
 """Tasks that repair some partitions of a finding where not all can be."""
@@ -123,7 +114,7 @@ def plan_repair(client: AdminClient, name: Name, look: Look, clock: Clock, avoid
 
     inputs, loads = _inputs(client, name.kind, now, policy, clock, PlanPolicy(excluded_brokers=avoid))
 
-    def made(task: Task) -> Outcome:
+    def made(task: plan_tasks.Task) -> Outcome:
         return make_plan(inputs, task, PlanRequest(rate_bytes_per_s=policy.runs.throttle))
 
     part = PARTS[name.kind](name, look) if name.kind in PARTS else None
@@ -167,7 +158,7 @@ def _rest_text(name: Name, look: Look) -> tuple[str, ...]:
     return (f"left to rest, for they were moved within {rest}: {some_of(sorted(tired), SHOWN)}",) if tired else ()
 
 
-def _first(tasks: Sequence[Task], made: Callable[[Task], Outcome]) -> Outcome:
+def _first(tasks: Sequence[plan_tasks.Task], made: Callable[[plan_tasks.Task], Outcome]) -> Outcome:
     """Plan the first task that moves anything; the last one's plan or error where none does."""
     for task in tasks[:-1]:
         with suppress(Infeasible, IllegalPlan):
@@ -199,7 +190,10 @@ def _most_urgent_first(
 
 
 def _for_most(
-    task: Repair, groups: list[tuple[TopicPartition, ...]], made: Callable[[Task], Outcome], error: Infeasible
+    task: plan_tasks.Repair,
+    groups: list[tuple[TopicPartition, ...]],
+    made: Callable[[plan_tasks.Task], Outcome],
+    error: Infeasible,
 ) -> tuple[Outcome, tuple[str, ...]]:
     """Plan for as many of these partitions as possible, the first ones first, and name what is left.
 

@@ -38,15 +38,7 @@ from kreassign.executor.maintenance.record import (
     read_maintenance_record,
     record_places,
 )
-from kreassign.model import ConfigResource
-from kreassign.model.error_codes import (
-    CLUSTER_AUTHORIZATION_FAILED,
-    GROUP_AUTHORIZATION_FAILED,
-    INVALID_CONFIG,
-    INVALID_REQUEST,
-    TOPIC_AUTHORIZATION_FAILED,
-    has_code,
-)
+from kreassign.model import ConfigResource, error_codes
 from kreassign.model.requests import CommittedOffset, GroupCandidate
 from kreassign.model.text import signed_number
 from kreassign.operations.leases import LeaseRequest, leased
@@ -86,9 +78,11 @@ def cordon(client: AdminClient, broker: int, *, validate_only: bool = False) -> 
     """
     resource = ConfigResource.broker(broker)
     error = client.incremental_alter_configs({resource: [CORDON]}, validate_only=validate_only).failed.get(resource)
-    if error is not None and has_code(error, INVALID_CONFIG, INVALID_REQUEST):
+    if error is not None and error_codes.has_code(error, error_codes.INVALID_CONFIG, error_codes.INVALID_REQUEST):
         return error.message  # brokers of 4.3 in a cluster whose metadata.version is an older one
-    if error is not None and not (validate_only and has_code(error, CLUSTER_AUTHORIZATION_FAILED)):
+    if error is not None and not (
+        validate_only and error_codes.has_code(error, error_codes.CLUSTER_AUTHORIZATION_FAILED)
+    ):
         raise error
     return None
 
@@ -187,7 +181,9 @@ class MaintenanceStore:
         try:
             refusal = self._write_cluster(format_record(kept), {record.cluster_ms, record.at_ms})
         except ClusterError as error:
-            is_denied = has_code(error, GROUP_AUTHORIZATION_FAILED, TOPIC_AUTHORIZATION_FAILED)
+            is_denied = error_codes.has_code(
+                error, error_codes.GROUP_AUTHORIZATION_FAILED, error_codes.TOPIC_AUTHORIZATION_FAILED
+            )
             if self.context.lease is LeasePolicy.REQUIRE or not is_denied:
                 raise
             refusal = str(error)
@@ -225,7 +221,7 @@ class MaintenanceStore:
         try:
             return read_maintenance_record(self.client)
         except ClusterError as error:
-            if has_code(error, TOPIC_AUTHORIZATION_FAILED):
+            if error_codes.has_code(error, error_codes.TOPIC_AUTHORIZATION_FAILED):
                 return None  # this client cannot have it kept there either, and is warned when it writes
             raise
         except ValueError as error:

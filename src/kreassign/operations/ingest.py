@@ -50,23 +50,11 @@ from kreassign.pipeline.ingest.imported_samples import (
 from kreassign.pipeline.ingest.measure_files import parse
 from kreassign.pipeline.ingest.metric_records import BatchCount, RecordForm
 from kreassign.pipeline.ingest.snapshots import CollectedRound, SampleRound, SnapshotAnswers, round_tables
+from kreassign.pipeline.tables import schemas
 from kreassign.pipeline.tables.access import by_reference, for_log, make_private_folder
 from kreassign.pipeline.tables.arrow import MAGIC, foreign_columns, foreign_rows
 from kreassign.pipeline.tables.commits import compact, vacuum
 from kreassign.pipeline.tables.parquet import has_table, keys_with, rows_at, write_rows
-from kreassign.pipeline.tables.schemas import (
-    BROKERS,
-    CLUSTERS,
-    IMPORT_QUARANTINE,
-    LOG_DIRS,
-    METRICS,
-    PARTITIONS,
-    REPLICAS,
-    SAMPLES,
-    THROTTLES,
-    Row,
-    Table,
-)
 
 __all__ = ["RecordForm"]
 
@@ -86,7 +74,7 @@ class Compaction:
     """Tables of a directory to compact, the number of writes between compactions, and the receiver of warnings."""
 
     data: Path | str
-    tables: Iterable[Table]
+    tables: Iterable[schemas.Table]
     every: int
     clock: Clock
     warn: Warn
@@ -111,7 +99,15 @@ class Compaction:
 
 # Samples of a cluster, round after round; the load job computes rates from its offsets and sizes.
 
-TABLES_OF_ROUNDS = (BROKERS, LOG_DIRS, PARTITIONS, REPLICAS, CLUSTERS, SAMPLES, THROTTLES)
+TABLES_OF_ROUNDS = (
+    schemas.BROKERS,
+    schemas.LOG_DIRS,
+    schemas.PARTITIONS,
+    schemas.REPLICAS,
+    schemas.CLUSTERS,
+    schemas.SAMPLES,
+    schemas.THROTTLES,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -373,7 +369,7 @@ def import_metrics(
     """
     done, now_ms = Imported(), SYSTEM_CLOCK.now_ms()
     partitions = PartitionReadings(cluster)
-    metrics, joined = (_Rows(done, data, table, now_ms) for table in (METRICS, SAMPLES))
+    metrics, joined = (_Rows(done, data, table, now_ms) for table in (schemas.METRICS, schemas.SAMPLES))
     for file in files:
         told = ImportedFile(file)
         done.files.append(told)
@@ -411,7 +407,7 @@ def import_samples(files: Sequence[Path], data: Path | str, cluster: str | None 
     off; `check` of what is returned raises for such files.
     """
     done = Imported()
-    rows = _Rows(done, data, SAMPLES, SYSTEM_CLOCK.now_ms())
+    rows = _Rows(done, data, schemas.SAMPLES, SYSTEM_CLOCK.now_ms())
     quarantines: list[_Quarantine] = []
     for file in files:
         told = ImportedFile(file)
@@ -435,7 +431,7 @@ def import_samples(files: Sequence[Path], data: Path | str, cluster: str | None 
     return done
 
 
-def _own_rows(file: Path, cluster: str | None) -> Iterator[tuple[str, Row | BadRow]]:
+def _own_rows(file: Path, cluster: str | None) -> Iterator[tuple[str, schemas.Row | BadRow]]:
     """Place and content of every row in a file."""
     with file.open("rb") as opened:
         is_parquet = opened.read(len(MAGIC)) == MAGIC
@@ -465,10 +461,10 @@ class _Quarantine:
     def write(self) -> None:
         """Write the rows added since the last call that are not in the table yet."""
         given = {(self._file, one.place, one.reason, _storable(one.text)): None for one in self._rows}
-        stored = keys_with(self._data, IMPORT_QUARANTINE, "file", self._file) if given else set()
-        rows = [dict(zip(IMPORT_QUARANTINE.key, key, strict=True)) for key in given if key not in stored]
+        stored = keys_with(self._data, schemas.IMPORT_QUARANTINE, "file", self._file) if given else set()
+        rows = [dict(zip(schemas.IMPORT_QUARANTINE.key, key, strict=True)) for key in given if key not in stored]
         if rows:
-            write_rows(self._data, IMPORT_QUARANTINE, rows, file_stem=_named_by(rows))
+            write_rows(self._data, schemas.IMPORT_QUARANTINE, rows, file_stem=_named_by(rows))
         self._rows = []
 
 
@@ -494,7 +490,7 @@ class _Placed:
     """A row at its place in a file."""
 
     place: str
-    row: Row
+    row: schemas.Row
     bad: _Quarantine
 
     def known(self, columns: Sequence[str]) -> Iterator[str]:
@@ -508,13 +504,13 @@ class _Rows:
     Of rows with one key that contradict each other none is stored. Of more than fit in a commit, the earlier one stays.
     """
 
-    def __init__(self, done: Imported, data: Path | str, table: Table, now_ms: int) -> None:
+    def __init__(self, done: Imported, data: Path | str, table: schemas.Table, now_ms: int) -> None:
         self._done, self._data, self._table = done, data, table
         self._judge = Judge(table, now_ms)
         self._values = [one for one in table.column_names if one not in table.key]
         self._placed: list[_Placed] = []
 
-    def add(self, place: str, row: Row, bad: _Quarantine) -> None:
+    def add(self, place: str, row: schemas.Row, bad: _Quarantine) -> None:
         """Add a row, or quarantine it."""
         reason = self._judge.why_not(row)
         if reason is not None:
@@ -539,7 +535,7 @@ class _Rows:
         by_key: dict[tuple[object, ...], list[_Placed]] = {}
         for one in placed:
             by_key.setdefault(tuple(one.row[name] for name in self._table.key), []).append(one)
-        new: dict[tuple[object, ...], Row] = {}
+        new: dict[tuple[object, ...], schemas.Row] = {}
         for key, same in by_key.items():
             good = self._undisputed(same, stored.get(key))
             for one in good:
@@ -551,7 +547,7 @@ class _Rows:
             write_rows(self._data, self._table, list(new.values()), file_stem=_named_by(list(new)))
             self._done.added[self._table.name] += len(new)
 
-    def _undisputed(self, same: list[_Placed], stored: Row | None) -> list[_Placed]:
+    def _undisputed(self, same: list[_Placed], stored: schemas.Row | None) -> list[_Placed]:
         """Rows of one key that contradict neither the stored one nor each other; the others are quarantined."""
         good = []
         for one in same:

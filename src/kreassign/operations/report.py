@@ -40,21 +40,8 @@ from kreassign.operations.run import RunRequest, check_rates, outages_of
 from kreassign.operations.run_journals import kept_facts
 from kreassign.operations.snapshot import observe
 from kreassign.pipeline.ingest.snapshots import SnapshotAnswers, broker_rows, partition_rows, replica_rows
+from kreassign.pipeline.tables import schemas
 from kreassign.pipeline.tables.access import by_reference
-from kreassign.pipeline.tables.schemas import (
-    AUDITED_PARTITIONS,
-    BROKERS,
-    CLUSTERS,
-    LOAD_MODEL,
-    PARTITIONS,
-    RECORD_DIGESTS,
-    REPLICAS,
-    RUN_MOVES,
-    RUN_TABLES,
-    RUNS,
-    Row,
-    Table,
-)
 from kreassign.planner.problem.policy import similar_names
 from kreassign.report.plan_page import render_plan
 from kreassign.report.run_checks import SnapshotRows
@@ -239,7 +226,9 @@ class ReadCounts:
     partitions: int
 
 
-def audit_runs(journals: Sequence[Path], data: Path | str, spark_options: SparkOptions = LOCAL_SPARK) -> list[Row]:
+def audit_runs(
+    journals: Sequence[Path], data: Path | str, spark_options: SparkOptions = LOCAL_SPARK
+) -> list[schemas.Row]:
     """Rows of table `audit_runs` for these runs, each with its brokers and its `findings`, in sentences.
 
     Writes the journals' contents into the tables of runs first. Raises JournalDamaged.
@@ -252,7 +241,7 @@ def audit_runs(journals: Sequence[Path], data: Path | str, spark_options: SparkO
     trails = [audit_trail(read_events(journal)) for journal in journals]
     for one in trails:
         write_audit_trail(one, data)
-    is_small = stored_rows(data, (*RUN_TABLES, PARTITIONS, REPLICAS)) <= SMALL_ROWS
+    is_small = stored_rows(data, (*schemas.RUN_TABLES, schemas.PARTITIONS, schemas.REPLICAS)) <= SMALL_ROWS
     with spark_session(spark_log(data), spark_options, name="kreassign audit", is_small=is_small) as spark:
         tables = write_run_audit(spark, data)
     runs = {one.history.run_id: one.history for one in trails}
@@ -269,7 +258,7 @@ def write_audit_trail(trail: RunTrail, data: Path | str) -> None:
         from kreassign.pipeline.tables.parquet import write_rows
 
     head = {"run_id": trail.history.run_id, "cluster_id": trail.history.cluster_id}
-    parts: list[list[Row]] = [
+    parts: list[list[schemas.Row]] = [
         [_run_row(trail.history)],
         [_move_row(move, head) for move in trail.history.moves],
         *(
@@ -277,11 +266,11 @@ def write_audit_trail(trail: RunTrail, data: Path | str) -> None:
             for part in (trail.copy_progress, trail.eta_history, trail.calls, trail.breaches)
         ),
     ]
-    for table, rows in reversed(list(zip(RUN_TABLES, parts, strict=True))):
+    for table, rows in reversed(list(zip(schemas.RUN_TABLES, parts, strict=True))):
         write_rows(data, table, rows, file_stem=trail.history.run_id)
 
 
-def found_of(row: Row, brokers: Iterable[Row]) -> Row:
+def found_of(row: schemas.Row, brokers: Iterable[schemas.Row]) -> schemas.Row:
     """Row of a run with its brokers and findings, in sentences."""
     its = [broker for broker in brokers if broker["run_id"] == row["run_id"]]
     return {**row, "brokers": its, "findings": [*_findings(row, its)]}
@@ -327,39 +316,41 @@ def labels_of_readings(data: Path | str) -> tuple[str, ...]:
     with requires("an audit", "PySpark", "spark"):
         from kreassign.pipeline.tables.parquet import read_rows
 
-    taken = {row["label"]: row["taken_ms"] for row in read_rows(data, AUDITED_PARTITIONS)}
+    taken = {row["label"]: row["taken_ms"] for row in read_rows(data, schemas.AUDITED_PARTITIONS)}
     return tuple(sorted(taken, key=lambda label: (taken[label], label)))
 
 
-def compare_readings(before: str, after: str, data: Path | str, spark_options: SparkOptions = LOCAL_SPARK) -> list[Row]:
+def compare_readings(
+    before: str, after: str, data: Path | str, spark_options: SparkOptions = LOCAL_SPARK
+) -> list[schemas.Row]:
     """One row per partition, with its `verdict`: `same`, or what differs. Raises DataError without the readings."""
     with requires("an audit", "PySpark", "spark"):
         from kreassign.pipeline import data_audit
         from kreassign.pipeline.spark_session import SMALL_ROWS, spark_session
         from kreassign.pipeline.tables.parquet import stored_rows
 
-    is_small = stored_rows(data, [RECORD_DIGESTS]) <= SMALL_ROWS
+    is_small = stored_rows(data, [schemas.RECORD_DIGESTS]) <= SMALL_ROWS
     with spark_session(spark_log(data), spark_options, name="kreassign audit", is_small=is_small) as spark:
         return data_audit.compare_readings(spark, data, before, after)
 
 
-def _run_row(run: RunHistory) -> Row:
-    known = {name: getattr(run, name) for name in RUNS.column_names if hasattr(run, name)}
+def _run_row(run: RunHistory) -> schemas.Row:
+    known = {name: getattr(run, name) for name in schemas.RUNS.column_names if hasattr(run, name)}
     return known | {"unrestored_count": len(run.throttle_residue), "problem": "; ".join(run.problems) or None}
 
 
-def _move_row(move: MoveHistory, head: Row) -> Row:
+def _move_row(move: MoveHistory, head: schemas.Row) -> schemas.Row:
     rearranging = [change.broker for change in move.log_dirs if change.is_move]
     known = _row(move, head) | {"completed_ms": move.completed_ms, "rearranging": rearranging}
-    return {name: known[name] for name in RUN_MOVES.column_names}
+    return {name: known[name] for name in schemas.RUN_MOVES.column_names}
 
 
-def _row(value: Any, head: Row) -> Row:
+def _row(value: Any, head: schemas.Row) -> schemas.Row:
     """Convert a dataclass to a row: its fields are named as the columns are."""
     return head | {name: list(one) if isinstance(one, tuple) else one for name, one in asdict(value).items()}
 
 
-def _findings(row: Row, brokers: Iterable[Row]) -> Iterator[str]:
+def _findings(row: schemas.Row, brokers: Iterable[schemas.Row]) -> Iterator[str]:
     if row["state"] != "done":
         yield f"the run is {row['state']}: {row['complete_count']} of {row['move_count']} moves are complete"
     if row["off_target_count"]:
@@ -468,7 +459,7 @@ def rehearsal_page(
     return render_run(view, f"Rehearsal of {name}", told_first=(*shown.factors, *shown.outages))
 
 
-def audit_page(row: Row, journal: Path, data: Path | str, warn: Warn = warn_program) -> str:
+def audit_page(row: schemas.Row, journal: Path, data: Path | str, warn: Warn = warn_program) -> str:
     """Page of a run with the findings of an audit: a row as `audit_runs` returns it."""
     peak = max((broker["throttle_use"] or 0.0 for broker in row["brokers"]), default=0.0)
     error = row["eta_error"]
@@ -507,12 +498,12 @@ def _around(
     run: RunHistory, data: Path | str, warn: Warn
 ) -> tuple[SnapshotRows | None, SnapshotRows | None, dict[TopicPartition, float | None]]:
     """Snapshots before and after a run, and the write rate of each partition."""
-    taken = _rows_of_cluster(data, CLUSTERS, run.cluster_id, "brokers before and after", warn)
+    taken = _rows_of_cluster(data, schemas.CLUSTERS, run.cluster_id, "brokers before and after", warn)
     before, after = snapshots_around(run, taken)
     return _snapshot(data, before), _snapshot(data, after), write_rates(data, run.cluster_id, warn)
 
 
-def snapshots_around(run: RunHistory, clusters: list[Row]) -> tuple[Row | None, Row | None]:
+def snapshots_around(run: RunHistory, clusters: list[schemas.Row]) -> tuple[schemas.Row | None, schemas.Row | None]:
     """The last snapshot from before the start of a run and the first from after its end (the last, if it goes on)."""
     ordered = sorted(clusters, key=lambda row: (row["taken_ms"], row["snapshot_id"]))
     before = [row for row in ordered if row["taken_ms"] <= run.started_ms]
@@ -523,11 +514,13 @@ def snapshots_around(run: RunHistory, clusters: list[Row]) -> tuple[Row | None, 
 
 def write_rates(data: Path | str, cluster_id: str, warn: Warn) -> dict[TopicPartition, float | None]:
     """Bytes per second per partition, from the load model; empty without one."""
-    rows = _rows_of_cluster(data, LOAD_MODEL, cluster_id, "write rates", warn)
+    rows = _rows_of_cluster(data, schemas.LOAD_MODEL, cluster_id, "write rates", warn)
     return {TopicPartition(row["topic"], row["partition"]): row["write_bytes_per_s"] for row in rows}
 
 
-def _rows_of_cluster(data: Path | str, table: Table, cluster_id: str, what: str, warn: Warn) -> list[Row]:
+def _rows_of_cluster(
+    data: Path | str, table: schemas.Table, cluster_id: str, what: str, warn: Warn
+) -> list[schemas.Row]:
     try:
         return _rows(data, table, only={"cluster_id": cluster_id})
     except DataError as error:
@@ -535,15 +528,17 @@ def _rows_of_cluster(data: Path | str, table: Table, cluster_id: str, what: str,
         return []
 
 
-def _snapshot(data: Path | str, cluster: Row | None) -> SnapshotRows | None:
+def _snapshot(data: Path | str, cluster: schemas.Row | None) -> SnapshotRows | None:
     if cluster is None:
         return None
     only = {"snapshot_id": cluster["snapshot_id"]}
-    brokers, partitions, replicas = (tuple(_rows(data, table, only=only)) for table in (BROKERS, PARTITIONS, REPLICAS))
+    brokers, partitions, replicas = (
+        tuple(_rows(data, table, only=only)) for table in (schemas.BROKERS, schemas.PARTITIONS, schemas.REPLICAS)
+    )
     return SnapshotRows(cluster["taken_ms"], brokers, partitions, replicas)
 
 
-def _rows(data: Path | str, table: Table, only: Mapping[str, str]) -> list[Row]:
+def _rows(data: Path | str, table: schemas.Table, only: Mapping[str, str]) -> list[schemas.Row]:
     with requires("a report with snapshots", "pyarrow", "tables"):
         from kreassign.pipeline.tables.parquet import read_rows
 

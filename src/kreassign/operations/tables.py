@@ -38,24 +38,21 @@ from kreassign.pipeline.load.summary import (
     totals,
     windows,
 )
+from kreassign.pipeline.tables import schemas
 from kreassign.pipeline.tables.access import dbt_sources, ddl
 from kreassign.pipeline.tables.commits import compact, expire, repair, vacuum
 from kreassign.pipeline.tables.parquet import Load, TablesAt, has_table, last_load, read_rows, tables_at, tables_of
-from kreassign.pipeline.tables.schemas import (
-    AUDIT_TABLES,
-    AUDITED_RUN_TABLES,
-    LOAD_QUALITY,
-    METRIC_TABLES,
-    RUN_TABLES,
-    TABLES,
-    Table,
-    date_of,
-)
 from kreassign.report.page import render_load
 
 # The tables of a directory: load per partition, compaction.
 
-ALL_TABLES = (*TABLES, *METRIC_TABLES, *AUDIT_TABLES, *RUN_TABLES, *AUDITED_RUN_TABLES)
+ALL_TABLES = (
+    *schemas.TABLES,
+    *schemas.METRIC_TABLES,
+    *schemas.AUDIT_TABLES,
+    *schemas.RUN_TABLES,
+    *schemas.AUDITED_RUN_TABLES,
+)
 
 # Counts shown of the load model, and their columns.
 _SUMMARY = {"rates": "coverage", "history to plan by": "verdict"}
@@ -114,19 +111,19 @@ def load(
             )
     for sentence in backtest_results(data):
         say(sentence)
-    for line in quality_lines(read_rows(data, LOAD_QUALITY)) if quality else ():
+    for line in quality_lines(read_rows(data, schemas.LOAD_QUALITY)) if quality else ():
         say(line)
     return {what: partition_counts(data, column) for what, column in _SUMMARY.items()}
 
 
 @contextmanager
-def _watched(session: Any, watch: Callable[[str], None] | None) -> Iterator[Callable[[Table], None]]:
+def _watched(session: Any, watch: Callable[[str], None] | None) -> Iterator[Callable[[schemas.Table], None]]:
     """Report the step in progress; yields a function to call at the start of each table."""
     from kreassign.pipeline.spark_session import watched
 
     doing = "snapshots"
 
-    def begin(table: Table) -> None:
+    def begin(table: schemas.Table) -> None:
         nonlocal doing
         doing = table.name
 
@@ -145,7 +142,7 @@ def compact_tables(data: Path | str, keep_days: float | None = None) -> Iterator
         if not has_table(data, table):
             continue
         missing = repair(data, table)
-        expired = 0 if keep_days is None else expire(data, table, date_of(oldest_ms))
+        expired = 0 if keep_days is None else expire(data, table, schemas.date_of(oldest_ms))
         merged = compact(data, table)
         vacuumed = vacuum(data, table, now_ms)
         if missing or expired or merged or vacuumed:
@@ -217,7 +214,7 @@ def partition_rows(
 
 def quality_text(data: Path | str, as_of: AsOf | None = None) -> Iterator[str]:
     """Treatment of rows in the last loads, as a table of text. Raises DataError when the table is missing."""
-    return quality_lines(read_rows(_last(data, as_of).tables, LOAD_QUALITY))
+    return quality_lines(read_rows(_last(data, as_of).tables, schemas.LOAD_QUALITY))
 
 
 def load_page(data: Path | str, cluster: str | None = None, top: int = CHARTED, *, as_of: AsOf | None = None) -> str:
@@ -227,8 +224,8 @@ def load_page(data: Path | str, cluster: str | None = None, top: int = CHARTED, 
     """
     shown = _last(data, as_of)
     loads = _loads(shown.tables, cluster)
-    has_accounts = has_table(shown.tables, LOAD_QUALITY)
-    accounts = load_accounts(read_rows(shown.tables, LOAD_QUALITY)) if has_accounts else ()
+    has_accounts = has_table(shown.tables, schemas.LOAD_QUALITY)
+    accounts = load_accounts(read_rows(shown.tables, schemas.LOAD_QUALITY)) if has_accounts else ()
     found = [(_summary(shown, each, top), charts(shown.tables, each, top)) for each in loads]
     return render_load(found, accounts)
 

@@ -13,20 +13,9 @@ from functools import reduce
 from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as sql
 
+from kreassign.pipeline.tables import schemas
 from kreassign.pipeline.tables.delta import DataDir
 from kreassign.pipeline.tables.parquet import has_table
-from kreassign.pipeline.tables.schemas import (
-    AUDIT_BROKERS,
-    AUDIT_MOVES,
-    AUDIT_RUNS,
-    BROKERS,
-    CLUSTERS,
-    PARTITIONS,
-    REPLICAS,
-    RUN_TABLES,
-    Row,
-    Table,
-)
 from kreassign.pipeline.tables.spark_io import read_table, struct_type, write_table
 
 THROTTLE_TOLERANCE = 1.1
@@ -88,7 +77,7 @@ def audit_moves(sources: Sources, runs: DataFrame) -> DataFrame:
         .withColumn("duration_s", seconds)
         .withColumn("rate_bytes_per_s", _ratio("copied_bytes", "duration_s"))
         .withColumn("eta_count", sql.coalesce("eta_count", sql.lit(0)))
-        .select(*AUDIT_MOVES.column_names)
+        .select(*schemas.AUDIT_MOVES.column_names)
     )
 
 
@@ -156,7 +145,7 @@ def audit_brokers(sources: Sources, runs: DataFrame) -> DataFrame:
             }
         )
         .withColumn("is_within_throttle", use <= THROTTLE_TOLERANCE)
-        .select(*AUDIT_BROKERS.column_names)
+        .select(*schemas.AUDIT_BROKERS.column_names)
     )
 
 
@@ -229,7 +218,7 @@ def audit_runs(sources: Sources, runs: DataFrame, moves: DataFrame, brokers: Dat
         joined.fillna(0, subset=list(_TOTALS))
         .withColumn("predicted_s", sql.when(per_second > 0, sql.col("most_bytes") / per_second))
         .withColumn("duration_s", (sql.col("ended_ms") - sql.col("started_ms")) / 1000)
-        .select(*AUDIT_RUNS.column_names)
+        .select(*schemas.AUDIT_RUNS.column_names)
     )
 
 
@@ -349,33 +338,39 @@ def _peaks(looks: DataFrame, side: str) -> DataFrame:
     )
 
 
-def write_run_audit(spark: SparkSession, data_dir: DataDir) -> Mapping[str, list[Row]]:
+def write_run_audit(spark: SparkSession, data_dir: DataDir) -> Mapping[str, list[schemas.Row]]:
     """Write the audit tables of all runs with journals in the tables; return their rows by table name.
 
     Repeating it writes the same tables. Columns that need a missing snapshot are NULL.
     """
     sources = Sources(
-        *(read_table(spark, data_dir, table) for table in RUN_TABLES),
-        *(_read_or_empty(spark, data_dir, table) for table in (CLUSTERS, BROKERS, PARTITIONS, REPLICAS)),
+        *(read_table(spark, data_dir, table) for table in schemas.RUN_TABLES),
+        *(
+            _read_or_empty(spark, data_dir, table)
+            for table in (schemas.CLUSTERS, schemas.BROKERS, schemas.PARTITIONS, schemas.REPLICAS)
+        ),
     )
     runs = runs_in_snapshots(sources.runs, sources.clusters)
-    moves = _written(spark, data_dir, AUDIT_MOVES, audit_moves(sources, runs))
-    brokers = _written(spark, data_dir, AUDIT_BROKERS, audit_brokers(sources, runs))
-    summary = _written(spark, data_dir, AUDIT_RUNS, audit_runs(sources, runs, moves, brokers))
-    return {AUDIT_RUNS.name: _rows(summary, ("run_id",)), AUDIT_BROKERS.name: _rows(brokers, ("run_id", "broker"))}
+    moves = _written(spark, data_dir, schemas.AUDIT_MOVES, audit_moves(sources, runs))
+    brokers = _written(spark, data_dir, schemas.AUDIT_BROKERS, audit_brokers(sources, runs))
+    summary = _written(spark, data_dir, schemas.AUDIT_RUNS, audit_runs(sources, runs, moves, brokers))
+    return {
+        schemas.AUDIT_RUNS.name: _rows(summary, ("run_id",)),
+        schemas.AUDIT_BROKERS.name: _rows(brokers, ("run_id", "broker")),
+    }
 
 
-def _written(spark: SparkSession, data_dir: DataDir, table: Table, rows: DataFrame) -> DataFrame:
+def _written(spark: SparkSession, data_dir: DataDir, table: schemas.Table, rows: DataFrame) -> DataFrame:
     write_table(rows, data_dir, table)
     return read_table(spark, data_dir, table)
 
 
-def _rows(found: DataFrame, order: Sequence[str]) -> list[Row]:
+def _rows(found: DataFrame, order: Sequence[str]) -> list[schemas.Row]:
     """Collect a small table: one row per run, or per run and broker."""
     return [row.asDict() for row in found.orderBy(*order).collect()]
 
 
-def _read_or_empty(spark: SparkSession, data_dir: DataDir, table: Table) -> DataFrame:
+def _read_or_empty(spark: SparkSession, data_dir: DataDir, table: schemas.Table) -> DataFrame:
     if has_table(data_dir, table):
         return read_table(spark, data_dir, table)
     return spark.createDataFrame([], struct_type(table))

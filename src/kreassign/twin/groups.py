@@ -12,22 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from kreassign.model import TopicPartition
-from kreassign.model.error_codes import (
-    FENCED_INSTANCE_ID,
-    GROUP_ID_NOT_FOUND,
-    GROUP_MAX_SIZE_REACHED,
-    ILLEGAL_GENERATION,
-    INCONSISTENT_GROUP_PROTOCOL,
-    INVALID_GROUP_ID,
-    INVALID_SESSION_TIMEOUT,
-    MEMBER_ID_REQUIRED,
-    NON_EMPTY_GROUP,
-    NONE,
-    OFFSET_METADATA_TOO_LARGE,
-    REBALANCE_IN_PROGRESS,
-    UNKNOWN_MEMBER_ID,
-)
+from kreassign.model import TopicPartition, error_codes
 
 # A group: its members, its generation, its offsets. Only `GroupCoordinator` changes it.
 
@@ -168,16 +153,16 @@ class GroupCoordinator:
     def join(self, candidate: Candidate, now_ms: int) -> Joined:
         """Admit a candidate to its group, or refuse it."""
         if not candidate.group_id:
-            return Joined(INVALID_GROUP_ID, candidate.member_id)
+            return Joined(error_codes.INVALID_GROUP_ID, candidate.member_id)
         if not MIN_SESSION_MS <= candidate.session_timeout_ms <= MAX_SESSION_MS:
-            return Joined(INVALID_SESSION_TIMEOUT, candidate.member_id)
+            return Joined(error_codes.INVALID_SESSION_TIMEOUT, candidate.member_id)
         group = self.describe(candidate.group_id, now_ms)
         if group is None:
             if candidate.member_id:
-                return Joined(UNKNOWN_MEMBER_ID, candidate.member_id)
+                return Joined(error_codes.UNKNOWN_MEMBER_ID, candidate.member_id)
             group = Group(candidate.group_id, now_ms)
         if not group.takes(candidate.protocol_type, candidate.protocols):
-            return Joined(INCONSISTENT_GROUP_PROTOCOL, candidate.member_id)
+            return Joined(error_codes.INCONSISTENT_GROUP_PROTOCOL, candidate.member_id)
         self._groups[group.group_id] = group
         return self._admit(group, candidate, now_ms)
 
@@ -185,14 +170,14 @@ class GroupCoordinator:
         former = group.of_instance(candidate.instance_id)
         known = group.members.get(candidate.member_id)
         if candidate.member_id and known is None and candidate.member_id not in group.promised:
-            code = UNKNOWN_MEMBER_ID if former is None else FENCED_INSTANCE_ID
+            code = error_codes.UNKNOWN_MEMBER_ID if former is None else error_codes.FENCED_INSTANCE_ID
             return Joined(code, candidate.member_id)
         if any(one not in (former, known) for one in group.members.values()):
-            return Joined(GROUP_MAX_SIZE_REACHED, candidate.member_id)
+            return Joined(error_codes.GROUP_MAX_SIZE_REACHED, candidate.member_id)
         if not candidate.member_id and candidate.instance_id is None and not candidate.may_be_unknown:
             promised = f"{candidate.client_id}-{self._new_id()}"
             group.promised.add(promised)
-            return Joined(MEMBER_ID_REQUIRED, promised)
+            return Joined(error_codes.MEMBER_ID_REQUIRED, promised)
         return self._enter(group, candidate, former, now_ms)
 
     def _enter(self, group: Group, candidate: Candidate, former: Member | None, now_ms: int) -> Joined:
@@ -213,7 +198,7 @@ class GroupCoordinator:
         if is_rebalanced:
             group.generation += 1
             group.state = GroupState.COMPLETING_REBALANCE
-        return Joined(NONE, member_id, group)
+        return Joined(error_codes.NONE, member_id, group)
 
     def sync(self, claim: MemberClaim, assignments: Mapping[str, bytes], now_ms: int) -> tuple[int, Group | None]:
         """Store the assignments of the leader; return an error code and the group after that."""
@@ -224,7 +209,7 @@ class GroupCoordinator:
             member.assignment = assignments.get(member.member_id, b"")
             group.state = GroupState.STABLE
         member.is_alive(self.clients_ms(now_ms))
-        return NONE, group
+        return error_codes.NONE, group
 
     def heartbeat(self, claim: MemberClaim, now_ms: int) -> int:
         """Extend the session of a member; return an error code."""
@@ -237,34 +222,34 @@ class GroupCoordinator:
         """Remove a member named by its id, its instance id, or both; return an error code."""
         group = self.describe(group_id, now_ms)
         if group is None:
-            return UNKNOWN_MEMBER_ID
+            return error_codes.UNKNOWN_MEMBER_ID
         if member_id in group.promised:
             group.promised.discard(member_id)
-            return NONE
+            return error_codes.NONE
         member = group.members.get(member_id) if instance_id is None else group.of_instance(instance_id)
         if member is None:
-            return UNKNOWN_MEMBER_ID
+            return error_codes.UNKNOWN_MEMBER_ID
         if member_id and member.member_id != member_id:
-            return FENCED_INSTANCE_ID
+            return error_codes.FENCED_INSTANCE_ID
         group.drop(member, now_ms)
-        return NONE
+        return error_codes.NONE
 
     def _member(self, claim: MemberClaim, now_ms: int) -> tuple[int, Group | None, Member | None]:
         """Return the member of a claim; an error code and no member if the claim is not valid (any more)."""
         group = self.describe(claim.group_id, now_ms)
         if group is None:
-            return UNKNOWN_MEMBER_ID, None, None
+            return error_codes.UNKNOWN_MEMBER_ID, None, None
         if claim.instance_id is not None:
             member = group.of_instance(claim.instance_id)
             if member is not None and member.member_id != claim.member_id:
-                return FENCED_INSTANCE_ID, None, None
+                return error_codes.FENCED_INSTANCE_ID, None, None
         else:
             member = group.members.get(claim.member_id)
         if member is None:
-            return UNKNOWN_MEMBER_ID, None, None
+            return error_codes.UNKNOWN_MEMBER_ID, None, None
         if claim.generation != group.generation:
-            return ILLEGAL_GENERATION, None, None
-        return NONE, group, member
+            return error_codes.ILLEGAL_GENERATION, None, None
+        return error_codes.NONE, group, member
 
     # --- offsets ----------------------------------------------------------------------------------------------
 
@@ -276,10 +261,12 @@ class GroupCoordinator:
         if group is None:
             return dict.fromkeys(offsets, code)
         codes = {
-            key: OFFSET_METADATA_TOO_LARGE if len(one.metadata) > MAX_METADATA_CHARACTERS else NONE
+            key: error_codes.OFFSET_METADATA_TOO_LARGE
+            if len(one.metadata) > MAX_METADATA_CHARACTERS
+            else error_codes.NONE
             for key, one in offsets.items()
         }
-        group.offsets |= {key: one for key, one in offsets.items() if codes[key] == NONE}
+        group.offsets |= {key: one for key, one in offsets.items() if codes[key] == error_codes.NONE}
         self._groups[group.group_id] = group
         return codes
 
@@ -288,17 +275,17 @@ class GroupCoordinator:
         if claim.generation == NO_GENERATION and not claim.member_id and claim.instance_id is None:
             # A consumer that manages partitions without a group, or a tool that resets offsets.
             if group is not None and group.members:
-                return UNKNOWN_MEMBER_ID, None
-            return NONE, Group(claim.group_id, now_ms) if group is None else group
+                return error_codes.UNKNOWN_MEMBER_ID, None
+            return error_codes.NONE, Group(claim.group_id, now_ms) if group is None else group
         if group is None:
-            return ILLEGAL_GENERATION, None
+            return error_codes.ILLEGAL_GENERATION, None
         code, group, member = self._member(claim, now_ms)
         if group is None or member is None:
             return code, None
         if group.state is GroupState.COMPLETING_REBALANCE:
-            return REBALANCE_IN_PROGRESS, None
+            return error_codes.REBALANCE_IN_PROGRESS, None
         member.is_alive(self.clients_ms(now_ms))
-        return NONE, group
+        return error_codes.NONE, group
 
     def fetch(
         self, group_id: str, partitions: Iterable[TopicPartition] | None, now_ms: int
@@ -319,11 +306,11 @@ class GroupCoordinator:
         """Delete a group that has no members; return an error code."""
         group = self.describe(group_id, now_ms)
         if group is None:
-            return GROUP_ID_NOT_FOUND
+            return error_codes.GROUP_ID_NOT_FOUND
         if group.members:
-            return NON_EMPTY_GROUP
+            return error_codes.NON_EMPTY_GROUP
         del self._groups[group_id]
-        return NONE
+        return error_codes.NONE
 
     def describe(self, group_id: str, now_ms: int) -> Group | None:
         """The group without members whose session expired; None if the group itself was deleted by now."""

@@ -8,17 +8,7 @@ from dataclasses import dataclass
 from kreassign.errors import InputError
 from kreassign.executor.history.findings import Words
 from kreassign.model.text import printable, shortened
-from kreassign.operations.plan_tasks import (
-    AddBrokers,
-    BalanceLeaders,
-    BalanceLogDirs,
-    ChangeReplicationFactor,
-    DemoteBrokers,
-    DrainBrokers,
-    Rebalance,
-    Repair,
-    Task,
-)
+from kreassign.operations import plan_tasks
 from kreassign.planner.tasks import TopicChoice
 
 
@@ -42,22 +32,30 @@ class Choice:
     """A task with its label, the fields that it `needs`, and those that it may take."""
 
     label: str
-    make: Callable[[TaskRequest], Task]
+    make: Callable[[TaskRequest], plan_tasks.Task]
     needs: tuple[str, ...] = ()
     takes: tuple[str, ...] = ()
 
 
 CHOICES = {
-    "rebalance": Choice("Balance the brokers", lambda one: Rebalance(TopicChoice(one.topics)), takes=("topics",)),
-    "repair": Choice("Repair: replace lost replicas, add missing ones, spread over racks", lambda _: Repair()),
-    "drain-brokers": Choice("Empty brokers", lambda one: DrainBrokers(one.brokers), needs=("brokers",)),
-    "add-brokers": Choice("Fill brokers that joined", lambda one: AddBrokers(one.brokers), needs=("brokers",)),
-    "leaders": Choice("Balance leaders; copy nothing", lambda _: BalanceLeaders()),
-    "demote": Choice("Move leaders off brokers; copy nothing", lambda one: DemoteBrokers(one.brokers), ("brokers",)),
-    "disks": Choice("Balance the disks of each broker", lambda _: BalanceLogDirs()),
+    "rebalance": Choice(
+        "Balance the brokers", lambda one: plan_tasks.Rebalance(TopicChoice(one.topics)), takes=("topics",)
+    ),
+    "repair": Choice(
+        "Repair: replace lost replicas, add missing ones, spread over racks", lambda _: plan_tasks.Repair()
+    ),
+    "drain-brokers": Choice("Empty brokers", lambda one: plan_tasks.DrainBrokers(one.brokers), needs=("brokers",)),
+    "add-brokers": Choice(
+        "Fill brokers that joined", lambda one: plan_tasks.AddBrokers(one.brokers), needs=("brokers",)
+    ),
+    "leaders": Choice("Balance leaders; copy nothing", lambda _: plan_tasks.BalanceLeaders()),
+    "demote": Choice(
+        "Move leaders off brokers; copy nothing", lambda one: plan_tasks.DemoteBrokers(one.brokers), ("brokers",)
+    ),
+    "disks": Choice("Balance the disks of each broker", lambda _: plan_tasks.BalanceLogDirs()),
     "replication-factor": Choice(
         "Change the replication factor",
-        lambda one: ChangeReplicationFactor(one.replication_factor or 0, TopicChoice(one.topics)),
+        lambda one: plan_tasks.ChangeReplicationFactor(one.replication_factor or 0, TopicChoice(one.topics)),
         needs=("replication_factor",),
         takes=("topics",),
     ),
@@ -65,7 +63,7 @@ CHOICES = {
 FIELDS = ("brokers", "topics", "replication_factor")
 
 
-def task_of(request: TaskRequest) -> Task:
+def task_of(request: TaskRequest) -> plan_tasks.Task:
     """The task of a request. Raises InputError for an unknown one, and for fields that it lacks or does not take."""
     choice = CHOICES.get(request.task)
     if choice is None:

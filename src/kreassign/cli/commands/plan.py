@@ -22,28 +22,10 @@ from kreassign.cli.streams import uncollected, working
 from kreassign.errors import InputError
 from kreassign.model import TopicPartition
 from kreassign.model.text import MOST_REPLICAS
+from kreassign.operations import plan_tasks
 from kreassign.operations.plan import leaders_alone, make_plan
 from kreassign.operations.plan_files import keep_approved, read_assignments, read_plan_file, write_plan
 from kreassign.operations.plan_inputs import Inputs
-from kreassign.operations.plan_tasks import (
-    AddBrokers,
-    BalanceLeaders,
-    BalanceLogDirs,
-    ChangeReplicationFactor,
-    DemoteBrokers,
-    DrainBrokers,
-    DrainLogDirs,
-    Import,
-    Rebalance,
-    Repair,
-    ReplaceBrokers,
-    Restore,
-    Task,
-    WhatIf,
-    before_run,
-    parse_log_dir,
-    savings_of_leaders,
-)
 from kreassign.operations.run_journals import status
 from kreassign.planner.results import explain, known_partition
 from kreassign.planner.tasks import TopicChoice
@@ -51,7 +33,9 @@ from kreassign.planner.tasks import TopicChoice
 # Finish every planning task: make the plan, write and show it.
 
 
-def finish(options: PlanOptions, task: Task, *, savings: bool = False, allow_factor_change: bool = False) -> None:
+def finish(
+    options: PlanOptions, task: plan_tasks.Task, *, savings: bool = False, allow_factor_change: bool = False
+) -> None:
     """Make the plan, write it if asked to, and show it.
 
     With `savings` a rebalance is searched both without and with the plan, to show what the plan saves.
@@ -70,8 +54,10 @@ def finish(options: PlanOptions, task: Task, *, savings: bool = False, allow_fac
             outcome = make_plan(inputs, task, request, watch)
         explained = [line for name in explained_names for line in explain(outcome, name)]
         if savings:
-            explained.append(savings_text(savings_of_leaders(outcome), "after this, if it changes no leader"))
-        if isinstance(task, Rebalance) and (alone := leaders_alone(outcome)) is not None:
+            explained.append(
+                savings_text(plan_tasks.savings_of_leaders(outcome), "after this, if it changes no leader")
+            )
+        if isinstance(task, plan_tasks.Rebalance) and (alone := leaders_alone(outcome)) is not None:
             explained.append(str(alone))
         if options.current_out:
             keep_approved(options.current_out, outcome.current)
@@ -84,7 +70,7 @@ def finish(options: PlanOptions, task: Task, *, savings: bool = False, allow_fac
         options.out,
         explained,
         options.output_format,
-        ShownPlan(options.is_wide, options.max_load_age_s, not isinstance(task, WhatIf)),
+        ShownPlan(options.is_wide, options.max_load_age_s, not isinstance(task, plan_tasks.WhatIf)),
     )
 
 
@@ -105,7 +91,7 @@ def import_plan(options: PlanOptions, files: tuple[Path, ...], allow_factor_chan
     Checks it against the cluster: every partition, broker and log directory must be there, and where the file says what
     it was made from, the same brokers must hold it still. Shows what it costs and brings, as of a plan of our own.
     """
-    finish(options, Import(read_assignments(files)), allow_factor_change=allow_factor_change)
+    finish(options, plan_tasks.Import(read_assignments(files)), allow_factor_change=allow_factor_change)
 
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -175,7 +161,7 @@ BROKERS = click.argument("brokers", callback=parse_brokers, metavar="IDS")
 @topic_options
 def rebalance(options: PlanOptions, topic: tuple[str, ...], topics: tuple[str, ...]) -> None:
     """Balance the brokers, with all topics or with some."""
-    finish(options, Rebalance(TopicChoice(topic, topics)))
+    finish(options, plan_tasks.Rebalance(TopicChoice(topic, topics)))
 
 
 @examples("kreassign plan add-brokers 7,8 --snapshot cluster.json.gz --out plan.json")
@@ -185,7 +171,7 @@ def rebalance(options: PlanOptions, topic: tuple[str, ...], topics: tuple[str, .
 @planning_options
 def add_brokers(options: PlanOptions, brokers: tuple[int, ...], mixed: bool) -> None:
     """Move replicas to brokers that joined the cluster."""
-    finish(options, AddBrokers(brokers, mixed))
+    finish(options, plan_tasks.AddBrokers(brokers, mixed))
 
 
 @examples(
@@ -205,14 +191,18 @@ def drain_brokers(
     """Move all replicas off brokers, live or dead, so that they can be removed."""
     if replace_with and (len(replace_with) != len(brokers) or and_balance):
         raise InputError("--replace-with needs one successor for each broker, and excludes --and-balance")
-    task = ReplaceBrokers(brokers, replace_with) if replace_with else DrainBrokers(brokers, and_balance)
+    task = (
+        plan_tasks.ReplaceBrokers(brokers, replace_with)
+        if replace_with
+        else plan_tasks.DrainBrokers(brokers, and_balance)
+    )
     finish(options, task)
 
 
 @examples("kreassign plan drain-dirs 3:/data/kafka-1 --snapshot cluster.json.gz --out plan.json")
 @plan.command("drain-dirs")
 @click.argument(
-    "places", nargs=-1, required=True, type=ReadBy("log directory", parse_log_dir), metavar="BROKER:PATH..."
+    "places", nargs=-1, required=True, type=ReadBy("log directory", plan_tasks.parse_log_dir), metavar="BROKER:PATH..."
 )
 @click.option("--between-brokers", is_flag=True, help="Allow replicas to leave their broker.")
 @balance_option
@@ -221,7 +211,7 @@ def drain_dirs(
     options: PlanOptions, places: tuple[tuple[int, str], ...], between_brokers: bool, and_balance: bool
 ) -> None:
     """Move all replicas off log directories, so that a disk can be removed."""
-    finish(options, DrainLogDirs(places, between_brokers, and_balance))
+    finish(options, plan_tasks.DrainLogDirs(places, between_brokers, and_balance))
 
 
 @examples("kreassign plan replication-factor 3 --topic payments --snapshot cluster.json.gz --out plan.json")
@@ -243,7 +233,7 @@ def replication_factor(
 
     Below min.insync.replicas that takes --allow-factor-change; `kreassign run` asks for it whenever a factor falls.
     """
-    task = ChangeReplicationFactor(count, TopicChoice(topic, topics), and_balance)
+    task = plan_tasks.ChangeReplicationFactor(count, TopicChoice(topic, topics), and_balance)
     finish(options, task, allow_factor_change=allow_factor_change)
 
 
@@ -257,7 +247,7 @@ def replication_factor(
 @planning_options
 def repair(options: PlanOptions, fix_racks: bool, fix_replication_factors: bool, and_balance: bool) -> None:
     """Replace replicas on dead brokers, add missing replicas, and spread them over racks."""
-    finish(options, Repair(fix_racks, fix_replication_factors, and_balance))
+    finish(options, plan_tasks.Repair(fix_racks, fix_replication_factors, and_balance))
 
 
 @examples("kreassign plan leaders --snapshot cluster.json.gz --out plan.json")
@@ -267,7 +257,7 @@ def repair(options: PlanOptions, fix_racks: bool, fix_replication_factors: bool,
 @planning_options
 def leaders(options: PlanOptions, savings: bool) -> None:
     """Balance leadership by reordering replica lists; copy nothing."""
-    finish(options, BalanceLeaders(), savings=savings)
+    finish(options, plan_tasks.BalanceLeaders(), savings=savings)
 
 
 @examples("kreassign plan demote 3 --snapshot cluster.json.gz --out plan.json")
@@ -276,7 +266,7 @@ def leaders(options: PlanOptions, savings: bool) -> None:
 @planning_options
 def demote(options: PlanOptions, brokers: tuple[int, ...]) -> None:
     """Move leadership off brokers; copy nothing."""
-    finish(options, DemoteBrokers(brokers))
+    finish(options, plan_tasks.DemoteBrokers(brokers))
 
 
 @examples("kreassign plan disks --snapshot cluster.json.gz --out plan.json")
@@ -285,7 +275,7 @@ def demote(options: PlanOptions, brokers: tuple[int, ...]) -> None:
 @planning_options
 def disks(options: PlanOptions, between_brokers: bool) -> None:
     """Balance the log directories of each broker."""
-    finish(options, BalanceLogDirs(between_brokers))
+    finish(options, plan_tasks.BalanceLogDirs(between_brokers))
 
 
 @examples(
@@ -307,10 +297,10 @@ def restore(
         raise InputError("specify either FILE or --run RUN_ID")
     if file is not None:
         wanted = read_plan_file(file, takes_two=False)
-        task = Restore(wanted.plan, str(file), wanted.origin)
+        task = plan_tasks.Restore(wanted.plan, str(file), wanted.origin)
     else:
         cluster = ClusterOptions(options.bootstrap_server, options.command_config)
-        task = before_run(status(meant_journal(state_dir, run, cluster)))
+        task = plan_tasks.before_run(status(meant_journal(state_dir, run, cluster)))
     finish(options, task, allow_factor_change=allow_factor_change)
 
 
@@ -321,6 +311,6 @@ def restore(
 @plan.command("what-if")
 @circumstance_options
 @planning_options
-def what_if(options: PlanOptions, what_if: WhatIf) -> None:
+def what_if(options: PlanOptions, what_if: plan_tasks.WhatIf) -> None:
     """Plan under other circumstances. The plan answers a question; brokers in it may not exist."""
     finish(options, what_if)

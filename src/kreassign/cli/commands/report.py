@@ -10,16 +10,9 @@ from typing import Any
 import click
 
 from kreassign.cli.next_command import CLUSTER, DATA, STATE, next_command, print_next
+from kreassign.cli.options import values
 from kreassign.cli.options.cluster import ClusterOptions, cluster_options, of_run_options
 from kreassign.cli.options.run_id import shown_journal, state_dir_option
-from kreassign.cli.options.values import (
-    INPUT_FILE,
-    OUTPUT_FILE,
-    REGEX,
-    data_option,
-    master_option,
-    optional_data_option,
-)
 from kreassign.cli.output import examples, format_option, print_json, warn
 from kreassign.cli.profiles import typed_words
 from kreassign.cli.run_text import commands_after
@@ -50,7 +43,7 @@ from kreassign.report.text import format_bytes, format_duration, format_rate
     "kreassign report --plan plan.json --out plan.html",
 )
 @click.command()
-@optional_data_option
+@values.optional_data_option
 @state_dir_option
 @click.option(
     "--run",
@@ -60,13 +53,13 @@ from kreassign.report.text import format_bytes, format_duration, format_rate
 )
 @click.option(
     "--plan",
-    type=INPUT_FILE,
+    type=values.INPUT_FILE,
     metavar="FILE",
     help="Report the plan in FILE instead, for those who approve it.  [default: a run is reported]",
 )
 @click.option(
     "--out",
-    type=OUTPUT_FILE,
+    type=values.OUTPUT_FILE,
     metavar="FILE",
     help="Page to write.  [default: RUN_ID.html; beside a plan plan.html for plan.json]",
 )
@@ -137,12 +130,15 @@ def _label(_: click.Context, __: click.Parameter, text: str) -> str:
 )
 @audit.command("run")
 @click.argument("runs", nargs=-1, required=True, metavar="RUN_ID...")
-@data_option
+@values.data_option
 @of_run_options
 @state_dir_option
-@master_option
+@values.master_option
 @click.option(
-    "--report", type=OUTPUT_FILE, metavar="FILE", help="Also write an HTML report; of one run only.  [default: none]"
+    "--report",
+    type=values.OUTPUT_FILE,
+    metavar="FILE",
+    help="Also write an HTML report; of one run only.  [default: none]",
 )
 @format_option
 def audit_run(
@@ -186,10 +182,14 @@ def audit_run(
 
 @examples("kreassign audit records --label before --bootstrap-server localhost:9092 --data ./data --topics 'orders.*'")
 @audit.command()
-@data_option
+@values.data_option
 @click.option("--label", required=True, callback=_label, metavar="NAME", help="Name of this reading, such as `before`.")
 @click.option(
-    "--topics", type=REGEX, multiple=True, metavar="REGEX", help="Topics to read; may be repeated.  [default: all]"
+    "--topics",
+    type=values.REGEX,
+    multiple=True,
+    metavar="REGEX",
+    help="Topics to read; may be repeated.  [default: all]",
 )
 @click.option(
     "--jars",
@@ -197,7 +197,7 @@ def audit_run(
     metavar="FOLDER",
     help="Jars of Spark's Kafka source.  [default: those that Spark has]",
 )
-@master_option
+@values.master_option
 @cluster_options
 def records(
     data: Path | str,
@@ -233,8 +233,8 @@ def _after_reading(label: str, data: Path | str) -> str:
 @audit.command()
 @click.argument("before")
 @click.argument("after")
-@data_option
-@master_option
+@values.data_option
+@values.master_option
 @format_option
 def compare(
     before: str,

@@ -11,17 +11,8 @@ import click
 
 from kreassign.cli.commands.show_load import page_option, print_loads, write_page
 from kreassign.cli.next_command import CLUSTER, DATA, next_command, print_next
+from kreassign.cli.options import values
 from kreassign.cli.options.cluster import ClusterOptions, cluster_options
-from kreassign.cli.options.values import (
-    BROKER_ID,
-    INPUT_FILE,
-    FiniteRange,
-    WholeRange,
-    data_option,
-    data_or_out_option,
-    master_option,
-    parse_interval,
-)
 from kreassign.cli.output import examples, warn
 from kreassign.cli.streams import WorkingLine
 from kreassign.model.load import SparkOptions
@@ -50,7 +41,7 @@ def parse_instances(context: click.Context, option: click.Parameter, given: tupl
     return found
 
 
-_FILES = click.argument("files", nargs=-1, required=True, type=INPUT_FILE)
+_FILES = click.argument("files", nargs=-1, required=True, type=values.INPUT_FILE)
 
 
 @examples(
@@ -60,10 +51,13 @@ _FILES = click.argument("files", nargs=-1, required=True, type=INPUT_FILE)
 )
 @click.command("import-metrics")
 @_FILES
-@data_option
+@values.data_option
 @click.option("--cluster", required=True, metavar="ID", help="Cluster that the files are from.")
 @click.option(
-    "--broker", type=BROKER_ID, metavar="ID", help="Broker that the files are from.  [default: as --instance says]"
+    "--broker",
+    type=values.BROKER_ID,
+    metavar="ID",
+    help="Broker that the files are from.  [default: as --instance says]",
 )
 @click.option(
     "--instance",
@@ -94,7 +88,7 @@ def import_metrics(
 )
 @click.command("import-samples")
 @_FILES
-@data_option
+@values.data_option
 @click.option(
     "--cluster", metavar="ID", help="Cluster of the rows that do not name theirs.  [default: none; each names it]"
 )
@@ -139,7 +133,7 @@ def _show_bad(subject: object, bad: ingest.Bad) -> None:
 )
 @click.command("stream-metrics")
 @cluster_options
-@data_option
+@values.data_option
 @click.option("--topic", required=True, metavar="NAME", help="Topic of metrics.")
 @click.option("--form", type=click.Choice([form.value for form in RecordForm]), default=RecordForm.JSON.value,
               show_default=True, help="Format of its records.")  # fmt: skip
@@ -149,13 +143,13 @@ def _show_bad(subject: object, bad: ingest.Bad) -> None:
 @click.option("--once", is_flag=True, help="Read what is there and exit.")
 @click.option(
     "--max-offsets-per-trigger",
-    type=WholeRange(min=1, max=MOST_OFFSETS),
+    type=values.WholeRange(min=1, max=MOST_OFFSETS),
     default=MAX_OFFSETS,
     show_default=True,
     metavar="N",
     help="Most records of a batch.",
 )
-@master_option
+@values.master_option
 def stream_metrics(
     cluster: ClusterOptions,
     data: Path | str,
@@ -187,10 +181,10 @@ def stream_metrics(
     "kreassign compact --data ./data --keep-days 30",
 )
 @click.command()
-@data_option
+@values.data_option
 @click.option(
     "--keep-days",
-    type=FiniteRange(0, MOST_DAYS, min_open=True),
+    type=values.FiniteRange(0, MOST_DAYS, min_open=True),
     metavar="DAYS",
     help="Delete dates before this many days ago.  [default: keep everything]",
 )
@@ -215,11 +209,11 @@ def compact(data: Path | str, keep_days: float | None) -> None:
     "kreassign load --data s3a://bucket/data --master spark://host:7077",
 )
 @click.command()
-@data_option
-@master_option
+@values.data_option
+@values.master_option
 @click.option(
     "--horizon-days",
-    type=FiniteRange(0, MOST_DAYS),
+    type=values.FiniteRange(0, MOST_DAYS),
     default=30.0,
     show_default=True,
     metavar="DAYS",
@@ -228,7 +222,7 @@ def compact(data: Path | str, keep_days: float | None) -> None:
 @click.option(
     "--window",
     "window_days",
-    type=WholeRange(min=1, max=366),
+    type=values.WholeRange(min=1, max=366),
     default=28,
     show_default=True,
     metavar="DAYS",
@@ -290,16 +284,16 @@ def load(
 )
 @click.command()
 @cluster_options
-@data_or_out_option
+@values.data_or_out_option
 @click.option(
     "--interval",
-    type=parse_interval,
+    type=values.parse_interval,
     default="60s",
     show_default=True,
     metavar="TIME",
     help="Time from the start of one round to the next.",
 )
-@click.option("--rounds", type=WholeRange(min=1), metavar="N", help="Number of rounds.  [default: unlimited]")
+@click.option("--rounds", type=values.WholeRange(min=1), metavar="N", help="Number of rounds.  [default: unlimited]")
 def collect(cluster: ClusterOptions, data: Path | str, interval: float, rounds: int | None) -> None:
     """Sample the cluster, round after round, without an agent on brokers.
 

@@ -13,18 +13,7 @@ from typing import Any, TextIO, TypeVar
 
 import click
 
-from kreassign.cli.options.values import (
-    BROKER_ID,
-    DIRECTORY,
-    INPUT_FILE,
-    Decorator,
-    InputPath,
-    ReadBy,
-    WholeRange,
-    checked,
-    option_group,
-    parse_duration,
-)
+from kreassign.cli.options import values
 from kreassign.cli.options.values import parse_speed as parse_bytes_per_s
 from kreassign.cli.output import examples
 from kreassign.errors import InputError
@@ -59,7 +48,7 @@ _OPTIONS = (
     click.option(
         "--fault",
         "texts",
-        type=ReadBy("fault", checked(lambda text: faults_of((text,)))),
+        type=values.ReadBy("fault", values.checked(lambda text: faults_of((text,)))),
         multiple=True,
         metavar="KIND:…@AT[+LASTS]",
         help="Inject a fault, for example crash:2@60s+30s; may be repeated.  [default: none]",
@@ -67,13 +56,13 @@ _OPTIONS = (
     click.option(
         "--faults",
         "fault_file",
-        type=INPUT_FILE,
+        type=values.INPUT_FILE,
         metavar="FILE",
         help="Load faults from a TOML file.  [default: none]",
     ),
 )
 
-fault_options = option_group("faults", _OPTIONS, faults_of)
+fault_options = values.option_group("faults", _OPTIONS, faults_of)
 """Add `--fault` and `--faults`: keyword `faults: tuple[PlannedFault, ...]`."""
 
 
@@ -96,7 +85,7 @@ def parse_speed(text: str) -> float | None:
     )
 
 
-class ScenarioPath(InputPath):
+class ScenarioPath(values.InputPath):
     """A scenario file, or the name of a scenario that comes with kreassign; an existing file wins."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
@@ -113,10 +102,10 @@ class ScenarioPath(InputPath):
         return super().convert(value, param, ctx)
 
 
-_SERVING: tuple[Decorator, ...] = (
+_SERVING: tuple[values.Decorator, ...] = (
     click.option(
         "--port",
-        type=WholeRange(0, LARGEST_PORT),
+        type=values.WholeRange(0, LARGEST_PORT),
         default=9092,
         show_default=True,
         help="Port of the first broker; the other nodes get the ports after it. 0 takes any that are free.",
@@ -131,19 +120,19 @@ _SERVING: tuple[Decorator, ...] = (
     ),
     click.option(
         "--kafka-version",
-        type=ReadBy("release", checked(kafka_version)),
+        type=values.ReadBy("release", values.checked(kafka_version)),
         metavar="V",
         help=f"Kafka release: {', '.join(RELEASE_NAMES)}.  [default: {DEFAULT_RELEASE}]",
     ),
     click.option(
         "--data-dir",
-        type=DIRECTORY,
+        type=values.DIRECTORY,
         metavar="DIR",
         help="Keep the metadata in DIR, and continue from it.  [default: in memory]",
     ),
     click.option(
         "--controllers",
-        type=WholeRange(1, MOST_CONTROLLERS),
+        type=values.WholeRange(1, MOST_CONTROLLERS),
         default=1,
         show_default=True,
         help="Number of controllers.",
@@ -152,7 +141,7 @@ _SERVING: tuple[Decorator, ...] = (
     click.option("--check", is_flag=True, help="Check all invariants after every step; slower."),
     click.option(
         "--control-port",
-        type=WholeRange(0, LARGEST_PORT),
+        type=values.WholeRange(0, LARGEST_PORT),
         metavar="P",
         help="Port on this machine that takes orders such as `kreassign twin kill 4`.  [default: that before --port]",
     ),
@@ -168,7 +157,7 @@ def _serving(port: int, control_port: int | None, **options: Any) -> Serving:
 
 def serving_options(command: Command) -> Command:
     """Add the options of every command that serves a twin: keywords `serving: Serving` and `faults`."""
-    decorated: Command = option_group("serving", _SERVING, _serving)(fault_options(command))
+    decorated: Command = values.option_group("serving", _SERVING, _serving)(fault_options(command))
     return decorated
 
 
@@ -202,7 +191,7 @@ _PLAIN_SCENARIOS = [name for name in scenario_names() if "/" not in name]
     "TOML file, instead of --brokers and --racks.  [default: none]",
 )
 @click.option(
-    "--brokers", type=WholeRange(1, MOST_BROKERS), help="Number of equal brokers, with ids from 0.  [default: 3]"
+    "--brokers", type=values.WholeRange(1, MOST_BROKERS), help="Number of equal brokers, with ids from 0.  [default: 3]"
 )
 @click.option("--racks", metavar="A,B,…", help="Racks to spread brokers over, in turn.  [default: none]")
 @click.option(
@@ -242,7 +231,7 @@ def start(
 
 @examples("kreassign twin from-snapshot cluster.json.gz --speed max")
 @twin.command("from-snapshot")
-@click.argument("file", type=INPUT_FILE)
+@click.argument("file", type=values.INPUT_FILE)
 @click.option(
     "--disk",
     type=parse_bytes_per_s,
@@ -273,7 +262,7 @@ def from_snapshot(file: Path, disk: int, network: int, serving: Serving, faults:
 
 _control_option = click.option(
     "--control",
-    type=ReadBy("address", checked(control_address)),
+    type=values.ReadBy("address", values.checked(control_address)),
     default=DEFAULT_CONTROL,
     show_default=True,
     metavar="HOST:PORT",
@@ -281,7 +270,7 @@ _control_option = click.option(
 )
 _lasts_option = click.option(
     "--lasts",
-    type=ReadBy("time", checked(parse_duration)),
+    type=values.ReadBy("time", values.checked(values.parse_duration)),
     metavar="T",
     help="Repair it after so long.  [default: never]",
 )
@@ -292,7 +281,7 @@ _lasts_option = click.option(
     "kreassign twin kill 4 --lasts 30s",
 )
 @twin.command()
-@click.argument("broker", type=BROKER_ID)
+@click.argument("broker", type=values.BROKER_ID)
 @_lasts_option
 @_control_option
 def kill(broker: int, lasts: str | None, control: str) -> None:
@@ -302,7 +291,7 @@ def kill(broker: int, lasts: str | None, control: str) -> None:
 
 @examples("kreassign twin stop 4")
 @twin.command()
-@click.argument("broker", type=BROKER_ID)
+@click.argument("broker", type=values.BROKER_ID)
 @_lasts_option
 @_control_option
 def stop(broker: int, lasts: str | None, control: str) -> None:
@@ -312,7 +301,7 @@ def stop(broker: int, lasts: str | None, control: str) -> None:
 
 @examples("kreassign twin restart 4")
 @twin.command()
-@click.argument("broker", type=BROKER_ID)
+@click.argument("broker", type=values.BROKER_ID)
 @_control_option
 def restart(broker: int, control: str) -> None:
     """Restart BROKER of a twin that runs, or start it if it is down."""
@@ -321,7 +310,7 @@ def restart(broker: int, control: str) -> None:
 
 @examples("kreassign twin isolate 4 --lasts 1m")
 @twin.command()
-@click.argument("broker", type=BROKER_ID)
+@click.argument("broker", type=values.BROKER_ID)
 @_lasts_option
 @_control_option
 def isolate(broker: int, lasts: str | None, control: str) -> None:
@@ -334,7 +323,7 @@ def isolate(broker: int, lasts: str | None, control: str) -> None:
     "kreassign twin inject lose:Metadata@0+30s",
 )
 @twin.command()
-@click.argument("fault", type=ReadBy("fault", checked(fault_by_hand)))
+@click.argument("fault", type=values.ReadBy("fault", values.checked(fault_by_hand)))
 @_control_option
 def inject(fault: str, control: str) -> None:
     """Inject FAULT into a twin that runs: KIND[:PARAMETER…] now, KIND…@AT[+LASTS] so much later."""
@@ -343,7 +332,7 @@ def inject(fault: str, control: str) -> None:
 
 @examples("kreassign twin recover isolate:4")
 @twin.command()
-@click.argument("fault", type=ReadBy("fault", checked(fault_by_hand)))
+@click.argument("fault", type=values.ReadBy("fault", values.checked(fault_by_hand)))
 @_control_option
 def recover(fault: str, control: str) -> None:
     """Repair what FAULT broke in a twin that runs."""

@@ -15,16 +15,7 @@ from zoneinfo import ZoneInfo
 
 import click
 
-from kreassign.cli.options.values import (
-    Decorator,
-    FiniteRange,
-    ReadBy,
-    WholeRange,
-    checked,
-    option_group,
-    parse_quantity,
-    parse_speed,
-)
+from kreassign.cli.options import values
 from kreassign.model.pace import (
     NO_LIMITS,
     AtWindowEnd,
@@ -119,7 +110,7 @@ class PaceOptions:
 
 
 def _size(text: str) -> int | str:
-    found = NO_LIMIT if text == NO_LIMIT else parse_quantity(text)
+    found = NO_LIMIT if text == NO_LIMIT else values.parse_quantity(text)
     if found == 0:
         raise click.BadParameter(f"with {text} no move would ever start; specify more, or `{NO_LIMIT}`")
     return found
@@ -135,7 +126,7 @@ def _count(text: str) -> int | str:
         raise click.BadParameter(said) from None
 
 
-def _limit_option(measure: Measure, where: _Where) -> Decorator:
+def _limit_option(measure: Measure, where: _Where) -> values.Decorator:
     kind, what = (_size, "bytes") if measure is Measure.BYTES else (_count, "moves" if not where.suffix else "copies")
     metavar = "SIZE" if measure is Measure.BYTES else "N"
     narrower = where.suffix in {"-per-source", "-per-destination"}
@@ -166,7 +157,7 @@ def _deadline(text: str) -> None:
         _parsed(text)
 
 
-_OPTIONS: tuple[Decorator, ...] = (
+_OPTIONS: tuple[values.Decorator, ...] = (
     click.option(
         "--order",
         type=click.Choice([order.value for order in Order]),
@@ -175,7 +166,7 @@ _OPTIONS: tuple[Decorator, ...] = (
     *(_limit_option(measure, where) for measure in Measure for where in _WHERE),
     click.option(
         "--elections-per-step",
-        type=WholeRange(1),
+        type=values.WholeRange(1),
         metavar="N",
         help=f"Preferred leaders to elect at a time.  [default: {NO_LIMITS.elections_per_step}]",
     ),
@@ -186,14 +177,14 @@ _OPTIONS: tuple[Decorator, ...] = (
     ),
     click.option(
         "--disk-reserve",
-        type=FiniteRange(0, PERCENT, max_open=True),
+        type=values.FiniteRange(0, PERCENT, max_open=True),
         metavar="PERCENT",
         help=f"Share of each destination's disk to keep free.  [default: {NO_LIMITS.disk_reserve * PERCENT:g}]",
     ),
     click.option(
         "--window",
         "windows",
-        type=ReadBy("window", checked(_window_or_none)),
+        type=values.ReadBy("window", values.checked(_window_or_none)),
         multiple=True,
         metavar="FROM-TO",
         help="Run moves only between these times of each day, for example 22:00-06:00; may be repeated.  "
@@ -201,13 +192,13 @@ _OPTIONS: tuple[Decorator, ...] = (
     ),
     click.option(
         "--time-zone",
-        type=ReadBy("time zone", checked(parse_time_zone)),
+        type=values.ReadBy("time zone", values.checked(parse_time_zone)),
         metavar="AREA/CITY",
         help="Time zone of --window and --deadline.  [default: UTC]",
     ),
     click.option(
         "--deadline",
-        type=ReadBy("time", checked(_deadline)),
+        type=values.ReadBy("time", values.checked(_deadline)),
         metavar="TIME",
         help=f"Start nothing that cannot end by this time, for example 06:00 or 2027-01-31T06:00.  [default: {NONE}]",
     ),
@@ -249,13 +240,13 @@ def read_pace(
     )
 
 
-pace_options = option_group("pace", (*_OPTIONS, _STEPWISE), read_pace)
+pace_options = values.option_group("pace", (*_OPTIONS, _STEPWISE), read_pace)
 """Add order, limits and hours for a new run."""
 
-pace_change_options = option_group("pace", _OPTIONS, read_pace)
+pace_change_options = values.option_group("pace", _OPTIONS, read_pace)
 """Add the same for a running run, without `--stepwise`, which a run cannot change."""
 
-rollback_pace_options = option_group("pace", (*_OPTIONS, _STEPWISE_OR_NOT), read_pace)
+rollback_pace_options = values.option_group("pace", (*_OPTIONS, _STEPWISE_OR_NOT), read_pace)
 """Add the same for a rollback, in steps or not whatever the run was."""
 
 
@@ -292,7 +283,7 @@ LEAST_BARE_RATE = 1000
 
 def rate(text: str) -> int | None:
     """A rate in bytes per second, None for no limit. For `click.option(type=…)`."""
-    found = None if text == NO_LIMIT else parse_quantity(text)
+    found = None if text == NO_LIMIT else values.parse_quantity(text)
     if found is not None and found <= 0:
         raise click.BadParameter(f"with {text} no move would ever end; specify a rate above 0, or `{NO_LIMIT}`")
     if found is not None and found < LEAST_BARE_RATE and _has_no_unit(text):
@@ -356,7 +347,7 @@ class CapacityOptions:
         return AdaptiveThrottle(general[0], tuple(single), self.throttle_floor or None)
 
 
-_CAPACITY: tuple[Decorator, ...] = (
+_CAPACITY: tuple[values.Decorator, ...] = (
     click.option(
         "--broker-capacity",
         type=capacity,
@@ -367,17 +358,17 @@ _CAPACITY: tuple[Decorator, ...] = (
     ),
     click.option(
         "--throttle-floor",
-        type=parse_speed,
+        type=values.parse_speed,
         metavar="RATE",
         help="With the throttle `auto`: lowest rate.  [default: a tenth of the capacity]",
     ),
 )
 
-capacity_options = option_group("capacity", _CAPACITY, CapacityOptions)
+capacity_options = values.option_group("capacity", _CAPACITY, CapacityOptions)
 """Add `--broker-capacity` and `--throttle-floor`: keyword `capacity: CapacityOptions`."""
 
 
-def throttle_options(default: str) -> Decorator:
+def throttle_options(default: str) -> values.Decorator:
     """Add `--throttle`, `--throttle-broker` and the options of `auto`: keyword `throttle: ThrottleRates`."""
     general = click.option(
         "--throttle",
@@ -394,7 +385,7 @@ def throttle_options(default: str) -> Decorator:
         help="Set another limit for one broker, for example 3=5MB/s, or 3=none for no limit; may be repeated.  "
         "[default: as for the others]",
     )
-    return option_group("throttle", (general, single, *_CAPACITY), read_throttle)
+    return values.option_group("throttle", (general, single, *_CAPACITY), read_throttle)
 
 
 def read_throttle(

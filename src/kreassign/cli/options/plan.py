@@ -15,25 +15,8 @@ from typing import TypeVar
 import click
 
 from kreassign.admin import AdminClient
+from kreassign.cli.options import values
 from kreassign.cli.options.cluster import ClusterOptions, bootstrap_option, config_option, measure_for_option
-from kreassign.cli.options.values import (
-    INPUT_FILE,
-    OUTPUT_FILE,
-    REGEX,
-    Decorator,
-    FiniteRange,
-    ReadBy,
-    WholeRange,
-    checked,
-    data_or_load_option,
-    master_option,
-    option_group,
-    parse_age,
-    parse_as_of,
-    parse_duration,
-    parse_quantity,
-    parse_speed,
-)
 from kreassign.cli.output import format_option, markdown_format_option, warn
 from kreassign.cli.profiles import was_typed
 from kreassign.errors import DataError, InputError
@@ -232,21 +215,21 @@ def parse_brokers(_: click.Context, __: click.Parameter, text: str | None) -> tu
 
 goals_file_option = click.option(
     "--goals-file",
-    type=INPUT_FILE,
+    type=values.INPUT_FILE,
     metavar="FILE",
     help="Goals, limits and tenants in TOML.  [default: all goals, no other limits]",
 )
 """Add `--goals-file`: parameter `goals_file`, for `read_policy`."""
 
-_OPTIONS: tuple[Decorator, ...] = (
+_OPTIONS: tuple[values.Decorator, ...] = (
     bootstrap_option("  [default: none; --snapshot and --as-of need no cluster]"),
     config_option,
     measure_for_option("How long to measure write rates: without tables, or if given; 0 to skip."),
-    click.option("--max-load-age", "max_load_age_s", type=parse_age, default="24h", show_default=True, metavar="TIME",
-                 help="Call loads stale that were last measured longer ago; `none` for no limit."),
+    click.option("--max-load-age", "max_load_age_s", type=values.parse_age, default="24h", show_default=True,
+                 metavar="TIME", help="Call loads stale that were last measured longer ago; `none` for no limit."),
     click.option("--wide", "is_wide", is_flag=True, help="Show every goal of every broker, beyond 80 columns."),
-    data_or_load_option,
-    click.option("--as-of", type=parse_as_of, metavar="TIME|NUMBER|last",
+    values.data_or_load_option,
+    click.option("--as-of", type=values.parse_as_of, metavar="TIME|NUMBER|last",
                  help="Plan for the placement, and by the loads, that the tables in DIR had then: of the last load "
                  "that began by this time, as in 2027-01-31T06:00 (UTC unless it says otherwise), that of this "
                  "number, or the `last`.  [default: for the cluster as it is, by the last load]"),
@@ -255,64 +238,65 @@ _OPTIONS: tuple[Decorator, ...] = (
                  help="Load to plan for: mean, a percentile, the peak hour, the forecast, or its upper end."),
     click.option("--require-load", is_flag=True,
                  help="Refuse to plan with doubtful, unknown or stale loads.  [default: name them; priors stand in]"),
-    click.option("--snapshot", type=INPUT_FILE, metavar="FILE",
+    click.option("--snapshot", type=values.INPUT_FILE, metavar="FILE",
                  help="Plan for the placement in a snapshot file (from `kreassign snapshot --out`), instead of the "
                  "cluster as it is.  [default: none]"),
     click.option("--cluster", metavar="ID",
                  help="Cluster to plan for.  [default: the one in force; with --as-of the only one in the tables]"),
-    click.option("--out", type=OUTPUT_FILE, metavar="FILE",
+    click.option("--out", type=values.OUTPUT_FILE, metavar="FILE",
                  help="Write the plan to FILE in Kafka's JSON, and the facts beside it.  [default: print the plan]"),
-    click.option("--current-out", type=OUTPUT_FILE, metavar="FILE",
+    click.option("--current-out", type=values.OUTPUT_FILE, metavar="FILE",
                  help="Write the current replicas of the same partitions to FILE, to go back to.  "
                  "[default: not written]"),
     goals_file_option,
-    click.option("--goal", "goals", type=ReadBy("goal", checked(lambda text: parse_goals((text,), 0.1))), multiple=True,
+    click.option("--goal", "goals", multiple=True,
+                 type=values.ReadBy("goal", values.checked(lambda text: parse_goals((text,), 0.1))),
                  metavar="NAME[=PERCENT[xWEIGHT]]",
                  help="Goal to pursue, most important first; may be repeated.  [default: all]"),
-    click.option("--tolerance", type=FiniteRange(0, 100, max_open=True), metavar="PERCENT",
+    click.option("--tolerance", type=values.FiniteRange(0, 100, max_open=True), metavar="PERCENT",
                  help="How far brokers may be from their share.  [default: 10]"),
     click.option("--racks", type=click.Choice(["strict", "even", "none"]),
                  help="How to spread replicas over racks.  [default: even]"),
-    click.option("--exclude-topics", type=REGEX, multiple=True, metavar="REGEX",
+    click.option("--exclude-topics", type=values.REGEX, multiple=True, metavar="REGEX",
                  help="Topics to exclude; may be repeated.  [default: none]"),
     click.option("--exclude-brokers", callback=parse_brokers, metavar="IDS", help="Brokers that must not receive "
                  "replicas.  [default: none]"),
-    click.option("--rack-price", type=ReadBy("price", parse_price), multiple=True, metavar="[FROM:TO=]PRICE",
+    click.option("--rack-price", type=values.ReadBy("price", parse_price), multiple=True, metavar="[FROM:TO=]PRICE",
                  help="Price of a GB that is copied between racks, or from one to another; may be repeated.  "
                  "[default: none]"),
-    click.option("--groups", type=INPUT_FILE, metavar="FILE",
+    click.option("--groups", type=values.INPUT_FILE, metavar="FILE",
                  help="Group ids, one a line, for the goal coordinators.  [default: none]"),
-    click.option("--transactional-ids", type=INPUT_FILE, metavar="FILE",
+    click.option("--transactional-ids", type=values.INPUT_FILE, metavar="FILE",
                  help="Transactional ids likewise.  [default: none]"),
-    click.option("--share-groups", type=INPUT_FILE, metavar="FILE",
+    click.option("--share-groups", type=values.INPUT_FILE, metavar="FILE",
                  help="Share groups likewise, each with a topic that it reads, as GROUP:TOPIC.  [default: none]"),
-    click.option("--budget-bytes", type=parse_quantity, metavar="BYTES", help="Maximum number of bytes to copy.  "
-                 "[default: no limit]"),
-    click.option("--budget-moves", type=WholeRange(min=0), metavar="N", help="Maximum number of replicas to "
+    click.option("--budget-bytes", type=values.parse_quantity, metavar="BYTES",
+                 help="Maximum number of bytes to copy.  [default: no limit]"),
+    click.option("--budget-moves", type=values.WholeRange(min=0), metavar="N", help="Maximum number of replicas to "
                  "copy.  [default: no limit]"),
-    click.option("--max-leader-changes", type=WholeRange(min=0), metavar="N",
+    click.option("--max-leader-changes", type=values.WholeRange(min=0), metavar="N",
                  help="Maximum number of leaders to change.  [default: no limit]"),
-    click.option("--fit-in", "fit_in_s", type=parse_duration, metavar="TIME",
+    click.option("--fit-in", "fit_in_s", type=values.parse_duration, metavar="TIME",
                  help="Plan only what completes in this time at --rate, for example 4h.  [default: no limit]"),
-    click.option("--rate", type=parse_speed, metavar="RATE",
+    click.option("--rate", type=values.parse_speed, metavar="RATE",
                  help="Predict the time with this limit per broker and direction, as for `run --throttle`.  "
                  "[default: no prediction]"),
-    click.option("--explain", type=ReadBy("partition", checked(TopicPartition.parse)), multiple=True,
+    click.option("--explain", type=values.ReadBy("partition", values.checked(TopicPartition.parse)), multiple=True,
                  metavar="TOPIC-PARTITION",
                  help="Explain why this partition moves or stays; may be repeated.  [default: none]"),
     click.option("--on", type=click.Choice(["local", "spark"]), default="local", show_default=True,
                  help="Search in this process, or on the executors of Spark."),
-    click.option("--parts", type=WholeRange(min=1, max=MOST_PARTS), metavar="K",
+    click.option("--parts", type=values.WholeRange(min=1, max=MOST_PARTS), metavar="K",
                  help="Number of subproblems.  [default: 1; on Spark 4]"),
-    click.option("--seed", type=WholeRange(min=0), default=LOCAL.seed, show_default=True, metavar="N",
+    click.option("--seed", type=values.WholeRange(min=0), default=LOCAL.seed, show_default=True, metavar="N",
                  help="Random seed of the subproblems."),
-    master_option,
+    values.master_option,
 )  # fmt: skip
 
-planning_options = option_group("options", (*_OPTIONS, markdown_format_option), PlanOptions)
+planning_options = values.option_group("options", (*_OPTIONS, markdown_format_option), PlanOptions)
 """Add the options of all planning tasks."""
 
-comparing_options = option_group("options", (*_OPTIONS, format_option), PlanOptions)
+comparing_options = values.option_group("options", (*_OPTIONS, format_option), PlanOptions)
 """Add the same for commands that make no single plan for the present cluster."""
 
 
@@ -321,10 +305,10 @@ comparing_options = option_group("options", (*_OPTIONS, format_option), PlanOpti
 MOST_ADDED = 10_000
 MOST_TIMES = 1_000_000
 
-_GROWTH: tuple[Decorator, ...] = (
+_GROWTH: tuple[values.Decorator, ...] = (
     click.option(
         "--traffic",
-        type=FiniteRange(0, MOST_TIMES),
+        type=values.FiniteRange(0, MOST_TIMES),
         default=1.0,
         show_default=True,
         metavar="K",
@@ -332,7 +316,7 @@ _GROWTH: tuple[Decorator, ...] = (
     ),
     click.option(
         "--growth",
-        type=FiniteRange(-PERCENT, MOST_TIMES, min_open=True),
+        type=values.FiniteRange(-PERCENT, MOST_TIMES, min_open=True),
         default=0.0,
         show_default=True,
         metavar="PERCENT",
@@ -345,11 +329,11 @@ _GROWTH: tuple[Decorator, ...] = (
         help="Project growth to this date.  [default: none; --growth needs it]",
     ),
 )
-_CLUSTER: tuple[Decorator, ...] = (
+_CLUSTER: tuple[values.Decorator, ...] = (
     click.option(
         "--add-brokers",
         "added",
-        type=WholeRange(min=0, max=MOST_ADDED),
+        type=values.WholeRange(min=0, max=MOST_ADDED),
         default=0,
         show_default=True,
         metavar="N",
@@ -364,7 +348,7 @@ _CLUSTER: tuple[Decorator, ...] = (
     ),
     click.option(
         "--replication-factor",
-        type=WholeRange(min=1, max=MOST_REPLICAS),
+        type=values.WholeRange(min=1, max=MOST_REPLICAS),
         metavar="N",
         help="Change the replication factor.  [default: as it is]",
     ),
@@ -387,8 +371,8 @@ def read_circumstances(
     return WhatIf(added, removed, replication_factor, traffic, growth / PERCENT, day)
 
 
-growth_options = option_group("what_if", _GROWTH, read_circumstances)
+growth_options = values.option_group("what_if", _GROWTH, read_circumstances)
 """Add `--traffic`, `--growth` and `--at`."""
 
-circumstance_options = option_group("what_if", (*_CLUSTER, *_GROWTH), read_circumstances)
+circumstance_options = values.option_group("what_if", (*_CLUSTER, *_GROWTH), read_circumstances)
 """Add these, brokers to add and to remove, and the replication factor."""

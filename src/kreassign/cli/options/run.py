@@ -9,16 +9,8 @@ from pathlib import Path
 import click
 from click.core import ParameterSource
 
+from kreassign.cli.options import values
 from kreassign.cli.options.run_id import state_dir_option
-from kreassign.cli.options.values import (
-    INPUT_FILE,
-    ReadBy,
-    WholeRange,
-    checked,
-    option_group,
-    parse_duration,
-    parse_interval,
-)
 from kreassign.errors import InputError
 from kreassign.executor.client_guard import ClientGuard, ClientQuery, check_address
 from kreassign.executor.guards import DEFAULTS, GuardName, Reaction, parse_guard
@@ -38,7 +30,7 @@ LEAST_POLL_S = 0.1
 
 def parse_poll_interval(text: str) -> float:
     """Seconds between polls, with a minimum that spares the cluster. For `click.option(type=…)`."""
-    seconds = parse_duration(text)
+    seconds = values.parse_duration(text)
     if seconds < LEAST_POLL_S:
         raise click.BadParameter(f"{shortened(text)!r} is too short; the shortest is {LEAST_POLL_S * 1000:g}ms")
     return seconds
@@ -65,7 +57,7 @@ _LEASE = click.option(
 )
 
 JOURNAL_ENVIRONMENT = "KREASSIGN_JOURNAL_TO"
-DESTINATION = ReadBy("destination", checked_destination)
+DESTINATION = values.ReadBy("destination", checked_destination)
 _KEPT = f"a folder, s3://bucket/prefix or topic:NAME (or the environment variable {JOURNAL_ENVIRONMENT})."
 
 _JOURNAL_TO = click.option(
@@ -87,9 +79,9 @@ _JOURNAL_FROM = click.option(
     f"{_KEPT} `none` ends that.  [default: where it was kept]",
 )
 
-run_context_options = option_group("run_context", (_POLL, _LEASE, state_dir_option, _JOURNAL_TO), RunContext)
+run_context_options = values.option_group("run_context", (_POLL, _LEASE, state_dir_option, _JOURNAL_TO), RunContext)
 """Add `--poll-interval`, `--lease`, `--state-dir` and `--journal-to`: keyword `run_context: RunContext`."""
-taken_run_options = option_group("run_context", (_POLL, _LEASE, state_dir_option, _JOURNAL_FROM), RunContext)
+taken_run_options = values.option_group("run_context", (_POLL, _LEASE, state_dir_option, _JOURNAL_FROM), RunContext)
 """`run_context_options` for commands about a run that another host may have begun."""
 
 
@@ -100,7 +92,7 @@ def read_found(adopt: str | None, alongside: bool) -> FoundThrottles:
     return FoundThrottles(adopt) if adopt else FoundThrottles.ALONGSIDE if alongside else FoundThrottles.REFUSE
 
 
-found_options = option_group(
+found_options = values.option_group(
     "found",
     (
         click.option(
@@ -129,7 +121,7 @@ replan_option = click.option(
 )
 give_up_option = click.option(
     "--give-up-after",
-    type=parse_interval,
+    type=values.parse_interval,
     metavar="DURATION",
     help="Cancel moves to a broker that is down for so long, which throws away what was copied.  "
     "[default: wait for the broker]",
@@ -153,7 +145,7 @@ guards_option = click.option(
     "--guard",
     "guards",
     multiple=True,
-    type=ReadBy("guard", parse_guard),
+    type=values.ReadBy("guard", parse_guard),
     callback=lambda _, __, pairs: dict(pairs),
     metavar="NAME=REACTION",
     help=f"Set the reaction to a breached guard; may be repeated. Guards: {', '.join(GuardName)}. Reactions: "
@@ -193,40 +185,40 @@ def _words(text: str) -> tuple[str, ...]:
     return words
 
 
-clients_options = option_group(
+clients_options = values.option_group(
     "clients",
     (
         click.option(
             "--guard-query",
             "guard_queries",
             multiple=True,
-            type=ReadBy("condition", ClientQuery.parse),
+            type=values.ReadBy("condition", ClientQuery.parse),
             metavar="CONDITION",
             help="Hold and slow the run unless this holds: PromQL with one value, then <, <=, > or >= and a number; "
             "may be repeated. Needs --guard-url.  [default: none]",
         ),
         click.option(
             "--guard-url",
-            type=ReadBy("address", checked(check_address)),
+            type=values.ReadBy("address", values.checked(check_address)),
             metavar="URL",
             help="Prometheus for --guard-query, such as https://prometheus:9090.  [default: none]",
         ),
         click.option(
             "--guard-login",
-            type=INPUT_FILE,
+            type=values.INPUT_FILE,
             metavar="FILE",
             help="Login for Prometheus: a file with the line `basic USER:PASSWORD` or `bearer TOKEN`.  "
             "[default: no login]",
         ),
         click.option(
             "--guard-ca",
-            type=INPUT_FILE,
+            type=values.INPUT_FILE,
             metavar="FILE",
             help="Certificates (PEM) that Prometheus is trusted by.  [default: those of the system]",
         ),
         click.option(
             "--guard-command",
-            type=ReadBy("command", _words),
+            type=values.ReadBy("command", _words),
             metavar="COMMAND",
             help="Hold and slow the run unless this command exits with 0; 1 and 2 are bad, anything else unknown. It "
             "runs every 15s, without a shell, for at most 10s.  [default: none]",
@@ -287,20 +279,20 @@ def _secret(file: Path | None) -> bytes:
 
 metrics_port_option = click.option(
     "--metrics-port",
-    type=WholeRange(min=0, max=LARGEST_PORT),
+    type=values.WholeRange(min=0, max=LARGEST_PORT),
     metavar="PORT",
     help="Serve metrics of the run for Prometheus at http://127.0.0.1:PORT/metrics while the command runs; 0 "
     "for any free port.  [default: none]",
 )
 """Parameter `metrics_port: int | None`."""
 
-monitoring_options = option_group(
+monitoring_options = values.option_group(
     "monitoring",
     (
         metrics_port_option,
         click.option(
             "--webhook",
-            type=ReadBy("address", checked_url),
+            type=values.ReadBy("address", checked_url),
             envvar=WEBHOOK_VARIABLE,
             metavar="URL",
             help="Tell this address, in signed messages, when the run is held, done, cancelled, paused or has failed "
@@ -308,7 +300,7 @@ monitoring_options = option_group(
         ),
         click.option(
             "--webhook-secret-file",
-            type=INPUT_FILE,
+            type=values.INPUT_FILE,
             envvar=SIGNING_FILE_VARIABLE,
             metavar="FILE",
             help="Sign messages to the webhook with the secret in FILE.  "

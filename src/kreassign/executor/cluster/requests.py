@@ -59,16 +59,9 @@ from kreassign.model import (
     Topic,
     TopicPartition,
     TopicPartitionReplica,
+    error_codes,
 )
 from kreassign.model.authorization import error_text, is_for_cordon
-from kreassign.model.error_codes import (
-    BROKER_ID_NOT_REGISTERED,
-    CLUSTER_AUTHORIZATION_FAILED,
-    REPLICA_NOT_AVAILABLE,
-    TOPIC_AUTHORIZATION_FAILED,
-    UNKNOWN_SERVER_ERROR,
-    has_code,
-)
 from kreassign.model.plan_facts import is_another
 from kreassign.model.replication_factor import FactorChanges, factor_changes, locks_out, lost_in_sync, required_in_sync
 from kreassign.model.throttle import BROKER_THROTTLES, TOPIC_THROTTLES
@@ -112,7 +105,7 @@ def other_topics(port: ClusterPort, topic_ids: Mapping[str, str]) -> Reading[str
 
 def is_denied(error: ClusterError) -> bool:
     """True if this client lacks a permission: it is told so by every broker, however often it asks."""
-    return has_code(error, TOPIC_AUTHORIZATION_FAILED, CLUSTER_AUTHORIZATION_FAILED)
+    return error_codes.has_code(error, error_codes.TOPIC_AUTHORIZATION_FAILED, error_codes.CLUSTER_AUTHORIZATION_FAILED)
 
 
 def read_moves(
@@ -560,7 +553,7 @@ def may_be_done(error: ClusterError) -> bool:
     This holds for a lost answer, and for UNKNOWN_SERVER_ERROR (-1): a controller that fails over in between answers it
     to changes that it has written.
     """
-    return not isinstance(error, Rejected) or has_code(error, UNKNOWN_SERVER_ERROR)
+    return not isinstance(error, Rejected) or error_codes.has_code(error, error_codes.UNKNOWN_SERVER_ERROR)
 
 
 def is_for_now(error: ClusterError) -> bool:
@@ -662,7 +655,9 @@ def _carry_to(controllers: ConfigPort | None, changes: Changes) -> Batch[ConfigR
 
 def _unregistered(port: ClusterPort, failed: Mapping[int, ClusterError]) -> tuple[int, ...]:
     """Brokers that are down and unknown to the controller, or not listed as registered."""
-    found = {broker for broker, error in failed.items() if has_code(error, BROKER_ID_NOT_REGISTERED)}
+    found = {
+        broker for broker, error in failed.items() if error_codes.has_code(error, error_codes.BROKER_ID_NOT_REGISTERED)
+    }
     if unsure := failed.keys() - found:
         with suppress(ClusterError):  # Unsupported before Kafka 4.0.
             found |= unsure - live_of_two(port, include_fenced=True)
@@ -696,7 +691,11 @@ def request_log_dirs(port: ClusterPort, targets: Mapping[TopicPartitionReplica, 
         return LogDirAnswer()
     outcome = port.alter_replica_log_dirs(targets)
     # A broker that has no such copy yet keeps the directory for when it gets one.
-    failed = {one: error for one, error in outcome.failed.items() if not has_code(error, REPLICA_NOT_AVAILABLE)}
+    failed = {
+        one: error
+        for one, error in outcome.failed.items()
+        if not error_codes.has_code(error, error_codes.REPLICA_NOT_AVAILABLE)
+    }
 
     def told(is_wanted: Callable[[ClusterError], bool]) -> dict[TopicPartition, str]:
         return {

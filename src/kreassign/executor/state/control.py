@@ -8,53 +8,36 @@ from __future__ import annotations
 
 from kreassign.executor import events
 from kreassign.executor.instructions import TakeLease, Wait
-from kreassign.executor.state import moving, preparing, throttling
-from kreassign.executor.state.phases import (
-    STATES,
-    AwaitingLease,
-    Cancelling,
-    Electing,
-    Observing,
-    Paused,
-    Preparing,
-    Restoring,
-    Resuming,
-    RunState,
-    SettingLists,
-    Submitting,
-    Throttling,
-    Waiting,
-    WritingBack,
-)
+from kreassign.executor.state import moving, phases, preparing, throttling
 from kreassign.executor.state.run import Handler, Next, Rows, Run, WindDown, row
 from kreassign.model.run import AT_REST, OVER, Phase
 
 # Requests of operators.
 
 
-def _hold(run: Run, state: RunState, event: events.HoldRequested) -> Next:
+def _hold(run: Run, state: phases.RunState, event: events.HoldRequested) -> Next:
     run.control.last_request, run.control.held_by = event.request, event.by
     return Next(state)
 
 
-def _set_clock(run: Run, state: RunState, event: events.ClockStepped) -> Next:
+def _set_clock(run: Run, state: phases.RunState, event: events.ClockStepped) -> Next:
     run.wall_ahead_ms = event.ahead_ms
     return Next(state)
 
 
-def _release(run: Run, state: RunState, event: events.ReleaseRequested) -> Next:
+def _release(run: Run, state: phases.RunState, event: events.ReleaseRequested) -> Next:
     run.control.last_request, run.control.held_by = event.request, ""
     return Next(state)
 
 
-def _cancel(run: Run, state: RunState, event: events.CancelRequested) -> Next:
+def _cancel(run: Run, state: phases.RunState, event: events.CancelRequested) -> Next:
     control = run.control
     control.last_request = event.request
     control.wind_down = WindDown.CANCEL if event.is_now else control.wind_down or WindDown.FINISH
     return Next(state)
 
 
-def _change_pace(run: Run, state: RunState, event: events.PaceRequested) -> Next:
+def _change_pace(run: Run, state: phases.RunState, event: events.PaceRequested) -> Next:
     """Takes effect with the next choice: moves in flight beyond a new limit finish."""
     run.control.last_request = event.request
     run.control.pace = run.control.pace.changed(event.change)
@@ -67,18 +50,18 @@ def _change_rates(run: Run, event: events.ThrottleRequested) -> None:
     run.control.rates = run.control.rates.changed(event.rate_bytes_per_s, event.brokers, event.adaptive)
 
 
-def _change_throttle(run: Run, state: RunState, event: events.ThrottleRequested) -> Next:
+def _change_throttle(run: Run, state: phases.RunState, event: events.ThrottleRequested) -> Next:
     _change_rates(run, event)
     return Next(state)
 
 
-def _change_throttle_and_set_it(run: Run, _: RunState, event: events.ThrottleRequested) -> Next:
+def _change_throttle_and_set_it(run: Run, _: phases.RunState, event: events.ThrottleRequested) -> Next:
     _change_rates(run, event)
     throttling.note_request(run)
     return preparing.enter(run)
 
 
-def _forget_brokers(run: Run, state: RunState, event: events.BrokersForgotten) -> Next:
+def _forget_brokers(run: Run, state: phases.RunState, event: events.BrokersForgotten) -> Next:
     """Moves to these brokers are cancelled like any move whose destination is down."""
     by = "" if event.operator is None else f" by {event.operator.name}"
     for setting in run.throttle.forget(event.brokers):
@@ -86,11 +69,11 @@ def _forget_brokers(run: Run, state: RunState, event: events.BrokersForgotten) -
     return Next(state)
 
 
-_RESUMED = (Resuming, Preparing, Throttling, Observing, Electing, Restoring)
+_RESUMED = (phases.Resuming, phases.Preparing, phases.Throttling, phases.Observing, phases.Electing, phases.Restoring)
 """States where a process begins, which asks for the lease first of all, and where a changed throttle leads."""
 
-_WITH_MOVES_LEFT = tuple(one for one in STATES if one.phase in {Phase.PREPARING, Phase.THROTTLING, Phase.MOVING})
-_GOING_ON = tuple(one for one in STATES if one.phase not in AT_REST | {Phase.NEW})
+_WITH_MOVES_LEFT = tuple(one for one in phases.STATES if one.phase in {Phase.PREPARING, Phase.THROTTLING, Phase.MOVING})
+_GOING_ON = tuple(one for one in phases.STATES if one.phase not in AT_REST | {Phase.NEW})
 _AFTER_THE_MOVES = tuple(one for one in _GOING_ON if one not in _WITH_MOVES_LEFT)
 
 
@@ -104,13 +87,13 @@ _REQUESTS: tuple[tuple[type[events.Event], Handler], ...] = (
 """These requests change only later decisions, and are accepted in every state of a run that goes on."""
 
 REQUEST_ROWS: Rows = {
-    **{(state, events.StopRequested): row(moving.pause, Paused, Restoring) for state in _WITH_MOVES_LEFT},
+    **{(state, events.StopRequested): row(moving.pause, phases.Paused, phases.Restoring) for state in _WITH_MOVES_LEFT},
     **{(state, event): row(handler, state) for state in _GOING_ON for event, handler in _REQUESTS},
     **{(state, events.ThrottleRequested): row(_change_throttle_and_set_it, *_RESUMED) for state in _WITH_MOVES_LEFT},
     **{(state, events.ThrottleRequested): row(_change_throttle, state) for state in _AFTER_THE_MOVES},
     **{
         (state, events.BrokersForgotten): row(_forget_brokers, state)
-        for state in STATES
+        for state in phases.STATES
         if state.phase not in OVER | {Phase.NEW}
     },
 }
@@ -129,39 +112,39 @@ ASK_EVERY_MS = 10_000
 """Interval at which a run that has lost the lease asks for it."""
 
 
-def _begin_with_lease(run: Run, state: RunState, event: events.LeaseTaken) -> Next:
+def _begin_with_lease(run: Run, state: phases.RunState, event: events.LeaseTaken) -> Next:
     run.control.has_had_lease = True
     run.control.lease = f"held since generation {event.generation} of the group"
     return Next(state)
 
 
-def _begin_without_lease(run: Run, state: RunState, event: events.LeaseForgone) -> Next:
+def _begin_without_lease(run: Run, state: phases.RunState, event: events.LeaseForgone) -> Next:
     run.control.lease = f"none: {event.reason}"
     return Next(state)
 
 
-def _lose_lease(run: Run, _: RunState, event: events.LeaseLost) -> Next:
+def _lose_lease(run: Run, _: phases.RunState, event: events.LeaseLost) -> Next:
     run.control.lease, run.control.has_had_lease = event.reason, True
     run.tell(LEASE_LOST, event.at_ms, f"{event.reason}; nothing is changed until it is had again")
-    return Next(AwaitingLease(event.at_ms), (TakeLease(),))
+    return Next(phases.AwaitingLease(event.at_ms), (TakeLease(),))
 
 
-def _lease_refused(run: Run, _: AwaitingLease, event: events.LeaseRefused) -> Next:
+def _lease_refused(run: Run, _: phases.AwaitingLease, event: events.LeaseRefused) -> Next:
     run.control.lease = event.reason
-    return Next(AwaitingLease(event.at_ms), (Wait(),))
+    return Next(phases.AwaitingLease(event.at_ms), (Wait(),))
 
 
-def _wait_or_ask(_: Run, state: AwaitingLease, event: events.TimePassed) -> Next:
+def _wait_or_ask(_: Run, state: phases.AwaitingLease, event: events.TimePassed) -> Next:
     return Next(state, (TakeLease(),) if event.at_ms - state.asked_ms >= ASK_EVERY_MS else (Wait(),))
 
 
-def _go_on_with_lease(run: Run, state: AwaitingLease, event: events.LeaseTaken) -> Next:
+def _go_on_with_lease(run: Run, state: phases.AwaitingLease, event: events.LeaseTaken) -> Next:
     _begin_with_lease(run, state, event)
     run.tell(LEASE_LOST, event.at_ms)
     return preparing.resume(run, event.at_ms, others_may_restore=True)
 
 
-def _go_on_without_lease(run: Run, state: AwaitingLease, event: events.LeaseForgone) -> Next:
+def _go_on_without_lease(run: Run, state: phases.AwaitingLease, event: events.LeaseForgone) -> Next:
     """The run never had a lease, and could not tell for a while that the cluster can keep none."""
     _begin_without_lease(run, state, event)
     run.control.has_had_lease = False
@@ -169,12 +152,12 @@ def _go_on_without_lease(run: Run, state: AwaitingLease, event: events.LeaseForg
     return preparing.resume(run, event.at_ms, others_may_restore=True)
 
 
-def _pause_without_lease(_: Run, __: AwaitingLease, ___: events.StopRequested) -> Next:
+def _pause_without_lease(_: Run, __: phases.AwaitingLease, ___: events.StopRequested) -> Next:
     """Write nothing back: the present holder of the lease may be using it."""
-    return Next(Paused())
+    return Next(phases.Paused())
 
 
-_WAITING_OR_CHANGING = (SettingLists, Submitting, Cancelling, Waiting, WritingBack)
+_WAITING_OR_CHANGING = (phases.SettingLists, phases.Submitting, phases.Cancelling, phases.Waiting, phases.WritingBack)
 """Other states in which a run waits, or changes the cluster; the rest only query, which needs no lease.
 
 A run that verifies its result changes nothing more, so that losing the lease keeps it from no end.
@@ -184,10 +167,13 @@ A run that verifies its result changes nothing more, so that losing the lease ke
 LEASE_ROWS: Rows = {
     **{(state, events.LeaseTaken): row(_begin_with_lease, state) for state in _RESUMED},
     **{(state, events.LeaseForgone): row(_begin_without_lease, state) for state in _RESUMED},
-    **{(state, events.LeaseLost): row(_lose_lease, AwaitingLease) for state in (*_RESUMED, *_WAITING_OR_CHANGING)},
-    (AwaitingLease, events.TimePassed): row(_wait_or_ask, AwaitingLease),
-    (AwaitingLease, events.LeaseRefused): row(_lease_refused, AwaitingLease),
-    (AwaitingLease, events.LeaseTaken): row(_go_on_with_lease, *_RESUMED),
-    (AwaitingLease, events.LeaseForgone): row(_go_on_without_lease, *_RESUMED),
-    (AwaitingLease, events.StopRequested): row(_pause_without_lease, Paused),
+    **{
+        (state, events.LeaseLost): row(_lose_lease, phases.AwaitingLease)
+        for state in (*_RESUMED, *_WAITING_OR_CHANGING)
+    },
+    (phases.AwaitingLease, events.TimePassed): row(_wait_or_ask, phases.AwaitingLease),
+    (phases.AwaitingLease, events.LeaseRefused): row(_lease_refused, phases.AwaitingLease),
+    (phases.AwaitingLease, events.LeaseTaken): row(_go_on_with_lease, *_RESUMED),
+    (phases.AwaitingLease, events.LeaseForgone): row(_go_on_without_lease, *_RESUMED),
+    (phases.AwaitingLease, events.StopRequested): row(_pause_without_lease, phases.Paused),
 }

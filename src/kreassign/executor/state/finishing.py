@@ -11,22 +11,8 @@ from dataclasses import replace
 
 from kreassign.executor import events
 from kreassign.executor.instructions import ElectLeaders, ReadConfigs, RestoreThrottle, Verify, Wait
-from kreassign.executor.state import throttling
+from kreassign.executor.state import phases, throttling
 from kreassign.executor.state.move import MoveRecord
-from kreassign.executor.state.phases import (
-    Afterwards,
-    Cancelled,
-    ConfirmingRestore,
-    Done,
-    Electing,
-    Failed,
-    Paused,
-    RestoreProgress,
-    Restoring,
-    Verifying,
-    WritingBack,
-    within,
-)
 from kreassign.executor.state.run import Next, Rows, Run, row
 from kreassign.executor.state.setting import UNREADABLE, Conclusion, Seen, Setting, SettingEvent, SettingState
 from kreassign.executor.throttle_ledger import ConfigValue, items
@@ -48,11 +34,11 @@ CALL_PATIENCE_MS = 60_000
 def elect(run: Run) -> Next:
     """Begin with the partitions whose leader is not their first replica."""
     run.problems.unelected = ()
-    waiting = Electing(tuple(name for name, record in run.moves.records.items() if _waits_for_leader(record)))
-    return _elect_step(run, waiting) if waiting.remaining else restore(run, Afterwards.VERIFY)
+    waiting = phases.Electing(tuple(name for name, record in run.moves.records.items() if _waits_for_leader(record)))
+    return _elect_step(run, waiting) if waiting.remaining else restore(run, phases.Afterwards.VERIFY)
 
 
-def _elect_step(run: Run, state: Electing, _: events.TimePassed | None = None) -> Next:
+def _elect_step(run: Run, state: phases.Electing, _: events.TimePassed | None = None) -> Next:
     at_once = run.control.pace.elections_per_step
     now = state.remaining[:at_once]
     topic_ids = events.topic_ids_of_moves(run.moves.records[name].move for name in now)
@@ -64,12 +50,12 @@ def _waits_for_leader(record: MoveRecord) -> bool:
     return record.status is MoveStatus.COMPLETE and seen is not None and seen.leader != record.move.target[0]
 
 
-def _after_election(run: Run, state: Electing, event: events.LeadersElected) -> Next:
+def _after_election(run: Run, state: phases.Electing, event: events.LeadersElected) -> Next:
     """Ask again for each that was refused: a replica may just have been out of sync for a second."""
     refused, again = dict(state.refused), []
     for refusal in event.refused:
         name = refusal.topic_partition
-        refused[name], is_tried_again = within(refused.get(name), event.at_ms, VERIFY_PATIENCE_MS)
+        refused[name], is_tried_again = phases.within(refused.get(name), event.at_ms, VERIFY_PATIENCE_MS)
         if is_tried_again:
             again.append(name)
         else:
@@ -81,9 +67,9 @@ def _after_election(run: Run, state: Electing, event: events.LeadersElected) -> 
     return Next(replace(state, remaining=waiting, asked=(), refused=refused, silent_since_ms=None), (Wait(),))
 
 
-def _no_election(run: Run, state: Electing, event: events.CallFailed) -> Next:
+def _no_election(run: Run, state: phases.Electing, event: events.CallFailed) -> Next:
     """Ask again for all of it while the cluster may only be silent for a moment."""
-    since_ms, is_tried_again = within(state.silent_since_ms, event.at_ms, CALL_PATIENCE_MS)
+    since_ms, is_tried_again = phases.within(state.silent_since_ms, event.at_ms, CALL_PATIENCE_MS)
     if is_tried_again:
         return Next(replace(state, remaining=(*state.asked, *state.remaining), silent_since_ms=since_ms), (Wait(),))
     run.problems.unelected += (*state.asked, *state.remaining)
@@ -91,21 +77,21 @@ def _no_election(run: Run, state: Electing, event: events.CallFailed) -> Next:
     return _after_electing(run, state)
 
 
-def _after_electing(run: Run, state: Electing) -> Next:
+def _after_electing(run: Run, state: phases.Electing) -> Next:
     if state.differs_since_ms is None:
-        return restore(run, Afterwards.VERIFY)
-    return Next(Verifying(state.differs_since_ms), (Wait(),))
+        return restore(run, phases.Afterwards.VERIFY)
+    return Next(phases.Verifying(state.differs_since_ms), (Wait(),))
 
 
 # --- restoring the throttle ----------------------------------------------------------------------------------------
 
 
-def restore(run: Run, afterwards: Afterwards) -> Next:
+def restore(run: Run, afterwards: phases.Afterwards) -> Next:
     """Start restoring: read the present values first."""
-    return Next(Restoring(RestoreProgress(afterwards)), (_read(run),))
+    return Next(phases.Restoring(phases.RestoreProgress(afterwards)), (_read(run),))
 
 
-def _write_back(run: Run, state: Restoring, event: events.ConfigsRead) -> Next:
+def _write_back(run: Run, state: phases.Restoring, event: events.ConfigsRead) -> Next:
     """Write the old values that are not set."""
     order = _take_in(run, state.restore, event)
     if not run.throttle.open:
@@ -113,10 +99,10 @@ def _write_back(run: Run, state: Restoring, event: events.ConfigsRead) -> Next:
     if not order.overrides:
         return _restore_later(run, state.restore, event.at_ms, event.problems)
     run.throttle.apply(SettingEvent.WRITE_BACK, (run.throttle.of(override.key) for override in order.overrides))
-    return Next(WritingBack(state.restore), (order,))
+    return Next(phases.WritingBack(state.restore), (order,))
 
 
-def _confirm(run: Run, state: ConfirmingRestore, event: events.ConfigsRead) -> Next:
+def _confirm(run: Run, state: phases.ConfirmingRestore, event: events.ConfigsRead) -> Next:
     """Values written just now that do not show are not rewritten at once."""
     _take_in(run, state.restore, event)
     if not run.throttle.open:
@@ -124,7 +110,7 @@ def _confirm(run: Run, state: ConfirmingRestore, event: events.ConfigsRead) -> N
     return _restore_later(run, state.restore, event.at_ms, event.problems)
 
 
-def _take_in(run: Run, how: RestoreProgress, event: events.ConfigsRead) -> RestoreThrottle:
+def _take_in(run: Run, how: phases.RestoreProgress, event: events.ConfigsRead) -> RestoreThrottle:
     """Close the settings that are restored, or changed by others; return the writes for the rest."""
     throttle = run.throttle
     if event.others_move:
@@ -146,7 +132,7 @@ def _take_in(run: Run, how: RestoreProgress, event: events.ConfigsRead) -> Resto
 
 
 def _conclude_setting(
-    run: Run, how: RestoreProgress, event: events.ConfigsRead, setting: Setting, present: ConfigValue
+    run: Run, how: phases.RestoreProgress, event: events.ConfigsRead, setting: Setting, present: ConfigValue
 ) -> Conclusion:
     """Conclude from a value at the end; what guards reported is not repeated. Values of others are kept, and named."""
     is_gone = setting.key.resource in event.gone
@@ -159,7 +145,7 @@ def _conclude_setting(
         conclusion = setting.certain(present.value)
         if setting.state is SettingState.IN_FORCE:
             setting = _note_change(run, setting, present, conclusion)
-            run.throttle.is_lost = run.throttle.is_lost or how.afterwards is Afterwards.VERIFY
+            run.throttle.is_lost = run.throttle.is_lost or how.afterwards is phases.Afterwards.VERIFY
         run.throttle.put(setting)
     else:
         run.throttle.settle(setting)
@@ -194,7 +180,7 @@ def _leave_rates(run: Run, event: events.ConfigsRead) -> None:
             run.note(f"moves of others went on, so that a throttle was left that they had before: {present.then}")
 
 
-def _read_back(run: Run, state: WritingBack, event: events.ThrottleRestored) -> Next:
+def _read_back(run: Run, state: phases.WritingBack, event: events.ThrottleRestored) -> Next:
     """Read the values written. For a broker that is down, the controller's acceptance has to suffice."""
     throttle = run.throttle
     run.tell(RESTORING, event.at_ms, *event.problems)
@@ -208,61 +194,61 @@ def _read_back(run: Run, state: WritingBack, event: events.ThrottleRestored) -> 
         )
     if not throttle.open:
         return _after_restoring(run, state.restore, event.at_ms)
-    return Next(ConfirmingRestore(state.restore), (_read(run),))
+    return Next(phases.ConfirmingRestore(state.restore), (_read(run),))
 
 
-def _could_not_read(run: Run, state: Restoring | ConfirmingRestore, event: events.CallFailed) -> Next:
+def _could_not_read(run: Run, state: phases.Restoring | phases.ConfirmingRestore, event: events.CallFailed) -> Next:
     return _restore_later(run, state.restore, event.at_ms, (event.message,))
 
 
-def _restore_later(run: Run, how: RestoreProgress, at_ms: int, problems: tuple[str, ...]) -> Next:
-    since_ms, is_tried_again = within(how.failing_since_ms, at_ms, CALL_PATIENCE_MS)
+def _restore_later(run: Run, how: phases.RestoreProgress, at_ms: int, problems: tuple[str, ...]) -> Next:
+    since_ms, is_tried_again = phases.within(how.failing_since_ms, at_ms, CALL_PATIENCE_MS)
     if is_tried_again:
-        return Next(Restoring(replace(how, failing_since_ms=since_ms)), (Wait(),))
+        return Next(phases.Restoring(replace(how, failing_since_ms=since_ms)), (Wait(),))
     run.problems.unrestored = tuple(dict.fromkeys((*problems, *how.unwritten)))
     # The operator sees the remaining settings and may restore them by hand.
     run.throttle.apply(SettingEvent.UNWATCHED, run.throttle.open)
     return _after_restoring(run, how, at_ms)
 
 
-def _after_restoring(run: Run, how: RestoreProgress, at_ms: int) -> Next:
+def _after_restoring(run: Run, how: phases.RestoreProgress, at_ms: int) -> Next:
     if not run.throttle.open:
         run.problems.unrestored = ()
         run.tell(RESTORING, at_ms)
     match how.afterwards:
-        case Afterwards.PAUSE:
-            return Next(Paused())
-        case Afterwards.FAIL:
-            return Next(Failed(at_ms))
-        case Afterwards.VERIFY:
-            return _verify(run, Verifying())
+        case phases.Afterwards.PAUSE:
+            return Next(phases.Paused())
+        case phases.Afterwards.FAIL:
+            return Next(phases.Failed(at_ms))
+        case phases.Afterwards.VERIFY:
+            return _verify(run, phases.Verifying())
 
 
 # --- verification --------------------------------------------------------------------------------------------------
 
 
-def _verify(run: Run, state: Verifying, _: events.TimePassed | None = None) -> Next:
+def _verify(run: Run, state: phases.Verifying, _: events.TimePassed | None = None) -> Next:
     made = tuple(record.move for record in run.moves.records.values() if record.status is MoveStatus.COMPLETE)
     settings = (setting.ever_ours for setting in run.throttle.settings.values() if setting.state not in UNREADABLE)
     return Next(state, (Verify(made, tuple(override for override in settings if override is not None)),))
 
 
-def _conclude(run: Run, state: Verifying, event: events.Verified) -> Next:
+def _conclude(run: Run, state: phases.Verifying, event: events.Verified) -> Next:
     run.problems.findings = event.findings
     if not event.findings:
         run.problems.unelected = ()
-    since_ms, is_tried_again = within(state.differs_since_ms, event.at_ms, VERIFY_PATIENCE_MS)
+    since_ms, is_tried_again = phases.within(state.differs_since_ms, event.at_ms, VERIFY_PATIENCE_MS)
     if event.findings and is_tried_again:
         led_by_others = tuple(name for name in event.led_by_others if name not in run.problems.unelected)
         # At the first look brokers may just not have heard of the election.
         if led_by_others and state.differs_since_ms is not None:
-            return _elect_step(run, Electing(led_by_others, differs_since_ms=since_ms))
-        return Next(Verifying(differs_since_ms=since_ms), (Wait(),))
+            return _elect_step(run, phases.Electing(led_by_others, differs_since_ms=since_ms))
+        return Next(phases.Verifying(differs_since_ms=since_ms), (Wait(),))
     return _end(run, event.at_ms)
 
 
-def _could_not_verify(run: Run, state: Verifying, event: events.CallFailed) -> Next:
-    since_ms, is_tried_again = within(state.silent_since_ms, event.at_ms, CALL_PATIENCE_MS)
+def _could_not_verify(run: Run, state: phases.Verifying, event: events.CallFailed) -> Next:
+    since_ms, is_tried_again = phases.within(state.silent_since_ms, event.at_ms, CALL_PATIENCE_MS)
     if is_tried_again:
         return Next(replace(state, silent_since_ms=since_ms), (Wait(),))
     run.problems.findings = (f"the result could not be verified: {event.message}",)
@@ -273,23 +259,27 @@ def _end(run: Run, at_ms: int) -> Next:
     """Choose the end state. Failures outweigh cancellations."""
     statuses = {record.status for record in run.moves.records.values()}
     if MoveStatus.FAILED in statuses or run.problems.findings or run.throttle.open or throttling.was_lost(run):
-        return Next(Failed(at_ms))
-    return Next(Cancelled(at_ms) if MoveStatus.CANCELLED in statuses else Done(at_ms))
+        return Next(phases.Failed(at_ms))
+    return Next(phases.Cancelled(at_ms) if MoveStatus.CANCELLED in statuses else phases.Done(at_ms))
 
 
-_RESTORED = (Restoring, Verifying, Paused, Failed)
+_RESTORED = (phases.Restoring, phases.Verifying, phases.Paused, phases.Failed)
 
 ROWS: Rows = {
-    (Electing, events.LeadersElected): row(_after_election, Electing, Restoring, Verifying),
-    (Electing, events.TimePassed): row(_elect_step, Electing),
-    (Electing, events.CallFailed): row(_no_election, Electing, Restoring, Verifying),
-    (Restoring, events.ConfigsRead): row(_write_back, WritingBack, *_RESTORED),
-    (Restoring, events.CallFailed): row(_could_not_read, *_RESTORED),
-    (Restoring, events.TimePassed): row(lambda run, state, _: Next(state, (_read(run),)), Restoring),
-    (WritingBack, events.ThrottleRestored): row(_read_back, ConfirmingRestore, Verifying, Paused, Failed),
-    (ConfirmingRestore, events.ConfigsRead): row(_confirm, *_RESTORED),
-    (ConfirmingRestore, events.CallFailed): row(_could_not_read, *_RESTORED),
-    (Verifying, events.Verified): row(_conclude, Verifying, Electing, Done, Cancelled, Failed),
-    (Verifying, events.CallFailed): row(_could_not_verify, Verifying, Failed),
-    (Verifying, events.TimePassed): row(_verify, Verifying),
+    (phases.Electing, events.LeadersElected): row(_after_election, phases.Electing, phases.Restoring, phases.Verifying),
+    (phases.Electing, events.TimePassed): row(_elect_step, phases.Electing),
+    (phases.Electing, events.CallFailed): row(_no_election, phases.Electing, phases.Restoring, phases.Verifying),
+    (phases.Restoring, events.ConfigsRead): row(_write_back, phases.WritingBack, *_RESTORED),
+    (phases.Restoring, events.CallFailed): row(_could_not_read, *_RESTORED),
+    (phases.Restoring, events.TimePassed): row(lambda run, state, _: Next(state, (_read(run),)), phases.Restoring),
+    (phases.WritingBack, events.ThrottleRestored): row(
+        _read_back, phases.ConfirmingRestore, phases.Verifying, phases.Paused, phases.Failed
+    ),
+    (phases.ConfirmingRestore, events.ConfigsRead): row(_confirm, *_RESTORED),
+    (phases.ConfirmingRestore, events.CallFailed): row(_could_not_read, *_RESTORED),
+    (phases.Verifying, events.Verified): row(
+        _conclude, phases.Verifying, phases.Electing, phases.Done, phases.Cancelled, phases.Failed
+    ),
+    (phases.Verifying, events.CallFailed): row(_could_not_verify, phases.Verifying, phases.Failed),
+    (phases.Verifying, events.TimePassed): row(_verify, phases.Verifying),
 }

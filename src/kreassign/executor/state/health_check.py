@@ -4,24 +4,8 @@ from __future__ import annotations
 
 from kreassign.executor.events import CallFailed, HealthObserved, MovesReplanned, VerdictsRecorded
 from kreassign.executor.instructions import RecordVerdicts, ReplanMoves, Wait
-from kreassign.executor.state import admission, moving, preparing
+from kreassign.executor.state import admission, moving, phases, preparing
 from kreassign.executor.state.move import MoveRecord, Replan
-from kreassign.executor.state.phases import (
-    Cancelling,
-    CheckingHealth,
-    CheckingThrottle,
-    Electing,
-    Names,
-    Observing,
-    Preparing,
-    RecordingVerdicts,
-    Replanning,
-    Restoring,
-    Resuming,
-    SettingLists,
-    Throttling,
-    Waiting,
-)
 from kreassign.executor.state.run import Next, Rows, Run, row
 from kreassign.executor.throttle_ledger import ConfigKey
 from kreassign.model import ConfigResource
@@ -71,10 +55,10 @@ def begin_replanning(run: Run, records: tuple[MoveRecord, ...], returned: frozen
         {record.name: run.traffic.writes.get(record.name, record.move.write_bytes_per_s) for record in records},
         run.identity.operator,
     )
-    return Next(Replanning(returned), (question,))
+    return Next(phases.Replanning(returned), (question,))
 
 
-def _take_in_targets(run: Run, state: Replanning, event: MovesReplanned) -> Next:
+def _take_in_targets(run: Run, state: phases.Replanning, event: MovesReplanned) -> Next:
     run.throttle.live_brokers = tuple(sorted({*run.throttle.live_brokers, *state.returned}))
     run.tell(admission.REPLANNING, event.at_ms)
     if run.control.wind_down is None:  # A run cancelled meanwhile begins nothing elsewhere.
@@ -105,29 +89,29 @@ def _rate_of(destination: int) -> ConfigKey:
     return ConfigKey(ConfigResource.broker(destination), FOLLOWER_THROTTLED_RATE)
 
 
-def _could_not_ask(run: Run, _: Replanning, event: CallFailed) -> Next:
+def _could_not_ask(run: Run, _: phases.Replanning, event: CallFailed) -> Next:
     """The next inspection retries."""
     sentence = f"moves whose destination is lost could not be planned again yet: {event.message}"
     run.tell(admission.REPLANNING, event.at_ms, sentence)
-    return Next(Waiting(), (Wait(),))
+    return Next(phases.Waiting(), (Wait(),))
 
 
-def _after_check(run: Run, state: CheckingHealth, event: HealthObserved) -> Next:
+def _after_check(run: Run, state: phases.CheckingHealth, event: HealthObserved) -> Next:
     starting, verdicts = admission.judge(run, state.starting, event)
     awaited = run.throttle.awaited.intersection(event.health.live)
     # Read their present settings before setting them again.
     returned = frozenset(one for one in awaited if ConfigResource.broker(one) not in event.health.unread_configs)
     if admission.are_news(run, verdicts):
-        return Next(RecordingVerdicts(starting, state.cancelling, returned), (RecordVerdicts(verdicts),))
+        return Next(phases.RecordingVerdicts(starting, state.cancelling, returned), (RecordVerdicts(verdicts),))
     return _go_on(run, starting, state.cancelling, returned)
 
 
-def _after_verdicts(run: Run, state: RecordingVerdicts, event: VerdictsRecorded) -> Next:
+def _after_verdicts(run: Run, state: phases.RecordingVerdicts, event: VerdictsRecorded) -> Next:
     admission.take_in_verdicts(run, event)
     return _go_on(run, state.starting, state.cancelling, state.returned)
 
 
-def _go_on(run: Run, starting: Names, cancelling: Names, returned: frozenset[int]) -> Next:
+def _go_on(run: Run, starting: phases.Names, cancelling: phases.Names, returned: frozenset[int]) -> Next:
     if lost := moves_to_replan(run):
         return begin_replanning(run, lost, returned)
     is_winding_down = run.control.wind_down is not None
@@ -138,22 +122,28 @@ def _go_on(run: Run, starting: Names, cancelling: Names, returned: frozenset[int
 
 
 _ONWARD = (
-    Observing,
-    Cancelling,
-    CheckingThrottle,
-    SettingLists,
+    phases.Observing,
+    phases.Cancelling,
+    phases.CheckingThrottle,
+    phases.SettingLists,
     *moving.SENT,
-    Resuming,
-    Preparing,
-    Throttling,
-    Replanning,
+    phases.Resuming,
+    phases.Preparing,
+    phases.Throttling,
+    phases.Replanning,
 )
 
 ROWS: Rows = {
-    (CheckingHealth, HealthObserved): row(_after_check, RecordingVerdicts, *_ONWARD),
-    (RecordingVerdicts, VerdictsRecorded): row(_after_verdicts, *_ONWARD),
-    (Replanning, MovesReplanned): row(
-        _take_in_targets, Resuming, Preparing, Throttling, Observing, Electing, Restoring
+    (phases.CheckingHealth, HealthObserved): row(_after_check, phases.RecordingVerdicts, *_ONWARD),
+    (phases.RecordingVerdicts, VerdictsRecorded): row(_after_verdicts, *_ONWARD),
+    (phases.Replanning, MovesReplanned): row(
+        _take_in_targets,
+        phases.Resuming,
+        phases.Preparing,
+        phases.Throttling,
+        phases.Observing,
+        phases.Electing,
+        phases.Restoring,
     ),
-    (Replanning, CallFailed): row(_could_not_ask, Waiting),
+    (phases.Replanning, CallFailed): row(_could_not_ask, phases.Waiting),
 }

@@ -21,25 +21,8 @@ from kreassign.executor import events, instructions, throttle_ledger
 from kreassign.executor.guards import GuardName, Reaction
 from kreassign.executor.scheduling.limits import InFlight
 from kreassign.executor.scheduling.queue import PriorityMerge, add_left, choose_from, ranking
-from kreassign.executor.state import admission, finishing, throttling
+from kreassign.executor.state import admission, finishing, phases, throttling
 from kreassign.executor.state.move import LEAST_ATTEMPTS, MoveRecord, NextAction, conclude
-from kreassign.executor.state.phases import (
-    Afterwards,
-    Cancelling,
-    CheckingHealth,
-    CheckingThrottle,
-    Electing,
-    MeasuringTraffic,
-    Names,
-    Observing,
-    Paused,
-    Restoring,
-    SettingLists,
-    Submitting,
-    Throttling,
-    Waiting,
-    within,
-)
 from kreassign.executor.state.run import Next, Rows, Run, WindDown, candidate, row
 from kreassign.model import ConfigResource, TopicPartition
 from kreassign.model.authorization import is_of_permission
@@ -71,11 +54,11 @@ def enter(run: Run) -> Next:
 def pause(run: Run, _: object, __: object) -> Next:
     """Pause. Copies in flight keep their throttle: without it they would run at full speed unwatched."""
     if run.moves.in_flight or not run.throttle.open:
-        return Next(Paused())
-    return finishing.restore(run, Afterwards.PAUSE)
+        return Next(phases.Paused())
+    return finishing.restore(run, phases.Afterwards.PAUSE)
 
 
-def record_overrides(run: Run, state: Throttling | SettingLists, event: events.ThrottleIntended) -> Next:
+def record_overrides(run: Run, state: phases.Throttling | phases.SettingLists, event: events.ThrottleIntended) -> Next:
     """Record that these settings are to be restored from now on."""
     for override in event.overrides:
         if run.throttle.of(override.key).doubt is not None:
@@ -106,11 +89,11 @@ def observe(run: Run) -> Next:
     return _poll(run, _observing(run))
 
 
-def _observing(run: Run) -> Observing:
-    return Observing(tuple(run.moves.index.to_observe) or tuple(islice(run.moves.index.queue, CHECKED_AT_ONCE)))
+def _observing(run: Run) -> phases.Observing:
+    return phases.Observing(tuple(run.moves.index.to_observe) or tuple(islice(run.moves.index.queue, CHECKED_AT_ONCE)))
 
 
-def _poll(run: Run, state: Observing) -> Next:
+def _poll(run: Run, state: phases.Observing) -> Next:
     records = [run.moves.records[name] for name in state.moves]
     unsent = frozenset(record.name for record in records if record.status is MoveStatus.PLANNED)
     sizes = GuardName.DISK in run.identity.reactions
@@ -130,7 +113,7 @@ def _producer_guard(run: Run) -> instructions.ProducerGuard | None:
     )
 
 
-def _after_observation(run: Run, state: Observing, event: events.MovesObserved) -> Next:
+def _after_observation(run: Run, state: phases.Observing, event: events.MovesObserved) -> Next:
     run.moves.observed_ms = event.at_ms
     run.moves.absent = run.moves.absent if event.absent is None else event.absent
     had = [(record, record.bytes_received) for record in run.moves.in_flight]
@@ -148,11 +131,11 @@ def _after_observation(run: Run, state: Observing, event: events.MovesObserved) 
     names = {record.name for record in ready}
     starting = tuple(name for name in chosen if name in names)
     if chosen and not starting and not state.chosen and not admission.is_held_by_guards(run):
-        return _poll(run, Observing(chosen[:CHECKED_AT_ONCE], chosen=chosen[:CHECKED_AT_ONCE]))
+        return _poll(run, phases.Observing(chosen[:CHECKED_AT_ONCE], chosen=chosen[:CHECKED_AT_ONCE]))
     return _check_then_proceed(run, starting, tuple(cancelling), event.at_ms)
 
 
-def _check_then_proceed(run: Run, starting: Names, cancelling: Names, at_ms: int) -> Next:
+def _check_then_proceed(run: Run, starting: phases.Names, cancelling: phases.Names, at_ms: int) -> Next:
     if not admission.is_health_check_due(run, starting, at_ms):
         return proceed(run, starting, cancelling)
     active = tuple(record.step for record in run.moves.active)
@@ -166,10 +149,10 @@ def _check_then_proceed(run: Run, starting: Names, cancelling: Names, at_ms: int
         run.identity.allows_producer_outage,
         second_look=bool(run.health.suspected),
     )
-    return Next(CheckingHealth(starting, cancelling), (check,))
+    return Next(phases.CheckingHealth(starting, cancelling), (check,))
 
 
-def _take_in(run: Run, state: Observing, event: events.MovesObserved) -> list[tuple[MoveRecord, NextAction]]:
+def _take_in(run: Run, state: phases.Observing, event: events.MovesObserved) -> list[tuple[MoveRecord, NextAction]]:
     """Actions that the observed, unfinished moves need now."""
     records = run.moves.records
     for observation in event.observations:
@@ -199,7 +182,7 @@ def _tell(run: Run, record: MoveRecord, at_ms: int) -> None:
         run.tell(f"cancellation {record.name}", at_ms)
 
 
-def _choose(run: Run, ready: Iterable[MoveRecord], at_ms: int) -> Names:
+def _choose(run: Run, ready: Iterable[MoveRecord], at_ms: int) -> phases.Names:
     """Choose the moves that start now among those that wait and those to be sent again."""
     again = [record for record in ready if record.status is MoveStatus.SENT]
     names = {record.name for record in again}
@@ -219,7 +202,7 @@ def _choose(run: Run, ready: Iterable[MoveRecord], at_ms: int) -> Names:
     return choice.starting
 
 
-def proceed(run: Run, starting: Names, cancelling: Names) -> Next:
+def proceed(run: Run, starting: phases.Names, cancelling: phases.Names) -> Next:
     """Cancel moves without a destination, then start those that may start.
 
     A move that was sent already is sent again in any case: it may be in progress.
@@ -228,7 +211,7 @@ def proceed(run: Run, starting: Names, cancelling: Names) -> Next:
     given_up = (record for record in run.moves.in_flight if record.is_given_up)
     moving = (record.name for record in given_up if record.status is MoveStatus.MOVING)
     if names := tuple(dict.fromkeys((*cancelling, *moving))):
-        return Next(Cancelling(), (instructions.CancelMoves(names),))
+        return Next(phases.Cancelling(), (instructions.CancelMoves(names),))
     active = (name for name in starting if records[name].status in ACTIVE)
     is_held = admission.is_held_by_guards(run)
     return _check_then_send(run, tuple(n for n in active if not is_held or records[n].status is MoveStatus.SENT))
@@ -237,7 +220,7 @@ def proceed(run: Run, starting: Names, cancelling: Names) -> Next:
 # --- the throttle before a start -----------------------------------------------------------------------------------
 
 
-def _check_then_send(run: Run, starting: Names) -> Next:
+def _check_then_send(run: Run, starting: phases.Names) -> Next:
     """Re-read the throttle immediately before changing it.
 
     Lists are set to wanted entries: unread, that would silently bring back entries that others removed.
@@ -245,19 +228,19 @@ def _check_then_send(run: Run, starting: Names) -> Next:
     changes = _listing(run, starting)
     topics = _topics(starting, changes if run.identity.rereads_first else ())
     if throttling.is_check_due(run, topics):
-        return Next(CheckingThrottle(starting, topics), (throttling.check(run, topics),))
+        return Next(phases.CheckingThrottle(starting, topics), (throttling.check(run, topics),))
     if starting and not throttling.allows_start(run):
         return _list_then_send(run)
     return _set_then_send(run, starting, changes)
 
 
-def _topics(starting: Names, changes: Iterable[throttle_ledger.ConfigOverride]) -> frozenset[ConfigResource]:
+def _topics(starting: phases.Names, changes: Iterable[throttle_ledger.ConfigOverride]) -> frozenset[ConfigResource]:
     """Topics of starting moves, or whose lists are about to be changed."""
     changing = (override.key.resource for override in changes if override.is_list)
     return frozenset((*(ConfigResource.topic(name.topic) for name in starting), *changing))
 
 
-def _after_throttle_check(run: Run, state: CheckingThrottle, event: events.ThrottleChecked) -> Next:
+def _after_throttle_check(run: Run, state: phases.CheckingThrottle, event: events.ThrottleChecked) -> Next:
     """Send a batch only if its throttle is known and ours."""
     known = run.throttle.foreign
     run.throttle.close_gone(event.gone)
@@ -273,15 +256,17 @@ def _after_throttle_check(run: Run, state: CheckingThrottle, event: events.Throt
 # --- the lists of throttled replicas -------------------------------------------------------------------------------
 
 
-def _list_then_send(run: Run, starting: Names = ()) -> Next:
+def _list_then_send(run: Run, starting: phases.Names = ()) -> Next:
     return _set_then_send(run, starting, _listing(run, starting))
 
 
-def _set_then_send(run: Run, starting: Names, changes: tuple[throttle_ledger.ConfigOverride, ...]) -> Next:
-    return Next(SettingLists(starting), (instructions.SetThrottle(changes),)) if changes else _send(run, starting)
+def _set_then_send(run: Run, starting: phases.Names, changes: tuple[throttle_ledger.ConfigOverride, ...]) -> Next:
+    return (
+        Next(phases.SettingLists(starting), (instructions.SetThrottle(changes),)) if changes else _send(run, starting)
+    )
 
 
-def _listing(run: Run, starting: Names) -> tuple[throttle_ledger.ConfigOverride, ...]:
+def _listing(run: Run, starting: phases.Names) -> tuple[throttle_ledger.ConfigOverride, ...]:
     """Changes that list exactly the replicas that copy now or are about to; none while the end is near.
 
     Rates that follow the traffic, or clients, are changed with them, and settings in doubt are set again.
@@ -301,7 +286,7 @@ def _listing(run: Run, starting: Names) -> tuple[throttle_ledger.ConfigOverride,
     return tuple(change for change in changes if change is not None)
 
 
-def _present_flows(run: Run, starting: Names) -> throttle_ledger.Flows:
+def _present_flows(run: Run, starting: phases.Names) -> throttle_ledger.Flows:
     """Brokers between which data flows now, or is about to: without the copies that have caught up."""
     about_to = [run.moves.records[name] for name in starting]
     records = {record.name: record for record in (*run.moves.in_flight, *about_to)}
@@ -313,7 +298,7 @@ def _present_flows(run: Run, starting: Names) -> throttle_ledger.Flows:
     }
 
 
-def _after_listing(run: Run, state: SettingLists, event: events.ThrottleSet) -> Next:
+def _after_listing(run: Run, state: phases.SettingLists, event: events.ThrottleSet) -> Next:
     """Start nothing without its throttle; moves in flight are still observed."""
     throttle = run.throttle
     confirm(run, event)
@@ -321,29 +306,29 @@ def _after_listing(run: Run, state: SettingLists, event: events.ThrottleSet) -> 
     if not event.problems:
         throttle.unset_since_ms = None
         return _send(run, state.starting)
-    throttle.unset_since_ms, is_tried_again = within(throttle.unset_since_ms, event.at_ms, UNSET_PATIENCE_MS)
+    throttle.unset_since_ms, is_tried_again = phases.within(throttle.unset_since_ms, event.at_ms, UNSET_PATIENCE_MS)
     if run.moves.in_flight or not throttle.unset or is_tried_again:
-        return Next(Waiting(), (instructions.Wait(),))
+        return Next(phases.Waiting(), (instructions.Wait(),))
     run.note_for_good(SETTING, event.problems)
     run.note("the throttle could not be set, so nothing more was started")
-    return finishing.restore(run, Afterwards.FAIL)
+    return finishing.restore(run, phases.Afterwards.FAIL)
 
 
 # --- sending and cancelling ----------------------------------------------------------------------------------------
 
 
-def _send(run: Run, starting: Names) -> Next:
+def _send(run: Run, starting: phases.Names) -> Next:
     now, remaining = starting[:MOVES_PER_REQUEST], starting[MOVES_PER_REQUEST:]
     if now:
         steps = [run.moves.records[name].step for name in now]
         log_dirs = {replica: path for step in steps for replica, path in step.log_dir_paths.items()}
         targets = {step.topic_partition: step.target for step in steps}
         changing = frozenset(step.topic_partition for step in steps if len(step.target) != len(step.original))
-        return Next(Submitting(remaining), (instructions.SubmitMoves(targets, log_dirs, changing),))
-    return Next(Waiting(), (instructions.Wait(),)) if run.moves.are_left else finishing.elect(run)
+        return Next(phases.Submitting(remaining), (instructions.SubmitMoves(targets, log_dirs, changing),))
+    return Next(phases.Waiting(), (instructions.Wait(),)) if run.moves.are_left else finishing.elect(run)
 
 
-def _note_sending(run: Run, state: Submitting, event: events.SubmissionIntended) -> Next:
+def _note_sending(run: Run, state: phases.Submitting, event: events.SubmissionIntended) -> Next:
     for name in event.partitions:
         record = run.moves.records[name]
         record.sent(event.at_ms, run.identity.run_id)
@@ -353,7 +338,7 @@ def _note_sending(run: Run, state: Submitting, event: events.SubmissionIntended)
     return Next(state)
 
 
-def _after_sending(run: Run, state: Submitting, event: events.MovesSubmitted) -> Next:
+def _after_sending(run: Run, state: phases.Submitting, event: events.MovesSubmitted) -> Next:
     """Continue sending while observations are fresh; after a lost answer, observe before sending more."""
     records = run.moves.records
     for name in event.accepted:
@@ -400,11 +385,11 @@ def _wind_down(run: Run, actions: Sequence[tuple[MoveRecord, NextAction]], at_ms
         or (cancels_all and record.status is MoveStatus.MOVING and not record.is_diverged)
     )
     if cancelling:
-        return Next(Cancelling(), (instructions.CancelMoves(cancelling),))
+        return Next(phases.Cancelling(), (instructions.CancelMoves(cancelling),))
     return _check_then_proceed(run, (), (), at_ms) if run.identity.guards_to_the_end else _list_then_send(run)
 
 
-def _note_cancelling(run: Run, state: Cancelling, event: events.CancelIntended) -> Next:
+def _note_cancelling(run: Run, state: phases.Cancelling, event: events.CancelIntended) -> Next:
     for name in event.partitions:
         record = run.moves.records[name]
         record.cancelling(event.at_ms, run.identity.run_id)
@@ -414,7 +399,7 @@ def _note_cancelling(run: Run, state: Cancelling, event: events.CancelIntended) 
     return Next(state)
 
 
-def _after_cancelling(run: Run, _: Cancelling, event: events.MovesCancelled) -> Next:
+def _after_cancelling(run: Run, _: phases.Cancelling, event: events.MovesCancelled) -> Next:
     """Observe after a refusal too: most often the move was just over."""
     for name in event.idle:
         run.moves.records[name].is_idle = True
@@ -432,20 +417,20 @@ def _after_cancelling(run: Run, _: Cancelling, event: events.MovesCancelled) -> 
 # --- time, and a cluster that does not answer ----------------------------------------------------------------------
 
 
-def _after_waiting(run: Run, state: Waiting, event: events.TimePassed) -> Next:
+def _after_waiting(run: Run, state: phases.Waiting, event: events.TimePassed) -> Next:
     if admission.sleeps_until_window(run, event.at_ms):
         return Next(state, (instructions.Wait(),))
     if throttling.is_measurement_due(run, event.at_ms):
-        return Next(MeasuringTraffic(), (throttling.measurement(run),))
+        return Next(phases.MeasuringTraffic(), (throttling.measurement(run),))
     return observe(run)
 
 
-def after_wait(run: Run, event: events.Event) -> MeasuringTraffic | Observing:
+def after_wait(run: Run, event: events.Event) -> phases.MeasuringTraffic | phases.Observing:
     """The state before an event whose preceding TimePassed is not journaled."""
-    return MeasuringTraffic() if isinstance(event, events.TrafficMeasured) else _observing(run)
+    return phases.MeasuringTraffic() if isinstance(event, events.TrafficMeasured) else _observing(run)
 
 
-def _after_measuring(run: Run, _: MeasuringTraffic, event: events.TrafficMeasured) -> Next:
+def _after_measuring(run: Run, _: phases.MeasuringTraffic, event: events.TrafficMeasured) -> Next:
     throttling.take_in_traffic(run, event)
     return observe(run)
 
@@ -453,30 +438,44 @@ def _after_measuring(run: Run, _: MeasuringTraffic, event: events.TrafficMeasure
 def _call_failed(run: Run, _: object, event: events.CallFailed) -> Next:
     """An unreachable cluster may come back by itself; a permission does not, so it is reported at once."""
     run.tell(PERMISSION, event.at_ms, *([event.message] if is_of_permission(event.message) else ()))
-    if within(run.health.silent_since_ms, event.at_ms, OUT_OF_REACH_MS)[1]:
-        return Next(Waiting(), (instructions.Wait(),))
+    if phases.within(run.health.silent_since_ms, event.at_ms, OUT_OF_REACH_MS)[1]:
+        return Next(phases.Waiting(), (instructions.Wait(),))
     run.note(f"the cluster was out of reach for {OUT_OF_REACH_MS // 60_000} minutes: {event.message}")
-    return Next(Paused())
+    return Next(phases.Paused())
 
 
-SENT = (Submitting, Waiting, Electing, Restoring)
+SENT = (phases.Submitting, phases.Waiting, phases.Electing, phases.Restoring)
 """States after sending: also those of finishing, when no move is left."""
 
 ROWS: Rows = {
-    (Observing, events.MovesObserved): row(
-        _after_observation, Observing, CheckingHealth, Cancelling, CheckingThrottle, SettingLists, *SENT
+    (phases.Observing, events.MovesObserved): row(
+        _after_observation,
+        phases.Observing,
+        phases.CheckingHealth,
+        phases.Cancelling,
+        phases.CheckingThrottle,
+        phases.SettingLists,
+        *SENT,
     ),
-    (CheckingThrottle, events.ThrottleChecked): row(_after_throttle_check, SettingLists, *SENT),
-    (SettingLists, events.ThrottleIntended): row(record_overrides, SettingLists),
-    (SettingLists, events.ThrottleSet): row(_after_listing, *SENT),
-    (Submitting, events.SubmissionIntended): row(_note_sending, Submitting),
-    (Submitting, events.MovesSubmitted): row(_after_sending, CheckingThrottle, SettingLists, *SENT, Observing),
-    (Cancelling, events.CancelIntended): row(_note_cancelling, Cancelling),
-    (Cancelling, events.MovesCancelled): row(_after_cancelling, Observing),
-    (Waiting, events.TimePassed): row(_after_waiting, Waiting, MeasuringTraffic, Observing),
-    (MeasuringTraffic, events.TrafficMeasured): row(_after_measuring, Observing),
+    (phases.CheckingThrottle, events.ThrottleChecked): row(_after_throttle_check, phases.SettingLists, *SENT),
+    (phases.SettingLists, events.ThrottleIntended): row(record_overrides, phases.SettingLists),
+    (phases.SettingLists, events.ThrottleSet): row(_after_listing, *SENT),
+    (phases.Submitting, events.SubmissionIntended): row(_note_sending, phases.Submitting),
+    (phases.Submitting, events.MovesSubmitted): row(
+        _after_sending, phases.CheckingThrottle, phases.SettingLists, *SENT, phases.Observing
+    ),
+    (phases.Cancelling, events.CancelIntended): row(_note_cancelling, phases.Cancelling),
+    (phases.Cancelling, events.MovesCancelled): row(_after_cancelling, phases.Observing),
+    (phases.Waiting, events.TimePassed): row(_after_waiting, phases.Waiting, phases.MeasuringTraffic, phases.Observing),
+    (phases.MeasuringTraffic, events.TrafficMeasured): row(_after_measuring, phases.Observing),
     **{
-        (state, events.CallFailed): row(_call_failed, Waiting, Paused)
-        for state in (Observing, CheckingThrottle, Submitting, Cancelling, CheckingHealth)
+        (state, events.CallFailed): row(_call_failed, phases.Waiting, phases.Paused)
+        for state in (
+            phases.Observing,
+            phases.CheckingThrottle,
+            phases.Submitting,
+            phases.Cancelling,
+            phases.CheckingHealth,
+        )
     },
 }

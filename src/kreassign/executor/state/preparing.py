@@ -11,21 +11,8 @@ from kreassign.executor import events, throttle_ledger
 from kreassign.executor.client_guard import ClientWatch
 from kreassign.executor.guards import DEFAULTS, GuardName, reactions
 from kreassign.executor.instructions import ReadConfigs, SetThrottle, Wait
-from kreassign.executor.state import finishing, moving, throttling
+from kreassign.executor.state import finishing, moving, phases, throttling
 from kreassign.executor.state.move import MoveRecord, move_steps
-from kreassign.executor.state.phases import (
-    STATES,
-    Afterwards,
-    Electing,
-    Failed,
-    New,
-    Observing,
-    Preparing,
-    Restoring,
-    Resuming,
-    Throttling,
-    within,
-)
 from kreassign.executor.state.run import Control, CopySpeed, MoveIndex, Next, Rows, Run, RunIdentity, row
 from kreassign.executor.throttle_ledger import ConfigKey, ConfigValue, FoundThrottles
 from kreassign.model.run import OVER, Phase
@@ -44,11 +31,11 @@ def enter(run: Run) -> Next:
     if not run.moves.active or not (run.control.rates.is_limited or throttle.open or throttle.adopted):
         return moving.enter(run)
     if throttle.is_unread and throttling.is_guarded(run):
-        return _see(run, Resuming())
-    return _read(run, Preparing())
+        return _see(run, phases.Resuming())
+    return _read(run, phases.Preparing())
 
 
-def _begin(run: Run, _: New, event: events.RunStarted) -> Next:
+def _begin(run: Run, _: phases.New, event: events.RunStarted) -> Next:
     run.identity = RunIdentity(event.run_id, event.cluster_id, event.at_ms, event.plan_id)
     run.identity.reactions = reactions(event.guards)
     run.identity.rereads_throttle = event.rereads_throttle
@@ -114,15 +101,15 @@ def resume(run: Run, at_ms: int, *, others_may_restore: bool = False) -> Next:
     run.clients = run.clients.resumed
     run.moves.index = MoveIndex.unseen(run.moves.records.values())
     if were_set and run.moves.active and throttling.is_guarded(run):
-        return _see(run, Resuming(were_set=were_set))
+        return _see(run, phases.Resuming(were_set=were_set))
     return enter(run)
 
 
-def _see(run: Run, state: Resuming, _: events.TimePassed | None = None) -> Next:
+def _see(run: Run, state: phases.Resuming, _: events.TimePassed | None = None) -> Next:
     return Next(state, (throttling.check_of_all(run),))
 
 
-def _after_seeing(run: Run, state: Resuming, event: events.ThrottleChecked) -> Next:
+def _after_seeing(run: Run, state: phases.Resuming, event: events.ThrottleChecked) -> Next:
     """Set again only settings that are still ours. Others stay as they are: the guard reports them and reacts."""
     if not state.were_set:
         throttling.take_in_check_of_all(run, event)
@@ -132,14 +119,14 @@ def _after_seeing(run: Run, state: Resuming, event: events.ThrottleChecked) -> N
     if state.were_set:
         throttling.note_differences(run, state.were_set, event)
         return enter(run)
-    return Next(Resuming(), (Wait(),)) if run.throttle.is_unread else enter(run)
+    return Next(phases.Resuming(), (Wait(),)) if run.throttle.is_unread else enter(run)
 
 
-def _could_not_see(run: Run, state: Resuming, event: events.CallFailed) -> Next:
+def _could_not_see(run: Run, state: phases.Resuming, event: events.CallFailed) -> Next:
     return _try_again(run, state, event.at_ms, (event.message,))
 
 
-def _read(run: Run, state: Preparing, _: events.TimePassed | None = None) -> Next:
+def _read(run: Run, state: phases.Preparing, _: events.TimePassed | None = None) -> Next:
     """Read settings of unknown value; the original value of a pending override is in the journal."""
     throttle = run.throttle
     rearranging = {broker for record in run.moves.active for broker in record.move.rearranging}
@@ -148,7 +135,7 @@ def _read(run: Run, state: Preparing, _: events.TimePassed | None = None) -> Nex
     return Next(state, (ReadConfigs(unknown),)) if unknown else _set(run)
 
 
-def _take_in(run: Run, state: Preparing, event: events.ConfigsRead) -> Next:
+def _take_in(run: Run, state: phases.Preparing, event: events.ConfigsRead) -> Next:
     throttle = run.throttle
     throttle.live_brokers = tuple(broker for broker in throttle.live_brokers if broker not in event.down)
     throttle.awaited |= set(event.down)
@@ -184,7 +171,7 @@ def _set(run: Run) -> Next:
     throttle.is_asked_for, throttle.awaited = False, throttle.awaited - back
     for setting in throttle.open:
         throttle.put(replace(setting, is_due=False))
-    return Next(Throttling(), (SetThrottle(tuple(orders.values())),)) if orders else moving.enter(run)
+    return Next(phases.Throttling(), (SetThrottle(tuple(orders.values())),)) if orders else moving.enter(run)
 
 
 def _keys(run: Run) -> tuple[throttle_ledger.ConfigKey, ...]:
@@ -209,13 +196,13 @@ def _flows(run: Run) -> throttle_ledger.Flows:
     return throttle_ledger.flows({record.name: record.wanted.reassignment for record in run.moves.active})
 
 
-def _could_not_read(run: Run, state: Preparing, event: events.CallFailed) -> Next:
+def _could_not_read(run: Run, state: phases.Preparing, event: events.CallFailed) -> Next:
     return _try_again(run, state, event.at_ms, (event.message,))
 
 
-def _try_again(run: Run, state: Preparing | Resuming, at_ms: int, problems: tuple[str, ...]) -> Next:
-    since_ms, is_tried_again = within(state.failing_since_ms, at_ms, CONFIG_PATIENCE_MS)
-    if isinstance(state, Resuming) and run.throttle.is_asked_for:
+def _try_again(run: Run, state: phases.Preparing | phases.Resuming, at_ms: int, problems: tuple[str, ...]) -> Next:
+    since_ms, is_tried_again = phases.within(state.failing_since_ms, at_ms, CONFIG_PATIENCE_MS)
+    if isinstance(state, phases.Resuming) and run.throttle.is_asked_for:
         # Keep watching the moves: it is retried after each inspection, and nothing starts before.
         run.tell(READING, at_ms, *problems)
         return moving.enter(run)
@@ -224,7 +211,7 @@ def _try_again(run: Run, state: Preparing | Resuming, at_ms: int, problems: tupl
     return _continue_or_fail(run, at_ms, READING, problems)
 
 
-def _after_setting(run: Run, _: Throttling, event: events.ThrottleSet) -> Next:
+def _after_setting(run: Run, _: phases.Throttling, event: events.ThrottleSet) -> Next:
     """Settings that may not have been set are retried from the first poll on, before anything is started."""
     moving.confirm(run, event)
     if event.problems and not (event.may_pass and event.failed):
@@ -241,24 +228,28 @@ def _continue_or_fail(run: Run, at_ms: int, kind: str, problems: tuple[str, ...]
         return moving.enter(run)
     run.note_for_good(kind, problems)
     run.note("the throttle could not be set, so nothing more was started")
-    return finishing.restore(run, Afterwards.FAIL) if run.throttle.open else Next(Failed(at_ms))
+    return finishing.restore(run, phases.Afterwards.FAIL) if run.throttle.open else Next(phases.Failed(at_ms))
 
 
-_INTO_MOVING = (Resuming, Preparing, Throttling, Observing)
+_INTO_MOVING = (phases.Resuming, phases.Preparing, phases.Throttling, phases.Observing)
 
 ROWS: Rows = {
-    (New, events.RunStarted): row(_begin, Preparing, Observing),
-    (Resuming, events.ThrottleChecked): row(_after_seeing, *_INTO_MOVING, Restoring, Failed),
-    (Resuming, events.CallFailed): row(_could_not_see, *_INTO_MOVING, Restoring),
-    (Resuming, events.TimePassed): row(_see, Resuming),
-    (Preparing, events.ConfigsRead): row(_take_in, Preparing, Throttling, Observing, Restoring, Failed),
-    (Preparing, events.CallFailed): row(_could_not_read, Preparing, Observing, Restoring, Failed),
-    (Preparing, events.TimePassed): row(_read, Preparing),
-    (Throttling, events.ThrottleIntended): row(moving.record_overrides, Throttling),
-    (Throttling, events.ThrottleSet): row(_after_setting, Observing, Restoring),
+    (phases.New, events.RunStarted): row(_begin, phases.Preparing, phases.Observing),
+    (phases.Resuming, events.ThrottleChecked): row(_after_seeing, *_INTO_MOVING, phases.Restoring, phases.Failed),
+    (phases.Resuming, events.CallFailed): row(_could_not_see, *_INTO_MOVING, phases.Restoring),
+    (phases.Resuming, events.TimePassed): row(_see, phases.Resuming),
+    (phases.Preparing, events.ConfigsRead): row(
+        _take_in, phases.Preparing, phases.Throttling, phases.Observing, phases.Restoring, phases.Failed
+    ),
+    (phases.Preparing, events.CallFailed): row(
+        _could_not_read, phases.Preparing, phases.Observing, phases.Restoring, phases.Failed
+    ),
+    (phases.Preparing, events.TimePassed): row(_read, phases.Preparing),
+    (phases.Throttling, events.ThrottleIntended): row(moving.record_overrides, phases.Throttling),
+    (phases.Throttling, events.ThrottleSet): row(_after_setting, phases.Observing, phases.Restoring),
     **{
-        (state, events.RunResumed): row(_resume, *_INTO_MOVING, Electing, Restoring)
-        for state in STATES
+        (state, events.RunResumed): row(_resume, *_INTO_MOVING, phases.Electing, phases.Restoring)
+        for state in phases.STATES
         if state.phase not in OVER | {Phase.NEW}
     },
 }

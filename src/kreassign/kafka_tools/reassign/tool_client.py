@@ -26,14 +26,8 @@ from kreassign.model import (
     Topic,
     TopicPartition,
     TopicPartitionReplica,
+    error_codes,
     throttle,
-)
-from kreassign.model.error_codes import (
-    CLUSTER_AUTHORIZATION_FAILED,
-    REPLICA_NOT_AVAILABLE,
-    TOPIC_AUTHORIZATION_FAILED,
-    UNKNOWN_TOPIC_OR_PARTITION,
-    has_code,
 )
 from kreassign.model.plan import ANY_LOG_DIR, PartitionAssignment, Plan
 from kreassign.model.reassignment import Override
@@ -85,7 +79,7 @@ class ToolClient:
         with _call("describeTopics"):
             described = self._admin.describe_topics(asked)
             for error in described.failed.values():
-                if not has_code(error, UNKNOWN_TOPIC_OR_PARTITION):
+                if not error_codes.has_code(error, error_codes.UNKNOWN_TOPIC_OR_PARTITION):
                     raise error
         return {name: described.ok.get(name) for name in asked}
 
@@ -159,7 +153,7 @@ class ToolClient:
             try:
                 self._admin.check_reassignment_permission()
             except Rejected as error:
-                if has_code(error, CLUSTER_AUTHORIZATION_FAILED):
+                if error_codes.has_code(error, error_codes.CLUSTER_AUTHORIZATION_FAILED):
                     return dict.fromkeys(partitions, error)
         return {}
 
@@ -168,7 +162,9 @@ class ToolClient:
         failed = self._admin.incremental_alter_configs(changes, validate_only=True).failed
         with _call("incrementalAlterConfigs"):
             for error in failed.values():
-                if has_code(error, CLUSTER_AUTHORIZATION_FAILED, TOPIC_AUTHORIZATION_FAILED):
+                if error_codes.has_code(
+                    error, error_codes.CLUSTER_AUTHORIZATION_FAILED, error_codes.TOPIC_AUTHORIZATION_FAILED
+                ):
                     raise error
 
     def move_directories(self, targets: Mapping[TopicPartitionReplica, str]) -> set[TopicPartitionReplica]:
@@ -176,7 +172,7 @@ class ToolClient:
         outcome: Batch[TopicPartitionReplica, None] = self._admin.alter_replica_log_dirs(targets)
         for replica in sorted(outcome.failed):
             error = outcome.failed[replica]
-            if not has_code(error, REPLICA_NOT_AVAILABLE):
+            if not error_codes.has_code(error, error_codes.REPLICA_NOT_AVAILABLE):
                 raise ToolError(f"Failed to alter dir for {replica}", reason=error.message) from error
         return set(outcome.ok)
 

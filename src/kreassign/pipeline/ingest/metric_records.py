@@ -18,20 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kreassign.pipeline.ingest.exporters import METRIC_NAMES, NO_BROKER
-from kreassign.pipeline.load.rules import (
-    AHEAD_MS,
-    GOOD,
-    LARGEST_DISK_BYTES,
-    LARGEST_LOG_BYTES,
-    MOST_BYTES_PER_S,
-    MOST_RECORDS_PER_S,
-    SAME_KEY,
-    Rule,
-    Treatment,
-    broker_rule,
-    partition_rule,
-    time_rules,
-)
+from kreassign.pipeline.load import rules
 from kreassign.pipeline.tables.arrow import arrow_schema
 from kreassign.pipeline.tables.schemas import METRIC_BATCHES, METRICS, METRICS_QUARANTINE, SAMPLES, Row, Table
 
@@ -55,83 +42,85 @@ OF_NO_USE = "it is a metric of no use here"
 OTHER_VALUE = "another value of the same key is kept"
 
 _OF_METRICS = (
-    partition_rule(METRICS),
-    Rule(METRICS, "partition is given without a topic", "partition >= 0 AND topic IS NULL", "it is that of no log"),
-    Rule(
+    rules.partition_rule(METRICS),
+    rules.Rule(
+        METRICS, "partition is given without a topic", "partition >= 0 AND topic IS NULL", "it is that of no log"
+    ),
+    rules.Rule(
         METRICS,
         "topic is not a name that Kafka allows",
         "topic REGEXP '[^a-zA-Z0-9._-]' OR length(topic) NOT BETWEEN 1 AND 249 OR topic IN ('.', '..')",
         "letters, digits, dots, underscores and dashes, 249 at most",
     ),
-    Rule(
+    rules.Rule(
         METRICS,
         "name is not one of table metrics",
         f"name NOT IN ({', '.join(repr(name) for name in sorted(METRIC_NAMES))})",
         "nothing reads it, so it is a mistake, or of a later version",
     ),
-    Rule(
+    rules.Rule(
         METRICS,
         "value is not a finite number",
         "isnan(value) OR ABS(value) > 1.7976931348623157E308",
         "NaN is how Prometheus ends a series, and infinity a division by zero",
     ),
-    Rule(METRICS, "value is negative", "value < 0", "-1 is how some tools say unknown"),
-    Rule(
+    rules.Rule(METRICS, "value is negative", "value < 0", "-1 is how some tools say unknown"),
+    rules.Rule(
         METRICS,
         "value is a percentage, not a share",
         f"name LIKE '%_share' AND value > {LARGEST_SHARE}",
         "a share is from 0 to 1; idle shares are up to 2 where broker and controller share one pool",
     ),
-    Rule(
+    rules.Rule(
         METRICS,
         "value is more bytes per second than a network can bring",
-        f"name LIKE '%bytes%_per_s' AND value > {MOST_BYTES_PER_S}",
+        f"name LIKE '%bytes%_per_s' AND value > {rules.MOST_BYTES_PER_S}",
         "50 GB/s, a network of 400 Gb/s",
     ),
-    Rule(
+    rules.Rule(
         METRICS,
         "value is more per second than a broker can do",
-        f"name LIKE '%_per_s' AND name NOT LIKE '%bytes%' AND value > {MOST_RECORDS_PER_S}",
+        f"name LIKE '%_per_s' AND name NOT LIKE '%bytes%' AND value > {rules.MOST_RECORDS_PER_S}",
         "a hundred million records or requests per second",
     ),
-    Rule(
+    rules.Rule(
         METRICS,
         "value is more than a counter holds",
         f"name LIKE '%_total' AND value >= {LARGEST_COUNTER!r}",
         "counters of Kafka have 64 bits",
     ),
-    Rule(
+    rules.Rule(
         METRICS,
         "value is more bytes than a disk holds",
-        f"name = 'size_bytes' AND partition >= 0 AND value > {LARGEST_LOG_BYTES}",
+        f"name = 'size_bytes' AND partition >= 0 AND value > {rules.LARGEST_LOG_BYTES}",
         "256 TiB: a log is in one directory of one broker",
     ),
-    Rule(
+    rules.Rule(
         METRICS,
         "value is more bytes than a topic has",
-        f"name = 'size_bytes' AND value > {LARGEST_DISK_BYTES}",
+        f"name = 'size_bytes' AND value > {rules.LARGEST_DISK_BYTES}",
         "an exbibyte",
     ),
 )
 """Rules of one metric from any source."""
 
 
-def _times(table: Table) -> tuple[Rule, ...]:
+def _times(table: Table) -> tuple[rules.Rule, ...]:
     return (
-        *time_rules(table),
-        Rule(
+        *rules.time_rules(table),
+        rules.Rule(
             table,
             "taken_ms is more than an hour ahead",
-            f"taken_ms > :now_ms + {AHEAD_MS}",
+            f"taken_ms > :now_ms + {rules.AHEAD_MS}",
             "nothing is measured after it is imported, but clocks differ",
         ),
     )
 
 
-IMPORT_RULES: Mapping[Table, tuple[Rule, ...]] = {
+IMPORT_RULES: Mapping[Table, tuple[rules.Rule, ...]] = {
     METRICS: (
         *_times(METRICS),
-        Rule(METRICS, "broker is negative", f"broker < {NO_BROKER}", "-1 is for metrics of a whole cluster"),
+        rules.Rule(METRICS, "broker is negative", f"broker < {NO_BROKER}", "-1 is for metrics of a whole cluster"),
         *_OF_METRICS,
     ),
     SAMPLES: _times(SAMPLES),
@@ -139,42 +128,42 @@ IMPORT_RULES: Mapping[Table, tuple[Rule, ...]] = {
 """Rules for rows from files by table, in the order in which they are tried."""
 
 METRIC_RULES = (
-    *time_rules(METRICS),
-    Rule(
+    *rules.time_rules(METRICS),
+    rules.Rule(
         METRICS,
         "taken_ms is more than an hour ahead of its record",
-        f"written_ms >= 0 AND taken_ms > written_ms + {AHEAD_MS}",
+        f"written_ms >= 0 AND taken_ms > written_ms + {rules.AHEAD_MS}",
         "no metric is written before it is taken, but clocks differ; it would count as the latest",
     ),
-    broker_rule(METRICS),
+    rules.broker_rule(METRICS),
     *_OF_METRICS,
 )
 """Rules for one record of a topic, in the order in which they are tried."""
 
-CLOCK_AHEAD = Rule(
+CLOCK_AHEAD = rules.Rule(
     METRICS,
     "the clock of its broker is more than a minute ahead of its record",
     f"written_ms >= 0 AND taken_ms > written_ms + {CLOCK_MS}",
     "it concerns this broker only: no record is compared with the clock of another one",
-    Treatment.COUNTED,
+    rules.Treatment.COUNTED,
 )
 TOLD_RULES = (
     CLOCK_AHEAD,
-    Rule(
+    rules.Rule(
         METRICS,
         OF_NO_USE,
         "one of Cruise Control's metrics that are not in the table of names",
         "times of requests and lengths of queues, which nothing here reads",
-        Treatment.SKIPPED,
+        rules.Treatment.SKIPPED,
     ),
-    Rule(
+    rules.Rule(
         METRICS,
-        SAME_KEY,
+        rules.SAME_KEY,
         f"a metric with the same {', '.join(METRICS.key)} and value was read before",
         "a producer that had no answer sent it again, or the topic is read again",
-        Treatment.LATE,
+        rules.Treatment.LATE,
     ),
-    Rule(
+    rules.Rule(
         METRICS,
         OTHER_VALUE,
         f"a metric with the same {', '.join(METRICS.key)} and another value was read before",
@@ -392,11 +381,11 @@ class BatchCount:
 
     def __str__(self) -> str:
         told = [
-            f"{self.of(GOOD):,} rows",
-            f"{self.of(Treatment.LATE):,} known before",
-            f"{self.of(Treatment.QUARANTINED):,} quarantined (see table {METRICS_QUARANTINE.name})",
-            f"{self.of(Treatment.SKIPPED):,} of no use here",
-            f"{self.of(Treatment.COUNTED):,} with a clock ahead",
+            f"{self.of(rules.GOOD):,} rows",
+            f"{self.of(rules.Treatment.LATE):,} known before",
+            f"{self.of(rules.Treatment.QUARANTINED):,} quarantined (see table {METRICS_QUARANTINE.name})",
+            f"{self.of(rules.Treatment.SKIPPED):,} of no use here",
+            f"{self.of(rules.Treatment.COUNTED):,} with a clock ahead",
         ]
         return f"batch {self.number}: " + ", ".join(
             text for text in told if not text.startswith("0 ") or "rows" in text
@@ -416,12 +405,12 @@ def sort_records(records: pa.Table, known: pa.Table, batch: MetricBatch) -> Sort
     others = others.set_column(place, others.schema.field(place), [_repeated(OTHER_VALUE, len(others))])
     quarantined = pa.concat_tables([bad.filter(pc.invert(skipped)), others])
     new = metrics.filter(is_new)
-    counts: Counter[tuple[str, str | None]] = Counter({(GOOD, None): new.num_rows})
-    counts[Treatment.LATE, SAME_KEY] = int((~is_new & ~is_other).sum())
-    counts[Treatment.SKIPPED, OF_NO_USE] = pc.sum(skipped).as_py() or 0
-    counts[Treatment.COUNTED, CLOCK_AHEAD.reason] = pc.sum(new["is_ahead"]).as_py() or 0
+    counts: Counter[tuple[str, str | None]] = Counter({(rules.GOOD, None): new.num_rows})
+    counts[rules.Treatment.LATE, rules.SAME_KEY] = int((~is_new & ~is_other).sum())
+    counts[rules.Treatment.SKIPPED, OF_NO_USE] = pc.sum(skipped).as_py() or 0
+    counts[rules.Treatment.COUNTED, CLOCK_AHEAD.reason] = pc.sum(new["is_ahead"]).as_py() or 0
     for reason in quarantined["reason"].to_pylist():
-        counts[Treatment.QUARANTINED, reason] += 1
+        counts[rules.Treatment.QUARANTINED, reason] += 1
     latest_ms = pc.max(records["written_ms"]).as_py()
     return Sorted(new.select(METRICS.column_names), _quarantine_rows(quarantined, batch), counts, latest_ms)
 
@@ -440,7 +429,7 @@ def count_rows(batch: MetricBatch, found: Sorted) -> list[Row]:
             "records": count,
         }
         for (treatment, reason), count in found.counts.items()
-        if count or treatment == GOOD
+        if count or treatment == rules.GOOD
     ]
 
 

@@ -27,17 +27,7 @@ from kreassign.model import (
 )
 from kreassign.model.cluster import LogDirReplicas
 from kreassign.model.snapshot import ClusterSnapshot
-from kreassign.pipeline.tables.schemas import (
-    BROKERS,
-    CLUSTERS,
-    LOG_DIRS,
-    PARTITIONS,
-    REPLICAS,
-    SAMPLES,
-    THROTTLES,
-    Row,
-    Table,
-)
+from kreassign.pipeline.tables import schemas
 from kreassign.pipeline.tables.snapshot_columns import (
     UNKNOWN,
     Amounts,
@@ -196,21 +186,21 @@ class SampleRound:
         return f"{_utc(self.taken_ms)}-{file_name_part(self.cluster_id)}"
 
 
-def snapshot_tables(seen: SnapshotAnswers) -> tuple[tuple[Table, Iterable[Row]], ...]:
+def snapshot_tables(seen: SnapshotAnswers) -> tuple[tuple[schemas.Table, Iterable[schemas.Row]], ...]:
     """Rows of every snapshot table, in writing order: `clusters` is the seal and comes last.
 
     Rows of partitions and replicas, up to a million, are generated while they are read.
     """
     return (
-        (BROKERS, broker_rows(seen)),
-        (LOG_DIRS, log_dir_rows(seen)),
-        (PARTITIONS, partition_rows(seen)),
-        (REPLICAS, replica_rows(seen)),
-        (CLUSTERS, cluster_rows(seen)),
+        (schemas.BROKERS, broker_rows(seen)),
+        (schemas.LOG_DIRS, log_dir_rows(seen)),
+        (schemas.PARTITIONS, partition_rows(seen)),
+        (schemas.REPLICAS, replica_rows(seen)),
+        (schemas.CLUSTERS, cluster_rows(seen)),
     )
 
 
-def cluster_rows(seen: SnapshotAnswers) -> list[Row]:
+def cluster_rows(seen: SnapshotAnswers) -> list[schemas.Row]:
     """The single row of table `clusters`."""
     row = {
         "controller_id": seen.cluster.controller_id,
@@ -221,7 +211,7 @@ def cluster_rows(seen: SnapshotAnswers) -> list[Row]:
     return [_snapshot_columns(seen) | row]
 
 
-def broker_rows(seen: SnapshotAnswers) -> list[Row]:
+def broker_rows(seen: SnapshotAnswers) -> list[schemas.Row]:
     """Rows of table `brokers`."""
     head, answers = _snapshot_columns(seen), seen.log_dirs
     not_asked = {broker.id: "was not asked" for broker in seen.cluster.brokers if broker.id not in answers.ok}
@@ -242,7 +232,7 @@ def broker_rows(seen: SnapshotAnswers) -> list[Row]:
     ]
 
 
-def log_dir_rows(seen: SnapshotAnswers) -> list[Row]:
+def log_dir_rows(seen: SnapshotAnswers) -> list[schemas.Row]:
     """Rows of table `log_dirs`, for the brokers that answered."""
     head = _snapshot_columns(seen)
     return [
@@ -262,7 +252,7 @@ def log_dir_rows(seen: SnapshotAnswers) -> list[Row]:
     ]
 
 
-def partition_rows(seen: SnapshotAnswers) -> Iterator[Row]:
+def partition_rows(seen: SnapshotAnswers) -> Iterator[schemas.Row]:
     """Rows of table `partitions`."""
     head = _snapshot_columns(seen)
     for topic in seen.topics:
@@ -282,7 +272,7 @@ def partition_rows(seen: SnapshotAnswers) -> Iterator[Row]:
             }
 
 
-def replica_rows(seen: SnapshotAnswers) -> Iterator[Row]:
+def replica_rows(seen: SnapshotAnswers) -> Iterator[schemas.Row]:
     """Rows of table `replicas`: one per position in a replica list."""
     head = _snapshot_columns(seen)
     copies = iter(_placed_rows(_copies(seen.topics, seen.log_dirs)))
@@ -303,7 +293,7 @@ def replica_rows(seen: SnapshotAnswers) -> Iterator[Row]:
             yield head | row | next(copies)
 
 
-def sample_rows(seen: SampleRound) -> list[Row]:
+def sample_rows(seen: SampleRound) -> list[schemas.Row]:
     """Rows of table `samples`: partitions with both offsets known, and the size of their leader's replica.
 
     Sizes of different replicas differ by what producers did not write, so no other stands in for it.
@@ -342,11 +332,11 @@ def _partitions(topics: Iterable[Topic]) -> Iterable[Partition]:
     return (partition for topic in topics for partition in topic.partitions)
 
 
-def _snapshot_columns(seen: SnapshotAnswers) -> Row:
+def _snapshot_columns(seen: SnapshotAnswers) -> schemas.Row:
     return {"snapshot_id": seen.snapshot_id, "cluster_id": seen.cluster.cluster_id, "taken_ms": seen.taken_ms}
 
 
-def _placed_rows(copies: PlacedCopies) -> Iterator[Row]:
+def _placed_rows(copies: PlacedCopies) -> Iterator[schemas.Row]:
     """Log directory and size columns of each replica."""
     paths, futures = copies.paths, zip(copies.future_log_dirs.tolist(), copies.future_sizes_bytes.tolist(), strict=True)
     built = dict(zip(copies.futures.tolist(), futures, strict=True))
@@ -382,14 +372,14 @@ class CollectedRound:
     throttles: Mapping[ConfigResource, Mapping[str, ConfigEntry]]
 
 
-def round_tables(collected: CollectedRound) -> Iterator[tuple[Table, Iterable[Row]]]:
+def round_tables(collected: CollectedRound) -> Iterator[tuple[schemas.Table, Iterable[schemas.Row]]]:
     """Rows of every table of a round, in writing order: `clusters`, the seal, comes last."""
-    yield SAMPLES, sample_rows(collected.samples)
-    yield THROTTLES, throttle_rows(collected)
+    yield schemas.SAMPLES, sample_rows(collected.samples)
+    yield schemas.THROTTLES, throttle_rows(collected)
     yield from snapshot_tables(collected.seen)
 
 
-def throttle_rows(collected: CollectedRound) -> list[Row]:
+def throttle_rows(collected: CollectedRound) -> list[schemas.Row]:
     """Rows of table `throttles`: only explicitly set values.
 
     An empty replica list throttles nothing; Kafka shows it where a list was set and emptied.

@@ -24,6 +24,7 @@ from pyspark.sql import functions as sql
 
 from kreassign.errors import DataError
 from kreassign.model.text import HOUR_MS, some_of
+from kreassign.pipeline.load import rules
 from kreassign.pipeline.load.checks import (
     NEVER_MS,
     SCREENED,
@@ -53,19 +54,7 @@ from kreassign.pipeline.load.measured import (
 )
 from kreassign.pipeline.load.partition_loads import WINDOW_DAYS
 from kreassign.pipeline.load.rates import PARTITION_KEY
-from kreassign.pipeline.load.rules import (
-    GOOD,
-    HOUR_CLOSED,
-    METRIC_HOUR_RULES,
-    NO_PARTITION,
-    NO_TOPIC,
-    SAME_KEY,
-    SAME_TIME,
-    UNKNOWN_BROKER,
-    Judged,
-    Treatment,
-    quality_rows,
-)
+from kreassign.pipeline.tables import schemas
 from kreassign.pipeline.tables.commits import (
     ALL_AGAIN,
     OPEN,
@@ -97,28 +86,6 @@ from kreassign.pipeline.tables.parquet import (
     why_not,
     write_rows,
 )
-from kreassign.pipeline.tables.schemas import (
-    BACKTESTS,
-    BROKER_LOADS,
-    BROKERS,
-    CLUSTERS,
-    FORECAST,
-    LOAD_HOURS,
-    LOAD_MODEL,
-    LOAD_QUALITY,
-    LOG_DIRS,
-    METRIC_HOURS,
-    METRICS,
-    OPEN_SAMPLES,
-    PARTITIONS,
-    PLAN_INPUTS,
-    QUARANTINE,
-    REPLICAS,
-    SAMPLES,
-    SKEW,
-    Row,
-    Table,
-)
 from kreassign.pipeline.tables.spark_io import (
     read_table,
     row_count,
@@ -136,10 +103,10 @@ from kreassign.pipeline.tables.spark_io import (
 # chosen snapshots. A load needs partitions and replicas: if one of their files is unreadable, the snapshot before is
 # used. Brokers and log directories are checked if present.
 
-REQUIRED = (CLUSTERS, PARTITIONS, REPLICAS)
+REQUIRED = (schemas.CLUSTERS, schemas.PARTITIONS, schemas.REPLICAS)
 """Tables that need a good row in every load."""
-_WHOLE = (PARTITIONS, REPLICAS)
-_OF_BROKERS = (BROKERS, LOG_DIRS)
+_WHOLE = (schemas.PARTITIONS, schemas.REPLICAS)
+_OF_BROKERS = (schemas.BROKERS, schemas.LOG_DIRS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,10 +116,10 @@ class Snapshots:
     In `unique` only one row per key is good.
     """
 
-    judged: Mapping[Table, Screened]
-    unique: Mapping[Table, Screened]
-    versions: Mapping[Table, int]
-    skipped: Mapping[Table, tuple[Skipped, ...]]
+    judged: Mapping[schemas.Table, Screened]
+    unique: Mapping[schemas.Table, Screened]
+    versions: Mapping[schemas.Table, int]
+    skipped: Mapping[schemas.Table, tuple[Skipped, ...]]
 
     def bad(self) -> DataFrame:
         """Rows to set aside, as rows of table `quarantine`."""
@@ -168,7 +135,7 @@ class Snapshots:
 
     def brokers(self) -> DataFrame:
         """Cluster and id of each broker, also of those that only a replica list names."""
-        listed = (self.judged[table].good for table in (REPLICAS, BROKERS) if table in self.judged)
+        listed = (self.judged[table].good for table in (schemas.REPLICAS, schemas.BROKERS) if table in self.judged)
         return reduce(DataFrame.unionAll, (rows.select("cluster_id", "broker") for rows in listed))
 
     def log_dirs(self, spark: SparkSession) -> DataFrame:
@@ -176,28 +143,28 @@ class Snapshots:
 
         For the others, the sum would be taken for the broker's capacity, but lack a directory.
         """
-        part = self.unique.get(LOG_DIRS)
+        part = self.unique.get(schemas.LOG_DIRS)
         if part is None:
-            return spark.createDataFrame([], struct_type(LOG_DIRS))
+            return spark.createDataFrame([], struct_type(schemas.LOG_DIRS))
         of_broker = ["snapshot_id", "broker"]
         doubtful = part.judged.where(is_bad()).select(*of_broker).distinct()
-        return part.good.join(doubtful, on=of_broker, how="left_anti").select(*LOG_DIRS.column_names)
+        return part.good.join(doubtful, on=of_broker, how="left_anti").select(*schemas.LOG_DIRS.column_names)
 
     def _orphans(self) -> DataFrame:
-        return orphans(self.judged[REPLICAS].good, self.judged[PARTITIONS].good)
+        return orphans(self.judged[schemas.REPLICAS].good, self.judged[schemas.PARTITIONS].good)
 
 
 def latest_snapshots(spark: SparkSession, data_dir: DataDir, now_ms: int) -> Snapshots:
     """Check the latest snapshot of each cluster up to `now_ms`. Raises DataError if a table is missing."""
     logs = {table: source_log(data_dir, table) for table in REQUIRED}
     logs |= {table: open_log(data_dir, table) for table in _OF_BROKERS if has_log(data_dir, table)}
-    usable, unusable = some_usable(logs[CLUSTERS], logs[CLUSTERS].files())
-    clusters = screen(CLUSTERS, rows_of(spark, logs[CLUSTERS], usable), now_ms)
+    usable, unusable = some_usable(logs[schemas.CLUSTERS], logs[schemas.CLUSTERS].files())
+    clusters = screen(schemas.CLUSTERS, rows_of(spark, logs[schemas.CLUSTERS], usable), now_ms)
     names = clusters.good.select("cluster_id", "taken_ms", "snapshot_id").distinct().collect()
     newest_first = sorted(((row[0], row[1], row[2]) for row in names), reverse=True)
-    skipped: dict[Table, dict[str, Skipped]] = {CLUSTERS: {str(each.file): each for each in unusable}}
+    skipped: dict[schemas.Table, dict[str, Skipped]] = {schemas.CLUSTERS: {str(each.file): each for each in unusable}}
     chosen: dict[str, str] = {}
-    files: dict[Table, dict[str, DataFile]] = {table: {} for table in logs if table is not CLUSTERS}
+    files: dict[schemas.Table, dict[str, DataFile]] = {table: {} for table in logs if table is not schemas.CLUSTERS}
     for cluster_id, _, snapshot_id in newest_first:
         if cluster_id not in chosen:
             found = _files_of_snapshot(logs, snapshot_id, skipped)
@@ -205,7 +172,7 @@ def latest_snapshots(spark: SparkSession, data_dir: DataDir, now_ms: int) -> Sna
                 chosen[cluster_id] = snapshot_id
                 for table, of_table in found.items():
                     files[table].update({file.path: file for file in of_table})
-    judged = {CLUSTERS: clusters}
+    judged = {schemas.CLUSTERS: clusters}
     for table, chosen_files in files.items():
         rows = rows_of(spark, logs[table], list(chosen_files.values()))
         judged[table] = screen(table, rows.where(sql.col("snapshot_id").isin(*chosen.values())), now_ms)
@@ -218,12 +185,12 @@ def latest_snapshots(spark: SparkSession, data_dir: DataDir, now_ms: int) -> Sna
 
 
 def _files_of_snapshot(
-    logs: Mapping[Table, TableLog], snapshot_id: str, skipped: dict[Table, dict[str, Skipped]]
-) -> dict[Table, list[DataFile]] | None:
+    logs: Mapping[schemas.Table, TableLog], snapshot_id: str, skipped: dict[schemas.Table, dict[str, Skipped]]
+) -> dict[schemas.Table, list[DataFile]] | None:
     """The snapshot's files by table; None if partitions or replicas are unreadable, so that an older one is used."""
     found, is_whole = {}, True
     for table, log in logs.items():
-        if table is CLUSTERS:
+        if table is schemas.CLUSTERS:
             continue
         usable, unusable = usable_files(log, log.files({"snapshot_id": snapshot_id}))
         skipped.setdefault(table, {}).update({str(each.file): each for each in unusable})
@@ -241,7 +208,9 @@ def _files_of_snapshot(
 
 def require_kept(data_dir: DataDir, before: Load, window_days: int) -> None:
     """Raise DataError if a file of the load before is unreadable that a load with this window needs."""
-    left_open, hours = (open_log(data_dir, each, before.versions[each.name]) for each in (OPEN_SAMPLES, LOAD_HOURS))
+    left_open, hours = (
+        open_log(data_dir, each, before.versions[each.name]) for each in (schemas.OPEN_SAMPLES, schemas.LOAD_HOURS)
+    )
     for log, files in ((left_open, left_open.files()), (hours, _recent(hours, window_days))):
         for path, reason in why_not(log, files).items():
             raise DataError(
@@ -271,7 +240,7 @@ class StepCount:
     are unreadable files, `unknown_topics` and `unknown_brokers` those that the snapshot lacks, with their rows.
     """
 
-    table: Table
+    table: schemas.Table
     good: int
     bad: int = 0
     late: int = 0
@@ -280,7 +249,7 @@ class StepCount:
     unknown_brokers: Mapping[int, int] = field(default_factory=dict)
 
     def __str__(self) -> str:
-        bad = f", {self.bad} bad (see table {QUARANTINE.name})" if self.bad else ""
+        bad = f", {self.bad} bad (see table {schemas.QUARANTINE.name})" if self.bad else ""
         late = f", {self.late} late or twice" if self.late else ""
         return f"{self.table.name}: {self.good} rows{bad}{late}{self._unknown()}{self._files()}"
 
@@ -308,24 +277,24 @@ class Job:
     spark: SparkSession
     data_dir: DataDir
     tell: Callable[[StepCount], None]
-    begin: Callable[[Table], None]
+    begin: Callable[[schemas.Table], None]
     now_ms: int
     before: Load | None = None
     made: list[LoadedTable] = field(default_factory=list)
-    judged: list[Judged] = field(default_factory=list)
+    judged: list[rules.Judged] = field(default_factory=list)
 
-    def write(self, rows: DataFrame, table: Table) -> DataFrame:
+    def write(self, rows: DataFrame, table: schemas.Table) -> DataFrame:
         """Replace a table and report its rows. Returns it as stored."""
         stored = self.store(rows, table)
         self.note(stored.step, stored.version)
         return stored.rows
 
-    def store(self, rows: DataFrame, table: Table) -> Stored:
+    def store(self, rows: DataFrame, table: schemas.Table) -> Stored:
         """Replace a table without reporting it."""
         self.begin(table)
         return self._stored(table, write_table(rows, self.data_dir, table))
 
-    def store_on(self, rows: DataFrame, table: Table) -> Stored:
+    def store_on(self, rows: DataFrame, table: schemas.Table) -> Stored:
         """Replace the open rows (`is_open`) of a table; rows closed by earlier loads stay."""
         self.begin(table)
         base = None if self.before is None else self.before.versions[table.name]
@@ -337,7 +306,7 @@ class Job:
         self.made.append(LoadedTable(step.table, version, step.good, step.bad, step.late))
         self.tell(step)
 
-    def _stored(self, table: Table, version: int) -> Stored:
+    def _stored(self, table: schemas.Table, version: int) -> Stored:
         step = StepCount(table, row_count(self.data_dir, table, version))
         return Stored(read_table(self.spark, TablesAt(self.data_dir, {table.name: version}), table), step, version)
 
@@ -360,7 +329,7 @@ def run_load(
     window_days: int = WINDOW_DAYS,
     now_ms: int = NEVER_MS,
     is_full: bool = False,
-    on_begin: Callable[[Table], None] = lambda _: None,
+    on_begin: Callable[[schemas.Table], None] = lambda _: None,
 ) -> None:
     """Make every table of a load from the latest snapshots and the samples; report the counts of each step.
 
@@ -381,10 +350,10 @@ def run_load(
     source = _new_samples(job)
     found = judged(source.rows, source.left_open, now_ms, source.row_count).persist(StorageLevel.DISK_ONLY)
     try:
-        hours = job.store_on(hours_of(found), LOAD_HOURS)
-        left_open = job.store(open_samples(found), OPEN_SAMPLES)
+        hours = job.store_on(hours_of(found), schemas.LOAD_HOURS)
+        left_open = job.store(open_samples(found), schemas.OPEN_SAMPLES)
         bad = snapshots.bad().unionByName(quarantined(found)).withColumn("load_ms", sql.lit(now_ms))
-        set_aside = job.store_on(bad.select(*QUARANTINE.column_names), QUARANTINE)
+        set_aside = job.store_on(bad.select(*schemas.QUARANTINE.column_names), schemas.QUARANTINE)
         partitions, replicas = _tell_snapshots(job, snapshots)
         kinds = _judged_kinds(found, partitions)
         _tell_samples(job, source, kinds)
@@ -395,10 +364,10 @@ def run_load(
     recent, recent_count = _recent_hours(job, hours, kinds, window_days)
     plain = load_model(partitions, replicas, recent, recent_count, window_days)
     loads = _loads(job, plain, recent, replicas, snapshots)
-    tested = job.write(backtests(loads, horizon_days), BACKTESTS)
-    ahead = job.write(forecast(loads, tested, horizon_days), FORECAST)
-    job.write(skew(loads, partitions), SKEW)
-    job.write(plan_inputs(partitions, replicas, loads, ahead), PLAN_INPUTS)
+    tested = job.write(backtests(loads, horizon_days), schemas.BACKTESTS)
+    ahead = job.write(forecast(loads, tested, horizon_days), schemas.FORECAST)
+    job.write(skew(loads, partitions), schemas.SKEW)
+    job.write(plan_inputs(partitions, replicas, loads, ahead), schemas.PLAN_INPUTS)
     _add_quality(job, begun)
     require_unique_keys(spark, data_dir, job.made, before)
     publish(data_dir, now_ms, [tended(data_dir, each, window_days) for each in job.made], begun)
@@ -409,12 +378,14 @@ def rows_to_read(data_dir: DataDir, *, is_full: bool = False) -> int:
 
     Raises DataError if a table that it needs is missing.
     """
-    *_, log = [source_log(data_dir, table) for table in (*REQUIRED, SAMPLES)]
+    *_, log = [source_log(data_dir, table) for table in (*REQUIRED, schemas.SAMPLES)]
     before = _before(data_dir, last_load(data_dir), is_full=is_full)
     if before is None:
         return sum(file.row_count for file in log.files())
-    kept = sum(row_count(data_dir, each, before.versions[each.name]) for each in (LOAD_HOURS, OPEN_SAMPLES))
-    return kept + sum(file.row_count for file in added_since(log, before.versions[SAMPLES.name]))
+    kept = sum(
+        row_count(data_dir, each, before.versions[each.name]) for each in (schemas.LOAD_HOURS, schemas.OPEN_SAMPLES)
+    )
+    return kept + sum(file.row_count for file in added_since(log, before.versions[schemas.SAMPLES.name]))
 
 
 def _before(data_dir: DataDir, begun: Load | None, *, is_full: bool) -> Load | None:
@@ -422,13 +393,13 @@ def _before(data_dir: DataDir, begun: Load | None, *, is_full: bool) -> Load | N
     return None if begun is None or is_full else standing_on(data_dir, begun)
 
 
-def _recent_hours(job: Job, hours: Stored, kinds: Iterable[Row], window_days: int) -> tuple[DataFrame, int]:
+def _recent_hours(job: Job, hours: Stored, kinds: Iterable[schemas.Row], window_days: int) -> tuple[DataFrame, int]:
     """Hours of the window, and the number of rows of the files that may have some."""
     latest: dict[str, int] = {}
     for row in kinds:
         if row["latest_ms"] is not None:
             latest[row["cluster_id"]] = max(row["latest_ms"], latest.get(row["cluster_id"], 0))
-    log = open_log(job.data_dir, LOAD_HOURS, hours.version)
+    log = open_log(job.data_dir, schemas.LOAD_HOURS, hours.version)
     files = _recent(log, window_days)
     rows = rows_of(job.spark, log, files)
     return in_window(rows, latest, window_days) if latest else rows, sum(file.row_count for file in files)
@@ -438,38 +409,38 @@ def _loads(job: Job, plain: DataFrame, hours: DataFrame, replicas: DataFrame, sn
     """Table `load_model` as stored, with brokers' measurements if any. `hours` have each partition's past leaders."""
     measured = _measured(job, hours, snapshots)
     if measured is None:
-        return job.write(plain, LOAD_MODEL)
+        return job.write(plain, schemas.LOAD_MODEL)
     plain.persist(StorageLevel.DISK_ONLY)
     try:
-        loads = job.write(with_measured(plain, hours, replicas, measured), LOAD_MODEL)
+        loads = job.write(with_measured(plain, hours, replicas, measured), schemas.LOAD_MODEL)
     finally:
         plain.unpersist()
-    job.write(broker_loads(loads, replicas, measured, snapshots.log_dirs(job.spark)), BROKER_LOADS)
+    job.write(broker_loads(loads, replicas, measured, snapshots.log_dirs(job.spark)), schemas.BROKER_LOADS)
     return loads
 
 
 def _measured(job: Job, hours: DataFrame, snapshots: Snapshots) -> DataFrame | None:
     """Table `metric_hours` as stored, for the last days with hours; None without metrics of them."""
-    if not has_log(job.data_dir, METRICS):
+    if not has_log(job.data_dir, schemas.METRICS):
         return None
     last = hours.agg(sql.max("hour_ms")).first()
     if last is None or last[0] is None:
         return None
     begin_ms, end_ms = last[0] - RECENT_DAYS * 24 * HOUR_MS, last[0] + HOUR_MS
-    log = open_log(job.data_dir, METRICS)
+    log = open_log(job.data_dir, schemas.METRICS)
     usable, skipped = usable_files(log, log.files(time="taken_ms", begin_ms=begin_ms, end_ms=end_ms))
     if not usable:
         if skipped:
-            job.note(StepCount(METRICS, 0, skipped=tuple(skipped)), log.version)
-        job.judged.extend(_skipped(METRICS, skipped))
+            job.note(StepCount(schemas.METRICS, 0, skipped=tuple(skipped)), log.version)
+        job.judged.extend(_skipped(schemas.METRICS, skipped))
         return None
     rows = rows_of(job.spark, log, usable).where(sql.col("taken_ms").between(begin_ms, end_ms))
-    partitions = snapshots.judged[PARTITIONS].good
+    partitions = snapshots.judged[schemas.PARTITIONS].good
     sums = metric_sums(with_topic_names(rows, partitions)).persist(StorageLevel.DISK_ONLY)
     try:
         topics, brokers = unknown_topics(sums, partitions), unknown_brokers(sums, snapshots.brokers())
         _tell_metrics(job, log, metric_counts(sums), topics, brokers, tuple(skipped))
-        return job.write(metric_hours(sums), METRIC_HOURS)
+        return job.write(metric_hours(sums), schemas.METRIC_HOURS)
     finally:
         sums.unpersist()
 
@@ -483,17 +454,20 @@ def _tell_metrics(
     skipped: tuple[Skipped, ...],
 ) -> None:
     """Report how the metrics of the last days were treated."""
-    late = counts[SAME_KEY]
+    late = counts[rules.SAME_KEY]
     good = counts[READINGS] - late
-    step = StepCount(METRICS, good, late=late, skipped=skipped, unknown_topics=topics, unknown_brokers=brokers)
+    step = StepCount(schemas.METRICS, good, late=late, skipped=skipped, unknown_topics=topics, unknown_brokers=brokers)
     job.note(step, log.version)
-    job.judged.append(Judged(METRICS.name, GOOD, None, step.good))
-    job.judged.append(Judged(METRICS.name, Treatment.COUNTED, NO_TOPIC, sum(topics.values())))
-    job.judged.append(Judged(METRICS.name, Treatment.COUNTED, UNKNOWN_BROKER, sum(brokers.values())))
-    job.judged.extend(
-        Judged(METRICS.name, rule.treatment, rule.reason, counts[rule.reason]) for rule in METRIC_HOUR_RULES
+    job.judged.append(rules.Judged(schemas.METRICS.name, rules.GOOD, None, step.good))
+    job.judged.append(rules.Judged(schemas.METRICS.name, rules.Treatment.COUNTED, rules.NO_TOPIC, sum(topics.values())))
+    job.judged.append(
+        rules.Judged(schemas.METRICS.name, rules.Treatment.COUNTED, rules.UNKNOWN_BROKER, sum(brokers.values()))
     )
-    job.judged.extend(_skipped(METRICS, skipped))
+    job.judged.extend(
+        rules.Judged(schemas.METRICS.name, rule.treatment, rule.reason, counts[rule.reason])
+        for rule in rules.METRIC_HOUR_RULES
+    )
+    job.judged.extend(_skipped(schemas.METRICS, skipped))
 
 
 @dataclass(frozen=True, slots=True)
@@ -511,15 +485,15 @@ class NewSamples:
 
 
 def _new_samples(job: Job) -> NewSamples:
-    log = source_log(job.data_dir, SAMPLES)
+    log = source_log(job.data_dir, schemas.SAMPLES)
     if job.before is None:
         usable, skipped = some_usable(log, log.files())
         left, left_count = None, 0
     else:
         versions = job.before.versions
-        usable, skipped = usable_files(log, added_since(log, versions[SAMPLES.name]))
-        left = read_table(job.spark, TablesAt(job.data_dir, versions), OPEN_SAMPLES)
-        left_count = row_count(job.data_dir, OPEN_SAMPLES, versions[OPEN_SAMPLES.name])
+        usable, skipped = usable_files(log, added_since(log, versions[schemas.SAMPLES.name]))
+        left = read_table(job.spark, TablesAt(job.data_dir, versions), schemas.OPEN_SAMPLES)
+        left_count = row_count(job.data_dir, schemas.OPEN_SAMPLES, versions[schemas.OPEN_SAMPLES.name])
     rows = left_count + sum(file.row_count for file in usable)
     return NewSamples(rows_of(job.spark, log, usable), log.version, rows, tuple(skipped), left)
 
@@ -530,8 +504,8 @@ def _tell_snapshots(job: Job, snapshots: Snapshots) -> tuple[DataFrame, DataFram
     for table in snapshots.unique:
         own = {reason: count for (name, reason), count in counts.items() if name == table.name}
         good, late, skipped = (
-            own.pop(None, 0) - own.get(NO_PARTITION, 0),
-            own.pop(SAME_KEY, 0),
+            own.pop(None, 0) - own.get(rules.NO_PARTITION, 0),
+            own.pop(rules.SAME_KEY, 0),
             snapshots.skipped[table],
         )
         step = StepCount(table, good, sum(own.values()), late, skipped)
@@ -539,24 +513,27 @@ def _tell_snapshots(job: Job, snapshots: Snapshots) -> tuple[DataFrame, DataFram
             _require_good(step, job.data_dir)
         job.note(step, snapshots.versions[table])
         told = [
-            Judged(table.name, GOOD, None, good),
-            Judged(table.name, Treatment.LATE, SAME_KEY, late),
+            rules.Judged(table.name, rules.GOOD, None, good),
+            rules.Judged(table.name, rules.Treatment.LATE, rules.SAME_KEY, late),
             *_skipped(table, skipped),
-            *(Judged(table.name, Treatment.QUARANTINED, reason, own[reason]) for reason in sorted(filter(None, own))),
+            *(
+                rules.Judged(table.name, rules.Treatment.QUARANTINED, reason, own[reason])
+                for reason in sorted(filter(None, own))
+            ),
         ]
         job.judged.extend(told)
     partitions, replicas = (
-        (snapshots.unique if counts[table.name, SAME_KEY] else snapshots.judged)[table].good
-        for table in (PARTITIONS, REPLICAS)
+        (snapshots.unique if counts[table.name, rules.SAME_KEY] else snapshots.judged)[table].good
+        for table in (schemas.PARTITIONS, schemas.REPLICAS)
     )
     return partitions, replicas
 
 
-def _skipped(table: Table, skipped: Iterable[Skipped]) -> Iterable[Judged]:
-    return (Judged(table.name, Treatment.SKIPPED, str(each), 1) for each in skipped)
+def _skipped(table: schemas.Table, skipped: Iterable[Skipped]) -> Iterable[rules.Judged]:
+    return (rules.Judged(table.name, rules.Treatment.SKIPPED, str(each), 1) for each in skipped)
 
 
-def _judged_kinds(found: DataFrame, partitions: DataFrame) -> list[Row]:
+def _judged_kinds(found: DataFrame, partitions: DataFrame) -> list[schemas.Row]:
     """Number of new samples (`rows`) by cluster, `kind`, `reason`, whether the snapshot has their partition, and topic.
 
     The topic (`unknown_topic`) is only that of those whose topic it lacks.
@@ -587,7 +564,7 @@ def _judged_kinds(found: DataFrame, partitions: DataFrame) -> list[Row]:
     return [row.asDict() for row in told.collect()]
 
 
-def _tell_samples(job: Job, source: NewSamples, kinds: Iterable[Row]) -> None:
+def _tell_samples(job: Job, source: NewSamples, kinds: Iterable[schemas.Row]) -> None:
     """Report how new samples were treated. Raises DataError if there are no samples to load."""
     odd: Counter[str] = Counter()
     counts: Counter[str] = Counter()
@@ -602,28 +579,31 @@ def _tell_samples(job: Job, source: NewSamples, kinds: Iterable[Row]) -> None:
             topics[row["unknown_topic"]] += row["rows"] if row["kind"] == "good" and row["unknown_topic"] else 0
     named = {name: rows for name, rows in sorted(topics.items(), key=lambda one: (-one[1], str(one[0]))) if rows}
     late = counts["twice"] + counts["late"]
-    step = StepCount(SAMPLES, counts["good"], odd.total(), late, source.skipped, named)
+    step = StepCount(schemas.SAMPLES, counts["good"], odd.total(), late, source.skipped, named)
     if source.left_open is None:
         _require_good(step, job.data_dir)
     job.note(step, source.version)
     told = [
-        Judged(SAMPLES.name, GOOD, None, counts["good"]),
-        Judged(SAMPLES.name, Treatment.COUNTED, NO_PARTITION, unknown),
-        Judged(SAMPLES.name, Treatment.LATE, SAME_TIME, counts["twice"]),
-        Judged(SAMPLES.name, Treatment.LATE, HOUR_CLOSED, counts["late"]),
-        *(Judged(SAMPLES.name, Treatment.QUARANTINED, reason, count) for reason, count in sorted(odd.items())),
-        *_skipped(SAMPLES, source.skipped),
+        rules.Judged(schemas.SAMPLES.name, rules.GOOD, None, counts["good"]),
+        rules.Judged(schemas.SAMPLES.name, rules.Treatment.COUNTED, rules.NO_PARTITION, unknown),
+        rules.Judged(schemas.SAMPLES.name, rules.Treatment.LATE, rules.SAME_TIME, counts["twice"]),
+        rules.Judged(schemas.SAMPLES.name, rules.Treatment.LATE, rules.HOUR_CLOSED, counts["late"]),
+        *(
+            rules.Judged(schemas.SAMPLES.name, rules.Treatment.QUARANTINED, reason, count)
+            for reason, count in sorted(odd.items())
+        ),
+        *_skipped(schemas.SAMPLES, source.skipped),
     ]
     job.judged.extend(told)
 
 
 def _add_quality(job: Job, before: Load | None) -> None:
     """Add the rows of this load to table `load_quality`, after those of the load before."""
-    if before is not None and is_as_known(job.data_dir, before, LOAD_QUALITY):
-        undo_after(log_to_write(job.data_dir, LOAD_QUALITY), before.versions[LOAD_QUALITY.name])
-    rows = list(quality_rows(job.now_ms, job.judged))
-    version = write_rows(job.data_dir, LOAD_QUALITY, rows, file_stem=str(job.now_ms))
-    job.made.append(LoadedTable(LOAD_QUALITY, version, len(rows)))
+    if before is not None and is_as_known(job.data_dir, before, schemas.LOAD_QUALITY):
+        undo_after(log_to_write(job.data_dir, schemas.LOAD_QUALITY), before.versions[schemas.LOAD_QUALITY.name])
+    rows = list(rules.quality_rows(job.now_ms, job.judged))
+    version = write_rows(job.data_dir, schemas.LOAD_QUALITY, rows, file_stem=str(job.now_ms))
+    job.made.append(LoadedTable(schemas.LOAD_QUALITY, version, len(rows)))
 
 
 def require_unique_keys(
@@ -633,7 +613,7 @@ def require_unique_keys(
 
     Except `open_samples`, which holds samples as they were read, duplicates included.
     """
-    checked = [each for each in made if is_of_loads(each.table) and each.table is not OPEN_SAMPLES]
+    checked = [each for each in made if is_of_loads(each.table) and each.table is not schemas.OPEN_SAMPLES]
     counts = [
         _rows_to_check(spark, data_dir, each, before)
         .groupBy(*each.table.key)
@@ -656,7 +636,7 @@ def require_unique_keys(
 def _rows_to_check(spark: SparkSession, data_dir: DataDir, each: LoadedTable, before: Load | None) -> DataFrame:
     """Rows that may have a key twice: of `load_hours` only the time of which this load wrote hours."""
     log = open_log(data_dir, each.table, each.version)
-    if before is None or each.table is not LOAD_HOURS:
+    if before is None or each.table is not schemas.LOAD_HOURS:
         return rows_of(spark, log, log.files())
     known = {file.path for file in open_log(data_dir, each.table, before.versions[each.table.name]).files()}
     bounds = [(file.lows["hour_ms"], file.highs["hour_ms"]) for file in log.files() if file.path not in known]
@@ -668,6 +648,6 @@ def _rows_to_check(spark: SparkSession, data_dir: DataDir, each: LoadedTable, be
 def _require_good(step: StepCount, data_dir: DataDir) -> None:
     if not step.good:
         raise DataError(
-            f"table {step.table.name} in {data_dir} has no good row ({step.bad} bad, see table {QUARANTINE.name}); "
-            f"make it again with `{step.table.made_by}`"
+            f"table {step.table.name} in {data_dir} has no good row "
+            f"({step.bad} bad, see table {schemas.QUARANTINE.name}); make it again with `{step.table.made_by}`"
         )

@@ -17,17 +17,7 @@ from itertools import groupby
 from operator import itemgetter
 
 from kreassign.model.load import LoadAccount, ReasonCount
-from kreassign.pipeline.tables.schemas import (
-    BROKERS,
-    CLUSTERS,
-    LOG_DIRS,
-    METRIC_HOURS,
-    PARTITIONS,
-    REPLICAS,
-    SAMPLES,
-    Row,
-    Table,
-)
+from kreassign.pipeline.tables import schemas
 
 NO_KAFKA_BEFORE_MS = 1_293_840_000_000
 """Start of 2011, in which Kafka was published."""
@@ -61,14 +51,14 @@ class Treatment(StrEnum):
 class Rule:
     """A rule for rows: `reason` is shown in tables, `why` its grounds, `is_broken` the condition (SQL or words)."""
 
-    table: Table
+    table: schemas.Table
     reason: str
     is_broken: str
     why: str
     treatment: Treatment = Treatment.QUARANTINED
 
 
-def time_rules(table: Table) -> tuple[Rule, ...]:
+def time_rules(table: schemas.Table) -> tuple[Rule, ...]:
     """Bounds of column `taken_ms` at any time of reading."""
     return (
         Rule(table, "taken_ms is not a time after 1970", "taken_ms <= 0", "it is a count from 1970 on"),
@@ -93,7 +83,7 @@ def time_rules(table: Table) -> tuple[Rule, ...]:
     )
 
 
-def taken_rules(table: Table) -> tuple[Rule, ...]:
+def taken_rules(table: schemas.Table) -> tuple[Rule, ...]:
     """Bounds of column `taken_ms` for rows that a collector took."""
     return (
         *time_rules(table),
@@ -106,24 +96,24 @@ def taken_rules(table: Table) -> tuple[Rule, ...]:
     )
 
 
-def partition_rule(table: Table) -> Rule:
+def partition_rule(table: schemas.Table) -> Rule:
     """Rule for column `partition`, which may be NULL."""
     return Rule(table, "partition is negative", "partition < 0", "Kafka counts partitions from 0")
 
 
-def broker_rule(table: Table) -> Rule:
+def broker_rule(table: schemas.Table) -> Rule:
     """Rule for column `broker`, if it must name a broker."""
     return Rule(table, "broker is negative", "broker < 0", "-1 is how Kafka says that there is none")
 
 
-def bytes_rule(table: Table, name: str) -> Rule:
+def bytes_rule(table: schemas.Table, name: str) -> Rule:
     """Rule for a column of bytes, which may be NULL."""
     return Rule(
         table, f"{name} is negative", f"{name} < 0", "-1 is how Kafka and some tools say unknown, which is NULL here"
     )
 
 
-def size_rules(table: Table) -> tuple[Rule, ...]:
+def size_rules(table: schemas.Table) -> tuple[Rule, ...]:
     """Bounds of column `size_bytes`, the size of a log, which may be NULL."""
     return (
         bytes_rule(table, "size_bytes"),
@@ -137,49 +127,52 @@ def size_rules(table: Table) -> tuple[Rule, ...]:
 
 
 ROW_RULES = (
-    *taken_rules(CLUSTERS),
-    broker_rule(BROKERS),
+    *taken_rules(schemas.CLUSTERS),
+    broker_rule(schemas.BROKERS),
     Rule(
-        BROKERS,
+        schemas.BROKERS,
         "port is no port",
         f"port NOT BETWEEN 0 AND {LARGEST_PORT}",
         "it has 16 bits",
     ),
-    broker_rule(LOG_DIRS),
-    bytes_rule(LOG_DIRS, "total_bytes"),
-    bytes_rule(LOG_DIRS, "usable_bytes"),
+    broker_rule(schemas.LOG_DIRS),
+    bytes_rule(schemas.LOG_DIRS, "total_bytes"),
+    bytes_rule(schemas.LOG_DIRS, "usable_bytes"),
     Rule(
-        LOG_DIRS,
+        schemas.LOG_DIRS,
         "total_bytes is more than a file system has",
         f"total_bytes > {LARGEST_DISK_BYTES}",
         "an exbibyte; file systems without an end say eight, and are no capacity to plan with",
     ),
     Rule(
-        LOG_DIRS,
+        schemas.LOG_DIRS,
         "usable_bytes is more than total_bytes",
         "usable_bytes > total_bytes",
         "what is free is a part of the whole",
     ),
-    Rule(LOG_DIRS, "replica_count is negative", "replica_count < 0", "it is a count"),
-    Rule(LOG_DIRS, "replica_bytes is negative", "replica_bytes < 0", "it is a sum of sizes"),
-    partition_rule(PARTITIONS),
-    Rule(PARTITIONS, "replicas is empty", "size(replicas) = 0", "a partition has a replica at least"),
-    partition_rule(REPLICAS),
-    broker_rule(REPLICAS),
-    *size_rules(REPLICAS),
-    *taken_rules(SAMPLES),
-    partition_rule(SAMPLES),
-    Rule(SAMPLES, "start_offset is negative", "start_offset < 0", "offsets begin at 0"),
+    Rule(schemas.LOG_DIRS, "replica_count is negative", "replica_count < 0", "it is a count"),
+    Rule(schemas.LOG_DIRS, "replica_bytes is negative", "replica_bytes < 0", "it is a sum of sizes"),
+    partition_rule(schemas.PARTITIONS),
+    Rule(schemas.PARTITIONS, "replicas is empty", "size(replicas) = 0", "a partition has a replica at least"),
+    partition_rule(schemas.REPLICAS),
+    broker_rule(schemas.REPLICAS),
+    *size_rules(schemas.REPLICAS),
+    *taken_rules(schemas.SAMPLES),
+    partition_rule(schemas.SAMPLES),
+    Rule(schemas.SAMPLES, "start_offset is negative", "start_offset < 0", "offsets begin at 0"),
     Rule(
-        SAMPLES, "end_offset is below start_offset", "end_offset < start_offset", "a log ends where it begins, or later"
+        schemas.SAMPLES,
+        "end_offset is below start_offset",
+        "end_offset < start_offset",
+        "a log ends where it begins, or later",
     ),
     Rule(
-        SAMPLES,
+        schemas.SAMPLES,
         "end_offset is more than a log can reach",
         f"end_offset > {LARGEST_OFFSET}",
         "2^53: 28 years of ten million records per second",
     ),
-    *size_rules(SAMPLES),
+    *size_rules(schemas.SAMPLES),
 )
 """Rules for one row, in the order in which they are tried."""
 
@@ -197,37 +190,37 @@ KEY_RULES = (
             "files that were copied back after they had been compacted, or a snapshot that was stored twice",
             Treatment.LATE,
         )
-        for table in (CLUSTERS, BROKERS, LOG_DIRS, PARTITIONS, REPLICAS)
+        for table in (schemas.CLUSTERS, schemas.BROKERS, schemas.LOG_DIRS, schemas.PARTITIONS, schemas.REPLICAS)
     ),
     Rule(
-        REPLICAS,
+        schemas.REPLICAS,
         NO_PARTITION,
         "no row of partitions has its snapshot_id, topic and partition",
         "the topic came or went while the snapshot was taken",
     ),
     Rule(
-        SAMPLES,
+        schemas.SAMPLES,
         NO_PARTITION,
         "no row of partitions of the latest snapshot has its cluster_id, topic and partition",
         "the topic was deleted; its hours are made, but no load model",
         Treatment.COUNTED,
     ),
     Rule(
-        SAMPLES,
+        schemas.SAMPLES,
         HOUR_CLOSED,
         "taken_ms is before the first hour of its partition that the last load left open",
         "hours are closed two hours after; it stays in the table, and `kreassign load --full` counts it",
         Treatment.LATE,
     ),
     Rule(
-        METRIC_HOURS,
+        schemas.METRIC_HOURS,
         NO_TOPIC,
         "no row of partitions of the latest snapshot has its cluster_id and topic, also with underscores for dots",
         "the topic was deleted, or has another name; what was measured of it is not shared out to other topics",
         Treatment.COUNTED,
     ),
     Rule(
-        METRIC_HOURS,
+        schemas.METRIC_HOURS,
         UNKNOWN_BROKER,
         "no row of brokers of the latest snapshot has its cluster_id and broker",
         "the broker is gone, or --broker was mistyped at the import; what it measured is shared out to no partition",
@@ -238,28 +231,28 @@ KEY_RULES = (
 
 METRIC_HOUR_RULES = (
     Rule(
-        METRIC_HOURS,
+        schemas.METRIC_HOURS,
         SAME_KEY,
         "a metric before it has the same key",
         "the reading stands for no time: what it says is said already",
         Treatment.LATE,
     ),
     Rule(
-        METRIC_HOURS,
+        schemas.METRIC_HOURS,
         "it is the first of its series",
         "no metric of the last days is before it in its series",
         "it stands for no time of its own; the next one is measured from it",
         Treatment.COUNTED,
     ),
     Rule(
-        METRIC_HOURS,
+        schemas.METRIC_HOURS,
         "it is more than an hour after the one before",
         "taken_ms is more than an hour after that of the metric before it in its series",
         "nobody measured meanwhile: that time counts as not measured",
         Treatment.COUNTED,
     ),
     Rule(
-        METRIC_HOURS,
+        schemas.METRIC_HOURS,
         "its counter went back",
         "a `_total` that is lower than the one before it in its series",
         "the broker was restarted: how far the counter had come is not known, and that time counts as not measured",
@@ -292,7 +285,7 @@ class Judged:
     row_count: int
 
 
-def quality_rows(load_ms: int, judged: Iterable[Judged]) -> list[Row]:
+def quality_rows(load_ms: int, judged: Iterable[Judged]) -> list[schemas.Row]:
     """Rows of table `load_quality` for one load: counts above zero, and always one for good rows."""
     return [
         {
@@ -307,14 +300,14 @@ def quality_rows(load_ms: int, judged: Iterable[Judged]) -> list[Row]:
     ]
 
 
-def load_accounts(rows: Iterable[Row]) -> tuple[LoadAccount, ...]:
+def load_accounts(rows: Iterable[schemas.Row]) -> tuple[LoadAccount, ...]:
     """Group rows of table `load_quality` by load, oldest first."""
     order = sorted(rows, key=lambda row: (row["load_ms"], row["table_name"], row["treatment"], row["reason"] or ""))
     by_load = groupby(order, itemgetter("load_ms"))
     return tuple(_account(load_ms, list(of_load)) for load_ms, of_load in by_load)
 
 
-def quality_lines(rows: Iterable[Row]) -> Iterator[str]:
+def quality_lines(rows: Iterable[schemas.Row]) -> Iterator[str]:
     """Lines of a text table of the latest loads, oldest first; then the reasons of the last load."""
     shown = load_accounts(rows)[-_LOADS_SHOWN:]
     yield f"{'load (UTC)':<20} {'table':<12}" + "".join(f" {kind:>12}" for kind in TREATMENTS)
@@ -326,7 +319,7 @@ def quality_lines(rows: Iterable[Row]) -> Iterator[str]:
         yield f"{each.table_name}: {each.row_count:,} {each.treatment}: {each.reason}"
 
 
-def _account(load_ms: int, rows: list[Row]) -> LoadAccount:
+def _account(load_ms: int, rows: list[schemas.Row]) -> LoadAccount:
     tables: dict[str, dict[str, int]] = {}
     for row in rows:
         counts = tables.setdefault(row["table_name"], dict.fromkeys(TREATMENTS, 0))

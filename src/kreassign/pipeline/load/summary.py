@@ -31,6 +31,7 @@ from kreassign.model.load import (
     TopicSkew,
 )
 from kreassign.model.text import HOUR_MS
+from kreassign.pipeline.tables import schemas
 from kreassign.pipeline.tables.parquet import (
     ColumnArray,
     Dictionary,
@@ -44,17 +45,6 @@ from kreassign.pipeline.tables.parquet import (
     read_rows,
     read_table,
     rows_in,
-)
-from kreassign.pipeline.tables.schemas import (
-    BACKTESTS,
-    BROKER_LOADS,
-    CLUSTERS,
-    FORECAST,
-    LOAD_HOURS,
-    LOAD_MODEL,
-    PLAN_INPUTS,
-    SKEW,
-    Row,
 )
 
 # Figures of each cluster.
@@ -99,12 +89,12 @@ class LoadColumns:
 
 def loaded_clusters(where: Where) -> tuple[str, ...]:
     """Cluster ids in table `load_model`, sorted. Raises DataError if the table is missing."""
-    return dictionary(read_columns(where, LOAD_MODEL, ("cluster_id",))["cluster_id"]).names
+    return dictionary(read_columns(where, schemas.LOAD_MODEL, ("cluster_id",))["cluster_id"]).names
 
 
 def load_columns(where: Where, cluster_id: str) -> LoadColumns:
     """Read table `load_model` of a cluster. Raises DataError if it is missing, or has nothing of this cluster."""
-    found = read_columns(where, LOAD_MODEL, _LOAD_COLUMNS, only={"cluster_id": cluster_id})
+    found = read_columns(where, schemas.LOAD_MODEL, _LOAD_COLUMNS, only={"cluster_id": cluster_id})
     topics, snapshots = dictionary(found["topic"]), dictionary(found["snapshot_id"])
     if not snapshots.names:
         others = ", ".join(loaded_clusters(where))
@@ -297,7 +287,7 @@ def _shares(amounts: Floats) -> Floats:
 
 
 def _outlook(where: Where, only: Mapping[str, object]) -> Outlook | None:
-    rows = read_rows(where, BACKTESTS, only=only) if has_table(where, BACKTESTS) else []
+    rows = read_rows(where, schemas.BACKTESTS, only=only) if has_table(where, schemas.BACKTESTS) else []
     if not rows:
         return None
     of = {name: expected(*(rows[0][each] for each in three)) for name, three in EXPECTED.items()}
@@ -306,10 +296,13 @@ def _outlook(where: Where, only: Mapping[str, object]) -> Outlook | None:
 
 def _measured_brokers(where: Where, only: Mapping[str, object]) -> list[MeasuredBroker]:
     """Brokers' own metrics, the busiest first; empty without metrics."""
-    if not has_table(where, BROKER_LOADS):
+    if not has_table(where, schemas.BROKER_LOADS):
         return []
     names = [field.name for field in fields(MeasuredBroker)]
-    found = [MeasuredBroker(**{name: row[name] for name in names}) for row in read_rows(where, BROKER_LOADS, only=only)]
+    found = [
+        MeasuredBroker(**{name: row[name] for name in names})
+        for row in read_rows(where, schemas.BROKER_LOADS, only=only)
+    ]
     return sorted(found, key=lambda one: (-(one.peak_cpu_share or 0.0), -_peak_bytes_per_s(one), one.broker))
 
 
@@ -323,15 +316,17 @@ def expected(value: float | None, low: float | None, high: float | None) -> Expe
 
 
 def _replica_bytes(where: Where, only: Mapping[str, object]) -> float | None:
-    if not has_table(where, PLAN_INPUTS):
+    if not has_table(where, schemas.PLAN_INPUTS):
         return None
-    return _sum(np.asarray(read_columns(where, PLAN_INPUTS, ("size_bytes",), only=only)["size_bytes"], np.float64))
+    return _sum(
+        np.asarray(read_columns(where, schemas.PLAN_INPUTS, ("size_bytes",), only=only)["size_bytes"], np.float64)
+    )
 
 
 def _taken_ms(where: Where, snapshot_id: str) -> int | None:
-    if not has_table(where, CLUSTERS):
+    if not has_table(where, schemas.CLUSTERS):
         return None
-    rows = read_rows(where, CLUSTERS, only={"snapshot_id": snapshot_id})
+    rows = read_rows(where, schemas.CLUSTERS, only={"snapshot_id": snapshot_id})
     return rows[0]["taken_ms"] if rows else None
 
 
@@ -389,10 +384,10 @@ def charts(where: Where, loads: LoadColumns, top: int) -> LoadCharts:
 
 def _measured(where: Where, loads: LoadColumns) -> Measured:
     count = len(loads.partitions)
-    if not has_table(where, LOAD_HOURS):
+    if not has_table(where, schemas.LOAD_HOURS):
         nothing = np.full((count, HOURS_A_DAY), np.nan), np.full((count, SHOWN_DAYS), np.nan)
         return Measured(*nothing)
-    found = read_columns(where, LOAD_HOURS, _HOUR_COLUMNS, only={"cluster_id": loads.cluster_id})
+    found = read_columns(where, schemas.LOAD_HOURS, _HOUR_COLUMNS, only={"cluster_id": loads.cluster_id})
     places = places_of(loads, found)
     epoch = ints(found["epoch"])
     latest = np.full(count + 1, -1)
@@ -440,10 +435,10 @@ def _rates(written: Floats, seconds: Floats, *, least_s: float) -> Floats:
 
 def _broker_curves(where: Where, loads: LoadColumns, measured: Measured, top: int) -> tuple[DailyCurve, ...]:
     """Producers' writes to the partitions that each broker leads, for the `top` brokers."""
-    if not has_table(where, PLAN_INPUTS):
+    if not has_table(where, schemas.PLAN_INPUTS):
         return ()
     only = {"cluster_id": loads.cluster_id, "is_leader": True}
-    found = read_columns(where, PLAN_INPUTS, ("topic", "partition", "broker"), only=only)
+    found = read_columns(where, schemas.PLAN_INPUTS, ("topic", "partition", "broker"), only=only)
     places, brokers = places_of(loads, found), ints(found["broker"])
     leading = [(int(broker), places[(brokers == broker) & (places >= 0)]) for broker in np.unique(brokers)]
     rates = np.array([np.nansum(loads.figures[_RATE][led]) for _, led in leading])
@@ -486,10 +481,10 @@ def _history(
 def _forecast(where: Where, loads: LoadColumns) -> tuple[dict[str, Floats], float]:
     """Forecast of the rate by partition index, and its horizon in days; NaN and 0 without one."""
     columns = {name: np.full(len(loads.partitions), np.nan) for name in EXPECTED[_RATE]}
-    if not has_table(where, FORECAST):
+    if not has_table(where, schemas.FORECAST):
         return columns, 0.0
     names = ("topic", "partition", "horizon_days", *columns)
-    found = read_columns(where, FORECAST, names, only={"cluster_id": loads.cluster_id})
+    found = read_columns(where, schemas.FORECAST, names, only={"cluster_id": loads.cluster_id})
     places = places_of(loads, found)
     for name, column in columns.items():
         column[places[places >= 0]] = floats(found[name])[places >= 0]
@@ -499,9 +494,9 @@ def _forecast(where: Where, loads: LoadColumns) -> tuple[dict[str, Floats], floa
 
 def _skew(where: Where, loads: LoadColumns, top: int) -> tuple[TopicSkew, ...]:
     """Topics with the most writes beyond an even share, the most first."""
-    if not has_table(where, SKEW):
+    if not has_table(where, schemas.SKEW):
         return ()
-    rows = read_rows(where, SKEW, only={"cluster_id": loads.cluster_id})
+    rows = read_rows(where, schemas.SKEW, only={"cluster_id": loads.cluster_id})
     excess = np.array([_excess(row["write_bytes_per_s"], row["hottest_ratio"], row["known_count"]) for row in rows])
     fields = TopicSkew.__slots__
     return tuple(TopicSkew(**{name: rows[place][name] for name in fields}) for place in largest(excess, top).tolist())
@@ -531,9 +526,9 @@ _WINDOW_COLUMNS = ("topic", "partition", "hour_ms", "seconds")
 
 def windows(where: Where, loads: LoadColumns) -> tuple[MeasuredHour, ...]:
     """The hours of the last day, oldest first; empty if the tables have no hours."""
-    if not has_table(where, LOAD_HOURS):
+    if not has_table(where, schemas.LOAD_HOURS):
         return ()
-    log = log_of(where, LOAD_HOURS)
+    log = log_of(where, schemas.LOAD_HOURS)
     ends = [int(file.highs["hour_ms"]) for file in log.files() if file.highs.get("hour_ms") is not None]
     if not ends:
         return ()
@@ -557,17 +552,20 @@ def windows(where: Where, loads: LoadColumns) -> tuple[MeasuredHour, ...]:
 
 def partition_counts(where: Where, column: str) -> dict[str, int]:
     """Number of partitions of table `load_model` by the value of a column."""
-    counted = read_table(where, LOAD_MODEL, columns=[column]).group_by(column).aggregate([([], "count_all")])
+    counted = read_table(where, schemas.LOAD_MODEL, columns=[column]).group_by(column).aggregate([([], "count_all")])
     counts = Counter({row[column]: row["count_all"] for row in counted.to_pylist()})
     return dict(sorted(counts.items()))
 
 
 def backtest_results(where: Where) -> list[str]:
     """Results of table `backtests`, one sentence per cluster."""
-    return [_backtest_sentence(row) for row in sorted(read_rows(where, BACKTESTS), key=lambda row: row["cluster_id"])]
+    return [
+        _backtest_sentence(row)
+        for row in sorted(read_rows(where, schemas.BACKTESTS), key=lambda row: row["cluster_id"])
+    ]
 
 
-def _backtest_sentence(tested: Row) -> str:
+def _backtest_sentence(tested: schemas.Row) -> str:
     name = f"backtest of {tested['cluster_id']}"
     if not tested["partition_count"]:
         return f"{name}: none, no partition has two whole weeks of samples"

@@ -24,23 +24,9 @@ from pyarrow import fs
 
 from kreassign.errors import DataError, InvariantBroken
 from kreassign.model.text import DAY_MS
-from kreassign.pipeline.tables import delta
+from kreassign.pipeline.tables import delta, schemas
 from kreassign.pipeline.tables.arrow import arrow_schema
 from kreassign.pipeline.tables.parquet import Load, append_once, is_of_loads, kept_loads, last_load, loads_of, rows_in
-from kreassign.pipeline.tables.schemas import (
-    LAST_DATE_MS,
-    LOAD_HOURS,
-    LOAD_QUALITY,
-    LOADS,
-    MERGED_BY_LOADS,
-    OPEN_SAMPLES,
-    QUARANTINE,
-    SAMPLES,
-    Partitioning,
-    Table,
-    date_of,
-    utc,
-)
 
 # Table `loads`: the versions of the tables that belong to one load. A load exists once it is in this table.
 #
@@ -51,7 +37,7 @@ from kreassign.pipeline.tables.schemas import (
 # A load reads only what is new, so it needs the tables that the load before it knew (`STOOD_ON`). Version numbers mean
 # nothing for a table that was created again or restored from a copy; hence the id of each, and `standing_on`.
 
-STOOD_ON = (SAMPLES, LOAD_HOURS, OPEN_SAMPLES, QUARANTINE, LOAD_QUALITY)
+STOOD_ON = (schemas.SAMPLES, schemas.LOAD_HOURS, schemas.OPEN_SAMPLES, schemas.QUARANTINE, schemas.LOAD_QUALITY)
 ALL_AGAIN = "run `kreassign load --full`, which reads all samples that there are and nothing else"
 """Advice if a load cannot build on the one before. A full load drops all hours, which would count the same samples
 twice; it is never automatic, because hours of expired samples are lost."""
@@ -66,7 +52,7 @@ OPEN, CLOSED = "true", "false"
 class LoadedTable:
     """A table that a load read or made: its version, and number of rows by treatment."""
 
-    table: Table
+    table: schemas.Table
     version: int
     good: int
     bad: int = 0
@@ -88,12 +74,12 @@ def standing_on(data_dir: delta.DataDir, before: Load) -> Load:
     return before
 
 
-def is_as_known(data_dir: delta.DataDir, before: Load, table: Table) -> bool:
+def is_as_known(data_dir: delta.DataDir, before: Load, table: schemas.Table) -> bool:
     """True if the table is still the one that the load before knew, so that its version number is valid."""
     return _why_another(data_dir, before, table) is None
 
 
-def _why_another(data_dir: delta.DataDir, before: Load, table: Table) -> str | None:
+def _why_another(data_dir: delta.DataDir, before: Load, table: schemas.Table) -> str | None:
     if table.name not in before.versions:
         return "that load does not name it"
     if not delta.has_log(data_dir, table):
@@ -114,8 +100,9 @@ def time_of_load(now_ms: int, before: Load) -> int:
     """
     if now_ms < before.load_ms - CLOCK_MS:
         raise DataError(
-            f"the clock of this machine says {utc(now_ms)}, and load {before.number} was begun {utc(before.load_ms)} "
-            "by its clock: put this one right; if the other was wrong, run `kreassign load --full`"
+            f"the clock of this machine says {schemas.utc(now_ms)}, and load {before.number} was begun "
+            f"{schemas.utc(before.load_ms)} by its clock: put this one right; if the other was wrong, run "
+            "`kreassign load --full`"
         )
     return max(now_ms, before.load_ms + 1)
 
@@ -139,14 +126,14 @@ def publish(data_dir: delta.DataDir, load_ms: int, tables: Iterable[LoadedTable]
         }
         for each in tables
     ]
-    if not append_once(data_dir, LOADS, rows, identity=_IDENTITY, number=number):
+    if not append_once(data_dir, schemas.LOADS, rows, identity=_IDENTITY, number=number):
         winner = last_load(data_dir)
-        begun = "" if winner is None else f", begun {utc(winner.load_ms)}"
+        begun = "" if winner is None else f", begun {schemas.utc(winner.load_ms)}"
         raise DataError(
             f"another load of {data_dir} was finished while this one ran{begun}: its tables stay, and nothing of this "
             "one is seen; run it again if samples came since"
         )
-    tended(data_dir, LoadedTable(LOADS, delta.open_log(data_dir, LOADS).version, len(rows)))
+    tended(data_dir, LoadedTable(schemas.LOADS, delta.open_log(data_dir, schemas.LOADS).version, len(rows)))
 
 
 # Files that commits added to a table after a version. Compaction adds no rows.
@@ -245,7 +232,7 @@ ATTEMPTS = 20
 """Largest number of retries. Before each, another writer has made progress."""
 
 
-def merge_rows(data_dir: delta.DataDir, table: Table, rows: pa.Table, key: Sequence[str] = ()) -> int:
+def merge_rows(data_dir: delta.DataDir, table: schemas.Table, rows: pa.Table, key: Sequence[str] = ()) -> int:
     """Add the rows whose `key` (default: the table's) the table does not have; returns their number.
 
     The table is partitioned by date. Raises DataError if others keep changing the table meanwhile.
@@ -262,7 +249,7 @@ def merge_rows(data_dir: delta.DataDir, table: Table, rows: pa.Table, key: Seque
     )
 
 
-def rows_at(data_dir: delta.DataDir, table: Table, times_ms: pa.ChunkedArray) -> pa.Table:
+def rows_at(data_dir: delta.DataDir, table: schemas.Table, times_ms: pa.ChunkedArray) -> pa.Table:
     """Rows of a table, which may be missing, with any of these values in its partition's time column."""
     none = arrow_schema(table).empty_table()
     if not len(times_ms) or not delta.has_log(data_dir, table):
@@ -290,14 +277,14 @@ def _merge(log: delta.TableLog, source: pa.Table, key: Sequence[str]) -> int:
     return added
 
 
-def _by_date(table: Table) -> Partitioning:
+def _by_date(table: schemas.Table) -> schemas.Partitioning:
     if table.partition_by is None or not table.partition_by.is_date:
         raise InvariantBroken(f"table {table.name} is not partitioned by date")
     return table.partition_by
 
 
-def _with_date(part: Partitioning, rows: pa.Table) -> pa.Table:
-    times = pc.max_element_wise(pc.min_element_wise(rows[part.column], LAST_DATE_MS), 0)
+def _with_date(part: schemas.Partitioning, rows: pa.Table) -> pa.Table:
+    times = pc.max_element_wise(pc.min_element_wise(rows[part.column], schemas.LAST_DATE_MS), 0)
     return rows.append_column(part.name, pc.cast(pc.cast(times, pa.timestamp("ms")), pa.date32(), safe=False))
 
 
@@ -320,7 +307,7 @@ _UPKEEP = {"OPTIMIZE", "DELETE"}
 _CHECKPOINT = re.compile(r"\d{20}\.checkpoint\.parquet")
 
 
-def compact(data_dir: delta.DataDir, table: Table) -> int:
+def compact(data_dir: delta.DataDir, table: schemas.Table) -> int:
     """Merge the small files of each partition of a table; returns by how many the files decreased."""
     log = delta.log_to_write(data_dir, table)
     if is_of_loads(table) or len(log.files()) < 2:  # readers read tables of loads at the load's versions
@@ -337,7 +324,7 @@ def tended(data_dir: delta.DataDir, made: LoadedTable, window_days: int = 0) -> 
     Rows in the window stay. Leaves the table as it is if another process changes it.
     """
     table = made.table
-    if table.lifecycle != MERGED_BY_LOADS:
+    if table.lifecycle != schemas.MERGED_BY_LOADS:
         return made
     log = delta.open_log(data_dir, table)
     if log.version != made.version:
@@ -373,7 +360,7 @@ def _kept_since(log: delta.TableLog, window_days: int) -> int | None:
     return newest - max(kept.days, window_days + 1) * DAY_MS
 
 
-def expire(data_dir: delta.DataDir, table: Table, before: str) -> int:
+def expire(data_dir: delta.DataDir, table: schemas.Table, before: str) -> int:
     """Delete rows of dates before `before` (`2025-01-31`, UTC); returns the number of files removed."""
     part = table.partition_by
     if part is None or not part.is_date:
@@ -386,14 +373,14 @@ def expire(data_dir: delta.DataDir, table: Table, before: str) -> int:
     return len(old)
 
 
-def repair(data_dir: delta.DataDir, table: Table) -> int:
+def repair(data_dir: delta.DataDir, table: schemas.Table) -> int:
     """Take missing files out of the table; returns their number."""
     log = delta.log_to_write(data_dir, table)
     with delta.told(data_dir, table):
         return len(log.delta.repair()["files_removed"])
 
 
-def vacuum(data_dir: delta.DataDir, table: Table, now_ms: int) -> int:
+def vacuum(data_dir: delta.DataDir, table: schemas.Table, now_ms: int) -> int:
     """Delete files that no version of the last days uses, and those of killed writers; returns their number.
 
     Files of a load that was the last one at some time in these days stay, however old.
@@ -411,7 +398,7 @@ def vacuum(data_dir: delta.DataDir, table: Table, now_ms: int) -> int:
     return count
 
 
-def _version_to_keep(data_dir: delta.DataDir, table: Table, since_ms: int) -> list[int] | None:
+def _version_to_keep(data_dir: delta.DataDir, table: schemas.Table, since_ms: int) -> list[int] | None:
     """Version of the load that was the last one at `since_ms`; a killed load may have replaced its files long before.
 
     Files of later loads were replaced later, so their age protects them.
@@ -433,7 +420,7 @@ def _thin_checkpoints(log: delta.TableLog) -> None:
     )
     days: set[str] = set()
     for info in checkpoints[:-1]:
-        day = date_of(delta.modified_ms(info))
+        day = schemas.date_of(delta.modified_ms(info))
         if day in days:
             system.delete_file(info.path)
         days.add(day)

@@ -18,6 +18,7 @@ from pyspark.sql import types as spark_types
 
 from kreassign.errors import DataError, InvariantBroken
 from kreassign.model.text import DAY_MS
+from kreassign.pipeline.tables import schemas
 from kreassign.pipeline.tables.delta import (
     DataDir,
     DataFile,
@@ -33,25 +34,14 @@ from kreassign.pipeline.tables.delta import (
     undo_after,
 )
 from kreassign.pipeline.tables.parquet import Skipped, Where, log_of, usable_files
-from kreassign.pipeline.tables.schemas import (
-    BIGINT,
-    BOOLEAN,
-    DOUBLE,
-    INT,
-    INTS,
-    LAST_DATE_MS,
-    STRING,
-    Partitioning,
-    Table,
-)
 
 _SPARK_TYPES: dict[str, spark_types.DataType] = {
-    STRING: spark_types.StringType(),
-    INT: spark_types.IntegerType(),
-    BIGINT: spark_types.LongType(),
-    DOUBLE: spark_types.DoubleType(),
-    BOOLEAN: spark_types.BooleanType(),
-    INTS: spark_types.ArrayType(spark_types.IntegerType()),
+    schemas.STRING: spark_types.StringType(),
+    schemas.INT: spark_types.IntegerType(),
+    schemas.BIGINT: spark_types.LongType(),
+    schemas.DOUBLE: spark_types.DoubleType(),
+    schemas.BOOLEAN: spark_types.BooleanType(),
+    schemas.INTS: spark_types.ArrayType(spark_types.IntegerType()),
 }
 ROWS_PER_TASK = 400_000
 """Rows that one task takes. No more are read by one task, which needs neither shuffles nor jobs for them."""
@@ -60,7 +50,7 @@ _FILES_PER_TASK = 100
 """Files that one task opens; an object store has latency for each."""
 
 
-def struct_type(table: Table) -> spark_types.StructType:
+def struct_type(table: schemas.Table) -> spark_types.StructType:
     """Spark schema of the table, with comments."""
     return spark_types.StructType(
         [
@@ -72,14 +62,14 @@ def struct_type(table: Table) -> spark_types.StructType:
     )
 
 
-def read_table(spark: SparkSession, where: Where, table: Table) -> DataFrame:
+def read_table(spark: SparkSession, where: Where, table: schemas.Table) -> DataFrame:
     """Read all rows of a table with exactly its columns. Raises DataError if it is missing or has other columns."""
     log = log_of(where, table)
     refuse_wrong_columns(log)
     return rows_of(spark, log, log.files())
 
 
-def source_log(data_dir: DataDir, table: Table) -> TableLog:
+def source_log(data_dir: DataDir, table: schemas.Table) -> TableLog:
     """Open the log of a source table. Raises DataError if it is missing or lacks required columns."""
     log = open_log(data_dir, table)
     refuse_wrong_columns(log)
@@ -97,7 +87,7 @@ def some_usable(log: TableLog, files: Sequence[DataFile]) -> tuple[list[DataFile
     return usable, skipped
 
 
-def row_count(data_dir: DataDir, table: Table, version: int) -> int:
+def row_count(data_dir: DataDir, table: schemas.Table, version: int) -> int:
     """Number of rows of a version of a table, from its log."""
     return sum(file.row_count for file in open_log(data_dir, table, version).files())
 
@@ -120,7 +110,7 @@ def dealt(rows: DataFrame, row_count: int, *key: Column | str) -> DataFrame:
     return rows.repartition(tasks, *key) if tasks > 1 else rows.coalesce(1)
 
 
-def write_table(rows: DataFrame, data_dir: DataDir, table: Table, *, parts: Sequence[str] | None = None) -> int:
+def write_table(rows: DataFrame, data_dir: DataDir, table: schemas.Table, *, parts: Sequence[str] | None = None) -> int:
     """Replace the rows of a table, or of some partitions; returns the number of the new version.
 
     `parts` are values of the partition column, and all rows must be in them. If that is not a date, there is one value.
@@ -131,7 +121,7 @@ def write_table(rows: DataFrame, data_dir: DataDir, table: Table, *, parts: Sequ
 
 
 def write_parts(
-    rows: DataFrame, data_dir: DataDir, table: Table, *, replaced: Sequence[str] | None, base: int | None
+    rows: DataFrame, data_dir: DataDir, table: schemas.Table, *, replaced: Sequence[str] | None, base: int | None
 ) -> int:
     """Add rows to their partitions, replacing all rows in the `replaced` ones; returns the new version's number.
 
@@ -145,7 +135,7 @@ def write_parts(
     return commit(log, _written(rows, log, None), replace=True, parts=replaced)
 
 
-def _refuse_other_columns(rows: DataFrame, table: Table) -> None:
+def _refuse_other_columns(rows: DataFrame, table: schemas.Table) -> None:
     found = {field.name: field.dataType.simpleString() for field in rows.schema.fields}
     if tuple(rows.columns) != table.column_names or found != {each.name: each.type for each in table.columns}:
         raise InvariantBroken(f"table {table.name}: a step made {rows.schema.simpleString()}")
@@ -165,11 +155,11 @@ def _written(rows: DataFrame, log: TableLog, parts: Sequence[str] | None) -> lis
     return _listed(log, folder, value)
 
 
-def _value_of(part: Partitioning) -> Column:
+def _value_of(part: schemas.Partitioning) -> Column:
     """Column expression for `Partitioning.value_of`; a date is UTC, whatever the session's time zone."""
     if not part.is_date:
         return sql.col(part.column).cast("string")
-    bounded = sql.least(sql.greatest(sql.col(part.column), sql.lit(0)), sql.lit(LAST_DATE_MS))
+    bounded = sql.least(sql.greatest(sql.col(part.column), sql.lit(0)), sql.lit(schemas.LAST_DATE_MS))
     days = sql.floor(bounded / sql.lit(DAY_MS)).cast("int")
     return sql.date_add(sql.lit("1970-01-01").cast("date"), days).cast("string")
 

@@ -4,17 +4,7 @@ from __future__ import annotations
 
 import re
 
-from kreassign.model.error_codes import (
-    CLUSTER_AUTHORIZATION_FAILED,
-    INVALID_REQUEST,
-    MISMATCHED_ENDPOINT_TYPE,
-    NONE,
-    NOT_LEADER_OR_FOLLOWER,
-    REBOOTSTRAP_REQUIRED,
-    UNKNOWN_TOPIC_OR_PARTITION,
-    UNSUPPORTED_ENDPOINT_TYPE,
-    error_code,
-)
+from kreassign.model import error_codes
 from kreassign.twin.access import ANONYMOUS, Operation
 from kreassign.twin.api.metadata import cluster_operations, live_brokers, shown_controller
 from kreassign.twin.api.request import Handler, Request
@@ -48,8 +38,8 @@ def _api_versions(request: Request) -> Message:
     """
     response = api.API_VERSIONS.response
     if request.version >= 3 and not _is_legal_software_name(request.message):
-        return response(error_code=INVALID_REQUEST, api_keys=[])
-    if request.version >= _FIRST_WITH_NODE and (refusal := _misrouted(request)) != NONE:
+        return response(error_code=error_codes.INVALID_REQUEST, api_keys=[])
+    if request.version >= _FIRST_WITH_NODE and (refusal := _misrouted(request)) != error_codes.NONE:
         return response(error_code=refusal, api_keys=[])
     release = request.cluster.version
     return response(
@@ -78,12 +68,12 @@ def _misrouted(request: Request) -> int:
     """Compare the cluster and the node that a client means with those that it has reached."""
     cluster_id, node_id = request.message.cluster_id, request.message.node_id
     if (cluster_id is None) != (node_id == _NO_NODE):
-        return INVALID_REQUEST
+        return error_codes.INVALID_REQUEST
     is_here = (cluster_id, node_id) == (request.cluster.cluster_id, request.node.id)
     is_stranger = request.node.listener.users is not None and request.client.principal == ANONYMOUS
     if cluster_id is None or is_here or is_stranger or request.node.endpoint is Endpoint.CONTROLLER:
-        return NONE
-    return REBOOTSTRAP_REQUIRED
+        return error_codes.NONE
+    return error_codes.REBOOTSTRAP_REQUIRED
 
 
 def _is_legal_software_name(message: Message) -> bool:
@@ -110,13 +100,13 @@ def _describe_cluster(request: Request) -> Message:
     - Nothing.
     """
     if request.at_controller and not request.allows(Operation.ALTER):
-        return _cluster_refused(CLUSTER_AUTHORIZATION_FAILED, request.denial(Operation.ALTER))
+        return _cluster_refused(error_codes.CLUSTER_AUTHORIZATION_FAILED, request.denial(Operation.ALTER))
     wanted = request.message.endpoint_type if request.version >= 1 else Endpoint.BROKER.value
     if wanted not in {kind.value for kind in Endpoint}:
-        code = INVALID_REQUEST if request.version == 0 else UNSUPPORTED_ENDPOINT_TYPE
+        code = error_codes.INVALID_REQUEST if request.version == 0 else error_codes.UNSUPPORTED_ENDPOINT_TYPE
         return _cluster_refused(code, f"Unsupported endpoint type {wanted}")
     if wanted != request.node.endpoint.value:
-        code = INVALID_REQUEST if request.version == 0 else MISMATCHED_ENDPOINT_TYPE
+        code = error_codes.INVALID_REQUEST if request.version == 0 else error_codes.MISMATCHED_ENDPOINT_TYPE
         text = (
             f"The request was sent to an endpoint of type {request.node.endpoint.name}, "
             f"but we wanted an endpoint of type {Endpoint(wanted).name}"
@@ -184,7 +174,9 @@ def _describe_quorum(request: Request) -> Message:
     """
     if not request.allows(Operation.DESCRIBE):
         text = request.denial(Operation.DESCRIBE)
-        return _QUORUM_RESPONSE(error_code=CLUSTER_AUTHORIZATION_FAILED, error_message=text, topics=[], nodes=[])
+        return _QUORUM_RESPONSE(
+            error_code=error_codes.CLUSTER_AUTHORIZATION_FAILED, error_message=text, topics=[], nodes=[]
+        )
     wanted = request.message.topics
     asked = [(topic.topic_name, entry.partition_index) for topic in wanted for entry in topic.partitions]
     code = _quorum_refusal(request, asked)
@@ -195,14 +187,14 @@ def _describe_quorum(request: Request) -> Message:
         )
         for topic in wanted
     ]
-    controllers = request.cluster.controller.node_ids if code == NONE else ()
+    controllers = request.cluster.controller.node_ids if code == error_codes.NONE else ()
     return _QUORUM_RESPONSE(topics=topics, nodes=[_quorum_node(request, controller) for controller in controllers])
 
 
 def _quorum_partition(request: Request, index: int, code: int) -> Message:
     entry = _QUORUM_RESPONSE.TopicData.PartitionData
-    if code != NONE:
-        text = error_code(code).text
+    if code != error_codes.NONE:
+        text = error_codes.error_code(code).text
         empty = {"leader_id": 0, "leader_epoch": 0, "high_watermark": 0, "current_voters": [], "observers": []}
         return entry(partition_index=index, error_code=code, error_message=text, **empty)
     return entry(
@@ -217,8 +209,12 @@ def _quorum_partition(request: Request, index: int, code: int) -> Message:
 
 def _quorum_refusal(request: Request, asked: list[tuple[str, int]]) -> int:
     if asked != [(METADATA_TOPIC, 0)]:
-        return UNKNOWN_TOPIC_OR_PARTITION
-    return NONE if request.cluster.controller.takes_requests_at(request.node.id) else NOT_LEADER_OR_FOLLOWER
+        return error_codes.UNKNOWN_TOPIC_OR_PARTITION
+    return (
+        error_codes.NONE
+        if request.cluster.controller.takes_requests_at(request.node.id)
+        else error_codes.NOT_LEADER_OR_FOLLOWER
+    )
 
 
 def _quorum_state(request: Request, node_id: int) -> Message:
@@ -254,7 +250,7 @@ def _unregister_broker(request: Request) -> Message:
     response = api.UNREGISTER_BROKER.response
     if not request.allows(Operation.ALTER):
         text = request.denial(Operation.ALTER)
-        return response(error_code=CLUSTER_AUTHORIZATION_FAILED, error_message=text)
+        return response(error_code=error_codes.CLUSTER_AUTHORIZATION_FAILED, error_message=text)
     outcome = request.cluster.controller.unregister_broker(request.message.broker_id)
     # Unlike in most answers the text of a success is empty, not null.
     return response(error_code=outcome.code, error_message=outcome.message or "")

@@ -8,14 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from kreassign.model import ConfigOperation, ConfigSource, ResourceType
-from kreassign.model.error_codes import (
-    CLUSTER_AUTHORIZATION_FAILED,
-    INVALID_REQUEST,
-    NONE,
-    TOPIC_AUTHORIZATION_FAILED,
-    UNSUPPORTED_VERSION,
-)
+from kreassign.model import ConfigOperation, ConfigSource, ResourceType, error_codes
 from kreassign.twin.access import Operation
 from kreassign.twin.api.metadata import live_brokers
 from kreassign.twin.api.request import Handler, Request
@@ -64,7 +57,9 @@ def _denial(request: Request, operation: Operation, kind: int, name: str) -> Out
     is_topic = kind == ResourceType.TOPIC
     if request.allows(operation, name if is_topic else None):
         return None
-    return with_default_text(TOPIC_AUTHORIZATION_FAILED if is_topic else CLUSTER_AUTHORIZATION_FAILED)
+    return with_default_text(
+        error_codes.TOPIC_AUTHORIZATION_FAILED if is_topic else error_codes.CLUSTER_AUTHORIZATION_FAILED
+    )
 
 
 _DESCRIBE_CONFIGS_RESPONSE = api.DESCRIBE_CONFIGS.response
@@ -96,7 +91,7 @@ def _describe_configs(request: Request) -> Message:
     - Server settings in another unit than the topic's (log.retention.hours) are not converted.
     """
     if any(resource.resource_type not in _DESCRIBED_KINDS for resource in request.message.resources):
-        unexpected = with_default_text(INVALID_REQUEST)
+        unexpected = with_default_text(error_codes.INVALID_REQUEST)
         everything = ((resource.resource_type, resource.resource_name) for resource in request.message.resources)
         return _DESCRIBE_CONFIGS_RESPONSE(
             results=[_described_resource(request, DescribedResource(*one, unexpected)) for one in everything]
@@ -209,14 +204,15 @@ def _list_config_resources(request: Request) -> Message:
     - Client metrics and groups: there are none.
     """
     if not request.allows(Operation.DESCRIBE_CONFIGS):
-        return _CONFIG_RESOURCES_RESPONSE(error_code=CLUSTER_AUTHORIZATION_FAILED, config_resources=[])
+        return _CONFIG_RESOURCES_RESPONSE(error_code=error_codes.CLUSTER_AUTHORIZATION_FAILED, config_resources=[])
     asked = set(request.message.resource_types) if request.version > 0 else {_CLIENT_METRICS}
     if asked - _LISTED_KINDS:
-        return _CONFIG_RESOURCES_RESPONSE(error_code=UNSUPPORTED_VERSION, config_resources=[])
+        return _CONFIG_RESOURCES_RESPONSE(error_code=error_codes.UNSUPPORTED_VERSION, config_resources=[])
     found = ((kind, name) for kind, name in _all_resources(request) if kind in (asked or _LISTED_KINDS))
     entry = _CONFIG_RESOURCES_RESPONSE.ConfigResource
     return _CONFIG_RESOURCES_RESPONSE(
-        error_code=NONE, config_resources=[entry(resource_type=kind, resource_name=name) for kind, name in found]
+        error_code=error_codes.NONE,
+        config_resources=[entry(resource_type=kind, resource_name=name) for kind, name in found],
     )
 
 

@@ -11,20 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from uuid import UUID
 
-from kreassign.model import TopicPartition
-from kreassign.model.error_codes import (
-    COORDINATOR_NOT_AVAILABLE,
-    GROUP_AUTHORIZATION_FAILED,
-    GROUP_ID_NOT_FOUND,
-    INVALID_REQUEST,
-    NONE,
-    NOT_COORDINATOR,
-    TOPIC_AUTHORIZATION_FAILED,
-    TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
-    UNKNOWN_TOPIC_ID,
-    UNKNOWN_TOPIC_OR_PARTITION,
-    error_code,
-)
+from kreassign.model import TopicPartition, error_codes
 from kreassign.model.text import share_of, string_hash
 from kreassign.twin.access import GROUP_OPERATIONS, Operation
 from kreassign.twin.api.request import Handler, Request
@@ -48,8 +35,8 @@ _OFFSETS_TOPIC_CONFIGS = (
 def group_refusal(request: Request, group_id: str, operation: Operation = Operation.READ) -> int:
     """The error code if this node does not answer about a group; NONE if it does."""
     if not request.allows(operation, group=group_id):
-        return GROUP_AUTHORIZATION_FAILED
-    return NONE if coordinator_of(request, group_id) == request.node.id else NOT_COORDINATOR
+        return error_codes.GROUP_AUTHORIZATION_FAILED
+    return error_codes.NONE if coordinator_of(request, group_id) == request.node.id else error_codes.NOT_COORDINATOR
 
 
 def coordinator_of(request: Request, group_id: str) -> int | None:
@@ -103,7 +90,7 @@ def _find_coordinator(request: Request) -> Message:
     response = api.FIND_COORDINATOR.response
     if request.version < _FIRST_WITH_MANY_KEYS:
         code, node = _found_coordinator(request, request.message.key)
-        return response(error_code=code, error_message=error_code(code).text, **node)
+        return response(error_code=code, error_message=error_codes.error_code(code).text, **node)
     found = [(key, *_found_coordinator(request, key)) for key in request.message.coordinator_keys]
     return response(
         coordinators=[
@@ -117,19 +104,19 @@ def _found_coordinator(request: Request, key: str) -> tuple[int, dict[str, objec
     kind = request.message.key_type if request.version >= 1 else _GROUP_KEY
     nobody: dict[str, object] = {"node_id": -1, "host": "", "port": -1}
     if kind not in (_GROUP_KEY, _TRANSACTION_KEY, _SHARE_KEY):
-        return INVALID_REQUEST, nobody
+        return error_codes.INVALID_REQUEST, nobody
     if kind != _GROUP_KEY:
-        return TRANSACTIONAL_ID_AUTHORIZATION_FAILED, nobody
+        return error_codes.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, nobody
     if not request.allows(Operation.DESCRIBE, group=key):
-        return GROUP_AUTHORIZATION_FAILED, nobody
+        return error_codes.GROUP_AUTHORIZATION_FAILED, nobody
     if OFFSETS_TOPIC not in request.metadata.topics:
         create_offsets_topic(request)
-        return COORDINATOR_NOT_AVAILABLE, nobody
+        return error_codes.COORDINATOR_NOT_AVAILABLE, nobody
     broker = coordinator_of(request, key)
     if broker is None:
-        return COORDINATOR_NOT_AVAILABLE, nobody
+        return error_codes.COORDINATOR_NOT_AVAILABLE, nobody
     address = request.address(broker)
-    return NONE, {"node_id": broker, "host": address.host, "port": address.port}
+    return error_codes.NONE, {"node_id": broker, "host": address.host, "port": address.port}
 
 
 _LIST_GROUPS_RESPONSE = api.LIST_GROUPS.response
@@ -197,15 +184,15 @@ def _describe_groups(request: Request) -> Message:
 
 def _described_group(request: Request, group_id: str) -> Message:
     code = group_refusal(request, group_id, Operation.DESCRIBE)
-    if code != NONE:
+    if code != error_codes.NONE:
         return _dead_group(request, group_id, code, "", None)
     group = request.cluster.groups.describe(group_id, request.cluster.now_ms)
     if group is None:
-        code = GROUP_ID_NOT_FOUND if request.version >= _FIRST_WITH_NOT_FOUND else NONE
+        code = error_codes.GROUP_ID_NOT_FOUND if request.version >= _FIRST_WITH_NOT_FOUND else error_codes.NONE
         return _dead_group(request, group_id, code, GroupState.DEAD, f"Group {group_id} not found.")
     is_stable = group.state is GroupState.STABLE
     return _DESCRIBED_GROUP(
-        error_code=NONE,
+        error_code=error_codes.NONE,
         error_message=None,
         group_id=group_id,
         group_state=group.state,
@@ -271,7 +258,7 @@ def _delete_groups(request: Request) -> Message:
 
 def _delete_group(request: Request, group_id: str) -> int:
     code = group_refusal(request, group_id, Operation.DELETE)
-    return request.cluster.groups.delete(group_id, request.cluster.now_ms) if code == NONE else code
+    return request.cluster.groups.delete(group_id, request.cluster.now_ms) if code == error_codes.NONE else code
 
 
 _COMMIT_RESPONSE = api.OFFSET_COMMIT.response
@@ -314,7 +301,7 @@ def _offset_commit(request: Request) -> Message:
             one.partition.committed_offset, one.partition.committed_leader_epoch, one.partition.committed_metadata or ""
         )
         for one in wanted
-        if codes[one.key] == NONE
+        if codes[one.key] == error_codes.NONE
     }
     instance = message.group_instance_id if request.version >= _FIRST_WITH_INSTANCES else None
     claim = MemberClaim(message.group_id, message.generation_id_or_member_epoch, message.member_id, instance)
@@ -337,10 +324,10 @@ def _commit_topic_name(request: Request, topic: Message) -> str | None:
 
 def _commit_topic_refusal(request: Request, wanted: _WantedCommit) -> int:
     if wanted.name is None:
-        return UNKNOWN_TOPIC_ID
+        return error_codes.UNKNOWN_TOPIC_ID
     if not request.allows(Operation.READ, wanted.name):
-        return TOPIC_AUTHORIZATION_FAILED
-    return NONE if request.metadata.partition(wanted.key) else UNKNOWN_TOPIC_OR_PARTITION
+        return error_codes.TOPIC_AUTHORIZATION_FAILED
+    return error_codes.NONE if request.metadata.partition(wanted.key) else error_codes.UNKNOWN_TOPIC_OR_PARTITION
 
 
 def _commit_answer(request: Request, topic: Message, codes: dict[TopicPartition, int]) -> Message:
@@ -383,7 +370,7 @@ def _offset_fetch(request: Request) -> Message:
     if request.version >= _FIRST_WITH_GROUPS:
         return _OFFSET_FETCH_RESPONSE(groups=[_offsets_of_group(request, group) for group in message.groups])
     code = group_refusal(request, message.group_id, Operation.DESCRIBE)
-    topics = [] if code != NONE else _fetched_topics(request, message.group_id, message.topics)
+    topics = [] if code != error_codes.NONE else _fetched_topics(request, message.group_id, message.topics)
     return _OFFSET_FETCH_RESPONSE(
         error_code=code,
         topics=[
@@ -401,7 +388,7 @@ def _offset_fetch(request: Request) -> Message:
 
 def _offsets_of_group(request: Request, group: Message) -> Message:
     code = group_refusal(request, group.group_id, Operation.DESCRIBE)
-    topics = [] if code != NONE else _fetched_topics(request, group.group_id, group.topics)
+    topics = [] if code != error_codes.NONE else _fetched_topics(request, group.group_id, group.topics)
     return _FETCHED_GROUP(
         group_id=group.group_id,
         error_code=code,
@@ -431,7 +418,7 @@ def _fetched_topics(request: Request, group_id: str, topics: Iterable[Message] |
     for topic in topics:
         name, topic_id, failed = _asked_offsets(request, topic)
         keys = [TopicPartition(name, number) for number in topic.partition_indexes]
-        offsets = groups.fetch(group_id, keys, now_ms) if failed == NONE else {}
+        offsets = groups.fetch(group_id, keys, now_ms) if failed == error_codes.NONE else {}
         answers.append((name, topic_id, [(key, offsets.get(key, NO_OFFSET), failed) for key in keys]))
     return answers
 
@@ -445,15 +432,19 @@ def _asked_offsets(request: Request, topic: Message) -> tuple[str, UUID, int]:
         topic_id = topic.topic_id
         name = request.metadata.topic_names.get(str(topic_id), "")
         if not name:
-            return "", topic_id, UNKNOWN_TOPIC_ID
-    return name, topic_id, NONE if request.allows(Operation.DESCRIBE, name) else TOPIC_AUTHORIZATION_FAILED
+            return "", topic_id, error_codes.UNKNOWN_TOPIC_ID
+    return (
+        name,
+        topic_id,
+        error_codes.NONE if request.allows(Operation.DESCRIBE, name) else error_codes.TOPIC_AUTHORIZATION_FAILED,
+    )
 
 
 def _all_offsets(request: Request, offsets: dict[TopicPartition, Offset]) -> list[_FoundOffsets]:
     answers: dict[str, list[tuple[TopicPartition, Offset, int]]] = {}
     for key, one in sorted(offsets.items()):
         if request.allows(Operation.DESCRIBE, key.topic):
-            answers.setdefault(key.topic, []).append((key, one, NONE))
+            answers.setdefault(key.topic, []).append((key, one, error_codes.NONE))
     known = request.metadata.topics
     return [(name, UUID(known[name].topic_id) if name in known else _NO_ID, found) for name, found in answers.items()]
 

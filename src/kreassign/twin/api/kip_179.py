@@ -9,16 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TypeVar
 
-from kreassign.model import Broker, Partition, Topic, TopicPartition
-from kreassign.model.error_codes import (
-    CLUSTER_AUTHORIZATION_FAILED,
-    INVALID_PARTITIONS,
-    INVALID_TOPIC_EXCEPTION,
-    NONE,
-    NOT_LEADER_OR_FOLLOWER,
-    UNKNOWN_MEMBER_ID,
-    UNKNOWN_TOPIC_OR_PARTITION,
-)
+from kreassign.model import Broker, Partition, Topic, TopicPartition, error_codes
 from kreassign.model.requests import NO_COPY, Copy, OffsetRange
 from kreassign.model.topic_changes import (
     Refusal,
@@ -76,7 +67,7 @@ def _refused(request: Request, outcome: Outcome) -> Message:
 def _refusal(request: Request) -> Message | None:
     """The response to a change that the client may not make, or that comes too late; None for all others."""
     if not request.allows(Operation.ALTER):
-        return _refused(request, Outcome(CLUSTER_AUTHORIZATION_FAILED))
+        return _refused(request, Outcome(error_codes.CLUSTER_AUTHORIZATION_FAILED))
     return _refused(request, TIMED_OUT) if has_expired(request.message.timeout_ms) else None
 
 
@@ -241,7 +232,7 @@ def _replica_status(request: Request) -> Message:
     - Nothing.
     """
     if not request.allows(Operation.DESCRIBE):
-        return _STATUS_RESPONSE(error_code=CLUSTER_AUTHORIZATION_FAILED, topics=[])
+        return _STATUS_RESPONSE(error_code=error_codes.CLUSTER_AUTHORIZATION_FAILED, topics=[])
     topics = [
         _STATUS_TOPIC(
             name=topic.name, partitions=[_status_partition(request, topic.name, entry) for entry in topic.partitions]
@@ -254,10 +245,12 @@ def _replica_status(request: Request) -> Message:
 def _status_partition(request: Request, topic: str, entry: Message) -> Message:
     state = request.metadata.partition(TopicPartition(topic, entry.partition_index))
     if state is None:
-        code = INVALID_PARTITIONS if topic in request.metadata.topics else INVALID_TOPIC_EXCEPTION
+        code = (
+            error_codes.INVALID_PARTITIONS if topic in request.metadata.topics else error_codes.INVALID_TOPIC_EXCEPTION
+        )
     else:
-        code = NONE if state.leader == request.node.id else NOT_LEADER_OR_FOLLOWER
-    replicas = [] if state is None or code != NONE else list(_replicas(request, state, entry.brokers))
+        code = error_codes.NONE if state.leader == request.node.id else error_codes.NOT_LEADER_OR_FOLLOWER
+    replicas = [] if state is None or code != error_codes.NONE else list(_replicas(request, state, entry.brokers))
     return _PARTITION(partition_index=entry.partition_index, error_code=code, replicas=replicas)
 
 
@@ -265,9 +258,9 @@ def _replicas(request: Request, state: PartitionState, wanted: list[int] | None)
     leader = _copy(request, state, state.leader)
     for broker in state.replicas if wanted is None else wanted:
         if broker not in request.metadata.brokers:
-            yield _PARTITION.ToldReplica(broker_id=broker, error_code=UNKNOWN_MEMBER_ID)
+            yield _PARTITION.ToldReplica(broker_id=broker, error_code=error_codes.UNKNOWN_MEMBER_ID)
         elif broker not in state.replicas:
-            yield _PARTITION.ToldReplica(broker_id=broker, error_code=UNKNOWN_TOPIC_OR_PARTITION)
+            yield _PARTITION.ToldReplica(broker_id=broker, error_code=error_codes.UNKNOWN_TOPIC_OR_PARTITION)
         elif request.cluster.is_running(broker):
             yield _told(request, broker, _copy(request, state, broker), leader)
 
@@ -284,7 +277,7 @@ def _told(request: Request, broker: int, copy: Copy, leader: Copy) -> Message:
     lag_records, lag_bytes = copy.lag_behind(leader)
     return _PARTITION.ToldReplica(
         broker_id=broker,
-        error_code=NONE,
+        error_code=error_codes.NONE,
         status_time_ms=request.cluster.now_ms,
         log_start_offset=copy.offsets.start,
         log_end_offset=copy.offsets.end,

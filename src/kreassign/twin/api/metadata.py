@@ -7,17 +7,7 @@ from __future__ import annotations
 
 import uuid
 
-from kreassign.model import NO_LEADER
-from kreassign.model.error_codes import (
-    INVALID_REQUEST,
-    LEADER_NOT_AVAILABLE,
-    NONE,
-    REPLICA_NOT_AVAILABLE,
-    TOPIC_AUTHORIZATION_FAILED,
-    UNKNOWN_SERVER_ERROR,
-    UNKNOWN_TOPIC_ID,
-    UNKNOWN_TOPIC_OR_PARTITION,
-)
+from kreassign.model import NO_LEADER, error_codes
 from kreassign.twin.access import CLUSTER_OPERATIONS, TOPIC_OPERATIONS, Operation
 from kreassign.twin.api.request import Handler, Request
 from kreassign.twin.controller.decision import is_online
@@ -85,7 +75,7 @@ def is_internal(topic: str) -> bool:
 
 def unknown_topic_error(topic: str) -> int:
     """The error code of a missing topic: an invalid name has another code."""
-    return check_topic_name(topic).code or UNKNOWN_TOPIC_OR_PARTITION
+    return check_topic_name(topic).code or error_codes.UNKNOWN_TOPIC_OR_PARTITION
 
 
 def topic_operations(request: Request, topic: str | None) -> set[int]:
@@ -133,8 +123,8 @@ def _names_topics_by_id(topic: Message) -> bool:
 
 
 def _metadata_invalid(wanted: list[Message]) -> Message:
-    topics = [metadata_failed(topic.name or "", INVALID_REQUEST, topic.topic_id) for topic in wanted]
-    return _METADATA_RESPONSE(brokers=[], topics=topics, error_code=INVALID_REQUEST)
+    topics = [metadata_failed(topic.name or "", error_codes.INVALID_REQUEST, topic.topic_id) for topic in wanted]
+    return _METADATA_RESPONSE(brokers=[], topics=topics, error_code=error_codes.INVALID_REQUEST)
 
 
 def metadata_failed(name: str | None, code: int, topic_id: uuid.UUID | str | None = None) -> Message:
@@ -163,15 +153,15 @@ def _metadata_topics(request: Request, wanted: list[Message] | None) -> list[Mes
 def _metadata_by_id(request: Request, topic_id: str) -> Message:
     name = request.metadata.topic_names.get(topic_id)
     if name is None:
-        return metadata_failed(None, UNKNOWN_TOPIC_ID, topic_id)
+        return metadata_failed(None, error_codes.UNKNOWN_TOPIC_ID, topic_id)
     if not request.allows(Operation.DESCRIBE, name):
-        return metadata_failed(None, TOPIC_AUTHORIZATION_FAILED, topic_id)
+        return metadata_failed(None, error_codes.TOPIC_AUTHORIZATION_FAILED, topic_id)
     return _metadata_topic(request, request.metadata.topics[name])
 
 
 def _metadata_by_name(request: Request, name: str) -> Message:
     if not request.allows(Operation.DESCRIBE, name):
-        return metadata_failed(name, TOPIC_AUTHORIZATION_FAILED)
+        return metadata_failed(name, error_codes.TOPIC_AUTHORIZATION_FAILED)
     topic = request.metadata.topics.get(name)
     return metadata_failed(name, unknown_topic_error(name)) if topic is None else _metadata_topic(request, topic)
 
@@ -180,7 +170,7 @@ def _metadata_topic(request: Request, topic: TopicState) -> Message:
     operations = topic_operations(request, topic.name) if request.message.include_topic_authorized_operations else None
     healthy = healthy_brokers(request.metadata)
     return _METADATA_TOPIC(
-        error_code=NONE,
+        error_code=error_codes.NONE,
         name=topic.name,
         topic_id=topic.topic_id,
         is_internal=is_internal(topic.name),
@@ -196,7 +186,13 @@ def _metadata_partition(request: Request, partition: PartitionState, healthy: se
     if request.version == 0:
         replicas, isr = ([broker for broker in ids if broker not in offline] for ids in (replicas, isr))
     is_whole = (len(replicas), len(isr)) == (len(partition.replicas), len(partition.isr))
-    code = LEADER_NOT_AVAILABLE if leader < 0 else NONE if is_whole else REPLICA_NOT_AVAILABLE
+    code = (
+        error_codes.LEADER_NOT_AVAILABLE
+        if leader < 0
+        else error_codes.NONE
+        if is_whole
+        else error_codes.REPLICA_NOT_AVAILABLE
+    )
     return _METADATA_PARTITION(
         error_code=code,
         partition_index=partition.topic_partition.partition,
@@ -242,12 +238,14 @@ def _describe_topic_partitions(request: Request) -> Message:
     cursor = request.message.cursor
     if any(not topic.name for topic in request.message.topics):
         # Kafka fails the whole request on an empty name.
-        failed = [topic_partitions_failed(topic.name, UNKNOWN_SERVER_ERROR) for topic in request.message.topics]
+        failed = [
+            topic_partitions_failed(topic.name, error_codes.UNKNOWN_SERVER_ERROR) for topic in request.message.topics
+        ]
         return _TOPIC_PARTITIONS_RESPONSE(topics=failed, next_cursor=None)
     start = cursor.topic_name if cursor else ""
     named = {topic.name for topic in request.message.topics if topic.name >= start}
     if cursor and ((request.message.topics and start not in named) or cursor.partition_index < 0):
-        failed = [topic_partitions_failed(topic.name, INVALID_REQUEST) for topic in request.message.topics]
+        failed = [topic_partitions_failed(topic.name, error_codes.INVALID_REQUEST) for topic in request.message.topics]
         return _TOPIC_PARTITIONS_RESPONSE(topics=failed, next_cursor=None)
     if not request.message.topics:
         named = {name for name in request.metadata.topics if name >= start}
@@ -255,7 +253,7 @@ def _describe_topic_partitions(request: Request) -> Message:
     response = _topic_partitions_page(request, sorted(allowed))
     if request.message.topics:
         response.topics += [
-            topic_partitions_failed(name, TOPIC_AUTHORIZATION_FAILED) for name in sorted(named - allowed)
+            topic_partitions_failed(name, error_codes.TOPIC_AUTHORIZATION_FAILED) for name in sorted(named - allowed)
         ]
     return response
 
@@ -303,7 +301,7 @@ def _topic_partitions_operations(request: Request, topic: str) -> int:
 def _topic_partitions_topic(request: Request, topic: TopicState, wanted: range) -> Message:
     healthy = healthy_brokers(request.metadata)
     return _TOPIC_PARTITIONS_TOPIC(
-        error_code=NONE,
+        error_code=error_codes.NONE,
         name=topic.name,
         topic_id=topic.topic_id,
         is_internal=is_internal(topic.name),
@@ -314,7 +312,7 @@ def _topic_partitions_topic(request: Request, topic: TopicState, wanted: range) 
 
 def _topic_partitions_partition(request: Request, partition: PartitionState, healthy: set[int]) -> Message:
     return _TOPIC_PARTITIONS_PARTITION(
-        error_code=NONE,
+        error_code=error_codes.NONE,
         partition_index=partition.topic_partition.partition,
         leader_id=shown_leader(request.metadata, partition),
         leader_epoch=partition.leader_epoch,

@@ -10,20 +10,7 @@ from collections import Counter
 from typing import NamedTuple
 
 from kreassign.errors import ProtocolViolation
-from kreassign.model import TopicPartition
-from kreassign.model.error_codes import (
-    FENCED_LEADER_EPOCH,
-    INVALID_REQUEST,
-    KAFKA_STORAGE_ERROR,
-    NONE,
-    NOT_LEADER_OR_FOLLOWER,
-    POLICY_VIOLATION,
-    TOPIC_AUTHORIZATION_FAILED,
-    UNKNOWN_LEADER_EPOCH,
-    UNKNOWN_TOPIC_OR_PARTITION,
-    UNSUPPORTED_FOR_MESSAGE_FORMAT,
-    UNSUPPORTED_VERSION,
-)
+from kreassign.model import TopicPartition, error_codes
 from kreassign.twin.access import Operation
 from kreassign.twin.api.request import Handler, Request
 from kreassign.twin.metadata import PartitionState
@@ -58,7 +45,11 @@ def _produce(request: Request) -> Message:
 def _produce_topic(topic: Message) -> Message:
     partitions = [
         _PRODUCE_TOPIC.PartitionProduceResponse(
-            index=entry.index, error_code=POLICY_VIOLATION, base_offset=-1, record_errors=[], error_message=NO_RECORDS
+            index=entry.index,
+            error_code=error_codes.POLICY_VIOLATION,
+            base_offset=-1,
+            record_errors=[],
+            error_message=NO_RECORDS,
         )
         for entry in topic.partition_data
     ]
@@ -90,7 +81,8 @@ def _fetch(request: Request) -> Message:
 def _fetch_topic(topic: Message) -> Message:
     partitions = [
         _FETCH_TOPIC.PartitionData(
-            partition_index=entry.partition, error_code=POLICY_VIOLATION, high_watermark=-1, aborted_transactions=None,
+            partition_index=entry.partition, error_code=error_codes.POLICY_VIOLATION, high_watermark=-1,
+            aborted_transactions=None,
             records=b"",  # As Kafka sends it: librdkafka takes null for a broken answer.
         )
         for entry in topic.partitions
@@ -106,7 +98,7 @@ _CONSUMER, _DEBUGGER = -1, -2
 
 
 class _FoundOffset(NamedTuple):
-    code: int = NONE
+    code: int = error_codes.NONE
     offset: int = -1
     leader_epoch: int = -1
 
@@ -161,20 +153,24 @@ def _list_offsets(request: Request) -> Message:
 
 def _offsets_answer(request: Request, key: TopicPartition, entry: Message, times: int) -> _FoundOffset:
     if not request.allows(Operation.DESCRIBE, key.topic):
-        return _FoundOffset(TOPIC_AUTHORIZATION_FAILED)
-    return _FoundOffset(INVALID_REQUEST) if times > 1 else _find_offset(request, key, entry)
+        return _FoundOffset(error_codes.TOPIC_AUTHORIZATION_FAILED)
+    return _FoundOffset(error_codes.INVALID_REQUEST) if times > 1 else _find_offset(request, key, entry)
 
 
 def _find_offset(request: Request, key: TopicPartition, entry: Message) -> _FoundOffset:
     if entry.timestamp < EARLIEST_PENDING or request.version < _FIRST_VERSION_WITH.get(entry.timestamp, 0):
-        return _FoundOffset(UNSUPPORTED_VERSION)
+        return _FoundOffset(error_codes.UNSUPPORTED_VERSION)
     partition = request.metadata.partition(key)
     if partition is None:
-        return _FoundOffset(UNKNOWN_TOPIC_OR_PARTITION)
-    if (refusal := _offsets_refusal(request, partition, entry)) != NONE:
+        return _FoundOffset(error_codes.UNKNOWN_TOPIC_OR_PARTITION)
+    if (refusal := _offsets_refusal(request, partition, entry)) != error_codes.NONE:
         return _FoundOffset(refusal)
     if entry.timestamp >= 0 or entry.timestamp == LATEST_TIME:
-        return _FoundOffset() if _is_empty(request, partition) else _FoundOffset(UNSUPPORTED_FOR_MESSAGE_FORMAT)
+        return (
+            _FoundOffset()
+            if _is_empty(request, partition)
+            else _FoundOffset(error_codes.UNSUPPORTED_FOR_MESSAGE_FORMAT)
+        )
     return _offset_at(request, partition, entry.timestamp)
 
 
@@ -182,12 +178,12 @@ def _offsets_refusal(request: Request, partition: PartitionState, entry: Message
     here = request.node.id
     must_lead = request.message.replica_id != _DEBUGGER
     if here not in partition.replicas or (must_lead and partition.leader != here):
-        return NOT_LEADER_OR_FOLLOWER
+        return error_codes.NOT_LEADER_OR_FOLLOWER
     epoch = entry.current_leader_epoch
     if epoch >= 0 and epoch != partition.leader_epoch:
-        return FENCED_LEADER_EPOCH if epoch < partition.leader_epoch else UNKNOWN_LEADER_EPOCH
+        return error_codes.FENCED_LEADER_EPOCH if epoch < partition.leader_epoch else error_codes.UNKNOWN_LEADER_EPOCH
     readable = request.cluster.replication.readings.log_end_offset(partition.topic_partition, here) is not None
-    return NONE if readable else KAFKA_STORAGE_ERROR
+    return error_codes.NONE if readable else error_codes.KAFKA_STORAGE_ERROR
 
 
 def _offset_at(request: Request, partition: PartitionState, timestamp: int) -> _FoundOffset:
@@ -199,12 +195,12 @@ def _offset_at(request: Request, partition: PartitionState, timestamp: int) -> _
         is_known = _is_empty(request, partition) or partition.leader_epoch == 0
         epoch = partition.leader_epoch if is_known else -1
         start = readings.log_start_offset if timestamp == EARLIEST else readings.local_log_start_offset
-        return _FoundOffset(NONE, start(key, here) or 0, epoch)
+        return _FoundOffset(error_codes.NONE, start(key, here) or 0, epoch)
     if timestamp != LATEST:
         return _FoundOffset()
     is_consumer = request.message.replica_id == _CONSUMER
     end = readings.high_watermark(key) if is_consumer else readings.log_end_offset(key, here)
-    return _FoundOffset(NONE, end or 0, partition.leader_epoch)
+    return _FoundOffset(error_codes.NONE, end or 0, partition.leader_epoch)
 
 
 def _tiered_offset(request: Request, key: TopicPartition, timestamp: int) -> _FoundOffset:
@@ -212,7 +208,7 @@ def _tiered_offset(request: Request, key: TopicPartition, timestamp: int) -> _Fo
     pending, start = readings.pending_upload_offset(key), readings.log_start_offset(key, request.node.id) or 0
     if pending is None or (timestamp == LATEST_TIERED and pending <= start):
         return _FoundOffset()
-    return _FoundOffset(NONE, pending - 1 if timestamp == LATEST_TIERED else pending)
+    return _FoundOffset(error_codes.NONE, pending - 1 if timestamp == LATEST_TIERED else pending)
 
 
 def _is_empty(request: Request, partition: PartitionState) -> bool:
@@ -239,7 +235,9 @@ def _list_transactions(request: Request) -> Message:
     - Transactions: there are no records.
     """
     unknown = [state for state in request.message.state_filters if state not in _TRANSACTION_STATES]
-    return api.LIST_TRANSACTIONS.response(error_code=NONE, unknown_state_filters=unknown, transaction_states=[])
+    return api.LIST_TRANSACTIONS.response(
+        error_code=error_codes.NONE, unknown_state_filters=unknown, transaction_states=[]
+    )
 
 
 HANDLERS = (

@@ -6,18 +6,7 @@ AlterPartitionReassignments and ListPartitionReassignments (KIP-455), AlterRepli
 
 from __future__ import annotations
 
-from kreassign.model import ElectionType, LogDir, OngoingReassignment, TopicPartition
-from kreassign.model.error_codes import (
-    CLUSTER_AUTHORIZATION_FAILED,
-    INVALID_REPLICA_ASSIGNMENT,
-    INVALID_TOPIC_EXCEPTION,
-    KAFKA_STORAGE_ERROR,
-    LOG_DIR_NOT_FOUND,
-    NONE,
-    POLICY_VIOLATION,
-    REPLICA_NOT_AVAILABLE,
-    UNKNOWN_TOPIC_OR_PARTITION,
-)
+from kreassign.model import ElectionType, LogDir, OngoingReassignment, TopicPartition, error_codes
 from kreassign.twin.access import Operation
 from kreassign.twin.api.request import Handler, Request
 from kreassign.twin.controller.decision import DONE, Outcome
@@ -60,9 +49,9 @@ def _alter_partition_reassignments(request: Request) -> Message:
     """
     command = _reassign_command(request)
     if not request.context.rules.takes_reassignments:
-        refused = Outcome(POLICY_VIOLATION, "Partitions of this cluster are placed by its provider.")
+        refused = Outcome(error_codes.POLICY_VIOLATION, "Partitions of this cluster are placed by its provider.")
     elif not request.allows(Operation.ALTER):
-        refused = Outcome(CLUSTER_AUTHORIZATION_FAILED, request.denial(Operation.ALTER))
+        refused = Outcome(error_codes.CLUSTER_AUTHORIZATION_FAILED, request.denial(Operation.ALTER))
     else:
         return _reassign_response(command, request.cluster.controller.alter_reassignments(command))
     return _reassign_response(command, reassignments_refused(command, refused))
@@ -129,7 +118,7 @@ def _list_partition_reassignments(request: Request) -> Message:
     """
     if not request.allows(Operation.DESCRIBE):
         text = request.denial(Operation.DESCRIBE)
-        return _ONGOING_RESPONSE(error_code=CLUSTER_AUTHORIZATION_FAILED, error_message=text, topics=[])
+        return _ONGOING_RESPONSE(error_code=error_codes.CLUSTER_AUTHORIZATION_FAILED, error_message=text, topics=[])
     topics = request.message.topics
     wanted = None if topics is None else [(topic.name, topic.partition_indexes) for topic in topics]
     return _ONGOING_RESPONSE(
@@ -186,23 +175,23 @@ def _alter_replica_log_dirs(request: Request) -> Message:
         log_dirs = {log_dir.path: log_dir for log_dir in request.cluster.replication.readings.log_dirs(request.node.id)}
         codes = {key: _alter_log_dir(request, key, path, log_dirs.get(path)) for key, path in targets.items()}
     else:
-        codes = dict.fromkeys(targets, CLUSTER_AUTHORIZATION_FAILED)
+        codes = dict.fromkeys(targets, error_codes.CLUSTER_AUTHORIZATION_FAILED)
     return _ALTER_LOG_DIRS_RESPONSE(results=_alter_log_dirs_results(codes))
 
 
 def _alter_log_dir(request: Request, key: TopicPartition, path: str, log_dir: LogDir | None) -> int:
     if len(str(key)) > _LONGEST_TOPIC_NAME:
-        return INVALID_TOPIC_EXCEPTION
+        return error_codes.INVALID_TOPIC_EXCEPTION
     if log_dir is None:
-        return LOG_DIR_NOT_FOUND
+        return error_codes.LOG_DIR_NOT_FOUND
     if log_dir.error is not None:
-        return KAFKA_STORAGE_ERROR
+        return error_codes.KAFKA_STORAGE_ERROR
     if log_dir.is_cordoned:
-        return INVALID_REPLICA_ASSIGNMENT
+        return error_codes.INVALID_REPLICA_ASSIGNMENT
     if request.cluster.replication.alter_log_dir(key, request.node.id, path):
-        return NONE
+        return error_codes.NONE
     known = request.metadata.partition(key)
-    return UNKNOWN_TOPIC_OR_PARTITION if known is None else REPLICA_NOT_AVAILABLE
+    return error_codes.UNKNOWN_TOPIC_OR_PARTITION if known is None else error_codes.REPLICA_NOT_AVAILABLE
 
 
 def _alter_log_dirs_results(codes: dict[TopicPartition, int]) -> list[Message]:
@@ -236,7 +225,7 @@ def _describe_log_dirs(request: Request) -> Message:
     - Sizes have no segments: indexes and space set aside are not counted.
     """
     if not request.allows(Operation.DESCRIBE):
-        return _LOG_DIRS_RESPONSE(error_code=CLUSTER_AUTHORIZATION_FAILED, results=[])
+        return _LOG_DIRS_RESPONSE(error_code=error_codes.CLUSTER_AUTHORIZATION_FAILED, results=[])
     topics = request.message.topics
     wanted = None if topics is None else {TopicPartition(t.topic, number) for t in topics for number in t.partitions}
     log_dirs = request.cluster.replication.readings.log_dirs(request.node.id)
@@ -256,7 +245,7 @@ def _described_log_dir(log_dir: LogDir, wanted: set[TopicPartition] | None) -> M
             )
             topics.setdefault(topic, []).append(entry)
     return _LOG_DIRS_RESULT(
-        error_code=NONE if log_dir.error is None else KAFKA_STORAGE_ERROR,
+        error_code=error_codes.NONE if log_dir.error is None else error_codes.KAFKA_STORAGE_ERROR,
         log_dir=log_dir.path,
         topics=[_LOG_DIRS_TOPIC(name=topic, partitions=partitions) for topic, partitions in topics.items()],
         total_bytes=-1 if log_dir.total_bytes is None else log_dir.total_bytes,
@@ -289,7 +278,7 @@ def _elect_leaders(request: Request) -> Message:
     command = _elect_command(request)
     if request.allows(Operation.ALTER):
         return _elect_response(request.cluster.controller.elect_leaders(command))
-    refused = Outcome(CLUSTER_AUTHORIZATION_FAILED, request.denial(Operation.ALTER))
+    refused = Outcome(error_codes.CLUSTER_AUTHORIZATION_FAILED, request.denial(Operation.ALTER))
     return _elect_response(elections_refused(command, refused))
 
 

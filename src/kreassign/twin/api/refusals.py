@@ -9,14 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from kreassign.model.error_codes import (
-    CLUSTER_AUTHORIZATION_FAILED,
-    NONE,
-    NOT_CONTROLLER,
-    POLICY_VIOLATION,
-    SECURITY_DISABLED,
-    error_code,
-)
+from kreassign.model import error_codes
 from kreassign.twin.api.metadata import metadata_brokers, metadata_failed, shown_controller, topic_partitions_failed
 from kreassign.twin.api.request import Handler, Request
 from kreassign.twin.refused import REFUSED
@@ -29,8 +22,8 @@ def _refuse(request: Request) -> Message:
     """Answer what the twin does not simulate; where there are access rules, that they stay as they are."""
     row = _ROWS[request.called.key]
     code, text = row.code, row.text
-    if code == SECURITY_DISABLED and request.cluster.permissions is not None:
-        code, text = POLICY_VIOLATION, "This is a twin: its access rules are those of its scenario."
+    if code == error_codes.SECURITY_DISABLED and request.cluster.permissions is not None:
+        code, text = error_codes.POLICY_VIOLATION, "This is a twin: its access rules are those of its scenario."
     return _item_by_item(request, code, text)
 
 
@@ -49,9 +42,9 @@ def refuse_all(request: Request, code: int) -> Message | None:
     refuse = BY_KEY.get(request.called.key)
     if refuse is None:
         return None
-    response = refuse(request, code, error_code(code).text)
+    response = refuse(request, code, error_codes.error_code(code).text)
     if request.called in _WITH_ITEMS_AND_TOP:
-        response.error_code = NONE
+        response.error_code = error_codes.NONE
     if request.called is api.ALTER_PARTITION_REASSIGNMENTS:
         response.error_message = None
     return response
@@ -107,7 +100,7 @@ def _described_log_dirs(request: Request, code: int, text: str | None) -> Messag
     """A missing permission stands at the top (before version 3 nowhere), any other error at each directory."""
     del text
     response = api.DESCRIBE_LOG_DIRS.response
-    if code == CLUSTER_AUTHORIZATION_FAILED:
+    if code == error_codes.CLUSTER_AUTHORIZATION_FAILED:
         return response(error_code=code, results=[])
     entry, unknown_bytes = response.DescribeLogDirsResult, {"total_bytes": -1, "usable_bytes": -1, "is_cordoned": False}
     log_dirs = request.cluster.replication.readings.log_dirs(request.node.id)
@@ -153,8 +146,8 @@ def not_controller_refusal(request: Request, called: api.Api) -> Message | None:
     if refuse is None or controller.takes_requests_at(request.node.id):
         return None
     of_controllers = f"The active controller appears to be node {controller.active_id}."
-    text = of_controllers if request.at_controller else error_code(NOT_CONTROLLER).text
-    return refuse(request, NOT_CONTROLLER, text)
+    text = of_controllers if request.at_controller else error_codes.error_code(error_codes.NOT_CONTROLLER).text
+    return refuse(request, error_codes.NOT_CONTROLLER, text)
 
 
 def _none_reassigned(request: Request, code: int, text: str | None) -> Message:
@@ -166,7 +159,7 @@ def _each_elected(request: Request, code: int, text: str | None) -> Message:
     """In ZooKeeper mode only partitions are refused, without a text, and there is no error at the top."""
     del text
     response = _item_by_item(request, code, None)
-    response.error_code = NONE
+    response.error_code = error_codes.NONE
     return response
 
 

@@ -8,15 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from kreassign.model.error_codes import (
-    CLUSTER_AUTHORIZATION_FAILED,
-    DUPLICATE_RESOURCE,
-    ILLEGAL_SASL_STATE,
-    NONE,
-    RESOURCE_NOT_FOUND,
-    SECURITY_DISABLED,
-    UNKNOWN_SERVER_ERROR,
-)
+from kreassign.model import error_codes
 from kreassign.twin.access import Operation
 from kreassign.twin.api.request import Handler, Request
 from kreassign.wire import api
@@ -40,7 +32,7 @@ def _sasl_handshake(request: Request) -> Message:
     """
     # Reached only if nothing is to be authenticated; before that the connection answers.
     del request
-    return api.SASL_HANDSHAKE.response(error_code=ILLEGAL_SASL_STATE, mechanisms=[])
+    return api.SASL_HANDSHAKE.response(error_code=error_codes.ILLEGAL_SASL_STATE, mechanisms=[])
 
 
 def _sasl_authenticate(request: Request) -> Message:
@@ -61,7 +53,7 @@ def _sasl_authenticate(request: Request) -> Message:
     # Reached only if nothing is to be authenticated; before that the connection answers.
     del request
     return api.SASL_AUTHENTICATE.response(
-        error_code=ILLEGAL_SASL_STATE,
+        error_code=error_codes.ILLEGAL_SASL_STATE,
         error_message="SaslAuthenticate request received after successful authentication",
         auth_bytes=b"",
     )
@@ -88,19 +80,23 @@ def _describe_user_scram_credentials(request: Request) -> Message:
     """
     if not request.allows(Operation.DESCRIBE):
         text = request.denial(Operation.DESCRIBE)
-        return _SCRAM_RESPONSE(error_code=CLUSTER_AUTHORIZATION_FAILED, error_message=text, results=[])
+        return _SCRAM_RESPONSE(error_code=error_codes.CLUSTER_AUTHORIZATION_FAILED, error_message=text, results=[])
     names = [user.name for user in request.message.users or ()]
     if request.at_controller:
-        nobody = [_SCRAM_RESULT(user="", error_code=UNKNOWN_SERVER_ERROR, error_message=None, credential_infos=[])]
-        return _SCRAM_RESPONSE(error_code=UNKNOWN_SERVER_ERROR, error_message=None, results=nobody * len(names))
+        nobody = [
+            _SCRAM_RESULT(user="", error_code=error_codes.UNKNOWN_SERVER_ERROR, error_message=None, credential_infos=[])
+        ]
+        return _SCRAM_RESPONSE(
+            error_code=error_codes.UNKNOWN_SERVER_ERROR, error_message=None, results=nobody * len(names)
+        )
     results = [_scram_result(name, times) for name, times in Counter(names).items()]
-    return _SCRAM_RESPONSE(error_code=NONE, error_message="", results=results)
+    return _SCRAM_RESPONSE(error_code=error_codes.NONE, error_message="", results=results)
 
 
 def _scram_result(name: str, times: int) -> Message:
-    code, text = RESOURCE_NOT_FOUND, f"Attempt to describe a user credential that does not exist: {name}"
+    code, text = error_codes.RESOURCE_NOT_FOUND, f"Attempt to describe a user credential that does not exist: {name}"
     if times > 1:
-        code = DUPLICATE_RESOURCE
+        code = error_codes.DUPLICATE_RESOURCE
         text = f"Cannot describe SCRAM credentials for the same user twice in a single request: {name}"
     return _SCRAM_RESULT(user=name, error_code=code, error_message=text, credential_infos=[])
 
@@ -118,10 +114,10 @@ def _describe_acls(request: Request) -> Message:
     - The rules themselves: with a scenario's access rules the list is empty.
     """
     if not request.allows(Operation.DESCRIBE):
-        return _acls_answer(CLUSTER_AUTHORIZATION_FAILED, request.denial(Operation.DESCRIBE))
+        return _acls_answer(error_codes.CLUSTER_AUTHORIZATION_FAILED, request.denial(Operation.DESCRIBE))
     if request.cluster.permissions is None:
-        return _acls_answer(SECURITY_DISABLED, "No Authorizer is configured on the broker")
-    return _acls_answer(NONE, None)
+        return _acls_answer(error_codes.SECURITY_DISABLED, "No Authorizer is configured on the broker")
+    return _acls_answer(error_codes.NONE, None)
 
 
 def _acls_answer(code: int, text: str | None) -> Message:
@@ -143,8 +139,8 @@ def _describe_client_quotas(request: Request) -> Message:
     response = api.DESCRIBE_CLIENT_QUOTAS.response
     if not request.allows(Operation.DESCRIBE_CONFIGS):
         text = request.denial(Operation.DESCRIBE_CONFIGS)
-        return response(error_code=CLUSTER_AUTHORIZATION_FAILED, error_message=text, entries=None)
-    return response(error_code=NONE, error_message="", entries=[])
+        return response(error_code=error_codes.CLUSTER_AUTHORIZATION_FAILED, error_message=text, entries=None)
+    return response(error_code=error_codes.NONE, error_message="", entries=[])
 
 
 HANDLERS = (

@@ -10,26 +10,10 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from kreassign.model import ConfigOperation, ConfigResource
+from kreassign.model import ConfigOperation, ConfigResource, error_codes
 from kreassign.model.cluster import ResourceType
-from kreassign.model.error_codes import (
-    BROKER_ID_NOT_REGISTERED,
-    INVALID_CONFIG,
-    INVALID_REQUEST,
-    UNKNOWN_TOPIC_OR_PARTITION,
-    UNSUPPORTED_VERSION,
-)
 from kreassign.model.throttle import TOPIC_THROTTLES
-from kreassign.twin.controller.config_keys import (
-    BROKER_KEYS,
-    THREAD_COUNTS,
-    TOPIC_KEYS,
-    Key,
-    ValueType,
-    first_broker_fault,
-    first_fault,
-    untiering_fault,
-)
+from kreassign.twin.controller import config_keys
 from kreassign.twin.controller.decision import (
     DEFAULT_BROKER,
     DONE,
@@ -144,7 +128,7 @@ def first_records(context: ControllerContext) -> tuple[ConfigChanged, ...]:
 def _first_look(context: ControllerContext, command: AlterConfigs) -> dict[tuple[int, str], Outcome]:
     counts = Counter(one.owner for one in command.resources)
     text = "Duplicate resource." if command.broker_id is None else "Each resource must appear at most once."
-    refusals = {owner: Outcome(INVALID_REQUEST, text) for owner, count in counts.items() if count > 1}
+    refusals = {owner: Outcome(error_codes.INVALID_REQUEST, text) for owner, count in counts.items() if count > 1}
     for one in command.resources:
         refusal = refusals.get(one.owner) or _refusal(context, command, one)
         if refusal.is_failure:
@@ -158,7 +142,7 @@ def _refusal(context: ControllerContext, command: AlterConfigs, one: ResourceCha
         if refusal.is_failure:
             return refusal
     elif one.type not in list(ResourceType):
-        return Outcome(UNSUPPORTED_VERSION, f"Unknown resource type {one.type}.")
+        return Outcome(error_codes.UNSUPPORTED_VERSION, f"Unknown resource type {one.type}.")
     return command.denied.get(one.owner, DONE)
 
 
@@ -166,18 +150,18 @@ def _brokers_refusal(
     context: ControllerContext, command: AlterConfigs, broker_id: int, one: ResourceChanges
 ) -> Outcome:
     if len({change.name for change in one.changes}) < len(one.changes):
-        return Outcome(INVALID_REQUEST, "Error due to duplicate config keys")
+        return Outcome(error_codes.INVALID_REQUEST, "Error due to duplicate config keys")
     nulls = [
         change.name for change in one.changes if change.value is None and change.operation != ConfigOperation.DELETE
     ]
     if nulls:
-        return Outcome(INVALID_REQUEST, f"Null value not supported for : {', '.join(nulls)}")
+        return Outcome(error_codes.INVALID_REQUEST, f"Null value not supported for : {', '.join(nulls)}")
     if one.type == ResourceType.TOPIC:
         return DONE
     if one.type != ResourceType.BROKER:
-        return Outcome(INVALID_REQUEST, f"Unknown resource type {one.type}")
+        return Outcome(error_codes.INVALID_REQUEST, f"Unknown resource type {one.type}")
     if one.name and (fault := _not_this_broker(one.name, broker_id)):
-        return Outcome(INVALID_REQUEST, fault)
+        return Outcome(error_codes.INVALID_REQUEST, fault)
     return _unfit_for_broker(context, command, one)
 
 
@@ -190,28 +174,28 @@ def _not_this_broker(name: str, broker_id: int) -> str | None:
 def _unfit_for_broker(context: ControllerContext, command: AlterConfigs, one: ResourceChanges) -> Outcome:
     """Validate the settings that the broker itself would have."""
     if one.name and not context.rules.takes_broker_settings:
-        return Outcome(INVALID_CONFIG, _NO_BROKER_SETTINGS)
+        return Outcome(error_codes.INVALID_CONFIG, _NO_BROKER_SETTINGS)
     resource = ConfigResource(ResourceType.BROKER, one.name)
     values = {} if command.replaces else dict(context.metadata.configs.get(resource, {}))
     for change in one.changes:
         if change.operation not in _OPERATIONS:
-            return Outcome(INVALID_REQUEST, f"Unknown operations type {change.operation}")
+            return Outcome(error_codes.INVALID_REQUEST, f"Unknown operations type {change.operation}")
         refusal = _unfit_list_step(change)
         if refusal.is_failure:
             return refusal
-        configure(values, change.name, _stepped(values.get(change.name), BROKER_KEYS, change))
+        configure(values, change.name, _stepped(values.get(change.name), config_keys.BROKER_KEYS, change))
     fault = (
-        first_broker_fault(values, is_for_one=bool(one.name))
+        config_keys.first_broker_fault(values, is_for_one=bool(one.name))
         or _cordons_elsewhere(context, one.name, values)
         or _threads_too_suddenly(context, command, values)
     )  # fmt: skip
-    return Outcome(INVALID_REQUEST, fault) if fault else DONE
+    return Outcome(error_codes.INVALID_REQUEST, fault) if fault else DONE
 
 
 def _threads_too_suddenly(context: ControllerContext, command: AlterConfigs, values: Mapping[str, str]) -> str | None:
     """Kafka at most halves or doubles a thread pool; the receiving broker compares with its own size."""
     assert command.broker_id is not None
-    for name in sorted(THREAD_COUNTS & values.keys()):
+    for name in sorted(config_keys.THREAD_COUNTS & values.keys()):
         wanted, present = int(values[name]), int(broker_setting(context, command.broker_id, name) or 0)
         fault = None
         if wanted < present // 2:
@@ -229,13 +213,13 @@ def _threads_too_suddenly(context: ControllerContext, command: AlterConfigs, val
 def _unfit_list_step(change: KeyChange) -> Outcome:
     if change.operation not in (ConfigOperation.APPEND, ConfigOperation.SUBTRACT):
         return DONE
-    key = BROKER_KEYS.get(change.name)
+    key = config_keys.BROKER_KEYS.get(change.name)
     if key is None or key.is_quota:
-        return Outcome(INVALID_CONFIG, f"Unknown config name: {change.name}")
-    if key.type is ValueType.LIST:
+        return Outcome(error_codes.INVALID_CONFIG, f"Unknown config name: {change.name}")
+    if key.type is config_keys.ValueType.LIST:
         return DONE
     step = ConfigOperation(change.operation).name.lower()
-    return Outcome(INVALID_CONFIG, f"Config value {step} is not allowed for config key: {change.name}")
+    return Outcome(error_codes.INVALID_CONFIG, f"Config value {step} is not allowed for config key: {change.name}")
 
 
 def _cordons_elsewhere(context: ControllerContext, name: str, values: Mapping[str, str]) -> str | None:
@@ -262,13 +246,15 @@ def _change(context: ControllerContext, command: AlterConfigs, one: ResourceChan
     present = context.metadata.configs.get(resource, {})
     changed = dict.fromkeys(set(present).difference(change.name for change in one.changes)) if command.replaces else {}
     records = [ConfigChanged(resource, name, None) for name in sorted(changed)]
-    keys = TOPIC_KEYS if resource.type is ResourceType.TOPIC else BROKER_KEYS
+    keys = config_keys.TOPIC_KEYS if resource.type is ResourceType.TOPIC else config_keys.BROKER_KEYS
     # The last step of a key counts; a broker has refused such requests already.
     for change in {change.name: change for change in one.changes}.values():
         takes_list = change.operation in (ConfigOperation.APPEND, ConfigOperation.SUBTRACT)
-        if takes_list and (change.name not in keys or keys[change.name].type is not ValueType.LIST):
+        if takes_list and (change.name not in keys or keys[change.name].type is not config_keys.ValueType.LIST):
             step = ConfigOperation(change.operation).name
-            return Outcome(INVALID_CONFIG, f"Can't {step} to key {change.name} because its type is not LIST.")
+            return Outcome(
+                error_codes.INVALID_CONFIG, f"Can't {step} to key {change.name} because its type is not LIST."
+            )
         if change.name in TOPIC_THROTTLES and not context.rules.takes_broker_settings:
             continue
         value = _stepped(present.get(change.name), keys, change)
@@ -276,7 +262,7 @@ def _change(context: ControllerContext, command: AlterConfigs, one: ResourceChan
         if value != present.get(change.name) or resource.type is ResourceType.BROKER:
             records.append(ConfigChanged(resource, change.name, value))
     if command.broker_id is None and context.rules.has_cordoning and _cordons_more(present, records):
-        return Outcome(INVALID_CONFIG, _CORDONS_MORE)
+        return Outcome(error_codes.INVALID_CONFIG, _CORDONS_MORE)
     refusal = _unfit(context, resource, present, records)
     return refusal if refusal.is_failure else records
 
@@ -287,7 +273,7 @@ def _cordons_more(present: Mapping[str, str], records: Iterable[ConfigChanged]) 
     return any(cordoned_paths(one.value) - before for one in records if one.name == CORDONED_LOG_DIRS)
 
 
-def _stepped(present: str | None, keys: Mapping[str, Key], change: KeyChange) -> str | None:
+def _stepped(present: str | None, keys: Mapping[str, config_keys.Key], change: KeyChange) -> str | None:
     """The value of a key after one step; None if it has no value of its own any more."""
     if change.operation == ConfigOperation.DELETE:
         return None
@@ -309,7 +295,7 @@ def _unfit(
     values = dict(present)
     for record in records:
         if fault := _forbidden(context, record):
-            return Outcome(INVALID_CONFIG, fault)
+            return Outcome(error_codes.INVALID_CONFIG, fault)
         configure(values, record.name, record.value)
     if resource.type is ResourceType.BROKER:
         return _unknown_node(context, resource.name)
@@ -333,17 +319,17 @@ def _forbidden(context: ControllerContext, record: ConfigChanged) -> str | None:
 
 def _unfit_topic(context: ControllerContext, topic: str, values: Mapping[str, str]) -> Outcome:
     if not topic:
-        return Outcome(INVALID_REQUEST, "Default topic resources are not allowed.")
+        return Outcome(error_codes.INVALID_REQUEST, "Default topic resources are not allowed.")
     refusal = check_topic_name(topic)
     if refusal.is_failure:
         return refusal
-    if fault := first_fault(values, may_be_tiered=context.may_be_tiered):
-        return Outcome(INVALID_CONFIG, fault)
+    if fault := config_keys.first_fault(values, may_be_tiered=context.may_be_tiered):
+        return Outcome(error_codes.INVALID_CONFIG, fault)
     before = context.metadata.configs.get(ConfigResource.topic(topic), {})
-    if fault := untiering_fault(before, values):
-        return Outcome(INVALID_CONFIG, fault)
+    if fault := config_keys.untiering_fault(before, values):
+        return Outcome(error_codes.INVALID_CONFIG, fault)
     if topic not in context.metadata.topics:
-        return Outcome(UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{topic}' does not exist.")
+        return Outcome(error_codes.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{topic}' does not exist.")
     return DONE
 
 
@@ -351,11 +337,11 @@ def _unknown_node(context: ControllerContext, name: str) -> Outcome:
     if not name:
         return DONE
     if not _is_number(name):
-        return Outcome(INVALID_REQUEST, "Unable to parse broker name as a base 10 number.")
+        return Outcome(error_codes.INVALID_REQUEST, "Unable to parse broker name as a base 10 number.")
     if int(name) < 0:
-        return Outcome(INVALID_REQUEST, "Invalid negative broker ID.")
+        return Outcome(error_codes.INVALID_REQUEST, "Invalid negative broker ID.")
     if int(name) not in context.metadata.brokers and int(name) not in context.controllers:
-        return Outcome(BROKER_ID_NOT_REGISTERED, f"No node with id {name} found.")
+        return Outcome(error_codes.BROKER_ID_NOT_REGISTERED, f"No node with id {name} found.")
     return DONE
 
 

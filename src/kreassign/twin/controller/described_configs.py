@@ -9,15 +9,7 @@ from itertools import dropwhile
 from kreassign.model import ConfigResource
 from kreassign.model.cluster import ConfigSource, ResourceType
 from kreassign.model.error_codes import INVALID_REQUEST, UNKNOWN_TOPIC_OR_PARTITION
-from kreassign.twin.controller.config_keys import (
-    BROKER_KEYS,
-    PER_BROKER_FAMILIES,
-    TOPIC_KEYS,
-    Key,
-    ValueType,
-    documented_keys,
-    shown_value,
-)
+from kreassign.twin.controller import config_keys
 from kreassign.twin.controller.decision import DEFAULT_BROKER, ControllerContext, Outcome, with_default_text
 from kreassign.twin.controller.topics import check_topic_name
 from kreassign.twin.metadata import CORDONED_LOG_DIRS
@@ -45,7 +37,7 @@ class DescribedConfig:
     name: str
     value: str | None
     source: ConfigSource
-    type: ValueType
+    type: config_keys.ValueType
     synonyms: tuple[Synonym, ...] = ()
     is_sensitive: bool = False
     is_read_only: bool = False
@@ -81,7 +73,7 @@ def describe_configs(
 
 def topic_configs(context: ControllerContext, node_id: int, own: Mapping[str, str]) -> tuple[DescribedConfig, ...]:
     """All keys of a topic with these settings of its own."""
-    return tuple(_topic_config(context, node_id, key, own.get(key.name)) for key in TOPIC_KEYS.values())
+    return tuple(_topic_config(context, node_id, key, own.get(key.name)) for key in config_keys.TOPIC_KEYS.values())
 
 
 def _describe_topic(context: ControllerContext, node_id: int, name: str) -> tuple[Outcome, tuple[DescribedConfig, ...]]:
@@ -93,17 +85,19 @@ def _describe_topic(context: ControllerContext, node_id: int, name: str) -> tupl
     return _FOUND, topic_configs(context, node_id, context.metadata.configs.get(ConfigResource.topic(name), {}))
 
 
-def _topic_config(context: ControllerContext, node_id: int, key: Key, own: str | None) -> DescribedConfig:
+def _topic_config(context: ControllerContext, node_id: int, key: config_keys.Key, own: str | None) -> DescribedConfig:
     synonyms = list(_broker_synonyms(context, node_id, key.server_keys, key)) if key.server_keys else []
     if own is not None:
-        synonyms.insert(0, Synonym(key.name, shown_value(key, own), ConfigSource.DYNAMIC_TOPIC))
+        synonyms.insert(0, Synonym(key.name, config_keys.shown_value(key, own), ConfigSource.DYNAMIC_TOPIC))
     first = synonyms[0] if synonyms else Synonym(key.name, key.default, ConfigSource.DEFAULT)
-    data = documented_keys("topics").get(key.name)
+    data = config_keys.documented_keys("topics").get(key.name)
     documentation = "" if data is None else data.documentation
     return DescribedConfig(key.name, first.value, first.source, key.type, tuple(synonyms), documentation=documentation)
 
 
-def _broker_synonyms(context: ControllerContext, node_id: int, names: tuple[str, ...], key: Key) -> Iterator[Synonym]:
+def _broker_synonyms(
+    context: ControllerContext, node_id: int, names: tuple[str, ...], key: config_keys.Key
+) -> Iterator[Synonym]:
     """The values of a broker's key under all of its names, starting at the first value of the most precise name."""
     found = [value for name in names for value in _server_values(context, node_id, name)]
     default = key.fallback or ((names[0], key.default) if key.default is not None else None)
@@ -139,14 +133,16 @@ def _describe_broker(
     of_all = context.metadata.configs.get(DEFAULT_BROKER, {})
     static = {config.name: config for config in _static_configs(context, node_id)}
     # Clients mostly want two or three of some hundred keys.
-    always = (key for key in wanted or documented_keys("brokers") if _is_always_told(context, key))
+    always = (key for key in wanted or config_keys.documented_keys("brokers") if _is_always_told(context, key))
     names = sorted({*always, *own, *of_all, *static})
     return _FOUND, tuple(static.get(name) or _broker_config(context, node_id, name) for name in names)
 
 
 def _is_always_told(context: ControllerContext, name: str) -> bool:
     """True if brokers list a key that is not set: they list neither quotas nor keys of later releases."""
-    if name not in documented_keys("brokers") or (name in BROKER_KEYS and BROKER_KEYS[name].is_quota):
+    if name not in config_keys.documented_keys("brokers") or (
+        name in config_keys.BROKER_KEYS and config_keys.BROKER_KEYS[name].is_quota
+    ):
         return False
     return name != CORDONED_LOG_DIRS or context.rules.has_cordoning
 
@@ -161,26 +157,26 @@ def _broker_config(context: ControllerContext, node_id: int, name: str) -> Descr
     return _shown(key, tuple(_broker_synonyms(context, node_id, (name,), key)))
 
 
-def _broker_key(name: str) -> Key:
-    if name in BROKER_KEYS:
-        return BROKER_KEYS[name]
-    data = documented_keys("brokers").get(name)
+def _broker_key(name: str) -> config_keys.Key:
+    if name in config_keys.BROKER_KEYS:
+        return config_keys.BROKER_KEYS[name]
+    data = config_keys.documented_keys("brokers").get(name)
     if data is not None:
-        return Key(name, data.type, data.default)
+        return config_keys.Key(name, data.type, data.default)
     if name.endswith(_SECRETS):
-        return Key(name, ValueType.PASSWORD)
+        return config_keys.Key(name, config_keys.ValueType.PASSWORD)
     is_known = any(family in f".{name}" for family in _FAMILIES)
-    return Key(name, ValueType.STRING if is_known else ValueType.UNKNOWN)
+    return config_keys.Key(name, config_keys.ValueType.STRING if is_known else config_keys.ValueType.UNKNOWN)
 
 
-def _shown(key: Key, synonyms: tuple[Synonym, ...]) -> DescribedConfig:
+def _shown(key: config_keys.Key, synonyms: tuple[Synonym, ...]) -> DescribedConfig:
     """A broker key with its effective value; a key of unknown type may be secret, too."""
-    is_sensitive = key.type in (ValueType.PASSWORD, ValueType.UNKNOWN)
+    is_sensitive = key.type in (config_keys.ValueType.PASSWORD, config_keys.ValueType.UNKNOWN)
     if is_sensitive:
         synonyms = tuple(Synonym(one.name, None, one.source) for one in synonyms)
     first = synonyms[0] if synonyms else Synonym(key.name, None, ConfigSource.DEFAULT)
-    data = documented_keys("brokers").get(key.name)
-    is_changeable = key.name in BROKER_KEYS or key.name.startswith(PER_BROKER_FAMILIES)
+    data = config_keys.documented_keys("brokers").get(key.name)
+    is_changeable = key.name in config_keys.BROKER_KEYS or key.name.startswith(config_keys.PER_BROKER_FAMILIES)
     return DescribedConfig(
         key.name,
         first.value,
@@ -195,24 +191,26 @@ def _shown(key: Key, synonyms: tuple[Synonym, ...]) -> DescribedConfig:
 
 def _static_configs(context: ControllerContext, node_id: int) -> Iterator[DescribedConfig]:
     """The settings in a broker's own file; a node that is no registered broker (the controller) has only its id."""
-    yield _static("node.id", str(node_id), ValueType.INT)
+    yield _static("node.id", str(node_id), config_keys.ValueType.INT)
     broker = context.metadata.brokers.get(node_id)
     if broker is None:
         return
-    yield _static("broker.id", str(node_id), ValueType.INT, Synonym("broker.id", "-1", ConfigSource.DEFAULT))
-    yield _static("process.roles", "broker", ValueType.LIST)
+    yield _static(
+        "broker.id", str(node_id), config_keys.ValueType.INT, Synonym("broker.id", "-1", ConfigSource.DEFAULT)
+    )
+    yield _static("process.roles", "broker", config_keys.ValueType.LIST)
     listeners = f"PLAINTEXT://{broker.host}:{broker.port}"
-    default = Synonym("listeners", documented_keys("brokers")["listeners"].default, ConfigSource.DEFAULT)
-    yield replace(_static("listeners", listeners, ValueType.LIST, default), is_read_only=False)
-    yield _static("advertised.listeners", listeners, ValueType.LIST)
-    yield _static("log.dirs", ",".join(log_dir.path for log_dir in broker.log_dirs), ValueType.LIST)
+    default = Synonym("listeners", config_keys.documented_keys("brokers")["listeners"].default, ConfigSource.DEFAULT)
+    yield replace(_static("listeners", listeners, config_keys.ValueType.LIST, default), is_read_only=False)
+    yield _static("advertised.listeners", listeners, config_keys.ValueType.LIST)
+    yield _static("log.dirs", ",".join(log_dir.path for log_dir in broker.log_dirs), config_keys.ValueType.LIST)
     if broker.rack is not None:
-        yield _static("broker.rack", broker.rack, ValueType.STRING)
+        yield _static("broker.rack", broker.rack, config_keys.ValueType.STRING)
 
 
-def _static(name: str, value: str, value_type: ValueType, *others: Synonym) -> DescribedConfig:
+def _static(name: str, value: str, value_type: config_keys.ValueType, *others: Synonym) -> DescribedConfig:
     first = Synonym(name, value, ConfigSource.STATIC_BROKER)
     return DescribedConfig(
         name, value, first.source, value_type, (first, *others), is_read_only=True,
-        documentation=documented_keys("brokers")[name].documentation,
+        documentation=config_keys.documented_keys("brokers")[name].documentation,
     )  # fmt: skip

@@ -9,17 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from kreassign.model import ElectionType, TopicPartition
-from kreassign.model.error_codes import (
-    ELECTION_NOT_NEEDED,
-    ELIGIBLE_LEADERS_NOT_AVAILABLE,
-    INELIGIBLE_REPLICA,
-    INVALID_REQUEST,
-    NEW_LEADER_ELECTED,
-    NONE,
-    PREFERRED_LEADER_NOT_AVAILABLE,
-    UNKNOWN_TOPIC_OR_PARTITION,
-)
+from kreassign.model import ElectionType, TopicPartition, error_codes
 from kreassign.twin.controller.decision import (
     DONE,
     MAX_RECORDS,
@@ -63,7 +53,7 @@ def elect_leaders(context: ControllerContext, command: ElectLeaders) -> Decision
     if has_expired(command.timeout_ms):
         return Decision((), elections_refused(command, TIMED_OUT))
     if command.election_type not in list(ElectionType):
-        unknown = Outcome(INVALID_REQUEST, f"Unknown election type {command.election_type}")
+        unknown = Outcome(error_codes.INVALID_REQUEST, f"Unknown election type {command.election_type}")
         return Decision((), elections_refused(command, unknown))
     election_type = ElectionType(command.election_type)
     records: list[PartitionChanged] = []
@@ -75,7 +65,7 @@ def elect_leaders(context: ControllerContext, command: ElectLeaders) -> Decision
             if isinstance(result, PartitionChanged):
                 records.append(result)
             outcome = DONE if isinstance(result, PartitionChanged) else result
-            if command.topics is not None or outcome.code != ELECTION_NOT_NEEDED:
+            if command.topics is not None or outcome.code != error_codes.ELECTION_NOT_NEEDED:
                 outcomes.append((index, outcome))
         answers.append(TopicOutcomes(topic, tuple(outcomes)))
     if len(records) > MAX_RECORDS:
@@ -106,18 +96,18 @@ def _elect(
     context: ControllerContext, topic: str, index: int, election_type: ElectionType
 ) -> PartitionChanged | Outcome:
     if topic not in context.metadata.topics:
-        return Outcome(UNKNOWN_TOPIC_OR_PARTITION, f"No such topic as {topic}")
+        return Outcome(error_codes.UNKNOWN_TOPIC_OR_PARTITION, f"No such topic as {topic}")
     partition = context.metadata.partition(TopicPartition(topic, index))
     if partition is None:
-        return Outcome(UNKNOWN_TOPIC_OR_PARTITION, f"No such partition as {topic}-{index}")
+        return Outcome(error_codes.UNKNOWN_TOPIC_OR_PARTITION, f"No such partition as {topic}-{index}")
     if election_type is ElectionType.PREFERRED:
         if partition.has_preferred_leader:
-            return with_default_text(ELECTION_NOT_NEEDED)
-        return _prefer(context, partition) or with_default_text(PREFERRED_LEADER_NOT_AVAILABLE)
+            return with_default_text(error_codes.ELECTION_NOT_NEEDED)
+        return _prefer(context, partition) or with_default_text(error_codes.PREFERRED_LEADER_NOT_AVAILABLE)
     if partition.has_leader:
-        return with_default_text(ELECTION_NOT_NEEDED)
+        return with_default_text(error_codes.ELECTION_NOT_NEEDED)
     change = change_of(context, partition, PartitionUpdate(election=Election.UNCLEAN))
-    return change or with_default_text(ELIGIBLE_LEADERS_NOT_AVAILABLE)
+    return change or with_default_text(error_codes.ELIGIBLE_LEADERS_NOT_AVAILABLE)
 
 
 def _prefer(context: ControllerContext, partition: PartitionState) -> PartitionChanged | None:
@@ -153,12 +143,14 @@ def propose_isr(context: ControllerContext, partition: PartitionState, isr: tupl
     An accepted ISR may complete a move and thereby depose the leader (NEW_LEADER_ELECTED).
     """
     if partition.leader not in isr or not set(isr) <= set(partition.replicas):
-        return Decision((), INVALID_REQUEST)
+        return Decision((), error_codes.INVALID_REQUEST)
     if not all(map(context.metadata.is_active, isr)):
-        return Decision((), INELIGIBLE_REPLICA)
+        return Decision((), error_codes.INELIGIBLE_REPLICA)
     election = election_of(context, partition.topic_partition.topic)
     update = PartitionUpdate(isr=isr, leader_recovery=LeaderRecovery.RECOVERED, election=election)
     change = change_of(context, partition, update)
     if change is None:
-        return Decision((), NONE)
-    return Decision((change,), NONE if change.leader in (None, partition.leader) else NEW_LEADER_ELECTED)
+        return Decision((), error_codes.NONE)
+    return Decision(
+        (change,), error_codes.NONE if change.leader in (None, partition.leader) else error_codes.NEW_LEADER_ELECTED
+    )

@@ -15,21 +15,7 @@ from random import Random
 from uuid import UUID
 
 from kreassign.errors import Infeasible
-from kreassign.model import ConfigResource, TopicPartition
-from kreassign.model.error_codes import (
-    INVALID_CONFIG,
-    INVALID_PARTITIONS,
-    INVALID_REPLICA_ASSIGNMENT,
-    INVALID_REPLICATION_FACTOR,
-    INVALID_REQUEST,
-    INVALID_TOPIC_EXCEPTION,
-    POLICY_VIOLATION,
-    REASSIGNMENT_IN_PROGRESS,
-    TOPIC_ALREADY_EXISTS,
-    TOPIC_AUTHORIZATION_FAILED,
-    UNKNOWN_TOPIC_ID,
-    UNKNOWN_TOPIC_OR_PARTITION,
-)
+from kreassign.model import ConfigResource, TopicPartition, error_codes
 from kreassign.model.striped import UsableBroker, place
 from kreassign.model.topic_changes import unfit_assignment, unfit_count
 from kreassign.twin.controller.config_keys import first_fault
@@ -77,7 +63,7 @@ def check_topic_name(name: str) -> Outcome:
         reason = f"'{name}' contains one or more characters other than ASCII alphanumerics, '.', '_' and '-'"
     else:
         return DONE
-    return Outcome(INVALID_TOPIC_EXCEPTION, f"Topic name is invalid: {reason}")
+    return Outcome(error_codes.INVALID_TOPIC_EXCEPTION, f"Topic name is invalid: {reason}")
 
 
 def unified_name(name: str) -> str:
@@ -101,13 +87,13 @@ def check_assignment(
         cordoned = {broker.broker_id for broker in brokers if broker is not None and _is_cordoned(context, broker)}
     unfit = unfit_assignment(replicas, context.metadata.brokers, cordoned)
     if unfit is not None:
-        return Outcome(INVALID_REPLICA_ASSIGNMENT, unfit)
+        return Outcome(error_codes.INVALID_REPLICA_ASSIGNMENT, unfit)
     if required_count not in (None, len(replicas)):
         text = (
             f"The manual partition assignment includes a partition with {len(replicas)} replica(s), but this is not "
             f"consistent with previous partitions, which have {required_count} replica(s)."
         )
-        return Outcome(INVALID_REPLICA_ASSIGNMENT, text)
+        return Outcome(error_codes.INVALID_REPLICA_ASSIGNMENT, text)
     return DONE
 
 
@@ -116,7 +102,7 @@ def check_activity(context: ControllerContext, partition: int, replicas: tuple[i
     if any(map(context.metadata.is_active, replicas)):
         return DONE
     return Outcome(
-        INVALID_REPLICA_ASSIGNMENT,
+        error_codes.INVALID_REPLICA_ASSIGNMENT,
         f"All brokers specified in the manual partition assignment for partition {partition} "
         "are fenced or in controlled shutdown.",
     )
@@ -277,11 +263,11 @@ def delete_topics(
 
 def _creation_refusal(name: str, count: int, denied: Collection[str]) -> Outcome:
     if count > 1:
-        return Outcome(INVALID_REQUEST, "Duplicate topic name.")
+        return Outcome(error_codes.INVALID_REQUEST, "Duplicate topic name.")
     if name == METADATA_TOPIC:
-        return Outcome(INVALID_REQUEST, f"Creation of internal topic {METADATA_TOPIC} is prohibited.")
+        return Outcome(error_codes.INVALID_REQUEST, f"Creation of internal topic {METADATA_TOPIC} is prohibited.")
     if name in denied:
-        return Outcome(TOPIC_AUTHORIZATION_FAILED, "Authorization failed.")
+        return Outcome(error_codes.TOPIC_AUTHORIZATION_FAILED, "Authorization failed.")
     return DONE
 
 
@@ -289,7 +275,7 @@ def _whole_request(context: ControllerContext, topics: Iterable[WantedTopic], ti
     if has_expired(timeout_ms):
         return TIMED_OUT
     if sum(_asked_partitions(context, topic) for topic in topics) > MAX_PARTITIONS:
-        return Outcome(POLICY_VIOLATION, "Excessively large number of partitions per request.")
+        return Outcome(error_codes.POLICY_VIOLATION, "Excessively large number of partitions per request.")
     return DONE
 
 
@@ -302,10 +288,12 @@ def _asked_partitions(context: ControllerContext, topic: WantedTopic) -> int:
 def _unfit_topic(context: ControllerContext, topic: WantedTopic, similar: Mapping[str, str]) -> Outcome | None:
     """The reason why a topic cannot be created, apart from its partitions; None if there is none."""
     if topic.name in context.metadata.topics:
-        return Outcome(TOPIC_ALREADY_EXISTS, f"Topic '{topic.name}' already exists.")
+        return Outcome(error_codes.TOPIC_ALREADY_EXISTS, f"Topic '{topic.name}' already exists.")
     other = similar.get(unified_name(topic.name))
     if other is not None:
-        return Outcome(INVALID_TOPIC_EXCEPTION, f"Topic '{topic.name}' collides with existing topic: {other}")
+        return Outcome(
+            error_codes.INVALID_TOPIC_EXCEPTION, f"Topic '{topic.name}' collides with existing topic: {other}"
+        )
     refusal = check_topic_name(topic.name)
     return refusal if refusal.is_failure else _unfit_configs(context, topic)
 
@@ -328,23 +316,23 @@ def _create_topic(context: ControllerContext, topic: WantedTopic, random: Random
 def _unfit_configs(context: ControllerContext, topic: WantedTopic) -> Outcome | None:
     nulls = [name for name, value in topic.configs if value is None]
     if nulls:
-        return Outcome(INVALID_CONFIG, f"Null value not supported for topic configs: {','.join(nulls)}")
+        return Outcome(error_codes.INVALID_CONFIG, f"Null value not supported for topic configs: {','.join(nulls)}")
     own = {name: value for name, value in topic.configs if value is not None}
     fault = first_fault(own, may_be_tiered=context.may_be_tiered)
-    return None if fault is None else Outcome(INVALID_CONFIG, fault)
+    return None if fault is None else Outcome(error_codes.INVALID_CONFIG, fault)
 
 
 def _assigned(context: ControllerContext, topic: WantedTopic) -> list[tuple[int, ...]] | Outcome:
     for what, count in (("replication factor", topic.replication_factor), ("numPartitions", topic.partition_count)):
         if count != BY_DEFAULT:
             text = f"A manual partition assignment was specified, but {what} was not set to -1."
-            return Outcome(INVALID_REQUEST, text)
+            return Outcome(error_codes.INVALID_REQUEST, text)
     lists: dict[int, tuple[int, ...]] = {}
     factor = None
     for index, replicas in topic.assignments:
         if index in lists:
             text = f"Found multiple manual partition assignments for partition {index}"
-            return Outcome(INVALID_REPLICA_ASSIGNMENT, text)
+            return Outcome(error_codes.INVALID_REPLICA_ASSIGNMENT, text)
         for refusal in (
             check_assignment(context, replicas, factor),
             check_activity(context, index, replicas),
@@ -355,23 +343,25 @@ def _assigned(context: ControllerContext, topic: WantedTopic) -> list[tuple[int,
         factor = len(replicas)
     if sorted(lists) != list(range(len(lists))):
         text = "partitions should be a consecutive 0-based integer sequence"
-        return Outcome(INVALID_REPLICA_ASSIGNMENT, text)
+        return Outcome(error_codes.INVALID_REPLICA_ASSIGNMENT, text)
     return [lists[index] for index in range(len(lists))]
 
 
 def _placed(context: ControllerContext, topic: WantedTopic, random: Random) -> list[tuple[int, ...]] | Outcome:
     if topic.replication_factor < BY_DEFAULT or topic.replication_factor == 0:
         text = "Replication factor must be larger than 0, or -1 to use the default value."
-        return Outcome(INVALID_REPLICATION_FACTOR, text)
+        return Outcome(error_codes.INVALID_REPLICATION_FACTOR, text)
     if topic.partition_count < BY_DEFAULT or topic.partition_count == 0:
-        return Outcome(INVALID_PARTITIONS, "Number of partitions was set to an invalid non-positive value.")
+        return Outcome(error_codes.INVALID_PARTITIONS, "Number of partitions was set to an invalid non-positive value.")
     server = context.server
     count = server.partition_count if topic.partition_count == BY_DEFAULT else topic.partition_count
     factor = server.replication_factor if topic.replication_factor == BY_DEFAULT else topic.replication_factor
     try:
         return list(place_automatically(context, count, factor, random))
     except Infeasible as reason:
-        return Outcome(INVALID_REPLICATION_FACTOR, f"Unable to replicate the partition {factor} time(s): {reason}")
+        return Outcome(
+            error_codes.INVALID_REPLICATION_FACTOR, f"Unable to replicate the partition {factor} time(s): {reason}"
+        )
 
 
 def _creation(topic: WantedTopic, records: list[Record]) -> TopicCreation:
@@ -391,15 +381,15 @@ def _deletion(
         return TopicDeletion(one.name, one.topic_id, refusal)
     name = one.name if one.topic_id is None else context.metadata.topic_names.get(one.topic_id)
     if name is None:
-        return TopicDeletion(None, one.topic_id, with_default_text(UNKNOWN_TOPIC_ID))
+        return TopicDeletion(None, one.topic_id, with_default_text(error_codes.UNKNOWN_TOPIC_ID))
     if name in denied:
-        return TopicDeletion(one.name, one.topic_id, with_default_text(TOPIC_AUTHORIZATION_FAILED))
+        return TopicDeletion(one.name, one.topic_id, with_default_text(error_codes.TOPIC_AUTHORIZATION_FAILED))
     topic = context.metadata.topics.get(name)
     if topic is None:
-        return TopicDeletion(name, None, with_default_text(UNKNOWN_TOPIC_OR_PARTITION))
+        return TopicDeletion(name, None, with_default_text(error_codes.UNKNOWN_TOPIC_OR_PARTITION))
     if one.name is not None and TopicReference(topic_id=topic.topic_id) in references:
         text = "The provided topic name maps to an ID that was already supplied."
-        return TopicDeletion(name, topic.topic_id, Outcome(INVALID_REQUEST, text))
+        return TopicDeletion(name, topic.topic_id, Outcome(error_codes.INVALID_REQUEST, text))
     return TopicDeletion(name, topic.topic_id, DONE)
 
 
@@ -411,11 +401,13 @@ def _is_named_too(context: ControllerContext, one: TopicReference, references: C
 
 def _unfit_reference(one: TopicReference, references: Sequence[TopicReference]) -> Outcome:
     if one.name is None and one.topic_id is None:
-        return Outcome(INVALID_REQUEST, "Neither topic name nor id were specified.")
+        return Outcome(error_codes.INVALID_REQUEST, "Neither topic name nor id were specified.")
     if one.name is not None and one.topic_id is not None:
-        return Outcome(INVALID_REQUEST, "You may not specify both topic name and topic id.")
+        return Outcome(error_codes.INVALID_REQUEST, "You may not specify both topic name and topic id.")
     if references.count(one) > 1:
-        return Outcome(INVALID_REQUEST, "Duplicate topic name." if one.topic_id is None else "Duplicate topic id.")
+        return Outcome(
+            error_codes.INVALID_REQUEST, "Duplicate topic name." if one.topic_id is None else "Duplicate topic id."
+        )
     return DONE
 
 
@@ -452,7 +444,7 @@ def create_partitions(
     counts = Counter(wanted.topic for wanted in command.topics)
     twice = [name for name, count in counts.items() if count > 1]
     records: list[PartitionCreated] = []
-    answers = [(name, Outcome(INVALID_REQUEST, "Duplicate topic name.")) for name in twice]
+    answers = [(name, Outcome(error_codes.INVALID_REQUEST, "Duplicate topic name.")) for name in twice]
     for wanted in command.topics:
         if wanted.topic in twice:
             continue
@@ -472,11 +464,11 @@ def _more_partitions(
 ) -> list[PartitionCreated] | Outcome:
     topic = context.metadata.topics.get(wanted.topic)
     if topic is None:
-        return Outcome(UNKNOWN_TOPIC_OR_PARTITION)
+        return Outcome(error_codes.UNKNOWN_TOPIC_OR_PARTITION)
     moving = any(partition.is_reassigning for partition in topic.partitions.values())
     if moving and context.rules.completion is CompletionRule.BY_PHASES:
         text = f"A partition reassignment is in progress for the topic '{wanted.topic}'."
-        return Outcome(REASSIGNMENT_IN_PROGRESS, text)
+        return Outcome(error_codes.REASSIGNMENT_IN_PROGRESS, text)
     refusal = _unfit_count(wanted, len(topic.partitions))
     if refusal.is_failure:
         return refusal
@@ -493,14 +485,14 @@ def _more_partitions(
 def _unfit_count(wanted: MorePartitions, present: int) -> Outcome:
     unfit = unfit_count(wanted.topic, present, wanted.total_count)
     if unfit is not None:
-        return Outcome(INVALID_PARTITIONS, unfit)
+        return Outcome(error_codes.INVALID_PARTITIONS, unfit)
     more = wanted.total_count - present
     if wanted.assignments is not None and len(wanted.assignments) != more:
         text = (
             f"Attempted to add {more} additional partition(s), "
             f"but only {len(wanted.assignments)} assignment(s) were specified."
         )
-        return Outcome(INVALID_REPLICA_ASSIGNMENT, text)
+        return Outcome(error_codes.INVALID_REPLICA_ASSIGNMENT, text)
     return DONE
 
 
@@ -516,7 +508,7 @@ def _new_lists(
             more = min(wanted.total_count - present, MAX_RECORDS + 1)
             return place_automatically(context, more, factor, random)
         except Infeasible as reason:
-            return Outcome(INVALID_REPLICATION_FACTOR, str(reason))
+            return Outcome(error_codes.INVALID_REPLICATION_FACTOR, str(reason))
     for number, replicas in enumerate(wanted.assignments):
         refusal = check_assignment(context, replicas, factor)
         if not refusal.is_failure:

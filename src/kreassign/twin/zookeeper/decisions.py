@@ -11,16 +11,7 @@ from dataclasses import dataclass, field, replace
 from itertools import chain
 from random import Random
 
-from kreassign.model import NO_LEADER, ElectionType, OngoingReassignment, Reassignment, TopicPartition
-from kreassign.model.error_codes import (
-    INVALID_PARTITIONS,
-    INVALID_REPLICA_ASSIGNMENT,
-    INVALID_REPLICATION_FACTOR,
-    INVALID_REQUEST,
-    NOT_CONTROLLER,
-    PREFERRED_LEADER_NOT_AVAILABLE,
-    UNKNOWN_TOPIC_OR_PARTITION,
-)
+from kreassign.model import NO_LEADER, ElectionType, OngoingReassignment, Reassignment, TopicPartition, error_codes
 from kreassign.twin.controller.decision import (
     DONE,
     FAILED,
@@ -49,8 +40,8 @@ from kreassign.twin.zookeeper.control_requests import PartitionMessage, message_
 
 # Refusals, and their messages.
 
-NO_PARTITION = Outcome(UNKNOWN_TOPIC_OR_PARTITION, "The partition does not exist.")
-WRONG_CONTROLLER = with_default_text(NOT_CONTROLLER)
+NO_PARTITION = Outcome(error_codes.UNKNOWN_TOPIC_OR_PARTITION, "The partition does not exist.")
+WRONG_CONTROLLER = with_default_text(error_codes.NOT_CONTROLLER)
 _SMALL_SET = 4
 
 
@@ -102,9 +93,9 @@ def election_response(command: ElectLeaders, answer: LeadersElected) -> LeadersE
 
 
 def _with_message(topic: str, index: int, outcome: Outcome) -> Outcome:
-    if outcome.code == UNKNOWN_TOPIC_OR_PARTITION:
+    if outcome.code == error_codes.UNKNOWN_TOPIC_OR_PARTITION:
         return NO_PARTITION
-    if outcome.code == PREFERRED_LEADER_NOT_AVAILABLE:
+    if outcome.code == error_codes.PREFERRED_LEADER_NOT_AVAILABLE:
         strategy = "PreferredReplicaPartitionLeaderElectionStrategy"
         text = f"Failed to elect leader for partition {topic}-{index} under strategy {strategy}"
         return Outcome(outcome.code, text)
@@ -112,7 +103,7 @@ def _with_message(topic: str, index: int, outcome: Outcome) -> Outcome:
 
 
 def _badly_assigned(text: str) -> Outcome:
-    return Outcome(INVALID_REPLICA_ASSIGNMENT, text)
+    return Outcome(error_codes.INVALID_REPLICA_ASSIGNMENT, text)
 
 
 def _scala_buffer(brokers: Iterable[int]) -> str:
@@ -143,7 +134,7 @@ def create_topics_in_zookeeper(
     """Create the valid topics, like `create_topics`."""
     names = Counter(topic.name for topic in command.topics)
     refusals: dict[str, Outcome] = {
-        name: Outcome(INVALID_REQUEST, "Found multiple entries for this topic.")
+        name: Outcome(error_codes.INVALID_REQUEST, "Found multiple entries for this topic.")
         for name, count in names.items()
         if count > 1
     }
@@ -165,7 +156,9 @@ def create_partitions_in_zookeeper(
     """Add partitions to the valid topics, like `create_partitions`."""
     counts = Counter(wanted.topic for wanted in command.topics)
     refusals: dict[str, Outcome] = {
-        name: Outcome(INVALID_REQUEST, "Duplicate topic in request.") for name, count in counts.items() if count > 1
+        name: Outcome(error_codes.INVALID_REQUEST, "Duplicate topic in request.")
+        for name, count in counts.items()
+        if count > 1
     }
     for wanted in command.topics:
         if wanted.topic not in refusals:
@@ -191,9 +184,9 @@ def _unfit_topic(context: ControllerContext, topic: WantedTopic) -> Outcome | No
     count = server.partition_count if topic.partition_count == BY_DEFAULT else topic.partition_count
     factor = server.replication_factor if topic.replication_factor == BY_DEFAULT else topic.replication_factor
     if count <= 0:
-        return Outcome(INVALID_PARTITIONS, "Number of partitions must be larger than 0.")
+        return Outcome(error_codes.INVALID_PARTITIONS, "Number of partitions must be larger than 0.")
     if factor <= 0:
-        return Outcome(INVALID_REPLICATION_FACTOR, "Replication factor must be larger than 0.")
+        return Outcome(error_codes.INVALID_REPLICATION_FACTOR, "Replication factor must be larger than 0.")
     return _too_large(context, factor)
 
 
@@ -201,13 +194,15 @@ def _too_large(context: ControllerContext, factor: int) -> Outcome | None:
     alive = sum(broker.is_active for broker in context.metadata.brokers.values())
     if factor <= alive:
         return None
-    return Outcome(INVALID_REPLICATION_FACTOR, f"Replication factor: {factor} larger than available brokers: {alive}.")
+    return Outcome(
+        error_codes.INVALID_REPLICATION_FACTOR, f"Replication factor: {factor} larger than available brokers: {alive}."
+    )
 
 
 def _unfit_lists(topic: WantedTopic) -> Outcome | None:
     if (topic.partition_count, topic.replication_factor) != (BY_DEFAULT, BY_DEFAULT):
         text = "Both numPartitions or replicationFactor and replicasAssignments were set. "
-        return Outcome(INVALID_REQUEST, f"{text}Both cannot be used at the same time.")
+        return Outcome(error_codes.INVALID_REQUEST, f"{text}Both cannot be used at the same time.")
     lists = dict(topic.assignments)
     if len({len(replicas) for replicas in lists.values()}) != 1:
         return _badly_assigned("All partitions should have the same number of replicas")
@@ -220,15 +215,15 @@ def _unfit_lists(topic: WantedTopic) -> Outcome | None:
 def _unfit_growth(context: ControllerContext, wanted: MorePartitions) -> Outcome | None:
     topic = context.metadata.topics.get(wanted.topic)
     if topic is None:
-        return Outcome(UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{wanted.topic}' does not exist.")
+        return Outcome(error_codes.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{wanted.topic}' does not exist.")
     if any(partition.is_reassigning for partition in topic.partitions.values()):
         return None  # Refused by `create_partitions`, with the message of this mode.
     present, factor = len(topic.partitions), len(topic.partitions[0].replicas)
     if wanted.total_count < present:
         text = f"Topic currently has {present} partitions, which is higher than the requested {wanted.total_count}."
-        return Outcome(INVALID_PARTITIONS, text)
+        return Outcome(error_codes.INVALID_PARTITIONS, text)
     if wanted.total_count == present:
-        return Outcome(INVALID_PARTITIONS, f"Topic already has {present} partitions.")
+        return Outcome(error_codes.INVALID_PARTITIONS, f"Topic already has {present} partitions.")
     if wanted.assignments is None:
         return _too_large(context, factor)
     return _unfit_additions(context, wanted.assignments, present, wanted.total_count - present, factor)
