@@ -165,9 +165,7 @@ class RunStarted:
     `plan_id` is that of the plan's facts file. `found` tells how to treat throttles that others had set: at the end a
     setting named in `originals` gets the value from there, whatever it was when the run began; `adopted` settings
     are restored by the run, needed or not.
-    A run that `rereads_throttle` does so before every batch of moves, one that `guards_to_the_end` checks health also
-    while a cancelled run lets its moves finish, and one that `rereads_first` reads its remaining settings when it is
-    resumed, before setting anything again. A destination is lost once it has been down for `lost_after_ms`, None for
+    A destination is lost once it has been down for `lost_after_ms`, None for
     never. One that `replans` gives moves whose destination is lost other destinations, and one that
     `allows_producer_outage` has the operator's consent to moves while which producers with acks=all are refused. A
     rollback `undoes` the run of this id. `approval` is the signed one that permits this run, and no other. `clients`
@@ -184,9 +182,6 @@ class RunStarted:
     pace: Pace = NO_LIMITS
     plan_id: str = ""
     operator: Operator | None = None
-    rereads_throttle: bool = False
-    guards_to_the_end: bool = False
-    rereads_first: bool = False
     found: FoundThrottles = FoundThrottles.REFUSE
     originals: tuple[ConfigValue, ...] = ()
     adopted: tuple[ConfigValue, ...] = ()
@@ -203,7 +198,6 @@ class RunStarted:
 class RunResumed:
     """A run that was interrupted was resumed: it was paused, killed, or ended with settings to restore.
 
-    From now on it `rereads_first`, as in `RunStarted`.
     If it `replans`, it does so from now on, as in `RunStarted`, and so with `lost_after_ms` and `clients`; else all is
     as before. Its journal is kept in `journal_to` from now on, too, None for nowhere else.
     """
@@ -211,7 +205,6 @@ class RunResumed:
     at_ms: int
     live_brokers: tuple[int, ...]
     operator: Operator | None = None
-    rereads_first: bool = False
     replans: bool = False
     lost_after_ms: int | None = None
     clients: ClientGuard | None = None

@@ -256,7 +256,6 @@ class Runner:
             self._time.now_ms(),
             live,
             operator,
-            rereads_first=True,
             replans=replans,
             lost_after_ms=lost_after_ms,
             clients=clients,

@@ -39,7 +39,7 @@ def begun(
 def guarded(*moves: PlannedMove, reaction: Reaction = Reaction.HOLD, **more: Any) -> RunStarted:
     """The beginning of a run that guards its throttle, and so reads it before it sets or sends anything."""
     guards = {GuardName.FOREIGN_THROTTLE: reaction}
-    return begun(*moves, guards=guards, rereads_throttle=True, rereads_first=True, **more)
+    return begun(*moves, guards=guards, **more)
 
 
 class Played:

@@ -105,7 +105,7 @@ def test_a_run_whose_leaders_could_not_be_elected_can_be_resumed(refused: Leader
     late = (replace(one, at_ms=one.at_ms + 100_000) for one in (refused, *ended))
     run = Played(*ARRIVED, refused, *late)
     assert (run.step, run.view.can_be_resumed) == ("Failed", True)
-    run.on(RunResumed(290_000, LIVE, rereads_first=True))
+    run.on(RunResumed(290_000, LIVE))
     assert run.decided.startswith("elect a-0")
     run.on(LeadersElected(291_000, (A0,)), ConfigsRead(291_000, ()), Verified(292_000, ()))
     assert (run.step, run.view.findings, run.view.can_be_resumed) == ("Done", (), False)
@@ -251,7 +251,7 @@ def test_a_throttle_that_was_left_may_be_restored_by_hand() -> None:
     run = Played(guarded()).go("wait").go("read", AT_PLACE)
     run.on(replace(SILENT, at_ms=10_000), replace(SILENT, at_ms=10_000 + CALL_PATIENCE_MS)).go("")
     assert (run.view.phase, run.view.can_be_resumed) == (Phase.FAILED, True)
-    run.on(RunResumed(90_000, LIVE, rereads_first=True))
+    run.on(RunResumed(90_000, LIVE))
     assert (run.decided, run.problems) == (f"read {ALL}", ())
     assert run.on(ConfigsRead(90_000, with_before())).decided == f"verify a-0 a-1 with {ALL}"
 

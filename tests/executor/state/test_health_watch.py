@@ -34,7 +34,7 @@ from kreassign.executor.throttle_ledger import ConfigValue
 from kreassign.model import ConfigResource
 from kreassign.model.pace import Pace
 from kreassign.model.run import LogDirTarget
-from tests.executor.run_events import A0, A1, LIVE, MOVES, PREPARED, RATE, look, seen
+from tests.executor.run_events import A0, A1, LIVE, MOVES, PREPARED, look, seen
 from tests.executor.state.played import FOLLOWER_3, LEADER_0, MOVING, UNTOUCHED, Played, begun, guarded
 
 WELL = Health(LIVE)
@@ -152,10 +152,6 @@ SAID = (
     (GuardName.DISK, "broker 2 has 0 B left above the reserve in its log directories, and 900 B are to come in"),
     (GuardName.DISK, "broker 3 has 399 B left above the reserve in its log directories, and 400 B are to come in"),
     (GuardName.CORDONED, "broker 2 shall get copies"),
-    (
-        GuardName.FOREIGN_THROTTLE,
-        f"had set it to '{RATE}'; what is in flight goes on without it: a-0, a-1",
-    ),
     (GuardName.STALL, "a-0 has made no progress for 11 minutes: broker 2 has 100 B, 900 B left; in sync are [0, 1]"),
     (GuardName.STALL, "a-1 has made no progress for 11 minutes: broker 3 has 100 B, 400 B left; in sync are [1, 0]"),
 )
@@ -165,7 +161,7 @@ def test_guards_judge_all_that_is_known_of_the_run() -> None:
     begin = begun(guards={one.guard: one.reaction for one in guard_settings()}, pace=Pace(disk_reserve=0.25))
     run = Played(begin).go("wait").on(look(5_000, MOVING, done=100))
     space = (LogDirSpace(2, "/a", 1_000, 249), LogDirSpace(3, "/a", 1_000, 649), LogDirSpace(4, "/a", 1_000, 0))
-    found = Health((0, 1, 2, 3), log_dir_space=space, cordoned=(2, 4), foreign_configs=(ODD,))
+    found = Health((0, 1, 2, 3), log_dir_space=space, cordoned=(2, 4))
     run.on(MovesObserved(680_000, ()), HealthObserved(680_000, found)).go("wait")
     run.on(MovesObserved(720_000, ()), HealthObserved(720_000, found)).go("")
     for verdict, (guard, said) in zip(run.view.verdicts, SAID, strict=True):
@@ -217,18 +213,17 @@ def test_brokers_that_are_back_are_throttled_once_they_can_be_read(
     assert run.on(HealthObserved(0, replace(BARRED, unread_configs=unread))).go("").decided == decided
 
 
-def asked_in_vain(**more: Any) -> Played:
+def asked_in_vain() -> Played:
     """A guarded run with moves in flight for which a throttle was asked for, and could not be set yet."""
-    run = Played(guarded(**more)).go("wait").on(ThrottleRequested(5_000, 1, 5), CallFailed(5_000, "no answer"))
+    run = Played(guarded()).go("wait").on(ThrottleRequested(5_000, 1, 5), CallFailed(5_000, "no answer"))
     return run.on(look(6_000, MOVING))
 
 
-@pytest.mark.parametrize(("to_the_end", "decided"), [(False, "observe a-0 a-1"), (True, "check all rates, both lists")])
-def test_a_cancelled_run_sets_its_throttle_if_guarded_to_its_end(to_the_end: bool, decided: str) -> None:
-    run = asked_in_vain(guards_to_the_end=to_the_end).go("check health")
+def test_a_cancelled_run_sets_its_throttle_to_its_end() -> None:
+    run = asked_in_vain().go("check health")
     assert run.copy().on(HealthObserved(run.now, WELL)).decided == "check all rates, both lists"
     run.on(CancelRequested(run.now, 2, is_now=False), HealthObserved(run.now, WELL))
-    assert run.decided == decided
+    assert run.decided == "check all rates, both lists"
 
 
 AWAY = "its destinations [{}] had been down for 60 s; plan it again"
@@ -288,7 +283,7 @@ def test_a_move_that_was_just_sent_is_not_given_up() -> None:
 
 
 def test_moves_that_are_planned_again_are_given_up_only_in_a_cancelled_run() -> None:
-    run = looked(watched(MOVING, WITHOUT_2, replans=True, guards_to_the_end=True), 61_000, WITHOUT_2)
+    run = looked(watched(MOVING, WITHOUT_2, replans=True), 61_000, WITHOUT_2)
     assert (run.decided, run.view.records[A0].is_given_up) == ("replan a-0 without 2", False)
     run.on(CallFailed(61_000, "no answer"), CancelRequested(62_000, 1, is_now=False))
     looked(run, 95_000, WITHOUT_2)

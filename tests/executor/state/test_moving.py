@@ -323,12 +323,8 @@ def test_moves_do_not_start_while_the_throttle_is_in_doubt(answer: Event, decide
     assert str(run.view.hindrance(0)).startswith(str(hindrance))
 
 
-@pytest.mark.parametrize(("rereads_first", "decided"), [
-    (True, f"check {ALL}"), (False, UNLISTED),
-])  # fmt: skip
-def test_lists_are_read_before_they_are_changed(rereads_first: bool, decided: str) -> None:
-    run = Played(replace(guarded(), rereads_first=rereads_first)).go("wait")
-    assert run.on(look(5_000, AT_PLACE, MOVES[0])).decided == decided
+def test_lists_are_read_before_they_are_changed() -> None:
+    assert Played(guarded()).go("wait").on(look(5_000, AT_PLACE, MOVES[0])).decided == f"check {ALL}"
 
 
 def test_a_run_in_doubt_unlists_what_arrived_and_starts_nothing() -> None:
@@ -432,11 +428,9 @@ def test_a_cancelled_run_cancels_what_may_be_under_way(
     assert (run.decided, run.moves) == (decided, moves)
 
 
-@pytest.mark.parametrize(("to_the_end", "decided"), [(True, "check health"), (False, "wait")])
-def test_a_cancelled_run_is_guarded_to_its_end_if_asked(to_the_end: bool, decided: str) -> None:
-    guards = {GuardName.STALL: Reaction.WARN}
-    run = Played(begun(guards=guards, guards_to_the_end=to_the_end)).go("wait").on(FINISH, look(60_000, MOVING))
-    assert run.decided == decided
+def test_a_cancelled_run_is_guarded_to_its_end() -> None:
+    run = Played(begun(guards={GuardName.STALL: Reaction.WARN})).go("wait").on(FINISH, look(60_000, MOVING))
+    assert run.decided == "check health"
 
 
 def test_a_health_check_knows_the_moves_and_settings_that_are_left() -> None:

@@ -240,7 +240,7 @@ def test_what_an_earlier_end_left_or_found_is_looked_at_again() -> None:
     assert run.problems == ("over, from 00:00:09 to 00:02:10 UTC: said no",)
 
 
-RESUMED = RunResumed(10_000, LIVE, rereads_first=True)
+RESUMED = RunResumed(10_000, LIVE)
 REMOVED = ConfigValue(LEADER_0, None)
 ODD = ThrottleChecked(10_000, (REMOVED,))
 CERTAIN = replace(ODD, at_ms=10_000 + PROPAGATION_MS)
@@ -273,8 +273,6 @@ IN_FLIGHT, WAITING = Played(guarded()).go("wait"), Played(guarded()).go("submit"
     ([replace(ASKED, rate_bytes_per_s=RATE), ThrottleChecked(10_000)], "set all rates", ()),
     ([ASKED, replace(SILENT, at_ms=10_000)], "observe a-0 a-1", ("no answer",)),
     ([ASKED, ODD, CERTAIN], f"set all rates=5|{RATE}", (TOLD.format("a throttle was asked for"),)),
-    ([replace(RESUMED, rereads_first=False)], f"set {ALL}", ()),
-    ([replace(RESUMED, rereads_first=False), ThrottleRequested(10_000, 1, 5)], f"set all rates=5|{RATE}", ()),
 ])  # fmt: skip
 def test_a_throttle_that_was_left_is_read_before_it_is_set(
     events: list[Event], decided: str, problems: tuple[str, ...]

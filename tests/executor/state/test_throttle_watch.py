@@ -57,10 +57,9 @@ def checked(at_ms: int, *differ: ConfigValue) -> Played:
 
 @pytest.mark.parametrize(("begin", "is_read"), [
     (guarded(), True),
-    (replace(guarded(), rereads_throttle=False), False),
     (guarded(reaction=Reaction.OFF), False),
     (guarded(throttle=None), False),
-    (begun(guards={GuardName.STALL: Reaction.HOLD}, rereads_throttle=True), False),
+    (begun(guards={GuardName.STALL: Reaction.HOLD}), False),
 ])  # fmt: skip
 def test_a_guarded_throttle_is_read_before_moves_start(begin: RunStarted, is_read: bool) -> None:
     assert ("check all rates" in Played(begin).go("submit").path) == is_read
@@ -83,7 +82,7 @@ def test_lists_in_doubt_are_read_with_the_ids_of_their_topics() -> None:
     assert run.decided == f"check {ALL}"
     run.on(ThrottleChecked(1_000, (odd(FOLLOWERS),))).go("check")
     assert run.decided == "check followers of a, all rates (id of a)"
-    assert run.on(RunResumed(5_000, LIVE, rereads_first=True)).decided.endswith("(id of a, id of b)")
+    assert run.on(RunResumed(5_000, LIVE)).decided.endswith("(id of a, id of b)")
 
 
 def test_a_setting_that_is_not_in_force_is_not_read() -> None:
@@ -130,7 +129,7 @@ def test_a_setting_that_may_not_be_made_is_set_again_after_a_doubt() -> None:
 
 WARNED = Played(guarded(reaction=Reaction.WARN)).go("wait")
 HELD = Played(guarded()).go("wait")
-RESUMED = RunResumed(10_000, LIVE, rereads_first=True)
+RESUMED = RunResumed(10_000, LIVE)
 BOTH_ODD = ThrottleChecked(10_000, (odd(LEADER_0), odd(FOLLOWERS)))
 
 

@@ -197,8 +197,7 @@ BEGINNINGS: tuple[tuple[RunStarted, *tuple[Event, ...]], ...] = (
     (begun(rates=ThrottleRates(adaptive=AdaptiveThrottle(10 * RATE))),),
     (begun(throttle=None, guards={GuardName.CORDONED: Reaction.CANCEL}),),
     (begun(throttle=None, pace=Pace(elections_per_step=1)),),
-    (replace(guarded(), rereads_first=False), *PREPARED[1:]),
-    (replace(guarded(), rereads_first=False), *PREPARED[1:], events.RunResumed(3_000, LIVE, rereads_first=True)),
+    (guarded(), *PREPARED[1:], events.RunResumed(3_000, LIVE)),
     # A destination is lost, and its moves are about to be planned again.
     (
         begun(throttle=None, replans=True),

@@ -114,11 +114,10 @@ def _after_verdicts(run: Run, state: phases.RecordingVerdicts, event: VerdictsRe
 def _go_on(run: Run, starting: phases.Names, cancelling: phases.Names, returned: frozenset[int]) -> Next:
     if lost := moves_to_replan(run):
         return begin_replanning(run, lost, returned)
-    is_winding_down = run.control.wind_down is not None
-    if (returned or run.throttle.is_due) and (run.identity.guards_to_the_end or not is_winding_down):
+    if returned or run.throttle.is_due:
         run.throttle.live_brokers = tuple(sorted({*run.throttle.live_brokers, *returned}))
         return preparing.enter(run)
-    return moving.observe(run) if is_winding_down else moving.proceed(run, starting, cancelling)
+    return moving.observe(run) if run.control.wind_down is not None else moving.proceed(run, starting, cancelling)
 
 
 _ONWARD = (

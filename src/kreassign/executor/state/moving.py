@@ -226,7 +226,7 @@ def _check_then_send(run: Run, starting: phases.Names) -> Next:
     Lists are set to wanted entries: unread, that would silently bring back entries that others removed.
     """
     changes = _listing(run, starting)
-    topics = _topics(starting, changes if run.identity.rereads_first else ())
+    topics = _topics(starting, changes)
     if throttling.is_check_due(run, topics):
         return Next(phases.CheckingThrottle(starting, topics), (throttling.check(run, topics),))
     if starting and not throttling.allows_start(run):
@@ -386,7 +386,7 @@ def _wind_down(run: Run, actions: Sequence[tuple[MoveRecord, NextAction]], at_ms
     )
     if cancelling:
         return Next(phases.Cancelling(), (instructions.CancelMoves(cancelling),))
-    return _check_then_proceed(run, (), (), at_ms) if run.identity.guards_to_the_end else _list_then_send(run)
+    return _check_then_proceed(run, (), (), at_ms)
 
 
 def _note_cancelling(run: Run, state: phases.Cancelling, event: events.CancelIntended) -> Next:

@@ -38,9 +38,6 @@ def enter(run: Run) -> Next:
 def _begin(run: Run, _: phases.New, event: events.RunStarted) -> Next:
     run.identity = RunIdentity(event.run_id, event.cluster_id, event.at_ms, event.plan_id)
     run.identity.reactions = reactions(event.guards)
-    run.identity.rereads_throttle = event.rereads_throttle
-    run.identity.guards_to_the_end = event.guards_to_the_end
-    run.identity.rereads_first = event.rereads_first
     run.identity.allows_producer_outage = event.allows_producer_outage
     run.identity.journal_to = event.journal_to
     for value in event.originals:
@@ -62,7 +59,6 @@ def _begin(run: Run, _: phases.New, event: events.RunStarted) -> Next:
 
 def _resume(run: Run, _: object, event: events.RunResumed) -> Next:
     run.identity.note(event.operator)
-    run.identity.rereads_first = event.rereads_first
     run.identity.journal_to = event.journal_to
     run.control.replans = run.control.replans or event.replans
     if event.lost_after_ms is not None:
@@ -87,10 +83,9 @@ def resume(run: Run, at_ms: int, *, others_may_restore: bool = False) -> Next:
     were_set = tuple(sorted(setting.key for setting in throttle.in_force)) if others_may_restore else ()
     run.moves.speed, throttle.unset_since_ms = CopySpeed(), None
     throttle.unread, throttle.is_asked_for = (), False
-    reads_first = run.identity.rereads_first and not others_may_restore
-    throttle.is_lost = throttle.is_lost and reads_first
+    throttle.is_lost = throttle.is_lost and not others_may_restore
     for setting in [*throttle.settings.values()]:
-        throttle.put(setting.resumed(reads_first=reads_first))
+        throttle.put(setting.resumed(reads_first=not others_may_restore))
     # An operator's pause outlives the loss of the lease; another process begins without.
     run.control.held_by = run.control.held_by if others_may_restore else ""
     # Findings and unrestored settings of an earlier end are checked again.

@@ -217,12 +217,6 @@ class RunIdentity:
     """The present operator."""
     reactions: dict[GuardName, Reaction] = field(default_factory=dict)
     """Reaction of each guard that is on."""
-    rereads_throttle: bool = False
-    """True if the throttle is read again before every batch of moves."""
-    guards_to_the_end: bool = False
-    """True if health is checked also while a cancelled run lets its moves finish."""
-    rereads_first: bool = False
-    """True if the throttle of an earlier process is read before any of it is set again."""
     allows_producer_outage: bool = False
     """True if the operator consented to moves while which producers with acks=all are refused."""
     journal_to: str | None = None

@@ -217,7 +217,7 @@ def is_check_due(run: Run, topics: Collection[ConfigResource]) -> bool:
     The present time is that of the last observation.
     """
     throttle, now_ms = run.throttle, run.moves.observed_ms
-    if not run.identity.rereads_throttle or not _reaction(run) or not throttle.in_force:
+    if not _reaction(run) or not throttle.in_force:
         return False
     since_ms = [setting.doubt.since_ms for setting in throttle.settings.values() if setting.doubt is not None]
     if not since_ms or throttle.checked_ms is None:
@@ -279,7 +279,7 @@ def note_request(run: Run) -> None:
     """Read what is in force before setting a requested throttle, which would hide changes of others."""
     throttle = run.throttle
     for setting in throttle.open:
-        is_read = run.identity.rereads_first and is_guarded(run) and setting.state is SettingState.IN_FORCE
+        is_read = is_guarded(run) and setting.state is SettingState.IN_FORCE
         is_due = setting.is_due or setting.doubt is not None or (is_read and setting.key.broker is not None)
         throttle.put(replace(setting, is_due=is_due, is_unread=setting.is_unread or is_read))
     throttle.is_asked_for = throttle.is_unread
