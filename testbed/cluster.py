@@ -14,7 +14,7 @@ from typing import Self
 from testbed import permissions, probe, security
 from testbed.assembly import Assembly
 from testbed.certificates import Certificates
-from testbed.errors import NotController, Refused
+from testbed.errors import DoneBefore, NotController, Refused
 from testbed.jars import class_path, tiered_storage_jar
 from testbed.java import java_binary, tool_command
 from testbed.node import Node
@@ -259,15 +259,21 @@ class KafkaCluster:
 
         In ZooKeeper mode only the controller itself executes requests; with KRaft the broker named forwards them.
         """
+        was_lost = False
 
         def is_taken() -> bool:
+            nonlocal was_lost
             controller = self.brokers.get(probe.metadata(self._any_port()).controller)
             if controller is None:
                 return False
             try:
                 ask(controller.place.ports["PLAINTEXT"])
             except NotController:
+                was_lost = True
                 return False
+            except DoneBefore:
+                if not was_lost:
+                    raise
             return True
 
         wait_until(is_taken, what="a controller that takes requests")

@@ -20,7 +20,11 @@ class Refused(RuntimeError):
 
 
 class NotController(Refused):
-    """A node answered that another one is the controller; nothing was done."""
+    """A node answered that another one is the controller; it may have done what was asked before."""
+
+
+class DoneBefore(Refused):
+    """A node answered that there is such a topic already, or none any more."""
 
 
 class RecordsLost(RuntimeError):

@@ -21,10 +21,11 @@ from kafka.protocol.admin import (
 )
 from kafka.protocol.metadata import MetadataRequest, MetadataResponse
 
-from testbed.errors import NotController, Refused
+from testbed.errors import DoneBefore, NotController, Refused
 from testbed.ports import HOST
 
-_NOT_CONTROLLER = 41
+_KINDS = {3: DoneBefore, 36: DoneBefore, 41: NotController}
+"""Errors by their codes: unknown topic or partition, topic already exists, not controller."""
 _TIMEOUT_S = 30.0
 _CONTROLLERS = 2
 
@@ -130,5 +131,5 @@ def ask_zookeeper(port: int, word: str) -> str:
 
 def _check(subject: str, error_code: int, message: str | None) -> None:
     if error_code:
-        kind = NotController if error_code == _NOT_CONTROLLER else Refused
+        kind = _KINDS.get(error_code, Refused)
         raise kind(f"{subject}: error {error_code}{f', {message}' if message else ''}")

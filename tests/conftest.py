@@ -5,12 +5,16 @@ from __future__ import annotations
 import gc
 import os
 
+import pytest
 from hypothesis import settings
 
 from testbed.java import spark_flags
 from tests.checked_twins import invariants_hold, watched_twins
 
 __all__ = ["invariants_hold", "watched_twins"]
+
+# Checks that several suites share say what differs, too.
+pytest.register_assert_rewrite("tests.real", "tests.conformance", "tests.kips")
 
 pytest_plugins = ["tests.browser", "tests.clusters", "tests.leftovers", "tests.logs", "tests.suites"]
 

@@ -8,7 +8,8 @@ from kreassign.kafka_tools.reassign_partitions import main
 from kreassign.model import ConfigResource, TopicPartition
 from kreassign.model.cluster import ConfigSource
 from kreassign.model.plan import parse_plan
-from kreassign.model.throttle import BROKER_THROTTLES, TOPIC_THROTTLES
+from kreassign.model.throttle import BROKER_THROTTLES, LOG_DIR_RATE, TOPIC_THROTTLES
+from testbed.waiting import wait_until
 from tests.real.tool_comparison import OURS, Tool
 
 PLAN = "--reassignment-json-file"
@@ -39,6 +40,9 @@ def hold_everything(tool, run):
     plan = tool.plan({"foo-0": [2, 1], "foo-1": [1, 3, 0], "bar-0": [2]}, {"bar-0": [there]})
     code, _out = run("--execute", PLAN, plan, "--throttle", "1", "--replica-alter-log-dirs-throttle", "1")
     assert code == 0
+    # Each broker answers for itself, and hears of its rates one after the other.
+    rates = {(f"broker {broker}", name) for broker in range(4) for name in BROKER_THROTTLES[:2]}
+    wait_until(lambda: throttles(tool) >= rates | {("broker 2", LOG_DIR_RATE)}, what="throttles at every broker")
     return there
 
 
