@@ -85,6 +85,11 @@ def wait_idle(client: AdminClient, *partitions: TopicPartition) -> None:
     wait_until(lambda: not client.list_partition_reassignments(partitions), what="moves at their end")
 
 
+def wait_undisturbed(client: AdminClient) -> None:
+    """Wait until nothing moves on a shared cluster: the tool warns of moves that a test before this one left."""
+    wait_until(lambda: not client.list_partition_reassignments(), what="the end of moves of earlier tests")
+
+
 def wait_replicas(client: AdminClient, partition: TopicPartition, replicas: tuple[int, ...]) -> None:
     """Wait until every broker shows the partition on these, all in sync: until then, some next changes are refused."""
     number = partition.partition

@@ -29,6 +29,7 @@ from tests.real.admin_checks import (
     wait_everywhere,
     wait_idle,
     wait_replicas,
+    wait_undisturbed,
 )
 from tests.real.kip_checks import CHECKS, RECORDS_BYTES, Check, tool
 from tests.real.pacing_checks import PACING_CHECKS, paced, partitions_started, started
@@ -52,6 +53,7 @@ def znodes(zookeeper_mode: KafkaCluster) -> Iterator[ZooKeeper]:
 
 @both_checks
 def test_in_zookeeper_mode(check: Check, zookeeper_mode: KafkaCluster, client: AdminClient, topic_name: str) -> None:
+    wait_undisturbed(client)
     check(zookeeper_mode, client, topic_name)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from testbed import KafkaCluster
-from tests.real.admin_checks import client_of
+from tests.real.admin_checks import client_of, wait_undisturbed
 from tests.real.kip_checks import CHECKS, Check, tool
 from tests.real.pacing_checks import PACING_CHECKS
 
@@ -16,6 +16,7 @@ from tests.real.pacing_checks import PACING_CHECKS
 @pytest.mark.parametrize("check", [*CHECKS, *PACING_CHECKS], ids=lambda check: check.__name__)
 def test_with_a_quorum(check: Check, kafka: KafkaCluster, topic_name: str) -> None:
     with client_of(kafka) as client:
+        wait_undisturbed(client)
         check(kafka, client, topic_name)
 
 
