@@ -30,7 +30,8 @@ DISKS_BYTES = 4_000_000_000_000
 """Size of both log directories of a broker of the twin, of which a tenth is kept free."""
 
 CARE = (
-    "[care]\ninterval = '5m'\n[runs]\nthrottle = '1GB/s'\n[budget]\nbytes-per-day = '90TB'\nbytes-per-week = '90TB'\n"
+    "[care]\ninterval = '5m'\n[runs]\nthrottle = '1GB/s'\n"
+    "[budget]\nbytes-per-day = '90TB'\nbytes-per-week = '90TB'\nshare-per-day = 1.0\n"
 )
 ACT = f"[broker-gone]\nlevel = 'act'\nact-after = '30m'\n{CARE}"
 
