@@ -56,7 +56,9 @@ def parsed(words: list[str]) -> tuple[click.Command, dict[str, Any]]:
         found = command.get_command(click.Context(command), name)
         assert found is not None, name
         command = found
-    given, rest, _ = command.make_parser(click.Context(command)).parse_args(words)
+    # A command keeps the help option of the first parser that is made of it.
+    context = click.Context(command, **kreassign.context_settings)
+    given, rest, _ = command.make_parser(context).parse_args(words)
     assert not rest
     return command, given
 
