@@ -11,7 +11,7 @@ import pytest
 
 from kreassign.admin import AdminClient
 from kreassign.errors import Drifted, InputError
-from kreassign.executor.events import RunStarted
+from kreassign.executor.events import HoldRequested, RunStarted
 from kreassign.executor.history.run_history import fold
 from kreassign.executor.journal import Journal, journal_path, read_events
 from kreassign.executor.runner import Runner
@@ -188,6 +188,20 @@ def test_leftovers_are_gone_at_the_end_even_if_the_run_ignores_them(
     change(rig, {**RATES, (TOPIC, FOLLOWER_THROTTLED_REPLICAS): entries})
     found = execute(rig, prepared(rig, FoundThrottles.REMOVE, throttle))
     assert (found.state, found.problems, found.throttle_residue, rig.throttles) == ("done", (), (), {})
+
+
+@pytest.mark.parametrize("broker", [2, 4], ids=["that it needs", "with no part in it"])
+def test_what_is_set_while_a_run_is_paused_is_no_leftover(rig: TwinRig, broker: int) -> None:
+    """What was left behind is restored with the pause; the same setting, set again since, is an operator's."""
+    name = (ConfigResource.broker(broker), FOLLOWER_THROTTLED_RATE)
+    change(rig, {name: "7000000"})
+    rig.stop_after(3)
+    assert rig.run(prepared(rig, FoundThrottles.REMOVE), lambda number: HoldRequested(0, number)).state == "paused"
+    assert rig.throttles == {}
+    change(rig, {name: "9000000"})
+    found = rig.resume()
+    assert rig.throttles == {f"broker {broker} {FOLLOWER_THROTTLED_RATE}": "9000000"}
+    assert (found.state, found.problems) == ("done", ())
 
 
 def test_what_is_meant_to_be_there_has_its_value_again(rig: TwinRig) -> None:

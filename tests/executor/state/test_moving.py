@@ -10,6 +10,7 @@ import pytest
 from kreassign.executor.events import (
     CallFailed,
     CancelRequested,
+    ConfigsRead,
     Event,
     HealthObserved,
     HoldRequested,
@@ -43,6 +44,7 @@ from kreassign.model.throttle import AdaptiveThrottle, ThrottleRates
 from tests.executor.run_events import (
     A0,
     A1,
+    BEFORE,
     LISTED,
     LISTS,
     LIVE,
@@ -247,7 +249,9 @@ def test_replicas_are_listed_that_copy_now_or_are_about_to(
 
 def test_adopted_entries_stay_listed() -> None:
     adopted = (ConfigValue(FOLLOWERS, "7:7"), ConfigValue(LEADER_0, "7"))
-    run = Played(begun(adopted=adopted)).go("observe").go("set")
+    originals, found = tuple(replace(one, value=None) for one in adopted), {one.key: one.value for one in adopted}
+    read = tuple(replace(one, value=found.get(one.key, one.value)) for one in BEFORE)
+    run = Played(begun(adopted=adopted, originals=originals), ConfigsRead(1_000, read)).go("observe").go("set")
     assert run.decided == "set leaders of a, followers of a=0:2,1:3,7:7|7:7"
 
 

@@ -89,6 +89,11 @@ def found(leader_0: str | None) -> tuple[ConfigValue, ...]:
     return tuple(replace(one, value=leader_0) if one.key == LEADER_0 else one for one in BEFORE)
 
 
+def left(key: ConfigKey, value: str | None, original: str | None) -> dict[str, Any]:
+    """A run that adopts this setting, which others left with a value, and gives it the original one at its end."""
+    return {"adopted": (ConfigValue(key, value),), "originals": (ConfigValue(key, original),)}
+
+
 ONLY_4 = ThrottleRates(RATE).changed(None, (4,))
 
 
@@ -97,13 +102,14 @@ ONLY_4 = ThrottleRates(RATE).changed(None, (4,))
     ({}, found(str(RATE)), "set leader 1, follower 2, follower 3"),
     # What others left behind stays as it is where the run has no other rate for it, and is restored at the end.
     ({"adopted": (ConfigValue(LEADER_0, "6"),)}, found("6"), f"set leader 0={RATE}, leader 1, follower 2, follower 3"),
-    ({"adopted": (ConfigValue(LEADER_4, "6"),), "rates": ONLY_4}, (*BEFORE, ConfigValue(LEADER_4, "70")),
+    (left(LEADER_4, "6", "70") | {"rates": ONLY_4}, (*BEFORE, ConfigValue(LEADER_4, "6")),
      "set leader 4=6, all rates"),
-    ({"adopted": (ConfigValue(LEADER_4, None),), "rates": ONLY_4}, (*BEFORE, ConfigValue(LEADER_4, "70")),
+    (left(LEADER_4, None, "70") | {"rates": ONLY_4}, (*BEFORE, ConfigValue(LEADER_4, None)),
      "set leader 4=None, all rates"),
-    ({"adopted": (ConfigValue(LEADER_4, "6"),), "rates": ONLY_4}, BEFORE, "set all rates"),
-    ({"adopted": (ConfigValue(LEADER_0, "6"),)}, found(str(RATE)),
-     "set leader 0=6, leader 1, follower 2, follower 3"),
+    (left(LEADER_4, "6", "70") | {"rates": ONLY_4}, BEFORE, "set all rates"),
+    (left(LEADER_0, "6", str(RATE)), found("6"), "set leader 0=6, leader 1, follower 2, follower 3"),
+    # Any other value is of somebody who has set it since.
+    (left(LEADER_4, "6", None) | {"rates": ONLY_4}, (*BEFORE, ConfigValue(LEADER_4, "9")), "set all rates"),
 ])  # fmt: skip
 def test_rates_are_set_where_they_are_not_so_yet(
     begin: dict[str, Any], values: tuple[ConfigValue, ...], decided: str

@@ -65,6 +65,37 @@ def test_a_setting_that_is_not_open_changes_only_by_another_change() -> None:
     assert set(RULES) == set(SettingEvent)
 
 
+@pytest.mark.parametrize(("before", "present", "found"), [
+    # What was agreed is about the value of that time; without one, about the first value read.
+    (Setting(LEADER_0), "77", "77"),
+    (Setting(LEADER_0, original=ConfigValue(LEADER_0, None)), "77", None),
+    (Setting(LEADER_0, original=ConfigValue(LEADER_0, None), adopted=ODD), "77", None),
+    (Setting(LEADER_0, original=ConfigValue(LEADER_0, None), adopted=ODD), "78", "78"),
+    # A value of the run that it left, or may have left, is not one from before it.
+    (setting(state=S.LEFT), "6", "9"),
+    (setting(state=S.LEFT), "77", "77"),
+    (setting().after(E.FORGET), "6", "9"),
+    (setting().after(E.FORGET), "77", "77"),
+    (setting(state=S.RESTORED), "6", "6"),
+])  # fmt: skip
+def test_the_value_before_the_run_is_the_agreed_one_or_the_one_read(
+    before: Setting, present: str, found: str | None
+) -> None:
+    read = before.first_read(ConfigValue(LEADER_0, present))
+    assert read.found == ConfigValue(LEADER_0, found)
+    assert (read.adopted is None) == (before.adopted is None or found is not None)
+
+
+def test_what_was_agreed_about_a_setting_ends_with_it() -> None:
+    agreed = replace(setting(state=S.RESTORING), original=ODD, adopted=ODD)
+    ended = {event: agreed.after(event) for event in (E.READ_BACK, E.FOREIGN, E.LEAVE)}
+    assert {event for event, one in ended.items() if one.original == one.adopted == ODD} == {E.LEAVE}
+    assert {event for event, one in ended.items() if one.resumed(reads_first=True).was_ended} == {
+        E.READ_BACK,
+        E.FOREIGN,
+    }
+
+
 @pytest.mark.parametrize(("override", "value", "seen", "in_force", "intended", "certain"), [
     # While the run moves, then at its end; of a setting in force, then of one intended or restoring.
     (RATE, "6", Seen.OURS, (AS_SET, WRITE), (AS_SET, WRITE), WRITE),
@@ -159,7 +190,7 @@ def test_another_process_knows_the_journal_only() -> None:
     assert left.resumed(reads_first=True) == replace(again, is_unread=True)
     assert left.resumed(reads_first=False) == replace(again, state=S.INTENDED)
     over = replace(left, state=S.RESTORED, doubt=None)
-    assert over.resumed(reads_first=True) == replace(over, found=None)
+    assert over.resumed(reads_first=True) == replace(over, found=None, was_ended=True)
 
 
 def test_open_settings_are_in_the_order_of_their_first_change() -> None:

@@ -229,7 +229,11 @@ def _after_restoring(run: Run, how: phases.RestoreProgress, at_ms: int) -> Next:
 
 def _verify(run: Run, state: phases.Verifying, _: events.TimePassed | None = None) -> Next:
     made = tuple(record.move for record in run.moves.records.values() if record.status is MoveStatus.COMPLETE)
-    settings = (setting.ever_ours for setting in run.throttle.settings.values() if setting.state not in UNREADABLE)
+    settings = (
+        setting.ever_ours
+        for setting in run.throttle.settings.values()
+        if not (setting.was_ended or setting.state in UNREADABLE)
+    )
     return Next(state, (Verify(made, tuple(override for override in settings if override is not None)),))
 
 

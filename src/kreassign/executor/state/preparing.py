@@ -138,8 +138,7 @@ def _take_in(run: Run, state: phases.Preparing, event: events.ConfigsRead) -> Ne
         return _try_again(run, state, event.at_ms, event.problems)
     run.tell(READING, event.at_ms)
     for present in event.values:
-        setting = throttle.of(present.key)
-        throttle.put(replace(setting, found=setting.value_before(present)))
+        throttle.put(throttle.of(present.key).first_read(present))
     return _set(run)
 
 

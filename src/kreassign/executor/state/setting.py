@@ -46,6 +46,8 @@ class SettingState(StrEnum):
 
 
 OPEN = frozenset({SettingState.INTENDED, SettingState.IN_FORCE, SettingState.RESTORING})
+SETTLED = frozenset({SettingState.RESTORED, SettingState.THEIRS})
+"""Settings that the run has nothing to do with any more: what was agreed about them is over."""
 UNREADABLE = frozenset({SettingState.LEFT, SettingState.CARRIED, SettingState.FORGOTTEN})
 """Settings that need not, or cannot, show their old value at the end."""
 
@@ -163,9 +165,9 @@ class Setting:
     found: ConfigValue | None = None
     """Value before the run; None while this process does not know it."""
     original: ConfigValue | None = None
-    """Value to restore instead of the one read, because others had changed it before the run."""
+    """Value to restore instead of the one read, because others had changed it before the run; until it is restored."""
     adopted: ConfigValue | None = None
-    """Value that others left behind; this run restores it, needed or not."""
+    """Value that others left behind; this run restores it, needed or not, once."""
     override: ConfigOverride | None = None
     """The last change of the run; None while UNCHANGED."""
     given: frozenset[str] = frozenset()
@@ -181,6 +183,9 @@ class Setting:
     """True if it was once GONE or FORGOTTEN. It may show again: a broker may come back, and Kafka shows the settings of
     a former topic of the name after a restart.
     """
+
+    was_ended: bool = False
+    """True if an earlier process ended this rate, as RESTORED or THEIRS: whoever has set it since owns it."""
 
     @property
     def is_open(self) -> bool:
@@ -212,12 +217,19 @@ class Setting:
             return replace(self.override, unconfirmed=(",".join(sorted(self.given)),))
         return replace(self.override, unconfirmed=(*self.override.unconfirmed, *sorted(self.given - known)))
 
-    def value_before(self, present: ConfigValue) -> ConfigValue:
-        """Value before the run, given the present one: a broker that was given up may be back with one of the run."""
-        if self.original is not None:
-            return self.original
-        ours = self.ever_ours if self.was_given_up else None
-        return present if ours is None or not ours.wrote(present.value) else ConfigValue(self.key, ours.before)
+    def first_read(self, present: ConfigValue) -> Setting:
+        """The setting with its value before the run, given the present one.
+
+        What was agreed about it holds for the value of that time; any other is of somebody who set it since. A broker
+        that was given up may be back with a value of the run, and moves of others may have gone on under one.
+        """
+        ours = self.ever_ours if self.was_given_up or self.state is SettingState.LEFT else None
+        if ours is not None and ours.wrote(present.value):
+            return replace(self, found=ConfigValue(self.key, ours.before))
+        is_as_agreed = self.override is None and (self.adopted is None or self.adopted == present)
+        if self.original is not None and is_as_agreed:
+            return replace(self, found=self.original)
+        return replace(self, found=present, original=None, adopted=None)
 
     def change_to(self, value: str | None, *, again: bool = False) -> ConfigOverride | None:
         """The change that gives it this value; None if it has that already, or was not found.
@@ -238,7 +250,8 @@ class Setting:
         if state in OPEN or not self.is_open:
             return replace(self, state=state)
         was_given_up = self.was_given_up or state in {SettingState.GONE, SettingState.FORGOTTEN}
-        return replace(self, state=state, was_given_up=was_given_up, doubt=None, is_due=False, is_unread=False)
+        ended = replace(self, state=state, was_given_up=was_given_up, doubt=None, is_due=False, is_unread=False)
+        return replace(ended, original=None, adopted=None) if state in SETTLED else ended
 
     def intended(self, override: ConfigOverride) -> Setting:
         """The setting once this change is written down. That overwrites what others have set."""
@@ -247,6 +260,7 @@ class Setting:
         return replace(
             self.after(SettingEvent.CHANGE if has_ours else SettingEvent.BEGIN).settled(),
             override=override,
+            was_ended=False,
             given=self.given.union(override.our_items if override.is_list else given),
         )
 
@@ -256,7 +270,9 @@ class Setting:
 
     def resumed(self, *, reads_first: bool) -> Setting:
         """The setting as another process begins with it: nothing is known but what is in the journal."""
-        begun = replace(self, found=None, doubt=None, is_due=self.is_open, is_unread=self.is_open and reads_first)
+        was_ended = self.was_ended or (self.key.broker is not None and self.state in SETTLED)
+        begun = replace(self, found=None, doubt=None, was_ended=was_ended)
+        begun = replace(begun, is_due=self.is_open, is_unread=self.is_open and reads_first)
         return begun if reads_first else begun.after(SettingEvent.UNWATCHED)
 
     def seen(self, value: str | None) -> Seen:

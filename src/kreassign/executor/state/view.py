@@ -15,7 +15,7 @@ from kreassign.executor.state import admission, throttling
 from kreassign.executor.state.move import MoveRecord
 from kreassign.executor.state.phases import Cancelled, Done, Failed
 from kreassign.executor.state.run import GuardBreach, PassingProblem, Run, WindDown, time_of_day
-from kreassign.executor.state.setting import SettingState
+from kreassign.executor.state.setting import SETTLED, SettingState
 from kreassign.executor.throttle_ledger import ConfigKey, ConfigOverride
 from kreassign.model import ConfigResource, ResourceType, TopicPartition
 from kreassign.model.pace import Pace
@@ -301,8 +301,8 @@ class RunView:
 
         Lists are not among these: each broker may show that of a former topic again.
         """
-        settings, ended = self._run.throttle.settings.items(), {SettingState.RESTORED, SettingState.THEIRS}
-        return frozenset(key for key, setting in settings if key.broker is not None and setting.state in ended)
+        settings = self._run.throttle.settings.items()
+        return frozenset(key for key, setting in settings if key.broker is not None and setting.state in SETTLED)
 
     @property
     def left_to_others(self) -> frozenset[ConfigKey]:
