@@ -322,6 +322,23 @@ def test_a_cancelled_run_also_cancels_what_may_have_been_sent(watched: Watched) 
     assert watched.rig.client.list_partition_reassignments() == {}
 
 
+@pytest.mark.parametrize("arrives_after_s", [4, 9, 14])
+def test_a_move_that_begins_after_its_cancellation_is_cancelled(watched: Watched, arrives_after_s: int) -> None:
+    """The request is on its way while the controller still has nothing to cancel."""
+
+    def arrives_later(real: Real, *args: object, **named: object) -> object:
+        watched.rig.between_steps(arrives_after_s, lambda: real(*args, **named))
+        return lost_on_the_way_there(real)
+
+    watched.odd.answer(ALTER, arrives_later)
+    watched.rig.ask_after(1, lambda at_ms, number: CancelRequested(at_ms, number, is_now=True))
+    done = watched.rig.run(watched.rig.prepared(AWAY))
+    assert (done.state, done.problems, watched.rig.throttles) == ("cancelled", (), {})
+    assert watched.rig.client.list_partition_reassignments() == {}
+    assert set(watched.rig.replicas[0]) == {0, 1}
+    assert sum(method == ALTER for method, _, _ in watched.odd.calls) == 3
+
+
 # --- the replication factor ----------------------------------------------------------------------------------------
 
 

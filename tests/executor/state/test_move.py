@@ -151,6 +151,19 @@ def test_a_cancellation_without_an_answer_is_believed_later(where: PlacementStat
     assert after(record, observed(where), 5_000 + DOUBT_MS) == "cancelled"
 
 
+@pytest.mark.parametrize("where", [UNTOUCHED, REORDERED])
+def test_nothing_to_cancel_ends_no_move_that_may_begin_later(where: PlacementState) -> None:
+    record = at(SENT)
+    record.cancelling(2_000, RUN)
+    record.cancellations.unanswered, record.is_idle = 0, True
+    assert after(deepcopy(replace(record, is_idle=False)), observed(where)) == "cancelled"
+    assert after(record, observed(where), 999 + LAST_WORD_MS) == "cancelling"
+    assert after(record, observed(where), 1_000 + LAST_WORD_MS) == "cancel"
+    record.cancelling(1_000 + LAST_WORD_MS, RUN)
+    record.cancellations.unanswered, record.is_idle = 0, True
+    assert after(record, observed(where), 2_000 + LAST_WORD_MS) == "cancelled"
+
+
 def test_doubts_of_two_kinds_do_not_add_up() -> None:
     record = at(UNDER_WAY)
     after(record, observed(SETTLING))

@@ -661,11 +661,19 @@ def _cancel_unconfirmed(record: MoveRecord, observation: PartitionObservation, a
 
 
 def _cancelled(record: MoveRecord, observation: PartitionObservation, at_ms: int) -> NextAction:
-    """Without an answer of the controller a list without the move, and a broker that is behind, show the same."""
-    if not record.cancellations.unanswered or _is_beyond_doubt(record, at_ms):
-        record.cancelled(at_ms)
-        return NextAction.NOTHING
-    return _cancel_again(record, observation, at_ms)
+    """Without an answer of the controller a list without the move, and a broker that is behind, show the same.
+
+    A controller that had nothing to cancel is asked again when a submission without an answer would have taken effect.
+    """
+    if record.cancellations.unanswered and not _is_beyond_doubt(record, at_ms):
+        return _cancel_again(record, observation, at_ms)
+    if record.is_idle and record.submissions.unanswered:
+        if not record.submissions.had_time(at_ms):
+            return NextAction.NOTHING
+        if not record.submissions.had_time(record.cancellations.last_ms):
+            return NextAction.CANCEL
+    record.cancelled(at_ms)
+    return NextAction.NOTHING
 
 
 def _cancel_moving(record: MoveRecord, observation: PartitionObservation, at_ms: int) -> NextAction:
