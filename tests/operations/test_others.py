@@ -16,7 +16,7 @@ from kreassign.executor.history.run_history import fold
 from kreassign.executor.journal import Journal, journal_path, read_events
 from kreassign.executor.runner import Runner
 from kreassign.executor.throttle_ledger import FoundThrottles
-from kreassign.model import ConfigResource
+from kreassign.model import ConfigResource, TopicPartition
 from kreassign.model.plan import PartitionAssignment, Plan
 from kreassign.model.run import RunHistory
 from kreassign.model.throttle import (
@@ -227,6 +227,23 @@ def test_alongside_others_only_our_entries_go_and_rates_stay(rig: TwinRig) -> No
     assert rig.client.list_partition_reassignments() == {}
     left = [one.subject for one in verify_run(rig.client, journal).findings if one.kind == "throttle"]
     assert left == ["broker 0"]
+
+
+def test_rates_stay_while_others_move_a_partition_of_the_plan(tmp_path: Path) -> None:
+    rig = TwinRig(tmp_path, [[0, 1], [1, 0]], size_bytes=1_000 * RATE)
+    move_of_others(rig, RATE // 20, broker=4)
+    started = prepared(rig, FoundThrottles.ALONGSIDE)
+
+    def take_over() -> None:
+        targets: dict[TopicPartition, tuple[int, ...] | None]
+        for targets in ({tp(0): None, tp(1): None}, {tp(0): (4, 1)}):
+            rig.client.alter_partition_reassignments(targets).raise_if_any()
+
+    rig.between_steps(4, take_over)
+    found = rig.run(started)
+    assert (found.state, rig.client.list_partition_reassignments().keys()) == ("failed", {tp(0)})
+    assert rig.throttles["broker 0 leader.replication.throttled.rate"] == str(RATE)
+    assert rig.throttles["broker 4 follower.replication.throttled.rate"] == str(RATE // 20)
 
 
 def test_alongside_others_nothing_is_left_if_they_ended_first(rig: TwinRig) -> None:

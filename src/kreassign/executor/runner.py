@@ -457,9 +457,8 @@ class Runner:
         read = requests.read_configs(self._port, question.keys, settings_of_two)
         down = requests.brokers_down(self._port, read.unread)
         problems = (f"{one} {text}" for one, text in read.unread.items() if one not in map(ConfigResource.broker, down))
-        others_move = question.asks_for_others and any(
-            name not in self.run.records for name in ongoing_moves(self._port)
-        )
+        # Nothing of the run is in flight when it asks: what is listed, others have begun.
+        others_move = question.asks_for_others and bool(ongoing_moves(self._port))
         return events.ConfigsRead(self._time.now_ms(), read.values, tuple(problems), down, read.gone, others_move)
 
     def _submit(self, deed: instructions.SubmitMoves) -> events.Event:
