@@ -533,6 +533,23 @@ def test_a_later_broker_with_the_id_is_not_opened_for_the_one_that_left(operator
     assert not is_opened(operators)
 
 
+def test_directories_that_others_cordon_during_the_checks_stay_theirs(operators: Operators) -> None:
+    path = operators.rig.twin.metadata.brokers[3].log_dirs[0].path
+
+    def validated(real: Real, *args: object, **named: object) -> object:
+        close(operators, path)
+        return real(*args, **named)
+
+    odd = OddPort(operators.rig.client)
+    odd.answer("incremental_alter_configs", validated)
+    operators.client = cast("AdminClient", odd)
+    result = operators.decommission()
+    assert isinstance(result.next_step, Blocked)
+    assert f"cordoned.log.dirs of broker 3 is {path}" in str(result.next_step)
+    assert (operators.cordon, operators.said, result.runs) == (path, [], ())
+    assert "set by others" in operators.cancel()[0]
+
+
 @pytest.mark.parametrize("is_ours", [True, False])
 def test_before_a_rollback_only_what_a_decommission_cordoned_is_opened(operators: Operators, is_ours: bool) -> None:
     if is_ours:

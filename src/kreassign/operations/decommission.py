@@ -359,7 +359,8 @@ class Decommissioning:
                     return self._result(step if isinstance(step, Blocked | Finished) else NOT_SHOWN)
                 self._check_first(step, found)
                 step = self._wanted.next_step(found) if isinstance(step, Cordon) else step
-                self._note(str(step))
+                if not isinstance(step, Cordon):  # that one is decided again, and told then
+                    self._note(str(step))
                 if blocked := self._take(step, found, last):
                     return self._result(blocked)
                 last = step
@@ -446,6 +447,12 @@ class Decommissioning:
     def _cordon(self, brokers: Collection[int]) -> None:
         state_dir, cluster_id = self._context.state_dir, self._client.describe_cluster().cluster_id
         with sole_change(self._client, self._context, "decommission", self._clock) as confirm:
+            # The checks took their time: somebody may have cordoned single directories, which are not ours to open.
+            step = self._wanted.next_step(self._read())
+            due = step.brokers if isinstance(step, Cordon) else ()
+            if not (brokers := tuple(broker for broker in due if broker in brokers)):
+                return
+            self._note(str(Cordon(brokers)))
             noted = sorted(noted_cordons(state_dir, cluster_id).difference(brokers))
             # Others that were noted may have been opened since: a later cordon of theirs is not ours.
             others = read_brokers(self._client, noted).brokers if noted else ()
