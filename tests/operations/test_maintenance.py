@@ -11,11 +11,11 @@ from typing import cast
 import pytest
 
 from kreassign.admin import AdminClient
-from kreassign.errors import ClusterError, InputError
+from kreassign.errors import ClusterBusy, ClusterError, InputError
 from kreassign.executor.brokers import CORDON, NOT_SHOWN, Blocked, Finished
 from kreassign.executor.journal import Journal
 from kreassign.executor.journal.folder import cluster_folder
-from kreassign.executor.lease import LeasePolicy
+from kreassign.executor.lease import OFFSETS_TOPIC, ClusterLease, Held, LeaseHolder, LeasePolicy
 from kreassign.executor.maintenance.decisions import MaintenanceFacts, Step, next_to_enter, next_to_exit
 from kreassign.executor.maintenance.record import ids_in_maintenance
 from kreassign.model import Batch, ConfigChange, ConfigResource, NewTopic
@@ -350,6 +350,21 @@ def test_a_run_starts_no_moves_to_it_and_keeps_lists_of_its_moves(ann: Operator)
     assert (under_way, ended.state) == ([{}], "done"), "nothing was moved before the maintenance was over"
     assert lists(rig) == [[3, 0, 4], LISTS[1], [2, 1, 3], LISTS[3]]
     assert leaders(rig)[3] == 3
+
+
+@pytest.mark.parametrize("holder", ["run-1", "run-2"])
+def test_beside_a_run_here_only_the_lease_of_that_run_is_shared(ann: Operator, holder: str) -> None:
+    started = ann.rig.prepared({2: (2, 1, 0)}, throttle=None)
+    lease = ClusterLease(ann.rig.new_client(), ann.rig.transport, LeaseHolder(holder, "bob", "b", 0))
+    ann.rig.client.create_topics([NewTopic(OFFSETS_TOPIC, assignments=((0, 1, 2),))]).raise_if_any()
+    with Journal.create(ann.state_dir, started):
+        assert isinstance(lease.take(), Held)
+        if holder == started.run_id:
+            assert ann.enter().is_finished
+            return
+        with pytest.raises(ClusterBusy, match="run run-2 of bob@b"):
+            ann.enter()
+    assert (lists(ann.rig), cordons(ann.rig)) == (LISTS, {})
 
 
 def test_before_cordons_the_cluster_record_holds_off_a_remote_run(tmp_path: Path) -> None:

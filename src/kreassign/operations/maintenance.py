@@ -34,6 +34,7 @@ from kreassign.executor.cluster.receivers import read_closures
 from kreassign.executor.cluster.requests import min_isr_of
 from kreassign.executor.history.run_history import left_behind, read_history
 from kreassign.executor.journal import active_run, journal_path
+from kreassign.executor.lease import LeasePolicy, present_holder
 from kreassign.executor.maintenance.decisions import (
     Elect,
     Forget,
@@ -300,13 +301,21 @@ class Maintenance:
     # --- around them --------------------------------------------------------------------------------------------
 
     def _confirm_lease(self) -> None:
-        """Confirm the lease, unless a run of this machine holds it: its partitions are left alone."""
-        if active_run(self.context.state_dir, self._cluster_id) is not None:
+        """Confirm the lease, unless a run of this machine has it: its partitions are left alone."""
+        if self._is_of_run_here():
             self._let_others()
             return
         if self._confirm is None:
             self._confirm = self._lease.enter_context(sole_change(self.client, self.context, "maintenance", self.clock))
         self._confirm()
+
+    def _is_of_run_here(self) -> bool:
+        """True if a run of this machine goes on, and nobody else holds the lease: it may have none (`--lease off`)."""
+        run_id = active_run(self.context.state_dir, self._cluster_id)
+        if run_id is None or self.context.lease is LeasePolicy.OFF:
+            return run_id is not None
+        holder = present_holder(self.client)
+        return holder is None or holder.run_id == run_id
 
     def _let_others(self) -> None:
         """Release the lease while waiting: it would expire meanwhile."""
