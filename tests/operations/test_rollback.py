@@ -11,7 +11,13 @@ from kreassign.executor.preflight import RunSettings, prepare
 from kreassign.model import ConfigChange, ConfigResource
 from kreassign.model.plan import ANY_LOG_DIR, PartitionAssignment, Plan
 from kreassign.model.throttle import BrokerRate
-from kreassign.operations.rollback import RollbackRequest, plan_rollback, preview_rollback, preview_rollback_run
+from kreassign.operations.rollback import (
+    RollbackRequest,
+    end_run_to_undo,
+    plan_rollback,
+    preview_rollback,
+    preview_rollback_run,
+)
 from kreassign.operations.run import RunContext
 from kreassign.twin.faults.failures import Fail
 from tests.executor.twin_runs import RATE, TwinRig, tp
@@ -98,6 +104,27 @@ def test_a_later_run_with_the_same_target_is_not_undone(rig: TwinRig) -> None:
     assert back.plan.assignments == ()
     assert back.skipped == ("t-0: its replicas are [2, 1], as run run-3 left it since; roll back that run first",)
     assert plan_rollback(rig.client, again, later=()).plan.assignments[0].replicas == HOME[0]
+
+
+def test_the_run_that_left_a_list_is_found_however_many_came_after(rig: TwinRig) -> None:
+    lists = [{0: (2, 1)}, {0: HOME[0]}, {0: (2, 1)}, *({1: (2, 0)}, {1: HOME[1]}) * 11]
+    for number, targets in enumerate(lists):
+        rig.run(replace(rig.prepared(targets, throttle=None), run_id=f"run-{number:02}"))
+    warnings: list[str] = []
+    context = RunContext(rig.state_dir, warn=warnings.append)
+    seen = preview_rollback(rig.client, RollbackRequest("run-00"), context)
+    assert seen.plan.skipped == ("t-0: its replicas are [2, 1], as run run-02 left it since; roll back that run first",)
+    assert warnings == []
+
+
+def test_later_runs_that_are_not_looked_at_are_told(rig: TwinRig) -> None:
+    rig.run(rig.prepared({0: (2, 1)}, throttle=None))
+    warnings: list[str] = []
+    for number in range(1001):
+        rig.path(f"run-2-{number:04}").write_bytes(b"damaged")
+    end_run_to_undo(rig.client, RollbackRequest("run-1"), RunContext(rig.state_dir, warn=warnings.append))
+    assert warnings[0].startswith("what run run-2-1000 changed since is not known: ")
+    assert warnings[-1].startswith("only the latest 1000 of 1001 runs since run run-1 were looked at")
 
 
 def test_a_copy_whose_new_directory_failed_is_named(rig: TwinRig) -> None:

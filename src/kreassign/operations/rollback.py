@@ -8,7 +8,7 @@ from pathlib import Path
 
 from kreassign.admin import AdminClient
 from kreassign.clock import SYSTEM_CLOCK, Clock
-from kreassign.errors import InputError
+from kreassign.errors import InputError, JournalUnreadable
 from kreassign.executor.client_guard import ClientGuard
 from kreassign.executor.cluster.readings import (
     live_of_two,
@@ -28,7 +28,7 @@ from kreassign.executor.throttle_ledger import FoundThrottles
 from kreassign.model import Partition, TopicPartition, TopicPartitionReplica
 from kreassign.model.pace import PaceChange, Schedule
 from kreassign.model.plan_facts import PlanOrigin
-from kreassign.model.run import RunHistory
+from kreassign.model.run import MoveHistory, RunHistory
 from kreassign.model.throttle import NO_THROTTLE, ThrottleRates
 from kreassign.operations import run_journals
 from kreassign.operations.connect import Warn, tell_nobody, warn_program, warn_without_topic_ids
@@ -51,12 +51,12 @@ from kreassign.operations.run_journals import (
     find_journal,
     is_active,
     refuse_run_of_other_cluster,
-    status_or_problem,
+    status,
 )
 
 NO_CHANGE = PaceChange()
-MOST_LATER = 20
-"""Number of later runs that are read to name the one that changed a partition since."""
+MOST_LATER = 1000
+"""Number of later runs whose moves are looked at to name the run that changed a partition since."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +132,9 @@ def _prepared(
     is_stepwise = request.is_stepwise_after(done)
     in_flight = () if is_settled(done) else _in_flight(client, done)
     to_undo = replace(done, moves=tuple(move for move in done.moves if move.name not in in_flight))
-    plan = plan_rollback(client, to_undo, context.warn, _later_runs(path), is_stepwise=is_stepwise)
+    plan = plan_rollback(
+        client, to_undo, context.warn, _later_runs(path, to_undo, context.warn), is_stepwise=is_stepwise
+    )
     factors = read_factors(client, plan.plan.replicas, plan.expected).sentences
     outages = outages_of(client, plan.plan.replicas, _rates(request, done)).sentences
     undoes = first_event(path).undoes
@@ -150,12 +152,25 @@ def _rates(request: RollbackRequest, done: RunHistory) -> ThrottleRates:
     return request.throttle if request.throttle != NO_THROTTLE else done.rates
 
 
-def _later_runs(path: Path) -> Iterator[RunHistory]:
-    """Readable runs of the same cluster that began after this one, the latest first."""
-    later = (one for one in find_journals(path.parent.parent) if one.parent == path.parent and one.stem > path.stem)
-    for one in sorted(later, reverse=True)[:MOST_LATER]:
-        if isinstance(found := status_or_problem(one), RunHistory):
-            yield found
+def _later_runs(path: Path, undone: RunHistory, warn: Warn) -> Iterator[RunHistory]:
+    """Runs of the same cluster that began after this one and moved partitions of it, the latest first.
+
+    Warns of those that were not read, if they are asked for: a list that such a run made is undone like our own.
+    """
+    names = {move.name for move in undone.moves}
+    later = [one for one in reversed(find_journals(path.parent.parent)) if one.parent == path.parent]
+    later = [one for one in later if one.stem > path.stem]
+    for one in later[:MOST_LATER]:
+        try:
+            if not names.isdisjoint(move.topic_partition for move in first_event(one).moves):
+                yield status(one)
+        except JournalUnreadable as error:
+            warn(f"what run {one.stem} changed since is not known: {error}")
+    if len(later) > MOST_LATER:
+        warn(
+            f"only the latest {MOST_LATER} of {len(later)} runs since run {undone.run_id} were looked at: lists that "
+            "an earlier one of them made are undone, too, where they are those of this run"
+        )
 
 
 def start_rollback(
@@ -274,21 +289,31 @@ def plan_rollback(
     present = replace(
         present,
         hindrances=dict(hindrances(back.plan, view)),
-        changed_by=_changed_by(later, partitions_now),
+        changed_by=_changed_by(done.moves, later, partitions_now),
     )
     return rollback_plan(done.moves, partitions_now, locations, present)
 
 
-def _changed_by(later: Iterable[RunHistory], now: Mapping[TopicPartition, Partition]) -> dict[TopicPartition, str]:
-    """The latest run per partition that changed its list into what it is, also where it was so before."""
+def _changed_by(
+    undone: Iterable[MoveHistory], later: Iterable[RunHistory], now: Mapping[TopicPartition, Partition]
+) -> dict[TopicPartition, str]:
+    """The latest run per partition that changed its list into what it is, also where it was so before.
+
+    Later runs are read until every partition is explained that is not as it was before.
+    """
     found: dict[TopicPartition, str] = {}
-    for run in later:
+    submitted = (move for move in undone if move.submitted_ms is not None and move.topic_partition in now)
+    left = {move.topic_partition for move in submitted if now[move.topic_partition].replicas != move.original}
+    for run in later if left else ():
         for move in run.moves:
             name = move.topic_partition
-            if move.submitted_ms is None or name not in now or now[name].replicas == move.original:
+            if move.submitted_ms is None or name not in left or now[name].replicas == move.original:
                 continue
             if now[name].replicas in (move.target, move.reached):
-                found.setdefault(name, run.run_id)
+                found[name] = run.run_id
+                left.remove(name)
+        if not left:
+            break
     return found
 
 
