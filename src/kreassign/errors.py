@@ -66,25 +66,28 @@ SHOWN_VIOLATIONS = 20
 class IllegalPlan(InputError):
     """A plan breaks rules that can be checked before anything is sent. The text shows some of the `violations`.
 
-    It `is_overtaken` where others move its partitions, or moved them since it was made.
+    It `is_overtaken` where others move its partitions, or moved them since it was made: `drifted` of them have lists
+    for which it was not made.
     """
 
-    def __init__(self, violations: tuple[str, ...], *, is_overtaken: bool = False) -> None:
+    def __init__(self, violations: tuple[str, ...], *, is_overtaken: bool = False, drifted: int = 0) -> None:
         lines = [f"\n  - {line}" for line in violations[:SHOWN_VIOLATIONS]]
         if (more := len(violations) - SHOWN_VIOLATIONS) > 0:
             lines.append(f"\n  and {more:,} more")
         super().__init__(f"the plan cannot be executed:{''.join(lines)}")
         self.violations = violations
         self.is_overtaken = is_overtaken
+        self.drifted = drifted
 
 
 class PlanIsMet(InputError):
     """Every partition is already where the plan puts it, by a run of the same plan if one is known."""
 
-    def __init__(self, run_id: str | None = None) -> None:
+    def __init__(self, run_id: str | None = None, plan: str = "PLAN") -> None:
         by = "" if run_id is None else f"the plan was already executed by run {run_id}: "
         super().__init__(
-            f"{by}every partition is where the plan puts it, so there is nothing to run. `kreassign verify` checks that"
+            f"{by}every partition is where the plan puts it, so there is nothing to run. `kreassign verify {plan}` "
+            "checks that"
         )
         self.run_id = run_id
 

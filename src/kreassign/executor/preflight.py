@@ -94,13 +94,14 @@ def violations(
     return tuple(dict.fromkeys(found))
 
 
-def _is_overtaken(plan: Plan, view: ClusterNow) -> bool:
-    """True if others move partitions of the plan, or moved them since it was made."""
-    return any(
-        one.topic_partition in view.ongoing or _drift(one, partition, view) is not None
+def _drifted(plan: Plan, view: ClusterNow) -> list[TopicPartition]:
+    """Partitions of the plan that others moved since it was made."""
+    return [
+        one.topic_partition
         for one in plan.assignments
         if (partition := view.partitions.get(one.topic_partition)) is not None
-    )
+        if _drift(one, partition, view) is not None
+    ]
 
 
 def hindrances(plan: Plan, view: ClusterNow) -> Iterator[tuple[TopicPartition, str]]:
@@ -386,7 +387,8 @@ def prepare(
     wrong = violations(plan, view, settings.rates, origin)
     wrong = wrong or _lacking(port, plan, view, settings.rates) or _not_agreed(port, plan, view, settings)
     if wrong:
-        raise IllegalPlan(wrong, is_overtaken=_is_overtaken(plan, view))
+        drifted, is_moved = _drifted(plan, view), not view.ongoing.keys().isdisjoint(plan.replicas)
+        raise IllegalPlan(wrong, is_overtaken=bool(drifted) or is_moved, drifted=len(drifted))
     if is_met(plan, view):
         raise PlanIsMet
     currents = {name: view.partitions[name].replicas for name in plan.replicas}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from kreassign.admin import AdminClient
@@ -48,13 +48,25 @@ from kreassign.planner.problem.policy import similar_names
 class Verification:
     """Expected state, actual state, and every difference.
 
-    `factors` has a sentence per replication factor that the plan or the run changes.
+    `factors` has a sentence per replication factor that the plan or the run changes; `before` the replica lists that
+    it replaces, where recorded.
     """
 
     expected: Expectations
     facts: Facts
     findings: tuple[Difference, ...]
     factors: tuple[str, ...] = ()
+    before: Mapping[TopicPartition, tuple[int, ...]] = field(default_factory=dict)
+
+    @property
+    def is_untouched(self) -> bool:
+        """True if every partition has the replica list of before, and that is all that differs."""
+        present = {name: one.replicas for name, one in self.facts.partitions.items()}
+        return (
+            len(self.findings) == len(self.expected.replicas)
+            and all(one.kind is FindingKind.REPLICAS for one in self.findings)
+            and all(name in self.before and present.get(name) == self.before[name] for name in self.expected.replicas)
+        )
 
     @property
     def remedies(self) -> tuple[tuple[str, ...], ...]:
@@ -144,7 +156,7 @@ def _verified(
         for name, one in facts.partitions.items()
     }
     factors = requests.read_factors(client, expected.replicas, {**present, **before}).sentences
-    return Verification(expected, facts, compare(expected, facts), factors)
+    return Verification(expected, facts, compare(expected, facts), factors, before)
 
 
 # A placement kept in files: drift of the cluster, and updates of the files.

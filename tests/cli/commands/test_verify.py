@@ -73,6 +73,30 @@ def test_half_a_plan_is_refused_before_the_cluster_is_asked(tmp_path: Path) -> N
         assert (result.exit_code, str(tmp_path / "plan.json") in result.stderr) == (2, True)
 
 
+def test_a_plan_that_was_not_run_is_said_in_one_line(terminal: Terminal) -> None:
+    proposed = terminal.plan.read_text()
+    lists = json.loads(proposed)["partitions"]
+    for one in lists:
+        one.pop("log_dirs", None)
+    current, plan = terminal.plan.with_name("current.json"), terminal.plan
+    with connect(terminal.bootstrap) as client:
+        (topic,) = client.describe_topics(["t"]).raise_if_any().values()
+    now = {one.topic_partition.partition: list(one.replicas) for one in topic.partitions}
+    present = json.dumps({"version": 1, "partitions": [{**one, "replicas": now[one["partition"]]} for one in lists]})
+    plan.write_text(
+        f"Current partition replica assignment\n{present}\nProposed partition reassignment configuration\n{proposed}"
+    )
+    result = terminal.ask_cluster("verify", plan)
+    assert (result.exit_code, result.stdout) == (1, "none of the 2 partitions has moved: this plan was not run\n")
+    assert f"next: kreassign run {plan} --dry-run" in result.stderr
+    current.write_text(json.dumps({"version": 1, "partitions": [{**one, "replicas": [1, 3]} for one in lists]}))
+    result = terminal.ask_cluster("run", plan, "--yes", "--expect-current", current)
+    assert result.exit_code == 2
+    said = f"{current} does not describe the cluster, where 2 replica lists are not as it says"
+    assert said in result.stderr
+    assert "replan" not in result.stderr
+
+
 def test_verify_exits_by_whether_the_cluster_matches_plan_or_run(terminal: Terminal) -> None:
     code, found = verify(terminal, terminal.plan)
     assert (code, found["ok"], kinds(found)) == (1, False, ["replicas", "replicas"])
@@ -86,6 +110,8 @@ def test_verify_exits_by_whether_the_cluster_matches_plan_or_run(terminal: Termi
     ended = terminal.ask_cluster("run", "--yes", terminal.plan, *options, "--adopt", "restore")
     assert ended.exit_code == 0, ended.output
     run_id = json.loads(ended.stdout)["run_id"]
+    again = terminal.ask_cluster("run", "--yes", terminal.plan, "--adopt", "restore")
+    assert f"`kreassign verify {terminal.plan}` checks that" in again.stderr
 
     # A throttle from before the run stays: with the run that is as it shall be, with the plan it is not.
     code, found = verify(terminal, run_id)

@@ -246,7 +246,11 @@ def verify(
     if output_format == "json":
         print_json(_verification_document(found, cluster))
     else:
-        _tell_verification(found, cluster)
+        if plan is not None and found.is_untouched:
+            count = len(found.findings)
+            click.echo(f"none of the {counted(count, 'partition')} has moved: this plan was not run")
+        else:
+            _tell_verification(found, cluster)
         _print_next(found, plan_or_run, state_dir)
     raise click.exceptions.Exit(0 if found.is_ok else 1)
 
@@ -257,7 +261,9 @@ def _is_plan(plan_or_run: str) -> bool:
 
 def _print_next(found: Verification, plan_or_run: str, state_dir: Path) -> None:
     """Suggest the report of the run, or of the latest one; `doctor` if the cluster does not match."""
-    if not found.is_ok:
+    if found.is_untouched and _is_plan(plan_or_run):
+        print_next(next_command("run", plan_or_run, "--dry-run", takes=CLUSTER))
+    elif not found.is_ok:
         print_next(next_command("doctor", takes=CLUSTER))
     elif not _is_plan(plan_or_run):
         print_next(next_command("report", "--run", plan_or_run, takes=STATE))

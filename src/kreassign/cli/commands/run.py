@@ -6,8 +6,10 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -52,7 +54,7 @@ from kreassign.cli.terminal import (
     show_preview,
 )
 from kreassign.clock import SYSTEM_CLOCK
-from kreassign.errors import ExecutionError, InputError
+from kreassign.errors import ExecutionError, IllegalPlan, InputError, PlanIsMet
 from kreassign.executor.client_guard import ClientGuard
 from kreassign.executor.events import RunStarted
 from kreassign.executor.guards import GuardName, Reaction
@@ -346,9 +348,11 @@ def run(
     is_quiet = output_format == "json"
     seen = None
     if is_dry or not is_agreed:
-        seen = _look_first(cluster, request, run_context, is_dry=is_dry, output_format=output_format)
+        with _naming(plan, expect_current):
+            seen = _look_first(cluster, request, run_context, is_dry=is_dry, output_format=output_format)
     started = detach(run_context.state_dir, output_format) if is_detached else tell_nobody
     with (
+        _naming(plan, expect_current),
         cluster.connect() as client,
         on_terminal(cluster, run_context, is_quiet=is_quiet, started=started) as shown,
         monitored(shown, monitoring, announce) as watched,
@@ -356,6 +360,23 @@ def run(
         ended = _execute(client, request, watched, seen, shows=is_agreed and sys.stderr.isatty())
         code = report_end(client, ended, watched, is_quiet=is_quiet)
     raise click.exceptions.Exit(code)
+
+
+@contextmanager
+def _naming(plan: Path, expect_current: Path | None) -> Iterator[None]:
+    """Name the files in refusals that are about them."""
+    try:
+        yield
+    except PlanIsMet as error:
+        raise PlanIsMet(error.run_id, shlex.quote(str(plan))) from error
+    except IllegalPlan as error:
+        if expect_current is None or error.drifted < len(error.violations):
+            raise
+        lists = counted(error.drifted, "replica list")
+        raise InputError(
+            f"{expect_current} does not describe the cluster, where {lists} {agreeing(error.drifted, 'are')} not as it "
+            "says; nothing was sent. Plan again, with --current-out"
+        ) from error
 
 
 def _look_first(
