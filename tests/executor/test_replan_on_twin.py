@@ -517,6 +517,15 @@ def test_a_run_resumed_after_its_replan_avoids_the_broker(tmp_path: Path) -> Non
     assert ended(found, rig) == ("done", (), {0: (4, 1), 1: (1, 2)}, {})
 
 
+def test_a_resumed_run_copies_nothing_to_brokers_that_it_is_to_avoid(tmp_path: Path) -> None:
+    rig = new_rig(tmp_path, {0: (0, 1), 1: (1, 2)})
+    rig.after(4, lambda: rig.twin.crash(2))
+    rig.after(30, lambda: rig.runner.request_stop() if rig.runner else None)
+    rig.run(replace(rig.prepared({0: (2, 1)}, throttle=SLOW, replans=True), avoid=(4,)))
+    rig.resume()
+    assert 4 not in rig.replicas[0]
+
+
 # --- those who read the journal ---
 
 

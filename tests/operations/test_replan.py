@@ -104,6 +104,12 @@ def test_a_broker_whose_throttle_somebody_else_has_set_takes_nothing(rig: TwinRi
     assert reasons(replanned(rig.client, replace(asked, rates=NO_THROTTLE))) == {}, "it is not touched"
 
 
+def test_a_broker_that_the_run_is_to_avoid_takes_nothing(rig: TwinRig) -> None:
+    assert reasons(replanned(rig.client, question(rig, avoid=(4,)))) == {
+        tp(0): "every other broker is in a rack that has a replica of it; brokers [4] were left out, as in the plan"
+    }
+
+
 def test_a_broker_that_is_restarted_meanwhile_is_no_rack_of_its_own(tmp_path: Path) -> None:
     """Three replicas in two racks: two may share one. Which rack a broker that is down is in, nobody knows."""
     rig = TwinRig(tmp_path, [[0, 1, 4], [5, 0]], brokers=7)

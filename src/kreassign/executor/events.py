@@ -165,8 +165,8 @@ class RunStarted:
     `plan_id` is that of the plan's facts file. `found` tells how to treat throttles that others had set: at the end a
     setting named in `originals` gets the value from there, whatever it was when the run began; `adopted` settings
     are restored by the run, needed or not.
-    A destination is lost once it has been down for `lost_after_ms`, None for
-    never. One that `replans` gives moves whose destination is lost other destinations, and one that
+    A destination is lost once it has been down for `lost_after_ms`, None for never. One that `replans` gives moves
+    whose destination is lost other destinations, none of them brokers to `avoid`, and one that
     `allows_producer_outage` has the operator's consent to moves while which producers with acks=all are refused. A
     rollback `undoes` the run of this id. `approval` is the signed one that permits this run, and no other. `clients`
     says how the run asks what clients feel. Its journal is kept in `journal_to`, too.
@@ -192,6 +192,7 @@ class RunStarted:
     approval: SignedApproval | None = None
     clients: ClientGuard | None = None
     journal_to: str | None = None
+    avoid: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

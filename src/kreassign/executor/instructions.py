@@ -132,7 +132,8 @@ class ReplanMoves:
 
     Those of the `moves` that are `in_flight` are being made by this run. `plan` is every move made or still to be made,
     including these; `writes` are bytes per second that producers write to their partitions. `known_settings` are those
-    whose earlier values the run knows: those that it changes, and those of others that it had to treat.
+    whose earlier values the run knows: those that it changes, and those of others that it had to treat. Brokers to
+    `avoid` get nothing.
     """
 
     moves: tuple[PlannedMove, ...]
@@ -144,6 +145,7 @@ class ReplanMoves:
     disk_reserve: float
     writes: Mapping[TopicPartition, float] = field(default_factory=dict)
     operator: Operator | None = None
+    avoid: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

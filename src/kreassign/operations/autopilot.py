@@ -431,7 +431,7 @@ class Autopilot:
     def _operator(self) -> str:
         return self._context.operator.name
 
-    def _request(self, name: Name, plan: PlanFile, *, at_any_time: bool) -> RunRequest:
+    def _request(self, name: Name, plan: PlanFile, avoid: tuple[int, ...], *, at_any_time: bool) -> RunRequest:
         """The run of a repair: where people approved a plan, just that one, and by their approval."""
         is_asked = self._policy.level(name.kind) is Level.ASK
         wanted = self._wanted(name) if is_asked else None
@@ -441,6 +441,7 @@ class Autopilot:
             pace=FEW_AT_A_TIME if at_any_time else replace(FEW_AT_A_TIME, hours=self._policy.runs.hours),
             measure_for_s=0.0,
             replan=not is_asked,
+            avoid=avoid,
             give_up_after_s=self._policy.broker_gone.propose_after,
             approvals=wanted,
             clients=self._policy.clients.guard,
@@ -467,7 +468,8 @@ class Autopilot:
             if repairs.plan is None:
                 self._elect(repairs.planned)
                 return
-            request = self._request(name, repairs.plan, at_any_time=at_any_time)
+            avoid = avoided(self.memory, name, now)
+            request = self._request(name, repairs.plan, avoid, at_any_time=at_any_time)
             started = prepare_run(self._client, request, self._context, self._clock)
         except (InputError, IllegalPlan, PlanIsMet, ClusterError, ExecutionError) as error:
             if self.memory.running is None:

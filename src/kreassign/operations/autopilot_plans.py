@@ -92,12 +92,14 @@ SHOWN = 3
 def avoided(memory: Memory, name: Name, now: Observation) -> tuple[int, ...]:
     """Brokers that the repair of a finding copies nothing to: people emptied them, they are slow, or come and go.
 
-    So are empty ones that were gone too often to be filled again: people decide about them.
+    So are empty ones that were gone too often to be filled again: people decide about them. Brokers that are down now
+    may be back while the repair runs.
     """
     slow = {one.name.broker for one in memory.open if one.name.kind is Kind.SLOW_BROKER}
-    empty = now.live - now.replica_counts.keys()
+    known = now.live | now.down
+    empty = known - now.replica_counts.keys()
     often = {one for one in empty if memory.times_replaced(one, now.at_ms) > MOST_REPLACED}
-    found = now.live.intersection({*memory.drained, *slow, *often, *flapping(memory, now.at_ms)})
+    found = known.intersection({*memory.drained, *slow, *often, *flapping(memory, now.at_ms)})
     return tuple(sorted(one for one in found if f"broker {one}" != name.subject))
 
 
@@ -112,7 +114,8 @@ def plan_repair(client: AdminClient, name: Name, look: Look, clock: Clock, avoid
         what = f"elect {counted(len(wrong), 'preferred leader')}, {policy.leaders.step} at a time; nothing is copied"
         return Repairs(Planned(now.at_ms, name, _digest(map(str, wrong)), 0, wrong, (what,)), None)
 
-    inputs, loads = _inputs(client, name.kind, now, policy, clock, PlanPolicy(excluded_brokers=avoid))
+    chosen = PlanPolicy(excluded_brokers=tuple(sorted(now.live.intersection(avoid))))
+    inputs, loads = _inputs(client, name.kind, now, policy, clock, chosen)
 
     def made(task: plan_tasks.Task) -> Outcome:
         return make_plan(inputs, task, PlanRequest(rate_bytes_per_s=policy.runs.throttle))

@@ -312,9 +312,9 @@ def _suffice(problem: Problem, missed: set[str]) -> bool:
 
 # Other destinations for moves of a run whose own are lost, from the planner, checked like a plan.
 #
-# The run has no snapshot, so the cluster is read. Brokers that the plan empties get nothing,
-# and no replica goes back to a broker that the plan takes it from: the purpose of the plan is unknown, except for
-# that. Nor does a broker get replicas if others have set its throttle since the run began: it is theirs.
+# The run has no snapshot, so the cluster is read. Brokers that the plan empties get nothing, nor do those that the run
+# is to avoid, and no replica goes back to a broker that the plan takes it from: the purpose of the plan is unknown,
+# except for that. Nor does a broker get replicas if others have set its throttle since the run began: it is theirs.
 
 GONE = "it is not there any more"
 
@@ -352,11 +352,12 @@ def _planned(
     barred = {name: (*move.original, *question.lost) for name, move in moves.items()}
     targets, refused = replace_lost(problem, {name: one for name, one in leaving.items() if name not in stuck}, barred)
     refused |= stuck
+    left_out = [f"brokers {list(question.avoid)} were left out, as in the plan"] if question.avoid else []
     if theirs:
-        left_out = (
+        left_out.append(
             f"brokers {sorted(theirs)} were left out, whose throttle is not this run's: {'; '.join(theirs.values())}"
         )
-        refused = {name: f"{reason}; {left_out}" for name, reason in refused.items()}
+    refused = {name: "; ".join((reason, *left_out)) for name, reason in refused.items()}
     for name in moves.keys() - targets.keys() - refused.keys():
         refused[name] = "a copy that is there already was to go to another log directory" if not leaving[name] else GONE
     return targets, refused
@@ -418,7 +419,7 @@ def _problem_of_lost(client: AdminClient, question: ReplanMoves, cluster: Cluste
 def _live(
     cluster: Cluster, log_dirs: Mapping[int, tuple[LogDir, ...]], question: ReplanMoves, barred: Collection[int]
 ) -> Iterator[BrokerFacts]:
-    closed = {*barred, *_emptied(question.plan)}
+    closed = {*barred, *question.avoid, *_emptied(question.plan)}
     rooms = {broker: _room(dirs, question.disk_reserve) for broker, dirs in log_dirs.items()}
     is_known = all(rooms.get(broker.id) is not None for broker in cluster.brokers)
     for broker in cluster.brokers:

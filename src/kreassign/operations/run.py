@@ -175,12 +175,12 @@ class RunRequest:
 
     `expected` has the replicas that all partitions of the plan must still have; without it, its own file decides.
     `measure_for_s`: with a throttle, how long to measure write rates first; 0 does not.
-    `found`: how to treat throttles that others have set. `replan`: whether moves whose destination is lost get
-    another one, instead of waiting for it. `give_up_after_s`: how long a destination is down until it is lost; None is
-    never, or a minute with `replan`. `allow_producer_outage`: whether moves may start while which producers with
-    acks=all are refused. `allow_factor_change`: whether replication factors may fall, or stay below
-    min.insync.replicas. `approvals`: signed ones without which it does not begin. `clients` says how to ask what they
-    feel, for the guard `clients`.
+    `found`: how to treat throttles that others have set. `replan`: whether moves whose destination is lost get another
+    one, instead of waiting for it, and none of the brokers to `avoid`. `give_up_after_s`: how long a destination is
+    down until it is lost; None is never, or a minute with `replan`. `allow_producer_outage`: whether moves may start
+    while which producers with acks=all are refused. `allow_factor_change`: whether replication factors may fall, or
+    stay below min.insync.replicas. `approvals`: signed ones without which it does not begin. `clients` says how to ask
+    what they feel, for the guard `clients`.
     """
 
     plan: PlanFile
@@ -191,6 +191,7 @@ class RunRequest:
     measure_for_s: float = MEASURED_S
     found: FoundThrottles = FoundThrottles.REFUSE
     replan: bool = False
+    avoid: tuple[int, ...] = ()
     allow_producer_outage: bool = False
     allow_factor_change: bool = False
     give_up_after_s: float | None = None
@@ -259,7 +260,7 @@ def prepare_run(
         # A run from elsewhere may have begun meanwhile, whose throttle is no value to restore.
         started = with_others(client, started, request.found, replace(context, warn=tell_nobody))
     warn_of_outlook(started, context.warn)
-    return replace(started, replans=request.replan)
+    return replace(started, replans=request.replan, avoid=request.avoid)
 
 
 def prepare_as_seen(

@@ -102,7 +102,7 @@ def test_the_replan_request_has_all_that_a_planner_needs() -> None:
     moves = tuple(PlannedMove(TopicPartition("a", number), (0, 1), (2, 1), 9, float(number)) for number in range(4))
     others = {"originals": (ConfigValue(LEADER_9, None),), "adopted": (ConfigValue(LEADER_4, None),)}
     rates = ThrottleRates(adaptive=AdaptiveThrottle(RATE))
-    begin = begun(*moves, rates=rates, replans=True, operator=ANN, pace=Pace(disk_reserve=0.25), **others)
+    begin = begun(*moves, rates=rates, replans=True, avoid=(4,), operator=ANN, pace=Pace(disk_reserve=0.25), **others)
     run = Played(begin).go("observe").on(HoldRequested(0, 1))
     for at_ms in (1_000, LOST_MS):
         places = (PlacementState.ARRIVED, PlacementState.DELETED, MOVING, UNTOUCHED)
@@ -116,7 +116,7 @@ def test_the_replan_request_has_all_that_a_planner_needs() -> None:
     names = [move.topic_partition for move in moves]
     assert replace(question, known_settings=frozenset()) == ReplanMoves(
         moves[2:], (2,), frozenset({names[2]}), (moves[0], *moves[2:]), rates, frozenset(), 0.25,
-        {names[2]: 7.0, names[3]: 3.0}, ANN,
+        {names[2]: 7.0, names[3]: 3.0}, ANN, (4,),
     )  # fmt: skip
     assert {LEADER_4, LEADER_9} < question.known_settings
 

@@ -54,6 +54,7 @@ def begin_replanning(run: Run, records: tuple[MoveRecord, ...], returned: frozen
         run.control.pace.disk_reserve,
         {record.name: run.traffic.writes.get(record.name, record.move.write_bytes_per_s) for record in records},
         run.identity.operator,
+        run.control.avoid,
     )
     return Next(phases.Replanning(returned), (question,))
 

@@ -46,7 +46,9 @@ def _begin(run: Run, _: phases.New, event: events.RunStarted) -> Next:
         run.throttle.put(replace(run.throttle.of(value.key), adopted=value))
     run.throttle.is_alongside = event.found is FoundThrottles.ALONGSIDE
     run.identity.note(event.operator)
-    run.control = Control(event.rates, event.pace, replans=event.replans, lost_after_ms=event.lost_after_ms)
+    run.control = Control(
+        event.rates, event.pace, replans=event.replans, avoid=event.avoid, lost_after_ms=event.lost_after_ms
+    )
     run.clients = ClientWatch(event.clients)
     run.throttle.live_brokers = event.live_brokers
     run.moves.records = {

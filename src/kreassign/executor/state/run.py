@@ -241,6 +241,8 @@ class Control:
     wants_rollback: bool = False
     replans: bool = False
     """True if moves whose destination is lost get another one."""
+    avoid: tuple[int, ...] = ()
+    """Brokers that are no such other destination."""
     lost_after_ms: int | None = None
     """How long a destination is down until it is lost; None for never, unless the run replans."""
     last_request: int = 0
