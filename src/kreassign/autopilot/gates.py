@@ -344,7 +344,9 @@ def spent_bytes(memory: Memory, at_ms: int, span_ms: int) -> int:
 
 def most_bytes_per_day(now: Observation, policy: Policy) -> int:
     """Bytes that repairs copy within 24 hours at most: an amount, and a share of what the cluster holds."""
-    return min(policy.budget.bytes_per_day, round(policy.budget.share_per_day * now.held_bytes))
+    amount = policy.budget.bytes_per_day
+    # A journal that is played again shows no partitions, and so no sizes.
+    return min(amount, round(policy.budget.share_per_day * now.held_bytes)) if now.placed else amount
 
 
 def _least_bytes(case: Case) -> int:
