@@ -189,7 +189,8 @@ class Price(NamedTuple):
     """Costs of waiting for a broker, against copying its replicas now.
 
     `waiting_bytes` is the expected loss of the next hour in copied bytes, `copying_bytes` what copying wastes by the
-    probability that the broker returns in that hour.
+    probability that the broker returns in that hour. Of its past outages, `longer` lasted longer than this one does
+    now, and `soon` of those ended within the next hour.
     """
 
     replicas: int
@@ -202,6 +203,8 @@ class Price(NamedTuple):
     outages: int
     offline: int = 0
     unsized: int = 0
+    longer: int = 0
+    soon: int = 0
 
     def __str__(self) -> str:
         alone = self.last_copies - self.offline
@@ -245,7 +248,10 @@ def price_of(look: Look, broker: int, since_ms: int) -> Price:
     hours, offline = size / max(1, rate) / 3600, sum(one.leader == NO_LEADER for one in held)
     unsized = sum(one.topic_partition not in look.now.sizes for one in held)
     waste = returns * size
-    return Price(len(held), size, last_copies(alone), hours, returns, risk, waste, len(past), offline, unsized)
+    return Price(
+        len(held), size, last_copies(alone), hours, returns, risk, waste, len(past), offline, unsized, len(longer),
+        len(soon),
+    )  # fmt: skip
 
 
 # Disks that fill, and directories that failed.

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
-from kreassign.autopilot.detectors import Look, Symptom
+from kreassign.autopilot.detectors import Look, Symptom, price_of
 from kreassign.autopilot.events import ClosedGate, PlanLoads
 from kreassign.autopilot.memory import Act, Finding, Memory
 from kreassign.autopilot.observation import Absent, Known, Observation, Unknown
@@ -287,6 +287,25 @@ def _age(case: Case) -> str | None:
     return None if age_s >= due_s else f"it is there for {format_seconds(age_s)} of {format_seconds(due_s)}"
 
 
+LIKE_THIS = 3
+"""Past outages of a broker, longer than this one, by which its return is expected."""
+
+
+def _returns(case: Case) -> str | None:
+    """A broker that comes back at about this time as a rule is waited for, unless it has last copies."""
+    if case.kind is not Kind.BROKER_GONE:
+        return None
+    name = case.finding.name
+    since_ms = case.memory.away.get(name.broker, case.now.at_ms)
+    price = price_of(Look(case.now, case.memory, case.policy), name.broker, since_ms)
+    if price.last_copies or price.longer < LIKE_THIS or 2 * price.soon <= price.longer:
+        return None
+    return (
+        f"it was away for longer {price.longer} times before, and of these it came back within the next hour "
+        f"{price.soon} times: it waits until this outage is longer than most of them"
+    )
+
+
 def _back_off(case: Case) -> str | None:
     left = case.finding.not_before_ms
     if left <= case.now.at_ms:
@@ -429,6 +448,7 @@ GATES: Mapping[str, Gate] = MappingProxyType({
     "restarts": _restarts,
     "brokers down": _whole,
     "age": _age,
+    "returns": _returns,
     "back-off": _back_off,
     "rest": rest_text,
     "window": _window,

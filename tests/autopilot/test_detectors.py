@@ -1,0 +1,35 @@
+"""Signs that look like trouble, or like none: the core over clusters as values."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from kreassign.autopilot.memory import Outage
+from tests.autopilot.test_scenarios import ACT, GONE_3, outages
+from tests.autopilot.values import DAY, HOUR, MINUTE, Watched, cluster
+
+WEEK_MS = 7 * DAY * 1000
+
+
+@pytest.mark.parametrize(("down_s", "acted"), [(80 * MINUTE, []), (DAY, [81])])
+def test_a_broker_that_returns_each_week_is_waited_for(down_s: float, acted: list[int]) -> None:
+    """It was away for 80 minutes in each of three weeks; in the next one it comes back as always, or not."""
+    past = tuple(Outage(3, at_ms, at_ms + 80 * MINUTE * 1000) for at_ms in range(-3 * WEEK_MS, 0, WEEK_MS))
+    watched = Watched(ACT, outages((3, 600, 600 + down_s)))
+    watched.memory = replace(watched.memory, outages=past)
+    watched.watch(600 + 79 * MINUTE)
+    (gone,) = watched.memory.open
+    assert gone.gates is not None
+    assert gone.gates.closed[0].gate == "returns"
+    watched.watch(HOUR)
+    assert [(one.begun_ms // 1000 - 600) // MINUTE for one in watched.memory.acts] == acted
+
+
+def test_a_broker_with_last_copies_is_not_waited_for() -> None:
+    past = tuple(Outage(3, at_ms, at_ms + 80 * MINUTE * 1000) for at_ms in range(-3 * WEEK_MS, 0, WEEK_MS))
+    watched = Watched(ACT, lambda now_s: cluster(0, [(3, 4), (5, 6)], down=[3] if now_s >= 600 else []))
+    watched.memory = replace(watched.memory, outages=past)
+    watched.watch(600 + 70 * MINUTE)
+    assert watched.runs == [GONE_3]
