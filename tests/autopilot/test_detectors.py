@@ -6,11 +6,15 @@ from dataclasses import replace
 
 import pytest
 
+from kreassign.autopilot.events import Name, Result
+from kreassign.autopilot.lifecycle import State
 from kreassign.autopilot.memory import Outage
-from tests.autopilot.test_scenarios import ACT, GONE_3, outages
+from kreassign.autopilot.policy import Kind
+from tests.autopilot.test_scenarios import ACT, GONE_3, LISTS, outages
 from tests.autopilot.values import DAY, HOUR, MINUTE, Watched, cluster
 
 WEEK_MS = 7 * DAY * 1000
+EMPTY_9 = Name(Kind.NEW_BROKER, "broker 9")
 
 
 @pytest.mark.parametrize(("down_s", "acted"), [(80 * MINUTE, []), (DAY, [81])])
@@ -33,3 +37,13 @@ def test_a_broker_with_last_copies_is_not_waited_for() -> None:
     watched.memory = replace(watched.memory, outages=past)
     watched.watch(600 + 70 * MINUTE)
     assert watched.runs == [GONE_3]
+
+
+def test_a_dry_run_leaves_no_broker_filled_in_part() -> None:
+    """Others fill the broker after the dry run would have."""
+    filled = [*LISTS, (9, 0, 1)]
+    watched = Watched(ACT, lambda now_s: cluster(0, LISTS if now_s < 3 * HOUR else filled, brokers=10))
+    watched.result, watched.run_s = Result.NOT_BEGUN_DRY, 0
+    watched.watch(4 * HOUR)
+    assert watched.runs == [EMPTY_9]
+    assert watched.memory.findings[EMPTY_9].state is State.CLOSED

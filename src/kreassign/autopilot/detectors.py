@@ -28,7 +28,7 @@ from typing import Any, NamedTuple
 
 from kreassign.autopilot.events import CLUSTER, DiskUse, Name, Result
 from kreassign.autopilot.lifecycle import State
-from kreassign.autopilot.memory import MOST_REPLACED, OUTAGES_KEPT, Finding, Memory
+from kreassign.autopilot.memory import MOST_REPLACED, OUTAGES_KEPT, UNBEGUN, Finding, Memory
 from kreassign.autopilot.observation import Asked, Known, Observation, Unknown, last_copies
 from kreassign.autopilot.policy import Kind, Policy
 from kreassign.errors import InputError
@@ -393,7 +393,7 @@ def _new_broker(look: Look) -> Iterator[Symptom]:
         return
     for broker in sorted(look.now.live - closed):
         last = [one for one in look.memory.begun if one.name == Name(Kind.NEW_BROKER, f"broker {broker}")][-1:]
-        is_half = bool(last) and last[0].ended_ms is not None and last[0].result is not Result.DONE
+        is_half = bool(last) and last[0].ended_ms is not None and last[0].result not in {Result.DONE, *UNBEGUN}
         if is_half or not look.now.replica_counts.get(broker):
             seen, lasting = "it is live, and has no replicas", patience(Kind.NEW_BROKER, look.policy)
             if look.now.replica_counts.get(broker):
