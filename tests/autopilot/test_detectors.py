@@ -9,7 +9,9 @@ import pytest
 from kreassign.autopilot.events import Name, Result
 from kreassign.autopilot.lifecycle import State
 from kreassign.autopilot.memory import Outage
+from kreassign.autopilot.observation import Observation, Unknown
 from kreassign.autopilot.policy import Kind
+from tests.autopilot.test_judgement import SLOW_3, lagging
 from tests.autopilot.test_scenarios import ACT, GONE_3, LISTS, outages
 from tests.autopilot.values import DAY, HOUR, MINUTE, Watched, cluster
 
@@ -47,3 +49,17 @@ def test_a_dry_run_leaves_no_broker_filled_in_part() -> None:
     watched.watch(4 * HOUR)
     assert watched.runs == [EMPTY_9]
     assert watched.memory.findings[EMPTY_9].state is State.CLOSED
+
+
+def test_time_unread_is_no_time_in_sync() -> None:
+    """It was out of sync, then unread for 31 minutes, and is in sync at the first look after that."""
+
+    def world(now_s: float) -> Observation:
+        seen = cluster(0, LISTS) if now_s >= HOUR + 31 * MINUTE else lagging(cluster(0, LISTS))
+        return replace(seen, partitions=Unknown("no answer")) if HOUR <= now_s < HOUR + 31 * MINUTE else seen
+
+    watched = Watched("[care]\n", world)
+    watched.watch(HOUR + 31 * MINUTE + 29 * MINUTE)
+    assert watched.memory.findings[SLOW_3].state is State.TOLD
+    watched.watch(5 * MINUTE)
+    assert watched.memory.findings[SLOW_3].state is State.CLOSED

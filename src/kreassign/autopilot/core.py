@@ -333,6 +333,10 @@ def _facts(memory: Memory, now: Observation) -> Iterator[Event]:
         yield WentOn(now.at_ms)
     if now.are_brokers_read:
         is_witnessed = memory.read_ms is not None and abs(now.at_ms - memory.read_ms) <= MISSED_MS
+        if memory.read_ms is not None and not is_witnessed:
+            for finding in (one for one in memory.open if one.lost_ms):  # time unread shows nothing, not even health
+                yield SightBack(now.at_ms, finding.name, now.at_ms)
+                yield SightLost(now.at_ms, finding.name, finding.is_gone)
         gone = sorted(now.down - memory.away.keys())
         yield from (BrokerWent(now.at_ms, broker, is_witnessed) for broker in gone)
         held = tuple(sorted(now.replica_counts))
