@@ -11,7 +11,7 @@ from kreassign.autopilot.lifecycle import State
 from kreassign.autopilot.memory import Outage
 from kreassign.autopilot.observation import Observation, Unknown
 from kreassign.autopilot.policy import Kind
-from tests.autopilot.test_judgement import SLOW_3, lagging
+from tests.autopilot.test_judgement import FULL_3, SLOW_3, lagging
 from tests.autopilot.test_scenarios import ACT, GONE_3, LISTS, outages
 from tests.autopilot.values import DAY, HOUR, MINUTE, Watched, cluster
 
@@ -63,3 +63,18 @@ def test_time_unread_is_no_time_in_sync() -> None:
     assert watched.memory.findings[SLOW_3].state is State.TOLD
     watched.watch(5 * MINUTE)
     assert watched.memory.findings[SLOW_3].state is State.CLOSED
+
+
+def test_a_disk_that_fills_again_after_its_repair_is_told_as_urgent() -> None:
+    """Its repair brings it to 84%, and from there it grows by 1% an hour; a second repair does not help."""
+
+    def world(now_s: float) -> Observation:
+        ends_s = next((one.begun_ms / 1000 + 600 for one in watched.memory.acts), now_s)
+        used = 0.84 + (now_s - ends_s) / HOUR / 100 if now_s > ends_s else 0.93
+        return cluster(0, LISTS, used={3: min(0.97, used)})
+
+    watched = Watched("[disk-fills]\nlevel = 'act'\n", world)
+    watched.watch(20 * HOUR)
+    assert watched.runs == [FULL_3, FULL_3]
+    urgent = [one for one in watched.messages if "it is urgent now" in one.what]
+    assert [one.why for one in urgent] == ["it is still there after its repair: look into it"]

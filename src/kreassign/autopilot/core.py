@@ -84,6 +84,9 @@ PLANNED = frozenset({State.PROPOSED, State.SETTLING})
 LASTS_MS = HOUR_MS // 2
 """A finding that was not told, for it came and went, is told when it lasts so long."""
 
+URGENT_MS = HOUR_MS
+"""What was urgent so long ago, and is not now, is told again when it is urgent again."""
+
 MOSTLY = 0.5
 """A repair ends by itself when what it copies is there again to this part."""
 
@@ -397,16 +400,21 @@ def _step(decided: Decision, look: Look, name: Name, symptom: Symptom | None) ->
         to, action = STEPS[finding.state, evidence]
         if to is not finding.state:
             seen = finding.seen if symptom is None else symptom.seen
-            is_urgent = symptom is not None and symptom.is_urgent and to is State.TOLD
+            is_new = symptom is not None and symptom.is_urgent and to is State.TOLD
+            is_urgent = is_new or finding.urgent_ms is not None
             decided.note(FindingMoved(at_ms, name, to, f"the evidence is {evidence}", seen, is_urgent=is_urgent))
         FOLLOW[action](Stepped(decided, look, decided.memory.findings[name], symptom))
         if to is finding.state or to is State.CLOSED:
             break
     _tell_late(decided, look, name, symptom)
     finding = decided.memory.findings[name]
-    if symptom is not None and symptom.is_urgent and not finding.is_urgent and finding.state is not State.SEEN:
+    if symptom is None or finding.state is State.SEEN:
+        return
+    if symptom.is_urgent and finding.urgent_ms is None:
         decided.note(FindingMoved(at_ms, name, finding.state, "it is urgent", symptom.seen, is_urgent=True))
         decided.messages.append(Message(name, f"{name}: it is urgent now: {symptom.seen}", finding.why, _COMMANDS))
+    elif finding.urgent_ms is not None and not symptom.is_urgent and at_ms - finding.urgent_ms >= URGENT_MS:
+        decided.note(FindingMoved(at_ms, name, finding.state, finding.why, symptom.seen))
 
 
 def _follow_sight(decided: Decision, look: Look, name: Name, symptom: Symptom | None) -> None:
@@ -451,7 +459,8 @@ class Stepped(NamedTuple):
 
     def move(self, to: State, why: str) -> None:
         """Move the finding once more."""
-        self.decided.note(FindingMoved(self.look.now.at_ms, self.name, to, why, self.seen))
+        is_urgent = self.finding.urgent_ms is not None
+        self.decided.note(FindingMoved(self.look.now.at_ms, self.name, to, why, self.seen, is_urgent=is_urgent))
 
 
 def _tell_late(decided: Decision, look: Look, name: Name, symptom: Symptom | None) -> None:
@@ -462,7 +471,10 @@ def _tell_late(decided: Decision, look: Look, name: Name, symptom: Symptom | Non
     is_ripe = evidence_of(look, name, symptom, finding.since_ms) is Evidence.RIPE
     if is_ripe or look.now.at_ms - finding.since_ms >= LASTS_MS:
         why = "it came and went, and lasts"
-        decided.note(FindingMoved(look.now.at_ms, name, finding.state, why, symptom.seen, is_told_late=True))
+        is_urgent = finding.urgent_ms is not None
+        decided.note(
+            FindingMoved(look.now.at_ms, name, finding.state, why, symptom.seen, is_urgent=is_urgent, is_told_late=True)
+        )
         decided.messages.append(_told(decided.memory.findings[name], look.policy))
 
 

@@ -61,8 +61,9 @@ class Finding:
     `not_before_ms` is the end of its back-off after `failures`; `silence` says who wants nothing done until when.
     `asked` is the request for approval of the `proposal`, and `judged` its signatures; a new proposal needs a new one.
     `gates` are those that were closed when they were written down last, while it waits for its repair. `lost_ms` is
-    from when on it is not seen, 0 while it is. `told_ms` are the times of the last 24 hours at which it was told, or
-    was not since it comes and goes; one that lasts then `is_told_late`.
+    from when on it is not seen, 0 while it is. `urgent_ms` is when it became urgent, None where it is not. `told_ms`
+    are the times of the last 24 hours at which it was told, or was not since it comes and goes; one that lasts then
+    `is_told_late`.
     """
 
     name: Name
@@ -82,7 +83,7 @@ class Finding:
     gates: GatesJudged | None = None
     lost_ms: int = 0
     is_gone: bool = False
-    is_urgent: bool = False
+    urgent_ms: int | None = None
     told_ms: tuple[int, ...] = ()
     is_told_late: bool = False
 
@@ -380,7 +381,7 @@ def _moved(memory: Memory, event: FindingMoved) -> Memory:
         state_ms=before.state_ms if event.state is before.state else event.at_ms,
         seen=event.seen,
         why=event.why,
-        is_urgent=before.is_urgent or event.is_urgent,
+        urgent_ms=_urgent_ms(before, event),
         is_told_late=before.is_told_late or event.is_told_late,
     )
     if (before.state, event.state) == (State.SEEN, State.TOLD):
@@ -388,6 +389,12 @@ def _moved(memory: Memory, event: FindingMoved) -> Memory:
         counts = _counted(memory.totals.findings, event.name.kind)
         memory = replace(memory, totals=memory.totals._replace(findings=counts))
     return _with(memory, _unproposed(moved) if event.state in {State.TOLD, State.CLOSED} else moved)
+
+
+def _urgent_ms(before: Finding, event: FindingMoved) -> int | None:
+    if not event.is_urgent:
+        return None
+    return event.at_ms if before.urgent_ms is None else before.urgent_ms
 
 
 def _counted(counts: Mapping[Any, int], key: object) -> Mapping[Any, int]:
