@@ -9,7 +9,7 @@ import pytest
 from kreassign.autopilot.events import Name, Result
 from kreassign.autopilot.lifecycle import State
 from kreassign.autopilot.memory import Outage
-from kreassign.autopilot.observation import Observation, Unknown
+from kreassign.autopilot.observation import Known, Observation, Unknown
 from kreassign.autopilot.policy import Kind
 from tests.autopilot.test_judgement import FULL_3, SLOW_3, lagging
 from tests.autopilot.test_scenarios import ACT, GONE_3, LISTS, outages
@@ -78,3 +78,19 @@ def test_a_disk_that_fills_again_after_its_repair_is_told_as_urgent() -> None:
     assert watched.runs == [FULL_3, FULL_3]
     urgent = [one for one in watched.messages if "it is urgent now" in one.what]
     assert [one.why for one in urgent] == ["it is still there after its repair: look into it"]
+
+
+def test_a_broker_that_flaps_is_not_filled_and_gets_no_leaders_back() -> None:
+    """Every 50 minutes it goes for five; broker 9 is empty, and what broker 3 would lead others lead."""
+
+    def world(now_s: float) -> Observation:
+        is_down = now_s % (50 * MINUTE) >= 45 * MINUTE
+        seen = cluster(0, LISTS, brokers=10, down=[broker] if is_down else [])
+        placed = (replace(one, leader=one.isr[-1]) if one.preferred_leader == 3 else one for one in seen.placed)
+        return replace(seen, partitions=Known(tuple(placed))) if broker == 3 else seen
+
+    for broker, kind in ((9, Kind.NEW_BROKER), (3, Kind.LEADERS)):
+        watched = Watched(f"[{kind}]\nlevel = 'act'\n", world)
+        watched.memory = replace(watched.memory, outages=(Outage(broker, -5, -4),) * 4)
+        watched.watch(12 * HOUR)
+        assert watched.runs == [], kind

@@ -364,6 +364,16 @@ def _directory_failed(look: Look) -> Iterator[Symptom]:
 # Placement: factors, racks, brokers without replicas.
 
 
+def flapping(memory: Memory, at_ms: int) -> frozenset[int]:
+    """Brokers that came back several times within a day: none is part of a rolling restart, or a good destination."""
+    returns = Counter(one.broker for one in memory.outages if one.to_ms > at_ms - DAY_MS)
+    return frozenset(broker for broker, count in returns.items() if count >= OFTEN)
+
+
+OFTEN = 4
+"""Outages within a day by which a broker flaps."""
+
+
 def _placement(look: Look) -> Iterator[Symptom]:
     if look.now.missing:
         return  # it had its say as a broker that is gone
@@ -388,7 +398,7 @@ def _is_crowded(now: Observation, one: Partition) -> bool:
 
 
 def _new_broker(look: Look) -> Iterator[Symptom]:
-    closed = look.now.in_maintenance | look.now.cordoned()
+    closed, restless = look.now.in_maintenance | look.now.cordoned(), flapping(look.memory, look.now.at_ms)
     if not look.now.placed:
         return
     for broker in sorted(look.now.live - closed):
@@ -405,6 +415,8 @@ def _new_broker(look: Look) -> Iterator[Symptom]:
             times = look.memory.times_replaced(broker, look.now.at_ms)
             often = f"it was gone, and its replicas copied elsewhere, {times} times within 30 days"
             people = often if times > MOST_REPLACED else ""
+            if broker in restless:
+                people = f"it came back {OFTEN} times and more within a day"
             yield Symptom(f"broker {broker}", seen, *lasting, may_act=people, partitions=elsewhere)
 
 
@@ -479,19 +491,20 @@ CATCHING_UP_MS = DAY_MS
 """A broker may be out of sync for so long after it came back."""
 
 
-def astray(now: Observation) -> list[Partition]:
-    """Partitions whose preferred replica is live, in sync and not in maintenance, and does not lead."""
+def astray(look: Look) -> list[Partition]:
+    """Partitions not led by the preferred replica, though it is live, in sync, not in maintenance, and not flapping."""
+    steady = look.now.live - look.now.in_maintenance - flapping(look.memory, look.now.at_ms)
     return [
         one
-        for one in now.at_rest
+        for one in look.now.at_rest
         if one.leader not in {NO_LEADER, one.preferred_leader}
         and one.preferred_leader in one.isr
-        and one.preferred_leader in now.live - now.in_maintenance
+        and one.preferred_leader in steady
     ]
 
 
 def _leaders(look: Look) -> Iterator[Symptom]:
-    if wrong := astray(look.now):
+    if wrong := astray(look):
         seen = f"{counted(len(wrong), 'partition')} not led by the preferred replica, which is in sync"
         names = frozenset(one.topic_partition for one in wrong)
         yield Symptom(CLUSTER, seen, *patience(Kind.LEADERS, look.policy), partitions=names)

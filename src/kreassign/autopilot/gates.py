@@ -6,12 +6,11 @@ gate closed that needs it. Nothing here starts anything: `core` does, when all a
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
-from kreassign.autopilot.detectors import Look, Symptom, price_of
+from kreassign.autopilot.detectors import Look, Symptom, flapping, price_of
 from kreassign.autopilot.events import ClosedGate, PlanLoads
 from kreassign.autopilot.memory import Act, Finding, Memory
 from kreassign.autopilot.observation import Absent, Known, Observation, Unknown
@@ -240,16 +239,6 @@ def _others(case: Case) -> str | None:
 
 def _quiet(case: Case) -> str:
     return format_seconds(case.policy.care.quiet)
-
-
-def flapping(memory: Memory, at_ms: int) -> frozenset[int]:
-    """Brokers that came back several times within a day: none is part of a rolling restart, or a good destination."""
-    returns = Counter(one.broker for one in memory.outages if one.to_ms > at_ms - DAY_MS)
-    return frozenset(broker for broker, count in returns.items() if count >= OFTEN)
-
-
-OFTEN = 4
-"""Outages within a day by which a broker flaps."""
 
 
 def _restarts(case: Case) -> str | None:

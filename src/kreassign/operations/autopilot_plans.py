@@ -11,9 +11,9 @@ from pathlib import Path
 from types import MappingProxyType
 
 from kreassign.admin import AdminClient
-from kreassign.autopilot.detectors import DETECTORS, Look, astray, relief_bytes, use_of
+from kreassign.autopilot.detectors import DETECTORS, Look, astray, flapping, relief_bytes, use_of
 from kreassign.autopilot.events import Name, PlanLoads, Planned
-from kreassign.autopilot.gates import REDUNDANCY, flapping, most_bytes_per_day, resting, stale_text
+from kreassign.autopilot.gates import REDUNDANCY, most_bytes_per_day, resting, stale_text
 from kreassign.autopilot.memory import MOST_REPLACED, Memory
 from kreassign.autopilot.observation import Observation
 from kreassign.autopilot.policy import Kind, Policy
@@ -110,7 +110,7 @@ def plan_repair(client: AdminClient, name: Name, look: Look, clock: Clock, avoid
     """
     now, policy = look.now, look.policy
     if name.kind is Kind.LEADERS:
-        wrong = tuple(sorted(one.topic_partition for one in astray(now)))
+        wrong = tuple(sorted(one.topic_partition for one in astray(look)))
         what = f"elect {counted(len(wrong), 'preferred leader')}, {policy.leaders.step} at a time; nothing is copied"
         return Repairs(Planned(now.at_ms, name, _digest(map(str, wrong)), 0, wrong, (what,)), None)
 
