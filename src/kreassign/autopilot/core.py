@@ -17,7 +17,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
-from kreassign.autopilot.detectors import DETECTORS, Look, Symptom, use_of
+from kreassign.autopilot.detectors import DETECTORS, Look, Symptom, catching_up, use_of
 from kreassign.autopilot.events import (
     CLUSTER,
     BrokerCame,
@@ -355,7 +355,7 @@ def _facts(memory: Memory, now: Observation) -> Iterator[Event]:
     if _is_due(memory.disks[-1].at_ms if memory.disks else None, now.at_ms, HOUR_MS):
         uses = [use for broker, dirs in now.directories() for one in dirs if (use := use_of(broker, one)) is not None]
         if uses:
-            yield DisksMeasured(now.at_ms, tuple(uses))
+            yield DisksMeasured(now.at_ms, tuple(uses), catching_up(memory, now))
 
 
 # Symptoms, and the evidence that they are.

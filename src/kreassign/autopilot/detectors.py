@@ -324,12 +324,34 @@ def _moved_until(look: Look) -> float:
 
 
 def past_uses(memory: Memory, since_ms: float) -> Mapping[tuple[int, str], list[tuple[int, int]]]:
-    """Times and used bytes of each directory, by broker and path, as they were measured since then."""
+    """Times and used bytes of each directory, by broker and path, as they were measured since then.
+
+    What a broker gets while it catches up is no growth: only later measurements count.
+    """
     found: dict[tuple[int, str], list[tuple[int, int]]] = defaultdict(list)
     for measured in (one for one in memory.disks if one.at_ms >= since_ms):
         for disk in measured.disks:
-            found[disk.broker, disk.path].append((measured.at_ms, disk.used_bytes))
+            if disk.broker in measured.catching_up:
+                found[disk.broker, disk.path].clear()
+            else:
+                found[disk.broker, disk.path].append((measured.at_ms, disk.used_bytes))
     return found
+
+
+def catching_up(memory: Memory, now: Observation) -> tuple[int, ...]:
+    """Brokers that came back within a day, and have replicas out of sync."""
+    back = returned(memory, now.at_ms)
+    behind = {broker for one in now.placed for broker in set(one.replicas) - set(one.isr)}
+    return tuple(sorted(back & behind & now.live))
+
+
+def returned(memory: Memory, at_ms: int) -> frozenset[int]:
+    """Brokers that came back so lately that they may be out of sync."""
+    return frozenset(one.broker for one in memory.outages if one.to_ms > at_ms - CATCHING_UP_MS)
+
+
+CATCHING_UP_MS = DAY_MS
+"""A broker may be out of sync for so long after it came back."""
 
 
 def growth_of(use: DiskUse, past: Sequence[tuple[int, int]], at_ms: int) -> float:
@@ -459,7 +481,7 @@ def _slow_broker(look: Look) -> Iterator[Symptom]:
     ]
     share = len(slow) / max(1, len(look.now.live))
     why = "" if share <= policy.most_share or len(slow) == 1 else f"{share:.0%} of the brokers are slow at once"
-    back = {one.broker for one in look.memory.outages if one.to_ms > look.now.at_ms - CATCHING_UP_MS}
+    back = returned(look.memory, look.now.at_ms)
     for broker in sorted(slow):
         seen = f"{lagging[broker]} of the {followed[broker]} replicas that it follows are out of sync"
         people = "it came back within a day, and may be catching up" if broker in back else why
@@ -485,10 +507,6 @@ def _sees_slow(look: Look, subject: str) -> str | None:
     well_s = (look.now.at_ms - finding.lost_ms) / 1000 if finding.lost_ms else 0.0
     is_well = well_s >= lasting
     return None if is_well else f"it is in sync for {format_seconds(well_s)} of {format_seconds(lasting)}"
-
-
-CATCHING_UP_MS = DAY_MS
-"""A broker may be out of sync for so long after it came back."""
 
 
 def astray(look: Look) -> list[Partition]:

@@ -178,10 +178,11 @@ class DiskUse(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class DisksMeasured:
-    """Use of log directories, once an hour: their growth follows."""
+    """Use of log directories, once an hour: their growth follows, but for brokers that were catching up."""
 
     at_ms: int
     disks: tuple[DiskUse, ...]
+    catching_up: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
