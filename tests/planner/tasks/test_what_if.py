@@ -27,6 +27,16 @@ def test_growth_is_compound_and_takes_the_bytes_with_it() -> None:
     assert found.write_bytes_per_s[0] == pytest.approx(4 * 1.21)
 
 
+def test_growth_beyond_what_64_bits_count_is_refused() -> None:
+    with pytest.raises(
+        InputError, match=r"would hold 20 EB in all, the largest t-0 with 10 EB each.*assume less growth"
+    ):
+        what_if(
+            posed(brokers(1, 2), [partition(0, 1, 2, gigabytes=10**4)]),
+            Circumstances(growth_per_month=1e6 - 1, days=30),
+        )
+
+
 def test_new_brokers_are_like_the_others_and_go_where_racks_are_short() -> None:
     found = what_if(PROBLEM, Circumstances(added=2)).brokers
     assert found.ids.tolist() == [1, 2, 5, 6, 7]

@@ -300,7 +300,12 @@ def _partitions_of_columns(
     factors = np.diff(np.append(starts, len(order))).astype(np.int32)
     replicas = np.searchsorted(empty.brokers.ids, columns.brokers[order].astype(np.int32)).astype(np.int32)
     size, write = columns.size_bytes[first], np.nan_to_num(columns.write_bytes_per_s[first])
-    _refuse_absurd_sizes(np.nan_to_num(size), factors, columns, first)
+
+    def name_of(partition: int) -> TopicPartition:
+        place = starts[partition]
+        return TopicPartition(columns.topic_names[topics[place]], int(numbers[place]))
+
+    refuse_absurd_sizes(np.nan_to_num(size), factors, name_of, "correct the size, or take it again")
     consumed = write * reads
     if columns.read_bytes_per_s is not None:
         measured = columns.read_bytes_per_s[first]
@@ -353,17 +358,16 @@ def _refuse_doubles(partitions: Partitions, brokers: Brokers) -> None:
         raise InputError(f"partition {name} has a broker more than once; run `kreassign load` again")
 
 
-def _refuse_absurd_sizes(
-    size: FloatArray, factors: IntArray, columns: ReplicaColumns, first: npt.NDArray[np.int64]
+def refuse_absurd_sizes(
+    size: FloatArray, factors: IntArray, name_of: Callable[[int], TopicPartition], remedy: str
 ) -> None:
-    """Refuse sizes above `MOST_BYTES`: bytes are summed in 64 bits, more than once (held, copied, free)."""
+    """Refuse sizes (P,) above `MOST_BYTES`: bytes are summed in 64 bits, more than once (held, copied, free)."""
     total = float(size @ factors)
     if total > MOST_BYTES:
-        largest = first[np.argmax(size)]
-        name = TopicPartition(columns.topic_names[columns.topics[largest]], int(columns.partitions[largest]))
+        largest = name_of(int(np.argmax(size)))
         raise InputError(
-            f"the replicas are said to hold {format_amount(total, 'B')} in all, the largest {name} with "
-            f"{format_amount(float(size.max()), 'B')} each; no cluster has that: correct the size, or take it again"
+            f"the replicas would hold {format_amount(total, 'B')} in all, the largest {largest} with "
+            f"{format_amount(float(size.max()), 'B')} each; no cluster has that: {remedy}"
         )
 
 

@@ -20,6 +20,7 @@ from kreassign.planner.arrays import NOWHERE
 from kreassign.planner.check.cost import predict
 from kreassign.planner.check.evaluate import evaluate
 from kreassign.planner.goals import GOALS
+from kreassign.planner.problem.build import refuse_absurd_sizes
 from kreassign.planner.problem.problem import Assignment, Band, Brokers, Problem
 from kreassign.planner.results import plan_of
 from kreassign.planner.search.search import solve
@@ -71,11 +72,13 @@ def what_if(problem: Problem, circumstances: Circumstances) -> Problem:
 
 
 def scaled(problem: Problem, *, rates: float = 1.0, sizes: float = 1.0) -> Problem:
-    """Multiply all rates and CPU, and all sizes."""
+    """Multiply all rates and CPU, and all sizes. Raises InputError for more bytes than any cluster has."""
     now = problem.partitions
+    size_bytes = now.size_bytes * sizes
+    refuse_absurd_sizes(size_bytes, now.factors, now.name, "assume less growth")
     partitions = replace(
         now,
-        size_bytes=np.rint(now.size_bytes * sizes).astype(np.int64),
+        size_bytes=np.rint(size_bytes).astype(np.int64),
         write_bytes_per_s=now.write_bytes_per_s * rates,
         read_bytes_per_s=now.read_bytes_per_s * rates,
         leader_cpu=now.leader_cpu * rates,
