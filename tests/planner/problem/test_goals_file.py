@@ -102,6 +102,10 @@ def test_a_tolerance_alone_is_that_of_all_goals() -> None:
     ("[[goals]]\nname = 'dsk'", "there is no goal 'dsk'; there are disk, .*, topic-spread, topic-leaders, failover"),
     ("[[goals]]\nname = 'disk'\ntolerance = 'wide'", "goal disk: tolerance: 'wide' is not a number"),
     ("[[goals]]\nname = 'disk'\n[[goals]]\nname = 'disk'", "goal disk is named more than once"),
+    ("[[goals]]\nname = 'failover'\n[[goals]]\nname = 'failover'", "goal failover is named more than once"),
+    ("[[goals]]\nname = 'topic-spread'\ntolerance = 1e300", "goal topic-spread: a tolerance of 1e.298 is not"),
+    ("[[goals]]\nname = 'disk'\nweight = 0", "goal disk: a weight of 0 is not from 0.001 to 1,000,000"),
+    ("goals = []", "goals: none is named"),
     ("tolerance = -1", "tolerance: -1 is not a number of 0 or more"),
     ("racks = 'odd'", "racks: 'odd' is none of strict, even, none"),
     ("[capacity]\ndisk = '2 bananas'", "capacity.disk: '2 bananas' is not an amount"),
@@ -155,6 +159,25 @@ def test_goals_of_flags(text: str, band: Band) -> None:
 def test_a_goal_that_cannot_be_read_is_refused_with_an_example(text: str) -> None:
     with pytest.raises(InputError, match="is not a goal; write for example"):
         parse_band(text, 0.1)
+
+
+@pytest.mark.parametrize("weight", ["0", "-1", "1e-9", "1e300"])
+def test_a_weight_that_the_search_cannot_use_is_refused(weight: str) -> None:
+    with pytest.raises(InputError, match=r"goal disk: a weight of .* is not from 0.001 to 1,000,000"):
+        parse_band(f"disk=10x{weight}", 0.1)
+
+
+@pytest.mark.parametrize("name", ["disk", "topic-spread"])
+def test_a_goal_named_twice_by_flags_is_refused(name: str) -> None:
+    for again in (name, f"{name}=1"):
+        with pytest.raises(InputError, match=f"goal {name} is named more than once"):
+            parse_goals((name, again), 0.1)
+
+
+@pytest.mark.parametrize("width", ["-1", "1e300"])
+def test_a_tolerance_of_topics_that_means_nothing_is_refused(width: str) -> None:
+    with pytest.raises(InputError, match=r"goal topic-spread: a tolerance of .* is not from 0 to 100"):
+        parse_goals((f"topic-spread={width}",), 0.1)
 
 
 @pytest.mark.parametrize(("goals", "alone"), [(("disk", "net-in"), 0), (("net-in", "disk"), 1)])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple, TypeVar
 
@@ -13,7 +14,7 @@ from kreassign.model.plan_facts import RackPrices, joined_prices
 from kreassign.model.text import LARGEST_ID, parse_amount, parse_whole, shortened
 from kreassign.planner.goals import FAILOVER, TOPIC_LEADERS, TOPIC_SPREAD, goal_named
 from kreassign.planner.problem.policy import CORES, BrokerSet, PlanPolicy, compiled_pattern, with_tolerance
-from kreassign.planner.problem.problem import DEFAULT_BANDS, Band, RackRule
+from kreassign.planner.problem.problem import DEFAULT_BANDS, WIDEST_TOLERANCE, Band, RackRule
 
 PERCENT = 100
 ANY = "any"
@@ -39,9 +40,12 @@ def parse_policy(text: str) -> PlanPolicy:
     values: dict[str, Any] = {_FIELDS.get(key, key): _KEYS[key](key, document[key]) for key in document if key in _KEYS}
     if "goals" in document:
         entries = _tables("goals", document["goals"])
+        if not entries:
+            raise InputError("goals: none is named; leave the key out for the usual ones")
+        _refuse_repeated(str(entry.get("name")) for entry in entries)
         loads = [entry for entry in entries if str(entry.get("name")) not in NO_LOADS]
         weights = _weights_by_order(len(loads))
-        values["bands"] = _distinct(_band(*entry, tolerance) for entry in zip(loads, weights, strict=True))
+        values["bands"] = tuple(_band(*entry, tolerance) for entry in zip(loads, weights, strict=True))
         values |= {NO_LOADS[entry["name"]]: _no_load(entry, tolerance) for entry in entries if entry not in loads}
     elif "tolerance" in document:
         values["bands"] = with_tolerance(DEFAULT_BANDS, tolerance)
@@ -61,6 +65,7 @@ def parse_goals(texts: Iterable[str], tolerance: float) -> NamedGoals:
     """Parse goals given as flags; `tolerance` applies where a flag has none."""
     given = tuple(texts)
     named = {text: text.partition("=")[0] for text in given}
+    _refuse_repeated(text.partition("=")[0] for text in given)
     loads = [text for text in given if named[text] not in NO_LOADS]
     weights = _weights_by_order(len(loads))
     bands = tuple(parse_band(text, tolerance, weight) for text, weight in zip(loads, weights, strict=True))
@@ -81,9 +86,13 @@ def _no_load_flag(text: str, tolerance: float) -> float:
         found = finite(width) / PERCENT if equals else tolerance
     except ValueError as error:
         raise InputError(f"{text!r} is not a goal; write for example {name} or {name}=5") from error
-    if found < 0:
-        raise InputError(f"{text!r} is not a goal: {name} cannot have a negative tolerance")
-    return found
+    return _no_load_width(name, found)
+
+
+def _no_load_width(name: str, tolerance: float) -> float:
+    if not 0 <= tolerance <= WIDEST_TOLERANCE:
+        raise InputError(f"goal {name}: a tolerance of {tolerance:g} is not from 0 to {WIDEST_TOLERANCE:g}")
+    return tolerance
 
 
 def _no_load(entry: Mapping[str, Toml], tolerance: float) -> float:
@@ -92,7 +101,8 @@ def _no_load(entry: Mapping[str, Toml], tolerance: float) -> float:
         raise InputError(f"goal {name}: unknown key {unknown[0]!r}; it has a tolerance alone, and comes last")
     if name == FAILOVER and entry.get("tolerance") == ANY:
         return math.inf
-    return _percent(f"goal {name}: tolerance", entry["tolerance"]) if "tolerance" in entry else tolerance
+    width = _percent(f"goal {name}: tolerance", entry["tolerance"]) if "tolerance" in entry else tolerance
+    return _no_load_width(name, width)
 
 
 def parse_band(text: str, tolerance: float, usual_weight: float = 1.0) -> Band:
@@ -116,12 +126,10 @@ def _band(entry: Mapping[str, Toml], usual_weight: float, tolerance: float) -> B
     return Band(goal_named(name, NO_LOADS), given, _positive(f"goal {name}: weight", weight))
 
 
-def _distinct(bands: Iterable[Band]) -> tuple[Band, ...]:
-    found = tuple(bands)
-    names = [band.goal.name for band in found]
-    if repeated := sorted({name for name in names if names.count(name) > 1}):
+def _refuse_repeated(names: Iterable[str]) -> None:
+    counts = Counter(names)
+    if repeated := sorted(name for name, count in counts.items() if count > 1):
         raise InputError(f"goal {repeated[0]} is named more than once")
-    return found
 
 
 def _racks(key: str, value: Toml) -> RackRule:

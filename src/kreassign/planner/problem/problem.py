@@ -58,6 +58,9 @@ class Brokers:
         if len(np.unique(self.ids)) != len(self.ids):
             repeated = sorted({int(one) for one in self.ids if (self.ids == one).sum() > 1})
             raise InputError(f"given more than once: broker {', '.join(map(str, repeated))}")
+        for name, shares in self.shares.items():
+            if self.is_live.any() and not 0 < (total := sum(shares[self.is_live].tolist())) < np.inf:
+                raise InputError(f"the shares of {name} of all live brokers add up to {total:g}: give some a share")
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -305,6 +308,9 @@ class RackRule(Enum):
 WIDEST_TOLERANCE = 100.0
 """Beyond it nothing would be different: a band that wide holds a hundred times a broker's share."""
 
+LEAST_WEIGHT, MOST_WEIGHT = 1e-3, 1e6
+"""Beyond them the search would take what a goal gains for rounding."""
+
 
 @dataclass(frozen=True, slots=True)
 class Band:
@@ -323,6 +329,11 @@ class Band:
             raise InputError(
                 f"goal {self.goal.name}: a tolerance of {self.tolerance} is not from 0 to {WIDEST_TOLERANCE}; "
                 "`any` sets no band"
+            )
+        if not LEAST_WEIGHT <= self.weight <= MOST_WEIGHT:
+            raise InputError(
+                f"goal {self.goal.name}: a weight of {self.weight:g} is not from {LEAST_WEIGHT:g} to "
+                f"{MOST_WEIGHT:,.0f}; leave the goal out, or use `any` as its tolerance"
             )
 
 
