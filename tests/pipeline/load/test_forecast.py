@@ -233,6 +233,24 @@ def test_a_size_grows_on_while_it_fills_and_stays_at_its_retention() -> None:
     assert [unknown[name] for name in ("size_bytes", "low_size_bytes", "high_size_bytes")] == [None] * 3
 
 
+def test_no_size_is_forecast_to_grow_by_more_than_what_is_written() -> None:
+    """A purge of 10 TB ten days ago, and a size that grew faster before: the log takes a byte a second."""
+    now = 1_000_000
+
+    def sized(partition: int, size: Callable[[float], float]) -> list[Row]:
+        rows = hours(partition, 28, lambda _: 1.0)
+        return [row | {"mean_size_bytes": size(row["hour_ms"] / HOUR_MS / HOURS_A_DAY)} for row in rows]
+
+    rows = [*sized(0, lambda day: 1e13 if day < 18 else now), *sized(1, lambda day: 1e7 * day)]
+    known = loads(hour_table(rows), size_bytes=now)
+    for row in forecast_of(known, 10):
+        most = now + 10 * DAY_S * row["high_write_bytes_per_s"]
+        assert row["low_size_bytes"] <= now <= row["size_bytes"] <= row["high_size_bytes"]
+        assert row["high_size_bytes"] == pytest.approx(most)
+    total = backtests_of(known.select(TESTED), 10).to_pylist()[0]
+    assert total["high_size_bytes"] == pytest.approx(2 * most)
+
+
 def test_the_backtest_says_how_the_last_week_was_forecast(tmp_path: Path) -> None:
     def jump(hour: int) -> float:
         return 200.0 if hour >= 14 * HOURS_A_DAY else 100.0

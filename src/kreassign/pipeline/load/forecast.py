@@ -26,7 +26,7 @@ then.
 
 A size continues its growth undamped, because a log that is filling up fills at its write rate until retention stops
 it, which no line can know: the low end of the range is the present size. With fewer than 14 days the size stays, and
-the high end assumes that all writes are kept.
+the high end assumes that all writes are kept. No size grows by more than that, however its past scatters.
 
 The total of a cluster has its range from joint draws of what its partitions do (`joint_range`), not from the sum of
 their ends, which only partitions that all err to the same side would reach.
@@ -164,8 +164,8 @@ def _forecast(loads: pa.Table, days: float) -> Columns:
         "peak_write_bytes_per_s": then * floats(loads["week_peak_ratio"]),
         "basis": pa.array(basis.tolist(), pa.string()),
         "size_bytes": sizes.then,
-        "low_size_bytes": np.maximum(sizes.least - sizes.margin, 0.0),
-        "high_size_bytes": sizes.largest + sizes.margin,
+        "low_size_bytes": np.maximum(sizes.least - sizes.below, 0.0),
+        "high_size_bytes": sizes.largest + sizes.above,
     }
 
 
@@ -299,34 +299,42 @@ def _sigmas(said: Curve, came: Floats, days: float) -> Floats:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Sizes:
-    """Sizes then; the least and the largest that are likely; and how far beyond them the range goes. NaN if unknown."""
+    """Sizes then; the least and the largest that are likely; how far the range goes below and above. NaN if unknown.
+
+    No log grows by more than what is written: that bounds all but what is below.
+    """
 
     then: Floats
     least: Floats
     largest: Floats
-    margin: Floats
+    below: Floats
+    above: Floats
 
     @classmethod
     def of(cls, loads: pa.Table, days: float, sigmas: Floats, high_rate: Floats) -> _Sizes:
         now, growth, error, spread = (floats(loads[name]) for name in _OF_SIZES)
         usual = floats(loads["week_spread"])
         usual = np.where(np.isnan(usual), LESS_THAN_A_DAY, usual)
-        then = np.where(np.abs(growth) > error, np.maximum(now + growth * days, 0.0), now)
-        shrunk = now / np.exp(sigmas * usual * _reach(days))
         all_kept = now + np.nan_to_num(high_rate) * (days * DAY_S)
+        most = np.where(np.isnan(high_rate), np.inf, all_kept)
+        then = np.where(np.abs(growth) > error, np.maximum(np.minimum(now + growth * days, most), 0.0), now)
+        shrunk = now / np.exp(sigmas * usual * _reach(days))
         is_known = ~np.isnan(spread)
+        largest = np.where(is_known, np.maximum(now, then), all_kept)
+        margin = np.where(is_known, sigmas * spread * _reach(days), 0.0)
         return cls(
             then,
             np.where(is_known, np.minimum(now, then), shrunk),
-            np.where(is_known, np.maximum(now, then), all_kept),
-            np.where(is_known, sigmas * spread * _reach(days), 0.0),
+            largest,
+            margin,
+            np.minimum(margin, most - largest),
         )
 
     def total(self, chosen: Mask, share: Floats) -> tuple[float, float, float]:
         """Sum of the chosen sizes, and both ends of its range."""
-        then, least, largest, margin = (each[chosen] for each in (self.then, self.least, self.largest, self.margin))
-        beyond = joint_margin(margin, share[chosen])
-        return then.sum(), max(least.sum() - beyond, 0.0), largest.sum() + beyond
+        below, above = (joint_margin(margin[chosen], share[chosen]) for margin in (self.below, self.above))
+        then, least, largest = (each[chosen].sum() for each in (self.then, self.least, self.largest))
+        return then, max(least - below, 0.0), largest + above
 
 
 # The range of a cluster's total, from what its partitions may do together and each by itself.
