@@ -10,6 +10,8 @@ import pytest
 
 from bench.forecast_cohorts import AHEAD_DAYS, COHORTS, Cohort, cohorts
 from bench.forecast_truth import curve_of
+from kreassign.pipeline.load.fits import fit
+from kreassign.pipeline.load.forecast import Curve
 
 
 @cache
@@ -41,6 +43,13 @@ def test_one_odd_week_among_plain_ones_widens_no_interval_much(name: str) -> Non
     then, _, high = curve_of(mixed)
     assert (high[2:] <= 1.5 * then[2:]).all()
     assert (high[:2] <= 3 * np.asarray(np.median(odd.days, axis=1))[:2]).all()
+
+
+def test_one_odd_day_among_equal_days_widens_no_interval() -> None:
+    days = np.full((2, 28), 100.0)
+    days[1, 9] = 1e5
+    plain, odd = np.transpose(Curve.of(fit(days)).between(AHEAD_DAYS, 1.0))
+    assert odd == pytest.approx(plain, rel=0.05)
 
 
 @pytest.mark.parametrize(("name", "most"), [

@@ -13,7 +13,8 @@ days hold the same hours and weekdays, wherever the week begins.
     growth    median change / 7, per day: the seasonal slope of Hirsch, Slack & Smith 1982 (Water Resources Research
               18), with neighbouring weeks as its pairs. A few odd days do not move it.
     spread    root of the mean square of (change - median change), each at most three times their usual size (1.48
-              times the median one): what a week does besides growing. One launch or holiday does not decide it
+              times the median one, or 0.02 if that is more): what a week does besides growing. One launch or holiday
+              does not decide it
 
 Growth makes a *trend* with 14 whole days or more, beyond its own 95% interval, if four fifths of the days have at
 least a quarter of the median change, for after a step the older days show nothing, and if the last two days have half
@@ -94,7 +95,7 @@ def fit(rates: Floats) -> Fit:
     """Fit rates by partition and day."""
     logs = _logs(rates)
     week_to_week = _week_to_week(logs)
-    changes = _Changes.of(week_to_week)
+    changes = _Changes.of(week_to_week, LEAST_SPREAD)
     days = np.count_nonzero(~np.isnan(rates), axis=1)
     is_enough = (days >= DAYS_OF_TREND) & (changes.count >= DAYS_A_WEEK)
     growth, error = changes.growth(is_enough), changes.error(is_enough)
@@ -122,10 +123,10 @@ def week_changes(rates: Floats, found: Fit) -> Floats:
     Odd ones count as in the spread.
     """
     week_to_week = _week_to_week(_logs(rates))
-    of = _Changes.of(week_to_week)
+    of = _Changes.of(week_to_week, LEAST_SPREAD)
     away = (week_to_week - of.median[:, None])[:, :CHANGES]
     with np.errstate(all="ignore"):
-        most = np.where(of.most > 0, of.most, np.inf)[:, None]
+        most = of.most[:, None]
         changes = np.nan_to_num(np.clip(away, -most, most) / found.spread[:, None])
     whole = np.pad(changes, ((0, 0), (0, CHANGES - changes.shape[1])))
     return np.where(np.isnan(found.growth)[:, None], np.nan, whole)
@@ -188,14 +189,16 @@ class _Changes:
     misfit: Floats
 
     @classmethod
-    def of(cls, changes: Floats) -> _Changes:
+    def of(cls, changes: Floats, least_usual: float = 0.0) -> _Changes:
+        """`least_usual`: the usual size counts as no less; if it is 0, changes are not bounded."""
         # One more column, so that the array is never empty.
         ordered = np.sort(np.pad(changes, ((0, 0), (0, 1)), constant_values=np.nan), axis=1)
         count = np.count_nonzero(~np.isnan(ordered), axis=1)
         median = _ranked_median(changes)
         away = np.abs(ordered - median[:, None])
-        most = _FAR * _USUAL_FROM_MEDIAN * _ranked_median(away)
-        squares = np.nansum(np.where(most > 0, np.minimum(away.T, most), away.T) ** 2, axis=0)
+        usual = np.fmax(_USUAL_FROM_MEDIAN * _ranked_median(away), least_usual)
+        most = np.where(usual > 0, _FAR * usual, np.inf)
+        squares = np.nansum(np.minimum(away.T, most) ** 2, axis=0)
         with np.errstate(all="ignore"):
             return cls(ordered, count, median, most, np.sqrt(squares / count))
 
