@@ -52,6 +52,31 @@ def test_one_odd_day_among_equal_days_widens_no_interval() -> None:
     assert odd == pytest.approx(plain, rel=0.05)
 
 
+@pytest.mark.parametrize("days", [2, 3, 6, 7, 10, 20])
+@pytest.mark.parametrize("growth", [1.0, 1.03])
+def test_a_stopped_partition_is_forecast_to_rest_or_go_on(days: int, growth: float) -> None:
+    rates = 100.0 * growth ** np.arange(28)[::-1][None, :] * np.exp(np.random.default_rng(1).normal(0, 0.02, (5, 28)))
+    rates[:, :days] = 0.0
+    curve = Curve.of(fit(rates))
+    low, high = curve.between(AHEAD_DAYS, 1.0)
+    assert (curve.at(AHEAD_DAYS) == 0).all()
+    assert (low == 0).all()
+    assert (high >= 0.9 * rates[:, days : days + 7].mean(axis=1)).all()
+
+
+def test_weekends_without_writes_are_no_stop() -> None:
+    rates = np.where(np.arange(28) % 7 < 2, 0.0, 100.0 * 1.03 ** np.arange(28)[::-1])[None, :]
+    found = fit(rates)
+    assert found.has_trend.all()
+    assert found.level == pytest.approx(rates[:, :7].mean(axis=1))
+
+
+def test_a_partition_that_begins_to_write_is_forecast_to_go_on() -> None:
+    rates = np.zeros((2, 28))
+    rates[0, :1] = rates[1, :3] = 100.0
+    assert fit(rates).level == pytest.approx([100 / 7, 100])
+
+
 @pytest.mark.parametrize(("name", "most"), [
     ("+5 % a day that stopped 4 to 10 days ago", 0.1),
     ("another level since 2 to 6 days, with weekends", 0.05),

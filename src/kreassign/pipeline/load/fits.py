@@ -7,7 +7,8 @@ days hold the same hours and weekdays, wherever the week begins.
     level     mean of the last seven days; an unmeasured day is replaced by the same weekday of the week before. Where
               the last two to six days are all above, or all below, what was usual by far more than the days before
               them, there is a *new level*: the older days are lifted to it. A day of those before that is odd in the
-              same way is replaced by the usual one
+              same way is replaced by the usual one. So a rate that has been 0 for two days is at 0, unless that is
+              usual; its range reaches to the level before, and no growth is continued
     change    ln(y[a] / y[a + 7]), each day against the same weekday a week earlier, so that no rhythm of the week can
               look like growth
     growth    median change / 7, per day: the seasonal slope of Hirsch, Slack & Smith 1982 (Water Resources Research
@@ -59,6 +60,8 @@ _FAR = 3.0
 """So many usual distances are far."""
 _STEP = math.log(1.25)
 """Least difference of a day, or of the days since a step, that is no noise."""
+_NOTHING = 1e-6
+"""Share of the median rate as which 0 counts where a rate is compared with the usual one."""
 _WEEKS_BACK = 4
 """Weeks to look back for a measured weekday; without any, the weekday is left out of the level."""
 
@@ -99,16 +102,20 @@ def fit(rates: Floats) -> Fit:
     days = np.count_nonzero(~np.isnan(rates), axis=1)
     is_enough = (days >= DAYS_OF_TREND) & (changes.count >= DAYS_A_WEEK)
     growth, error = changes.growth(is_enough), changes.error(is_enough)
-    is_growth = (np.abs(growth) > error) & changes.are_steady()
+    week, paused = _last_week(rates), _paused(rates)
+    settled, plain = _settled(rates, week)
+    has_stopped = (paused >= DAYS_A_WEEK) | ((paused >= _LATEST) & (_mean_of_known(settled) == 0))
+    is_growth = (np.abs(growth) > error) & changes.are_steady() & ~has_stopped
     has_slowed = is_growth & (
         _mean_of_known(week_to_week[:, :_LATEST]) * np.sign(growth) < _SHARE_OF_LATEST * np.abs(changes.median)
     )
-    week = _last_week(rates)
-    settled, plain = _settled(week, logs)
     return Fit(
         days=days,
-        level=_mean_of_known(np.where(is_growth[:, None], week, settled)),
-        plain_level=_mean_of_known(np.where(is_growth[:, None], week, plain)),
+        level=np.where(has_stopped, 0.0, _mean_of_known(np.where(is_growth[:, None], week, settled))),
+        plain_level=np.fmax(
+            _mean_of_known(np.where(is_growth[:, None], week, plain)),
+            np.where(has_stopped, _level_before(rates, paused), np.nan),
+        ),
         growth=growth,
         error=error,
         has_trend=is_growth & ~has_slowed,
@@ -132,16 +139,31 @@ def week_changes(rates: Floats, found: Fit) -> Floats:
     return np.where(np.isnan(found.growth)[:, None], np.nan, whole)
 
 
-def _settled(week: Floats, logs: Floats) -> tuple[Floats, Floats]:
+def _paused(rates: Floats) -> Ints:
+    """Number of last days on which nothing was written; all days where nothing ever was."""
+    return np.asarray(np.logical_and.accumulate(rates == 0, axis=1).sum(axis=1))
+
+
+def _level_before(rates: Floats, paused: Ints) -> Floats:
+    """Mean of the seven days before a pause; NaN without any."""
+    places = paused[:, None] + np.arange(DAYS_A_WEEK)
+    padded = np.pad(rates, ((0, 0), (0, DAYS_A_WEEK)), constant_values=np.nan)
+    return _mean_of_known(np.take_along_axis(padded, places, axis=1))
+
+
+def _settled(rates: Floats, week: Floats) -> tuple[Floats, Floats]:
     """The last seven days, odd ones replaced by usual ones, and those before a step lifted to the level after it.
 
     And the same as it is if there was no step, and the last days, if they are odd, will go on.
     """
-    usual = _usual(logs)
-    apart = _logs(week) - usual
+    nothing = _NOTHING * _ranked_median(np.where(rates > 0, rates, np.nan))[:, None]
+    usual = _usual(_logs(np.maximum(rates, nothing)))
+    apart = _logs(np.maximum(week, nothing)) - usual
     away = apart - _ranked_median(apart)[:, None]
     far = np.fmax(_STEP, _FAR * _USUAL_FROM_MEDIAN * _ranked_median(np.abs(away)))[:, None]
-    is_odd, as_usual = np.abs(away) > far, np.exp(usual + _ranked_median(apart)[:, None])
+    as_usual = np.exp(usual + _ranked_median(apart)[:, None])
+    # What begins to write may go on: only where something is usual a day is odd.
+    is_odd = (np.abs(away) > far) & (as_usual >= 10 * nothing)
     plain = np.where(is_odd & ~np.logical_and.accumulate(is_odd, axis=1), as_usual, week)
     settled = np.where(is_odd, as_usual, week)
     for days in range(_LATEST, DAYS_A_WEEK):
@@ -151,6 +173,8 @@ def _settled(week: Floats, logs: Floats) -> tuple[Floats, Floats]:
         is_step = (np.fmax(rise, fall) > _STEP)[:, None]
         lifted = np.concatenate([week[:, :days], np.exp(usual + apart + step[:, None])[:, days:]], axis=1)
         settled, plain = np.where(is_step, lifted, settled), np.where(is_step, week, plain)
+    # What was usual may have differed a little from the median.
+    settled, plain = (np.where(each < 10 * nothing, 0.0, each) for each in (settled, plain))
     return settled, plain
 
 
