@@ -72,6 +72,14 @@ def larger_by_day_and_half_unknown(number: int, row: Row) -> Row:
     return larger_by_day(number, row) if number % 2 else no_size(number, row)
 
 
+def unknown_by_day(number: int, row: Row) -> Row:
+    return no_size(number, row) if 10 <= number % 24 < 18 else {}
+
+
+def unknown_in_all_but_two_hours(number: int, row: Row) -> Row:
+    return no_size(number, row) if number >= 2 else {}
+
+
 def bad_clock(_: int, row: Row) -> Row:
     return {"rate_sum": round(row["rate_sum"] * 1.02)}
 
@@ -113,6 +121,11 @@ CASES: Mapping[str, Case] = {
     "they are, and the size of half is not known": Case(
         all_with(larger_by_day_and_half_unknown), "gaps", (0.8 + 5 * 1.2) / 2 * RATE * RECORD_BYTES,
         6 * RATE * RECORD_BYTES),
+    "sizes are not known by day": Case(
+        all_with(unknown_by_day, hour), "gaps", p95=1000),
+    "sizes are known in two hours only": Case(all_with(unknown_in_all_but_two_hours, hour), "gaps", p95=1000),
+    "a size is not known in one hour": Case(
+        all_with(lambda number, row: no_size(number, row) if number == 30 else {}, hour), "enough", p95=1000),
     "half of the samples were odd": Case(all_with(lambda *_: {"odd_count": IN_AN_HOUR}), "gaps"),
     "one sample in a hundred was odd": Case(all_with(lambda number, _: {"odd_count": number % 2}), "enough"),
     "the clock of the collector errs": Case(all_with(bad_clock), "gaps", p95=RATE * RECORD_BYTES),

@@ -30,7 +30,8 @@ time, as for gaps, only the mean counts as known.
     o                   o is the part of the samples that was set aside: for each of these, another may have passed;
                         and truncations by up to three rounds look like odd samples
     2 s (1 - f)         f is the part of the records whose size was measured, s how much the mean size differs from
-                        hour to hour, as a share; for e' instead of 1 - f the part of the hours without sizes, over τ
+                        hour to hour, as a share, at least 0.1 if no size was contradicted; for e' instead of
+                        1 - f the part of the hours without sizes, over τ: these count as not measured, too
                         where a size contradicted the records written even once, f is 0: others may have been wrong, too
     0.2, for e' 2       where the size is only known from the whole log (`log`): it may be another at the peak
 
@@ -99,7 +100,9 @@ class ErrorFigures:
         never = np.fmin(_ratio(self.unseen, self.unknown), 1.0)
         quiet = (1 - never) * np.minimum(self.quietest, 1.0)
         busy = (1 - never) * np.maximum(self.busiest, 1.0) + UNSEEN * never
-        sizes = self._if_by_log(LOG_SIZE) + 2 * self.size_spread * (1 - _bounded(self.sized))
+        # Where no size was seen it may be another than in all hours that saw one.
+        spread = np.maximum(2 * self.size_spread, np.where(self.is_by_log | self.is_doubted, 0.0, LOG_SIZE))
+        sizes = self._if_by_log(LOG_SIZE) + spread * (1 - _bounded(self.sized))
         error = 1 + ROUND + self._common() + sizes
         return (1 - self.unknown * (1 - quiet)) / error, (1 + self.unknown * (busy - 1)) * error
 
@@ -148,6 +151,9 @@ def evidence(hours: LatestHours, is_by_log: Mask) -> ErrorFigures:
     bytes_squared = hours.sums(np.where(is_sized, _ratio(hours["new_bytes"] ** 2, hours["sized_records"]), 0.0))
     # A size that was another's once may have been so at other times: then no size is sure.
     is_doubted = hours.sums(hours["contradicted_count"]) > 0
+    # Records of hours without sizes may be larger: they say no more of the largest rates than hours never measured.
+    is_missing = is_unsized & ~(is_by_log | is_doubted)[hours.owner]
+    rated_ms = np.where(is_missing, 0.0, hours.milliseconds("good_seconds"))
     intervals = hours.interval_counts().astype(np.float64)
     span_s = (hours.largest(hours["last_ms"]) - hours.least(hours["first_ms"])) / 1000.0
     meant_s = np.fmax(span_s, DAY_S)
@@ -160,8 +166,8 @@ def evidence(hours: LatestHours, is_by_log: Mask) -> ErrorFigures:
     figures = {
         "meant_s": meant_s,
         "unknown": _bounded(1 - known_ms / 1000.0 / meant_s),
-        "not_good": _bounded(1 - good_ms / 1000.0 / meant_s),
-        **_daily(hours, mean, meant_s),
+        "not_good": _bounded(1 - hours.sums(rated_ms) / 1000.0 / meant_s),
+        **_daily(hours, mean, meant_s, rated_ms),
         "odd": _ratio(sums["odd_count"], sums["odd_count"] + sums["sample_count"]),
         "sized": np.where(is_doubted, 0.0, _known(_ratio(sums["sized_records"], sums["new_records"]), 1.0)),
         "unsized_time": np.where(
@@ -177,7 +183,7 @@ def evidence(hours: LatestHours, is_by_log: Mask) -> ErrorFigures:
     return ErrorFigures(is_by_log, is_doubted, **{name: np.round(each, _DECIMALS) for name, each in figures.items()})
 
 
-def _daily(hours: LatestHours, mean: Floats, meant_s: Floats) -> dict[str, Floats]:
+def _daily(hours: LatestHours, mean: Floats, meant_s: Floats, rated_ms: Floats) -> dict[str, Floats]:
     """Figures by hour of the day. The least good hour counts only if all 24 are there."""
     count, slot = len(hours) * HOURS_A_DAY, hours.owner * HOURS_A_DAY + hours.hour_of_day()
     known_ms = hours.milliseconds("seconds")
@@ -196,7 +202,7 @@ def _daily(hours: LatestHours, mean: Floats, meant_s: Floats) -> dict[str, Float
     of_days = np.where(is_repeated, _ratio(most, least).reshape(-1, HOURS_A_DAY), np.nan)
     is_whole_day = (np.bincount(slot, minlength=count).reshape(-1, HOURS_A_DAY) > 0).all(axis=1)
     of_days = _ratio(np.nansum(of_days, axis=1), np.count_nonzero(~np.isnan(of_days), axis=1))
-    least_good_ms = np.where(is_whole_day, by_hour_of_day(hours.milliseconds("good_seconds")).min(axis=1), 0.0)
+    least_good_ms = np.where(is_whole_day, by_hour_of_day(rated_ms).min(axis=1), 0.0)
     return {
         "unseen": 1 - np.count_nonzero(~np.isnan(rate), axis=1) / HOURS_A_DAY,
         "quietest": _known(_ratio(np.fmin.reduce(rate, axis=1), mean), 1.0),
