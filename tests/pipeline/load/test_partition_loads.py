@@ -55,6 +55,14 @@ def test_percentiles_are_of_the_intervals_of_all_hours() -> None:
     assert median["p95_write_bytes_per_s"] == pytest.approx(10 * read(50))
 
 
+def test_hours_with_more_rounds_say_no_more_of_percentiles() -> None:
+    """Every 30 seconds in the busy hour of a day, every minute in the others: 8 % of the rounds, 4 % of the time."""
+    often = {"rate_bins": [300], "rate_counts": [120], "sample_count": 120}
+    row = told(*(hour(number, **(often if number == 3 else {})) for number in range(24)))
+    assert row["p95_write_bytes_per_s"] == pytest.approx(10 * read(0))
+    assert row["p99_write_bytes_per_s"] == pytest.approx(10 * read(300))
+
+
 def test_few_measured_hours_give_a_wide_interval() -> None:
     row = told(hour(0))
     assert row["low_write_bytes_per_s"] < 0.05 * row["write_bytes_per_s"]

@@ -373,9 +373,10 @@ class LatestHours:
         return np.bincount(self._entry_owners(), counts.flatten().to_numpy(), len(self)).astype(np.int64)
 
     def histograms(self) -> Histograms:
-        """Rates of the intervals outside gaps, over all hours.
+        """Rates of the intervals outside gaps, over all hours; each hour counts with its measured milliseconds.
 
-        Rates refer to records of the partition's mean size: in an hour with records twice that size, they count twice.
+        So it does not matter that some hours have more rounds than others. Rates refer to records of the partition's
+        mean size: in an hour with records twice that size, they count twice.
         """
         new_bytes, sized = self.figures["new_bytes"], self.figures["sized_records"]
         with np.errstate(all="ignore"):
@@ -385,6 +386,10 @@ class LatestHours:
         lengths = pc.list_value_length(lists).to_numpy()
         bins = lists.flatten().to_numpy() + np.repeat(shifts(larger), lengths)
         counts = self.rows["rate_counts"].combine_chunks().flatten().to_numpy().astype(np.int64)
+        hour = np.repeat(np.arange(len(lengths)), lengths)
+        rounds = np.bincount(hour, counts, len(lengths))
+        interval_ms = np.rint(self.milliseconds("good_seconds") / np.maximum(rounds, 1)).astype(np.int64)
+        counts = counts * np.maximum(interval_ms, 1)[hour]
         return Histograms.of(len(self), self._entry_owners(), bins, counts)
 
     def _entry_owners(self) -> Ints:
