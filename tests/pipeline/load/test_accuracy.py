@@ -80,6 +80,10 @@ def unknown_in_all_but_two_hours(number: int, row: Row) -> Row:
     return no_size(number, row) if number >= 2 else {}
 
 
+def one_jump_in_hourly_samples(number: int, row: Row) -> Row:
+    return {"sample_count": 1, "new_bytes": row["new_bytes"] * (9 if number == 20 else 1)}
+
+
 def bad_clock(_: int, row: Row) -> Row:
     return {"rate_sum": round(row["rate_sum"] * 1.02)}
 
@@ -126,6 +130,8 @@ CASES: Mapping[str, Case] = {
     "sizes are known in two hours only": Case(all_with(unknown_in_all_but_two_hours, hour), "gaps", p95=1000),
     "a size is not known in one hour": Case(
         all_with(lambda number, row: no_size(number, row) if number == 30 else {}, hour), "enough", p95=1000),
+    "a size jumped in one of the hourly samples": Case(
+        all_with(one_jump_in_hourly_samples, hour), "gaps", p95=1000),
     "half of the samples were odd": Case(all_with(lambda *_: {"odd_count": IN_AN_HOUR}), "gaps"),
     "one sample in a hundred was odd": Case(all_with(lambda number, _: {"odd_count": number % 2}), "enough"),
     "the clock of the collector errs": Case(all_with(bad_clock), "gaps", p95=RATE * RECORD_BYTES),

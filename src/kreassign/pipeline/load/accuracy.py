@@ -33,6 +33,8 @@ time, as for gaps, only the mean counts as known.
                         hour to hour, as a share, at least 0.1 if no size was contradicted; for e' instead of
                         1 - f the part of the hours without sizes, over τ: these count as not measured, too
                         where a size contradicted the records written even once, f is 0: others may have been wrong, too
+    d                   for e: where an hour has two samples at most, by how much the mean size of records would be
+                        another without that hour, if more than 0.05: one step of the size may be a replica's move
     0.2, for e' 2       where the size is only known from the whole log (`log`): it may be another at the peak
 
 *Clock.* A round with a wrong time makes one interval's rate too high and the next one's too low: the mean stays, the
@@ -66,6 +68,8 @@ LOG_SIZE, LOG_SIZE_OF_PEAK = 0.2, 2.0
 RESOLUTION = 0.01
 _TAIL = 0.05
 _MOST_UNEQUAL = 0.9
+_FEW, _MUCH = 2, 0.05
+"""Samples an hour that no others of the hour confirm; change of the mean size by one hour that is an error."""
 _DECIMALS = 6
 
 
@@ -91,6 +95,7 @@ class ErrorFigures:
     sized: Floats
     unsized_time: Floats
     size_spread: Floats
+    of_one: Floats
     scatter: Floats
     unequal: Floats
     rate_count: Floats
@@ -102,7 +107,7 @@ class ErrorFigures:
         busy = (1 - never) * np.maximum(self.busiest, 1.0) + UNSEEN * never
         # Where no size was seen it may be another than in all hours that saw one.
         spread = np.maximum(2 * self.size_spread, np.where(self.is_by_log | self.is_doubted, 0.0, LOG_SIZE))
-        sizes = self._if_by_log(LOG_SIZE) + spread * (1 - _bounded(self.sized))
+        sizes = self._if_by_log(LOG_SIZE) + spread * (1 - _bounded(self.sized)) + self.of_one
         error = 1 + ROUND + self._common() + sizes
         return (1 - self.unknown * (1 - quiet)) / error, (1 + self.unknown * (busy - 1)) * error
 
@@ -160,6 +165,10 @@ def evidence(hours: LatestHours, is_by_log: Mask) -> ErrorFigures:
     mean = _ratio(sums["new_records"], known_ms)
     size = _ratio(sums["new_bytes"], sums["sized_records"])
     size_variance = _ratio(_ratio(bytes_squared, sums["sized_records"]), size * size) - 1
+    others = [sums[name][hours.owner] - hours[name] for name in ("new_bytes", "sized_records")]
+    moved = _ratio(_ratio(*others), size[hours.owner])
+    of_one = np.fmax(moved, _ratio(np.ones_like(moved), moved)) - 1
+    of_one = hours.largest(np.where(is_sized & (hours["sample_count"] <= _FEW) & (of_one > _MUCH), of_one, 0.0))
     true_mean = _ratio(sums["good_records"] * 1000.0, good_ms)
     scatter = _ratio(_ratio(sums["rate_sum"] / MICRO, intervals), true_mean) - 1
     lengths = _ratio(sums["squared_seconds"] * intervals, (good_ms / 1000.0) ** 2) - 1
@@ -176,6 +185,7 @@ def evidence(hours: LatestHours, is_by_log: Mask) -> ErrorFigures:
             _known(_ratio(hours.sums(np.where(is_unsized, hours.milliseconds("seconds"), 0)), known_ms), 0),
         ),
         "size_spread": np.sqrt(np.fmax(size_variance, 0.0)),
+        "of_one": _known(of_one, 0.0),
         "scatter": np.sqrt(np.fmax(scatter, 0.0)),
         "unequal": np.fmin(np.fmax(lengths, 0.0), _MOST_UNEQUAL),
         "rate_count": np.maximum(intervals, 1.0),
