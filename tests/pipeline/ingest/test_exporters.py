@@ -178,6 +178,8 @@ def query(**changes: object) -> bytes:
     (query(aggregations=None), "does not name its metric; join it with its query.*jq -s add query.json answer.json"),
     (query(granularity=None), "has no granularity such as PT1M"),
     (query(granularity="ALL"), "has no granularity such as PT1M"),
+    (query(granularity="PT4H"), "the granularity PT4H is more than an hour"),
+    (query(granularity="P1D"), "the granularity P1D is more than an hour"),
     (query(aggregations=[{"metric": "io.confluent.kafka.server/retained_bytes"}]), "with the granularity PT1M"),
     (b'{"status":"error","errorType":"bad_data","error":"invalid parameter"}', "an error of Prometheus.*invalid param"),
 ])  # fmt: skip

@@ -55,6 +55,7 @@ def test_a_scrape_is_read_by_line_and_bad_lines_are_kept_apart() -> None:
         ('up{topic="a"}1', "up", {"topic": "a"}),
         ('up {topic="x\\\\y\\n",} 1', "up", {"topic": "x\\y\n"}),
         ('{"up", topic="a"} 1', "up", {"topic": "a"}),
+        ('up{topic="a\x85b\u2028c\x0cd"} 1', "up", {"topic": "a\x85b\u2028c\x0cd"}),
     ],
 )
 def test_labels_are_read_as_prometheus_reads_them(line: str, name: str, labels: dict[str, str]) -> None:
@@ -63,6 +64,7 @@ def test_labels_are_read_as_prometheus_reads_them(line: str, name: str, labels: 
 
 
 @pytest.mark.parametrize("line", ["up{a=b} 1", 'up{a-b="c"} 1', 'up{a="b",a="c"} 1', "café 1", "up 1_000", "up one",
+                                  "up 1 1700000000000 7", 'up{a="b"} 1 1700000000000 7',
                                   "up 1,5", "up ١٢", "up 1 ١٢", 'up{a="b"} ١٢'])  # fmt: skip
 def test_a_bad_line_is_kept_apart_and_the_rest_of_the_page_read(line: str) -> None:
     parsed = parse(f'before 1\n{line}\nafter{{a="b"}} 2')

@@ -44,6 +44,8 @@ from kreassign.pipeline.load.rules import NO_KAFKA_BEFORE_MS
 
 # An exemplar follows a sample's value as a comment, with its own labels, value and time.
 _BEFORE_EXEMPLAR = re.compile(r'((?:[^"#]|"(?:[^"\\]|\\.)*")*)#')
+_MOST_NUMBERS = 2
+"""A value and its time."""
 _NO_POINT = "is no reading: a series with labels, a time and a number"
 _OPEN_METRICS = re.compile(r"^# EOF\s*\Z", re.MULTILINE)
 _READS_AS_SECONDS = range(NO_KAFKA_BEFORE_MS // 1000, NO_KAFKA_BEFORE_MS // 10)
@@ -56,7 +58,8 @@ def read_page(text: str) -> Iterator[SeriesValue | BadRow]:
     Bytes that are not UTF-8 are half surrogates here (`surrogateescape`), and make their line a bad row.
     """
     is_open_metrics = _OPEN_METRICS.search(text) is not None
-    for number, line in enumerate(text.splitlines(), start=1):
+    # Not by `splitlines`: labels may hold U+0085, U+2028 and form feeds.
+    for number, line in enumerate(text.split("\n"), start=1):
         if (stripped := line.strip()) and not stripped.startswith("#"):
             yield from _read_line(stripped, f"line {number}", is_open_metrics=is_open_metrics)
 
@@ -66,12 +69,14 @@ def _read_line(line: str, place: str, *, is_open_metrics: bool) -> Iterator[Seri
         yield BadRow(place, NO_TEXT, line)
         return
     before = _BEFORE_EXEMPLAR.match(line)
+    sample = before[1].rstrip() if before else line
     try:
-        families = list(text_string_to_metric_families(before[1].rstrip() if before else line))
+        families = list(text_string_to_metric_families(sample))
     except ValueError:
         families = []
-    # The library also takes digits of other scripts behind the labels.
-    is_plain = (line.rpartition("}")[2] if "}" in line else line).isascii()
+    # The library also takes digits of other scripts behind the labels, and of more than two numbers the last as time.
+    numbers = sample.rpartition("}")[2] if "}" in sample else sample.partition(" ")[2]
+    is_plain = (line.rpartition("}")[2] if "}" in line else line).isascii() and len(numbers.split()) <= _MOST_NUMBERS
     samples = [sample for family in families for sample in family.samples if is_plain]
     if not samples:
         yield BadRow(place, NO_READING, line)
@@ -127,12 +132,13 @@ def _time(value: Any) -> float:
 #
 # An answer has times, values and the requested labels, but not its metric or interval length. The query has both, so
 # they are read together, joined by `jq -s add query.json answer.json`. A value counts what came in the interval that
-# begins at its time; the reading is per minute, at the interval's end. `retained_bytes` is a level, and is read by the
-# minute only: over longer intervals the API may add levels up.
+# begins at its time; the reading is per minute, at the interval's end, and stands for an hour at most. `retained_bytes`
+# is a level, and is read by the minute only: over longer intervals the API may add levels up.
 
 _METRIC = "io.confluent.kafka.server/"
 _GRANULARITY = re.compile(r"PT(\d{1,4})([MH])|P(\d{1,2})D", re.ASCII)
 _SECONDS = {"M": 60, "H": 3600}
+_MOST_SECONDS = 3600
 _LEVELS = ("retained_bytes",)
 _LABELS = {
     "metric.topic": "topic",
@@ -199,8 +205,10 @@ def _metric(document: Mapping[str, Any]) -> str:
 def _interval_s(document: Mapping[str, Any]) -> int:
     found = _GRANULARITY.fullmatch(str(document.get("granularity")))
     seconds = 0 if found is None else int(found[3]) * 86_400 if found[3] else int(found[1]) * _SECONDS[found[2]]
-    if not seconds:
+    if found is None or not seconds:
         raise InputError("the query of this answer has no granularity such as PT1M, so that its values have no unit")
+    if seconds > _MOST_SECONDS:
+        raise InputError(f"the granularity {found[0]} is more than an hour, which no load can use; query it with PT1M")
     return seconds
 
 
