@@ -58,6 +58,7 @@ SNAPSHOT = ClusterSnapshot(
     ),
     (SnapshotTopic("t", (MOVING, UNKNOWN), {"retention.bytes": "1"}), SnapshotTopic("u", (UNKNOWN,), topic_id="AAAA")),
     {"min.insync.replicas": "1"},
+    measured_for_s=5.0,
 )
 
 

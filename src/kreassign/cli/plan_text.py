@@ -168,14 +168,14 @@ def load_lines(basis: LoadBasis, now_ms: int, max_age_s: float | None = None) ->
     if basis.source == "cluster":
         only = " only" if basis.is_glimpse else ""
         yield f"loads: measured for {basis.measured_for_s or 0:g} s{only}, {since}{end}"
-        if basis.is_glimpse:
-            yield f"  other hours of the day are unknown: run `kreassign collect`, then {_LOAD}"
     elif basis.source == "snapshot":
         yield f"loads: those of the snapshot, {since}{end}"
     elif basis.last_hour_ms is None:
         yield f"loads: {basis.source}, snapshot of {since}{end}"
     else:
         yield f"loads: {basis.source}, samples until {_hour(basis.last_hour_ms, now_ms)}{end}"
+    if basis.is_glimpse:
+        yield _glimpse(basis)
     if basis.forecast is not None:
         yield from _forecast(basis.forecast)
     if basis.gone:
@@ -189,6 +189,12 @@ def load_lines(basis: LoadBasis, now_ms: int, max_age_s: float | None = None) ->
         count = f"{basis.assumed_reads} of {basis.partitions} partitions"
         yield f"assumed net-out: {count}, as consumer traffic was not measured:"
         yield f"  taken to read {basis.reads_per_write:g} x what is written (reads-per-write of the goals file)"
+
+
+def _glimpse(basis: LoadBasis) -> str:
+    if basis.source == "snapshot":
+        return f"  measured for {basis.measured_for_s or 0:g} s only; other hours of the day are unknown"
+    return f"  other hours of the day are unknown: run `kreassign collect`, then {_LOAD}"
 
 
 def _hour(begun_ms: int, now_ms: int) -> str:

@@ -302,8 +302,8 @@ class LoadBasis:
     """The basis of a plan's loads.
 
     `source` is the statistic of the tables that was used (`mean`, `p95` …), `snapshot` for rates of a snapshot file,
-    or `cluster` for rates measured for this plan, for `measured_for_s` seconds. `taken_ms` is the start of the
-    snapshot; `last_hour_ms` the start of the last hour measured by samples, None without any.
+    or `cluster` for rates measured for this plan; both were measured for `measured_for_s` seconds. `taken_ms` is the
+    start of the snapshot; `last_hour_ms` the start of the last hour measured by samples, None without any.
     `reasons` and `priors` count the doubtful partitions; `doubtful` names the largest of them, at most `MOST_NAMED`.
     `unsized` partitions have no known size, and stay. `brokers` are those with doubtful replicas. For `assumed_reads`
     partitions the consumers' reads were not measured: they are assumed to be `reads_per_write` times the writes.
@@ -339,7 +339,7 @@ class LoadBasis:
 
     @property
     def is_glimpse(self) -> bool:
-        """True if the rates were measured for this plan, for seconds only."""
+        """True if the rates were measured for seconds only."""
         return self.measured_for_s is not None and self.measured_for_s < LEAST_MEASURED_S
 
     def is_stale(self, now_ms: int, oldest_s: float | None) -> bool:

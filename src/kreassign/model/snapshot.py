@@ -116,7 +116,8 @@ class SnapshotTopic:
 class ClusterSnapshot:
     """A whole cluster; `taken_ms` is the start of the snapshot by the clock of the machine that took it.
 
-    `broker_defaults` is the dynamic configuration for all brokers.
+    `broker_defaults` is the dynamic configuration for all brokers. `measured_for_s` is for how long write rates were
+    measured; None if unknown.
     """
 
     taken_ms: int
@@ -124,6 +125,7 @@ class ClusterSnapshot:
     brokers: tuple[SnapshotBroker, ...]
     topics: tuple[SnapshotTopic, ...] = ()
     broker_defaults: Mapping[str, str] = field(default_factory=dict)
+    measured_for_s: float | None = None
 
     @property
     def partitions(self) -> Iterator[tuple[TopicPartition, SnapshotPartition]]:
@@ -188,6 +190,7 @@ def _top(snapshot: ClusterSnapshot) -> dict[str, Any]:
         "format": SNAPSHOT_FORMAT,
         "version": SNAPSHOT_VERSION,
         "taken_ms": snapshot.taken_ms,
+        **_known({"measured_for_s": snapshot.measured_for_s}),
         "cluster_id": snapshot.cluster_id,
         "broker_defaults": dict(snapshot.broker_defaults),
     }
@@ -250,7 +253,12 @@ def _snapshot(top: KeyedTable, topics: tuple[SnapshotTopic, ...]) -> ClusterSnap
     _refuse_twice(top, "broker", (one.broker.id for one in brokers))
     _refuse_twice(top, "topic", (one.name for one in topics))
     return ClusterSnapshot(
-        top.whole("taken_ms"), top.text("cluster_id"), brokers, topics, top.text_map("broker_defaults")
+        top.whole("taken_ms"),
+        top.text("cluster_id"),
+        brokers,
+        topics,
+        top.text_map("broker_defaults"),
+        top.number("measured_for_s") if top.has("measured_for_s") else None,
     )
 
 

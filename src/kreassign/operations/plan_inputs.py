@@ -85,6 +85,7 @@ def inputs_of_columns(found: SnapshotColumns, policy: PlanPolicy, snapshot_id: s
     """Planner inputs from snapshot columns."""
     head = found.head
     replicas, loads = heeded(seen_replicas(found), "snapshot", head.taken_ms, policy.reads_per_write)
+    loads = replace(loads, measured_for_s=head.measured_for_s)
     problem = problem_from(hosts_of(head, replicas, policy), replicas, reads_per_write=policy.reads_per_write)
     whence = Whence(head.cluster_id, snapshot_id, head.taken_ms)
     inputs = posed_inputs(problem, whence, policy, loads, ids_of_topics(head))
@@ -252,7 +253,7 @@ def inputs_of_cluster(
     found = inputs_of_columns(columns, policy, seen.snapshot_id)
     return replace(
         found,
-        loads=replace(found.loads, source="cluster", measured_for_s=measure_for_s),
+        loads=replace(found.loads, source="cluster"),
         min_isr=min_isr_of(client, (topic.name for topic in columns.head.topics)).known,
     )
 

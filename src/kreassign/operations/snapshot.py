@@ -146,7 +146,7 @@ def whole_columns_of(
     known = {partition.topic_partition: partition for topic in seen.topics for partition in topic.partitions}
     offsets = sample_offsets(client, clock, known.keys(), seconds, known)
     warn_of_failures(warn, "offsets", offsets.failed)
-    head = _head(seen, _configs(client, seen, warn))
+    head = replace(_head(seen, _configs(client, seen, warn)), measured_for_s=seconds)
     return whole_columns(head, seen, ObservedOffsets(offsets.starts, offsets.ends, offsets.write_rate))
 
 

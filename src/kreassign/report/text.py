@@ -105,6 +105,8 @@ def loads_origin(basis: LoadBasis) -> str:
     """Origin of a plan's loads."""
     if basis.source == "cluster":
         return f"measured for {basis.measured_for_s or 0:g} s"
+    if basis.source == "snapshot" and basis.is_glimpse:
+        return f"those of the snapshot, measured for {basis.measured_for_s or 0:g} s"
     return "those of the snapshot" if basis.source == "snapshot" else f"{basis.source} of the tables"
 
 

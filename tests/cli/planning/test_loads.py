@@ -354,6 +354,18 @@ def test_a_snapshot_without_rates_is_no_basis_for_who_requires_load(tmp_path: Pa
     assert plan("--snapshot", measured, "--require-load").exit_code == 0
 
 
+@pytest.mark.parametrize("name", ["cluster.json", "cluster.parquet"])
+def test_a_snapshot_carries_for_how_long_it_was_measured(name: str, tmp_path: Path) -> None:
+    file = tmp_path / name
+    write_snapshot(file, replace(snapshot(1.0, 2.0), measured_for_s=5.0))
+    assert "\n  measured for 5 s only; other hours of the day are unknown\n" in plan("--snapshot", file).stderr
+    refused = plan("--snapshot", file, "--require-load")
+    assert refused.exit_code == 2
+    assert "the loads were measured for 5 s only; take the snapshot again with `--measure-for 60`" in refused.stderr
+    write_snapshot(file, replace(snapshot(1.0, 2.0), measured_for_s=60.0))
+    assert plan("--snapshot", file, "--require-load").exit_code == 0
+
+
 def ahead(number: int, low: float, middle: float, high: float) -> dict[str, Any]:
     figures = dict.fromkeys(column.name for column in FORECAST.columns)
     key = {"cluster_id": "c", "snapshot_id": "s-c", "topic": "t", "partition": number, "horizon_days": 30.0}
