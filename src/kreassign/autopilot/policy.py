@@ -161,7 +161,7 @@ _MOST_COUNT = 1_000_000
 
 DURATION = Form('a duration such as "30m", "72h" or "7d"', _duration, format_seconds)
 REST = Form('a duration up to "30d", such as "72h" or "7d"', _rest, format_seconds)
-BYTES = Form('an amount such as "500GB" or "20MB/s"', _bytes, lambda value: format_amount(value, "B"))
+BYTES = Form('an amount such as "500GB"', _bytes, lambda value: format_amount(value, "B"))
 RATE = Form('a rate such as "20MB/s"', _rate, lambda value: format_amount(value, "B/s"))
 SHARE = Form("a share from 0 to 1, such as 0.85", _number(0, 1), lambda value: f"{value:.0%}")
 FACTOR = Form(
@@ -201,7 +201,9 @@ class BrokerGone:
     tell_after: float = _line(DURATION, "2m", "Told when it is down for so long")
     propose_after: float = _line(DURATION, "30m", "Proposed then, or earlier where waiting costs more than copying")
     act_after: float = _line(DURATION, "60m", "Repaired by itself never earlier")
-    most_share: float = _line(SHARE, 0.10, "Repaired by itself only if so much of the brokers is down at most")
+    most_share: float = _line(
+        SHARE, 0.10, "Repaired by itself only if so much of the brokers is down at most; one broker alone always may be"
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,7 +276,9 @@ class SlowBroker:
     level: Level = field(default=Level.TELL, metadata=HOW_FAR)
     lagging_share: float = _line(SHARE, 0.5, "Found when so much of its following replicas is out of sync")
     lasting: float = _line(DURATION, "30m", "Proposed when it lasts so long; leaders leave it, replicas stay")
-    most_share: float = _line(SHARE, 0.10, "More of the brokers slow at once is the infrastructure, and only told")
+    most_share: float = _line(
+        SHARE, 0.10, "More of the brokers slow at once is the infrastructure, and only told; one alone never is"
+    )
 
 
 @dataclass(frozen=True, slots=True)
