@@ -11,6 +11,7 @@ import pytest
 from kreassign.errors import OutcomeUnknown
 from kreassign.executor.events import (
     CancelRequested,
+    HoldRequested,
     MovesObserved,
     MovesSubmitted,
     PlacementState,
@@ -22,7 +23,7 @@ from kreassign.executor.events import (
 )
 from kreassign.executor.guards import GuardName, Reaction
 from kreassign.executor.history.run_history import fold
-from kreassign.executor.journal import read_events
+from kreassign.executor.journal import Journal, post_request, read_events
 from kreassign.executor.state.setting import PROPAGATION_MS
 from kreassign.model import Batch, ConfigEntry, ConfigResource
 from kreassign.model.run import RunHistory
@@ -382,3 +383,56 @@ def test_a_list_removed_just_before_its_change_stays_removed(tmp_path: Path) -> 
     intended = [one for event in rig.seen if isinstance(event, ThrottleIntended) for one in event.overrides]
     assert [one.value for one in intended if one.key.name == LEADER_THROTTLED_REPLICAS] == ["0:0,0:1,1:0,1:1"]
     assert (found.was_throttle_kept, rig.throttles) == (False, {})
+
+
+def test_a_rate_set_while_a_run_is_paused_is_not_overwritten(rig: TwinRig) -> None:
+    """Nothing was set when the run began, and its pause restored that: a rate is of others, until it is gone."""
+    rig.stop_after(3)
+    name = f"broker 0 {LEADER_THROTTLED_RATE}"
+    assert rig.run(rig.prepared(AWAY), lambda number: HoldRequested(0, number)).state == "paused"
+    change(rig, SENDER, LEADER_THROTTLED_RATE, "500000")
+    during: list[str | None] = []
+    rig.after(50, lambda: during.append(rig.throttles.get(name)))
+    rig.after(60, lambda: change(rig, SENDER, LEADER_THROTTLED_RATE, None))
+    rig.after(75, lambda: during.append(rig.throttles.get(name)))
+    resumed_ms = rig.transport.now_ms()
+    found = rig.resume()
+    assert during == ["500000", str(RATE)]
+    sent_ms = [event.at_ms for event in rig.seen if isinstance(event, SubmissionIntended)]
+    assert all(at_ms >= resumed_ms + 60_000 for at_ms in sent_ms)
+    (told,) = told_of_throttle(found)
+    assert f"{LEADER_THROTTLED_RATE} of broker 0 is '500000'" in told
+    assert (found.state, rig.throttles) == ("done", {})
+
+
+def test_a_paused_run_that_is_cancelled_sets_nothing(rig: TwinRig) -> None:
+    rig.stop_after(3)
+    assert rig.run(rig.prepared(AWAY), lambda number: HoldRequested(0, number)).state == "paused"
+    rig.seen.clear()
+
+    def cancel() -> None:
+        post_request(rig.path(), lambda number: CancelRequested(rig.transport.now_ms(), number, is_now=False))
+
+    journal, events = Journal.resume(rig.path(), rig.twin.cluster_id)
+    with journal:
+        assert rig.new_runner(journal).resume(events, before_anything=cancel).state == "cancelled"
+    assert not [event for event in rig.seen if isinstance(event, ThrottleIntended)]
+
+
+def test_the_rate_of_a_source_that_comes_back_is_not_overwritten(rig: TwinRig) -> None:
+    rig.twin.stop(0)
+    rig.transport.sleep(30)
+    started = rig.prepared({0: (2, 1)})
+    change(rig, SENDER, LEADER_THROTTLED_RATE, "2000000")
+    rig.after(20, lambda: rig.twin.start(0))
+    found = rig.run(started)
+    name = f"broker 0 {LEADER_THROTTLED_RATE}"
+    assert rig.throttles == {name: "2000000"}
+    assert not [
+        one
+        for event in rig.seen
+        if isinstance(event, ThrottleIntended)
+        for one in event.overrides
+        if one.key == (SENDER, LEADER_THROTTLED_RATE)
+    ]
+    assert found.state == "done"

@@ -148,7 +148,7 @@ def rolled_back(rig: TwinRig) -> RunHistory:
     found = run_slowly(rig)
     back = rollback_plan(found.moves, partitions_of(rig.client.describe_topics(["t"]).ok))
     settings = RunSettings("run-2", rig.transport.now_ms(), ThrottleRates(SLOW))
-    return rig.run(prepare(rig.client, back.plan, settings, expected=back.expected))
+    return rig.run(rig.as_found(prepare(rig.client, back.plan, settings, expected=back.expected)))
 
 
 @pytest.mark.parametrize(

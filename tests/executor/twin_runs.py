@@ -20,6 +20,7 @@ from kreassign.executor.lease import NO_LEASE, Lease
 from kreassign.executor.preflight import RunSettings, prepare
 from kreassign.executor.runner import Listener, Memory, ReadClients, Replanner, Runner, no_clients
 from kreassign.executor.state import REPLAN_AFTER_MS, RunView
+from kreassign.executor.throttle_ledger import FoundThrottles
 from kreassign.model import ConfigResource, TopicPartition
 from kreassign.model.pace import NO_LIMITS, Cap, Caps, Order, Pace
 from kreassign.model.plan import PartitionAssignment, Plan
@@ -133,7 +134,11 @@ class TwinRig:
             allows_factor_change,
             lost_after_ms,
         )
-        return replace(prepare(self.port, plan, chosen), replans=replans)
+        return self.as_found(replace(prepare(self.port, plan, chosen), replans=replans))
+
+    def as_found(self, started: RunStarted) -> RunStarted:
+        """The run with what is set now meant to be there, as nobody is asked about it."""
+        return replace(started, found=FoundThrottles.RESTORE) if self.throttles else started
 
     def run(self, started: RunStarted, *asked: Callable[[int], Request]) -> RunHistory:
         """Carry it out; what is `asked` is there before the run begins."""

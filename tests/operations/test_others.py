@@ -11,7 +11,7 @@ import pytest
 
 from kreassign.admin import AdminClient
 from kreassign.errors import Drifted, InputError
-from kreassign.executor.events import HoldRequested, RunStarted
+from kreassign.executor.events import HoldRequested, RunStarted, ThrottleIntended, ThrottleRequested
 from kreassign.executor.history.run_history import fold
 from kreassign.executor.journal import Journal, journal_path, read_events
 from kreassign.executor.runner import Runner
@@ -190,18 +190,27 @@ def test_leftovers_are_gone_at_the_end_even_if_the_run_ignores_them(
     assert (found.state, found.problems, found.throttle_residue, rig.throttles) == ("done", (), (), {})
 
 
-@pytest.mark.parametrize("broker", [2, 4], ids=["that it needs", "with no part in it"])
-def test_what_is_set_while_a_run_is_paused_is_no_leftover(rig: TwinRig, broker: int) -> None:
-    """What was left behind is restored with the pause; the same setting, set again since, is an operator's."""
+@pytest.mark.parametrize(("broker", "known"), [(2, ["9000000"]), (4, [])], ids=["needed", "no part in it"])
+def test_what_is_set_while_a_run_is_paused_is_no_leftover(rig: TwinRig, broker: int, known: list[str]) -> None:
+    """What was left behind is restored with the pause. The same setting, set again since, is an operator's: a run that
+    needs it waits until one asks for its throttle, and gives it back.
+    """
     name = (ConfigResource.broker(broker), FOLLOWER_THROTTLED_RATE)
     change(rig, {name: "7000000"})
     rig.stop_after(3)
     assert rig.run(prepared(rig, FoundThrottles.REMOVE), lambda number: HoldRequested(0, number)).state == "paused"
     assert rig.throttles == {}
     change(rig, {name: "9000000"})
+    asked_ms = rig.transport.now_ms() + 60_000
+    rig.ask_after(60, lambda at_ms, number: ThrottleRequested(at_ms, number, RATE))
+    rig.seen.clear()
     found = rig.resume()
+    assert (found.state, bool(found.problems)) == ("done", broker == 2)
     assert rig.throttles == {f"broker {broker} {FOLLOWER_THROTTLED_RATE}": "9000000"}
-    assert (found.state, found.problems) == ("done", ())
+    set_by_run = [event for event in rig.seen if isinstance(event, ThrottleIntended)]
+    changes = [(event.at_ms, one) for event in set_by_run for one in event.overrides if one.key == name]
+    assert [one.before for _, one in changes] == known
+    assert all(at_ms >= asked_ms for at_ms, _ in changes)
 
 
 def test_what_is_meant_to_be_there_has_its_value_again(rig: TwinRig) -> None:

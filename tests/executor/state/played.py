@@ -12,7 +12,7 @@ from kreassign.executor.events import Event, PartitionObservation, PlacementStat
 from kreassign.executor.guards import GuardName, GuardSetting, Health, Reaction
 from kreassign.executor.instructions import Instruction, Wait
 from kreassign.executor.state import Machine, RunView
-from kreassign.executor.throttle_ledger import ConfigKey, ConfigOverride, ConfigValue
+from kreassign.executor.throttle_ledger import ConfigKey, ConfigOverride, ConfigValue, FoundThrottles
 from kreassign.model import TopicPartition
 from kreassign.model.run import MoveStatus
 from tests.executor.run_events import KNOWN, LISTS, LIVE, OVERRIDES, RATE, RATES, seen, started
@@ -37,7 +37,11 @@ def begun(
 
 
 def guarded(*moves: PlannedMove, reaction: Reaction = Reaction.HOLD, **more: Any) -> RunStarted:
-    """The beginning of a run that guards its throttle, and so reads it before it sets or sends anything."""
+    """The beginning of a run that guards its throttle, and so reads it before it sets or sends anything.
+
+    What it finds is meant to be there, unless a test says otherwise.
+    """
+    more.setdefault("found", FoundThrottles.RESTORE)
     guards = {GuardName.FOREIGN_THROTTLE: reaction}
     return begun(*moves, guards=guards, **more)
 

@@ -176,8 +176,8 @@ def judge(run: Run, starting: Names, event: HealthObserved) -> tuple[Names, tupl
     starting, wanted = take_stock(run, starting, health)
     watch.first = watch.first or health
     destinations = run.moves.index.destinations
-    in_force = (setting.key for setting in run.throttle.in_force)
-    read = dict.fromkeys((*in_force, *(present.key for present in health.foreign_configs)))
+    watched = (setting.key for setting in run.throttle.watched)
+    read = dict.fromkeys((*watched, *(present.key for present in health.foreign_configs)))
     throttling.take_in_check(run, event.at_ms, read, health.foreign_configs, health.unread_configs)
     _note_absences(run, event.at_ms, (destinations | watch.replaced).difference(health.live))
     starting = tuple(name for name in starting if not _waits_for_broker(run, run.moves.records[name]))

@@ -140,7 +140,7 @@ def _check_then_proceed(run: Run, starting: phases.Names, cancelling: phases.Nam
         return proceed(run, starting, cancelling)
     active = tuple(record.step for record in run.moves.active)
     lost = run.health.lost if run.control.replans else ()
-    in_force = tuple(setting.pending for setting in run.throttle.in_force)
+    in_force = tuple(setting.expected for setting in run.throttle.watched)
     check = instructions.CheckHealth(
         active,
         in_force,

@@ -44,6 +44,7 @@ def _begin(run: Run, _: phases.New, event: events.RunStarted) -> Next:
         run.throttle.put(replace(run.throttle.of(value.key), original=value))
     for value in event.adopted:
         run.throttle.put(replace(run.throttle.of(value.key), adopted=value))
+    run.throttle.takes_found = event.found is FoundThrottles.RESTORE
     run.throttle.is_alongside = event.found is FoundThrottles.ALONGSIDE
     run.identity.note(event.operator)
     run.control = Control(
@@ -140,7 +141,7 @@ def _take_in(run: Run, state: phases.Preparing, event: events.ConfigsRead) -> Ne
         return _try_again(run, state, event.at_ms, event.problems)
     run.tell(READING, event.at_ms)
     for present in event.values:
-        throttle.put(throttle.of(present.key).first_read(present))
+        throttling.take_in_first(run, event.at_ms, present)
     return _set(run)
 
 
@@ -148,9 +149,11 @@ def _set(run: Run) -> Next:
     """Set the rates, and again every pending override that may not have been written, or may be lost.
 
     In a resumed run those are all of them, and in any run those of brokers that are back. Settings that others have
-    changed are set again only on request.
+    changed are set again only on request. A cancelled run with nothing in flight needs none.
     """
     throttle = run.throttle
+    if run.control.wind_down is not None and not run.moves.in_flight:
+        return moving.enter(run)
     for setting in throttle.open:
         throttle.put(replace(setting, found=ConfigValue(setting.key, setting.pending.before)))
     back = throttle.awaited.intersection(throttle.live_brokers)
@@ -165,7 +168,7 @@ def _set(run: Run) -> Next:
         if change is not None:
             orders[key] = change
     throttle.is_asked_for, throttle.awaited = False, throttle.awaited - back
-    for setting in throttle.open:
+    for setting in [*throttle.settings.values()]:
         throttle.put(replace(setting, is_due=False))
     return Next(phases.Throttling(), (SetThrottle(tuple(orders.values())),)) if orders else moving.enter(run)
 

@@ -199,6 +199,11 @@ class Setting:
         return self.override
 
     @property
+    def expected(self) -> ConfigOverride:
+        """The value that a check expects. Of a setting that is not open, and in doubt, none: others have one there."""
+        return self.pending if self.is_open else ConfigOverride(self.key, None, None)
+
+    @property
     def is_undecided(self) -> bool:
         """True if a second reading has to decide about it."""
         return self.doubt is not None and not self.doubt.is_foreign
@@ -335,6 +340,8 @@ class ThrottleLedger:
     """True if others had changed the throttle of moves in flight when they ended."""
     full_lists: frozenset[str] = frozenset()
     """Topics of which moves wait for room in the lists of throttled replicas."""
+    takes_found: bool = False
+    """True if an operator said that throttles of others are meant to be there: the run takes and restores them."""
     is_alongside: bool = False
     """True if moves of others go on under the rates of this run."""
     is_asked_for: bool = False
@@ -379,6 +386,12 @@ class ThrottleLedger:
         return tuple(setting for setting in self.settings.values() if setting.state is SettingState.IN_FORCE)
 
     @property
+    def watched(self) -> tuple[Setting, ...]:
+        """Settings that must have our values, and those where the run found a value of others, and waits."""
+        others = (setting for setting in self.doubtful if not setting.is_open)
+        return (*self.in_force, *others)
+
+    @property
     def doubtful(self) -> tuple[Setting, ...]:
         """Settings that were read with another value than ours."""
         return tuple(setting for setting in self.settings.values() if setting.doubt is not None)
@@ -420,7 +433,8 @@ class ThrottleLedger:
         self.apply(SettingEvent.TOPIC_GONE, (one for one in self.open if one.key.resource in topics))
 
     def settle(self, setting: Setting) -> None:
-        """End a doubt. A change that may not have been made was not repeated meanwhile."""
-        if setting.doubt is not None and setting.pending.unconfirmed:
+        """End a doubt. A change that may not have been made was not repeated meanwhile, or not made yet."""
+        if setting.doubt is not None and (not setting.is_open or setting.pending.unconfirmed):
             self.unset |= {setting.key.resource}
-        self.put(setting.settled())
+        found = setting.found if setting.is_open else ConfigValue(setting.key, None)
+        self.put(replace(setting.settled(), found=found))

@@ -217,7 +217,7 @@ def is_check_due(run: Run, topics: Collection[ConfigResource]) -> bool:
     The present time is that of the last observation.
     """
     throttle, now_ms = run.throttle, run.moves.observed_ms
-    if not _reaction(run) or not throttle.in_force:
+    if not _reaction(run) or not throttle.watched:
         return False
     since_ms = [setting.doubt.since_ms for setting in throttle.settings.values() if setting.doubt is not None]
     if not since_ms or throttle.checked_ms is None:
@@ -229,8 +229,8 @@ def is_check_due(run: Run, topics: Collection[ConfigResource]) -> bool:
 def check(run: Run, topics: Collection[ConfigResource]) -> CheckThrottle:
     """Check rates, the lists of these topics, and all doubtful settings."""
     concerned = (
-        setting.pending
-        for setting in run.throttle.in_force
+        setting.expected
+        for setting in run.throttle.watched
         if setting.key.broker is not None or setting.key.resource in topics or setting.doubt is not None
     )
     return CheckThrottle(tuple(concerned), _topic_ids(run, {setting.key.resource for setting in run.throttle.doubtful}))
@@ -262,7 +262,7 @@ def take_in_check_of_all(run: Run, event: ThrottleChecked) -> None:
     read_for = "a throttle was asked for" if throttle.is_asked_for else "the run was resumed"
     for present in throttle.foreign:
         setting = throttle.of(present.key)
-        if setting.told != present:
+        if setting.is_open and setting.told != present:
             ours = f"the run had set it to {setting.pending.value!r}"
             run.note(f"someone else had changed a throttle when {read_for}: {present.then}, and {ours}")
             throttle.put(replace(setting, told=present))
@@ -275,13 +275,27 @@ def take_in_check_of_all(run: Run, event: ThrottleChecked) -> None:
         throttle.put(replace(setting, is_due=is_due, is_unread=is_unread))
 
 
+def take_in_first(run: Run, at_ms: int, present: ConfigValue) -> None:
+    """Take in a value that the run did not set. A rate about which nothing was agreed is of others, unless it passes.
+
+    The preflight has found none there: it was set since, or on a broker that was down, and is not to be overwritten.
+    """
+    setting = run.throttle.of(present.key).first_read(present)
+    is_agreed = setting.original is not None or setting.found != present or run.throttle.takes_found
+    is_theirs = present.key.broker is not None and present.value is not None and not is_agreed and is_guarded(run)
+    # An operator who requests a throttle has it set in any case.
+    run.throttle.put(setting.doubted(present, at_ms) if is_theirs and not setting.is_due else setting.settled())
+
+
 def note_request(run: Run) -> None:
     """Read what is in force before setting a requested throttle, which would hide changes of others."""
     throttle = run.throttle
     for setting in throttle.open:
         is_read = is_guarded(run) and setting.state is SettingState.IN_FORCE
-        is_due = setting.is_due or setting.doubt is not None or (is_read and setting.key.broker is not None)
+        is_due = setting.is_due or (is_read and setting.key.broker is not None)
         throttle.put(replace(setting, is_due=is_due, is_unread=setting.is_unread or is_read))
+    for setting in throttle.doubtful:
+        throttle.put(replace(setting, is_due=True))
     throttle.is_asked_for = throttle.is_unread
 
 
@@ -313,9 +327,9 @@ def take_in_check(
     odd = {present.key: present for present in differ}
     for setting in map(throttle.of, read):
         value = odd.get(setting.key)
-        if not setting.is_open:
+        if not (setting.is_open or setting.doubt):
             continue  # It was given up while it was read.
-        if value is not None and setting.meaning(value.value) is Conclusion.DOUBT:
+        if value is not None and (not setting.is_open or setting.meaning(value.value) is Conclusion.DOUBT):
             throttle.put(setting.doubted(value, at_ms))
         elif setting.key.resource not in silent:
             throttle.settle(setting)
