@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -11,15 +12,16 @@ import click
 from rich.table import Table
 
 from kreassign.cli.next_command import CLUSTER, next_command, print_next
-from kreassign.cli.options.plan import PlanOptions, comparing_options, growth_options
+from kreassign.cli.options.plan import PlanOptions, comparing_options, growth_options, refuse_ignored
 from kreassign.cli.options.values import DIRECTORY, INPUT_FILE, FiniteRange
 from kreassign.cli.output import console, examples, figures, names, print_json, text_table
 from kreassign.cli.plan_text import limit_lines, print_loads, shown_gap
 from kreassign.cli.profiles import typed_words
 from kreassign.cli.streams import working
+from kreassign.errors import InputError
 from kreassign.model.plan_facts import Totals
 from kreassign.model.plan_facts_json import load_fields
-from kreassign.model.text import agreeing, counted, format_amount
+from kreassign.model.text import agreeing, counted, format_amount, shortened
 from kreassign.operations import plan as operation
 from kreassign.operations.plan import ClusterPlan, make_plans
 from kreassign.operations.plan_files import keep_approved, write_plan
@@ -38,6 +40,7 @@ from kreassign.report.text import format_bytes, format_duration
 @comparing_options
 def pareto(options: PlanOptions, out_dir: Path | None) -> None:
     """Compute several plans of which none beats another in bytes, balance, time and leader changes."""
+    refuse_ignored("pareto")
     inputs = options.inputs()
     with working("searching plans to choose from"):
         found = operation.pareto(inputs, options.request)
@@ -64,6 +67,7 @@ def pareto(options: PlanOptions, out_dir: Path | None) -> None:
 @comparing_options
 def brokers_needed(options: PlanOptions, at_most: float, what_if: WhatIf) -> None:
     """Compute how many brokers like these the load needs, now or under other circumstances."""
+    refuse_ignored("brokers-needed")
     inputs = options.inputs()
     with working("computing how many brokers carry the load"):
         found = operation.brokers_needed(inputs, what_if, at_most / PERCENT, options.request)
@@ -100,7 +104,11 @@ def fleet(options: PlanOptions, snapshots: tuple[Path, ...], out_dir: Path | Non
 
     Exit code 1 if a cluster has no plan that keeps the rules; the others get theirs.
     """
+    refuse_ignored("fleet")
+    if snapshots:
+        refuse_ignored("fleet of snapshots")
     clusters = list(_fleet(options, snapshots))
+    _check_names([inputs.cluster_id for inputs in clusters], is_written=out_dir is not None)
     with working(f"searching {len(clusters)} plans"):
         replies = make_plans(clusters, options.request)
     _write(out_dir, {one.cluster_id: one.outcome for one in replies if one.outcome is not None})
@@ -108,6 +116,15 @@ def fleet(options: PlanOptions, snapshots: tuple[Path, ...], out_dir: Path | Non
     if options.output_format == "text":
         _print_next(out_dir, [reply.cluster_id for reply in replies if reply.outcome is not None])
     raise click.exceptions.Exit(1 if any(reply.outcome is None for reply in replies) else 0)
+
+
+def _check_names(clusters: Sequence[str], *, is_written: bool) -> None:
+    """Raise InputError for a cluster that is given twice, and for an id that is no file name where it is to be one."""
+    for cluster, count in Counter(clusters).items():
+        if count > 1:
+            raise InputError(f"cluster {cluster} is given {count} times; leave out all but one of its snapshots")
+        if is_written and (Path(f"{cluster}.json").name != f"{cluster}.json" or "\\" in cluster):
+            raise InputError(f"the id of cluster {shortened(cluster)!r} is no file name; leave out --out-dir")
 
 
 def _fleet(options: PlanOptions, snapshots: tuple[Path, ...]) -> Iterator[Inputs]:

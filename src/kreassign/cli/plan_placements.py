@@ -14,7 +14,7 @@ from rich.console import Console
 
 from kreassign.cli.next_command import CLUSTER, next_command, print_next
 from kreassign.cli.options.cluster import ClusterOptions, bootstrap_option, config_option
-from kreassign.cli.options.plan import PlanOptions, comparing_options
+from kreassign.cli.options.plan import PlanOptions, comparing_options, refuse_ignored
 from kreassign.cli.options.values import FILE_OR_DIRECTORY, INPUT_FILE, REGEX, WholeRange, option_group, parse_quantity
 from kreassign.cli.output import MARKDOWN, console, examples, markdown_format_option, print_json, print_verbatim, warn
 from kreassign.cli.plan_text import evaluated_tables, goals_table, print_loads, spreads_of
@@ -82,7 +82,7 @@ def new_topic(
     expected = (
         like if like is not None else plan_tasks.ExpectedRates(size or 0, float(write_rate or 0), float(read_rate or 0))
     )
-    _refuse_ignored(options)
+    refuse_ignored("new-topic")
     wanted = (options.policy(), name, partitions, replication_factor, expected)
     inputs = options.inputs(lambda present: plan_tasks.pose_topic(present, *wanted))
     options.request.check_loads(inputs)
@@ -98,7 +98,7 @@ def new_topic(
 @comparing_options
 def partitions(options: PlanOptions, topic: str, total: int) -> None:
     """Place more partitions of a topic, N in all, so that brokers level without a copy."""
-    _refuse_ignored(options)
+    refuse_ignored("new-topic")
     inputs = options.inputs(lambda present: plan_tasks.pose_partitions(present, topic, total))
     options.request.check_loads(inputs)
     with working(f"searching places for partitions of {topic}, and what a rebalance saves by them"):
@@ -112,20 +112,6 @@ def savings_text(savings: plan_tasks.Savings, what: str) -> str:
         return "what a rebalance would copy is not known: there is no plan that keeps the rules"
     less = f"{format_bytes(abs(savings.saved))} {'less' if savings.saved >= 0 else 'more'}"
     return f"a rebalance copies {format_bytes(savings.before)} now, {format_bytes(savings.after)} {what}: {less}"
-
-
-def _refuse_ignored(options: PlanOptions) -> None:
-    """Refuse options about copies: placing new partitions copies and changes nothing."""
-    given = {
-        "--budget-bytes": options.budget_bytes, "--budget-moves": options.budget_moves,
-        "--max-leader-changes": options.max_leader_changes, "--fit-in": options.fit_in_s, "--rate": options.rate,
-        "--explain": options.explain or None, "--current-out": options.current_out, "--parts": options.parts,
-        "--rack-price": options.rack_price or None,
-        "--on": "spark" if options.on == "spark" else None,
-    }  # fmt: skip
-    for name, value in given.items():
-        if value is not None:
-            raise InputError(f"{name} has no meaning for partitions that are not there yet; leave it out")
 
 
 def _show(found: plan_tasks.NewPlacement, options: PlanOptions, loads: LoadBasis) -> None:

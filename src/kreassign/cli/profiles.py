@@ -228,5 +228,7 @@ def typed_words() -> tuple[str, ...]:
 def was_typed(name: str) -> bool:
     """True if an option of the present command was given on the command line, not by the environment."""
     context = click.get_current_context(silent=True)
-    key = name.removeprefix("--").replace("-", "_")
-    return context is not None and context.get_parameter_source(key) is ParameterSource.COMMANDLINE
+    if context is None:
+        return False
+    keys = (one.name for one in context.command.params if name in one.opts and one.name is not None)
+    return any(context.get_parameter_source(key) is ParameterSource.COMMANDLINE for key in keys)

@@ -159,7 +159,8 @@ def test_whoever_requires_load_gets_no_plan_from_doubtful_ones(tmp_path: Path, t
     goals.write_text('[capacity]\ndisk = "1GB"\n')
     arguments = (*task, goals) if "--goals-file" in task else task
     assert plan(*arguments, "--data", data, "--goals-file", goals).exit_code == 0
-    refused = plan(*arguments, "--data", data, "--require-load", "--out", tmp_path / "plan.json")
+    written = () if task else ("--out", tmp_path / "plan.json")
+    refused = plan(*arguments, "--data", data, "--require-load", *written)
     assert refused.exit_code == 2
     assert "4 of 10 partitions are doubtful: audit-0 (short), orders-6 (short), orders-7 (unknown)" in refused.stderr
     assert "and 1 more; collect samples for a whole day without gaps, run `kreassign load`" in refused.stderr

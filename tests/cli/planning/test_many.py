@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from kreassign.cli.main import kreassign
 from kreassign.model import Broker
 from kreassign.model.snapshot import ClusterSnapshot, SnapshotBroker, SnapshotLogDir, SnapshotPartition, SnapshotTopic
 from kreassign.operations.plan_files import read_plan_file
-from kreassign.operations.snapshot_files import write_snapshot
+from kreassign.operations.snapshot_files import read_snapshot, write_snapshot
 
 MEGABYTE = 1_000_000
 
@@ -57,6 +58,27 @@ def test_a_cluster_without_a_plan_does_not_keep_the_others_from_theirs(fleet: li
     assert found.exit_code == 1
     assert "c3: no plan: " in found.output
     assert "c2: no plan" not in found.output
+
+
+@pytest.mark.parametrize("words", [
+    "rebalance --snapshot {} --by peak", "rebalance --snapshot {} --measure-for 1s", "rebalance --snapshot {} --seed 3",
+    "rebalance --snapshot {} --conf spark.cores.max=4", "pareto --snapshot {} --out p", "pareto --snapshot {} --explain t-0",
+    "brokers-needed --snapshot {} --out p", "fleet {} --snapshot {}", "fleet {} --cluster c1", "fleet {} --explain t-0",
+    "fleet {} --bootstrap-server localhost:1", "fleet {} --out p", "fleet {} --current-out p",
+])  # fmt: skip
+def test_an_option_that_a_task_does_not_use_is_refused_by_name(fleet: list[Path], words: str) -> None:
+    told = plan(*words.replace("{}", str(fleet[0])).split())
+    option = words.rpartition(" --")[2].split(" ")[0]
+    assert (told.exit_code, told.stdout, f"--{option} " in told.stderr) == (2, "", True), told.output
+
+
+def test_a_fleet_writes_each_cluster_once_and_into_its_directory(fleet: list[Path], tmp_path: Path) -> None:
+    twice = plan("fleet", fleet[0], fleet[0])
+    assert (twice.exit_code, "cluster c1 is given 2 times" in twice.stderr) == (2, True)
+    strange = snapshot(tmp_path, "c4")
+    write_snapshot(strange, replace(read_snapshot(strange), cluster_id="../c4"))
+    told = plan("fleet", strange, "--out-dir", tmp_path / "plans")
+    assert (told.exit_code, "the id of cluster '../c4' is no file name" in told.stderr) == (2, True)
 
 
 def test_without_clusters_there_is_nothing_to_plan() -> None:

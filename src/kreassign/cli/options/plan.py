@@ -5,7 +5,7 @@ Hypothetical changes are a second value: `what_if: WhatIf`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import reduce
@@ -32,6 +32,37 @@ from kreassign.operations.text_files import naming, read_filled_text
 from kreassign.planner import Budget, RackRule
 from kreassign.planner.problem.goals_file import PERCENT, parse_goals, parse_policy
 from kreassign.planner.problem.policy import Coordinated, PlanPolicy, parse_names, parse_share_groups, with_tolerance
+
+OF_SEARCH = ("--on", "--parts", "--seed", "--master", "--conf")
+OF_COPIES = ("--budget-bytes", "--budget-moves", "--max-leader-changes", "--fit-in", "--rate")
+OF_ONE_PLAN = ("--out", "--current-out", "--explain")
+OF_PLACEMENT = ("--snapshot", "--bootstrap-server", "--command-config", "--cluster", "--measure-for")
+OF_TABLES = ("--data", "--as-of", "--by")
+
+IGNORED: Mapping[str, tuple[tuple[str, ...], str]] = {
+    "new-topic": (
+        (*OF_COPIES, *OF_SEARCH, "--explain", "--current-out", "--rack-price"),
+        "has no meaning for partitions that are not there yet",
+    ),
+    "pareto": ((*OF_ONE_PLAN, *OF_SEARCH), "has no meaning for several plans, searched here; --out-dir writes them"),
+    "brokers-needed": ((*OF_ONE_PLAN, *OF_COPIES, *OF_SEARCH), "has no meaning for a number of brokers"),
+    "fleet": ((*OF_ONE_PLAN, *OF_PLACEMENT), "has no meaning for the plans of many clusters; --out-dir writes them"),
+    "fleet of snapshots": (OF_TABLES, "has no meaning for snapshot files, which have loads of their own"),
+}
+"""Options of every planning task that a command does not use, and why."""
+
+
+def refuse_typed(options: Iterable[str], why: str) -> None:
+    """Raise InputError, which names it, for one of these options on the command line."""
+    for option in options:
+        if was_typed(option):
+            raise InputError(f"{option} {why}; leave it out")
+
+
+def refuse_ignored(command: str) -> None:
+    """Raise InputError for an option on the command line that this one of `IGNORED` does not use."""
+    refuse_typed(*IGNORED[command])
+
 
 PARTS_ON_SPARK = 4
 MOST_PARTS = 10_000
@@ -129,6 +160,12 @@ class PlanOptions:
         rates = [name for name in ("--data", "--measure-for") if was_typed(name)]
         if len(rates) > 1:
             raise click.UsageError("the loads are those of --data or measured (--measure-for); leave out the other")
+        if self.snapshot is not None or self.as_of is not None:
+            refuse_typed(("--measure-for",), "measures the cluster as it is, and the loads here are of an earlier time")
+        if self.on != "spark":
+            refuse_typed(("--master", "--conf"), "is for --on spark")
+            if self.parts in {None, 1}:
+                refuse_typed(("--seed",), "is for subproblems (--parts)")
 
     @property
     def _tables(self) -> Path | str:
@@ -141,6 +178,7 @@ class PlanOptions:
         columns = read_snapshot_columns(snapshot)
         refuse_other_cluster(f"{snapshot.name} is of", columns.head.cluster_id, self.cluster or "")
         if not was_typed("--data"):
+            refuse_typed(("--by",), "chooses among the loads of tables (--data DIR), and a snapshot has one of its own")
             return inputs_of_columns(columns, self.policy(), snapshot.name)
         from kreassign.operations.table_inputs import inputs_of_placement
 
