@@ -3,7 +3,7 @@
     KreassignError
     ├── InputError            the input is wrong; nothing was sent                  exit 2
     │   ├── MalformedPlan     not the JSON of Kafka's tools; .path
-    │   ├── IllegalPlan       breaks rules; .violations (all of them, not the first) .is_overtaken
+    │   ├── IllegalPlan       breaks rules; .violations (all of them, not the first) .is_overtaken .drifted
     │   ├── PlanIsMet         every partition is already where the plan puts it; .run_id, if a run did that
     │   ├── ClusterBusy       others run, move or throttle there; the same may work later
     │   └── StandsBy          another host keeps the decisions of the autopilot

@@ -62,7 +62,8 @@ def test_a_cluster_without_a_plan_does_not_keep_the_others_from_theirs(fleet: li
 
 @pytest.mark.parametrize("words", [
     "rebalance --snapshot {} --by peak", "rebalance --snapshot {} --measure-for 1s", "rebalance --snapshot {} --seed 3",
-    "rebalance --snapshot {} --conf spark.cores.max=4", "pareto --snapshot {} --out p", "pareto --snapshot {} --explain t-0",
+    "rebalance --snapshot {} --conf spark.cores.max=4",
+    "pareto --snapshot {} --out p", "pareto --snapshot {} --explain t-0",
     "brokers-needed --snapshot {} --out p", "fleet {} --snapshot {}", "fleet {} --cluster c1", "fleet {} --explain t-0",
     "fleet {} --bootstrap-server localhost:1", "fleet {} --out p", "fleet {} --current-out p",
 ])  # fmt: skip
