@@ -350,7 +350,10 @@ WRONG = [
     (("rebalance", "--exclude-brokers", "9"), "there is no broker 9 in this cluster; it has 1, 2, 3, 4"),
     (("rebalance", "--exclude-brokers", "a"), "'a' is not a list of broker ids"),
     (("rebalance", "--fit-in", "4h"), "--fit-in needs --rate"),
-    (("rebalance", "--explain", "users-9"), "there is no partition users-9"),
+    (
+        ("rebalance", "--explain", "users-9"),
+        "there is no partition users-9 in this cluster: topic users has partitions 0 to 3",
+    ),
     (("rebalance", "--explain", "users"), "'users' is not a partition; write topic-partition"),
     (("add-brokers", "7"), "there is no broker 7"),
     (("drain-brokers", "1,2", "--replace-with", "4"), "--replace-with needs one successor for each broker"),

@@ -332,7 +332,9 @@ def known_partition(partitions: Partitions, name: TopicPartition) -> int:
     place = index_of(partitions, name)
     if place is None:
         known_topic(name.topic, partitions.topic_names)
-        raise InputError(f"there is no partition {name} in this cluster")
+        numbers = partitions.numbers[partitions.topics == partitions.topic_names.index(name.topic)]
+        known = f": topic {name.topic} has partitions {numbers.min()} to {numbers.max()}" if numbers.size else ""
+        raise InputError(f"there is no partition {name} in this cluster{known}")
     return place
 
 
