@@ -40,7 +40,7 @@ def test_goals_of_other_packages_are_found_by_their_entry_point() -> None:
 
 @pytest.mark.usefixtures("_installed")
 @pytest.mark.parametrize(("name", "words"), [
-    ("dsk", "there is no goal 'dsk'; there are disk, .*, gone, number, weight"),
+    ("dsk", "there is no goal 'dsk'; there are disk, .*, gone, number, weight; did you mean disk"),
     ("number", "heavy_goals:NUMBER, the goal 'number', is a int, not a kreassign Goal"),
     ("gone", "goal 'gone' cannot be loaded from heavy_goals:GONE"),
 ])  # fmt: skip

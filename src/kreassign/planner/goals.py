@@ -14,6 +14,7 @@ from typing import Protocol
 import numpy as np
 
 from kreassign.errors import InputError
+from kreassign.model.text import did_you_mean
 from kreassign.planner.arrays import BytesArray, FloatArray
 
 ENTRY_POINT_GROUP = "kreassign.goals"
@@ -142,7 +143,9 @@ def goal_named(name: str, others: Iterable[str] = ()) -> Goal:
     found = entry_points(group=ENTRY_POINT_GROUP, name=name)
     if not found:
         installed = sorted(entry_points(group=ENTRY_POINT_GROUP).names)
-        raise InputError(f"there is no goal {name!r}; there are {', '.join([*_BY_NAME, *others, *installed])}")
+        known = [*_BY_NAME, *others, *installed]
+        said = (", ".join(known), did_you_mean(name, known))
+        raise InputError(f"there is no goal {name!r}; there are {'; '.join(filter(None, said))}")
     (entry, *_) = found
     try:
         goal = entry.load()
