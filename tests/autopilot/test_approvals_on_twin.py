@@ -106,6 +106,21 @@ def test_an_approval_outlasts_a_look_that_could_not_be_read(asking: Asking) -> N
     assert not [one for one in asking.messages if "void" in one.what]
 
 
+def test_an_approval_outlasts_a_break_after_which_evidence_ripens_again(asking: Asking) -> None:
+    with asking.opened() as autopilot:
+        asking.rig.twin.crash(3)
+        asking.watch(autopilot, 0.75 * HOUR_S, LOOKS_S)
+        asking.approve("ann", "bob")
+        asking.watch(autopilot, LOOKS_S, LOOKS_S)
+    asking.rig.transport.sleep(660.0)
+    with asking.opened() as autopilot:
+        asking.watch(autopilot, 0.4 * HOUR_S, LOOKS_S)
+        assert 3 in asking.holders()
+        asking.watch(autopilot, HOUR_S, LOOKS_S)
+        assert 3 not in asking.holders()
+    assert sum("approvals wanted" in one.what for one in asking.messages) == 1
+
+
 def test_old_signatures_count_for_no_later_repair(asking: Asking) -> None:
     with asking.opened() as autopilot:
         asking.rig.twin.crash(3)

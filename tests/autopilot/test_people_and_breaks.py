@@ -11,12 +11,15 @@ import pytest
 from kreassign.autopilot.core import EndRun, HoldRun, PauseRun, PlanRepair, ReleaseRun, ResumeRun
 from kreassign.autopilot.detectors import Look, growth_of
 from kreassign.autopilot.events import (
+    ApprovalAsked,
+    ApprovalsJudged,
     DisksMeasured,
     DiskUse,
     EndAsked,
     FindingMoved,
     GatesJudged,
     Name,
+    NotPlanned,
     OthersMoved,
     Planned,
     ReplicasHeld,
@@ -147,6 +150,28 @@ def test_people_who_know_better_silence_that_many_are_gone() -> None:
     watched.note(Silenced(HOUR * 1000, 1, Kind.MANY_GONE, "cluster", DAY * 1000, "ann", "both are scrapped"))
     watched.watch(HOUR, every_s=300)
     assert any(isinstance(one, PlanRepair) for one in watched.orders)
+
+
+@pytest.mark.parametrize("passing", [
+    [NotPlanned(HOUR * 1000, GONE_3, "no answer", is_passing=True)],
+    [NotPlanned(HOUR * 1000, GONE_3, "no answer", is_passing=True, is_repeated=True)],
+    [RunBegan(HOUR * 1000, GONE_3, "run", GIGABYTE, ()), RunEnded(HOUR * 1000, GONE_3, Result.NOT_BEGUN, 0)],
+])  # fmt: skip
+def test_what_passes_leaves_a_proposal_and_its_signatures(passing: list[Any]) -> None:
+    watched = Watched(
+        "[broker-gone]\nlevel = 'ask'\n[approvals]\nallowed-signers = 'signers'\n", outages((3, 0, 9 * DAY))
+    )
+    watched.watch(HOUR)
+    watched.note(ApprovalAsked(HOUR * 1000, GONE_3, "request"))
+    watched.note(ApprovalsJudged(HOUR * 1000, GONE_3, ("ann",), lacking="1 of 2"))
+    before = watched.memory.findings[GONE_3]
+    for event in passing:
+        watched.note(event)
+    after = watched.memory.findings[GONE_3]
+    assert (after.state, after.proposal, after.asked, after.judged) == (
+        State.PROPOSED, before.proposal, before.asked, before.judged,
+    )  # fmt: skip
+    assert after.not_before_ms > HOUR * 1000
 
 
 # People, and others, during a repair.

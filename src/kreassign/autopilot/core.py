@@ -17,7 +17,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
-from kreassign.autopilot.detectors import DETECTORS, Look, Symptom, catching_up, use_of
+from kreassign.autopilot.detectors import DETECTORS, NEVER_S, Look, Symptom, catching_up, use_of
 from kreassign.autopilot.events import (
     CLUSTER,
     BrokerCame,
@@ -397,6 +397,8 @@ def _step(decided: Decision, look: Look, name: Name, symptom: Symptom | None) ->
         is_less = evidence in {Evidence.FRESH, Evidence.LASTING} and finding.state in PLANNED
         if is_less and unread(look.now, name.kind):
             evidence = Evidence.UNKNOWN  # what makes it due may be what was not read
+        if is_less and finding.state is State.PROPOSED and symptom is not None and symptom.propose_s < NEVER_S:
+            evidence = Evidence.UNKNOWN  # it has to ripen again: its proposal and signatures wait for that
         to, action = STEPS[finding.state, evidence]
         if to is not finding.state:
             seen = finding.seen if symptom is None else symptom.seen

@@ -233,12 +233,16 @@ class Planned:
 
 @dataclass(frozen=True, slots=True)
 class NotPlanned:
-    """A repair could not be planned, or begun; `is_passing` if the cluster did not answer, or refused for now."""
+    """A repair could not be planned, or begun; `is_passing` if the cluster did not answer, or refused for now.
+
+    Its proposal and signatures stay then. One that `is_repeated` counts as a failure all the same.
+    """
 
     at_ms: int
     name: Name
     why: str
     is_passing: bool = False
+    is_repeated: bool = False
 
 
 @dataclass(frozen=True, slots=True)

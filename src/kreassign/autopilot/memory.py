@@ -321,7 +321,7 @@ def _began(memory: Memory, event: RunBegan) -> Memory:
             is_approved=_is_approved(before), promised_bytes=event.copied_bytes, promised_s=event.seconds,
         )
     )  # fmt: skip
-    waited = replace(before, problem="", asked=None, gates=None)
+    waited = replace(before, problem="", gates=None)
     finding = replace(waited, state=State.RUNNING, state_ms=event.at_ms)
     return _with(replace(memory, acts=tuple(acts)), finding)
 
@@ -430,16 +430,24 @@ def _judged(memory: Memory, event: ApprovalsJudged) -> Memory:
 
 
 def _not_planned(memory: Memory, event: NotPlanned) -> Memory:
-    told = replace(memory.findings[event.name], state=State.TOLD, state_ms=event.at_ms)
-    if event.is_passing:
-        return _with(memory, _unproposed(replace(told, not_before_ms=event.at_ms + SOON_MS, problem=event.why)))
-    return _with(memory, _failed(told, event.at_ms, event.why))
+    finding = replace(memory.findings[event.name], state_ms=event.at_ms)
+    finding = finding if event.is_passing else _unproposed(finding)
+    if event.is_passing and not event.is_repeated:
+        return _with(memory, _postponed(finding, event.at_ms, event.why))
+    return _with(memory, _failed(finding, event.at_ms, event.why))
+
+
+def _postponed(finding: Finding, at_ms: int, problem: str) -> Finding:
+    return replace(_waiting(finding), not_before_ms=at_ms + SOON_MS, problem=problem)
+
+
+def _waiting(finding: Finding) -> Finding:
+    return replace(finding, state=State.TOLD if finding.proposal is None else State.PROPOSED)
 
 
 def _failed(finding: Finding, at_ms: int, problem: str) -> Finding:
     wait_ms = BACK_OFF_MS[min(finding.failures, len(BACK_OFF_MS) - 1)]
-    failed = replace(finding, failures=finding.failures + 1, not_before_ms=at_ms + wait_ms, problem=problem)
-    return _unproposed(failed)
+    return replace(_waiting(finding), failures=finding.failures + 1, not_before_ms=at_ms + wait_ms, problem=problem)
 
 
 def _silenced(memory: Memory, event: Silenced) -> Memory:
@@ -470,14 +478,15 @@ def _ended(memory: Memory, event: RunEnded) -> Memory:
         if not any(one.broker == broker and one.at_ms >= gone_ms for one in replaced):
             replaced.append(Replaced(broker, event.at_ms))
     memory = replace(memory, totals=totals, replaced=tuple(replaced))
-    finding = replace(_unproposed(memory.findings[event.name]), state_ms=event.at_ms)
+    before = replace(memory.findings[event.name], state_ms=event.at_ms)
+    finding = _unproposed(before)
     problem = f"its run {act.run_id} is {event.text}"
     if event.result is Result.DONE:
         finding = replace(finding, state=State.SETTLING, failures=0, not_before_ms=0)
     elif event.result is Result.NOT_BEGUN_DRY:
         finding = replace(finding, state=State.GIVEN_UP)
     elif event.result is Result.NOT_BEGUN:
-        finding = replace(finding, state=State.TOLD, not_before_ms=event.at_ms + SOON_MS, problem=problem)
+        finding = _postponed(before, event.at_ms, problem)
     elif event.by:
         why = f"{event.by} ended its run {act.run_id}"
         silence = Silenced(event.at_ms, 0, *event.name, event.at_ms + SILENT_MS, event.by, why)
@@ -485,7 +494,7 @@ def _ended(memory: Memory, event: RunEnded) -> Memory:
     elif act.is_end_asked:
         finding = replace(finding, state=State.TOLD)
     else:
-        finding = _failed(replace(finding, state=State.TOLD), event.at_ms, problem)
+        finding = _failed(finding, event.at_ms, problem)
     return _with(memory, finding)
 
 

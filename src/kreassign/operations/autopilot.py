@@ -450,7 +450,7 @@ class Autopilot:
     def _fail(self, name: Name, why: str, *, is_passing: bool = False) -> None:
         is_new = why not in {self.memory.findings[name].problem, self._refusals.get(name)}
         # What does not pass within minutes counts as a failure, whose patience grows.
-        self._note(NotPlanned(self._clock.now_ms(), name, why, is_passing and is_new))
+        self._note(NotPlanned(self._clock.now_ms(), name, why, is_passing, is_passing and not is_new))
         self._refusals[name] = why
         if is_new:
             self._tell(Message(name, f"{name}: it is not repaired", why, ("kreassign autopilot why",)))

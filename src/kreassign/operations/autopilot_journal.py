@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import get_args
 
 from kreassign.autopilot import events
+from kreassign.autopilot.lifecycle import State
 from kreassign.autopilot.memory import Memory, memory_of
 from kreassign.autopilot.policy import Policy
 from kreassign.autopilot.replay import Replayed, replay
@@ -95,7 +96,7 @@ def approve(
 ) -> ApprovalRequest:
     """Sign the proposal of a finding, and return what was signed. Raises InputError if none is asked for."""
     finding = remembered(state_dir, cluster_id, is_dry=is_dry).findings.get(name)
-    if finding is None or finding.asked is None:
+    if finding is None or finding.asked is None or finding.state is not State.PROPOSED:
         raise InputError(
             f"the autopilot asks for no approval of {name}; `kreassign autopilot status` shows its findings"
         )
