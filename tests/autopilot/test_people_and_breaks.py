@@ -31,7 +31,7 @@ from kreassign.autopilot.events import (
     TurnedOff,
     WentOn,
 )
-from kreassign.autopilot.gates import resting
+from kreassign.autopilot.gates import many_text, resting
 from kreassign.autopilot.lifecycle import State
 from kreassign.autopilot.memory import BACK_OFF_MS, Act, Finding, Memory, Outage, Replaced, memory_of, remember
 from kreassign.autopilot.observation import US, Brake, Known, Observation, RunSeen, Unknown
@@ -172,6 +172,17 @@ def test_what_passes_leaves_a_proposal_and_its_signatures(passing: list[Any]) ->
         State.PROPOSED, before.proposal, before.asked, before.judged,
     )  # fmt: skip
     assert after.not_before_ms > HOUR * 1000
+
+
+@pytest.mark.parametrize(("others", "is_stopped"), [((), False), ((5,), False), ((5, 7), True)])
+def test_a_silence_of_lost_brokers_is_none_of_others(others: tuple[int, ...], *, is_stopped: bool) -> None:
+    """Brokers 1 and 2 are back before two others go; before one goes, only broker 1."""
+    went = ((one, 2 * HOUR, 9 * DAY) for one in others)
+    watched = Watched(ACT, outages((1, 0, 1.5 * HOUR), (2, 0, 9 * DAY if len(others) < 2 else 1.5 * HOUR), *went))
+    watched.watch(HOUR, every_s=300)
+    watched.note(Silenced(HOUR * 1000, 1, Kind.MANY_GONE, "cluster", DAY * 1000, "ann", "both are scrapped"))
+    watched.watch(1.6 * HOUR, every_s=300)
+    assert (many_text(watched.memory, round(watched.now_s * 1000)) is not None) is is_stopped
 
 
 # People, and others, during a repair.

@@ -181,8 +181,17 @@ def _balanced(case: Case) -> str:
 
 
 def many_text(memory: Memory, at_ms: int) -> str | None:
-    """Why nothing may begin by brokers that went at once; people who know better silence that finding."""
-    many = [one for one in memory.open if one.name.kind is Kind.MANY_GONE and silence_text(one, at_ms) is None]
+    """Why nothing may begin by brokers that went at once; people who know better silence that finding.
+
+    They know of the brokers that were down then: the loss of several others stops everything again.
+    """
+    held = memory.away if memory.held is None else memory.held.brokers
+    many = [
+        one
+        for one in memory.open
+        if one.name.kind is Kind.MANY_GONE
+        and (silence_text(one, at_ms) is None or len(memory.away.keys() & {*held} - one.silent_about) > 1)
+    ]
     return f"everything stops: {many[0].seen}" if many else None
 
 

@@ -58,7 +58,8 @@ class Finding:
     """A finding, and how far it has come.
 
     `since_ms` is from when on it was there without a break; `steady_ms` from when on two plans were the same.
-    `not_before_ms` is the end of its back-off after `failures`; `silence` says who wants nothing done until when.
+    `not_before_ms` is the end of its back-off after `failures`; `silence` says who wants nothing done until when,
+    and the brokers that it is `silent_about` were down when it was given.
     `asked` is the request for approval of the `proposal`, and `judged` its signatures; a new proposal needs a new one.
     `gates` are those that were closed when they were written down last, while it waits for its repair. `lost_ms` is
     from when on it is not seen, 0 while it is. `urgent_ms` is when it became urgent, None where it is not. `told_ms`
@@ -78,6 +79,7 @@ class Finding:
     not_before_ms: int = 0
     problem: str = ""
     silence: Silenced | None = None
+    silent_about: frozenset[int] = frozenset()
     asked: ApprovalAsked | None = None
     judged: ApprovalsJudged | None = None
     gates: GatesJudged | None = None
@@ -373,7 +375,7 @@ def _moved(memory: Memory, event: FindingMoved) -> Memory:
         since_ms = event.at_ms if event.since_ms is None else event.since_ms
         begun = Finding(event.name, event.state, since_ms, event.at_ms, event.seen, event.why)
         if before is not None:
-            begun = replace(begun, silence=before.silence, told_ms=before.told_ms)
+            begun = replace(begun, silence=before.silence, silent_about=before.silent_about, told_ms=before.told_ms)
         return _with(memory, begun)
     moved = replace(
         before,
@@ -454,7 +456,9 @@ def _silenced(memory: Memory, event: Silenced) -> Memory:
     name = Name(event.kind, event.subject)
     finding = memory.findings.get(name) or Finding(name, State.CLOSED, event.at_ms, event.at_ms, "")
     number = max(memory.last_request, event.number)  # what the autopilot silences itself has none
-    return _with(replace(memory, last_request=number), replace(finding, silence=event))
+    return _with(
+        replace(memory, last_request=number), replace(finding, silence=event, silent_about=frozenset(memory.away))
+    )
 
 
 def _ended(memory: Memory, event: RunEnded) -> Memory:
