@@ -101,6 +101,21 @@ def test_scenario_4_many_brokers_at_once_stop_everything(down: tuple[int, ...]) 
     assert not watched.memory.open
 
 
+def test_scenario_4_the_last_broker_of_many_that_returns_is_not_copied_for() -> None:
+    watched = Watched(ACT, outages((0, 600, 90 * MINUTE), (4, 600, 90 * MINUTE), (8, 600, 115 * MINUTE)))
+    watched.watch(4 * HOUR)
+    assert watched.orders == []
+
+
+def test_scenario_4_a_broker_that_stays_away_after_many_were_is_repaired() -> None:
+    gone_8 = Name(Kind.BROKER_GONE, "broker 8")
+    watched = Watched(ACT, outages((0, 600, 90 * MINUTE), (4, 600, 90 * MINUTE), (8, 600, 9 * DAY)))
+    watched.watch(149 * MINUTE)
+    assert gone_8 not in watched.runs
+    watched.watch(20 * MINUTE)
+    assert watched.runs == [gone_8]
+
+
 def test_scenario_5_a_broker_that_dies_while_off_is_repaired_later() -> None:
     watched = Watched(ACT, lambda _: cluster(0, WITHOUT_3 if watched.runs else LISTS, down=[3]))
     watched.note(TurnedOff(0, 1, 4 * HOUR * 1000, "ann", "upgrade"))

@@ -175,9 +175,10 @@ class Memory:
 
     `read_ms` is the time of the last look that read the brokers. `away` has brokers that are down, with the time since
     which that is known; those that are `unwitnessed` may have gone at any time before. `planned` are down and in
-    maintenance, `overdue` are down still since their maintenance ended. `drained` has brokers that others emptied while
-    they were live, with the time; one that holds replicas again is not. `replaced` are brokers that were gone for
-    long. `keeper` is the process that went on last, where the journal is kept in a second place.
+    maintenance, `overdue` are down still since their maintenance ended, or since others that went with them are back.
+    `drained` has brokers that others emptied while they were live, with the time; one that holds replicas again is not.
+    `replaced` are brokers that were gone for long. `keeper` is the process that went on last, where the journal is kept
+    in a second place.
     """
 
     cluster_id: str = ""
@@ -390,6 +391,8 @@ def _moved(memory: Memory, event: FindingMoved) -> Memory:
         moved = replace(moved, told_ms=(*(one for one in before.told_ms if one > event.at_ms - DAY_MS), event.at_ms))
         counts = _counted(memory.totals.findings, event.name.kind)
         memory = replace(memory, totals=memory.totals._replace(findings=counts))
+    if event.name.kind is Kind.MANY_GONE and event.state is State.CLOSED:
+        memory = _one_by_one(memory, before, event.at_ms)
     return _with(memory, _unproposed(moved) if event.state in {State.TOLD, State.CLOSED} else moved)
 
 
@@ -397,6 +400,22 @@ def _urgent_ms(before: Finding, event: FindingMoved) -> int | None:
     if not event.is_urgent:
         return None
     return event.at_ms if before.urgent_ms is None else before.urgent_ms
+
+
+def _one_by_one(memory: Memory, many: Finding, at_ms: int) -> Memory:
+    """The memory when brokers are gone at once no more: time in which all was the network is no evidence of one.
+
+    What was proposed before was ripe by then, and people who silenced it know better.
+    """
+    if many.silence is not None and many.silence.until_ms > at_ms:
+        return memory
+    anew = {
+        name: replace(one, since_ms=at_ms)
+        for name, one in memory.findings.items()
+        if name.kind is Kind.BROKER_GONE and one.state in {State.SEEN, State.TOLD} and name.broker in memory.away
+    }
+    overdue = memory.overdue | {name.broker: at_ms for name in anew}
+    return replace(memory, findings={**memory.findings, **anew}, overdue=overdue)
 
 
 def _counted(counts: Mapping[Any, int], key: object) -> Mapping[Any, int]:
