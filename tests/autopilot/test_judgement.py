@@ -186,7 +186,10 @@ def test_partitions_without_a_live_copy_are_told_as_offline() -> None:
     watched = Watched("[care]", lambda _: cluster(0, lists, brokers=3, racks=1, down=[2]))
     watched.watch(HOUR)
     told = watched.messages[0].what
-    assert "; 2 replicas (1 partition with one copy left, 1 partition offline, the size of 1 unknown); copying" in told
+    assert (
+        "2 replicas (1 partition with one copy left, 1 partition offline with no copy left, the size of 1 unknown)"
+        in told
+    )
 
 
 # Ends of findings that are none.

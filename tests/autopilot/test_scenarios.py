@@ -37,6 +37,18 @@ def test_scenario_1_a_rolling_restart_is_told_at_most() -> None:
     assert watched.states <= {State.SEEN, State.TOLD, State.CLOSED}
 
 
+def test_scenario_1_a_rolling_restart_of_two_copies_is_told_at_most() -> None:
+    lists = [(one % 30, (one + 1 + one // 30) % 30) for one in range(600)]
+
+    def world(now_s: float) -> Observation:
+        down = [one for one in range(30) if one * 360 <= now_s < one * 360 + 240]
+        return cluster(0, lists, brokers=30, down=down)
+
+    watched = Watched(ACT, world)
+    watched.watch(HOUR)
+    assert watched.orders == []
+
+
 def test_scenario_2_a_broker_that_is_back_in_time_is_not_copied_for() -> None:
     watched = Watched(ACT, outages((3, 600, 600 + 25 * MINUTE)))
     watched.watch(3 * HOUR)

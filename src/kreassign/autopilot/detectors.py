@@ -210,7 +210,7 @@ class Price(NamedTuple):
         alone = self.last_copies - self.offline
         risks = (
             f"{counted(alone, 'partition')} with one copy left" if alone else "",
-            f"{counted(self.offline, 'partition')} offline" if self.offline else "",
+            f"{counted(self.offline, 'partition')} offline with no copy left" if self.offline else "",
             f"the size of {self.unsized} unknown" if self.unsized else "",
         )
         at_risk = ", ".join(filter(None, risks)) or "none alone"
@@ -242,8 +242,8 @@ def price_of(look: Look, broker: int, since_ms: int) -> Price:
     # The longer a broker is down, the less is a return assumed without a history.
     prior = HORIZON_S / (HORIZON_S + age_s)
     returns = (len(soon) + prior) / (len(longer) + 1)
-    holders = {replica for one in alone for replica in one.isr}
-    risk = len(holders) * LOSSES_PER_HOUR * alone_bytes * LOSS_COST
+    # However many brokers hold the last copies: each loss takes those of one.
+    risk = LOSSES_PER_HOUR * alone_bytes * LOSS_COST
     rate = look.policy.runs.throttle * max(1, len(look.now.live) - 1)
     hours, offline = size / max(1, rate) / 3600, sum(one.leader == NO_LEADER for one in held)
     unsized = sum(one.topic_partition not in look.now.sizes for one in held)
