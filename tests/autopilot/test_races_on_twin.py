@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from kreassign.autopilot.events import Name
-from kreassign.autopilot.policy import Kind, Policy
+from kreassign.autopilot.policy import Kind, Policy, parse_policy
 from kreassign.executor.journal import journal_path
 from kreassign.executor.journal.folder import ClusterLock
 from kreassign.model import ConfigChange, ConfigResource
@@ -77,6 +77,29 @@ def test_a_brake_pulled_while_a_repair_is_planned_holds_it(tmp_path: Path) -> No
         ours.watch(autopilot, 2 * LOOKS_S, LOOKS_S)
         (act,) = autopilot.memory.acts
     assert act.outcome == "done"
+
+
+def test_a_policy_lowered_while_a_repair_is_prepared_stops_it(tmp_path: Path) -> None:
+    rig = with_offsets_topic(TwinRig(tmp_path, LISTS, brokers=6))
+    ours, before, looks = Fleet(tmp_path, rig, ACT), rig.replicas, list[int]()
+
+    def lower() -> Policy:
+        """Lower it when it is read for the second time within a look."""
+        known = finding(autopilot, GONE.kind, GONE.subject)
+        proposal = None if known is None else known.proposal
+        looks.append(0 if proposal is None else proposal.at_ms)
+        is_prepared = proposal is not None and len(looks) > starts[-1] + 1
+        return parse_policy(ACT.replace("'act'", "'tell'"), "policy.toml") if is_prepared else ours.policy
+
+    starts = [0]
+    with ours.opened(reread=lower) as autopilot:
+        rig.twin.crash(3)
+        for _ in range(12):
+            starts.append(len(looks))
+            autopilot.look()
+            rig.transport.sleep(LOOKS_S)
+        assert (autopilot.memory.acts, rig.replicas) == ((), before)
+    assert len(looks) > 12, "it was prepared"
 
 
 @pytest.mark.parametrize("race", [lease, run, moves, drift])

@@ -464,9 +464,11 @@ class Autopilot:
             self._begin(repairs.planned, "dry-run")
             self._note(RunEnded(self._clock.now_ms(), name, Result.NOT_BEGUN_DRY, repairs.planned.copied_bytes))
             return
+        order = RunRepair(name, plan_id, at_any_time)
         try:
             if repairs.plan is None:
-                self._elect(repairs.planned)
+                if self._is_due_still(order):
+                    self._elect(repairs.planned)
                 return
             avoid = avoided(self.memory, name, now)
             request = self._request(name, repairs.plan, avoid, at_any_time=at_any_time)
@@ -477,12 +479,16 @@ class Autopilot:
             else:
                 self._end(name, Result.FAILED)
             return
-        # Planning takes minutes, in which people pull the brake, or turn it off, and brokers die.
-        self._hear()
-        if tick(self.memory, self._observe(), self._policy).order != RunRepair(name, plan_id, at_any_time):
+        if not self._is_due_still(order):
             return
         self._begin(repairs.planned, started.run_id, at_any_time=at_any_time)
         self._execute(name, started, repairs.plan)
+
+    def _is_due_still(self, order: RunRepair) -> bool:
+        """Planning takes minutes, in which people pull the brake, turn it off or lower the level, and brokers die."""
+        self._read_policy()
+        self._hear()
+        return tick(self.memory, self._observe(), self._policy).order == order
 
     def _begin(self, planned: Planned, run_id: str, *, at_any_time: bool = False) -> None:
         at_ms = self._clock.now_ms()
