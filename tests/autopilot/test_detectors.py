@@ -111,3 +111,23 @@ def test_catching_up_is_no_growth_of_a_disk(*, grows_too: bool) -> None:
     assert FULL_3 not in watched.memory.findings
     watched.watch(4 * HOUR, every_s=300)
     assert (FULL_3 in watched.memory.findings) is grows_too
+
+
+@pytest.mark.parametrize(("fresh", "filled"), [(1, False), (2, True)])
+def test_people_decide_about_a_first_broker_in_a_new_rack(fresh: int, *, filled: bool) -> None:
+    """Partitions of six brokers in two racks are not to get a replica on one broker each."""
+    lists = [(one % 6, (one + 1) % 6, (one + 2) % 6) for one in range(12)]
+
+    def world(_: float) -> Observation:
+        seen = cluster(0, lists, brokers=6 + fresh)
+        assert isinstance(seen.brokers, Known)
+        racked = (replace(one, rack="c" if one.id >= 6 else "ab"[one.id % 2]) for one in seen.brokers.value)
+        return replace(seen, brokers=Known(tuple(racked)))
+
+    watched = Watched("[placement]\nlevel = 'act'\n[new-broker]\nlevel = 'act'\n", world)
+    watched.watch(4 * HOUR)
+    assert bool(watched.runs) is filled
+    if not filled:
+        gates = [one.gates for one in watched.memory.open if one.gates is not None]
+        people = {one.why for judged in gates for one in judged.closed if one.gate == "people"}
+        assert people == {"rack c has 1 of 7 brokers, and would get a replica of every partition: people decide"}

@@ -408,7 +408,20 @@ def _placement(look: Look) -> Iterator[Symptom]:
     if few or crowded:
         seen = f"{' and '.join(filter(None, parts))}, such as {(few or crowded)[0].topic_partition}"
         wrong = frozenset(one.topic_partition for one in (*few, *crowded))
-        yield Symptom(CLUSTER, seen, *patience(Kind.PLACEMENT, look.policy), partitions=wrong)
+        thin = thin_racks(look.now) if 2 * len(crowded) > len(look.now.at_rest) else {}
+        people = next((thin[rack] for rack in sorted(thin)), "")
+        yield Symptom(CLUSTER, seen, *patience(Kind.PLACEMENT, look.policy), may_act=people, partitions=wrong)
+
+
+def thin_racks(now: Observation) -> Mapping[str, str]:
+    """Racks that would hold a replica of most partitions on less than half of their share of the brokers, and why."""
+    hosts = Counter(now.racks[broker] for broker in now.live & now.racks.keys())
+    share, most = sum(hosts.values()) / max(1, len(hosts)), max((len(one.replicas) for one in now.placed), default=0)
+    forced = {rack: count for rack, count in hosts.items() if 2 * count < share and 1 < len(hosts) <= most}
+    return {
+        rack: f"rack {rack} has {count} of {sum(hosts.values())} brokers, and would get a replica of every partition"
+        for rack, count in forced.items()
+    }
 
 
 def _is_crowded(now: Observation, one: Partition) -> bool:
@@ -421,6 +434,7 @@ def _is_crowded(now: Observation, one: Partition) -> bool:
 
 def _new_broker(look: Look) -> Iterator[Symptom]:
     closed, restless = look.now.in_maintenance | look.now.cordoned(), flapping(look.memory, look.now.at_ms)
+    thin = thin_racks(look.now)
     if not look.now.placed:
         return
     for broker in sorted(look.now.live - closed):
@@ -437,6 +451,9 @@ def _new_broker(look: Look) -> Iterator[Symptom]:
             times = look.memory.times_replaced(broker, look.now.at_ms)
             often = f"it was gone, and its replicas copied elsewhere, {times} times within 30 days"
             people = often if times > MOST_REPLACED else ""
+            rack = look.now.racks.get(broker, "")
+            if rack not in {look.now.racks.get(one) for one in look.now.replica_counts.keys() - {broker}}:
+                people = people or thin.get(rack, "")
             if broker in restless:
                 people = f"it came back {OFTEN} times and more within a day"
             yield Symptom(f"broker {broker}", seen, *lasting, may_act=people, partitions=elsewhere)
