@@ -12,7 +12,10 @@ from kreassign.autopilot.events import Name
 from kreassign.autopilot.gates import GATES, Case
 from kreassign.autopilot.lifecycle import State
 from kreassign.autopilot.memory import Finding, Memory
+from kreassign.autopilot.observation import Known
 from kreassign.autopilot.policy import Kind, Policy, parse_policy
+from kreassign.model import LogDir
+from kreassign.model.text import format_amount
 from kreassign.operations.autopilot_looks import observe
 from kreassign.operations.autopilot_plans import Repairs, kept, plan_repair
 from tests.executor.twin_runs import TwinRig
@@ -105,3 +108,25 @@ def test_a_proposal_that_stays_names_the_age_of_now(loads: Loads, tmp_path: Path
     stayed = kept(tmp_path / "plan.json", first.planned, later, look, ()).planned
     assert (stayed.plan_id, stayed.sentences[-1]) == (first.planned.plan_id, later.planned.sentences[-1])
     assert "measured until 5 h ago" in stayed.sentences[-1]
+
+
+def test_a_proposal_that_stays_costs_the_bytes_of_now(loads: Loads, tmp_path: Path) -> None:
+    """Each directory reports twice the bytes, of which a day of the policy allows fewer."""
+    loads.write()
+    seen, first = observe(loads.rig.client, 0), loads.planned(BAND, 2)
+    assert first.plan is not None
+    dirs = {broker: Known(tuple(doubled(one) for one in found)) for broker, found in seen.directories()}
+    policy = f"[loads]\ntables = '{loads.data}'\n[budget]\nbytes-per-day = '{first.planned.copied_bytes}B'\n"
+    look = Look(replace(seen, log_dirs=dirs), Memory(), parse_policy(policy, "policy.toml"))
+    kept(tmp_path / "plan.json", None, first, look, ())
+    stayed = kept(tmp_path / "plan.json", first.planned, first, look, ()).planned
+    now_bytes = sum(seen.sizes[name] * 2 for name in first.plan.plan.replicas)
+    assert (stayed.plan_id, stayed.copied_bytes) == (first.planned.plan_id, now_bytes)
+    assert f"{format_amount(now_bytes, 'B')} to copy" in stayed.sentences[0]
+    assert stayed.sentences[1].endswith("so it never begins by itself")
+
+
+def doubled(log_dir: LogDir) -> LogDir:
+    """The directory with replicas of twice their bytes."""
+    copies = tuple(replace(one, size_bytes=2 * one.size_bytes) for one in log_dir.replicas)
+    return replace(log_dir, replicas=copies)

@@ -139,11 +139,7 @@ def plan_repair(client: AdminClient, name: Name, look: Look, clock: Clock, avoid
     planned = planned_of(name, now.at_ms, outcome, left)
     if loads is not None:
         planned = replace(planned, loads=loads, sentences=(*planned.sentences, loads_text(loads, policy, now.at_ms)))
-    most = most_bytes_per_day(now, policy)
-    if planned.copied_bytes > most:
-        never = f"that is more than the {format_amount(most, 'B')} a day of the policy, so it never begins by itself"
-        planned = replace(planned, sentences=(planned.sentences[0], never, *planned.sentences[1:]))
-    return Repairs(planned, PlanFile(outcome.plan, outcome.facts.expected, outcome.facts))
+    return Repairs(_within_budget(planned, look), PlanFile(outcome.plan, outcome.facts.expected, outcome.facts))
 
 
 def _shown(name: Name, look: Look) -> frozenset[TopicPartition] | None:
@@ -277,11 +273,26 @@ def planned_of(name: Name, at_ms: int, outcome: Outcome, left: Sequence[str] = (
     copied, prediction = outcome.evaluation.moved_bytes, outcome.facts.prediction
     moves = tuple(sorted(outcome.plan.replicas))
     seconds = None if prediction is None or not math.isfinite(prediction.seconds) else float(prediction.seconds)
-    hours = "" if seconds is None else f", in about {seconds / 3600:.1f} h"
-    what = f"{outcome.facts.task}: {counted(len(moves), 'partition')}, {format_amount(copied, 'B')} to copy{hours}"
+    what = _cost_text(outcome.facts.task, len(moves), copied, seconds)
     return Planned(
         at_ms, name, plan_id(outcome.plan), copied, moves, (what, *left, *outcome.facts.remaining[:3]), seconds
     )
+
+
+def _cost_text(task: str, partitions: int, copied_bytes: int, seconds: float | None) -> str:
+    hours = "" if seconds is None else f", in about {seconds / 3600:.1f} h"
+    return f"{task}: {counted(partitions, 'partition')}, {format_amount(copied_bytes, 'B')} to copy{hours}"
+
+
+NEVER = "so it never begins by itself"
+
+
+def _within_budget(planned: Planned, look: Look) -> Planned:
+    """The proposal, with a sentence after its cost where that is more than the policy wants copied a day."""
+    what, *others = (one for one in planned.sentences if not one.endswith(NEVER))
+    most = most_bytes_per_day(look.now, look.policy)
+    never = f"that is more than the {format_amount(most, 'B')} a day of the policy, {NEVER}"
+    return replace(planned, sentences=(what, *([never] if planned.copied_bytes > most else []), *others))
 
 
 # Keep a proposal: loads change from look to look, and with them the best plan; the first one stays as long as it fits.
@@ -302,23 +313,38 @@ def kept(path: Path, before: Planned | None, fresh: Repairs, look: Look, avoid: 
         and plan_id(file.plan) == before.plan_id
         and _fits(file, before.name.kind, look, avoid)
     ):
+        stays = _as_of_now(before, fresh.planned, file, look)
         is_same = (
             _left(file) == _left(fresh.plan)
             if before.name.kind in UNMEASURED
-            else before.copied_bytes <= 2 * fresh.planned.copied_bytes <= 4 * before.copied_bytes
+            else stays.copied_bytes <= 2 * fresh.planned.copied_bytes <= 4 * stays.copied_bytes
         )
         if is_same:
-            return Repairs(_as_of_now(before, fresh.planned), file)
+            return Repairs(stays, file)
     make_folder(path.parent)
     write_plan(path, fresh.plan.plan, fresh.plan.facts)
     return fresh
 
 
-def _as_of_now(before: Planned, fresh: Planned) -> Planned:
-    """The proposal that stays, with the loads of now, which its last sentence is about."""
+def _as_of_now(before: Planned, fresh: Planned, file: PlanFile, look: Look) -> Planned:
+    """The proposal that stays, with the sizes of now, and the loads of now, which its last sentence is about."""
     both = before.loads is not None and fresh.loads is not None
     sentences = (*before.sentences[:-1], fresh.sentences[-1]) if both else before.sentences
-    return replace(before, at_ms=fresh.at_ms, loads=fresh.loads, sentences=sentences)
+    stays = replace(before, at_ms=fresh.at_ms, loads=fresh.loads, sentences=sentences)
+    facts, sizes = file.facts, look.now.sizes
+    if facts is None:
+        return stays
+    grown = sum(
+        len(set(file.plan.replicas[one.topic_partition]) - set(one.replicas))
+        * (sizes.get(one.topic_partition, one.size_bytes) - one.size_bytes)
+        for one in facts.partitions
+        if one.topic_partition in file.plan.replicas
+    )
+    copied = max(0, facts.totals.moved_bytes + grown)
+    seconds = before.seconds and before.seconds * copied / max(1, before.copied_bytes)
+    what = _cost_text(facts.task, len(before.moves), copied, seconds)
+    costs = replace(stays, copied_bytes=copied, seconds=seconds, sentences=(what, *stays.sentences[1:]))
+    return _within_budget(costs, look)
 
 
 def _fits(file: PlanFile, kind: Kind, look: Look, avoid: Collection[int]) -> bool:
