@@ -74,7 +74,7 @@ def what_if(problem: Problem, circumstances: Circumstances) -> Problem:
 def scaled(problem: Problem, *, rates: float = 1.0, sizes: float = 1.0) -> Problem:
     """Multiply all rates and CPU, and all sizes. Raises InputError for more bytes than any cluster has."""
     now = problem.partitions
-    size_bytes = now.size_bytes * sizes
+    size_bytes = now.size_bytes.astype(np.float64) * sizes
     refuse_absurd_sizes(size_bytes, now.factors, now.name, "assume less growth")
     partitions = replace(
         now,
