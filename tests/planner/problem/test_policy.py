@@ -87,8 +87,8 @@ def test_racks_and_least_leaders_become_rules() -> None:
 
 
 @pytest.mark.parametrize(("policy", "words"), [
-    (PlanPolicy(shares={1: 0.0, 2: 0.0, 3: 0.0}), "capacity or shares: the shares of disk .* add up to 0"),
-    (PlanPolicy(shares={1: 1e308, 2: 1e308, 3: 1e308}), "capacity or shares: the shares of disk .* add up to inf"),
+    (PlanPolicy(shares={1: 0.0, 2: 0.0, 3: 0.0}), "shares: the shares of all live brokers add up to 0"),
+    (PlanPolicy(shares={1: 1e308, 2: 1e308, 3: 1e308}), "shares: the shares of all live brokers add up to inf"),
     (PlanPolicy(shares={9: 1.0}), "broker-capacity, capacity or shares: there is no broker 9"),
     (PlanPolicy(broker_capacity={9: {"disk": 1.0}}), "there is no broker 9"),
     (PlanPolicy(excluded_brokers=(9,), source="g.toml"), "g.toml: excluded-brokers or --exclude-brokers: there"),

@@ -464,6 +464,8 @@ def _with_limits(problem: Problem, policy: PlanPolicy) -> Problem:
         limits = zip(ids, known.tolist(), strict=True)
         capacity[name] = np.array([policy.broker_capacity.get(one, {}).get(name, limit) for one, limit in limits])
     shares = np.array([policy.shares.get(broker, 1.0) for broker in ids])
+    if policy.shares and brokers.is_live.any() and not 0 < (total := sum(shares[brokers.is_live].tolist())) < np.inf:
+        raise InputError(f"the shares of all live brokers add up to {total:g}: give some a share that counts")
     own_shares = dict.fromkeys((band.goal.name for band in problem.bands), shares) if policy.shares else brokers.shares
     limited = replace(brokers, capacity=dict(sorted(capacity.items())), shares=own_shares)
     return replace(problem, brokers=_with_cores(limited, policy))
