@@ -1,4 +1,5 @@
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from kreassign.model.plan_facts import Prediction
 from kreassign.planner import Assignment, LogDirFacts, assignment_of, changes_of
 from kreassign.planner.arrays import NOWHERE
 from kreassign.planner.check.cost import copy_seconds, predict
+from kreassign.planner.check.evaluate import evaluate
 from tests.planner.small_problems import GIGABYTE, brokers, moved, partition, posed
 
 PROBLEM = posed(
@@ -122,6 +124,14 @@ def test_the_busiest_sender_or_receiver_takes_the_longest() -> None:
     assert (sending.seconds, sending.longest_move_s) == (30.0, 20.0)
     receiving = predict(problem, moved(problem, (0, (3,)), (2, (3,))), GIGABYTE)
     assert (receiving.seconds, receiving.longest_move_s) == (40.0, 30.0)
+
+
+def test_a_dead_broker_sends_nothing_and_the_next_of_its_lists_does() -> None:
+    hosts = [replace(host, is_live=host.id != 1) for host in brokers(1, 2, 3, 4, 5)]
+    problem = posed(hosts, [partition(0, 1, 2), partition(1, 1, 3)])
+    repaired = moved(problem, (0, (2, 4)), (1, (3, 5)))
+    assert predict(problem, repaired, GIGABYTE).seconds == 10.0
+    assert evaluate(problem, repaired).bytes_out.tolist() == [0, 10 * GIGABYTE, 10 * GIGABYTE, 0, 0]
 
 
 def test_a_copy_has_to_catch_up_with_what_is_written_meanwhile() -> None:

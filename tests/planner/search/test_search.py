@@ -169,6 +169,17 @@ def test_a_budget_is_kept_and_used(budget: Budget) -> None:
     assert (solution.missed > 0).any()
 
 
+def test_a_repair_is_charged_to_the_brokers_that_send_and_live() -> None:
+    hosts = [replace(host, is_live=host.id != 1) for host in brokers(1, 2, 3, 4, 5)]
+    loads = [partition(number, 1, number + 2) for number in range(4)]
+    problem = posed(hosts, loads, budget=Budget(bytes_out_per_broker=10 * GIGABYTE))
+    legal(problem)
+    both_from_2 = replace(problem, partitions=posed(hosts, [partition(0, 1, 2), partition(1, 1, 2)]).partitions)
+    solution = solve(both_from_2)
+    assert len(solution.undone) == 1
+    assert evaluate(both_from_2, solution.assignment).violations == ()
+
+
 def test_what_must_be_but_exceeds_the_budget_remains() -> None:
     hosts = [*brokers(1, 2, 3), BrokerFacts(4, must_empty=True)]
     loads = [partition(0, 4, 1, gigabytes=5), partition(1, 4, 2, gigabytes=50), partition(2, 3, wanted_factor=2)]

@@ -102,11 +102,10 @@ def predict(problem: Problem, assignment: Assignment, rate_bytes_per_s: float) -
     if not rate_bytes_per_s > 0:
         raise InputError(f"a rate of {rate_bytes_per_s} bytes/s copies nothing; specify one above 0")
     seconds = copy_seconds(problem, assignment, rate_bytes_per_s)
-    changes, now, count = changes_of(problem, assignment), problem.partitions, len(problem.brokers)
+    changes, count = changes_of(problem, assignment), len(problem.brokers)
     added = changes.added
     into = np.bincount(assignment.replicas[added], seconds, count)
-    leaders = now.replicas[now.offsets[:-1]][changes.owners[added]]
-    out = np.bincount(leaders, seconds, count)
+    out = np.bincount(problem.present_leaders[changes.owners[added]], seconds, count)
     longest = float(seconds.max(initial=0.0))
     return Prediction(rate_bytes_per_s, max(float(into.max()), float(out.max())), longest)
 
@@ -134,7 +133,7 @@ def rack_bytes(problem: Problem, assignment: Assignment, prices: RackPrices) -> 
         return ()
     changes, now = changes_of(problem, assignment), problem.partitions
     owners = changes.owners[changes.added]
-    sources = problem.brokers.racks[_present_leaders(problem)[owners]]
+    sources = problem.brokers.racks[problem.present_leaders[owners]]
     targets = problem.brokers.racks[assignment.replicas[changes.added]]
     found = []
     for source, target in sorted(set(zip(sources.tolist(), targets.tolist(), strict=True))):
@@ -145,18 +144,6 @@ def rack_bytes(problem: Problem, assignment: Assignment, prices: RackPrices) -> 
     return tuple(
         sorted(found, key=lambda one: (one.source is None, one.source or "", one.target is None, one.target or ""))
     )
-
-
-def _present_leaders(problem: Problem) -> IntArray:
-    """Broker that leads each partition now: the first usable one of its list, else the first; (P,)."""
-    partitions, brokers = problem.partitions, problem.brokers
-    usable = brokers.is_live[partitions.replicas] & ~partitions.is_lost
-    if problem.gone is not None:
-        usable &= ~problem.gone.replicas
-    place = np.where(usable, np.arange(len(usable)), len(usable))
-    first = np.minimum.reduceat(place, partitions.offsets[:-1])
-    leaders: IntArray = partitions.replicas[np.where(first == len(usable), partitions.offsets[:-1], first)]
-    return leaders
 
 
 # Bounds: the least bytes that any plan copies, and the least time.

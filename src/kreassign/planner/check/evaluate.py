@@ -215,13 +215,11 @@ def copied(problem: Problem, assignment: Assignment, changes: Changes) -> tuple[
     """Bytes that each broker receives, and sends as present leader; shapes (N,)."""
     count, added = len(problem.brokers), changes.added
     owners = changes.owners[added]
-    now = problem.partitions
-    leaders = now.replicas[now.offsets[:-1]][owners]
-    size = now.size_bytes[owners]
+    size = problem.partitions.size_bytes[owners]
     received = np.zeros(count, np.int64)
     sent = np.zeros(count, np.int64)
     np.add.at(received, assignment.replicas[added], size)
-    np.add.at(sent, leaders, size)
+    np.add.at(sent, problem.present_leaders[owners], size)
     return received, sent
 
 

@@ -437,12 +437,12 @@ def _factors(case: Case) -> Iterator[str]:
 
 def _budget(case: Case) -> Iterator[str]:
     budget, added, changes = case.problem.budget, case.changes.added, case.changes
-    size, now = case.problem.partitions.size_bytes, case.problem.partitions
+    size = case.problem.partitions.size_bytes
     count = len(case.problem.brokers)
     owners = changes.owners[added]
     counted = _catching_up(case, owners)
     received = np.bincount(case.assignment.replicas[added], counted, count)
-    sent = np.bincount(now.replicas[now.offsets[:-1]][owners], counted, count)
+    sent = np.bincount(case.problem.present_leaders[owners], counted, count)
     spent = (
         ("bytes copied", budget.moved_bytes, int(size[owners].sum())),
         ("moves", budget.moves, int(added.sum())),

@@ -443,6 +443,22 @@ class Problem:
         result: BoolArray = ~self.brokers.staying[now.replicas] | now.is_lost | self.unnamed
         return result
 
+    @property
+    def present_leaders(self) -> IntArray:
+        """Broker that leads each partition now, (P,): the first usable one of its list, else the first.
+
+        It sends what is copied. NOWHERE for partitions without replicas yet.
+        """
+        now, leaders = self.partitions, np.full(len(self.partitions), NOWHERE, np.int32)
+        usable = self.brokers.is_live[now.replicas] & ~now.is_lost
+        if self.gone is not None:
+            usable &= ~self.gone.replicas
+        placed = now.factors > 0
+        heads = now.offsets[:-1][placed]
+        first = np.minimum.reduceat(np.where(usable, np.arange(len(usable)), len(usable)), heads)
+        leaders[placed] = now.replicas[np.where(first == len(usable), heads, first)]
+        return leaders
+
     def unit_of(self, goal: str) -> str:
         """Unit of loads and limits of this goal; empty if its name is the unit, as for `leaders`."""
         if goal == CPU.name:

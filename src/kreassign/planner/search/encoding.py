@@ -174,6 +174,7 @@ def _encoding(problem: Problem, unit_bytes: float) -> Encoding:
         initial_brokers=initial_brokers,
         lost_on=_lost_on(problem, initial_brokers, offsets),
         initial_leaders=initial_brokers[offsets[:-1]],
+        senders=problem.present_leaders.astype(np.int64),
         loads=loads,
         role_goals=(loads[:-1:2] != loads[1::2]).any(axis=0),
         size=partitions.size_bytes / unit_bytes,

@@ -87,8 +87,7 @@ def merged(problem: Problem, parts: Sequence[Subproblem], found: Sequence[Answer
 
 def subset(partitions: Partitions, indices: IndexArray) -> Partitions:
     """Select partitions by index, in the given order."""
-    factors = partitions.factors[indices]
-    slots = _spans(partitions.offsets[indices].astype(np.int64), factors.astype(np.int64))
+    slots = _slots(partitions, indices)
     whole = {"topic_names", "offsets"}
     per_replica = {"replicas", "log_dirs", "is_lost", "in_sync"}
     chosen = {
@@ -96,8 +95,13 @@ def subset(partitions: Partitions, indices: IndexArray) -> Partitions:
         for one in fields(Partitions)
         if one.name not in whole and getattr(partitions, one.name) is not None
     }
-    offsets = np.concatenate(([0], np.cumsum(factors))).astype(np.int32)
+    offsets = np.concatenate(([0], np.cumsum(partitions.factors[indices]))).astype(np.int32)
     return Partitions(topic_names=partitions.topic_names, offsets=offsets, **chosen)
+
+
+def _slots(partitions: Partitions, indices: IndexArray) -> IndexArray:
+    """Places of the replicas of these partitions."""
+    return _spans(partitions.offsets[indices].astype(np.int64), partitions.factors[indices].astype(np.int64))
 
 
 def _spans(starts: IndexArray, lengths: IndexArray) -> IndexArray:
@@ -134,8 +138,12 @@ def _loads(problem: Problem) -> FloatArray:
 
 
 def _part(problem: Problem, indices: IndexArray, whole: tuple[FloatArray, FloatArray], count: int) -> Problem:
+    now, gone = problem.partitions, problem.gone
     part = replace(
-        problem, gone=None, partitions=subset(problem.partitions, indices), budget=_budget(problem.budget, count)
+        problem,
+        gone=gone and replace(gone, replicas=gone.replicas[_slots(now, indices)]),
+        partitions=subset(now, indices),
+        budget=_budget(problem.budget, count),
     )
     # The repair of the whole enforces rules that only the whole can judge.
     rules = replace(problem.rules, between_log_dirs=False, failover=None)

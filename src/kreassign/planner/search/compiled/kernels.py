@@ -32,7 +32,8 @@ class Encoding(NamedTuple):
     owners: IndexArray  # (S,) partition of each slot
     initial_brokers: IndexArray  # (S,) broker that holds the replica at present, or UNPLACED
     lost_on: IndexArray  # (S,) broker that lost its copy, or cannot be named, and gets no other; or UNPLACED
-    initial_leaders: IndexArray  # (P,) broker that leads at present
+    initial_leaders: IndexArray  # (P,) first broker of the present list, or UNPLACED
+    senders: IndexArray  # (P,) broker that leads at present: another one if the first is down; or UNPLACED
     loads: (
         FloatArray  # (2 P + 1, R) of partition p: 2 p on its leader's broker, 2 p + 1 on a follower's; the last, none
     )
@@ -279,7 +280,7 @@ def affordable(encoding: Encoding, state: State, slot: int, broker: int) -> bool
     return bool(
         size <= state.budget_left[BYTES] + TINY
         and state.budget_left[MOVES] >= 1.0
-        and transfer_cost <= state.bytes_out_left[initial_leader] + TINY
+        and transfer_cost <= state.bytes_out_left[encoding.senders[partition]] + TINY
     )
 
 
@@ -293,7 +294,7 @@ def charge(encoding: Encoding, state: State, slot: int, sign: float) -> None:
     state.budget_left[BYTES] -= sign * encoding.size[partition]
     state.budget_left[MOVES] -= sign
     state.bytes_in_left[place] -= transfer_cost
-    state.bytes_out_left[encoding.initial_leaders[partition]] -= transfer_cost
+    state.bytes_out_left[encoding.senders[partition]] -= transfer_cost
 
 
 @compiled_part
