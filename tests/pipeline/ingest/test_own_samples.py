@@ -9,8 +9,8 @@ import pytest
 
 from kreassign.errors import InputError
 from kreassign.pipeline.ingest.exporters import BadRow
-from kreassign.pipeline.ingest.imported_samples import sample_row, text_rows
-from kreassign.pipeline.tables.schemas import Row
+from kreassign.pipeline.ingest.imported_samples import Judge, sample_row, text_rows
+from kreassign.pipeline.tables.schemas import SAMPLES, Row
 
 MS = 1_750_000_000_000
 HEADER = "taken_ms,topic,partition,start_offset,end_offset,size_bytes,leader,remark"
@@ -36,6 +36,25 @@ def test_csv_has_its_columns_in_any_order_and_unknown_ones_are_passed_over() -> 
     assert not bad
     for other in (";", "\t"):
         assert rows(f"{HEADER}\n{MS},orders,0,10,100,5000,3,x\n".replace(",", other))[0] == good[:1]
+
+
+def test_spaces_around_fields_are_no_part_of_a_name() -> None:
+    text = f'taken_ms, topic, partition, start_offset, end_offset\n{MS}, "orders" , 0, 10, 100\n'
+    assert rows(text) == ([WHOLE], [])
+    assert rows(text.replace('"', ""))[0] == [WHOLE]
+
+
+def test_a_refused_row_begins_with_what_is_refused() -> None:
+    bad = sample_row(GOOD | {"end_offset": "1.000"}, "row 1", "c")
+    assert isinstance(bad, BadRow)
+    assert bad.text.startswith('{"end_offset": "1.000", "taken_ms": ')
+
+
+@pytest.mark.parametrize("topic", ["or/ders", "größe", " orders", "..", "x" * 250])
+def test_no_sample_has_a_topic_that_kafka_cannot_have(topic: str) -> None:
+    judge = Judge(SAMPLES, MS)
+    assert judge.why_not(WHOLE) is None
+    assert judge.why_not(WHOLE | {"topic": topic}) == "topic is not a name that Kafka allows"
 
 
 def test_json_lines_may_name_their_cluster() -> None:

@@ -328,10 +328,15 @@ def check_columns(names: Iterable[str], cluster_id: str | None) -> None:
 
 def sample_row(given: Given, place: str, cluster_id: str | None) -> Row | BadRow:
     """A row of table `samples`, or its fault; the row's own `cluster_id` wins over this one."""
-    try:
-        return {column.name: _required(column, given, cluster_id) for column in SAMPLES.columns}
-    except InputError as error:
-        return BadRow(place, str(error), json.dumps(dict(given), default=str))
+    row: Row = {}
+    for column in SAMPLES.columns:
+        try:
+            row[column.name] = _required(column, given, cluster_id)
+        except InputError as error:
+            # First what is refused: of a long row only the beginning is shown.
+            refused = {name: value for name, value in given.items() if name == column.name}
+            return BadRow(place, str(error), json.dumps(refused | dict(given), default=str))
+    return row
 
 
 def _required(column: Column, given: Given, cluster_id: str | None) -> Any:
@@ -347,7 +352,7 @@ def _required(column: Column, given: Given, cluster_id: str | None) -> Any:
 
 def _csv_rows(header: str, lines: Iterable[tuple[int, str]], cluster_id: str | None) -> Iterator[Placed]:
     delimiter = max(",;\t", key=header.count)
-    names = [name.strip() for name in _fields(header, delimiter)]
+    names = _fields(header, delimiter)
     check_columns(names, cluster_id)
     if twice := [name for name in SAMPLES.column_names if names.count(name) > 1]:
         raise InputError(f"it has the columns {', '.join(twice)} more than once")
@@ -363,9 +368,10 @@ def _csv_rows(header: str, lines: Iterable[tuple[int, str]], cluster_id: str | N
 
 def _fields(line: str, delimiter: str) -> list[str]:
     try:
-        return next(csv.reader([line], delimiter=delimiter), [])
+        fields = next(csv.reader([line], delimiter=delimiter, skipinitialspace=True), [])
     except csv.Error:
         return []
+    return [field.strip() for field in fields]
 
 
 def _json_row(number: int, line: str, cluster_id: str | None) -> Placed:

@@ -41,17 +41,22 @@ LARGEST_SHARE = 2
 OF_NO_USE = "it is a metric of no use here"
 OTHER_VALUE = "another value of the same key is kept"
 
+
+def _topic_rule(table: Table) -> rules.Rule:
+    return rules.Rule(
+        table,
+        "topic is not a name that Kafka allows",
+        "topic REGEXP '[^a-zA-Z0-9._-]' OR length(topic) NOT BETWEEN 1 AND 249 OR topic IN ('.', '..')",
+        "letters, digits, dots, underscores and dashes, 249 at most",
+    )
+
+
 _OF_METRICS = (
     rules.partition_rule(METRICS),
     rules.Rule(
         METRICS, "partition is given without a topic", "partition >= 0 AND topic IS NULL", "it is that of no log"
     ),
-    rules.Rule(
-        METRICS,
-        "topic is not a name that Kafka allows",
-        "topic REGEXP '[^a-zA-Z0-9._-]' OR length(topic) NOT BETWEEN 1 AND 249 OR topic IN ('.', '..')",
-        "letters, digits, dots, underscores and dashes, 249 at most",
-    ),
+    _topic_rule(METRICS),
     rules.Rule(
         METRICS,
         "name is not one of table metrics",
@@ -123,7 +128,7 @@ IMPORT_RULES: Mapping[Table, tuple[rules.Rule, ...]] = {
         rules.Rule(METRICS, "broker is negative", f"broker < {NO_BROKER}", "-1 is for metrics of a whole cluster"),
         *_OF_METRICS,
     ),
-    SAMPLES: _times(SAMPLES),
+    SAMPLES: (*_times(SAMPLES), _topic_rule(SAMPLES)),
 }
 """Rules for rows from files by table, in the order in which they are tried."""
 
