@@ -85,6 +85,11 @@ def test_a_head_is_the_same_in_one_line_with_counts_instead_of_partitions() -> N
     ('_per_s": 1.5', '_per_s": NaN', "x.json: this is not JSON: NaN is not a number in JSON"),
     ('_per_s": 1.5', '_per_s": 1e999', "x.json: this is not JSON: 1e999 is not a finite number"),
     ('"name": "u"', r'"name": "\ud83d"', r"$.topics[1].name is '\ud83d', which has half of a surrogate pair"),
+    ('"name": "u"', '"name": ""', "x.json: [[topics]] 2: 'name' is '', which no topic can have; correct the file"),
+    ('"name": "u"', r'"name": "a b\n"', r"x.json: [[topics]] 2: 'name' is 'a b\n', which no topic can have"),
+    ('"isr": [0, 1]', '"isr": [7, 0, 8]', "x.json: [[topics]] 1: t-0: 'isr' names [7, 8], which 'replicas' does not; "),
+    ('"leader": 0', '"leader": 7', "x.json: [[topics]] 1: t-0: 'leader' is 7, which 'replicas' does not name; correct"),
+    ('"replicas": [2, 0, 1]', '"replicas": [0, 0, 1]', "t-0: 'replicas' is [0, 0, 1], which names a broker twice; "),
 ])  # fmt: skip
 def test_what_is_no_snapshot_is_refused(old: str, new: str, complaint: str) -> None:
     text = format_snapshot(SNAPSHOT)
@@ -92,6 +97,20 @@ def test_what_is_no_snapshot_is_refused(old: str, new: str, complaint: str) -> N
     with pytest.raises(InputError) as refusal:
         parse_snapshot(text.replace(old, new, 1), "x.json")
     assert complaint in str(refusal.value)
+
+
+def test_a_snapshot_without_brokers_or_replicas_is_refused() -> None:
+    with pytest.raises(InputError, match=r"^s\.json: it has no brokers; correct the file, or make it again with "):
+        parse_snapshot(format_snapshot(replace(SNAPSHOT, brokers=())), "s.json")
+    bare = replace(SNAPSHOT, topics=(SnapshotTopic("t", (SnapshotPartition((), (), -1, -1, (), ()),)),))
+    with pytest.raises(InputError, match=r"^s\.json: \[\[topics\]\] 1: t-0: 'replicas' is empty; correct the file"):
+        parse_snapshot(format_snapshot(bare), "s.json")
+
+
+def test_brokers_of_a_move_that_ended_meanwhile_are_no_fault() -> None:
+    ended = replace(MOVING, adding=(7,), removing=(9,), isr=(0, 9))
+    known = replace(SNAPSHOT, topics=(SnapshotTopic("t", (ended,)),))
+    assert parse_snapshot(format_snapshot(known), "s.json") == known
 
 
 def test_a_log_directory_that_a_broker_has_twice_is_refused_with_the_file() -> None:
@@ -185,7 +204,6 @@ def last_topic(document: Any) -> Any:
     (last_topic, "configs", SNAPSHOT),
     (last_topic, "partitions", with_topic(partitions=())),
     (whole, "broker_defaults", replace(SNAPSHOT, broker_defaults={})),
-    (whole, "brokers", replace(SNAPSHOT, brokers=())),
     (whole, "topics", replace(SNAPSHOT, topics=())),
 ])  # fmt: skip
 def test_what_is_not_known_may_be_left_out(place: Callable[[Any], Any], name: str, snapshot: ClusterSnapshot) -> None:
@@ -266,7 +284,7 @@ def test_a_key_that_nobody_knows_is_named_with_its_place(place: str) -> None:
 
 def test_the_largest_values_that_kafka_has_are_read() -> None:
     largest = replace(
-        MOVING, replicas=(LARGEST_ID,), isr=(0, LARGEST_ID), leader=LARGEST_ID, leader_epoch=LARGEST_ID,
+        MOVING, replicas=(LARGEST_ID,), isr=(LARGEST_ID,), leader=LARGEST_ID, leader_epoch=LARGEST_ID,
         log_dirs=("/d",), sizes_bytes=(2**63 - 1,), future_log_dirs={LARGEST_ID: "/e"}, start_offset=0,
         end_offset=2**63 - 1, write_bytes_per_s=0.0,
     )  # fmt: skip

@@ -13,7 +13,7 @@ from typing import Any
 
 from kreassign.errors import InputError
 from kreassign.model.closures import Closure, closure_of
-from kreassign.model.cluster import NO_LEADER, Broker, TopicPartition
+from kreassign.model.cluster import NO_LEADER, Broker, TopicPartition, is_topic_name
 from kreassign.model.documents import KeyedTable
 from kreassign.model.text import LARGEST_AMOUNT, LARGEST_ID, parse_whole, shortened
 
@@ -140,6 +140,8 @@ class ClusterSnapshot:
 SNAPSHOT_FORMAT = "kreassign-snapshot"
 SNAPSHOT_VERSION = 1
 
+_AGAIN = "correct the file, or make it again with `kreassign snapshot --out FILE`"
+
 # Stands for an unreported value in lists parallel to the replicas.
 _NO_SIZE = -1
 _NO_PATH = ""
@@ -250,6 +252,8 @@ def _known(values: dict[str, Any]) -> dict[str, Any]:
 
 def _snapshot(top: KeyedTable, topics: tuple[SnapshotTopic, ...]) -> ClusterSnapshot:
     brokers = tuple(map(_read_broker, top.tables("brokers")))
+    if not brokers:
+        raise InputError(f"{top.where}: it has no brokers; {_AGAIN}")
     _refuse_twice(top, "broker", (one.broker.id for one in brokers))
     _refuse_twice(top, "topic", (one.name for one in topics))
     return ClusterSnapshot(
@@ -304,7 +308,29 @@ def _read_log_dir(table: KeyedTable) -> SnapshotLogDir:
 
 def _read_topic(table: KeyedTable) -> SnapshotTopic:
     with table.taken_whole():
-        return _read_topic_with(table, tuple(map(_read_partition, table.tables("partitions"))))
+        topic = _read_topic_with(table, tuple(map(_read_partition, table.tables("partitions"))))
+        for number, partition in enumerate(topic.partitions):
+            if wrong := _wrong_in(partition):
+                raise InputError(f"{TopicPartition(topic.name, number)}: {wrong}; {_AGAIN}")
+        return topic
+
+
+def _wrong_in(partition: SnapshotPartition) -> str | None:
+    """What no cluster says of a partition.
+
+    Moves are listed before and after the replicas are read, so that those which end meanwhile name other brokers.
+    """
+    replicas = partition.replicas
+    if not replicas:
+        return "'replicas' is empty"
+    if len(set(replicas)) < len(replicas):
+        return f"'replicas' is {list(replicas)}, which names a broker twice"
+    holders = {*replicas, *partition.adding, *partition.removing}
+    if strangers := sorted(set(partition.isr) - holders):
+        return f"'isr' names {strangers}, which 'replicas' does not"
+    if partition.leader not in {NO_LEADER, *holders}:
+        return f"'leader' is {partition.leader}, which 'replicas' does not name"
+    return None
 
 
 def _read_counted(table: KeyedTable) -> tuple[SnapshotTopic, int]:
@@ -313,8 +339,11 @@ def _read_counted(table: KeyedTable) -> tuple[SnapshotTopic, int]:
 
 
 def _read_topic_with(table: KeyedTable, partitions: tuple[SnapshotPartition, ...]) -> SnapshotTopic:
+    name = table.text("name")
+    if not is_topic_name(name):
+        raise InputError(f"{table.where}: 'name' is {shortened(name)!r}, which no topic can have; {_AGAIN}")
     return SnapshotTopic(
-        table.text("name"),
+        name,
         partitions,
         table.text_map("configs"),
         table.text("topic_id") if table.has("topic_id") else None,

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from kreassign.errors import InputError
 from kreassign.model import Broker
+from kreassign.model.cluster import NO_LEADER
 from kreassign.model.snapshot import (
     ClusterSnapshot,
     SnapshotBroker,
@@ -37,12 +38,12 @@ some_ids = st.lists(ids, max_size=3, unique=True).map(tuple)
 
 @st.composite
 def partitions(draw: st.DrawFn) -> SnapshotPartition:
-    replicas = draw(some_ids)
+    replicas = draw(st.lists(ids, min_size=1, max_size=3, unique=True).map(tuple))
     each = {"min_size": len(replicas), "max_size": len(replicas)}
     return SnapshotPartition(
         replicas,
-        draw(some_ids),
-        draw(st.integers(-1, 2**31 - 1)),
+        tuple(draw(st.lists(st.sampled_from(replicas)))),
+        draw(st.sampled_from((NO_LEADER, *replicas))),
         draw(st.integers(-1, 2**31 - 1)),
         tuple(draw(st.lists(st.none() | texts, **each))),
         tuple(draw(st.lists(st.none() | amounts, **each))),
@@ -55,7 +56,10 @@ def partitions(draw: st.DrawFn) -> SnapshotPartition:
     )
 
 
-topics = st.builds(SnapshotTopic, texts, st.lists(partitions(), max_size=3).map(tuple), configs, st.none() | texts)
+topic_names = st.from_regex(r"[a-zA-Z0-9_-]{1,9}", fullmatch=True)
+topics = st.builds(
+    SnapshotTopic, topic_names, st.lists(partitions(), max_size=3).map(tuple), configs, st.none() | texts
+)
 log_dirs = st.builds(
     SnapshotLogDir, texts, st.none() | amounts, st.none() | amounts, is_offline=st.booleans(), is_cordoned=st.booleans()
 )
@@ -69,7 +73,7 @@ snapshots = st.builds(
     ClusterSnapshot,
     amounts,
     texts,
-    st.lists(brokers, max_size=2, unique_by=lambda one: one.broker.id).map(tuple),
+    st.lists(brokers, min_size=1, max_size=2, unique_by=lambda one: one.broker.id).map(tuple),
     st.lists(topics, max_size=3, unique_by=lambda topic: topic.name).map(tuple),
     configs,
 )
