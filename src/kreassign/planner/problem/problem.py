@@ -58,9 +58,6 @@ class Brokers:
         if len(np.unique(self.ids)) != len(self.ids):
             repeated = sorted({int(one) for one in self.ids if (self.ids == one).sum() > 1})
             raise InputError(f"given more than once: broker {', '.join(map(str, repeated))}")
-        for name, shares in self.shares.items():
-            if self.is_live.any() and not 0 < (total := sum(shares[self.is_live].tolist())) < np.inf:
-                raise InputError(f"the shares of {name} of all live brokers add up to {total:g}: give some a share")
 
     def __len__(self) -> int:
         return len(self.ids)
