@@ -414,7 +414,7 @@ def _one_by_one(memory: Memory, many: Finding, at_ms: int) -> Memory:
         for name, one in memory.findings.items()
         if name.kind is Kind.BROKER_GONE and one.state in {State.SEEN, State.TOLD} and name.broker in memory.away
     }
-    overdue = memory.overdue | {name.broker: at_ms for name in anew}
+    overdue = {**memory.overdue, **{name.broker: at_ms for name in anew}}
     return replace(memory, findings={**memory.findings, **anew}, overdue=overdue)
 
 

@@ -191,12 +191,12 @@ class RunRequest:
     measure_for_s: float = MEASURED_S
     found: FoundThrottles = FoundThrottles.REFUSE
     replan: bool = False
-    avoid: tuple[int, ...] = ()
     allow_producer_outage: bool = False
     allow_factor_change: bool = False
     give_up_after_s: float | None = None
     approvals: SignedApprovals | None = None
     clients: ClientGuard | None = None
+    avoid: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         check_wait("measure_for_s", self.measure_for_s)
