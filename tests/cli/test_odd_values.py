@@ -83,7 +83,6 @@ def test_goals_are_finite(tmp_path: Path) -> None:
         "disk=5xnan",
         "topic-spread=inf",
         "failover=inf",
-        "failover=-1",
         "topic-leaders=x",
     ):
         snapshot.write_text('{"format": "kreassign-snapshot", "version": 1, "taken_ms": 0, "cluster_id": "c"}')

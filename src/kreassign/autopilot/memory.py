@@ -409,13 +409,13 @@ def _one_by_one(memory: Memory, many: Finding, at_ms: int) -> Memory:
     """
     if many.silence is not None and many.silence.until_ms > at_ms:
         return memory
-    anew = {
+    begun_again = {
         name: replace(one, since_ms=at_ms)
         for name, one in memory.findings.items()
         if name.kind is Kind.BROKER_GONE and one.state in {State.SEEN, State.TOLD} and name.broker in memory.away
     }
-    overdue = {**memory.overdue, **{name.broker: at_ms for name in anew}}
-    return replace(memory, findings={**memory.findings, **anew}, overdue=overdue)
+    overdue = {**memory.overdue, **{name.broker: at_ms for name in begun_again}}
+    return replace(memory, findings={**memory.findings, **begun_again}, overdue=overdue)
 
 
 def _counted(counts: Mapping[Any, int], key: object) -> Mapping[Any, int]:
