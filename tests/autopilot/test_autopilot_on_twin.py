@@ -381,7 +381,7 @@ def test_a_repair_that_a_killed_process_had_not_begun_is_settled(tmp_path: Path)
         assert autopilot.memory.running is None
         gone = finding(autopilot, Kind.BROKER_GONE, "broker 3")
         assert gone is not None
-        assert (gone.state, gone.problem) == (State.TOLD, "its run 20270131T220000Z-1a2b is not begun")
+        assert (gone.state, gone.problem) == (State.PROPOSED, "its run 20270131T220000Z-1a2b is not begun")
         ours.watch(autopilot, 2 * HOUR_S, LOOKS_S)
         assert 3 not in ours.holders()
 
