@@ -392,8 +392,9 @@ def _wind_down(run: Run, actions: Sequence[tuple[MoveRecord, NextAction]], at_ms
 def _note_cancelling(run: Run, state: phases.Cancelling, event: events.CancelIntended) -> Next:
     for name in event.partitions:
         record = run.moves.records[name]
+        had_none = record.is_idle  # there was nothing to cancel yet, which is no failure
         record.cancelling(event.at_ms, run.identity.run_id)
-        if record.cancellations.count > LEAST_ATTEMPTS:
+        if record.cancellations.count > LEAST_ATTEMPTS and not had_none:
             sentence = f"cancelling it had no effect {LEAST_ATTEMPTS} times; it is in flight until that has one"
             run.tell(f"cancelling {name}", event.at_ms, f"{name}: {sentence}")
     return Next(state)
