@@ -113,7 +113,7 @@ def test_scenario_4_many_brokers_at_once_stop_everything(down: tuple[int, ...]) 
     assert not watched.memory.open
 
 
-def test_scenario_4_the_last_broker_of_many_that_returns_is_not_copied_for() -> None:
+def test_scenario_4_the_last_of_many_to_return_is_not_copied_for() -> None:
     watched = Watched(ACT, outages((0, 600, 90 * MINUTE), (4, 600, 90 * MINUTE), (8, 600, 115 * MINUTE)))
     watched.watch(4 * HOUR)
     assert watched.orders == []

@@ -192,7 +192,7 @@ def test_leftovers_are_gone_at_the_end_even_if_the_run_ignores_them(
 
 @pytest.mark.parametrize(("broker", "known"), [(2, ["9000000"]), (4, [])], ids=["needed", "no part in it"])
 def test_what_is_set_while_a_run_is_paused_stays(rig: TwinRig, broker: int, known: list[str]) -> None:
-    """What was left behind is restored with the pause. The same setting, set again since, is an operator's: a run that
+    """The left throttle is restored with the pause. The same setting, set again since, is an operator's: a run that
     needs it waits until one asks for its throttle, and gives it back.
     """
     name = (ConfigResource.broker(broker), FOLLOWER_THROTTLED_RATE)

@@ -85,7 +85,7 @@ LASTS_MS = HOUR_MS // 2
 """A finding that was not told, for it came and went, is told when it lasts so long."""
 
 URGENT_MS = HOUR_MS
-"""What was urgent so long ago, and is not now, is told again when it is urgent again."""
+"""A finding that was urgent so long ago, and is not now, is told again when it is urgent again."""
 
 MOSTLY = 0.5
 """A repair ends by itself when what it copies is there again to this part."""

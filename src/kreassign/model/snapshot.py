@@ -316,7 +316,7 @@ def _read_topic(table: KeyedTable) -> SnapshotTopic:
 
 
 def _wrong_in(partition: SnapshotPartition) -> str | None:
-    """What no cluster says of a partition.
+    """Contradictions in the description of a partition that no cluster shows.
 
     Moves are listed before and after the replicas are read, so that those which end meanwhile name other brokers.
     """

@@ -62,7 +62,7 @@ def test_traffic_is_unknown_where_two_brokers_differ(tmp_path: Path) -> None:
     assert _plain(meter, rig) == ({}, [])
 
 
-def test_traffic_is_known_while_a_broker_does_not_know_who_fell_out_of_sync(tmp_path: Path) -> None:
+def test_traffic_is_known_though_a_broker_missed_a_fall_out_of_sync(tmp_path: Path) -> None:
     rig = TwinRig(tmp_path, [[0, 1]], write_bytes_per_s=50_000, brokers=3)
     rig.twin.views.hold_back(2)
     rig.twin.crash(1)
