@@ -26,6 +26,7 @@ from kreassign.executor.history.run_history import history
 from kreassign.executor.instructions import Instruction
 from kreassign.executor.progress import ProgressMeter
 from kreassign.executor.state import Machine, RunView
+from kreassign.executor.state.move import COPYING
 from kreassign.executor.throttle_ledger import (
     ConfigOverride,
     ConfigValue,
@@ -35,7 +36,7 @@ from kreassign.executor.throttle_ledger import (
     wanted_rates,
 )
 from kreassign.model import TopicPartition
-from kreassign.model.run import RunHistory
+from kreassign.model.run import MoveStatus, RunHistory
 from kreassign.model.throttle import ThrottleRates
 
 A0, A1 = TopicPartition("a", 0), TopicPartition("a", 1)
@@ -129,8 +130,18 @@ def machine_after(*events: Event) -> tuple[Machine, tuple[Instruction, ...]]:
     machine = Machine()
     instructions: tuple[Instruction, ...] = ()
     for event in events:
-        instructions = machine.replay(event)
+        instructions = replay(machine, event)
     return machine, instructions
+
+
+def replay(machine: Machine, event: Event) -> tuple[Instruction, ...]:
+    """Replay an event; what a look shows under way, the run has sent. Moves of others have tests of their own."""
+    if isinstance(event, MovesObserved):
+        under_way = {one.topic_partition for one in event.observations if one.placement in COPYING}
+        for name, record in machine.view.records.items():
+            if name in under_way and record.status is MoveStatus.PLANNED:
+                record.sent(event.at_ms, machine.view.run_id)
+    return machine.replay(event)
 
 
 def fold_with_progress(events: Iterable[Event]) -> tuple[RunView, ProgressMeter]:

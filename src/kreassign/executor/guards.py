@@ -188,7 +188,7 @@ class Health:
 
     Effects of the run itself are not trouble: replicas that it adds are out of sync until they have caught up, and in
     a run that plans moves again, `under_replicated` leaves out replicas on the brokers that it goes on without.
-    `foreign_moves` are planned partitions moving to another target than ours; `foreign_configs` are throttle settings
+    `foreign_moves` are planned partitions that others move, wherever to; `foreign_configs` are throttle settings
     with another value than ours, `unread_configs` those that could not be read. `foreign_copies` go to
     destinations. `clients` is how they feel, in a run that asks. `cordoned` are destinations in maintenance, and those
     all of whose directories refuse new copies; `refused` are brokers that Kafka takes in no changed list, although they
@@ -453,7 +453,7 @@ def _foreign_move(now: GuardInputs) -> Iterator[Breach]:
         names = ", ".join(map(str, now.health.foreign_moves))
         yield (
             f"somebody else is reassigning partitions of this plan: {names}",
-            "Agree with them: those moves fail here. `kreassign doctor` names them, `kreassign cancel` ends this run",
+            "Agree with them: moves to another target fail here; others are awaited. `kreassign cancel` ends the run",
         )
 
 

@@ -102,6 +102,7 @@ class CheckHealth:
     `before` is the first inspection of the run. The run goes on without the `lost` brokers: their replicas are expected
     to be out of sync. Moves of a run that `allows_producer_outage` may make the cluster refuse producers. A
     `second_look` decides whether the run ends: trouble counts if several brokers that are asked by name show it.
+    Reassignments of `unsent` partitions are of others.
     """
 
     moves: tuple[PlannedMove, ...]
@@ -110,6 +111,7 @@ class CheckHealth:
     lost: tuple[int, ...] = ()
     allows_producer_outage: bool = False
     second_look: bool = False
+    unsent: frozenset[TopicPartition] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

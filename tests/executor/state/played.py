@@ -15,7 +15,7 @@ from kreassign.executor.state import Machine, RunView
 from kreassign.executor.throttle_ledger import ConfigKey, ConfigOverride, ConfigValue, FoundThrottles
 from kreassign.model import TopicPartition
 from kreassign.model.run import MoveStatus
-from tests.executor.run_events import KNOWN, LISTS, LIVE, OVERRIDES, RATE, RATES, seen, started
+from tests.executor.run_events import KNOWN, LISTS, LIVE, OVERRIDES, RATE, RATES, replay, seen, started
 
 LEADER_0, LEADER_1, FOLLOWER_2, FOLLOWER_3 = (override.key for override in RATES)
 FOLLOWERS, LEADERS = (override.key for override in LISTS)
@@ -150,7 +150,7 @@ class Played:
 
     def _take_in(self, *happened: Event) -> None:
         for event in happened:
-            self._ordered = self._machine.replay(event)
+            self._ordered = replay(self._machine, event)
             self._path.append(in_words(self._ordered))
             self._last = self._ordered or self._last
 

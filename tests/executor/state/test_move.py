@@ -81,9 +81,9 @@ def after(record: MoveRecord, observation: PartitionObservation, at_ms: int = 5_
 RULES = """
               planned    sent       moving     cancelling
 untouched     submit     submit     doubt      cancelled
-moving        moving     moving     moving     cancel
+moving        planned    moving     moving     cancel
 arrived       complete   complete   complete   complete
-unconfirmed   moving     moving     moving     cancel
+unconfirmed   planned    moving     moving     cancel
 settling      unsettled  unsettled  unsettled  settled
 reordered     drifted    doubt      doubt      cancelled
 diverged      drifted    doubt      doubt      doubt
@@ -130,7 +130,7 @@ def test_each_look_means_what_the_table_says(where: PlacementState, status: Move
         assert (record.problem, record.ended_ms) == (PROBLEMS[cell], 5_000 + DOUBT_MS)
     else:
         assert (found, record.problem) == (cell, None)
-        assert record.ended_ms == (None if cell == "moving" else 5_000)
+        assert record.ended_ms == (None if cell in {"planned", "moving"} else 5_000)
 
 
 @pytest.mark.parametrize(
@@ -209,11 +209,28 @@ def test_the_history_of_a_move_changes_what_a_look_means(
     assert record.ended_ms == (5_000 if record.status in {"failed", "complete"} else None)
 
 
-def test_a_move_found_under_way_counts_from_when_it_was_seen() -> None:
-    for status, submitted_ms in ((PLANNED, 5_000), (SENT, 1_000)):
-        record = at(status)
-        after(record, observed())
-        assert record.submitted_ms == submitted_ms
+def test_a_move_of_others_is_never_one_that_the_run_sent() -> None:
+    record = at(PLANNED)
+    assert after(record, observed(MOVING, CopyProgress(2, 400, 600))) == PLANNED
+    assert (record.submitted_ms, record.bytes_copied, record.is_of_others) == (None, 0, True)
+    assert after(record, observed(ARRIVED, replicas=(2, 3))) == "complete"
+    assert record.submitted_ms is None
+
+
+def test_a_move_whose_submissions_were_all_refused_is_of_others() -> None:
+    refused, unanswered = at(SENT), at(SENT)
+    refused.submissions.answered("not now")
+    assert (after(refused, observed()), refused.submitted_ms, refused.is_of_others) == (PLANNED, None, True)
+    unanswered.sent(2_000, RUN)
+    unanswered.submissions.answered("not now")
+    assert (after(unanswered, observed()), unanswered.submitted_ms) == (UNDER_WAY, 1_000)
+
+
+def test_a_move_that_others_cancel_after_all_is_sent() -> None:
+    record = at(PLANNED)
+    assert after(record, observed()) == PLANNED
+    assert after(record, UNSENT, 6_000) == NextAction.SUBMIT
+    assert not record.is_of_others
 
 
 IN_SYNC = observed(UNCONFIRMED, isr=(2, 3))

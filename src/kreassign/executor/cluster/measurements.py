@@ -68,7 +68,8 @@ def inspect_health(port: ClusterPort, question: CheckHealth, in_maintenance: Col
     counted = readings.read_log_dirs(port, striped)
     log_dirs = {**spaces.ok, **counted.ok}
     targets = {move.topic_partition: move.target for move in moves}
-    foreign = _foreign_copies(port, ongoing, targets, ours, log_dirs, live)
+    sent = {name: target for name, target in targets.items() if name not in question.unsent}
+    foreign = _foreign_copies(port, ongoing, sent, ours, log_dirs, live)
     sizeless = _without_sizes(answers.ok, destinations)
     uncounted = spaces.ok.keys() - counted.ok.keys() | counted.failed.keys()  # The fullest directory is assumed.
     # Also during a reassignment that adds replicas: brokers count those, and refuse producers until enough are in sync.
@@ -97,7 +98,7 @@ def inspect_health(port: ClusterPort, question: CheckHealth, in_maintenance: Col
         cordoned=tuple(broker for broker in sorted(log_dirs) if broker in closures),
         refused=tuple(broker for broker, closure in sorted(closures.items()) if closure.is_binding),
         foreign_moves=tuple(
-            sorted(name for name, move in ongoing.items() if name in targets and move.target != targets[name])
+            sorted(name for name, move in ongoing.items() if name in targets and move.target != sent.get(name))
         ),
         foreign_copies=foreign.copies,
         foreign_configs=tuple(present for present in throttle.differ if present.key.resource not in recreated),

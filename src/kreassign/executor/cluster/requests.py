@@ -136,7 +136,9 @@ def read_moves(
     waiting = [
         move
         for move in moves
-        if move.topic_partition in unsent and not is_another(move.topic_id, topic_ids.get(move.topic_partition.topic))
+        if move.topic_partition in unsent
+        and move.topic_partition not in ongoing  # what others move is not about to be sent
+        and not is_another(move.topic_id, topic_ids.get(move.topic_partition.topic))
     ]
     sized = [move for move in waiting if sizes and move.topic_partition in found]
     new_sizes = read_new_sizes(port, sized, found)

@@ -18,6 +18,15 @@ after a crash or a lost answer the cluster is observed before anything is sent a
 does no harm: the controller has nothing to change. As long as a move may be in progress it has not ended, whatever
 single answers report: it fails only once observations, later than the last attempt, show that it had no effect.
 
+A reassignment to the target is ours only if the journal has its submission, which is written before it is sent:
+
+    journal                          listed with our target
+    no submission, or all refused    of others: the move stays `planned`, and nothing is sent until that has ended
+    a submission without an answer   perhaps ours, which nothing in Kafka tells: counts as ours, as written down
+    a submission that was accepted   ours
+
+What others have moved to the target is complete without a submission, so that a rollback leaves it alone.
+
 Directories are a request of their own, sent before the list: a broker may copy between its directories though the list
 was refused, lost, or cancelled by others. A move ends only once these copies are cancelled too.
 
@@ -128,6 +137,15 @@ class Attempts:
     def answered(self, answer: str) -> None:
         """Record a refusal."""
         self.unanswered, self.answer = max(0, self.unanswered - 1), answer
+
+    def accepted(self) -> None:
+        """Record that the change was made: earlier attempts change nothing more."""
+        self.unanswered, self.answer = 0, ""
+
+    @property
+    def was_refused(self) -> bool:
+        """True if the cluster refused every attempt, so that none had an effect."""
+        return bool(self.answer) and not self.unanswered
 
     def is_due(self, at_ms: int) -> bool:
         """True if the next attempt may be made."""
@@ -276,6 +294,20 @@ class MoveRecord:
         return self.observation is not None and self.observation.placement in GONE
 
     @property
+    def is_of_others(self) -> bool:
+        """True if others move its partition to its target, by the last observation."""
+        seen = self.observation
+        return self.status is MoveStatus.PLANNED and seen is not None and seen.placement in COPYING
+
+    @property
+    def wait_for_others(self) -> str:
+        """Sentence about the move of others that it waits for."""
+        name, target = self.name, list(self.step.target)
+        if self.observation is not None and not self.step.adding:
+            return f"brokers of {name} copy between their directories, or do not say so; the run waits for their end"
+        return f"{SOMEONE_ELSE} moves {name} to {target}, as the plan does; the run leaves that alone until it ends"
+
+    @property
     def is_diverged(self) -> bool:
         """True if others have sent its partition elsewhere, by the last observation."""
         return self.observation is not None and self.observation.placement is PlacementState.DIVERGED
@@ -392,7 +424,14 @@ class MoveRecord:
     def accepted(self) -> None:
         """Record that the controller accepted the move."""
         self.status, self.refusal = MoveStatus.MOVING, None
-        self.submissions.unanswered = 0
+        self.submissions.accepted()
+
+    def leave_to_others(self) -> None:
+        """Wait for what others have begun; its copies are not those of the run."""
+        self._wait()
+        self.copies = tuple(copy for copy in self.copies if copy.broker not in self.step.receiving)
+        if self.step.original == self.move.original:
+            self.submitted_ms = None
 
     def refused(self, at_ms: int, message: str, *, is_begun: bool = False) -> None:
         """Record a refusal: the move fails, unless an earlier attempt may still take effect.
@@ -592,11 +631,21 @@ def _is_beyond_doubt(record: MoveRecord, at_ms: int) -> bool:
     return at_ms - record.doubtful_since_ms >= DOUBT_MS
 
 
-def _under_way(record: MoveRecord, _: PartitionObservation, at_ms: int) -> NextAction:
+def _under_way(record: MoveRecord, _: PartitionObservation, __: int) -> NextAction:
     record.doubtful_since_ms = None
-    record.submitted_ms = record.submitted_ms or at_ms
     record.accepted()
     return NextAction.NOTHING
+
+
+def _of_others(record: MoveRecord, _: PartitionObservation, __: int) -> NextAction:
+    record.leave_to_others()
+    return NextAction.NOTHING
+
+
+def _perhaps_ours(record: MoveRecord, observation: PartitionObservation, at_ms: int) -> NextAction:
+    """Take the move for ours, unless each submission was refused. Directories are asked for before the list."""
+    is_refused = record.submissions.was_refused and not record.rearranging
+    return (_of_others if is_refused else _under_way)(record, observation, at_ms)
 
 
 def _submit(record: MoveRecord, observation: PartitionObservation, at_ms: int) -> NextAction:
@@ -637,11 +686,10 @@ def _unconfirmed(record: MoveRecord, observation: PartitionObservation, at_ms: i
     if record.status is MoveStatus.CANCELLING:
         return _cancel_unconfirmed(record, observation, at_ms)
     since_ms = record.doubtful_since_ms
-    _under_way(record, observation, at_ms)
-    if not record.lagging:
-        record.doubtful_since_ms = since_ms
-        if _is_beyond_doubt(record, at_ms):
-            return _complete(record, observation, at_ms)
+    RULES[record.status, PlacementState.MOVING](record, observation, at_ms)
+    record.doubtful_since_ms = None if record.lagging else since_ms
+    if not record.lagging and _is_beyond_doubt(record, at_ms):
+        return _complete(record, observation, at_ms)
     return NextAction.NOTHING
 
 
@@ -744,7 +792,7 @@ _STATUSES = (MoveStatus.PLANNED, MoveStatus.SENT, MoveStatus.MOVING, MoveStatus.
 _BY_PLACEMENT: Mapping[PlacementState, tuple[Rule, Rule, Rule, Rule]] = {
     #                            planned             sent               moving             cancelling
     PlacementState.UNTOUCHED:   (_submit,            _send_again,       _partly_untouched, _cancelled),
-    PlacementState.MOVING:      (_under_way,         _under_way,        _under_way,        _cancel_moving),
+    PlacementState.MOVING:      (_of_others,         _perhaps_ours,     _under_way,        _cancel_moving),
     PlacementState.ARRIVED:     (_complete,          _complete,         _complete,         _complete),
     PlacementState.UNCONFIRMED: (_unconfirmed,       _unconfirmed,      _unconfirmed,      _unconfirmed),
     PlacementState.SETTLING:    (_doubt,             _doubt,            _doubt,            _cancel_settling),

@@ -26,7 +26,7 @@ from kreassign.executor.state.move import LEAST_ATTEMPTS, MoveRecord, NextAction
 from kreassign.executor.state.run import Next, Rows, Run, WindDown, candidate, row
 from kreassign.model import ConfigResource, TopicPartition
 from kreassign.model.authorization import is_of_permission
-from kreassign.model.run import ACTIVE, IN_FLIGHT, MoveStatus
+from kreassign.model.run import ACTIVE, IN_FLIGHT, SOMEONE_ELSE, MoveStatus
 from kreassign.model.throttle import ThrottledMove
 
 MOVES_PER_REQUEST = 1_000
@@ -148,6 +148,7 @@ def _check_then_proceed(run: Run, starting: phases.Names, cancelling: phases.Nam
         lost,
         run.identity.allows_producer_outage,
         second_look=bool(run.health.suspected),
+        unsent=frozenset(record.name for record in run.moves.active if record.status is MoveStatus.PLANNED),
     )
     return Next(phases.CheckingHealth(starting, cancelling), (check,))
 
@@ -165,10 +166,15 @@ def _take_in(run: Run, state: phases.Observing, event: events.MovesObserved) -> 
     for name in unread:
         run.moves.index.sort(records[name])  # Out of the queue, where it would stand before moves that can start.
     observed = [record for name in seen if name not in unread and (record := records[name]).status in ACTIVE]
+    unsent = [record for record in observed if record.status is MoveStatus.PLANNED and not record.was_cancelled]
     actions = [(record, conclude(record, event.at_ms)) for record in observed]
     for record, action in actions:
         run.moves.index.sort(record, action)
         _tell(run, record, event.at_ms)
+    for record in unsent:
+        if record.status is MoveStatus.COMPLETE:
+            moved = f"{SOMEONE_ELSE} moved {record.name} to {list(record.move.target)}, as the plan does"
+            run.note_for_good(f"others {record.name}", (moved,))
     return actions
 
 
@@ -177,6 +183,7 @@ def _tell(run: Run, record: MoveRecord, at_ms: int) -> None:
     is_waiting = record.status is MoveStatus.PLANNED and record.leaderless_since_ms is not None
     sentence = f"{record.name} had no leader when it was to start; nothing is sent before it has one"
     run.tell(f"leader {record.name}", at_ms, *([sentence] if is_waiting else ()))
+    run.tell(f"others {record.name}", at_ms, *([record.wait_for_others] if record.is_of_others else ()))
     if record.status not in IN_FLIGHT:
         run.tell(f"cancelling {record.name}", at_ms)
         run.tell(f"cancellation {record.name}", at_ms)

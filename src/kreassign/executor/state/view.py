@@ -41,6 +41,8 @@ def _reasons(run: Run, at_ms: int) -> Iterator[str]:
     for name, record in run.moves.records.items():
         if record.status is MoveStatus.PLANNED and record.leaderless_since_ms is not None:
             yield f"{name} has no leader, so its move is not started"
+        if record.is_of_others:
+            yield record.wait_for_others
 
 
 def _paused(run: Run) -> str:

@@ -1,0 +1,151 @@
+"""Others reassign a partition of the plan to the very target that the run has for it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kreassign.errors import IllegalPlan
+from kreassign.executor.cluster.readings import partitions_of
+from kreassign.executor.events import CancelRequested, Event, MovesSubmitted, ThrottleIntended
+from kreassign.executor.guards import DEFAULTS, GuardName, Reaction
+from kreassign.executor.history.run_history import rollback_plan
+from kreassign.executor.state import RunView
+from kreassign.model import TopicPartition
+from kreassign.model.error_codes import NOT_CONTROLLER
+from kreassign.model.run import RunHistory
+from tests.executor.deaths import die
+from tests.executor.odd_port import OddPort, each_refused
+from tests.executor.twin_runs import RATE, TwinRig, tp
+
+pytestmark = pytest.mark.thorough
+
+HOME = [[0, 1], [1, 0]]
+TARGETS = {0: (0, 2), 1: (1, 3)}
+THEIRS, OURS = tp(0), tp(1)
+FAST = 5 * RATE
+MOVED = "someone else moved t-0 to [0, 2], as the plan does"
+MOVES = "someone else moves t-0 to [0, 2], as the plan does; the run leaves that alone until it ends"
+
+
+@pytest.fixture
+def rig(tmp_path: Path) -> TwinRig:
+    """A rig whose copies take ten seconds at the throttle of the run."""
+    rig = TwinRig(tmp_path, HOME, size_bytes=50 * RATE)
+    rig.end_within(600)
+    return rig
+
+
+def begin(rig: TwinRig) -> None:
+    """Begin their move, as another tool does."""
+    rig.client.alter_partition_reassignments({THEIRS: TARGETS[0]}).raise_if_any()
+
+
+def moving(rig: TwinRig) -> set[TopicPartition]:
+    return set(rig.client.list_partition_reassignments())
+
+
+def cancel_after(rig: TwinRig, seconds: float) -> None:
+    rig.ask_after(seconds, lambda at_ms, number: CancelRequested(at_ms, number, is_now=True))
+
+
+def undone(rig: TwinRig, run: RunHistory) -> set[TopicPartition]:
+    """Partitions that a rollback would move back."""
+    back = rollback_plan(run.moves, partitions_of(rig.client.describe_topics(["t"]).ok))
+    return set(back.plan.replicas)
+
+
+def throttled(rig: TwinRig) -> set[str]:
+    """Entries that the run put on lists of throttled replicas."""
+    overrides = (one for event in rig.seen if isinstance(event, ThrottleIntended) for one in event.overrides)
+    return {entry for one in overrides if one.is_list for entry in (one.value or "").split(",") if entry}
+
+
+def stall(rig: TwinRig) -> None:
+    """Keep their copy from ending: stop the broker that gets it."""
+    rig.twin.stop(2)
+
+
+def test_a_move_that_others_began_before_the_run_is_refused(rig: TwinRig) -> None:
+    begin(rig)
+    with pytest.raises(IllegalPlan, match="being reassigned already"):
+        rig.prepared(TARGETS)
+
+
+def test_a_cancel_leaves_a_move_that_others_began_first(rig: TwinRig) -> None:
+    started = rig.prepared(TARGETS, throttle=FAST)
+    stall(rig)
+    begin(rig)
+    cancel_after(rig, 6)
+    run = rig.run(started)
+    assert (run.state, moving(rig)) == ("cancelled", {THEIRS})
+    assert THEIRS not in undone(rig, run)
+    assert any(MOVES in problem for problem in run.problems)
+    assert throttled(rig) == {"1:0", "1:1", "1:3"}
+    assert rig.throttles == {}
+
+
+def test_a_run_waits_for_a_move_of_others_and_does_the_rest(rig: TwinRig) -> None:
+    started = rig.prepared(TARGETS, throttle=FAST)
+    stall(rig)
+    begin(rig)
+    rig.after(40, lambda: rig.twin.start(2))
+    run = rig.run(started)
+    assert (run.state, rig.replicas, undone(rig, run)) == ("done", TARGETS, {OURS})
+    assert MOVED in run.problems
+    assert throttled(rig) == {"1:0", "1:1", "1:3"}
+
+
+def test_a_run_sends_a_move_that_others_cancelled(rig: TwinRig) -> None:
+    started = rig.prepared(TARGETS, throttle=FAST)
+    stall(rig)
+    begin(rig)
+    rig.between_steps(8, lambda: rig.client.alter_partition_reassignments({THEIRS: None}).raise_if_any())
+    rig.after(40, lambda: rig.twin.start(2))
+    run = rig.run(started)
+    assert (run.state, rig.replicas, undone(rig, run)) == ("done", TARGETS, {THEIRS, OURS})
+    assert MOVED not in run.problems
+
+
+def test_the_guard_holds_a_run_while_others_move_its_partition(rig: TwinRig) -> None:
+    guards = {**DEFAULTS, GuardName.FOREIGN_MOVE: Reaction.HOLD}
+    started = rig.prepared(TARGETS, throttle=FAST, guards=guards)
+    stall(rig)
+    begin(rig)
+    rig.after(40, lambda: rig.twin.start(2))
+    run = rig.run(started)
+    assert (run.state, rig.replicas) == ("done", TARGETS)
+    (ended,) = (move.ended_ms for move in run.moves if move.topic_partition == THEIRS)
+    (sent,) = (move.submitted_ms for move in run.moves if move.topic_partition == OURS)
+    assert ended is not None
+    assert sent is not None
+    assert ended < sent
+
+
+def test_a_move_that_kafka_refused_us_and_others_began_is_theirs(rig: TwinRig) -> None:
+    odd = OddPort(rig.client)
+    rig.odd_port = odd.port
+    started = rig.prepared(TARGETS, throttle=FAST)
+    odd.answer("alter_partition_reassignments", each_refused(NOT_CONTROLLER))
+
+    def listen(event: Event, _: RunView) -> None:
+        if isinstance(event, MovesSubmitted) and event.deferred:
+            stall(rig)
+            begin(rig)
+
+    rig.listener = listen
+    cancel_after(rig, 8)
+    run = rig.run(started)
+    assert (run.state, moving(rig)) == ("cancelled", {THEIRS})
+    assert THEIRS not in undone(rig, run)
+
+
+def test_a_move_sent_before_death_counts_as_ours_whoever_began_it_again(rig: TwinRig) -> None:
+    started = rig.prepared({0: TARGETS[0]}, throttle=FAST)
+    die(rig, started, MovesSubmitted, is_written=False)
+    rig.client.alter_partition_reassignments({THEIRS: None}).raise_if_any()
+    begin(rig)
+    run = rig.resume()
+    assert (run.state, run.problems, rig.replicas[0]) == ("done", (), TARGETS[0])
+    assert undone(rig, run) == {THEIRS}
