@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kreassign.errors import ExecutionError, InputError, Rejected
+from kreassign.errors import InputError, Rejected
 from kreassign.executor.events import BrokersForgotten, ThrottleRestored
 from kreassign.executor.history.run_history import read_history, refuse_if_interrupted_runs
 from kreassign.executor.journal import Journal, read_events
@@ -59,7 +59,7 @@ def test_a_run_whose_broker_is_forgotten_is_in_nobodys_way(rig: TwinRig) -> None
     history = read_history(rig.path())
     assert history.throttle_residue == ()
     assert any(WAS_LEFT in problem and "given up as lost by " in problem for problem in history.problems)
-    with pytest.raises(ExecutionError, match="nothing to resume"):
+    with pytest.raises(InputError, match="nothing to resume"):
         rig.resume()
     last = read_events(rig.path())[-1]
     assert isinstance(last, BrokersForgotten)

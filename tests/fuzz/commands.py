@@ -19,7 +19,7 @@ REFUSALS = {1, 2, 3, 4, 5, 6}
 SAYS_WHERE = (
     "the plan cannot be executed:", "the placement of ", "no topic matches ", "consumer-racks: ", "leader-racks: ",
     "least-topic-leaders: ", "broker-sets: ", "broker-capacity: ", "rack-prices: ",
-    "no process executes run", "a fault names ",
+    "no process executes run", "there is nothing to ", "a fault names ",
 )  # fmt: skip
 """What is said of a file that is whole, and whose partitions, topics, racks or brokers are not in the cluster; and of a
 run that nobody executes."""

@@ -114,7 +114,7 @@ def test_another_host_ends_the_run_of_a_lost_one(rig: TwinRig, at: type[Event], 
         read_events(journal_path(rig.state_dir.parent / "b", rig.twin.cluster_id, "run-1"))[0]
         == read_events(rig.path())[0]
     )
-    with pytest.raises(ExecutionError, match="there is nothing to resume"):  # the host that is back sees what was done
+    with pytest.raises(InputError, match="there is nothing to resume"):  # the host that is back sees what was done
         resumed(rig, "a")
     assert read_events(rig.path()) == read_events(find_journal(rig.state_dir.parent / "b", "run-1"))
 
@@ -207,7 +207,7 @@ def test_whoever_keeps_the_journal_elsewhere_looks_where_it_was_kept(rig: TwinRi
     assert resumed(rig).state == "done"
     (tmp_path / "second").mkdir()
     elsewhere = replace(context(rig, "a"), journal_to=str(tmp_path / "second"))
-    with pytest.raises(ExecutionError, match="there is nothing to resume"):
+    with pytest.raises(InputError, match="there is nothing to resume"):
         resume_run(rig.new_client(), rig.path(), elsewhere, clock=rig.transport)
 
 

@@ -265,7 +265,7 @@ def test_a_killed_run_is_resumed_without_moving_anything_twice(
     sent = [event for event in read_events(journal) if isinstance(event, SubmissionIntended)]
     assert len(sent) == 1
     again = invoke(kafka, "resume", run_id, "--state-dir", tmp_path / "state")
-    assert again.exit_code == 5
+    assert again.exit_code == 2
     assert "there is nothing to resume" in again.stderr
     verify_readable(kafka.bootstrap_servers, acknowledged)
     verify_readable(kafka.bootstrap_servers, producing.ledger)

@@ -11,7 +11,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from kreassign.admin import AdminClient
-from kreassign.errors import ClusterError, ExecutionError, IllegalPlan, PlanIsMet
+from kreassign.errors import ClusterError, ExecutionError, IllegalPlan, InputError, PlanIsMet
 from kreassign.executor import events
 from kreassign.executor.events import Event, RunStarted
 from kreassign.executor.guards import GuardName, guard_settings
@@ -194,7 +194,7 @@ class Ordeal:
                 claimed = execute(self._runner)
             except (ClusterError, Died):
                 pass
-            except ExecutionError as error:
+            except (ExecutionError, InputError) as error:
                 if "there is nothing to resume" not in str(error):
                     self.outcome.untrue.append(f"could not be resumed: {error}")
             finally:

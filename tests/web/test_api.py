@@ -295,5 +295,5 @@ def test_a_run_that_goes_on_is_streamed_and_does_what_it_is_asked(live: tuple[Si
         HoldRequested, ReleaseRequested, ThrottleRequested, PaceRequested, PaceRequested, CancelRequested,
     ]  # fmt: skip
     ended = site.post(f"/runs/{run.run_id}/pause")
-    assert (ended.status, "no process executes run" in ended.document["detail"]) == (422, True)
+    assert (ended.status, "is cancelled: there is nothing to steer" in ended.document["detail"]) == (422, True)
     assert site.ask(path).document["summary"]["state"] == "cancelled"

@@ -18,7 +18,6 @@ from typing import Protocol, assert_never
 from kreassign.clock import Clock, SteadyTime
 from kreassign.errors import (
     ClusterError,
-    ExecutionError,
     InvariantBroken,
     JournalLocked,
     OutcomeUnknown,
@@ -34,14 +33,14 @@ from kreassign.executor.cluster.port import ClusterPort, ConfigPort, confirmed_w
 from kreassign.executor.cluster.readings import live_of_two, ongoing_moves, settings_of_two
 from kreassign.executor.cluster.requests import Changed, change_configs, is_final, is_for_now, may_be_done
 from kreassign.executor.guards import GuardName, Health, Unread
-from kreassign.executor.history.run_history import history
+from kreassign.executor.history.run_history import history, refuse_over
 from kreassign.executor.lease import NO_LEASE, Forgone, Held, Lease, LeaseStatus, Taken
 from kreassign.executor.state import Machine, RunView
 from kreassign.model import Batch, ConfigChange, ConfigResource, ElectionType, TopicPartition
 from kreassign.model.authorization import error_text
 from kreassign.model.error_codes import ELECTION_NOT_NEEDED, NO_REASSIGNMENT_IN_PROGRESS, has_code
 from kreassign.model.requests import join
-from kreassign.model.run import AT_REST, ENDED, Operator, RunHistory
+from kreassign.model.run import AT_REST, Operator, RunHistory
 
 # Replanning: the planner as a run uses it.
 
@@ -240,17 +239,14 @@ class Runner:
         `lost_after_ms` a destination is lost after this time, whatever the run began with, and so with `clients`.
         `journal_to` is journaled: where the journal is kept, too.
 
-        Raises ExecutionError when nothing is left to do, ClusterError when the cluster does not answer.
+        Raises InputError when nothing is left to do, ClusterError when the cluster does not answer.
         """
         self._machine = machine or self._machine
         self._time.begin_after(self._machine.at_ms)
         for event in journaled:
             self._machine.replay(event)
             self._time.begin_after(event.at_ms)
-        if self.run.phase in ENDED and not self.run.can_be_resumed:
-            raise ExecutionError(
-                f"run {self.run.run_id} is {self.run.phase} and its throttle is restored: there is nothing to resume"
-            )
+        refuse_over(self.run, "resume")
         live = tuple(sorted(live_of_two(self._port)))
         resumed = events.RunResumed(
             self._time.now_ms(),

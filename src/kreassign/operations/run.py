@@ -56,6 +56,7 @@ from kreassign.executor.history.run_history import (
     read_history,
     read_view,
     refuse_if_interrupted_runs,
+    refuse_over,
 )
 from kreassign.executor.instructions import ReplanMoves
 from kreassign.executor.journal import (
@@ -450,10 +451,8 @@ def _warn_of_old_journal(client: AdminClient, run_id: str, first: RunStarted, wa
 def cancel_interrupted_run(
     client: AdminClient, path: Path, context: RunContext, clock: Clock = SYSTEM_CLOCK, *, is_now: bool
 ) -> RunHistory:
-    """Resume the run of this journal and cancel it. Raises InputError if it has ended already."""
-    found = read_history(path)
-    if found.ended_ms is not None and not found.throttle_residue:
-        raise InputError(f"run {path.stem} is already {found.state}; nothing to cancel")
+    """Resume the run of this journal and cancel it. Raises InputError if nothing of it is left."""
+    refuse_over(read_view(path), "cancel")
     return resume_run(
         client,
         path,

@@ -43,6 +43,7 @@ from kreassign.executor.history.run_history import (
     read_or_name,
     read_progress,
     read_view,
+    refuse_over,
 )
 from kreassign.executor.journal import (
     BEGINNING,
@@ -411,11 +412,15 @@ def change_pace(path: Path, change: PaceChange, clock: Clock = SYSTEM_CLOCK) -> 
 def ask(path: Path, make: Callable[[int], Request], clock: Clock) -> Request:
     """Post a request, and wait until the run has accepted it in its journal.
 
-    Raises InputError when no process executes the run, ExecutionError when its process is stopped, the run ended, or it
-    did not answer in time. An unanswered request is void once another process resumes the run.
+    Raises InputError when no process executes the run, or it ended meanwhile; ExecutionError when its process is
+    stopped or gone, or did not answer in time. An unanswered request is void once another process resumes the run.
     """
     if not is_active(path):
-        raise InputError(f"no process executes run {path.stem}; {_way_on(status_or_problem(path))}")
+        found = status_or_problem(path)
+        if isinstance(found, UnreadableJournal):
+            raise InputError(f"no process executes run {path.stem}; see `kreassign status {path.stem}`")
+        refuse_over(read_view(path), "steer")
+        raise InputError(f"no process executes run {path.stem}; {_GO_ON.format(path.stem)}")
     if (process := stopped_process_in(path.parent)) is not None:
         raise ExecutionError(f"run {path.stem} was not asked: {_stopped(process)}, then ask again")
     # The answer comes after the present events, so events before the latest snapshot need not be read.
@@ -428,9 +433,8 @@ def ask(path: Path, make: Callable[[int], Request], clock: Clock) -> Request:
         if (heard := next((event for event in taken_in if event.request == request.request), None)) is not None:
             return heard
         if not goes_on:
-            raise ExecutionError(
-                f"run {path.stem} finished before receiving the request; see `kreassign status {path.stem}`"
-            )
+            refuse_over(read_view(path), "steer")
+            raise ExecutionError(f"run {path.stem} was left before it got the request; {_GO_ON.format(path.stem)}")
         if (process := stopped_process_in(path.parent)) is not None:
             raise ExecutionError(f"run {path.stem} has not received the request yet: {_stopped(process)}")
         if clock.monotonic_s() > deadline_s:
@@ -441,13 +445,7 @@ def ask(path: Path, make: Callable[[int], Request], clock: Clock) -> Request:
         clock.sleep(ASK_EVERY_S)
 
 
-def _way_on(run: RunHistory | UnreadableJournal) -> str:
-    """Advice on a run that no process executes."""
-    if isinstance(run, UnreadableJournal):
-        return f"see `kreassign status {run.run_id}`"
-    if run.can_be_resumed:
-        return f"`kreassign resume {run.run_id}` goes on with it"
-    return f"it is {run.state}, so nothing is left to steer"
+_GO_ON = "`kreassign resume {}` goes on with it"
 
 
 def _stopped(process: int) -> str:

@@ -148,10 +148,13 @@ def test_a_run_is_steered_from_another_terminal(terminal: Terminal) -> None:
         process.kill()
         process.communicate()
 
-    late = terminal.type("pause", run_id)
-    assert (late.exit_code, "no process executes run" in late.output) == (2, True)
-    assert "it is cancelled, so nothing is left to steer" in late.output
-    assert "nothing to cancel" in terminal.ask_cluster("cancel", run_id).output
+    over = f"error: run {run_id} is cancelled: there is nothing to "
+    for words in (["pause", run_id], ["throttle", run_id, "5MB/s"], ["pace", run_id, "--max-moves", "3"]):
+        assert (late := terminal.type(*words)).exit_code == 2
+        assert late.stderr == f"{over}steer\n"
+    for deed in ("resume", "cancel"):
+        assert (late := terminal.type(deed, run_id)).exit_code == 2
+        assert late.stderr == f"{over}{deed}\n"
 
     priced = json.loads(terminal.ask_cluster("rollback", run_id, "--dry-run", "--format", "json").stdout)
     assert priced["copied_bytes"] == 0

@@ -35,7 +35,7 @@ from kreassign.executor.throttle_ledger import ConfigKey, ConfigValue
 from kreassign.model import Partition, Reassignment, TopicPartition, TopicPartitionReplica
 from kreassign.model.plan import ANY_LOG_DIR, PartitionAssignment, Plan
 from kreassign.model.plan_facts import is_another
-from kreassign.model.run import AT_REST, ENDED, IN_FLIGHT, MoveHistory, MoveStatus, RunHistory
+from kreassign.model.run import AT_REST, IN_FLIGHT, MoveHistory, MoveStatus, RunHistory
 from kreassign.model.text import counted
 
 # Read runs from a snapshot in their journals and the events since.
@@ -168,7 +168,7 @@ def history(run: RunView, meter: ProgressMeter | None = None, *, is_active: bool
         open_settings=len(run.pending_restores),
         progress=None if meter is None else meter.progress(),
         clients=run.client_cost,
-        can_be_resumed=not is_active and (run.phase not in ENDED or run.can_be_resumed),
+        can_be_resumed=not is_active and not run.is_over,
         journal_to=run.journal_to,
     )
 
@@ -176,6 +176,12 @@ def history(run: RunView, meter: ProgressMeter | None = None, *, is_active: bool
 def read_history(path: Path) -> RunHistory:
     """History of the run in a journal. Raises JournalDamaged, or InputError when there is none."""
     return history(read_view(path))
+
+
+def refuse_over(run: RunView, deed: str) -> None:
+    """Raise InputError if nothing is left to do, for every command that continues or steers a run."""
+    if run.is_over:
+        raise InputError(f"run {run.run_id} is {run.phase}: there is nothing to {deed}")
 
 
 # Interrupted runs: no process executes them, though they left moves or settings in the cluster.

@@ -19,7 +19,7 @@ from kreassign.executor.state.setting import SETTLED, SettingState
 from kreassign.executor.throttle_ledger import ConfigKey, ConfigOverride
 from kreassign.model import ConfigResource, ResourceType, TopicPartition
 from kreassign.model.pace import Pace
-from kreassign.model.run import AT_REST, ClientCost, MoveStatus, Operator, Phase
+from kreassign.model.run import AT_REST, ENDED, ClientCost, MoveStatus, Operator, Phase
 from kreassign.model.text import counted
 from kreassign.model.throttle import WHOLE, ThrottleRates
 
@@ -334,6 +334,11 @@ class RunView:
         """True if moves, settings to restore, or leaders to elect are left."""
         run = self._run
         return run.moves.are_left or bool(run.throttle.open or run.problems.unelected)
+
+    @property
+    def is_over(self) -> bool:
+        """True if it has ended, and nothing is left of it to do."""
+        return self.phase in ENDED and not self.can_be_resumed
 
     @property
     def lease(self) -> str:
