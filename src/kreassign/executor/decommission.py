@@ -28,9 +28,10 @@ the end; a broker that has replicas of them is not unregistered.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
+from kreassign.errors import InputError
 from kreassign.executor.brokers import (
     Await,
     Blocked,
@@ -111,6 +112,22 @@ class Decommission:
                 tuple(self._proof(*pair, found.live) for pair in zip(found.brokers, everything.brokers, strict=True))
             )
         )
+
+    def refuse_unknown(self, found: Readings, ours: Collection[int]) -> None:
+        """Raise InputError for a broker that nothing names, and that is not among `ours`, which journals name."""
+        unknown = [
+            one.broker
+            for one in found.brokers
+            if one.is_registered is False
+            and one.broker not in ours
+            and not (one.replicas or one.arriving or one.leaving or one.copies or found.unseen)
+        ]
+        if unknown:
+            raise InputError(
+                f"{listed_brokers(unknown)} {agreeing(len(unknown), 'are')} not known: not registered, and named by no "
+                f"replica list and no run here; live are {some_of(sorted(found.live), NAMED_BROKERS)}. Was another id "
+                "meant? After a decommission from another machine nothing is left to do"
+            )
 
     def stays(self, topic: str) -> bool:
         """True if replicas of this topic may stay on the brokers."""

@@ -35,6 +35,7 @@ from kreassign.executor.brokers import (
 from kreassign.executor.cluster import permissions
 from kreassign.executor.cluster.port import confirmed_writes
 from kreassign.executor.decommission import Decommission, Drain, Step, Unregister
+from kreassign.executor.events import PlannedMove
 from kreassign.executor.history.run_history import left_behind
 from kreassign.executor.journal import active_run, cluster_journals, first_event
 from kreassign.executor.lease import LeasePolicy
@@ -240,9 +241,11 @@ def preview_decommission(
 ) -> DecommissionPreview:
     """Predict `decommission` for the present cluster; changes nothing. Raises what planning the drain raises."""
     wanted, found = request.wanted, read_brokers(client, request.brokers)
+    cluster_id = client.describe_cluster().cluster_id
+    wanted.refuse_unknown(found, decommissioned_here(context.state_dir, cluster_id))
     step = wanted.next_step(found)
     ways = () if isinstance(step, Cordon) else wanted.open_ways(found)
-    resumed = interrupted_drains(context.state_dir, client.describe_cluster().cluster_id, request.brokers)
+    resumed = interrupted_drains(context.state_dir, cluster_id, request.brokers)
     ahead = _drain_ahead(wanted, found)
     if resumed or isinstance(step, Blocked | Finished) or ahead is None:
         return DecommissionPreview(step, ways, resumed)
@@ -352,6 +355,8 @@ class Decommissioning:
         while True:
             with again:
                 found = self._read()
+                if last is None:
+                    self._wanted.refuse_unknown(found, decommissioned_here(self._context.state_dir, cluster_id))
                 step = self._confirmed(self._wanted.next_step(found), found)
                 if isinstance(step, Finished):
                     self._forget_cordons(self._request.brokers)
@@ -595,18 +600,27 @@ DRAINING = ("drain ", "replace ")
 
 def interrupted_drains(state_dir: Path, cluster_id: str, brokers: Collection[int]) -> tuple[str, ...]:
     """Interrupted, unfinished runs that only drain these brokers."""
-    drains = frozenset(_drains(state_dir, cluster_id, brokers))
+    takes_off = set(brokers).intersection
+    drains = frozenset(
+        run_id
+        for run_id, moves in _drains(state_dir, cluster_id)
+        if moves and all(takes_off(move.reassignment.removing) for move in moves)
+    )
     return tuple(found.run_id for found in left_behind(state_dir, cluster_id) if found.run_id in drains)
 
 
-def _drains(state_dir: Path, cluster_id: str, brokers: Collection[int]) -> Iterator[str]:
-    """Runs of a plan that drains or replaces brokers, every move of which takes a replica off one of these."""
+def decommissioned_here(state_dir: Path, cluster_id: str) -> frozenset[int]:
+    """Brokers that this state directory has cordoned, or off which a drain of its journals moved replicas."""
+    moves = (move for _, moves in _drains(state_dir, cluster_id) for move in moves)
+    drained = (broker for move in moves for broker in move.reassignment.removing)
+    return noted_cordons(state_dir, cluster_id).union(drained)
+
+
+def _drains(state_dir: Path, cluster_id: str) -> Iterator[tuple[str, tuple[PlannedMove, ...]]]:
+    """Runs of a plan that drains or replaces brokers, with their moves."""
     for path in cluster_journals(state_dir, cluster_id):
         with suppress(JournalUnreadable, MalformedPlan):
             first = first_event(path)
-            takes_off = (set(move.reassignment.removing).intersection(brokers) for move in first.moves)
-            if not (first.moves and all(takes_off)):
-                continue
             facts = kept_facts(path, first.plan_id)
             if facts is not None and facts.task.startswith(DRAINING):
-                yield path.stem
+                yield path.stem, first.moves

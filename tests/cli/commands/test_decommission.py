@@ -65,6 +65,15 @@ def test_decommission_given_again_takes_the_broker_out(server: ServerThread, tmp
     assert "broker 3 is not registered in this cluster (live: 0, 1, 2): no" in type_in("--dry-run").stdout
 
 
+@pytest.mark.parametrize("word", ["--yes", "--dry-run"])
+def test_a_broker_that_nothing_names_is_not_decommissioned(server: ServerThread, tmp_path: Path, word: str) -> None:
+    where = ["--bootstrap-server", server.bootstrap_servers, "--state-dir", str(tmp_path)]
+    refused = CliRunner().invoke(kreassign, ["decommission", "3,9", word, *where])
+    assert (refused.exit_code, refused.stdout) == (2, "")
+    assert "broker 9 is not known: not registered, and named by no replica list and no run here" in refused.stderr
+    assert not server.do(lambda twin: [one for one in twin.metadata.configs.values() if "cordoned.log.dirs" in one])
+
+
 def test_what_cannot_be_meant_is_a_usage_error(tmp_path: Path) -> None:
     words = [
         "decommission",
