@@ -52,6 +52,8 @@ LINES = {
     "run --execute plan.json": "No such option '--execute'. For example: kreassign run plan.json ",
     "doctor --zookeeper z:2181": "No such option '--zookeeper'. For example: kreassign doctor --bootstrap-server ",
     "run last": "File 'last' does not exist; `kreassign plan --out FILE` makes one",
+    "autopilot check no": "File 'no' does not exist; a policy is a TOML file that you write",
+    "autopilot chekc": "File 'chekc' does not exist; a policy is a TOML file that you write",
     "run .": "File '.' is a directory; `kreassign plan --out FILE` makes one",
     "rehearse plan.json --snapshot no": "File 'no' does not exist; `kreassign snapshot --out FILE` makes one",
     "run ~/plan.json": "; ~ is no directory here: write $HOME, without quotes around it",

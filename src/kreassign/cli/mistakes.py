@@ -12,8 +12,13 @@ from kreassign.model.text import likely, signed_number, some_of
 
 _UNKNOWN = (click.NoSuchOption, click.exceptions.NoSuchCommand)
 _MEANT = {"help": ["--help"], "version": ["--version"]}
-_MAKERS = {"plan": "plan --out", "snapshot": "snapshot --out", "expect_current": "plan --current-out"}
-"""Commands that make the file for which a parameter of this name asks."""
+_ORIGINS = {
+    "plan": "`kreassign plan --out FILE` makes one",
+    "snapshot": "`kreassign snapshot --out FILE` makes one",
+    "expect_current": "`kreassign plan --current-out FILE` makes one",
+    "policy": "a policy is a TOML file that you write, as the guide `Look after a cluster` shows",
+}
+"""Origin of the file for which a parameter of this name asks."""
 SHOWN = 3
 _ESCAPED = "\\\\"
 """A backslash as click and we quote what was typed: by `repr`."""
@@ -61,8 +66,8 @@ def _of_value(error: click.BadParameter, context: click.Context) -> str:
         return ""
     if error.param.name == "output_format":
         return "; --out names a file" if "--out" in _options(context) else ""
-    if error.param.name in _MAKERS and "Did you mean" not in error.message:
-        return f"; `kreassign {_MAKERS[error.param.name]} FILE` makes one"
+    if error.param.name in _ORIGINS and "Did you mean" not in error.message:
+        return f"; {_ORIGINS[error.param.name]}"
     if not _LIST.search(error.message):
         return ""
     if error.param.nargs == -1:
