@@ -11,7 +11,7 @@ import pytest
 
 from kreassign.admin import AdminClient
 from kreassign.executor.cluster.readings import every_topic_of_two, partitions_of
-from kreassign.executor.events import CancelRequested, ThrottleIntended
+from kreassign.executor.events import CancelRequested, SubmissionIntended, ThrottleIntended
 from kreassign.executor.throttle_ledger import ConfigKey
 from kreassign.model import Batch, ConfigResource, Topic, TopicPartition
 from kreassign.model.plan import PartitionAssignment, Plan
@@ -181,6 +181,23 @@ def test_trouble_that_one_broker_that_lags_shows_holds_no_run_for_ever(tmp_path:
     done = rig.run(started)
     assert {move.status for move in done.moves} == {"complete"}
     assert rig.replicas == targets
+
+
+def test_a_guard_holds_though_the_broker_asked_first_shows_no_trouble(tmp_path: Path) -> None:
+    rig = TwinRig(tmp_path, [[1, 2], [2, 3]], others={"far": [[3, 4]]})
+    started = rig.prepared({0: (3, 2), 1: (1, 3)}, throttle=RATE // 4, pace=pace(moves=1))
+    rig.end_within(600)
+    sent: list[int] = []
+
+    def look() -> None:
+        sent.append(len([event for event in rig.seen if isinstance(event, SubmissionIntended)]))
+
+    rig.after(2, lambda: rig.twin.views.hold_back(0))
+    rig.after(3, lambda: rig.twin.crash(4))
+    rig.after(120, look)
+    rig.after(121, lambda: rig.twin.start(4))
+    assert rig.run(started).state == "done"
+    assert sent == [1]
 
 
 @pytest.mark.parametrize("behind", [None, 0], ids=["nobody lags", "broker 0 lags"])

@@ -228,6 +228,17 @@ def test_a_copy_of_others_counts_although_the_run_moves_its_partition(tmp_path: 
     assert {(copy.topic_partition, copy.broker) for copy in health.foreign_copies} == {(tp(0), 3)}
 
 
+def test_a_copy_of_others_counts_although_its_target_is_that_of_a_waiting_move(tmp_path: Path) -> None:
+    rig = TwinRig(tmp_path, [[0, 1], [0, 1], [0, 1]])
+    listed = ConfigChange.set(LEADER_THROTTLED_REPLICAS, "2:0")
+    rig.client.incremental_alter_configs({ConfigResource.topic("t"): [listed]}).raise_if_any()
+    started = rig.prepared(dict.fromkeys(range(3), (2, 1)), throttle=RATE // 4, pace=pace(moves=1))
+    rig.between_steps(8, lambda: rig.client.alter_partition_reassignments({tp(2): (2, 1)}).raise_if_any())
+    assert rig.run(started).state == "done"
+    inspections = [event.health for event in rig.seen if isinstance(event, HealthObserved)]
+    assert {(copy.topic_partition, copy.broker) for each in inspections for copy in each.foreign_copies} == {(tp(2), 2)}
+
+
 @pytest.mark.parametrize("reaction", [Reaction.CANCEL, Reaction.ROLLBACK])
 def test_no_answer_neither_cancels_a_run_nor_undoes_it(rig: TwinRig, odd: OddPort, reaction: Reaction) -> None:
     started = rig.prepared(AWAY, guards={GuardName.DISK: reaction})

@@ -99,10 +99,10 @@ class ObserveMoves:
 class CheckHealth:
     """Inspect the cluster and check that these settings are still ours. Ends in HealthObserved or CallFailed.
 
-    `before` is the first inspection of the run. The run goes on without the `lost` brokers: their replicas are expected
-    to be out of sync. Moves of a run that `allows_producer_outage` may make the cluster refuse producers. A
-    `second_look` decides whether the run ends: trouble counts if several brokers that are asked by name show it.
-    Reassignments of `unsent` partitions are of others.
+    The run has not sent the `unsent` ones of its moves: reassignments and copies of these are those of others. `before`
+    is the first inspection of the run. The run goes on without the `lost` brokers: their replicas are expected to be
+    out of sync. Moves of a run that `allows_producer_outage` may make the cluster refuse producers. A `second_look`
+    decides whether the run ends: trouble that is unclear counts as none.
     """
 
     moves: tuple[PlannedMove, ...]

@@ -13,7 +13,7 @@ from kreassign.executor.cluster.measurements import inspect_health
 from kreassign.executor.events import PlannedMove
 from kreassign.executor.guards import Health
 from kreassign.executor.instructions import CheckHealth
-from kreassign.model import NO_LEADER, Batch, Topic, TopicPartition
+from kreassign.model import NO_LEADER, Batch, ConfigChange, ConfigResource, Topic, TopicPartition
 from tests.executor.odd_port import Answer, OddPort, Real
 from tests.executor.twin_runs import TwinRig
 
@@ -94,3 +94,22 @@ def lacking_and_silent(real: Real, *args: Any, broker: int | None = None, **name
     if broker is not None:
         raise Unreachable(f"broker {broker} does not answer")
     return lacking_at(None)(real, *args, **named)
+
+
+def test_trouble_that_one_broker_does_not_know_of_is_seen(tmp_path: Path) -> None:
+    """Broker 0, which is asked by default, lags."""
+    rig = TwinRig(tmp_path, [[0, 1], [3, 4], [2, 3], [2, 4]])
+    asked = {ConfigResource.topic("t"): [ConfigChange.set("min.insync.replicas", "2")]}
+    rig.client.incremental_alter_configs(asked).raise_if_any()
+    first = inspect_health(rig.client, CheckHealth((), ()))
+    rig.twin.views.hold_back(0)
+    for broker in (3, 4):
+        rig.twin.crash(broker)
+    rig.transport.sleep(60)
+    assert {one.leader for one in rig.client.describe_topics(["t"])["t"].partitions} == {0, 3, 2}
+    for question in (CheckHealth((), (), first), CheckHealth((), (), first, second_look=True)):
+        health = inspect_health(rig.client, question)
+        assert health.offline.fresh == (TopicPartition("t", 1),)
+        assert health.under_min_isr.fresh == (TopicPartition("t", 2), TopicPartition("t", 3))
+        assert health.under_replicated.fresh_count == 3
+        assert health.live == (0, 1, 2)

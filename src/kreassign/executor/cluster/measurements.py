@@ -56,7 +56,8 @@ def inspect_health(port: ClusterPort, question: CheckHealth, in_maintenance: Col
     ongoing = readings.ongoing_moves(port)
     ours = {(move.topic_partition, broker) for move in moves for broker in move.receiving}
     concerned = {broker for move in moves for broker in (*move.original, *move.receiving, *move.target)}
-    live, topics = _look_twice(port) if question.second_look else _look_once(port, ongoing, ours, concerned)
+    live = tuple(sorted(readings.live_with(port, concerned)))
+    topics = _topics_of_two(port, is_second=question.second_look)
     partitions = list(readings.partitions_of(topics.ok).values())
     troubled = under_replicated(partitions, ongoing, expected=ours)
     destinations = sorted({broker for move in moves for broker in move.receiving} & set(live))
@@ -69,7 +70,8 @@ def inspect_health(port: ClusterPort, question: CheckHealth, in_maintenance: Col
     log_dirs = {**spaces.ok, **counted.ok}
     targets = {move.topic_partition: move.target for move in moves}
     sent = {name: target for name, target in targets.items() if name not in question.unsent}
-    foreign = _foreign_copies(port, ongoing, sent, ours, log_dirs, live)
+    copied = {(name, broker) for name, broker in ours if name in sent}
+    foreign = _foreign_copies(port, ongoing, sent, copied, log_dirs, live)
     sizeless = _without_sizes(answers.ok, destinations)
     uncounted = spaces.ok.keys() - counted.ok.keys() | counted.failed.keys()  # The fullest directory is assumed.
     # Also during a reassignment that adds replicas: brokers count those, and refuse producers until enough are in sync.
@@ -134,52 +136,47 @@ def _without_sizes(answers: Mapping[int, tuple[LogDir, ...]], brokers: Collectio
     return dict.fromkeys(lacking, ClusterError("it does not tell that of each log directory"))
 
 
-Sight = tuple[tuple[int, ...], Batch[str, Topic]]
-"""Live brokers, and topics."""
+def _topics_of_two(port: ClusterPort, *, is_second: bool) -> Batch[str, Topic]:
+    """Return all topics as two brokers show them that are asked by name.
 
-
-def _look_once(
-    port: ClusterPort,
-    ongoing: Mapping[TopicPartition, OngoingReassignment],
-    ours: Collection[tuple[TopicPartition, int]],
-    concerned: Collection[int],
-) -> Sight:
-    """Return what any broker shows, but topics in trouble, and brokers `concerned` that are down, as two show them.
-
-    A broker that lags shows trouble that is over, and would hold a run for ever. Where no two agree, the trouble stays.
+    A broker that lags shows trouble that is over, and none where there is some: it is believed alone in neither. Topics
+    that the two show differently, and one of them in trouble, are asked for again. While no two agree, each partition
+    is as where it is worst, so that nothing starts; in a second look as where it is best, so that no run ends.
     """
-    live, topics = tuple(sorted(readings.live_with(port, concerned))), port.describe_topics(None)
-    partitions = readings.partitions_of(topics.ok).values()
-    without_leader = {name.topic for name in offline(partitions)}
-    short = {one.topic_partition.topic for one in under_replicated(partitions, ongoing, expected=ours)}
-    known, absent, unknown = readings.topics_of_two(port, without_leader | short)
-    del unknown  # They stay in trouble.
-    shown = {name: known.get(name, topic) for name, topic in topics.ok.items() if name not in absent}
-    return live, Batch(shown, topics.failed)
+    first, *others = readings.ask_by_name(port, lambda broker: port.describe_topics(None, broker=broker))
+    shown, failed = dict(first.ok), dict(first.failed)
+    disputed, lone = set[str](), set[str]()
+    for other in others:
+        failed |= other.failed
+        lone = shown.keys() ^ other.ok.keys()
+        for name, topic in other.ok.items():
+            before = shown.setdefault(name, topic)
+            if before != topic and any(map(_is_in_trouble, (*before.partitions, *topic.partitions))):
+                disputed.add(name)
+            shown[name] = _joined(before, topic, is_second=is_second)
+    known, absent, unknown = readings.topics_of_two(port, {*failed, *lone, *disputed})
+    shown = {name: known.get(name, topic) for name, topic in {**known, **shown}.items() if name not in absent}
+    unread = {name: error for name, error in unknown.items() if name not in disputed}
+    return Batch({name: topic for name, topic in shown.items() if name not in unread}, unread)
 
 
-def _look_twice(port: ClusterPort) -> Sight:
-    """Return what two brokers show: the brokers that either lists, each partition as where it is healthiest."""
-
-    def look(broker: int) -> Sight:
-        return port.describe_cluster(broker=broker).broker_ids, port.describe_topics(None, broker=broker)
-
-    looks = readings.ask_by_name(port, look)
-    healthiest: dict[TopicPartition, Partition] = {}
-    for _, topics in looks:
-        for name, partition in readings.partitions_of(topics.ok).items():
-            healthiest[name] = max(healthiest.get(name, partition), partition, key=_health)
-    found = {
-        name: replace(topic, partitions=tuple(healthiest[one.topic_partition] for one in topic.partitions))
-        for _, topics in looks
-        for name, topic in topics.ok.items()
-    }
-    failed = {name: error for _, topics in looks for name, error in topics.failed.items() if name not in found}
-    return tuple(sorted({broker for brokers, _ in looks for broker in brokers})), Batch(found, failed)
+def _joined(first: Topic, second: Topic, *, is_second: bool) -> Topic:
+    """A topic with each partition as that one of both shows it where it is worst, or in a second look best."""
+    if first == second:
+        return first
+    others = {one.topic_partition: one for one in second.partitions}
+    pick = max if is_second else min
+    partitions = {one.topic_partition: pick(one, others.pop(one.topic_partition, one), key=_health)
+                  for one in first.partitions}  # fmt: skip
+    return replace(second, partitions=(*partitions.values(), *others.values()))
 
 
 def _health(partition: Partition) -> tuple[bool, int]:
     return partition.leader != NO_LEADER, len(partition.isr)
+
+
+def _is_in_trouble(partition: Partition) -> bool:
+    return partition.leader == NO_LEADER or len(partition.isr) < len(partition.replicas)
 
 
 def _unread(
@@ -240,7 +237,10 @@ def _foreign_copies(
     log_dirs: Mapping[int, tuple[LogDir, ...]],
     live: Collection[int],
 ) -> ForeignCopies:
-    """Copies to these brokers that are not `ours`, also those from one of their directories to another."""
+    """Copies to these brokers that are not `ours`, also those from one of their directories to another.
+
+    `targets` are those that the run has sent: others may have begun a move of its plan that still waits.
+    """
     moves = {
         name: move
         for name, move in ongoing.items()

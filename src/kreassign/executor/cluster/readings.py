@@ -485,17 +485,14 @@ def with_moves(port: MovesPort, look: Callable[[], Seen]) -> tuple[Seen, Moves]:
 
 
 def live_with(port: TopicsPort, brokers: Collection[int]) -> frozenset[int]:
-    """Live brokers: as a single one shows them while it shows all of these, which are down only as two show it.
+    """Live brokers as two brokers show them; while no two answer, none of these is known to be down.
 
-    While no two answer, none of these is known to be down. Raises ClusterError.
+    Raises ClusterError.
     """
-    live = frozenset(port.describe_cluster().broker_ids)
-    if live.issuperset(brokers):
-        return live
     try:
-        return live | live_of_two(port)
+        return live_of_two(port)
     except ClusterError:
-        return live | frozenset(brokers)
+        return frozenset((*port.describe_cluster().broker_ids, *brokers))
 
 
 def live_of_two(port: TopicsPort, *, include_fenced: bool = False) -> frozenset[int]:

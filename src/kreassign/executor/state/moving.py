@@ -95,12 +95,19 @@ def _observing(run: Run) -> phases.Observing:
 
 def _poll(run: Run, state: phases.Observing) -> Next:
     records = [run.moves.records[name] for name in state.moves]
-    unsent = frozenset(record.name for record in records if record.status is MoveStatus.PLANNED)
     sizes = GuardName.DISK in run.identity.reactions
     return Next(
         state,
-        (instructions.ObserveMoves(tuple(record.step for record in records), unsent, _producer_guard(run), sizes),),
+        (
+            instructions.ObserveMoves(
+                tuple(record.step for record in records), _unsent(records), _producer_guard(run), sizes
+            ),
+        ),
     )
+
+
+def _unsent(records: Iterable[MoveRecord]) -> frozenset[TopicPartition]:
+    return frozenset(record.name for record in records if record.status is MoveStatus.PLANNED)
 
 
 def _producer_guard(run: Run) -> instructions.ProducerGuard | None:
@@ -138,17 +145,17 @@ def _after_observation(run: Run, state: phases.Observing, event: events.MovesObs
 def _check_then_proceed(run: Run, starting: phases.Names, cancelling: phases.Names, at_ms: int) -> Next:
     if not admission.is_health_check_due(run, starting, at_ms):
         return proceed(run, starting, cancelling)
-    active = tuple(record.step for record in run.moves.active)
+    active = tuple(run.moves.active)
     lost = run.health.lost if run.control.replans else ()
     in_force = tuple(setting.expected for setting in run.throttle.watched)
     check = instructions.CheckHealth(
-        active,
+        tuple(record.step for record in active),
         in_force,
         run.health.first,
         lost,
         run.identity.allows_producer_outage,
         second_look=bool(run.health.suspected),
-        unsent=frozenset(record.name for record in run.moves.active if record.status is MoveStatus.PLANNED),
+        unsent=_unsent(active),
     )
     return Next(phases.CheckingHealth(starting, cancelling), (check,))
 
