@@ -244,6 +244,33 @@ def test_leaders_come_back_to_a_slow_broker_only_when_it_is_well() -> None:
     assert [one.is_over for one in watched.messages if one.name == SLOW_3].count(True) == 1
 
 
+def test_a_slow_broker_that_is_well_is_told_to_lead_nothing_since() -> None:
+    left = [(*(broker for broker in one if broker != 3), 3) if 3 in one else one for one in LISTS]
+
+    def world(now_s: float) -> Observation:
+        seen = cluster(0, left if watched.runs else LISTS)
+        return lagging(seen) if HOUR <= now_s < 6 * HOUR else seen
+
+    watched = Watched("[slow-broker]\nlevel = 'act'\n", world)
+    watched.watch(DAY, every_s=300)
+    assert watched.runs == [SLOW_3]
+    over = next(one for one in watched.messages if one.name == SLOW_3 and one.is_over)
+    assert over.what == "slow-broker broker 3: it is in sync again, and leads nothing any more"
+    assert over.commands == ("kreassign plan leaders --out plan.json",)
+
+
+def test_a_broker_that_is_slow_again_and_again_is_told_though_never_for_long() -> None:
+    def world(now_s: float) -> Observation:
+        seen = cluster(0, LISTS)
+        return lagging(seen) if now_s >= HOUR and now_s % (20 * MINUTE) < 5 * MINUTE else seen
+
+    watched = Watched("[slow-broker]\nlevel = 'act'\n", world)
+    watched.watch(6 * HOUR)
+    (told,) = [one for one in watched.messages if one.name == SLOW_3]
+    assert "and were so 4 times within a day" in told.what
+    assert (watched.runs, watched.memory.findings[SLOW_3].state) == ([], State.TOLD)
+
+
 def test_a_broker_in_maintenance_is_not_told_as_over() -> None:
     entered = Entered(40 * MINUTE * 1000, "ann", is_cordoned=False)
 

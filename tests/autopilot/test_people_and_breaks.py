@@ -182,10 +182,40 @@ def test_a_silence_of_lost_brokers_is_none_of_others(others: tuple[int, ...], *,
     watched.watch(HOUR, every_s=300)
     watched.note(Silenced(HOUR * 1000, 1, Kind.MANY_GONE, "cluster", DAY * 1000, "ann", "both are scrapped"))
     watched.watch(1.6 * HOUR, every_s=300)
-    assert (many_text(watched.memory, round(watched.now_s * 1000)) is not None) is is_stopped
+    assert (many_text(watched.last_look) is not None) is is_stopped
+
+
+@pytest.mark.parametrize(("apart_s", "is_stopped"), [(5 * MINUTE, True), (6 * HOUR, False)])
+def test_a_silence_stops_only_for_others_that_went_at_once(apart_s: float, *, is_stopped: bool) -> None:
+    others = (5, 2 * HOUR, 9 * DAY), (7, 2 * HOUR + apart_s, 9 * DAY)
+    watched = Watched(ACT, outages((1, 0, 9 * DAY), (2, 0, 9 * DAY), *others))
+    watched.watch(HOUR, every_s=300)
+    watched.note(Silenced(HOUR * 1000, 1, Kind.MANY_GONE, "cluster", 2 * DAY * 1000, "ann", "both are scrapped"))
+    watched.watch(apart_s + 2 * HOUR, every_s=300)
+    assert (many_text(watched.last_look) is not None) is is_stopped
 
 
 # People, and others, during a repair.
+
+
+@pytest.mark.parametrize(("lists", "is_waited_for"), [(LISTS, True), (WITHOUT_3, False)])
+def test_a_broker_that_others_cordoned_keeps_repairs_waiting(
+    lists: list[tuple[int, ...]], *, is_waited_for: bool
+) -> None:
+    """An empty one does not."""
+
+    def world(now_s: float) -> Observation:
+        seen = cluster(0, lists, brokers=10)
+        shut = Known(tuple(replace(one, is_cordoned=True) for one in dirs_of(seen, 3)))
+        return replace(seen, log_dirs={**seen.log_dirs, 3: shut})
+
+    watched = Watched(ACT, world)
+    watched.watch(6 * HOUR, every_s=300)
+    finding = watched.memory.findings[EMPTY_9]
+    waits = [one.why for one in (finding.gates.closed if finding.gates else ()) if one.gate == "brokers down"]
+    assert bool(watched.runs) is not is_waited_for
+    assert bool(waits) is is_waited_for
+    assert not is_waited_for or "brokers [3] are cordoned by others" in waits[0]
 
 
 def paused(now_s: float) -> Observation:

@@ -153,6 +153,11 @@ class Watched:
                 pass
 
     @property
+    def last_look(self) -> Look:
+        """The world now, by what is remembered."""
+        return Look(self._seen(round(self.now_s * 1000)), self.memory, self.policy)
+
+    @property
     def runs(self) -> list[Name]:
         """Repairs, in order."""
         return [one.name for one in self.events if isinstance(one, RunBegan)]

@@ -90,6 +90,9 @@ URGENT_MS = HOUR_MS
 MOSTLY = 0.5
 """A repair ends by itself when what it copies is there again to this part."""
 
+LEADERS_BACK = "kreassign plan leaders --out plan.json"
+"""Command that gives leaders to a broker that lost them."""
+
 PLANNED_AGAIN_MS = HOUR_MS
 """A proposal for people is planned again so often."""
 
@@ -241,7 +244,7 @@ def _steer(decided: Decision, look: Look, shown: Mapping[Name, Symptom]) -> None
         return
     if run.people:
         return
-    stop = hold_of(now, decided.memory, act)
+    stop = hold_of(look._replace(memory=decided.memory), act)
     if (stop and stop.gate) != (act.held and act.held.gate):
         decided.note(HoldAsked(now.at_ms, act.name, stop))
         if stop and not act.held:
@@ -487,8 +490,11 @@ def _tell(step: Stepped) -> None:
 
 def _tell_over(step: Stepped) -> None:
     if step.finding.is_told:
-        over = f"{step.name}: {_over_text(step.look.now, step.name)}"
-        step.decided.messages.append(Message(step.name, over, step.finding.seen, is_over=True))
+        now, name = step.look.now, step.name
+        over, commands = _over_text(now, name), tuple[str, ...]()
+        if name.kind is Kind.SLOW_BROKER and name.broker in now.live.difference(one.leader for one in now.placed):
+            over, commands = "it is in sync again, and leads nothing any more", (LEADERS_BACK,)
+        step.decided.messages.append(Message(name, f"{name}: {over}", step.finding.seen, commands, is_over=True))
 
 
 def _over_text(now: Observation, name: Name) -> str:
@@ -617,7 +623,7 @@ def _may_plan(finding: Finding, symptom: Symptom, look: Look) -> bool:
         and finding.not_before_ms <= look.now.at_ms
         and (silence is None or silence.until_ms <= look.now.at_ms)
         and look.memory.running is None
-        and many_text(look.memory, look.now.at_ms) is None
+        and many_text(look) is None
         and not unread(look.now, finding.name.kind)
         and rest_text(Case(finding, symptom, *look)) is None
     )

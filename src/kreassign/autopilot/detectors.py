@@ -8,7 +8,8 @@
     directory-failed  a live broker reports one as offline           replace its replicas
     placement         fewer replicas than the topic, or racks        repair
     new-broker        a live broker without replicas                 move replicas to it, between no others
-    slow-broker       most that it follows is out of sync            leaders leave it; replicas stay
+    slow-broker       most that it follows is out of sync, or was    leaders leave it; replicas stay
+                      so again and again
     band-left         a broker holds much more than the mean         rebalance
     leaders           the preferred replica is in sync, not leader   elect it
 
@@ -120,8 +121,8 @@ def _many_gone(look: Look) -> Iterator[Symptom]:
     recent = [at_ms for at_ms in unclear.values() if look.now.at_ms - at_ms < UNCLEAR_MS]
     witnessed = [at_ms for one, at_ms in away.items() if one not in unclear]
     within_ms = policy.within * 1000
-    is_clear = racks or _at_once(witnessed, within_ms) >= policy.brokers
-    if not is_clear and _at_once((*witnessed, *recent), within_ms) < policy.brokers:
+    is_clear = racks or at_once(witnessed, within_ms) >= policy.brokers
+    if not is_clear and at_once((*witnessed, *recent), within_ms) < policy.brokers:
         return
     gone = f"brokers {sorted(away)} are down" + (f", and with them all of rack {', '.join(racks)}" if racks else "")
     why = "so many at once are the network or a rack, not brokers: nothing is repaired until they are back"
@@ -140,7 +141,14 @@ UNCLEAR_MS = DAY_MS
 """Brokers that went at an unknown time count as gone at once for so long: by then people have seen the message."""
 
 
-def _at_once(times: Collection[int], within_ms: float) -> int:
+def went_ms(look: Look, brokers: Collection[int]) -> list[int]:
+    """Times at which these brokers went, if they are away; not those that are unclear for long."""
+    unclear, at_ms = look.memory.unwitnessed, look.now.at_ms
+    times = ((one, look.memory.away[one]) for one in brokers if one in look.memory.away)
+    return [then for one, then in times if one not in unclear or at_ms - then < UNCLEAR_MS]
+
+
+def at_once(times: Collection[int], within_ms: float) -> int:
     """Most brokers that went within this time."""
     return max((sum(0 <= at_ms - first <= within_ms for at_ms in times) for first in times), default=0)
 
@@ -393,7 +401,7 @@ def flapping(memory: Memory, at_ms: int) -> frozenset[int]:
 
 
 OFTEN = 4
-"""Outages within a day by which a broker flaps."""
+"""Outages within a day by which a broker flaps, or times of being slow by which it is told."""
 
 
 def _placement(look: Look) -> Iterator[Symptom]:
@@ -504,10 +512,19 @@ def _slow_broker(look: Look) -> Iterator[Symptom]:
         people = "it came back within a day, and may be catching up" if broker in back else why
         led = frozenset(one.topic_partition for one in look.now.placed if one.leader == broker)
         lasting = patience(Kind.SLOW_BROKER, look.policy)
+        often = _times_begun(look, broker)
+        if often >= OFTEN and broker not in back:  # else it is told as a broker that comes and goes
+            seen += f", and were so {often} times within a day"
+            lasting = lasting._replace(tell_s=0)
         if not led:
             seen += ": it leads nothing, and repairs copy nothing to it until it is in sync again"
             lasting = lasting._replace(propose_s=NEVER_S)
         yield Symptom(f"broker {broker}", seen, *lasting, may_act=people, partitions=led)
+
+
+def _times_begun(look: Look, broker: int) -> int:
+    finding = look.memory.findings.get(Name(Kind.SLOW_BROKER, f"broker {broker}"))
+    return 0 if finding is None else sum(one > look.now.at_ms - DAY_MS for one in finding.begun_ms)
 
 
 def _is_told(finding: Finding) -> bool:

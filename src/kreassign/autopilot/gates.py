@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
-from kreassign.autopilot.detectors import Look, Symptom, flapping, price_of
+from kreassign.autopilot.detectors import Look, Symptom, at_once, flapping, price_of, went_ms
 from kreassign.autopilot.events import ClosedGate, PlanLoads
 from kreassign.autopilot.memory import Act, Finding, Memory
 from kreassign.autopilot.observation import Absent, Known, Observation, Unknown
@@ -120,21 +120,22 @@ def off_text(now: Observation, memory: Memory) -> str | None:
     return f"{off.by} turned it off ({off.why}), for another {left}; `kreassign autopilot on`"
 
 
-def stopped(now: Observation, memory: Memory) -> str | None:
+def stopped(look: Look) -> str | None:
     """Why nothing may begin, nor go on, whatever the finding."""
-    return brake_text(now) or off_text(now, memory) or many_text(memory, now.at_ms)
+    return brake_text(look.now) or off_text(look.now, look.memory) or many_text(look)
 
 
-def hold_of(now: Observation, memory: Memory, act: Act) -> ClosedGate | None:
+def hold_of(look: Look, act: Act) -> ClosedGate | None:
     """The gate that lets a running repair start nothing: of people, or of the cluster, in the order of `GATES`.
 
     A look that may hide what the cluster holds it for releases nothing; brake and off have readings of their own.
     """
+    now = look.now
     is_theirs = isinstance(now.moves_of_others, Known) and now.moves_of_others.value
     reasons = {
         "brake": brake_text(now),
-        "off": off_text(now, memory),
-        "many gone": many_text(memory, now.at_ms),
+        "off": off_text(now, look.memory),
+        "many gone": many_text(look),
         "others": others_now(now) if is_theirs else None,
         "brokers down": None if act.name.kind in COPYLESS else away_text(now, act.name.kind),
     }
@@ -180,23 +181,24 @@ def _balanced(case: Case) -> str:
 # The cluster: others who change it, brokers that are away.
 
 
-def many_text(memory: Memory, at_ms: int) -> str | None:
+def many_text(look: Look) -> str | None:
     """Why nothing may begin by brokers that went at once; people who know better silence that finding.
 
-    They know of the brokers that were down then: the loss of several others stops everything again.
+    They know of the brokers that were down then: the loss of several others at once stops everything again.
     """
+    memory, at_ms, within_ms = look.memory, look.now.at_ms, look.policy.many_gone.within * 1000
     held = memory.away if memory.held is None else memory.held.brokers
     many = [
         one
         for one in memory.open
         if one.name.kind is Kind.MANY_GONE
-        and (silence_text(one, at_ms) is None or len(memory.away.keys() & {*held} - one.silent_about) > 1)
+        and (silence_text(one, at_ms) is None or at_once(went_ms(look, {*held} - one.silent_about), within_ms) > 1)
     ]
     return f"everything stops: {many[0].seen}" if many else None
 
 
 def _many(case: Case) -> str | None:
-    return many_text(case.memory, case.now.at_ms)
+    return many_text(Look(case.now, case.memory, case.policy))
 
 
 def unread(now: Observation, kind: Kind) -> str:
@@ -272,8 +274,12 @@ def away_text(now: Observation, kind: Kind) -> str | None:
         return None
     if now.missing:
         return f"brokers {sorted(now.missing)} are down: that comes first"
-    planned = sorted(now.in_maintenance)
-    return f"brokers {planned} are in maintenance: it waits until they are back" if planned else None
+    if planned := sorted(now.in_maintenance):
+        return f"brokers {planned} are in maintenance: it waits until they are back"
+    # An empty one is waited for by nobody.
+    cordoned = sorted(now.cordoned() & now.replica_counts.keys())
+    is_shut = bool(cordoned) and kind not in COPYLESS
+    return f"brokers {cordoned} are cordoned by others: it waits until they take replicas again" if is_shut else None
 
 
 # Time and cost.

@@ -64,7 +64,7 @@ class Finding:
     `gates` are those that were closed when they were written down last, while it waits for its repair. `lost_ms` is
     from when on it is not seen, 0 while it is. `urgent_ms` is when it became urgent, None where it is not. `told_ms`
     are the times of the last 24 hours at which it was told, or was not since it comes and goes; one that lasts then
-    `is_told_late`.
+    `is_told_late`. `begun_ms` are the times of the last 24 hours at which it began.
     """
 
     name: Name
@@ -88,6 +88,7 @@ class Finding:
     urgent_ms: int | None = None
     told_ms: tuple[int, ...] = ()
     is_told_late: bool = False
+    begun_ms: tuple[int, ...] = ()
 
     @property
     def is_told(self) -> bool:
@@ -377,7 +378,8 @@ def _moved(memory: Memory, event: FindingMoved) -> Memory:
         begun = Finding(event.name, event.state, since_ms, event.at_ms, event.seen, event.why)
         if before is not None:
             begun = replace(begun, silence=before.silence, silent_about=before.silent_about, told_ms=before.told_ms)
-        return _with(memory, begun)
+        earlier = () if before is None else (one for one in before.begun_ms if one > event.at_ms - DAY_MS)
+        return _with(memory, replace(begun, begun_ms=(*earlier, event.at_ms)))
     moved = replace(
         before,
         state=event.state,

@@ -170,7 +170,7 @@ def status_of(now: Observation, memory: Memory, policy: Policy) -> AutopilotStat
         spent_bytes(memory, now.at_ms, DAY_MS),
         spent_bytes(memory, now.at_ms, WEEK_MS),
         tuple(blocked),
-        stopped(now, memory) is not None,
+        stopped(Look(now, memory, policy)) is not None,
     )
 
 
