@@ -492,7 +492,8 @@ def _tell_over(step: Stepped) -> None:
     if step.finding.is_told:
         now, name = step.look.now, step.name
         over, commands = _over_text(now, name), tuple[str, ...]()
-        if name.kind is Kind.SLOW_BROKER and name.broker in now.live.difference(one.leader for one in now.placed):
+        is_idle = name.kind is Kind.SLOW_BROKER and not any(one.leader == name.broker for one in now.placed)
+        if is_idle and name.broker in now.live & now.replica_counts.keys():
             over, commands = "it is in sync again, and leads nothing any more", (LEADERS_BACK,)
         step.decided.messages.append(Message(name, f"{name}: {over}", step.finding.seen, commands, is_over=True))
 
