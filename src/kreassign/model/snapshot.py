@@ -140,7 +140,7 @@ class ClusterSnapshot:
 SNAPSHOT_FORMAT = "kreassign-snapshot"
 SNAPSHOT_VERSION = 1
 
-_AGAIN = "correct the file, or make it again with `kreassign snapshot --out FILE`"
+AGAIN = "correct the file, or make it again with `kreassign snapshot --out FILE`"
 
 # Stands for an unreported value in lists parallel to the replicas.
 _NO_SIZE = -1
@@ -253,7 +253,7 @@ def _known(values: dict[str, Any]) -> dict[str, Any]:
 def _snapshot(top: KeyedTable, topics: tuple[SnapshotTopic, ...]) -> ClusterSnapshot:
     brokers = tuple(map(_read_broker, top.tables("brokers")))
     if not brokers:
-        raise InputError(f"{top.where}: it has no brokers; {_AGAIN}")
+        raise InputError(f"{top.where}: it has no brokers; {AGAIN}")
     _refuse_twice(top, "broker", (one.broker.id for one in brokers))
     _refuse_twice(top, "topic", (one.name for one in topics))
     return ClusterSnapshot(
@@ -310,12 +310,12 @@ def _read_topic(table: KeyedTable) -> SnapshotTopic:
     with table.taken_whole():
         topic = _read_topic_with(table, tuple(map(_read_partition, table.tables("partitions"))))
         for number, partition in enumerate(topic.partitions):
-            if wrong := _wrong_in(partition):
-                raise InputError(f"{TopicPartition(topic.name, number)}: {wrong}; {_AGAIN}")
+            if wrong := contradiction_in(partition):
+                raise InputError(f"{TopicPartition(topic.name, number)}: {wrong}; {AGAIN}")
         return topic
 
 
-def _wrong_in(partition: SnapshotPartition) -> str | None:
+def contradiction_in(partition: SnapshotPartition) -> str | None:
     """Contradictions in the description of a partition that no cluster shows.
 
     Moves are listed before and after the replicas are read, so that those which end meanwhile name other brokers.
@@ -341,7 +341,7 @@ def _read_counted(table: KeyedTable) -> tuple[SnapshotTopic, int]:
 def _read_topic_with(table: KeyedTable, partitions: tuple[SnapshotPartition, ...]) -> SnapshotTopic:
     name = table.text("name")
     if not is_topic_name(name):
-        raise InputError(f"{table.where}: 'name' is {shortened(name)!r}, which no topic can have; {_AGAIN}")
+        raise InputError(f"{table.where}: 'name' is {shortened(name)!r}, which no topic can have; {AGAIN}")
     return SnapshotTopic(
         name,
         partitions,

@@ -177,6 +177,17 @@ def with_column(name: str, values: list[object]) -> Callable[[pa.Table], pa.Tabl
     return change
 
 
+def with_futures(brokers: list[object], log_dirs: list[object]) -> Callable[[pa.Table], pa.Table]:
+    return lambda table: with_column("future_log_dirs", log_dirs)(with_column("future_brokers", brokers)(table))
+
+
+def without_replicas(table: pa.Table) -> pa.Table:
+    for name in ("replicas", "log_dirs", "sizes_bytes", "isr"):
+        rows = table[name].to_pylist()
+        table = with_column(name, [rows[0], [], rows[2]])(table)
+    return with_column("leader", [1, NO_LEADER, 1])(table)
+
+
 def same(table: pa.Table) -> pa.Table:
     return table
 
@@ -195,20 +206,35 @@ def test_a_file_that_was_written_by_others_is_read_when_it_is_one(file: Path) ->
     (same, head_with(format="x"), "is not a snapshot file"),
     (same, lambda _text: "{", "this is not JSON"),
     (same, head_with(topics=[{"name": "t", "configs": {}, "partition_count": 2}]), "has 3 rows, but its topics have 2"),
-    (same, head_with(topics=[{"name": "u", "configs": {}, "partition_count": 3}]), "'topic' is not in the order of"),
+    (same, head_with(topics=[{"name": "u", "configs": {}, "partition_count": 3}]), "row 1 is t-0, and must be u-0"),
     (lambda table: table.drop_columns(["isr"]), str, "the column 'isr' is missing; it must be list<"),
     (lambda table: table.append_column("tier", table["leader"]), str, "no column 'tier' in a snapshot file; is it"),
     (lambda table: table.set_column(2, "leader", table["topic"]), str, "'leader' has string; it must be int"),
-    (with_column("leader", [1, None, 1]), str, "the column 'leader' holds NULL"),
-    (with_column("leader", [1, -2, 1]), str, "the column 'leader' holds -2; it must be from -1"),
-    (with_column("replicas", [[1, -1], [2, 1], [2, 1]]), str, "the column 'replicas' holds -1; it must be from 0"),
-    (with_column("isr", [[1], None, [2]]), str, "the column 'isr' is NULL in a row"),
+    (with_column("leader", [1, None, 1]), str, "row 2 (t-1): the column 'leader' holds NULL"),
+    (with_column("leader", [1, -2, 1]), str, "row 2 (t-1): the column 'leader' holds -2; it must be from -1"),
+    (with_column("leader", [1, 2, 3]), str, "row 3 (a-0): 'leader' is 3, which 'replicas' does not name"),
+    (with_column("replicas", [[1, 2], [2, 1], [2, -1]]), str,
+     "row 3 (a-0): the column 'replicas' holds -1; it must be from 0"),
+    (with_column("replicas", [[1, 2], [2, 2], [2, 1]]), str,
+     "row 2 (t-1): 'replicas' is [2, 2], which names a broker twice"),
+    (with_column("isr", [[1], None, [2]]), str, "row 2 (t-1): the column 'isr' is NULL"),
+    (with_column("isr", [[1], [2], [2, 7]]), str, "row 3 (a-0): 'isr' names [7], which 'replicas' does not"),
+    (without_replicas, str, "row 2 (t-1): 'replicas' is empty"),
+    (with_column("partition", [0, 0, 0]), str, "row 2 is t-0, and must be t-1"),
+    (with_column("partition", [0, -1, 0]), str, "row 2 (t-1): the column 'partition' holds -1; it must be from 0"),
+    (with_column("topic", ["t", None, "a"]), str, "row 2 (t-1): the column 'topic' holds NULL"),
+    (with_column("future_log_dirs", [[], [None], ["/e"]]), str,
+     "row 2 (t-1): the column 'future_log_dirs' holds NULL"),
+    (with_futures([[], [2, 2], []], [[], ["/e", "/f"], []]), str,
+     "row 2 (t-1): the column 'future_brokers' names a broker twice"),
     (with_column("sizes_bytes", [[1, 2], [3], [4, 5]]), str,
-     "the column 'sizes_bytes' has 1 entries in row 1, not one for each of 2 replicas"),
-    (with_column("sizes_bytes", [[1, 2], [3, -4], [4, 5]]), str, "the column 'sizes_bytes' holds -4"),
-    (with_column("write_bytes_per_s", [1.0, float("nan"), 1.0]), str, "holds a rate that is no number"),
-    (with_column("log_dirs", [["/d", "/\0"], ["/d", "/e"], ["/d", "/e"]]), str, "holds a text with the character"),
-    (with_column("partition", [1, 0, 0]), str, "the column 'topic' is not in the order of the topics from row 0 on"),
+     "row 2 (t-1): the column 'sizes_bytes' has 1 entries, not one for each of 2 replicas"),
+    (with_column("sizes_bytes", [[1, 2], [3, -4], [4, 5]]), str, "row 2 (t-1): the column 'sizes_bytes' holds -4"),
+    (with_column("write_bytes_per_s", [1.0, float("nan"), 1.0]), str,
+     "row 2 (t-1): the column 'write_bytes_per_s' holds a rate that is no number"),
+    (with_column("log_dirs", [["/d", None], ["/d", "/\0"], ["/d", "/e"]]), str,
+     "row 2 (t-1): the column 'log_dirs' holds a text with the character"),
+    (with_column("partition", [1, 0, 0]), str, "row 1 is t-1, and must be t-0"),
 ])  # fmt: skip
 def test_what_contradicts_the_format_is_refused_with_file_and_column(
     file: Path, change: Callable[[pa.Table], pa.Table], head: Callable[[str], str], said: str

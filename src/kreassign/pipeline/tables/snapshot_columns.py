@@ -41,6 +41,15 @@ class Lists:
         """Partition of each value."""
         return np.repeat(np.arange(len(self.offsets) - 1, dtype=np.int32), self.lengths)
 
+    @property
+    def keys(self) -> Amounts:
+        """A number per value, equal for equal values of the same partition; partition << 32 | value."""
+        return self.owners.astype(np.int64) << 32 | self.values
+
+    def at(self, partition: int) -> tuple[int, ...]:
+        """List of one partition."""
+        return tuple(self.values[self.offsets[partition] : self.offsets[partition + 1]].tolist())
+
     def __iter__(self) -> Iterator[tuple[int, ...]]:
         values = self.values.tolist()
         return (tuple(values[start:end]) for start, end in pairwise(self.offsets.tolist()))
@@ -86,13 +95,12 @@ class SnapshotColumns:
     @property
     def topics(self) -> Ids:
         """Topic of each partition, as an index into `head.topics`, (P,)."""
-        return np.repeat(np.arange(len(self.counts), dtype=np.int32), self.counts)
+        return topics_of(self.counts)
 
     @property
     def numbers(self) -> Ids:
         """Number of each partition in its topic, (P,)."""
-        firsts = np.repeat(ends_of(self.counts)[:-1], self.counts)
-        return np.arange(len(self), dtype=np.int32) - firsts
+        return numbers_of(self.counts)
 
     @property
     def is_moving(self) -> npt.NDArray[np.bool_]:
@@ -140,12 +148,19 @@ def seen_replicas(columns: SnapshotColumns) -> ReplicaColumns:
         write_bytes_per_s=columns.write_bytes_per_s[owners],
         paths=columns.paths,
         log_dirs=columns.log_dirs,
-        in_sync=(lists.values == columns.leaders[owners]) | np.isin(_replica_keys(lists), _replica_keys(columns.isr)),
+        in_sync=(lists.values == columns.leaders[owners]) | np.isin(lists.keys, columns.isr.keys),
     )
 
 
-def _replica_keys(lists: Lists) -> Amounts:
-    return lists.owners.astype(np.int64) << 32 | lists.values
+def topics_of(counts: Ids) -> Ids:
+    """Topic of each partition, from the number of partitions of each topic."""
+    return np.repeat(np.arange(len(counts), dtype=np.int32), counts)
+
+
+def numbers_of(counts: Ids) -> Ids:
+    """Number of each partition in its topic, from the number of partitions of each topic."""
+    ends = ends_of(counts)
+    return np.arange(ends[-1], dtype=np.int32) - np.repeat(ends[:-1], counts)
 
 
 def ends_of(counts: npt.NDArray[np.integer]) -> Ids:

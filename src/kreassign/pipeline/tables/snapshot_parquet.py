@@ -16,16 +16,37 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from kreassign.errors import InputError
-from kreassign.model.cluster import NO_LEADER
-from kreassign.model.snapshot import ClusterSnapshot, format_head, parse_head
+from kreassign.model.cluster import NO_LEADER, TopicPartition
+from kreassign.model.snapshot import (
+    AGAIN,
+    ClusterSnapshot,
+    SnapshotPartition,
+    contradiction_in,
+    format_head,
+    parse_head,
+)
 from kreassign.model.text import LARGEST_AMOUNT, LARGEST_ID
-from kreassign.pipeline.tables.snapshot_columns import UNKNOWN, Amounts, Ids, Lists, Rates, SnapshotColumns, ends_of
+from kreassign.pipeline.tables.snapshot_columns import (
+    UNKNOWN,
+    Amounts,
+    Ids,
+    Lists,
+    Rates,
+    SnapshotColumns,
+    ends_of,
+    numbers_of,
+    topics_of,
+)
 
 KEY = b"kreassign.snapshot"
 MOST_VALUES = 100_000_000
 """Most values in one column: fifty times the replicas of the largest clusters. 1 KB of Parquet can hold a billion."""
 
 Numbers = npt.NDArray[Any]
+_RowOf = Callable[[int], int]
+"""Row, counted from 0, of a value of a column: in a column of lists a row has several."""
+_Read = Callable[[str, pa.Array, _RowOf], Numbers]
+"""Read and check the values of a column."""
 
 _INTS, _TEXTS = pa.list_(pa.int32()), pa.list_(pa.string())
 _COLUMNS: dict[str, pa.DataType] = {
@@ -126,7 +147,7 @@ def read_columns_file(path: Path, *, most_values: int = MOST_VALUES) -> Snapshot
             head, counts = _head(file, str(path))
             _refuse_others(file, str(path), most_values)
         with pq.ParquetFile(path, read_dictionary=_CODED, page_checksum_verification=True) as file:
-            return _Reader(str(path), file).columns(head, np.array(counts, np.int32))
+            return _Reader(str(path), file, head, np.array(counts, np.int32)).columns()
     except (OSError, pa.ArrowException) as error:
         said = str(error).partition("\n")[0]
         raise InputError(f"{path}: cannot be read as a snapshot file: {said}; is it whole?") from error
@@ -178,19 +199,22 @@ def _plain(kind: pa.DataType) -> pa.DataType:
 class _Reader:
     """Columns of a file, each read, checked and copied when taken, so that Arrow never holds two of them.
 
-    Raises InputError, which names file, column and row.
+    Raises InputError, which names file, row, partition and column.
     """
 
-    def __init__(self, name: str, file: pq.ParquetFile) -> None:
+    def __init__(self, name: str, file: pq.ParquetFile, head: ClusterSnapshot, counts: Ids) -> None:
         self._name = name
         self._file = file
+        self._head = head
+        self._counts = counts
 
-    def columns(self, head: ClusterSnapshot, counts: Ids) -> SnapshotColumns:
+    def columns(self) -> SnapshotColumns:
         """Read all columns."""
+        self._refuse_other_rows()
         paths: dict[str, int] = {}
         (offsets, brokers), (dir_offsets, log_dirs), (size_offsets, sizes) = (
             self._lists("replicas", self._ids(0)),
-            self._lists("log_dirs", self._codes(paths)),
+            self._lists("log_dirs", self._codes(paths, may_be_null=True)),
             self._lists("sizes_bytes", self._amounts),
         )
         self._one_for_each("replicas", offsets, {"log_dirs": dir_offsets, "sizes_bytes": size_offsets})
@@ -200,8 +224,8 @@ class _Reader:
         )
         self._one_for_each("future_brokers", movers, {"future_log_dirs": future_offsets})
         found = SnapshotColumns(
-            head=head,
-            counts=counts,
+            head=self._head,
+            counts=self._counts,
             leaders=self._column("leader", self._ids(NO_LEADER)),
             leader_epochs=self._column("leader_epoch", self._ids(-1)),
             replicas=Lists(offsets, brokers),
@@ -217,64 +241,59 @@ class _Reader:
             end_offsets=self._column("end_offset", self._amounts),
             write_bytes_per_s=self._column("write_bytes_per_s", self._rates),
         )
-        self._refuse_other_rows(found)
+        self._refuse_contradictions(found)
         return found
 
     def _array(self, column: str) -> pa.Array:
         return self._file.read([column]).unify_dictionaries().column(0).combine_chunks()
 
-    def _column(self, column: str, read: Callable[[str, pa.Array], Numbers]) -> Numbers:
-        return read(column, self._array(column))
+    def _column(self, column: str, read: _Read) -> Numbers:
+        return read(column, self._array(column), int)
 
-    def _lists(self, column: str, read: Callable[[str, pa.Array], Numbers]) -> tuple[Ids, Numbers]:
+    def _lists(self, column: str, read: _Read) -> tuple[Ids, Numbers]:
         """Offsets and values of a column of lists."""
         array = self._array(column)
-        if array.null_count:
-            self._refuse(column, "is NULL in a row; a list that is empty must be there")
+        self._refuse_where(array.null_count and ~_is_known(array), column, "is NULL; an empty list must be there", int)
         offsets = _numbers(array.offsets, np.int32)
-        return offsets - offsets[0], read(column, array.values[int(offsets[0]) : int(offsets[-1])])
+        ends = offsets[1:] - offsets[0]
+        values = array.values[int(offsets[0]) : int(offsets[-1])]
+        return offsets - offsets[0], read(column, values, lambda place: int(np.searchsorted(ends, place, "right")))
 
-    def _ids(self, least: int) -> Callable[[str, pa.Array], Ids]:
-        def read(column: str, array: pa.Array) -> Ids:
-            if array.null_count:
-                self._refuse(column, "holds NULL; it must be a number")
-            return self._within(column, _numbers(array, np.int32), least, LARGEST_ID)
+    def _ids(self, least: int) -> _Read:
+        def read(column: str, array: pa.Array, row_of: _RowOf) -> Ids:
+            self._refuse_null(column, array, row_of, "a number")
+            found = _numbers(array, np.int32)
+            self._refuse_beyond(column, found, (least, LARGEST_ID), row_of)
+            return found
 
         return read
 
-    def _amounts(self, column: str, array: pa.Array) -> Amounts:
-        found = _numbers(array, np.int64)
-        known = _is_known(array)
-        self._within(column, found[known], 0, LARGEST_AMOUNT)
-        return np.where(known, found, UNKNOWN)
+    def _amounts(self, column: str, array: pa.Array, row_of: _RowOf) -> Amounts:
+        found = np.where(_is_known(array), _numbers(array, np.int64), 0)
+        self._refuse_beyond(column, found, (0, LARGEST_AMOUNT), row_of)
+        return np.where(_is_known(array), found, UNKNOWN)
 
-    def _rates(self, column: str, array: pa.Array) -> Rates:
-        found = _numbers(array, np.float64)
-        known = _is_known(array)
-        if not np.isfinite(found[known]).all():
-            self._refuse(column, "holds a rate that is no number")
-        self._within(column, found[known], 0, np.finfo(np.float64).max)
-        return np.where(known, found, np.nan)
+    def _rates(self, column: str, array: pa.Array, row_of: _RowOf) -> Rates:
+        found = np.where(_is_known(array), _numbers(array, np.float64), 0.0)
+        self._refuse_where(~np.isfinite(found), column, "holds a rate that is no number", row_of)
+        self._refuse_beyond(column, found, (0, np.finfo(np.float64).max), row_of)
+        return np.where(_is_known(array), found, np.nan)
 
-    def _codes(self, names: dict[str, int]) -> Callable[[str, pa.Array], Ids]:
+    def _codes(self, names: dict[str, int], *, may_be_null: bool = False) -> _Read:
         """Indices into `names`, which grows; both path columns share it."""
 
-        def read(column: str, array: pa.Array) -> Ids:
+        def read(column: str, array: pa.Array, row_of: _RowOf) -> Ids:
+            if not may_be_null:
+                self._refuse_null(column, array, row_of, "a text")
             texts: list[str | None] = array.dictionary.to_pylist()
             known = _is_known(array)
-            if any(text is None or "\0" in text for text in texts):
-                self._refuse(column, "holds a text with the character U+0000, or none")
-            places = np.array([names.setdefault(str(text), len(names)) for text in texts] or [0], np.int32)
+            is_bad = np.array([not text or "\0" in text for text in texts] or [False], np.bool_)
             codes = np.where(known, _numbers(array.indices, np.int32), 0)
+            self._refuse_where(known & is_bad[codes], column, "holds a text with the character U+0000, or none", row_of)
+            places = np.array([names.setdefault(str(text), len(names)) for text in texts] or [0], np.int32)
             return np.where(known, places[codes], UNKNOWN).astype(np.int32)
 
         return read
-
-    def _within(self, column: str, found: Numbers, least: float, most: float) -> Numbers:
-        if len(found) and not (least <= found.min() and found.max() <= most):
-            wrong = found[(found < least) | (found > most)][0]
-            self._refuse(column, f"holds {wrong}; it must be from {least} to {most}")
-        return found
 
     def _one_for_each(self, listed: str, offsets: Ids, others: dict[str, Ids]) -> None:
         for column, found in others.items():
@@ -282,23 +301,73 @@ class _Reader:
             if different.any():
                 row = int(np.argmax(different))
                 counts = np.diff(found)[row], np.diff(offsets)[row]
-                self._refuse(column, f"has {counts[0]} entries in row {row}, not one for each of {counts[1]} {listed}")
+                self._refuse(column, f"has {counts[0]} entries, not one for each of {counts[1]} {listed}", row)
 
-    def _refuse_other_rows(self, found: SnapshotColumns) -> None:
+    def _refuse_other_rows(self) -> None:
         """Refuse rows that are not in the order of topics and partitions, which the columns imply."""
-        told = int(found.counts.sum())
-        if told != len(found):
-            raise InputError(f"{self._name} has {len(found)} rows, but its topics have {told} partitions")
+        told, count = int(self._counts.sum()), self._file.metadata.num_rows
+        if told != count:
+            raise InputError(f"{self._name} has {count} rows, but its topics have {told} partitions")
         names: dict[str, int] = {}
-        topics = self._column("topic", self._codes(names))
-        own = {topic.name: place for place, topic in enumerate(found.head.topics)}
+        topics, numbers = self._column("topic", self._codes(names)), self._column("partition", self._ids(0))
+        own = {topic.name: place for place, topic in enumerate(self._head.topics)}
         places = np.array([own.get(name, UNKNOWN) for name in names] or [0], np.int32)
-        wrong = (places[topics] != found.topics) | (self._column("partition", self._ids(0)) != found.numbers)
+        wrong = (places[topics] != topics_of(self._counts)) | (numbers != numbers_of(self._counts))
         if wrong.any():
-            self._refuse("topic", f"is not in the order of the topics from row {int(np.argmax(wrong))} on")
+            row = int(np.argmax(wrong))
+            there = TopicPartition(list(names)[topics[row]], int(numbers[row]))
+            raise InputError(f"{self._name}: row {row + 1} is {there}, and must be {self._partition(row)}")
 
-    def _refuse(self, column: str, text: str) -> None:
-        raise InputError(f"{self._name}: the column {column!r} {text}")
+    def _refuse_contradictions(self, found: SnapshotColumns) -> None:
+        """Refuse what no cluster shows, as in files of JSON."""
+        replicas, rows = found.replicas, np.arange(len(found), dtype=np.int64)
+        self._refuse_where(_names_twice(found.future_brokers), "future_brokers", "names a broker twice", int)
+        holders = np.concatenate([each.keys for each in (replicas, found.adding, found.removing)])
+        wrong = (replicas.lengths == 0) | _names_twice(replicas)
+        wrong[found.isr.owners[~np.isin(found.isr.keys, holders)]] = True
+        wrong |= (found.leaders != NO_LEADER) & ~np.isin(rows << 32 | found.leaders, holders)
+        if wrong.any():
+            row = int(np.argmax(wrong))
+            nothing = (None,) * int(replicas.lengths[row])
+            partition = SnapshotPartition(
+                replicas.at(row), found.isr.at(row), int(found.leaders[row]), 0, nothing, nothing,
+                found.adding.at(row), found.removing.at(row),
+            )  # fmt: skip
+            raise InputError(f"{self._place(row)}: {contradiction_in(partition)}; {AGAIN}")
+
+    def _refuse_null(self, column: str, array: pa.Array, row_of: _RowOf, kind: str) -> None:
+        self._refuse_where(array.null_count and ~_is_known(array), column, f"holds NULL; it must be {kind}", row_of)
+
+    def _refuse_beyond(self, column: str, found: Numbers, bounds: tuple[float, float], row_of: _RowOf) -> None:
+        least, most = bounds
+        wrong = (found < least) | (found > most)
+        if wrong.any():
+            value = found[np.argmax(wrong)]
+            self._refuse_where(wrong, column, f"holds {value}; it must be from {least} to {most}", row_of)
+
+    def _refuse_where(self, wrong: Any, column: str, text: str, row_of: _RowOf) -> None:
+        if np.any(wrong):
+            self._refuse(column, text, row_of(int(np.argmax(wrong))))
+
+    def _refuse(self, column: str, text: str, row: int) -> None:
+        raise InputError(f"{self._place(row)}: the column {column!r} {text}")
+
+    def _place(self, row: int) -> str:
+        return f"{self._name}: row {row + 1} ({self._partition(row)})"
+
+    def _partition(self, row: int) -> TopicPartition:
+        """Partition that must be in this row."""
+        ends = ends_of(self._counts)
+        topic = int(np.searchsorted(ends, row, "right")) - 1
+        return TopicPartition(self._head.topics[topic].name, row - int(ends[topic]))
+
+
+def _names_twice(lists: Lists) -> npt.NDArray[np.bool_]:
+    """Mask of partitions whose list has a value more than once."""
+    ordered = np.sort(lists.keys)
+    found = np.zeros(len(lists.lengths), np.bool_)
+    found[ordered[1:][ordered[1:] == ordered[:-1]] >> 32] = True
+    return found
 
 
 def _numbers(array: pa.Array, kind: Any) -> Numbers:
