@@ -174,3 +174,27 @@ def test_intervals_are_as_wide_as_what_is_unknown_makes_them() -> None:
         for name, key in figures
     ]
     approve(lines, "intervals")
+
+
+def kept_half_a_day(share: float, **sizes: int) -> Row:
+    """Load of a log with half a day of records, which holds this share of their bytes; `sizes` at `h0`, `h1`, …"""
+    records = round(RATE * 3600)
+    rows = [
+        hour(number)
+        | {
+            "last_start_offset": max(0, number + 1 - 12) * records,
+            "last_size_bytes": sizes.get(f"h{number}", round(min(12, number + 1) * records * RECORD_BYTES * share)),
+        }
+        for number in range(HOURS)
+    ]
+    (load,) = loads(rows)
+    return load
+
+
+def test_a_log_that_holds_less_than_its_growth_is_doubtful() -> None:
+    """Steps up counted as growth, and steps down were hidden by retention."""
+    whole, less = kept_half_a_day(0.95), kept_half_a_day(0.8)
+    assert (whole["verdict"], whole["record_size_basis"], whole["write_bytes_per_s"]) == ("enough", "growth", 1000)
+    assert (less["verdict"], less["record_size_basis"], less["write_bytes_per_s"]) == ("doubtful", "log", 800)
+    cleaned = kept_half_a_day(0.8, h3=5)
+    assert (cleaned["verdict"], cleaned["record_size_basis"]) == ("enough", "growth")

@@ -32,7 +32,8 @@ time, as for gaps, only the mean counts as known.
     2 s (1 - f)         f is the part of the records whose size was measured, s how much the mean size differs from
                         hour to hour, as a share, at least 0.1 if no size was contradicted; for e' instead of
                         1 - f the part of the hours without sizes, over τ: these count as not measured, too
-                        where a size contradicted the records written even once, f is 0: others may have been wrong, too
+                        where a size contradicted the records written even once, or the log holds less than its growth
+                        says (`holds_less`), f is 0: others may have been wrong, too
     d                   for e: where an hour has two samples at most, by how much the mean size of records would be
                         another without that hour, if more than 0.05: one step of the size may be a replica's move
     0.2, for e' 2       where the size is only known from the whole log (`log`): it may be another at the peak
@@ -57,7 +58,7 @@ import numpy as np
 
 from kreassign.model.text import HOUR_MS
 from kreassign.pipeline.load.hours import DAY_S, HOURS_A_DAY, MICRO, LatestHours
-from kreassign.pipeline.load.rates import Floats, Mask
+from kreassign.pipeline.load.rates import Floats, Ints, Mask
 
 TOLD_ERROR = 0.1
 """Largest relative error of a load that is still `enough` to plan by."""
@@ -145,8 +146,43 @@ class ErrorFigures:
         return np.where(self.is_by_log, error, 0.0)
 
 
-def evidence(hours: LatestHours, is_by_log: Mask) -> ErrorFigures:
-    """Compute the evidence from the hours. Figures are rounded, so that the order of summation does not show."""
+def holds_less(hours: LatestHours) -> Mask:
+    """True where the log holds a tenth less than was measured to be written to its offsets.
+
+    A size that steps up between two samples of one start counts as growth; if it steps back while retention moves the
+    start, no sample shows it. What the log holds does, once its start is among measured offsets. A log that was cleaned
+    holds less, too, so a log that shrank at a start that stayed is not judged.
+    """
+    size, start, end = (hours[f"last_{name}"] for name in ("size_bytes", "start_offset", "end_offset"))
+    per_record = _ratio(hours["new_bytes"], np.where(hours["new_bytes"] > 0, hours["sized_records"], 0.0))
+    usual = _ratio(*(hours.sums(hours[name]) for name in ("new_bytes", "sized_records")))[hours.owner]
+    written = np.cumsum(_known(hours["new_records"] * _known(per_record, usual), 0.0))
+    first, number = hours.starts[hours.owner], np.arange(len(end))
+    below = _last_not_after(hours.owner, end, start)
+    above = np.minimum(below + 1, number)
+    part = _known(_ratio(start - end[below], end[above] - end[below]), 0.0)
+    held = written - written[below] - part * (written[above] - written[below])
+    before = np.maximum(number - 1, first)
+    went_back = (end < end[before]) | ((size < size[before]) & (start == start[before]))
+    share = np.where(below >= first, _ratio(size, held), np.nan)
+    return (hours.middle(share) < 1 - TOLD_ERROR) & (hours.sums(went_back) == 0)
+
+
+def _last_not_after(owner: Ints, knots: Floats, values: Floats) -> Ints:
+    """Index of the last knot of all that is not after each value; one of an earlier owner if all its own are."""
+    count = len(knots)
+    is_value = np.repeat([False, True], count)
+    order = np.lexsort((is_value, np.concatenate([knots, values]), np.tile(owner, 2)))
+    places = np.empty(2 * count, np.int64)
+    places[order] = np.cumsum(~is_value[order]) - 1
+    return np.maximum(places[count:], 0)
+
+
+def evidence(hours: LatestHours, is_by_log: Mask, is_less: Mask) -> ErrorFigures:
+    """Compute the evidence from the hours. Figures are rounded, so that the order of summation does not show.
+
+    `is_less` is that of `holds_less`.
+    """
     known_ms, good_ms = (hours.sums(hours.milliseconds(name)) for name in ("seconds", "good_seconds"))
     sums = {name: hours.sums(hours[name]) for name in (
         "new_records", "odd_count", "sample_count", "sized_records", "new_bytes", "good_records", "rate_sum",
@@ -155,7 +191,7 @@ def evidence(hours: LatestHours, is_by_log: Mask) -> ErrorFigures:
     is_unsized = (hours["new_records"] > 0) & ~is_sized
     bytes_squared = hours.sums(np.where(is_sized, _ratio(hours["new_bytes"] ** 2, hours["sized_records"]), 0.0))
     # A size that was another's once may have been so at other times: then no size is sure.
-    is_doubted = hours.sums(hours["contradicted_count"]) > 0
+    is_doubted = (hours.sums(hours["contradicted_count"]) > 0) | is_less
     # Records of hours without sizes may be larger: they say no more of the largest rates than hours never measured.
     is_missing = is_unsized & ~(is_by_log | is_doubted)[hours.owner]
     rated_ms = np.where(is_missing, 0.0, hours.milliseconds("good_seconds"))

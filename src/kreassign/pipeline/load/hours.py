@@ -297,6 +297,7 @@ FIGURES = (
     "first_ms", "last_ms", "last_start_offset", "last_end_offset", "last_size_bytes",
 )  # fmt: skip
 """Columns of table `load_hours` that become arrays of doubles."""
+LEAST_OF_A_MIDDLE = 3
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -343,7 +344,7 @@ class LatestHours:
         """Hour of the day (UTC), 0 to 23."""
         return (self.figures["hour_ms"] // HOUR_MS % HOURS_A_DAY).astype(np.int64)
 
-    def sums(self, values: Floats) -> Floats:
+    def sums(self, values: Floats | Mask) -> Floats:
         """Sums by partition; NaN counts as 0."""
         return self._reduced(np.add, np.nan_to_num(values))
 
@@ -359,6 +360,13 @@ class LatestHours:
         """Value at the hour of each partition's last sample; NaN without samples."""
         place = self._reduced(np.fmax, np.where(np.isnan(self.figures["last_ms"]), np.nan, np.arange(len(values))))
         return np.where(np.isnan(place), np.nan, values[np.nan_to_num(place).astype(np.int64)])
+
+    def middle(self, values: Floats) -> Floats:
+        """Median of the known values by partition, the lower of two; NaN with less than `LEAST_OF_A_MIDDLE`."""
+        order = np.lexsort((values, self.owner))  # NaN last
+        counts = self.sums(~np.isnan(values)).astype(np.int64)
+        places = self.starts + np.maximum(counts - 1, 0) // 2
+        return np.where(counts >= LEAST_OF_A_MIDDLE, values[order][places], np.nan)
 
     def _reduced(self, by: np.ufunc, values: Floats) -> Floats:
         return by.reduceat(values, self.starts) if len(self.starts) else values[:0]

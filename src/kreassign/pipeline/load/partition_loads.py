@@ -38,7 +38,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from kreassign.model.text import HOUR_MS
-from kreassign.pipeline.load.accuracy import TOLD_ERROR, UNSEEN_PEAK, ErrorFigures, evidence
+from kreassign.pipeline.load.accuracy import TOLD_ERROR, UNSEEN_PEAK, ErrorFigures, evidence, holds_less
 from kreassign.pipeline.load.fits import CHANGES, DAYS_A_WEEK, Fit, fit, size_fit, week_changes
 from kreassign.pipeline.load.forecast import backtest
 from kreassign.pipeline.load.hours import DAY_S, FIGURES, HOURS_A_DAY, LISTS, Columns, LatestHours, column
@@ -177,8 +177,9 @@ def partition_loads(batches: Iterable[pa.RecordBatch], window_days: int = WINDOW
 def _columns(hours: LatestHours, window_days: int) -> Columns:
     keys = hours.rows.select([*PARTITION_KEY, "epoch"]).take(hours.starts)
     epoch = keys["epoch"].to_numpy()
-    found, weeks = _rates(hours), _of_measured(hours, window_days)
-    told = evidence(hours, (found.basis == LOG) & (found.records_per_s > 0))
+    is_less, weeks = holds_less(hours), _of_measured(hours, window_days)
+    found = _rates(hours, is_less)
+    told = evidence(hours, (found.basis == LOG) & (found.records_per_s > 0), is_less)
     in_records = {
         **_percentiles(hours, told, found.records_per_s),
         "recent_write_bytes_per_s": weeks.pop("recent_records_per_s"),
@@ -229,14 +230,14 @@ class _Rates:
         return np.where(records == 0, 0.0, records * self.bytes_per_record)
 
 
-def _rates(hours: LatestHours) -> _Rates:
+def _rates(hours: LatestHours, is_less: Mask) -> _Rates:
     span_s = (hours.largest(hours["last_ms"]) - hours.least(hours["first_ms"])) / 1000.0
     kept = hours.last(hours["last_end_offset"]) - hours.last(hours["last_start_offset"])
     sized, new_bytes = hours.sums(hours["sized_records"]), hours.sums(hours["new_bytes"])
     known_s, good_s = (hours.sums(hours.milliseconds(name)) / 1000.0 for name in ("seconds", "good_seconds"))
     # Where many contradict, the others agree by chance.
     is_contradicted = hours.sums(hours["contradicted_count"]) > MOST_CONTRADICTED * hours.sums(hours["sample_count"])
-    has_growth = (sized > 0) & (new_bytes > 0) & ~is_contradicted
+    has_growth = (sized > 0) & (new_bytes > 0) & ~is_contradicted & ~is_less
     by_growth = np.divide(new_bytes, sized, out=np.full(len(hours), np.nan), where=has_growth)
     by_log = hours.last(hours["last_size_bytes"]) / np.where(kept > 0, kept, np.nan)
     return _Rates(
