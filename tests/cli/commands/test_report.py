@@ -50,7 +50,14 @@ def journal(tmp_path: Path) -> Path:
         return journal.path
 
 
-_ENOUGH = {"covered_share": 1.0, "day_count": 1, "verdict": "enough", "has_trend": False, "has_slowed": False}
+_ENOUGH = {
+    "covered_share": 1.0,
+    "day_count": 1,
+    "verdict": "enough",
+    "has_trend": False,
+    "has_slowed": False,
+    "has_jumped": False,
+}
 
 
 def report(tmp_path: Path, run: object) -> Result:

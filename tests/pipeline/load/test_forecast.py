@@ -53,6 +53,7 @@ def loads(of_hours: pa.Table, window_days: int = 28, size_bytes: int | None = 10
         "week_changes": changes,
         "has_trend": pc.cast(found["has_trend"], pa.bool_()),
         "has_slowed": pc.cast(found["has_slowed"], pa.bool_()),
+        "has_jumped": pc.cast(found["has_jumped"], pa.bool_()),
     }
     return pa.table(columns)
 
@@ -311,3 +312,14 @@ def test_95_percent_holds_at_least_90_of_every_cohort() -> None:
         then = truth[row["topic"]][row["partition"]]
         inside[row["topic"]] += (row["low_write_bytes_per_s"] <= then <= row["high_write_bytes_per_s"]) / 20
     assert {name: share for name, share in inside.items() if share < 0.9 - 1e-9} == {}
+
+
+def test_a_jump_on_the_last_day_is_named_and_the_interval_reaches_to_it() -> None:
+    def jumping(hour: int) -> float:
+        return 1000.0 if hour >= 27 * HOURS_A_DAY else 100.0
+
+    found = ahead([*hours(0, 28, jumping), *hours(1, 28, lambda _: 100.0)])
+    assert [found[number]["basis"] for number in (0, 1)] == ["jumped", "flat"]
+    assert found[0]["write_bytes_per_s"] == pytest.approx(100)
+    assert found[0]["low_write_bytes_per_s"] < 100
+    assert found[0]["high_write_bytes_per_s"] > 1000 > 5 * found[1]["high_write_bytes_per_s"]

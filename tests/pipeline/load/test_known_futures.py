@@ -86,3 +86,30 @@ def test_a_partition_that_begins_to_write_is_forecast_to_go_on() -> None:
 ])  # fmt: skip
 def test_stopped_growth_new_levels_and_odd_days_are_recognised(name: str, most: float) -> None:
     assert median_error(name) <= most
+
+
+@pytest.mark.parametrize("days", [10, 14, 18, 21, 28])
+@pytest.mark.parametrize("growth", [1.0, 1.03])
+@pytest.mark.parametrize("factor", [0.0, 0.1, 2.0, 10.0])
+def test_a_jump_on_the_last_day_is_neither_followed_nor_ignored(days: int, growth: float, factor: float) -> None:
+    rates = (
+        100.0 * growth ** np.arange(days)[::-1][None, :] * np.exp(np.random.default_rng(1).normal(0, 0.02, (9, days)))
+    )
+    level, before = fit(rates).level, rates[:, 0].copy()
+    rates[:, 0] *= factor
+    found = fit(rates)
+    curve = Curve.of(found)
+    low, high = curve.between(AHEAD_DAYS, 1.0)
+    assert found.has_jumped.all()
+    assert found.level == pytest.approx(level, rel=0.2)
+    assert (curve.at(AHEAD_DAYS) <= 2 * before).all()
+    for goes_on in (before, before * factor):
+        assert (low <= goes_on).all()
+        assert (goes_on <= high).all()
+
+
+def test_days_without_a_jump_and_levels_of_two_days_are_no_jump() -> None:
+    rates = 100.0 * np.exp(np.random.default_rng(1).normal(0, 0.02, (50, 28)))
+    assert not fit(rates).has_jumped.any()
+    rates[:, :2] *= 3
+    assert not fit(rates).has_jumped.any()

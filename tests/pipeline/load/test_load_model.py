@@ -255,7 +255,7 @@ def test_without_hours_there_is_nothing() -> None:
 
 MODEL = {name: DEFAULTS.get(name) for name in LOAD_MODEL.column_names} | {
     "sample_count": 9, "span_s": 1.0, "covered_share": 1.0, "day_count": 9, "reset_count": 0, "coverage": "measured",
-    "verdict": "enough", "has_trend": False, "has_slowed": False,
+    "verdict": "enough", "has_trend": False, "has_slowed": False, "has_jumped": False,
 }  # fmt: skip
 
 

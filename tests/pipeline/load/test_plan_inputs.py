@@ -191,3 +191,16 @@ def test_the_last_hour_is_that_of_the_cluster(tmp_path: Path) -> None:
     write_rows(tmp_path, LOAD_HOURS, [hour("c", 3), hour("c", 7), hour("c", 5), hour("d", 9)], file_stem="a")
     assert read_last_hour(tmp_path, "c") == 7 * 3_600_000
     assert read_last_hour(tmp_path, "e") is None
+
+
+@pytest.mark.parametrize("by", ["forecast", FORECAST_HIGH])
+def test_a_forecast_of_another_level_since_a_day_is_doubtful(tmp_path: Path, by: str) -> None:
+    known = {"verdict": "enough", "write_bytes_per_s": 5.0, "forecast_write_bytes_per_s": 6.0}
+    partitions(tmp_path, known, known, known | {"verdict": "gaps"})
+    rows = [
+        ahead(number, basis=basis, high_write_bytes_per_s=9.0)
+        for number, basis in enumerate(("jumped", "flat", "jumped"))
+    ]
+    write_rows(tmp_path, FORECAST, rows, file_stem="f")
+    assert reasons(tmp_path, by) == ["another level on the last day", None, "gaps"]
+    assert reasons(tmp_path, "mean") == [None, None, "gaps"]

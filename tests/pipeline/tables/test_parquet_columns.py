@@ -38,7 +38,7 @@ def test_numbers_and_flags_become_arrays_of_the_rows_asked_for(tmp_path: Path) -
 def test_numbers_that_are_missing_are_not_a_number(tmp_path: Path) -> None:
     known = {"cluster_id": "c", "snapshot_id": "s", "topic": "t", "partition": 0, "sample_count": 0, "span_s": 0.0,
              "covered_share": 0.0, "day_count": 0, "reset_count": 0, "coverage": "no samples",
-             "verdict": "unknown", "has_trend": False, "has_slowed": False}  # fmt: skip
+             "verdict": "unknown", "has_trend": False, "has_slowed": False, "has_jumped": False}  # fmt: skip
     row = dict.fromkeys(LOAD_MODEL.column_names) | known
     finished_load.write_rows(tmp_path, LOAD_MODEL, [row, {**row, "partition": 1, "size_bytes": 7}], file_stem="s")
     sizes = np.asarray(read_columns(tmp_path, LOAD_MODEL, ("size_bytes",))["size_bytes"])

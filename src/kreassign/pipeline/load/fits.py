@@ -9,6 +9,8 @@ days hold the same hours and weekdays, wherever the week begins.
               them, there is a *new level*: the older days are lifted to it. A day of those before that is odd in the
               same way is replaced by the usual one. So a rate that has been 0 for two days is at 0, unless that is
               usual; its range reaches to the level before, and no growth is continued
+    jump      the last day alone is odd, if need be beside the same weekday of the week before: one day is no proof of
+              a new level, and no reason to ignore it. It is replaced, and the range reaches to a week at its level
     change    ln(y[a] / y[a + 7]), each day against the same weekday a week earlier, so that no rhythm of the week can
               look like growth
     growth    median change / 7, per day: the seasonal slope of Hirsch, Slack & Smith 1982 (Water Resources Research
@@ -60,6 +62,8 @@ _FAR = 3.0
 """So many usual distances are far."""
 _STEP = math.log(1.25)
 """Least difference of a day, or of the days since a step, that is no noise."""
+_LEAST_BESIDE = 3
+"""Days of a week that must be compared with usual ones before one of them is odd."""
 _NOTHING = 1e-6
 """Share of the median rate as which 0 counts where a rate is compared with the usual one."""
 _WEEKS_BACK = 4
@@ -72,7 +76,7 @@ class Fit:
 
     Growth and its error are NaN without enough days for a trend; the level is NaN without any day. `plain_level` is the
     level if there was no step, and if odd last days go on. `has_slowed`: growth that would be a trend if the last days
-    showed it, too.
+    showed it, too. `has_jumped`: the last day alone is at another level.
     """
 
     days: Ints
@@ -82,6 +86,7 @@ class Fit:
     error: Floats
     has_trend: Mask
     has_slowed: Mask
+    has_jumped: Mask
     spread: Floats
 
 
@@ -103,23 +108,26 @@ def fit(rates: Floats) -> Fit:
     is_enough = (days >= DAYS_OF_TREND) & (changes.count >= DAYS_A_WEEK)
     growth, error = changes.growth(is_enough), changes.error(is_enough)
     week, paused = _last_week(rates), _paused(rates)
-    settled, plain = _settled(rates, week)
+    settled, plain, has_jumped = _settled(rates, week)
     has_stopped = (paused >= DAYS_A_WEEK) | ((paused >= _LATEST) & (_mean_of_known(settled) == 0))
     is_growth = (np.abs(growth) > error) & changes.are_steady() & ~has_stopped
     has_slowed = is_growth & (
         _mean_of_known(week_to_week[:, :_LATEST]) * np.sign(growth) < _SHARE_OF_LATEST * np.abs(changes.median)
     )
+    # A trend needs the days as they were, but for a last one that alone would raise or lower it.
+    is_as_it_was = (is_growth & ~has_jumped)[:, None]
     return Fit(
         days=days,
-        level=np.where(has_stopped, 0.0, _mean_of_known(np.where(is_growth[:, None], week, settled))),
+        level=np.where(has_stopped, 0.0, _mean_of_known(np.where(is_as_it_was, week, settled))),
         plain_level=np.fmax(
-            _mean_of_known(np.where(is_growth[:, None], week, plain)),
+            _mean_of_known(np.where(is_as_it_was, week, plain)),
             np.where(has_stopped, _level_before(rates, paused), np.nan),
         ),
         growth=growth,
         error=error,
         has_trend=is_growth & ~has_slowed,
         has_slowed=has_slowed,
+        has_jumped=has_jumped & ~has_stopped,
         spread=_spread(days, is_enough, changes.misfit, logs),
     )
 
@@ -151,21 +159,25 @@ def _level_before(rates: Floats, paused: Ints) -> Floats:
     return _mean_of_known(np.take_along_axis(padded, places, axis=1))
 
 
-def _settled(rates: Floats, week: Floats) -> tuple[Floats, Floats]:
+def _settled(rates: Floats, week: Floats) -> tuple[Floats, Floats, Mask]:
     """The last seven days, odd ones replaced by usual ones, and those before a step lifted to the level after it.
 
-    And the same as it is if there was no step, and the last days, if they are odd, will go on.
+    And the same as it is if there was no step, and the last days, if they are odd, will go on. And where the last day
+    alone is odd.
     """
     nothing = _NOTHING * _ranked_median(np.where(rates > 0, rates, np.nan))[:, None]
-    usual = _usual(_logs(np.maximum(rates, nothing)))
-    apart = _logs(np.maximum(week, nothing)) - usual
-    away = apart - _ranked_median(apart)[:, None]
-    far = np.fmax(_STEP, _FAR * _USUAL_FROM_MEDIAN * _ranked_median(np.abs(away)))[:, None]
-    as_usual = np.exp(usual + _ranked_median(apart)[:, None])
-    # What begins to write may go on: only where something is usual a day is odd.
-    is_odd = (np.abs(away) > far) & (as_usual >= 10 * nothing)
-    plain = np.where(is_odd & ~np.logical_and.accumulate(is_odd, axis=1), as_usual, week)
+    logs, of_week = _logs(np.maximum(rates, nothing)), _logs(np.maximum(week, nothing))
+    usual = _usual(logs)
+    apart = of_week - usual
+    away, as_usual, is_odd = _odd(of_week, usual, nothing)
+    # One week alone, which may be odd itself, judges no day but the last, and that only if more cannot.
+    is_alone = np.isnan(usual[:, 0]) | (np.count_nonzero(~np.isnan(apart), axis=1) < _LEAST_BESIDE)
+    for each, by_one in zip((away, as_usual, is_odd), _odd(of_week, _week_before(logs), nothing), strict=True):
+        each[:, 0] = np.where(is_alone, by_one[:, 0], each[:, 0])
+    has_jumped = is_odd[:, 0] & ~is_odd[:, 1]
     settled = np.where(is_odd, as_usual, week)
+    plain = np.where(is_odd & ~np.logical_and.accumulate(is_odd, axis=1), as_usual, week)
+    plain[:, 1:] = np.where(has_jumped[:, None], settled * np.exp(away[:, :1]), plain)[:, 1:]
     for days in range(_LATEST, DAYS_A_WEEK):
         latest, before = apart[:, :days], apart[:, days:]
         rise, fall = latest.min(axis=1) - before.max(axis=1), before.min(axis=1) - latest.max(axis=1)
@@ -173,9 +185,26 @@ def _settled(rates: Floats, week: Floats) -> tuple[Floats, Floats]:
         is_step = (np.fmax(rise, fall) > _STEP)[:, None]
         lifted = np.concatenate([week[:, :days], np.exp(usual + apart + step[:, None])[:, days:]], axis=1)
         settled, plain = np.where(is_step, lifted, settled), np.where(is_step, week, plain)
+        has_jumped &= ~is_step[:, 0]
     # What was usual may have differed a little from the median.
     settled, plain = (np.where(each < 10 * nothing, 0.0, each) for each in (settled, plain))
-    return settled, plain
+    return settled, plain, has_jumped
+
+
+def _odd(of_week: Floats, usual: Floats, nothing: Floats) -> tuple[Floats, Floats, Mask]:
+    """Distance of each day from what was usual at the level of this week, the usual rate, and whether it is odd."""
+    apart = of_week - usual
+    level = _ranked_median(apart)[:, None]
+    away, as_usual = apart - level, np.exp(usual + level)
+    far = np.fmax(_STEP, _FAR * _USUAL_FROM_MEDIAN * _ranked_median(np.abs(away)))[:, None]
+    # What begins to write may go on: only where something is usual a day is odd.
+    return away, as_usual, (np.abs(away) > far) & (as_usual >= 10 * nothing)
+
+
+def _week_before(logs: Floats) -> Floats:
+    """Each weekday of the last seven days a week earlier; NaN where it is unknown."""
+    padded = np.pad(logs, ((0, 0), (0, max(0, 2 * DAYS_A_WEEK - logs.shape[1]))), constant_values=np.nan)
+    return padded[:, DAYS_A_WEEK : 2 * DAYS_A_WEEK]
 
 
 def _usual(logs: Floats) -> Floats:

@@ -66,6 +66,8 @@ MOST_GROWTH = math.log(2) / DAYS_A_WEEK
 _MOST_WIDENING = 4.0
 """Upper bound of the widening; beyond it an interval is meaningless."""
 _HELD = 0.95
+JUMPED = "jumped"
+"""Basis of a forecast that goes on from before the last day, which alone is at another level."""
 _MIDDLE_OF_WEEK = DAYS_A_WEEK / 2
 _KEY = ("cluster_id", "snapshot_id", "topic", "partition")
 _OF_RATES = (
@@ -77,7 +79,7 @@ _OF_RATES = (
     "week_peak_ratio",
 )
 _OF_SIZES = ("size_bytes", "size_growth_bytes_per_day", "size_growth_error_bytes_per_day", "size_spread_bytes")
-KNOWN = (*_KEY, *_OF_RATES, *_OF_SIZES, "has_trend", "has_slowed", "day_count")
+KNOWN = (*_KEY, *_OF_RATES, *_OF_SIZES, "has_trend", "has_slowed", "has_jumped", "day_count")
 TESTED = ("cluster_id", "backtest_error", "backtest_sigmas", "week_changes", *KNOWN[len(_KEY) :])
 """Columns of table `load_model` that the tables are made of."""
 
@@ -153,7 +155,9 @@ def _forecast(loads: pa.Table, days: float) -> Columns:
     then = curve.at(days)
     low, high = curve.between(days, widening)
     sizes = _Sizes.of(loads, days, T_975 * widening, high)
-    basis = np.where(np.isnan(curve.level), "unknown", np.where(curve.has_trend, "trend", "flat"))
+    has_jumped = mask(loads["has_jumped"])
+    followed = np.where(has_jumped, JUMPED, np.where(curve.has_trend, "trend", "flat"))
+    basis = np.where(np.isnan(curve.level), "unknown", followed)
     return {
         **{name: loads[name] for name in _KEY},
         "horizon_days": np.full(len(loads), float(days)),

@@ -30,6 +30,7 @@ _WITHOUT_SAMPLES = {
     "covered_share": 0.0,
     "has_trend": False,
     "has_slowed": False,
+    "has_jumped": False,
     "coverage": "no samples",
     "verdict": "unknown",
 }

@@ -44,6 +44,8 @@ STATISTICS: dict[str, dict[str, str]] = {
 FORECAST_HIGH = "forecast-high"
 _HIGH = {"write_bytes_per_s": "high_write_bytes_per_s", "size_bytes": "high_size_bytes"}
 """Upper ends of the forecast's intervals; only table `forecast` has them."""
+JUMPED = "another level on the last day"
+"""Reason for doubt in a forecast whose basis is `jumped`."""
 _KEY = ("topic", "partition", "broker")
 
 
@@ -113,9 +115,9 @@ def read_plan_columns(where: Where, cluster: str | None, statistic: str = "mean"
     found = read_columns(where, PLAN_INPUTS, names, only={"cluster_id": chosen})
     topics, (snapshot_id, *_) = dictionary(found["topic"]), dictionary(found["snapshot_id"]).names
     paths, log_dirs, in_sync = _of_snapshot(where, snapshot_id, topics, found)
-    special = _special(where, chosen, statistic, topics, found)
+    special, has_jumped = _special(where, chosen, statistic, topics, found)
     sizes, rates = special.get("size_bytes"), special.get("write_bytes_per_s")
-    reason_names, reasons = _reasons(dictionary(found["verdict"]), statistic, rates)
+    reason_names, reasons = _reasons(dictionary(found["verdict"]), statistic, rates, has_jumped)
     replicas = ReplicaColumns(
         topic_names=topics.names,
         topics=topics.codes,
@@ -226,16 +228,23 @@ def _key(topics: npt.NDArray[np.int64], columns: dict[str, ColumnArray]) -> npt.
 
 def _special(
     where: Where, cluster: str, statistic: str, topics: Dictionary, found: dict[str, ColumnArray]
-) -> dict[str, npt.NDArray[np.float64]]:
-    """Columns of the load to plan by, keyed by the column of the mean that they replace; NaN where unknown."""
-    if statistic != FORECAST_HIGH:
-        return {name: np.asarray(found[other], np.float64) for name, other in STATISTICS[statistic].items()}
+) -> tuple[dict[str, npt.NDArray[np.float64]], npt.NDArray[np.bool_]]:
+    """Columns of the load to plan by, keyed by the column of the mean that they replace; NaN where unknown.
+
+    And a mask of the replicas whose forecast is in doubt, if it is a forecast.
+    """
+    plain = {name: np.asarray(found[other], np.float64) for name, other in STATISTICS.get(statistic, {}).items()}
+    if not statistic.startswith("forecast") or (statistic != FORECAST_HIGH and not has_table(where, FORECAST)):
+        return plain, np.zeros(len(topics.codes), np.bool_)
     key = ("topic", "partition")
-    ahead = read_columns(where, FORECAST, (*key, *_HIGH.values()), only={"cluster_id": cluster})
+    ahead = read_columns(where, FORECAST, (*key, "basis", *_HIGH.values()), only={"cluster_id": cluster})
     theirs = dictionary(ahead["topic"]).codes_in(topics.names) << 32 | np.asarray(ahead["partition"], np.int64)
     wanted = topics.codes.astype(np.int64) << 32 | np.asarray(found["partition"], np.int64)
     places = places_of_keys(theirs, wanted)
-    return {name: np.append(np.asarray(ahead[high], np.float64), np.nan)[places] for name, high in _HIGH.items()}
+    basis = dictionary(ahead["basis"])
+    is_jump = np.array([name == "jumped" for name in basis.names], np.bool_)[basis.codes]
+    high = {name: np.append(np.asarray(ahead[end], np.float64), np.nan)[places] for name, end in _HIGH.items()}
+    return high if statistic == FORECAST_HIGH else plain, np.append(is_jump, [False])[places]
 
 
 def _instead(special: npt.NDArray[np.float64] | None, column: ColumnArray) -> npt.NDArray[np.float64]:
@@ -244,14 +253,17 @@ def _instead(special: npt.NDArray[np.float64] | None, column: ColumnArray) -> np
 
 
 def _reasons(
-    verdicts: Dictionary, statistic: str, rates: npt.NDArray[np.float64] | None
+    verdicts: Dictionary,
+    statistic: str,
+    rates: npt.NDArray[np.float64] | None,
+    has_jumped: npt.NDArray[np.bool_],
 ) -> tuple[tuple[str, ...], npt.NDArray[np.int32]]:
-    """Reasons for doubt: the verdict, else that the load to plan by is unknown."""
-    names = (*verdicts.names, f"no {statistic}")
+    """Reasons for doubt: the verdict, else that the load to plan by is unknown, or a forecast of a new level."""
+    names = (*verdicts.names, f"no {statistic}", JUMPED)
     is_enough = verdicts.codes == (names.index(ENOUGH) if ENOUGH in names else len(names))
-    reasons = np.where(is_enough, -1, verdicts.codes)
+    reasons = np.where(is_enough, np.where(has_jumped, len(names) - 1, -1), verdicts.codes)
     if rates is not None:
-        reasons = np.where(is_enough & np.isnan(rates), len(names) - 1, reasons)
+        reasons = np.where(is_enough & np.isnan(rates), len(names) - 2, reasons)
     return names, reasons.astype(np.int32)
 
 
