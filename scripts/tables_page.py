@@ -38,7 +38,6 @@ instead.
 
 _LIFECYCLES = {
     "dated": "Files of a date become one with `kreassign compact`, and dates before its `--keep-days` go.",
-    "added": "Files become one with `kreassign compact`; rows stay.",
     "replaced": "Writing the same again replaces it; nothing else takes rows away.",
     "replaced by loads": "Each load replaces it; `kreassign compact` deletes older ones after 7 days.",
     MERGED_BY_LOADS: "Each load adds a file; loads merge them when there are more than 24 small ones.",

@@ -381,7 +381,7 @@ def import_metrics(
             told.problem = str(error)
             continue
         readings = of_brokers(found.readings, origin)
-        bad = _Quarantine(data, str(file), told.bad)
+        bad = _Quarantine(data, str(file), told.bad, now_ms)
         bad.extend(found.unreadable)
         bad.extend(partitions.add(readings, origin))
         for one in metric_rows(readings, origin):
@@ -390,7 +390,7 @@ def import_metrics(
         _tell_readings(told, readings, origin)
         told.others += len(found.readings) - len(readings)
     metrics.store()
-    bad = _Quarantine(data, ", ".join(str(file) for file in files), done.together)
+    bad = _Quarantine(data, ", ".join(str(file) for file in files), done.together, now_ms)
     samples = partitions.samples()
     bad.extend(samples.bad)
     for row in samples.rows:
@@ -406,13 +406,13 @@ def import_samples(files: Sequence[Path], data: Path | str, cluster: str | None 
     `cluster` is for rows that do not name theirs. Good rows are added, also those before a place where a file is cut
     off; `check` of what is returned raises for such files.
     """
-    done = Imported()
-    rows = _Rows(done, data, schemas.SAMPLES, SYSTEM_CLOCK.now_ms())
+    done, now_ms = Imported(), SYSTEM_CLOCK.now_ms()
+    rows = _Rows(done, data, schemas.SAMPLES, now_ms)
     quarantines: list[_Quarantine] = []
     for file in files:
         told = ImportedFile(file)
         done.files.append(told)
-        bad = _Quarantine(data, str(file), told.bad)
+        bad = _Quarantine(data, str(file), told.bad, now_ms)
         quarantines.append(bad)
         try:
             for place, row in _own_rows(file, cluster):
@@ -444,8 +444,8 @@ def _own_rows(file: Path, cluster: str | None) -> Iterator[tuple[str, schemas.Ro
 class _Quarantine:
     """Rows of a file for table `import_quarantine`; `told` counts them. `stored` counts those in their table now."""
 
-    def __init__(self, data: Path | str, file: str, told: Bad) -> None:
-        self._data, self._file, self._told = data, _storable(file), told
+    def __init__(self, data: Path | str, file: str, told: Bad, now_ms: int) -> None:
+        self._data, self._file, self._told, self._now_ms = data, _storable(file), told, now_ms
         self._rows: list[BadRow] = []
         self.name = Path(file).name
         self.stored = 0
@@ -462,9 +462,11 @@ class _Quarantine:
         """Write the rows added since the last call that are not in the table yet."""
         given = {(self._file, one.place, one.reason, _storable(one.text)): None for one in self._rows}
         stored = keys_with(self._data, schemas.IMPORT_QUARANTINE, "file", self._file) if given else set()
-        rows = [dict(zip(schemas.IMPORT_QUARANTINE.key, key, strict=True)) for key in given if key not in stored]
-        if rows:
-            write_rows(self._data, schemas.IMPORT_QUARANTINE, rows, file_stem=_named_by(rows))
+        new = [key for key in given if key not in stored]
+        if new:
+            at = {"imported_ms": self._now_ms}
+            rows = [dict(zip(schemas.IMPORT_QUARANTINE.key, key, strict=True)) | at for key in new]
+            write_rows(self._data, schemas.IMPORT_QUARANTINE, rows, file_stem=_named_by(new))
         self._rows = []
 
 

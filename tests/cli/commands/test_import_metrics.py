@@ -99,6 +99,16 @@ def test_to_import_a_file_again_adds_nothing_not_even_after_compaction(
     assert all(row in read_rows(data, IMPORT_QUARANTINE) for row in before[1])
 
 
+def test_bad_rows_go_with_the_days_that_are_not_kept(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    imported("import-samples", tmp_path, SAMPLES_CSV, "--cluster", "c")
+    kept = read_rows(data, IMPORT_QUARANTINE)
+    write_rows(data, IMPORT_QUARANTINE, [kept[0] | {"file": "old", "imported_ms": MS}], file_stem="old")
+    list(compact_tables(data, keep_days=2))
+    assert sorted(row["place"] for row in read_rows(data, IMPORT_QUARANTINE)) == sorted(row["place"] for row in kept)
+    assert {row["file"] for row in read_rows(data, IMPORT_QUARANTINE)} == {kept[0]["file"]}
+
+
 def test_two_imports_of_a_file_at_the_same_time_add_it_once(tmp_path: Path) -> None:
     """One looks what is there while another is about to add: it waits, and then sees it."""
     file, data = tmp_path / "samples.csv", tmp_path / "data"

@@ -101,7 +101,7 @@ class Table:
     key: tuple[str, ...]
     columns: tuple[Column, ...]
     partition_by: Partitioning | None = None
-    lifecycle: str = "added"
+    lifecycle: str = "dated"
     kept: Kept | None = None
 
     @property
