@@ -164,8 +164,9 @@ def holds_less(hours: LatestHours) -> Mask:
     held = written - written[below] - part * (written[above] - written[below])
     before = np.maximum(number - 1, first)
     went_back = (end < end[before]) | ((size < size[before]) & (start == start[before]))
-    share = np.where(below >= first, _ratio(size, held), np.nan)
-    return (hours.middle(share) < 1 - TOLD_ERROR) & (hours.sums(went_back) == 0)
+    share = np.where((below >= first) & (held > 0), _ratio(size, held), np.nan)
+    is_less: Mask = (hours.middle(share) < 1 - TOLD_ERROR) & (hours.sums(np.where(went_back, 1.0, 0.0)) == 0)
+    return is_less
 
 
 def _last_not_after(owner: Ints, knots: Floats, values: Floats) -> Ints:
@@ -265,7 +266,7 @@ def _ratio(above: Floats, below: Floats) -> Floats:
         return np.where(below != 0, above / below, np.nan)
 
 
-def _known(values: Floats, otherwise: float) -> Floats:
+def _known(values: Floats, otherwise: Floats | float) -> Floats:
     return np.where(np.isnan(values), otherwise, values)
 
 

@@ -344,7 +344,7 @@ class LatestHours:
         """Hour of the day (UTC), 0 to 23."""
         return (self.figures["hour_ms"] // HOUR_MS % HOURS_A_DAY).astype(np.int64)
 
-    def sums(self, values: Floats | Mask) -> Floats:
+    def sums(self, values: Floats) -> Floats:
         """Sums by partition; NaN counts as 0."""
         return self._reduced(np.add, np.nan_to_num(values))
 
@@ -364,7 +364,7 @@ class LatestHours:
     def middle(self, values: Floats) -> Floats:
         """Median of the known values by partition, the lower of two; NaN with less than `LEAST_OF_A_MIDDLE`."""
         order = np.lexsort((values, self.owner))  # NaN last
-        counts = self.sums(~np.isnan(values)).astype(np.int64)
+        counts = self.sums(np.where(np.isnan(values), 0.0, 1.0)).astype(np.int64)
         places = self.starts + np.maximum(counts - 1, 0) // 2
         return np.where(counts >= LEAST_OF_A_MIDDLE, values[order][places], np.nan)
 
