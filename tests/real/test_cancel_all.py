@@ -84,7 +84,7 @@ def test_everything_stops_and_the_file_starts_it_again(tool, run, tmp_path):
     )
     tool.settle()
     assert not tool.admin.list_partition_reassignments()
-    assert throttles(tool) == set()
+    wait_until(lambda: not throttles(tool), what="every broker to know that nothing is throttled")
     assert run("--execute", PLAN, str(file))[0] == 0
     tool.settle()
     code, out = run("--verify", PLAN, str(file))
@@ -109,7 +109,7 @@ def test_a_dry_run_shows_cancellations_and_changes_nothing(tool, run, tmp_path):
     # The file cancels just what is in it, and is all that moves.
     assert run("--cancel", PLAN, str(file))[0] == 0
     assert tool.admin.list_partition_reassignments() == {}
-    assert throttles(tool) == set()
+    wait_until(lambda: not throttles(tool), what="every broker to know that nothing is throttled")
 
 
 def test_a_file_that_is_there_is_not_overwritten_and_nothing_is_cancelled(tool, run, tmp_path):
