@@ -110,6 +110,7 @@ def test_a_tolerance_alone_is_that_of_all_goals() -> None:
     ("racks = 'odd'", "racks: 'odd' is none of strict, even, none"),
     ("[capacity]\ndisk = '2 bananas'", "capacity.disk: '2 bananas' is not an amount"),
     ("[capacity]\ndisc = 3", "there is no goal 'disc'"),
+    ("[capacity]\ndisk = 1e308", r"capacity.disk: 1e.308 is too large; the largest is \d+ \(2.63 - 1\)"),
     ("[capacity]\ncores = 0", "capacity.cores: a broker has some"),
     ("[broker-capacity.7]\ncores = 'many'", "broker-capacity.7.cores: 'many' is not an amount"),
     ("[broker-capacity.1]\ndisk = '1TB'\n[broker-capacity.01]\ndisk = '2TB'",

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeVar
 from kreassign.errors import InputError
 from kreassign.model.documents import finite, read_toml
 from kreassign.model.plan_facts import RackPrices, joined_prices
-from kreassign.model.text import LARGEST_ID, parse_amount, parse_whole, shortened
+from kreassign.model.text import LARGEST_AMOUNT, LARGEST_ID, parse_amount, parse_whole, shortened
 from kreassign.planner.goals import FAILOVER, TOPIC_LEADERS, TOPIC_SPREAD, goal_named
 from kreassign.planner.problem.policy import CORES, BrokerSet, PlanPolicy, compiled_pattern, with_tolerance
 from kreassign.planner.problem.problem import DEFAULT_BANDS, WIDEST_TOLERANCE, Band, RackRule
@@ -176,7 +176,12 @@ def _amounts(key: str, value: Toml) -> dict[str, float]:
 def _amount(key: str, value: Toml) -> float:
     """Parse a number, or a text such as `2TB` or `120 MB/s`."""
     if not isinstance(value, str):
-        return _positive(key, value)
+        amount = _positive(key, value)
+        if amount > LARGEST_AMOUNT:
+            raise InputError(
+                f"{key}: {shortened(repr(value))} is too large; the largest is {LARGEST_AMOUNT} (2^63 - 1)"
+            )
+        return amount
     try:
         return float(parse_amount(value))
     except InputError as error:
