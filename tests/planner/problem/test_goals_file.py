@@ -93,6 +93,15 @@ def test_a_tolerance_alone_is_that_of_all_goals() -> None:
     assert parse_policy("tolerance = 3").bands == tuple(Band(goal, 0.03) for goal in GOALS)
 
 
+def test_a_tolerance_from_outside_is_for_goals_that_state_none() -> None:
+    goals = ("name = 'disk'\ntolerance = 3", "name = 'cpu'\ntolerance = 'any'", "name = 'leaders'", "name = 'failover'")
+    text = "tolerance = 7\n" + "".join(f"[[goals]]\n{goal}\n" for goal in goals)
+    found = parse_policy(text, 0.2)
+    assert [band.tolerance for band in found.bands] == [0.03, None, 0.2]
+    assert found.failover == 0.2
+    assert {band.tolerance for band in parse_policy("tolerance = 7", 0.2).bands} == {0.2}
+
+
 @pytest.mark.parametrize(("text", "words"), [
     ("goals = [[3\n", "not TOML: "),
     ("goal = 3", "unknown key 'goal'; known are goals, racks"),

@@ -31,7 +31,8 @@ from kreassign.operations.snapshot_files import read_snapshot_columns
 from kreassign.operations.text_files import naming, read_filled_text
 from kreassign.planner import Budget, RackRule
 from kreassign.planner.problem.goals_file import PERCENT, parse_goals, parse_policy
-from kreassign.planner.problem.policy import Coordinated, PlanPolicy, parse_names, parse_share_groups, with_tolerance
+from kreassign.planner.problem.policy import Coordinated, PlanPolicy, parse_names, parse_share_groups
+from kreassign.planner.problem.problem import DEFAULT_TOLERANCE
 
 OF_SEARCH = ("--on", "--parts", "--seed", "--master", "--conf")
 OF_COPIES = ("--budget-bytes", "--budget-moves", "--max-leader-changes", "--fit-in", "--rate")
@@ -207,12 +208,10 @@ class PlanOptions:
 
     def policy(self) -> PlanPolicy:
         """The goals file, overridden by options. Raises InputError, which names the file."""
-        found = read_policy(self.goals_file)
-        if self.tolerance is not None:
-            found = replace(found, bands=with_tolerance(found.bands, self.tolerance / PERCENT))
+        tolerance = None if self.tolerance is None else self.tolerance / PERCENT
+        found = read_policy(self.goals_file, tolerance)
         if self.goals:
-            width = 0.1 if self.tolerance is None else self.tolerance / PERCENT
-            named = parse_goals(self.goals, width)
+            named = parse_goals(self.goals, DEFAULT_TOLERANCE if tolerance is None else tolerance)
             found = replace(found, **named._asdict())
         if self.racks is not None:
             found = replace(found, racks=RackRule[self.racks.upper()])
@@ -229,11 +228,14 @@ class PlanOptions:
         )
 
 
-def read_policy(goals_file: Path | None) -> PlanPolicy:
-    """The policy of a goals file, the default without one. Raises InputError, which names the file."""
+def read_policy(goals_file: Path | None, tolerance: float | None = None) -> PlanPolicy:
+    """The policy of a goals file, the default without one. Raises InputError, which names the file.
+
+    `tolerance` is for goals that state none themselves.
+    """
     if goals_file is None:
-        return PlanPolicy()
-    return replace(_parsed(goals_file, parse_policy), source=str(goals_file))
+        return parse_policy("", tolerance)
+    return replace(_parsed(goals_file, lambda text: parse_policy(text, tolerance)), source=str(goals_file))
 
 
 def _parsed(path: Path, parse: Callable[[str], Content]) -> Content:
@@ -292,7 +294,8 @@ _OPTIONS: tuple[values.Decorator, ...] = (
                  metavar="NAME[=PERCENT[xWEIGHT]]",
                  help="Goal to pursue, most important first; may be repeated.  [default: all]"),
     click.option("--tolerance", type=values.FiniteRange(0, 100, max_open=True), metavar="PERCENT",
-                 help="How far brokers may be from their share.  [default: 10]"),
+                 help="How far brokers may be from their share, for goals that state no tolerance themselves.  "
+                 "[default: 10]"),
     click.option("--racks", type=click.Choice(["strict", "even", "none"]),
                  help="How to spread replicas over racks.  [default: even]"),
     click.option("--exclude-topics", type=values.REGEX, multiple=True, metavar="REGEX",

@@ -28,15 +28,19 @@ Toml = Any
 _Value = TypeVar("_Value")
 
 
-def parse_policy(text: str) -> PlanPolicy:
-    """Parse a goals file. Raises InputError, which names the wrong line or key."""
+def parse_policy(text: str, tolerance: float | None = None) -> PlanPolicy:
+    """Parse a goals file. Raises InputError, which names the wrong line or key.
+
+    `tolerance` replaces that of the file, for goals that state none themselves.
+    """
     try:
         document = read_toml(text)
     except ValueError as error:
         raise InputError(f"not TOML: {error}") from error
     if unknown := sorted(document.keys() - _KEYS.keys() - {"tolerance", "goals"}):
         raise InputError(f"unknown key {unknown[0]!r}; known are {', '.join(['goals', *_KEYS, 'tolerance'])}")
-    tolerance = _percent("tolerance", document.get("tolerance", 10))
+    common = _percent("tolerance", document.get("tolerance", 10))
+    width = common if tolerance is None else tolerance
     values: dict[str, Any] = {_FIELDS.get(key, key): _KEYS[key](key, document[key]) for key in document if key in _KEYS}
     if "goals" in document:
         entries = _tables("goals", document["goals"])
@@ -45,10 +49,10 @@ def parse_policy(text: str) -> PlanPolicy:
         _refuse_repeated(str(entry.get("name")) for entry in entries)
         loads = [entry for entry in entries if str(entry.get("name")) not in NO_LOADS]
         weights = _weights_by_order(len(loads))
-        values["bands"] = tuple(_band(*entry, tolerance) for entry in zip(loads, weights, strict=True))
-        values |= {NO_LOADS[entry["name"]]: _no_load(entry, tolerance) for entry in entries if entry not in loads}
-    elif "tolerance" in document:
-        values["bands"] = with_tolerance(DEFAULT_BANDS, tolerance)
+        values["bands"] = tuple(_band(*entry, width) for entry in zip(loads, weights, strict=True))
+        values |= {NO_LOADS[entry["name"]]: _no_load(entry, width) for entry in entries if entry not in loads}
+    elif "tolerance" in document or tolerance is not None:
+        values["bands"] = with_tolerance(DEFAULT_BANDS, width)
     return PlanPolicy(**values)
 
 
