@@ -133,6 +133,11 @@ OPTIONAL_GOALS = (POTENTIAL_NET_OUT, COORDINATORS)
 _BY_NAME = {goal.name: goal for goal in (*GOALS, *OPTIONAL_GOALS)}
 
 
+def is_goal(name: str) -> bool:
+    """True if there is a goal of this name."""
+    return name in _BY_NAME or bool(entry_points(group=ENTRY_POINT_GROUP, name=name))
+
+
 def goal_named(name: str, others: Iterable[str] = ()) -> Goal:
     """Return the goal of this name; `others` are further names that may stand in its place.
 

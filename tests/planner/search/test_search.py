@@ -8,6 +8,7 @@ from kreassign.errors import Infeasible
 from kreassign.planner import Band, BrokerFacts, Budget, Problem, RackRule, Rules, Solution, bytes_bound, solve
 from kreassign.planner.check.evaluate import evaluate
 from kreassign.planner.goals import DISK, GOALS, LEADERS, POTENTIAL_NET_OUT, REPLICAS, Goal
+from kreassign.planner.search.subproblems import attempt, solve_in_subproblems
 from tests.planner.small_problems import GIGABYTE, brokers, partition, posed
 
 DISK_ONLY = (Band(DISK),)
@@ -238,6 +239,18 @@ def test_a_limit_of_any_resource_is_kept(goal: Goal) -> None:
     problem = posed(hosts, loads, bands=tuple(Band(one) for one in (*GOALS, POTENTIAL_NET_OUT)))
     found = evaluate(problem, legal(problem).assignment)
     assert 0 < found.after[2, found.goals.index(goal.name)] <= 3
+
+
+@pytest.mark.parametrize("parts", [1, 2])
+def test_a_limit_that_no_goal_names_is_kept(parts: int) -> None:
+    loads = [partition(number, 1, gigabytes=1) for number in range(6)] + [partition(6, 2, gigabytes=1)]
+    hosts = [*brokers(1, 2, capacity={"replicas": 4.0}), BrokerFacts(3, capacity={"replicas": 1.0})]
+    problem = posed(hosts, loads, bands=DISK_ONLY)
+    found = solve_in_subproblems(problem, parts, 1, lambda posed_parts: [attempt(one) for one in posed_parts])
+    held = np.bincount(found.assignment.replicas, minlength=3)
+    assert evaluate(problem, found.assignment).violations == ()
+    assert held[2] == 1
+    assert found.missed.shape == (3, 1)
 
 
 def test_brokers_share_by_capacity() -> None:

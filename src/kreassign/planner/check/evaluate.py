@@ -15,7 +15,7 @@ from kreassign.model.text import format_load, told_load
 from kreassign.planner.arrays import NOWHERE, BytesArray, FloatArray, sums
 from kreassign.planner.check.cost import Changes, changes_of
 from kreassign.planner.check.legality import Case, out_of_reach, unfinished, violations
-from kreassign.planner.goals import Column, Goal, PartitionLoads
+from kreassign.planner.goals import Column, Goal, PartitionLoads, goal_named, is_goal
 from kreassign.planner.problem.problem import Assignment, Problem
 
 # Reads if consumers fetch from followers (KIP-392): every replica counts in its actual place.
@@ -252,6 +252,10 @@ def _told_loads(problem: Problem, assignment: Assignment, goals: tuple[Goal, ...
 def _limited(problem: Problem) -> dict[str, tuple[Column, Column]]:
     """Loads with a hard limit, with or without a band, as columns for leaders and followers."""
     known = _LOADS | {band.goal.name: loads_by_role(band.goal) for band in problem.bands}
+    others = {
+        name: loads_by_role(goal_named(name)) for name in problem.brokers.capacity.keys() - known if is_goal(name)
+    }
+    known |= others
     return {name: known[name] for name in problem.brokers.capacity if name in known}
 
 

@@ -20,8 +20,8 @@ from kreassign.model import TopicPartition
 from kreassign.model.closures import Closure
 from kreassign.model.placement import usual_factors
 from kreassign.model.text import ESTIMATED
-from kreassign.planner.arrays import NOWHERE, BoolArray, BytesArray, FloatArray, IntArray
-from kreassign.planner.goals import CPU, GOALS, OPTIONAL_GOALS, Goal
+from kreassign.planner.arrays import NOWHERE, BoolArray, BytesArray, FloatArray, IntArray, pairs
+from kreassign.planner.goals import CPU, GOALS, OPTIONAL_GOALS, Goal, goal_named, is_goal
 from kreassign.planner.problem.holds import Hold
 
 # Brokers, log directories, partitions, and the assignment.
@@ -314,12 +314,13 @@ class Band:
     """Evenness of one resource: within `tolerance` (0.10 for ±10 %) of each broker's share of the total.
 
     None means that only the capacity limits it. `weight` is the cost of missing the band, per unit of the mean,
-    relative to other goals, if not all can be met.
+    relative to other goals, if not all can be met. `is_named` is False for a limit that no goal names.
     """
 
     goal: Goal
     tolerance: float | None = DEFAULT_TOLERANCE
     weight: float = 1.0
+    is_named: bool = True
 
     def __post_init__(self) -> None:
         if self.tolerance is not None and not 0 <= self.tolerance <= WIDEST_TOLERANCE:
@@ -426,6 +427,17 @@ class Problem:
             name = self.partitions.name(int(self.partitions.owners[np.argmax(strangers)]))
             raise InputError(f"partition {name} has a replica on a broker that is not among the brokers")
 
+    def with_limits(self) -> Problem:
+        """Add a band without a tolerance for every limit that no goal names: the search keeps the limits of bands."""
+        named = {band.goal.name for band in self.bands}
+        limited = (name for name, limits in self.brokers.capacity.items() if np.isfinite(limits).any())
+        goals = (goal_named(name) for name in limited if name not in named and is_goal(name))
+        more = [Band(one, None, is_named=False) for one in goals if self._has_load(one)]
+        return replace(self, bands=(*self.bands, *more)) if more else self
+
+    def _has_load(self, goal: Goal) -> bool:
+        return bool(goal.leader(self.partitions).any() or goal.follower(self.partitions).any())
+
     @property
     def unnamed(self) -> BoolArray:
         """Mask of present replicas on brokers that no changed list may name, of partitions that may change, (S,)."""
@@ -502,7 +514,7 @@ class Problem:
     @property
     def failover_bands(self) -> tuple[Band, ...]:
         """Bands of loads that move with leading: the problem's, or if it has none all known ones."""
-        known = [band for band in self.bands if self._depends_on_leading(band.goal)]
+        known = [band for band in self.bands if band.is_named and self._depends_on_leading(band.goal)]
         return tuple(known or [Band(goal) for goal in GOALS if self._depends_on_leading(goal)])
 
     def _depends_on_leading(self, goal: Goal) -> bool:

@@ -221,9 +221,9 @@ def solve(problem: Problem, start: Assignment | None = None, watch: Callable[[st
     budget are not an error: they stay undone.
     """
     with as_pays(len(problem.partitions.replicas), loops.place_pass):
-        solution = _solve_brokers(problem, start, watch)
+        solution = _solve_brokers(problem.with_limits(), start, watch)
         assignment = in_log_dirs(problem, solution.assignment, lambda inner: _solve_brokers(inner).assignment)
-    return Solution(assignment, solution.missed, solution.undone)
+    return Solution(assignment, solution.missed[:, : len(problem.bands)], solution.undone)
 
 
 def _solve_brokers(

@@ -38,6 +38,7 @@ def split(problem: Problem, count: int, seed: int = DEFAULT_SEED) -> tuple[Subpr
 
     Topics stay whole if a rule concerns all partitions of a topic. Log directories are left to the final repair.
     """
+    problem = problem.with_limits()
     assigned = _assigned(problem, count, np.random.default_rng(seed))
     load, mean = _loads(problem), problem.limits.mean
     parts = [np.flatnonzero(assigned == part) for part in range(count)]

@@ -176,7 +176,7 @@ def _reduced(problem: Problem, at_most: float) -> Problem:
     is_closed = brokers.closures != Closure.NONE
     brokers = replace(brokers, must_empty=brokers.must_empty | is_closed)
     capacity = {name: limits * at_most for name, limits in brokers.capacity.items()}
-    bands = tuple(Band(band.goal, None) for band in problem.bands)
+    bands = tuple(Band(band.goal, None) for band in problem.with_limits().bands)
     free = replace(problem.partitions, holds=np.zeros(len(problem.partitions), np.int32))
     return replace(problem, brokers=replace(brokers, capacity=capacity), bands=bands, partitions=free)
 
