@@ -139,7 +139,7 @@ class _Partition:
         self.is_fixed = not now.may_move[index]
         usable = [one for one, gone in places if self.hosts.staying[one] and not gone]
         self._drained = _drained_on(problem, index) if problem.rules.between_brokers else set()
-        racks, limit = problem.rack_of_broker, int(problem.rack_limits[index])
+        racks, limit = problem.rack_of_broker, int(problem.rack_limits.most[index])
         in_rack: dict[int, int] = {}
         self.stays = []
         for one in usable:

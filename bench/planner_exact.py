@@ -129,7 +129,7 @@ def _racks(problem: Problem, partition: int, columns: dict[int, int]) -> Iterato
     present = racks[problem.partitions.list_of(partition)]
     for rack in np.unique(racks[list(columns)]).tolist():
         inside = [column for broker, column in columns.items() if racks[broker] == rack]
-        most = int(problem.rack_limits[partition])
+        most = int(problem.rack_limits.most[partition])
         most = most if problem.rules.repair_racks else max(most, int((present == rack).sum()))
         if most < len(inside):
             yield Row(0.0, float(most), inside, [1.0] * len(inside))

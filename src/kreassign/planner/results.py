@@ -413,12 +413,14 @@ def _barred(problem: Problem, partition: int, broker: int, final: list[int]) -> 
 
 
 def _breaks_racks(problem: Problem, partition: int, broker: int, final: list[int]) -> BoolArray:
-    limit = rack_excess(problem, Assignment.current(problem.partitions))[partition]
-    racks = problem.brokers.racks
-    rest = [int(racks[one]) for one in final if one != broker and racks[one] >= 0]
-    known = len(set(racks[problem.brokers.staying].tolist()) - {-1})
-    allowed = -(-len(final) // known) if known else len(final)
-    return np.array([rack >= 0 and rest.count(int(rack)) >= allowed + limit for rack in racks], bool)
+    excess = rack_excess(problem, Assignment.current(problem.partitions))[partition]
+    racks, limits = problem.rack_of_broker, problem.rack_limits
+    others = np.array([one for one in final if one != broker], np.int64)
+    rest = np.bincount(racks[others], minlength=int(racks.max()) + 1)
+    most = limits.most[partition]
+    full = most > 1 and (rest >= most).sum() >= limits.full[partition] + excess
+    result: BoolArray = rest[racks] >= most + excess - int(full)
+    return result
 
 
 def _gains(outcome: Outcome, partition: int, broker: int, *, leads: bool) -> tuple[FloatArray, list[str]]:

@@ -324,6 +324,16 @@ def test_a_rack_may_hold_as_many_as_its_brokers_require() -> None:
     assert rack_excess(nobody, moved(nobody)).tolist() == [0]
 
 
+def test_a_rack_that_lacks_a_replica_is_an_excess_of_the_others() -> None:
+    problem = posed(brokers(1, 2, 3, 4, 5, 6, racks="aabbcc"), [partition(0, 1, 2, 3, 5)])
+    assert rack_excess(problem, moved(problem)).tolist() == [0]
+    assert rack_excess(problem, moved(problem, (0, (1, 2, 3, 4)))).tolist() == [1]
+    alone = posed(brokers(1, 2, 3, 4, racks="abbb"), [partition(0, 1, 2, 3, 4)])
+    assert rack_excess(alone, moved(alone)).tolist() == [0]
+    two = posed(brokers(1, 2, 3, 4, racks="abbb"), [partition(0, 1, 2, 3)])
+    assert rack_excess(two, moved(two, (0, (2, 3, 4)))).tolist() == [1]
+
+
 def test_an_excess_in_racks_is_the_sum_of_that_of_all() -> None:
     hosts = brokers(1, 2, 3, 4, 5, 6, racks="aaabbb")
     problem = posed(hosts, [partition(0, 1, wanted_factor=2), partition(1, 1, 2, 3, wanted_factor=2)])

@@ -1,3 +1,4 @@
+from collections import Counter
 from dataclasses import replace
 
 import numpy as np
@@ -274,6 +275,8 @@ LOAD = [partition(0, 1, 2, gigabytes=50)]
     ([BrokerFacts(1, must_empty=True), *brokers(2, 3, may_receive=False)], LOAD, Rules(), "receivers", "t-0"),
     ([BrokerFacts(1, must_empty=True), *brokers(2), BrokerFacts(3, capacity={"disk": 1.0 * GIGABYTE})], LOAD, Rules(),
      "disk", "no receiver has enough disk left"),
+    ([*brokers(1, 2, 3, 4, racks="aabb"), *brokers(5, 6, racks="cc", may_receive=False)],
+     [partition(0, 1, wanted_factor=4)], Rules(), "racks", "every receiver is in a rack that has as many as may"),
     (brokers(1, 2, may_lead=False), LOAD, Rules(), "leaders", "no broker is left that may lead"),
     (brokers(1, 2), LOAD, Rules(least_topic_leaders={"t": 1}), "leaders of a topic", "1 partition, 1 too few"),
     ([BrokerFacts(1, must_empty=True, broker_set="red"), BrokerFacts(2, broker_set="red"), *brokers(3)],
@@ -283,6 +286,23 @@ def test_what_cannot_be_is_refused_with_the_rule_the_place_and_the_amount(hosts,
     with pytest.raises(Infeasible, match=words) as refusal:
         solve(posed(hosts, loads, rules=rules))
     assert goal in refusal.value.goals
+
+
+@pytest.mark.parametrize(("racks", "present", "wanted", "counts"), [
+    ("abbbbb", (1,), 4, [1, 3]),  # rack a has a single broker
+    ("aabbcc", (1,), 4, [1, 1, 2]),
+    ("aabbcc", (1, 2, 3, 4), 4, [1, 1, 2]),
+    ("aaaabc", (1,), 6, [1, 1, 4]),
+])  # fmt: skip
+def test_racks_are_as_even_as_their_brokers_allow(racks: str, present: tuple[int, ...], wanted: int, counts) -> None:
+    # The bands alone would fill the last rack last.
+    full = [partition(number, 5, 6, topic="u", gigabytes=100, may_move=False) for number in range(2)]
+    loads = [partition(0, *present, wanted_factor=wanted), *full]
+    rules = Rules(repair_racks=True, only_forced=True)
+    problem = posed(brokers(*range(1, 7), racks=racks), loads, bands=DISK_ONLY, rules=rules)
+    solution = legal(problem)
+    assert sorted(Counter(racks[broker - 1] for broker in lists(problem, solution)[0]).values()) == counts
+    assert evaluate(problem, solution.assignment).moved_bytes == bytes_bound(problem).forced
 
 
 def test_where_a_band_cannot_be_met_the_miss_is_shared() -> None:

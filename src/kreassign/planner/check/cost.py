@@ -242,7 +242,8 @@ def forced_copies(problem: Problem) -> FloatArray:
         held = pairs(partitions.owners[usable], racks[partitions.replicas[usable]], count)
         crowded, counts = np.unique(held, return_counts=True)
         owners = crowded // count
-        kept = np.bincount(owners, np.minimum(counts, limits[owners]), len(partitions))
+        kept = np.bincount(owners, np.minimum(counts, limits.most[owners] - 1), len(partitions))
+        kept += np.minimum(np.bincount(owners[counts >= limits.most[owners]], minlength=len(kept)), limits.full)
     else:
         kept = np.bincount(partitions.owners, usable, len(partitions))
     changeable = partitions.within_reach(problem.brokers.is_live) & partitions.may_move

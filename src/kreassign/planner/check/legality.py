@@ -299,15 +299,20 @@ def _racks_repaired(case: Case) -> Iterator[str]:
 
 
 def rack_excess(problem: Problem, assignment: Assignment) -> IntArray:
-    """Number of replicas of each partition beyond the limits of its racks; shape (P,)."""
+    """Number of replicas of each partition beyond the limits of its racks; shape (P,).
+
+    A replica is also beyond them that makes a rack as full as fewer racks may be: another one lacks it.
+    """
     excess = np.zeros_like(problem.partitions.wanted_factors)
     if problem.rules.racks is RackRule.NONE:
         return excess
     racks, count = _racks_of_brokers(problem), len(problem.brokers)
     key, held = np.unique(pairs(assignment.owners, racks[assignment.replicas], count), return_counts=True)
     partitions = key // count
-    np.add.at(excess, partitions, np.maximum(0, held - _allowed_per_rack(problem, racks)[partitions]))
-    return excess
+    allowed, in_racks = _allowed_per_rack(problem, racks)
+    np.add.at(excess, partitions, np.maximum(0, held - allowed[partitions]))
+    full = np.bincount(partitions[held >= allowed[partitions]], minlength=len(excess))
+    return (excess + np.maximum(0, full - in_racks)).astype(excess.dtype)
 
 
 def _racks_of_brokers(problem: Problem) -> IndexArray:
@@ -317,18 +322,31 @@ def _racks_of_brokers(problem: Problem) -> IndexArray:
     return np.unique(np.where(racks == NOWHERE, own, racks), return_inverse=True)[1]
 
 
-def _allowed_per_rack(problem: Problem, racks: IndexArray) -> IntArray:
+def _allowed_per_rack(problem: Problem, racks: IndexArray) -> tuple[IntArray, IntArray]:
+    """Most replicas of each partition in a rack, and the most racks with so many if that is more than one, (P,) each.
+
+    Replicas are dealt to the racks in turn, until each rack has one on every broker.
+    """
     partitions, brokers = problem.partitions, problem.brokers
-    allowed = np.ones_like(partitions.wanted_factors)
+    wanted = partitions.wanted_factors
+    allowed, in_racks = np.ones_like(wanted), np.full_like(wanted, len(brokers))
     if problem.rules.racks is RackRule.STRICT:
-        return allowed
+        return allowed, in_racks
     stays = brokers.is_live & ~brokers.must_empty
-    for number in np.unique(partitions.broker_sets):
+    kinds = pairs(partitions.broker_sets, wanted, width := int(wanted.max(initial=0)) + 1)
+    for kind in np.unique(kinds).tolist():
+        number, factor = divmod(kind, width)
         members = stays & ((number == NOWHERE) | (brokers.broker_sets == number))
-        count = max(1, len(np.unique(racks[members])))
-        chosen = partitions.broker_sets == number
-        allowed[chosen] = -(-partitions.wanted_factors[chosen] // count)
-    return allowed
+        chosen = kinds == kind
+        left, level, dealt = factor, 0, 0
+        room = np.bincount(racks[members], minlength=len(brokers))
+        while left > 0 and (room > level).any():
+            dealt = min(left, int((room > level).sum()))
+            left, level = left - dealt, level + 1
+        allowed[chosen] = max(1, level) if left <= 0 else factor
+        if level > 1 and left <= 0:
+            in_racks[chosen] = dealt
+    return allowed, in_racks
 
 
 def _capacity(case: Case) -> Iterator[str]:

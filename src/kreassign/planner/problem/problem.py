@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from enum import Enum
 from itertools import pairwise
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -298,7 +298,7 @@ class RackRule(Enum):
     """Spread of a partition's replicas over racks; a broker without a rack counts as a rack of its own."""
 
     STRICT = "never two in one rack"
-    EVEN = "as evenly as the number of racks allows"
+    EVEN = "as evenly as the racks and the number of their brokers allow"
     NONE = "racks do not matter"
 
 
@@ -395,6 +395,17 @@ class Bounds:
     high: FloatArray
     capacity: FloatArray
     mean: FloatArray
+
+
+ANY_RACKS = 1 << 15
+"""In `RackLimits.full`: more than any cluster has racks."""
+
+
+class RackLimits(NamedTuple):
+    """Per partition, (P,): `most` replicas in a rack, and at most `full` racks with so many."""
+
+    most: IntArray
+    full: IntArray
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -529,16 +540,28 @@ class Problem:
         return np.where(self.brokers.racks == NOWHERE, own, self.brokers.racks).astype(np.int32)
 
     @property
-    def rack_limits(self) -> IntArray:
-        """Most replicas of each partition that may share a rack, (P,)."""
+    def rack_limits(self) -> RackLimits:
+        """Most replicas of each partition that may share a rack, and in how many racks there may be so many.
+
+        Racks fill level by level, each up to the number of its brokers: with `most` replicas in at most `full` racks,
+        every other one has one less, or one on each of its brokers.
+        """
         wanted = self.partitions.wanted_factors
+        limits = RackLimits(np.ones_like(wanted), np.full_like(wanted, ANY_RACKS))
         if self.rules.racks is RackRule.STRICT:
-            return np.ones_like(wanted)
-        racks, limits = self.rack_of_broker, np.ones_like(wanted)
-        for broker_set in np.unique(self.partitions.broker_sets):
+            return limits
+        racks = np.unique(self.rack_of_broker, return_inverse=True)[1]
+        kinds = pairs(self.partitions.broker_sets, wanted, width := int(wanted.max(initial=0)) + 1)
+        for kind in np.unique(kinds).tolist():
+            broker_set, factor = divmod(kind, width)
             members = self.brokers.staying & ((broker_set == NOWHERE) | (self.brokers.broker_sets == broker_set))
-            chosen = self.partitions.broker_sets == broker_set
-            limits[chosen] = -(-wanted[chosen] // max(1, len(np.unique(racks[members]))))
+            sizes = np.bincount(racks[members])
+            room = [int(np.minimum(sizes, level).sum()) for level in range(factor + 1)]
+            chosen = kinds == kind
+            most = next((level for level, places in enumerate(room) if places >= factor), factor)
+            limits.most[chosen] = max(1, most)
+            if most > 1 and room[most] >= factor:
+                limits.full[chosen] = factor - room[most - 1]
         return limits
 
     def shares_of(self, goal: Goal) -> FloatArray:

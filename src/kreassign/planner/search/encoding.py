@@ -9,7 +9,17 @@ import numpy as np
 from kreassign.planner.arrays import NOWHERE, BoolArray, FloatArray, IndexArray, IntArray, pairs
 from kreassign.planner.problem.problem import Assignment, Problem
 from kreassign.planner.search.compiled import loops
-from kreassign.planner.search.compiled.kernels import FIXED, NO_RANK, REMOVED, UNPLACED, Encoding, State, loads_of
+from kreassign.planner.search.compiled.kernels import (
+    FIXED,
+    FULL_RACKS,
+    MOST_IN_RACK,
+    NO_RANK,
+    REMOVED,
+    UNPLACED,
+    Encoding,
+    State,
+    loads_of,
+)
 
 SEED = 20_260_101
 UNLIMITED = np.inf
@@ -179,7 +189,7 @@ def _encoding(problem: Problem, unit_bytes: float) -> Encoding:
         role_goals=(loads[:-1:2] != loads[1::2]).any(axis=0),
         size=partitions.size_bytes / unit_bytes,
         transfer_cost=_transfer_costs(problem) / unit_bytes,
-        rack_limit=problem.rack_limits.astype(np.int64),
+        rack_limit=_rack_limit(problem),
         partition_sets=partitions.broker_sets.astype(np.int64),
         lead_rows=np.where(partitions.may_move, lead_rows, FIXED),
         movable=partitions.may_move & rules.between_brokers,
@@ -191,6 +201,11 @@ def _encoding(problem: Problem, unit_bytes: float) -> Encoding:
         staying=brokers.staying,
         lead_ranks=np.where(brokers.staying & brokers.may_lead, lead_ranks, NO_RANK).reshape(-1),
     )
+
+
+def _rack_limit(problem: Problem) -> IndexArray:
+    most, full = (one.astype(np.int64) for one in problem.rack_limits)
+    return most | full << FULL_RACKS
 
 
 def _pins(problem: Problem) -> tuple[IndexArray, IndexArray]:
@@ -370,6 +385,11 @@ def crowding(encoding: Encoding, state: State, counted: BoolArray) -> BoolArray:
     begins = np.concatenate(([True], ordered[1:] != ordered[:-1])) if len(ordered) else np.zeros(0, bool)
     positions = np.arange(len(ordered))
     within = positions - np.maximum.accumulate(np.where(begins, positions, 0))
-    beyond = np.zeros(len(counted), bool)
-    beyond[slots[order]] = within >= encoding.rack_limit[encoding.owners[slots[order]]]
+    owners, beyond = encoding.owners[slots[order]], np.zeros(len(counted), bool)
+    beyond[slots[order]] = within >= encoding.rack_limit[owners] & MOST_IN_RACK
+    # Of the racks that are full, those count whose last replica comes first in the list.
+    last = np.sort(slots[order][within == (encoding.rack_limit[owners] & MOST_IN_RACK) - 1])
+    owners = encoding.owners[last]
+    before = np.arange(len(last)) - np.searchsorted(owners, owners)
+    beyond[last[before >= encoding.rack_limit[owners] >> FULL_RACKS]] = True
     return beyond

@@ -23,8 +23,17 @@ from kreassign.planner.goals import Goal
 from kreassign.planner.problem.holds import Hold, first_names, held_sentences
 from kreassign.planner.problem.problem import Budget, Problem, RackRule
 from kreassign.planner.search.compiled import kernels, loops
-from kreassign.planner.search.compiled.kernels import NO_RANK, REMOVED, Encoding, SlotsByBroker, State, slots_by_broker
-from kreassign.planner.search.encoding import Search, crowding, may_stay_or_go, refresh
+from kreassign.planner.search.compiled.kernels import (
+    FULL_RACKS,
+    MOST_IN_RACK,
+    NO_RANK,
+    REMOVED,
+    Encoding,
+    SlotsByBroker,
+    State,
+    slots_by_broker,
+)
+from kreassign.planner.search.encoding import Search, crowding, may_stay_or_go, refresh, scales
 
 # Make room.
 
@@ -254,6 +263,8 @@ def _why_unplaced(problem: Problem, encoding: Encoding, state: State, slot: int)
     broker_set = encoding.partition_sets[partition]
     of_set = (encoding.broker_sets == broker_set) | (broker_set == NOWHERE)
     used = np.bincount(encoding.racks[others], minlength=int(encoding.racks.max()) + 1)
+    most, full = encoding.rack_limit[partition] & MOST_IN_RACK, encoding.rack_limit[partition] >> FULL_RACKS
+    has_room = used < most - int((used >= most).sum() >= full)
     for rule, allowed, sentence in (
         ("receivers", encoding.receiving, "no broker may receive replicas"),
         ("broker sets", of_set, "none of its broker set may receive"),
@@ -264,7 +275,7 @@ def _why_unplaced(problem: Problem, encoding: Encoding, state: State, slot: int)
             ~np.isin(np.arange(len(left)), lost),
             "every other receiver has lost its copy of it",
         ),
-        ("racks", used[encoding.racks] < encoding.rack_limit[partition], "every receiver is in a rack that is full"),
+        ("racks", has_room[encoding.racks], "every receiver is in a rack that has as many as may share one"),
     ):
         left &= allowed
         if not left.any():

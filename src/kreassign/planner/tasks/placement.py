@@ -302,8 +302,9 @@ class _Successors:
         partition = int(partitions.owners[place])
         its = partitions.span(partition)
         others = self.replicas[its][~self._is_open[its]]
-        in_rack = np.bincount(self._racks[others], minlength=int(self._racks.max()) + 1)[self._racks]
-        limit = self._limits[partition]
+        held = np.bincount(self._racks[others], minlength=int(self._racks.max()) + 1)
+        in_rack, most = held[self._racks], self._limits.most[partition]
+        limit = most - int((held >= most).sum() >= self._limits.full[partition])
         was_over = in_rack[self.replicas[place]] >= limit
         allowed = brokers.receiving & ~np.isin(np.arange(len(brokers)), self.replicas[its]) & ~barred
         size = int(self._sizes[place])

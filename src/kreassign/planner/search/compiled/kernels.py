@@ -40,7 +40,7 @@ class Encoding(NamedTuple):
     role_goals: BoolArray  # (R,) True if the load differs between leader and follower
     size: FloatArray  # (P,)
     transfer_cost: FloatArray  # (P,) bytes of a copy that count for what brokers may receive and send, scaled as sizes
-    rack_limit: IndexArray  # (P,) replicas allowed in one rack
+    rack_limit: IndexArray  # (P,) replicas allowed in one rack, and from FULL_RACKS on in how many racks so many
     partition_sets: IndexArray  # (P,)
     lead_rows: IndexArray  # (P,) row of `lead_ranks` for its leader, or FIXED: nothing about it may change
     movable: BoolArray  # (P,) replicas may go elsewhere
@@ -52,6 +52,10 @@ class Encoding(NamedTuple):
     staying: BoolArray  # (N,) may hold replicas in the end
     lead_ranks: IndexArray  # (K * N,) row by row, rank of a broker's rack among those preferred for leaders, or NO_RANK
 
+
+FULL_RACKS = 16
+MOST_IN_RACK = (1 << FULL_RACKS) - 1
+"""Parts of `Encoding.rack_limit`: the first bit of the number of racks, and the mask of the replicas in one."""
 
 NO_RANK = 1 << 30
 """In `Encoding.lead_ranks`: the broker may not lead."""
@@ -239,7 +243,26 @@ def may_host(encoding: Encoding, state: State, slot: int, broker: int) -> bool:
             return False
         if encoding.racks[place] == encoding.racks[broker]:
             beside += 1
-    return bool(beside < encoding.rack_limit[partition])
+    most = encoding.rack_limit[partition] & MOST_IN_RACK
+    if most > 1 and beside == most - 1:
+        most -= int(full_racks(encoding, state, slot, most) >= encoding.rack_limit[partition] >> FULL_RACKS)
+    return bool(beside < most)
+
+
+@compiled_part
+def full_racks(encoding: Encoding, state: State, slot: int, most: int) -> int:
+    """Count racks with so many replicas of a slot's partition, without the slot itself."""
+    partition = encoding.owners[slot]
+    count = 0
+    for one in range(encoding.offsets[partition], encoding.offsets[partition + 1]):
+        if one == slot or state.places[one] < 0:
+            continue
+        rack, before = encoding.racks[state.places[one]], 0
+        for other in range(encoding.offsets[partition], one):
+            if other != slot and state.places[other] >= 0 and encoding.racks[state.places[other]] == rack:
+                before += 1
+        count += int(before == most - 1)
+    return count
 
 
 @compiled_part
