@@ -219,7 +219,8 @@ def outcome_of(problem: Problem, assignment: Assignment, origin: Origin) -> Outc
             *origin.left,
             *evaluation.out_of_reach,
             *evaluation.unfinished,
-            *map(str, evaluation.misses()),
+            *evaluation.above_limits.values(),
+            *_missed(problem, evaluation),
             *topics.topics_outside(problem, assignment),
             *topics.uneven_topics(problem, assignment),
             *topics.leaders_elsewhere(problem, assignment),
@@ -235,6 +236,13 @@ def outcome_of(problem: Problem, assignment: Assignment, origin: Origin) -> Outc
         losses=tuple(one for state, when in zip(failover, STATES, strict=False) for one in state.worst(when)),
     )
     return Outcome(problem, assignment, plan, current_plan(problem, assignment), evaluation, facts)
+
+
+def _missed(problem: Problem, evaluation: Evaluation) -> Iterator[str]:
+    """Missed bands; a load above its limit is named for that alone."""
+    for miss in evaluation.misses():
+        if (miss.broker, miss.goal) not in evaluation.above_limits:
+            yield str(miss)
 
 
 def _worst_losses(problem: Problem, assignment: Assignment) -> tuple[Losses, ...]:

@@ -1,4 +1,5 @@
 import re
+from dataclasses import replace
 
 import pytest
 
@@ -6,9 +7,10 @@ from kreassign.errors import IllegalPlan
 from kreassign.model import TopicPartition
 from kreassign.model.plan_facts import plan_id
 from kreassign.model.plan_facts_json import format_facts, parse_facts
-from kreassign.planner import Band, LogDirFacts
-from kreassign.planner.goals import DISK
+from kreassign.planner import Band, LogDirFacts, Problem, Rules, solve
+from kreassign.planner.goals import DISK, LEADERS
 from kreassign.planner.results import Origin, outcome_of
+from kreassign.planner.tasks import demote, drain_brokers, leaders_only, only_forced
 from tests.planner.sentences import says
 from tests.planner.small_problems import GIGABYTE, brokers, moved, partition, plan, posed
 
@@ -59,6 +61,17 @@ def test_present_directories_are_kept_where_all_are_known() -> None:
     problem = posed(hosts, [partition(0, 1, log_dirs=("/a",)), partition(1, 1)])
     found = outcome_of(problem, moved(problem, (0, (2,)), (1, (2,))), ORIGIN)
     assert [fact.log_dirs for fact in found.facts.partitions] == [("/a",), ()]
+
+
+def left_by(problem: Problem) -> tuple[str, ...]:
+    """What remains after the plan that is found for the problem."""
+    return outcome_of(problem, solve(problem).assignment, ORIGIN).facts.remaining
+
+
+def test_a_load_that_stays_above_its_limit_remains_whatever_the_task() -> None:
+    hosts = [*brokers(1, capacity={"disk": 25.0 * GIGABYTE}), *brokers(2)]
+    problem = posed(hosts, LOADS, bands=(Band(DISK),), rules=Rules(between_brokers=False))
+    assert left_by(problem) == ("broker 1: disk is 40 GB, 15 GB above its limit of 25 GB",)
 
 
 def test_an_illegal_plan_is_no_outcome() -> None:

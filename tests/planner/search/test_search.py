@@ -271,7 +271,8 @@ LOAD = [partition(0, 1, 2, gigabytes=50)]
     ([BrokerFacts(1, must_empty=True), *brokers(2, 3)], [partition(0, 1, may_move=False)], Rules(), "drain",
      r"brokers \[1\] cannot be emptied.*t-0"),
     ([BrokerFacts(1, is_live=False), *brokers(2, 3)], LOAD, Rules(between_brokers=False), "drain", "nothing may move"),
-    (brokers(1, 2, capacity={"disk": 40.0 * GIGABYTE}), LOAD, Rules(), "disk", "exceeds the capacity .* by 20 GB"),
+    (brokers(1, 2, 3, capacity={"disk": 40.0 * GIGABYTE}), [partition(0, 1, 2, gigabytes=50, wanted_factor=3)], Rules(),
+     "disk", "exceeds the capacity .* by 10 GB"),
     ([BrokerFacts(1, must_empty=True), *brokers(2, 3, may_receive=False)], LOAD, Rules(), "receivers", "t-0"),
     ([BrokerFacts(1, must_empty=True), *brokers(2), BrokerFacts(3, capacity={"disk": 1.0 * GIGABYTE})], LOAD, Rules(),
      "disk", "no receiver has enough disk left"),
@@ -303,6 +304,17 @@ def test_racks_are_as_even_as_their_brokers_allow(racks: str, present: tuple[int
     solution = legal(problem)
     assert sorted(Counter(racks[broker - 1] for broker in lists(problem, solution)[0]).values()) == counts
     assert evaluate(problem, solution.assignment).moved_bytes == bytes_bound(problem).forced
+
+
+@pytest.mark.parametrize("rules", [Rules(), Rules(between_brokers=False)])
+def test_brokers_above_a_limit_before_the_plan_only_get_less(rules: Rules) -> None:
+    hosts = brokers(1, 2, 3, capacity={"disk": 25.0 * GIGABYTE})
+    loads = [partition(n, 1, 2) for n in range(4)] + [partition(4, 2)]
+    problem = posed(hosts, loads, rules=rules)
+    judged = evaluate(problem, legal(problem).assignment)
+    disk = judged.goals.index("disk")
+    assert (judged.after[:2, disk] <= judged.before[:2, disk]).all()
+    assert judged.after[2, disk] == (20 * GIGABYTE if rules.between_brokers else 0)
 
 
 def test_where_a_band_cannot_be_met_the_miss_is_shared() -> None:

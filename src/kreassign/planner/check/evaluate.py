@@ -6,7 +6,7 @@ from the fields of the problem. Works on whole arrays; a million replicas take s
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,7 +14,7 @@ import numpy as np
 from kreassign.model.text import format_load, told_load
 from kreassign.planner.arrays import NOWHERE, BytesArray, FloatArray, sums
 from kreassign.planner.check.cost import Changes, changes_of
-from kreassign.planner.check.legality import Case, out_of_reach, unfinished, violations
+from kreassign.planner.check.legality import Case, above_limits, out_of_reach, unfinished, violations
 from kreassign.planner.goals import Column, Goal, PartitionLoads, goal_named, is_goal
 from kreassign.planner.problem.problem import Assignment, Problem
 
@@ -93,13 +93,15 @@ class Evaluation:
 
     `violations` has a sentence per broken rule; if empty, the plan is legal and its hard goals hold. `unfinished` names
     forced changes (drains, factors, repairs) that a budget left undone, `out_of_reach` partitions that no plan can
-    repair. `before`, `after`, `low` and `high` have shape (brokers, goals); `bytes_in`, `bytes_out` (sent by the
-    present leaders) and `peak_bytes` (held once every copy has arrived and none was deleted) one value per broker.
+    repair, `above_limits` loads that stay above a hard limit, by broker id and goal. `before`, `after`, `low` and
+    `high` have shape (brokers, goals); `bytes_in`, `bytes_out` (sent by the present leaders) and `peak_bytes` (held
+    once every copy has arrived and none was deleted) one value per broker.
     """
 
     violations: tuple[str, ...]
     unfinished: tuple[str, ...]
     out_of_reach: tuple[str, ...]
+    above_limits: Mapping[tuple[int, str], str]
     broker_ids: tuple[int, ...]
     goals: tuple[str, ...]
     units: tuple[str, ...]
@@ -178,6 +180,7 @@ def evaluate(problem: Problem, assignment: Assignment) -> Evaluation:
         violations=violations(case),
         unfinished=unfinished(case),
         out_of_reach=out_of_reach(case),
+        above_limits=above_limits(case),
         broker_ids=tuple(problem.brokers.ids.tolist()),
         goals=tuple(goal.name for goal in goals),
         units=tuple(problem.unit_of(goal.name) for goal in goals),

@@ -359,6 +359,19 @@ def _capacity(case: Case) -> Iterator[str]:
             yield f"broker {brokers.ids[broker]}: {name} {_rise(*(case.amount(name, one) for one in loads))}"
 
 
+def above_limits(case: Case) -> dict[tuple[int, str], str]:
+    """A sentence for each broker id and goal whose load stays above a limit that it was above before."""
+    brokers = case.problem.brokers
+    found: dict[tuple[int, str], str] = {}
+    for column, name in enumerate(case.limited):
+        limit, after = brokers.capacity[name], case.after[:, column]
+        for broker in np.flatnonzero((after > limit * (1 + ROUNDING)) & brokers.staying):
+            amounts = (case.amount(name, float(one[broker])) for one in (after, after - limit, limit))
+            loads = "{}, {} above its limit of {}".format(*amounts)
+            found[int(brokers.ids[broker]), name] = f"broker {brokers.ids[broker]}: {name} is {loads}"
+    return found
+
+
 def _log_dirs(case: Case) -> Iterator[str]:
     dirs, chosen = case.problem.log_dirs, case.assignment.log_dirs
     if dirs is None:

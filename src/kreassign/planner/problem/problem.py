@@ -498,6 +498,18 @@ class Problem:
         )
 
     @property
+    def present_loads(self) -> FloatArray:
+        """Present load of every broker, by band; shape (N, R)."""
+        now = self.partitions
+        leads = np.zeros(len(now.replicas), bool)
+        leads[now.offsets[:-1][now.factors > 0]] = True
+        loads = np.zeros((len(self.brokers), len(self.bands)))
+        for column, band in enumerate(self.bands):
+            brought = np.where(leads, band.goal.leader(now)[now.owners], band.goal.follower(now)[now.owners])
+            loads[:, column] = np.bincount(now.replicas, brought, len(self.brokers))
+        return loads
+
+    @property
     def limits(self) -> Bounds:
         """Bands and capacities as numbers per broker.
 

@@ -211,10 +211,10 @@ def _factors(problem: Problem) -> Iterator[tuple[str, str]]:
 
 
 def _capacities(problem: Problem) -> Iterator[tuple[str, str]]:
-    """Total loads that exceed the capacity of the remaining brokers."""
+    """Total loads that exceed the capacity of the remaining brokers; one above its limit may keep what it has."""
     staying = problem.brokers.staying
-    for band, total in zip(problem.bands, problem.totals, strict=True):
-        room = float(problem.brokers.capacity_of(band.goal.name)[staying].sum())
+    for band, total, loads in zip(problem.bands, problem.totals, problem.present_loads.T, strict=True):
+        room = float(np.maximum(problem.brokers.capacity_of(band.goal.name), loads)[staying].sum())
         if total > room * (1 + ROUNDING):
             load = _amount(problem, float(total), band.goal)
             text = f"the load of {load} exceeds the capacity of the {int(staying.sum())} brokers that stay"
@@ -286,12 +286,16 @@ def _why_unplaced(problem: Problem, encoding: Encoding, state: State, slot: int)
 
 
 def refuse_overfull(problem: Problem, encoding: Encoding, state: State) -> None:
-    """Raise Infeasible if brokers end up above their capacity although no budget limits the plan."""
+    """Raise Infeasible if brokers rise above their capacity although no budget limits the plan."""
     if problem.budget != Budget() or not problem.rules.between_brokers:
         return
     found: list[tuple[str, str]] = []
-    for column, band in enumerate(problem.bands):
-        spare = state.spare_capacity[:, column]
+    scale = scales(problem)
+    for column, (band, loads) in enumerate(zip(problem.bands, problem.present_loads.T, strict=True)):
+        spare = state.spare_capacity[:, column].copy()
+        if not problem.rules.only_forced:  # else `encode` has left out what was above a limit before
+            room = problem.brokers.capacity_of(band.goal.name)
+            spare += np.maximum(loads - room, 0.0) * scale[column]
         over = np.flatnonzero((spare < -ROUNDING) & encoding.staying)
         if len(over):
             limit = problem.brokers.capacity_of(band.goal.name)[over]

@@ -40,7 +40,7 @@ def split(problem: Problem, count: int, seed: int = DEFAULT_SEED) -> tuple[Subpr
     """
     problem = problem.with_limits()
     assigned = _assigned(problem, count, np.random.default_rng(seed))
-    load, mean = _loads(problem), problem.limits.mean
+    load, mean = problem.present_loads, problem.limits.mean
     parts = [np.flatnonzero(assigned == part) for part in range(count)]
     return tuple(Subproblem(indices, _part(problem, indices, (load, mean), count)) for indices in parts if len(indices))
 
@@ -125,19 +125,6 @@ def _assigned(problem: Problem, count: int, generator: np.random.Generator) -> I
     return numbers
 
 
-def _loads(problem: Problem) -> FloatArray:
-    """Present load of every broker, by band; shape (N, R)."""
-    partitions = problem.partitions
-    owners = partitions.owners
-    heads = np.zeros(len(partitions.replicas), bool)
-    heads[partitions.offsets[:-1][partitions.factors > 0]] = True
-    loads = np.zeros((len(problem.brokers), len(problem.bands)))
-    for column, band in enumerate(problem.bands):
-        brought = np.where(heads, band.goal.leader(partitions)[owners], band.goal.follower(partitions)[owners])
-        loads[:, column] = np.bincount(partitions.replicas, brought, len(problem.brokers))
-    return loads
-
-
 def _part(problem: Problem, indices: IndexArray, whole: tuple[FloatArray, FloatArray], count: int) -> Problem:
     now, gone = problem.partitions, problem.gone
     part = replace(
@@ -150,7 +137,7 @@ def _part(problem: Problem, indices: IndexArray, whole: tuple[FloatArray, FloatA
     rules = replace(problem.rules, between_log_dirs=False, failover=None)
     part = replace(part, log_dirs=None, rules=rules)
     load, mean = whole
-    own = _loads(part)
+    own = part.present_loads
     shares = np.maximum(own + (mean - load) / count, 0.0)
     names = [band.goal.name for band in problem.bands]
     room = {

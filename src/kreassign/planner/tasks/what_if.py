@@ -205,7 +205,8 @@ def _fits(problem: Problem, count: int) -> bool:
     if count > len(present):
         sized = with_new_brokers(problem, count - len(present))
     try:
-        return evaluate(sized, solve(sized).assignment).legal
+        found = evaluate(sized, solve(sized).assignment)
+        return found.legal and not found.misses()  # the bands of the reduced problem are its limits
     except Infeasible:
         return False
 
