@@ -368,7 +368,7 @@ def plan_summary(terminal: Console, outcome: Outcome, how: ShownPlan) -> None:
     terminal.print("\n".join((*facts.factors, _cost(outcome))))
     if facts.loads is not None:
         print_loads(terminal, facts.loads, how.max_age_s)
-    terminal.print(_bound(facts))
+    terminal.print(_bound(outcome))
     if facts.racks:
         terminal.print(racks_line(facts.racks))
     if facts.leader_racks is not None:
@@ -424,12 +424,13 @@ def _nothing(outcome: Outcome) -> str:
     return "nothing to do, for all brokers are within their bands"
 
 
-def _bound(facts: PlanFacts) -> str:
+def _bound(outcome: Outcome) -> str:
+    facts, missed = outcome.facts, {one.goal for one in outcome.evaluation.misses()}
     least, gap = facts.totals.least_bytes, facts.totals.gap
     if gap is not None:
         why = _BINDING.get(facts.totals.binding, "")
         return f"lower bound: {format_bytes(least)}{why} (plan {shown_gap(gap)}){_for_limits(facts)}"
-    if facts.totals.moved_bytes and facts.remaining:
+    if facts.totals.moved_bytes and (outcome.evaluation.unfinished or missed & outcome.problem.aimed_goals):
         return "some balance targets missed, so there is no lower bound; see below"
     return "nothing has to be copied"
 

@@ -239,9 +239,10 @@ def outcome_of(problem: Problem, assignment: Assignment, origin: Origin) -> Outc
 
 
 def _missed(problem: Problem, evaluation: Evaluation) -> Iterator[str]:
-    """Missed bands; a load above its limit is named for that alone."""
+    """Missed bands that the task aims at; a load above its limit is named for that alone."""
+    aimed = problem.aimed_goals
     for miss in evaluation.misses():
-        if (miss.broker, miss.goal) not in evaluation.above_limits:
+        if miss.goal in aimed and (miss.broker, miss.goal) not in evaluation.above_limits:
             yield str(miss)
 
 

@@ -68,6 +68,17 @@ def left_by(problem: Problem) -> tuple[str, ...]:
     return outcome_of(problem, solve(problem).assignment, ORIGIN).facts.remaining
 
 
+def test_only_bands_that_the_task_aims_at_remain() -> None:
+    loads = [partition(number, 1, gigabytes=10) for number in range(4)] + [partition(4, 1, 2)]
+    problem = posed(brokers(1, 2, 3), loads, bands=(Band(DISK), Band(LEADERS)))
+    assert left_by(leaders_only(problem)) == (
+        "broker 1: leaders is 2 above its band",
+        "broker 3: leaders is 1 below its band",
+    )
+    assert left_by(only_forced(drain_brokers(problem, (3,)))) == ()
+    assert left_by(replace(problem, rules=Rules(between_brokers=False, leaders=False))) == ()
+
+
 def test_a_load_that_stays_above_its_limit_remains_whatever_the_task() -> None:
     hosts = [*brokers(1, capacity={"disk": 25.0 * GIGABYTE}), *brokers(2)]
     problem = posed(hosts, LOADS, bands=(Band(DISK),), rules=Rules(between_brokers=False))

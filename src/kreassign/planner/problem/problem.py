@@ -544,6 +544,15 @@ class Problem:
         return bool((goal.leader(self.partitions) != goal.follower(self.partitions)).any())
 
     @property
+    def aimed_goals(self) -> frozenset[str]:
+        """Goals whose bands the task tries to meet: none if it is given or makes forced changes only."""
+        rules = self.rules
+        if rules.is_given or rules.only_forced or not (rules.between_brokers or rules.leaders):
+            return frozenset()
+        goals = [band.goal for band in self.bands]
+        return frozenset(one.name for one in goals if rules.between_brokers or self._depends_on_leading(one))
+
+    @property
     def rack_of_broker(self) -> IntArray:
         """Rack index of each broker, (N,); unique where the broker has no rack or racks do not matter."""
         own = len(self.brokers.rack_names) + np.arange(len(self.brokers), dtype=np.int32)
