@@ -273,6 +273,11 @@ LOAD = [partition(0, 1, 2, gigabytes=50)]
     ([BrokerFacts(1, is_live=False), *brokers(2, 3)], LOAD, Rules(between_brokers=False), "drain", "nothing may move"),
     (brokers(1, 2, 3, capacity={"disk": 40.0 * GIGABYTE}), [partition(0, 1, 2, gigabytes=50, wanted_factor=3)], Rules(),
      "disk", "exceeds the capacity .* by 10 GB"),
+    ([*brokers(1, 2, broker_set="red"), *brokers(3)], [partition(n, 1, 2, broker_set="red") for n in range(6)],
+     Rules(least_topic_leaders={"t": 2}), "leaders of a topic", "broker 3 leads 0 partitions of topic t, not 2"),
+    (brokers(1, 2, 3), [partition(n, 1, 2) for n in range(6)],
+     Rules(least_topic_leaders={"t": 1}, between_brokers=False), "leaders of a topic",
+     "broker 3 leads 0 partitions of topic t, not 1"),
     ([BrokerFacts(1, must_empty=True), *brokers(2, 3, may_receive=False)], LOAD, Rules(), "receivers", "t-0"),
     ([BrokerFacts(1, must_empty=True), *brokers(2), BrokerFacts(3, capacity={"disk": 1.0 * GIGABYTE})], LOAD, Rules(),
      "disk", "no receiver has enough disk left"),
@@ -304,6 +309,20 @@ def test_racks_are_as_even_as_their_brokers_allow(racks: str, present: tuple[int
     solution = legal(problem)
     assert sorted(Counter(racks[broker - 1] for broker in lists(problem, solution)[0]).values()) == counts
     assert evaluate(problem, solution.assignment).moved_bytes == bytes_bound(problem).forced
+
+
+def test_leaders_of_a_topic_that_must_stay_are_not_demanded() -> None:
+    problem = posed(brokers(1, 2), LOAD, rules=Rules(least_topic_leaders={"t": 1}, leaders=False))
+    assert evaluate(problem, legal(problem).assignment).leader_changes == 0
+
+
+def test_a_budget_leaves_leaders_of_a_topic_unfinished() -> None:
+    rules, loads = Rules(least_topic_leaders={"t": 1}), [partition(number, 1) for number in range(6)]
+    problem = posed(brokers(1, 2, 3), loads, bands=DISK_ONLY, rules=rules, budget=Budget(moves=1))
+    judged = evaluate(problem, solve(problem).assignment)
+    (left,) = judged.unfinished
+    assert judged.violations == ()
+    assert "leads 0 partitions of topic t, not 1" in left
 
 
 @pytest.mark.parametrize("rules", [Rules(), Rules(between_brokers=False)])

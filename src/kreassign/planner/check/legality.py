@@ -418,7 +418,7 @@ def _least_leaders(case: Case) -> Iterator[str]:
         led = np.bincount(case.leaders[chosen], minlength=len(brokers))
         before = partitions.replicas[partitions.offsets[:-1]][chosen]
         led_before = np.bincount(before, minlength=len(brokers))
-        demanded = np.minimum(least, led_before) if case.problem.rules.only_forced else np.full_like(led, least)
+        demanded = np.full_like(led, least) if case.problem.rules.may_change_leaders else np.minimum(least, led_before)
         for broker in leading[(led < demanded)[leading]]:
             yield f"broker {brokers.ids[broker]} leads {led[broker]} partitions of topic {topic}, not {least}"
 
@@ -501,7 +501,9 @@ def _present(case: Case) -> Assignment:
 
 RULES: tuple[Rule, ...] = (
     _distinct, _receivers, _named, _in_sync, _broker_sets, _fixed, _allowed_kinds, _racks, _capacity, _log_dirs,
-    _least_leaders, _budget, _order_kept, _only_forced,
+    _budget, _order_kept, _only_forced,
 )  # fmt: skip
-FORCED: tuple[Rule, ...] = (_leaders, _drained, _lost, _drained_log_dirs, _factors, _racks_repaired)
+FORCED: tuple[Rule, ...] = (
+    _leaders, _drained, _lost, _drained_log_dirs, _factors, _racks_repaired, _least_leaders,
+)  # fmt: skip
 """Rules for forced changes; with a budget a violation counts as `unfinished` instead."""

@@ -386,6 +386,11 @@ class Rules:
     failover: float | None = None
     is_given: bool = False
 
+    @property
+    def may_change_leaders(self) -> bool:
+        """True if leaders may change where no rule forces it."""
+        return self.leaders and not self.only_forced and not self.is_given
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Bounds:

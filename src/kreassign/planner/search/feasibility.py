@@ -223,6 +223,8 @@ def _capacities(problem: Problem) -> Iterator[tuple[str, str]]:
 
 def _topic_leaders(problem: Problem) -> Iterator[tuple[str, str]]:
     brokers, partitions = problem.brokers, problem.partitions
+    if not problem.rules.may_change_leaders:
+        return
     leading = int((brokers.staying & brokers.may_lead).sum())
     for topic, least in sorted(problem.rules.least_topic_leaders.items()):
         index = partitions.topic_names.index(topic) if topic in partitions.topic_names else NOWHERE
@@ -310,6 +312,25 @@ def refuse_overfull(problem: Problem, encoding: Encoding, state: State) -> None:
             found.append((band.goal.name, f"{band.goal.name}: no plan was found that keeps within capacity: {excess}"))
     if found:
         raise _infeasible(found)
+
+
+def refuse_few_leaders(problem: Problem, state: State) -> None:
+    """Raise Infeasible if brokers lead too few partitions of a topic although no budget limits the plan."""
+    if problem.budget == Budget() and (found := list(_few_leaders(problem, state))):
+        raise _infeasible(found[:SHOWN_EXAMPLES])
+
+
+def _few_leaders(problem: Problem, state: State) -> Iterator[tuple[str, str]]:
+    brokers, partitions = problem.brokers, problem.partitions
+    for topic, least in sorted(problem.rules.least_topic_leaders.items()):
+        its = np.flatnonzero(np.array([name == topic for name in partitions.topic_names])[partitions.topics])
+        hosts = state.places[state.leaders[its]]
+        led = np.bincount(hosts[hosts >= 0], minlength=len(brokers))
+        before = np.bincount(partitions.replicas[partitions.offsets[:-1][its]], minlength=len(brokers))
+        demanded = np.full_like(led, least) if problem.rules.may_change_leaders else np.minimum(least, before)
+        for broker in np.flatnonzero((led < demanded) & brokers.staying & brokers.may_lead).tolist():
+            few = f"broker {brokers.ids[broker]} leads {led[broker]} partitions of topic {topic}, not {least}"
+            yield "leaders of a topic", f"no plan was found in which every broker leads enough of a topic: {few}"
 
 
 def _infeasible(found: list[tuple[str, str]]) -> Infeasible:

@@ -50,6 +50,7 @@ from kreassign.planner.search.feasibility import (
     is_overfull,
     make_room,
     movable_slots,
+    refuse_few_leaders,
     refuse_impossible,
     refuse_overfull,
     refuse_unplaced,
@@ -242,6 +243,7 @@ def _solve_brokers(
         go_back(search)
         _hand_over(search)
     refuse_overfull(problem, search.encoding, search.state)
+    refuse_few_leaders(problem, search.state)
     missed = _missed(problem, search.state)
     return Solution(decode(search), missed, search.undone)
 
@@ -455,10 +457,6 @@ def _may_stay(search: Search) -> bool:
     )
 
 
-def _may_change_leaders(rules: Rules) -> bool:
-    return rules.leaders and not rules.only_forced
-
-
 def _spread_leaders(search: Search) -> None:
     """Spread leaders of topics so that the bands do not worsen them: unless a task forces more, bands yield."""
     problem, encoding, state = search.problem, search.encoding, search.state
@@ -472,7 +470,7 @@ def _spread_leaders(search: Search) -> None:
 
 def _pins_leaders(search: Search) -> bool:
     rules = search.problem.rules
-    return bool(rules.leader_racks) and _may_change_leaders(rules)
+    return bool(rules.leader_racks) and rules.may_change_leaders
 
 
 def _pin(search: Search) -> None:
@@ -580,7 +578,7 @@ PASSES: tuple[Pass, ...] = (
         "Leaders of topics",
         "share out the leaders of each topic, where no broker gets farther from a band by it",
         "the policy asks for it, and the task may change leaders",
-        lambda search: search.problem.rules.topic_leaders is not None and _may_change_leaders(search.problem.rules),
+        lambda search: search.problem.rules.topic_leaders is not None and search.problem.rules.may_change_leaders,
         _spread_leaders,
     ),
     Pass(
