@@ -19,7 +19,7 @@ from kreassign.errors import Infeasible
 from kreassign.model.closures import Closure
 from kreassign.model.text import counted, format_amount
 from kreassign.planner.arrays import NOWHERE, BoolArray, IndexArray
-from kreassign.planner.goals import Goal
+from kreassign.planner.goals import DISK, Goal
 from kreassign.planner.problem.holds import Hold, first_names, held_sentences
 from kreassign.planner.problem.problem import Budget, Problem, RackRule
 from kreassign.planner.search.compiled import kernels, loops
@@ -162,7 +162,13 @@ ROUNDING = 1e-9
 
 def refuse_impossible(problem: Problem) -> None:
     """Raise Infeasible with all reasons that are known without a search."""
-    found = [*_pinned(problem), *_factors(problem), *_capacities(problem), *_topic_leaders(problem)]
+    found = [
+        *_pinned(problem),
+        *_factors(problem),
+        *_too_large(problem),
+        *_capacities(problem),
+        *_topic_leaders(problem),
+    ]
     if len(problem.partitions) and not (problem.brokers.staying & problem.brokers.may_lead).any():
         found.append(("leaders", "no broker is left that may lead"))
     if found:
@@ -219,6 +225,31 @@ def _capacities(problem: Problem) -> Iterator[tuple[str, str]]:
             load = _amount(problem, float(total), band.goal)
             text = f"the load of {load} exceeds the capacity of the {int(staying.sum())} brokers that stay"
             yield band.goal.name, f"{band.goal.name}: {text} by {_amount(problem, float(total) - room, band.goal)}"
+
+
+def _too_large(problem: Problem) -> Iterator[tuple[str, str]]:
+    """Replicas that must be placed, and are larger than any disk that may take them."""
+    partitions, brokers, dirs = problem.partitions, problem.brokers, problem.log_dirs
+    if not problem.rules.between_brokers:
+        return
+    room, place = brokers.capacity_of(DISK.name).astype(np.float64), "disk"
+    if dirs is not None:
+        largest, place = np.where(np.isin(np.arange(len(brokers)), dirs.brokers), 0.0, np.inf), "log directory"
+        np.maximum.at(largest, dirs.brokers, np.where(dirs.may_receive & ~dirs.must_empty, dirs.capacity_bytes, 0.0))
+        room = np.minimum(room, largest)
+    stays = ~problem.leaving
+    kept = np.bincount(partitions.owners[stays], minlength=len(partitions))
+    placed = (kept < partitions.wanted_factors) & partitions.may_move
+    placed &= partitions.size_bytes > room[brokers.receiving & (room > 0)].min(initial=np.inf)
+    for partition in np.flatnonzero(placed).tolist():
+        broker_set = partitions.broker_sets[partition]
+        allowed = brokers.receiving & ((broker_set == NOWHERE) | (brokers.broker_sets == broker_set))
+        allowed[partitions.list_of(partition)[stays[partitions.span(partition)]]] = False
+        size = float(partitions.size_bytes[partition])
+        if 0 < (most := float(room[allowed].max(initial=0.0))) < size:
+            amounts = _amount(problem, size, DISK), _amount(problem, most, DISK)
+            text = "a replica of {} is larger than any {} that may take it; the largest may hold {}"
+            yield DISK.name, f"{partitions.name(partition)}: {text.format(amounts[0], place, amounts[1])}"
 
 
 def _topic_leaders(problem: Problem) -> Iterator[tuple[str, str]]:
