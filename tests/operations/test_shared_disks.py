@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
+from kreassign.errors import Infeasible
 from kreassign.model.cluster import Broker
 from kreassign.model.snapshot import (
     ClusterSnapshot,
@@ -14,6 +17,7 @@ from kreassign.model.snapshot import (
 )
 from kreassign.operations.plan_inputs import inputs_of_snapshot
 from kreassign.planner.problem.policy import PlanPolicy
+from kreassign.planner.tasks import drain_log_dirs
 
 GB = 1_000_000_000
 TOTAL, USABLE = 1_000 * GB, 400 * GB
@@ -43,3 +47,12 @@ def test_a_plan_counts_a_disk_once_by_what_must_be_on_it(
 ) -> None:
     found = inputs_of_snapshot(snapshot(size_bytes, in_sync), PlanPolicy(disk_reserve=0.0), "s").problem
     assert found.brokers.capacity["disk"].tolist() == [count * TOTAL for count in disks]
+
+
+def test_a_snapshot_says_where_a_broker_is_moving_its_copy() -> None:
+    seen = snapshot(GB, (1, 2))
+    first, second = seen.topics[0].partitions
+    moving = replace(seen, topics=(SnapshotTopic("t", (first, replace(second, future_log_dirs={2: "/a"}))),))
+    found = inputs_of_snapshot(moving, PlanPolicy(), "s").problem
+    with pytest.raises(Infeasible, match="broker 2 is moving copies into /a: t-1; wait for that"):
+        drain_log_dirs(found, [(2, "/a")])

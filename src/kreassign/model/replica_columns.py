@@ -23,8 +23,9 @@ class ReplicaColumns:
     """One entry per replica, in any order.
 
     `topics` are indices into the sorted `topic_names`. `size_bytes` and `write_bytes_per_s` are those of the
-    partition, NaN where unknown. `log_dirs` are indices into `paths`, negative where unknown. `read_bytes_per_s` is
-    the read rate of consumers, NaN where not measured; None if never measured. `leader_cpu` and `follower_cpu` are
+    partition, NaN where unknown. `log_dirs` are indices into `paths`, negative where unknown; `future_log_dirs`
+    likewise those to which brokers are moving their copies, negative for none. `read_bytes_per_s` is the read rate of
+    consumers, NaN where not measured; None if never measured. `leader_cpu` and `follower_cpu` are
     likewise the part of a broker's CPU that a replica takes in each role. `in_sync` marks replicas in sync; None if
     that is not known.
     """
@@ -43,6 +44,7 @@ class ReplicaColumns:
     leader_cpu: Floats | None = None
     follower_cpu: Floats | None = None
     in_sync: npt.NDArray[np.bool_] | None = None
+    future_log_dirs: Ints | None = None
 
     @classmethod
     def of_lists(

@@ -3,6 +3,8 @@ from dataclasses import replace
 import pytest
 
 from kreassign.errors import Infeasible, InputError
+from kreassign.model import TopicPartition
+from kreassign.model.plan import PartitionAssignment, Plan
 from kreassign.planner import LogDirFacts, plan_of, solve
 from kreassign.planner.check.evaluate import evaluate
 from kreassign.planner.problem.policy import PlanPolicy, with_policy
@@ -87,6 +89,22 @@ def test_directories_must_become_empty_and_replicas_stay_on_their_broker() -> No
 def test_directories_that_are_not_there_are_refused(places: list[tuple[int, str]], words: str) -> None:
     with pytest.raises(InputError, match=words):
         drain_log_dirs(PROBLEM, places)
+
+
+def test_copies_on_their_way_into_a_drained_directory_are_named() -> None:
+    hosts = brokers(1, 2, log_dirs=(LogDirFacts("/a"), LogDirFacts("/b")))
+    problem = posed(hosts, [partition(0, 1, log_dirs=("/b",), future_log_dirs={1: "/a"})])
+    with pytest.raises(Infeasible, match="broker 1 is moving copies into /a: t-0; wait for that, then plan again"):
+        drain_log_dirs(problem, [(1, "/a")])
+
+
+def test_copies_on_their_way_out_of_a_drained_directory_stay_so() -> None:
+    hosts = brokers(1, 2, log_dirs=(LogDirFacts("/a"), LogDirFacts("/b"), LogDirFacts("/c")))
+    loads = [partition(0, 1, log_dirs=("/a",), future_log_dirs={1: "/c"}), partition(1, 1, log_dirs=("/a",))]
+    problem = drain_log_dirs(posed(hosts, loads), [(1, "/a")])
+    assert plan_of(problem, solve(problem).assignment) == Plan(
+        (PartitionAssignment(TopicPartition("t", 1), (1,), ("/b",)),)
+    )
 
 
 def test_without_any_directory_known_it_is_refused() -> None:

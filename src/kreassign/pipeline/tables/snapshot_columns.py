@@ -149,7 +149,18 @@ def seen_replicas(columns: SnapshotColumns) -> ReplicaColumns:
         paths=columns.paths,
         log_dirs=columns.log_dirs,
         in_sync=(lists.values == columns.leaders[owners]) | np.isin(lists.keys, columns.isr.keys),
+        future_log_dirs=_future_log_dirs(columns) if len(columns.future_log_dirs) else None,
     )
+
+
+def _future_log_dirs(columns: SnapshotColumns) -> Ids:
+    """Directory to which its broker is moving each replica, (S,); UNKNOWN for none."""
+    keys, moving = columns.replicas.keys, columns.future_brokers.keys
+    order = np.argsort(moving)
+    places = np.searchsorted(moving[order], keys)
+    found = np.append(columns.future_log_dirs[order], np.int32(UNKNOWN))[places]
+    is_moving = np.append(moving[order], -1)[places] == keys
+    return np.where(is_moving, found, UNKNOWN).astype(np.int32)
 
 
 def topics_of(counts: Ids) -> Ids:

@@ -17,7 +17,7 @@ from kreassign.errors import InputError
 from kreassign.model import TopicPartition
 from kreassign.model.closures import Closure
 from kreassign.model.load import CPU_PER_COPY, CPU_PER_READ, CPU_PER_WRITE
-from kreassign.model.replica_columns import ReplicaColumns
+from kreassign.model.replica_columns import Ints, ReplicaColumns
 from kreassign.model.text import format_amount
 from kreassign.planner.arrays import NOWHERE, BoolArray, FloatArray, IntArray
 from kreassign.planner.problem.holds import Hold
@@ -69,7 +69,8 @@ class PartitionFacts:
     """A partition as it is now; loads are per copy on its broker.
 
     The first replica is the preferred leader: plans assume that it leads. `log_dirs` names the directory of each
-    replica, in their order, or is empty. `read_bytes_per_s` is what its leader sends to consumers and followers.
+    replica, in their order, or is empty; `future_log_dirs` by broker those to which copies are being moved.
+    `read_bytes_per_s` is what its leader sends to consumers and followers.
     `wanted_factor` is the target replication factor, None for the present one. With a `hold` it keeps replicas, order
     and leader; they still count as load of their brokers. `lost_on` names live brokers of the list whose copy was lost
     with a log directory: such a broker cannot get another replica of the partition before the directory is repaired.
@@ -89,6 +90,7 @@ class PartitionFacts:
     broker_set: str | None = None
     lost_on: tuple[int, ...] = ()
     isr: tuple[int, ...] | None = None
+    future_log_dirs: Mapping[int, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         loads = (self.size_bytes, self.write_bytes_per_s, self.read_bytes_per_s, self.leader_cpu, self.follower_cpu)
@@ -166,7 +168,12 @@ def _partitions(
         numbers=_ints(load.topic_partition.partition for load in loads),
         offsets=_ints(accumulate((len(load.replicas) for load in loads), initial=0)),
         replicas=_replicas(loads, hosts),
-        log_dirs=_replica_dirs(loads, hosts),
+        log_dirs=_replica_dirs(loads, hosts, [load.log_dirs or (None,) * len(load.replicas) for load in loads]),
+        future_log_dirs=_replica_dirs(
+            loads, hosts, [tuple(map(load.future_log_dirs.get, load.replicas)) for load in loads]
+        )
+        if any(load.future_log_dirs for load in loads)
+        else None,
         size_bytes=np.array([load.size_bytes for load in loads], np.int64),
         write_bytes_per_s=_floats(load.write_bytes_per_s for load in loads),
         read_bytes_per_s=_floats(load.read_bytes_per_s for load in loads),
@@ -198,13 +205,13 @@ def _replicas(loads: Sequence[PartitionFacts], hosts: Sequence[BrokerFacts]) -> 
     return _ints(known[broker] for load in loads for broker in load.replicas)
 
 
-def _replica_dirs(loads: Sequence[PartitionFacts], hosts: Sequence[BrokerFacts]) -> IntArray:
+def _replica_dirs(
+    loads: Sequence[PartitionFacts], hosts: Sequence[BrokerFacts], lists: Sequence[Sequence[str | None]]
+) -> IntArray:
     paths = [(host.id, one.path) for host in hosts for one in sorted(host.log_dirs, key=lambda d: d.path)]
     known = {place: index for index, place in enumerate(paths)}
     places = [
-        place
-        for load in loads
-        for place in zip(load.replicas, load.log_dirs or (None,) * len(load.replicas), strict=True)
+        place for load, listed in zip(loads, lists, strict=True) for place in zip(load.replicas, listed, strict=True)
     ]
     for place in places:
         if place[1] is not None and place not in known:
@@ -321,7 +328,10 @@ def _partitions_of_columns(
         numbers=numbers[starts].astype(np.int32),
         offsets=np.append(starts, len(order)).astype(np.int32),
         replicas=replicas,
-        log_dirs=_dirs_of_columns(columns, order, replicas, empty.log_dirs),
+        log_dirs=_dirs_of_columns(columns, columns.log_dirs, order, replicas, empty.log_dirs),
+        future_log_dirs=None
+        if columns.future_log_dirs is None
+        else _dirs_of_columns(columns, columns.future_log_dirs, order, replicas, empty.log_dirs),
         size_bytes=np.nan_to_num(size).astype(np.int64),
         write_bytes_per_s=write,
         read_bytes_per_s=sent,
@@ -338,17 +348,17 @@ def _partitions_of_columns(
 
 
 def _dirs_of_columns(
-    columns: ReplicaColumns, order: npt.NDArray[np.int64], replicas: IntArray, dirs: LogDirs | None
+    columns: ReplicaColumns, places: Ints | None, order: npt.NDArray[np.int64], replicas: IntArray, dirs: LogDirs | None
 ) -> IntArray:
-    """Index of each replica's log directory; NOWHERE if its path is unknown on the broker."""
-    if dirs is None or columns.log_dirs is None:
+    """Index of each replica's log directory at these places of the paths; NOWHERE if it is unknown on the broker."""
+    if dirs is None or places is None:
         return np.full(len(order), NOWHERE, np.int32)
     paths = {path: number for number, path in enumerate(columns.paths)}
     table = np.full((int(replicas.max(initial=0)) + 1, len(paths) + 1), NOWHERE, np.int32)
     for index, (broker, path) in enumerate(zip(dirs.brokers.tolist(), dirs.paths, strict=True)):
         if path in paths and broker < len(table):
             table[broker, paths[path]] = index
-    return table[replicas, np.where(columns.log_dirs[order] < 0, len(paths), columns.log_dirs[order])]
+    return table[replicas, np.where(places[order] < 0, len(paths), places[order])]
 
 
 def _refuse_doubles(partitions: Partitions, brokers: Brokers) -> None:

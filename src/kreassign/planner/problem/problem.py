@@ -147,7 +147,8 @@ class Partitions:
     `is_lost` (S) marks copies that are gone from a live broker, `in_sync` (S) those in sync; None if that is not known.
     Loads are per copy; see `PartitionFacts`.
     `follower_reads` (P) is what each follower sends to consumers; None if only leaders do. `coordinated` (P) is the
-    number of groups and transactional ids that the leader coordinates, None if not given.
+    number of groups and transactional ids that the leader coordinates, None if not given. `future_log_dirs` (S) is the
+    log directory to which the broker is moving its copy, NOWHERE for none; None if none moves or that is not known.
     """
 
     topic_names: tuple[str, ...]
@@ -168,11 +169,12 @@ class Partitions:
     follower_reads: FloatArray | None = None
     coordinated: FloatArray | None = None
     in_sync: BoolArray | None = None
+    future_log_dirs: IntArray | None = None
 
     def __post_init__(self) -> None:
         expected = dict.fromkeys(_PER_PARTITION, len(self.topics)) | dict.fromkeys(_PER_REPLICA, len(self.replicas))
-        if self.in_sync is not None:
-            expected["in_sync"] = len(self.replicas)
+        known = (name for name in ("in_sync", "future_log_dirs") if getattr(self, name) is not None)
+        expected |= dict.fromkeys(known, len(self.replicas))
         for name, length in expected.items():
             if (given := len(getattr(self, name))) != length:
                 raise InputError(f"partitions: {name} has {given} values, expected {length}")

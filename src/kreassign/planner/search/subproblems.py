@@ -90,7 +90,7 @@ def subset(partitions: Partitions, indices: IndexArray) -> Partitions:
     """Select partitions by index, in the given order."""
     slots = _slots(partitions, indices)
     whole = {"topic_names", "offsets"}
-    per_replica = {"replicas", "log_dirs", "is_lost", "in_sync"}
+    per_replica = {"replicas", "log_dirs", "is_lost", "in_sync", "future_log_dirs"}
     chosen = {
         one.name: getattr(partitions, one.name)[slots if one.name in per_replica else indices]
         for one in fields(Partitions)

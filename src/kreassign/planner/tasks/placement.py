@@ -136,7 +136,7 @@ def with_new_partitions(problem: Problem, assignment: Assignment, before: Proble
     there = replace(
         partitions, offsets=assignment.offsets, replicas=assignment.replicas, log_dirs=assignment.log_dirs,
         holds=holds, is_lost=_where(stays, before.partitions.is_lost),
-        in_sync=None if (known := before.partitions.in_sync) is None else ~_where(stays, ~known),
+        in_sync=None if (known := before.partitions.in_sync) is None else ~_where(stays, ~known), future_log_dirs=None,
     )  # fmt: skip
     gone = before.gone and replace(before.gone, replicas=_where(stays, before.gone.replicas))
     return replace(before, partitions=there, gone=gone)
@@ -209,6 +209,7 @@ def _inserted(
         offsets=offsets.astype(np.int32),
         replicas=np.insert(partitions.replicas, slot, [broker] * count),
         log_dirs=np.insert(partitions.log_dirs, slot, [NOWHERE] * count),
+        future_log_dirs=None,  # no replica that is there now moves
         is_lost=np.insert(partitions.is_lost, slot, [False] * count),
         in_sync=None if (synced := partitions.in_sync) is None else np.insert(synced, slot, [True] * count),
         coordinated=None if (known := partitions.coordinated) is None else np.insert(known, at, [0.0] * count),

@@ -251,6 +251,7 @@ def drain_log_dirs(problem: Problem, places: Iterable[tuple[int, str]], *, betwe
             raise InputError(f"broker {broker} has no log directory {path}; it has {', '.join(there) or 'none'}")
     must_empty = dirs.must_empty.copy()
     must_empty[[known[place] for place in wanted]] = True
+    problem = _after_moves_within_brokers(problem, must_empty)
     rules = replace(problem.rules, between_log_dirs=True, between_brokers=between_brokers, leaders=between_brokers)
     drained = replace(problem, log_dirs=replace(dirs, must_empty=must_empty), rules=rules)
     named = sorted({broker for broker, _ in wanted})
@@ -262,6 +263,24 @@ def drain_log_dirs(problem: Problem, places: Iterable[tuple[int, str]], *, betwe
             goals=("log directories",),
         )
     return drain_brokers(drained, bare) if bare else drained
+
+
+def _after_moves_within_brokers(problem: Problem, must_empty: BoolArray) -> Problem:
+    """Count each copy where its broker is moving it. Raises Infeasible for copies on their way into a drained one."""
+    partitions, dirs = problem.partitions, problem.log_dirs
+    if dirs is None or partitions.future_log_dirs is None:
+        return problem
+    future = partitions.future_log_dirs
+    moves = future != NOWHERE
+    arriving = moves & must_empty[future]
+    if arriving.any():
+        told = [
+            f"broker {problem.brokers.ids[dirs.brokers[place]]} is moving copies into {dirs.paths[place]}: "
+            + first_names([partitions.name(one) for one in partitions.owners[arriving & (future == place)].tolist()])
+            for place in np.unique(future[arriving]).tolist()
+        ]
+        raise Infeasible(f"{'; '.join(told)}; wait for that, then plan again", goals=("log directories",))
+    return replace(problem, partitions=replace(partitions, log_dirs=np.where(moves, future, partitions.log_dirs)))
 
 
 # Replica lists: change the replication factor, repair, restore a given assignment.
