@@ -224,6 +224,7 @@ def outcome_of(problem: Problem, assignment: Assignment, origin: Origin) -> Outc
             *topics.topics_outside(problem, assignment),
             *topics.uneven_topics(problem, assignment),
             *topics.leaders_elsewhere(problem, assignment),
+            *topics.leaders_kept(problem, assignment),
             *full_log_dirs(problem, assignment),
             *(failover[1].sentences() if failover else ()),
         ),

@@ -85,6 +85,18 @@ def test_a_load_that_stays_above_its_limit_remains_whatever_the_task() -> None:
     assert left_by(problem) == ("broker 1: disk is 40 GB, 15 GB above its limit of 25 GB",)
 
 
+def test_leaders_that_a_demoted_broker_keeps_remain() -> None:
+    loads = [
+        partition(0, 1, 2, isr=(1,)), partition(1, 1, isr=(1,)), partition(2, 1, 2, isr=(1, 2)),
+        partition(3, 1, 2, isr=(1, 2), may_move=False),
+    ]  # fmt: skip
+    assert left_by(demote(posed(brokers(1, 2), loads, bands=()), (1,))) == (
+        "broker 1 keeps leading: t-3 must stay (to stay); plan without that",
+        "broker 1 keeps leading t-1: no other replica may lead",
+        "broker 1 keeps leading t-0: its next leader is not in sync, and Kafka elects only what is",
+    )
+
+
 def test_an_illegal_plan_is_no_outcome() -> None:
     problem = posed(brokers(1, 2), [partition(0, 1, may_move=False)])
     with pytest.raises(IllegalPlan, match=re.escape(says("must not move", 0))):

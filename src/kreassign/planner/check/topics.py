@@ -14,9 +14,10 @@ import numpy as np
 
 from kreassign.model.plan_facts import LeaderRacks, TopicLeaders, UnevenTopic
 from kreassign.model.text import agreeing, counted
-from kreassign.planner.arrays import NOWHERE, BoolArray, FloatArray
+from kreassign.planner.arrays import NOWHERE, BoolArray, FloatArray, pairs
 from kreassign.planner.check.evaluate import share_of_each
 from kreassign.planner.goals import LEADERS, REPLICAS, Goal
+from kreassign.planner.problem.holds import first_names, held_sentences
 from kreassign.planner.problem.problem import Assignment, Problem
 
 # Replicas of a topic: topics that are not spread within the tolerance.
@@ -168,6 +169,34 @@ def _without_any_preferred(problem: Problem, assignment: Assignment) -> BoolArra
     counts = [len(problem.rules.leader_racks.get(name, ())) for name in problem.partitions.topic_names]
     missing: BoolArray = best >= np.array(counts)[problem.partitions.topics]
     return missing
+
+
+# Leaders that stay on brokers that may not lead, because Kafka elects only replicas in sync.
+
+
+def leaders_kept(problem: Problem, assignment: Assignment) -> Iterator[str]:
+    """A sentence for each broker that may not lead and still will, with the partitions and the reason."""
+    now, brokers = problem.partitions, problem.brokers
+    barred = ~brokers.may_lead & brokers.staying
+    if problem.gone is not None:
+        barred &= ~problem.gone.brokers
+    if not barred.any():
+        return
+    before, after = now.replicas[now.offsets[:-1]], assignment.replicas[assignment.offsets[:-1]]
+    lagging = pairs(now.owners[now.lags], now.replicas[now.lags], len(brokers))
+    unfit = np.isin(pairs(np.arange(len(now)), after, len(brokers)), lagging)
+    for broker in np.flatnonzero(barred).tolist():
+        of_broker = before == broker
+        held = of_broker & (after == broker) & ~now.may_move
+        for sentence in held_sentences(now.holds_of(np.flatnonzero(held).tolist())):
+            yield f"broker {brokers.ids[broker]} keeps leading: {sentence}"
+        for chosen, why in (
+            (of_broker & (after == broker) & now.may_move, "no other replica may lead"),
+            (of_broker & (after != broker) & unfit, "its next leader is not in sync, and Kafka elects only what is"),
+        ):
+            if chosen.any():
+                names = first_names([now.name(one) for one in np.flatnonzero(chosen).tolist()])
+                yield f"broker {brokers.ids[broker]} keeps leading {names}: {why}"
 
 
 # Sizes of a topic's partitions: a large one is hard to place, and its consumers are the busiest.
