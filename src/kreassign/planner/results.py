@@ -225,6 +225,7 @@ def outcome_of(problem: Problem, assignment: Assignment, origin: Origin) -> Outc
             *topics.uneven_topics(problem, assignment),
             *topics.leaders_elsewhere(problem, assignment),
             *topics.leaders_kept(problem, assignment),
+            *topics.outside_broker_sets(problem, assignment),
             *full_log_dirs(problem, assignment),
             *(failover[1].sentences() if failover else ()),
         ),

@@ -97,6 +97,12 @@ def test_leaders_that_a_demoted_broker_keeps_remain() -> None:
     )
 
 
+def test_replicas_outside_their_broker_set_remain() -> None:
+    hosts = brokers(1) + brokers(2, 3, broker_set="red")
+    problem = posed(hosts, [partition(0, 1, 3, broker_set="red")], bands=())
+    assert left_by(problem) == ("broker 1 keeps replicas of t-0, and is not of their broker set",)
+
+
 def test_an_illegal_plan_is_no_outcome() -> None:
     problem = posed(brokers(1, 2), [partition(0, 1, may_move=False)])
     with pytest.raises(IllegalPlan, match=re.escape(says("must not move", 0))):

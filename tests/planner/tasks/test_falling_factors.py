@@ -98,6 +98,16 @@ def test_a_given_list_is_judged_likewise(target: tuple[int, ...], is_refused: bo
         outcome_of(problem, assignment, Origin("import"))
 
 
+def test_replicas_outside_the_broker_set_go_before_others_in_sync() -> None:
+    hosts = [replace(host, broker_set="red" if host.id < 4 else None) for host in HOSTS]
+    loads = [
+        partition(0, 1, 2, 4, isr=(1, 2, 4), broker_set="red"),
+        partition(1, 1, 2, 4, isr=(1, 4), broker_set="red"),
+    ]
+    problem = posed(hosts, loads)
+    assert kept_of(problem, 2) == {0: {1, 2}, 1: {1, 4}}
+
+
 def test_a_move_under_way_is_no_falling_factor() -> None:
     on_its_way = partition(0, 1, 2, 3, 4, isr=(2, 3, 4), hold=Hold.MOVING)
     problem, assignment = restore(posed(HOSTS, [on_its_way]), plan((0, (1, 2, 3))))

@@ -60,6 +60,14 @@ def test_a_broker_without_room_takes_nothing_of_any_partition() -> None:
     assert refused == {0: "no other broker has room for 10000000000 bytes"}
 
 
+def test_a_successor_is_of_the_broker_set_of_the_partition() -> None:
+    hosts = [*brokers(1), *brokers(2, 3, broker_set="red"), lost_broker(9)]
+    loads = [partition(0, 2, 9, broker_set="red"), partition(1, 2, 3, 9, broker_set="red")]
+    found, refused = replaced(posed(hosts, loads), 9, 0, 1)
+    assert found[0] == (2, 3)
+    assert refused == {1: "no other broker of its broker set may take it"}
+
+
 def test_brokers_that_are_barred_for_a_partition_are_left_out_for_it_only() -> None:
     problem = posed([*brokers(1, 2, 3), lost_broker(9)], [partition(0, 1, 9), partition(1, 1, 9)])
     lists, refused = replaced(problem, 9, 0, 1, barred={0: (2, 3)})

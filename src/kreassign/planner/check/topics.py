@@ -199,6 +199,20 @@ def leaders_kept(problem: Problem, assignment: Assignment) -> Iterator[str]:
                 yield f"broker {brokers.ids[broker]} keeps leading {names}: {why}"
 
 
+# Replicas on brokers that are not of the broker set of their topic.
+
+
+def outside_broker_sets(problem: Problem, assignment: Assignment) -> Iterator[str]:
+    """A sentence for each broker that keeps replicas of a broker set to which it does not belong."""
+    now, brokers = problem.partitions, problem.brokers
+    wanted = now.broker_sets[assignment.owners]
+    outside = (wanted != NOWHERE) & (brokers.broker_sets[assignment.replicas] != wanted)
+    for broker in np.unique(assignment.replicas[outside]).tolist():
+        owners = assignment.owners[outside & (assignment.replicas == broker)].tolist()
+        names = first_names([now.name(one) for one in owners])
+        yield f"broker {brokers.ids[broker]} keeps replicas of {names}, and is not of their broker set"
+
+
 # Sizes of a topic's partitions: a large one is hard to place, and its consumers are the busiest.
 
 UNEVEN_TIMES = 2.0

@@ -251,6 +251,14 @@ def lagging(problem: Problem, encoding: Encoding) -> BoolArray:
     return found
 
 
+def outside_sets(encoding: Encoding) -> BoolArray:
+    """Mask of replicas on a broker that is not of the broker set of their partition, (S,)."""
+    wanted = encoding.partition_sets[encoding.owners]
+    placed = encoding.initial_brokers >= 0
+    result: BoolArray = placed & (wanted >= 0) & (encoding.broker_sets[encoding.initial_brokers] != wanted)
+    return result
+
+
 def _present_slots(problem: Problem, offsets: IndexArray) -> IndexArray:
     factors = problem.partitions.factors
     within = np.arange(len(problem.partitions.replicas)) - np.repeat(problem.partitions.offsets[:-1], factors)

@@ -39,6 +39,7 @@ from kreassign.planner.search.encoding import (
     half_widths,
     lagging,
     misplaced,
+    outside_sets,
     refresh,
     scales,
 )
@@ -349,8 +350,11 @@ def _unplace(search: Search) -> None:
     if len(leaving):
         loops.place_pass(encoding, state, leaving, np.full_like(leaving, UNPLACED))
     if (problem.partitions.wanted_factors < problem.partitions.factors).any():
-        lags = lagging(problem, encoding)
-        loops.shrink_pass(encoding, state, problem.partitions.wanted_factors.astype(np.int64), lags)
+        lags, wanted = lagging(problem, encoding), problem.partitions.wanted_factors.astype(np.int64)
+        if (strays := outside_sets(encoding)).any():  # these go first, but after those that lag
+            slow = np.bincount(encoding.owners[lags], minlength=len(wanted))
+            loops.shrink_pass(encoding, state, np.maximum(wanted, problem.partitions.factors - slow), lags)
+        loops.shrink_pass(encoding, state, wanted, lags | strays)
         # What goes because it lags does not come back in place of a replica in sync, although that copies nothing.
         gone = lags & (state.places == REMOVED)
         encoding.lost_on[gone] = encoding.initial_brokers[gone]

@@ -308,9 +308,13 @@ class _Successors:
         limit = most - int((held >= most).sum() >= self._limits.full[partition])
         was_over = in_rack[self.replicas[place]] >= limit
         allowed = brokers.receiving & ~np.isin(np.arange(len(brokers)), self.replicas[its]) & ~barred
-        size = int(self._sizes[place])
+        size, broker_set = int(self._sizes[place]), partitions.broker_sets[partition]
         for rule, reason in (
             (np.ones(len(brokers), bool), "no other broker may take it"),
+            (
+                (brokers.broker_sets == broker_set) | (broker_set == NOWHERE),
+                "no other broker of its broker set may take it",
+            ),
             ((in_rack < limit) | was_over, "every other broker is in a rack that has a replica of it"),
             (self._bytes + size <= self._room, f"no other broker has room for {size} bytes"),
         ):
