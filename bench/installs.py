@@ -32,8 +32,8 @@ def _install(extras: str) -> tuple[int, int, float]:
     with tempfile.TemporaryDirectory(prefix="kreassign-install-") as place:
         folders = {"UV_TOOL_DIR": f"{place}/tools", "UV_TOOL_BIN_DIR": f"{place}/bin", "UV_CACHE_DIR": f"{place}/cache"}
         source = f"{ROOT}[{extras}]" if extras else str(ROOT)
-        uv = Path(sys.executable).parent / "uv"
-        command = [uv, "tool", "install", "--quiet", "--python", sys.executable, "-c", ROOT / "constraints.txt", source]
+        uv, pins = str(Path(sys.executable).parent / "uv"), str(ROOT / "constraints.txt")
+        command = [uv, "tool", "install", "--quiet", "--python", sys.executable, "-c", pins, source]
         started = time.perf_counter()
         subprocess.run(command, env=os.environ | folders, check=True)
         seconds = time.perf_counter() - started

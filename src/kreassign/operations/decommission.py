@@ -581,7 +581,7 @@ def cancel_decommission(
         check_uncordon(one, context)
     active = active_run(context.state_dir, cluster_id)
     unfinished = [*interrupted_drains(context.state_dir, cluster_id, brokers)]
-    drains = [*_drains(context.state_dir, cluster_id, brokers)]
+    drains = [*_drains_of(context.state_dir, cluster_id, brokers)]
     for run_id in ([active] if active in drains else []) + unfinished:
         end_run_to_undo(client, RollbackRequest(run_id), context)
         steps.append(f"cancel run {run_id}")
@@ -600,12 +600,7 @@ DRAINING = ("drain ", "replace ")
 
 def interrupted_drains(state_dir: Path, cluster_id: str, brokers: Collection[int]) -> tuple[str, ...]:
     """Interrupted, unfinished runs that only drain these brokers."""
-    takes_off = set(brokers).intersection
-    drains = frozenset(
-        run_id
-        for run_id, moves in _drains(state_dir, cluster_id)
-        if moves and all(takes_off(move.reassignment.removing) for move in moves)
-    )
+    drains = frozenset(_drains_of(state_dir, cluster_id, brokers))
     return tuple(found.run_id for found in left_behind(state_dir, cluster_id) if found.run_id in drains)
 
 
@@ -614,6 +609,13 @@ def decommissioned_here(state_dir: Path, cluster_id: str) -> frozenset[int]:
     moves = (move for _, moves in _drains(state_dir, cluster_id) for move in moves)
     drained = (broker for move in moves for broker in move.reassignment.removing)
     return noted_cordons(state_dir, cluster_id).union(drained)
+
+
+def _drains_of(state_dir: Path, cluster_id: str, brokers: Collection[int]) -> Iterator[str]:
+    """Drains of which every move takes a replica off one of these brokers."""
+    for run_id, moves in _drains(state_dir, cluster_id):
+        if moves and all(set(move.reassignment.removing).intersection(brokers) for move in moves):
+            yield run_id
 
 
 def _drains(state_dir: Path, cluster_id: str) -> Iterator[tuple[str, tuple[PlannedMove, ...]]]:

@@ -409,6 +409,11 @@ def change_pace(path: Path, change: PaceChange, clock: Clock = SYSTEM_CLOCK) -> 
     return ask(path, lambda number: PaceRequested(clock.now_ms(), number, change), clock)
 
 
+def refuse_if_over(path: Path, deed: str) -> None:
+    """Raise InputError if nothing is left to do for the run with the journal at `path`."""
+    refuse_over(read_view(path), deed)
+
+
 def ask(path: Path, make: Callable[[int], Request], clock: Clock) -> Request:
     """Post a request, and wait until the run has accepted it in its journal.
 
@@ -419,7 +424,7 @@ def ask(path: Path, make: Callable[[int], Request], clock: Clock) -> Request:
         found = status_or_problem(path)
         if isinstance(found, UnreadableJournal):
             raise InputError(f"no process executes run {path.stem}; see `kreassign status {path.stem}`")
-        refuse_over(read_view(path), "steer")
+        refuse_if_over(path, "steer")
         raise InputError(f"no process executes run {path.stem}; {_GO_ON.format(path.stem)}")
     if (process := stopped_process_in(path.parent)) is not None:
         raise ExecutionError(f"run {path.stem} was not asked: {_stopped(process)}, then ask again")
@@ -433,7 +438,7 @@ def ask(path: Path, make: Callable[[int], Request], clock: Clock) -> Request:
         if (heard := next((event for event in taken_in if event.request == request.request), None)) is not None:
             return heard
         if not goes_on:
-            refuse_over(read_view(path), "steer")
+            refuse_if_over(path, "steer")
             raise ExecutionError(f"run {path.stem} was left before it got the request; {_GO_ON.format(path.stem)}")
         if (process := stopped_process_in(path.parent)) is not None:
             raise ExecutionError(f"run {path.stem} has not received the request yet: {_stopped(process)}")

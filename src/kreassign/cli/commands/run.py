@@ -474,7 +474,7 @@ def resume(
             sentence = f"{sentence}, but {held}"
         print_accepted(path, accepted, sentence, output_format)
         return
-    run_journals.refuse_over(run_journals.read_view(path), "resume")
+    run_journals.refuse_if_over(path, "resume")
     is_quiet = output_format == "json"
     with (
         cluster.connect_to_resume(path.stem) as client,
@@ -522,7 +522,7 @@ def cancel(
         sentence = f"draining: {moves} {agreeing(flying, 'finish')}, then it ends" if drains else f"cancelling {moves}"
         print_accepted(path, run_journals.cancel(path, is_now=not drains), sentence, output_format)
         return
-    run_journals.refuse_over(run_journals.read_view(path), "cancel")
+    run_journals.refuse_if_over(path, "cancel")
     is_quiet = output_format == "json"
     with (
         cluster.connect_to_resume(path.stem) as client,

@@ -312,7 +312,8 @@ def rack_excess(problem: Problem, assignment: Assignment) -> IntArray:
     allowed, in_racks = _allowed_per_rack(problem, racks)
     np.add.at(excess, partitions, np.maximum(0, held - allowed[partitions]))
     full = np.bincount(partitions[held >= allowed[partitions]], minlength=len(excess))
-    return (excess + np.maximum(0, full - in_racks)).astype(excess.dtype)
+    excess += np.maximum(0, full - in_racks).astype(excess.dtype)
+    return excess
 
 
 def _racks_of_brokers(problem: Problem) -> IndexArray:
