@@ -18,7 +18,7 @@ SECTION = """\
 Things that are.
 
 Written by `kreassign make`. One row per `id`, `place`.
-Files become one with `kreassign compact`; rows stay.
+Files of a date become one with `kreassign compact`, and dates before its `--keep-days` go.
 
 | Column | Type | Meaning |
 |---|---|---|

@@ -262,11 +262,13 @@ def _exchanges(case: Case, partition: int) -> Iterator[tuple[int, int]]:
         stayable &= ~((own != NOWHERE) & dirs.must_empty[own])
     first, last = int(assignment.offsets[partition]), int(assignment.offsets[partition + 1])
     places = first + np.flatnonzero(case.changes.added[first:last])
-    racks, limit = problem.rack_of_broker, problem.rack_limits[partition]
+    racks = problem.rack_of_broker
+    most, full = (int(limits[partition]) for limits in problem.rack_limits)
     for broker in now.replicas[before][stayable].tolist():
         for place in places.tolist():
-            others = np.delete(assignment.replicas[first:last], place - first)
-            if (racks[others] == racks[broker]).sum() < limit:
+            held = np.bincount(racks[np.delete(assignment.replicas[first:last], place - first)], minlength=len(racks))
+            beside = int(held[racks[broker]])
+            if beside + 1 < most or (beside + 1 == most and (held == most).sum() < full):
                 yield broker, place
 
 
