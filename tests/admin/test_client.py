@@ -7,16 +7,9 @@ from collections.abc import Callable
 
 import pytest
 
+from kreassign import model
 from kreassign.admin import AdminClient
 from kreassign.errors import OutcomeUnknown, Rejected, Unreachable, Unsupported
-from kreassign.model import (
-    Batch,
-    ConfigResource,
-    NewPartitions,
-    NewTopic,
-    Topic,
-    TopicPartition,
-)
 from kreassign.model.error_codes import error_codes
 from kreassign.wire import api
 from kreassign.wire.api import Api
@@ -27,7 +20,7 @@ from tests.logs import Logged
 from tests.wire.peer import Asked
 
 ALTER, PAGE = api.ALTER_PARTITION_REASSIGNMENTS, api.DESCRIBE_TOPIC_PARTITIONS
-T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
+T0, T1 = model.TopicPartition("t", 0), model.TopicPartition("t", 1)
 KIP_860_TEXT = (
     "The broker does not support the AllowReplicationFactorChange option for the AlterPartitionReassignments API. "
     "Consider re-sending the request without the option or updating the server version"
@@ -71,8 +64,8 @@ def test_the_documentation_exempts_cancels_from_the_guard() -> None:
 # Many reassignments
 
 
-def many(count: int) -> dict[TopicPartition, tuple[int, ...] | None]:
-    return {TopicPartition(f"t{number % 7}", number): (1, 2) for number in range(count)}
+def many(count: int) -> dict[model.TopicPartition, tuple[int, ...] | None]:
+    return {model.TopicPartition(f"t{number % 7}", number): (1, 2) for number in range(count)}
 
 
 def test_a_call_of_more_than_5000_partitions_goes_in_several_requests(node: Listener, connect: Connect) -> None:
@@ -90,12 +83,12 @@ def test_a_call_of_more_than_5000_partitions_goes_in_several_requests(node: List
 def test_elections_of_more_than_5000_partitions_go_in_several_requests(node: Listener, connect: Connect) -> None:
     def elect(asked: Asked) -> Reply:
         named = [(entry.topic, number) for entry in asked.message.topic_partitions for number in entry.partitions]
-        return answers.elected({TopicPartition(*one): answers.FINE for one in named[:5_000]})
+        return answers.elected({model.TopicPartition(*one): answers.FINE for one in named[:5_000]})
 
     join(node)
     node.answers[api.ELECT_LEADERS] = elect
     assert connect(node).elect_leaders(many(5_001)).ok.keys() == many(5_001).keys()
-    assert connect(node).elect_leaders([]) == Batch()
+    assert connect(node).elect_leaders([]) == model.Batch()
 
 
 def test_partitions_refused_in_any_part_are_told_with_the_others(node: Listener, connect: Connect) -> None:
@@ -154,7 +147,7 @@ def test_without_the_guard_an_old_broker_gets_version_0_silently(
     join(node)
     node.offer({ALTER: (0, 0)})
     node.answers[ALTER] = all_fine
-    assert connect(node).alter_partition_reassignments({T0: (1,)}, warns_of_overrides=False) == Batch({T0: None})
+    assert connect(node).alter_partition_reassignments({T0: (1,)}, warns_of_overrides=False) == model.Batch({T0: None})
     assert [asked.version for asked in node.asked if asked.api is ALTER] == [0]
     assert not logged.warnings
 
@@ -219,7 +212,7 @@ def test_a_broker_without_describe_cluster_is_asked_by_metadata(node: Listener, 
 
 def test_internal_topics_are_listed_on_demand(node: Listener, connect: Connect) -> None:
     cluster = join(node)
-    internal = Topic("__consumer_offsets", None, True, ())
+    internal = model.Topic("__consumer_offsets", None, True, ())
     node.answers[api.METADATA] = answers.metadata(cluster, [some_topic("b"), internal, some_topic("a")])
     client = connect(node)
     assert client.list_topics() == ("a", "b")
@@ -255,10 +248,10 @@ def test_nothing_is_asked_about_nothing(
 
 
 TRIED_OUT: dict[Api, Callable[..., object]] = {
-    api.CREATE_TOPICS: lambda client, **options: client.create_topics([NewTopic("t")], **options),
-    api.CREATE_PARTITIONS: lambda client, **options: client.create_partitions({"t": NewPartitions(2)}, **options),
+    api.CREATE_TOPICS: lambda client, **options: client.create_topics([model.NewTopic("t")], **options),
+    api.CREATE_PARTITIONS: lambda client, **options: client.create_partitions({"t": model.NewPartitions(2)}, **options),
     api.INCREMENTAL_ALTER_CONFIGS: lambda client, **options: client.incremental_alter_configs(
-        {ConfigResource.topic("t"): []}, **options
+        {model.ConfigResource.topic("t"): []}, **options
     ),
 }
 
@@ -271,7 +264,7 @@ def test_validate_only_is_sent_when_it_is_asked_for_and_not_otherwise(
     node.answers |= {
         api.CREATE_TOPICS: answers.named(api.CREATE_TOPICS, {"t": answers.FINE}),
         api.CREATE_PARTITIONS: answers.named(api.CREATE_PARTITIONS, {"t": answers.FINE}),
-        api.INCREMENTAL_ALTER_CONFIGS: answers.configs_altered({ConfigResource.topic("t"): answers.FINE}),
+        api.INCREMENTAL_ALTER_CONFIGS: answers.configs_altered({model.ConfigResource.topic("t"): answers.FINE}),
     }
     client = connect(node)
     TRIED_OUT[changed](client)

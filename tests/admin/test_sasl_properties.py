@@ -8,25 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kreassign.admin import client_settings
+from kreassign.admin import client_settings, settings
 from kreassign.admin.properties import CLIENT_KEYS, Use
 from kreassign.admin.sasl_properties import FROM_AWS, FROM_ENDPOINT, UNSECURED
-from kreassign.admin.settings import (
-    AssertionFile,
-    ClientAssertion,
-    ClientSecret,
-    Credentials,
-    JwtBearer,
-    Kerberos,
-    MskIam,
-    OAuth,
-    Secret,
-    SignedAssertion,
-    Tls,
-    TokenEndpoint,
-    TokenFile,
-    UnsecuredToken,
-)
 from kreassign.errors import InputError
 
 OAUTH_MODULE = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule"
@@ -42,17 +26,17 @@ BEARER = "org.apache.kafka.common.security.oauthbearer.JwtBearerJwtRetriever"
 RETRIEVER, ASSERTION = "sasl.oauthbearer.jwt.retriever.class", "sasl.oauthbearer.assertion."
 
 
-def credentials(mechanism: str, jaas: str, **properties: str) -> Credentials | None:
+def credentials(mechanism: str, jaas: str, **properties: str) -> settings.Credentials | None:
     """Credentials from properties; an underscore stands for a dot."""
     named = {key.replace("_", "."): value for key, value in properties.items()}
     login = {"security.protocol": "SASL_SSL", "sasl.mechanism": mechanism, "sasl.jaas.config": jaas}
     return client_settings(login | named, bootstrap_servers="b").sasl
 
 
-def oauth(options: str, url: str | None = "https://issuer.example/token", **properties: str) -> OAuth:
+def oauth(options: str, url: str | None = "https://issuer.example/token", **properties: str) -> settings.OAuth:
     named = {} if url is None else {URL: url, HANDLER: FROM_ENDPOINT[0]}
     found = credentials("OAUTHBEARER", f"{OAUTH_MODULE} required {options};", **named | properties)
-    assert isinstance(found, OAuth)
+    assert isinstance(found, settings.OAuth)
     return found
 
 
@@ -74,7 +58,9 @@ def oauth_refusal(options: str, **properties: str) -> str:
 @pytest.mark.parametrize("handler", [*FROM_ENDPOINT, ""])
 def test_client_credentials_come_from_the_login_module(handler: str) -> None:
     found = oauth(f'{CLIENT} scope="kafka admin"', **{HANDLER: handler})
-    assert found.tokens == TokenEndpoint(ISSUER, ClientSecret("alice", Secret("pa55-client")), "kafka admin")
+    assert found.tokens == settings.TokenEndpoint(
+        ISSUER, settings.ClientSecret("alice", settings.Secret("pa55-client")), "kafka admin"
+    )
     assert "pa55" not in repr(found)
 
 
@@ -88,14 +74,14 @@ def test_properties_of_kafka_4_1_win_over_the_login_module() -> None:
         sasl_login_connect_timeout_ms="1000",
         sasl_login_read_timeout_ms="2000",
     )
-    bob = ClientSecret("bob", Secret("pa55-bob"), is_url_encoded=True)
-    assert found.tokens == TokenEndpoint(ISSUER, bob, "s", timeout_ms=3000)
+    bob = settings.ClientSecret("bob", settings.Secret("pa55-bob"), is_url_encoded=True)
+    assert found.tokens == settings.TokenEndpoint(ISSUER, bob, "s", timeout_ms=3000)
 
 
 def test_tls_to_the_endpoint_is_configured_in_the_login_module_as_in_java() -> None:
     found = oauth(f'{CLIENT} ssl.truststore.location="{STORES}/trust.p12" ssl.truststore.password="pa55-store"')
-    assert isinstance(found.tokens, TokenEndpoint)
-    assert found.tokens.tls == Tls(trusted_certificates=(STORES / "alice.pem").read_text().strip())
+    assert isinstance(found.tokens, settings.TokenEndpoint)
+    assert found.tokens.tls == settings.Tls(trusted_certificates=(STORES / "alice.pem").read_text().strip())
 
 
 def test_extensions_go_with_the_token() -> None:
@@ -118,7 +104,9 @@ SIGNED = {f"{ASSERTION}private.key.file": "/k.pem", f"{ASSERTION}claim.iss": "us
 
 def test_an_assertion_is_the_grant_where_that_class_is_named() -> None:
     found = oauth("", **{RETRIEVER: BEARER, f"{ASSERTION}file": "/run/assertion", "sasl.oauthbearer.scope": "s"})
-    assert found.tokens == TokenEndpoint(ISSUER, JwtBearer(AssertionFile("/run/assertion")), "s")
+    assert found.tokens == settings.TokenEndpoint(
+        ISSUER, settings.JwtBearer(settings.AssertionFile("/run/assertion")), "s"
+    )
     every = {
         f"{ASSERTION}claim.aud": "issuer",
         f"{ASSERTION}claim.exp.seconds": "90",
@@ -130,19 +118,23 @@ def test_an_assertion_is_the_grant_where_that_class_is_named() -> None:
     }
     found = oauth("", **{RETRIEVER: BEARER, **SIGNED, **every})
     claims = (("aud", "issuer"), ("iss", "us"), ("sub", "alice"))
-    signed = SignedAssertion(
-        "/k.pem", claims, "ES256", Secret("pa55-key"), "/t.json", valid_s=90, valid_before_s=30, has_id=True
+    signed = settings.SignedAssertion(
+        "/k.pem", claims, "ES256", settings.Secret("pa55-key"), "/t.json", valid_s=90, valid_before_s=30, has_id=True
     )
-    assert found.tokens == TokenEndpoint(ISSUER, JwtBearer(signed))
+    assert found.tokens == settings.TokenEndpoint(ISSUER, settings.JwtBearer(signed))
     assert "pa55" not in repr(found)
 
 
 def test_an_assertion_takes_the_place_of_the_secret() -> None:
     claims = (("iss", "us"), ("sub", "alice"))
     found = oauth(CLIENT, **SIGNED)
-    assert found.tokens == TokenEndpoint(ISSUER, ClientAssertion(SignedAssertion("/k.pem", claims), "alice"))
+    assert found.tokens == settings.TokenEndpoint(
+        ISSUER, settings.ClientAssertion(settings.SignedAssertion("/k.pem", claims), "alice")
+    )
     found = oauth("", **{**SIGNED, f"{ASSERTION}file": "/run/assertion"})
-    assert found.tokens == TokenEndpoint(ISSUER, ClientAssertion(AssertionFile("/run/assertion")))
+    assert found.tokens == settings.TokenEndpoint(
+        ISSUER, settings.ClientAssertion(settings.AssertionFile("/run/assertion"))
+    )
 
 
 @pytest.mark.parametrize(
@@ -167,7 +159,7 @@ def test_what_keeps_an_assertion_from_being_made_is_named(properties: dict[str, 
 
 @pytest.mark.parametrize(("url", "path"), [("file:///etc/kafka/token", "/etc/kafka/token"), ("file:/a%20b", "/a b")])
 def test_a_token_may_be_kept_in_a_file(url: str, path: str) -> None:
-    assert oauth("", url).tokens == TokenFile(path)
+    assert oauth("", url).tokens == settings.TokenFile(path)
 
 
 @pytest.mark.parametrize(
@@ -210,7 +202,7 @@ def test_without_a_class_tokens_are_unsecured_as_in_kafka(handler: dict[str, str
         ' unsecuredLoginLifetimeSeconds="60" unsecuredLoginExtension_zone="x"'
     )
     found = oauth(options, None, **handler)
-    assert found.tokens == UnsecuredToken((("sub", "alice"), ("level", 7.0), ("scope", ("a", "b"))), 60)
+    assert found.tokens == settings.UnsecuredToken((("sub", "alice"), ("level", 7.0), ("scope", ("a", "b"))), 60)
     assert found.extensions == (("zone", "x"),)
 
 
@@ -232,7 +224,7 @@ def test_a_claim_that_is_no_number_is_refused(odd: str) -> None:
 # Kerberos
 
 
-def kerberos(options: str, **properties: str) -> Credentials | None:
+def kerberos(options: str, **properties: str) -> settings.Credentials | None:
     named = {"sasl.kerberos.service.name": "kafka"} | properties
     return credentials("GSSAPI", f"{KERBEROS_MODULE} required {options};", **named)
 
@@ -240,17 +232,17 @@ def kerberos(options: str, **properties: str) -> Credentials | None:
 @pytest.mark.parametrize("path", ["/a.keytab", "file:/a.keytab", "FILE:/a.keytab", "file:///a.keytab"])
 def test_a_keytab_goes_with_its_principal(path: str) -> None:
     found = kerberos(f'useKeyTab=true storeKey=true keyTab="{path}" principal="alice@EXAMPLE.COM"')
-    assert found == Kerberos("kafka", "alice@EXAMPLE.COM", "/a.keytab")
+    assert found == settings.Kerberos("kafka", "alice@EXAMPLE.COM", "/a.keytab")
 
 
 def test_tickets_of_kinit_may_be_used() -> None:
-    assert kerberos("useTicketCache=true") == Kerberos("kafka")
-    assert kerberos('useTicketCache=true ticketCache="/tmp/c"') == Kerberos("kafka", ticket_cache="/tmp/c")
+    assert kerberos("useTicketCache=true") == settings.Kerberos("kafka")
+    assert kerberos('useTicketCache=true ticketCache="/tmp/c"') == settings.Kerberos("kafka", ticket_cache="/tmp/c")
 
 
 def test_the_service_name_may_stand_in_the_login_module() -> None:
     found = kerberos("useTicketCache=true serviceName=kafka", **{"sasl.kerberos.service.name": ""})
-    assert found == Kerberos("kafka")
+    assert found == settings.Kerberos("kafka")
 
 
 @pytest.mark.parametrize(
@@ -278,10 +270,10 @@ def test_a_login_that_kerberos_cannot_make_is_told_what_it_lacks(options: str, s
     ],
 )  # fmt: skip
 def test_both_of_awss_ways_are_a_signed_token(mechanism: str, module: str, handler: dict[str, str]) -> None:
-    assert credentials(mechanism, f"{module} required;", **handler) == OAuth(MskIam())
+    assert credentials(mechanism, f"{module} required;", **handler) == settings.OAuth(settings.MskIam())
     options = 'awsProfileName="p" awsRoleArn="arn" awsRoleSessionName="s" awsStsRegion="eu-west-1" awsDebugCreds="true"'
     found = credentials(mechanism, f"{module} required {options};", **handler)
-    assert found == OAuth(MskIam("eu-west-1", "p", "arn", "s"))
+    assert found == settings.OAuth(settings.MskIam("eu-west-1", "p", "arn", "s"))
     assert "the option awsOther of sasl.jaas.config is not supported for MSK" in refusal(
         mechanism, f'{module} required awsOther="x";', **handler
     )

@@ -8,20 +8,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from kreassign import model
 from kreassign.admin import Address, AdminClient, ClientSettings
 from kreassign.clock import VirtualClock
 from kreassign.errors import InputError, OutcomeUnknown, ProtocolViolation, Rejected, Unreachable, Unsupported
-from kreassign.model import (
-    Batch,
-    Broker,
-    Cluster,
-    ConfigChange,
-    ConfigResource,
-    LogDir,
-    NewTopic,
-    OngoingReassignment,
-    TopicPartition,
-)
 from kreassign.wire import api
 from kreassign.wire.api import Api
 from testbed.waiting import PATIENCE_S
@@ -32,8 +22,8 @@ from tests.logs import Logged
 from tests.wire.peer import Asked, write_response
 
 ALTER, LIST, LOG_DIRS = api.ALTER_PARTITION_REASSIGNMENTS, api.LIST_PARTITION_REASSIGNMENTS, api.DESCRIBE_LOG_DIRS
-T0 = TopicPartition("t", 0)
-MOVES = {T0: OngoingReassignment((1, 2), (1,), ())}
+T0 = model.TopicPartition("t", 0)
+MOVES = {T0: model.OngoingReassignment((1, 2), (1,), ())}
 LISTED = answers.listed(MOVES)
 DONE = answers.altered({T0: answers.FINE})
 CLUSTER_AUTHORIZATION_FAILED, NOT_CONTROLLER, REQUEST_TIMED_OUT = 31, 41, 7
@@ -43,7 +33,7 @@ Listen = Callable[..., Listener]
 
 
 def log_dirs(path: str) -> object:
-    return answers.log_dirs([LogDir(path, None, 10, 5, False, ())])
+    return answers.log_dirs([model.LogDir(path, None, 10, 5, False, ())])
 
 
 def alter(client: AdminClient, **options: object) -> object:
@@ -64,10 +54,10 @@ def test_a_write_that_met_silence_is_never_sent_twice(node: Listener, connect: C
 WRITES: dict[Api, Callable[[AdminClient], object]] = {
     ALTER: alter,
     api.ELECT_LEADERS: lambda client: client.elect_leaders([T0]),
-    api.CREATE_TOPICS: lambda client: client.create_topics([NewTopic("t")]),
+    api.CREATE_TOPICS: lambda client: client.create_topics([model.NewTopic("t")]),
     api.DELETE_TOPICS: lambda client: client.delete_topics(["t"]),
     api.INCREMENTAL_ALTER_CONFIGS: lambda client: client.incremental_alter_configs(
-        {ConfigResource.topic("t"): [ConfigChange.delete("k")]}
+        {model.ConfigResource.topic("t"): [model.ConfigChange.delete("k")]}
     ).raise_if_any(),
 }
 
@@ -120,7 +110,7 @@ def test_two_nodes_that_know_of_no_topic_are_believed(listen: Listen, connect: C
     join(*nodes)
     for node in nodes:
         node.answers[api.DESCRIBE_TOPIC_PARTITIONS] = answers.topic_page([])
-    assert connect(*nodes).describe_topics() == Batch()
+    assert connect(*nodes).describe_topics() == model.Batch()
     assert [node.times_asked(api.DESCRIBE_TOPIC_PARTITIONS) for node in nodes] == [1, 1]
 
 
@@ -459,7 +449,7 @@ def test_a_listener_out_of_reach_is_named_with_who_named_it(
 ) -> None:
     node, clock = listen(), VirtualClock()
     port = closed(listen).port
-    named = Cluster("id", 0, tuple(Broker(number, host, port) for number in range(brokers)))
+    named = model.Cluster("id", 0, tuple(model.Broker(number, host, port) for number in range(brokers)))
     node.answers[api.METADATA] = answers.metadata(named)
     settings = ClientSettings(bootstrap_servers=(node.address,), api_timeout_ms=60_000)
     with AdminClient.connect(settings, clock=clock) as client, pytest.raises(Unreachable) as silent:
@@ -473,7 +463,7 @@ def test_a_listener_out_of_reach_is_named_with_who_named_it(
 def test_one_listener_out_of_reach_costs_only_its_broker(listen: Listen) -> None:
     node, clock = listen(), VirtualClock()
     gone = closed(listen)
-    named = Cluster("id", 0, (Broker(0, *node.address), Broker(1, *gone)))
+    named = model.Cluster("id", 0, (model.Broker(0, *node.address), model.Broker(1, *gone)))
     node.answers |= {api.METADATA: answers.metadata(named), LOG_DIRS: log_dirs("/a")}
     settings = ClientSettings(bootstrap_servers=(node.address,), api_timeout_ms=60_000)
     with AdminClient.connect(settings, clock=clock) as client:
@@ -485,7 +475,7 @@ def test_one_listener_out_of_reach_costs_only_its_broker(listen: Listen) -> None
 
 @pytest.mark.parametrize("host", ["", None])
 def test_a_node_without_a_host_is_no_answer(host: str | None, node: Listener, connect: Connect) -> None:
-    node.answers[api.METADATA] = answers.metadata(Cluster("id", 0, (Broker(0, host, 9092),)))
+    node.answers[api.METADATA] = answers.metadata(model.Cluster("id", 0, (model.Broker(0, host, 9092),)))
     with pytest.raises(ProtocolViolation, match=f"{node.address}: .*node 0 has no host"):
         connect(node).list_topics()
 
@@ -514,7 +504,7 @@ def test_a_change_at_a_broker_that_is_gone_waits_for_it_to_come_back(listen: Lis
     both = join(first, coming)
     alone = answers.metadata(join(first))
     first.answers[api.METADATA] = in_turn(alone, alone, alone, alone, answers.metadata(both))
-    resource = ConfigResource.broker(1)
+    resource = model.ConfigResource.broker(1)
     coming.answers[api.INCREMENTAL_ALTER_CONFIGS] = answers.configs_altered({resource: answers.FINE})
     assert dict(connect(first).incremental_alter_configs({resource: []}).ok) == {resource: None}
     assert first.times_asked(api.METADATA) == 5
@@ -618,7 +608,7 @@ def test_waiting_for_a_busy_node_ends_with_the_time_of_the_call(node: Listener, 
 
 def test_many_threads_may_share_a_client(node: Listener, connect: Connect) -> None:
     join(node)
-    ongoing = {T0: OngoingReassignment((1, 2), (1,), ())}
+    ongoing = {T0: model.OngoingReassignment((1, 2), (1,), ())}
     node.answers[LIST] = answers.listed(ongoing)
     client = connect(node)
     with ThreadPoolExecutor(8) as threads:
@@ -709,7 +699,7 @@ def test_a_missing_version_is_named_with_what_both_sides_speak(node: Listener, c
     join(node)
     node.offer({api.CREATE_TOPICS: (0, 3)})
     with pytest.raises(Unsupported) as missing:
-        connect(node).create_topics([NewTopic("t")])
+        connect(node).create_topics([model.NewTopic("t")])
     assert str(missing.value) == (f"{node.address} offers CreateTopics (API 19) in versions 0-3, kreassign speaks 4-7")
 
 
@@ -731,7 +721,7 @@ def test_versions_are_asked_again_after_a_broker_came_back(node: Listener, conne
 def taken_over(node: Listener, cluster_id: str = "other") -> None:
     """From now on the address of this node belongs to another cluster, which would do what it is asked."""
     node.close_connections()
-    cluster = Cluster(cluster_id, 0, (Broker(0, *node.address),))
+    cluster = model.Cluster(cluster_id, 0, (model.Broker(0, *node.address),))
     node.answers |= {
         api.METADATA: answers.metadata(cluster),
         api.DESCRIBE_CLUSTER: answers.cluster_nodes(cluster),

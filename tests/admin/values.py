@@ -6,20 +6,8 @@ from typing import TypeVar
 
 from hypothesis import strategies as st
 
+from kreassign import model
 from kreassign.admin.call import Call
-from kreassign.model import (
-    ConfigChange,
-    ConfigEntry,
-    ConfigOperation,
-    ConfigResource,
-    ConfigSource,
-    LogDir,
-    LogDirReplica,
-    OngoingReassignment,
-    Partition,
-    Topic,
-    TopicPartition,
-)
 from kreassign.wire.api import Api, Message
 from kreassign.wire.codec import PREFIX_BYTES, decode_response, encode_request
 from tests.wire.peer import Asked, read_request, write_response
@@ -31,40 +19,47 @@ NAMES = st.text("abc.XYZ-_09", min_size=1, max_size=8)
 NUMBERS = st.integers(0, 2**31 - 1)
 BROKERS = st.integers(0, 2**31 - 1)
 LONGS = st.integers(0, 2**63 - 1)
-PARTITIONS = st.builds(TopicPartition, NAMES, NUMBERS)
+PARTITIONS = st.builds(model.TopicPartition, NAMES, NUMBERS)
 REPLICAS = st.lists(BROKERS, max_size=4).map(tuple)
 MESSAGES = st.none() | st.text(max_size=20)
 # A message of null or none at all: both become the code's default text.
 # Refusals; 7, after which the outcome is not known, has its own test in test_outcomes.
 OUTCOMES = st.just((0, None)) | st.tuples(st.sampled_from([-1, 3, 31, 39, 41, 85, 999]), MESSAGES)
-ONGOING = st.builds(OngoingReassignment, REPLICAS, REPLICAS, REPLICAS)
+ONGOING = st.builds(model.OngoingReassignment, REPLICAS, REPLICAS, REPLICAS)
 LOG_DIRS = st.builds(
-    LogDir,
+    model.LogDir,
     path=st.text(max_size=12),
     error=st.none(),
     total_bytes=st.none() | LONGS,
     usable_bytes=st.none() | LONGS,
     is_cordoned=st.booleans(),
     replicas=st.lists(
-        st.builds(LogDirReplica, PARTITIONS, LONGS, LONGS, st.booleans()),
+        st.builds(model.LogDirReplica, PARTITIONS, LONGS, LONGS, st.booleans()),
         max_size=4,
         unique_by=lambda copy: copy.topic_partition,
     ).map(lambda copies: tuple(sorted(copies, key=lambda copy: copy.topic_partition))),
 )
-RESOURCES = st.builds(ConfigResource.topic, NAMES) | st.builds(ConfigResource.broker, BROKERS)
+RESOURCES = st.builds(model.ConfigResource.topic, NAMES) | st.builds(model.ConfigResource.broker, BROKERS)
 CONFIG_ENTRIES = st.builds(
-    ConfigEntry, NAMES, st.none() | st.text(max_size=8), st.sampled_from(ConfigSource), st.booleans(), st.booleans()
+    model.ConfigEntry,
+    NAMES,
+    st.none() | st.text(max_size=8),
+    st.sampled_from(model.ConfigSource),
+    st.booleans(),
+    st.booleans(),
 )
-CONFIG_CHANGES = st.builds(ConfigChange, st.sampled_from(ConfigOperation), NAMES, st.none() | st.text(max_size=8))
+CONFIG_CHANGES = st.builds(
+    model.ConfigChange, st.sampled_from(model.ConfigOperation), NAMES, st.none() | st.text(max_size=8)
+)
 
 
 @st.composite
-def topics(draw: st.DrawFn) -> Topic:
+def topics(draw: st.DrawFn) -> model.Topic:
     """A topic with partitions 0, 1, 2 … as metadata tells them."""
     name = draw(NAMES)
     partitions = tuple(
-        Partition(
-            TopicPartition(name, number),
+        model.Partition(
+            model.TopicPartition(name, number),
             draw(REPLICAS),
             draw(REPLICAS),
             draw(st.just(-1) | BROKERS),
@@ -76,7 +71,7 @@ def topics(draw: st.DrawFn) -> Topic:
         for number in range(draw(st.integers(0, 3)))
     )
     topic_id = draw(st.none() | st.uuids().filter(lambda value: value.int != 0).map(str))
-    return Topic(name, topic_id, draw(st.booleans()), partitions)
+    return model.Topic(name, topic_id, draw(st.booleans()), partitions)
 
 
 def versions(asked: Api) -> st.SearchStrategy[int]:

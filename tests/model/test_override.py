@@ -9,13 +9,7 @@ from hypothesis import strategies as st
 from kreassign.model import OngoingReassignment, TopicPartition
 from kreassign.model.reassignment import Override
 from kreassign.twin import Twin
-from kreassign.twin.controller.reassignments import (
-    AlterReassignments,
-    Target,
-    TopicTargets,
-    alter_reassignments,
-    list_reassignments,
-)
+from kreassign.twin.controller import reassignments
 from tests.approved import approve
 from tests.twin.asking import twin
 
@@ -67,12 +61,14 @@ def test_several_risks_are_said_one_after_the_other() -> None:
 
 
 def submit(cluster: Twin, replicas: Brokers | None) -> None:
-    command = AlterReassignments((TopicTargets("foo", (Target(0, replicas),)),))
-    cluster.commit(alter_reassignments(cluster.context, command))
+    command = reassignments.AlterReassignments(
+        (reassignments.TopicTargets("foo", (reassignments.Target(0, replicas),)),)
+    )
+    cluster.commit(reassignments.alter_reassignments(cluster.context, command))
 
 
 def listed(cluster: Twin) -> OngoingReassignment | None:
-    found = list_reassignments(cluster.metadata)
+    found = reassignments.list_reassignments(cluster.metadata)
     return found[0].partitions[0][1] if found else None
 
 

@@ -10,23 +10,8 @@ from typing import Any
 import pytest
 
 from kreassign.errors import MalformedPlan
-from kreassign.model import TopicPartition
+from kreassign.model import TopicPartition, plan_facts
 from kreassign.model.load import DoubtfulLoad, DoubtfulShare, ForecastBasis, LoadBasis
-from kreassign.model.plan_facts import (
-    GoalLimit,
-    GoalMean,
-    LeaderRacks,
-    PlanFacts,
-    PlannedBroker,
-    PlannedPartition,
-    Prediction,
-    RackBytes,
-    Reason,
-    TopicLeaders,
-    Totals,
-    UnevenTopic,
-    WorstLoss,
-)
 from kreassign.model.plan_facts_json import format_facts, parse_facts
 from tests.approved import approve
 
@@ -45,20 +30,24 @@ LOADS = LoadBasis(
     brokers=(DoubtfulShare(1, 2, 0.25, 0.5),),
     forecast=ForecastBasis(30.0, 0.7, 1.4, 8, 0.06, 0.95),
 )
-FACTS = PlanFacts(
+FACTS = plan_facts.PlanFacts(
     plan_id="0123456789abcdef",
     input_hash="fe",
     task="drain broker 3",
-    totals=Totals(moved_bytes=300, moves=2, leader_changes=1, least_bytes=200),
+    totals=plan_facts.Totals(moved_bytes=300, moves=2, leader_changes=1, least_bytes=200),
     cluster_id="c",
     snapshot_id="s",
     partitions=(
-        PlannedPartition(
-            TopicPartition("ä", 1), (3, 2), 150, log_dirs=("/a", "any"), reasons=(Reason("drain", 3, 1, 150.0, "B"),)
+        plan_facts.PlannedPartition(
+            TopicPartition("ä", 1),
+            (3, 2),
+            150,
+            log_dirs=("/a", "any"),
+            reasons=(plan_facts.Reason("drain", 3, 1, 150.0, "B"),),
         ),
     ),
-    brokers=(PlannedBroker(1, {"disk": 0.0}, {"disk": 300.5}, bytes_in=300, peak_bytes=300),),
-    prediction=Prediction(rate_bytes_per_s=10.0, seconds=30.0, longest_move_s=math.inf),
+    brokers=(plan_facts.PlannedBroker(1, {"disk": 0.0}, {"disk": 300.5}, bytes_in=300, peak_bytes=300),),
+    prediction=plan_facts.Prediction(rate_bytes_per_s=10.0, seconds=30.0, longest_move_s=math.inf),
     remaining=("broker 3 still holds 1 replica",),
     loads=LOADS,
 )
@@ -66,25 +55,25 @@ FACTS = PlanFacts(
 
 FULL = replace(
     FACTS,
-    leader_racks=LeaderRacks(9, 3, 5),
-    topic_leaders=TopicLeaders(4, 3, 1, 7, 2),
-    losses=(WorstLoss("after", "disk", "rack a", 2, 9.5, 8.0, "B", 1),),
-    limits=(GoalLimit("disk", "B", "goals file", 3, 10.0, 20.0),),
+    leader_racks=plan_facts.LeaderRacks(9, 3, 5),
+    topic_leaders=plan_facts.TopicLeaders(4, 3, 1, 7, 2),
+    losses=(plan_facts.WorstLoss("after", "disk", "rack a", 2, 9.5, 8.0, "B", 1),),
+    limits=(plan_facts.GoalLimit("disk", "B", "goals file", 3, 10.0, 20.0),),
     unknown_goals=("cpu",),
-    uneven_topics=(UnevenTopic("t-1", 100, 10, 6),),
-    racks=(RackBytes("a", None, 300, 0.5), RackBytes("a", "b", 1)),
-    means=(GoalMean("disk", "B", 5.0, 6.0),),
+    uneven_topics=(plan_facts.UnevenTopic("t-1", 100, 10, 6),),
+    racks=(plan_facts.RackBytes("a", None, 300, 0.5), plan_facts.RackBytes("a", "b", 1)),
+    means=(plan_facts.GoalMean("disk", "B", 5.0, 6.0),),
     topic_ids={"ä": "id"},
     loads=replace(LOADS, priors={"cluster": 2}),
 )
 
 
-SHORT = PlanFacts("id", "hash", "rebalance", Totals(9, 1, 2))
-ENDLESS = Prediction(math.inf, math.inf, math.inf, math.inf)
+SHORT = plan_facts.PlanFacts("id", "hash", "rebalance", plan_facts.Totals(9, 1, 2))
+ENDLESS = plan_facts.Prediction(math.inf, math.inf, math.inf, math.inf)
 
 
 @pytest.mark.parametrize(("facts", "file"), [(FULL, "plan"), (SHORT, "short")])
-def test_every_known_field_of_facts_has_its_place_in_the_text(facts: PlanFacts, file: str) -> None:
+def test_every_known_field_of_facts_has_its_place_in_the_text(facts: plan_facts.PlanFacts, file: str) -> None:
     approve(format_facts(facts), f"{file}.facts.json")
 
 
@@ -94,9 +83,9 @@ def test_every_known_field_of_facts_has_its_place_in_the_text(facts: PlanFacts, 
     SHORT,
     replace(FACTS, loads=replace(LOADS, last_hour_ms=None, forecast=ForecastBasis(30.0))),
     replace(FACTS, partitions=(replace(FACTS.partitions[0], log_dirs=()),)),
-    replace(FULL, prediction=ENDLESS, losses=(WorstLoss("after", "disk", "rack a", 2, 9.5, math.inf),)),
+    replace(FULL, prediction=ENDLESS, losses=(plan_facts.WorstLoss("after", "disk", "rack a", 2, 9.5, math.inf),)),
 ], ids=["common", "full", "short", "no backtest", "no directories", "infinite"])  # fmt: skip
-def test_facts_that_were_written_are_read_back(facts: PlanFacts) -> None:
+def test_facts_that_were_written_are_read_back(facts: plan_facts.PlanFacts) -> None:
     assert parse_facts(format_facts(facts)) == facts
 
 
@@ -112,7 +101,8 @@ def test_what_is_no_facts_file_is_refused(old: str, new: str, words: str) -> Non
 
 def test_the_same_facts_have_the_same_text_in_whichever_order_they_are() -> None:
     first, second, other = (
-        PlannedPartition(TopicPartition(topic, number), (1,), 5) for topic, number in (("a", 2), ("a", 10), ("b", 0))
+        plan_facts.PlannedPartition(TopicPartition(topic, number), (1,), 5)
+        for topic, number in (("a", 2), ("a", 10), ("b", 0))
     )
     one = replace(FACTS, partitions=(first, second, other), topic_ids={"a": "x", "b": "y"})
     same = replace(FACTS, partitions=(other, second, first), topic_ids={"b": "y", "a": "x"})
@@ -122,7 +112,7 @@ def test_the_same_facts_have_the_same_text_in_whichever_order_they_are() -> None
 
 def test_topics_sort_by_code_units_in_the_text_of_facts() -> None:
     last, first = (
-        PlannedPartition(TopicPartition(topic, 0), (1,), 5)
+        plan_facts.PlannedPartition(TopicPartition(topic, 0), (1,), 5)
         for topic in ("\N{REPLACEMENT CHARACTER}", "\N{GRINNING FACE}")
     )
     assert parse_facts(format_facts(replace(FACTS, partitions=(last, first)))).partitions == (first, last)
@@ -133,7 +123,8 @@ def test_topics_sort_by_code_units_in_the_text_of_facts() -> None:
 ])  # fmt: skip
 def test_floats_are_written_with_twelve_digits_and_infinity_as_null(value: float, written: float | None) -> None:
     facts = replace(
-        FULL, prediction=Prediction(1.0, value, 1.0), brokers=(PlannedBroker(1, {"disk": value}, {}),),
+        FULL, prediction=plan_facts.Prediction(1.0, value, 1.0),
+        brokers=(plan_facts.PlannedBroker(1, {"disk": value}, {}),),
         loads=replace(LOADS, doubtful=(DoubtfulLoad(TopicPartition("a", 0), "short", "topic", value),)),
     )  # fmt: skip
     document = json.loads(format_facts(facts))
@@ -144,7 +135,7 @@ def test_floats_are_written_with_twelve_digits_and_infinity_as_null(value: float
 
 def test_no_facts_are_written_with_a_number_that_is_none() -> None:
     with pytest.raises(ValueError, match="not JSON compliant"):
-        format_facts(replace(FACTS, prediction=Prediction(1.0, math.nan, 1.0)))
+        format_facts(replace(FACTS, prediction=plan_facts.Prediction(1.0, math.nan, 1.0)))
 
 
 OPTIONAL: dict[str, Any] = {

@@ -17,15 +17,6 @@ from kreassign.clock import SystemClock, VirtualClock
 from kreassign.errors import InputError
 from kreassign.executor.client_guard import ClientAnswer, ClientGuard, ClientQuery, Feeling
 from kreassign.monitoring import client_signals
-from kreassign.monitoring.client_signals import (
-    STALE_S,
-    ClientSignals,
-    Command,
-    ask_prometheus,
-    asking,
-    login_header,
-    read_answer,
-)
 from kreassign.operations.text_files import read_text
 from tests.monitoring.prometheus import BAD_QUERY, FakePrometheus, prometheus, success, vector
 
@@ -44,7 +35,7 @@ def server() -> Iterator[FakePrometheus]:
 
 
 def ask(server: FakePrometheus, **options: str) -> ClientAnswer:
-    return ask_prometheus(ClientGuard((P99,), server.url, **options), P99, read_file, CLOCK)
+    return client_signals.ask_prometheus(ClientGuard((P99,), server.url, **options), P99, read_file, CLOCK)
 
 
 # What Prometheus answers.
@@ -81,7 +72,7 @@ def ask(server: FakePrometheus, **options: str) -> ClientAnswer:
     ],
 )
 def test_an_answer_is_good_only_with_one_finite_value(status: int, answer: str, feeling: Feeling, seen: str) -> None:
-    reading = read_answer(P99, status, answer.encode())
+    reading = client_signals.read_answer(P99, status, answer.encode())
     assert reading.feeling is feeling
     assert seen in reading.seen
 
@@ -94,7 +85,7 @@ def test_an_expression_is_asked_without_its_comparison(server: FakePrometheus) -
 
 def test_a_path_of_the_address_is_kept(server: FakePrometheus) -> None:
     guard = ClientGuard((P99,), f"{server.url}/prometheus/")
-    assert ask_prometheus(guard, P99, read_file, CLOCK).feeling is Feeling.GOOD
+    assert client_signals.ask_prometheus(guard, P99, read_file, CLOCK).feeling is Feeling.GOOD
     assert server.asked[0].path == "/prometheus/api/v1/query"
 
 
@@ -120,7 +111,7 @@ def test_a_login_is_sent_and_read_again_each_time(
 @pytest.mark.parametrize("text", ["", "basic", "bearer", "basic ops", "secret", "bearer a\nb", "token abc", "bearer ä"])
 def test_a_login_that_is_none_is_refused_without_showing_it(text: str) -> None:
     with pytest.raises(InputError) as caught:
-        login_header(text)
+        client_signals.login_header(text)
     assert str(caught.value) == "the login file has one line, `basic USER:PASSWORD` or `bearer TOKEN`"
 
 
@@ -162,11 +153,11 @@ def test_an_answer_that_has_no_end_is_given_up(server: FakePrometheus, monkeypat
 # Commands.
 
 
-def command(tmp_path: Path, *lines: str) -> Command:
+def command(tmp_path: Path, *lines: str) -> client_signals.Command:
     script = tmp_path / "check"
     script.write_text("\n".join(("#!/bin/sh", *lines)), encoding="utf-8")
     script.chmod(0o755)
-    return Command((str(script), "-w", "0.2"), CLOCK)
+    return client_signals.Command((str(script), "-w", "0.2"), CLOCK)
 
 
 @pytest.mark.parametrize(
@@ -192,7 +183,7 @@ def test_a_command_says_by_its_exit_code(tmp_path: Path, lines: tuple[str, ...],
 def test_a_command_that_cannot_be_started_is_unknown(tmp_path: Path) -> None:
     (tmp_path / "text").write_text("", encoding="utf-8")
     for words in (("/no/such/command",), (str(tmp_path / "text"),), ("a\0b",)):
-        reading = Command(words, CLOCK).ask()
+        reading = client_signals.Command(words, CLOCK).ask()
         assert reading.feeling is Feeling.UNKNOWN
         assert "could not be started" in reading.seen
 
@@ -218,17 +209,17 @@ def test_a_command_without_an_end_is_killed_with_its_children(tmp_path: Path, li
 
 def test_readings_are_there_when_the_block_begins(server: FakePrometheus, tmp_path: Path) -> None:
     guard = ClientGuard((P99,), server.url, command=command(tmp_path, "exit 1").words)
-    with asking(guard, read_file) as read:
+    with client_signals.asking(guard, read_file) as read:
         assert [reading.feeling for reading in read()] == [Feeling.GOOD, Feeling.BAD]
     assert [reading.source for reading in read()] == list(guard.sources)
 
 
 def test_old_readings_are_unknown(server: FakePrometheus) -> None:
     clock = VirtualClock()
-    signals = ClientSignals(ClientGuard((P99,), server.url), read_file, clock)
+    signals = client_signals.ClientSignals(ClientGuard((P99,), server.url), read_file, clock)
     assert [reading.seen for reading in signals.read()] == ["it has not answered yet"]
     signals.start()
-    clock.sleep(STALE_S)
+    clock.sleep(client_signals.STALE_S)
     assert [reading.feeling for reading in signals.read()] == [Feeling.GOOD]
     clock.sleep(1)
     assert [(reading.feeling, reading.seen) for reading in signals.read()] == [
@@ -240,7 +231,7 @@ def test_old_readings_are_unknown(server: FakePrometheus) -> None:
 def test_the_end_does_not_wait_for_a_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(client_signals, "FIRST_S", 0.2)
     guard = ClientGuard(command=(sys.executable, "-c", "import time; time.sleep(100)"))
-    with asking(guard, read_file) as read:
+    with client_signals.asking(guard, read_file) as read:
         assert [reading.seen for reading in read()] == ["it has not answered yet"]
     for thread in [one for one in threading.enumerate() if one.name == "clients"]:
         thread.join(10)

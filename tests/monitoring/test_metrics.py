@@ -9,16 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from kreassign.executor.events import (
-    Event,
-    HoldRequested,
-    MovesObserved,
-    MovesSubmitted,
-    PlacementState,
-    PlannedMove,
-    ReleaseRequested,
-    SubmissionIntended,
-)
+from kreassign.executor import events
 from kreassign.executor.guards import GuardName
 from kreassign.executor.history.run_history import history
 from kreassign.executor.progress import ProgressMeter
@@ -42,10 +33,13 @@ class Scrapes:
         self.reassigning: list[dict[str, float]] = []
         rig.listener = self._listen
 
-    def _listen(self, event: Event, run: RunView) -> None:
+    def _listen(self, event: events.Event, run: RunView) -> None:
         self._meter = self._meter or ProgressMeter(run)
         self._meter.follow(event)
-        if not isinstance(event, MovesObserved | HoldRequested | ReleaseRequested) and run.ended_ms is None:
+        if (
+            not isinstance(event, events.MovesObserved | events.HoldRequested | events.ReleaseRequested)
+            and run.ended_ms is None
+        ):
             return
         found = history(run, self._meter)
         self.runs.append(found)
@@ -66,8 +60,8 @@ def scrapes(tmp_path: Path) -> Scrapes:
     """A run of two moves, of 10 MB each, throttled to 1 MB/s, that was held for some seconds in between."""
     rig = TwinRig(tmp_path, [[0, 1], [1, 0]])
     found = Scrapes(rig)
-    rig.ask_after(4, HoldRequested)
-    rig.ask_after(8, ReleaseRequested)
+    rig.ask_after(4, events.HoldRequested)
+    rig.ask_after(8, events.ReleaseRequested)
     rig.end_within(120)
     assert rig.run(rig.prepared({0: (2, 1), 1: (1, 3)})).state == "done"
     return found
@@ -129,14 +123,14 @@ def test_the_pages_of_a_run_say_what_its_cluster_does(scrapes: Scrapes) -> None:
 
 
 def test_a_caught_up_new_replica_counts_as_in_sync_during_its_move() -> None:
-    move = PlannedMove(A0, (0, 1), (2, 3), 1_000)
-    half = replace(seen(move, PlacementState.MOVING, done=400), isr=(0, 1, 2))
+    move = events.PlannedMove(A0, (0, 1), (2, 3), 1_000)
+    half = replace(seen(move, events.PlacementState.MOVING, done=400), isr=(0, 1, 2))
     run, meter = fold_with_progress((
         started(move, throttle=None),
-        look(3_000, PlacementState.UNTOUCHED, move),
-        SubmissionIntended(3_000, (A0,)),
-        MovesSubmitted(4_000, (A0,)),
-        MovesObserved(5_000, (half,)),
+        look(3_000, events.PlacementState.UNTOUCHED, move),
+        events.SubmissionIntended(3_000, (A0,)),
+        events.MovesSubmitted(4_000, (A0,)),
+        events.MovesObserved(5_000, (half,)),
     ))  # fmt: skip
     page = Page(exposition((history(run, meter),)).decode())
     assert page.by("broker", "broker_out_of_sync_replicas") == {"3": 1}

@@ -5,18 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+from kreassign import model
 from kreassign.errors import Unreachable
-from kreassign.model import (
-    Batch,
-    Broker,
-    Cluster,
-    LogDir,
-    LogDirReplica,
-    OngoingReassignment,
-    Partition,
-    Topic,
-    TopicPartition,
-)
 from kreassign.pipeline.ingest.snapshots import SampleRound, SnapshotAnswers, sample_rows, snapshot_tables
 from kreassign.pipeline.tables.parquet import write_rows
 from kreassign.pipeline.tables.schemas import SAMPLES
@@ -28,31 +18,31 @@ UNKNOWN_LOADS = dict.fromkeys(
      "high_p95_write_bytes_per_s"),
 ) | {"verdict": "unknown"}  # fmt: skip
 TAKEN_MS = 1_762_250_400_123
-ORDERS_0, ORDERS_1 = TopicPartition("orders", 0), TopicPartition("orders", 1)
+ORDERS_0, ORDERS_1 = model.TopicPartition("orders", 0), model.TopicPartition("orders", 1)
 
 
-def copy(topic_partition: TopicPartition, size_bytes: int, *, is_future: bool = False) -> LogDirReplica:
-    return LogDirReplica(topic_partition, size_bytes, offset_lag=0, is_future=is_future)
+def copy(topic_partition: model.TopicPartition, size_bytes: int, *, is_future: bool = False) -> model.LogDirReplica:
+    return model.LogDirReplica(topic_partition, size_bytes, offset_lag=0, is_future=is_future)
 
 
-def log_dir(path: str, *replicas: LogDirReplica, error: str | None = None) -> LogDir:
-    return LogDir(path, error, 1000, 400, is_cordoned=False, replicas=replicas)
+def log_dir(path: str, *replicas: model.LogDirReplica, error: str | None = None) -> model.LogDir:
+    return model.LogDir(path, error, 1000, 400, is_cordoned=False, replicas=replicas)
 
 
-def orders(topic_id: str = "id-1") -> Topic:
+def orders(topic_id: str = "id-1") -> model.Topic:
     """Partition 0 is led by its second replica, partition 1 is moving from broker 2 to broker 3."""
-    return Topic(
+    return model.Topic(
         "orders",
         topic_id,
         is_internal=False,
         partitions=(
-            Partition(ORDERS_0, replicas=(1, 2), isr=(2,), leader=2, leader_epoch=4),
-            Partition(ORDERS_1, replicas=(1, 3, 2), isr=(1, 2), leader=1),
+            model.Partition(ORDERS_0, replicas=(1, 2), isr=(2,), leader=2, leader_epoch=4),
+            model.Partition(ORDERS_1, replicas=(1, 3, 2), isr=(1, 2), leader=1),
         ),
     )
 
 
-LOG_DIRS: Batch[int, tuple[LogDir, ...]] = Batch(
+LOG_DIRS: model.Batch[int, tuple[model.LogDir, ...]] = model.Batch(
     {
         1: (
             log_dir("/a", copy(ORDERS_0, 90), copy(ORDERS_1, 70)),
@@ -66,9 +56,13 @@ LOG_DIRS: Batch[int, tuple[LogDir, ...]] = Batch(
 
 def observation() -> SnapshotAnswers:
     """Three brokers, of which the third did not tell its log directories."""
-    brokers = (Broker(1, "h1", 9092, "a"), Broker(2, "h2", 9092), Broker(3, "h3", 9092, is_fenced=True))
-    moving = OngoingReassignment(replicas=(1, 3, 2), adding=(3,), removing=(2,))
-    return SnapshotAnswers(TAKEN_MS, Cluster("c.1", 1, brokers), (orders(),), LOG_DIRS, {ORDERS_1: moving})
+    brokers = (
+        model.Broker(1, "h1", 9092, "a"),
+        model.Broker(2, "h2", 9092),
+        model.Broker(3, "h3", 9092, is_fenced=True),
+    )
+    moving = model.OngoingReassignment(replicas=(1, 3, 2), adding=(3,), removing=(2,))
+    return SnapshotAnswers(TAKEN_MS, model.Cluster("c.1", 1, brokers), (orders(),), LOG_DIRS, {ORDERS_1: moving})
 
 
 def sample_round(taken_ms: int, end_offset: int, topic_id: str = "id-1") -> SampleRound:

@@ -12,19 +12,7 @@ from kreassign.model.throttle import (
     LEADER_THROTTLED_RATE,
     LEADER_THROTTLED_REPLICAS,
 )
-from kreassign.twin.metadata import (
-    UNASSIGNED,
-    BrokerRegistered,
-    BrokerUnfenced,
-    ClusterMetadata,
-    ConfigChanged,
-    LogDirInfo,
-    PartitionChanged,
-    PartitionCreated,
-    PartitionState,
-    Record,
-    TopicCreated,
-)
+from kreassign.twin import metadata
 from kreassign.twin.replication.hardware import BrokerHardware, LogDirHardware, ReplicationSettings
 from kreassign.twin.replication.partition_logs import Traffic
 from kreassign.twin.replication.replication import Replication
@@ -85,12 +73,12 @@ class Box:
         settings: ReplicationSettings = AT_ONCE,
     ) -> None:
         chosen = {number: broker() for number in range(brokers)} | dict(hardware or {})
-        self.metadata = ClusterMetadata()
+        self.metadata = metadata.ClusterMetadata()
         self.replication = Replication(chosen, settings)
         for number, machine in chosen.items():
             self.metadata.apply(_registration(number, machine))
-            self.metadata.apply(BrokerUnfenced(number))
-        self.metadata.apply(TopicCreated(TOPIC, "topic-t"))
+            self.metadata.apply(metadata.BrokerUnfenced(number))
+        self.metadata.apply(metadata.TopicCreated(TOPIC, "topic-t"))
         for number, given in enumerate(partitions):
             self.metadata.apply(_creation(number, given))
         self.replication.load(self.metadata, {tp(n): given.traffic for n, given in enumerate(partitions)})
@@ -100,13 +88,13 @@ class Box:
         """Virtual milliseconds."""
         return self.replication.now_ms
 
-    def say(self, *records: Record) -> None:
+    def say(self, *records: metadata.Record) -> None:
         """Let the controller write records."""
         for record in records:
             self.metadata.apply(record)
             self.replication.apply(record, self.metadata)
 
-    def state(self, partition: int) -> PartitionState:
+    def state(self, partition: int) -> metadata.PartitionState:
         """State of a partition in the metadata."""
         found = self.metadata.partition(tp(partition))
         assert found is not None
@@ -125,8 +113,10 @@ class Box:
         if replicas is not None:
             old = self.state(partition)
             known = dict(zip(old.replicas, old.directories, strict=True))
-            directories = tuple(known.get(replica, UNASSIGNED) for replica in replicas)
-        self.say(PartitionChanged(tp(partition), replicas=replicas, isr=isr, leader=leader, directories=directories))
+            directories = tuple(known.get(replica, metadata.UNASSIGNED) for replica in replicas)
+        self.say(
+            metadata.PartitionChanged(tp(partition), replicas=replicas, isr=isr, leader=leader, directories=directories)
+        )
 
     def add(self, partition: int, *brokers: int) -> None:
         """Begin to copy a partition to these brokers as well."""
@@ -134,7 +124,7 @@ class Box:
 
     def configure(self, resource: ConfigResource, name: str, value: str | None) -> None:
         """Set or take back a dynamic configuration."""
-        self.say(ConfigChanged(resource, name, value))
+        self.say(metadata.ConfigChanged(resource, name, value))
 
     def throttle(self, rate: float, *, leaders: str | None = "*", followers: str | None = "*") -> None:
         """Limit all brokers to so many MB per second, for these replicas of the topic."""
@@ -192,12 +182,12 @@ def directory_id(number: int, path: str) -> str:
     return f"{number}{path}"
 
 
-def _registration(number: int, machine: BrokerHardware) -> BrokerRegistered:
-    log_dirs = tuple(LogDirInfo(found.path, directory_id(number, found.path)) for found in machine.log_dirs)
-    return BrokerRegistered(number, "host", 9092, None, log_dirs, 1)
+def _registration(number: int, machine: BrokerHardware) -> metadata.BrokerRegistered:
+    log_dirs = tuple(metadata.LogDirInfo(found.path, directory_id(number, found.path)) for found in machine.log_dirs)
+    return metadata.BrokerRegistered(number, "host", 9092, None, log_dirs, 1)
 
 
-def _creation(number: int, given: Given) -> PartitionCreated:
+def _creation(number: int, given: Given) -> metadata.PartitionCreated:
     directories = tuple(directory_id(replica, f"/d{given.log_dir}") for replica in given.replicas)
     isr = given.replicas if given.isr is None else given.isr
-    return PartitionCreated(tp(number), given.replicas, isr, given.replicas[0], 0, 0, directories)
+    return metadata.PartitionCreated(tp(number), given.replicas, isr, given.replicas[0], 0, 0, directories)

@@ -9,20 +9,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from kreassign.errors import InputError, ProtocolViolation
-from kreassign.wire import api
+from kreassign.wire import api, codec
 from kreassign.wire.api import Api
-from kreassign.wire.codec import (
-    PREFIX_BYTES,
-    RequestHead,
-    decode_request,
-    decode_response,
-    encode_request,
-    encode_response,
-    encode_unsupported_version,
-    frame_length,
-    framed,
-    request_head,
-)
 from tests.wire.peer import APIS, EVERY_VERSION, Asked, read_request, write_response
 
 CORRELATION_IDS = st.integers(0, 2**31 - 1)
@@ -39,47 +27,47 @@ def answer(asked: Asked) -> bytes:
         partition_index=3, replicas=[2, 1], adding_replicas=[2], removing_replicas=[]
     )
     response = asked.api.response(topics=[topic(name="orders", partitions=[partition])])
-    return write_response(asked, response)[PREFIX_BYTES:]
+    return write_response(asked, response)[codec.PREFIX_BYTES :]
 
 
 @pytest.mark.parametrize(("asked", "version"), EVERY_VERSION, ids=lambda value: getattr(value, "name", value))
 def test_a_broker_reads_the_headers_that_we_write(asked: Api, version: int) -> None:
-    frame = encode_request(version, asked.request(), 7, "us")
-    seen = read_request(frame[PREFIX_BYTES:])
-    assert frame_length(frame[:PREFIX_BYTES]) == len(frame) - PREFIX_BYTES
+    frame = codec.encode_request(version, asked.request(), 7, "us")
+    seen = read_request(frame[codec.PREFIX_BYTES :])
+    assert codec.frame_length(frame[: codec.PREFIX_BYTES]) == len(frame) - codec.PREFIX_BYTES
     assert (seen.api, seen.version, seen.correlation_id, seen.client_id) == (asked, version, 7, "us")
 
 
 @pytest.mark.parametrize(("asked", "version"), EVERY_VERSION, ids=lambda value: getattr(value, "name", value))
 def test_we_read_the_headers_that_a_broker_writes(asked: Api, version: int) -> None:
     frame = write_response(Asked(asked, version, 7, "us", None), asked.response())
-    assert decode_response(asked, version, frame[PREFIX_BYTES:], 7).header.correlation_id == 7
+    assert codec.decode_response(asked, version, frame[codec.PREFIX_BYTES :], 7).header.correlation_id == 7
 
 
 @given(CORRELATION_IDS, st.text(max_size=20))
 def test_correlation_and_client_ids_survive_the_way(correlation_id: int, client_id: str) -> None:
-    frame = encode_request(12, api.METADATA.request(topics=[]), correlation_id, client_id)
-    seen = read_request(frame[PREFIX_BYTES:])
+    frame = codec.encode_request(12, api.METADATA.request(topics=[]), correlation_id, client_id)
+    seen = read_request(frame[codec.PREFIX_BYTES :])
     assert (seen.correlation_id, seen.client_id) == (correlation_id, client_id)
 
 
 def test_an_answer_of_another_api_is_told_from_nonsense_by_its_number() -> None:
     with pytest.raises(ProtocolViolation, match=r"expected the answer to request 8 .* got that to 7"):
-        decode_response(api.ALTER_PARTITION_REASSIGNMENTS, 1, answer(listing(7)), 8)
+        codec.decode_response(api.ALTER_PARTITION_REASSIGNMENTS, 1, answer(listing(7)), 8)
     with pytest.raises(ProtocolViolation, match="cannot read the answer"):
-        decode_response(api.ALTER_PARTITION_REASSIGNMENTS, 1, answer(listing(8)), 8)
+        codec.decode_response(api.ALTER_PARTITION_REASSIGNMENTS, 1, answer(listing(8)), 8)
 
 
 @given(CORRELATION_IDS, CORRELATION_IDS)
 def test_an_answer_to_another_request_is_a_violation(asked: int, answered: int) -> None:
     payload = answer(listing(answered))
     if asked == answered:
-        assert decode_response(api.LIST_PARTITION_REASSIGNMENTS, 0, payload, asked).topics[0].name == "orders"
+        assert codec.decode_response(api.LIST_PARTITION_REASSIGNMENTS, 0, payload, asked).topics[0].name == "orders"
     else:
         with pytest.raises(
             ProtocolViolation, match=f"expected the answer to request {asked} .* got that to {answered}"
         ):
-            decode_response(api.LIST_PARTITION_REASSIGNMENTS, 0, payload, asked)
+            codec.decode_response(api.LIST_PARTITION_REASSIGNMENTS, 0, payload, asked)
 
 
 @given(st.integers(0, 50))
@@ -87,7 +75,7 @@ def test_an_answer_that_is_cut_short_is_a_violation(missing: int) -> None:
     payload = answer(listing(7))
     cut = payload[: max(0, len(payload) - 1 - missing)]
     with pytest.raises(ProtocolViolation, match="ListPartitionReassignments"):
-        decode_response(api.LIST_PARTITION_REASSIGNMENTS, 0, cut, 7)
+        codec.decode_response(api.LIST_PARTITION_REASSIGNMENTS, 0, cut, 7)
 
 
 @given(st.sampled_from(EVERY_VERSION), st.binary(max_size=120))
@@ -95,14 +83,14 @@ def test_an_answer_that_is_cut_short_is_a_violation(missing: int) -> None:
 @example((api.API_VERSIONS, 3), bytes.fromhex("000001000303430202000200ffff02033c"))  # tagged fields out of order
 def test_garbage_is_a_violation_or_an_answer_but_never_another_error(asked: tuple[Api, int], body: bytes) -> None:
     with suppress(ProtocolViolation):
-        decode_response(*asked, struct.pack(">i", 7) + body, 7)
+        codec.decode_response(*asked, struct.pack(">i", 7) + body, 7)
 
 
 def test_a_newer_broker_answers_unknown_api_versions_in_version_0() -> None:
     response = api.API_VERSIONS.response
     known = response.ApiVersion(api_key=18, min_version=0, max_version=4)
     frame = write_response(Asked(api.API_VERSIONS, 3, 7, "us", None), response(error_code=35, api_keys=[known]))
-    decoded = decode_response(api.API_VERSIONS, 3, frame[PREFIX_BYTES:], 7)
+    decoded = codec.decode_response(api.API_VERSIONS, 3, frame[codec.PREFIX_BYTES :], 7)
     assert decoded.error_code == 35
     assert [(offer.api_key, offer.min_version, offer.max_version) for offer in decoded.api_keys] == [(18, 0, 4)]
 
@@ -112,30 +100,30 @@ def test_a_newer_broker_answers_unknown_api_versions_in_version_0() -> None:
 
 @pytest.mark.parametrize(("asked", "version"), EVERY_VERSION, ids=lambda value: getattr(value, "name", value))
 def test_requests_and_responses_of_every_version_go_both_ways(asked: Api, version: int) -> None:
-    payload = encode_request(version, asked.request(), 7, "us")[PREFIX_BYTES:]
-    assert request_head(payload) == RequestHead(asked.key, version, 7)
-    received = decode_request(asked, payload)
+    payload = codec.encode_request(version, asked.request(), 7, "us")[codec.PREFIX_BYTES :]
+    assert codec.request_head(payload) == codec.RequestHead(asked.key, version, 7)
+    received = codec.decode_request(asked, payload)
     assert (received.api, received.version, received.correlation_id, received.client_id) == (asked, version, 7, "us")
-    frame = encode_response(version, asked.response(), received.correlation_id)
-    assert decode_response(asked, version, bytes(frame[PREFIX_BYTES:]), 7).header.correlation_id == 7
+    frame = codec.encode_response(version, asked.response(), received.correlation_id)
+    assert codec.decode_response(asked, version, bytes(frame[codec.PREFIX_BYTES :]), 7).header.correlation_id == 7
 
 
 def test_a_client_without_a_name_is_read() -> None:
     payload = struct.pack(">hhih", 18, 0, 7, -1)
-    assert decode_request(api.API_VERSIONS, payload).client_id is None
+    assert codec.decode_request(api.API_VERSIONS, payload).client_id is None
 
 
 @pytest.mark.parametrize("length", range(8))
 def test_what_is_shorter_than_a_header_is_a_violation(length: int) -> None:
     with pytest.raises(ProtocolViolation, match=f"a request of {length} bytes has no header"):
-        request_head(bytes(length))
+        codec.request_head(bytes(length))
 
 
 @given(st.sampled_from(EVERY_VERSION), st.binary(max_size=120))
 @example((api.CREATE_PARTITIONS, 0), bytes.fromhex("ffff7fffffff"))  # more topics than there are bytes
 def test_a_senseless_request_is_a_violation_but_never_another_error(asked: tuple[Api, int], body: bytes) -> None:
     with suppress(ProtocolViolation):
-        decode_request(asked[0], struct.pack(">hhi", asked[0].key, asked[1], 7) + body)
+        codec.decode_request(asked[0], struct.pack(">hhi", asked[0].key, asked[1], 7) + body)
 
 
 @pytest.mark.parametrize(
@@ -151,45 +139,45 @@ def test_a_senseless_request_is_a_violation_but_never_another_error(asked: tuple
 def test_null_where_kafka_forbids_it_is_a_violation(asked: Api, version: int, body: bytes, missing: str) -> None:
     payload = struct.pack(">hhih", asked.key, version, 7, -1) + body
     with pytest.raises(ProtocolViolation, match=f"has no {missing}"):
-        decode_request(asked, payload)
+        codec.decode_request(asked, payload)
 
 
 @pytest.mark.parametrize("text", ["x" * 32_768, "ü" * 16_384])
 def test_a_string_of_more_than_32767_bytes_is_a_violation(text: str) -> None:
     topic = api.METADATA.request.MetadataRequestTopic(name=text)
-    payload = encode_request(9, api.METADATA.request(topics=[topic]), 7, "us")[PREFIX_BYTES:]
+    payload = codec.encode_request(9, api.METADATA.request(topics=[topic]), 7, "us")[codec.PREFIX_BYTES :]
     with pytest.raises(ProtocolViolation, match="has a name of 32,768 bytes"):
-        decode_request(api.METADATA, payload)
+        codec.decode_request(api.METADATA, payload)
 
 
 @pytest.mark.parametrize("text", ["x" * 32_767, "ü" * 16_383])
 def test_a_string_of_32767_bytes_is_read(text: str) -> None:
     topic = api.METADATA.request.MetadataRequestTopic(name=text)
-    payload = encode_request(9, api.METADATA.request(topics=[topic]), 7, "us")[PREFIX_BYTES:]
-    assert decode_request(api.METADATA, payload).message.topics[0].name == text
+    payload = codec.encode_request(9, api.METADATA.request(topics=[topic]), 7, "us")[codec.PREFIX_BYTES :]
+    assert codec.decode_request(api.METADATA, payload).message.topics[0].name == text
 
 
 def test_null_where_kafka_allows_it_is_read() -> None:
     request = api.ALTER_PARTITION_REASSIGNMENTS.request
     partition = request.ReassignableTopic.ReassignablePartition(partition_index=0, replicas=None)
     cancel = request(topics=[request.ReassignableTopic(name="orders", partitions=[partition])])
-    payload = encode_request(1, cancel, 7, "us")[PREFIX_BYTES:]
-    (topic,) = decode_request(api.ALTER_PARTITION_REASSIGNMENTS, payload).message.topics
+    payload = codec.encode_request(1, cancel, 7, "us")[codec.PREFIX_BYTES :]
+    (topic,) = codec.decode_request(api.ALTER_PARTITION_REASSIGNMENTS, payload).message.topics
     assert topic.partitions[0].replicas is None
 
 
 def test_an_unknown_version_of_api_versions_is_answered_in_version_0() -> None:
-    payload = encode_unsupported_version(7, 35, (0, 4))[PREFIX_BYTES:]
-    decoded = decode_response(api.API_VERSIONS, 3, payload, 7)
+    payload = codec.encode_unsupported_version(7, 35, (0, 4))[codec.PREFIX_BYTES :]
+    decoded = codec.decode_response(api.API_VERSIONS, 3, payload, 7)
     assert decoded.error_code == 35
     assert [(offer.api_key, offer.min_version, offer.max_version) for offer in decoded.api_keys] == [(18, 0, 4)]
 
 
 @given(st.binary(max_size=50))
 def test_a_framed_payload_has_its_length_before_it(payload: bytes) -> None:
-    frame = framed(payload)
-    assert frame_length(frame[:PREFIX_BYTES]) == len(payload)
-    assert frame[PREFIX_BYTES:] == payload
+    frame = codec.framed(payload)
+    assert codec.frame_length(frame[: codec.PREFIX_BYTES]) == len(payload)
+    assert frame[codec.PREFIX_BYTES :] == payload
 
 
 # Numbers too wide for their field
@@ -224,7 +212,7 @@ def reassignment(index: object, replicas: list[object]) -> object:
 )
 def test_a_number_too_wide_for_its_field_is_named(version: int, request_: object, words: str) -> None:
     with pytest.raises(InputError) as wrong:
-        encode_request(version, request_, 7, "us")
+        codec.encode_request(version, request_, 7, "us")
     assert f"cannot be sent: {words}" in str(wrong.value)
 
 
@@ -234,7 +222,7 @@ def test_each_number_of_a_request_is_named_when_too_wide(asked: Api, version: in
         if definition["type"] in {"int8", "int16", "int32", "int64"} and definition["versions"] == "0+":
             name = re.sub(r"(?<!^)(?=[A-Z])", "_", definition["name"]).lower()
             with pytest.raises(InputError, match=f"{name} is 9223372036854775808, and it must be between"):
-                encode_request(version, asked.request(**{name: 2**63}), 7, "us")
+                codec.encode_request(version, asked.request(**{name: 2**63}), 7, "us")
 
 
 # --- lists ----------------------------------------------------------------------------------------------------------
@@ -253,17 +241,17 @@ def test_a_list_of_more_than_a_million_is_read_in_answers(version: int) -> None:
     topic = answered.DescribeLogDirsResult.DescribeLogDirsTopic
     partition = topic.DescribeLogDirsPartition(partition_index=1, partition_size=2, offset_lag=0, is_future_key=False)
     directory = answered.DescribeLogDirsResult(log_dir="/d", topics=[topic(name="t", partitions=[partition] * LONG)])
-    frame = encode_response(version, answered(results=[directory]), 7)
-    message = decode_response(api.DESCRIBE_LOG_DIRS, version, frame[PREFIX_BYTES:], 7)
+    frame = codec.encode_response(version, answered(results=[directory]), 7)
+    message = codec.decode_response(api.DESCRIBE_LOG_DIRS, version, frame[codec.PREFIX_BYTES :], 7)
     assert len(message.results[0].topics[0].partitions) == LONG
 
 
 def test_a_list_of_more_elements_than_a_broker_takes_is_named() -> None:
     topic = api.METADATA.request.MetadataRequestTopic(name="t")
-    payload = encode_request(9, api.METADATA.request(topics=[topic] * 4), 7, "us")[PREFIX_BYTES:]
-    assert len(decode_request(api.METADATA, payload, longest_list=4).message.topics) == 4
+    payload = codec.encode_request(9, api.METADATA.request(topics=[topic] * 4), 7, "us")[codec.PREFIX_BYTES :]
+    assert len(codec.decode_request(api.METADATA, payload, longest_list=4).message.topics) == 4
     with pytest.raises(ProtocolViolation, match="version 9 has a list topics of 4 elements"):
-        decode_request(api.METADATA, payload, longest_list=3)
+        codec.decode_request(api.METADATA, payload, longest_list=3)
 
 
 @pytest.mark.parametrize(("version", "whole", "mangled", "words"), [
@@ -278,10 +266,10 @@ def test_what_is_mangled_is_named(version: int, whole: str, mangled: str, words:
     copies = {"replica_nodes": [7, 8], "isr_nodes": [9], "offline_replicas": []}
     partition = answered.MetadataResponsePartition(**numbers, **copies)
     topic = answered(error_code=0, name="abc", is_internal=False, partitions=[partition])
-    payload = encode_response(version, api.METADATA.response(brokers=[], topics=[topic]), 7)[PREFIX_BYTES:]
+    payload = codec.encode_response(version, api.METADATA.response(brokers=[], topics=[topic]), 7)[codec.PREFIX_BYTES :]
     damaged = payload.replace(bytes.fromhex(whole), bytes.fromhex(mangled))
     with pytest.raises(ProtocolViolation) as wrong:
-        decode_response(api.METADATA, version, damaged, 7)
+        codec.decode_response(api.METADATA, version, damaged, 7)
     assert f"cannot read the answer to Metadata (API 3) version {version}: {words}" in str(wrong.value)
 
 
@@ -289,12 +277,12 @@ def test_what_is_mangled_is_named(version: int, whole: str, mangled: str, words:
 def test_a_mangled_length_takes_no_more_memory_than_a_whole_list(asked: Api) -> None:
     """Wherever a length stands, in a request as in an answer: each element reads a byte at least, or is a violation."""
     version = asked.max_version
-    request = encode_request(version, asked.request(), 7, "us")[PREFIX_BYTES:]
-    response = encode_response(version, asked.response(), 7)[PREFIX_BYTES:]
+    request = codec.encode_request(version, asked.request(), 7, "us")[codec.PREFIX_BYTES :]
+    response = codec.encode_response(version, asked.response(), 7)[codec.PREFIX_BYTES :]
     bytes_per_byte = max(
-        *(used_by(lambda one: decode_request(asked, one), payload) for payload in mangled_lengths(request, 8)),
+        *(used_by(lambda one: codec.decode_request(asked, one), payload) for payload in mangled_lengths(request, 8)),
         *(
-            used_by(lambda one: decode_response(asked, version, one, 7), payload)
+            used_by(lambda one: codec.decode_response(asked, version, one, 7), payload)
             for payload in mangled_lengths(response, 4)
         ),
     )

@@ -17,16 +17,6 @@ from kreassign.admin import topic_changes
 from kreassign.admin.call import Call, Confirm
 from kreassign.admin.session import Session, Target, To
 from kreassign.admin.settings import ClientSettings, check_timeout
-from kreassign.admin.topic_changes import (
-    BrokerReport,
-    Named,
-    located_partitions,
-    names_other_brokers,
-    only_named_statuses,
-    replica_sizes_bytes,
-    replica_statuses,
-    with_named_replicas,
-)
 from kreassign.admin.translate import cluster as cluster_calls
 from kreassign.admin.translate import groups as group_calls
 from kreassign.admin.translate import partitions as partition_calls
@@ -56,19 +46,10 @@ from kreassign.model import (
     Topic,
     TopicPartition,
     TopicPartitionReplica,
+    requests,
 )
 from kreassign.model.error_codes import GROUP_AUTHORIZATION_FAILED, REBALANCE_IN_PROGRESS, has_code
 from kreassign.model.reassignment import Override, check_expected
-from kreassign.model.requests import (
-    CommittedOffset,
-    FetchedRecords,
-    Group,
-    GroupCandidate,
-    Key,
-    Membership,
-    OffsetRange,
-    join,
-)
 from kreassign.model.text import LARGEST_ID, check_ids, signed_number
 from kreassign.model.topic_changes import TopicsView
 
@@ -371,7 +352,7 @@ class AdminClient:
             warns_of_overrides=False,
             timeout_ms=timeout_ms,
         )
-        return join([started, Batch({}, failed)])
+        return requests.join([started, Batch({}, failed)])
 
     def check_reassignment_permission(
         self, *, allow_replication_factor_change: bool = True, timeout_ms: int | None = None
@@ -633,7 +614,7 @@ class AdminClient:
         answered = self._session.ask_leaders(
             rest, lambda some: self._leaders_offsets(some, spec, timeout_ms), timeout_ms
         )
-        return join([Batch(first.ok), answered])
+        return requests.join([Batch(first.ok), answered])
 
     def _leaders_offsets(
         self, partitions: Iterable[TopicPartition], spec: OffsetSpec, timeout_ms: int | None
@@ -642,7 +623,7 @@ class AdminClient:
         for key in [key for key, partition in found.items() if partition.leader == NO_LEADER]:
             failed[key] = Unreachable(f"{key} has no leader; ask again once one is elected")
             del found[key]
-        return join([self._offsets_by_leader(found, spec, timeout_ms), Batch({}, failed)])
+        return requests.join([self._offsets_by_leader(found, spec, timeout_ms), Batch({}, failed)])
 
     def _offsets_by_leader(
         self, found: Mapping[TopicPartition, Partition], spec: OffsetSpec, timeout_ms: int | None
@@ -674,18 +655,24 @@ class AdminClient:
         asked = list(dict.fromkeys(partitions))
         unknown = [key for key in asked if key not in known]
         described = self.describe_topics((key.topic for key in unknown), timeout_ms=timeout_ms)
-        there = located_partitions(unknown, described)
+        there = topic_changes.located_partitions(unknown, described)
         found = {**there.ok, **{key: known[key] for key in asked if key in known}}
-        registered = topic_changes.registered_brokers(self, timeout_ms) if names_other_brokers(found, brokers) else ()
-        chosen = with_named_replicas(found, brokers, (broker.id for broker in registered))
+        registered = (
+            topic_changes.registered_brokers(self, timeout_ms)
+            if topic_changes.names_other_brokers(found, brokers)
+            else ()
+        )
+        chosen = topic_changes.with_named_replicas(found, brokers, (broker.id for broker in registered))
         try:
             measured = self._described_by_leaders(chosen.ok, brokers, timeout_ms)
         except Unsupported:
             measured = self._measured(chosen.ok, timeout_ms)
-        return join([only_named_statuses(measured, brokers), Batch({}, {**there.failed, **chosen.failed})])
+        return requests.join(
+            [topic_changes.only_named_statuses(measured, brokers), Batch({}, {**there.failed, **chosen.failed})]
+        )
 
     def _described_by_leaders(
-        self, found: Mapping[TopicPartition, Partition], named: Named, timeout_ms: int | None
+        self, found: Mapping[TopicPartition, Partition], named: topic_changes.Named, timeout_ms: int | None
     ) -> Batch[TopicPartition, tuple[ReplicaStatus, ...]]:
         """Ask the leaders by KIP-179; raises `Unsupported` if brokers do not know that request."""
         by_leader = _by_leader(found)
@@ -699,7 +686,9 @@ class AdminClient:
         described = self._session.fan_out_groups(by_leader, ask)
         if unsupported := next((error for error in described.failed.values() if isinstance(error, Unsupported)), None):
             raise unsupported
-        return join([described, replica_statuses({key: found[key] for key in leaderless}, {}, {})])
+        return requests.join(
+            [described, topic_changes.replica_statuses({key: found[key] for key in leaderless}, {}, {})]
+        )
 
     def _measured(
         self, found: Mapping[TopicPartition, Partition], timeout_ms: int | None
@@ -710,20 +699,20 @@ class AdminClient:
             for broker in set(partition.replicas) - set(partition.offline):
                 hosted.setdefault(broker, []).append(topic_partition)
         reports, silent = self._session.fan_out(hosted, lambda broker: self._report(broker, hosted[broker], timeout_ms))
-        return replica_statuses(found, reports, silent)
+        return topic_changes.replica_statuses(found, reports, silent)
 
-    def _report(self, broker: int, copies: list[TopicPartition], timeout_ms: int | None) -> BrokerReport:
+    def _report(self, broker: int, copies: list[TopicPartition], timeout_ms: int | None) -> topic_changes.BrokerReport:
         starts, ends = (
             self._session.call(partition_calls.list_offsets(copies, spec, DEBUGGING_REPLICA), broker, timeout_ms)
             for spec in (OffsetSpec.EARLIEST_LOCAL, OffsetSpec.LATEST)
         )
         log_dirs = self._session.call(partition_calls.describe_log_dirs(copies), broker, timeout_ms)
-        offsets = {key: OffsetRange(starts.ok[key], end) for key, end in ends.ok.items() if key in starts.ok}
-        return BrokerReport(self._clock.now_ms(), offsets, replica_sizes_bytes(log_dirs))
+        offsets = {key: requests.OffsetRange(starts.ok[key], end) for key, end in ends.ok.items() if key in starts.ok}
+        return topic_changes.BrokerReport(self._clock.now_ms(), offsets, topic_changes.replica_sizes_bytes(log_dirs))
 
     # --- groups -----------------------------------------------------------------------------------------------
 
-    def describe_group(self, group_id: str, *, timeout_ms: int | None = None) -> Group:
+    def describe_group(self, group_id: str, *, timeout_ms: int | None = None) -> requests.Group:
         """Describe a group of the classic protocol with its members; a group that does not exist is `DEAD`.
 
         A cluster that never had a group creates `__consumer_offsets` when a coordinator is looked up, as for any
@@ -732,7 +721,7 @@ class AdminClient:
         self._needs_brokers("describe_group")
         return self._session.ask_coordinator(group_id, group_calls.describe_group(group_id), timeout_ms)
 
-    def join_group(self, candidate: GroupCandidate, *, timeout_ms: int | None = None) -> Membership:
+    def join_group(self, candidate: requests.GroupCandidate, *, timeout_ms: int | None = None) -> requests.Membership:
         """Join a group by the classic protocol, as its leader, under a `group.instance.id` (KIP-345).
 
         The coordinator takes the first member of an empty group only after `group.initial.rebalance.delay.ms` (3 s by
@@ -754,7 +743,7 @@ class AdminClient:
             else:
                 return membership
 
-    def heartbeat(self, membership: Membership, *, timeout_ms: int | None = None) -> None:
+    def heartbeat(self, membership: requests.Membership, *, timeout_ms: int | None = None) -> None:
         """Renew the membership.
 
         Errors: UNKNOWN_MEMBER_ID or ILLEGAL_GENERATION when the session has expired, FENCED_INSTANCE_ID when another
@@ -773,8 +762,8 @@ class AdminClient:
 
     def commit_offsets(
         self,
-        membership: Membership,
-        offsets: Mapping[TopicPartition, CommittedOffset],
+        membership: requests.Membership,
+        offsets: Mapping[TopicPartition, requests.CommittedOffset],
         *,
         timeout_ms: int | None = None,
     ) -> Batch[TopicPartition, None]:
@@ -789,7 +778,7 @@ class AdminClient:
 
     def fetch_offsets(
         self, group_id: str, partitions: Iterable[TopicPartition], *, timeout_ms: int | None = None
-    ) -> Batch[TopicPartition, CommittedOffset]:
+    ) -> Batch[TopicPartition, requests.CommittedOffset]:
         """The committed offsets of a group for these partitions."""
         self._needs_brokers("fetch_offsets")
         return self._session.ask_coordinator(group_id, group_calls.fetch_offsets(group_id, partitions), timeout_ms)
@@ -808,7 +797,7 @@ class AdminClient:
 
     def fetch(
         self, partition: TopicPartition, offset: int, *, wait_ms: int = 0, timeout_ms: int | None = None
-    ) -> Batch[TopicPartition, FetchedRecords]:
+    ) -> Batch[TopicPartition, requests.FetchedRecords]:
         """Records from an offset on, as far as all replicas in sync have them; needs READ on the topic.
 
         Where there are none, the broker waits so long for some.
@@ -852,9 +841,11 @@ class AdminClient:
             raise Unsupported(f"{method} needs brokers; this client was given controllers (bootstrap_controllers)")
 
 
-def _in_parts(chunks: list[list[Key]], send: Callable[[list[Key]], Batch[Key, None]]) -> Batch[Key, None]:
+def _in_parts(
+    chunks: list[list[requests.Key]], send: Callable[[list[requests.Key]], Batch[requests.Key, None]]
+) -> Batch[requests.Key, None]:
     """Send chunk after chunk. If a later one fails as a whole, its keys carry that error, and the rest is not sent."""
-    parts: list[Batch[Key, None]] = []
+    parts: list[Batch[requests.Key, None]] = []
     for number, chunk in enumerate(chunks):
         try:
             parts.append(send(chunk))
@@ -862,10 +853,10 @@ def _in_parts(chunks: list[list[Key]], send: Callable[[list[Key]], Batch[Key, No
             if number == 0:
                 raise
             not_sent = Unreachable(f"not sent, because an earlier part of the call failed: {error}")
-            unsent: dict[Key, ClusterError] = {key: not_sent for rest in chunks[number + 1 :] for key in rest}
+            unsent: dict[requests.Key, ClusterError] = {key: not_sent for rest in chunks[number + 1 :] for key in rest}
             parts.append(Batch({}, dict.fromkeys(chunk, error) | unsent))
             break
-    return join(parts)
+    return requests.join(parts)
 
 
 def _broker_of(resource: ConfigResource) -> int:

@@ -13,24 +13,7 @@ from pathlib import PurePosixPath
 from typing import NamedTuple
 from urllib.parse import SplitResult, unquote, urlsplit
 
-from kreassign.admin.settings import (
-    AssertionFile,
-    ClientAssertion,
-    ClientSecret,
-    Credentials,
-    Grant,
-    JwtBearer,
-    Kerberos,
-    MskIam,
-    OAuth,
-    Sasl,
-    Secret,
-    SignedAssertion,
-    TokenEndpoint,
-    TokenFile,
-    Tokens,
-    UnsecuredToken,
-)
+from kreassign.admin import settings
 from kreassign.admin.tls import tls_settings
 from kreassign.errors import InputError
 from kreassign.model.text import parse_whole, shortened
@@ -97,10 +80,10 @@ _EXAMPLES = {
     "IAMLoginModule": f"{_MSK}IAMLoginModule required;",
 }
 
-_Reader = Callable[[str, LoginModule, Mapping[str, str]], Credentials]
+_Reader = Callable[[str, LoginModule, Mapping[str, str]], settings.Credentials]
 
 
-def credentials(properties: Mapping[str, str]) -> Credentials:
+def credentials(properties: Mapping[str, str]) -> settings.Credentials:
     """Credentials from properties. Raises InputError, which names the property and shows no secret."""
     mechanism = properties.get("sasl.mechanism", "GSSAPI")
     if mechanism not in _MECHANISMS:
@@ -139,22 +122,22 @@ def _class(properties: Mapping[str, str], key: str, known: tuple[str, ...], mech
 # --- PLAIN and SCRAM --------------------------------------------------------------------------------------------
 
 
-def _password(mechanism: str, login: LoginModule, properties: Mapping[str, str]) -> Sasl:
+def _password(mechanism: str, login: LoginModule, properties: Mapping[str, str]) -> settings.Sasl:
     _no_handlers(properties, mechanism)
     if "username" not in login.options or "password" not in login.options:
         example = _EXAMPLES[_MECHANISMS[mechanism][0]]
         raise InputError(f"sasl.jaas.config must be one login module with username and password, for example {example}")
-    return Sasl(mechanism, login.options["username"], Secret(login.options["password"]))
+    return settings.Sasl(mechanism, login.options["username"], settings.Secret(login.options["password"]))
 
 
 # --- OAUTHBEARER ------------------------------------------------------------------------------------------------
 
 
-def _oauth(mechanism: str, login: LoginModule, properties: Mapping[str, str]) -> OAuth:
+def _oauth(mechanism: str, login: LoginModule, properties: Mapping[str, str]) -> settings.OAuth:
     handler = _class(properties, _LOGIN_HANDLER, (*FROM_ENDPOINT, UNSECURED, FROM_AWS), mechanism)
     _class(properties, _CLIENT_HANDLER, (f"{_OAUTH}internals.OAuthBearerSaslClientCallbackHandler",), mechanism)
     prefix = "extension_"
-    tokens: Tokens
+    tokens: settings.Tokens
     if handler == FROM_AWS:
         tokens = _msk(login)
     elif handler in FROM_ENDPOINT or (not handler and properties.get(_ENDPOINT_URL)):
@@ -162,7 +145,7 @@ def _oauth(mechanism: str, login: LoginModule, properties: Mapping[str, str]) ->
     else:
         prefix = "unsecuredLoginExtension_"
         tokens = _unsecured(login)
-    return OAuth(tokens, _extensions(login, prefix), _refresh_factor(properties))
+    return settings.OAuth(tokens, _extensions(login, prefix), _refresh_factor(properties))
 
 
 def _refresh_factor(properties: Mapping[str, str]) -> float:
@@ -187,17 +170,19 @@ def _extensions(login: LoginModule, prefix: str) -> tuple[tuple[str, str], ...]:
     return tuple(found.items())
 
 
-def _fetched(login: LoginModule, properties: Mapping[str, str]) -> TokenEndpoint | TokenFile:
+def _fetched(login: LoginModule, properties: Mapping[str, str]) -> settings.TokenEndpoint | settings.TokenFile:
     retriever = _class(properties, _RETRIEVER, _RETRIEVERS, "OAUTHBEARER")
     url = properties.get(_ENDPOINT_URL, "").strip()
     parts = _split(url)
     if parts.scheme == "file" and retriever != _BY_ASSERTION:
-        return TokenFile(unquote(parts.path))
+        return settings.TokenFile(unquote(parts.path))
     if parts.scheme == "file":
         raise InputError(f"{_RETRIEVER}={_BY_ASSERTION} asks a server: {_ENDPOINT_URL} must be https://HOST/PATH")
-    return TokenEndpoint(
+    return settings.TokenEndpoint(
         url,
-        JwtBearer(_assertion(properties)) if retriever == _BY_ASSERTION else _client_credentials(login, properties),
+        settings.JwtBearer(_assertion(properties))
+        if retriever == _BY_ASSERTION
+        else _client_credentials(login, properties),
         properties.get("sasl.oauthbearer.scope", login.options.get("scope", "")).strip() or None,
         # Like Java, configure TLS to the endpoint beside the secret, not by the brokers' stores.
         tls=tls_settings({key: value for key, value in login.options.items() if key.startswith("ssl.")}),
@@ -205,23 +190,25 @@ def _fetched(login: LoginModule, properties: Mapping[str, str]) -> TokenEndpoint
     )
 
 
-def _client_credentials(login: LoginModule, properties: Mapping[str, str]) -> Grant:
+def _client_credentials(login: LoginModule, properties: Mapping[str, str]) -> settings.Grant:
     """Choose like Kafka 4.3: the assertion file, else a self-signed assertion if an issuer is set, else the secret."""
     if any(properties.get(f"{_ASSERTION}{key}", "").strip() for key in ("file", "claim.iss")):
         named = properties.get(_CLIENT_ID) or login.options.get("clientId", "")
-        return ClientAssertion(_assertion(properties), named.strip() or None)
-    return ClientSecret(
+        return settings.ClientAssertion(_assertion(properties), named.strip() or None)
+    return settings.ClientSecret(
         _option(login, "clientId", properties, _CLIENT_ID),
-        Secret(_option(login, "clientSecret", properties, "sasl.oauthbearer.client.credentials.client.secret")),
+        settings.Secret(
+            _option(login, "clientSecret", properties, "sasl.oauthbearer.client.credentials.client.secret")
+        ),
         is_url_encoded=properties.get("sasl.oauthbearer.header.urlencode", "false").strip().lower() == "true",
     )
 
 
-def _assertion(properties: Mapping[str, str]) -> AssertionFile | SignedAssertion:
+def _assertion(properties: Mapping[str, str]) -> settings.AssertionFile | settings.SignedAssertion:
     """The assertion of `sasl.oauthbearer.assertion.…` (KIP-1139). A set file disables the other keys, as in Java."""
     given = {key.removeprefix(_ASSERTION): value.strip() for key, value in properties.items() if value.strip()}
     if path := given.get("file"):
-        return AssertionFile(_path(path))
+        return settings.AssertionFile(_path(path))
     algorithm = next((one for one in _ASSERTION_ALGORITHMS if one == given.get("algorithm", "RS256").upper()), None)
     if algorithm is None:
         raise InputError(
@@ -233,11 +220,11 @@ def _assertion(properties: Mapping[str, str]) -> AssertionFile | SignedAssertion
             "sign one"
         )
     passphrase, template = given.get("private.key.passphrase"), given.get("template.file")
-    return SignedAssertion(
+    return settings.SignedAssertion(
         _path(given["private.key.file"]),
         tuple((name, given[f"claim.{name}"]) for name in ("aud", "iss", "sub") if f"claim.{name}" in given),
         algorithm,
-        None if passphrase is None else Secret(passphrase),
+        None if passphrase is None else settings.Secret(passphrase),
         None if template is None else _path(template),
         valid_s=whole_number(f"{_ASSERTION}claim.exp.seconds", given.get("claim.exp.seconds", "300"), "seconds"),
         valid_before_s=whole_number(f"{_ASSERTION}claim.nbf.seconds", given.get("claim.nbf.seconds", "60"), "seconds"),
@@ -291,7 +278,7 @@ def _timeout_ms(properties: Mapping[str, str]) -> int:
 _CLAIM = re.compile("unsecuredLogin(String|Number|List)Claim_(.+)", re.DOTALL)
 
 
-def _unsecured(login: LoginModule) -> UnsecuredToken:
+def _unsecured(login: LoginModule) -> settings.UnsecuredToken:
     """An unsigned token: Kafka's default, for tests against brokers that accept any token."""
     options = login.options
     claims: dict[str, str | float | tuple[str, ...]] = {}
@@ -309,7 +296,7 @@ def _unsecured(login: LoginModule) -> UnsecuredToken:
             f'{_ENDPOINT_URL}) nor who we are: unsecuredLoginStringClaim_{shortened(principal)}="alice" is missing, or '
             "sets iat or exp"
         )
-    return UnsecuredToken(tuple(claims.items()), lifetime_s)
+    return settings.UnsecuredToken(tuple(claims.items()), lifetime_s)
 
 
 def _claim(kind: str, text: str) -> str | float | tuple[str, ...]:
@@ -326,11 +313,11 @@ def _claim(kind: str, text: str) -> str | float | tuple[str, ...]:
 # --- AWS --------------------------------------------------------------------------------------------------------
 
 
-def _msk_iam(mechanism: str, login: LoginModule, properties: Mapping[str, str]) -> OAuth:
+def _msk_iam(mechanism: str, login: LoginModule, properties: Mapping[str, str]) -> settings.OAuth:
     """Tokens for AWS_MSK_IAM of AWS's Java library; MSK brokers take the same signature as a bearer token."""
     _class(properties, _CLIENT_HANDLER, (f"{_MSK}IAMClientCallbackHandler",), mechanism)
     _class(properties, _LOGIN_HANDLER, (), mechanism)
-    return OAuth(_msk(login))
+    return settings.OAuth(_msk(login))
 
 
 _MSK_OPTIONS = {"awsProfileName", "awsRoleArn", "awsRoleSessionName", "awsStsRegion"}
@@ -338,14 +325,14 @@ _MSK_OPTIONS = {"awsProfileName", "awsRoleArn", "awsRoleSessionName", "awsStsReg
 _MSK_IGNORED = {"awsDebugCreds", "awsMaxRetries", "awsMaxBackOffTimeMs"}
 
 
-def _msk(login: LoginModule) -> MskIam:
+def _msk(login: LoginModule) -> settings.MskIam:
     options = login.options
     if unknown := sorted(options.keys() - _MSK_OPTIONS - _MSK_IGNORED):
         raise InputError(
             f"the option {shortened(unknown[0])} of sasl.jaas.config is not supported for MSK; "
             f"supported: {', '.join(sorted(_MSK_OPTIONS))}"
         )
-    return MskIam(
+    return settings.MskIam(
         region=options.get("awsStsRegion"),
         profile=options.get("awsProfileName"),
         role_arn=options.get("awsRoleArn"),
@@ -356,7 +343,7 @@ def _msk(login: LoginModule) -> MskIam:
 # --- GSSAPI -----------------------------------------------------------------------------------------------------
 
 
-def _kerberos(mechanism: str, login: LoginModule, properties: Mapping[str, str]) -> Kerberos:
+def _kerberos(mechanism: str, login: LoginModule, properties: Mapping[str, str]) -> settings.Kerberos:
     _no_handlers(properties, mechanism)
     options = login.options
     services = {properties.get("sasl.kerberos.service.name"), options.get("serviceName")} - {None, ""}
@@ -368,10 +355,10 @@ def _kerberos(mechanism: str, login: LoginModule, properties: Mapping[str, str])
     if _is_true(options, "useKeyTab"):
         if not principal or not keytab:
             raise InputError("useKeyTab=true of sasl.jaas.config needs keyTab and principal")
-        return Kerberos(str(services.pop()), principal, _path(keytab))
+        return settings.Kerberos(str(services.pop()), principal, _path(keytab))
     if _is_true(options, "useTicketCache"):
         cache = options.get("ticketCache")
-        return Kerberos(str(services.pop()), principal, ticket_cache=_path(cache) if cache else None)
+        return settings.Kerberos(str(services.pop()), principal, ticket_cache=_path(cache) if cache else None)
     raise InputError(
         "sasl.jaas.config names neither a keytab (useKeyTab=true keyTab=... principal=...) nor the tickets of kinit "
         "(useTicketCache=true); a password is not asked for"

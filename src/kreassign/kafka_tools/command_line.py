@@ -16,15 +16,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import TextIO, cast
 
-from kreassign.errors import (
-    ClusterError,
-    KreassignError,
-    OutcomeUnknown,
-    Rejected,
-    Unauthenticated,
-    Unreachable,
-    Unsupported,
-)
+from kreassign import errors
 from kreassign.model.authorization import refused_permission
 from kreassign.model.error_codes import error_code
 from kreassign.model.plan_document import kind_of_no_plan
@@ -38,11 +30,11 @@ KAFKA_VERSION = "4.4.0"
 _PACKAGE = "org.apache.kafka.common.errors"
 
 
-class UsageError(KreassignError):
+class UsageError(errors.KreassignError):
     """Wrong usage: the message and the help go to stderr."""
 
 
-class UncaughtError(KreassignError):
+class UncaughtError(errors.KreassignError):
     """An error that Kafka's tool does not catch: one line on stderr, in the form of an uncaught Java exception."""
 
     def __init__(self, java_class: str, message: str) -> None:
@@ -57,11 +49,11 @@ class ParserError(UncaughtError):
         super().__init__(f"joptsimple.{java_class}", message)
 
 
-class TerseError(KreassignError):
+class TerseError(errors.KreassignError):
     """A failure that Kafka's tool prints without the word Error: the message alone on stdout."""
 
 
-class ToolError(KreassignError):
+class ToolError(errors.KreassignError):
     """Any other failure: `Error: <message>` on stdout.
 
     Where Kafka's tool continues with a Java stack trace, we print one line with the `reason`, unless the message
@@ -77,7 +69,7 @@ class ToolError(KreassignError):
         return _with_reason(f"Error: {self.message}", self.reason)
 
 
-class PlainError(KreassignError):
+class PlainError(errors.KreassignError):
     """A failure as most tools print it: the message alone on stderr, or as an uncaught Java exception.
 
     `java_class` is the class of that exception. `also_said` goes to stdout first. Where Kafka's tool continues with a
@@ -110,16 +102,16 @@ def _with_reason(message: str, reason: str | None) -> str:
     return f"{message}\nCaused by: {reason}" if reason else message
 
 
-def java_failure(error: ClusterError, call: str) -> ToolError:
+def java_failure(error: errors.ClusterError, call: str) -> ToolError:
     """Kafka's failure for this error of a call of its client; `call` is the Java name of that call."""
-    if isinstance(error, Unreachable):
+    if isinstance(error, errors.Unreachable):
         return ToolError(java_exception("TimeoutException", java_message(error, call)), reason=error.message)
     return ToolError(java_exception(_class_of(error), error.message))
 
 
-def java_message(error: ClusterError, call: str) -> str:
+def java_message(error: errors.ClusterError, call: str) -> str:
     """The message of `java_failure`, without the class of the exception."""
-    if isinstance(error, Unreachable):
+    if isinstance(error, errors.Unreachable):
         return f"Timed out waiting for a node assignment. Call: {call}"
     return error.message
 
@@ -129,15 +121,15 @@ def java_exception(name: str, message: str) -> str:
     return f"{_PACKAGE}.{name}: {message}"
 
 
-def _class_of(error: ClusterError) -> str:
+def _class_of(error: errors.ClusterError) -> str:
     match error:
-        case Rejected():
+        case errors.Rejected():
             return error_code(error.code).java_exception
-        case Unauthenticated():  # of TLS or SASL; only the message says which
+        case errors.Unauthenticated():  # of TLS or SASL; only the message says which
             return "SaslAuthenticationException" if "SASL" in error.message else "SslAuthenticationException"
-        case Unsupported():
+        case errors.Unsupported():
             return "UnsupportedVersionException"
-        case OutcomeUnknown():
+        case errors.OutcomeUnknown():
             return "TimeoutException"
         case _:
             return "UnknownServerException"
@@ -350,7 +342,7 @@ def _exit_code(job: Callable[[], None], options: Iterable[Option], style: ErrorS
         print(failure, help_table(options), sep="\n", file=sys.stderr)
     except UncaughtError as failure:
         print(failure.message if style is ErrorStyle.MESSAGE else failure, *_notes(failure), sep="\n", file=sys.stderr)
-    except KreassignError as failure:
+    except errors.KreassignError as failure:
         if isinstance(failure, PlainError) and failure.also_said:
             print(failure.also_said, flush=True)
         if text := _text(failure, style):
@@ -369,7 +361,7 @@ def _exit_code(job: Callable[[], None], options: Iterable[Option], style: ErrorS
     return FAILED
 
 
-def _text(failure: KreassignError, style: ErrorStyle) -> str:
+def _text(failure: errors.KreassignError, style: ErrorStyle) -> str:
     match failure:
         case PlainError() if style is ErrorStyle.EXCEPTION:
             return failure.uncaught()
@@ -385,7 +377,7 @@ def _text(failure: KreassignError, style: ErrorStyle) -> str:
             return _own_words(failure)
 
 
-def _notes(failure: KreassignError) -> tuple[str, ...]:
+def _notes(failure: errors.KreassignError) -> tuple[str, ...]:
     return tuple(getattr(failure, "__notes__", ()))
 
 
@@ -394,7 +386,7 @@ def naming_kind(path: str | None, *, is_plan: bool = True) -> Iterator[None]:
     """Add the kind of a file to a failure, on standard error: Kafka's message only has the first odd character."""
     try:
         yield
-    except KreassignError as failure:
+    except errors.KreassignError as failure:
         if path is not None and (kind := _kind_of(Path(path), is_plan=is_plan)) is not None:
             failure.add_note(f"{path}: {kind}")
         raise
@@ -416,8 +408,8 @@ def _missing_permission(failure: BaseException | None) -> str | None:
     return None
 
 
-def _own_words(failure: KreassignError) -> str:
-    return failure.message if isinstance(failure, ClusterError) else str(failure)
+def _own_words(failure: errors.KreassignError) -> str:
+    return failure.message if isinstance(failure, errors.ClusterError) else str(failure)
 
 
 def portless(addresses: str) -> str | None:

@@ -11,16 +11,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from kreassign import errors
 from kreassign.admin import AdminClient, ClientSettings, client_settings, read_properties
-from kreassign.errors import (
-    ClusterError,
-    InputError,
-    KreassignError,
-    MalformedPlan,
-    OutcomeUnknown,
-    Rejected,
-    Unreachable,
-)
 from kreassign.kafka_tools.command_line import (
     Option,
     Options,
@@ -81,7 +73,7 @@ def _properties(path: str | None) -> dict[str, str]:
         return {}
     try:
         return read_properties(path)
-    except InputError as error:
+    except errors.InputError as error:
         raise PlainError(
             path or str(error), reason=str(error) if path else None, java_class="java.nio.file.NoSuchFileException"
         ) from error
@@ -107,13 +99,13 @@ def elect(
             if partitions == ():
                 client.describe_cluster()  # Nothing to elect, but an unreachable cluster must still be reported.
             found = client.elect_leaders(partitions, election_type)
-    except ClusterError as error:
+    except errors.ClusterError as error:
         raise _refused(error) from error
     _report(found, wording)
 
 
-def _refused(error: ClusterError) -> KreassignError:
-    if isinstance(error, Unreachable | OutcomeUnknown) or _is(error, "REQUEST_TIMED_OUT"):
+def _refused(error: errors.ClusterError) -> errors.KreassignError:
+    if isinstance(error, errors.Unreachable | errors.OutcomeUnknown) or _is(error, "REQUEST_TIMED_OUT"):
         return PlainError(_TIMED_OUT, also_said=_TIMED_OUT, reason=error.message)
     if _is(error, "CLUSTER_AUTHORIZATION_FAILED"):
         return PlainError(_NOT_ALLOWED, also_said=_NOT_ALLOWED, reason=error.message)
@@ -137,8 +129,8 @@ def _joined(partitions: Iterable[TopicPartition]) -> str:
     return ", ".join(map(str, sorted(partitions)))
 
 
-def _is(error: ClusterError, name: str) -> bool:
-    return isinstance(error, Rejected) and error.name == name
+def _is(error: errors.ClusterError, name: str) -> bool:
+    return isinstance(error, errors.Rejected) and error.name == name
 
 
 # The tool.
@@ -265,7 +257,7 @@ def _partitions(options: Options) -> tuple[TopicPartition, ...] | None:
     with naming_kind(path, is_plan=False):
         try:
             named = parse_election(file_text(path), missing=_MISSING, empty=_EMPTY)
-        except MalformedPlan as error:
+        except errors.MalformedPlan as error:
             is_ours = str(error) in (_EMPTY, _MISSING)
             jackson = "" if is_ours else "com.fasterxml.jackson.databind.JsonMappingException: "
             raise PlainError(f"{jackson}{error}") from error

@@ -11,16 +11,7 @@ import sys
 from collections.abc import Sequence
 
 from kreassign.errors import MalformedPlan
-from kreassign.kafka_tools.command_line import (
-    ErrorStyle,
-    Option,
-    Options,
-    PlainError,
-    UncaughtError,
-    UsageError,
-    naming_kind,
-    run_tool,
-)
+from kreassign.kafka_tools import command_line
 from kreassign.kafka_tools.leader_election import FILE_FORMAT, Wording, elect, file_text, settings
 from kreassign.kafka_tools.zookeeper import ZooKeeper, zookeeper
 from kreassign.model import ElectionType, TopicPartition
@@ -47,26 +38,26 @@ HELP_TEXT = (
 )
 
 OPTIONS = (
-    Option(
+    command_line.Option(
         "admin.config",
         "Admin client config properties file to pass to the admin client when --bootstrap-server is given.",
         "config file",
     ),
-    Option(
+    command_line.Option(
         "bootstrap-server",
         "A hostname and port for the broker to connect to, in the form host:port. Multiple comma-separated URLs can "
         "be given. REQUIRED unless --zookeeper is given.",
         "host:port",
     ),
-    Option("help", "Print usage information."),
-    Option(
+    command_line.Option("help", "Print usage information."),
+    command_line.Option(
         "path-to-json-file",
         "The JSON file with the list of partitions for which preferred replica leader election should be done, in the "
         f"following format - \n{FILE_FORMAT}Defaults to all existing partitions",
         "list of partitions for which preferred replica leader election needs to be triggered",
     ),
-    Option("version", "Display Kafka version."),
-    Option(
+    command_line.Option("version", "Display Kafka version."),
+    command_line.Option(
         "zookeeper",
         "DEPRECATED. The connection string for the zookeeper connection in the form host:port. Multiple URLS can be "
         "given to allow fail-over. Replaced by --bootstrap-server, REQUIRED unless --bootstrap-server is given.",
@@ -90,10 +81,10 @@ _WORDING = Wording(
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the tool with these words (default: the command line) and return its exit code."""
     print(TOOL_IS_DEPRECATED, flush=True)
-    return run_tool(_run, OPTIONS, argv, ErrorStyle.EXCEPTION, KAFKA_VERSION)
+    return command_line.run_tool(_run, OPTIONS, argv, command_line.ErrorStyle.EXCEPTION, KAFKA_VERSION)
 
 
-def _run(options: Options) -> None:
+def _run(options: command_line.Options) -> None:
     check(options)
     partitions = _partitions(options)
     if options.has("zookeeper"):
@@ -110,30 +101,32 @@ def _run(options: Options) -> None:
     elect(reached, partitions, ElectionType.PREFERRED, _WORDING)
 
 
-def check(options: Options) -> None:
+def check(options: command_line.Options) -> None:
     """Raise the error of the first violated rule, in Kafka's order."""
     if not options.word_count or options.has("help"):
-        raise UsageError(HELP_TEXT)
+        raise command_line.UsageError(HELP_TEXT)
     if options.has("bootstrap-server") == options.has("zookeeper"):
-        raise UsageError("Exactly one of '[bootstrap-server]' or '[zookeeper]' must be provided")
+        raise command_line.UsageError("Exactly one of '[bootstrap-server]' or '[zookeeper]' must be provided")
 
 
-def _partitions(options: Options) -> tuple[TopicPartition, ...] | None:
+def _partitions(options: command_line.Options) -> tuple[TopicPartition, ...] | None:
     """The partitions of a file; None for all."""
     path = options.text("path-to-json-file")
     if path is None:
         return None
-    with naming_kind(path, is_plan=False):
+    with command_line.naming_kind(path, is_plan=False):
         try:
             named = parse_election(file_text(path), integer_name="Int", missing=_EMPTY, empty=_EMPTY)
-        except PlainError as error:
-            raise UncaughtError("java.io.IOException", f"Unable to read file {path}") from error
+        except command_line.PlainError as error:
+            raise command_line.UncaughtError("java.io.IOException", f"Unable to read file {path}") from error
         except MalformedPlan as error:
             jackson = "com.fasterxml.jackson.databind.JsonMappingException"
-            raise UncaughtError(_OPERATION_FAILED if str(error) == _EMPTY else jackson, str(error)) from error
+            raise command_line.UncaughtError(
+                _OPERATION_FAILED if str(error) == _EMPTY else jackson, str(error)
+            ) from error
     if twice := duplicates(named):
         listed = ",".join(map(str, twice))
-        raise UncaughtError(
+        raise command_line.UncaughtError(
             _OPERATION_FAILED, f"Preferred replica election data contains duplicate partitions: {listed}"
         )
     return named
@@ -160,7 +153,7 @@ def _request_election(cluster: ZooKeeper, wanted: list[TopicPartition]) -> None:
     listed = ",".join(map(str, wanted))
     if not cluster.start_election(wanted):
         pending = ",".join(map(str, cluster.elections()))
-        raise PlainError(
+        raise command_line.PlainError(
             "Admin command failed",
             reason=f"Preferred replica leader election currently in progress for {pending}. Aborting operation",
         )

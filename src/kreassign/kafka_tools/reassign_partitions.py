@@ -13,21 +13,10 @@ from kreassign.admin import AdminClient, ClientSettings, client_settings, read_p
 from kreassign.clock import SYSTEM_CLOCK
 from kreassign.errors import InputError
 from kreassign.kafka_tools.command_line import ErrorStyle, Options, ToolError, portless, run_tool
-from kreassign.kafka_tools.reassign import messages
+from kreassign.kafka_tools.reassign import messages, requests
 from kreassign.kafka_tools.reassign.actions import cancel, cancel_all, execute, generate, verify
 from kreassign.kafka_tools.reassign.messages import say
 from kreassign.kafka_tools.reassign.options import OPTIONS, choose_action, goes_through_zookeeper
-from kreassign.kafka_tools.reassign.requests import (
-    CancelAllRequest,
-    CancelRequest,
-    ExecuteRequest,
-    GenerateRequest,
-    ListRequest,
-    ProgressRequest,
-    Request,
-    VerifyRequest,
-    read_request,
-)
 from kreassign.kafka_tools.reassign.tool_client import ToolClient
 
 CLIENT_ID = "reassign-partitions-tool"
@@ -44,33 +33,33 @@ def _run(options: Options) -> None:
         from kreassign.kafka_tools import zookeeper
 
         say(messages.ZOOKEEPER_IS_DEPRECATED)
-        zookeeper.perform(options.text("zookeeper") or "", read_request(action, options), SYSTEM_CLOCK)
+        zookeeper.perform(options.text("zookeeper") or "", requests.read_request(action, options), SYSTEM_CLOCK)
         return
     if options.has("zookeeper"):
         say(messages.ZOOKEEPER_IS_IGNORED)
     settings = connection_settings(options)
-    request = read_request(action, options)
+    request = requests.read_request(action, options)
     with AdminClient.connect(settings) as admin:
         through_controllers = bool(settings.bootstrap_controllers)
         _perform(ToolClient(admin, through_controllers=through_controllers), request)
 
 
-def _perform(client: ToolClient, request: Request) -> None:
+def _perform(client: ToolClient, request: requests.Request) -> None:
     clock = SYSTEM_CLOCK
     match request:
-        case ListRequest():
+        case requests.ListRequest():
             say(messages.reassignments(client.reassignments()))
-        case GenerateRequest():
+        case requests.GenerateRequest():
             generate(client, request)
-        case ExecuteRequest():
+        case requests.ExecuteRequest():
             execute(client, request, clock)
-        case VerifyRequest():
+        case requests.VerifyRequest():
             verify(client, request)
-        case CancelRequest():
+        case requests.CancelRequest():
             cancel(client, request, clock)
-        case CancelAllRequest():
+        case requests.CancelAllRequest():
             cancel_all(client, request, clock)
-        case ProgressRequest():
+        case requests.ProgressRequest():
             from kreassign.kafka_tools.reassign import progress
 
             progress.progress(client, request, clock)

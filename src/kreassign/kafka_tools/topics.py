@@ -11,39 +11,12 @@ import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from kreassign import model
 from kreassign.admin import AdminClient, client_settings, read_properties
 from kreassign.admin.settings import ClientSettings
 from kreassign.errors import ClusterError, InputError, Rejected, Unsupported
-from kreassign.kafka_tools import topic_options
-from kreassign.kafka_tools.command_line import (
-    Options,
-    PlainError,
-    ToolError,
-    java_message,
-    portless,
-    run_tool,
-)
+from kreassign.kafka_tools import command_line, topic_options
 from kreassign.kafka_tools.reassign import messages
-from kreassign.kafka_tools.topic_options import (
-    DELETE_CONFIG_IS_GONE,
-    ID_WINS,
-    OPTIONS,
-    Action,
-    changes_replicas,
-    choose_action,
-)
-from kreassign.model import (
-    NO_LEADER,
-    ConfigEntry,
-    ConfigResource,
-    NewPartitions,
-    NewTopic,
-    OngoingReassignment,
-    Partition,
-    Reassignment,
-    Topic,
-    TopicPartition,
-)
 from kreassign.model.cluster import ConfigSource, listed_ids
 from kreassign.model.plan import PartitionAssignment, Plan, format_plan
 from kreassign.model.text import format_amount, hash_map_bucket
@@ -65,8 +38,8 @@ _MIN_ISR = "min.insync.replicas"
 class Description:
     """A partition for `--describe`, with its ongoing move, if any, and the configuration of its topic."""
 
-    partition: Partition
-    move: OngoingReassignment | None
+    partition: model.Partition
+    move: model.OngoingReassignment | None
     min_isr: int
 
     @property
@@ -80,22 +53,22 @@ class Description:
     @property
     def has_leader(self) -> bool:
         """True if the partition has a leader."""
-        return self.partition.leader != NO_LEADER
+        return self.partition.leader != model.NO_LEADER
 
 
-def min_isr(config: Mapping[str, ConfigEntry]) -> int:
+def min_isr(config: Mapping[str, model.ConfigEntry]) -> int:
     """`min.insync.replicas` of a topic; 1 if unknown."""
     entry = config.get(_MIN_ISR)
     return int(entry.value) if entry is not None and entry.value is not None else 1
 
 
-def overrides(config: Mapping[str, ConfigEntry]) -> list[str]:
+def overrides(config: Mapping[str, model.ConfigEntry]) -> list[str]:
     """Settings of a topic that are not Kafka's defaults, on any level, in the order of Kafka's tool."""
     names = sorted(config, key=lambda name: hash_map_bucket(name, len(config)))
     return [f"{name}={config[name].value or ''}" for name in names if config[name].source is not ConfigSource.DEFAULT]
 
 
-def topic_line(topic: Topic, replication_factor: int, settings: Iterable[str]) -> str:
+def topic_line(topic: model.Topic, replication_factor: int, settings: Iterable[str]) -> str:
     """The `--describe` line of a topic."""
     cells = [f"Topic: {topic.name}"]
     if topic.topic_id is not None:
@@ -149,7 +122,7 @@ Replicas = tuple[int, ...]
 class ReplicaChange:
     """A partition with a new replica list; `size_bytes` is that of one copy, 0 if unknown."""
 
-    topic_partition: TopicPartition
+    topic_partition: model.TopicPartition
     current: Replicas
     target: Replicas
     size_bytes: int
@@ -157,12 +130,12 @@ class ReplicaChange:
     @property
     def added(self) -> Replicas:
         """Brokers that receive a copy."""
-        return Reassignment(self.current, self.target).adding_in_order
+        return model.Reassignment(self.current, self.target).adding_in_order
 
     @property
     def removed(self) -> Replicas:
         """Brokers that lose a copy."""
-        return Reassignment(self.current, self.target).removing_in_order
+        return model.Reassignment(self.current, self.target).removing_in_order
 
     def __str__(self) -> str:
         return f"{self.topic_partition}: {listed_ids(self.current)} -> {listed_ids(self.target)}"
@@ -191,7 +164,7 @@ def by_assignment(
     topics = [view.topics[name] for name in names if name in view.topics]
     for topic in topics:
         if len(topic.partitions) != len(assignment):
-            raise ToolError(
+            raise command_line.ToolError(
                 f"Topic {topic.name} has {len(topic.partitions)} partition(s), but the replica assignment lists "
                 f"{len(assignment)}. Nothing was changed. List the replicas of every partition, even of those that "
                 "do not change; to add partitions, give --partitions too."
@@ -207,13 +180,13 @@ def by_assignment(
     return _changes(view, wanted)
 
 
-def _raise_refusals(decided: Mapping[TopicPartition, object] | Mapping[str, object]) -> None:
+def _raise_refusals(decided: Mapping[model.TopicPartition, object] | Mapping[str, object]) -> None:
     reasons = [f"{item}: {found.message}" for item, found in decided.items() if isinstance(found, Refusal)]
     if reasons:
-        raise ToolError("\n".join(["Nothing was changed, because of", *reasons]))
+        raise command_line.ToolError("\n".join(["Nothing was changed, because of", *reasons]))
 
 
-def _changes(view: TopicsView, targets: Mapping[TopicPartition, Replicas]) -> tuple[ReplicaChange, ...]:
+def _changes(view: TopicsView, targets: Mapping[model.TopicPartition, Replicas]) -> tuple[ReplicaChange, ...]:
     """Changes in the order of partitions, without partitions that are at their target."""
     return tuple(
         ReplicaChange(key, current, targets[key], view.sizes_bytes.get(key, 0))
@@ -259,12 +232,12 @@ _COLLISION = (
 )
 
 
-def list_topics(client: AdminClient, options: Options) -> None:
+def list_topics(client: AdminClient, options: command_line.Options) -> None:
     """Print the names of topics."""
     print("\n".join(_topics(client, options)))
 
 
-def create(client: AdminClient, options: Options) -> None:
+def create(client: AdminClient, options: command_line.Options) -> None:
     """Create a topic."""
     name = options.text("topic") or ""
     partitions = topic_options.count(options, "partitions")
@@ -275,9 +248,9 @@ def create(client: AdminClient, options: Options) -> None:
         print(_COLLISION, flush=True)
     topic_options.check_counts(partitions, replication_factor)
     new_topic = (
-        NewTopic(name, assignments=assignment, configs=configs)
+        model.NewTopic(name, assignments=assignment, configs=configs)
         if assignment
-        else NewTopic(name, partitions or -1, replication_factor or -1, configs=configs)
+        else model.NewTopic(name, partitions or -1, replication_factor or -1, configs=configs)
     )
     try:
         client.create_topics([new_topic]).raise_if_any()
@@ -288,15 +261,15 @@ def create(client: AdminClient, options: Options) -> None:
     print(f"Created topic {name}.")
 
 
-def alter(client: AdminClient, options: Options) -> None:
+def alter(client: AdminClient, options: command_line.Options) -> None:
     """Increase partitions of topics, or change their replicas."""
-    if changes_replicas(options):
+    if topic_options.changes_replicas(options):
         _change_replicas(client, options)
     else:
         _add_partitions(client, options)
 
 
-def _change_replicas(client: AdminClient, options: Options) -> None:
+def _change_replicas(client: AdminClient, options: command_line.Options) -> None:
     factor = topic_options.count(options, "replication-factor")
     topic_options.check_counts(None, factor)
     assignment = topic_options.replica_assignment(options.text("replica-assignment"))
@@ -321,30 +294,30 @@ def _change_replicas(client: AdminClient, options: Options) -> None:
         print(messages.started(started.ok.keys()))
         print(next_steps(options.text("bootstrap-server") or ""))
     if started.failed:
-        raise ToolError(messages.not_started(started.failed)) from next(iter(started.failed.values()))
+        raise command_line.ToolError(messages.not_started(started.failed)) from next(iter(started.failed.values()))
 
 
-def _add_partitions(client: AdminClient, options: Options) -> None:
+def _add_partitions(client: AdminClient, options: command_line.Options) -> None:
     total = topic_options.count(options, "partitions") or 0
     assignment = topic_options.replica_assignment(options.text("replica-assignment"))
     names = _existing(client, options)
     if not names:
         return
     counts = {name: len(topic.partitions) for name, topic in client.describe_topics(names).raise_if_any().items()}
-    grown = {name: NewPartitions(total, assignment[counts[name] :]) for name in names}
+    grown = {name: model.NewPartitions(total, assignment[counts[name] :]) for name in names}
     client.create_partitions(grown).raise_if_any()
 
 
-def delete(client: AdminClient, options: Options) -> None:
+def delete(client: AdminClient, options: command_line.Options) -> None:
     """Delete topics."""
     client.delete_topics(_existing(client, options)).raise_if_any()
 
 
-def describe(client: AdminClient, options: Options) -> None:
+def describe(client: AdminClient, options: command_line.Options) -> None:
     """Print topics and their partitions."""
     topic_options.count(options, "partition-size-limit-per-response")  # the size has no effect: pages are joined
     topics = _described(client, options)
-    resources = {topic.name: ConfigResource.topic(topic.name) for topic in topics}
+    resources = {topic.name: model.ConfigResource.topic(topic.name) for topic in topics}
     configs = client.describe_configs(resources.values())
     live = frozenset(client.describe_cluster().broker_ids)
     moves = _moves(client, [partition.topic_partition for topic in topics for partition in topic.partitions])
@@ -374,36 +347,38 @@ _REPORTS: Mapping[str, Callable[[Description, frozenset[int]], bool]] = {
 """Options that show only some partitions, each with its test of a partition, given the live brokers."""
 
 
-def _described(client: AdminClient, options: Options) -> list[Topic]:
+def _described(client: AdminClient, options: command_line.Options) -> list[model.Topic]:
     topic_id = options.text("topic-id")
     if topic_id is not None:
         names = client.list_topics(include_internal=not options.has("exclude-internal"))
         everything = client.describe_topics(names).ok.values()
         found = [topic for topic in everything if topic.topic_id is not None and short_id(topic.topic_id) == topic_id]
         if not found and not options.has("if-exists"):
-            raise ToolError(f"TopicId '{topic_id}' does not exist as expected")
+            raise command_line.ToolError(f"TopicId '{topic_id}' does not exist as expected")
         return found
     described = client.describe_topics(_existing(client, options)).raise_if_any()
     return [described[name] for name in sorted(described)]
 
 
-def _existing(client: AdminClient, options: Options) -> list[str]:
+def _existing(client: AdminClient, options: command_line.Options) -> list[str]:
     """The topics matched by `--topic`; raises `ToolError` if there is none."""
     names, wanted = _topics(client, options), options.text("topic")
     if wanted and not names and not options.has("if-exists"):
         # A listing hides forbidden topics; a request by name gets Kafka's refusal.
         hidden = client.describe_topics([wanted]).failed.get(wanted)
-        raise ToolError(f"Topic '{wanted}' does not exist as expected") from hidden
+        raise command_line.ToolError(f"Topic '{wanted}' does not exist as expected") from hidden
     return names
 
 
-def _topics(client: AdminClient, options: Options) -> list[str]:
+def _topics(client: AdminClient, options: command_line.Options) -> list[str]:
     exclude_internal = options.has("exclude-internal")
     names = client.list_topics(include_internal=not exclude_internal)
     return topic_options.chosen_topics(names, options.text("topic"), exclude_internal=exclude_internal)
 
 
-def _moves(client: AdminClient, partitions: list[TopicPartition]) -> dict[TopicPartition, OngoingReassignment]:
+def _moves(
+    client: AdminClient, partitions: list[model.TopicPartition]
+) -> dict[model.TopicPartition, model.OngoingReassignment]:
     """Ongoing reassignments; empty if the cluster does not support or permit listing them."""
     try:
         return client.list_partition_reassignments(partitions)
@@ -418,52 +393,54 @@ def _moves(client: AdminClient, partitions: list[TopicPartition]) -> dict[TopicP
 # The tool.
 
 CLIENT_ID = "topics-tool"
-_CALLS = {Action.CREATE: "createTopics"}
+_CALLS = {topic_options.Action.CREATE: "createTopics"}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the tool with these words (default: the command line) and return its exit code."""
-    return run_tool(_run, OPTIONS, argv)
+    return command_line.run_tool(_run, topic_options.OPTIONS, argv)
 
 
-def _run(options: Options) -> None:
+def _run(options: command_line.Options) -> None:
     if options.has("delete-config") and not options.has("help"):
-        print(DELETE_CONFIG_IS_GONE, file=sys.stderr)
-    action = choose_action(options)
-    if action is Action.DESCRIBE and all(map(options.has, ("if-exists", "topic", "topic-id"))):
-        print(ID_WINS, flush=True)
+        print(topic_options.DELETE_CONFIG_IS_GONE, file=sys.stderr)
+    action = topic_options.choose_action(options)
+    if action is topic_options.Action.DESCRIBE and all(map(options.has, ("if-exists", "topic", "topic-id"))):
+        print(topic_options.ID_WINS, flush=True)
     reached = _settings(options)
     try:
         with AdminClient.connect(reached) as client:
             _ACTIONS[action](client, options)
     except ClusterError as error:
-        raise _failed(java_message(error, _CALLS.get(action, "listTopics"))) from error
-    except (ToolError, InputError) as error:
-        raise _failed(error.message if isinstance(error, ToolError) else str(error)) from error
+        raise _failed(command_line.java_message(error, _CALLS.get(action, "listTopics"))) from error
+    except (command_line.ToolError, InputError) as error:
+        raise _failed(error.message if isinstance(error, command_line.ToolError) else str(error)) from error
 
 
-def _failed(message: str) -> PlainError:
-    return PlainError("", also_said=f"Error while executing topic command : {message}")
+def _failed(message: str) -> command_line.PlainError:
+    return command_line.PlainError("", also_said=f"Error while executing topic command : {message}")
 
 
-_ACTIONS: Mapping[Action, Callable[[AdminClient, Options], None]] = {
-    Action.LIST: list_topics,
-    Action.DESCRIBE: describe,
-    Action.CREATE: create,
-    Action.ALTER: alter,
-    Action.DELETE: delete,
+_ACTIONS: Mapping[topic_options.Action, Callable[[AdminClient, command_line.Options], None]] = {
+    topic_options.Action.LIST: list_topics,
+    topic_options.Action.DESCRIBE: describe,
+    topic_options.Action.CREATE: create,
+    topic_options.Action.ALTER: alter,
+    topic_options.Action.DELETE: delete,
 }
 
 
-def _settings(options: Options) -> ClientSettings:
+def _settings(options: command_line.Options) -> ClientSettings:
     path = options.text("command-config")
     try:
         properties = {} if path is None else read_properties(path)
     except InputError as error:
-        raise PlainError(path or str(error), reason=str(error) if path else None) from error
+        raise command_line.PlainError(path or str(error), reason=str(error) if path else None) from error
     addresses = options.text("bootstrap-server") or ""
-    if (bad := portless(addresses)) is not None or not addresses.strip(" ,"):
-        raise PlainError("Failed to create new KafkaAdminClient", reason=f"Invalid url in bootstrap.servers: {bad}")
+    if (bad := command_line.portless(addresses)) is not None or not addresses.strip(" ,"):
+        raise command_line.PlainError(
+            "Failed to create new KafkaAdminClient", reason=f"Invalid url in bootstrap.servers: {bad}"
+        )
     return client_settings(properties, bootstrap_servers=addresses, client_id=CLIENT_ID)
 
 

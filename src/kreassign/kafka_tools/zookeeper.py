@@ -19,49 +19,18 @@ from kazoo.exceptions import KazooException, NodeExistsError, NoNodeError
 from kazoo.handlers.threading import KazooTimeoutError
 from kazoo.retry import KazooRetry, RetryFailedError
 
+from kreassign import model
 from kreassign.admin.settings import Address
 from kreassign.clock import Clock
 from kreassign.errors import InputError, InvariantBroken
 from kreassign.kafka_tools.command_line import TerseError, ToolError
-from kreassign.kafka_tools.reassign import messages, tool_client
-from kreassign.kafka_tools.reassign.actions import (
-    known_topics,
-    partition_states,
-    propose,
-    usable_brokers,
-    warn_of_full_lists,
-    warn_of_proposal,
-)
+from kreassign.kafka_tools.reassign import actions, messages, tool_client
 from kreassign.kafka_tools.reassign.messages import say
 from kreassign.kafka_tools.reassign.requests import ExecuteRequest, GenerateRequest, Request, VerifyRequest
 from kreassign.kafka_tools.reassign.tool_client import plan_with_dirs
-from kreassign.model import (
-    NO_LEADER,
-    Broker,
-    ConfigChange,
-    ConfigOperation,
-    ConfigResource,
-    OngoingReassignment,
-    Partition,
-    Topic,
-    TopicPartition,
-)
 from kreassign.model.plan import Plan, format_plan, partition_order
 from kreassign.model.throttle import move_map
-from kreassign.model.znodes import paths
-from kreassign.model.znodes.contents import (
-    TopicZnode,
-    find_poison,
-    format_change,
-    format_config,
-    format_election,
-    format_reassignments,
-    parse_broker,
-    parse_config,
-    parse_election,
-    parse_reassignments,
-    parse_topic,
-)
+from kreassign.model.znodes import contents, paths
 
 CONNECT_TIMEOUT_S = 15.0
 _SESSION_TIMEOUT_S = 10.0
@@ -106,62 +75,64 @@ class ZooKeeper:
     def __init__(self, client: KazooClient) -> None:
         self._client = client
 
-    def brokers(self) -> tuple[Broker, ...]:
+    def brokers(self) -> tuple[model.Broker, ...]:
         """The live brokers, ascending."""
         names = self._patiently(self._client.get_children, paths.BROKER_IDS)
         return tuple(sorted(self._broker(int(name)) for name in names))
 
-    def _broker(self, broker_id: int) -> Broker:
-        found = parse_broker(broker_id, self._get(paths.broker_path(broker_id)))
-        return Broker(broker_id, found.host, found.port, found.rack)
+    def _broker(self, broker_id: int) -> model.Broker:
+        found = contents.parse_broker(broker_id, self._get(paths.broker_path(broker_id)))
+        return model.Broker(broker_id, found.host, found.port, found.rack)
 
     def topic_names(self) -> tuple[str, ...]:
         """Every topic, sorted."""
         return tuple(sorted(self._patiently(self._client.get_children, paths.TOPICS)))
 
-    def topic_znodes(self, names: Iterable[str]) -> dict[str, TopicZnode | None]:
+    def topic_znodes(self, names: Iterable[str]) -> dict[str, contents.TopicZnode | None]:
         """Znodes of these topics, read in one batch; None for a topic that does not exist."""
         return self._patiently(self._topic_znodes, tuple(dict.fromkeys(names)))
 
-    def _topic_znodes(self, names: tuple[str, ...]) -> dict[str, TopicZnode | None]:
+    def _topic_znodes(self, names: tuple[str, ...]) -> dict[str, contents.TopicZnode | None]:
         asked = {name: self._client.get_async(paths.topic_path(name)) for name in names}
-        found: dict[str, TopicZnode | None] = {}
+        found: dict[str, contents.TopicZnode | None] = {}
         for name, answer in asked.items():
             try:
-                found[name] = parse_topic(name, answer.get()[0])
+                found[name] = contents.parse_topic(name, answer.get()[0])
             except NoNodeError:
                 found[name] = None
         return found
 
-    def topics(self, names: Iterable[str]) -> dict[str, Topic | None]:
+    def topics(self, names: Iterable[str]) -> dict[str, model.Topic | None]:
         """Topics with replica lists only; None for a topic that does not exist."""
         return {
             name: None if znode is None else _topic(name, znode) for name, znode in self.topic_znodes(names).items()
         }
 
-    def moves(self, partitions: Collection[TopicPartition]) -> dict[TopicPartition, OngoingReassignment]:
+    def moves(
+        self, partitions: Collection[model.TopicPartition]
+    ) -> dict[model.TopicPartition, model.OngoingReassignment]:
         """The moves of these partitions that the controller has begun, whoever asked for them."""
         znodes = self.topic_znodes(partition.topic for partition in partitions)
         found = {key: znode.ongoing(key.partition) for key in partitions if (znode := znodes[key.topic]) is not None}
         return {key: move for key, move in found.items() if move is not None}
 
-    def reassignments(self) -> dict[TopicPartition, tuple[int, ...]] | None:
+    def reassignments(self) -> dict[model.TopicPartition, tuple[int, ...]] | None:
         """The pending targets in the reassignment znode; None without the znode."""
         content = self._content(paths.REASSIGN_PARTITIONS)
-        return None if content is None else parse_reassignments(content)
+        return None if content is None else contents.parse_reassignments(content)
 
-    def start_reassignments(self, targets: Mapping[TopicPartition, tuple[int, ...]]) -> bool:
+    def start_reassignments(self, targets: Mapping[model.TopicPartition, tuple[int, ...]]) -> bool:
         """Create the reassignment znode; False if it exists. Raises `InputError` for harmful targets."""
-        return self._create(paths.REASSIGN_PARTITIONS, format_reassignments(targets))
+        return self._create(paths.REASSIGN_PARTITIONS, contents.format_reassignments(targets))
 
-    def start_election(self, partitions: Iterable[TopicPartition]) -> bool:
+    def start_election(self, partitions: Iterable[model.TopicPartition]) -> bool:
         """Create the election znode; False if it exists."""
-        return self._create(paths.PREFERRED_REPLICA_ELECTION, format_election(partitions))
+        return self._create(paths.PREFERRED_REPLICA_ELECTION, contents.format_election(partitions))
 
-    def elections(self) -> tuple[TopicPartition, ...]:
+    def elections(self) -> tuple[model.TopicPartition, ...]:
         """Partitions with pending elections of preferred leaders."""
         content = self._content(paths.PREFERRED_REPLICA_ELECTION)
-        return () if content is None else parse_election(content)
+        return () if content is None else contents.parse_election(content)
 
     def _create(self, path: str, content: bytes) -> bool:
         attempts = count()
@@ -176,19 +147,19 @@ class ZooKeeper:
 
         return self._patiently(attempt)
 
-    def change_configs(self, changes: Mapping[ConfigResource, Sequence[ConfigChange]]) -> None:
+    def change_configs(self, changes: Mapping[model.ConfigResource, Sequence[model.ConfigChange]]) -> None:
         """Change configurations, each with the notification that brokers need."""
         for resource, steps in changes.items():
             path = paths.config_path(resource)
             present = self._content(path)
-            values = {} if present is None else parse_config(resource, present)
+            values = {} if present is None else contents.parse_config(resource, present)
             wanted = _changed(values, steps)
             if wanted == values:
                 continue
             # Each may be done twice where its answer was lost: brokers then read the same values twice.
             self._patiently(self._client.ensure_path, path)
-            self._patiently(self._client.set, path, format_config(wanted))
-            news = format_change(resource)
+            self._patiently(self._client.set, path, contents.format_config(wanted))
+            news = contents.format_change(resource)
             self._patiently(self._client.create, paths.CONFIG_CHANGE_PREFIX, news, sequence=True, makepath=True)
 
     def _content(self, path: str) -> bytes | None:
@@ -206,21 +177,21 @@ class ZooKeeper:
         return answer
 
 
-def _topic(name: str, znode: TopicZnode) -> Topic:
+def _topic(name: str, znode: contents.TopicZnode) -> model.Topic:
     partitions = (
-        Partition(TopicPartition(name, number), znode.partitions[number], (), NO_LEADER)
+        model.Partition(model.TopicPartition(name, number), znode.partitions[number], (), model.NO_LEADER)
         for number in sorted(znode.partitions)
     )
-    return Topic(name, znode.topic_id, is_internal=False, partitions=tuple(partitions))
+    return model.Topic(name, znode.topic_id, is_internal=False, partitions=tuple(partitions))
 
 
-def _changed(values: Mapping[str, str], steps: Iterable[ConfigChange]) -> dict[str, str]:
+def _changed(values: Mapping[str, str], steps: Iterable[model.ConfigChange]) -> dict[str, str]:
     changed = dict(values)
     for step in steps:
         match step.operation:
-            case ConfigOperation.SET if step.value is not None:
+            case model.ConfigOperation.SET if step.value is not None:
                 changed[step.name] = step.value
-            case ConfigOperation.DELETE:
+            case model.ConfigOperation.DELETE:
                 changed.pop(step.name, None)
             case _:
                 raise InvariantBroken(f"the tools never {step.operation.name} a key through ZooKeeper")
@@ -237,7 +208,7 @@ READ_TIMEOUT_S = 5.0
 
 _POLL_S = 0.1
 
-Targets = Mapping[TopicPartition, tuple[int, ...]]
+Targets = Mapping[model.TopicPartition, tuple[int, ...]]
 
 
 def perform(address: str, request: Request, clock: Clock) -> None:
@@ -256,13 +227,13 @@ def perform(address: str, request: Request, clock: Clock) -> None:
 
 def generate(cluster: ZooKeeper, request: GenerateRequest) -> None:
     """Print the present assignment and that of the striped placer."""
-    topics = known_topics(cluster.topics(request.topics))
+    topics = actions.known_topics(cluster.topics(request.topics))
     assigned = {partition.topic_partition: partition.replicas for topic in topics for partition in topic.partitions}
     ongoing = cluster.moves(assigned)
-    usable = usable_brokers(cluster.brokers(), request.brokers, is_rack_aware=request.is_rack_aware)
-    proposed = propose(topics, usable, SystemRandom())
+    usable = actions.usable_brokers(cluster.brokers(), request.brokers, is_rack_aware=request.is_rack_aware)
+    proposed = actions.propose(topics, usable, SystemRandom())
     say(messages.candidate(format_plan(plan_with_dirs(assigned, {})), format_plan(proposed)))
-    warn_of_proposal(topics, assigned, ongoing)
+    actions.warn_of_proposal(topics, assigned, ongoing)
 
 
 def execute(cluster: ZooKeeper, request: ExecuteRequest, clock: Clock) -> None:
@@ -275,7 +246,7 @@ def execute(cluster: ZooKeeper, request: ExecuteRequest, clock: Clock) -> None:
         raise ToolError(f"The proposed assignment contains non-existent brokerIDs: {messages.joined(strangers)}")
     _refuse_if_busy(cluster)
     say(messages.rollback(format_plan(plan_with_dirs(current, {}))))
-    warn_of_full_lists(current, cluster.moves(current))
+    actions.warn_of_full_lists(current, cluster.moves(current))
     if request.throttle >= 0:
         say(messages.VERIFY_PERIODICALLY)
         tool_client.limit_moves(cluster, move_map({}, plan.replicas, current), request.throttle)
@@ -293,11 +264,11 @@ def verify(cluster: ZooKeeper, request: VerifyRequest) -> None:
     _refuse_directories(plan)
     say(messages.INCOMPLETE_RESULTS)
     waiting = cluster.reassignments() or {}
-    for line in find_poison(waiting):
+    for line in contents.find_poison(waiting):
         print(f"{messages.POISONED} {line}", file=sys.stderr)
-    ongoing = {partition: OngoingReassignment(target, (), ()) for partition, target in waiting.items()}
+    ongoing = {partition: model.OngoingReassignment(target, (), ()) for partition, target in waiting.items()}
     topics = cluster.topics(plan.topics)
-    say(partition_states(plan, ongoing, topics))
+    say(actions.partition_states(plan, ongoing, topics))
     if not waiting and not request.preserves_throttles:
         tool_client.clear_throttles(cluster, plan.brokers, plan.topics)
 
@@ -307,10 +278,10 @@ def _refuse_directories(plan: Plan) -> None:
         raise ToolError("bootstrap-server needs to be provided when replica reassignments are present.")
 
 
-def _current(cluster: ZooKeeper, plan: Plan) -> dict[TopicPartition, tuple[int, ...]]:
+def _current(cluster: ZooKeeper, plan: Plan) -> dict[model.TopicPartition, tuple[int, ...]]:
     znodes = cluster.topic_znodes(plan.topics)
     known = {
-        TopicPartition(topic, number): replicas
+        model.TopicPartition(topic, number): replicas
         for topic, znode in znodes.items()
         if znode is not None
         for number, replicas in znode.partitions.items()
@@ -328,7 +299,7 @@ def _refuse_if_busy(cluster: ZooKeeper) -> None:
     waiting = cluster.reassignments()
     if waiting is None:
         return
-    if poison := find_poison(waiting):
+    if poison := contents.find_poison(waiting):
         raise ToolError(messages.POISONED, reason="; ".join(poison))
     raise TerseError(messages.ALREADY_ASSIGNING)
 

@@ -9,13 +9,8 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from kreassign.errors import Rejected
+from kreassign.model import error_codes
 from kreassign.model.cluster import ConfigResource, TopicPartition
-from kreassign.model.error_codes import (
-    CLUSTER_AUTHORIZATION_FAILED,
-    GROUP_AUTHORIZATION_FAILED,
-    INVALID_REPLICA_ASSIGNMENT,
-    TOPIC_AUTHORIZATION_FAILED,
-)
 from kreassign.model.text import some_of
 
 # Kafka's numbers of operations, with the names that kafka-acls takes.
@@ -131,7 +126,7 @@ def error_text(error: BaseException) -> str:
 
 def is_for_cordon(error: BaseException) -> bool:
     """True if Kafka refused a list because it names a broker all of whose directories are cordoned (from 4.4)."""
-    is_of_list = isinstance(error, Rejected) and error.code == INVALID_REPLICA_ASSIGNMENT
+    is_of_list = isinstance(error, Rejected) and error.code == error_codes.INVALID_REPLICA_ASSIGNMENT
     return is_of_list and "all its log directories are cordoned" in str(error)
 
 
@@ -155,11 +150,11 @@ def denied_right(error: BaseException) -> DeniedRight | None:
     if not isinstance(error, Rejected) or error.api not in _NEEDED:
         return None
     operation, topic = _NEEDED[error.api], _topic_of(error.item)
-    if error.code == CLUSTER_AUTHORIZATION_FAILED:
+    if error.code == error_codes.CLUSTER_AUTHORIZATION_FAILED:
         return DeniedRight(operation, "cluster")
-    if error.code == TOPIC_AUTHORIZATION_FAILED and topic is not None:
+    if error.code == error_codes.TOPIC_AUTHORIZATION_FAILED and topic is not None:
         return DeniedRight(operation, "topic", topic)
-    if error.code == GROUP_AUTHORIZATION_FAILED and isinstance(error.item, str):
+    if error.code == error_codes.GROUP_AUTHORIZATION_FAILED and isinstance(error.item, str):
         return DeniedRight(operation, "group", error.item)
     return None
 

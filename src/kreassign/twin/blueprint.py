@@ -12,28 +12,11 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
+from kreassign import model
 from kreassign.errors import InputError
-from kreassign.model import (
-    NO_LEADER,
-    Broker,
-    ConfigResource,
-    OngoingReassignment,
-    TopicPartition,
-    TopicPartitionReplica,
-)
 from kreassign.model.snapshot import ClusterSnapshot, SnapshotBroker, SnapshotPartition
+from kreassign.twin import metadata
 from kreassign.twin.access import HostPort
-from kreassign.twin.metadata import (
-    CORDONED_LOG_DIRS,
-    UNASSIGNED,
-    BrokerRegistered,
-    BrokerUnfenced,
-    ConfigChanged,
-    LogDirInfo,
-    PartitionCreated,
-    Record,
-    TopicCreated,
-)
 from kreassign.twin.replication.hardware import FAST_DISK, TEN_GIGABIT, TWO_TERABYTES, BrokerHardware, LogDirHardware
 from kreassign.twin.replication.partition_logs import EMPTY, Traffic, tiering_of
 
@@ -103,7 +86,7 @@ class PartitionPlan:
         if self.leader is not None:
             return self.leader
         in_sync = self.in_sync(down)
-        return next((broker for broker in in_sync if broker not in down), NO_LEADER)
+        return next((broker for broker in in_sync if broker not in down), model.NO_LEADER)
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +123,7 @@ class Blueprint:
         return any(tiering_of(topic.configs) is not None for topic in self.topics)
 
     @property
-    def traffic(self) -> dict[TopicPartition, Traffic]:
+    def traffic(self) -> dict[model.TopicPartition, Traffic]:
         """Size and write rate of each partition; empty partitions are left out."""
         return {key: plan.traffic for key, plan in self._partitions() if plan.traffic != EMPTY}
 
@@ -150,51 +133,51 @@ class Blueprint:
         return frozenset(broker.id for broker in self.brokers if broker.is_down)
 
     @property
-    def ongoing(self) -> dict[TopicPartition, OngoingReassignment]:
+    def ongoing(self) -> dict[model.TopicPartition, model.OngoingReassignment]:
         """The partitions that are being moved, with their adding and removing replicas."""
         return {
-            key: OngoingReassignment(plan.replicas, plan.adding, plan.removing)
+            key: model.OngoingReassignment(plan.replicas, plan.adding, plan.removing)
             for key, plan in self._partitions()
             if plan.adding or plan.removing
         }
 
     @property
-    def directory_moves(self) -> dict[TopicPartitionReplica, str]:
+    def directory_moves(self) -> dict[model.TopicPartitionReplica, str]:
         """Target directory of each copy that moves between directories of its broker."""
         return {
-            TopicPartitionReplica(broker, *key): path
+            model.TopicPartitionReplica(broker, *key): path
             for key, plan in self._partitions()
             for broker, path in plan.future_paths.items()
         }
 
     @property
-    def held_bytes(self) -> dict[tuple[TopicPartition, int], int]:
+    def held_bytes(self) -> dict[tuple[model.TopicPartition, int], int]:
         """Bytes that copies out of sync hold already, by partition and broker."""
         return {(key, broker): held for key, plan in self._partitions() for broker, held in plan.held_bytes.items()}
 
-    def records(self, rng: random.Random) -> Iterator[Record]:
+    def records(self, rng: random.Random) -> Iterator[metadata.Record]:
         """The metadata log of this cluster; `rng` draws the ids of directories and topics."""
         directories = _Directories()
         for broker in self.brokers:
-            log_dirs = tuple(LogDirInfo(log_dir.path, new_id(rng)) for log_dir in broker.hardware.log_dirs)
+            log_dirs = tuple(metadata.LogDirInfo(log_dir.path, new_id(rng)) for log_dir in broker.hardware.log_dirs)
             directories.add(broker.id, log_dirs)
             host, port = broker.registered_address
-            yield BrokerRegistered(broker.id, host, port, broker.rack, log_dirs, broker_epoch=broker.id + 1)
+            yield metadata.BrokerRegistered(broker.id, host, port, broker.rack, log_dirs, broker_epoch=broker.id + 1)
             if not broker.is_down:
-                yield BrokerUnfenced(broker.id)
+                yield metadata.BrokerUnfenced(broker.id)
         for broker_id, configs in self.broker_configs.items():
-            resource = ConfigResource.broker(broker_id) if broker_id is not None else ALL_BROKERS
-            yield from (ConfigChanged(resource, name, value) for name, value in configs.items())
+            resource = model.ConfigResource.broker(broker_id) if broker_id is not None else ALL_BROKERS
+            yield from (metadata.ConfigChanged(resource, name, value) for name, value in configs.items())
         for topic in self.topics:
             yield from _topic_records(topic, new_id(rng), directories, self.down)
 
-    def _partitions(self) -> Iterator[tuple[TopicPartition, PartitionPlan]]:
+    def _partitions(self) -> Iterator[tuple[model.TopicPartition, PartitionPlan]]:
         for topic in self.topics:
             for number, plan in enumerate(topic.partitions):
-                yield TopicPartition(topic.name, number), plan
+                yield model.TopicPartition(topic.name, number), plan
 
 
-ALL_BROKERS = ConfigResource.broker(0)._replace(name="")
+ALL_BROKERS = model.ConfigResource.broker(0)._replace(name="")
 """The config resource of the default of all brokers."""
 
 
@@ -229,7 +212,7 @@ class _Directories:
         self._ids: dict[tuple[int, str], str] = {}
         self._counts: dict[int, dict[str, int]] = {}
 
-    def add(self, broker: int, log_dirs: tuple[LogDirInfo, ...]) -> None:
+    def add(self, broker: int, log_dirs: tuple[metadata.LogDirInfo, ...]) -> None:
         """Register the directories of a broker."""
         self._ids |= {(broker, log_dir.path): log_dir.directory_id for log_dir in log_dirs}
         self._counts[broker] = dict.fromkeys((log_dir.path for log_dir in log_dirs), 0)
@@ -241,7 +224,7 @@ class _Directories:
         """
         counts = self._counts.get(broker)
         if counts is None:
-            return UNASSIGNED
+            return metadata.UNASSIGNED
         chosen = min(counts, key=counts.__getitem__) if path is None else path
         if chosen not in counts:
             raise InputError(f"broker {broker} has no log directory {chosen}; it has {sorted(counts)}")
@@ -251,14 +234,14 @@ class _Directories:
 
 def _topic_records(
     topic: TopicPlan, topic_id: str, directories: _Directories, down: frozenset[int]
-) -> Iterator[Record]:
-    yield TopicCreated(topic.name, topic_id)
+) -> Iterator[metadata.Record]:
+    yield metadata.TopicCreated(topic.name, topic_id)
     for name, value in topic.configs.items():
-        yield ConfigChanged(ConfigResource.topic(topic.name), name, value)
+        yield metadata.ConfigChanged(model.ConfigResource.topic(topic.name), name, value)
     for number, plan in enumerate(topic.partitions):
         paths = plan.paths or (None,) * len(plan.replicas)
-        yield PartitionCreated(
-            TopicPartition(topic.name, number),
+        yield metadata.PartitionCreated(
+            model.TopicPartition(topic.name, number),
             plan.replicas,
             plan.in_sync(down),
             plan.first_leader(down),
@@ -298,7 +281,10 @@ def blueprint_of(snapshot: ClusterSnapshot, speeds: Speeds) -> Blueprint:
     held = _held(snapshot)
     known = {seen.broker.id for seen in snapshot.brokers}
     absent = {broker for _, partition in snapshot.partitions for broker in partition.replicas} - known
-    seen = (*snapshot.brokers, *(SnapshotBroker(Broker(broker, "", 0, is_fenced=True)) for broker in sorted(absent)))
+    seen = (
+        *snapshot.brokers,
+        *(SnapshotBroker(model.Broker(broker, "", 0, is_fenced=True)) for broker in sorted(absent)),
+    )
     brokers = tuple(_broker_plan(one, held, speeds) for one in seen)
     paths = {(broker.id, log_dir.path) for broker in brokers for log_dir in broker.hardware.log_dirs}
     topics = tuple(
@@ -315,7 +301,7 @@ def blueprint_of(snapshot: ClusterSnapshot, speeds: Speeds) -> Blueprint:
 def _cordon(seen: SnapshotBroker) -> dict[str, str]:
     """The cordon that the directories of a broker show, which its server.properties may have set."""
     cordoned = [one.path for one in seen.log_dirs if one.is_cordoned and not one.is_offline]
-    return {CORDONED_LOG_DIRS: ",".join(cordoned)} if cordoned else {}
+    return {metadata.CORDONED_LOG_DIRS: ",".join(cordoned)} if cordoned else {}
 
 
 def _held(snapshot: ClusterSnapshot) -> Counter[_Directory]:

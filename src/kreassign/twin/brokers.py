@@ -30,14 +30,7 @@ from kreassign.twin.metadata import (
     PartitionState,
     Record,
 )
-from kreassign.twin.replication.state import (
-    CopyDeleted,
-    FutureCopyCaughtUp,
-    LogDirFull,
-    ReplicaCaughtUp,
-    ReplicaEvent,
-    ReplicaFellBehind,
-)
+from kreassign.twin.replication import state
 
 # What brokers report to the controller about their copies.
 
@@ -46,18 +39,18 @@ ASSIGNMENT_DELAY_MS = 90
 before its followers' first fetch lets it join an ISR (4.3.1, seen by what stays in the ELR)."""
 
 
-def report_replica_event(core: TwinCore, fail_log_dir: Callable[[int, str], None], event: ReplicaEvent) -> None:
+def report_replica_event(core: TwinCore, fail_log_dir: Callable[[int, str], None], event: state.ReplicaEvent) -> None:
     """Let the broker of an event react to it; `fail_log_dir` takes a directory of a broker offline."""
     match event:
-        case ReplicaCaughtUp(topic_partition, broker_id):
+        case state.ReplicaCaughtUp(topic_partition, broker_id):
             _propose_isr(core, topic_partition, joining=broker_id)
-        case ReplicaFellBehind(topic_partition, broker_id):
+        case state.ReplicaFellBehind(topic_partition, broker_id):
             _propose_isr(core, topic_partition, leaving=broker_id)
-        case FutureCopyCaughtUp(topic_partition, broker_id, path):
+        case state.FutureCopyCaughtUp(topic_partition, broker_id, path):
             _assign_directories(core, broker_id, {topic_partition: path})
-        case LogDirFull(broker_id, path):
+        case state.LogDirFull(broker_id, path):
             fail_log_dir(broker_id, path)
-        case CopyDeleted():
+        case state.CopyDeleted():
             pass
         case _:
             assert_never(event)

@@ -13,14 +13,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from kreassign.errors import InvariantBroken
-from kreassign.model import ConfigResource, OngoingReassignment, TopicPartition
-from kreassign.model.throttle import (
-    FOLLOWER_THROTTLED_RATE,
-    FOLLOWER_THROTTLED_REPLICAS,
-    LEADER_THROTTLED_RATE,
-    LEADER_THROTTLED_REPLICAS,
-    LOG_DIR_RATE,
-)
+from kreassign.model import ConfigResource, OngoingReassignment, TopicPartition, throttle
 from kreassign.twin.controller.partition_change import without
 from kreassign.twin.controller.reassignments import ReassignmentsAltered, list_reassignments
 from kreassign.twin.core import Step, TwinCore
@@ -233,7 +226,7 @@ def throttles_are_kept(twin: TwinCore, step: Step) -> Iterator[str]:
     for (broker, key), slowed in flows.items():
         configured = parse_rate(twin.metadata.config(ConfigResource.broker(broker), key))
         rate = sum(flow.bytes_per_s for flow in slowed)
-        allowed = max(configured, 0.0 if key == LOG_DIR_RATE else _answers_per_s(twin, slowed))
+        allowed = max(configured, 0.0 if key == throttle.LOG_DIR_RATE else _answers_per_s(twin, slowed))
         if rate > allowed * _ROUNDING_OF_RATES:
             yield f"{key} of broker {broker} is {configured} bytes per second, and {rate} flow"
 
@@ -250,18 +243,18 @@ def _answers_per_s(twin: TwinCore, flows: list[Flow]) -> float:
 def _throttles_of(metadata: ClusterMetadata, flow: Flow) -> Iterator[_Throttle]:
     """The throttles that a flow shares with other flows."""
     if flow.is_future:
-        yield _Throttle(flow.broker, LOG_DIR_RATE)
+        yield _Throttle(flow.broker, throttle.LOG_DIR_RATE)
         return
     topic, number = flow.topic_partition
     partition = metadata.partition(flow.topic_partition)
     if partition is None:
         return
     of_topic = ConfigResource.topic(topic)
-    leaders = _listed_replicas(metadata.config(of_topic, LEADER_THROTTLED_REPLICAS))
+    leaders = _listed_replicas(metadata.config(of_topic, throttle.LEADER_THROTTLED_REPLICAS))
     if flow.broker not in partition.isr and leaders.holds(number, partition.leader):
-        yield _Throttle(partition.leader, LEADER_THROTTLED_RATE)
-    if _listed_replicas(metadata.config(of_topic, FOLLOWER_THROTTLED_REPLICAS)).holds(number, flow.broker):
-        yield _Throttle(flow.broker, FOLLOWER_THROTTLED_RATE)
+        yield _Throttle(partition.leader, throttle.LEADER_THROTTLED_RATE)
+    if _listed_replicas(metadata.config(of_topic, throttle.FOLLOWER_THROTTLED_REPLICAS)).holds(number, flow.broker):
+        yield _Throttle(flow.broker, throttle.FOLLOWER_THROTTLED_RATE)
 
 
 # ListPartitionReassignments lists exactly the moves in progress, with the lists as they are.

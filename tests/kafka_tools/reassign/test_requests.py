@@ -6,18 +6,8 @@ import pytest
 
 from kreassign.errors import InputError
 from kreassign.kafka_tools.command_line import ToolError, parse
+from kreassign.kafka_tools.reassign import requests
 from kreassign.kafka_tools.reassign.options import OPTIONS, Action
-from kreassign.kafka_tools.reassign.requests import (
-    CancelAllRequest,
-    CancelRequest,
-    ExecuteRequest,
-    GenerateRequest,
-    ListRequest,
-    VerifyRequest,
-    check_executable,
-    parse_brokers,
-    read_request,
-)
 from kreassign.model.cluster import TopicPartition, TopicPartitionReplica
 from kreassign.model.plan import PartitionAssignment, Plan
 
@@ -32,13 +22,13 @@ def request_of(tmp_path):
     def read(action, text, content=PLAN_TEXT):
         (tmp_path / "file.json").write_text(content)
         words = [str(tmp_path / "file.json") if word == "FILE" else word for word in text.split()]
-        return read_request(action, parse(OPTIONS, words))
+        return requests.read_request(action, parse(OPTIONS, words))
 
     return read
 
 
 def test_execute_without_options_has_kafkas_defaults(request_of):
-    assert request_of(Action.EXECUTE, "--reassignment-json-file FILE") == ExecuteRequest(
+    assert request_of(Action.EXECUTE, "--reassignment-json-file FILE") == requests.ExecuteRequest(
         plan=PLAN,
         is_additional=False,
         throttle=-1,
@@ -53,7 +43,7 @@ def test_execute_takes_all_its_options(request_of):
         "--reassignment-json-file FILE --additional --throttle 100 --replica-alter-log-dirs-throttle 0 --timeout 5 "
         "--disallow-replication-factor-change"
     )
-    assert request_of(Action.EXECUTE, text) == ExecuteRequest(
+    assert request_of(Action.EXECUTE, text) == requests.ExecuteRequest(
         plan=PLAN,
         is_additional=True,
         throttle=100,
@@ -65,8 +55,8 @@ def test_execute_takes_all_its_options(request_of):
 
 def test_verify_and_cancel_take_their_options(request_of):
     text = "--reassignment-json-file FILE --preserve-throttles"
-    assert request_of(Action.VERIFY, text) == VerifyRequest(PLAN, preserves_throttles=True)
-    assert request_of(Action.CANCEL, text) == CancelRequest(PLAN, preserves_throttles=True, timeout_ms=10_000)
+    assert request_of(Action.VERIFY, text) == requests.VerifyRequest(PLAN, preserves_throttles=True)
+    assert request_of(Action.CANCEL, text) == requests.CancelRequest(PLAN, preserves_throttles=True, timeout_ms=10_000)
 
 
 def test_verify_and_cancel_read_what_execute_refuses(request_of):
@@ -76,20 +66,20 @@ def test_verify_and_cancel_read_what_execute_refuses(request_of):
 
 
 def test_cancel_all_needs_no_file(request_of):
-    assert request_of(Action.CANCEL, "--all") == CancelAllRequest(
+    assert request_of(Action.CANCEL, "--all") == requests.CancelAllRequest(
         preserves_throttles=False, timeout_ms=10_000, output=None
     )
     assert request_of(Action.CANCEL, "--all --output x.json").output == Path("x.json")
 
 
 def test_list_needs_nothing(request_of):
-    assert request_of(Action.LIST, "--list") == ListRequest()
+    assert request_of(Action.LIST, "--list") == requests.ListRequest()
 
 
 def test_generate_reads_topics_and_brokers(request_of):
     text = "--topics-to-move-json-file FILE --broker-list 5,2,3,4"
     content = '{"topics":[{"topic":"foo"},{"topic":"bar"}]}'
-    assert request_of(Action.GENERATE, text, content) == GenerateRequest(
+    assert request_of(Action.GENERATE, text, content) == requests.GenerateRequest(
         ("foo", "bar"), (5, 2, 3, 4), is_rack_aware=True
     )
     assert not request_of(Action.GENERATE, f"{text} --disable-rack-aware", content).is_rack_aware
@@ -110,7 +100,7 @@ def test_a_topic_named_twice_is_refused(request_of):
     ("text", "brokers"), [("0,1,2", (0, 1, 2)), ("5,2", (5, 2)), ("+3,-0", (3, 0)), ("1,,", (1,)), (",", ())]
 )
 def test_broker_lists_are_split_as_java_splits(text, brokers):
-    assert parse_brokers(text) == brokers
+    assert requests.parse_brokers(text) == brokers
 
 
 @pytest.mark.parametrize(
@@ -127,14 +117,14 @@ def test_broker_lists_are_split_as_java_splits(text, brokers):
 )
 def test_wrong_broker_lists_are_refused(text, message):
     with pytest.raises(ToolError) as caught:
-        parse_brokers(text)
+        requests.parse_brokers(text)
     assert str(caught.value) == f"Error: {message}"
 
 
 @pytest.mark.parametrize("action", [Action.EXECUTE, Action.VERIFY, Action.CANCEL])
 def test_a_file_that_is_not_there_is_named(action):
     with pytest.raises(ToolError) as caught:
-        read_request(action, parse(OPTIONS, ["--reassignment-json-file", "/no/such"]))
+        requests.read_request(action, parse(OPTIONS, ["--reassignment-json-file", "/no/such"]))
     assert str(caught.value) == "Error: Unable to read file /no/such\nCaused by: No such file or directory"
 
 
@@ -150,7 +140,7 @@ def test_the_file_is_read_before_numbers_and_json(request_of):
 def test_a_file_that_is_not_utf_8_is_still_read(tmp_path):
     path = tmp_path / "latin.json"
     path.write_bytes(b'{"partitions":[{"topic":"\xe9","partition":0,"replicas":[1]}]}')
-    request = read_request(Action.VERIFY, parse(OPTIONS, ["--reassignment-json-file", str(path)]))
+    request = requests.read_request(Action.VERIFY, parse(OPTIONS, ["--reassignment-json-file", str(path)]))
     assert request.plan.topics == ("\N{REPLACEMENT CHARACTER}",)
 
 
@@ -176,7 +166,7 @@ def plan_of(*rows):
 )
 def test_execute_checks_the_plan_in_kafkas_order(plan, message):
     with pytest.raises(ToolError) as caught:
-        check_executable(plan)
+        requests.check_executable(plan)
     assert str(caught.value) == f"Error: {message}"
 
 

@@ -2,6 +2,7 @@
 
 import pytest
 
+from kreassign import model
 from kreassign.errors import Rejected
 from kreassign.kafka_tools.command_line import ToolError
 from kreassign.kafka_tools.reassign import messages
@@ -13,28 +14,19 @@ from kreassign.kafka_tools.reassign.tool_client import (
     plan_with_dirs,
     replicas_of,
 )
-from kreassign.model import (
-    LogDir,
-    LogDirReplica,
-    OngoingReassignment,
-    Partition,
-    Topic,
-    TopicPartition,
-    TopicPartitionReplica,
-)
 from kreassign.model.plan import PartitionAssignment, Plan, format_plan
 from tests.approved import approve
 
 OFFLINE = "There is likely an offline log directory on the broker."
-FOO_0, FOO_1, BAR_0 = TopicPartition("foo", 0), TopicPartition("foo", 1), TopicPartition("bar", 0)
+FOO_0, FOO_1, BAR_0 = model.TopicPartition("foo", 0), model.TopicPartition("foo", 1), model.TopicPartition("bar", 0)
 
 
 def topic(name, *replica_lists):
     partitions = tuple(
-        Partition(TopicPartition(name, number), replicas, replicas, replicas[0])
+        model.Partition(model.TopicPartition(name, number), replicas, replicas, replicas[0])
         for number, replicas in enumerate(replica_lists)
     )
-    return Topic(name, None, is_internal=False, partitions=partitions)
+    return model.Topic(name, None, is_internal=False, partitions=partitions)
 
 
 def plan(*rows):
@@ -43,12 +35,12 @@ def plan(*rows):
 
 def test_partitions_are_in_progress_completed_or_elsewhere_and_sorted():
     asked = plan((FOO_1, (1, 2, 4)), (FOO_0, (0, 1, 2)), (BAR_0, (2, 3, 0)))
-    ongoing = {BAR_0: OngoingReassignment((2, 3, 1), (1,), ())}
+    ongoing = {BAR_0: model.OngoingReassignment((2, 3, 1), (1,), ())}
     approve([partition_states(asked, ongoing, {"foo": topic("foo", (0, 1, 2), (2, 1, 4))})], "verify")
 
 
 def test_an_unknown_topic_or_partition_has_no_replicas():
-    asked = plan((TopicPartition("quux", 0), (0, 1, 3)), (TopicPartition("foo", 3), (1,)))
+    asked = plan((model.TopicPartition("quux", 0), (0, 1, 3)), (model.TopicPartition("foo", 3), (1,)))
     there = {"quux": None, "foo": topic("foo", (0,), (1,))}
     approve([partition_states(asked, {}, there)], "verify-what-is-not-there")
 
@@ -56,7 +48,7 @@ def test_an_unknown_topic_or_partition_has_no_replicas():
 @pytest.mark.parametrize("number", [2, -1])
 def test_a_number_just_off_the_partitions_is_an_error_as_in_kafkas_tool(number):
     with pytest.raises(ToolError) as caught:
-        partition_states(plan((TopicPartition("foo", number), (1,))), {}, {"foo": topic("foo", (0,), (1,))})
+        partition_states(plan((model.TopicPartition("foo", number), (1,))), {}, {"foo": topic("foo", (0,), (1,))})
     assert str(caught.value) == f"Error: Index {number} out of bounds for length 2"
 
 
@@ -69,7 +61,7 @@ def test_an_empty_plan_has_only_a_heading():
     assert partition_states(Plan(), {}, {}) == "Status of partition reassignment:"
 
 
-REPLICA = TopicPartitionReplica(1, "foo", 0)
+REPLICA = model.TopicPartitionReplica(1, "foo", 0)
 
 
 @pytest.mark.parametrize(
@@ -98,14 +90,18 @@ def test_a_replica_of_which_the_broker_said_nothing_cannot_be_found():
 
 def test_replicas_sort_by_broker_first():
     replicas = replicas_of(
-        {TopicPartition("abc", 0): (1,), TopicPartition("def", 0): (0,), TopicPartition("def", 1): (0,)}
+        {
+            model.TopicPartition("abc", 0): (1,),
+            model.TopicPartition("def", 0): (0,),
+            model.TopicPartition("def", 1): (0,),
+        }
     )
     assert list(map(str, sorted(replicas))) == ["def-0-0", "def-1-0", "abc-0-1"]
 
 
 def log_dir(path, *copies):
-    replicas = tuple(LogDirReplica(partition, 5, 0, is_future) for partition, is_future in copies)
-    return LogDir(path, None, None, None, is_cordoned=False, replicas=replicas)
+    replicas = tuple(model.LogDirReplica(partition, 5, 0, is_future) for partition, is_future in copies)
+    return model.LogDir(path, None, None, None, is_cordoned=False, replicas=replicas)
 
 
 @pytest.mark.parametrize("order", [1, -1])
@@ -113,22 +109,22 @@ def test_the_two_copies_of_a_moving_replica_are_brought_together(order):
     directories = (log_dir("/a", (FOO_0, False), (FOO_1, False)), log_dir("/b", (FOO_0, True)))
     found = find_replicas({7: directories[::order]})
     assert found == {
-        TopicPartitionReplica(7, "foo", 0): ReplicaDirs("/a", "/b"),
-        TopicPartitionReplica(7, "foo", 1): ReplicaDirs("/a", None),
+        model.TopicPartitionReplica(7, "foo", 0): ReplicaDirs("/a", "/b"),
+        model.TopicPartitionReplica(7, "foo", 1): ReplicaDirs("/a", None),
     }
-    assert targets_to_cancel(found) == {TopicPartitionReplica(7, "foo", 0): "/a"}
+    assert targets_to_cancel(found) == {model.TopicPartitionReplica(7, "foo", 0): "/a"}
 
 
 def test_the_rollback_text_is_sorted_and_names_known_directories():
-    current = plan_with_dirs({FOO_0: (0, 1), BAR_0: (2,)}, {TopicPartitionReplica(1, "foo", 0): "/d1"})
+    current = plan_with_dirs({FOO_0: (0, 1), BAR_0: (2,)}, {model.TopicPartitionReplica(1, "foo", 0): "/d1"})
     approve([messages.rollback(format_plan(current))], "rollback")
 
 
 def test_the_list_is_sorted_and_leaves_empty_parts_out():
     ongoing = {
-        FOO_1: OngoingReassignment((1, 2, 3), (), (3,)),
-        FOO_0: OngoingReassignment((0, 1, 4, 2), (4,), (2,)),
-        BAR_0: OngoingReassignment((2, 3, 0), (0,), ()),
+        FOO_1: model.OngoingReassignment((1, 2, 3), (), (3,)),
+        FOO_0: model.OngoingReassignment((0, 1, 4, 2), (4,), (2,)),
+        BAR_0: model.OngoingReassignment((2, 3, 0), (0,), ()),
     }
     approve([messages.reassignments(ongoing)], "list")
 
@@ -170,7 +166,7 @@ def rejected(message):
             "Timed out before log directory move could be started for: foo-0-1",
         ),
         (
-            messages.directory_moves_timed_out([REPLICA, TopicPartitionReplica(0, "foo", 1)]),
+            messages.directory_moves_timed_out([REPLICA, model.TopicPartitionReplica(0, "foo", 1)]),
             "Timed out before log directory moves could be started for: foo-1-0,foo-0-1",
         ),
     ],

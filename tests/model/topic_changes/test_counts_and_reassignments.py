@@ -6,14 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from kreassign.model import TopicPartition
+from kreassign.model import TopicPartition, topic_changes
 from kreassign.model.error_codes import INVALID_REPLICATION_FACTOR, INVALID_REQUEST, INVALID_TOPIC_EXCEPTION
-from kreassign.model.topic_changes import (
-    Refusal,
-    decide_partition_counts,
-    decide_reassignments,
-    unwise_removals,
-)
 from tests.model.topic_changes.views import FOO, FOO_0, FOO_1, partition, view
 
 TWO = view(partition(0, (0, 1)), partition(1, (1, 2)), ongoing=frozenset({FOO_1}))
@@ -34,13 +28,13 @@ TWO = view(partition(0, (0, 1)), partition(1, (1, 2)), ongoing=frozenset({FOO_1}
     ],
 )
 def test_counts_that_are_refused(wanted: list[tuple[str, int]], code: int, text: str) -> None:
-    assert decide_partition_counts(TWO, wanted) == {wanted[0][0]: Refusal(code, text)}
+    assert topic_changes.decide_partition_counts(TWO, wanted) == {wanted[0][0]: topic_changes.Refusal(code, text)}
 
 
 def test_each_topic_has_an_outcome_of_its_own() -> None:
-    assert decide_partition_counts(TWO, [(FOO, 10_002), ("nope", 1)]) == {
+    assert topic_changes.decide_partition_counts(TWO, [(FOO, 10_002), ("nope", 1)]) == {
         FOO: 10_002,
-        "nope": Refusal(INVALID_TOPIC_EXCEPTION, "Unable to find a topic named nope."),
+        "nope": topic_changes.Refusal(INVALID_TOPIC_EXCEPTION, "Unable to find a topic named nope."),
     }
 
 
@@ -68,38 +62,40 @@ def test_each_topic_has_an_outcome_of_its_own() -> None:
 )
 def test_targets_that_are_refused(key: tuple[str, int], replicas: tuple[int, ...], code: int, text: str) -> None:
     wanted = TopicPartition(*key)
-    assert decide_reassignments(TWO, [(wanted, replicas)]) == {wanted: Refusal(code, text)}
+    assert topic_changes.decide_reassignments(TWO, [(wanted, replicas)]) == {wanted: topic_changes.Refusal(code, text)}
 
 
 def test_a_partition_named_twice_gets_neither_target() -> None:
-    decided = decide_reassignments(TWO, [(FOO_0, (0,)), (FOO_0, (1,))])
-    assert decided == {FOO_0: Refusal(INVALID_REQUEST, "Duplicate partition.")}
+    decided = topic_changes.decide_reassignments(TWO, [(FOO_0, (0,)), (FOO_0, (1,))])
+    assert decided == {FOO_0: topic_changes.Refusal(INVALID_REQUEST, "Duplicate partition.")}
 
 
 def test_only_what_shrinks_below_the_least_in_sync_undercuts_it() -> None:
     seen = view(partition(0, (0,)), partition(1, (1, 2, 3)), min_in_sync=2)
-    assert unwise_removals(seen, {FOO_0: (4,), FOO_1: (4,)}) == {
-        FOO_1: Refusal(INVALID_REPLICATION_FACTOR, "Replication factor 1 is below min.insync.replicas=2 of topic foo.")
+    assert topic_changes.unwise_removals(seen, {FOO_0: (4,), FOO_1: (4,)}) == {
+        FOO_1: topic_changes.Refusal(
+            INVALID_REPLICATION_FACTOR, "Replication factor 1 is below min.insync.replicas=2 of topic foo."
+        )
     }
-    assert unwise_removals(seen, {FOO_1: (4, 5)}) == {}
+    assert topic_changes.unwise_removals(seen, {FOO_1: (4, 5)}) == {}
 
 
 def test_an_unread_min_insync_replicas_takes_force_to_shrink() -> None:
     seen = replace(view(partition(0, (0, 1, 2))), min_in_sync={})
     text = "Whether replication factor 1 is below min.insync.replicas of topic foo could not be read."
-    assert unwise_removals(seen, {FOO_0: (0,)}) == {FOO_0: Refusal(38, text)}
-    assert unwise_removals(seen, {FOO_0: (0,)}, may_undercut_min_in_sync=True) == {}
+    assert topic_changes.unwise_removals(seen, {FOO_0: (0,)}) == {FOO_0: topic_changes.Refusal(38, text)}
+    assert topic_changes.unwise_removals(seen, {FOO_0: (0,)}, may_undercut_min_in_sync=True) == {}
 
 
 def test_a_list_that_keeps_a_lagging_replica_for_one_in_sync_is_refused() -> None:
     seen = view(partition(0, (0, 1, 2), isr=(0, 2)))
-    refusal = unwise_removals(seen, {FOO_0: (0, 1)}, may_undercut_min_in_sync=True)[FOO_0]
+    refusal = topic_changes.unwise_removals(seen, {FOO_0: (0, 1)}, may_undercut_min_in_sync=True)[FOO_0]
     assert refusal.message.startswith("broker 2, in sync, would go, and broker 1, which is not, would stay")
-    assert unwise_removals(seen, {FOO_0: (0, 2)}) == {}
+    assert topic_changes.unwise_removals(seen, {FOO_0: (0, 2)}) == {}
 
 
 def test_each_partition_has_an_outcome_of_its_own() -> None:
-    assert decide_reassignments(TWO, [(FOO_1, (1,)), (FOO_0, (1,))]) == {
+    assert topic_changes.decide_reassignments(TWO, [(FOO_1, (1,)), (FOO_0, (1,))]) == {
         FOO_0: (1,),
-        FOO_1: Refusal(60, "A partition reassignment is in progress."),
+        FOO_1: topic_changes.Refusal(60, "A partition reassignment is in progress."),
     }

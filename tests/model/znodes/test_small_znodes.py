@@ -9,21 +9,7 @@ import pytest
 
 from kreassign.errors import DamagedZnode
 from kreassign.model import ConfigResource, TopicPartition
-from kreassign.model.znodes import paths
-from kreassign.model.znodes.contents import (
-    BrokerZnode,
-    PartitionStateZnode,
-    format_broker,
-    format_change,
-    format_config,
-    format_controller,
-    format_controller_epoch,
-    format_partition_state,
-    parse_broker,
-    parse_config,
-    parse_controller_epoch,
-    parse_partition_state,
-)
+from kreassign.model.znodes import contents, paths
 
 A1 = ConfigResource.topic("a1")
 
@@ -38,21 +24,21 @@ def refusal(read: Callable[[], object]) -> tuple[str, str]:
 
 def test_a_partition_state() -> None:
     text = b'{"controller_epoch":1,"leader":0,"version":1,"leader_epoch":1,"isr":[0,1]}'
-    state = PartitionStateZnode(controller_epoch=1, leader=0, leader_epoch=1, isr=(0, 1))
-    assert format_partition_state(state) == text
-    assert parse_partition_state(TopicPartition("a", 0), text) == state
+    state = contents.PartitionStateZnode(controller_epoch=1, leader=0, leader_epoch=1, isr=(0, 1))
+    assert contents.format_partition_state(state) == text
+    assert contents.parse_partition_state(TopicPartition("a", 0), text) == state
 
 
 def test_the_controller() -> None:
     text = b'{"version":2,"brokerid":2,"timestamp":"1795222131347","kraftControllerEpoch":-1}'
-    assert format_controller(2, 1795222131347) == text
+    assert contents.format_controller(2, 1795222131347) == text
 
 
 def test_the_controller_epoch_is_a_plain_number() -> None:
-    assert format_controller_epoch(96) == b"96"
-    assert parse_controller_epoch(b"96") == 96
-    assert refusal(lambda: parse_controller_epoch(b"x")) == ("/controller_epoch", "b'x' is not a number")
-    assert refusal(lambda: parse_controller_epoch(b"-1")) == ("/controller_epoch", "b'-1' is not a number")
+    assert contents.format_controller_epoch(96) == b"96"
+    assert contents.parse_controller_epoch(b"96") == 96
+    assert refusal(lambda: contents.parse_controller_epoch(b"x")) == ("/controller_epoch", "b'x' is not a number")
+    assert refusal(lambda: contents.parse_controller_epoch(b"-1")) == ("/controller_epoch", "b'-1' is not a number")
 
 
 def test_a_broker() -> None:
@@ -61,23 +47,25 @@ def test_a_broker() -> None:
         b'"endpoints":["PLAINTEXT://127.0.0.1:39301"],"jmx_port":-1,"port":39301,"host":"127.0.0.1","version":5,'
         b'"timestamp":"7"}'
     )
-    assert format_broker(BrokerZnode(0, "127.0.0.1", 39301), 7) == text
-    assert parse_broker(0, text) == BrokerZnode(0, "127.0.0.1", 39301, None, ("PLAINTEXT://127.0.0.1:39301",))
+    assert contents.format_broker(contents.BrokerZnode(0, "127.0.0.1", 39301), 7) == text
+    assert contents.parse_broker(0, text) == contents.BrokerZnode(
+        0, "127.0.0.1", 39301, None, ("PLAINTEXT://127.0.0.1:39301",)
+    )
 
 
 def test_a_broker_in_a_rack_and_one_without_a_plain_text_listener() -> None:
-    in_a_rack = json.loads(format_broker(BrokerZnode(0, "h", 1, "r1", ("SSL://h:2",)), 7))
+    in_a_rack = json.loads(contents.format_broker(contents.BrokerZnode(0, "h", 1, "r1", ("SSL://h:2",)), 7))
     assert (in_a_rack["rack"], in_a_rack["endpoints"]) == ("r1", ["SSL://h:2"])
     secure = b'{"endpoints":["SSL://h:1"],"host":null,"port":-1,"rack":"r1","version":5}'
-    assert parse_broker(3, secure) == BrokerZnode(3, "", -1, "r1", ("SSL://h:1",))
+    assert contents.parse_broker(3, secure) == contents.BrokerZnode(3, "", -1, "r1", ("SSL://h:1",))
 
 
 def test_a_configuration_and_its_notification() -> None:
     text = b'{"version":1,"config":{"leader.replication.throttled.replicas":"*"}}'
-    assert format_config({"leader.replication.throttled.replicas": "*"}) == text
-    assert parse_config(A1, text) == {"leader.replication.throttled.replicas": "*"}
-    assert format_config({}) == b'{"version":1,"config":{}}'
-    assert format_change(ConfigResource.broker(2)) == b'{"version":2,"entity_path":"brokers/2"}'
+    assert contents.format_config({"leader.replication.throttled.replicas": "*"}) == text
+    assert contents.parse_config(A1, text) == {"leader.replication.throttled.replicas": "*"}
+    assert contents.format_config({}) == b'{"version":1,"config":{}}'
+    assert contents.format_change(ConfigResource.broker(2)) == b'{"version":2,"entity_path":"brokers/2"}'
 
 
 def test_paths() -> None:
@@ -101,8 +89,8 @@ def test_every_field_of_a_state_must_be_there_and_be_of_its_kind(name: str) -> N
     missing = json.dumps({key: value for key, value in document.items() if key != name}).encode()
     kind = "list of brokers" if name == "isr" else "whole number"
     partition = TopicPartition("a", 3)
-    assert refusal(lambda: parse_partition_state(partition, missing)) == (path, f"it has no '{name}'")
-    assert refusal(lambda: parse_partition_state(partition, wrong)) == (path, f"'x' is not a {kind}")
+    assert refusal(lambda: contents.parse_partition_state(partition, missing)) == (path, f"it has no '{name}'")
+    assert refusal(lambda: contents.parse_partition_state(partition, wrong)) == (path, f"'x' is not a {kind}")
 
 
 @pytest.mark.parametrize(("content", "reason"), [
@@ -113,7 +101,7 @@ def test_every_field_of_a_state_must_be_there_and_be_of_its_kind(name: str) -> N
     (b'{"endpoints":[5]}', "5 is not a text"),
 ])  # fmt: skip
 def test_a_damaged_broker_is_told_with_what_is_wrong(content: bytes, reason: str) -> None:
-    assert refusal(lambda: parse_broker(3, content)) == ("/brokers/ids/3", reason)
+    assert refusal(lambda: contents.parse_broker(3, content)) == ("/brokers/ids/3", reason)
 
 
 @pytest.mark.parametrize(("content", "reason"), [
@@ -121,8 +109,8 @@ def test_a_damaged_broker_is_told_with_what_is_wrong(content: bytes, reason: str
     (b'{"config":{"a":"b","c":1}}', "1 is not a text"),
 ])  # fmt: skip
 def test_a_damaged_configuration_is_told_with_what_is_wrong(content: bytes, reason: str) -> None:
-    assert refusal(lambda: parse_config(ConfigResource.broker(2), content)) == ("/config/brokers/2", reason)
+    assert refusal(lambda: contents.parse_config(ConfigResource.broker(2), content)) == ("/config/brokers/2", reason)
 
 
 def test_a_configuration_without_values_has_none() -> None:
-    assert parse_config(A1, b"{}") == {}
+    assert contents.parse_config(A1, b"{}") == {}

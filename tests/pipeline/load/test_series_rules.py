@@ -8,13 +8,7 @@ from dataclasses import fields
 import numpy as np
 import pytest
 
-from kreassign.pipeline.load.rates import (
-    FIRST_SERIES_RULES,
-    SECOND_SERIES_RULES,
-    CleanNeighbours,
-    Neighbours,
-    first_broken,
-)
+from kreassign.pipeline.load import rates
 
 NAN = math.nan
 USUAL: dict[str, float] = {
@@ -39,17 +33,17 @@ def first(*samples: dict[str, float]) -> list[int]:
         each.name: np.array(
             [row[each.name] for row in rows], bool if "_two_" in each.name or "is_" in each.name else float
         )
-        for each in fields(Neighbours)
+        for each in fields(rates.Neighbours)
     }
     with np.errstate(all="ignore"):
-        codes = first_broken(FIRST_SERIES_RULES, Neighbours(**columns), len(rows), 1)
+        codes = rates.first_broken(rates.FIRST_SERIES_RULES, rates.Neighbours(**columns), len(rows), 1)
     return [int(code) for code in codes]
 
 
 def second(**changes: float) -> int:
     """The code of the first of the second rules that is broken."""
     columns = {name: np.array([value], float) for name, value in (USUAL_CLEAN | changes).items()}
-    (code,) = first_broken(SECOND_SERIES_RULES, CleanNeighbours(**columns), 1, BEHIND_ONE).tolist()
+    (code,) = rates.first_broken(rates.SECOND_SERIES_RULES, rates.CleanNeighbours(**columns), 1, BEHIND_ONE).tolist()
     return int(code)
 
 
@@ -58,8 +52,8 @@ def test_the_first_rule_that_is_broken_gives_the_code_of_each_sample() -> None:
     twice: dict[str, float] = {"is_twice": True}
     other: dict[str, float] = {"is_other_topic": True}
     assert first({}, twice, behind | other, behind, behind | twice) == [0, TWICE, TOPIC, BEHIND, TWICE]
-    assert len(FIRST_SERIES_RULES) == ROUNDED
-    assert len(SECOND_SERIES_RULES) == GROWS - ROUNDED
+    assert len(rates.FIRST_SERIES_RULES) == ROUNDED
+    assert len(rates.SECOND_SERIES_RULES) == GROWS - ROUNDED
 
 
 @pytest.mark.parametrize(("rise_after", "code"), [(13, BEHIND), (12.9, 0), (NAN, 0)])

@@ -13,17 +13,7 @@ from bench.load_files import FIRST_HOUR, HOUR_MS
 from kreassign.errors import DataError
 from kreassign.model.load import LoadNumber
 from kreassign.pipeline.ingest.snapshots import sample_rows
-from kreassign.pipeline.tables.commits import (
-    MOST_SMALL_FILES,
-    LoadedTable,
-    compact,
-    expire,
-    last_load,
-    publish,
-    repair,
-    tended,
-    vacuum,
-)
+from kreassign.pipeline.tables import commits
 from kreassign.pipeline.tables.delta import log_to_write, open_log, undo_after
 from kreassign.pipeline.tables.parquet import TablesAt, loads_of, read_rows, tables_at, write_rows
 from kreassign.pipeline.tables.schemas import (
@@ -63,16 +53,16 @@ def files(data: Path) -> list[str | None]:
 def test_the_files_of_a_date_become_one_with_the_same_rows(tmp_path: Path) -> None:
     before = fill(tmp_path)
     assert files(tmp_path) == ["1970-01-02"] * 3 + ["1970-01-03"]
-    assert compact(tmp_path, SAMPLES) == 2
+    assert commits.compact(tmp_path, SAMPLES) == 2
     assert sorted(map(str, files(tmp_path))) == ["1970-01-02", "1970-01-03"]
     assert by_time(tmp_path) == before
-    assert compact(tmp_path, SAMPLES) == 0
+    assert commits.compact(tmp_path, SAMPLES) == 0
 
 
 def test_dates_that_are_too_old_go(tmp_path: Path) -> None:
     fill(tmp_path)
-    assert expire(tmp_path, SAMPLES, "1970-01-02") == 0
-    assert expire(tmp_path, SAMPLES, "1970-01-03") == 3
+    assert commits.expire(tmp_path, SAMPLES, "1970-01-02") == 0
+    assert commits.expire(tmp_path, SAMPLES, "1970-01-03") == 3
     assert [row["taken_ms"] for row in by_time(tmp_path)] == [2 * DAY_MS]
 
 
@@ -81,16 +71,16 @@ def test_old_dates_of_metrics_go_and_small_files_become_one(tmp_path: Path) -> N
     times = (DAY_MS, 2 * DAY_MS, 2 * DAY_MS + 1)
     for taken_ms in times:
         write_rows(tmp_path, METRICS, [metric | {"taken_ms": taken_ms}], file_stem=str(taken_ms))
-    assert (expire(tmp_path, METRICS, "1970-01-03"), compact(tmp_path, METRICS)) == (1, 1)
+    assert (commits.expire(tmp_path, METRICS, "1970-01-03"), commits.compact(tmp_path, METRICS)) == (1, 1)
     assert sorted(row["taken_ms"] for row in read_rows(tmp_path, METRICS)) == [*times[1:]]
 
 
 def test_a_recent_version_reads_the_same_after_compaction_and_vacuum(tmp_path: Path) -> None:
     before = fill(tmp_path)
     version = open_log(tmp_path, SAMPLES).version
-    compact(tmp_path, SAMPLES)
-    expire(tmp_path, SAMPLES, "1970-01-03")
-    assert vacuum(tmp_path, SAMPLES, NOW_MS) == 0
+    commits.compact(tmp_path, SAMPLES)
+    commits.expire(tmp_path, SAMPLES, "1970-01-03")
+    assert commits.vacuum(tmp_path, SAMPLES, NOW_MS) == 0
     then = read_rows(TablesAt(tmp_path, {"samples": version}), SAMPLES)
     assert sorted(then, key=lambda row: row["taken_ms"]) == before
 
@@ -98,7 +88,7 @@ def test_a_recent_version_reads_the_same_after_compaction_and_vacuum(tmp_path: P
 def test_copies_that_a_sync_brought_back_after_compaction_are_nobodys(tmp_path: Path) -> None:
     before = fill(tmp_path)
     copies = {file: file.read_bytes() for file in (tmp_path / "samples").rglob("*.parquet")}
-    compact(tmp_path, SAMPLES)
+    commits.compact(tmp_path, SAMPLES)
     for file, content in copies.items():
         file.write_bytes(content)
         file.with_name(f"copy-of-{file.name}").write_bytes(content)
@@ -109,16 +99,18 @@ def test_a_lost_file_is_taken_out_of_the_table(tmp_path: Path) -> None:
     fill(tmp_path)
     lost = next(file for file in open_log(tmp_path, SAMPLES).files() if file.part == "1970-01-03")
     (tmp_path / "samples" / lost.path).unlink()
-    assert repair(tmp_path, SAMPLES) == 1
+    assert commits.repair(tmp_path, SAMPLES) == 1
     assert [row["taken_ms"] for row in by_time(tmp_path)] == [DAY_MS, DAY_MS + 1, DAY_MS + 2]
-    assert repair(tmp_path, SAMPLES) == 0
+    assert commits.repair(tmp_path, SAMPLES) == 0
 
 
 def load(data: Path, name: str, days_ago: int, *, is_killed: bool = False) -> None:
     """Replace the rows of table `load_model`, so many days ago: all that happened before it is as long ago, too."""
     version = write_rows(data, LOAD_MODEL, [row(LOAD_MODEL, cluster_id=name)], file_stem="load")
     if not is_killed:
-        publish(data, NOW_MS - days_ago * DAY_MS, [LoadedTable(LOAD_MODEL, version, 1)], last_load(data))
+        commits.publish(
+            data, NOW_MS - days_ago * DAY_MS, [commits.LoadedTable(LOAD_MODEL, version, 1)], commits.last_load(data)
+        )
 
 
 def make_older(data: Path, days: int) -> None:
@@ -149,14 +141,14 @@ def test_what_loads_replaced_goes_once_no_load_of_the_last_days_has_it(tmp_path:
     load(tmp_path, "third", 3)
     make_older(tmp_path, 3)
     load(tmp_path, "fourth", 0)
-    assert compact(tmp_path, LOAD_MODEL) == 0, "readers read what the loads made"
+    assert commits.compact(tmp_path, LOAD_MODEL) == 0, "readers read what the loads made"
     # The second was the last one until three days ago, though a load that was killed replaced its files before.
-    assert (vacuum(tmp_path, LOAD_MODEL, NOW_MS), vacuum(tmp_path, LOAD_MODEL, NOW_MS)) == (1, 0)
+    assert (commits.vacuum(tmp_path, LOAD_MODEL, NOW_MS), commits.vacuum(tmp_path, LOAD_MODEL, NOW_MS)) == (1, 0)
     assert [seen(tmp_path, number) for number in (2, 3, 4, None)] == [["second"], ["third"], ["fourth"], ["fourth"]]
     with pytest.raises(DataError, match=r"version 1 of table load_model in .* is no longer there: old .* for 7 days;"):
         seen(tmp_path, 1)
     make_older(tmp_path, 8)
-    assert vacuum(tmp_path, LOAD_MODEL, NOW_MS + 8 * DAY_MS) == 3
+    assert commits.vacuum(tmp_path, LOAD_MODEL, NOW_MS + 8 * DAY_MS) == 3
     assert seen(tmp_path) == ["fourth"], "however old it is, the last load stays"
 
 
@@ -169,7 +161,7 @@ def test_one_checkpoint_a_day_is_left_and_all_versions_are_readable(tmp_path: Pa
     for file, day in zip(checkpoints, (3, 3, 2, 2), strict=True):
         os.utime(file, (NOW_MS / 1000 - day * 86_400,) * 2)
     version = open_log(tmp_path, SAMPLES).version
-    compact(tmp_path, SAMPLES)
+    commits.compact(tmp_path, SAMPLES)
     assert sorted(folder.glob("*.checkpoint.parquet")) == [checkpoints[at] for at in (0, 2, 3)]
     rows = [len(open_log(tmp_path, SAMPLES, each).files()) for each in range(version + 1)]
     assert rows == list(range(version + 1))
@@ -184,7 +176,7 @@ def test_a_lost_file_stays_out_when_the_next_load_undoes_the_rest(
     known = open_log(tmp_path, LOAD_QUALITY)
     lost, kept = known.files()
     Path(known.place_of(lost)).unlink()
-    assert repair(tmp_path, LOAD_QUALITY) == 1
+    assert commits.repair(tmp_path, LOAD_QUALITY) == 1
     undo_after(log_to_write(tmp_path, LOAD_QUALITY), known.version)
     assert open_log(tmp_path, LOAD_QUALITY).files() == [kept]
 
@@ -200,11 +192,11 @@ def hours_of_last_load(data: Path) -> list[int]:
 
 def test_tables_to_which_loads_add_have_few_files_and_all_their_rows(tmp_path: Path) -> None:
     hourly_loads(tmp_path, 60)
-    loads = last_load(tmp_path)
+    loads = commits.last_load(tmp_path)
     assert loads is not None
     for table in (LOAD_HOURS, LOAD_QUALITY, QUARANTINE, LOADS):
         version = loads.versions.get(table.name)
-        assert len(open_log(tmp_path, table, version).files()) <= MOST_SMALL_FILES + 2
+        assert len(open_log(tmp_path, table, version).files()) <= commits.MOST_SMALL_FILES + 2
     assert hours_of_last_load(tmp_path) == list(range(61))
     assert len(read_rows(tmp_path, LOAD_QUALITY)) == 60 * 3
     assert [load.number for load in loads_of(tmp_path)] == list(range(1, 61))
@@ -219,12 +211,12 @@ def test_each_load_reads_as_it_was_made_though_later_ones_merged_files(tmp_path:
 
 def test_a_load_that_another_overtook_merges_nothing(tmp_path: Path) -> None:
     hourly_loads(tmp_path, 24)
-    loads = last_load(tmp_path)
+    loads = commits.last_load(tmp_path)
     assert loads is not None
-    made = LoadedTable(LOAD_HOURS, loads.versions["load_hours"], 20)
+    made = commits.LoadedTable(LOAD_HOURS, loads.versions["load_hours"], 20)
     write_rows(tmp_path, LOAD_HOURS, [row(LOAD_HOURS, cluster_id="other", is_open=True)], file_stem="other")
     version = open_log(tmp_path, LOAD_HOURS).version
-    assert tended(tmp_path, made) == made
+    assert commits.tended(tmp_path, made) == made
     assert open_log(tmp_path, LOAD_HOURS).version == version
 
 
@@ -237,10 +229,10 @@ def test_old_hours_accounts_and_loads_go_but_for_the_window(tmp_path: Path) -> N
     assert len(read_rows(tmp_path, QUARANTINE)) == 30
     assert min(load.number for load in loads_of(tmp_path)) == 11
     # A window that is longer keeps what is in it.
-    made = LoadedTable(LOAD_HOURS, open_log(tmp_path, LOAD_HOURS).version, 0)
+    made = commits.LoadedTable(LOAD_HOURS, open_log(tmp_path, LOAD_HOURS).version, 0)
     hourly_loads(tmp_path, 1, begin=2 * days * 24 + 200)
-    made = LoadedTable(LOAD_HOURS, open_log(tmp_path, LOAD_HOURS).version, 0)
-    assert tended(tmp_path, made, window_days=10 * days) == made
+    made = commits.LoadedTable(LOAD_HOURS, open_log(tmp_path, LOAD_HOURS).version, 0)
+    assert commits.tended(tmp_path, made, window_days=10 * days) == made
 
 
 def test_a_table_that_groups_its_files_otherwise_is_refused(tmp_path: Path) -> None:

@@ -6,26 +6,17 @@ import pyarrow as pa
 import pytest
 from pyspark.sql.pandas.types import to_arrow_schema
 
+from kreassign.pipeline.tables import schemas
 from kreassign.pipeline.tables.arrow import arrow_schema
 from kreassign.pipeline.tables.delta import log_to_write
-from kreassign.pipeline.tables.schemas import (
-    AUDIT_TABLES,
-    AUDITED_RUN_TABLES,
-    LOAD_HOURS,
-    METRICS,
-    RUN_TABLES,
-    SAMPLES,
-    TABLES,
-    Table,
-)
 from kreassign.pipeline.tables.spark_io import struct_type
 
-EVERY = (*TABLES, *AUDIT_TABLES, *RUN_TABLES, *AUDITED_RUN_TABLES)
+EVERY = (*schemas.TABLES, *schemas.AUDIT_TABLES, *schemas.RUN_TABLES, *schemas.AUDITED_RUN_TABLES)
 BY_NAME = pytest.mark.parametrize("table", EVERY, ids=lambda table: table.name)
 
 
 @BY_NAME
-def test_spark_and_pyarrow_see_the_same_columns(table: Table) -> None:
+def test_spark_and_pyarrow_see_the_same_columns(table: schemas.Table) -> None:
     by_spark = to_arrow_schema(struct_type(table), timestamp_utc=True, prefers_large_types=False)
     assert [(field.name, field.type) for field in by_spark] == [
         (field.name, field.type) for field in arrow_schema(table)
@@ -33,14 +24,14 @@ def test_spark_and_pyarrow_see_the_same_columns(table: Table) -> None:
 
 
 @BY_NAME
-def test_spark_knows_the_comments_and_what_may_be_null(table: Table) -> None:
+def test_spark_knows_the_comments_and_what_may_be_null(table: schemas.Table) -> None:
     fields = struct_type(table).fields
     assert [field.metadata["comment"] for field in fields] == [column.comment for column in table.columns]
     assert [field.nullable for field in fields] == [column.nullable for column in table.columns]
 
 
 @BY_NAME
-def test_every_table_is_described_in_full(table: Table) -> None:
+def test_every_table_is_described_in_full(table: schemas.Table) -> None:
     assert len(set(table.column_names)) == len(table.columns)
     assert set(table.key) <= set(table.column_names)
     assert table.comment.endswith(".")
@@ -54,8 +45,8 @@ def test_no_two_tables_share_a_name() -> None:
     assert len({table.name for table in EVERY}) == len(EVERY)
 
 
-@pytest.mark.parametrize("table", [SAMPLES, LOAD_HOURS, METRICS], ids=lambda table: table.name)
-def test_the_log_says_of_each_column_whether_it_may_be_null(table: Table, tmp_path: Path) -> None:
+@pytest.mark.parametrize("table", [schemas.SAMPLES, schemas.LOAD_HOURS, schemas.METRICS], ids=lambda table: table.name)
+def test_the_log_says_of_each_column_whether_it_may_be_null(table: schemas.Table, tmp_path: Path) -> None:
     found = pa.schema(log_to_write(tmp_path, table).delta.schema().to_arrow())
     assert {column.name: found.field(column.name).nullable for column in table.columns} == {
         column.name: column.nullable for column in table.columns

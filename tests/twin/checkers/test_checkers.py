@@ -10,24 +10,11 @@ from typing import Any
 import pytest
 
 from kreassign.errors import InvariantBroken
-from kreassign.model import ConfigResource, TopicPartition
-from kreassign.model.throttle import (
-    FOLLOWER_THROTTLED_RATE,
-    FOLLOWER_THROTTLED_REPLICAS,
-    LEADER_THROTTLED_RATE,
-    LEADER_THROTTLED_REPLICAS,
-    LOG_DIR_RATE,
-)
+from kreassign.model import ConfigResource, TopicPartition, throttle
 from kreassign.twin import Twin
 from kreassign.twin.checkers import CHECKERS, LARGE, SAMPLED, check_all, check_step, look
+from kreassign.twin.controller import reassignments
 from kreassign.twin.controller.decision import DONE, Decision
-from kreassign.twin.controller.reassignments import (
-    AlterReassignments,
-    ReassignmentsAltered,
-    Target,
-    TopicTargets,
-    alter_reassignments,
-)
 from kreassign.twin.core import Step
 from kreassign.twin.metadata import BrokerRegistered, ConfigChanged, PartitionState
 from tests.checks.source import read
@@ -47,8 +34,10 @@ def moving() -> Twin:
 
 
 def move(twin: Twin, target: tuple[int, ...] | None) -> None:
-    request = AlterReassignments((TopicTargets("orders", (Target(0, target),)),))
-    twin.commit(alter_reassignments(twin.context, request))
+    request = reassignments.AlterReassignments(
+        (reassignments.TopicTargets("orders", (reassignments.Target(0, target),)),)
+    )
+    twin.commit(reassignments.alter_reassignments(twin.context, request))
 
 
 def state(twin: Twin, key: TopicPartition = ORDERS) -> PartitionState:
@@ -163,7 +152,7 @@ def test_a_move_that_ends_elsewhere_is_found(replicas: tuple[int, ...]) -> None:
 
 def test_a_client_may_end_a_move_where_there_are_copies_and_nowhere_else() -> None:
     twin = moving()
-    by_client = after(twin, state(twin), answer=ReassignmentsAltered(DONE, ()))
+    by_client = after(twin, state(twin), answer=reassignments.ReassignmentsAltered(DONE, ()))
     ended = {"adding": (), "removing": ()}
     assert not found(5, broken(twin, replicas=(0, 1), **ended), by_client)
     assert found(5, broken(twin, replicas=(0, 3), **ended), by_client)
@@ -190,8 +179,8 @@ def test_bytes_that_do_not_add_up_are_found(spoil: Callable[[Any], None], text: 
 
 
 @pytest.mark.parametrize(("key", "listed", "owner"), [
-    (LEADER_THROTTLED_RATE, LEADER_THROTTLED_REPLICAS, 0),
-    (FOLLOWER_THROTTLED_RATE, FOLLOWER_THROTTLED_REPLICAS, 2),
+    (throttle.LEADER_THROTTLED_RATE, throttle.LEADER_THROTTLED_REPLICAS, 0),
+    (throttle.FOLLOWER_THROTTLED_RATE, throttle.FOLLOWER_THROTTLED_REPLICAS, 2),
 ])  # fmt: skip
 def test_a_copy_that_is_faster_than_its_throttle_is_found(key: str, listed: str, owner: int) -> None:
     twin = moving()
@@ -214,9 +203,9 @@ def test_a_directory_move_that_is_faster_than_its_throttle_is_found() -> None:
     twin = moving()
     twin.replication.alter_log_dir(OTHER, 2, "/data/2/d1")
     twin.advance(1_000)
-    twin.metadata.apply(ConfigChanged(ConfigResource.broker(2), LOG_DIR_RATE, "1000"))
-    assert f"{LOG_DIR_RATE} of broker 2 is 1000.0" in str(found(8, copy.deepcopy(twin)))
-    twin.metadata.apply(ConfigChanged(ConfigResource.broker(2), LOG_DIR_RATE, None))
+    twin.metadata.apply(ConfigChanged(ConfigResource.broker(2), throttle.LOG_DIR_RATE, "1000"))
+    assert f"{throttle.LOG_DIR_RATE} of broker 2 is 1000.0" in str(found(8, copy.deepcopy(twin)))
+    twin.metadata.apply(ConfigChanged(ConfigResource.broker(2), throttle.LOG_DIR_RATE, None))
 
 
 def test_a_move_that_is_not_listed_or_listed_in_vain_is_found() -> None:

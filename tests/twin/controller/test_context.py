@@ -3,16 +3,7 @@
 import pytest
 
 from kreassign.model import TopicPartition
-from kreassign.twin.controller.decision import (
-    DONE,
-    FAILED,
-    Outcome,
-    ServerSettings,
-    default_directory,
-    has_expired,
-    is_online,
-    with_default_text,
-)
+from kreassign.twin.controller import decision
 from kreassign.twin.metadata import UNASSIGNED, BrokerRegistered, LogDirFailed
 from tests.twin.controller.small_cluster import SmallCluster, directories
 
@@ -23,7 +14,9 @@ MIN_ISR, UNCLEAN = "min.insync.replicas", "unclean.leader.election.enable"
     ("3", "2", "1", 3), (None, "2", "1", 2), (None, None, "2", 2), (None, None, None, 1), ("9", None, None, 3),
 ])  # fmt: skip
 def test_the_least_isr_is_the_most_particular_one(own, common, static, value):
-    cluster = SmallCluster(server=ServerSettings(static={MIN_ISR: static} if static else {})).topic("foo", "0 1 2")
+    cluster = SmallCluster(server=decision.ServerSettings(static={MIN_ISR: static} if static else {})).topic(
+        "foo", "0 1 2"
+    )
     for owner, setting in (("foo", own), ("", common)):
         if setting is not None:
             cluster.configure(owner, MIN_ISR, setting)
@@ -52,28 +45,28 @@ def test_only_active_brokers_with_a_working_directory_may_lead():
 
 def test_a_replica_that_nobody_knows_the_directory_of_is_taken_to_be_fine():
     broker = SmallCluster().metadata.brokers[0]
-    assert is_online(broker, UNASSIGNED)
-    assert is_online(broker, "dir 0.1")
-    assert not is_online(broker, "dir 9.9")
+    assert decision.is_online(broker, UNASSIGNED)
+    assert decision.is_online(broker, "dir 0.1")
+    assert not decision.is_online(broker, "dir 9.9")
 
 
 def test_one_working_directory_is_where_replicas_go():
     cluster = SmallCluster()
-    assert default_directory(cluster.metadata, 0) == UNASSIGNED
+    assert decision.default_directory(cluster.metadata, 0) == UNASSIGNED
     cluster.write(LogDirFailed(0, "dir 0.1"))
-    assert default_directory(cluster.metadata, 0) == "dir 0.0"
+    assert decision.default_directory(cluster.metadata, 0) == "dir 0.0"
     cluster.write(BrokerRegistered(0, "host0", 9092, None, directories(0, 2), 50))
-    assert default_directory(cluster.metadata, 0) == UNASSIGNED
-    assert default_directory(cluster.metadata, 99) == UNASSIGNED
+    assert decision.default_directory(cluster.metadata, 0) == UNASSIGNED
+    assert decision.default_directory(cluster.metadata, 99) == UNASSIGNED
 
 
 def test_outcomes_say_what_they_are():
-    assert str(DONE) == "done"
-    assert str(Outcome(3, "Unable to find it.")) == "UNKNOWN_TOPIC_OR_PARTITION (3): Unable to find it."
-    assert with_default_text(84).message == "Leader election not needed for topic partition."
-    assert (FAILED.code, FAILED.message, FAILED.is_failure) == (-1, None, True)
+    assert str(decision.DONE) == "done"
+    assert str(decision.Outcome(3, "Unable to find it.")) == "UNKNOWN_TOPIC_OR_PARTITION (3): Unable to find it."
+    assert decision.with_default_text(84).message == "Leader election not needed for topic partition."
+    assert (decision.FAILED.code, decision.FAILED.message, decision.FAILED.is_failure) == (-1, None, True)
 
 
 @pytest.mark.parametrize(("timeout_ms", "expired"), [(1, False), (0, True), (-1, True)])
 def test_a_request_needs_time(timeout_ms, expired):
-    assert has_expired(timeout_ms) is expired
+    assert decision.has_expired(timeout_ms) is expired

@@ -5,24 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kreassign.model import NO_LEADER, ElectionType
-from kreassign.twin.controller.brokers import (
-    assign_directories,
-    begin_shutdown,
-    fail_log_dir,
-    fence,
-    register,
-    unfence,
-    unregister,
-)
+from kreassign.twin.controller import brokers, topics
 from kreassign.twin.controller.decision import rules_of
 from kreassign.twin.controller.leader_and_isr import elect_unclean_leaders, restore_preferred_leaders
-from kreassign.twin.controller.topics import (
-    CreatePartitions,
-    MorePartitions,
-    TopicReference,
-    create_partitions,
-    delete_topics,
-)
 from kreassign.twin.metadata import LeaderRecovery
 from tests.twin.controller.small_cluster import SmallCluster, every_partition, random, registration
 
@@ -67,8 +52,8 @@ def leave(cluster, data):
     broker = data.draw(broker_ids)
     if broker in cluster.metadata.brokers:
         if data.draw(st.booleans()):
-            cluster.commit(begin_shutdown, broker)
-        cluster.commit(fence, broker)
+            cluster.commit(brokers.begin_shutdown, broker)
+        cluster.commit(brokers.fence, broker)
 
 
 def come_back(cluster, data):
@@ -76,32 +61,34 @@ def come_back(cluster, data):
     known = cluster.metadata.brokers.get(broker)
     if known is None or known.fenced:
         epoch = known.broker_epoch if known and data.draw(st.booleans()) else -1
-        cluster.commit(register, registration(broker), epoch)
-        cluster.commit(unfence, broker)
+        cluster.commit(brokers.register, registration(broker), epoch)
+        cluster.commit(brokers.unfence, broker)
 
 
 def vanish(cluster, data):
-    cluster.commit(unregister, data.draw(broker_ids))
+    cluster.commit(brokers.unregister, data.draw(broker_ids))
 
 
 def break_disk(cluster, data):
     broker = data.draw(broker_ids)
     if broker in cluster.metadata.brokers:
-        cluster.commit(fail_log_dir, broker, f"dir {broker}.0")
+        cluster.commit(brokers.fail_log_dir, broker, f"dir {broker}.0")
 
 
 def place(cluster, data):
     partition = cluster.partition(index=draw_index(cluster, data))
     broker = data.draw(st.sampled_from(partition.replicas))
     directory = f"dir {broker}.{data.draw(st.integers(0, 1))}"
-    cluster.commit(assign_directories, broker, {partition.topic_partition: directory})
+    cluster.commit(brokers.assign_directories, broker, {partition.topic_partition: directory})
 
 
 def grow(cluster, data):
     del data
     count = len(cluster.metadata.topics["foo"].partitions)
     if count < 4:
-        cluster.commit(create_partitions, CreatePartitions((MorePartitions("foo", count + 1),)), random())
+        cluster.commit(
+            topics.create_partitions, topics.CreatePartitions((topics.MorePartitions("foo", count + 1),)), random()
+        )
 
 
 def change_settings(cluster, data):
@@ -125,7 +112,7 @@ def test_invariants_hold_whatever_happens(data, release, steps):
     for step in steps:
         step(cluster, data)
     before = len(cluster.log)
-    cluster.commit(delete_topics, (TopicReference("foo"),))
+    cluster.commit(topics.delete_topics, (topics.TopicReference("foo"),))
     assert every_partition(cluster.metadata) == []
     assert cluster.metadata.hosted == {}
     assert cluster.metadata.reassigning | cluster.metadata.leaderless | cluster.metadata.imbalanced == set()

@@ -3,16 +3,8 @@
 import pytest
 
 from kreassign.model import ConfigResource
+from kreassign.twin.controller import topics
 from kreassign.twin.controller.decision import rules_of
-from kreassign.twin.controller.topics import (
-    CreatePartitions,
-    CreateTopics,
-    MorePartitions,
-    WantedTopic,
-    create_partitions,
-    create_topics,
-    usable_brokers,
-)
 from kreassign.twin.metadata import ConfigChanged, LogDirFailed, cordoned_paths
 from tests.twin.controller.small_cluster import SmallCluster, random
 
@@ -23,7 +15,7 @@ def cordon(cluster, broker, value):
 
 
 def test_brokers_that_shut_down_are_not_usable_but_fenced_ones_are():
-    usable = usable_brokers(SmallCluster(brokers=range(4), dead=(1,), stopping=(2,)).context)
+    usable = topics.usable_brokers(SmallCluster(brokers=range(4), dead=(1,), stopping=(2,)).context)
     assert [(broker.id, broker.is_fenced) for broker in usable] == [(0, False), (1, True), (3, False)]
 
 
@@ -32,12 +24,12 @@ def test_brokers_that_shut_down_are_not_usable_but_fenced_ones_are():
 ])  # fmt: skip
 def test_a_broker_is_usable_while_one_directory_is_not_cordoned(value, is_usable):
     cluster = cordon(SmallCluster(brokers=(0,)), 0, value)
-    assert bool(usable_brokers(cluster.context)) is is_usable
+    assert bool(topics.usable_brokers(cluster.context)) is is_usable
 
 
 def test_older_releases_know_no_cordons():
     cluster = cordon(SmallCluster(brokers=(0,), rules=rules_of("4.2")), 0, "*")
-    assert usable_brokers(cluster.context)
+    assert topics.usable_brokers(cluster.context)
 
 
 def told(outcome):
@@ -111,11 +103,11 @@ def test_directories_that_failed_do_not_count(failed, cordons, answer):
 @pytest.mark.parametrize(("release", "answer"), [("4.3", DONE), ("4.4", refusal(5))])
 def test_new_partitions_follow_the_same_rule(release, answer):
     cluster = cordoned("5 *", rules=rules_of(release))
-    wanted = WantedTopic("bar", assignments=((0, (0, 1)), (1, (5, 0))))
-    (created,) = cluster.commit(create_topics, CreateTopics((wanted,)), random())
+    wanted = topics.WantedTopic("bar", assignments=((0, (0, 1)), (1, (5, 0))))
+    (created,) = cluster.commit(topics.create_topics, topics.CreateTopics((wanted,)), random())
     assert told(created.outcome) == answer
-    more = CreatePartitions((MorePartitions("foo", 2, ((0, 5),)),))
-    ((_, grown),) = cluster.commit(create_partitions, more, random())
+    more = topics.CreatePartitions((topics.MorePartitions("foo", 2, ((0, 5),)),))
+    ((_, grown),) = cluster.commit(topics.create_partitions, more, random())
     assert told(grown) == answer
 
 

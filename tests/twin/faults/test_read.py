@@ -11,35 +11,7 @@ import pytest
 
 from kreassign.errors import InputError
 from kreassign.twin.api.connection import AffectedResponses, Delayed, Dropped, Duplicated, Lost, LostInFailover, Refused
-from kreassign.twin.faults import PlannedFault, draw_faults, read_fault, read_faults
-from kreassign.twin.faults.failures import (
-    AnswerFault,
-    Crash,
-    Cut,
-    CutRemote,
-    EmptyLists,
-    Fail,
-    FailOver,
-    Fill,
-    Freeze,
-    Slow,
-    Stale,
-    StaleAnswers,
-    StepClock,
-    Stop,
-    Suspend,
-    Unregister,
-)
-from kreassign.twin.faults.operator import (
-    CancelMoves,
-    ClearLists,
-    ClearThrottles,
-    Delete,
-    ListReplica,
-    MovePartition,
-    Recreate,
-    SetThrottles,
-)
+from kreassign.twin.faults import PlannedFault, draw_faults, failures, operator, read_fault, read_faults
 from kreassign.twin.faults.schedule import KINDS
 from kreassign.wire import api
 from tests.checks.source import read
@@ -51,46 +23,46 @@ GUIDE = "docs/guides/break-the-twin.md"
 
 
 @pytest.mark.parametrize(("text", "planned"), [
-    ("crash:2@60s+30s", PlannedFault(Crash(2), 60_000, 30_000)),
-    ("crash:2@60", PlannedFault(Crash(2), 60_000)),
-    ("stop:0@1.5m+2h", PlannedFault(Stop(0), 90_000, 7_200_000)),
-    ("freeze:1@0+250ms", PlannedFault(Freeze(1), 0, 250)),
-    ("cut:1:3@1s", PlannedFault(Cut(1, 3), 1_000)),
-    ("stale:1@1s+1m", PlannedFault(Stale(1), 1_000, 60_000)),
-    ("stale:1:10@1s", PlannedFault(Stale(1, 10), 1_000)),
-    ("slow:1:/data/1/d0:0.1@1s", PlannedFault(Slow(1, "/data/1/d0", 0.1), 1_000)),
-    ("fail:1:/data/1@d0@1s", PlannedFault(Fail(1, "/data/1@d0"), 1_000)),
-    ("fill:1:/data/1/d0@1s", PlannedFault(Fill(1, "/data/1/d0"), 1_000)),
-    ("cut-remote:1@1s+5s", PlannedFault(CutRemote(1), 1_000, 5_000)),
-    ("failover@1s", PlannedFault(FailOver(), 1_000)),
-    ("failover-in@1s", PlannedFault(AnswerFault(LostInFailover(), AffectedResponses()), 1_000)),
+    ("crash:2@60s+30s", PlannedFault(failures.Crash(2), 60_000, 30_000)),
+    ("crash:2@60", PlannedFault(failures.Crash(2), 60_000)),
+    ("stop:0@1.5m+2h", PlannedFault(failures.Stop(0), 90_000, 7_200_000)),
+    ("freeze:1@0+250ms", PlannedFault(failures.Freeze(1), 0, 250)),
+    ("cut:1:3@1s", PlannedFault(failures.Cut(1, 3), 1_000)),
+    ("stale:1@1s+1m", PlannedFault(failures.Stale(1), 1_000, 60_000)),
+    ("stale:1:10@1s", PlannedFault(failures.Stale(1, 10), 1_000)),
+    ("slow:1:/data/1/d0:0.1@1s", PlannedFault(failures.Slow(1, "/data/1/d0", 0.1), 1_000)),
+    ("fail:1:/data/1@d0@1s", PlannedFault(failures.Fail(1, "/data/1@d0"), 1_000)),
+    ("fill:1:/data/1/d0@1s", PlannedFault(failures.Fill(1, "/data/1/d0"), 1_000)),
+    ("cut-remote:1@1s+5s", PlannedFault(failures.CutRemote(1), 1_000, 5_000)),
+    ("failover@1s", PlannedFault(failures.FailOver(), 1_000)),
+    ("failover-in@1s", PlannedFault(failures.AnswerFault(LostInFailover(), AffectedResponses()), 1_000)),
     ("failover-in:alterpartitionreassignments@1s",
-     PlannedFault(AnswerFault(LostInFailover(), AffectedResponses(ALTER)), 1_000)),
-    ("lose:any:2@1s", PlannedFault(AnswerFault(Lost(), AffectedResponses(None, 2)), 1_000)),
+     PlannedFault(failures.AnswerFault(LostInFailover(), AffectedResponses(ALTER)), 1_000)),
+    ("lose:any:2@1s", PlannedFault(failures.AnswerFault(Lost(), AffectedResponses(None, 2)), 1_000)),
     ("lose:AlterPartitionReassignments@1s+5s",
-     PlannedFault(AnswerFault(Lost(), AffectedResponses(ALTER), hits_once=False), 1_000, 5_000)),
-    ("delay:3s:any:any@1s", PlannedFault(AnswerFault(Delayed(3_000), AffectedResponses()), 1_000)),
-    ("duplicate@1s", PlannedFault(AnswerFault(Duplicated(), AffectedResponses()), 1_000)),
-    ("drop:any:2@1s", PlannedFault(AnswerFault(Dropped(), AffectedResponses(None, 2)), 1_000)),
+     PlannedFault(failures.AnswerFault(Lost(), AffectedResponses(ALTER), hits_once=False), 1_000, 5_000)),
+    ("delay:3s:any:any@1s", PlannedFault(failures.AnswerFault(Delayed(3_000), AffectedResponses()), 1_000)),
+    ("duplicate@1s", PlannedFault(failures.AnswerFault(Duplicated(), AffectedResponses()), 1_000)),
+    ("drop:any:2@1s", PlannedFault(failures.AnswerFault(Dropped(), AffectedResponses(None, 2)), 1_000)),
     ("refuse:89:AlterPartitionReassignments@1s",
-     PlannedFault(AnswerFault(Refused(89), AffectedResponses(ALTER)), 1_000)),
+     PlannedFault(failures.AnswerFault(Refused(89), AffectedResponses(ALTER)), 1_000)),
     ("refuse-after:unknown_server_error:AlterPartitionReassignments:2@1s",
-     PlannedFault(AnswerFault(Refused(-1, is_executed=True), AffectedResponses(ALTER, 2)), 1_000)),
-    ("isolate:1@1s", PlannedFault(Freeze(1), 1_000)),
-    ("unregister:1@1s", PlannedFault(Unregister(1), 1_000)),
-    ("stale-answers:AlterPartitionReassignments:any:3@1s", PlannedFault(StaleAnswers(ALTER, None, 3), 1_000)),
-    ("empty-lists@1s", PlannedFault(EmptyLists(), 1_000)),
-    ("clear-throttles@1s", PlannedFault(ClearThrottles(), 1_000)),
-    ("clear-lists@1s", PlannedFault(ClearLists(), 1_000)),
-    ("set-throttles:500@1s", PlannedFault(SetThrottles(500), 1_000)),
-    ("list-replica:a.b:0:3@1s", PlannedFault(ListReplica("a.b", 0, 3), 1_000)),
-    ("move:orders:0:2,3@1s", PlannedFault(MovePartition("orders", 0, (2, 3)), 1_000)),
-    ("cancel-moves@1s", PlannedFault(CancelMoves(), 1_000)),
-    ("recreate:orders@1s", PlannedFault(Recreate("orders"), 1_000)),
-    ("delete:orders@1s", PlannedFault(Delete("orders"), 1_000)),
-    ("step-clock:-1h@1s", PlannedFault(StepClock(-3_600_000), 1_000)),
-    ("step-clock:+500ms@1s", PlannedFault(StepClock(500), 1_000)),
-    ("suspend:2m@1s", PlannedFault(Suspend(120_000), 1_000)),
+     PlannedFault(failures.AnswerFault(Refused(-1, is_executed=True), AffectedResponses(ALTER, 2)), 1_000)),
+    ("isolate:1@1s", PlannedFault(failures.Freeze(1), 1_000)),
+    ("unregister:1@1s", PlannedFault(failures.Unregister(1), 1_000)),
+    ("stale-answers:AlterPartitionReassignments:any:3@1s", PlannedFault(failures.StaleAnswers(ALTER, None, 3), 1_000)),
+    ("empty-lists@1s", PlannedFault(failures.EmptyLists(), 1_000)),
+    ("clear-throttles@1s", PlannedFault(operator.ClearThrottles(), 1_000)),
+    ("clear-lists@1s", PlannedFault(operator.ClearLists(), 1_000)),
+    ("set-throttles:500@1s", PlannedFault(operator.SetThrottles(500), 1_000)),
+    ("list-replica:a.b:0:3@1s", PlannedFault(operator.ListReplica("a.b", 0, 3), 1_000)),
+    ("move:orders:0:2,3@1s", PlannedFault(operator.MovePartition("orders", 0, (2, 3)), 1_000)),
+    ("cancel-moves@1s", PlannedFault(operator.CancelMoves(), 1_000)),
+    ("recreate:orders@1s", PlannedFault(operator.Recreate("orders"), 1_000)),
+    ("delete:orders@1s", PlannedFault(operator.Delete("orders"), 1_000)),
+    ("step-clock:-1h@1s", PlannedFault(failures.StepClock(-3_600_000), 1_000)),
+    ("step-clock:+500ms@1s", PlannedFault(failures.StepClock(500), 1_000)),
+    ("suspend:2m@1s", PlannedFault(failures.Suspend(120_000), 1_000)),
 ])  # fmt: skip
 def test_a_text_says_what_breaks_when_and_for_how_long(text: str, planned: PlannedFault) -> None:
     assert read_fault(text) == planned
@@ -139,8 +111,9 @@ def test_faults_drawn_at_random_are_the_same_for_the_same_seed() -> None:
     drawn = [draw_faults(random.Random(seed), box, 200, 60_000) for seed in (1, 1, 2)]
     assert drawn[0] == drawn[1] != drawn[2]
     assert {type(one.fault) for one in drawn[0]} == {
-        Crash, Stop, Freeze, Cut, Stale, Slow, Fail, Fill, FailOver, AnswerFault, Unregister, StaleAnswers,
-        EmptyLists, ClearThrottles, SetThrottles,
+        failures.Crash, failures.Stop, failures.Freeze, failures.Cut, failures.Stale, failures.Slow, failures.Fail,
+        failures.Fill, failures.FailOver, failures.AnswerFault, failures.Unregister, failures.StaleAnswers,
+        failures.EmptyLists, operator.ClearThrottles, operator.SetThrottles,
     }  # fmt: skip
     for one in drawn[0]:
         one.fault.check(box)

@@ -6,24 +6,15 @@ from collections.abc import Iterator
 
 import pytest
 
+from kreassign import model
 from kreassign.admin import Address, AdminClient, client_settings
 from kreassign.errors import OutcomeUnknown, Rejected, Unreachable, Unsupported
-from kreassign.model import (
-    ConfigChange,
-    ConfigResource,
-    ElectionType,
-    NewPartitions,
-    NewTopic,
-    OffsetSpec,
-    TopicPartition,
-    TopicPartitionReplica,
-)
 from kreassign.twin import Twin, TwinTransport, kafka_version
 from kreassign.wire import api
 from kreassign.wire.codec import encode_request, framed
 from tests.twin.asking import partition, twin
 
-ORDERS = TopicPartition("orders", 0)
+ORDERS = model.TopicPartition("orders", 0)
 TOPICS = {"orders": [[0, 1], [1, 2]]}
 
 
@@ -50,20 +41,20 @@ def test_every_call_of_the_client_is_answered(asked: Twin, admin: AdminClient) -
     assert admin.describe_cluster(include_fenced=True).broker_ids == (0, 1, 2, 3)
     assert admin.list_topics() == ("orders",)
     assert [one.replicas for one in admin.describe_topics()["orders"].partitions] == [(0, 1), (1, 2)]
-    admin.create_topics([NewTopic("new", 2, 2, configs={"retention.ms": "1000"})]).raise_if_any()
-    admin.create_partitions({"new": NewPartitions(3)}).raise_if_any()
-    change = {ConfigResource.topic("new"): [ConfigChange.set("retention.ms", "2000")]}
+    admin.create_topics([model.NewTopic("new", 2, 2, configs={"retention.ms": "1000"})]).raise_if_any()
+    admin.create_partitions({"new": model.NewPartitions(3)}).raise_if_any()
+    change = {model.ConfigResource.topic("new"): [model.ConfigChange.set("retention.ms", "2000")]}
     admin.incremental_alter_configs(change).raise_if_any()
-    shown = admin.describe_configs([ConfigResource.topic("new"), ConfigResource.broker(2)]).raise_if_any()
-    assert shown[ConfigResource.topic("new")]["retention.ms"].value == "2000"
-    assert shown[ConfigResource.broker(2)]["node.id"].value == "2"
+    shown = admin.describe_configs([model.ConfigResource.topic("new"), model.ConfigResource.broker(2)]).raise_if_any()
+    assert shown[model.ConfigResource.topic("new")]["retention.ms"].value == "2000"
+    assert shown[model.ConfigResource.broker(2)]["node.id"].value == "2"
     assert admin.describe_log_dirs().ok.keys() == {0, 1, 2, 3}
     assert admin.list_offsets([ORDERS])[ORDERS] == 10_000
-    assert admin.list_offsets([ORDERS], OffsetSpec.EARLIEST)[ORDERS] == 0
-    replica = TopicPartitionReplica(0, *ORDERS)
+    assert admin.list_offsets([ORDERS], model.OffsetSpec.EARLIEST)[ORDERS] == 0
+    replica = model.TopicPartitionReplica(0, *ORDERS)
     admin.alter_replica_log_dirs({replica: "/data/0/d1"}).raise_if_any()
     with pytest.raises(Rejected, match="Leader election not needed"):
-        admin.elect_leaders([ORDERS], ElectionType.PREFERRED).raise_if_any()
+        admin.elect_leaders([ORDERS], model.ElectionType.PREFERRED).raise_if_any()
     admin.delete_topics(["new"]).raise_if_any()
     assert asked.metadata.topics.keys() == {"orders"}
 
@@ -84,8 +75,8 @@ def test_the_same_story_gives_the_same_end() -> None:
         told = twin(TOPICS)
         transport = TwinTransport(told)
         with client(transport) as admin:
-            admin.create_topics([NewTopic("new", 20, 3)]).raise_if_any()
-            admin.alter_partition_reassignments({TopicPartition("new", number): (0, 1) for number in range(20)})
+            admin.create_topics([model.NewTopic("new", 20, 3)]).raise_if_any()
+            admin.alter_partition_reassignments({model.TopicPartition("new", number): (0, 1) for number in range(20)})
             transport.sleep(0.05)
         return repr(told.metadata)
 

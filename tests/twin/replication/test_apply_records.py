@@ -6,16 +6,7 @@ import pytest
 
 from kreassign.errors import InputError
 from kreassign.model import ConfigResource
-from kreassign.twin.metadata import (
-    UNASSIGNED,
-    BrokerUnregistered,
-    ClusterMetadata,
-    LogDirFailed,
-    PartitionChanged,
-    PartitionCreated,
-    TopicCreated,
-    TopicDeleted,
-)
+from kreassign.twin import metadata
 from kreassign.twin.replication.hardware import ReplicationSettings
 from kreassign.twin.replication.replication import Replication
 from kreassign.twin.replication.state import CopyDeleted, ReplicaCaughtUp
@@ -26,8 +17,8 @@ LATER = 61
 
 def create(box: Box, topic: str, partition: int, replicas: tuple[int, ...], *directories: str) -> None:
     """A new partition; the controller knows no directories unless they are given."""
-    known = directories or (UNASSIGNED,) * len(replicas)
-    box.say(PartitionCreated(tp(partition, topic), replicas, replicas, replicas[0], 0, 0, known))
+    known = directories or (metadata.UNASSIGNED,) * len(replicas)
+    box.say(metadata.PartitionCreated(tp(partition, topic), replicas, replicas, replicas[0], 0, 0, known))
 
 
 def usable(box: Box, number: int) -> list[int | None]:
@@ -39,7 +30,7 @@ def usable(box: Box, number: int) -> list[int | None]:
 
 def test_a_new_partition_is_empty_and_in_sync() -> None:
     box = Box()
-    box.say(TopicCreated("new", "topic-new"))
+    box.say(metadata.TopicCreated("new", "topic-new"))
     create(box, "new", 0, (0, 1))
     assert box.run(10) == []
     readings = box.replication.readings
@@ -54,7 +45,7 @@ def test_a_new_partition_is_empty_and_in_sync() -> None:
 
 def test_a_controller_that_knows_the_directories_is_not_told_them() -> None:
     box = Box()
-    box.say(TopicCreated("new", "topic-new"))
+    box.say(metadata.TopicCreated("new", "topic-new"))
     create(box, "new", 0, (0,), directory_id(0, "/d1"))
     assert box.run(10) == []
     assert box.replication.readings.log_dir(tp(0, "new"), 0) == "/d1"
@@ -63,7 +54,7 @@ def test_a_controller_that_knows_the_directories_is_not_told_them() -> None:
 def test_brokers_fill_the_emptiest_directory_that_is_not_cordoned() -> None:
     box = Box(hardware={0: broker(log_dirs=3)})
     box.configure(ConfigResource.broker(0), "cordoned.log.dirs", "/d1")
-    box.say(TopicCreated("new", "topic-new"))
+    box.say(metadata.TopicCreated("new", "topic-new"))
     for partition in range(4):
         create(box, "new", partition, (0,))
     box.configure(ConfigResource.broker(0), "cordoned.log.dirs", "*")
@@ -79,7 +70,7 @@ def test_a_deleted_topic_leaves_nothing_after_a_while() -> None:
     box = Box(Given((0, 1), size=100, rate=1), Given((1,), size=50))
     box.add(1, 2)
     box.run(0.2)
-    box.say(TopicDeleted("t"))
+    box.say(metadata.TopicDeleted("t"))
     told = [event for _, event in box.run(59)]
     assert told == []
     assert box.size(0, 0) is None
@@ -94,7 +85,7 @@ def test_a_deleted_topic_leaves_nothing_after_a_while() -> None:
 
 def test_a_topic_can_be_created_again() -> None:
     box = Box(Given((0, 1), size=100))
-    box.say(TopicDeleted("t"), TopicCreated("t", "another"))
+    box.say(metadata.TopicDeleted("t"), metadata.TopicCreated("t", "another"))
     create(box, "t", 0, (2,))
     create(box, "t", 1, (3,))
     assert (box.size(0, 0), box.size(0, 2), box.size(1, 3)) == (None, 0, 0)
@@ -108,7 +99,7 @@ def test_a_directory_that_lost_a_log_is_filled_again() -> None:
     box.change(1, replicas=(1,), isr=(1,), leader=1)
     box.add(1, 0)
     assert box.replication.readings.log_dir(tp(1), 0) == "/d0"
-    box.say(TopicDeleted("t"), TopicCreated("t", "another"))
+    box.say(metadata.TopicDeleted("t"), metadata.TopicCreated("t", "another"))
     create(box, "t", 0, (0,))
     create(box, "t", 1, (0,))
     assert [box.replication.readings.log_dir(tp(partition), 0) for partition in (0, 1)] == ["/d0", "/d1"]
@@ -157,14 +148,14 @@ def test_a_change_of_the_isr_alone_moves_nothing() -> None:
     box = Box(Given((0, 1), size=100))
     box.change(0, isr=(0,))
     assert box.caught_up() == {(0, 1): 0}
-    box.say(PartitionChanged(tp(0)), LogDirFailed(1, directory_id(1, "/d1")))
+    box.say(metadata.PartitionChanged(tp(0)), metadata.LogDirFailed(1, directory_id(1, "/d1")))
     assert box.run(100) == []
 
 
 def test_an_unregistered_broker_joins_nothing() -> None:
     box = Box(Given((0,), size=100))
     box.add(0, 1)
-    box.say(BrokerUnregistered(1))
+    box.say(metadata.BrokerUnregistered(1))
     assert box.run(100, ReplicaCaughtUp) == []
 
 
@@ -227,7 +218,7 @@ def test_a_cluster_is_taken_over_with_its_throttles_and_moves() -> None:
 
 def test_adding_replicas_are_found_empty() -> None:
     box = Box(Given((0,), size=100))
-    box.say(PartitionChanged(tp(0), (0, 1), (1,), directories=(directory_id(0, "/d0"), UNASSIGNED)))
+    box.say(metadata.PartitionChanged(tp(0), (0, 1), (1,), directories=(directory_id(0, "/d0"), metadata.UNASSIGNED)))
     twin = Replication({number: broker() for number in range(4)}, AT_ONCE)
     twin.load(box.metadata, {tp(0): Given((0,), size=100).traffic})
     assert twin.readings.size_bytes(tp(0), 1) == 0
@@ -241,6 +232,6 @@ def test_every_broker_of_the_metadata_needs_hardware() -> None:
 
 def test_an_empty_cluster_never_does_anything() -> None:
     twin = Replication({}, ReplicationSettings())
-    twin.load(ClusterMetadata(), {})
+    twin.load(metadata.ClusterMetadata(), {})
     assert twin.next_event_ms() is None
     assert twin.advance(10**9) == ()

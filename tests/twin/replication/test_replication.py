@@ -5,13 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kreassign.errors import InputError
-from kreassign.model import ConfigResource
-from kreassign.model.throttle import (
-    FOLLOWER_THROTTLED_RATE,
-    FOLLOWER_THROTTLED_REPLICAS,
-    LEADER_THROTTLED_RATE,
-    LEADER_THROTTLED_REPLICAS,
-)
+from kreassign.model import ConfigResource, throttle
 from kreassign.twin.replication.hardware import BrokerHardware, ReplicationSettings
 from kreassign.twin.replication.partition_logs import Traffic
 from kreassign.twin.replication.replication import Replication
@@ -254,8 +248,8 @@ def test_taking_the_throttle_away_lets_the_rest_go_at_full_speed() -> None:
     box = throttled(Given((0,), size=100))
     box.add(0, 1)
     box.run(5)
-    box.configure(ConfigResource.topic(TOPIC), LEADER_THROTTLED_REPLICAS, None)
-    for name in (LEADER_THROTTLED_RATE, FOLLOWER_THROTTLED_RATE):
+    box.configure(ConfigResource.topic(TOPIC), throttle.LEADER_THROTTLED_REPLICAS, None)
+    for name in (throttle.LEADER_THROTTLED_RATE, throttle.FOLLOWER_THROTTLED_RATE):
         box.configure(ConfigResource.broker(1), name, None)
     assert box.caught_up() == {(0, 1): 500}
 
@@ -264,8 +258,8 @@ def test_taking_only_the_lists_away_is_enough() -> None:
     box = throttled(Given((0,), size=100))
     box.add(0, 1)
     box.run(5)
-    box.configure(ConfigResource.topic(TOPIC), LEADER_THROTTLED_REPLICAS, None)
-    box.configure(ConfigResource.topic(TOPIC), FOLLOWER_THROTTLED_REPLICAS, "")
+    box.configure(ConfigResource.topic(TOPIC), throttle.LEADER_THROTTLED_REPLICAS, None)
+    box.configure(ConfigResource.topic(TOPIC), throttle.FOLLOWER_THROTTLED_REPLICAS, "")
     assert box.caught_up() == {(0, 1): 500}
 
 

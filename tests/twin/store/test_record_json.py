@@ -5,41 +5,30 @@ from typing import get_args
 import pytest
 
 from kreassign.model import ConfigResource, TopicPartition
-from kreassign.twin.metadata import (
-    BrokerFenced,
-    BrokerRegistered,
-    BrokerShuttingDown,
-    BrokerUnfenced,
-    BrokerUnregistered,
-    ConfigChanged,
-    LeaderRecovery,
-    LogDirFailed,
-    LogDirInfo,
-    PartitionChanged,
-    PartitionCreated,
-    Record,
-    TopicCreated,
-    TopicDeleted,
-)
+from kreassign.twin import metadata
 from kreassign.twin.store import from_json, to_json
 
 FOO = TopicPartition("foo", 3)
 RECORDS = (
-    BrokerRegistered(1, "höst", 9092, None, (LogDirInfo("/a", "A"), LogDirInfo("/b", "B")), 7),
-    BrokerRegistered(1, "host", 9092, "rack", (), 7),
-    BrokerFenced(1),
-    BrokerUnfenced(1),
-    BrokerShuttingDown(1),
-    BrokerUnregistered(1),
-    LogDirFailed(1, "A"),
-    TopicCreated("foo", "id"),
-    TopicDeleted("foo"),
-    PartitionCreated(FOO, (1, 2), (1,), 1, 0, 0, ("A", "B")),
-    PartitionCreated(FOO, (1, 2), (), -1, 3, 9, ("A", "B"), (2,), (1,), LeaderRecovery.RECOVERING, (1,), (2,)),
-    PartitionChanged(FOO),
-    PartitionChanged(FOO, (2,), (), (1,), (), -1, LeaderRecovery.RECOVERED, ("A",), (2,), ()),
-    ConfigChanged(ConfigResource.topic("foo"), "key", "välue\n"),
-    ConfigChanged(ConfigResource.broker(1), "key", None),
+    metadata.BrokerRegistered(
+        1, "höst", 9092, None, (metadata.LogDirInfo("/a", "A"), metadata.LogDirInfo("/b", "B")), 7
+    ),
+    metadata.BrokerRegistered(1, "host", 9092, "rack", (), 7),
+    metadata.BrokerFenced(1),
+    metadata.BrokerUnfenced(1),
+    metadata.BrokerShuttingDown(1),
+    metadata.BrokerUnregistered(1),
+    metadata.LogDirFailed(1, "A"),
+    metadata.TopicCreated("foo", "id"),
+    metadata.TopicDeleted("foo"),
+    metadata.PartitionCreated(FOO, (1, 2), (1,), 1, 0, 0, ("A", "B")),
+    metadata.PartitionCreated(
+        FOO, (1, 2), (), -1, 3, 9, ("A", "B"), (2,), (1,), metadata.LeaderRecovery.RECOVERING, (1,), (2,)
+    ),
+    metadata.PartitionChanged(FOO),
+    metadata.PartitionChanged(FOO, (2,), (), (1,), (), -1, metadata.LeaderRecovery.RECOVERED, ("A",), (2,), ()),
+    metadata.ConfigChanged(ConfigResource.topic("foo"), "key", "välue\n"),
+    metadata.ConfigChanged(ConfigResource.broker(1), "key", None),
 )
 
 
@@ -53,11 +42,11 @@ def test_every_record_survives(record):
 
 
 def test_every_kind_of_record_is_tried():
-    assert {type(record) for record in RECORDS} == set(get_args(Record))
+    assert {type(record) for record in RECORDS} == set(get_args(metadata.Record))
 
 
 def test_texts_are_short_and_can_be_read():
-    assert to_json(PartitionChanged(FOO, isr=(1, 2), adding=())) == (
+    assert to_json(metadata.PartitionChanged(FOO, isr=(1, 2), adding=())) == (
         '{"record":"PartitionChanged","topic_partition":["foo",3],"adding":[],"isr":[1,2]}'
     )
 

@@ -12,17 +12,8 @@ from pathlib import Path
 import pytest
 
 from kreassign.twin.zookeeper.control_requests import ControlRequest, build
+from kreassign.wire import control
 from kreassign.wire.api import Message
-from kreassign.wire.control import (
-    LEADER_AND_ISR,
-    STOP_REPLICA,
-    UPDATE_METADATA,
-    ControlApi,
-    Json,
-    as_json,
-    decode_body,
-    encode_body,
-)
 from testbed import JarsMissing, JavaMissing
 from testbed.java import tool_command
 from tests.twin.java_tools import REQUIRE_VARIABLE
@@ -33,7 +24,7 @@ pytestmark = pytest.mark.kafka
 PROGRAM = Path(__file__).with_name("Convert.java")
 
 
-def converted(requests: list[tuple[ControlApi, int, bytes]]) -> Iterator[tuple[Json, bytes]]:
+def converted(requests: list[tuple[control.ControlApi, int, bytes]]) -> Iterator[tuple[control.Json, bytes]]:
     """Request as Kafka's classes read and write it."""
     try:
         command = tool_command("3.9.1", str(PROGRAM))
@@ -50,18 +41,18 @@ def converted(requests: list[tuple[ControlApi, int, bytes]]) -> Iterator[tuple[J
         yield json.loads(shown), bytes.fromhex(written)
 
 
-def every_version() -> Iterator[tuple[ControlApi, int, bytes]]:
+def every_version() -> Iterator[tuple[control.ControlApi, int, bytes]]:
     """Each request in each version that there ever was, with something in every field."""
-    for version in range(LEADER_AND_ISR.max_version + 1):
-        yield LEADER_AND_ISR, version, encode_body(version, leader_and_isr(is_grouped=version >= 2))
-    for version in range(STOP_REPLICA.max_version + 1):
-        yield STOP_REPLICA, version, encode_body(version, stop_replica())
-    for version in range(UPDATE_METADATA.max_version + 1):
-        yield UPDATE_METADATA, version, encode_body(version, update_metadata())
+    for version in range(control.LEADER_AND_ISR.max_version + 1):
+        yield control.LEADER_AND_ISR, version, control.encode_body(version, leader_and_isr(is_grouped=version >= 2))
+    for version in range(control.STOP_REPLICA.max_version + 1):
+        yield control.STOP_REPLICA, version, control.encode_body(version, stop_replica())
+    for version in range(control.UPDATE_METADATA.max_version + 1):
+        yield control.UPDATE_METADATA, version, control.encode_body(version, update_metadata())
 
 
 def leader_and_isr(*, is_grouped: bool) -> Message:
-    request = LEADER_AND_ISR.request
+    request = control.LEADER_AND_ISR.request
     state = request.LeaderAndIsrPartitionState(
         topic_name="foo", partition_index=1, controller_epoch=2, leader=3, leader_epoch=4, isr=[3, 5],
         partition_epoch=6, replicas=[3, 5, 7, 9], adding_replicas=[7], removing_replicas=[9, 5], is_new=True,
@@ -78,7 +69,7 @@ def leader_and_isr(*, is_grouped: bool) -> Message:
 
 
 def stop_replica() -> Message:
-    request = STOP_REPLICA.request
+    request = control.STOP_REPLICA.request
     state = request.StopReplicaTopicState
     order = state.StopReplicaPartitionState(partition_index=1, leader_epoch=-2, delete_partition=True)
     return request(
@@ -90,7 +81,7 @@ def stop_replica() -> Message:
 
 
 def update_metadata() -> Message:
-    request = UPDATE_METADATA.request
+    request = control.UPDATE_METADATA.request
     state = request.UpdateMetadataPartitionState(
         topic_name="foo", partition_index=1, controller_epoch=2, leader=-2, leader_epoch=4, isr=[3], zk_version=5,
         replicas=[3, 4], offline_replicas=[4],
@@ -122,8 +113,8 @@ def built() -> Iterator[ControlRequest]:
 def test_kafka_reads_and_writes_every_version_as_the_twin_does() -> None:
     requests = [*every_version(), *((one.api, one.version, one.body) for one in built())]
     for (api, version, body), (read, written) in zip(requests, converted(requests), strict=True):
-        ours = as_json(decode_body(api, version, body))
-        if api is UPDATE_METADATA and version >= 8:
+        ours = control.as_json(control.decode_body(api, version, body))
+        if api is control.UPDATE_METADATA and version >= 8:
             read.setdefault("type", 0)  # Kafka leaves a tagged field that has its default value out of its log
         assert read == ours, (api, version)
         assert written == body, (api, version)

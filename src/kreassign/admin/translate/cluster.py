@@ -10,25 +10,9 @@ import uuid
 from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from kreassign import __version__
+from kreassign import __version__, model
 from kreassign.admin.call import NOT_NAMED, Call, either, outcomes, raise_if_failed, readings, rejection, unanswered
 from kreassign.errors import ClusterError, ProtocolViolation, Rejected, Unsupported
-from kreassign.model import (
-    Batch,
-    Broker,
-    Cluster,
-    ConfigChange,
-    ConfigEntry,
-    ConfigResource,
-    ConfigSource,
-    NewPartitions,
-    NewTopic,
-    Partition,
-    ResourceType,
-    Topic,
-    TopicPartition,
-    operation_names,
-)
 from kreassign.model.error_codes import UNKNOWN_TOPIC_OR_PARTITION, has_code
 from kreassign.wire import api
 from kreassign.wire.api import Api, Message
@@ -40,32 +24,34 @@ _ENDPOINT_TYPE_VERSION = 1
 _FENCED_VERSION = 2
 
 
-def nodes() -> Call[Cluster]:
+def nodes() -> Call[model.Cluster]:
     """Brokers and controller id, from any broker's metadata, without topics."""
 
     def build(_version: int, _timeout_ms: int) -> Message:
         return api.METADATA.request(topics=[], allow_auto_topic_creation=False)
 
-    def read(response: Message) -> Cluster:
+    def read(response: Message) -> model.Cluster:
         brokers = (_broker(node.node_id, node) for node in response.brokers)
-        return Cluster(response.cluster_id or "", response.controller_id, tuple(sorted(brokers, key=_brokers_by_id)))
+        return model.Cluster(
+            response.cluster_id or "", response.controller_id, tuple(sorted(brokers, key=_brokers_by_id))
+        )
 
     return Call(api.METADATA, build, read, is_doubtful=_without_brokers)
 
 
-def _broker(broker: int, node: Message, *, is_fenced: bool = False) -> Broker:
+def _broker(broker: int, node: Message, *, is_fenced: bool = False) -> model.Broker:
     """Read a node. Raises ValueError without a host: clients could not connect to it, or would to this machine."""
     if not node.host:
         raise ValueError(f"node {broker} has no host")
-    return Broker(broker, node.host, node.port, node.rack, is_fenced)
+    return model.Broker(broker, node.host, node.port, node.rack, is_fenced)
 
 
-def describe_cluster(*, include_fenced: bool = False) -> Call[Cluster]:
+def describe_cluster(*, include_fenced: bool = False) -> Call[model.Cluster]:
     """Brokers and controller id by DescribeCluster; fenced brokers only from Kafka 4.0 on."""
     return _describe_cluster(_BROKERS, include_fenced=include_fenced)
 
 
-def controller_nodes() -> Call[Cluster]:
+def controller_nodes() -> Call[model.Cluster]:
     """The controllers of the quorum and the active one, asked at a controller (KIP-919)."""
     return _describe_cluster(_CONTROLLERS, include_fenced=False)
 
@@ -105,7 +91,7 @@ def allowed_on_cluster() -> Call[frozenset[str] | None]:
     def read(response: Message) -> frozenset[str] | None:
         raise_if_failed(api.DESCRIBE_CLUSTER, response.error_code, response.error_message)
         found = response.authorized_operations
-        return None if found is None else operation_names(found)
+        return None if found is None else model.operation_names(found)
 
     return Call(api.DESCRIBE_CLUSTER, build, read)
 
@@ -120,7 +106,7 @@ def allowed_on_topics() -> Call[dict[str, frozenset[str]]]:
 
     def read(response: Message) -> dict[str, frozenset[str]]:
         told = {topic.name: topic.authorized_operations for topic in response.topics if not topic.error_code}
-        return {name: operation_names(found) for name, found in told.items() if found is not None}
+        return {name: model.operation_names(found) for name, found in told.items() if found is not None}
 
     return Call(api.METADATA, build, read)
 
@@ -137,7 +123,7 @@ def unregister_broker(broker: int) -> Call[None]:
     return Call(api.UNREGISTER_BROKER, build, read, is_write=True, routing_codes=lambda answer: (answer.error_code,))
 
 
-def _describe_cluster(endpoint_type: int, *, include_fenced: bool) -> Call[Cluster]:
+def _describe_cluster(endpoint_type: int, *, include_fenced: bool) -> Call[model.Cluster]:
     def build(version: int, _timeout_ms: int) -> Message:
         if endpoint_type == _CONTROLLERS and version < _ENDPOINT_TYPE_VERSION:
             raise Unsupported("this node does not list controllers (DescribeCluster version 1 does); is it a broker?")
@@ -145,19 +131,19 @@ def _describe_cluster(endpoint_type: int, *, include_fenced: bool) -> Call[Clust
             raise Unsupported("this cluster cannot list fenced brokers (DescribeCluster version 2, Kafka 4.0)")
         return api.DESCRIBE_CLUSTER.request(endpoint_type=endpoint_type, include_fenced_brokers=include_fenced)
 
-    def read(response: Message) -> Cluster:
+    def read(response: Message) -> model.Cluster:
         raise_if_failed(api.DESCRIBE_CLUSTER, response.error_code, response.error_message)
         brokers = (_broker(node.broker_id, node, is_fenced=bool(node.is_fenced)) for node in response.brokers)
-        return Cluster(response.cluster_id, response.controller_id, tuple(sorted(brokers, key=_brokers_by_id)))
+        return model.Cluster(response.cluster_id, response.controller_id, tuple(sorted(brokers, key=_brokers_by_id)))
 
     return Call(api.DESCRIBE_CLUSTER, build, read, is_doubtful=_without_brokers)
 
 
-def _without_brokers(cluster: Cluster) -> bool:
+def _without_brokers(cluster: model.Cluster) -> bool:
     return not cluster.brokers
 
 
-def _brokers_by_id(broker: Broker) -> int:
+def _brokers_by_id(broker: model.Broker) -> int:
     return broker.id
 
 
@@ -177,7 +163,7 @@ class Cursor(NamedTuple):
 class TopicPage(NamedTuple):
     """Topics of one page, the last perhaps only in part, and the start of the next page."""
 
-    topics: Batch[str, Topic]
+    topics: model.Batch[str, model.Topic]
     next_cursor: Cursor | None
 
 
@@ -193,7 +179,7 @@ def list_topics() -> Call[dict[str, bool]]:
     return Call(api.METADATA, build, read, is_doubtful=lambda topics: not topics)
 
 
-def describe_topics_by_metadata(names: Iterable[str] | None) -> Call[Batch[str, Topic]]:
+def describe_topics_by_metadata(names: Iterable[str] | None) -> Call[model.Batch[str, model.Topic]]:
     """Topics by Metadata, for brokers without DescribeTopicPartitions; None means all."""
     wanted = None if names is None else list(names)
 
@@ -202,7 +188,7 @@ def describe_topics_by_metadata(names: Iterable[str] | None) -> Call[Batch[str, 
         topics = None if wanted is None else [entry(topic_id=_NO_TOPIC_ID, name=name) for name in wanted]
         return api.METADATA.request(topics=topics, allow_auto_topic_creation=False)
 
-    def read(response: Message) -> Batch[str, Topic]:
+    def read(response: Message) -> model.Batch[str, model.Topic]:
         return _topics(api.METADATA, response.topics, NOT_NAMED if wanted is None else wanted)
 
     return Call(api.METADATA, build, read, is_doubtful=_lacks_topics, join=either)
@@ -237,11 +223,11 @@ def missing_from_pages(names: Iterable[str], told: Container[str]) -> dict[str, 
     return unanswered(api.DESCRIBE_TOPIC_PARTITIONS, names, told)
 
 
-def _topics(answering: Api, entries: Iterable[Message], asked: Iterable[str]) -> Batch[str, Topic]:
+def _topics(answering: Api, entries: Iterable[Message], asked: Iterable[str]) -> model.Batch[str, model.Topic]:
     return readings(answering, ((entry.name, entry) for entry in entries), _topic, asked)
 
 
-def _lacks_topics(topics: Batch[str, Topic]) -> bool:
+def _lacks_topics(topics: model.Batch[str, model.Topic]) -> bool:
     """True if a topic that was asked for is not there, or there is none at all."""
     return _names_unknown(topics) or not (topics.ok or topics.failed)
 
@@ -250,14 +236,14 @@ def _joined(first: TopicPage, second: TopicPage) -> TopicPage:
     return TopicPage(either(first.topics, second.topics), (first if first.topics.ok else second).next_cursor)
 
 
-def _names_unknown(answers: Batch[Any, Any]) -> bool:
+def _names_unknown(answers: model.Batch[Any, Any]) -> bool:
     return any(has_code(error, UNKNOWN_TOPIC_OR_PARTITION) for error in answers.failed.values())
 
 
-def _topic(_name: str, entry: Message) -> Topic:
+def _topic(_name: str, entry: Message) -> model.Topic:
     topic_id = entry.topic_id if isinstance(entry.topic_id, uuid.UUID) and entry.topic_id != _NO_TOPIC_ID else None
     partitions = sorted(entry.partitions, key=lambda partition: partition.partition_index)
-    return Topic(
+    return model.Topic(
         name=entry.name,
         topic_id=None if topic_id is None else str(topic_id),
         is_internal=bool(entry.is_internal),
@@ -265,13 +251,13 @@ def _topic(_name: str, entry: Message) -> Topic:
     )
 
 
-def _partition(topic: str, entry: Message) -> Partition:
+def _partition(topic: str, entry: Message) -> model.Partition:
     # Metadata has no eligible leaders; kafka-python then answers with the field's default, None.
     eligible = getattr(entry, "eligible_leader_replicas", None)
     last_known = getattr(entry, "last_known_elr", None)
     replicas, isr = tuple(entry.replica_nodes), tuple(entry.isr_nodes)
-    return Partition(
-        topic_partition=TopicPartition(topic, entry.partition_index),
+    return model.Partition(
+        topic_partition=model.TopicPartition(topic, entry.partition_index),
         replicas=replicas,
         isr=replicas if isr == replicas else isr,  # one tuple, not two, for each of a million partitions
         leader=entry.leader_id,
@@ -282,13 +268,13 @@ def _partition(topic: str, entry: Message) -> Partition:
     )
 
 
-def unknown_partition(topic_partition: TopicPartition) -> Rejected:
+def unknown_partition(topic_partition: model.TopicPartition) -> Rejected:
     """The error for a partition that its topic does not have."""
     message = f"topic {topic_partition.topic} has no partition {topic_partition.partition}"
     return rejection(api.METADATA, UNKNOWN_TOPIC_OR_PARTITION, message, topic_partition)
 
 
-def create_topics(topics: Iterable[NewTopic], *, validate_only: bool) -> Call[Batch[str, None]]:
+def create_topics(topics: Iterable[model.NewTopic], *, validate_only: bool) -> Call[model.Batch[str, None]]:
     """CreateTopics, an outcome per name."""
     wanted = list(topics)
 
@@ -296,7 +282,7 @@ def create_topics(topics: Iterable[NewTopic], *, validate_only: bool) -> Call[Ba
         entries = [_new_topic(topic) for topic in wanted]
         return api.CREATE_TOPICS.request(topics=entries, timeout_ms=timeout_ms, validate_only=validate_only)
 
-    def read(response: Message) -> Batch[str, None]:
+    def read(response: Message) -> model.Batch[str, None]:
         answered = ((topic.name, topic.error_code, topic.error_message) for topic in response.topics)
         return outcomes(api.CREATE_TOPICS, answered, (topic.name for topic in wanted))
 
@@ -309,7 +295,7 @@ def create_topics(topics: Iterable[NewTopic], *, validate_only: bool) -> Call[Ba
     )
 
 
-def _new_topic(topic: NewTopic) -> Message:
+def _new_topic(topic: model.NewTopic) -> Message:
     entry = api.CREATE_TOPICS.request.CreatableTopic
     return entry(
         name=topic.name,
@@ -323,7 +309,7 @@ def _new_topic(topic: NewTopic) -> Message:
     )
 
 
-def delete_topics(names: Iterable[str]) -> Call[Batch[str, None]]:
+def delete_topics(names: Iterable[str]) -> Call[model.Batch[str, None]]:
     """DeleteTopics, an outcome per name."""
     wanted = list(names)
 
@@ -332,7 +318,7 @@ def delete_topics(names: Iterable[str]) -> Call[Batch[str, None]]:
         topics = [entry(name=name, topic_id=_NO_TOPIC_ID) for name in wanted]
         return api.DELETE_TOPICS.request(topics=topics, timeout_ms=timeout_ms)
 
-    def read(response: Message) -> Batch[str, None]:
+    def read(response: Message) -> model.Batch[str, None]:
         answered = ((topic.name, topic.error_code, topic.error_message) for topic in response.responses)
         return outcomes(api.DELETE_TOPICS, answered, wanted)
 
@@ -345,14 +331,16 @@ def delete_topics(names: Iterable[str]) -> Call[Batch[str, None]]:
     )
 
 
-def create_partitions(requested: Mapping[str, NewPartitions], *, validate_only: bool) -> Call[Batch[str, None]]:
+def create_partitions(
+    requested: Mapping[str, model.NewPartitions], *, validate_only: bool
+) -> Call[model.Batch[str, None]]:
     """CreatePartitions, an outcome per topic."""
 
     def build(_version: int, timeout_ms: int) -> Message:
         entries = [_new_partitions(topic, new) for topic, new in requested.items()]
         return api.CREATE_PARTITIONS.request(topics=entries, timeout_ms=timeout_ms, validate_only=validate_only)
 
-    def read(response: Message) -> Batch[str, None]:
+    def read(response: Message) -> model.Batch[str, None]:
         answered = ((topic.name, topic.error_code, topic.error_message) for topic in response.results)
         return outcomes(api.CREATE_PARTITIONS, answered, requested)
 
@@ -365,7 +353,7 @@ def create_partitions(requested: Mapping[str, NewPartitions], *, validate_only: 
     )
 
 
-def _new_partitions(topic: str, new: NewPartitions) -> Message:
+def _new_partitions(topic: str, new: model.NewPartitions) -> Message:
     entry = api.CREATE_PARTITIONS.request.CreatePartitionsTopic
     assignment = entry.CreatePartitionsAssignment
     assignments = [assignment(broker_ids=list(replicas)) for replicas in new.assignments]
@@ -374,12 +362,12 @@ def _new_partitions(topic: str, new: NewPartitions) -> Message:
 
 # Configurations: DescribeConfigs and IncrementalAlterConfigs (KIP-339).
 
-Entries = Mapping[str, ConfigEntry]
+Entries = Mapping[str, model.ConfigEntry]
 
 
 def describe_configs(
-    resources: Iterable[ConfigResource], names: Iterable[str] | None
-) -> Call[Batch[ConfigResource, Entries]]:
+    resources: Iterable[model.ConfigResource], names: Iterable[str] | None
+) -> Call[model.Batch[model.ConfigResource, Entries]]:
     """The configuration of each resource, all keys or only existing ones of `names`."""
     keys = None if names is None else list(names)
     wanted = list(resources)
@@ -393,44 +381,44 @@ def describe_configs(
             ]
         )
 
-    def read(response: Message) -> Batch[ConfigResource, Entries]:
+    def read(response: Message) -> model.Batch[model.ConfigResource, Entries]:
         answered = ((_resource_of(result), result) for result in response.results)
         return readings(api.DESCRIBE_CONFIGS, answered, _config_entries, wanted)
 
     return Call(api.DESCRIBE_CONFIGS, build, read, is_doubtful=_names_unknown, join=either)
 
 
-def _resource_of(entry: Message) -> ConfigResource:
-    if entry.resource_type not in ResourceType.__members__.values():
+def _resource_of(entry: Message) -> model.ConfigResource:
+    if entry.resource_type not in model.ResourceType.__members__.values():
         raise ProtocolViolation(f"the answer is about resource type {entry.resource_type}, which nobody asked about")
-    return ConfigResource(ResourceType(entry.resource_type), entry.resource_name)
+    return model.ConfigResource(model.ResourceType(entry.resource_type), entry.resource_name)
 
 
-def _config_entries(_resource: ConfigResource, result: Message) -> Entries:
+def _config_entries(_resource: model.ConfigResource, result: Message) -> Entries:
     return {entry.name: _config_entry(entry) for entry in result.configs}
 
 
-def _config_entry(entry: Message) -> ConfigEntry:
-    known = entry.config_source in ConfigSource.__members__.values()
-    return ConfigEntry(
+def _config_entry(entry: Message) -> model.ConfigEntry:
+    known = entry.config_source in model.ConfigSource.__members__.values()
+    return model.ConfigEntry(
         name=entry.name,
         value=entry.value,
-        source=ConfigSource(entry.config_source) if known else ConfigSource.UNKNOWN,
+        source=model.ConfigSource(entry.config_source) if known else model.ConfigSource.UNKNOWN,
         is_sensitive=bool(entry.is_sensitive),
         is_read_only=bool(entry.read_only),
     )
 
 
 def incremental_alter_configs(
-    changes: Mapping[ConfigResource, Sequence[ConfigChange]], *, validate_only: bool
-) -> Call[Batch[ConfigResource, None]]:
+    changes: Mapping[model.ConfigResource, Sequence[model.ConfigChange]], *, validate_only: bool
+) -> Call[model.Batch[model.ConfigResource, None]]:
     """Change configurations, an outcome per resource."""
 
     def build(_version: int, _timeout_ms: int) -> Message:
         entries = [_altered_resource(resource, steps) for resource, steps in changes.items()]
         return api.INCREMENTAL_ALTER_CONFIGS.request(resources=entries, validate_only=validate_only)
 
-    def read(response: Message) -> Batch[ConfigResource, None]:
+    def read(response: Message) -> model.Batch[model.ConfigResource, None]:
         answered = ((_resource_of(entry), entry.error_code, entry.error_message) for entry in response.responses)
         return outcomes(api.INCREMENTAL_ALTER_CONFIGS, answered, changes)
 
@@ -443,7 +431,7 @@ def incremental_alter_configs(
     )
 
 
-def _altered_resource(resource: ConfigResource, steps: Sequence[ConfigChange]) -> Message:
+def _altered_resource(resource: model.ConfigResource, steps: Sequence[model.ConfigChange]) -> Message:
     entry = api.INCREMENTAL_ALTER_CONFIGS.request.AlterConfigsResource
     return entry(
         resource_type=int(resource.type),

@@ -4,16 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from kreassign.admin.call import (
-    Call,
-    by_topic,
-    entry_of,
-    partition_entries,
-    partition_outcomes,
-    raise_if_failed,
-    readings,
-    topic_entries,
-)
+from kreassign.admin import call
 from kreassign.model import Batch, TopicPartition, operation_names
 from kreassign.model.error_codes import GROUP_ID_NOT_FOUND
 from kreassign.model.requests import DEAD, CommittedOffset, Group, GroupCandidate, GroupMember, Membership
@@ -24,7 +15,7 @@ _GROUP = 0  # Key type of FindCoordinator
 _MANY_KEYS_VERSION = 4
 
 
-def find_coordinator(group_id: str) -> Call[int]:
+def find_coordinator(group_id: str) -> call.Call[int]:
     """The id of the broker that coordinates a group. A cluster that never had a group creates its internal topic."""
 
     def build(version: int, _timeout_ms: int) -> Message:
@@ -35,14 +26,14 @@ def find_coordinator(group_id: str) -> Call[int]:
     def read(response: Message) -> int:
         found = response
         if response.API_VERSION >= _MANY_KEYS_VERSION:
-            found = entry_of(api.FIND_COORDINATOR, ((one.key, one) for one in response.coordinators), group_id)
-        raise_if_failed(api.FIND_COORDINATOR, found.error_code, found.error_message, group_id)
+            found = call.entry_of(api.FIND_COORDINATOR, ((one.key, one) for one in response.coordinators), group_id)
+        call.raise_if_failed(api.FIND_COORDINATOR, found.error_code, found.error_message, group_id)
         return int(found.node_id)
 
-    return Call(api.FIND_COORDINATOR, build, read)
+    return call.Call(api.FIND_COORDINATOR, build, read)
 
 
-def join_group(candidate: GroupCandidate, rebalance_timeout_ms: int) -> Call[Membership]:
+def join_group(candidate: GroupCandidate, rebalance_timeout_ms: int) -> call.Call[Membership]:
     """Join a group. Repetition is harmless: a later request under the same instance id replaces the earlier one."""
 
     def build(_version: int, _timeout_ms: int) -> Message:
@@ -58,13 +49,13 @@ def join_group(candidate: GroupCandidate, rebalance_timeout_ms: int) -> Call[Mem
         )
 
     def read(response: Message) -> Membership:
-        raise_if_failed(api.JOIN_GROUP, response.error_code, item=candidate.group_id)
+        call.raise_if_failed(api.JOIN_GROUP, response.error_code, item=candidate.group_id)
         return Membership(candidate.group_id, candidate.instance_id, response.member_id, response.generation_id)
 
-    return Call(api.JOIN_GROUP, build, read)
+    return call.Call(api.JOIN_GROUP, build, read)
 
 
-def sync_group(membership: Membership, candidate: GroupCandidate) -> Call[None]:
+def sync_group(membership: Membership, candidate: GroupCandidate) -> call.Call[None]:
     """Give the only member an empty assignment. The coordinator stores the group only after this."""
 
     def build(_version: int, _timeout_ms: int) -> Message:
@@ -77,23 +68,23 @@ def sync_group(membership: Membership, candidate: GroupCandidate) -> Call[None]:
             assignments=[assignment],
         )
 
-    return Call(
+    return call.Call(
         api.SYNC_GROUP,
         build,
-        lambda response: raise_if_failed(api.SYNC_GROUP, response.error_code, item=membership.group_id),
+        lambda response: call.raise_if_failed(api.SYNC_GROUP, response.error_code, item=membership.group_id),
     )
 
 
-def heartbeat(membership: Membership) -> Call[None]:
+def heartbeat(membership: Membership) -> call.Call[None]:
     """Renew a membership; refused for a former member."""
 
     def build(_version: int, _timeout_ms: int) -> Message:
         return api.HEARTBEAT.request(**_as_member(membership))
 
-    return Call(api.HEARTBEAT, build, lambda response: raise_if_failed(api.HEARTBEAT, response.error_code))
+    return call.Call(api.HEARTBEAT, build, lambda response: call.raise_if_failed(api.HEARTBEAT, response.error_code))
 
 
-def leave_group(group_id: str, instance_id: str, member_id: str) -> Call[None]:
+def leave_group(group_id: str, instance_id: str, member_id: str) -> call.Call[None]:
     """Remove a member from a group by its instance id, and with a member id only if that matches."""
 
     def build(_version: int, _timeout_ms: int) -> Message:
@@ -102,50 +93,50 @@ def leave_group(group_id: str, instance_id: str, member_id: str) -> Call[None]:
         return request(group_id=group_id, members=[member])
 
     def read(response: Message) -> None:
-        raise_if_failed(api.LEAVE_GROUP, response.error_code)
+        call.raise_if_failed(api.LEAVE_GROUP, response.error_code)
         members = ((member.group_instance_id, member) for member in response.members)
-        raise_if_failed(api.LEAVE_GROUP, entry_of(api.LEAVE_GROUP, members, instance_id).error_code)
+        call.raise_if_failed(api.LEAVE_GROUP, call.entry_of(api.LEAVE_GROUP, members, instance_id).error_code)
 
-    return Call(api.LEAVE_GROUP, build, read, is_write=True)
+    return call.Call(api.LEAVE_GROUP, build, read, is_write=True)
 
 
-def describe_group(group_id: str) -> Call[Group]:
+def describe_group(group_id: str) -> call.Call[Group]:
     """Describe a group with its members; a group that does not exist is `DEAD`."""
 
     def build(_version: int, _timeout_ms: int) -> Message:
         return api.DESCRIBE_GROUPS.request(groups=[group_id], include_authorized_operations=False)
 
     def read(response: Message) -> Group:
-        found = entry_of(api.DESCRIBE_GROUPS, ((one.group_id, one) for one in response.groups), group_id)
+        found = call.entry_of(api.DESCRIBE_GROUPS, ((one.group_id, one) for one in response.groups), group_id)
         if found.error_code == GROUP_ID_NOT_FOUND:
             return Group(group_id, DEAD, "", "")
-        raise_if_failed(api.DESCRIBE_GROUPS, found.error_code, found.error_message)
+        call.raise_if_failed(api.DESCRIBE_GROUPS, found.error_code, found.error_message)
         return Group(
             group_id, found.group_state, found.protocol_type, found.protocol_data, tuple(map(_member, found.members))
         )
 
-    return Call(api.DESCRIBE_GROUPS, build, read)
+    return call.Call(api.DESCRIBE_GROUPS, build, read)
 
 
-def allowed_on_group(group_id: str) -> Call[frozenset[str] | None]:
+def allowed_on_group(group_id: str) -> call.Call[frozenset[str] | None]:
     """The operations that this client is allowed on a group; None if unreported."""
 
     def build(_version: int, _timeout_ms: int) -> Message:
         return api.DESCRIBE_GROUPS.request(groups=[group_id], include_authorized_operations=True)
 
     def read(response: Message) -> frozenset[str] | None:
-        found = entry_of(api.DESCRIBE_GROUPS, ((one.group_id, one) for one in response.groups), group_id)
+        found = call.entry_of(api.DESCRIBE_GROUPS, ((one.group_id, one) for one in response.groups), group_id)
         if found.error_code != GROUP_ID_NOT_FOUND:
-            raise_if_failed(api.DESCRIBE_GROUPS, found.error_code, found.error_message)
+            call.raise_if_failed(api.DESCRIBE_GROUPS, found.error_code, found.error_message)
         told = found.authorized_operations
         return None if told is None else operation_names(told)
 
-    return Call(api.DESCRIBE_GROUPS, build, read)
+    return call.Call(api.DESCRIBE_GROUPS, build, read)
 
 
 def commit_offsets(
     membership: Membership, offsets: Mapping[TopicPartition, CommittedOffset]
-) -> Call[Batch[TopicPartition, None]]:
+) -> call.Call[Batch[TopicPartition, None]]:
     """Commit offsets as this member of this generation; a former member is refused, for each partition."""
     request = api.OFFSET_COMMIT.request
     entry = request.OffsetCommitRequestTopic
@@ -164,18 +155,20 @@ def commit_offsets(
             generation_id_or_member_epoch=membership.generation,
             member_id=membership.member_id,
             group_instance_id=membership.instance_id,
-            topics=topic_entries(entry, offsets, partition),
+            topics=call.topic_entries(entry, offsets, partition),
         )
 
     def read(response: Message) -> Batch[TopicPartition, None]:
-        return partition_outcomes(api.OFFSET_COMMIT, response.topics, offsets)
+        return call.partition_outcomes(api.OFFSET_COMMIT, response.topics, offsets)
 
-    return Call(api.OFFSET_COMMIT, build, read)
+    return call.Call(api.OFFSET_COMMIT, build, read)
 
 
-def fetch_offsets(group_id: str, partitions: Iterable[TopicPartition]) -> Call[Batch[TopicPartition, CommittedOffset]]:
+def fetch_offsets(
+    group_id: str, partitions: Iterable[TopicPartition]
+) -> call.Call[Batch[TopicPartition, CommittedOffset]]:
     """The committed offsets of a group for these partitions."""
-    asked = by_topic(partitions)
+    asked = call.by_topic(partitions)
 
     def build(_version: int, _timeout_ms: int) -> Message:
         request = api.OFFSET_FETCH.request
@@ -184,11 +177,11 @@ def fetch_offsets(group_id: str, partitions: Iterable[TopicPartition]) -> Call[B
         return request(group_id=group_id, topics=topics)
 
     def read(response: Message) -> Batch[TopicPartition, CommittedOffset]:
-        raise_if_failed(api.OFFSET_FETCH, response.error_code)
+        call.raise_if_failed(api.OFFSET_FETCH, response.error_code)
         named = (TopicPartition(topic, number) for topic, numbers in asked.items() for number in numbers)
-        return readings(api.OFFSET_FETCH, partition_entries(response.topics), _committed, named)
+        return call.readings(api.OFFSET_FETCH, call.partition_entries(response.topics), _committed, named)
 
-    return Call(api.OFFSET_FETCH, build, read)
+    return call.Call(api.OFFSET_FETCH, build, read)
 
 
 def _as_member(membership: Membership) -> dict[str, object]:

@@ -11,17 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import TypeVar
 
-from kreassign.admin.call import (
-    NOT_NAMED,
-    Call,
-    by_topic,
-    outcomes,
-    partition_entries,
-    partition_outcomes,
-    raise_if_failed,
-    readings,
-    topic_entries,
-)
+from kreassign.admin import call
 from kreassign.errors import Unsupported
 from kreassign.model import Batch, ElectionType, LogDir, OffsetSpec, OngoingReassignment, ReplicaStatus, TopicPartition
 from kreassign.model.cluster import LogDirReplicas
@@ -43,7 +33,7 @@ Targets = Mapping[TopicPartition, tuple[int, ...] | None]
 
 def alter_partition_reassignments(
     targets: Targets, *, allow_replication_factor_change: bool
-) -> Call[Batch[TopicPartition, None]]:
+) -> call.Call[Batch[TopicPartition, None]]:
     """Start, override or (None) cancel reassignments, an outcome per partition.
 
     Without `allow_replication_factor_change` a broker that does not know KIP-860 is refused before anything is
@@ -62,21 +52,21 @@ def alter_partition_reassignments(
         return api.ALTER_PARTITION_REASSIGNMENTS.request(
             timeout_ms=timeout_ms,
             allow_replication_factor_change=allow_replication_factor_change,
-            topics=topic_entries(entry, targets, partition),
+            topics=call.topic_entries(entry, targets, partition),
         )
 
     def read(response: Message) -> Batch[TopicPartition, None]:
-        raise_if_failed(api.ALTER_PARTITION_REASSIGNMENTS, response.error_code, response.error_message)
-        return partition_outcomes(api.ALTER_PARTITION_REASSIGNMENTS, response.responses, targets)
+        call.raise_if_failed(api.ALTER_PARTITION_REASSIGNMENTS, response.error_code, response.error_message)
+        return call.partition_outcomes(api.ALTER_PARTITION_REASSIGNMENTS, response.responses, targets)
 
     return _write_call(api.ALTER_PARTITION_REASSIGNMENTS, build, read)
 
 
 def list_partition_reassignments(
     partitions: Iterable[TopicPartition] | None,
-) -> Call[dict[TopicPartition, OngoingReassignment]]:
+) -> call.Call[dict[TopicPartition, OngoingReassignment]]:
     """Ongoing reassignments of these partitions or (None) of all; idle and unknown partitions are left out."""
-    wanted = None if partitions is None else by_topic(partitions)
+    wanted = None if partitions is None else call.by_topic(partitions)
 
     def build(_version: int, timeout_ms: int) -> Message:
         entry = api.LIST_PARTITION_REASSIGNMENTS.request.ListPartitionReassignmentsTopics
@@ -88,13 +78,13 @@ def list_partition_reassignments(
         )
 
     def read(response: Message) -> dict[TopicPartition, OngoingReassignment]:
-        raise_if_failed(api.LIST_PARTITION_REASSIGNMENTS, response.error_code, response.error_message)
+        call.raise_if_failed(api.LIST_PARTITION_REASSIGNMENTS, response.error_code, response.error_message)
         return {
             key: OngoingReassignment(tuple(one.replicas), tuple(one.adding_replicas), tuple(one.removing_replicas))
-            for key, one in partition_entries(response.topics)
+            for key, one in call.partition_entries(response.topics)
         }
 
-    return Call(
+    return call.Call(
         api.LIST_PARTITION_REASSIGNMENTS,
         build,
         read,
@@ -113,7 +103,7 @@ UNKNOWN_BYTES = -1
 Key = TypeVar("Key")
 
 
-def alter_partition_counts(counts: Mapping[str, int], *, validate_only: bool) -> Call[Batch[str, None]]:
+def alter_partition_counts(counts: Mapping[str, int], *, validate_only: bool) -> call.Call[Batch[str, None]]:
     """Set the number of partitions of topics, an outcome per topic."""
     known = api.ALTER_PARTITION_COUNTS
 
@@ -127,7 +117,7 @@ def alter_partition_counts(counts: Mapping[str, int], *, validate_only: bool) ->
 
 def alter_replication_factors(
     factors: Mapping[str, int], *, validate_only: bool, may_undercut_min_in_sync: bool
-) -> Call[Batch[str, None]]:
+) -> call.Call[Batch[str, None]]:
     """Set the replication factor of topics, an outcome per topic."""
     known = api.ALTER_REPLICATION_FACTORS
 
@@ -145,7 +135,7 @@ def alter_replication_factors(
 
 def reassign_partitions(
     targets: Mapping[TopicPartition, tuple[int, ...]], *, validate_only: bool
-) -> Call[Batch[TopicPartition, None]]:
+) -> call.Call[Batch[TopicPartition, None]]:
     """Start moves, an outcome per partition."""
     known = api.REASSIGN_PARTITIONS
     entry = known.request.ReassignedTopic
@@ -154,12 +144,12 @@ def reassign_partitions(
         return entry.ReassignedPartition(partition_index=key.partition, replicas=list(targets[key]))
 
     def build(_version: int, timeout_ms: int) -> Message:
-        topics = topic_entries(entry, targets, partition)
+        topics = call.topic_entries(entry, targets, partition)
         return known.request(timeout_ms=timeout_ms, validate_only=validate_only, topics=topics)
 
     def read(response: Message) -> Batch[TopicPartition, None]:
-        raise_if_failed(known, response.error_code, response.error_message)
-        return partition_outcomes(known, response.topics, targets)
+        call.raise_if_failed(known, response.error_code, response.error_message)
+        return call.partition_outcomes(known, response.topics, targets)
 
     return _write_call(known, build, read)
 
@@ -168,7 +158,7 @@ def replica_status(
     partitions: Iterable[TopicPartition],
     leader: int,
     named: Mapping[TopicPartition, Iterable[int]] = MappingProxyType({}),
-) -> Call[Batch[TopicPartition, tuple[ReplicaStatus, ...]]]:
+) -> call.Call[Batch[TopicPartition, tuple[ReplicaStatus, ...]]]:
     """Status of the replicas of partitions led by `leader`; for a partition in `named` on those brokers only.
 
     A partition fails if the leader cannot report one of its named brokers.
@@ -182,17 +172,17 @@ def replica_status(
         return entry.AskedPartition(partition_index=key.partition, brokers=brokers)
 
     def build(_version: int, _timeout_ms: int) -> Message:
-        return known.request(topics=topic_entries(entry, asked, partition))
+        return known.request(topics=call.topic_entries(entry, asked, partition))
 
     def read(response: Message) -> Batch[TopicPartition, tuple[ReplicaStatus, ...]]:
-        raise_if_failed(known, response.error_code, response.error_message)
+        call.raise_if_failed(known, response.error_code, response.error_message)
 
         def statuses(key: TopicPartition, one: Message) -> tuple[ReplicaStatus, ...]:
             return tuple(_statuses(key, one, leader))
 
-        return readings(known, partition_entries(response.topics), statuses, asked, code=_status_code)
+        return call.readings(known, call.partition_entries(response.topics), statuses, asked, code=_status_code)
 
-    return Call(known, build, read)
+    return call.Call(known, build, read)
 
 
 def _status_code(entry: Message) -> int:
@@ -221,14 +211,16 @@ def _known_bytes(count: int | None) -> int | None:
 
 
 def _by_name(known: Api, response: Message, asked: Mapping[str, int]) -> Batch[str, None]:
-    raise_if_failed(known, response.error_code, response.error_message)
-    return outcomes(known, ((entry.name, entry.error_code, entry.error_message) for entry in response.topics), asked)
+    call.raise_if_failed(known, response.error_code, response.error_message)
+    return call.outcomes(
+        known, ((entry.name, entry.error_code, entry.error_message) for entry in response.topics), asked
+    )
 
 
 def _write_call(
     known: Api, build: Callable[[int, int], Message], read: Callable[[Message], Batch[Key, None]]
-) -> Call[Batch[Key, None]]:
-    return Call(known, build, read, is_write=True, routing_codes=lambda response: (response.error_code,))
+) -> call.Call[Batch[Key, None]]:
+    return call.Call(known, build, read, is_write=True, routing_codes=lambda response: (response.error_code,))
 
 
 # ElectLeaders (KIP-183, KIP-460).
@@ -238,9 +230,9 @@ _ELECTION_TYPE_VERSION = 1
 
 def elect_leaders(
     partitions: Iterable[TopicPartition] | None, election_type: ElectionType
-) -> Call[Batch[TopicPartition, None]]:
+) -> call.Call[Batch[TopicPartition, None]]:
     """Elect leaders of these partitions or (None) of all; for all, partitions that needed none are left out."""
-    wanted = None if partitions is None else by_topic(partitions)
+    wanted = None if partitions is None else call.by_topic(partitions)
 
     def build(version: int, timeout_ms: int) -> Message:
         if election_type is not ElectionType.PREFERRED and version < _ELECTION_TYPE_VERSION:
@@ -255,11 +247,13 @@ def elect_leaders(
         )
 
     def read(response: Message) -> Batch[TopicPartition, None]:
-        raise_if_failed(api.ELECT_LEADERS, response.error_code or 0)
-        asked = NOT_NAMED if wanted is None else [TopicPartition(topic, n) for topic, ns in wanted.items() for n in ns]
-        return outcomes(api.ELECT_LEADERS, _elections(response), asked)
+        call.raise_if_failed(api.ELECT_LEADERS, response.error_code or 0)
+        asked = (
+            call.NOT_NAMED if wanted is None else [TopicPartition(topic, n) for topic, ns in wanted.items() for n in ns]
+        )
+        return call.outcomes(api.ELECT_LEADERS, _elections(response), asked)
 
-    return Call(api.ELECT_LEADERS, build, read, is_write=True, routing_codes=_election_codes)
+    return call.Call(api.ELECT_LEADERS, build, read, is_write=True, routing_codes=_election_codes)
 
 
 def already_led(elections: Batch[TopicPartition, None]) -> Batch[TopicPartition, None]:
@@ -292,10 +286,10 @@ KNOWS_LOCAL = 8
 
 def list_offsets(
     partitions: Iterable[TopicPartition], spec: OffsetSpec, replica_id: int = CONSUMER
-) -> Call[Batch[TopicPartition, int]]:
+) -> call.Call[Batch[TopicPartition, int]]:
     """Offsets from the requested broker, an outcome per partition; -1 without such an offset."""
     asked = tuple(partitions)
-    wanted = by_topic(asked)
+    wanted = call.by_topic(asked)
 
     def build(version: int, timeout_ms: int) -> Message:
         is_known = spec is not OffsetSpec.EARLIEST_LOCAL or version >= KNOWS_LOCAL
@@ -317,21 +311,21 @@ def list_offsets(
             timeout_ms=timeout_ms,
         )
 
-    return Call(api.LIST_OFFSETS, build, lambda response: _read_offset(response, asked))
+    return call.Call(api.LIST_OFFSETS, build, lambda response: _read_offset(response, asked))
 
 
 def _read_offset(response: Message, asked: Iterable[TopicPartition]) -> Batch[TopicPartition, int]:
     own = {key: key for key in asked}  # reuse the caller's keys: a million new ones take 70 MB
-    answered = ((own.get(key, key), partition) for key, partition in partition_entries(response.topics))
-    return readings(api.LIST_OFFSETS, answered, lambda _key, partition: partition.offset, asked)
+    answered = ((own.get(key, key), partition) for key, partition in call.partition_entries(response.topics))
+    return call.readings(api.LIST_OFFSETS, answered, lambda _key, partition: partition.offset, asked)
 
 
 # DescribeLogDirs and AlterReplicaLogDirs (KIP-113).
 
 
-def describe_log_dirs(partitions: Iterable[TopicPartition] | None) -> Call[tuple[LogDir, ...]]:
+def describe_log_dirs(partitions: Iterable[TopicPartition] | None) -> call.Call[tuple[LogDir, ...]]:
     """The log directories of a broker, with the copies of these partitions or (None) of all."""
-    wanted = None if partitions is None else by_topic(partitions)
+    wanted = None if partitions is None else call.by_topic(partitions)
 
     def build(_version: int, _timeout_ms: int) -> Message:
         entry = api.DESCRIBE_LOG_DIRS.request.DescribableLogDirTopic
@@ -341,14 +335,14 @@ def describe_log_dirs(partitions: Iterable[TopicPartition] | None) -> Call[tuple
         return api.DESCRIBE_LOG_DIRS.request(topics=topics)
 
     def read(response: Message) -> tuple[LogDir, ...]:
-        raise_if_failed(api.DESCRIBE_LOG_DIRS, response.error_code or 0)
+        call.raise_if_failed(api.DESCRIBE_LOG_DIRS, response.error_code or 0)
         # Any other error says nothing about the directory: taken for an offline one, its copies would count as lost.
         for result in response.results:
             if result.error_code != KAFKA_STORAGE_ERROR:
-                raise_if_failed(api.DESCRIBE_LOG_DIRS, result.error_code, item=result.log_dir)
+                call.raise_if_failed(api.DESCRIBE_LOG_DIRS, result.error_code, item=result.log_dir)
         return tuple(_log_dir(result) for result in response.results)
 
-    return Call(api.DESCRIBE_LOG_DIRS, build, read)
+    return call.Call(api.DESCRIBE_LOG_DIRS, build, read)
 
 
 def _log_dir(result: Message) -> LogDir:
@@ -374,7 +368,7 @@ def _replicas(topics: Iterable[Message]) -> LogDirReplicas:
     return found
 
 
-def alter_replica_log_dirs(targets: Mapping[TopicPartition, str]) -> Call[Batch[TopicPartition, None]]:
+def alter_replica_log_dirs(targets: Mapping[TopicPartition, str]) -> call.Call[Batch[TopicPartition, None]]:
     """Move copies of a broker into these directories, an outcome per partition."""
 
     def build(_version: int, _timeout_ms: int) -> Message:
@@ -385,7 +379,7 @@ def alter_replica_log_dirs(targets: Mapping[TopicPartition, str]) -> Call[Batch[
                     path=path,
                     topics=[
                         entry.AlterReplicaLogDirTopic(name=topic, partitions=numbers)
-                        for topic, numbers in by_topic(partitions).items()
+                        for topic, numbers in call.by_topic(partitions).items()
                     ],
                 )
                 for path, partitions in _partitions_by_path(targets).items()
@@ -398,9 +392,9 @@ def alter_replica_log_dirs(targets: Mapping[TopicPartition, str]) -> Call[Batch[
             for topic in response.results
             for partition in topic.partitions
         )
-        return outcomes(api.ALTER_REPLICA_LOG_DIRS, answered, targets)
+        return call.outcomes(api.ALTER_REPLICA_LOG_DIRS, answered, targets)
 
-    return Call(api.ALTER_REPLICA_LOG_DIRS, build, read, is_write=True)
+    return call.Call(api.ALTER_REPLICA_LOG_DIRS, build, read, is_write=True)
 
 
 def _partitions_by_path(targets: Mapping[TopicPartition, str]) -> dict[str, list[TopicPartition]]:

@@ -20,17 +20,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from kreassign.errors import InputError
 from kreassign.model.documents import is_half, refuse_other_kind
 from kreassign.model.text import shortened
-from kreassign.pipeline.ingest.exporters import (
-    CONFLUENT,
-    NO_READING,
-    NO_TEXT,
-    BadRow,
-    Parsed,
-    SeriesValue,
-    number_of,
-    parsed,
-    reading,
-)
+from kreassign.pipeline.ingest import exporters
 from kreassign.pipeline.load.rules import NO_KAFKA_BEFORE_MS
 
 # Prometheus: scraped pages and API answers → readings.
@@ -51,7 +41,7 @@ _OPEN_METRICS = re.compile(r"^# EOF\s*\Z", re.MULTILINE)
 _READS_AS_SECONDS = range(NO_KAFKA_BEFORE_MS // 1000, NO_KAFKA_BEFORE_MS // 10)
 
 
-def read_page(text: str) -> Iterator[SeriesValue | BadRow]:
+def read_page(text: str) -> Iterator[exporters.SeriesValue | exporters.BadRow]:
     """Read a page of metrics; comments and blank lines are skipped.
 
     Line by line: on a whole page the library stops at the first bad line, and it renames counters by the comments.
@@ -64,9 +54,9 @@ def read_page(text: str) -> Iterator[SeriesValue | BadRow]:
             yield from _read_line(stripped, f"line {number}", is_open_metrics=is_open_metrics)
 
 
-def _read_line(line: str, place: str, *, is_open_metrics: bool) -> Iterator[SeriesValue | BadRow]:
+def _read_line(line: str, place: str, *, is_open_metrics: bool) -> Iterator[exporters.SeriesValue | exporters.BadRow]:
     if is_half(line):
-        yield BadRow(place, NO_TEXT, line)
+        yield exporters.BadRow(place, exporters.NO_TEXT, line)
         return
     before = _BEFORE_EXEMPLAR.match(line)
     sample = before[1].rstrip() if before else line
@@ -79,11 +69,11 @@ def _read_line(line: str, place: str, *, is_open_metrics: bool) -> Iterator[Seri
     is_plain = (line.rpartition("}")[2] if "}" in line else line).isascii() and len(numbers.split()) <= _MOST_NUMBERS
     samples = [sample for family in families for sample in family.samples if is_plain]
     if not samples:
-        yield BadRow(place, NO_READING, line)
+        yield exporters.BadRow(place, exporters.NO_READING, line)
     for name, labels, value, timestamp, *_ in samples:
         # The library reads the time as milliseconds.
         at_s = None if timestamp is None else _seconds(float(timestamp) * 1000, is_open_metrics=is_open_metrics)
-        yield reading(name, labels, at_s, value, place) or BadRow(place, NO_READING, line)
+        yield exporters.reading(name, labels, at_s, value, place) or exporters.BadRow(place, exporters.NO_READING, line)
 
 
 def _seconds(number: float, *, is_open_metrics: bool) -> float:
@@ -91,7 +81,7 @@ def _seconds(number: float, *, is_open_metrics: bool) -> float:
     return number if is_open_metrics or reads_as_seconds else number / 1000
 
 
-def read_answer(document: Any) -> Iterator[SeriesValue | BadRow]:
+def read_answer(document: Any) -> Iterator[exporters.SeriesValue | exporters.BadRow]:
     """Read an answer of the query API, or remote-read series. Raises InputError for anything else."""
     if isinstance(document, dict) and document.get("status") == "error":
         raise InputError(f"this is an error of Prometheus, not an answer: {shortened(str(document.get('error')))}")
@@ -101,10 +91,10 @@ def read_answer(document: Any) -> Iterator[SeriesValue | BadRow]:
         raise InputError(f"{_NEITHER} ({error!r})") from error
     for place, labels, at_s, value in points:
         name = labels.get("__name__") if isinstance(labels, dict) else None
-        found = None if name is None else reading(name, labels, at_s, value, place)
+        found = None if name is None else exporters.reading(name, labels, at_s, value, place)
         is_nameless = isinstance(labels, dict) and name is None
         why = "has no name; query the series themselves, not a function of them" if is_nameless else _NO_POINT
-        yield found or BadRow(place, why, json.dumps([labels, at_s, value]))
+        yield found or exporters.BadRow(place, why, json.dumps([labels, at_s, value]))
 
 
 def _points(content: Any) -> Iterator[tuple[str, Any, float, Any]]:
@@ -124,7 +114,7 @@ def _points(content: Any) -> Iterator[tuple[str, Any, float, Any]]:
 
 def _time(value: Any) -> float:
     """A time; NaN, which is none, for what is no number."""
-    number = number_of(value)
+    number = exporters.number_of(value)
     return math.nan if number is None else number
 
 
@@ -149,7 +139,7 @@ _LABELS = {
 }
 
 
-def read_confluent(document: Mapping[str, Any]) -> Iterator[SeriesValue | BadRow]:
+def read_confluent(document: Mapping[str, Any]) -> Iterator[exporters.SeriesValue | exporters.BadRow]:
     """Readings of an answer joined with its query. Raises InputError without the query."""
     name, interval_s = _metric(document), _interval_s(document)
     filtered = _kafka_id(document.get("filter"))
@@ -160,23 +150,27 @@ def read_confluent(document: Mapping[str, Any]) -> Iterator[SeriesValue | BadRow
         place = f"entry {number}"
         known = {"kafka_id": filtered} if filtered else {}
         known |= {_LABELS[key]: str(text) for key, text in labels.items() if key in _LABELS and text is not None}
-        yield _reading(name, known, entry, place, interval_s) or BadRow(
+        yield _reading(name, known, entry, place, interval_s) or exporters.BadRow(
             place, _NO_POINT, json.dumps(labels | {"point": entry})
         )
     if _has_more(document):
-        yield BadRow("the answer", "has further pages that are not in the file", json.dumps(document.get("meta")))
+        yield exporters.BadRow(
+            "the answer", "has further pages that are not in the file", json.dumps(document.get("meta"))
+        )
 
 
-def _reading(name: str, labels: Mapping[str, str], entry: Any, place: str, interval_s: int) -> SeriesValue | None:
+def _reading(
+    name: str, labels: Mapping[str, str], entry: Any, place: str, interval_s: int
+) -> exporters.SeriesValue | None:
     try:
         begun_s = datetime.fromisoformat(entry["timestamp"]).timestamp()
-        value = number_of(entry["value"])
+        value = exporters.number_of(entry["value"])
     except (KeyError, TypeError, ValueError, OverflowError):
         return None
     if value is None:
         return None
     per_minute = value if name in _LEVELS else value * 60 / interval_s
-    return reading(f"{CONFLUENT}{name}", labels, begun_s + interval_s, per_minute, place)
+    return exporters.reading(f"{exporters.CONFLUENT}{name}", labels, begun_s + interval_s, per_minute, place)
 
 
 def _entries(data: list[Any]) -> Iterator[tuple[dict[str, Any], Any]]:
@@ -234,15 +228,15 @@ _BEGIN = '{"status":'
 _NEITHER = "this is neither an answer of Prometheus' query API nor series of remote read as JSON"
 
 
-def parse(content: bytes) -> Parsed:
+def parse(content: bytes) -> exporters.Parsed:
     """Read a file of any of the formats. Raises InputError if it is JSON of another kind.
 
     An unreadable document among several becomes a bad row.
     """
     text = _decoded(content)
     if text.lstrip()[:1] not in ("{", "["):
-        return parsed(read_page(text))
-    found: list[SeriesValue | BadRow] = []
+        return exporters.parsed(read_page(text))
+    found: list[exporters.SeriesValue | exporters.BadRow] = []
     refused: list[InputError] = []
     for number, document in enumerate(_documents(text), start=1):
         try:
@@ -250,13 +244,13 @@ def parse(content: bytes) -> Parsed:
         except InputError as error:
             refused.append(error)
             written = document.text if isinstance(document, _CutOff) else json.dumps(document)
-            found.append(BadRow(f"document {number}", str(error), written))
+            found.append(exporters.BadRow(f"document {number}", str(error), written))
     if refused and len(found) == len(refused):
         raise refused[0]
-    return parsed(found)
+    return exporters.parsed(found)
 
 
-def _read(document: Any) -> Iterator[SeriesValue | BadRow]:
+def _read(document: Any) -> Iterator[exporters.SeriesValue | exporters.BadRow]:
     if isinstance(document, _CutOff):
         raise InputError(f"{_NEITHER} ({document.why})")
     # In an answer of Confluent's API, `data` is a list.

@@ -13,18 +13,7 @@ from datetime import UTC, datetime
 import numpy as np
 import numpy.typing as npt
 
-from kreassign.model import (
-    Batch,
-    Cluster,
-    ConfigEntry,
-    ConfigResource,
-    ConfigSource,
-    LogDir,
-    OngoingReassignment,
-    Partition,
-    Topic,
-    TopicPartition,
-)
+from kreassign import model
 from kreassign.model.cluster import LogDirReplicas
 from kreassign.model.snapshot import ClusterSnapshot
 from kreassign.pipeline.tables import schemas
@@ -73,7 +62,9 @@ class _Copies:
     is_future: npt.NDArray[np.bool_]
 
 
-def placed_copies(topics: Sequence[Topic], replicas: Lists, log_dirs: Batch[int, tuple[LogDir, ...]]) -> PlacedCopies:
+def placed_copies(
+    topics: Sequence[model.Topic], replicas: Lists, log_dirs: model.Batch[int, tuple[model.LogDir, ...]]
+) -> PlacedCopies:
     """Place the copies of brokers that answered; `replicas` has the list of every partition, in order of `topics`."""
     counts = np.array([len(topic.partitions) for topic in topics], np.int32)
     firsts = dict(zip((topic.name for topic in topics), ends_of(counts).tolist(), strict=False))
@@ -96,7 +87,7 @@ def placed_copies(topics: Sequence[Topic], replicas: Lists, log_dirs: Batch[int,
 
 
 def _reported_copies(
-    log_dirs: Batch[int, tuple[LogDir, ...]], firsts: Mapping[str, int], counts: Mapping[str, int]
+    log_dirs: model.Batch[int, tuple[model.LogDir, ...]], firsts: Mapping[str, int], counts: Mapping[str, int]
 ) -> _Copies:
     """Collect all reported copies of known partitions."""
     paths: dict[str, int] = {}
@@ -111,7 +102,7 @@ def _reported_copies(
 
 
 def _of_log_dir(
-    broker: int, place: int, log_dir: LogDir, firsts: Mapping[str, int], counts: Mapping[str, int]
+    broker: int, place: int, log_dir: model.LogDir, firsts: Mapping[str, int], counts: Mapping[str, int]
 ) -> tuple[Amounts, ...]:
     held = log_dir.replicas
     copies = held if isinstance(held, LogDirReplicas) else LogDirReplicas.of(held)
@@ -143,7 +134,7 @@ def _places(replicas: Lists, copies: _Copies) -> Amounts:
     return np.where(keys[order][nearest] == wanted, order[nearest], UNKNOWN)
 
 
-_NOT_MOVING = OngoingReassignment((), (), ())
+_NOT_MOVING = model.OngoingReassignment((), (), ())
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,10 +147,10 @@ class SnapshotAnswers:
     """
 
     taken_ms: int
-    cluster: Cluster
-    topics: tuple[Topic, ...]
-    log_dirs: Batch[int, tuple[LogDir, ...]]
-    reassignments: Mapping[TopicPartition, OngoingReassignment]
+    cluster: model.Cluster
+    topics: tuple[model.Topic, ...]
+    log_dirs: model.Batch[int, tuple[model.LogDir, ...]]
+    reassignments: Mapping[model.TopicPartition, model.OngoingReassignment]
     in_maintenance: frozenset[int] | None = None
     nameable: Mapping[int, bool] = field(default_factory=dict)
 
@@ -175,10 +166,10 @@ class SampleRound:
 
     taken_ms: int
     cluster_id: str
-    topics: tuple[Topic, ...]
-    start_offsets: Mapping[TopicPartition, int]
-    end_offsets: Mapping[TopicPartition, int]
-    log_dirs: Batch[int, tuple[LogDir, ...]]
+    topics: tuple[model.Topic, ...]
+    start_offsets: Mapping[model.TopicPartition, int]
+    end_offsets: Mapping[model.TopicPartition, int]
+    log_dirs: model.Batch[int, tuple[model.LogDir, ...]]
 
     @property
     def file_stem(self) -> str:
@@ -328,7 +319,7 @@ def _utc(time_ms: int) -> str:
     return f"{datetime.fromtimestamp(time_ms // 1000, UTC):%Y%m%dT%H%M%S}.{time_ms % 1000:03}Z"
 
 
-def _partitions(topics: Iterable[Topic]) -> Iterable[Partition]:
+def _partitions(topics: Iterable[model.Topic]) -> Iterable[model.Partition]:
     return (partition for topic in topics for partition in topic.partitions)
 
 
@@ -351,16 +342,18 @@ def _placed_rows(copies: PlacedCopies) -> Iterator[schemas.Row]:
         }
 
 
-def _lists(topics: Sequence[Topic]) -> Lists:
+def _lists(topics: Sequence[model.Topic]) -> Lists:
     return Lists.of([partition.replicas for partition in _partitions(topics)])
 
 
-def _copies(topics: Sequence[Topic], log_dirs: Batch[int, tuple[LogDir, ...]]) -> PlacedCopies:
+def _copies(topics: Sequence[model.Topic], log_dirs: model.Batch[int, tuple[model.LogDir, ...]]) -> PlacedCopies:
     return placed_copies(topics, _lists(topics), log_dirs)
 
 
 # Sources of explicit settings; a broker without a throttle shows a default without such a source.
-_SET = frozenset({ConfigSource.DYNAMIC_TOPIC, ConfigSource.DYNAMIC_BROKER, ConfigSource.DYNAMIC_DEFAULT_BROKER})
+_SET = frozenset(
+    {model.ConfigSource.DYNAMIC_TOPIC, model.ConfigSource.DYNAMIC_BROKER, model.ConfigSource.DYNAMIC_DEFAULT_BROKER}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -369,7 +362,7 @@ class CollectedRound:
 
     seen: SnapshotAnswers
     samples: SampleRound
-    throttles: Mapping[ConfigResource, Mapping[str, ConfigEntry]]
+    throttles: Mapping[model.ConfigResource, Mapping[str, model.ConfigEntry]]
 
 
 def round_tables(collected: CollectedRound) -> Iterator[tuple[schemas.Table, Iterable[schemas.Row]]]:
@@ -401,9 +394,9 @@ def throttle_rows(collected: CollectedRound) -> list[schemas.Row]:
 class ObservedOffsets:
     """Start and end offsets, as far as leaders answered, and the write rate given the size of one copy."""
 
-    starts: Mapping[TopicPartition, int]
-    ends: Mapping[TopicPartition, int]
-    write_rate: Callable[[TopicPartition, int | None], float | None]
+    starts: Mapping[model.TopicPartition, int]
+    ends: Mapping[model.TopicPartition, int]
+    write_rate: Callable[[model.TopicPartition, int | None], float | None]
 
 
 def whole_columns(head: ClusterSnapshot, seen: SnapshotAnswers, offsets: ObservedOffsets) -> SnapshotColumns:
@@ -438,11 +431,11 @@ def whole_columns(head: ClusterSnapshot, seen: SnapshotAnswers, offsets: Observe
     )
 
 
-def _offsets(found: list[Partition], offsets: Mapping[TopicPartition, int]) -> Amounts:
+def _offsets(found: list[model.Partition], offsets: Mapping[model.TopicPartition, int]) -> Amounts:
     return np.fromiter((offsets.get(one.topic_partition, UNKNOWN) for one in found), np.int64, len(found))
 
 
-def _rates(found: list[Partition], sizes: Amounts, offsets: ObservedOffsets) -> Iterator[float]:
+def _rates(found: list[model.Partition], sizes: Amounts, offsets: ObservedOffsets) -> Iterator[float]:
     for one, size in zip(found, sizes.tolist(), strict=True):
         rate = offsets.write_rate(one.topic_partition, None if size == UNKNOWN else size)
         yield float("nan") if rate is None else rate

@@ -45,30 +45,21 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as sql
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from kreassign.pipeline.load.fits import (
-    CHANGES,
-    DAYS_A_WEEK,
-    DAYS_OF_TREND,
-    LESS_THAN_A_DAY,
-    T_975,
-    Fit,
-    fit,
-    mean_of_last_week,
-)
+from kreassign.pipeline.load import fits
 from kreassign.pipeline.load.hours import DAY_S, Columns, floats, mask, rows_of_columns
 from kreassign.pipeline.load.rates import Floats, Mask
 from kreassign.pipeline.tables.arrow import arrow_schema
 from kreassign.pipeline.tables.schemas import BACKTESTS, FORECAST
 
 DAMPING = 0.95
-MOST_GROWTH = math.log(2) / DAYS_A_WEEK
+MOST_GROWTH = math.log(2) / fits.DAYS_A_WEEK
 """Most growth per week that is continued: a doubling."""
 _MOST_WIDENING = 4.0
 """Upper bound of the widening; beyond it an interval is meaningless."""
 _HELD = 0.95
 JUMPED = "jumped"
 """Basis of a forecast that goes on from before the last day, which alone is at another level."""
-_MIDDLE_OF_WEEK = DAYS_A_WEEK / 2
+_MIDDLE_OF_WEEK = fits.DAYS_A_WEEK / 2
 _KEY = ("cluster_id", "snapshot_id", "topic", "partition")
 _OF_RATES = (
     "recent_write_bytes_per_s",
@@ -97,9 +88,9 @@ class Backtest:
 
 def backtest(rates: Floats) -> Backtest:
     """Forecast the last seven days from the days before them, and compare. Needs all seven, and seven earlier days."""
-    past, came = fit(rates[:, DAYS_A_WEEK:]), mean_of_last_week(rates)
+    past, came = fits.fit(rates[:, fits.DAYS_A_WEEK :]), fits.mean_of_last_week(rates)
     said = Curve.of(past)
-    is_known = (past.days >= DAYS_A_WEEK) & ~np.isnan(came)
+    is_known = (past.days >= fits.DAYS_A_WEEK) & ~np.isnan(came)
     error, sigmas = _distance(said.at(_MIDDLE_OF_WEEK), came), _sigmas(said, came, _MIDDLE_OF_WEEK)
     return Backtest(np.where(is_known, error, np.nan), np.where(is_known, sigmas, np.nan))
 
@@ -123,7 +114,7 @@ def backtests_of(loads: pa.Table, horizon_days: float) -> pa.Table:
         "partition_count": np.array([len(sigmas)]),
         "median_error": np.array([np.median(error) if is_tested else np.nan]),
         "p95_error": np.array([np.quantile(error, _HELD) if is_tested else np.nan]),
-        "covered_share": np.array([np.mean(sigmas <= T_975) if is_tested else np.nan]),
+        "covered_share": np.array([np.mean(sigmas <= fits.T_975) if is_tested else np.nan]),
         "widening": np.array([widening]),
         "horizon_days": np.array([float(horizon_days)]),
         **{name: np.array([value]) for name, value in _totals(loads, horizon_days, widening).items()},
@@ -133,7 +124,7 @@ def backtests_of(loads: pa.Table, horizon_days: float) -> pa.Table:
 
 def widening_of(sigmas: Floats) -> float:
     """Factor by which the ranges of a cluster are widened, from the distances of its backtests."""
-    return float(min(max(np.quantile(sigmas, _HELD) / T_975, 1.0), _MOST_WIDENING))
+    return float(min(max(np.quantile(sigmas, _HELD) / fits.T_975, 1.0), _MOST_WIDENING))
 
 
 def forecast(loads: DataFrame, tested: DataFrame, horizon_days: float) -> DataFrame:
@@ -154,7 +145,7 @@ def _forecast(loads: pa.Table, days: float) -> Columns:
     curve, widening = _curve(loads), _own_widening(loads, floats(loads["widening"]))
     then = curve.at(days)
     low, high = curve.between(days, widening)
-    sizes = _Sizes.of(loads, days, T_975 * widening, high)
+    sizes = _Sizes.of(loads, days, fits.T_975 * widening, high)
     has_jumped = mask(loads["has_jumped"])
     followed = np.where(has_jumped, JUMPED, np.where(curve.has_trend, "trend", "flat"))
     basis = np.where(np.isnan(curve.level), "unknown", followed)
@@ -181,7 +172,7 @@ def _curve(loads: pa.Table) -> Curve:
 
 def _own_widening(loads: pa.Table, widening: Floats | float) -> Floats:
     """The widening of those with 14 days; 1 for others, whose spread is not their own."""
-    return np.where(floats(loads["day_count"]) >= DAYS_OF_TREND, widening, 1.0)
+    return np.where(floats(loads["day_count"]) >= fits.DAYS_OF_TREND, widening, 1.0)
 
 
 def _totals(loads: pa.Table, days: float, widening: float) -> dict[str, float]:
@@ -190,7 +181,7 @@ def _totals(loads: pa.Table, days: float, widening: float) -> dict[str, float]:
     is_known = ~np.isnan(curve.level)
     share = _common_shares(loads, curve)
     _, high = curve.between(days, own)
-    sizes = _Sizes.of(loads, days, T_975 * own, high)
+    sizes = _Sizes.of(loads, days, fits.T_975 * own, high)
     is_sized = ~np.isnan(sizes.then)
     rates = curve.where(is_known).total(days, own[is_known], share[is_known])
     totals = {"write_bytes_per_s": (rates, is_known), "size_bytes": (sizes.total(is_sized, share), is_sized)}
@@ -209,8 +200,8 @@ def _common_shares(loads: pa.Table, curve: Curve) -> Floats:
     """Share of what each partition does that all do; 1 where changes do not show it."""
     lists = loads["week_changes"].combine_chunks()
     is_measured = np.asarray(lists.is_valid()) & ~np.isnan(curve.level)
-    changes = np.zeros((len(loads), CHANGES))
-    changes[np.asarray(lists.is_valid())] = np.asarray(lists.flatten(), np.float64).reshape(-1, CHANGES) / 100
+    changes = np.zeros((len(loads), fits.CHANGES))
+    changes[np.asarray(lists.is_valid())] = np.asarray(lists.flatten(), np.float64).reshape(-1, fits.CHANGES) / 100
     amounts = (curve.level * curve.spread)[is_measured]
     return np.where(is_measured, common_share(amounts, changes[is_measured]), 1.0)
 
@@ -236,13 +227,13 @@ class Curve:
     def total(self, days: float, widening: Floats | float, share: Floats | float) -> tuple[float, float, float]:
         """Sum of the rates `days` from the end, and both ends of its range; all must be known."""
         then, (least, largest), (low, high) = self.at(days).sum(), self.edges(days), self.between(days, widening)
-        deviation, most = widening * self.spread * _reach(days), MOST_GROWTH * (DAYS_A_WEEK + days)
+        deviation, most = widening * self.spread * _reach(days), MOST_GROWTH * (fits.DAYS_A_WEEK + days)
         drawn = joint_range(least, largest, deviation, np.broadcast_to(share, deviation.shape), most)
         # Never beyond the sum of the ends, nor short of the forecast.
         return then, min(max(drawn[0], low.sum()), then), max(min(drawn[1], high.sum()), then)
 
     @classmethod
-    def of(cls, found: Fit) -> Curve:
+    def of(cls, found: fits.Fit) -> Curve:
         """Curves of fitted days."""
         return cls(
             found.level,
@@ -265,8 +256,8 @@ class Curve:
     def between(self, days: float, widening: Floats | float) -> tuple[Floats, Floats]:
         """Low and high end of the rates' ranges."""
         least, largest = self.edges(days)
-        margin = T_975 * widening * self.spread * _reach(days)
-        factor = np.exp(np.minimum(margin, MOST_GROWTH * (DAYS_A_WEEK + days)))
+        margin = fits.T_975 * widening * self.spread * _reach(days)
+        factor = np.exp(np.minimum(margin, MOST_GROWTH * (fits.DAYS_A_WEEK + days)))
         return least / factor, largest * factor
 
     def _after(self, days_of_growth: float) -> Floats:
@@ -281,7 +272,7 @@ def _damped(days: float) -> float:
 
 
 def _reach(days: float) -> float:
-    return math.sqrt(1 + days / DAYS_A_WEEK)
+    return math.sqrt(1 + days / fits.DAYS_A_WEEK)
 
 
 def _distance(then: Floats, came: Floats) -> Floats:
@@ -298,7 +289,7 @@ def _sigmas(said: Curve, came: Floats, days: float) -> Floats:
         # From or to a rate of 0 the logarithm is infinite.
         beyond = np.where(came > largest, np.log(came / largest), np.log(least / came))
     is_between = (came >= least) & (came <= largest)
-    return np.where(is_between, 0.0, np.fmin(beyond / (said.spread * _reach(days)), _MOST_WIDENING * T_975))
+    return np.where(is_between, 0.0, np.fmin(beyond / (said.spread * _reach(days)), _MOST_WIDENING * fits.T_975))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -318,7 +309,7 @@ class _Sizes:
     def of(cls, loads: pa.Table, days: float, sigmas: Floats, high_rate: Floats) -> _Sizes:
         now, growth, error, spread = (floats(loads[name]) for name in _OF_SIZES)
         usual = floats(loads["week_spread"])
-        usual = np.where(np.isnan(usual), LESS_THAN_A_DAY, usual)
+        usual = np.where(np.isnan(usual), fits.LESS_THAN_A_DAY, usual)
         all_kept = now + np.nan_to_num(high_rate) * (days * DAY_S)
         most = np.where(np.isnan(high_rate), np.inf, all_kept)
         then = np.where(np.abs(growth) > error, np.maximum(np.minimum(now + growth * days, most), 0.0), now)

@@ -54,18 +54,7 @@ from kreassign.pipeline.load.measured import (
 )
 from kreassign.pipeline.load.partition_loads import WINDOW_DAYS
 from kreassign.pipeline.load.rates import PARTITION_KEY
-from kreassign.pipeline.tables import schemas
-from kreassign.pipeline.tables.commits import (
-    ALL_AGAIN,
-    OPEN,
-    LoadedTable,
-    added_since,
-    is_as_known,
-    publish,
-    standing_on,
-    tended,
-    time_of_load,
-)
+from kreassign.pipeline.tables import commits, parquet, schemas
 from kreassign.pipeline.tables.delta import (
     DataDir,
     DataFile,
@@ -75,16 +64,6 @@ from kreassign.pipeline.tables.delta import (
     open_log,
     place,
     undo_after,
-)
-from kreassign.pipeline.tables.parquet import (
-    Load,
-    Skipped,
-    TablesAt,
-    is_of_loads,
-    last_load,
-    usable_files,
-    why_not,
-    write_rows,
 )
 from kreassign.pipeline.tables.spark_io import (
     read_table,
@@ -119,7 +98,7 @@ class Snapshots:
     judged: Mapping[schemas.Table, Screened]
     unique: Mapping[schemas.Table, Screened]
     versions: Mapping[schemas.Table, int]
-    skipped: Mapping[schemas.Table, tuple[Skipped, ...]]
+    skipped: Mapping[schemas.Table, tuple[parquet.Skipped, ...]]
 
     def bad(self) -> DataFrame:
         """Rows to set aside, as rows of table `quarantine`."""
@@ -162,7 +141,9 @@ def latest_snapshots(spark: SparkSession, data_dir: DataDir, now_ms: int) -> Sna
     clusters = screen(schemas.CLUSTERS, rows_of(spark, logs[schemas.CLUSTERS], usable), now_ms)
     names = clusters.good.select("cluster_id", "taken_ms", "snapshot_id").distinct().collect()
     newest_first = sorted(((row[0], row[1], row[2]) for row in names), reverse=True)
-    skipped: dict[schemas.Table, dict[str, Skipped]] = {schemas.CLUSTERS: {str(each.file): each for each in unusable}}
+    skipped: dict[schemas.Table, dict[str, parquet.Skipped]] = {
+        schemas.CLUSTERS: {str(each.file): each for each in unusable}
+    }
     chosen: dict[str, str] = {}
     files: dict[schemas.Table, dict[str, DataFile]] = {table: {} for table in logs if table is not schemas.CLUSTERS}
     for cluster_id, _, snapshot_id in newest_first:
@@ -185,14 +166,14 @@ def latest_snapshots(spark: SparkSession, data_dir: DataDir, now_ms: int) -> Sna
 
 
 def _files_of_snapshot(
-    logs: Mapping[schemas.Table, TableLog], snapshot_id: str, skipped: dict[schemas.Table, dict[str, Skipped]]
+    logs: Mapping[schemas.Table, TableLog], snapshot_id: str, skipped: dict[schemas.Table, dict[str, parquet.Skipped]]
 ) -> dict[schemas.Table, list[DataFile]] | None:
     """The snapshot's files by table; None if partitions or replicas are unreadable, so that an older one is used."""
     found, is_whole = {}, True
     for table, log in logs.items():
         if table is schemas.CLUSTERS:
             continue
-        usable, unusable = usable_files(log, log.files({"snapshot_id": snapshot_id}))
+        usable, unusable = parquet.usable_files(log, log.files({"snapshot_id": snapshot_id}))
         skipped.setdefault(table, {}).update({str(each.file): each for each in unusable})
         found[table] = usable
         is_whole = is_whole and not (unusable and table in _WHOLE)
@@ -206,16 +187,16 @@ def _files_of_snapshot(
 # all samples by itself: old samples may have expired while their hours are kept.
 
 
-def require_kept(data_dir: DataDir, before: Load, window_days: int) -> None:
+def require_kept(data_dir: DataDir, before: parquet.Load, window_days: int) -> None:
     """Raise DataError if a file of the load before is unreadable that a load with this window needs."""
     left_open, hours = (
         open_log(data_dir, each, before.versions[each.name]) for each in (schemas.OPEN_SAMPLES, schemas.LOAD_HOURS)
     )
     for log, files in ((left_open, left_open.files()), (hours, _recent(hours, window_days))):
-        for path, reason in why_not(log, files).items():
+        for path, reason in parquet.why_not(log, files).items():
             raise DataError(
                 f"table {log.table.name} of load {before.number}: {place(data_dir, log.table.name, path)} {reason}; "
-                f"put it back from a copy, or {ALL_AGAIN}"
+                f"put it back from a copy, or {commits.ALL_AGAIN}"
             )
 
 
@@ -244,7 +225,7 @@ class StepCount:
     good: int
     bad: int = 0
     late: int = 0
-    skipped: tuple[Skipped, ...] = ()
+    skipped: tuple[parquet.Skipped, ...] = ()
     unknown_topics: Mapping[str, int] = field(default_factory=dict)
     unknown_brokers: Mapping[int, int] = field(default_factory=dict)
 
@@ -279,8 +260,8 @@ class Job:
     tell: Callable[[StepCount], None]
     begin: Callable[[schemas.Table], None]
     now_ms: int
-    before: Load | None = None
-    made: list[LoadedTable] = field(default_factory=list)
+    before: parquet.Load | None = None
+    made: list[commits.LoadedTable] = field(default_factory=list)
     judged: list[rules.Judged] = field(default_factory=list)
 
     def write(self, rows: DataFrame, table: schemas.Table) -> DataFrame:
@@ -298,17 +279,19 @@ class Job:
         """Replace the open rows (`is_open`) of a table; rows closed by earlier loads stay."""
         self.begin(table)
         base = None if self.before is None else self.before.versions[table.name]
-        replaced = None if base is None else (OPEN,)
+        replaced = None if base is None else (commits.OPEN,)
         return self._stored(table, write_parts(rows, self.data_dir, table, replaced=replaced, base=base))
 
     def note(self, step: StepCount, version: int) -> None:
         """Report a step, and remember the version of the table that it read or made."""
-        self.made.append(LoadedTable(step.table, version, step.good, step.bad, step.late))
+        self.made.append(commits.LoadedTable(step.table, version, step.good, step.bad, step.late))
         self.tell(step)
 
     def _stored(self, table: schemas.Table, version: int) -> Stored:
         step = StepCount(table, row_count(self.data_dir, table, version))
-        return Stored(read_table(self.spark, TablesAt(self.data_dir, {table.name: version}), table), step, version)
+        return Stored(
+            read_table(self.spark, parquet.TablesAt(self.data_dir, {table.name: version}), table), step, version
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -340,10 +323,10 @@ def run_load(
     output is unreadable; if it is unknown which samples came since; if the clock went back; if a table would have a key
     twice; or if another load was finished meanwhile: then nothing of this one becomes visible.
     """
-    begun = last_load(data_dir)
+    begun = parquet.last_load(data_dir)
     before = _before(data_dir, begun, is_full=is_full)
     if before is not None:
-        now_ms = time_of_load(now_ms, before)
+        now_ms = commits.time_of_load(now_ms, before)
         require_kept(data_dir, before, window_days)
     job = Job(spark, data_dir, on_step, on_begin, now_ms, before)
     snapshots = latest_snapshots(spark, data_dir, now_ms)
@@ -370,7 +353,7 @@ def run_load(
     job.write(plan_inputs(partitions, replicas, loads, ahead), schemas.PLAN_INPUTS)
     _add_quality(job, begun)
     require_unique_keys(spark, data_dir, job.made, before)
-    publish(data_dir, now_ms, [tended(data_dir, each, window_days) for each in job.made], begun)
+    commits.publish(data_dir, now_ms, [commits.tended(data_dir, each, window_days) for each in job.made], begun)
 
 
 def rows_to_read(data_dir: DataDir, *, is_full: bool = False) -> int:
@@ -379,18 +362,18 @@ def rows_to_read(data_dir: DataDir, *, is_full: bool = False) -> int:
     Raises DataError if a table that it needs is missing.
     """
     *_, log = [source_log(data_dir, table) for table in (*REQUIRED, schemas.SAMPLES)]
-    before = _before(data_dir, last_load(data_dir), is_full=is_full)
+    before = _before(data_dir, parquet.last_load(data_dir), is_full=is_full)
     if before is None:
         return sum(file.row_count for file in log.files())
     kept = sum(
         row_count(data_dir, each, before.versions[each.name]) for each in (schemas.LOAD_HOURS, schemas.OPEN_SAMPLES)
     )
-    return kept + sum(file.row_count for file in added_since(log, before.versions[schemas.SAMPLES.name]))
+    return kept + sum(file.row_count for file in commits.added_since(log, before.versions[schemas.SAMPLES.name]))
 
 
-def _before(data_dir: DataDir, begun: Load | None, *, is_full: bool) -> Load | None:
+def _before(data_dir: DataDir, begun: parquet.Load | None, *, is_full: bool) -> parquet.Load | None:
     """The load to build on; None if this one reads all samples."""
-    return None if begun is None or is_full else standing_on(data_dir, begun)
+    return None if begun is None or is_full else commits.standing_on(data_dir, begun)
 
 
 def _recent_hours(job: Job, hours: Stored, kinds: Iterable[schemas.Row], window_days: int) -> tuple[DataFrame, int]:
@@ -428,7 +411,7 @@ def _measured(job: Job, hours: DataFrame, snapshots: Snapshots) -> DataFrame | N
         return None
     begin_ms, end_ms = last[0] - RECENT_DAYS * 24 * HOUR_MS, last[0] + HOUR_MS
     log = open_log(job.data_dir, schemas.METRICS)
-    usable, skipped = usable_files(log, log.files(time="taken_ms", begin_ms=begin_ms, end_ms=end_ms))
+    usable, skipped = parquet.usable_files(log, log.files(time="taken_ms", begin_ms=begin_ms, end_ms=end_ms))
     if not usable:
         if skipped:
             job.note(StepCount(schemas.METRICS, 0, skipped=tuple(skipped)), log.version)
@@ -451,7 +434,7 @@ def _tell_metrics(
     counts: Mapping[str, int],
     topics: Mapping[str, int],
     brokers: Mapping[int, int],
-    skipped: tuple[Skipped, ...],
+    skipped: tuple[parquet.Skipped, ...],
 ) -> None:
     """Report how the metrics of the last days were treated."""
     late = counts[rules.SAME_KEY]
@@ -480,7 +463,7 @@ class NewSamples:
     rows: DataFrame
     version: int
     row_count: int
-    skipped: tuple[Skipped, ...]
+    skipped: tuple[parquet.Skipped, ...]
     left_open: DataFrame | None
 
 
@@ -491,8 +474,8 @@ def _new_samples(job: Job) -> NewSamples:
         left, left_count = None, 0
     else:
         versions = job.before.versions
-        usable, skipped = usable_files(log, added_since(log, versions[schemas.SAMPLES.name]))
-        left = read_table(job.spark, TablesAt(job.data_dir, versions), schemas.OPEN_SAMPLES)
+        usable, skipped = parquet.usable_files(log, commits.added_since(log, versions[schemas.SAMPLES.name]))
+        left = read_table(job.spark, parquet.TablesAt(job.data_dir, versions), schemas.OPEN_SAMPLES)
         left_count = row_count(job.data_dir, schemas.OPEN_SAMPLES, versions[schemas.OPEN_SAMPLES.name])
     rows = left_count + sum(file.row_count for file in usable)
     return NewSamples(rows_of(job.spark, log, usable), log.version, rows, tuple(skipped), left)
@@ -529,7 +512,7 @@ def _tell_snapshots(job: Job, snapshots: Snapshots) -> tuple[DataFrame, DataFram
     return partitions, replicas
 
 
-def _skipped(table: schemas.Table, skipped: Iterable[Skipped]) -> Iterable[rules.Judged]:
+def _skipped(table: schemas.Table, skipped: Iterable[parquet.Skipped]) -> Iterable[rules.Judged]:
     return (rules.Judged(table.name, rules.Treatment.SKIPPED, str(each), 1) for each in skipped)
 
 
@@ -597,23 +580,23 @@ def _tell_samples(job: Job, source: NewSamples, kinds: Iterable[schemas.Row]) ->
     job.judged.extend(told)
 
 
-def _add_quality(job: Job, before: Load | None) -> None:
+def _add_quality(job: Job, before: parquet.Load | None) -> None:
     """Add the rows of this load to table `load_quality`, after those of the load before."""
-    if before is not None and is_as_known(job.data_dir, before, schemas.LOAD_QUALITY):
+    if before is not None and commits.is_as_known(job.data_dir, before, schemas.LOAD_QUALITY):
         undo_after(log_to_write(job.data_dir, schemas.LOAD_QUALITY), before.versions[schemas.LOAD_QUALITY.name])
     rows = list(rules.quality_rows(job.now_ms, job.judged))
-    version = write_rows(job.data_dir, schemas.LOAD_QUALITY, rows, file_stem=str(job.now_ms))
-    job.made.append(LoadedTable(schemas.LOAD_QUALITY, version, len(rows)))
+    version = parquet.write_rows(job.data_dir, schemas.LOAD_QUALITY, rows, file_stem=str(job.now_ms))
+    job.made.append(commits.LoadedTable(schemas.LOAD_QUALITY, version, len(rows)))
 
 
 def require_unique_keys(
-    spark: SparkSession, data_dir: DataDir, made: Iterable[LoadedTable], before: Load | None
+    spark: SparkSession, data_dir: DataDir, made: Iterable[commits.LoadedTable], before: parquet.Load | None
 ) -> None:
     """Raise DataError if two rows of a table that a load made have the same key; `before` is the load it builds on.
 
     Except `open_samples`, which holds samples as they were read, duplicates included.
     """
-    checked = [each for each in made if is_of_loads(each.table) and each.table is not schemas.OPEN_SAMPLES]
+    checked = [each for each in made if parquet.is_of_loads(each.table) and each.table is not schemas.OPEN_SAMPLES]
     counts = [
         _rows_to_check(spark, data_dir, each, before)
         .groupBy(*each.table.key)
@@ -629,11 +612,13 @@ def require_unique_keys(
     if twice is not None:
         raise DataError(
             f"table {twice['name']} in {data_dir} would have {twice['count']} rows of {twice['key']}: nothing of this "
-            f"load is seen; {ALL_AGAIN}"
+            f"load is seen; {commits.ALL_AGAIN}"
         )
 
 
-def _rows_to_check(spark: SparkSession, data_dir: DataDir, each: LoadedTable, before: Load | None) -> DataFrame:
+def _rows_to_check(
+    spark: SparkSession, data_dir: DataDir, each: commits.LoadedTable, before: parquet.Load | None
+) -> DataFrame:
     """Rows that may have a key twice: of `load_hours` only the time of which this load wrote hours."""
     log = open_log(data_dir, each.table, each.version)
     if before is None or each.table is not schemas.LOAD_HOURS:

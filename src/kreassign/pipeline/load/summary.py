@@ -14,22 +14,7 @@ import numpy.typing as npt
 import pyarrow.dataset as ds
 
 from kreassign.errors import DataError
-from kreassign.model.load import (
-    DailyCurve,
-    Doubtful,
-    Expected,
-    History,
-    LoadBefore,
-    LoadCharts,
-    LoadSummary,
-    LoadTotals,
-    MeasuredBroker,
-    MeasuredHour,
-    Outlook,
-    PartitionLoad,
-    TopicLoad,
-    TopicSkew,
-)
+from kreassign.model import load
 from kreassign.model.text import HOUR_MS
 from kreassign.pipeline.tables import schemas
 from kreassign.pipeline.tables.parquet import (
@@ -114,13 +99,13 @@ def load_columns(where: Where, cluster_id: str) -> LoadColumns:
 
 
 def summary(
-    where: Where, loads: LoadColumns, top: int, *, load_ms: int | None = None, before: LoadBefore | None = None
-) -> LoadSummary:
+    where: Where, loads: LoadColumns, top: int, *, load_ms: int | None = None, before: load.LoadBefore | None = None
+) -> load.LoadSummary:
     """Summarize the tables of a cluster; lists have up to `top` entries. `load_ms` and `before` are passed on."""
     only = {"cluster_id": loads.cluster_id}
     size, rate = loads.figures["size_bytes"], loads.figures["write_bytes_per_s"]
     by_topic, brokers = _topics(loads), _measured_brokers(where, only)
-    return LoadSummary(
+    return load.LoadSummary(
         cluster_id=loads.cluster_id,
         snapshot_id=loads.snapshot_id,
         taken_ms=_taken_ms(where, loads.snapshot_id),
@@ -140,12 +125,12 @@ def summary(
     )
 
 
-def partition_loads(loads: LoadColumns, places: npt.NDArray[np.intp]) -> tuple[PartitionLoad, ...]:
+def partition_loads(loads: LoadColumns, places: npt.NDArray[np.intp]) -> tuple[load.PartitionLoad, ...]:
     """Loads of the partitions at these indices."""
     return tuple(_partition_load(loads, place) for place in places.tolist())
 
 
-def busiest_partitions(loads: LoadColumns, top: int | None = None) -> tuple[PartitionLoad, ...]:
+def busiest_partitions(loads: LoadColumns, top: int | None = None) -> tuple[load.PartitionLoad, ...]:
     """All partitions, or `top`: the busiest first, idle ones and those of unknown rate last."""
     rate = loads.figures["write_bytes_per_s"]
     return partition_loads(loads, np.argsort(np.where(np.isnan(rate), np.inf, -rate), kind="stable")[:top])
@@ -200,11 +185,11 @@ def known(value: float) -> float | None:
     return None if np.isnan(value) else float(value)
 
 
-def _partition_load(loads: LoadColumns, place: int) -> PartitionLoad:
+def _partition_load(loads: LoadColumns, place: int) -> load.PartitionLoad:
     figures = {name: known(column[place]) for name, column in loads.figures.items()}
     words = {name: each.names[each.codes[place]] for name, each in loads.words.items()}
     hour = figures["peak_hour"]
-    return PartitionLoad(
+    return load.PartitionLoad(
         topic=loads.topic_names[loads.topics[place]],
         partition=int(loads.partitions[place]),
         size_bytes=figures["size_bytes"],
@@ -218,10 +203,10 @@ def _partition_load(loads: LoadColumns, place: int) -> PartitionLoad:
     )
 
 
-def totals(where: Where, loads: LoadColumns) -> LoadTotals:
+def totals(where: Where, loads: LoadColumns) -> load.LoadTotals:
     """Totals of a cluster."""
     size, rate = loads.figures["size_bytes"], loads.figures["write_bytes_per_s"]
-    return LoadTotals(
+    return load.LoadTotals(
         partition_count=len(loads.partitions),
         topic_count=len(loads.topic_names),
         known_size_count=int((~np.isnan(size)).sum()),
@@ -244,7 +229,7 @@ def _counts(column: Dictionary) -> dict[str, int]:
     return dict(zip(column.names, counts.tolist(), strict=True))
 
 
-def _topics(loads: LoadColumns) -> tuple[TopicLoad, ...]:
+def _topics(loads: LoadColumns) -> tuple[load.TopicLoad, ...]:
     size, rate = loads.figures["size_bytes"], loads.figures["write_bytes_per_s"]
     count = len(loads.topic_names)
 
@@ -255,7 +240,7 @@ def _topics(loads: LoadColumns) -> tuple[TopicLoad, ...]:
     (sizes, known_sizes), (rates, known_rates) = sums(size), sums(rate)
     partitions = np.bincount(loads.topics, minlength=count)
     return tuple(
-        TopicLoad(
+        load.TopicLoad(
             name,
             int(partitions[place]),
             int(known_rates[place]),
@@ -266,19 +251,19 @@ def _topics(loads: LoadColumns) -> tuple[TopicLoad, ...]:
     )
 
 
-def _largest_topics(topics: tuple[TopicLoad, ...], figure: str, top: int) -> tuple[TopicLoad, ...]:
+def _largest_topics(topics: tuple[load.TopicLoad, ...], figure: str, top: int) -> tuple[load.TopicLoad, ...]:
     amounts = np.array([getattr(topic, figure) or 0.0 for topic in topics])
     return tuple(topics[place] for place in largest(amounts, top).tolist())
 
 
-def _doubtful(loads: LoadColumns, top: int) -> Doubtful:
+def _doubtful(loads: LoadColumns, top: int) -> load.Doubtful:
     verdicts = loads.words["verdict"]
     is_doubtful = np.array([name != ENOUGH for name in verdicts.names], np.bool_)[verdicts.codes]
     size, rate = (_shares(loads.figures[name]) for name in ("size_bytes", "write_bytes_per_s"))
     weight = np.where(is_doubtful, np.fmax(np.nan_to_num(size), np.nan_to_num(rate)), -1.0)
     order = np.argsort(-weight, kind="stable")[: min(top, int(is_doubtful.sum()))]
     shares = [float(np.nansum(each[is_doubtful])) if np.nansum(each) else None for each in (size, rate)]
-    return Doubtful(int(is_doubtful.sum()), shares[0], shares[1], partition_loads(loads, order))
+    return load.Doubtful(int(is_doubtful.sum()), shares[0], shares[1], partition_loads(loads, order))
 
 
 def _shares(amounts: Floats) -> Floats:
@@ -286,33 +271,33 @@ def _shares(amounts: Floats) -> Floats:
     return amounts / total if total > 0 else np.zeros_like(amounts)
 
 
-def _outlook(where: Where, only: Mapping[str, object]) -> Outlook | None:
+def _outlook(where: Where, only: Mapping[str, object]) -> load.Outlook | None:
     rows = read_rows(where, schemas.BACKTESTS, only=only) if has_table(where, schemas.BACKTESTS) else []
     if not rows:
         return None
     of = {name: expected(*(rows[0][each] for each in three)) for name, three in EXPECTED.items()}
-    return Outlook(rows[0]["horizon_days"], of["size_bytes"], of["write_bytes_per_s"])
+    return load.Outlook(rows[0]["horizon_days"], of["size_bytes"], of["write_bytes_per_s"])
 
 
-def _measured_brokers(where: Where, only: Mapping[str, object]) -> list[MeasuredBroker]:
+def _measured_brokers(where: Where, only: Mapping[str, object]) -> list[load.MeasuredBroker]:
     """Brokers' own metrics, the busiest first; empty without metrics."""
     if not has_table(where, schemas.BROKER_LOADS):
         return []
-    names = [field.name for field in fields(MeasuredBroker)]
+    names = [field.name for field in fields(load.MeasuredBroker)]
     found = [
-        MeasuredBroker(**{name: row[name] for name in names})
+        load.MeasuredBroker(**{name: row[name] for name in names})
         for row in read_rows(where, schemas.BROKER_LOADS, only=only)
     ]
     return sorted(found, key=lambda one: (-(one.peak_cpu_share or 0.0), -_peak_bytes_per_s(one), one.broker))
 
 
-def _peak_bytes_per_s(broker: MeasuredBroker) -> float:
+def _peak_bytes_per_s(broker: load.MeasuredBroker) -> float:
     return (broker.peak_bytes_in_per_s or 0.0) + (broker.peak_bytes_out_per_s or 0.0)
 
 
-def expected(value: float | None, low: float | None, high: float | None) -> Expected | None:
+def expected(value: float | None, low: float | None, high: float | None) -> load.Expected | None:
     """A forecast with its interval; None unless all of it is known."""
-    return None if value is None or low is None or high is None else Expected(value, low, high)
+    return None if value is None or low is None or high is None else load.Expected(value, low, high)
 
 
 def _replica_bytes(where: Where, only: Mapping[str, object]) -> float | None:
@@ -357,7 +342,7 @@ class Measured:
     days: Floats
 
 
-def charts(where: Where, loads: LoadColumns, top: int) -> LoadCharts:
+def charts(where: Where, loads: LoadColumns, top: int) -> load.LoadCharts:
     """Curves of a cluster, with up to `top` brokers, partitions and topics."""
     rate = loads.figures[_RATE]
     measured = _measured(where, loads)
@@ -365,10 +350,10 @@ def charts(where: Where, loads: LoadColumns, top: int) -> LoadCharts:
     ahead, horizon_days = _forecast(where, loads)
     total = _outlook(where, {"cluster_id": loads.cluster_id})
     everything = np.arange(len(loads.partitions))
-    return LoadCharts(
+    return load.LoadCharts(
         brokers=_broker_curves(where, loads, measured, top),
         partitions=tuple(
-            DailyCurve(loads.name(place), _values(measured.hours[place])) for place in busiest.tolist()
+            load.DailyCurve(loads.name(place), _values(measured.hours[place])) for place in busiest.tolist()
         ),
         cluster=_history(
             "all partitions", loads, measured, everything, total.write_bytes_per_s if total else None, horizon_days
@@ -433,7 +418,7 @@ def _rates(written: Floats, seconds: Floats, *, least_s: float) -> Floats:
     return rates
 
 
-def _broker_curves(where: Where, loads: LoadColumns, measured: Measured, top: int) -> tuple[DailyCurve, ...]:
+def _broker_curves(where: Where, loads: LoadColumns, measured: Measured, top: int) -> tuple[load.DailyCurve, ...]:
     """Producers' writes to the partitions that each broker leads, for the `top` brokers."""
     if not has_table(where, schemas.PLAN_INPUTS):
         return ()
@@ -443,7 +428,7 @@ def _broker_curves(where: Where, loads: LoadColumns, measured: Measured, top: in
     leading = [(int(broker), places[(brokers == broker) & (places >= 0)]) for broker in np.unique(brokers)]
     rates = np.array([np.nansum(loads.figures[_RATE][led]) for _, led in leading])
     return tuple(
-        DailyCurve(
+        load.DailyCurve(
             f"broker {leading[place][0]}", _values(_rate_sum(loads, measured.hours, leading[place][1], least=0.0))
         )
         for place in largest(rates, top).tolist()
@@ -464,12 +449,12 @@ def _history(
     loads: LoadColumns,
     measured: Measured,
     places: npt.NDArray[np.intp],
-    ahead: Expected | None,
+    ahead: load.Expected | None,
     horizon_days: float,
-) -> History:
+) -> load.History:
     days = _rate_sum(loads, measured.days, places, least=_HALF)
     recent = loads.figures["recent_write_bytes_per_s"][places]
-    return History(
+    return load.History(
         name=name,
         days=tuple((age, float(days[age])) for age in reversed(range(SHOWN_DAYS)) if not np.isnan(days[age])),
         now=known(np.nan if np.isnan(recent).all() else np.nansum(recent)),
@@ -492,14 +477,16 @@ def _forecast(where: Where, loads: LoadColumns) -> tuple[dict[str, Floats], floa
     return columns, float(horizon[0]) if len(horizon) else 0.0
 
 
-def _skew(where: Where, loads: LoadColumns, top: int) -> tuple[TopicSkew, ...]:
+def _skew(where: Where, loads: LoadColumns, top: int) -> tuple[load.TopicSkew, ...]:
     """Topics with the most writes beyond an even share, the most first."""
     if not has_table(where, schemas.SKEW):
         return ()
     rows = read_rows(where, schemas.SKEW, only={"cluster_id": loads.cluster_id})
     excess = np.array([_excess(row["write_bytes_per_s"], row["hottest_ratio"], row["known_count"]) for row in rows])
-    fields = TopicSkew.__slots__
-    return tuple(TopicSkew(**{name: rows[place][name] for name in fields}) for place in largest(excess, top).tolist())
+    fields = load.TopicSkew.__slots__
+    return tuple(
+        load.TopicSkew(**{name: rows[place][name] for name in fields}) for place in largest(excess, top).tolist()
+    )
 
 
 def _excess(rate: float | None, ratio: float | None, count: int) -> float:
@@ -524,7 +511,7 @@ _HOUR_S = 3600.0
 _WINDOW_COLUMNS = ("topic", "partition", "hour_ms", "seconds")
 
 
-def windows(where: Where, loads: LoadColumns) -> tuple[MeasuredHour, ...]:
+def windows(where: Where, loads: LoadColumns) -> tuple[load.MeasuredHour, ...]:
     """The hours of the last day, oldest first; empty if the tables have no hours."""
     if not has_table(where, schemas.LOAD_HOURS):
         return ()
@@ -543,7 +530,8 @@ def windows(where: Where, loads: LoadColumns) -> tuple[MeasuredHour, ...]:
     parts = np.minimum(floats(found["seconds"])[is_known] / _HOUR_S, 1.0)
     shares = np.bincount(hours, parts, HOURS_A_DAY) / len(loads.partitions)
     return tuple(
-        MeasuredHour(begin_ms + place * HOUR_MS, min(float(share), 1.0)) for place, share in enumerate(shares.tolist())
+        load.MeasuredHour(begin_ms + place * HOUR_MS, min(float(share), 1.0))
+        for place, share in enumerate(shares.tolist())
     )
 
 

@@ -18,21 +18,7 @@ from pyspark.sql import types as spark_types
 
 from kreassign.errors import DataError, InvariantBroken
 from kreassign.model.text import DAY_MS
-from kreassign.pipeline.tables import schemas
-from kreassign.pipeline.tables.delta import (
-    DataDir,
-    DataFile,
-    TableLog,
-    commit,
-    described,
-    log_to_write,
-    modified_ms,
-    open_log,
-    place,
-    refuse_wrong_columns,
-    storage,
-    undo_after,
-)
+from kreassign.pipeline.tables import delta, schemas
 from kreassign.pipeline.tables.parquet import Skipped, Where, log_of, usable_files
 
 _SPARK_TYPES: dict[str, spark_types.DataType] = {
@@ -65,18 +51,18 @@ def struct_type(table: schemas.Table) -> spark_types.StructType:
 def read_table(spark: SparkSession, where: Where, table: schemas.Table) -> DataFrame:
     """Read all rows of a table with exactly its columns. Raises DataError if it is missing or has other columns."""
     log = log_of(where, table)
-    refuse_wrong_columns(log)
+    delta.refuse_wrong_columns(log)
     return rows_of(spark, log, log.files())
 
 
-def source_log(data_dir: DataDir, table: schemas.Table) -> TableLog:
+def source_log(data_dir: delta.DataDir, table: schemas.Table) -> delta.TableLog:
     """Open the log of a source table. Raises DataError if it is missing or lacks required columns."""
-    log = open_log(data_dir, table)
-    refuse_wrong_columns(log)
+    log = delta.open_log(data_dir, table)
+    delta.refuse_wrong_columns(log)
     return log
 
 
-def some_usable(log: TableLog, files: Sequence[DataFile]) -> tuple[list[DataFile], list[Skipped]]:
+def some_usable(log: delta.TableLog, files: Sequence[delta.DataFile]) -> tuple[list[delta.DataFile], list[Skipped]]:
     """Split files of a table into readable and skipped ones. Raises DataError if none is readable."""
     usable, skipped = usable_files(log, files)
     if files and not usable:
@@ -87,12 +73,12 @@ def some_usable(log: TableLog, files: Sequence[DataFile]) -> tuple[list[DataFile
     return usable, skipped
 
 
-def row_count(data_dir: DataDir, table: schemas.Table, version: int) -> int:
+def row_count(data_dir: delta.DataDir, table: schemas.Table, version: int) -> int:
     """Number of rows of a version of a table, from its log."""
-    return sum(file.row_count for file in open_log(data_dir, table, version).files())
+    return sum(file.row_count for file in delta.open_log(data_dir, table, version).files())
 
 
-def rows_of(spark: SparkSession, log: TableLog, files: Sequence[DataFile]) -> DataFrame:
+def rows_of(spark: SparkSession, log: delta.TableLog, files: Sequence[delta.DataFile]) -> DataFrame:
     """Read the rows of some files of a table, with exactly its columns."""
     if not files:
         return spark.createDataFrame([], struct_type(log.table))
@@ -110,18 +96,20 @@ def dealt(rows: DataFrame, row_count: int, *key: Column | str) -> DataFrame:
     return rows.repartition(tasks, *key) if tasks > 1 else rows.coalesce(1)
 
 
-def write_table(rows: DataFrame, data_dir: DataDir, table: schemas.Table, *, parts: Sequence[str] | None = None) -> int:
+def write_table(
+    rows: DataFrame, data_dir: delta.DataDir, table: schemas.Table, *, parts: Sequence[str] | None = None
+) -> int:
     """Replace the rows of a table, or of some partitions; returns the number of the new version.
 
     `parts` are values of the partition column, and all rows must be in them. If that is not a date, there is one value.
     """
     _refuse_other_columns(rows, table)
-    log = log_to_write(data_dir, table)
-    return commit(log, _written(rows, log, parts), replace=True, parts=parts)
+    log = delta.log_to_write(data_dir, table)
+    return delta.commit(log, _written(rows, log, parts), replace=True, parts=parts)
 
 
 def write_parts(
-    rows: DataFrame, data_dir: DataDir, table: schemas.Table, *, replaced: Sequence[str] | None, base: int | None
+    rows: DataFrame, data_dir: delta.DataDir, table: schemas.Table, *, replaced: Sequence[str] | None, base: int | None
 ) -> int:
     """Add rows to their partitions, replacing all rows in the `replaced` ones; returns the new version's number.
 
@@ -129,10 +117,10 @@ def write_parts(
     load that was never finished, and are undone first.
     """
     _refuse_other_columns(rows, table)
-    log = log_to_write(data_dir, table)
+    log = delta.log_to_write(data_dir, table)
     if base is not None:
-        undo_after(log, base)
-    return commit(log, _written(rows, log, None), replace=True, parts=replaced)
+        delta.undo_after(log, base)
+    return delta.commit(log, _written(rows, log, None), replace=True, parts=replaced)
 
 
 def _refuse_other_columns(rows: DataFrame, table: schemas.Table) -> None:
@@ -141,14 +129,14 @@ def _refuse_other_columns(rows: DataFrame, table: schemas.Table) -> None:
         raise InvariantBroken(f"table {table.name}: a step made {rows.schema.simpleString()}")
 
 
-def _written(rows: DataFrame, log: TableLog, parts: Sequence[str] | None) -> list[AddAction]:
+def _written(rows: DataFrame, log: delta.TableLog, parts: Sequence[str] | None) -> list[AddAction]:
     """Let Spark write into a new folder of the table; returns its files with rows."""
     folder, part = str(uuid4()), log.table.partition_by
     is_known = part is None or (not part.is_date and parts is not None)
     staged = rows if part is None or is_known else rows.withColumn(part.name, _value_of(part))
     writer = staged.write.option("mapreduce.fileoutputcommitter.marksuccessfuljobs", "false")
     writer = writer if part is None or is_known else writer.partitionBy(part.name)
-    writer.parquet(place(log.data_dir, log.table.name, folder))
+    writer.parquet(delta.place(log.data_dir, log.table.name, folder))
     if part is None or not is_known:
         return _listed(log, folder, None)
     (value,) = parts or ()
@@ -164,9 +152,9 @@ def _value_of(part: schemas.Partitioning) -> Column:
     return sql.date_add(sql.lit("1970-01-01").cast("date"), days).cast("string")
 
 
-def _listed(log: TableLog, folder: str, value: str | None) -> list[AddAction]:
+def _listed(log: delta.TableLog, folder: str, value: str | None) -> list[AddAction]:
     """Files of a folder with rows; if `value` is None, the folders' names hold the partition values."""
-    system, root = storage(log.data_dir, log.table)
+    system, root = delta.storage(log.data_dir, log.table)
     files = []
     for info in system.get_file_info(fs.FileSelector(f"{root}{folder}", recursive=True)):
         path = info.path.removeprefix(root)
@@ -175,5 +163,9 @@ def _listed(log: TableLog, folder: str, value: str | None) -> list[AddAction]:
                 metadata = pq.read_metadata(stream)
             inner = path.removeprefix(f"{folder}/").partition("/")[0].partition("=")[2]
             if metadata.num_rows:
-                files.append(described(log.table, path, info.size, modified_ms(info), metadata, value or inner or None))
+                files.append(
+                    delta.described(
+                        log.table, path, info.size, delta.modified_ms(info), metadata, value or inner or None
+                    )
+                )
     return files

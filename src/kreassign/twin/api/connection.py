@@ -27,16 +27,8 @@ from kreassign.twin.api.request import Client, Handler, Request
 from kreassign.twin.controller.port import ControllerPort
 from kreassign.twin.core import TwinCore
 from kreassign.twin.refused import NOT_OFFERED
-from kreassign.wire import api
+from kreassign.wire import api, codec
 from kreassign.wire.api import Api, Message
-from kreassign.wire.codec import (
-    Received,
-    decode_request,
-    encode_response,
-    encode_unsupported_version,
-    framed,
-    request_head,
-)
 
 # Faults of requests and responses in transit.
 
@@ -226,7 +218,7 @@ class Connection:
         """Answer a frame's payload; `ProtocolViolation` if a real node would close the connection."""
         if self._stage is _SaslStage.BARE_TOKENS:
             return self._bare_token(payload)
-        head = request_head(payload)
+        head = codec.request_head(payload)
         handler = HANDLERS_BY_KEY.get(head.api_key)
         offered = self._cluster.version.versions(head.api_key, self._node.endpoint)
         if handler is None or offered is None:
@@ -234,9 +226,9 @@ class Connection:
             raise ProtocolViolation(f"API {name} is not offered by {self._node.endpoint.name.lower()}s")
         if not offered.low <= head.version <= offered.high:
             if handler.api is api.API_VERSIONS:
-                return Reply(encode_unsupported_version(head.correlation_id, UNSUPPORTED_VERSION, offered))
+                return Reply(codec.encode_unsupported_version(head.correlation_id, UNSUPPORTED_VERSION, offered))
             raise ProtocolViolation(f"{handler.api} is offered in versions {offered}, not in {head.version}")
-        received = decode_request(handler.api, payload, self._cluster.version.longest_list)
+        received = codec.decode_request(handler.api, payload, self._cluster.version.longest_list)
         if self._stage is not _SaslStage.DONE:
             return self._authenticate(received)
         fault = self._faults.before(self._node.id, handler.api)
@@ -244,10 +236,10 @@ class Connection:
         response = execute(request) if fault is None else fault.meet(request, execute)
         if response is None:
             return CLOSED
-        reply = Reply(encode_response(received.version, response, received.correlation_id))
+        reply = Reply(codec.encode_response(received.version, response, received.correlation_id))
         return self._faults.apply(self._cluster.controller, self._node.id, handler.api, reply)
 
-    def _request(self, received: Received) -> Request:
+    def _request(self, received: codec.Received) -> Request:
         return Request(
             self._cluster,
             self._node,
@@ -269,26 +261,26 @@ class Connection:
 
     # --- SASL -------------------------------------------------------------------------------------------------
 
-    def _authenticate(self, received: Received) -> Reply:
+    def _authenticate(self, received: codec.Received) -> Reply:
         if self._stage is _SaslStage.GREETING and received.api is api.API_VERSIONS:
             response = HANDLERS_BY_KEY[api.API_VERSIONS.key].handle(self._request(received))
-            return Reply(encode_response(received.version, response, received.correlation_id))
+            return Reply(codec.encode_response(received.version, response, received.correlation_id))
         if self._stage is _SaslStage.GREETING and received.api is api.SASL_HANDSHAKE:
             return self._handshake(received)
         if self._stage is _SaslStage.TOKENS_IN_MESSAGES and received.api is api.SASL_AUTHENTICATE:
             return self._token(received)
         raise ProtocolViolation(f"{received.api} came before the client was authenticated")
 
-    def _handshake(self, received: Received) -> Reply:
+    def _handshake(self, received: codec.Received) -> Reply:
         is_known = received.message.mechanism == SASL_MECHANISM
         response = api.SASL_HANDSHAKE.response(
             error_code=NONE if is_known else UNSUPPORTED_SASL_MECHANISM, mechanisms=[SASL_MECHANISM]
         )
         # After a handshake in version 0 the tokens come bare, after one in version 1 as messages (KIP-152).
         self._stage = _SaslStage.BARE_TOKENS if received.version == 0 else _SaslStage.TOKENS_IN_MESSAGES
-        return Reply(encode_response(received.version, response, received.correlation_id), is_last=not is_known)
+        return Reply(codec.encode_response(received.version, response, received.correlation_id), is_last=not is_known)
 
-    def _token(self, received: Received) -> Reply:
+    def _token(self, received: codec.Received) -> Reply:
         refusal = self._evaluate(bytes(received.message.auth_bytes))
         response = api.SASL_AUTHENTICATE.response(
             error_code=SASL_AUTHENTICATION_FAILED if refusal else NONE,
@@ -296,13 +288,13 @@ class Connection:
             auth_bytes=b"",
             session_lifetime_ms=0,
         )
-        frame = encode_response(received.version, response, received.correlation_id)
+        frame = codec.encode_response(received.version, response, received.correlation_id)
         return Reply(frame, is_last=refusal is not None)
 
     def _bare_token(self, token: bytes) -> Reply:
         if (refusal := self._evaluate(token)) is not None:
             raise ProtocolViolation(refusal)
-        return Reply(framed(b""))
+        return Reply(codec.framed(b""))
 
     def _evaluate(self, token: bytes) -> str | None:
         users = self._node.listener.users

@@ -10,16 +10,9 @@ import uuid
 from kreassign.model.error_codes import NONE, TOPIC_AUTHORIZATION_FAILED
 from kreassign.twin.access import Operation
 from kreassign.twin.api.request import Handler, Request
+from kreassign.twin.controller import topics
 from kreassign.twin.controller.decision import Outcome
 from kreassign.twin.controller.described_configs import topic_configs
-from kreassign.twin.controller.topics import (
-    CreatePartitions,
-    CreateTopics,
-    MorePartitions,
-    TopicCreation,
-    TopicReference,
-    WantedTopic,
-)
 from kreassign.wire import api
 from kreassign.wire.api import Message
 
@@ -51,13 +44,13 @@ def _create_topics(request: Request) -> Message:
         for topic in wanted
         if not (request.allows(Operation.CREATE) or request.allows(Operation.CREATE, topic.name))
     )
-    command = CreateTopics(wanted, request.message.validate_only, request.message.timeout_ms, denied)
+    command = topics.CreateTopics(wanted, request.message.validate_only, request.message.timeout_ms, denied)
     answers = request.cluster.controller.create_topics(command)
     return _CREATE_TOPICS_RESPONSE(topics=[_create_topics_result(request, answer) for answer in answers])
 
 
-def _create_topics_wanted(topic: Message) -> WantedTopic:
-    return WantedTopic(
+def _create_topics_wanted(topic: Message) -> topics.WantedTopic:
+    return topics.WantedTopic(
         topic.name,
         topic.num_partitions,
         topic.replication_factor,
@@ -66,7 +59,7 @@ def _create_topics_wanted(topic: Message) -> WantedTopic:
     )
 
 
-def _create_topics_result(request: Request, created: TopicCreation) -> Message:
+def _create_topics_result(request: Request, created: topics.TopicCreation) -> Message:
     is_failure, is_shown = created.outcome.is_failure, request.allows(Operation.DESCRIBE_CONFIGS, created.name)
     result = _CREATE_TOPICS_RESULT(
         name=created.name,
@@ -129,11 +122,11 @@ def _delete_topics(request: Request) -> Message:
     return _DELETE_TOPICS_RESPONSE(responses=responses)
 
 
-def _topic_references(request: Request) -> tuple[TopicReference, ...]:
+def _topic_references(request: Request) -> tuple[topics.TopicReference, ...]:
     if request.version < _FIRST_DELETION_BY_ID:
-        return tuple(map(TopicReference, request.message.topic_names))
+        return tuple(map(topics.TopicReference, request.message.topic_names))
     return tuple(
-        TopicReference(topic.name, None if (topic.topic_id or _NO_ID) == _NO_ID else str(topic.topic_id))
+        topics.TopicReference(topic.name, None if (topic.topic_id or _NO_ID) == _NO_ID else str(topic.topic_id))
         for topic in request.message.topics
     )
 
@@ -170,7 +163,7 @@ def _create_partitions(request: Request) -> Message:
     """
     wanted = tuple(_create_partitions_wanted(topic) for topic in request.message.topics)
     denied = {one.topic for one in wanted if not request.allows(Operation.ALTER, one.topic)}
-    command = CreatePartitions(
+    command = topics.CreatePartitions(
         tuple(one for one in wanted if one.topic not in denied),
         request.message.validate_only,
         request.message.timeout_ms,
@@ -185,10 +178,10 @@ def _create_partitions(request: Request) -> Message:
     )
 
 
-def _create_partitions_wanted(topic: Message) -> MorePartitions:
+def _create_partitions_wanted(topic: Message) -> topics.MorePartitions:
     lists = topic.assignments
     assignments = None if lists is None else tuple(tuple(entry.broker_ids) for entry in lists)
-    return MorePartitions(topic.name, topic.count, assignments)
+    return topics.MorePartitions(topic.name, topic.count, assignments)
 
 
 HANDLERS = (

@@ -11,25 +11,17 @@ from dataclasses import replace
 
 from kreassign.model import TopicPartition
 from kreassign.model.error_codes import BROKER_ID_NOT_REGISTERED
+from kreassign.twin import metadata
 from kreassign.twin.controller.decision import DONE, ControllerContext, Decision, Outcome
 from kreassign.twin.controller.partition_change import PartitionUpdate, change_of, election_of, without
-from kreassign.twin.metadata import (
-    BrokerFenced,
-    BrokerRegistered,
-    BrokerShuttingDown,
-    BrokerUnfenced,
-    BrokerUnregistered,
-    LogDirFailed,
-    PartitionChanged,
-    PartitionState,
-    Record,
-)
 
 NO_EPOCH = -1
 """The epoch of a broker that has no record of a clean shutdown."""
 
 
-def register(context: ControllerContext, broker: BrokerRegistered, shutdown_epoch: int = NO_EPOCH) -> Decision[int]:
+def register(
+    context: ControllerContext, broker: metadata.BrokerRegistered, shutdown_epoch: int = NO_EPOCH
+) -> Decision[int]:
     """Register a broker after a start, fenced; return its new epoch. It leaves its ISRs; after a crash it may not lead.
 
     `shutdown_epoch` is the epoch under which it last shut down cleanly, `NO_EPOCH` if it did not.
@@ -42,7 +34,7 @@ def register(context: ControllerContext, broker: BrokerRegistered, shutdown_epoc
 
 def fence(context: ControllerContext, broker_id: int) -> Decision[None]:
     """Fence a broker, because its heartbeats stopped or because it has shut down."""
-    return Decision((*_leave_partitions(context, broker_id), BrokerFenced(broker_id)), None)
+    return Decision((*_leave_partitions(context, broker_id), metadata.BrokerFenced(broker_id)), None)
 
 
 def unfence(context: ControllerContext, broker_id: int) -> Decision[None]:
@@ -52,7 +44,7 @@ def unfence(context: ControllerContext, broker_id: int) -> Decision[None]:
         change_of(returned, context.metadata.present(key), PartitionUpdate(election=election_of(context, key.topic)))
         for key in sorted(context.metadata.leaderless)
     )
-    return Decision((BrokerUnfenced(broker_id), *_only_changes(changes)), None)
+    return Decision((metadata.BrokerUnfenced(broker_id), *_only_changes(changes)), None)
 
 
 def begin_shutdown(context: ControllerContext, broker_id: int) -> Decision[None]:
@@ -61,7 +53,7 @@ def begin_shutdown(context: ControllerContext, broker_id: int) -> Decision[None]
     While it still leads partitions, a repeated call tries again.
     """
     is_news = not context.metadata.brokers[broker_id].shutting_down
-    first: tuple[Record, ...] = (BrokerShuttingDown(broker_id),) if is_news else ()
+    first: tuple[metadata.Record, ...] = (metadata.BrokerShuttingDown(broker_id),) if is_news else ()
     return Decision((*first, *_leave_partitions(context, broker_id)), None)
 
 
@@ -70,7 +62,7 @@ def unregister(context: ControllerContext, broker_id: int) -> Decision[Outcome]:
     if broker_id not in context.metadata.brokers:
         text = f"Broker ID {broker_id} is not currently registered"
         return Decision((), Outcome(BROKER_ID_NOT_REGISTERED, text))
-    return Decision((*_leave_partitions(context, broker_id), BrokerUnregistered(broker_id)), DONE)
+    return Decision((*_leave_partitions(context, broker_id), metadata.BrokerUnregistered(broker_id)), DONE)
 
 
 def fail_log_dir(context: ControllerContext, broker_id: int, directory_id: str) -> Decision[None]:
@@ -81,22 +73,22 @@ def fail_log_dir(context: ControllerContext, broker_id: int, directory_id: str) 
         if partition.directory_of(broker_id) == directory_id
     )
     changes = _without_broker(context, broker_id, inside)
-    return Decision((*changes, LogDirFailed(broker_id, directory_id)), None)
+    return Decision((*changes, metadata.LogDirFailed(broker_id, directory_id)), None)
 
 
-def _leave_partitions(context: ControllerContext, broker_id: int) -> tuple[PartitionChanged, ...]:
+def _leave_partitions(context: ControllerContext, broker_id: int) -> tuple[metadata.PartitionChanged, ...]:
     in_sync = (partition for partition in context.metadata.partitions_on(broker_id) if broker_id in partition.isr)
     return _without_broker(context, broker_id, in_sync)
 
 
 def _without_broker(
-    context: ControllerContext, broker_id: int, partitions: Iterable[PartitionState]
-) -> tuple[PartitionChanged, ...]:
+    context: ControllerContext, broker_id: int, partitions: Iterable[metadata.PartitionState]
+) -> tuple[metadata.PartitionChanged, ...]:
     gone = replace(context, leaving=broker_id)
     return _only_changes(_drop(gone, partition, broker_id) for partition in partitions)
 
 
-def _crashed(context: ControllerContext, broker_id: int) -> tuple[PartitionChanged, ...]:
+def _crashed(context: ControllerContext, broker_id: int) -> tuple[metadata.PartitionChanged, ...]:
     """Changes for a crashed broker: it may have lost unflushed records, so it also leaves the eligible leaders."""
     if not context.rules.has_eligible_leaders:
         return _leave_partitions(context, broker_id)
@@ -109,8 +101,8 @@ def _crashed(context: ControllerContext, broker_id: int) -> tuple[PartitionChang
 
 
 def _drop(
-    context: ControllerContext, partition: PartitionState, broker_id: int, lost: int | None = None
-) -> PartitionChanged | None:
+    context: ControllerContext, partition: metadata.PartitionState, broker_id: int, lost: int | None = None
+) -> metadata.PartitionChanged | None:
     isr = without(partition.isr, (broker_id,))
     election = election_of(context, partition.topic_partition.topic)
     change = change_of(context, partition, PartitionUpdate(isr=isr, election=election, lost=lost))
@@ -119,7 +111,7 @@ def _drop(
     return replace(change, leader=partition.leader)
 
 
-def _only_changes(changes: Iterable[PartitionChanged | None]) -> tuple[PartitionChanged, ...]:
+def _only_changes(changes: Iterable[metadata.PartitionChanged | None]) -> tuple[metadata.PartitionChanged, ...]:
     return tuple(change for change in changes if change is not None)
 
 

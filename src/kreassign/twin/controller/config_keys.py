@@ -16,13 +16,7 @@ from functools import cache
 from importlib.resources import files
 from typing import assert_never
 
-from kreassign.model.throttle import (
-    FOLLOWER_THROTTLED_RATE,
-    FOLLOWER_THROTTLED_REPLICAS,
-    LEADER_THROTTLED_RATE,
-    LEADER_THROTTLED_REPLICAS,
-    LOG_DIR_RATE,
-)
+from kreassign.model import throttle
 
 # Keys with their types, limits and defaults.
 
@@ -129,8 +123,8 @@ _TOPIC_KEYS = (
     Key("message.timestamp.type", _STRING, "CreateTime", _TIMESTAMPS, ("log.message.timestamp.type",)),
     Key("message.timestamp.before.max.ms", _LONG, _FOREVER, _AT_LEAST_0, ("log.message.timestamp.before.max.ms",)),
     Key("message.timestamp.after.max.ms", _LONG, "3600000", _AT_LEAST_0, ("log.message.timestamp.after.max.ms",)),
-    Key(LEADER_THROTTLED_REPLICAS, _LIST, "", ReplicaPairs()),
-    Key(FOLLOWER_THROTTLED_REPLICAS, _LIST, "", ReplicaPairs()),
+    Key(throttle.LEADER_THROTTLED_REPLICAS, _LIST, "", ReplicaPairs()),
+    Key(throttle.FOLLOWER_THROTTLED_REPLICAS, _LIST, "", ReplicaPairs()),
     Key("remote.storage.enable", _BOOLEAN, "false"),
     Key("local.retention.ms", _LONG, "-2", _AT_LEAST_MINUS_2, ("log.local.retention.ms",)),
     Key("local.retention.bytes", _LONG, "-2", _AT_LEAST_MINUS_2, ("log.local.retention.bytes",)),
@@ -150,9 +144,9 @@ _BROKER_KEYS = (
         for key in _TOPIC_KEYS
         if key.server_keys
     ),
-    Key(LEADER_THROTTLED_RATE, _LONG, None, _AT_LEAST_0, is_quota=True),
-    Key(FOLLOWER_THROTTLED_RATE, _LONG, None, _AT_LEAST_0, is_quota=True),
-    Key(LOG_DIR_RATE, _LONG, None, _AT_LEAST_0, is_quota=True),
+    Key(throttle.LEADER_THROTTLED_RATE, _LONG, None, _AT_LEAST_0, is_quota=True),
+    Key(throttle.FOLLOWER_THROTTLED_RATE, _LONG, None, _AT_LEAST_0, is_quota=True),
+    Key(throttle.LOG_DIR_RATE, _LONG, None, _AT_LEAST_0, is_quota=True),
     Key("background.threads", _INT, "10", _AT_LEAST_1),
     Key("cordoned.log.dirs", _LIST, ""),
     Key("errors.deadletterqueue.auto.create.topics.enable", _BOOLEAN, "false"),

@@ -10,17 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from kreassign.model import ElectionType, TopicPartition, error_codes
-from kreassign.twin.controller.decision import (
-    DONE,
-    MAX_RECORDS,
-    TIMED_OUT,
-    TOO_LARGE,
-    ControllerContext,
-    Decision,
-    Outcome,
-    has_expired,
-    with_default_text,
-)
+from kreassign.twin.controller import decision
 from kreassign.twin.controller.partition_change import Election, PartitionUpdate, change_of, election_of
 from kreassign.twin.controller.reassignments import TopicOutcomes
 from kreassign.twin.metadata import LeaderRecovery, PartitionChanged, PartitionState
@@ -44,17 +34,17 @@ class ElectLeaders:
 class LeadersElected:
     """The answer: the outcome of the request as a whole, and of each partition."""
 
-    outcome: Outcome
+    outcome: decision.Outcome
     topics: tuple[TopicOutcomes, ...]
 
 
-def elect_leaders(context: ControllerContext, command: ElectLeaders) -> Decision[LeadersElected]:
+def elect_leaders(context: decision.ControllerContext, command: ElectLeaders) -> decision.Decision[LeadersElected]:
     """Hold elections. If all partitions were asked for, those that need none are left out, but not their topics."""
-    if has_expired(command.timeout_ms):
-        return Decision((), elections_refused(command, TIMED_OUT))
+    if decision.has_expired(command.timeout_ms):
+        return decision.Decision((), elections_refused(command, decision.TIMED_OUT))
     if command.election_type not in list(ElectionType):
-        unknown = Outcome(error_codes.INVALID_REQUEST, f"Unknown election type {command.election_type}")
-        return Decision((), elections_refused(command, unknown))
+        unknown = decision.Outcome(error_codes.INVALID_REQUEST, f"Unknown election type {command.election_type}")
+        return decision.Decision((), elections_refused(command, unknown))
     election_type = ElectionType(command.election_type)
     records: list[PartitionChanged] = []
     answers = []
@@ -64,16 +54,16 @@ def elect_leaders(context: ControllerContext, command: ElectLeaders) -> Decision
             result = _elect(context, topic, index, election_type)
             if isinstance(result, PartitionChanged):
                 records.append(result)
-            outcome = DONE if isinstance(result, PartitionChanged) else result
+            outcome = decision.DONE if isinstance(result, PartitionChanged) else result
             if command.topics is not None or outcome.code != error_codes.ELECTION_NOT_NEEDED:
                 outcomes.append((index, outcome))
         answers.append(TopicOutcomes(topic, tuple(outcomes)))
-    if len(records) > MAX_RECORDS:
-        return Decision((), elections_refused(command, TOO_LARGE))
-    return Decision(tuple(records), LeadersElected(DONE, tuple(answers)))
+    if len(records) > decision.MAX_RECORDS:
+        return decision.Decision((), elections_refused(command, decision.TOO_LARGE))
+    return decision.Decision(tuple(records), LeadersElected(decision.DONE, tuple(answers)))
 
 
-def restore_preferred_leaders(context: ControllerContext) -> Decision[bool]:
+def restore_preferred_leaders(context: decision.ControllerContext) -> decision.Decision[bool]:
     """Return leadership to the first replica where it can lead (`auto.leader.rebalance.enable`).
 
     The answer tells whether there may be more to do, so that another pass should follow at once.
@@ -82,7 +72,7 @@ def restore_preferred_leaders(context: ControllerContext) -> Decision[bool]:
     return _one_pass(change for partition in imbalanced if (change := _prefer(context, partition)))
 
 
-def elect_unclean_leaders(context: ControllerContext) -> Decision[bool]:
+def elect_unclean_leaders(context: decision.ControllerContext) -> decision.Decision[bool]:
     """Elect leaders out of sync for leaderless partitions of topics that allow it; answers as the function above."""
     return _one_pass(
         change
@@ -93,38 +83,38 @@ def elect_unclean_leaders(context: ControllerContext) -> Decision[bool]:
 
 
 def _elect(
-    context: ControllerContext, topic: str, index: int, election_type: ElectionType
-) -> PartitionChanged | Outcome:
+    context: decision.ControllerContext, topic: str, index: int, election_type: ElectionType
+) -> PartitionChanged | decision.Outcome:
     if topic not in context.metadata.topics:
-        return Outcome(error_codes.UNKNOWN_TOPIC_OR_PARTITION, f"No such topic as {topic}")
+        return decision.Outcome(error_codes.UNKNOWN_TOPIC_OR_PARTITION, f"No such topic as {topic}")
     partition = context.metadata.partition(TopicPartition(topic, index))
     if partition is None:
-        return Outcome(error_codes.UNKNOWN_TOPIC_OR_PARTITION, f"No such partition as {topic}-{index}")
+        return decision.Outcome(error_codes.UNKNOWN_TOPIC_OR_PARTITION, f"No such partition as {topic}-{index}")
     if election_type is ElectionType.PREFERRED:
         if partition.has_preferred_leader:
-            return with_default_text(error_codes.ELECTION_NOT_NEEDED)
-        return _prefer(context, partition) or with_default_text(error_codes.PREFERRED_LEADER_NOT_AVAILABLE)
+            return decision.with_default_text(error_codes.ELECTION_NOT_NEEDED)
+        return _prefer(context, partition) or decision.with_default_text(error_codes.PREFERRED_LEADER_NOT_AVAILABLE)
     if partition.has_leader:
-        return with_default_text(error_codes.ELECTION_NOT_NEEDED)
+        return decision.with_default_text(error_codes.ELECTION_NOT_NEEDED)
     change = change_of(context, partition, PartitionUpdate(election=Election.UNCLEAN))
-    return change or with_default_text(error_codes.ELIGIBLE_LEADERS_NOT_AVAILABLE)
+    return change or decision.with_default_text(error_codes.ELIGIBLE_LEADERS_NOT_AVAILABLE)
 
 
-def _prefer(context: ControllerContext, partition: PartitionState) -> PartitionChanged | None:
+def _prefer(context: decision.ControllerContext, partition: PartitionState) -> PartitionChanged | None:
     return change_of(context, partition, PartitionUpdate(election=Election.PREFERRED))
 
 
-def _one_pass(changes: Iterator[PartitionChanged]) -> Decision[bool]:
+def _one_pass(changes: Iterator[PartitionChanged]) -> decision.Decision[bool]:
     records = tuple(change for _, change in zip(range(MAX_ELECTIONS_IN_A_PASS), changes, strict=False))
-    return Decision(records, len(records) == MAX_ELECTIONS_IN_A_PASS)
+    return decision.Decision(records, len(records) == MAX_ELECTIONS_IN_A_PASS)
 
 
-def _every_partition(context: ControllerContext) -> tuple[tuple[str, tuple[int, ...]], ...]:
+def _every_partition(context: decision.ControllerContext) -> tuple[tuple[str, tuple[int, ...]], ...]:
     topics = sorted(context.metadata.topics.values(), key=lambda topic: topic.name)
     return tuple((topic.name, tuple(sorted(topic.partitions))) for topic in topics)
 
 
-def elections_refused(command: ElectLeaders, outcome: Outcome) -> LeadersElected:
+def elections_refused(command: ElectLeaders, outcome: decision.Outcome) -> LeadersElected:
     """Refuse the request and every partition that it names for the same reason."""
     answers = tuple(
         TopicOutcomes(topic, tuple((index, outcome) for index in partitions))
@@ -137,20 +127,22 @@ def elections_refused(command: ElectLeaders, outcome: Outcome) -> LeadersElected
 # does, so that the epochs in a proposal are never stale.
 
 
-def propose_isr(context: ControllerContext, partition: PartitionState, isr: tuple[int, ...]) -> Decision[int]:
+def propose_isr(
+    context: decision.ControllerContext, partition: PartitionState, isr: tuple[int, ...]
+) -> decision.Decision[int]:
     """Let the leader of a partition propose its ISR; return Kafka's error code.
 
     An accepted ISR may complete a move and thereby depose the leader (NEW_LEADER_ELECTED).
     """
     if partition.leader not in isr or not set(isr) <= set(partition.replicas):
-        return Decision((), error_codes.INVALID_REQUEST)
+        return decision.Decision((), error_codes.INVALID_REQUEST)
     if not all(map(context.metadata.is_active, isr)):
-        return Decision((), error_codes.INELIGIBLE_REPLICA)
+        return decision.Decision((), error_codes.INELIGIBLE_REPLICA)
     election = election_of(context, partition.topic_partition.topic)
     update = PartitionUpdate(isr=isr, leader_recovery=LeaderRecovery.RECOVERED, election=election)
     change = change_of(context, partition, update)
     if change is None:
-        return Decision((), error_codes.NONE)
-    return Decision(
+        return decision.Decision((), error_codes.NONE)
+    return decision.Decision(
         (change,), error_codes.NONE if change.leader in (None, partition.leader) else error_codes.NEW_LEADER_ELECTED
     )

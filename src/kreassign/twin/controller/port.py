@@ -10,17 +10,11 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Protocol
 
 from kreassign.model import TopicPartition
+from kreassign.twin.controller import topics
 from kreassign.twin.controller.configs import AlterConfigs, ResourceOutcome
 from kreassign.twin.controller.decision import Outcome
 from kreassign.twin.controller.leader_and_isr import ElectLeaders, LeadersElected
 from kreassign.twin.controller.reassignments import AlterReassignments, ReassignmentsAltered
-from kreassign.twin.controller.topics import (
-    CreatePartitions,
-    CreateTopics,
-    TopicCreation,
-    TopicDeletion,
-    TopicReference,
-)
 from kreassign.twin.metadata import Record
 
 
@@ -58,17 +52,17 @@ class ControllerPort(Protocol):
 
     # --- requests of clients ----------------------------------------------------------------------------------
 
-    def create_topics(self, command: CreateTopics) -> tuple[TopicCreation, ...]:
+    def create_topics(self, command: topics.CreateTopics) -> tuple[topics.TopicCreation, ...]:
         """Create topics; each has its own outcome."""
         ...
 
     def delete_topics(
-        self, references: Sequence[TopicReference], timeout_ms: int, denied: Collection[str]
-    ) -> tuple[TopicDeletion, ...]:
+        self, references: Sequence[topics.TopicReference], timeout_ms: int, denied: Collection[str]
+    ) -> tuple[topics.TopicDeletion, ...]:
         """Delete topics, apart from the `denied` ones; each has its own outcome."""
         ...
 
-    def create_partitions(self, command: CreatePartitions) -> tuple[tuple[str, Outcome], ...]:
+    def create_partitions(self, command: topics.CreatePartitions) -> tuple[tuple[str, Outcome], ...]:
         """Add partitions; each topic has its own outcome."""
         ...
 

@@ -5,23 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from kreassign.model import OngoingReassignment, Reassignment, TopicPartition
-from kreassign.model.error_codes import (
-    INVALID_REPLICA_ASSIGNMENT,
-    INVALID_REPLICATION_FACTOR,
-    NO_REASSIGNMENT_IN_PROGRESS,
-    UNKNOWN_TOPIC_OR_PARTITION,
-)
-from kreassign.twin.controller.decision import (
-    DONE,
-    FAILED,
-    MAX_RECORDS,
-    TIMED_OUT,
-    ControllerContext,
-    Decision,
-    Outcome,
-    has_expired,
-)
+from kreassign.model import OngoingReassignment, Reassignment, TopicPartition, error_codes
+from kreassign.twin.controller import decision
 from kreassign.twin.controller.partition_change import Election, PartitionUpdate, change_of, election_of, without
 from kreassign.twin.controller.topics import check_assignment
 from kreassign.twin.metadata import ClusterMetadata, PartitionChanged, PartitionState
@@ -57,14 +42,14 @@ class TopicOutcomes:
     """A topic entry of an answer: partition and outcome, in the order of the request."""
 
     topic: str
-    outcomes: tuple[tuple[int, Outcome], ...]
+    outcomes: tuple[tuple[int, decision.Outcome], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class ReassignmentsAltered:
     """The answer: the outcome of the request as a whole, and of each of its entries."""
 
-    outcome: Outcome
+    outcome: decision.Outcome
     topics: tuple[TopicOutcomes, ...]
 
 
@@ -76,14 +61,16 @@ class TopicReassignments:
     partitions: tuple[tuple[int, OngoingReassignment], ...]
 
 
-def alter_reassignments(context: ControllerContext, command: AlterReassignments) -> Decision[ReassignmentsAltered]:
+def alter_reassignments(
+    context: decision.ControllerContext, command: AlterReassignments
+) -> decision.Decision[ReassignmentsAltered]:
     """Decide each entry separately, all of them by the state before the request.
 
     Two entries about one partition are both answered, and the later record prevails. Once the record limit is reached,
     entries that would write more fail.
     """
-    if has_expired(command.timeout_ms):
-        return Decision((), reassignments_refused(command, TIMED_OUT))
+    if decision.has_expired(command.timeout_ms):
+        return decision.Decision((), reassignments_refused(command, decision.TIMED_OUT))
     records: list[PartitionChanged] = []
     answers = []
     for entry in command.topics:
@@ -93,11 +80,11 @@ def alter_reassignments(context: ControllerContext, command: AlterReassignments)
             outcomes.append((target.partition, _keep(result, records)))
         answers.append(TopicOutcomes(entry.topic, tuple(outcomes)))
     # Without any topic Kafka answers with an empty text instead of none.
-    top = DONE if command.topics else Outcome(message="")
-    return Decision(tuple(records), ReassignmentsAltered(top, tuple(answers)))
+    top = decision.DONE if command.topics else decision.Outcome(message="")
+    return decision.Decision(tuple(records), ReassignmentsAltered(top, tuple(answers)))
 
 
-def reassignments_refused(command: AlterReassignments, outcome: Outcome) -> ReassignmentsAltered:
+def reassignments_refused(command: AlterReassignments, outcome: decision.Outcome) -> ReassignmentsAltered:
     """Refuse the request and each of its entries for the same reason."""
     answers = (
         TopicOutcomes(entry.topic, tuple((target.partition, outcome) for target in entry.targets))
@@ -119,23 +106,25 @@ def list_reassignments(
     return tuple(topic for topic in found if topic.partitions)
 
 
-def _keep(result: PartitionChanged | Outcome, records: list[PartitionChanged]) -> Outcome:
-    if isinstance(result, Outcome):
+def _keep(result: PartitionChanged | decision.Outcome, records: list[PartitionChanged]) -> decision.Outcome:
+    if isinstance(result, decision.Outcome):
         return result
-    if len(records) == MAX_RECORDS:
-        return FAILED
+    if len(records) == decision.MAX_RECORDS:
+        return decision.FAILED
     records.append(result)
-    return DONE
+    return decision.DONE
 
 
 def _alter(
-    context: ControllerContext, topic: str, target: Target, may_change_factor: bool
-) -> PartitionChanged | Outcome:
+    context: decision.ControllerContext, topic: str, target: Target, may_change_factor: bool
+) -> PartitionChanged | decision.Outcome:
     if topic not in context.metadata.topics:
-        return Outcome(UNKNOWN_TOPIC_OR_PARTITION, f"Unable to find a topic named {topic}.")
+        return decision.Outcome(error_codes.UNKNOWN_TOPIC_OR_PARTITION, f"Unable to find a topic named {topic}.")
     partition = context.metadata.partition(TopicPartition(topic, target.partition))
     if partition is None:
-        return Outcome(UNKNOWN_TOPIC_OR_PARTITION, f"Unable to find partition {topic}:{target.partition}.")
+        return decision.Outcome(
+            error_codes.UNKNOWN_TOPIC_OR_PARTITION, f"Unable to find partition {topic}:{target.partition}."
+        )
     if target.replicas is None:
         return _cancel(context, partition)
     refusal = check_assignment(context, target.replicas)
@@ -143,7 +132,7 @@ def _alter(
         return refusal
     if not may_change_factor and len(target.replicas) != (count := _replication_factor(partition)):
         text = f"The replication factor is changed from {count} to {len(target.replicas)}"
-        return Outcome(INVALID_REPLICATION_FACTOR, text)
+        return decision.Outcome(error_codes.INVALID_REPLICATION_FACTOR, text)
     return _start(context, partition, target.replicas)
 
 
@@ -155,8 +144,8 @@ def _replication_factor(partition: PartitionState) -> int:
 
 
 def _start(
-    context: ControllerContext, partition: PartitionState, target: tuple[int, ...]
-) -> PartitionChanged | Outcome:
+    context: decision.ControllerContext, partition: PartitionState, target: tuple[int, ...]
+) -> PartitionChanged | decision.Outcome:
     """Start a move from all present replicas, those of an unfinished move included.
 
     If nothing is added (or removed) the list of an unfinished move stays: that makes the same target a no-op, but also
@@ -164,12 +153,12 @@ def _start(
     """
     move = Reassignment(partition.replicas, target)
     if _stumbles(context, partition, move.replicas):
-        return FAILED
+        return decision.FAILED
     update = PartitionUpdate(replicas=move.replicas, adding=move.adding or None, removing=move.removing or None)
-    return change_of(context, partition, update) or DONE
+    return change_of(context, partition, update) or decision.DONE
 
 
-def _stumbles(context: ControllerContext, partition: PartitionState, replicas: tuple[int, ...]) -> bool:
+def _stumbles(context: decision.ControllerContext, partition: PartitionState, replicas: tuple[int, ...]) -> bool:
     """True if Kafka fails: nothing is in sync, and an eligible leader that is no replica now becomes one again.
 
     Kafka looks for a leader among the eligible ones, in the order of the new list, and for the log directory of each
@@ -182,25 +171,25 @@ def _stumbles(context: ControllerContext, partition: PartitionState, replicas: t
     return first is not None and first not in partition.replicas
 
 
-def _cancel(context: ControllerContext, partition: PartitionState) -> PartitionChanged | Outcome:
+def _cancel(context: decision.ControllerContext, partition: PartitionState) -> PartitionChanged | decision.Outcome:
     """Restore the former replicas in their present order; adding replicas leave the ISR."""
     if not partition.is_reassigning:
-        return Outcome(NO_REASSIGNMENT_IN_PROGRESS)
+        return decision.Outcome(error_codes.NO_REASSIGNMENT_IN_PROGRESS)
     topic_partition = partition.topic_partition
     replicas = without(partition.replicas, partition.adding)
     isr = without(partition.isr, partition.adding)
     if not isr and not replicas:
         text = "Invalid replica assignment: addingReplicas contains all replicas."
-        return Outcome(INVALID_REPLICA_ASSIGNMENT, text)
+        return decision.Outcome(error_codes.INVALID_REPLICA_ASSIGNMENT, text)
     election = election_of(context, topic_partition.topic)
     if not isr and election is not Election.UNCLEAN:
         text = (
             f"Unable to revert partition assignment for {topic_partition.topic}:{topic_partition.partition} because "
             "it would require an unclean leader election."
         )
-        return Outcome(INVALID_REPLICA_ASSIGNMENT, text)
+        return decision.Outcome(error_codes.INVALID_REPLICA_ASSIGNMENT, text)
     update = PartitionUpdate(replicas=replicas, adding=(), removing=(), isr=isr or replicas[:1], election=election)
-    return change_of(context, partition, update) or DONE
+    return change_of(context, partition, update) or decision.DONE
 
 
 def _by_topic(partitions: Iterable[TopicPartition]) -> list[tuple[str, list[int]]]:

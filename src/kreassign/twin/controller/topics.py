@@ -18,6 +18,7 @@ from kreassign.errors import Infeasible
 from kreassign.model import ConfigResource, TopicPartition, error_codes
 from kreassign.model.striped import UsableBroker, place
 from kreassign.model.topic_changes import unfit_assignment, unfit_count
+from kreassign.twin import metadata
 from kreassign.twin.controller.config_keys import first_fault
 from kreassign.twin.controller.decision import (
     DONE,
@@ -32,17 +33,6 @@ from kreassign.twin.controller.decision import (
     default_directory,
     has_expired,
     with_default_text,
-)
-from kreassign.twin.metadata import (
-    CORDONED_LOG_DIRS,
-    BrokerState,
-    ConfigChanged,
-    PartitionCreated,
-    Record,
-    TopicCreated,
-    TopicDeleted,
-    TopicState,
-    cordoned_paths,
 )
 
 # Legal names of topics.
@@ -131,18 +121,20 @@ def usable_brokers(context: ControllerContext) -> tuple[UsableBroker, ...]:
 
 def created_partition(
     context: ControllerContext, topic_partition: TopicPartition, replicas: tuple[int, ...]
-) -> PartitionCreated:
+) -> metadata.PartitionCreated:
     """The record of a new partition: active replicas are in sync, and the first of them leads."""
     isr = tuple(filter(context.metadata.is_active, replicas))
     directories = tuple(default_directory(context.metadata, broker_id) for broker_id in replicas)
-    return PartitionCreated(topic_partition, replicas, isr, isr[0], 0, 0, directories)
+    return metadata.PartitionCreated(topic_partition, replicas, isr, isr[0], 0, 0, directories)
 
 
-def _is_cordoned(context: ControllerContext, broker: BrokerState) -> bool:
+def _is_cordoned(context: ControllerContext, broker: metadata.BrokerState) -> bool:
     """True if every working directory of a broker is cordoned; the controller forgets those that fail."""
     if not context.rules.has_cordoning:
         return False
-    cordoned = cordoned_paths(context.metadata.config(ConfigResource.broker(broker.broker_id), CORDONED_LOG_DIRS))
+    cordoned = metadata.cordoned_paths(
+        context.metadata.config(ConfigResource.broker(broker.broker_id), metadata.CORDONED_LOG_DIRS)
+    )
     paths = {log_dir.path for log_dir in broker.log_dirs if log_dir.directory_id not in broker.failed_dirs}
     return bool(paths) and ("*" in cordoned or cordoned >= paths)
 
@@ -227,7 +219,7 @@ def create_topics(
     whole = _whole_request(context, allowed, command.timeout_ms)
     if whole.is_failure:
         return Decision((), tuple(TopicCreation(name, whole) for name in names))
-    records: list[Record] = []
+    records: list[metadata.Record] = []
     answers = []
     # By names in metrics, which have dots as underscores.
     similar = {unified_name(name): name for name in context.metadata.topics if "." in name or "_" in name}
@@ -258,7 +250,7 @@ def delete_topics(
         _deletion(context, one, references, denied) for one in distinct if not _is_named_too(context, one, distinct)
     ]
     to_be_deleted = [answer.name for answer in answers if not answer.outcome.is_failure and answer.name is not None]
-    return Decision(tuple(map(TopicDeleted, to_be_deleted)), tuple(answers))
+    return Decision(tuple(map(metadata.TopicDeleted, to_be_deleted)), tuple(answers))
 
 
 def _creation_refusal(name: str, count: int, denied: Collection[str]) -> Outcome:
@@ -298,14 +290,14 @@ def _unfit_topic(context: ControllerContext, topic: WantedTopic, similar: Mappin
     return refusal if refusal.is_failure else _unfit_configs(context, topic)
 
 
-def _create_topic(context: ControllerContext, topic: WantedTopic, random: Random) -> list[Record] | Outcome:
+def _create_topic(context: ControllerContext, topic: WantedTopic, random: Random) -> list[metadata.Record] | Outcome:
     lists = _assigned(context, topic) if topic.assignments else _placed(context, topic, random)
     if isinstance(lists, Outcome):
         return lists
     resource = ConfigResource.topic(topic.name)
     return [
-        TopicCreated(topic.name, str(UUID(int=random.getrandbits(128), version=4))),
-        *(ConfigChanged(resource, name, value) for name, value in dict(topic.configs).items()),
+        metadata.TopicCreated(topic.name, str(UUID(int=random.getrandbits(128), version=4))),
+        *(metadata.ConfigChanged(resource, name, value) for name, value in dict(topic.configs).items()),
         *(
             created_partition(context, TopicPartition(topic.name, index), replicas)
             for index, replicas in enumerate(lists)
@@ -364,10 +356,10 @@ def _placed(context: ControllerContext, topic: WantedTopic, random: Random) -> l
         )
 
 
-def _creation(topic: WantedTopic, records: list[Record]) -> TopicCreation:
+def _creation(topic: WantedTopic, records: list[metadata.Record]) -> TopicCreation:
     head = records[0]
-    assert isinstance(head, TopicCreated)
-    partitions = [record for record in records if isinstance(record, PartitionCreated)]
+    assert isinstance(head, metadata.TopicCreated)
+    partitions = [record for record in records if isinstance(record, metadata.PartitionCreated)]
     configs = {name: value for name, value in topic.configs if value is not None}
     factor = len(partitions[0].replicas)
     return TopicCreation(topic.name, DONE, head.topic_id, len(partitions), factor, configs)
@@ -443,7 +435,7 @@ def create_partitions(
         return Decision((), tuple((wanted.topic, TIMED_OUT) for wanted in command.topics))
     counts = Counter(wanted.topic for wanted in command.topics)
     twice = [name for name, count in counts.items() if count > 1]
-    records: list[PartitionCreated] = []
+    records: list[metadata.PartitionCreated] = []
     answers = [(name, Outcome(error_codes.INVALID_REQUEST, "Duplicate topic name.")) for name in twice]
     for wanted in command.topics:
         if wanted.topic in twice:
@@ -461,7 +453,7 @@ def create_partitions(
 
 def _more_partitions(
     context: ControllerContext, wanted: MorePartitions, random: Random
-) -> list[PartitionCreated] | Outcome:
+) -> list[metadata.PartitionCreated] | Outcome:
     topic = context.metadata.topics.get(wanted.topic)
     if topic is None:
         return Outcome(error_codes.UNKNOWN_TOPIC_OR_PARTITION)
@@ -497,7 +489,7 @@ def _unfit_count(wanted: MorePartitions, present: int) -> Outcome:
 
 
 def _new_lists(
-    context: ControllerContext, topic: TopicState, wanted: MorePartitions, random: Random
+    context: ControllerContext, topic: metadata.TopicState, wanted: MorePartitions, random: Random
 ) -> tuple[tuple[int, ...], ...] | Outcome:
     """Replica lists as long as that of one partition, including its adding and removing replicas."""
     present = len(topic.partitions)

@@ -17,19 +17,10 @@ from kreassign.errors import InputError
 from kreassign.model.documents import finite
 from kreassign.model.error_codes import error_codes
 from kreassign.model.text import LARGEST_AMOUNT, parse_whole, shortened
-from kreassign.twin.api.connection import (
-    AffectedResponses,
-    Delayed,
-    Dropped,
-    Duplicated,
-    Lost,
-    LostInFailover,
-    Refused,
-    RequestFault,
-    ResponseFault,
-)
+from kreassign.twin.api import connection
 from kreassign.twin.api.handlers import HANDLERS
 from kreassign.twin.cluster import Twin
+from kreassign.twin.faults import operator
 from kreassign.twin.faults.failures import (
     AnswerFault,
     Crash,
@@ -50,16 +41,6 @@ from kreassign.twin.faults.failures import (
     Unregister,
     need_broker,
     restart,
-)
-from kreassign.twin.faults.operator import (
-    CancelMoves,
-    ClearLists,
-    ClearThrottles,
-    Delete,
-    ListReplica,
-    MovePartition,
-    Recreate,
-    SetThrottles,
 )
 
 
@@ -190,9 +171,9 @@ def _node(value: object) -> int | None:
     return None if value == ANY else _whole(value)
 
 
-def _on_answers(fault: Callable[..., ResponseFault | RequestFault]) -> Callable[..., AnswerFault]:
+def _on_answers(fault: Callable[..., connection.ResponseFault | connection.RequestFault]) -> Callable[..., AnswerFault]:
     def make(api_key: int | None = None, node_id: int | None = None, **own: int) -> AnswerFault:
-        return AnswerFault(fault(**own), AffectedResponses(api_key, node_id))
+        return AnswerFault(fault(**own), connection.AffectedResponses(api_key, node_id))
 
     return make
 
@@ -220,21 +201,21 @@ KINDS: Mapping[str, Kind] = {
     "fill": Kind(Fill, (_BROKER, _DIR)),
     "cut-remote": Kind(CutRemote, (_BROKER,)),
     "failover": Kind(FailOver, ()),
-    "failover-in": Kind(_on_answers(LostInFailover), _ANSWERS[:1]),
-    "lose": Kind(_on_answers(Lost), _ANSWERS),
-    "delay": Kind(_on_answers(Delayed), (Parameter("by", milliseconds, field="by_ms"), *_ANSWERS)),
-    "duplicate": Kind(_on_answers(Duplicated), _ANSWERS),
-    "drop": Kind(_on_answers(Dropped), _ANSWERS),
-    "refuse": Kind(_on_answers(Refused), _ERRORS),
-    "refuse-after": Kind(_on_answers(partial(Refused, is_executed=True)), _ERRORS),
-    "clear-throttles": Kind(ClearThrottles, (Parameter("broker", _whole, is_needed=False),)),
-    "clear-lists": Kind(ClearLists, ()),
-    "set-throttles": Kind(SetThrottles, (Parameter("rate", _whole, field="bytes_per_s"),)),
-    "list-replica": Kind(ListReplica, (_TOPIC, _PARTITION, _BROKER)),
-    "move": Kind(MovePartition, (_TOPIC, _PARTITION, Parameter("replicas", _brokers))),
-    "cancel-moves": Kind(CancelMoves, ()),
-    "recreate": Kind(Recreate, (_TOPIC,)),
-    "delete": Kind(Delete, (_TOPIC,)),
+    "failover-in": Kind(_on_answers(connection.LostInFailover), _ANSWERS[:1]),
+    "lose": Kind(_on_answers(connection.Lost), _ANSWERS),
+    "delay": Kind(_on_answers(connection.Delayed), (Parameter("by", milliseconds, field="by_ms"), *_ANSWERS)),
+    "duplicate": Kind(_on_answers(connection.Duplicated), _ANSWERS),
+    "drop": Kind(_on_answers(connection.Dropped), _ANSWERS),
+    "refuse": Kind(_on_answers(connection.Refused), _ERRORS),
+    "refuse-after": Kind(_on_answers(partial(connection.Refused, is_executed=True)), _ERRORS),
+    "clear-throttles": Kind(operator.ClearThrottles, (Parameter("broker", _whole, is_needed=False),)),
+    "clear-lists": Kind(operator.ClearLists, ()),
+    "set-throttles": Kind(operator.SetThrottles, (Parameter("rate", _whole, field="bytes_per_s"),)),
+    "list-replica": Kind(operator.ListReplica, (_TOPIC, _PARTITION, _BROKER)),
+    "move": Kind(operator.MovePartition, (_TOPIC, _PARTITION, Parameter("replicas", _brokers))),
+    "cancel-moves": Kind(operator.CancelMoves, ()),
+    "recreate": Kind(operator.Recreate, (_TOPIC,)),
+    "delete": Kind(operator.Delete, (_TOPIC,)),
     "step-clock": Kind(StepClock, (Parameter("by", _step, field="by_ms"),)),
     "suspend": Kind(Suspend, (Parameter("by", milliseconds, field="for_ms"),)),
 }

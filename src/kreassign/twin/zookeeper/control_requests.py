@@ -22,17 +22,8 @@ from kreassign.twin.metadata import (
     Record,
     TopicDeleted,
 )
+from kreassign.wire import control
 from kreassign.wire.api import Message
-from kreassign.wire.control import (
-    APIS,
-    LEADER_AND_ISR,
-    STOP_REPLICA,
-    UPDATE_METADATA,
-    ControlApi,
-    as_json,
-    decode_body,
-    encode_body,
-)
 
 # Messages about changes other than moves: elections, ISRs, new and deleted partitions, restarted brokers.
 #
@@ -146,7 +137,11 @@ EPOCH_WHILE_DELETED = -2
 Key = tuple[str, int]
 """Topic and partition."""
 
-_LeaderAndIsr, _Stop, _Update = LEADER_AND_ISR.request, STOP_REPLICA.request, UPDATE_METADATA.request
+_LeaderAndIsr, _Stop, _Update = (
+    control.LEADER_AND_ISR.request,
+    control.STOP_REPLICA.request,
+    control.UPDATE_METADATA.request,
+)
 _Leader = _LeaderAndIsr.LeaderAndIsrLiveLeader
 _Told = _LeaderAndIsr.LeaderAndIsrPartitionState
 _ToldTopic = _LeaderAndIsr.LeaderAndIsrTopicState
@@ -190,13 +185,13 @@ class ControlRequest:
     body: bytes
 
     @property
-    def api(self) -> ControlApi:
+    def api(self) -> control.ControlApi:
         """The kind of request: LeaderAndIsr, UpdateMetadata or StopReplica."""
-        return APIS[self.api_key]
+        return control.APIS[self.api_key]
 
     def decode(self) -> Message:
         """The message in the body; raises `ProtocolViolation`."""
-        return decode_body(self.api, self.version, self.body)
+        return control.decode_body(self.api, self.version, self.body)
 
 
 def build(
@@ -244,7 +239,7 @@ class _Batch:
             leaders = {step.leader for step in steps}
             yield self._request(
                 broker,
-                LEADER_AND_ISR,
+                control.LEADER_AND_ISR,
                 topic_states=[
                     _ToldTopic(topic_name=name, topic_id=topic_id, partition_states=[_told(one) for one in group])
                     for name, topic_id, group in _by_topic(steps)
@@ -265,7 +260,7 @@ class _Batch:
         for broker in self.alive:
             yield self._request(
                 broker,
-                UPDATE_METADATA,
+                control.UPDATE_METADATA,
                 topic_states=[
                     _KnownTopic(
                         topic_name=name, topic_id=topic_id, partition_states=[_known(one, alive_ids) for one in group]
@@ -283,21 +278,21 @@ class _Batch:
                 continue
             yield self._request(
                 broker,
-                STOP_REPLICA,
+                control.STOP_REPLICA,
                 topic_states=[
                     _StoppedTopic(topic_name=name, partition_states=[_stopped(*orders[name, one]) for one in numbers])
                     for name, numbers in _numbers(orders)
                 ],
             )
 
-    def _request(self, broker: LiveBroker, api: ControlApi, **fields: object) -> ControlRequest:
+    def _request(self, broker: LiveBroker, api: control.ControlApi, **fields: object) -> ControlRequest:
         message = api.request(
             controller_id=self.sender.controller_id,
             controller_epoch=self.sender.controller_epoch,
             broker_epoch=broker.broker_epoch,
             **fields,
         )
-        return ControlRequest(broker.broker_id, api.key, api.max_version, encode_body(api.max_version, message))
+        return ControlRequest(broker.broker_id, api.key, api.max_version, control.encode_body(api.max_version, message))
 
 
 def _sorted(steps: Iterable[PartitionMessage]) -> list[PartitionMessage]:
@@ -355,7 +350,7 @@ def _alive(broker: LiveBroker) -> Message:
 
 def trace_line(time_ms: int, request: ControlRequest) -> str:
     """One request as a line: time, sender, recipient, and body as in Kafka's request log."""
-    body = as_json(request.decode())
+    body = control.as_json(request.decode())
     line = {
         "time": time_ms,
         "controllerId": body["controllerId"],

@@ -40,36 +40,7 @@ from kreassign.twin.metadata import (
     TopicCreated,
     TopicDeleted,
 )
-from kreassign.twin.zookeeper.control_requests import (
-    ControlRequest,
-    LiveBroker,
-    PartitionMessage,
-    SendingController,
-    build,
-    full_state_messages,
-    message_of,
-    messages_after,
-    messages_before,
-    stopped,
-)
-from kreassign.twin.zookeeper.decisions import (
-    NO_PARTITION,
-    WRONG_CONTROLLER,
-    Effect,
-    RemoveEntry,
-    SendMessages,
-    WantedMove,
-    WriteLists,
-    WriteState,
-    by_topic,
-    check_target,
-    create_partitions_in_zookeeper,
-    create_topics_in_zookeeper,
-    effects_of,
-    election_response,
-    move_to,
-    targets_by_partition,
-)
+from kreassign.twin.zookeeper import control_requests, decisions
 from kreassign.twin.zookeeper.znodes import Delete, Registrations, Set, ZooKeeperLog
 
 # Topics that tools create, extend and delete by writing znodes, as `kafka-topics --zookeeper` of Kafka 2.8 does.
@@ -157,7 +128,7 @@ class ZooKeeperController:
     """The controller of one twin. `on_messages` gets the messages to brokers, batch by batch."""
 
     def __init__(self, core: TwinCore, log: ZooKeeperLog) -> None:
-        self.on_messages: Callable[[tuple[PartitionMessage, ...]], None] = _discard
+        self.on_messages: Callable[[tuple[control_requests.PartitionMessage, ...]], None] = _discard
         self._core = core
         self._log = log
         self._registrations = Registrations(core, log)
@@ -195,9 +166,9 @@ class ZooKeeperController:
         return self.active_id
 
     @property
-    def sender(self) -> SendingController:
+    def sender(self) -> control_requests.SendingController:
         """The controller and its epoch, for requests to brokers."""
-        return SendingController(self._log.controller_id, self._log.controller_epoch)
+        return control_requests.SendingController(self._log.controller_id, self._log.controller_epoch)
 
     def address_of(self, broker_id: int) -> HostPort:
         """Address of a broker for clients and brokers."""
@@ -211,7 +182,7 @@ class ZooKeeperController:
         with self._muted():
             self._catch_up_with_znodes()
         self._tell((), even_if_empty=True)
-        self._tell(full_state_messages(self._core.metadata, self._log.controller_epoch))
+        self._tell(control_requests.full_state_messages(self._core.metadata, self._log.controller_epoch))
         self._last_change = max(self._log.znodes.children(paths.CONFIG_CHANGES), default="")
         self._done_reassignments = 0
         started = self._process_reassignments()
@@ -261,16 +232,16 @@ class ZooKeeperController:
 
     def before_apply(self, records: tuple[Record, ...]) -> None:
         """Send the messages that brokers need before the change."""
-        steps = tuple(messages_before(self._core.metadata, records, self._log.controller_epoch))
+        steps = tuple(control_requests.messages_before(self._core.metadata, records, self._log.controller_epoch))
         self._tell(steps)
         for delete in (False, True):
-            self._tell(stopped(one, delete=delete) for one in steps)
+            self._tell(control_requests.stopped(one, delete=delete) for one in steps)
 
     def after_apply(self, records: tuple[Record, ...]) -> None:
         """Process applied records: moves may be complete now, or can be tried again."""
         if BrokerFenced(self.active_id) not in records:  # its successor sends everything
             is_about_brokers = any(isinstance(record, BrokerFenced | BrokerUnfenced) for record in records)
-            steps = messages_after(self._core.metadata, records, self._log.controller_epoch)
+            steps = control_requests.messages_after(self._core.metadata, records, self._log.controller_epoch)
             self._tell(steps, even_if_empty=is_about_brokers)
         for record in records:
             match record:
@@ -293,13 +264,13 @@ class ZooKeeperController:
 
     # --- messages to brokers ---------------------------------------------------------------------------------
 
-    def _tell(self, steps: Iterable[PartitionMessage], *, even_if_empty: bool = False) -> None:
+    def _tell(self, steps: Iterable[control_requests.PartitionMessage], *, even_if_empty: bool = False) -> None:
         if self._is_sending and self.on_messages is not _discard:
             told = tuple(self._as_of_its_controller(step) for step in steps)
             if told or even_if_empty:
                 self.on_messages(told)
 
-    def _as_of_its_controller(self, step: PartitionMessage) -> PartitionMessage:
+    def _as_of_its_controller(self, step: control_requests.PartitionMessage) -> control_requests.PartitionMessage:
         """A message with the epoch of the controller that wrote the partition's state, as brokers get that state."""
         state = self._log.cache.states.get(TopicPartition(step.topic, step.partition))
         return step if state is None else replace(step, controller_epoch=state.controller_epoch)
@@ -317,7 +288,7 @@ class ZooKeeperController:
 
     def create_topics(self, command: CreateTopics) -> tuple[TopicCreation, ...]:
         """Create topics; return the outcome of each."""
-        return self._core.commit(create_topics_in_zookeeper(self._core.context, command, self._core.random))
+        return self._core.commit(decisions.create_topics_in_zookeeper(self._core.context, command, self._core.random))
 
     def delete_topics(
         self, references: Sequence[TopicReference], timeout_ms: int, denied: Collection[str]
@@ -327,7 +298,9 @@ class ZooKeeperController:
 
     def create_partitions(self, command: CreatePartitions) -> tuple[tuple[str, Outcome], ...]:
         """Add partitions; return the outcome by topic."""
-        return self._core.commit(create_partitions_in_zookeeper(self._core.context, command, self._core.random))
+        return self._core.commit(
+            decisions.create_partitions_in_zookeeper(self._core.context, command, self._core.random)
+        )
 
     def alter_configs(self, command: AlterConfigs) -> tuple[ResourceOutcome, ...]:
         """Change dynamic configuration; return the outcome of each resource."""
@@ -336,11 +309,11 @@ class ZooKeeperController:
     def alter_reassignments(self, command: AlterReassignments) -> ReassignmentsAltered:
         """Start, override and cancel moves; return the outcome of each partition."""
         try:
-            outcomes = self._alter(targets_by_partition(command))
+            outcomes = self._alter(decisions.targets_by_partition(command))
         except ControllerMoved:
-            return ReassignmentsAltered(WRONG_CONTROLLER, ())
+            return ReassignmentsAltered(decisions.WRONG_CONTROLLER, ())
         # Kafka responds with an empty text instead of none.
-        return ReassignmentsAltered(Outcome(message=""), by_topic(outcomes.items()))
+        return ReassignmentsAltered(Outcome(message=""), decisions.by_topic(outcomes.items()))
 
     def _alter(self, demands: Targets) -> dict[TopicPartition, Outcome]:
         outcomes: dict[TopicPartition, Outcome] = {}
@@ -359,16 +332,16 @@ class ZooKeeperController:
         if target is None:
             if not present.adding and not present.removing:
                 return with_default_text(NO_REASSIGNMENT_IN_PROGRESS), None
-            return Outcome(), move_to(present.sources, present.sources)
+            return Outcome(), decisions.move_to(present.sources, present.sources)
         metadata = self._core.metadata
         live = (broker_id for broker_id in metadata.brokers if metadata.is_active(broker_id))
-        refusal = check_target(target, present.sources, live)
-        return refusal, None if refusal.is_failure else move_to(present.sources, target)
+        refusal = decisions.check_target(target, present.sources, live)
+        return refusal, None if refusal.is_failure else decisions.move_to(present.sources, target)
 
     def elect_leaders(self, command: ElectLeaders) -> LeadersElected:
         """Elect leaders, preferred or unclean."""
         answer = self._core.commit(elect_leaders(self._core.context, command))
-        return election_response(command, answer)
+        return decisions.election_response(command, answer)
 
     def unregister_broker(self, broker_id: int) -> Outcome:
         """Refuse: with ZooKeeper a broker is registered exactly as long as its session lasts."""
@@ -394,9 +367,9 @@ class ZooKeeperController:
         poisonous = {key for key, target in targets.items() if find_poison({key: target})}
         self.notes += find_poison(targets)
         outcomes = {
-            key: NO_PARTITION
+            key: decisions.NO_PARTITION
             if key in poisonous
-            else self._start_move(key, move_to(self._log.cache.lists(key).sources, target))
+            else self._start_move(key, decisions.move_to(self._log.cache.lists(key).sources, target))
             for key, target in targets.items()
         }
         self._remove_entries(lambda key, _: key in outcomes and outcomes[key].is_failure)
@@ -453,26 +426,26 @@ class ZooKeeperController:
     def _start_move(self, key: TopicPartition, wanted: OngoingReassignment) -> Outcome:
         """Start a requested move."""
         if self._core.metadata.partition(key) is None:
-            return NO_PARTITION
+            return decisions.NO_PARTITION
         self._move(key, wanted, ReassignmentsAltered(Outcome(), ()))
         return Outcome()
 
     def _move(self, key: TopicPartition, wanted: OngoingReassignment, answer: object = None) -> None:
         """Execute the due phases. `answer` is the response to the request, if there was one."""
-        move = WantedMove(self._core.metadata.present(key), self._log.cache.lists(key), wanted)
-        for effect in effects_of(self._core.context, move, self._log.controller_epoch):
+        move = decisions.WantedMove(self._core.metadata.present(key), self._log.cache.lists(key), wanted)
+        for effect in decisions.effects_of(self._core.context, move, self._log.controller_epoch):
             self._perform(effect, answer)
 
-    def _perform(self, effect: Effect, answer: object) -> None:
+    def _perform(self, effect: decisions.Effect, answer: object) -> None:
         match effect:
-            case WriteLists(key, lists):
+            case decisions.WriteLists(key, lists):
                 self._log.write_lists(key, lists)
-            case WriteState(record):
+            case decisions.WriteState(record):
                 with self._muted():
                     self._core.commit(Decision((record,), answer))
-            case RemoveEntry(key, replicas):
+            case decisions.RemoveEntry(key, replicas):
                 self._remove_entries(lambda other, target: (other, target) == (key, replicas))
-            case SendMessages(steps):
+            case decisions.SendMessages(steps):
                 self._tell(steps)
 
     def _plan(self, key: TopicPartition) -> None:
@@ -491,7 +464,7 @@ class ZooKeeperController:
     def _is_complete(self, key: TopicPartition) -> bool:
         partition, lists = self._core.metadata.partition(key), self._log.cache.lists(key)
         is_moving = bool(lists.adding or lists.removing)
-        return partition is not None and is_moving and WantedMove(partition, lists, lists).is_complete
+        return partition is not None and is_moving and decisions.WantedMove(partition, lists, lists).is_complete
 
     def _catch_up_with_znodes(self) -> None:
         """Apply the writes of another controller."""
@@ -515,7 +488,7 @@ def _differences(resource: ConfigResource, known: Mapping[str, str], wanted: Map
     return [ConfigChanged(resource, name, wanted.get(name)) for name in names if known.get(name) != wanted.get(name)]
 
 
-def _discard(steps: tuple[PartitionMessage, ...]) -> None:
+def _discard(steps: tuple[control_requests.PartitionMessage, ...]) -> None:
     del steps
 
 
@@ -526,41 +499,48 @@ class Delivery:
     """Sends the messages of a controller: `on_request` gets each request with its sending time in milliseconds."""
 
     def __init__(
-        self, core: TwinCore, controller: ZooKeeperController, on_request: Callable[[int, ControlRequest], None]
+        self,
+        core: TwinCore,
+        controller: ZooKeeperController,
+        on_request: Callable[[int, control_requests.ControlRequest], None],
     ) -> None:
         self._core = core
         self._controller = controller
         self._on_request = on_request
         self._known_epochs: dict[int, int] = {}
 
-    def __call__(self, steps: tuple[PartitionMessage, ...]) -> None:
+    def __call__(self, steps: tuple[control_requests.PartitionMessage, ...]) -> None:
         """Build and send the requests of one batch; newly registered brokers get the full state first."""
         alive = tuple(
-            LiveBroker(one.broker_id, *self._controller.address_of(one.broker_id), one.rack, one.broker_epoch)
+            control_requests.LiveBroker(
+                one.broker_id, *self._controller.address_of(one.broker_id), one.rack, one.broker_epoch
+            )
             for one in self._core.metadata.brokers.values()
             if not one.fenced
         )
         newcomers = self._newcomers(alive)
         if newcomers and len(newcomers) < len(alive):
-            register_connection = build(self._controller.sender, self._everything(), alive)
-            others = build(self._controller.sender, (), alive)
+            register_connection = control_requests.build(self._controller.sender, self._everything(), alive)
+            others = control_requests.build(self._controller.sender, (), alive)
             self._send(request for request in others if request.broker_id not in newcomers)
             self._send(request for request in register_connection if request.broker_id in newcomers)
         if steps or not newcomers or len(newcomers) == len(alive):
-            self._send(build(self._controller.sender, steps, alive))
+            self._send(control_requests.build(self._controller.sender, steps, alive))
 
-    def _send(self, requests: Iterable[ControlRequest]) -> None:
+    def _send(self, requests: Iterable[control_requests.ControlRequest]) -> None:
         for request in requests:
             self._on_request(self._core.now_ms, request)
 
-    def _newcomers(self, alive: tuple[LiveBroker, ...]) -> frozenset[int]:
+    def _newcomers(self, alive: tuple[control_requests.LiveBroker, ...]) -> frozenset[int]:
         """The brokers registered since the last batch: they know nothing yet."""
         epochs = {broker.broker_id: broker.broker_epoch for broker in alive}
         newcomers = frozenset(one for one, epoch in epochs.items() if self._known_epochs.get(one) != epoch)
         self._known_epochs |= epochs
         return newcomers
 
-    def _everything(self) -> Iterator[PartitionMessage]:
+    def _everything(self) -> Iterator[control_requests.PartitionMessage]:
         for topic in self._core.metadata.topics.values():
             for partition in topic.partitions.values():
-                yield message_of(self._core.metadata, partition, self._controller.sender.controller_epoch)
+                yield control_requests.message_of(
+                    self._core.metadata, partition, self._controller.sender.controller_epoch
+                )

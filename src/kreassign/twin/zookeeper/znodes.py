@@ -33,21 +33,10 @@ from kreassign.model.znodes.contents import (
     parse_partition_state,
     parse_topic,
 )
+from kreassign.twin import metadata
 from kreassign.twin.access import HostPort
 from kreassign.twin.blueprint import Blueprint, seeded_random
 from kreassign.twin.core import TwinCore
-from kreassign.twin.metadata import (
-    UNASSIGNED,
-    BrokerRegistered,
-    BrokerUnfenced,
-    ConfigChanged,
-    PartitionChanged,
-    PartitionCreated,
-    Record,
-    TopicCreated,
-    TopicDeleted,
-    configure,
-)
 from kreassign.wire.control import base64_id
 
 
@@ -194,58 +183,58 @@ class ZnodeCache:
         every = ((name, {*znode.adding, *znode.removing}) for name, znode in sorted(self.topics.items()))
         return tuple(TopicPartition(name, number) for name, numbers in every for number in sorted(numbers))
 
-    def records(self) -> Iterator[Record]:
+    def records(self) -> Iterator[metadata.Record]:
         """Records that produce the metadata of a cluster with these znodes; its brokers are left out."""
         for resource, values in sorted(self.configs.items()):
             if resource.type is ResourceType.BROKER or resource.name in self.topics:
-                yield from (ConfigChanged(resource, name, value) for name, value in values.items())
+                yield from (metadata.ConfigChanged(resource, name, value) for name, value in values.items())
         for name, znode in sorted(self.topics.items()):
             yield self.topic_created(name)
             keys = (TopicPartition(name, number) for number in sorted(znode.partitions))
             yield from (self.created(key) for key in keys if key in self.states)
 
-    def topic_created(self, name: str) -> TopicCreated:
+    def topic_created(self, name: str) -> metadata.TopicCreated:
         """The record of a topic from its znode."""
-        return TopicCreated(name, _uuid(name, self.topics[name].topic_id))
+        return metadata.TopicCreated(name, _uuid(name, self.topics[name].topic_id))
 
-    def created(self, key: TopicPartition) -> PartitionCreated:
+    def created(self, key: TopicPartition) -> metadata.PartitionCreated:
         """The record of a partition from its znodes, without directories, which only brokers know."""
         lists, state = self.lists(key), self.states[key]
-        return PartitionCreated(
+        return metadata.PartitionCreated(
             key,
             lists.replicas,
             state.isr,
             state.leader,
             state.leader_epoch,
             self.versions.get(paths.partition_state_path(key), 0),
-            (UNASSIGNED,) * len(lists.replicas),
+            (metadata.UNASSIGNED,) * len(lists.replicas),
             lists.adding,
             lists.removing,
         )
 
     # --- writing ----------------------------------------------------------------------------------------------
 
-    def writes(self, records: Iterable[Record], controller_epoch: int) -> tuple[Write, ...]:
+    def writes(self, records: Iterable[metadata.Record], controller_epoch: int) -> tuple[Write, ...]:
         """The writes that store records. Lists of existing partitions are left as they are: see `lists_written`."""
         writes: list[Write] = []
         configs: dict[ConfigResource, dict[str, str]] = {}
         topics: dict[str, TopicZnode] = {}
         for record in records:
             match record:
-                case PartitionChanged():
+                case metadata.PartitionChanged():
                     writes += self._state_written(record, controller_epoch)
-                case TopicCreated(name, topic_id):
+                case metadata.TopicCreated(name, topic_id):
                     topics[name] = replace(self.topics.get(name, TopicZnode({})), topic_id=base64_id(topic_id))
-                case PartitionCreated(key):
+                case metadata.PartitionCreated(key):
                     topic = topics.get(key.topic, self.topics.get(key.topic))
                     assert topic is not None
                     lists = OngoingReassignment(record.replicas, record.adding, record.removing)
                     topics[key.topic] = topic.with_partition(key.partition, lists)
                     writes += _state_created(record, controller_epoch)
-                case TopicDeleted(name):
+                case metadata.TopicDeleted(name):
                     writes += self._topic_deleted(name)
-                case ConfigChanged(resource, name, value):
-                    configure(configs.setdefault(resource, dict(self.configs.get(resource, {}))), name, value)
+                case metadata.ConfigChanged(resource, name, value):
+                    metadata.configure(configs.setdefault(resource, dict(self.configs.get(resource, {}))), name, value)
                 case _:
                     pass  # Brokers depend on sessions, not on written znodes.
         changed = [self._config_written(resource, values) for resource, values in configs.items()]
@@ -287,7 +276,7 @@ class ZnodeCache:
         elif found := _CONFIG.fullmatch(path):
             self.configs.pop(_resource(found[1], found[2]), None)
 
-    def _state_written(self, record: PartitionChanged, controller_epoch: int) -> tuple[Write, ...]:
+    def _state_written(self, record: metadata.PartitionChanged, controller_epoch: int) -> tuple[Write, ...]:
         path, old = paths.partition_state_path(record.topic_partition), self.states[record.topic_partition]
         new = PartitionStateZnode(
             controller_epoch,
@@ -351,7 +340,7 @@ def _paths(znodes: Znodes) -> Iterator[str]:
             yield paths.partition_state_path(TopicPartition(topic, int(number)))
 
 
-def _state_created(record: PartitionCreated, controller_epoch: int) -> tuple[Write, ...]:
+def _state_created(record: metadata.PartitionCreated, controller_epoch: int) -> tuple[Write, ...]:
     path = paths.partition_state_path(record.topic_partition)
     state = PartitionStateZnode(controller_epoch, record.leader, record.leader_epoch, record.isr)
     return Create(path.removesuffix("/state")), Create(path, format_partition_state(state))
@@ -401,7 +390,7 @@ class ZooKeeperLog:
         if has_new_session or not is_latest or self.znodes.get(paths.CONTROLLER) is None:
             self.is_active_controller = False
 
-    def read(self) -> Iterator[Record]:
+    def read(self) -> Iterator[metadata.Record]:
         """Records that produce the present metadata; none if ZooKeeper has no topics or settings yet.
 
         Brokers and their directories come from the blueprint, their only source.
@@ -410,11 +399,11 @@ class ZooKeeperLog:
             raise InputError("this ZooKeeper has another active controller; end that twin first")
         if self.cache.topics or self.cache.configs:
             for record in self._blueprint.records(seeded_random(self._blueprint.cluster_id)):
-                if isinstance(record, BrokerRegistered | BrokerUnfenced):
+                if isinstance(record, metadata.BrokerRegistered | metadata.BrokerUnfenced):
                     yield record
             yield from self.cache.records()
 
-    def append(self, records: Iterable[Record]) -> None:
+    def append(self, records: Iterable[metadata.Record]) -> None:
         """Write the records of one decision, all of them or none. Raises `ControllerMoved`."""
         kept = tuple(records)
         try:
