@@ -7,6 +7,7 @@ python scripts/admin_client_page.py
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Mapping
 from enum import Enum
 from pathlib import Path
@@ -99,8 +100,9 @@ def admin_client_page(client: type[Any] = AdminClient, java: Mapping[str, str] =
 
 
 def public_methods(client: type[Any]) -> dict[str, Callable[..., Any]]:
-    """The methods of a class for its users, in the order of its source."""
-    found = {name: getattr(client, name) for name in vars(client) if not name.startswith("_")}
+    """The methods of a class for its users, in the order of its source, those of its base first."""
+    names = [name for home in reversed(client.__mro__) for name in vars(home) if not name.startswith("_")]
+    found = {name: getattr(client, name) for name in names}
     return {name: value for name, value in found.items() if callable(value)}
 
 
@@ -120,7 +122,7 @@ def _signature(name: str, method: Callable[..., Any]) -> str:
     keywords = [value.kind is value.KEYWORD_ONLY for value in shown]
     if any(keywords):
         parameters.insert(keywords.index(True), "*")
-    closing = f") -> {signature.return_annotation}"
+    closing = f") -> {_plain(signature.return_annotation)}"
     line = f"{name}({', '.join(parameters)}{closing}"
     if len(line) <= 110:
         return line
@@ -128,13 +130,18 @@ def _signature(name: str, method: Callable[..., Any]) -> str:
 
 
 def _parameter(parameter: inspect.Parameter) -> str:
-    annotated = f"{parameter.name}: {parameter.annotation}"
+    annotated = f"{parameter.name}: {_plain(parameter.annotation)}"
     default = parameter.default
     if default is parameter.empty:
         return annotated
     if isinstance(default, Mapping):
         return f"{annotated} = {dict(default)}"
     return f"{annotated} = {_name(default) if isinstance(default, Enum) else repr(default)}"
+
+
+def _plain(annotation: str) -> str:
+    """A type without the module that it is from."""
+    return re.sub(r"\b[a-z_]+\.(?=[A-Z])", "", annotation)
 
 
 def _name(choice: Enum) -> str:

@@ -1,331 +1,203 @@
-"""A client for Kafka's admin APIs: one method per call, in model types.
+"""The client for Kafka's admin APIs: Kafka's own calls, and those that are composed of several.
 
-Calls about many topics, partitions, brokers or configurations return a `Batch`: each item has its own outcome and
-the good ones count. A call that fails as a whole raises a subclass of `ClusterError`; `session.py` has the rules of
-retrying. `timeout_ms` bounds a whole call, retries included; None takes `ClientSettings.api_timeout_ms`. `confirm` is
-called before each request of a change is sent, from whichever thread sends it, and raises if it must not be any more.
+The calls of KIP-179 are sent as they are to a cluster that has them; for others they are composed of Kafka's own.
+Then the decision is made here, on a view of the cluster that is read first, by the same functions by which
+a cluster would decide (`kreassign.model.topic_changes`); only legal changes are sent.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
-from types import MappingProxyType, TracebackType
-from typing import Self, TypeVar
+import logging
+from collections.abc import Collection, Iterable, Mapping
+from types import MappingProxyType
 
 from kreassign.admin import topic_changes
-from kreassign.admin.call import Call, Confirm
-from kreassign.admin.session import Session, Target, To
-from kreassign.admin.settings import ClientSettings, check_timeout
-from kreassign.admin.translate import cluster as cluster_calls
-from kreassign.admin.translate import groups as group_calls
+from kreassign.admin.kafka_calls import KafkaCalls, by_leader
+from kreassign.admin.session import To
+from kreassign.admin.settings import check_timeout
 from kreassign.admin.translate import partitions as partition_calls
-from kreassign.admin.translate import records as record_calls
-from kreassign.admin.translate.partitions import DEBUGGING_REPLICA, replica_status
-from kreassign.admin.transport import TcpTransport, Transport
-from kreassign.clock import SYSTEM_CLOCK, Clock
-from kreassign.errors import ClusterError, InputError, OutcomeUnknown, Rejected, Unreachable, Unsupported
+from kreassign.admin.translate.partitions import DEBUGGING_REPLICA
+from kreassign.errors import ClusterError, OutcomeUnknown, Rejected, Unsupported
 from kreassign.model import (
     NO_LEADER,
-    AllowedOperations,
     Batch,
-    Cluster,
-    ConfigChange,
-    ConfigEntry,
+    Broker,
     ConfigResource,
-    ElectionType,
     LogDir,
     NewPartitions,
-    NewTopic,
     OffsetSpec,
-    OngoingReassignment,
     Partition,
     PreferredElectionResult,
     ReplicaStatus,
-    ResourceType,
     Topic,
     TopicPartition,
-    TopicPartitionReplica,
+    error_codes,
     requests,
 )
-from kreassign.model.error_codes import GROUP_AUTHORIZATION_FAILED, REBALANCE_IN_PROGRESS, has_code
-from kreassign.model.reassignment import Override, check_expected
-from kreassign.model.text import LARGEST_ID, check_ids, signed_number
-from kreassign.model.topic_changes import TopicsView
+from kreassign.model import topic_changes as decisions
+from kreassign.model.text import check_ids
+from kreassign.wire import api
 
-Answer = TypeVar("Answer")
+_MIN_IN_SYNC = "min.insync.replicas"
 
-PARTITIONS_PER_REQUEST = 5_000
-"""Kafka moves the first 10,000 of a request and answers -1 for the rest, and of more than 10,000 elections it holds
-none; stay well below.
-"""
-
-CONFIG_CHANGES_PER_REQUEST = 5_000
-"""A KRaft controller writes a record per key and refuses a whole request of more than 10,000; stay well below."""
+log = logging.getLogger(__name__)
 
 
-class AdminClient:
+class AdminClient(KafkaCalls):
     """A client of one cluster. Safe for use by several threads; close it, or use it in a `with` statement."""
 
-    def __init__(self, session: Session, clock: Clock) -> None:
-        self._session = session
-        self._clock = clock
+    # --- KIP-179: topics as a whole ---------------------------------------------------------------------------
 
-    @classmethod
-    def connect(
-        cls, settings: ClientSettings, *, clock: Clock | None = None, transport: Transport | None = None
-    ) -> AdminClient:
-        """Create a client with these settings. Nothing is sent before the first call.
-
-        `clock` and `transport` are for tests and rehearsals on a simulated cluster.
-        """
-        clock = clock or SYSTEM_CLOCK
-        return cls(Session(settings, transport or TcpTransport(settings, clock), clock), clock)
-
-    def close(self) -> None:
-        """Close all connections."""
-        self._session.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-    def expect_cluster(self, cluster_id: str) -> None:
-        """Connect to nodes of this cluster only; without it, to those of the cluster that answers first.
-
-        Nothing is sent. Raises InputError if the client is already connected to another cluster.
-        """
-        self._session.expect_cluster(cluster_id)
-
-    @property
-    def principal(self) -> str | None:
-        """The client's principal `User:name`, by Kafka's own rules; None if only the brokers know it.
-
-        Nothing is sent.
-        """
-        return self._session.principal
-
-    # --- nodes ------------------------------------------------------------------------------------------------
-
-    def describe_cluster(
-        self, *, include_fenced: bool = False, broker: int | None = None, timeout_ms: int | None = None
-    ) -> Cluster:
-        """The live brokers, or with `bootstrap_controllers` the controllers.
-
-        `include_fenced` also lists brokers that are registered but not live (Kafka 4.0 and later); `broker` names the
-        broker to ask, which answers from its own metadata.
-        """
-        if self._session.talks_to_controllers:
-            return self._session.call(cluster_calls.controller_nodes(), To.CONTROLLER, timeout_ms)
-        call = cluster_calls.describe_cluster(include_fenced=include_fenced)
-        target: Target = To.ANY if broker is None else broker
-        try:
-            return self._session.call(call, target, timeout_ms)
-        except Unsupported:
-            if include_fenced:
-                raise
-            return self._session.call(cluster_calls.nodes(), target, timeout_ms)
-
-    def has_quorum(self, *, timeout_ms: int | None = None) -> bool:
-        """True if the cluster keeps its metadata in a quorum (KRaft), not in ZooKeeper."""
-        return self._session.call(cluster_calls.has_quorum(), To.ANY, timeout_ms)
-
-    def offered_versions(
-        self, brokers: Iterable[int], *, timeout_ms: int | None = None
-    ) -> Batch[int, frozenset[tuple[str, int, int]]]:
-        """APIs and features of brokers, each with its first and last version: brokers that differ are upgraded now."""
-        self._needs_brokers("offered_versions")
-        call = cluster_calls.offered_versions()
-        return self._session.fan_out_batch(brokers, lambda broker: self._session.call(call, broker, timeout_ms))
-
-    def allowed_operations(self, *, timeout_ms: int | None = None) -> AllowedOperations:
-        """The operations that this client is allowed, on the cluster and on each visible topic (KIP-430).
-
-        Without an authorizer all are allowed. Unreported operations are left out.
-        """
-        self._needs_brokers("allowed_operations")
-        try:
-            on_cluster = self._session.call(cluster_calls.allowed_on_cluster(), To.ANY, timeout_ms)
-        except Unsupported:
-            on_cluster = None
-        on_topics = self._session.call(cluster_calls.allowed_on_topics(), To.ANY, timeout_ms)
-        return AllowedOperations(on_cluster, on_topics)
-
-    def allowed_on_group(self, group_id: str, *, timeout_ms: int | None = None) -> frozenset[str] | None:
-        """The operations that this client is allowed on a group (KIP-430): none for a hidden one, None if unreported.
-
-        For a group that does not exist Kafka reports nothing from 4.0 on.
-
-        A cluster that never had a group creates `__consumer_offsets` when a coordinator is looked up, as for any
-        consumer.
-        """
-        self._needs_brokers("allowed_on_group")
-        try:
-            return self._session.ask_coordinator(group_id, group_calls.allowed_on_group(group_id), timeout_ms)
-        except Rejected as error:
-            if has_code(error, GROUP_AUTHORIZATION_FAILED):
-                return frozenset()
-            raise
-
-    def unregister_broker(self, broker: int, *, confirm: Confirm | None = None, timeout_ms: int | None = None) -> None:
-        """Unregister a broker from a KRaft cluster for good; a restarted broker registers again.
-
-        Kafka does not check that it is empty: replica lists continue to name it. Its settings stay.
-
-        Errors: BROKER_ID_NOT_REGISTERED; `Unsupported` in ZooKeeper mode.
-        """
-        self._session.call(cluster_calls.unregister_broker(broker).confirmed(confirm), To.CONTROLLER, timeout_ms)
-
-    # --- topics -----------------------------------------------------------------------------------------------
-
-    def list_topics(self, *, include_internal: bool = False, timeout_ms: int | None = None) -> tuple[str, ...]:
-        """Names of the topics that the client may see, sorted; internal topics only with `include_internal`."""
-        self._needs_brokers("list_topics")
-        topics = self._session.call(cluster_calls.list_topics(), To.ANY, timeout_ms)
-        return tuple(sorted(name for name, is_internal in topics.items() if include_internal or not is_internal))
-
-    def describe_topics(
-        self, names: Iterable[str] | None = None, *, broker: int | None = None, timeout_ms: int | None = None
-    ) -> Batch[str, Topic]:
-        """Partitions, replicas, ISR and leaders of these topics, or (None) of all.
-
-        A topic that does not exist fails with UNKNOWN_TOPIC_OR_PARTITION. Any broker answers, from its own metadata,
-        which may lag behind the controller's; `broker` names the one to ask.
-        """
-        self._needs_brokers("describe_topics")
-        wanted = None if names is None else list(dict.fromkeys(names))
-        if wanted is not None and not wanted:
-            return Batch()
-        target: Target = To.ANY if broker is None else broker
-        try:
-            return self._describe_by_page(wanted, target, timeout_ms)
-        except Unsupported:  # Kafka before 3.8, and ZooKeeper mode.
-            return self._session.call(cluster_calls.describe_topics_by_metadata(wanted), target, timeout_ms)
-
-    def _describe_by_page(self, names: list[str] | None, target: Target, timeout_ms: int | None) -> Batch[str, Topic]:
-        partitions: dict[str, list[Partition]] = {}
-        topics: dict[str, Topic] = {}
-        failed: dict[str, ClusterError] = {}
-        cursor: cluster_calls.Cursor | None = None
-        wanted = names
-        while True:
-            page = self._session.call(cluster_calls.describe_topic_page(wanted, cursor), target, timeout_ms)
-            for name, topic in page.topics.ok.items():
-                topics.setdefault(name, topic)
-                partitions.setdefault(name, []).extend(topic.partitions)
-            failed.update(page.topics.failed)
-            cursor = page.next_cursor
-            if cursor is None:
-                break
-            if wanted is not None:
-                # Later pages request only the remaining topics: brokers skip the others, but parse them first.
-                wanted = [name for name in wanted if name >= cursor.topic]
-        whole = {
-            name: Topic(name, topic.topic_id, topic.is_internal, tuple(partitions[name]))
-            for name, topic in topics.items()
-        }
-        missing = cluster_calls.missing_from_pages(names or (), whole.keys() | failed.keys())
-        return Batch(whole, {name: error for name, error in (failed | missing).items() if name not in whole})
-
-    def create_topics(
-        self, topics: Iterable[NewTopic], *, validate_only: bool = False, timeout_ms: int | None = None
+    def alter_partition_counts(
+        self, counts: Mapping[str, int], *, validate_only: bool = False, timeout_ms: int | None = None
     ) -> Batch[str, None]:
-        """Create topics; with `validate_only` the controller checks and creates nothing."""
-        wanted = list(topics)
-        if not wanted:
+        """Set the total number of partitions of topics (KIP-179); with `validate_only` check and change nothing.
+
+        Kafka never shipped the requests of KIP-179: for a cluster without them, this and the next two
+        methods decide here and send Kafka's own requests.
+
+        Errors: INVALID_TOPIC_EXCEPTION, INVALID_PARTITIONS, CLUSTER_AUTHORIZATION_FAILED.
+        """
+        if not counts:
             return Batch()
-        return self._session.call(
-            cluster_calls.create_topics(wanted, validate_only=validate_only), To.CONTROLLER, timeout_ms
+        try:
+            call = partition_calls.alter_partition_counts(counts, validate_only=validate_only)
+            return self._session.call(call, To.CONTROLLER, timeout_ms)
+        except Unsupported:
+            view = decisions.TopicsView({}, self._topics(counts, timeout_ms))
+        decided = topic_changes.as_batch(
+            api.ALTER_PARTITION_COUNTS, decisions.decide_partition_counts(view, counts.items())
         )
+        wanted = {topic: NewPartitions(count) for topic, count in decided.ok.items()}
+        created = self.create_partitions(wanted, validate_only=validate_only, timeout_ms=timeout_ms)
+        return requests.join([created, Batch({}, decided.failed)])
 
-    def delete_topics(self, names: Iterable[str], *, timeout_ms: int | None = None) -> Batch[str, None]:
-        """Delete topics; their reassignments end with them."""
-        wanted = list(dict.fromkeys(names))
-        if not wanted:
-            return Batch()
-        return self._session.call(cluster_calls.delete_topics(wanted), To.CONTROLLER, timeout_ms)
-
-    def create_partitions(
-        self, new_partitions: Mapping[str, NewPartitions], *, validate_only: bool = False, timeout_ms: int | None = None
-    ) -> Batch[str, None]:
-        """Give topics more partitions: a new total, and replicas of the new ones (None: the controller chooses)."""
-        if not new_partitions:
-            return Batch()
-        return self._session.call(
-            cluster_calls.create_partitions(new_partitions, validate_only=validate_only), To.CONTROLLER, timeout_ms
-        )
-
-    # --- reassignments ----------------------------------------------------------------------------------------
-
-    def alter_partition_reassignments(
+    def alter_replication_factors(
         self,
-        targets: Mapping[TopicPartition, tuple[int, ...] | None],
+        factors: Mapping[str, int],
         *,
-        allow_replication_factor_change: bool = True,
-        expected: Mapping[TopicPartition, tuple[int, ...]] | None = None,
-        warns_of_overrides: bool = True,
-        confirm: Confirm | None = None,
+        validate_only: bool = False,
+        may_undercut_min_in_sync: bool = False,
+        timeout_ms: int | None = None,
+    ) -> Batch[str, None]:
+        """Set the replication factor of topics (KIP-179) by starting reassignments.
+
+        Which brokers gain or lose replicas: see `kreassign.model.topic_changes`.
+
+        Errors: INVALID_TOPIC_EXCEPTION, INVALID_REPLICATION_FACTOR, REASSIGNMENT_IN_PROGRESS,
+        CLUSTER_AUTHORIZATION_FAILED.
+        """
+        if not factors:
+            return Batch()
+        try:
+            call = partition_calls.alter_replication_factors(
+                factors, validate_only=validate_only, may_undercut_min_in_sync=may_undercut_min_in_sync
+            )
+            return self._session.call(call, To.CONTROLLER, timeout_ms)
+        except Unsupported:
+            view = self.view_topics(factors, timeout_ms=timeout_ms)
+        decided = topic_changes.as_batch(
+            api.ALTER_REPLICATION_FACTORS,
+            decisions.decide_replication_factors(
+                view, factors.items(), may_undercut_min_in_sync=may_undercut_min_in_sync
+            ),
+        )
+        targets = {key: replicas for targets in decided.ok.values() for key, replicas in targets.items()}
+        refused = {} if validate_only else self._start(targets, timeout_ms).failed
+        # A topic fails with the first refusal of its partitions.
+        failed = {key.topic: refused[key] for key in sorted(refused, reverse=True)}
+        return Batch({topic: None for topic in decided.ok if topic not in failed}, {**decided.failed, **failed})
+
+    def reassign_partitions(
+        self,
+        targets: Mapping[TopicPartition, tuple[int, ...]],
+        *,
+        validate_only: bool = False,
         timeout_ms: int | None = None,
     ) -> Batch[TopicPartition, None]:
-        """Start or override reassignments, or cancel them where the target is None (KIP-455).
+        """Start reassignments (KIP-179). Unlike KIP-455, this refuses a partition that is being reassigned already.
 
-        An override on KRaft may never end, end with fewer replicas than the target has, or leave copies behind: with
-        `warns_of_overrides` ongoing moves are listed first, and an `OverrideWarning` names such targets
-        (`risky_overrides`); they are submitted all the same. `replace_reassignments` has none of these risks.
-
-        With `expected`, the replica lists of these partitions are read first: unless each has exactly that list and
-        is not being reassigned, `Drifted` is raised with the differences and nothing is sent. One broker is asked,
-        which may lag behind the controller: where that matters, compare what two show first.
-
-        Without `allow_replication_factor_change` the controller refuses a target of another length (KIP-860); a
-        cluster that does not know that option is refused here. Cancels are exempt from it. Large calls are sent in
-        several requests; if one of them fails as a whole, its partitions carry that error and the requests after it
-        are not sent.
-
-        Errors of a partition: UNKNOWN_TOPIC_OR_PARTITION; INVALID_REPLICA_ASSIGNMENT for an empty target, a broker
-        that is unknown or named twice, or a cancel that would lose records; INVALID_REPLICATION_FACTOR only without
-        `allow_replication_factor_change`, and never for a cancel; NO_REASSIGNMENT_IN_PROGRESS for a cancel of nothing.
-        Raises `Rejected` with CLUSTER_AUTHORIZATION_FAILED, `Unsupported` without `allow_replication_factor_change`
-        where a broker does not know the option, and `OutcomeUnknown` if no answer tells what was done.
+        Errors: INVALID_TOPIC_EXCEPTION, UNKNOWN_MEMBER_ID for an unknown broker, INVALID_REPLICA_ASSIGNMENT,
+        REASSIGNMENT_IN_PROGRESS, CLUSTER_AUTHORIZATION_FAILED.
         """
-        for key, target in targets.items():
-            check_ids(key, (key.partition, *(target or ())))
-        if expected:
-            self._check_expected(expected, timeout_ms)
-        if warns_of_overrides:
-            # A client that may not list moves gets no warning: the change itself may be refused with its own message.
-            with suppress(Rejected):
-                topic_changes.warn_of_overrides(self.risky_overrides(targets, timeout_ms=timeout_ms))
+        if not targets:
+            return Batch()
+        try:
+            call = partition_calls.reassign_partitions(targets, validate_only=validate_only)
+            return self._session.call(call, To.CONTROLLER, timeout_ms)
+        except Unsupported:
+            view = self._view(self._topics({key.topic for key in targets}, timeout_ms), timeout_ms, {}, {})
+        decided = topic_changes.as_batch(api.REASSIGN_PARTITIONS, decisions.decide_reassignments(view, targets.items()))
+        if validate_only:
+            return decided.map(lambda _target: None)
+        return requests.join([self._start(decided.ok, timeout_ms), Batch({}, decided.failed)])
 
-        def send(chunk: list[TopicPartition]) -> Batch[TopicPartition, None]:
-            call = partition_calls.alter_partition_reassignments(
-                {key: targets[key] for key in chunk}, allow_replication_factor_change=allow_replication_factor_change
+    def view_topics(self, topics: Iterable[str], *, timeout_ms: int | None = None) -> decisions.TopicsView:
+        """Read the basis of `kreassign.model.topic_changes`' decisions on these topics; unknown topics are left out.
+
+        ISR and `min.insync.replicas` are what two brokers show; a broker whose log directories cannot be read may
+        receive nothing.
+        """
+        resources = {name: ConfigResource.topic(name) for name in topics}
+        brokers = self.describe_cluster(timeout_ms=timeout_ms).broker_ids
+        found = topic_changes.agreed(
+            requests.answers_of_two(brokers, lambda broker: self._topics(resources, timeout_ms, broker))
+        )
+
+        def minima(broker: int) -> dict[str, int]:
+            configs = self.describe_configs(
+                resources.values(), names=(_MIN_IN_SYNC,), broker=broker, timeout_ms=timeout_ms
             )
-            return self._session.call(call.confirmed(confirm), To.CONTROLLER, timeout_ms)
+            for error in configs.failed.values():
+                if not isinstance(error, Rejected):  # this broker says nothing; what it refuses stays unknown
+                    raise error
+            entries = {name: configs.ok.get(resource, {}).get(_MIN_IN_SYNC) for name, resource in resources.items()}
+            return {name: int(one.value) for name, one in entries.items() if one is not None and one.value is not None}
 
-        return _in_parts(_by_number_of_partitions(sorted(targets)), send)
+        looks = requests.answers_of_two(brokers, minima)
+        known = set[str].intersection(*map(set, looks))
+        log_dirs = self.describe_log_dirs(timeout_ms=timeout_ms)
+        if log_dirs.failed:
+            again = self.describe_log_dirs(sorted(log_dirs.failed), timeout_ms=timeout_ms)
+            log_dirs = Batch({**log_dirs.ok, **again.ok}, again.failed)
+        for broker, error in log_dirs.failed.items():
+            log.warning("broker %d gets no new replica: its log directories could not be read: %s", broker, error)
+        return self._view(found, timeout_ms, log_dirs.ok, {name: max(look[name] for look in looks) for name in known})
 
-    def risky_overrides(
+    def _start(
+        self, targets: Mapping[TopicPartition, tuple[int, ...]], timeout_ms: int | None
+    ) -> Batch[TopicPartition, None]:
+        # No target overrides a move: moving partitions were refused.
+        return self.alter_partition_reassignments(dict(targets), warns_of_overrides=False, timeout_ms=timeout_ms)
+
+    def _view(
         self,
-        targets: Mapping[TopicPartition, tuple[int, ...] | None],
-        *,
-        ongoing: Mapping[TopicPartition, OngoingReassignment] | None = None,
-        timeout_ms: int | None = None,
-    ) -> dict[TopicPartition, Override]:
-        """The targets that, submitted now, would override a move with unexpected results; changes nothing.
+        found: Mapping[str, Topic],
+        timeout_ms: int | None,
+        log_dirs: Mapping[int, tuple[LogDir, ...]],
+        min_in_sync: Mapping[str, int],
+    ) -> decisions.TopicsView:
+        partitions = [entry.topic_partition for topic in found.values() for entry in topic.partitions]
+        ongoing = self.list_partition_reassignments(partitions, timeout_ms=timeout_ms).keys()
+        return decisions.topics_view(
+            self._registered_brokers(timeout_ms), log_dirs, found, ongoing=ongoing, min_in_sync=min_in_sync
+        )
 
-        `ongoing` are the moves, if the caller has listed them already. Nothing is risky with a controller of
-        ZooKeeper mode, which follows KIP-455.
-        """
-        wanted = {key: target for key, target in targets.items() if target is not None}
-        if ongoing is None:
-            ongoing = self.list_partition_reassignments(wanted, timeout_ms=timeout_ms)
-        found = topic_changes.risky_overrides(wanted, ongoing)
-        return found if found and self.has_quorum(timeout_ms=timeout_ms) else {}
+    def _registered_brokers(self, timeout_ms: int | None) -> tuple[Broker, ...]:
+        """The brokers, including fenced ones if the cluster lists them (Kafka 4.0)."""
+        try:
+            return self.describe_cluster(include_fenced=True, timeout_ms=timeout_ms).brokers
+        except Unsupported:
+            return self.describe_cluster(timeout_ms=timeout_ms).brokers
+
+    def _topics(self, names: Iterable[str], timeout_ms: int | None, broker: int | None = None) -> Mapping[str, Topic]:
+        described = self.describe_topics(names, broker=broker, timeout_ms=timeout_ms)
+        for error in described.failed.values():
+            if not error_codes.has_code(error, error_codes.UNKNOWN_TOPIC_OR_PARTITION):
+                raise error
+        return described.ok
+
+    # --- reassignments and elections --------------------------------------------------------------------------
 
     def replace_reassignments(
         self,
@@ -345,7 +217,7 @@ class AdminClient:
         check_timeout("timeout_ms", limit_ms)
         deadline_s = self._clock.monotonic_s() + limit_ms / 1000
         poll_s = self._session.settings.retry_backoff_ms / 1000
-        failed = topic_changes.cancel_and_wait(self, self._clock, tuple(targets), deadline_s, poll_s)
+        failed = self._cancel_and_wait(tuple(targets), deadline_s, poll_s)
         started = self.alter_partition_reassignments(
             {key: target for key, target in targets.items() if key not in failed},
             allow_replication_factor_change=allow_replication_factor_change,
@@ -354,119 +226,36 @@ class AdminClient:
         )
         return requests.join([started, Batch({}, failed)])
 
-    def check_reassignment_permission(
-        self, *, allow_replication_factor_change: bool = True, timeout_ms: int | None = None
-    ) -> None:
-        """Raise the error that starting or cancelling reassignments would raise at once; changes nothing.
+    def _cancel_and_wait(
+        self, partitions: Collection[TopicPartition], deadline_s: float, poll_s: float
+    ) -> dict[TopicPartition, ClusterError]:
+        """Cancel the moves of these partitions and wait until none is listed; return errors of those that did not end.
 
-        Sends a request that names no partition. Raises `Rejected` with CLUSTER_AUTHORIZATION_FAILED without the
-        permission Alter on the cluster, and `Unsupported` if the cluster does not know a requested option.
+        Cancelling, waiting until the controller no longer lists the partition, and then submitting has none of the
+        surprises of `kreassign.model.reassignment`. The time in between is not guarded: another client's target for
+        the same partition is overridden as always.
         """
-        call = partition_calls.alter_partition_reassignments(
-            {}, allow_replication_factor_change=allow_replication_factor_change
-        )
-        self._session.call(call, To.CONTROLLER, timeout_ms)
 
-    def _check_expected(self, expected: Mapping[TopicPartition, tuple[int, ...]], timeout_ms: int | None) -> None:
-        found, _missing = self._partitions(expected, timeout_ms)
-        ongoing = self.list_partition_reassignments(expected, timeout_ms=timeout_ms)
-        check_expected(expected, {key: entry.replicas for key, entry in found.items()}, ongoing)
+        def left_ms() -> int:
+            return max(1, round(1000 * (deadline_s - self._clock.monotonic_s())))
 
-    def list_partition_reassignments(
-        self, partitions: Iterable[TopicPartition] | None = None, *, timeout_ms: int | None = None
-    ) -> dict[TopicPartition, OngoingReassignment]:
-        """The ongoing reassignments of these partitions or (None) of all; other partitions are left out.
-
-        Errors: CLUSTER_AUTHORIZATION_FAILED. A client of controllers asks the active one alone: others answer, without
-        an error, from what they have read.
-        """
-        wanted = None if partitions is None else list(partitions)
-        if wanted is not None and not wanted:
+        ongoing = self.list_partition_reassignments(partitions, timeout_ms=left_ms())
+        if not ongoing:
             return {}
-        return self._session.call(partition_calls.list_partition_reassignments(wanted), To.CONTROLLER, timeout_ms)
-
-    def elect_leaders(
-        self,
-        partitions: Iterable[TopicPartition] | None,
-        election_type: ElectionType = ElectionType.PREFERRED,
-        *,
-        confirm: Confirm | None = None,
-        timeout_ms: int | None = None,
-    ) -> Batch[TopicPartition, None]:
-        """Elect leaders of these partitions or (None) of all (KIP-183, KIP-460).
-
-        A partition that needed no election fails with ELECTION_NOT_NEEDED, or is left out when all were asked for.
-
-        Errors: UNKNOWN_TOPIC_OR_PARTITION, PREFERRED_LEADER_NOT_AVAILABLE, ELIGIBLE_LEADERS_NOT_AVAILABLE,
-        ELECTION_NOT_NEEDED, CLUSTER_AUTHORIZATION_FAILED.
-        """
-
-        def send(wanted: list[TopicPartition] | None) -> Batch[TopicPartition, None]:
-            call = partition_calls.elect_leaders(wanted, election_type).confirmed(confirm)
-            return self._session.call(call, To.CONTROLLER, timeout_ms)
-
-        return send(None) if partitions is None else _in_parts(_by_number_of_partitions(list(partitions)), send)
-
-    # --- KIP-179: topics as a whole ---------------------------------------------------------------------------
-
-    def alter_partition_counts(
-        self, counts: Mapping[str, int], *, validate_only: bool = False, timeout_ms: int | None = None
-    ) -> Batch[str, None]:
-        """Set the total number of partitions of topics (KIP-179); with `validate_only` check and change nothing.
-
-        Kafka never shipped the requests of KIP-179: for a cluster without them, this and the next two
-        methods decide here and send Kafka's own requests.
-
-        Errors: INVALID_TOPIC_EXCEPTION, INVALID_PARTITIONS, CLUSTER_AUTHORIZATION_FAILED.
-        """
-        return topic_changes.alter_partition_counts(
-            self, self._session, counts, topic_changes.CallOptions(validate_only, timeout_ms)
-        )
-
-    def alter_replication_factors(
-        self,
-        factors: Mapping[str, int],
-        *,
-        validate_only: bool = False,
-        may_undercut_min_in_sync: bool = False,
-        timeout_ms: int | None = None,
-    ) -> Batch[str, None]:
-        """Set the replication factor of topics (KIP-179) by starting reassignments.
-
-        Which brokers gain or lose replicas: see `kreassign.model.topic_changes`.
-
-        Errors: INVALID_TOPIC_EXCEPTION, INVALID_REPLICATION_FACTOR, REASSIGNMENT_IN_PROGRESS,
-        CLUSTER_AUTHORIZATION_FAILED.
-        """
-        options = topic_changes.CallOptions(validate_only, timeout_ms)
-        return topic_changes.alter_replication_factors(
-            self, self._session, factors, options, may_undercut_min_in_sync=may_undercut_min_in_sync
-        )
-
-    def reassign_partitions(
-        self,
-        targets: Mapping[TopicPartition, tuple[int, ...]],
-        *,
-        validate_only: bool = False,
-        timeout_ms: int | None = None,
-    ) -> Batch[TopicPartition, None]:
-        """Start reassignments (KIP-179). Unlike KIP-455, this refuses a partition that is being reassigned already.
-
-        Errors: INVALID_TOPIC_EXCEPTION, UNKNOWN_MEMBER_ID for an unknown broker, INVALID_REPLICA_ASSIGNMENT,
-        REASSIGNMENT_IN_PROGRESS, CLUSTER_AUTHORIZATION_FAILED.
-        """
-        options = topic_changes.CallOptions(validate_only, timeout_ms)
-        return topic_changes.reassign_partitions(self, self._session, targets, options)
-
-    def view_topics(self, topics: Iterable[str], *, timeout_ms: int | None = None) -> TopicsView:
-        """Read the basis of `kreassign.model.topic_changes`' decisions on these topics; unknown topics are left out.
-
-        ISR and `min.insync.replicas` are what two brokers show; a broker whose log directories cannot be read may
-        receive nothing.
-        """
-        return topic_changes.whole_view(
-            self, tuple(topics), topic_changes.CallOptions(validate_only=True, timeout_ms=timeout_ms)
-        )
+        outcome = self.alter_partition_reassignments(dict.fromkeys(ongoing), timeout_ms=left_ms())
+        # A move that ended by itself in between needs no cancel.
+        failed = {
+            key: error
+            for key, error in outcome.failed.items()
+            if not error_codes.has_code(error, error_codes.NO_REASSIGNMENT_IN_PROGRESS)
+        }
+        waiting = ongoing.keys() - failed.keys()
+        while waiting := waiting & self.list_partition_reassignments(waiting, timeout_ms=left_ms()).keys():
+            if self._clock.monotonic_s() + poll_s >= deadline_s:
+                late = "it was cancelled, and is still listed; nothing was submitted for it"
+                return {**failed, **{key: OutcomeUnknown(late, item=key) for key in waiting}}
+            self._clock.sleep(poll_s)
+        return failed
 
     def elect_preferred_leaders(
         self, partitions: Iterable[TopicPartition] | None, *, timeout_ms: int | None = None
@@ -481,157 +270,7 @@ class AdminClient:
         found = self.elect_leaders(partitions, timeout_ms=timeout_ms)
         return PreferredElectionResult(partition_calls.already_led(found))
 
-    # --- configuration ----------------------------------------------------------------------------------------
-
-    def describe_configs(
-        self,
-        resources: Iterable[ConfigResource],
-        *,
-        names: Iterable[str] | None = None,
-        broker: int | None = None,
-        timeout_ms: int | None = None,
-    ) -> Batch[ConfigResource, Mapping[str, ConfigEntry]]:
-        """Configuration of topics and brokers, with `names` only those keys. Each broker answers for itself.
-
-        Settings for all brokers (`ConfigResource.all_brokers()`) come from any broker, without defaults. Of topics
-        any broker answers, from its own metadata, which may lag behind the controller's; `broker` names the one to ask.
-        """
-        keys = None if names is None else tuple(names)
-
-        def ask(node: Target, asked: list[ConfigResource]) -> Batch[ConfigResource, Mapping[str, ConfigEntry]]:
-            return self._session.call(cluster_calls.describe_configs(asked, keys), node, timeout_ms)
-
-        return self._session.fan_out_groups(self._by_owner(resources, broker), ask)
-
-    def incremental_alter_configs(
-        self,
-        changes: Mapping[ConfigResource, Sequence[ConfigChange]],
-        *,
-        validate_only: bool = False,
-        confirm: Confirm | None = None,
-        timeout_ms: int | None = None,
-    ) -> Batch[ConfigResource, None]:
-        """Change configuration (KIP-339): topics and all brokers in one request, each broker's own at that broker.
-
-        With `bootstrap_controllers` everything goes to the active controller, which also takes the configuration
-        of a broker that is down. Large calls are sent in several requests, as by `alter_partition_reassignments`.
-        """
-
-        def ask(node: Target, asked: list[ConfigResource]) -> Batch[ConfigResource, None]:
-            def send(chunk: list[ConfigResource]) -> Batch[ConfigResource, None]:
-                chosen = {resource: changes[resource] for resource in chunk}
-                call = cluster_calls.incremental_alter_configs(chosen, validate_only=validate_only)
-                return self._session.call(call.confirmed(confirm), node, timeout_ms)
-
-            return _in_parts(_by_number_of_changes(asked, changes), send)
-
-        return self._session.fan_out_groups(self._by_owner(changes), ask)
-
-    def _by_owner(
-        self, resources: Iterable[ConfigResource], broker: int | None = None
-    ) -> dict[Target, list[ConfigResource]]:
-        """Resources by the node that answers for them; `broker` for those for which any would."""
-        anyone: Target = To.ANY if broker is None else broker
-        grouped: dict[Target, list[ConfigResource]] = {}
-        for resource in resources:
-            is_of_one = resource.type is ResourceType.BROKER and resource != ConfigResource.all_brokers()
-            to_itself = is_of_one and not self._session.talks_to_controllers
-            grouped.setdefault(_broker_of(resource) if to_itself else anyone, []).append(resource)
-        return grouped
-
-    # --- log directories --------------------------------------------------------------------------------------
-
-    def describe_log_dirs(
-        self,
-        brokers: Iterable[int] | None = None,
-        *,
-        partitions: Iterable[TopicPartition] | None = None,
-        timeout_ms: int | None = None,
-    ) -> Batch[int, tuple[LogDir, ...]]:
-        """Log directories of these brokers or (None) of all live ones, with all replicas or those of `partitions`."""
-        self._needs_brokers("describe_log_dirs")
-        call = partition_calls.describe_log_dirs(partitions)
-        asked = self.describe_cluster(timeout_ms=timeout_ms).broker_ids if brokers is None else brokers
-        return self._session.fan_out_batch(asked, lambda broker: self._session.call(call, broker, timeout_ms))
-
-    def alter_replica_log_dirs(
-        self,
-        targets: Mapping[TopicPartitionReplica, str],
-        *,
-        confirm: Confirm | None = None,
-        timeout_ms: int | None = None,
-    ) -> Batch[TopicPartitionReplica, None]:
-        """Move replicas into other log directories of their brokers; the call only starts the moves (KIP-113).
-
-        Naming a replica's present directory cancels its move. A broker that does not host the replica yet
-        answers REPLICA_NOT_AVAILABLE and creates it in that directory later.
-        """
-        self._needs_brokers("alter_replica_log_dirs")
-        grouped: dict[int, dict[TopicPartition, str]] = {}
-        for replica, path in targets.items():
-            check_ids(replica, (replica.partition,))
-            grouped.setdefault(replica.broker, {})[replica.topic_partition] = path
-
-        def send(broker: int) -> Batch[TopicPartition, None]:
-            call = partition_calls.alter_replica_log_dirs(grouped[broker]).confirmed(confirm)
-            return self._session.call(call, broker, timeout_ms)
-
-        answers, errors = self._session.fan_out(grouped, send)
-        ok = {TopicPartitionReplica(broker, *key): None for broker, batch in answers.items() for key in batch.ok}
-        failed = {
-            replica: error.about(replica)
-            for broker, batch in answers.items()
-            for key, error in batch.failed.items()
-            if (replica := TopicPartitionReplica(broker, *key))
-        }
-        silent = {
-            TopicPartitionReplica(broker, *key): error for broker, error in errors.items() for key in grouped[broker]
-        }
-        return Batch(ok, failed | silent)
-
-    # --- offsets and progress ---------------------------------------------------------------------------------
-
-    def list_offsets(
-        self,
-        partitions: Iterable[TopicPartition],
-        spec: OffsetSpec = OffsetSpec.LATEST,
-        *,
-        known: Mapping[TopicPartition, Partition] = MappingProxyType({}),
-        timeout_ms: int | None = None,
-    ) -> Batch[TopicPartition, int]:
-        """The high watermark of each partition, or another offset, from its leader; -1 if there is no such offset.
-
-        Partitions in `known` are not described again: the leaders named there are asked first; leaders are looked up
-        again only for partitions without an answer.
-        """
-        self._needs_brokers("list_offsets")
-        wanted = dict.fromkeys(partitions)
-        led = {key: known[key] for key in wanted if key in known and known[key].leader != NO_LEADER}
-        first = self._offsets_by_leader(led, spec, timeout_ms) if led else Batch()
-        rest = [key for key in wanted if key not in first.ok]
-        if not rest:
-            return first
-        answered = self._session.ask_leaders(
-            rest, lambda some: self._leaders_offsets(some, spec, timeout_ms), timeout_ms
-        )
-        return requests.join([Batch(first.ok), answered])
-
-    def _leaders_offsets(
-        self, partitions: Iterable[TopicPartition], spec: OffsetSpec, timeout_ms: int | None
-    ) -> Batch[TopicPartition, int]:
-        found, failed = self._partitions(partitions, timeout_ms)
-        for key in [key for key, partition in found.items() if partition.leader == NO_LEADER]:
-            failed[key] = Unreachable(f"{key} has no leader; ask again once one is elected")
-            del found[key]
-        return requests.join([self._offsets_by_leader(found, spec, timeout_ms), Batch({}, failed)])
-
-    def _offsets_by_leader(
-        self, found: Mapping[TopicPartition, Partition], spec: OffsetSpec, timeout_ms: int | None
-    ) -> Batch[TopicPartition, int]:
-        def ask(leader: int, led: list[TopicPartition]) -> Batch[TopicPartition, int]:
-            return self._session.call(partition_calls.list_offsets(led, spec), leader, timeout_ms)
-
-        return self._session.fan_out_groups(_by_leader(found), ask)
+    # --- progress ---------------------------------------------------------------------------------------------
 
     def replica_status(
         self,
@@ -657,11 +296,7 @@ class AdminClient:
         described = self.describe_topics((key.topic for key in unknown), timeout_ms=timeout_ms)
         there = topic_changes.located_partitions(unknown, described)
         found = {**there.ok, **{key: known[key] for key in asked if key in known}}
-        registered = (
-            topic_changes.registered_brokers(self, timeout_ms)
-            if topic_changes.names_other_brokers(found, brokers)
-            else ()
-        )
+        registered = self._registered_brokers(timeout_ms) if topic_changes.names_other_brokers(found, brokers) else ()
         chosen = topic_changes.with_named_replicas(found, brokers, (broker.id for broker in registered))
         try:
             measured = self._described_by_leaders(chosen.ok, brokers, timeout_ms)
@@ -675,15 +310,15 @@ class AdminClient:
         self, found: Mapping[TopicPartition, Partition], named: topic_changes.Named, timeout_ms: int | None
     ) -> Batch[TopicPartition, tuple[ReplicaStatus, ...]]:
         """Ask the leaders by KIP-179; raises `Unsupported` if brokers do not know that request."""
-        by_leader = _by_leader(found)
-        leaderless = dict.fromkeys(by_leader.pop(NO_LEADER, ()))
-        if not by_leader:
+        led = by_leader(found)
+        leaderless = dict.fromkeys(led.pop(NO_LEADER, ()))
+        if not led:
             raise Unsupported("nobody leads these partitions, so nobody can be asked")
 
-        def ask(leader: int, led: list[TopicPartition]) -> Batch[TopicPartition, tuple[ReplicaStatus, ...]]:
-            return self._session.call(replica_status(led, leader, named), leader, timeout_ms)
+        def ask(leader: int, asked: list[TopicPartition]) -> Batch[TopicPartition, tuple[ReplicaStatus, ...]]:
+            return self._session.call(partition_calls.replica_status(asked, leader, named), leader, timeout_ms)
 
-        described = self._session.fan_out_groups(by_leader, ask)
+        described = self._session.fan_out_groups(led, ask)
         if unsupported := next((error for error in described.failed.values() if isinstance(error, Unsupported)), None):
             raise unsupported
         return requests.join(
@@ -709,188 +344,3 @@ class AdminClient:
         log_dirs = self._session.call(partition_calls.describe_log_dirs(copies), broker, timeout_ms)
         offsets = {key: requests.OffsetRange(starts.ok[key], end) for key, end in ends.ok.items() if key in starts.ok}
         return topic_changes.BrokerReport(self._clock.now_ms(), offsets, topic_changes.replica_sizes_bytes(log_dirs))
-
-    # --- groups -----------------------------------------------------------------------------------------------
-
-    def describe_group(self, group_id: str, *, timeout_ms: int | None = None) -> requests.Group:
-        """Describe a group of the classic protocol with its members; a group that does not exist is `DEAD`.
-
-        A cluster that never had a group creates `__consumer_offsets` when a coordinator is looked up, as for any
-        consumer.
-        """
-        self._needs_brokers("describe_group")
-        return self._session.ask_coordinator(group_id, group_calls.describe_group(group_id), timeout_ms)
-
-    def join_group(self, candidate: requests.GroupCandidate, *, timeout_ms: int | None = None) -> requests.Membership:
-        """Join a group by the classic protocol, as its leader, under a `group.instance.id` (KIP-345).
-
-        The coordinator takes the first member of an empty group only after `group.initial.rebalance.delay.ms` (3 s by
-        default). A member that does not call `heartbeat` within its session timeout is removed.
-
-        Errors: INCONSISTENT_GROUP_PROTOCOL when the members of the group have no protocol in common with the
-        candidate, INVALID_SESSION_TIMEOUT, GROUP_AUTHORIZATION_FAILED (needs READ on the group).
-        """
-        self._needs_brokers("join_group")
-        call = group_calls.join_group(candidate, self._session.settings.api_timeout_ms)
-        while True:
-            membership = self._session.ask_coordinator(candidate.group_id, call, timeout_ms)
-            try:
-                sync = group_calls.sync_group(membership, candidate)
-                self._session.ask_coordinator(candidate.group_id, sync, timeout_ms)
-            except Rejected as error:
-                if not has_code(error, REBALANCE_IN_PROGRESS):
-                    raise
-            else:
-                return membership
-
-    def heartbeat(self, membership: requests.Membership, *, timeout_ms: int | None = None) -> None:
-        """Renew the membership.
-
-        Errors: UNKNOWN_MEMBER_ID or ILLEGAL_GENERATION when the session has expired, FENCED_INSTANCE_ID when another
-        member has joined under the same instance id; in each case this client is no longer a member.
-        """
-        self._session.ask_coordinator(membership.group_id, group_calls.heartbeat(membership), timeout_ms)
-
-    def leave_group(
-        self, group_id: str, instance_id: str, *, member_id: str = "", timeout_ms: int | None = None
-    ) -> None:
-        """Remove the member with this `group.instance.id` from a group; with `member_id` only if it matches.
-
-        Errors: UNKNOWN_MEMBER_ID without such a member, FENCED_INSTANCE_ID if `member_id` differs.
-        """
-        self._session.ask_coordinator(group_id, group_calls.leave_group(group_id, instance_id, member_id), timeout_ms)
-
-    def commit_offsets(
-        self,
-        membership: requests.Membership,
-        offsets: Mapping[TopicPartition, requests.CommittedOffset],
-        *,
-        timeout_ms: int | None = None,
-    ) -> Batch[TopicPartition, None]:
-        """Commit offsets with their metadata as a member; commits of former members are refused.
-
-        Errors, of each partition: those of `heartbeat`, OFFSET_METADATA_TOO_LARGE (`offset.metadata.max.bytes`, 4096
-        by default), TOPIC_AUTHORIZATION_FAILED (needs READ on the topic).
-        """
-        return self._session.ask_coordinator(
-            membership.group_id, group_calls.commit_offsets(membership, offsets), timeout_ms
-        )
-
-    def fetch_offsets(
-        self, group_id: str, partitions: Iterable[TopicPartition], *, timeout_ms: int | None = None
-    ) -> Batch[TopicPartition, requests.CommittedOffset]:
-        """The committed offsets of a group for these partitions."""
-        self._needs_brokers("fetch_offsets")
-        return self._session.ask_coordinator(group_id, group_calls.fetch_offsets(group_id, partitions), timeout_ms)
-
-    # --- records ----------------------------------------------------------------------------------------------
-
-    def produce(
-        self, partition: TopicPartition, key: bytes, value: bytes | None, *, timeout_ms: int | None = None
-    ) -> Batch[TopicPartition, None]:
-        """Write a record, or without a value a tombstone, and wait for all replicas in sync; needs WRITE on the topic.
-
-        It is not sent again: without an answer (`OutcomeUnknown`) it may be there, or come later.
-        """
-        call = record_calls.produce(partition, self._clock.now_ms(), key, value)
-        return self._at_leader(partition, call, timeout_ms)
-
-    def fetch(
-        self, partition: TopicPartition, offset: int, *, wait_ms: int = 0, timeout_ms: int | None = None
-    ) -> Batch[TopicPartition, requests.FetchedRecords]:
-        """Records from an offset on, as far as all replicas in sync have them; needs READ on the topic.
-
-        Where there are none, the broker waits so long for some.
-        """
-        return self._at_leader(partition, record_calls.fetch(partition, offset, wait_ms), timeout_ms)
-
-    def _at_leader(
-        self, partition: TopicPartition, call: Call[Batch[TopicPartition, Answer]], timeout_ms: int | None
-    ) -> Batch[TopicPartition, Answer]:
-        def ask(asked: Iterable[TopicPartition]) -> Batch[TopicPartition, Answer]:
-            found, failed = self._partitions(asked, timeout_ms)
-            leader = found[partition].leader if partition in found else NO_LEADER
-            if leader == NO_LEADER:
-                missing = Unreachable(f"{partition} has no leader; ask again once one is elected")
-                return Batch({}, failed or {partition: missing})
-            try:
-                return self._session.call(call, leader, timeout_ms)
-            except OutcomeUnknown as error:
-                return Batch({}, {partition: error})
-
-        self._needs_brokers(call.api.name)
-        return self._session.ask_leaders([partition], ask, timeout_ms)
-
-    def _partitions(
-        self, wanted: Iterable[TopicPartition], timeout_ms: int | None
-    ) -> tuple[dict[TopicPartition, Partition], dict[TopicPartition, ClusterError]]:
-        """The wanted partitions from metadata, and an error for each missing one."""
-        asked = list(dict.fromkeys(wanted))
-        topics = self.describe_topics((key.topic for key in asked), timeout_ms=timeout_ms)
-        known = {entry.topic_partition: entry for topic in topics.ok.values() for entry in topic.partitions}
-        found = {key: known[key] for key in asked if key in known}
-        failed = {
-            key: topics.failed.get(key.topic) or cluster_calls.unknown_partition(key)
-            for key in asked
-            if key not in known
-        }
-        return found, failed
-
-    def _needs_brokers(self, method: str) -> None:
-        if self._session.talks_to_controllers:
-            raise Unsupported(f"{method} needs brokers; this client was given controllers (bootstrap_controllers)")
-
-
-def _in_parts(
-    chunks: list[list[requests.Key]], send: Callable[[list[requests.Key]], Batch[requests.Key, None]]
-) -> Batch[requests.Key, None]:
-    """Send chunk after chunk. If a later one fails as a whole, its keys carry that error, and the rest is not sent."""
-    parts: list[Batch[requests.Key, None]] = []
-    for number, chunk in enumerate(chunks):
-        try:
-            parts.append(send(chunk))
-        except ClusterError as error:
-            if number == 0:
-                raise
-            not_sent = Unreachable(f"not sent, because an earlier part of the call failed: {error}")
-            unsent: dict[requests.Key, ClusterError] = {key: not_sent for rest in chunks[number + 1 :] for key in rest}
-            parts.append(Batch({}, dict.fromkeys(chunk, error) | unsent))
-            break
-    return requests.join(parts)
-
-
-def _broker_of(resource: ConfigResource) -> int:
-    number = signed_number(resource.name)
-    if number is None or not 0 <= number <= LARGEST_ID:
-        raise InputError(
-            f"{resource.name!r} is no broker to configure; name it by its id in digits (`ConfigResource.broker(1)`), "
-            "or all of them by `ConfigResource.all_brokers()`"
-        )
-    return number
-
-
-def _by_number_of_partitions(partitions: list[TopicPartition]) -> list[list[TopicPartition]]:
-    starts = range(0, len(partitions), PARTITIONS_PER_REQUEST)
-    return [partitions[start : start + PARTITIONS_PER_REQUEST] for start in starts]
-
-
-def _by_number_of_changes(
-    resources: Iterable[ConfigResource], changes: Mapping[ConfigResource, Sequence[ConfigChange]]
-) -> list[list[ConfigResource]]:
-    """Resources in chunks that a controller accepts by their number of changes; a resource is never split."""
-    chunks: list[list[ConfigResource]] = []
-    room = 0
-    for resource in resources:
-        if len(changes[resource]) > room or not chunks:
-            chunks.append([])
-            room = CONFIG_CHANGES_PER_REQUEST
-        chunks[-1].append(resource)
-        room -= len(changes[resource])
-    return chunks
-
-
-def _by_leader(found: Mapping[TopicPartition, Partition]) -> dict[int, list[TopicPartition]]:
-    leaders: dict[int, list[TopicPartition]] = {}
-    for key, partition in found.items():
-        leaders.setdefault(partition.leader, []).append(key)
-    return leaders

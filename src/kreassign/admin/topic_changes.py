@@ -1,32 +1,18 @@
-"""Client calls made of several requests: those of KIP-179, and new targets for running reassignments.
-
-The requests of KIP-179 go to a cluster that has them as they are; for others they are composed of Kafka's own requests.
-Then the decision is made here, on a view of the cluster that is read first, by the same functions by which
-a cluster would decide (`kreassign.model.topic_changes`); only legal changes are sent.
-"""
+"""Rules of the calls that are composed of several: those of KIP-179, and targets for moving partitions. Pure."""
 
 from __future__ import annotations
 
-import logging
 import warnings
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
-from typing import NamedTuple, Protocol, TypeVar
+from typing import TypeVar
 
 from kreassign.admin.call import rejection
-from kreassign.admin.session import Session, To
-from kreassign.admin.translate import partitions as translate
-from kreassign.clock import Clock
-from kreassign.errors import ClusterError, OutcomeUnknown, Rejected, Unreachable, Unsupported
+from kreassign.errors import ClusterError, Rejected, Unreachable
 from kreassign.model import (
     Batch,
-    Broker,
-    Cluster,
-    ConfigEntry,
-    ConfigResource,
     LogDir,
-    NewPartitions,
     OngoingReassignment,
     Partition,
     ReplicaStatus,
@@ -35,156 +21,23 @@ from kreassign.model import (
     error_codes,
 )
 from kreassign.model.reassignment import Override
-from kreassign.model.requests import NO_COPY, Copy, OffsetRange, answers_of_two, join
+from kreassign.model.requests import NO_COPY, Copy, OffsetRange
 from kreassign.model.text import some_of
 from kreassign.model.topic_changes import (
     Refusal,
-    TopicsView,
-    decide_partition_counts,
-    decide_reassignments,
-    decide_replication_factors,
-    topics_view,
     unknown_partition_message,
     unknown_topic_message,
 )
-from kreassign.wire import api
 from kreassign.wire.api import REPLICA_STATUS, Api
 
 # Partition counts, replication factors and reassignments (KIP-179).
 
-_MIN_IN_SYNC = "min.insync.replicas"
-
 Key = TypeVar("Key")
 Value = TypeVar("Value")
 
-log = logging.getLogger(__name__)
 
-
-class CallOptions(NamedTuple):
-    """Check only, and the timeout of each request (None: the client's default)."""
-
-    validate_only: bool
-    timeout_ms: int | None
-
-
-class KafkaCalls(Protocol):
-    """The calls of `AdminClient` that calls of several requests are composed of; see there for each of them."""
-
-    def list_partition_reassignments(
-        self, partitions: Iterable[TopicPartition] | None = None, *, timeout_ms: int | None = None
-    ) -> dict[TopicPartition, OngoingReassignment]:
-        """Ongoing reassignments."""
-
-    def describe_cluster(self, *, include_fenced: bool = False, timeout_ms: int | None = None) -> Cluster:
-        """The brokers."""
-
-    def describe_topics(
-        self, names: Iterable[str] | None = None, *, broker: int | None = None, timeout_ms: int | None = None
-    ) -> Batch[str, Topic]:
-        """Partitions of topics."""
-
-    def describe_configs(
-        self,
-        resources: Iterable[ConfigResource],
-        *,
-        names: Iterable[str] | None = None,
-        broker: int | None = None,
-        timeout_ms: int | None = None,
-    ) -> Batch[ConfigResource, Mapping[str, ConfigEntry]]:
-        """Configuration of topics."""
-
-    def describe_log_dirs(
-        self,
-        brokers: Iterable[int] | None = None,
-        *,
-        partitions: Iterable[TopicPartition] | None = None,
-        timeout_ms: int | None = None,
-    ) -> Batch[int, tuple[LogDir, ...]]:
-        """Log directories of all brokers."""
-
-    def create_partitions(
-        self, new_partitions: Mapping[str, NewPartitions], *, validate_only: bool = False, timeout_ms: int | None = None
-    ) -> Batch[str, None]:
-        """Increase the number of partitions."""
-
-    def alter_partition_reassignments(
-        self,
-        targets: Mapping[TopicPartition, tuple[int, ...] | None],
-        *,
-        warns_of_overrides: bool = True,
-        timeout_ms: int | None = None,
-    ) -> Batch[TopicPartition, None]:
-        """Start, override or cancel reassignments."""
-
-
-def alter_partition_counts(
-    client: KafkaCalls, session: Session, counts: Mapping[str, int], options: CallOptions
-) -> Batch[str, None]:
-    """Set the partition counts of topics."""
-    if not counts:
-        return Batch()
-    try:
-        call = translate.alter_partition_counts(counts, validate_only=options.validate_only)
-        return session.call(call, To.CONTROLLER, options.timeout_ms)
-    except Unsupported:
-        view = TopicsView({}, _topics(client, counts, options))
-    decided = _as_batch(api.ALTER_PARTITION_COUNTS, decide_partition_counts(view, counts.items()))
-    valuees = {topic: NewPartitions(count) for topic, count in decided.ok.items()}
-    made = client.create_partitions(valuees, validate_only=options.validate_only, timeout_ms=options.timeout_ms)
-    return join([made, Batch({}, decided.failed)])
-
-
-def alter_replication_factors(
-    client: KafkaCalls,
-    session: Session,
-    factors: Mapping[str, int],
-    options: CallOptions,
-    *,
-    may_undercut_min_in_sync: bool,
-) -> Batch[str, None]:
-    """Set the replication factors of topics. A topic fails with the first refusal of its partitions."""
-    if not factors:
-        return Batch()
-    try:
-        call = translate.alter_replication_factors(
-            factors, validate_only=options.validate_only, may_undercut_min_in_sync=may_undercut_min_in_sync
-        )
-        return session.call(call, To.CONTROLLER, options.timeout_ms)
-    except Unsupported:
-        view = whole_view(client, factors, options)
-    decisions = decide_replication_factors(view, factors.items(), may_undercut_min_in_sync=may_undercut_min_in_sync)
-    decided = _as_batch(api.ALTER_REPLICATION_FACTORS, decisions)
-    targets = {key: replicas for targets in decided.ok.values() for key, replicas in targets.items()}
-    refused = {} if options.validate_only else _start(client, targets, options).failed
-    failed = {key.topic: refused[key] for key in sorted(refused, reverse=True)}  # the first partition of each topic
-    return Batch({topic: None for topic in decided.ok if topic not in failed}, {**decided.failed, **failed})
-
-
-def reassign_partitions(
-    client: KafkaCalls, session: Session, targets: Mapping[TopicPartition, tuple[int, ...]], options: CallOptions
-) -> Batch[TopicPartition, None]:
-    """Start reassignments; moving partitions are refused."""
-    if not targets:
-        return Batch()
-    try:
-        call = translate.reassign_partitions(targets, validate_only=options.validate_only)
-        return session.call(call, To.CONTROLLER, options.timeout_ms)
-    except Unsupported:
-        view = _view(client, _topics(client, {key.topic for key in targets}, options), options, {}, {})
-    decided = _as_batch(api.REASSIGN_PARTITIONS, decide_reassignments(view, targets.items()))
-    if options.validate_only:
-        return decided.map(lambda _target: None)
-    return join([_start(client, decided.ok, options), Batch({}, decided.failed)])
-
-
-def _start(
-    client: KafkaCalls, targets: Mapping[TopicPartition, tuple[int, ...]], options: CallOptions
-) -> Batch[TopicPartition, None]:
-    # No target overrides a move: moving partitions were refused.
-    return client.alter_partition_reassignments(dict(targets), warns_of_overrides=False, timeout_ms=options.timeout_ms)
-
-
-def _as_batch(api: Api, decided: Mapping[Key, Value | Refusal]) -> Batch[Key, Value]:
+def as_batch(api: Api, decided: Mapping[Key, Value | Refusal]) -> Batch[Key, Value]:
+    """Decisions as the outcome of this call: refusals are errors of their items."""
     ok = {key: value for key, value in decided.items() if not isinstance(value, Refusal)}
     failed: dict[Key, ClusterError] = {
         key: rejection(api, refusal.code, refusal.message, key)
@@ -194,34 +47,7 @@ def _as_batch(api: Api, decided: Mapping[Key, Value | Refusal]) -> Batch[Key, Va
     return Batch(ok, failed)
 
 
-def whole_view(client: KafkaCalls, topics: Iterable[str], options: CallOptions) -> TopicsView:
-    """Read the view with replica sizes, and ISR and `min.insync.replicas` as two brokers show them."""
-    resources = {name: ConfigResource.topic(name) for name in topics}
-    brokers = client.describe_cluster(timeout_ms=options.timeout_ms).broker_ids
-    found = _agreed(answers_of_two(brokers, lambda broker: _topics(client, resources, options, broker)))
-
-    def minima(broker: int) -> dict[str, int]:
-        configs = client.describe_configs(
-            resources.values(), names=(_MIN_IN_SYNC,), broker=broker, timeout_ms=options.timeout_ms
-        )
-        for error in configs.failed.values():
-            if not isinstance(error, Rejected):  # this broker says nothing; what it refuses stays unknown
-                raise error
-        entries = {name: configs.ok.get(resource, {}).get(_MIN_IN_SYNC) for name, resource in resources.items()}
-        return {name: int(one.value) for name, one in entries.items() if one is not None and one.value is not None}
-
-    looks = answers_of_two(brokers, minima)
-    known = set[str].intersection(*map(set, looks))
-    log_dirs = client.describe_log_dirs(timeout_ms=options.timeout_ms)
-    if log_dirs.failed:
-        again = client.describe_log_dirs(sorted(log_dirs.failed), timeout_ms=options.timeout_ms)
-        log_dirs = Batch({**log_dirs.ok, **again.ok}, again.failed)
-    for broker, error in log_dirs.failed.items():
-        log.warning("broker %d gets no new replica: its log directories could not be read: %s", broker, error)
-    return _view(client, found, options, log_dirs.ok, {name: max(look[name] for look in looks) for name in known})
-
-
-def _agreed(looks: Sequence[Mapping[str, Topic]]) -> dict[str, Topic]:
+def agreed(looks: Sequence[Mapping[str, Topic]]) -> dict[str, Topic]:
     """Topics of which all looks show the same replicas; of these, in sync are those that are so in all looks."""
     names = sorted(set[str]().union(*looks))
     lists = {name: {_lists(look.get(name)) for look in looks} for name in names}
@@ -234,39 +60,7 @@ def _lists(topic: Topic | None) -> tuple[object, ...] | None:
     return None if topic is None else (topic.topic_id, *(one.replicas for one in topic.partitions))
 
 
-def _view(
-    client: KafkaCalls,
-    found: Mapping[str, Topic],
-    options: CallOptions,
-    log_dirs: Mapping[int, tuple[LogDir, ...]],
-    min_in_sync: Mapping[str, int],
-) -> TopicsView:
-    partitions = [entry.topic_partition for topic in found.values() for entry in topic.partitions]
-    ongoing = client.list_partition_reassignments(partitions, timeout_ms=options.timeout_ms).keys()
-    return topics_view(
-        registered_brokers(client, options.timeout_ms), log_dirs, found, ongoing=ongoing, min_in_sync=min_in_sync
-    )
-
-
-def registered_brokers(client: KafkaCalls, timeout_ms: int | None) -> tuple[Broker, ...]:
-    """The brokers, including fenced ones if the cluster lists them (Kafka 4.0)."""
-    try:
-        return client.describe_cluster(include_fenced=True, timeout_ms=timeout_ms).brokers
-    except Unsupported:
-        return client.describe_cluster(timeout_ms=timeout_ms).brokers
-
-
-def _topics(
-    client: KafkaCalls, names: Iterable[str], options: CallOptions, broker: int | None = None
-) -> Mapping[str, Topic]:
-    described = client.describe_topics(names, broker=broker, timeout_ms=options.timeout_ms)
-    for error in described.failed.values():
-        if not error_codes.has_code(error, error_codes.UNKNOWN_TOPIC_OR_PARTITION):
-            raise error
-    return described.ok
-
-
-# The status of each copy of a partition, from the brokers' reports on their own copies (KIP-179). Pure.
+# The status of each copy of a partition, from the brokers' reports on their own copies (KIP-179).
 #
 # Errors have the codes of KIP-179, however the cluster was asked: 17 for an unknown topic, 37 for an unknown
 # partition, 25 for a broker that is not registered, 3 for a broker that has no replica of the partition.
@@ -407,11 +201,7 @@ def _copy(report: BrokerReport, topic_partition: TopicPartition) -> Copy:
     return Copy(offsets, report.sizes_bytes.get(topic_partition, 0 if offsets is NO_COPY else None))
 
 
-# Targets for partitions that are being reassigned: find the risky ones, and replace moves without risk.
-#
-# Cancelling, waiting until the controller no longer lists the partition, and then submitting has none of the surprises
-# of `kreassign.model.reassignment`. The time in between is not guarded: another client's target for the same partition
-# is overridden as always.
+# Targets for partitions that are being reassigned: find the risky ones.
 
 _SHOWN_OVERRIDES = 3
 
@@ -439,31 +229,3 @@ def warn_of_overrides(found: Mapping[TopicPartition, Override]) -> None:
         way_out = "replace_reassignments cancels, waits and submits in one call"
         warnings.warn(f"partitions that are being reassigned get new targets: {shown}. {way_out}",
                       OverrideWarning, stacklevel=3)  # fmt: skip
-
-
-def cancel_and_wait(
-    client: KafkaCalls, clock: Clock, partitions: Collection[TopicPartition], deadline_s: float, poll_s: float
-) -> dict[TopicPartition, ClusterError]:
-    """Cancel the moves of these partitions and wait until none is listed; return errors of those that did not end."""
-
-    def left_ms() -> int:
-        return max(1, round(1000 * (deadline_s - clock.monotonic_s())))
-
-    ongoing = client.list_partition_reassignments(partitions, timeout_ms=left_ms())
-    if not ongoing:
-        return {}
-    outcome = client.alter_partition_reassignments(dict.fromkeys(ongoing), timeout_ms=left_ms())
-    # A move that ended by itself in between needs no cancel.
-    failed = {
-        key: error
-        for key, error in outcome.failed.items()
-        if not error_codes.has_code(error, error_codes.NO_REASSIGNMENT_IN_PROGRESS)
-    }
-    waiting = ongoing.keys() - failed.keys()
-    while waiting := waiting & client.list_partition_reassignments(waiting, timeout_ms=left_ms()).keys():
-        if clock.monotonic_s() + poll_s >= deadline_s:
-            late = {key: OutcomeUnknown("it was cancelled, and is still listed; nothing was submitted for it", item=key)
-                    for key in waiting}  # fmt: skip
-            return {**failed, **late}
-        clock.sleep(poll_s)
-    return failed
