@@ -16,28 +16,12 @@ from kreassign.twin.access import Listener, Node
 from kreassign.twin.api.connection import Connection, Reply, ResponseFaults
 from kreassign.twin.blueprint import Blueprint, seeded_random
 from kreassign.twin.brokers import BrokerLifecycle, DirectoryReports, report_replica_event
+from kreassign.twin.controller import leader_and_isr, topics
 from kreassign.twin.controller.brokers import assign_directories, unregister
 from kreassign.twin.controller.configs import AlterConfigs, ResourceOutcome, alter_configs, first_records
 from kreassign.twin.controller.decision import TIERED_SERVER, Outcome
-from kreassign.twin.controller.leader_and_isr import (
-    ElectLeaders,
-    LeadersElected,
-    elect_leaders,
-    elect_unclean_leaders,
-    restore_preferred_leaders,
-)
 from kreassign.twin.controller.port import ControllerPort
 from kreassign.twin.controller.reassignments import AlterReassignments, ReassignmentsAltered, alter_reassignments
-from kreassign.twin.controller.topics import (
-    CreatePartitions,
-    CreateTopics,
-    TopicCreation,
-    TopicDeletion,
-    TopicReference,
-    create_partitions,
-    create_topics,
-    delete_topics,
-)
 from kreassign.twin.core import MetadataLog, NoLog, TwinCore, TwinSettings
 from kreassign.twin.metadata import BrokerRegistered, Record
 from kreassign.twin.version import Endpoint
@@ -88,19 +72,19 @@ class KRaftController:
 
     # --- requests ---------------------------------------------------------------------------------------------
 
-    def create_topics(self, command: CreateTopics) -> tuple[TopicCreation, ...]:
+    def create_topics(self, command: topics.CreateTopics) -> tuple[topics.TopicCreation, ...]:
         """Create topics; return the outcome of each."""
-        return self._core.commit(create_topics(self._core.context, command, self._core.random))
+        return self._core.commit(topics.create_topics(self._core.context, command, self._core.random))
 
     def delete_topics(
-        self, references: Sequence[TopicReference], timeout_ms: int, denied: Collection[str]
-    ) -> tuple[TopicDeletion, ...]:
+        self, references: Sequence[topics.TopicReference], timeout_ms: int, denied: Collection[str]
+    ) -> tuple[topics.TopicDeletion, ...]:
         """Delete topics, each by name or id; return the outcome of each."""
-        return self._core.commit(delete_topics(self._core.context, references, timeout_ms, denied))
+        return self._core.commit(topics.delete_topics(self._core.context, references, timeout_ms, denied))
 
-    def create_partitions(self, command: CreatePartitions) -> tuple[tuple[str, Outcome], ...]:
+    def create_partitions(self, command: topics.CreatePartitions) -> tuple[tuple[str, Outcome], ...]:
         """Add partitions; return the outcome by topic."""
-        return self._core.commit(create_partitions(self._core.context, command, self._core.random))
+        return self._core.commit(topics.create_partitions(self._core.context, command, self._core.random))
 
     def alter_configs(self, command: AlterConfigs) -> tuple[ResourceOutcome, ...]:
         """Change dynamic configuration; return the outcome of each resource."""
@@ -110,9 +94,9 @@ class KRaftController:
         """Start, override and cancel moves."""
         return self._core.commit(alter_reassignments(self._core.context, command))
 
-    def elect_leaders(self, command: ElectLeaders) -> LeadersElected:
+    def elect_leaders(self, command: leader_and_isr.ElectLeaders) -> leader_and_isr.LeadersElected:
         """Elect leaders, preferred or unclean."""
-        return self._core.commit(elect_leaders(self._core.context, command))
+        return self._core.commit(leader_and_isr.elect_leaders(self._core.context, command))
 
     def unregister_broker(self, broker_id: int) -> Outcome:
         """Unregister a broker, which removes it from the cluster."""
@@ -266,7 +250,7 @@ class Twin(TwinCore):
 
         With `auto.leader.rebalance.enable` a real controller does so every five minutes, the twin never.
         """
-        while self.commit(restore_preferred_leaders(self.context)):
+        while self.commit(leader_and_isr.restore_preferred_leaders(self.context)):
             pass
 
     def elect_unclean_leaders(self) -> None:
@@ -274,5 +258,5 @@ class Twin(TwinCore):
 
         A real controller does so every five minutes (`unclean.leader.election.interval.ms`), the twin never.
         """
-        while self.commit(elect_unclean_leaders(self.context)):
+        while self.commit(leader_and_isr.elect_unclean_leaders(self.context)):
             pass

@@ -29,12 +29,7 @@ from kazoo.retry import KazooRetry
 from kreassign.errors import ControllerMoved, DataError, InputError, StaleZnode, Unreachable
 from kreassign.model import ConfigResource, TopicPartition
 from kreassign.model.cluster import ResourceType
-from kreassign.model.znodes import paths
-from kreassign.model.znodes.contents import (
-    format_controller,
-    format_controller_epoch,
-    parse_controller_epoch,
-)
+from kreassign.model.znodes import contents, paths
 from kreassign.twin.metadata import LeaderRecovery, LogDirInfo, Record
 from kreassign.twin.zookeeper.znodes import Create, Delete, Set, Write, Znode
 
@@ -281,11 +276,11 @@ class ZooKeeperTree:
             self._make_first_epoch()
         known = self.get(paths.CONTROLLER_EPOCH)
         assert known is not None
-        epoch = parse_controller_epoch(known.content) + 1
-        controller = format_controller(broker_id, now_ms)
+        epoch = contents.parse_controller_epoch(known.content) + 1
+        controller = contents.format_controller(broker_id, now_ms)
         writes = (
             Create(paths.CONTROLLER, controller, is_ephemeral=True),
-            Set(paths.CONTROLLER_EPOCH, format_controller_epoch(epoch), known.version),
+            Set(paths.CONTROLLER_EPOCH, contents.format_controller_epoch(epoch), known.version),
         )
         self._epoch_version = known.version
         try:
@@ -342,7 +337,7 @@ class ZooKeeperTree:
 
     def _make_first_epoch(self) -> None:
         try:
-            self._client.retry(self._client.create, paths.CONTROLLER_EPOCH, format_controller_epoch(_NO_EPOCH))
+            self._client.retry(self._client.create, paths.CONTROLLER_EPOCH, contents.format_controller_epoch(_NO_EPOCH))
         except NodeExistsError:
             return
 

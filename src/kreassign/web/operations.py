@@ -25,7 +25,7 @@ from kreassign.errors import Drifted, InputError
 from kreassign.executor.events import RunStarted
 from kreassign.model.run import RunHistory
 from kreassign.model.text import counted
-from kreassign.operations import plan_files, run_journals
+from kreassign.operations import plan_files, rollback, run_journals
 from kreassign.operations.autopilot_journal import clusters_looked_after, decided, decisions_path, proposal_path
 from kreassign.operations.doctor import diagnose_cluster
 from kreassign.operations.monitoring import metrics_of_journals
@@ -33,14 +33,6 @@ from kreassign.operations.plan import make_plan
 from kreassign.operations.plan_files import PlanDirectory, PlanFile, plan_summary, read_plan_file, write_plan
 from kreassign.operations.plan_inputs import Inputs, inputs_of_cluster
 from kreassign.operations.report import plan_page, report_page
-from kreassign.operations.rollback import (
-    Rollback,
-    RollbackRequest,
-    is_settled,
-    preview_rollback,
-    roll_back,
-    start_rollback,
-)
 from kreassign.operations.run import (
     RunContext,
     RunRequest,
@@ -72,7 +64,7 @@ class Seen:
     """Preview that somebody has seen of a plan or of a run: the run that would begin, or the rollback."""
 
     subject: str
-    shown: tuple[RunRequest, RunStarted] | Rollback
+    shown: tuple[RunRequest, RunStarted] | rollback.Rollback
 
 
 class Pilot(NamedTuple):
@@ -174,7 +166,7 @@ class Served:
         def execute(client: AdminClient, context: RunContext) -> None:
             resumed = resume_run(client, path, context)
             if resumed.wants_rollback and resumed.ended_ms is not None:
-                roll_back(client, RollbackRequest(run_id), context)
+                rollback.roll_back(client, rollback.RollbackRequest(run_id), context)
 
         return records.Accepted(self._begin(user, execute, path.parent.parent), "Resumed")
 
@@ -200,17 +192,17 @@ class Served:
     def roll_back(self, run_id: str, request: records.StartRequest, user: User | None) -> records.Begun:
         """Undo a run as it was seen."""
         seen = self._take(request.preview_id, run_id).shown
-        assert isinstance(seen, Rollback)
+        assert isinstance(seen, rollback.Rollback)
 
         def execute(client: AdminClient, context: RunContext) -> None:
             now = self._rollback(client, run_id, context)
-            start_rollback(client, now, RollbackRequest(run_id), context, seen=seen)
+            rollback.start_rollback(client, now, rollback.RollbackRequest(run_id), context, seen=seen)
 
         return records.Begun(self._begin(user, execute))
 
-    def _rollback(self, client: AdminClient, run_id: str, context: RunContext) -> Rollback:
-        found = preview_rollback(client, RollbackRequest(run_id), context)
-        if not is_settled(found.undone):
+    def _rollback(self, client: AdminClient, run_id: str, context: RunContext) -> rollback.Rollback:
+        found = rollback.preview_rollback(client, rollback.RollbackRequest(run_id), context)
+        if not rollback.is_settled(found.undone):
             raise InputError(f"run {run_id} has not ended ({found.undone.state}); cancel it, then roll it back")
         return found
 

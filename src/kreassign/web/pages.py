@@ -44,19 +44,10 @@ from kreassign.report.text import (
     run_state,
     unheeded_sentences,
 )
+from kreassign.web import records
 from kreassign.web.api import CALLS, DOCUMENT_PATH, PREFIX, text
 from kreassign.web.guard import Access, body_of, check_origin, cookie_name
 from kreassign.web.operations import Served, Streams
-from kreassign.web.records import (
-    SHOWN_MOVES,
-    Broker,
-    Clusters,
-    Move,
-    Run,
-    destination_text,
-    pace_text,
-    run_of,
-)
 from kreassign.web.settings import LONGEST_S, HttpError, Sessions, WebSettings, not_found
 from kreassign.web.tasks import CHOICES
 
@@ -104,7 +95,7 @@ class ShownRun:
     charts: Mapping[str, Chart]
 
 
-def shown(run: Run) -> ShownRun:
+def shown(run: records.Run) -> ShownRun:
     """Convert a run to texts."""
     summary, throttle = run.summary, format_rate(run.throttle_bytes_per_s)
     if run.is_throttle_adaptive:
@@ -124,7 +115,7 @@ def shown(run: Run) -> ShownRun:
             "rate": "-" if is_over else format_rate(run.rate_bytes_per_s),
             "eta": eta_text(run),
             "throttle": throttle,
-            "pace": pace_text(run.pace),
+            "pace": records.pace_text(run.pace),
             "at": format_time(run.at_ms),
             "ended": f"ended {format_time(summary.ended_ms)}" if is_over else "",
         },
@@ -140,7 +131,7 @@ def shown(run: Run) -> ShownRun:
     )
 
 
-def _charts(run: Run) -> dict[str, Chart]:
+def _charts(run: records.Run) -> dict[str, Chart]:
     """Bytes copied since the first look, and the rate at which they were, over time."""
     curve = [(at_ms, done) for at_ms, done in run.curve]
     if len(curve) < 2:
@@ -211,7 +202,7 @@ def state_text(run: RunSummary) -> str:
     )
 
 
-def eta_text(run: Run) -> str:
+def eta_text(run: records.Run) -> str:
     """Time to the end of a run, or why it is unknown; `-` after its end."""
     if run.summary.ended_ms is not None:
         return "-"
@@ -223,14 +214,14 @@ def eta_text(run: Run) -> str:
     return format_duration(run.eta.expected_s) + (between if run.eta.latest_s else "")
 
 
-def _fraction(run: Run) -> float | None:
+def _fraction(run: records.Run) -> float | None:
     if run.left_bytes is None:
         return None
     total = run.summary.copied_bytes + run.left_bytes
     return round(run.summary.copied_bytes / total, 4) if total else 1.0
 
 
-def _broker_cells(one: Broker) -> tuple[str, ...]:
+def _broker_cells(one: records.Broker) -> tuple[str, ...]:
     return (
         str(one.broker),
         format_count(one.reassigning_partitions),
@@ -244,11 +235,11 @@ def _broker_cells(one: Broker) -> tuple[str, ...]:
     )
 
 
-def _move_cells(move: Move) -> tuple[str, ...]:
+def _move_cells(move: records.Move) -> tuple[str, ...]:
     return (
         f"{move.topic}-{move.partition}",
         listed_ids(move.original),
-        destination_text(move.target, move.log_dirs),
+        records.destination_text(move.target, move.log_dirs),
         move.problem or move.state,
         format_bytes(move.done_bytes)
         + ("" if move.left_bytes is None else f" of {format_bytes(move.done_bytes + move.left_bytes)}"),
@@ -350,7 +341,7 @@ class Pages:
             shown_runs=SHOWN_RUNS, pilots=pilots,
         )  # fmt: skip
 
-    def _name_of(self, clusters: Clusters | None = None) -> Callable[[str], str]:
+    def _name_of(self, clusters: records.Clusters | None = None) -> Callable[[str], str]:
         """A cluster as people name it: by its name where it has one, else by its id."""
         named = (self._served.clusters() if clusters is None else clusters).clusters
         names = {one.cluster_id: one.name for one in named if one.name}
@@ -405,8 +396,10 @@ class Pages:
             back=f"/autopilot{'-dry-run' if is_dry else ''}/{quote(cluster_id)}",
             acts=tuple(one for one in memory.acts if one.name == name), story=story(events, name), points=points,
             drawn=_chart(points, 1.0, "") if len(points) > 1 else Chart(), size=(CHART_WIDTH, CHART_HEIGHT),
-            moves=[(one, listed_ids(before.get(one, ())), listed_ids(after)) for one, after in moves[:SHOWN_MOVES]],
-            more=max(0, len(moves) - SHOWN_MOVES), least_s=None if prediction is None else prediction.least_s,
+            moves=[
+                (one, listed_ids(before.get(one, ())), listed_ids(after)) for one, after in moves[:records.SHOWN_MOVES]
+            ],
+            more=max(0, len(moves) - records.SHOWN_MOVES), least_s=None if prediction is None else prediction.least_s,
         )  # fmt: skip
 
     async def _run(self, request: Request) -> Response:
@@ -414,7 +407,7 @@ class Pages:
         name_of = await run_in_threadpool(self._name_of)
         return self._page(
             "run.html", run=run, shown=shown(run), broker_columns=BROKER_COLUMNS, move_columns=MOVE_COLUMNS,
-            shown_moves=SHOWN_MOVES, orders=list(Order), size=(CHART_WIDTH, CHART_HEIGHT), name_of=name_of,
+            shown_moves=records.SHOWN_MOVES, orders=list(Order), size=(CHART_WIDTH, CHART_HEIGHT), name_of=name_of,
         )  # fmt: skip
 
     async def _live(self, request: Request) -> Response:
@@ -475,7 +468,7 @@ class Pages:
 
 def _fields(live: RunHistory) -> str:
     """Encode the texts of a run's page."""
-    return text(shown(run_of(live)))
+    return text(shown(records.run_of(live)))
 
 
 def _report(page: str) -> Response:

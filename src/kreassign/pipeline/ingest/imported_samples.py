@@ -19,19 +19,7 @@ from kreassign.errors import InputError
 from kreassign.model import documents
 from kreassign.model.documents import is_half
 from kreassign.model.text import LARGEST_ID, signed_number
-from kreassign.pipeline.ingest.exporters import (
-    NO_TEXT,
-    BadRow,
-    Fact,
-    FileOrigin,
-    PartitionFact,
-    SeriesValue,
-    fact_of,
-    is_future,
-    partition_of,
-    tiered_topic,
-    topic_of,
-)
+from kreassign.pipeline.ingest import exporters
 from kreassign.pipeline.ingest.metric_records import IMPORT_RULES
 from kreassign.pipeline.tables.schemas import BIGINT, INT, SAMPLES, STRING, Column, ColumnType, Row, Table
 
@@ -82,35 +70,35 @@ class Replica:
     `told` has the origin of each. It is in dispute if readings of the time contradict each other.
     """
 
-    facts: dict[Fact, int] = field(default_factory=dict)
+    facts: dict[exporters.Fact, int] = field(default_factory=dict)
     broker: int | None = None
-    told: dict[Fact, Told] = field(default_factory=dict)
+    told: dict[exporters.Fact, Told] = field(default_factory=dict)
     is_disputed: bool = False
 
     @property
     def end(self) -> int:
         """End offset; KeyError if unknown."""
-        return self.facts[Fact.END_OFFSET]
+        return self.facts[exporters.Fact.END_OFFSET]
 
     @property
     def size(self) -> int | None:
         """Size of its segments in bytes; None if unknown."""
-        return self.facts.get(Fact.SIZE)
+        return self.facts.get(exporters.Fact.SIZE)
 
     @property
     def is_whole(self) -> bool:
         """True if both offsets are known."""
-        return Fact.END_OFFSET in self.facts and Fact.START_OFFSET in self.facts
+        return exporters.Fact.END_OFFSET in self.facts and exporters.Fact.START_OFFSET in self.facts
 
     @property
     def is_follower(self) -> bool:
         """True if its broker reports that it does not lead the partition."""
-        return self.facts.get(Fact.REPLICA_COUNT) == 0
+        return self.facts.get(exporters.Fact.REPLICA_COUNT) == 0
 
     @property
     def is_leader(self) -> bool:
         """True if its broker reports that it leads the partition."""
-        return self.facts.get(Fact.REPLICA_COUNT, 0) > 0
+        return self.facts.get(exporters.Fact.REPLICA_COUNT, 0) > 0
 
 
 PARTITION = ""
@@ -124,12 +112,12 @@ class SamplesFound:
     """Rows of table `samples`, and partitions without usable samples, with reasons and counts."""
 
     rows: tuple[Row, ...]
-    bad: tuple[BadRow, ...]
+    bad: tuple[exporters.BadRow, ...]
 
 
-def is_fact(one: SeriesValue) -> bool:
+def is_fact(one: exporters.SeriesValue) -> bool:
     """True if a reading reports a partition fact or remote storage."""
-    return fact_of(one) is not None or tiered_topic(one) is not None
+    return exporters.fact_of(one) is not None or exporters.tiered_topic(one) is not None
 
 
 class PartitionReadings:
@@ -141,24 +129,26 @@ class PartitionReadings:
         self._sources: set[str] = set()
         self._tiered: set[str] = set()
 
-    def add(self, readings: Iterable[SeriesValue], origin: FileOrigin) -> Iterator[BadRow]:
+    def add(
+        self, readings: Iterable[exporters.SeriesValue], origin: exporters.FileOrigin
+    ) -> Iterator[exporters.BadRow]:
         """Add the readings of a file; yield the unusable ones."""
         told: dict[bool, Told] = {is_built: (origin.file, is_built) for is_built in (False, True)}
         for one in readings:
-            fact = fact_of(one)
+            fact = exporters.fact_of(one)
             if not origin.is_of_cluster(one):
                 continue
             if fact is None:
-                self._tiered.update(filter(None, [tiered_topic(one)]))
+                self._tiered.update(filter(None, [exporters.tiered_topic(one)]))
                 continue
-            bad = self._take(one, fact, origin, told[is_future(one)])
+            bad = self._take(one, fact, origin, told[exporters.is_future(one)])
             if bad is not None:
                 yield bad
 
     def samples(self) -> SamplesFound:
         """Rows in order of topic, partition and time."""
         rows: list[Row] = []
-        bad: list[BadRow] = []
+        bad: list[exporters.BadRow] = []
         for (topic, partition), moments in sorted(self._seen.items()):
             reasons: Counter[str] = Counter()
             usable = _usable(moments)
@@ -175,17 +165,19 @@ class PartitionReadings:
                 elif found is not None:
                     reasons[found] += 1
             place = f"partition {topic}-{partition}"
-            bad.extend(BadRow(place, reason, f"{count} times") for reason, count in reasons.items())
+            bad.extend(exporters.BadRow(place, reason, f"{count} times") for reason, count in reasons.items())
         return SamplesFound(tuple(rows), tuple(bad))
 
-    def _take(self, one: SeriesValue, known: PartitionFact, origin: FileOrigin, told: Told) -> BadRow | None:
-        topic, partition = topic_of(one), partition_of(one)
+    def _take(
+        self, one: exporters.SeriesValue, known: exporters.PartitionFact, origin: exporters.FileOrigin, told: Told
+    ) -> exporters.BadRow | None:
+        topic, partition = exporters.topic_of(one), exporters.partition_of(one)
         if not topic or partition is None or not 0 <= partition <= LARGEST_ID:
-            return BadRow(one.place, NO_PARTITION, str(one))
-        if known.fact is Fact.LEADER and one.value == _NOBODY:
+            return exporters.BadRow(one.place, NO_PARTITION, str(one))
+        if known.fact is exporters.Fact.LEADER and one.value == _NOBODY:
             return None
         if not 0 <= one.value <= _LARGEST_LONG or not one.value.is_integer():
-            return BadRow(one.place, NO_OFFSET, str(one))
+            return exporters.BadRow(one.place, NO_OFFSET, str(one))
         broker = origin.broker_of(one) if known.is_of_replica else None
         source = PARTITION
         if known.is_of_replica:
@@ -201,10 +193,10 @@ class PartitionReadings:
             replica.facts[known.fact], replica.told[known.fact] = int(one.value), told
             return None
         replica.is_disputed = True
-        return BadRow(one.place, OTHER_READING, f"{int(one.value)}, and {before} in {file}: {one}")
+        return exporters.BadRow(one.place, OTHER_READING, f"{int(one.value)}, and {before} in {file}: {one}")
 
     def _row(self, topic: str, partition: int, taken_ms: int, moment: Moment, read: Replica) -> Row:
-        leader = read.facts.get(Fact.LEADER, read.broker)
+        leader = read.facts.get(exporters.Fact.LEADER, read.broker)
         return {
             "cluster_id": self._cluster_id,
             "taken_ms": taken_ms,
@@ -212,7 +204,7 @@ class PartitionReadings:
             "topic_id": None,
             "partition": partition,
             "leader": _NOBODY if leader is None else leader,
-            "start_offset": read.facts[Fact.START_OFFSET],
+            "start_offset": read.facts[exporters.Fact.START_OFFSET],
             "end_offset": read.end,
             "size_bytes": _size(moment, read, leader),
         }
@@ -223,7 +215,9 @@ def _usable(moments: Mapping[int, Moment]) -> str | None:
     last: dict[str, int] = {}
     for _, moment in sorted(moments.items()):
         silent = [
-            source for source, one in moment.items() if source != PARTITION and Fact.REPLICA_COUNT not in one.facts
+            source
+            for source, one in moment.items()
+            if source != PARTITION and exporters.Fact.REPLICA_COUNT not in one.facts
         ]
         if len(silent) > 1:
             return None
@@ -249,9 +243,9 @@ def _leader(moment: Moment, usable: str | None, *, has_several: bool) -> Replica
 
 def _what_is_missing(replicas: Iterable[Replica]) -> str | None:
     there = {fact for one in replicas if not one.is_whole and not one.is_follower for fact in one.facts}
-    if Fact.END_OFFSET in there:
+    if exporters.Fact.END_OFFSET in there:
         return NO_START
-    return NO_END if there & {Fact.START_OFFSET, Fact.SIZE} else None
+    return NO_END if there & {exporters.Fact.START_OFFSET, exporters.Fact.SIZE} else None
 
 
 def _size(moment: Moment, read: Replica, leader: int | None) -> int | None:
@@ -270,7 +264,7 @@ def _size(moment: Moment, read: Replica, leader: int | None) -> int | None:
 
 Given = Mapping[str, Any]
 """A row of a file in its format's types: column → value."""
-Placed = tuple[str, Row | BadRow]
+Placed = tuple[str, Row | exporters.BadRow]
 """A place in a file, and its row or the reason against it."""
 
 _NUMBERS = {INT: 2**31 - 1, BIGINT: 2**63 - 1}
@@ -326,7 +320,7 @@ def check_columns(names: Iterable[str], cluster_id: str | None) -> None:
         raise InputError(f"it lacks the columns {', '.join(missing)} of table samples{hint}")
 
 
-def sample_row(given: Given, place: str, cluster_id: str | None) -> Row | BadRow:
+def sample_row(given: Given, place: str, cluster_id: str | None) -> Row | exporters.BadRow:
     """A row of table `samples`, or its fault; the row's own `cluster_id` wins over this one."""
     row: Row = {}
     for column in SAMPLES.columns:
@@ -335,7 +329,7 @@ def sample_row(given: Given, place: str, cluster_id: str | None) -> Row | BadRow
         except InputError as error:
             # First what is refused: of a long row only the beginning is shown.
             refused = {name: value for name, value in given.items() if name == column.name}
-            return BadRow(place, str(error), json.dumps(refused | dict(given), default=str))
+            return exporters.BadRow(place, str(error), json.dumps(refused | dict(given), default=str))
     return row
 
 
@@ -361,7 +355,7 @@ def _csv_rows(header: str, lines: Iterable[tuple[int, str]], cluster_id: str | N
         fields = _fields(line, delimiter)
         place = f"line {number}"
         if len(fields) != len(names):
-            yield place, BadRow(place, f"has {len(fields)} fields in place of {len(names)}", line)
+            yield place, exporters.BadRow(place, f"has {len(fields)} fields in place of {len(names)}", line)
         else:
             yield place, sample_row(dict(zip(names, fields, strict=True)), place, cluster_id)
 
@@ -377,13 +371,13 @@ def _fields(line: str, delimiter: str) -> list[str]:
 def _json_row(number: int, line: str, cluster_id: str | None) -> Placed:
     place = f"line {number}"
     if is_half(line):
-        return place, BadRow(place, NO_TEXT, line)
+        return place, exporters.BadRow(place, exporters.NO_TEXT, line)
     try:
         given = documents.read_json(line)
     except ValueError:
-        return place, BadRow(place, "is not JSON", line)
+        return place, exporters.BadRow(place, "is not JSON", line)
     if not isinstance(given, dict):
-        return place, BadRow(place, "is no object", line)
+        return place, exporters.BadRow(place, "is no object", line)
     return place, sample_row(given, place, cluster_id)
 
 
@@ -399,7 +393,7 @@ def _text(name: str, value: Any) -> str:
     if not isinstance(value, str):
         raise InputError(f"{name} is not a text")
     if is_half(value):
-        raise InputError(f"{name} {NO_TEXT}")
+        raise InputError(f"{name} {exporters.NO_TEXT}")
     return value
 
 

@@ -24,19 +24,7 @@ from pyspark.sql import functions as sql
 
 from kreassign.errors import DataError
 from kreassign.model.text import HOUR_MS, some_of
-from kreassign.pipeline.load import rules
-from kreassign.pipeline.load.checks import (
-    NEVER_MS,
-    SCREENED,
-    Screened,
-    hours_of,
-    is_bad,
-    judged,
-    open_samples,
-    orphans,
-    quarantined,
-    screen,
-)
+from kreassign.pipeline.load import checks, rules
 from kreassign.pipeline.load.forecast import backtests, forecast
 from kreassign.pipeline.load.hours import DAY_S
 from kreassign.pipeline.load.load_model import in_window, load_model, plan_inputs, skew
@@ -54,7 +42,7 @@ from kreassign.pipeline.load.measured import (
 )
 from kreassign.pipeline.load.partition_loads import WINDOW_DAYS
 from kreassign.pipeline.load.rates import PARTITION_KEY
-from kreassign.pipeline.tables import commits, parquet, schemas
+from kreassign.pipeline.tables import commits, parquet, schemas, spark_io
 from kreassign.pipeline.tables.delta import (
     DataDir,
     DataFile,
@@ -64,16 +52,6 @@ from kreassign.pipeline.tables.delta import (
     open_log,
     place,
     undo_after,
-)
-from kreassign.pipeline.tables.spark_io import (
-    read_table,
-    row_count,
-    rows_of,
-    some_usable,
-    source_log,
-    struct_type,
-    write_parts,
-    write_table,
 )
 
 # The latest snapshot of each cluster on Spark: its id, and its rows with the results of the checks.
@@ -95,8 +73,8 @@ class Snapshots:
     In `unique` only one row per key is good.
     """
 
-    judged: Mapping[schemas.Table, Screened]
-    unique: Mapping[schemas.Table, Screened]
+    judged: Mapping[schemas.Table, checks.Screened]
+    unique: Mapping[schemas.Table, checks.Screened]
     versions: Mapping[schemas.Table, int]
     skipped: Mapping[schemas.Table, tuple[parquet.Skipped, ...]]
 
@@ -108,7 +86,9 @@ class Snapshots:
         """Rows by table and reason; None counts good rows, including those with reason `NO_PARTITION`."""
         told = [self._orphans().select("table_name", sql.col("reason"))]
         for table, part in self.unique.items():
-            told.append(part.judged.select(sql.lit(table.name).alias("table_name"), sql.col(SCREENED).alias("reason")))
+            told.append(
+                part.judged.select(sql.lit(table.name).alias("table_name"), sql.col(checks.SCREENED).alias("reason"))
+            )
         counted = reduce(DataFrame.unionAll, told).groupBy("table_name", "reason").count()
         return Counter({(row[0], row[1]): row[2] for row in counted.collect()})
 
@@ -124,21 +104,21 @@ class Snapshots:
         """
         part = self.unique.get(schemas.LOG_DIRS)
         if part is None:
-            return spark.createDataFrame([], struct_type(schemas.LOG_DIRS))
+            return spark.createDataFrame([], spark_io.struct_type(schemas.LOG_DIRS))
         of_broker = ["snapshot_id", "broker"]
-        doubtful = part.judged.where(is_bad()).select(*of_broker).distinct()
+        doubtful = part.judged.where(checks.is_bad()).select(*of_broker).distinct()
         return part.good.join(doubtful, on=of_broker, how="left_anti").select(*schemas.LOG_DIRS.column_names)
 
     def _orphans(self) -> DataFrame:
-        return orphans(self.judged[schemas.REPLICAS].good, self.judged[schemas.PARTITIONS].good)
+        return checks.orphans(self.judged[schemas.REPLICAS].good, self.judged[schemas.PARTITIONS].good)
 
 
 def latest_snapshots(spark: SparkSession, data_dir: DataDir, now_ms: int) -> Snapshots:
     """Check the latest snapshot of each cluster up to `now_ms`. Raises DataError if a table is missing."""
-    logs = {table: source_log(data_dir, table) for table in REQUIRED}
+    logs = {table: spark_io.source_log(data_dir, table) for table in REQUIRED}
     logs |= {table: open_log(data_dir, table) for table in _OF_BROKERS if has_log(data_dir, table)}
-    usable, unusable = some_usable(logs[schemas.CLUSTERS], logs[schemas.CLUSTERS].files())
-    clusters = screen(schemas.CLUSTERS, rows_of(spark, logs[schemas.CLUSTERS], usable), now_ms)
+    usable, unusable = spark_io.some_usable(logs[schemas.CLUSTERS], logs[schemas.CLUSTERS].files())
+    clusters = checks.screen(schemas.CLUSTERS, spark_io.rows_of(spark, logs[schemas.CLUSTERS], usable), now_ms)
     names = clusters.good.select("cluster_id", "taken_ms", "snapshot_id").distinct().collect()
     newest_first = sorted(((row[0], row[1], row[2]) for row in names), reverse=True)
     skipped: dict[schemas.Table, dict[str, parquet.Skipped]] = {
@@ -155,8 +135,8 @@ def latest_snapshots(spark: SparkSession, data_dir: DataDir, now_ms: int) -> Sna
                     files[table].update({file.path: file for file in of_table})
     judged = {schemas.CLUSTERS: clusters}
     for table, chosen_files in files.items():
-        rows = rows_of(spark, logs[table], list(chosen_files.values()))
-        judged[table] = screen(table, rows.where(sql.col("snapshot_id").isin(*chosen.values())), now_ms)
+        rows = spark_io.rows_of(spark, logs[table], list(chosen_files.values()))
+        judged[table] = checks.screen(table, rows.where(sql.col("snapshot_id").isin(*chosen.values())), now_ms)
     return Snapshots(
         judged,
         {table: part.with_unique_keys() for table, part in judged.items()},
@@ -273,14 +253,14 @@ class Job:
     def store(self, rows: DataFrame, table: schemas.Table) -> Stored:
         """Replace a table without reporting it."""
         self.begin(table)
-        return self._stored(table, write_table(rows, self.data_dir, table))
+        return self._stored(table, spark_io.write_table(rows, self.data_dir, table))
 
     def store_on(self, rows: DataFrame, table: schemas.Table) -> Stored:
         """Replace the open rows (`is_open`) of a table; rows closed by earlier loads stay."""
         self.begin(table)
         base = None if self.before is None else self.before.versions[table.name]
         replaced = None if base is None else (commits.OPEN,)
-        return self._stored(table, write_parts(rows, self.data_dir, table, replaced=replaced, base=base))
+        return self._stored(table, spark_io.write_parts(rows, self.data_dir, table, replaced=replaced, base=base))
 
     def note(self, step: StepCount, version: int) -> None:
         """Report a step, and remember the version of the table that it read or made."""
@@ -288,9 +268,11 @@ class Job:
         self.tell(step)
 
     def _stored(self, table: schemas.Table, version: int) -> Stored:
-        step = StepCount(table, row_count(self.data_dir, table, version))
+        step = StepCount(table, spark_io.row_count(self.data_dir, table, version))
         return Stored(
-            read_table(self.spark, parquet.TablesAt(self.data_dir, {table.name: version}), table), step, version
+            spark_io.read_table(self.spark, parquet.TablesAt(self.data_dir, {table.name: version}), table),
+            step,
+            version,
         )
 
 
@@ -310,7 +292,7 @@ def run_load(
     *,
     horizon_days: float = 30.0,
     window_days: int = WINDOW_DAYS,
-    now_ms: int = NEVER_MS,
+    now_ms: int = checks.NEVER_MS,
     is_full: bool = False,
     on_begin: Callable[[schemas.Table], None] = lambda _: None,
 ) -> None:
@@ -331,11 +313,11 @@ def run_load(
     job = Job(spark, data_dir, on_step, on_begin, now_ms, before)
     snapshots = latest_snapshots(spark, data_dir, now_ms)
     source = _new_samples(job)
-    found = judged(source.rows, source.left_open, now_ms, source.row_count).persist(StorageLevel.DISK_ONLY)
+    found = checks.judged(source.rows, source.left_open, now_ms, source.row_count).persist(StorageLevel.DISK_ONLY)
     try:
-        hours = job.store_on(hours_of(found), schemas.LOAD_HOURS)
-        left_open = job.store(open_samples(found), schemas.OPEN_SAMPLES)
-        bad = snapshots.bad().unionByName(quarantined(found)).withColumn("load_ms", sql.lit(now_ms))
+        hours = job.store_on(checks.hours_of(found), schemas.LOAD_HOURS)
+        left_open = job.store(checks.open_samples(found), schemas.OPEN_SAMPLES)
+        bad = snapshots.bad().unionByName(checks.quarantined(found)).withColumn("load_ms", sql.lit(now_ms))
         set_aside = job.store_on(bad.select(*schemas.QUARANTINE.column_names), schemas.QUARANTINE)
         partitions, replicas = _tell_snapshots(job, snapshots)
         kinds = _judged_kinds(found, partitions)
@@ -361,12 +343,13 @@ def rows_to_read(data_dir: DataDir, *, is_full: bool = False) -> int:
 
     Raises DataError if a table that it needs is missing.
     """
-    *_, log = [source_log(data_dir, table) for table in (*REQUIRED, schemas.SAMPLES)]
+    *_, log = [spark_io.source_log(data_dir, table) for table in (*REQUIRED, schemas.SAMPLES)]
     before = _before(data_dir, parquet.last_load(data_dir), is_full=is_full)
     if before is None:
         return sum(file.row_count for file in log.files())
     kept = sum(
-        row_count(data_dir, each, before.versions[each.name]) for each in (schemas.LOAD_HOURS, schemas.OPEN_SAMPLES)
+        spark_io.row_count(data_dir, each, before.versions[each.name])
+        for each in (schemas.LOAD_HOURS, schemas.OPEN_SAMPLES)
     )
     return kept + sum(file.row_count for file in commits.added_since(log, before.versions[schemas.SAMPLES.name]))
 
@@ -384,7 +367,7 @@ def _recent_hours(job: Job, hours: Stored, kinds: Iterable[schemas.Row], window_
             latest[row["cluster_id"]] = max(row["latest_ms"], latest.get(row["cluster_id"], 0))
     log = open_log(job.data_dir, schemas.LOAD_HOURS, hours.version)
     files = _recent(log, window_days)
-    rows = rows_of(job.spark, log, files)
+    rows = spark_io.rows_of(job.spark, log, files)
     return in_window(rows, latest, window_days) if latest else rows, sum(file.row_count for file in files)
 
 
@@ -417,7 +400,7 @@ def _measured(job: Job, hours: DataFrame, snapshots: Snapshots) -> DataFrame | N
             job.note(StepCount(schemas.METRICS, 0, skipped=tuple(skipped)), log.version)
         job.judged.extend(_skipped(schemas.METRICS, skipped))
         return None
-    rows = rows_of(job.spark, log, usable).where(sql.col("taken_ms").between(begin_ms, end_ms))
+    rows = spark_io.rows_of(job.spark, log, usable).where(sql.col("taken_ms").between(begin_ms, end_ms))
     partitions = snapshots.judged[schemas.PARTITIONS].good
     sums = metric_sums(with_topic_names(rows, partitions)).persist(StorageLevel.DISK_ONLY)
     try:
@@ -468,17 +451,17 @@ class NewSamples:
 
 
 def _new_samples(job: Job) -> NewSamples:
-    log = source_log(job.data_dir, schemas.SAMPLES)
+    log = spark_io.source_log(job.data_dir, schemas.SAMPLES)
     if job.before is None:
-        usable, skipped = some_usable(log, log.files())
+        usable, skipped = spark_io.some_usable(log, log.files())
         left, left_count = None, 0
     else:
         versions = job.before.versions
         usable, skipped = parquet.usable_files(log, commits.added_since(log, versions[schemas.SAMPLES.name]))
-        left = read_table(job.spark, parquet.TablesAt(job.data_dir, versions), schemas.OPEN_SAMPLES)
-        left_count = row_count(job.data_dir, schemas.OPEN_SAMPLES, versions[schemas.OPEN_SAMPLES.name])
+        left = spark_io.read_table(job.spark, parquet.TablesAt(job.data_dir, versions), schemas.OPEN_SAMPLES)
+        left_count = spark_io.row_count(job.data_dir, schemas.OPEN_SAMPLES, versions[schemas.OPEN_SAMPLES.name])
     rows = left_count + sum(file.row_count for file in usable)
-    return NewSamples(rows_of(job.spark, log, usable), log.version, rows, tuple(skipped), left)
+    return NewSamples(spark_io.rows_of(job.spark, log, usable), log.version, rows, tuple(skipped), left)
 
 
 def _tell_snapshots(job: Job, snapshots: Snapshots) -> tuple[DataFrame, DataFrame]:
@@ -622,12 +605,12 @@ def _rows_to_check(
     """Rows that may have a key twice: of `load_hours` only the time of which this load wrote hours."""
     log = open_log(data_dir, each.table, each.version)
     if before is None or each.table is not schemas.LOAD_HOURS:
-        return rows_of(spark, log, log.files())
+        return spark_io.rows_of(spark, log, log.files())
     known = {file.path for file in open_log(data_dir, each.table, before.versions[each.table.name]).files()}
     bounds = [(file.lows["hour_ms"], file.highs["hour_ms"]) for file in log.files() if file.path not in known]
     begin_ms, end_ms = min((low for low, _ in bounds), default=0), max((high for _, high in bounds), default=-1)
     files = log.files(time="hour_ms", begin_ms=begin_ms, end_ms=end_ms + 1)
-    return rows_of(spark, log, files).where(sql.col("hour_ms").between(begin_ms, end_ms))
+    return spark_io.rows_of(spark, log, files).where(sql.col("hour_ms").between(begin_ms, end_ms))
 
 
 def _require_good(step: StepCount, data_dir: DataDir) -> None:

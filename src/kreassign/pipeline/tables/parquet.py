@@ -27,29 +27,8 @@ from pyarrow import fs
 
 from kreassign.errors import DataError, InvariantBroken
 from kreassign.model.load import LAST_LOAD, AsOf, LoadNumber
+from kreassign.pipeline.tables import delta
 from kreassign.pipeline.tables.arrow import ARROW_TYPES, arrow_schema
-from kreassign.pipeline.tables.delta import (
-    DataDir,
-    DataFile,
-    TableLog,
-    commit,
-    commit_once,
-    described,
-    has_log,
-    is_of_stem,
-    is_own_name,
-    local_place,
-    log_to_write,
-    modified_ms,
-    new_name,
-    no_longer_kept,
-    open_log,
-    place,
-    refuse_wrong_columns,
-    storage,
-    told,
-    visible_files,
-)
 from kreassign.pipeline.tables.schemas import LOADS, QUARANTINE, TABLES, Column, Partitioning, Row, Table, utc
 
 # Versions of tables for readers: those of a finished load, never in between.
@@ -66,14 +45,14 @@ _AS_THEY_ARE = (LOADS, QUARANTINE)
 class TablesAt:
     """The tables of a directory at versions, by name; tables without a version are read as they are."""
 
-    data_dir: DataDir
+    data_dir: delta.DataDir
     versions: Mapping[str, int] = field(default_factory=dict)
 
     def __str__(self) -> str:
         return str(self.data_dir)
 
 
-Where = DataDir | TablesAt
+Where = delta.DataDir | TablesAt
 """A directory of tables (read as of the last finished load), or the tables of a directory as of one load."""
 
 
@@ -90,14 +69,14 @@ class Load:
     ids: Mapping[str, str] = field(default_factory=dict)
 
 
-def last_load(data_dir: DataDir, as_of: AsOf | None = None) -> Load | None:
+def last_load(data_dir: delta.DataDir, as_of: AsOf | None = None) -> Load | None:
     """The last load, or the load that `as_of` selects; None without any."""
     return _said(loads_of(data_dir), as_of)
 
 
-def loads_of(data_dir: DataDir) -> list[Load]:
+def loads_of(data_dir: delta.DataDir) -> list[Load]:
     """All finished loads, in order."""
-    rows = _loads(data_dir) if has_log(data_dir, LOADS) else []
+    rows = _loads(data_dir) if delta.has_log(data_dir, LOADS) else []
     own: dict[int, list[dict[str, Any]]] = {}
     for row in rows:
         own.setdefault(row["load_number"], []).append(row)
@@ -117,7 +96,7 @@ def kept_loads(loads: Sequence[Load], since_ms: float) -> list[Load]:
     return [load for load, after in zip_longest(loads, loads[1:]) if after is None or after.load_ms >= since_ms]
 
 
-def tables_at(data_dir: DataDir, as_of: AsOf | None = None) -> TablesAt:
+def tables_at(data_dir: delta.DataDir, as_of: AsOf | None = None) -> TablesAt:
     """Tables as of the last load, or of the load that `as_of` selects.
 
     So a command reads everything from the same load. Tables of snapshots and samples are read as they are: the load
@@ -136,7 +115,7 @@ def tables_at(data_dir: DataDir, as_of: AsOf | None = None) -> TablesAt:
     raise DataError(f"no load of {data_dir} had begun by {utc(as_of)}, {first}")
 
 
-def tables_of(data_dir: DataDir, load: Load) -> TablesAt:
+def tables_of(data_dir: delta.DataDir, load: Load) -> TablesAt:
     """Tables as the load made them."""
     own = {table.name for table in TABLES if is_of_loads(table)}
     return TablesAt(data_dir, {name: version for name, version in load.versions.items() if name in own})
@@ -158,24 +137,24 @@ def is_of_loads(table: Table) -> bool:
     return table.made_by == LOADS.made_by and table not in _AS_THEY_ARE
 
 
-def log_of(where: Where, table: Table) -> TableLog:
+def log_of(where: Where, table: Table) -> delta.TableLog:
     """Log of a table at the version to read. Raises DataError for a table of loads without a finished load."""
     data_dir = data_dir_of(where)
     at = where if isinstance(where, TablesAt) else tables_at(data_dir) if is_of_loads(table) else TablesAt(data_dir)
     if table.name in at.versions:
-        return open_log(data_dir, table, at.versions[table.name])
+        return delta.open_log(data_dir, table, at.versions[table.name])
     if not is_of_loads(table):
-        return open_log(data_dir, table)
-    if has_log(data_dir, table):
+        return delta.open_log(data_dir, table)
+    if delta.has_log(data_dir, table):
         raise DataError(
             f"no load that made table {table.name} in {data_dir} was finished; run `{table.made_by}`, and let it end"
         )
-    return open_log(data_dir, table)
+    return delta.open_log(data_dir, table)
 
 
 def has_table(where: Where, table: Table) -> bool:
     """True if the table exists."""
-    return has_log(data_dir_of(where), table) and (
+    return delta.has_log(data_dir_of(where), table) and (
         not isinstance(where, TablesAt) or not is_of_loads(table) or table.name in where.versions
     )
 
@@ -185,23 +164,23 @@ def stored_rows(where: Where, tables: Iterable[Table]) -> int:
     return sum(file.row_count for table in tables if has_table(where, table) for file in log_of(where, table).files())
 
 
-def data_dir_of(where: Where) -> DataDir:
+def data_dir_of(where: Where) -> delta.DataDir:
     """Directory of the tables."""
     return where.data_dir if isinstance(where, TablesAt) else where
 
 
-def _loads(data_dir: DataDir) -> list[dict[str, Any]]:
-    log = open_log(data_dir, LOADS)
-    system, root = storage(data_dir, LOADS)
+def _loads(data_dir: delta.DataDir) -> list[dict[str, Any]]:
+    log = delta.open_log(data_dir, LOADS)
+    system, root = delta.storage(data_dir, LOADS)
     return [
         row for file in log.files() for row in _load_rows(f"{root}{file.path}", system, data_dir, log.place_of(file))
     ]
 
 
-def _load_rows(path: str, system: fs.FileSystem, data_dir: DataDir, name: str) -> list[dict[str, Any]]:
+def _load_rows(path: str, system: fs.FileSystem, data_dir: delta.DataDir, name: str) -> list[dict[str, Any]]:
     """Rows of a file. Raises DataError if it is unreadable, or has other columns than the schema."""
     what_to_do = f"restore it from a copy, or take table {LOADS.name} away and run `{LOADS.made_by}`"
-    with told(data_dir, LOADS):
+    with delta.told(data_dir, LOADS):
         try:
             found = pq.ParquetFile(path, filesystem=system).read(use_threads=False)
         except pa.ArrowException as error:
@@ -228,34 +207,34 @@ ROWS_AT_ONCE = 50_000
 _NOT_THERE = "is in the log of the table, but not there"
 
 
-def write_rows(data_dir: DataDir, table: Table, rows: Iterable[Row], *, file_stem: str) -> int:
+def write_rows(data_dir: delta.DataDir, table: Table, rows: Iterable[Row], *, file_stem: str) -> int:
     """Add rows to a table in one commit; returns the number of its new version. `rows` may be a generator.
 
     Replaces rows written with the same stem and not yet compacted; in a table that is not partitioned by date also all
     rows with the same value in the partition column.
     """
     found = _arrow_rows(table, rows)
-    log = log_to_write(data_dir, table)
+    log = delta.log_to_write(data_dir, table)
     files = write_files(data_dir, table, found, file_stem)
     if not files:
         return log.version
     part = table.partition_by
     if part is not None and not part.is_date:
-        return commit(log, files, replace=True, parts=sorted(set(_part_values(part, found).to_pylist())))
-    return commit(log, files, removed=[file for file in log.files() if is_of_stem(file, file_stem)])
+        return delta.commit(log, files, replace=True, parts=sorted(set(_part_values(part, found).to_pylist())))
+    return delta.commit(log, files, removed=[file for file in log.files() if delta.is_of_stem(file, file_stem)])
 
 
-def append_once(data_dir: DataDir, table: Table, rows: Sequence[Row], *, identity: str, number: int) -> bool:
+def append_once(data_dir: delta.DataDir, table: Table, rows: Sequence[Row], *, identity: str, number: int) -> bool:
     """Add rows unless those of this or a later number of the identity are in the table; returns whether it did.
 
     The log remembers the last number of each identity, so this holds across kills, compaction and vacuum.
     """
     found = _arrow_rows(table, rows)
-    log = log_to_write(data_dir, table)
-    return commit_once(log, write_files(data_dir, table, found, identity), identity, number)
+    log = delta.log_to_write(data_dir, table)
+    return delta.commit_once(log, write_files(data_dir, table, found, identity), identity, number)
 
 
-def write_files(data_dir: DataDir, table: Table, rows: pa.Table, stem: str) -> list[AddAction]:
+def write_files(data_dir: delta.DataDir, table: Table, rows: pa.Table, stem: str) -> list[AddAction]:
     """Write a file per value of the partition column; the files are in no version before a commit."""
     part = table.partition_by
     if not rows.num_rows:
@@ -285,12 +264,12 @@ def _arrow_rows(table: Table, rows: Iterable[Row]) -> pa.Table:
     return pa.Table.from_batches(parts, schema)
 
 
-def _write_file(data_dir: DataDir, table: Table, rows: pa.Table, stem: str, value: str | None) -> AddAction:
+def _write_file(data_dir: delta.DataDir, table: Table, rows: pa.Table, stem: str, value: str | None) -> AddAction:
     part = table.partition_by
     folder = f"{part.name}={value}/" if part and part.is_date else ""
-    path = f"{folder}{new_name(stem)}"
-    system, root = storage(data_dir, table)
-    with told(data_dir, table):
+    path = f"{folder}{delta.new_name(stem)}"
+    system, root = delta.storage(data_dir, table)
+    with delta.told(data_dir, table):
         system.create_dir(f"{root}{folder}".rstrip("/") or ".", recursive=True)
         with system.open_output_stream(f"{root}{path}") as stream, pq.ParquetWriter(stream, rows.schema) as writer:
             writer.write_table(rows)
@@ -300,7 +279,7 @@ def _write_file(data_dir: DataDir, table: Table, rows: pa.Table, stem: str, valu
     info = system.get_file_info(f"{root}{path}")
     with system.open_input_file(f"{root}{path}") as stream:
         metadata = pq.read_metadata(stream)
-    return described(table, path, info.size, modified_ms(info), metadata, value)
+    return delta.described(table, path, info.size, delta.modified_ms(info), metadata, value)
 
 
 def read_rows(where: Where, table: Table, *, only: Mapping[str, object] | None = None) -> list[Row]:
@@ -318,7 +297,7 @@ def read_table(
 ) -> pa.Table:
     """Read rows as `read_rows` does, as a pyarrow table, with some or all columns."""
     log = log_of(where, table)
-    refuse_wrong_columns(log)
+    delta.refuse_wrong_columns(log)
     wanted = reduce(and_, (ds.field(name) == value for name, value in (only or {}).items()), ds.scalar(value=True))
     found = rows_in(log, log.files(only), wanted, columns)
     if not found.num_rows and not only:
@@ -327,7 +306,7 @@ def read_table(
     return found
 
 
-def _refuse_nulls(log: TableLog, found: pa.Table) -> None:
+def _refuse_nulls(log: delta.TableLog, found: pa.Table) -> None:
     """Raise DataError for NULL in a required column: a file may be foreign in spite of its columns."""
     required = {column.name for column in log.table.columns if not column.nullable}
     for name in found.column_names:
@@ -339,37 +318,37 @@ def _refuse_nulls(log: TableLog, found: pa.Table) -> None:
 
 
 def rows_in(
-    log: TableLog, files: Sequence[DataFile], wanted: ds.Expression, columns: Sequence[str] | None = None
+    log: delta.TableLog, files: Sequence[delta.DataFile], wanted: ds.Expression, columns: Sequence[str] | None = None
 ) -> pa.Table:
     """Rows of these files that match `wanted`. Raises DataError if a file is unreadable."""
-    with told(log.data_dir, log.table):
+    with delta.told(log.data_dir, log.table):
         return _dataset_of(log, files).to_table(
             filter=wanted,
             columns=None if columns is None else list(columns),
             # Other addresses use a file system written in Python: a thread that still reads through it when the
             # interpreter ends aborts the process.
-            use_threads=local_place(log.data_dir) is not None,
+            use_threads=delta.local_place(log.data_dir) is not None,
         )
 
 
-def _dataset_of(log: TableLog, files: Sequence[DataFile]) -> ds.Dataset:
+def _dataset_of(log: delta.TableLog, files: Sequence[delta.DataFile]) -> ds.Dataset:
     """Files of a table as one dataset. Raises DataError if a file is unreadable."""
     for path, reason in why_not(log, files).items():
-        if reason is _NOT_THERE and log.version < open_log(log.data_dir, log.table).version:
-            raise DataError(no_longer_kept(log.data_dir, log.table, log.version))
+        if reason is _NOT_THERE and log.version < delta.open_log(log.data_dir, log.table).version:
+            raise DataError(delta.no_longer_kept(log.data_dir, log.table, log.version))
         gone = "" if reason is _NOT_THERE else "delete it, "
+        place = delta.place(log.data_dir, log.table.name, path)
         raise DataError(
-            f"table {log.table.name}: {place(log.data_dir, log.table.name, path)} {reason}; restore it from a copy, "
-            f"or {gone}take it out of the table with `kreassign compact --data {log.data_dir}` and run "
-            f"`{log.table.made_by}` again"
+            f"table {log.table.name}: {place} {reason}; restore it from a copy, or {gone}take it out of the "
+            f"table with `kreassign compact --data {log.data_dir}` and run `{log.table.made_by}` again"
         )
-    system, root = storage(log.data_dir, log.table)
+    system, root = delta.storage(log.data_dir, log.table)
     return ds.dataset(
         [f"{root}{file.path}" for file in files], schema=arrow_schema(log.table), format="parquet", filesystem=system
     )
 
 
-def rows_at(data_dir: DataDir, table: Table, times_ms: Collection[int]) -> dict[tuple[object, ...], Row]:
+def rows_at(data_dir: delta.DataDir, table: Table, times_ms: Collection[int]) -> dict[tuple[object, ...], Row]:
     """Rows taken at these times by their keys, to prevent adding them twice; unreadable files are skipped.
 
     By times, not by range: the range may hold a hundred times the imported rows.
@@ -382,7 +361,7 @@ def rows_at(data_dir: DataDir, table: Table, times_ms: Collection[int]) -> dict[
     return {tuple(row[name] for name in table.key): row for row in found}
 
 
-def keys_with(data_dir: DataDir, table: Table, column: str, value: object) -> set[tuple[object, ...]]:
+def keys_with(data_dir: delta.DataDir, table: Table, column: str, value: object) -> set[tuple[object, ...]]:
     """Keys of rows with this value in a column; unreadable files are skipped."""
     if not has_table(data_dir, table):
         return set()
@@ -392,7 +371,7 @@ def keys_with(data_dir: DataDir, table: Table, column: str, value: object) -> se
 
 
 def _readable(
-    log: TableLog, files: Sequence[DataFile], wanted: ds.Expression, columns: Sequence[str] | None = None
+    log: delta.TableLog, files: Sequence[delta.DataFile], wanted: ds.Expression, columns: Sequence[str] | None = None
 ) -> list[Row]:
     unreadable = why_not(log, files)
     usable = [file for file in files if file.path not in unreadable]
@@ -410,7 +389,7 @@ class Skipped:
         return f"{self.file} {self.reason}"
 
 
-def usable_files(log: TableLog, files: Sequence[DataFile]) -> tuple[list[DataFile], list[Skipped]]:
+def usable_files(log: delta.TableLog, files: Sequence[delta.DataFile]) -> tuple[list[delta.DataFile], list[Skipped]]:
     """Split these files of a table into readable ones and skipped ones, by their footers.
 
     Nullable columns may be missing. Files in the folder that are not of the table are also reported.
@@ -420,15 +399,15 @@ def usable_files(log: TableLog, files: Sequence[DataFile]) -> tuple[list[DataFil
     return [file for file in files if file.path not in reasons], [*skipped, *_strangers(log)]
 
 
-def _strangers(log: TableLog) -> list[Skipped]:
+def _strangers(log: delta.TableLog) -> list[Skipped]:
     """Files in the folder of a table that were never in its log."""
-    local = local_place(log.data_dir)
+    local = delta.local_place(log.data_dir)
     if local is None:
         return []
     folder = local / log.table.name
     known = {file.path for file in log.files()}
-    found = sorted(path for path in visible_files(folder) if str(path.relative_to(folder)) not in known)
-    return [Skipped(str(path), _why_strange(path)) for path in found if not is_own_name(path.name)]
+    found = sorted(path for path in delta.visible_files(folder) if str(path.relative_to(folder)) not in known)
+    return [Skipped(str(path), _why_strange(path)) for path in found if not delta.is_own_name(path.name)]
 
 
 def _why_strange(file: Path) -> str:
@@ -441,9 +420,9 @@ _AT_ONCE = 16
 """Footers to read in parallel: an object store has latency for each."""
 
 
-def why_not(log: TableLog, files: Sequence[DataFile]) -> dict[str, str]:
+def why_not(log: delta.TableLog, files: Sequence[delta.DataFile]) -> dict[str, str]:
     """Why files are unreadable as part of a table, by path; without readable ones. Nullable columns may be missing."""
-    system, root = storage(log.data_dir, log.table)
+    system, root = delta.storage(log.data_dir, log.table)
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         found = pool.map(lambda file: _why_not(system, f"{root}{file.path}", log.table), files)
         return {file.path: reason for file, reason in zip(files, found, strict=True) if reason}

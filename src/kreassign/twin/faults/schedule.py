@@ -20,35 +20,14 @@ from kreassign.model.text import LARGEST_AMOUNT, parse_whole, shortened
 from kreassign.twin.api import connection
 from kreassign.twin.api.handlers import HANDLERS
 from kreassign.twin.cluster import Twin
-from kreassign.twin.faults import operator
-from kreassign.twin.faults.failures import (
-    AnswerFault,
-    Crash,
-    Cut,
-    CutRemote,
-    EmptyLists,
-    Fail,
-    FailOver,
-    Fault,
-    Fill,
-    Freeze,
-    Slow,
-    Stale,
-    StaleAnswers,
-    StepClock,
-    Stop,
-    Suspend,
-    Unregister,
-    need_broker,
-    restart,
-)
+from kreassign.twin.faults import failures, operator
 
 
 @dataclass(frozen=True, slots=True)
 class PlannedFault:
     """A fault `at_ms` after the plan was made, for `lasts_ms`; None means forever."""
 
-    fault: Fault
+    fault: failures.Fault
     at_ms: int
     lasts_ms: int | None = None
 
@@ -93,7 +72,7 @@ class Parameter:
 class Kind:
     """A kind of fault: its constructor, and its parameters in the order of a command line."""
 
-    make: Callable[..., Fault]
+    make: Callable[..., failures.Fault]
     parameters: tuple[Parameter, ...]
 
 
@@ -171,9 +150,11 @@ def _node(value: object) -> int | None:
     return None if value == ANY else _whole(value)
 
 
-def _on_answers(fault: Callable[..., connection.ResponseFault | connection.RequestFault]) -> Callable[..., AnswerFault]:
-    def make(api_key: int | None = None, node_id: int | None = None, **own: int) -> AnswerFault:
-        return AnswerFault(fault(**own), connection.AffectedResponses(api_key, node_id))
+def _on_answers(
+    fault: Callable[..., connection.ResponseFault | connection.RequestFault],
+) -> Callable[..., failures.AnswerFault]:
+    def make(api_key: int | None = None, node_id: int | None = None, **own: int) -> failures.AnswerFault:
+        return failures.AnswerFault(fault(**own), connection.AffectedResponses(api_key, node_id))
 
     return make
 
@@ -187,20 +168,20 @@ _ERRORS = (Parameter("error", _error, field="code"), _API, _NODE_ID)
 _TOPIC, _PARTITION = Parameter("topic", _name), Parameter("partition", _whole)
 
 KINDS: Mapping[str, Kind] = {
-    "crash": Kind(Crash, (_BROKER,)),
-    "stop": Kind(Stop, (_BROKER,)),
-    "freeze": Kind(Freeze, (_BROKER,)),
-    "isolate": Kind(Freeze, (_BROKER,)),
-    "unregister": Kind(Unregister, (_BROKER,)),
-    "cut": Kind(Cut, (_BROKER, Parameter("other", _whole))),
-    "stale": Kind(Stale, (_BROKER, Parameter("behind", _whole, is_needed=False))),
-    "stale-answers": Kind(StaleAnswers, (_API, _NODE, Parameter("behind", _whole, is_needed=False))),
-    "empty-lists": Kind(EmptyLists, (_NODE,)),
-    "slow": Kind(Slow, (_BROKER, _DIR, Parameter("factor", _part))),
-    "fail": Kind(Fail, (_BROKER, _DIR)),
-    "fill": Kind(Fill, (_BROKER, _DIR)),
-    "cut-remote": Kind(CutRemote, (_BROKER,)),
-    "failover": Kind(FailOver, ()),
+    "crash": Kind(failures.Crash, (_BROKER,)),
+    "stop": Kind(failures.Stop, (_BROKER,)),
+    "freeze": Kind(failures.Freeze, (_BROKER,)),
+    "isolate": Kind(failures.Freeze, (_BROKER,)),
+    "unregister": Kind(failures.Unregister, (_BROKER,)),
+    "cut": Kind(failures.Cut, (_BROKER, Parameter("other", _whole))),
+    "stale": Kind(failures.Stale, (_BROKER, Parameter("behind", _whole, is_needed=False))),
+    "stale-answers": Kind(failures.StaleAnswers, (_API, _NODE, Parameter("behind", _whole, is_needed=False))),
+    "empty-lists": Kind(failures.EmptyLists, (_NODE,)),
+    "slow": Kind(failures.Slow, (_BROKER, _DIR, Parameter("factor", _part))),
+    "fail": Kind(failures.Fail, (_BROKER, _DIR)),
+    "fill": Kind(failures.Fill, (_BROKER, _DIR)),
+    "cut-remote": Kind(failures.CutRemote, (_BROKER,)),
+    "failover": Kind(failures.FailOver, ()),
     "failover-in": Kind(_on_answers(connection.LostInFailover), _ANSWERS[:1]),
     "lose": Kind(_on_answers(connection.Lost), _ANSWERS),
     "delay": Kind(_on_answers(connection.Delayed), (Parameter("by", milliseconds, field="by_ms"), *_ANSWERS)),
@@ -216,8 +197,8 @@ KINDS: Mapping[str, Kind] = {
     "cancel-moves": Kind(operator.CancelMoves, ()),
     "recreate": Kind(operator.Recreate, (_TOPIC,)),
     "delete": Kind(operator.Delete, (_TOPIC,)),
-    "step-clock": Kind(StepClock, (Parameter("by", _step, field="by_ms"),)),
-    "suspend": Kind(Suspend, (Parameter("by", milliseconds, field="for_ms"),)),
+    "step-clock": Kind(failures.StepClock, (Parameter("by", _step, field="by_ms"),)),
+    "suspend": Kind(failures.Suspend, (Parameter("by", milliseconds, field="for_ms"),)),
 }
 """Every kind of fault by its name."""
 
@@ -267,7 +248,7 @@ def _planned(shown: object, name: str, values: Mapping[str, Any], times: Sequenc
     at_ms = _read(shown, Parameter("at", milliseconds), begins)
     lasts_ms = None if lasts is None else _read(shown, Parameter("lasts", milliseconds), lasts)
     fault = KINDS[name].make(**read)
-    if isinstance(fault, AnswerFault) and lasts_ms is not None:
+    if isinstance(fault, failures.AnswerFault) and lasts_ms is not None:
         fault = replace(fault, hits_once=False)
     return PlannedFault(fault, at_ms, lasts_ms)
 
@@ -415,15 +396,15 @@ class _Deed(NamedTuple):
     """An action on a broker, and the fault whose recovery undoes it."""
 
     do: Callable[[Twin, int], None]
-    fault: Callable[[int], Fault] | None = None
+    fault: Callable[[int], failures.Fault] | None = None
 
 
 _DEEDS: Mapping[str, _Deed] = {
-    "kill": _Deed(Twin.crash, Crash),
-    "stop": _Deed(Twin.stop, Stop),
+    "kill": _Deed(Twin.crash, failures.Crash),
+    "stop": _Deed(Twin.stop, failures.Stop),
     # For clients and the rest of the cluster an unreachable broker is like one whose process hangs.
-    "isolate": _Deed(Twin.freeze, Freeze),
-    "restart": _Deed(restart),
+    "isolate": _Deed(Twin.freeze, failures.Freeze),
+    "restart": _Deed(failures.restart),
 }
 _USAGE = f"write inject FAULT, recover FAULT, or {', '.join(_DEEDS)} with a broker and perhaps how long"
 
@@ -454,7 +435,7 @@ def _done(twin: Twin, verb: str, broker: int, lasts: str | None) -> str:
         lasts_ms = None if lasts is None else milliseconds(lasts)
     except ValueError as reason:
         raise InputError(f"{verb} {broker}: {lasts!r} {reason}") from None
-    need_broker(twin, broker)
+    failures.need_broker(twin, broker)
     deed.do(twin, broker)
     if lasts_ms is not None and deed.fault is not None:
         twin.schedule(twin.now_ms + lasts_ms, partial(deed.fault(broker).recover, twin))
