@@ -213,7 +213,7 @@ class ClusterBusy(InputError):
 
 
 class StandsBy(InputError):
-    """Another host keeps the decisions of the autopilot; this process decides nothing meanwhile."""
+    """Another process looks after the cluster; this one decides nothing meanwhile."""
 
 
 class JournalTaken(ExecutionError):

@@ -71,7 +71,7 @@ class Hosts:
 
     def standing_by(self, host: str) -> Autopilot:
         """An autopilot of this host once it may go on."""
-        for _ in range(20):
+        for _ in range(60):
             with suppress(StandsBy):
                 return self.on(host)
             self.wait(STAND_BY_S)

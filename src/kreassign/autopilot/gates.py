@@ -111,6 +111,17 @@ def brake_text(now: Observation) -> str | None:
             return f"whether the brake is pulled could not be read ({why})"
 
 
+def watcher_text(now: Observation) -> str | None:
+    """Why nothing may begin or go on by another autopilot, which may look after the cluster."""
+    match now.watcher:
+        case Absent():
+            return None
+        case Known(watcher):
+            return watcher
+        case Unknown(why):
+            return f"whether another autopilot looks after the cluster is not known ({why})"
+
+
 def off_text(now: Observation, memory: Memory) -> str | None:
     """Why nothing may begin by an operator's `kreassign autopilot off`."""
     off = memory.off
@@ -125,14 +136,19 @@ def stopped(look: Look) -> str | None:
     return brake_text(look.now) or off_text(look.now, look.memory) or many_text(look)
 
 
+WITHOUT_LOOK = frozenset({"other autopilot", "brake", "off"})
+"""Gates that hold a repair by readings of their own."""
+
+
 def hold_of(look: Look, act: Act) -> ClosedGate | None:
     """The gate that lets a running repair start nothing: of people, or of the cluster, in the order of `GATES`.
 
-    A look that may hide what the cluster holds it for releases nothing; brake and off have readings of their own.
+    A look that may hide what the cluster holds it for releases nothing.
     """
     now = look.now
     is_theirs = isinstance(now.moves_of_others, Known) and now.moves_of_others.value
     reasons = {
+        "other autopilot": watcher_text(now),
         "brake": brake_text(now),
         "off": off_text(now, look.memory),
         "many gone": many_text(look),
@@ -141,8 +157,12 @@ def hold_of(look: Look, act: Act) -> ClosedGate | None:
     }
     closed = [ClosedGate(gate, why) for gate, why in reasons.items() if why is not None]
     before = act.held
-    is_hidden = before is not None and before.gate not in {"brake", "off"} and now.unread(with_sizes=False)
+    is_hidden = before is not None and before.gate not in WITHOUT_LOOK and now.unread(with_sizes=False)
     return next(iter(closed), before if is_hidden else None)
+
+
+def _watcher(case: Case) -> str | None:
+    return watcher_text(case.now)
 
 
 def _brake(case: Case) -> str | None:
@@ -439,6 +459,7 @@ def _looks(case: Case) -> str | None:
 
 GATES: Mapping[str, Gate] = MappingProxyType({
     "level": _level,
+    "other autopilot": _watcher,
     "brake": _brake,
     "off": _off,
     "silence": _silence,
@@ -464,7 +485,7 @@ GATES: Mapping[str, Gate] = MappingProxyType({
 
 
 TOLD_OF = frozenset({
-    "brake", "unread", "lease", "others", "restarts", "brokers down", "budget", "loads stale",
+    "other autopilot", "brake", "unread", "lease", "others", "restarts", "brokers down", "budget", "loads stale",
 })  # fmt: skip
 """Gates that may stay closed without anybody's noticing: of the others people know, or they open in time."""
 KNOWN_OF = frozenset({"level", "off", "silence", "people"})

@@ -92,7 +92,8 @@ class Observation:
     what each live broker answered. `moves_of_others` and `throttles_of_others` name what no run of ours does.
     `cordoned` are brokers that take no replicas by a cordon. `lease` names another holder of the lease.
     `unread_topics` are topics that did not answer, with the reason. `run` is the state of the run of ours, if there is
-    one. `balancers` name what may move partitions there by itself, `sure_balancer` what does for sure.
+    one. `watcher` names another autopilot that looks after the cluster. `balancers` name what may move partitions there
+    by itself, `sure_balancer` what does for sure.
     """
 
     at_ms: int
@@ -110,6 +111,7 @@ class Observation:
     balancers: tuple[str, ...] = ()
     sure_balancer: str = ""
     run: RunSeen = NO_RUN
+    watcher: Perhaps[str] = field(default_factory=Absent)
 
     @cached_property
     def live(self) -> frozenset[int]:

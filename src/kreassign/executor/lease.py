@@ -1,4 +1,6 @@
-"""Hold the lease of a cluster: membership of the group `kreassign-lease`, which has room for one run.
+"""Hold a lease of a cluster: membership of the group `kreassign-lease`, which has room for one run.
+
+Autopilots have a lease of their own, the group `kreassign-autopilot`: one looks after a cluster at a time.
 
 How it works, and why it holds on any Kafka since 2.4 (docs/design/decisions/lease.md):
 
@@ -55,11 +57,12 @@ class Held:
 class Taken:
     """The run does not hold the lease, and changes nothing: another run holds it, or that is unknown.
 
-    `is_unseen`: it is refused, and the coordinator shows no holder.
+    `is_unseen`: it is refused, and the coordinator shows no holder. `holder` is the one that it shows.
     """
 
     reason: str
     is_unseen: bool = False
+    holder: LeaseHolder | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +129,15 @@ class GroupPort(TopicsPort, Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class LeaseKind:
+    """The group of a lease, its name in sentences, and the longest silence of a holder."""
+
+    group_id: str
+    name: str
+    session_ms: int
+
+
 GROUP_ID = "kreassign-lease"
 PROTOCOL_TYPE = "kreassign"
 OFFSETS_TOPIC = "__consumer_offsets"
@@ -133,8 +145,10 @@ OFFSETS_TOPIC = "__consumer_offsets"
 SESSION_MS = 60_000
 """Longest silence of a holder: longer than a pause of its machine; others wait as long for a holder that is gone."""
 
-BEAT_S = SESSION_MS / 6_000
-"""Interval of heartbeats while the holder changes nothing."""
+BEATS = 6
+"""Heartbeats in a session while the holder changes nothing."""
+
+BEAT_S = SESSION_MS / 1000 / BEATS
 
 CALL_TIMEOUT_MS = 10_000
 """Timeout of a call: a coordinator that is down has a successor by then (broker.session.timeout.ms, 9 s)."""
@@ -148,8 +162,9 @@ TAKES_OVER_S = 10.0
 CHANGE_MS = 20_000
 """Longest time from the confirmation of a change to its arrival at the cluster."""
 
-_SURE_S = (SESSION_MS - CHANGE_MS) / 1000
-"""How long a silent coordinator takes nothing away: what is sent by then arrives before the session ends."""
+OF_RUNS = LeaseKind(GROUP_ID, "the lease of the cluster", SESSION_MS)
+OF_AUTOPILOTS = LeaseKind("kreassign-autopilot", "the lease of autopilots", 40_000)
+"""A successor looks every ten seconds, and joining takes three: it decides within a minute."""
 
 _CANNOT_KEEP_ONE = (error_codes.GROUP_AUTHORIZATION_FAILED, error_codes.INVALID_SESSION_TIMEOUT)
 """Refusals by a cluster that keeps no lease for this run: a permission is missing, or no session may be as long."""
@@ -211,6 +226,7 @@ class ClusterLease:
     """True once the run has had the lease, also in an earlier process: from then on it does not go on without."""
     status: LeaseStatus | None = None
     membership: Membership | None = None
+    kind: LeaseKind = OF_RUNS
     _heard_s: float = 0.0
 
     def take(self, *, waits: bool = True) -> LeaseStatus:
@@ -235,17 +251,17 @@ class ClusterLease:
         try:
             missing = self._missing_topic()
             if missing is None:
-                group = self.port.describe_group(GROUP_ID, timeout_ms=CALL_TIMEOUT_MS)
-                self.status = _taken_by(group) if group.members else self._join()
+                group = self.port.describe_group(self.kind.group_id, timeout_ms=CALL_TIMEOUT_MS)
+                self.status = self._taken_by(group) if group.members else self._join()
             else:  # Without groups nobody holds the lease; where they may not be read, another run may.
                 self.status = missing if missing.is_usual else Taken(missing.reason)
         except ClusterError as error:
-            self.status = _silent(error)
+            self.status = self._silent(error)
         return self.status
 
     def beat(self) -> LeaseStatus | None:
-        """Keep the lease; sends a heartbeat every `BEAT_S`."""
-        if self.clock.monotonic_s() - self._heard_s < BEAT_S:
+        """Keep the lease; sends a heartbeat at intervals."""
+        if self.clock.monotonic_s() - self._heard_s < self.beat_s:
             return self.status
         return self.confirm()
 
@@ -259,10 +275,10 @@ class ClusterLease:
         except ClusterError as error:
             if error_codes.has_code(error, *_NO_LONGER_A_MEMBER):
                 self.membership = None
-                self.status = Taken(f"the lease of the cluster was lost: {error}")
-            elif self.clock.monotonic_s() - self._heard_s >= _SURE_S:
-                # Another run may join before a change arrives.
-                self.status = _silent(error)
+                self.status = Taken(f"{self.kind.name} was lost: {error}")
+            elif self.clock.monotonic_s() - self._heard_s >= (self.kind.session_ms - CHANGE_MS) / 1000:
+                # A silent coordinator takes nothing away before: what is sent by then arrives within the session.
+                self.status = self._silent(error)
         else:
             self._heard_s = asked_s
             self.status = Held(self.membership.generation)
@@ -271,12 +287,12 @@ class ClusterLease:
     def _look_again(self) -> LeaseStatus | None:
         """Take the lease once a cluster can keep one that could not: another run may take it then."""
         now_s = self.clock.monotonic_s()
-        if isinstance(self.status, Forgone) and self.status.is_usual and now_s - self._heard_s >= BEAT_S:
+        if isinstance(self.status, Forgone) and self.status.is_usual and now_s - self._heard_s >= self.beat_s:
             self._heard_s = now_s
             try:
                 self.take(waits=False)
             except ClusterError as error:
-                self.status = _silent(error)
+                self.status = self._silent(error)
         return self.status
 
     def release(self) -> None:
@@ -285,7 +301,9 @@ class ClusterLease:
             return
         member, self.membership = self.membership, None
         try:
-            self.port.leave_group(GROUP_ID, member.instance_id, member_id=member.member_id, timeout_ms=CALL_TIMEOUT_MS)
+            self.port.leave_group(
+                self.kind.group_id, member.instance_id, member_id=member.member_id, timeout_ms=CALL_TIMEOUT_MS
+            )
         except ClusterError:
             return
 
@@ -304,9 +322,8 @@ class ClusterLease:
             self.clock.sleep(1.0)
 
     def _join(self) -> LeaseStatus:
-        candidate = GroupCandidate(
-            GROUP_ID, self.holder.run_id, PROTOCOL_TYPE, self.holder.run_id, self.holder.encoded(), SESSION_MS
-        )
+        kind, run_id = self.kind, self.holder.run_id
+        candidate = GroupCandidate(kind.group_id, run_id, PROTOCOL_TYPE, run_id, self.holder.encoded(), kind.session_ms)
         asked_s = self.clock.monotonic_s()
         try:
             self.membership = self.port.join_group(candidate, timeout_ms=JOIN_TIMEOUT_MS)
@@ -334,25 +351,23 @@ class ClusterLease:
         A run takes over its own place without this (KIP-345), but not in a group that has room for one member only.
         """
         try:
-            members = self.port.describe_group(GROUP_ID, timeout_ms=CALL_TIMEOUT_MS).members
+            members = self.port.describe_group(self.kind.group_id, timeout_ms=CALL_TIMEOUT_MS).members
             if self.holder.run_id not in {member.instance_id for member in members}:
                 return False
-            self.port.leave_group(GROUP_ID, self.holder.run_id, member_id="", timeout_ms=CALL_TIMEOUT_MS)
+            self.port.leave_group(self.kind.group_id, self.holder.run_id, member_id="", timeout_ms=CALL_TIMEOUT_MS)
         except ClusterError:
             return False
         return True
 
     def _held_by_another(self, refusal: ClusterError) -> Taken:
         try:
-            group = self.port.describe_group(GROUP_ID, timeout_ms=CALL_TIMEOUT_MS)
+            group = self.port.describe_group(self.kind.group_id, timeout_ms=CALL_TIMEOUT_MS)
         except ClusterError as error:
-            return Taken(
-                f"another run holds the lease of the cluster ({refusal}), and it cannot be told which: {error}"
-            )
+            return Taken(f"another process holds {self.kind.name} ({refusal}), and it cannot be told which: {error}")
         if group.members:
-            return _taken_by(group)
+            return self._taken_by(group)
         return Taken(
-            f"the coordinator does not give the lease of the cluster, and shows nobody who holds it: {refusal}",
+            f"the coordinator does not give {self.kind.name}, and shows nobody who holds it: {refusal}",
             is_unseen=True,
         )
 
@@ -374,6 +389,18 @@ class ClusterLease:
         return Forgone(f"the cluster has no topic {OFFSETS_TOPIC} yet; {created}", is_usual=True)
 
     @property
+    def beat_s(self) -> float:
+        """Interval of heartbeats."""
+        return self.kind.session_ms / 1000 / BEATS
+
+    def _taken_by(self, group: Group) -> Taken:
+        holder = holder_of(group.members[0])
+        return Taken(f"{holder} holds {self.kind.name}", holder=holder)
+
+    def _silent(self, error: ClusterError) -> Taken:
+        return Taken(f"the coordinator of {self.kind.name} does not answer, so another may hold it: {error}")
+
+    @property
     def _may_be_forgone(self) -> bool:
         return self.policy is LeasePolicy.AUTO and not self.was_held
 
@@ -392,21 +419,13 @@ def offsets_topic(port: TopicsPort) -> Topic | None:
     return found.known.get(OFFSETS_TOPIC)
 
 
-def present_holder(port: GroupPort) -> LeaseHolder | None:
-    """Current holder of the lease, read without a side effect; None if it is free. Raises ClusterError."""
+def present_holder(port: GroupPort, kind: LeaseKind = OF_RUNS) -> LeaseHolder | None:
+    """Current holder of a lease, read without a side effect; None if it is free. Raises ClusterError."""
     if offsets_topic(port) is None:
         return None
 
     def holder() -> LeaseHolder | None:
-        group = port.describe_group(GROUP_ID, timeout_ms=CALL_TIMEOUT_MS)
+        group = port.describe_group(kind.group_id, timeout_ms=CALL_TIMEOUT_MS)
         return holder_of(group.members[0]) if group.members else None
 
     return seen_in_two_looks(holder)
-
-
-def _taken_by(group: Group) -> Taken:
-    return Taken(f"{holder_of(group.members[0])} holds the lease of the cluster")
-
-
-def _silent(error: ClusterError) -> Taken:
-    return Taken(f"the coordinator of the lease does not answer, so another run may hold it: {error}")

@@ -48,7 +48,7 @@ from kreassign.autopilot.events import (
     RunEnded,
     WentOn,
 )
-from kreassign.autopilot.gates import hours_of
+from kreassign.autopilot.gates import hours_of, watcher_text
 from kreassign.autopilot.lifecycle import State
 from kreassign.autopilot.memory import Memory, memory_of, remember
 from kreassign.autopilot.observation import US, Absent, Known, Observation
@@ -101,8 +101,9 @@ from kreassign.operations.approvals import (
     withdraw,
     write_request,
 )
-from kreassign.operations.autopilot_journal import approval_path, proposal_path
+from kreassign.operations.autopilot_journal import approval_path, decisions_path, proposal_path
 from kreassign.operations.autopilot_keeper import Keeper, Vigil, files_of, kept_likewise
+from kreassign.operations.autopilot_lease import AutopilotLease
 from kreassign.operations.autopilot_looks import observe, run_of, status_of, with_unread_run
 from kreassign.operations.autopilot_plans import Repairs, avoided, kept, plan_repair
 from kreassign.operations.broker_changes import sole_change
@@ -135,8 +136,9 @@ PAUSE_S = 5.0
 class Autopilot:
     """One autopilot of one cluster; use it in a `with` statement.
 
-    It holds the journal of decisions, so that there is one in a state directory; runs hold the lease of the cluster
-    besides, so that there is one run on any machine: without it nothing runs.
+    It holds the journal of decisions, so that there is one in a state directory, and the lease of autopilots, so that
+    one process on any machine looks after the cluster; runs hold the lease of the cluster besides. Without these
+    nothing runs.
     """
 
     def __init__(
@@ -151,16 +153,26 @@ class Autopilot:
         report: Report = lambda _: None,
         reread: Callable[[], Policy] | None = None,
         vigil: Vigil | None = None,
+        lease: AutopilotLease | None = None,
     ) -> None:
-        """Open the journal of decisions. Raises StandsBy while another host keeps it; MirrorUnavailable."""
+        """Open the journal of decisions. Raises StandsBy while another process looks after it; MirrorUnavailable."""
         self._report, self._reread, self._odd_policy = report, reread, ""
         self._client, self._policy, self._tell, self._clock = client, policy, tell, clock
+        self._lease = lease or AutopilotLease(client, context.operator, clock)
         # Nothing else lets one act of two that decide alike within a second.
-        context = replace(context, lease=LeasePolicy.REQUIRE, leaves_down=True)
+        context = replace(context, lease=LeasePolicy.REQUIRE, leaves_down=True, duty=self._lease)
         self._is_dry = is_dry
         self._cluster_id = client.describe_cluster().cluster_id
-        keeper = Keeper(client, context, self._cluster_id, clock, vigil or Vigil(clock), is_dry=is_dry)
-        self._journal, events = keeper.resume()
+        vigil = vigil or Vigil(clock)
+        path = decisions_path(context.state_dir, self._cluster_id, is_dry=is_dry)
+        try:
+            if not is_dry:
+                self._lease.take(path.parent, takes_over=not vigil.lost_s)
+            keeper = Keeper(client, context, self._cluster_id, clock, vigil, is_dry, self._lease.is_held)
+            self._journal, events = keeper.resume()
+        except BaseException:
+            self._lease.release()
+            raise
         self.memory: Memory = memory_of(events)
         self._context = context = kept_likewise(context, self.memory)
         self._files = files_of(self._journal.path.parent, events)
@@ -173,6 +185,7 @@ class Autopilot:
             keeper.bring_repair(self.memory)
         except BaseException:
             self._journal.close()
+            self._lease.release()
             raise
         self._locks = LockWatch("the autopilot", "looks at nothing, and repairs nothing", context.warn, clock)
         self._journal.on_lock, self._is_beside_run = self._wait, False
@@ -181,7 +194,7 @@ class Autopilot:
         self._watched = replace(context, observers=observers, watch=self._watch_run)
         self._leave_run: Callable[[], None] | None = None
         self._is_broken = False
-        self._told_problem = ""
+        self._told_problem = self._told_watcher = ""
         # Messages of decisions that could not be written yet, since another process had locked the journal.
         self._sent: set[tuple[Name | None, bool, str]] = set()
         self._held_since_s: float | None = None
@@ -199,15 +212,30 @@ class Autopilot:
             with suppress(KreassignError):
                 self._note(Ended(self._clock.now_ms()))
         self._journal.close()
+        self._lease.release()
 
     def watch(self) -> None:
         """Look again and again, until this is interrupted."""
         while True:
             self.look()
-            self._clock.sleep(self._policy.care.interval)
+            self._lease.rest(self._policy.care.interval)
+
+    @property
+    def reach(self) -> str:
+        """What it cannot know of the process before it."""
+        if self._is_kept:
+            return ""
+        return (
+            "; what the one before it had begun is in the journals of that one, which are out of reach here: its moves "
+            "and throttles are left alone, and waited for. --journal-to keeps journals where both have them"
+        )
 
     def look(self) -> None:
-        """Look once, tell what changed, and do what is due, to its end. Raises JournalDamaged, JournalTaken."""
+        """Look once, tell what changed, and do what is due, to its end.
+
+        Raises StandsBy once another process has its lease; JournalDamaged, JournalTaken.
+        """
+        self._lease.keep()
         self._journal.confirm()
         try:
             left = self._run_left()
@@ -221,6 +249,8 @@ class Autopilot:
         self._clear_up(now)
         self._read_approvals(now)
         order = self._decide(now)
+        if not isinstance(now.watcher, Absent) and not isinstance(order, PlanRepair):
+            return
         if left is not None and is_elsewhere:
             self._post(order, left)
             return
@@ -241,11 +271,17 @@ class Autopilot:
 
     def _observe(self, run: RunView | None = None) -> Observation:
         explain = partial(explained_settings, self._context.state_dir, self._cluster_id, left_by=self._runs)
-        return observe(self._client, self._clock.now_ms(), run, explain)
+        now = observe(self._client, self._clock.now_ms(), run, explain)
+        self._lease.confirm()
+        why = watcher_text(now := replace(now, watcher=self._lease.watcher)) or ""
+        if why != self._told_watcher:
+            self._context.warn(f"nothing is repaired: {why}" if why else "repairs may run again: no other autopilot")
+            self._told_watcher = why
+        return now
 
     def _clear_up(self, now: Observation) -> None:
         """Restore what repairs left on brokers that were down when they ended, and are back."""
-        if self.memory.running is not None or not isinstance(now.lease, Absent):
+        if self.memory.running is not None or not (isinstance(now.lease, Absent) and isinstance(now.watcher, Absent)):
             return
         for run_id in sorted(self._unsettled):
             path = journal_path(self._context.state_dir, self._cluster_id, run_id)
@@ -522,6 +558,10 @@ class Autopilot:
     def _look_meanwhile(self, run: RunView, meter: ProgressMeter) -> None:
         """A look during a run, at most once an interval: its order is a request to the run."""
         del meter
+        if isinstance(self._lease.watcher, Known):
+            if self._leave_run is not None:
+                self._leave_run()
+            return
         if self._clock.monotonic_s() - self._looked_s < self._policy.care.interval:
             return
         self._is_beside_run = self._is_broken = True
@@ -637,6 +677,7 @@ class Autopilot:
 
     def _ended(self, name: Name, run: RunHistory) -> None:
         if run.ended_ms is None:
+            self._lease.refuse()
             self._tell(
                 Message(name, f"{name}: its run {run.run_id} is {run.state}", "it goes on by itself when it may")
             )

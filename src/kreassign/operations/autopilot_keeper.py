@@ -1,8 +1,9 @@
 """Keep an autopilot's decisions in a second place, too, from which any host goes on where a lost one stopped.
 
 The means are those of runs (`executor/journal/mirror.py`): nothing follows from a decision before it is there, and of
-two processes one goes on. A process that finds the decisions of another host stands by as long as these go on, or as
-that one executes a repair by the lease of the cluster. Plans, requests and signatures are kept there as events.
+two processes one goes on. A process that finds the decisions of another host stands by as long as that one executes a
+repair by the lease of the cluster, and, unless it has the lease of autopilots, as long as the decisions go on. Plans,
+requests and signatures are kept there as events.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ from kreassign.operations.whole_file import replace_file
 LOST_S = SIGN_OF_LIFE_MS / 1000 + 120
 """A host that decides nothing for so long is lost. Shorter than a break after which evidence begins again."""
 
-STAND_BY_S = 30.0
+STAND_BY_S = 10.0
 """Time between two looks of a process that stands by."""
 
 
@@ -72,7 +73,10 @@ def kept_decisions(*, is_dry: bool) -> Kept:
 
 @dataclass(frozen=True, slots=True)
 class Keeper:
-    """How a process resumes the decisions about a cluster: unless another host keeps them."""
+    """How a process resumes the decisions about a cluster: unless another host keeps them.
+
+    A process that `has_lease`, that of autopilots, waits for no decisions of others: they decide nothing without it.
+    """
 
     client: AdminClient
     context: RunContext
@@ -80,6 +84,7 @@ class Keeper:
     clock: Clock
     vigil: Vigil
     is_dry: bool = False
+    has_lease: bool = False
 
     @property
     def path(self) -> Path:
@@ -144,7 +149,7 @@ class Keeper:
             raise StandsBy(f"{holder} repairs {act.name}; this one goes on when that is lost, or over")
         quiet_s = self.vigil.quiet_s(rows[-1][4])
         age_s = max(quiet_s, (self.clock.now_ms() - last.at_ms) / 1000)
-        if not isinstance(last, Ended) and age_s < self.vigil.lost_s:
+        if not (self.has_lease or isinstance(last, Ended)) and age_s < self.vigil.lost_s:
             raise StandsBy(
                 f"{who} looks after the cluster, by its decisions in {destination}; this one goes on when they have "
                 f"not gone on for {format_seconds(self.vigil.lost_s)}"
@@ -256,7 +261,12 @@ def files_of(folder: Path, events: Sequence[Event]) -> KeptFiles:
 
 
 class Watching(Protocol):
-    """An autopilot that looks again and again."""
+    """An autopilot that looks again and again; `reach` adds what it cannot know of the one before it."""
+
+    @property
+    def reach(self) -> str:
+        """Empty where it has the decisions of the one before."""
+        ...
 
     def watch(self) -> None:
         """Look until this is interrupted. Raises JournalTaken."""
@@ -272,7 +282,7 @@ def watch_or_stand_by(begin: Callable[[], AbstractContextManager[Watching]], war
         try:
             with begin() as autopilot:
                 if why:
-                    warn("this process looks after the cluster from now on")
+                    warn(f"this process looks after the cluster from now on{autopilot.reach}")
                 why = "it did"
                 autopilot.watch()
         except (StandsBy, JournalTaken, MirrorUnavailable) as error:

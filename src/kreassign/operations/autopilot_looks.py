@@ -26,7 +26,7 @@ from kreassign.executor.cluster.readings import ask_by_name, every_topic_of_two,
 from kreassign.executor.cluster.requests import read_throttles
 from kreassign.executor.history.run_history import ExplainedSetting, explained_settings, read_view
 from kreassign.executor.journal import journal_path
-from kreassign.executor.lease import present_holder
+from kreassign.executor.lease import OF_AUTOPILOTS, present_holder
 from kreassign.executor.maintenance.record import brokers_in_maintenance
 from kreassign.executor.state import RunView
 from kreassign.executor.throttle_ledger import ConfigValue
@@ -209,6 +209,8 @@ def why(
     now = observe(client, clock.now_ms(), run, explain)
     if unread is not None:
         now = with_unread_run(now, unread)
+    watched = _asked(lambda: present_holder(client, OF_AUTOPILOTS))
+    now = replace(now, watcher=watched if isinstance(watched, Unknown) else Absent())
     decision = tick(memory, now, policy)
     shown = symptoms(Look(now, decision.memory, policy))
     for finding in decision.memory.open:

@@ -60,7 +60,9 @@ def sole_change(client: AdminClient, context: RunContext, what: str, clock: Cloc
     cluster_id = client.describe_cluster().cluster_id
     if context.controllers is not None:
         context.controllers.expect_cluster(cluster_id)
-    wanted = LeaseRequest(name, cluster_id, context.state_dir, context.lease, context.operator, context.warn)
+    wanted = LeaseRequest(
+        name, cluster_id, context.state_dir, context.lease, context.operator, context.warn, duty=context.duty
+    )
     with leased(client, wanted, clock) as lease:
 
         def confirm() -> None:

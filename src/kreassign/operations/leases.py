@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from kreassign.admin import AdminClient
@@ -13,6 +13,8 @@ from kreassign.errors import ClusterBusy, ClusterError, Rejected
 from kreassign.executor.journal import active_run, journal_path
 from kreassign.executor.lease import (
     GROUP_ID,
+    OF_AUTOPILOTS,
+    OF_RUNS,
     SESSION_MS,
     ClusterLease,
     Forgone,
@@ -33,7 +35,7 @@ from kreassign.operations.connect import Warn
 class LeaseRequest:
     """Run and cluster for which the lease is needed, its operator, and the receiver of warnings.
 
-    A run that has had the lease does not go on without it.
+    A run that has had the lease does not go on without it, nor without its `duty`: then it is lost after the same time.
     """
 
     run_id: str
@@ -43,6 +45,33 @@ class LeaseRequest:
     operator: Operator
     warn: Warn
     was_held: bool = False
+    duty: Lease | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class OnDuty:
+    """Lease of a run that changes nothing either once the process which began it has lost its own: its `duty`."""
+
+    own: Lease
+    duty: Lease
+
+    @property
+    def status(self) -> LeaseStatus | None:
+        """That of the duty where it is lost."""
+        return self.duty.status if isinstance(self.duty.status, Taken) else self.own.status
+
+    def beat(self) -> LeaseStatus | None:
+        """Keep both."""
+        duty, own = self.duty.beat(), self.own.beat()
+        return duty if isinstance(duty, Taken) else own
+
+    def confirm(self) -> LeaseStatus | None:
+        """Confirm both, that of the run last."""
+        return duty if isinstance(duty := self.duty.confirm(), Taken) else self.own.confirm()
+
+    def retake(self) -> LeaseStatus | None:
+        """Take that of the run again, once the duty is had."""
+        return duty if isinstance(duty := self.duty.retake(), Taken) else self.own.retake()
 
 
 NOT_ASKED = "--lease off does not ask for it"
@@ -59,10 +88,11 @@ def leased(client: AdminClient, wanted: LeaseRequest, clock: Clock = SYSTEM_CLOC
         yield NoLease(Forgone(NOT_ASKED, is_usual=True))
         return
     holder = LeaseHolder(wanted.run_id, wanted.operator.user, wanted.operator.host, clock.now_ms())
-    lease = ClusterLease(client, clock, holder, wanted.policy, wanted.was_held)
+    kind = OF_RUNS if wanted.duty is None else replace(OF_RUNS, session_ms=OF_AUTOPILOTS.session_ms)
+    lease = ClusterLease(client, clock, holder, wanted.policy, wanted.was_held, kind=kind)
     try:
         _take(client, lease, wanted)
-        yield lease
+        yield lease if wanted.duty is None else OnDuty(lease, wanted.duty)
     finally:
         lease.release()
 

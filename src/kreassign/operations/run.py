@@ -146,7 +146,7 @@ class RunContext:
     run besides, and `ask_clients` asks clients for it. With `leaves_down`, what an earlier run could not restore on
     brokers that are down keeps no run back: the caller has it restored when they are back. Its journal is kept in
     `journal_to`, too: a folder, bucket or topic (`operations/mirrors.py`); without, where it was kept before, and with
-    `none` nowhere else.
+    `none` nowhere else. A process that has a lease of its own changes nothing without that `duty`, either.
     """
 
     state_dir: Path = field(default_factory=default_state_dir)
@@ -160,6 +160,7 @@ class RunContext:
     ask_clients: AskClients = ask_clients
     journal_to: str | None = None
     leaves_down: bool = False
+    duty: Lease | None = None
 
     def __post_init__(self) -> None:
         check_wait("poll_s", self.poll_s)
@@ -479,7 +480,15 @@ def refuse_unless_free(client: AdminClient, context: RunContext, run_id: str | N
 
 
 def _lease_request(run_id: str | None, cluster_id: str, context: RunContext) -> LeaseRequest:
-    return LeaseRequest(run_id or "", cluster_id, context.state_dir, context.lease, context.operator, context.warn)
+    return LeaseRequest(
+        run_id or "",
+        cluster_id,
+        context.state_dir,
+        context.lease,
+        context.operator,
+        context.warn,
+        duty=context.duty,
+    )
 
 
 def new_run_id(now_ms: int) -> str:

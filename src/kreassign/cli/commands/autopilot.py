@@ -5,17 +5,18 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from subprocess import PIPE, STDOUT, Popen
-from threading import Event
+from threading import Event, Thread
 
 import click
 
+from kreassign.admin import AdminClient
 from kreassign.autopilot.core import Message
 from kreassign.autopilot.events import parse_name
 from kreassign.autopilot.memory import Finding, Memory
@@ -35,6 +36,7 @@ from kreassign.monitoring.metrics import AutopilotStatus
 from kreassign.operations import autopilot_journal, autopilot_looks
 from kreassign.operations.autopilot import Autopilot
 from kreassign.operations.autopilot_keeper import Vigil, decisions_from_afar, watch_or_stand_by
+from kreassign.operations.autopilot_lease import AutopilotLease
 from kreassign.operations.autopilot_messages import Tell, messaging
 from kreassign.operations.monitoring import Monitoring, monitored
 from kreassign.operations.run import RunContext
@@ -88,8 +90,8 @@ def autopilot() -> None:
     "--take-over",
     "takes_over",
     is_flag=True,
-    help="Go on at once where another host decided (--journal-to): it is lost, or is to stop. A repair that it "
-    "executes is waited for.  [default: stand by until it has decided nothing for seven minutes]",
+    help="Go on at once where another process looks after the cluster: it is lost, or is to stop. A repair that it "
+    "executes is waited for.  [default: stand by until it ends, or was not heard of for 40 s]",
 )
 @metrics_port_option
 def watch(
@@ -103,15 +105,21 @@ def watch(
 ) -> None:
     """Watch the cluster, and look after it by POLICY, until interrupted.
 
-    The journal of decisions is in the state directory, and with --journal-to in a second place, from which another
-    host goes on: until then a process there stands by. A run that an interrupt leaves is resumed by the next start.
-    POLICY is read again before each look (its receivers of messages are not). Kafka's own tools stop it:
+    One process at a time looks after a cluster; others stand by. The journal of decisions is in the state directory,
+    and with --journal-to in a second place, from which another host goes on. A run that an interrupt leaves is resumed
+    by the next start. POLICY is read again before each look (its receivers of messages are not).
+    Kafka's own tools stop it:
     `kafka-configs --alter --entity-type brokers --entity-default --add-config kreassign-autopilot-off=true`.
     """
     found = autopilot_looks.read_policy(policy)
     # Service managers end it in good order: another host may go on at once.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    with cluster.connect() as client, cluster.connect_controllers() as controllers:
+    with (
+        cluster.connect() as client,
+        cluster.connect() as beside,
+        cluster.connect_controllers() as controllers,
+        _kept_beside(AutopilotLease(client, run_context.operator, SYSTEM_CLOCK), beside) as lease,
+    ):
         context = replace(run_context, warn=warn, controllers=controllers)
         cluster_id = client.describe_cluster().cluster_id
         latest: dict[str, AutopilotStatus] = {}
@@ -133,6 +141,7 @@ def watch(
                     report=lambda status: latest.update({status.cluster_id: status}),
                     reread=partial(autopilot_looks.read_policy, policy),
                     vigil=vigil,
+                    lease=lease,
                 )
 
             if not is_once:
@@ -217,6 +226,24 @@ class _Watched:
         self._stopped.set()
         if self._child is not None:
             self._child.terminate()
+
+
+@contextmanager
+def _kept_beside(lease: AutopilotLease, client: AdminClient) -> Iterator[AutopilotLease]:
+    """Keep the lease while the process plans for minutes, by a thread with a client of its own."""
+    stopped = Event()
+
+    def beat() -> None:
+        while not stopped.wait(lease.beat_s):
+            lease.beat_beside(client)
+
+    thread = Thread(target=beat, name="lease of autopilots", daemon=True)
+    thread.start()
+    try:
+        yield lease
+    finally:
+        stopped.set()
+        thread.join()
 
 
 def printing(send: Tell) -> Tell:

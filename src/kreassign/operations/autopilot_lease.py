@@ -1,0 +1,153 @@
+"""The lease of autopilots: one process looks after a cluster at a time, whatever the machine and its state directory.
+
+It is a lease as runs have it (`executor/lease.py`), in a group of its own. A process without it stands by. One that
+loses it changes nothing more: its looks, its runs and each of their requests confirm it first. Where the coordinator
+does not answer, or the client may not use the group, nobody knows who has it: then findings are told, and nothing is
+repaired. Where the cluster keeps no groups yet, there is none to hold, and the lease of a run decides who acts.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from pathlib import Path
+
+from kreassign.admin import AdminClient
+from kreassign.autopilot.observation import Absent, Known, Perhaps, Unknown
+from kreassign.clock import Clock
+from kreassign.errors import ClusterError, StandsBy
+from kreassign.executor.journal import active_run_in
+from kreassign.executor.lease import (
+    CALL_TIMEOUT_MS,
+    OF_AUTOPILOTS,
+    ClusterLease,
+    Forgone,
+    Held,
+    LeaseHolder,
+    LeaseStatus,
+    Taken,
+)
+from kreassign.model.authorization import error_text
+from kreassign.model.run import Operator
+from kreassign.model.text import format_seconds
+from kreassign.operations.autopilot_keeper import LOST_S
+from kreassign.operations.run import new_run_id
+from kreassign.operations.text_files import read_text
+from kreassign.operations.whole_file import PRIVATE_MODE, write_state
+
+
+class AutopilotLease:
+    """Lease of a cluster for one process, as runs ask for it, too; without `take` it asks for nothing (dry runs)."""
+
+    def __init__(self, client: AdminClient, operator: Operator, clock: Clock) -> None:
+        self._client, self._clock = client, clock
+        self._now_s = clock.monotonic_s
+        holder = LeaseHolder(f"autopilot-{new_run_id(clock.now_ms())}", operator.user, operator.host, clock.now_ms())
+        self._lease = ClusterLease(client, clock, holder, kind=OF_AUTOPILOTS)
+        self._asked_s = 0.0
+
+    def take(self, folder: Path, *, takes_over: bool = False) -> None:
+        """Take it, also from a process of this state directory that is gone, or (`takes_over`) from any process.
+
+        The `folder` of decisions names the last process that had it here. Raises StandsBy while another holds it.
+        """
+        self._asked_s = self._now_s()
+        former = folder / "lease"
+        status = self._take()
+        if isinstance(status, Taken) and (holder := status.holder) and (takes_over or _is_dead(holder, former)):
+            with suppress(ClusterError):  # its session may have expired just now
+                self._client.leave_group(OF_AUTOPILOTS.group_id, holder.run_id, timeout_ms=CALL_TIMEOUT_MS)
+            status = self._take()
+        self.refuse()
+        if isinstance(status, Held):
+            left = "nothing was begun"
+            write_state(former, self._lease.holder.run_id, "the name of this process", left, mode=PRIVATE_MODE)
+
+    def _take(self) -> LeaseStatus | None:
+        try:
+            return self._lease.take()
+        except ClusterError as error:
+            self._lease.status = Taken(f"its coordinator does not answer: {error_text(error)}")
+            return self._lease.status
+
+    def release(self) -> None:
+        """Let another process take it at once."""
+        self._lease.release()
+
+    def refuse(self) -> None:
+        """Raise StandsBy if another process has it."""
+        if isinstance(watcher := self.watcher, Known):
+            session = format_seconds(OF_AUTOPILOTS.session_ms / 1000)
+            raise StandsBy(f"{watcher.value}; this one goes on when that ends, or was not heard of for {session}")
+
+    def keep(self) -> None:
+        """Confirm it before a look, or take it again where it is free. Raises StandsBy."""
+        status = self.confirm()
+        if isinstance(status, Taken) or (isinstance(status, Forgone) and not status.is_usual):
+            self.retake()
+        self.refuse()
+
+    def rest(self, seconds: float) -> None:
+        """Let time pass between looks, and keep it. Raises StandsBy at once when another process has it."""
+        until_s = self._now_s() + seconds
+        while (left_s := until_s - self._now_s()) > 0:
+            self._clock.sleep(min(left_s, self._lease.beat_s))
+            if isinstance(self.beat(), Taken):
+                self.keep()
+
+    def beat_beside(self, client: AdminClient) -> None:
+        """Send a heartbeat by a client of its own, from a thread, while the process plans for minutes.
+
+        A process that has asked for nothing itself for long hangs: it loses the lease.
+        """
+        membership = self._lease.membership
+        if membership is not None and self._now_s() - self._asked_s < LOST_S:
+            with suppress(ClusterError):
+                client.heartbeat(membership, timeout_ms=CALL_TIMEOUT_MS)
+
+    @property
+    def beat_s(self) -> float:
+        """Interval of heartbeats."""
+        return self._lease.beat_s
+
+    @property
+    def watcher(self) -> Perhaps[str]:
+        """Another process that looks after the cluster; Absent where this one may act."""
+        match self._lease.status:
+            case Taken(holder=LeaseHolder() as holder) if holder.run_id != self._lease.holder.run_id:
+                return Known(f"{holder.user}@{holder.host} looks after the cluster ({holder.run_id})")
+            case Taken(reason=reason) | Forgone(reason=reason, is_usual=False):
+                return Unknown(reason)
+        return Absent()
+
+    @property
+    def is_held(self) -> bool:
+        """True if this process has it, by the last answer."""
+        return isinstance(self._lease.status, Held)
+
+    # --- as a lease that runs confirm beside their own -----------------------------------------------------------
+
+    @property
+    def status(self) -> LeaseStatus | None:
+        """Status of the last call."""
+        return self._lease.status
+
+    def beat(self) -> LeaseStatus | None:
+        """Keep it; queries the coordinator only at intervals."""
+        self._asked_s = self._now_s()
+        return self._lease.beat()
+
+    def confirm(self) -> LeaseStatus | None:
+        """Confirm that this process has it still."""
+        self._asked_s = self._now_s()
+        return self._lease.confirm()
+
+    def retake(self) -> LeaseStatus | None:
+        """Take it where it is free. A member whose coordinator is silent waits for that."""
+        self._asked_s = self._now_s()
+        return self._lease.retake() if self._lease.membership is None else self._lease.confirm()
+
+
+def _is_dead(holder: LeaseHolder, former: Path) -> bool:
+    """True if the holder was a process of this state directory, where none is now."""
+    is_ours = former.exists() and read_text(former) == holder.run_id
+    return is_ours and active_run_in(former.parent) is None

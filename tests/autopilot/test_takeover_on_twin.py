@@ -1,0 +1,237 @@
+"""Two autopilots of one cluster: one looks after it, and the other takes over within a minute. In the twin's time."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from kreassign.admin import AdminClient
+from kreassign.autopilot.core import Message
+from kreassign.autopilot.events import Name, RunBegan
+from kreassign.autopilot.policy import Kind
+from kreassign.errors import StandsBy
+from kreassign.executor.events import RunResumed
+from kreassign.executor.journal import journal_path, read_events
+from kreassign.executor.lease import OF_AUTOPILOTS
+from kreassign.operations.autopilot import Autopilot
+from kreassign.operations.autopilot_journal import DECISIONS
+from kreassign.operations.autopilot_keeper import watch_or_stand_by
+from tests.autopilot.fleet import HOUR_S, Fleet, finding
+from tests.autopilot.test_journal_elsewhere import Hosts, Killed, hosts_of
+from tests.executor.odd_port import Answer, OddPort, Real, as_it_is, not_reached
+from tests.executor.test_lease_on_twin import with_offsets_topic
+from tests.executor.twin_runs import TwinRig
+
+LISTS = [[one, (one + 1) % 6, (one + 2) % 6] for one in range(6)]
+ACT = "[broker-gone]\nlevel = 'act'\nact-after = '30m'\n[care]\ninterval = '60s'\n"
+SLOW = f"{ACT}[runs]\nthrottle = '100kB/s'\n"
+GONE = Name(Kind.BROKER_GONE, "broker 3")
+MINUTE_S = 60.0
+
+
+def cluster_of(tmp_path: Path, policy: str = ACT) -> Hosts:
+    return hosts_of(Fleet(tmp_path, with_offsets_topic(TwinRig(tmp_path, LISTS, brokers=6)), policy))
+
+
+@pytest.fixture
+def hosts(tmp_path: Path) -> Hosts:
+    return cluster_of(tmp_path)
+
+
+def watch(autopilot: Autopilot, seconds: float) -> None:
+    """Look each minute, as its process does."""
+    for _ in range(round(seconds / MINUTE_S)):
+        autopilot.look()
+        autopilot._lease.rest(MINUTE_S)
+
+
+def is_due(autopilot: Autopilot) -> bool:
+    """True once the plan was made twice: the next look runs it."""
+    found = finding(autopilot, *GONE)
+    plan = None if found is None else found.proposal
+    return found is not None and plan is not None and plan.at_ms - found.steady_ms >= 5 * MINUTE_S * 1000
+
+
+def unless_of_autopilots(answer: Answer) -> Answer:
+    """This answer for the group of autopilots, the twin's own for others."""
+
+    def chosen(real: Real, asked: Any, *rest: Any, **named: Any) -> Any:
+        group = asked if isinstance(asked, str) else asked.group_id
+        return (answer if group == OF_AUTOPILOTS.group_id else as_it_is)(real, asked, *rest, **named)
+
+    return chosen
+
+
+GROUP_CALLS = ("join_group", "describe_group", "heartbeat", "leave_group")
+
+
+def test_the_second_acts_within_a_minute_of_the_death_of_the_first(hosts: Hosts) -> None:
+    with hosts.killed("a") as first:
+        hosts.fleet.rig.twin.crash(3)
+        while not is_due(first):
+            watch(first, MINUTE_S)
+    died_ms = hosts.fleet.rig.transport.now_ms()
+    with pytest.raises(StandsBy, match=r"zoe@a looks after the cluster"):
+        hosts.on("b")
+    with hosts.standing_by("b") as second:
+        second.look()
+    (begun,) = (one for one in read_events(hosts.path("b"), DECISIONS) if isinstance(one, RunBegan))
+    assert begun.at_ms - died_ms <= 60_000
+    assert 3 not in hosts.fleet.holders()
+
+
+def test_the_second_goes_on_with_the_run_of_the_first(tmp_path: Path) -> None:
+    hosts, died = cluster_of(tmp_path, SLOW), list[tuple[str, int]]()
+    odd = OddPort(hosts.fleet.rig.client)
+
+    def die(run: Any, _: object) -> None:
+        if run.in_flight:
+            died.append((run.run_id, hosts.fleet.rig.transport.now_ms()))
+            odd.answer_always("leave_group", not_reached)  # what is killed releases nothing
+            raise Killed
+
+    context = hosts.fleet.context
+    hosts.fleet.context = replace(context, observers=(die,))
+    hosts.fleet.rig.client = cast(AdminClient, odd)
+    with hosts.killed("a") as first:
+        hosts.fleet.rig.twin.crash(3)
+        watch(first, HOUR_S)
+    hosts.fleet.context = context
+    hosts.fleet.rig.client = hosts.fleet.rig.new_client()
+    ((run_id, died_ms),) = died
+    with hosts.standing_by("b") as second:
+        second.look()
+        assert [(one.run_id, one.outcome) for one in second.memory.acts] == [(run_id, "done")]
+    events = read_events(journal_path(hosts.state_dir("b"), hosts.cluster_id, run_id))
+    resumed = next(one for one in events if isinstance(one, RunResumed))
+    assert resumed.at_ms - died_ms <= 60_000
+    assert (3 in hosts.fleet.holders(), hosts.fleet.rig.throttles) == (False, {})
+
+
+def test_a_suspended_autopilot_does_nothing_when_it_wakes(hosts: Hosts) -> None:
+    rig, before = hosts.fleet.rig, hosts.fleet.rig.replicas
+    others: list[Autopilot] = []
+
+    def suspend(message: Message) -> None:
+        """Between the decision and its first request, for two minutes, in which another one takes over."""
+        if "is repaired by run" in message.what:
+            hosts.wait(2 * MINUTE_S)
+            others.append(hosts.on("b", None))
+            others[0].look()
+
+    rig.twin.crash(3)
+    with hosts.killed("a") as first:
+        first._tell = suspend
+        with pytest.raises(StandsBy, match="zoe@b looks after the cluster"):
+            watch(first, HOUR_S)
+    assert (rig.replicas, rig.throttles) == (before, {})
+    with others[0] as second:
+        watch(second, HOUR_S)
+    assert 3 not in hosts.fleet.holders()
+
+
+def test_of_two_that_begin_together_one_decides(hosts: Hosts) -> None:
+    with hosts.on("a", None) as first:
+        with pytest.raises(StandsBy, match=r"zoe@a looks after the cluster .* was not heard of for 40s"):
+            hosts.on("b", None)
+        assert not hosts.path("b").exists()
+        hosts.fleet.rig.twin.crash(3)
+        watch(first, 45 * MINUTE_S)
+        assert [one.outcome for one in first.memory.acts] == ["done"]
+    with hosts.on("b", None) as second:  # the first one ended in good order
+        second.look()
+
+
+def test_a_killed_process_is_replaced_at_once_on_its_host(hosts: Hosts) -> None:
+    with hosts.killed("a") as first:
+        first.look()
+    with hosts.on("a") as second:
+        second.look()
+
+
+@pytest.mark.parametrize("calls", [GROUP_CALLS, ("heartbeat",)])
+def test_without_an_answer_about_the_lease_nothing_is_repaired(tmp_path: Path, calls: tuple[str, ...]) -> None:
+    rig = with_offsets_topic(TwinRig(tmp_path, LISTS, brokers=6))
+    ours, warnings, odd = Fleet(tmp_path, rig, ACT), list[str](), OddPort(rig.client)
+    context = replace(ours.context, warn=warnings.append)
+    with Autopilot(cast(AdminClient, odd), ours.policy, context, ours.messages.append, rig.transport) as autopilot:
+        autopilot.look()
+        for call in calls:
+            odd.answer_always(call, unless_of_autopilots(not_reached))
+        rig.twin.crash(3)
+        watch(autopilot, HOUR_S)
+        assert (autopilot.memory.acts, 3 in ours.holders()) == ((), True)
+        assert any(str(GONE) in one.what for one in ours.messages), "it is told all the same"
+        assert len(warnings) == 1
+        assert warnings[0].startswith("nothing is repaired: whether another autopilot looks after the cluster is not")
+        for call in calls:
+            odd.answer_always(call, as_it_is)
+        watch(autopilot, 5 * MINUTE_S)
+        assert [one.outcome for one in autopilot.memory.acts] == ["done"]
+
+
+def test_a_repair_starts_nothing_while_the_lease_is_in_doubt(tmp_path: Path) -> None:
+    rig = with_offsets_topic(TwinRig(tmp_path, LISTS, brokers=6))
+    ours, odd, begun = Fleet(tmp_path, rig, SLOW), OddPort(rig.client), list[tuple[float, int]]()
+
+    def silence(run: Any, _: object) -> None:
+        """From the first move on, for five minutes."""
+        begun.append((rig.transport.monotonic_s(), sum(one.submitted_ms is not None for one in run.records.values())))
+        if run.in_flight and len(begun) > 1 and "heartbeat" not in odd._lasting:
+            silent_s.append(begun[-1][0])
+            for call in GROUP_CALLS:
+                odd.answer_always(call, unless_of_autopilots(not_reached))
+            rig.after(5 * MINUTE_S, lambda: [odd.answer_always(call, as_it_is) for call in GROUP_CALLS])
+
+    silent_s: list[float] = []
+
+    context = replace(ours.context, observers=(silence,))
+    with Autopilot(cast(AdminClient, odd), ours.policy, context, ours.messages.append, rig.transport) as autopilot:
+        rig.twin.crash(3)
+        watch(autopilot, 45 * MINUTE_S)
+        assert [one.outcome for one in autopilot.memory.acts] == ["done"]
+    (from_s,) = silent_s
+    within = {count for at_s, count in begun if from_s + 40 < at_s < from_s + 5 * MINUTE_S}
+    assert within == {min(within)} != {len(LISTS) // 2}, "no move is submitted meanwhile"
+
+
+def test_what_a_lost_host_left_is_left_alone_out_of_reach(tmp_path: Path) -> None:
+    hosts, warnings = cluster_of(tmp_path, SLOW), list[str]()
+
+    def die(run: Any, _: object) -> None:
+        if run.in_flight:
+            raise Killed
+
+    context = hosts.fleet.context
+    hosts.fleet.context = replace(context, observers=(die,))
+    first = hosts.on("a", None)
+    hosts.fleet.rig.twin.crash(3)
+    with pytest.raises(Killed):
+        watch(first, HOUR_S)
+    first._journal.close()
+    hosts.fleet.context = context
+    left = hosts.fleet.rig.throttles
+    assert left
+
+    def begin() -> Autopilot:
+        autopilot = hosts.on("b", None)
+        looks: list[object] = []
+
+        def report(status: object) -> None:
+            looks.append(status)
+            if len(looks) > 60:
+                raise KeyboardInterrupt
+
+        autopilot._report = report
+        return autopilot
+
+    with pytest.raises(KeyboardInterrupt):
+        watch_or_stand_by(begin, warnings.append, hosts.fleet.rig.transport)
+    assert "in the journals of that one, which are out of reach here" in warnings[1]
+    assert hosts.fleet.rig.throttles == left
+    gates = hosts.memory("b").findings[GONE].gates
+    assert gates is not None
+    assert "others have set throttles" in next(one.why for one in gates.closed if one.gate == "others")
