@@ -14,13 +14,13 @@ import sys
 import time
 from collections import Counter
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from statistics import quantiles
 
 from bench.autopilot_world import DAY, HOUR, MINUTE, Kind, Trouble, World
 from kreassign.autopilot.core import EndRun, HoldRun, PauseRun, PlanRepair, ReleaseRun, ResumeRun, RunRepair, tick
 from kreassign.autopilot.detectors import Look
-from kreassign.autopilot.events import Event, Name, NotPlanned, Planned, Result, RunBegan, RunEnded
+from kreassign.autopilot.events import Event, Name, NotPlanned, Planned, Rehearsed, Result, RunBegan, RunEnded
 from kreassign.autopilot.gates import RESTING
 from kreassign.autopilot.memory import Memory, remember
 from kreassign.autopilot.policy import Kind as Finding
@@ -137,7 +137,7 @@ class Watch:
         if not moves:
             self._note(NotPlanned(now.at_ms, name, "there is nothing to move"))
             return None
-        self._note(planned)
+        self._note(replace(planned, rehearsal=Rehearsed(now.at_ms, "its runs are copies of a model")))
         return dict(moves)
 
     def _begin(self, name: Name, moves: dict[TopicPartition, tuple[int, ...]], proposal: Planned) -> None:

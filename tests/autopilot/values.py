@@ -19,7 +19,7 @@ from kreassign.autopilot.core import (
     tick,
 )
 from kreassign.autopilot.detectors import Look
-from kreassign.autopilot.events import Event, Name, NotPlanned, Planned, Result, RunBegan, RunEnded
+from kreassign.autopilot.events import Event, Name, NotPlanned, Planned, Rehearsed, Result, RunBegan, RunEnded
 from kreassign.autopilot.gates import resting
 from kreassign.autopilot.lifecycle import State
 from kreassign.autopilot.memory import Memory, remember
@@ -83,6 +83,7 @@ class Watched:
         self.impossible: frozenset[Kind] = frozenset()
         self.is_silent = False
         self.result, self.by = Result.DONE, ""
+        self.breach, self.is_rehearsed = "", True
         self.moves: tuple[TopicPartition, ...] = ()
         self._ends_s = 0.0
         self.run = NO_RUN
@@ -123,7 +124,8 @@ class Watched:
         shown, tired = symptoms(look)[name].partitions, resting(look, name.kind)
         any_one = sorted({one.topic_partition for one in now.placed} - tired)[:1]
         moves = self.moves or tuple(sorted(shown - tired) if shown else any_one)
-        return Planned(now.at_ms, name, str(name), GIGABYTE, moves, ("a plan",))
+        rehearsal = Rehearsed(now.at_ms, "rehearsed on a twin", self.breach) if self.is_rehearsed else None
+        return Planned(now.at_ms, name, str(name), GIGABYTE, moves, ("a plan",), rehearsal=rehearsal)
 
     def _do(self, order: object, now: Observation) -> None:
         at_ms = now.at_ms

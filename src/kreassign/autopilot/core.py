@@ -612,8 +612,8 @@ def _told(finding: Finding, policy: Policy) -> Message:
 
 def proposed_message(planned: Planned, commands: tuple[str, ...] = ()) -> Message:
     """The message about a proposal, with commands that people may give."""
-    what, *why = planned.sentences
-    return Message(planned.name, f"{planned.name}: {what}", "; ".join(why), (*commands, *_COMMANDS))
+    what = f"{planned.name}: {planned.sentences[0]}"
+    return Message(planned.name, what, "; ".join(planned.reasons), (*commands, *_COMMANDS))
 
 
 def _may_plan(finding: Finding, symptom: Symptom, look: Look) -> bool:
@@ -630,7 +630,7 @@ def _may_plan(finding: Finding, symptom: Symptom, look: Look) -> bool:
     )
 
 
-UNTIL_IT_RUNS = frozenset({"two looks", "approvals"})
+UNTIL_IT_RUNS = frozenset({"rehearsal", "two looks", "approvals"})
 """Gates that a proposal itself has to pass."""
 
 
@@ -643,7 +643,8 @@ def _next_order(case: Case) -> Order | None:
         is_free = at_any_time(case.policy, case.kind, case.symptom)
         return RunRepair(case.finding.name, proposal.plan_id, is_free)
     level = case.policy.level(case.kind)
-    is_compared = level in {Level.ASK, Level.ACT} and "two looks" in closed and closed.keys() <= UNTIL_IT_RUNS
+    is_untried = "two looks" in closed or proposal.rehearsal is None
+    is_compared = level in {Level.ASK, Level.ACT} and is_untried and closed.keys() <= UNTIL_IT_RUNS
     every_ms = case.policy.care.looks_apart * 1000 if is_compared else PLANNED_AGAIN_MS
     is_unasked = level is Level.ASK and case.finding.asked is None
     is_due = is_unasked or case.now.at_ms - proposal.at_ms >= every_ms

@@ -213,12 +213,20 @@ class PlanLoads(NamedTuple):
     problem: str = ""
 
 
+class Rehearsed(NamedTuple):
+    """A rehearsal of a plan on a twin of the cluster: its outcome as a sentence, and the `problem` that it showed."""
+
+    at_ms: int
+    text: str
+    problem: str = ""
+
+
 @dataclass(frozen=True, slots=True)
 class Planned:
     """A repair was planned: an id of its content, its cost, and what speaks for acting now and against it.
 
     It takes `seconds` by its prediction, None without one. `loads` is None where the policy names no tables, or the
-    plan needs no loads.
+    plan needs no loads; `rehearsal` where it was not rehearsed.
     """
 
     at_ms: int
@@ -229,6 +237,12 @@ class Planned:
     sentences: tuple[str, ...] = ()
     seconds: float | None = None
     loads: PlanLoads | None = None
+    rehearsal: Rehearsed | None = None
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """What is said of it beside its cost."""
+        return self.sentences[1:] + (() if self.rehearsal is None else (self.rehearsal.text,))
 
 
 @dataclass(frozen=True, slots=True)

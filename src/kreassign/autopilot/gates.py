@@ -447,6 +447,15 @@ def _loads(case: Case) -> str | None:
     return stale and f"{stale}; `kreassign load` brings them up to date"
 
 
+def _rehearsal(case: Case) -> str | None:
+    proposal = case.finding.proposal
+    if proposal is None or case.kind is Kind.LEADERS:
+        return None
+    if proposal.rehearsal is None:
+        return "its plan was not rehearsed yet"
+    return proposal.rehearsal.problem or None
+
+
 def _looks(case: Case) -> str | None:
     proposal, apart = case.finding.proposal, case.policy.care.looks_apart
     if proposal is None:
@@ -480,12 +489,14 @@ GATES: Mapping[str, Gate] = MappingProxyType({
     "settling": _settling,
     "budget": _budget,
     "loads stale": _loads,
+    "rehearsal": _rehearsal,
     "two looks": _looks,
 })  # fmt: skip
 
 
 TOLD_OF = frozenset({
     "other autopilot", "brake", "unread", "lease", "others", "restarts", "brokers down", "budget", "loads stale",
+    "rehearsal",
 })  # fmt: skip
 """Gates that may stay closed without anybody's noticing: of the others people know, or they open in time."""
 KNOWN_OF = frozenset({"level", "off", "silence", "people"})

@@ -21,6 +21,7 @@ from kreassign.autopilot.events import (
     Name,
     OthersMoved,
     Planned,
+    Rehearsed,
     Result,
     RunBegan,
     RunEnded,
@@ -79,7 +80,7 @@ def replay(events: Sequence[Event], policy: Policy) -> Replayed:
         memory = decision.memory
         match decision.order:
             case PlanRepair(name):
-                memory = remember(memory, Planned(at_ms, name, "replayed", _cost(costs, name, at_ms) or 0, ()))
+                memory = remember(memory, _planned(name, at_ms, _cost(costs, name, at_ms)))
             case RunRepair(name, _, at_any_time):
                 cost = _cost(costs, name, at_ms)
                 memory = remember(memory, RunBegan(at_ms, name, "replayed", cost or 0, (), at_any_time))
@@ -91,6 +92,11 @@ def replay(events: Sequence[Event], policy: Policy) -> Replayed:
             case = Case(finding, shown[finding.name], *Look(now, memory, policy))
             closed[finding.name] = closed_gates(case) or {"age": "the journal ends before"}
     return Replayed(events[0].at_ms, events[-1].at_ms, tuple(acts), closed)
+
+
+def _planned(name: Name, at_ms: int, cost: int | None) -> Planned:
+    """A plan whose rehearsal is taken to be good, as that of the journal is of another time."""
+    return Planned(at_ms, name, "replayed", cost or 0, (), rehearsal=Rehearsed(at_ms, ""))
 
 
 def _look(at_ms: int) -> Observation:

@@ -111,7 +111,9 @@ TEXTS: Mapping[type[Event], Callable[[Any], tuple[str, str]]] = MappingProxyType
     SightBack: lambda _: ("it is seen again", ""),
     BrokerWent: lambda one: (f"broker {one.broker} went", ""),
     BrokerCame: lambda one: (f"broker {one.broker} came back", ""),
-    Planned: lambda one: (f"planned: {format_amount(one.copied_bytes, 'B')} to copy", "; ".join(one.sentences)),
+    Planned: lambda one: (
+        f"planned: {format_amount(one.copied_bytes, 'B')} to copy", "; ".join((*one.sentences[:1], *one.reasons)),
+    ),
     NotPlanned: lambda one: ("not repaired", one.why),
     ApprovalAsked: lambda one: (f"approval asked for, request {one.request_id}", ""),
     ApprovalsJudged: _judged,

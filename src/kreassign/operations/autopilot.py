@@ -50,9 +50,9 @@ from kreassign.autopilot.events import (
 )
 from kreassign.autopilot.gates import hours_of, watcher_text
 from kreassign.autopilot.lifecycle import State
-from kreassign.autopilot.memory import Memory, memory_of, remember
+from kreassign.autopilot.memory import Finding, Memory, memory_of, remember
 from kreassign.autopilot.observation import US, Absent, Known, Observation
-from kreassign.autopilot.policy import Level, Policy
+from kreassign.autopilot.policy import Kind, Level, Policy
 from kreassign.clock import SYSTEM_CLOCK, Clock
 from kreassign.errors import (
     ClusterBusy,
@@ -105,7 +105,7 @@ from kreassign.operations.autopilot_journal import approval_path, decisions_path
 from kreassign.operations.autopilot_keeper import Keeper, Vigil, files_of, kept_likewise
 from kreassign.operations.autopilot_lease import AutopilotLease
 from kreassign.operations.autopilot_looks import observe, run_of, status_of, with_unread_run
-from kreassign.operations.autopilot_plans import Repairs, avoided, kept, plan_repair
+from kreassign.operations.autopilot_plans import Repairs, avoided, kept, plan_repair, rehearsed
 from kreassign.operations.broker_changes import sole_change
 from kreassign.operations.plan_files import PlanFile
 from kreassign.operations.run import LockWatch, RunContext, RunRequest, Show, prepare_run, resume_run, start_run
@@ -382,7 +382,7 @@ class Autopilot:
             avoid = avoided(self.memory, name, now)
             look = Look(now, self.memory, self._policy)
             fresh = plan_repair(self._client, name, look, self._clock, avoid)
-            repairs = kept(path, before.proposal, fresh, look, avoid)
+            repairs = self._rehearsed(kept(path, before.proposal, fresh, look, avoid), before, avoid)
         except ClusterError as error:
             self._fail(name, f"it could not be planned: {error_text(error)}", is_passing=True)
             return None
@@ -403,6 +403,19 @@ class Autopilot:
             self._tell(proposed_message(repairs.planned, (run,) if is_for_people else ()))
         return repairs
 
+    def _rehearsed(self, repairs: Repairs, before: Finding, avoid: tuple[int, ...]) -> Repairs:
+        """The plan with its rehearsal on a twin, where it may run: no older than the time between its two looks."""
+        planned, policy = repairs.planned, self._policy
+        if repairs.plan is None or policy.level(planned.name.kind) not in {Level.ASK, Level.ACT}:
+            return repairs
+        last = before.proposal.rehearsal if before.proposal and before.proposal.plan_id == planned.plan_id else None
+        if last is None or not 0 <= planned.at_ms - last.at_ms < policy.care.looks_apart * 1000:
+            is_urgent = planned.name.kind is Kind.DISK_FILLS and before.urgent_ms is not None
+            at_any_time = is_urgent and policy.disk_fills.urgent_any_time
+            request = self._run_of(repairs.plan, avoid, at_any_time=at_any_time)
+            last = rehearsed(self._client, request, planned.at_ms, self._clock)
+        return replace(repairs, planned=replace(planned, rehearsal=last))
+
     # Approvals: the request is a file, and so are the signatures beside it.
 
     def _ask(self, repairs: Repairs, now: Observation) -> None:
@@ -413,7 +426,7 @@ class Autopilot:
             self._clock.now_ms(),
             self._clock.now_ms() + round(approvals.expire_after * 1000),
             tuple(sorted(now.live)),
-            (str(planned.name), *planned.sentences),
+            (str(planned.name), planned.sentences[0], *planned.reasons),
             _changes(repairs, now),
         )
         path = approval_path(self._journal.path, planned.name)
@@ -424,7 +437,7 @@ class Autopilot:
         self._note(ApprovalAsked(request.at_ms, planned.name, request.request_id))
         what = f"{planned.name}: {planned.sentences[0]}; {counted(approvals.least, 'approval')} wanted"
         sign = f"kreassign autopilot approve {planned.name.kind} '{planned.name.subject}' --key FILE"
-        self._tell(Message(planned.name, what, "; ".join(planned.sentences[1:]), (sign, "kreassign autopilot why")))
+        self._tell(Message(planned.name, what, "; ".join(planned.reasons), (sign, "kreassign autopilot why")))
 
     def _read_approvals(self, now: Observation) -> None:
         """Judge what people have signed; a request that permits nothing any more is told."""
@@ -469,17 +482,21 @@ class Autopilot:
 
     def _request(self, name: Name, plan: PlanFile, avoid: tuple[int, ...], *, at_any_time: bool) -> RunRequest:
         """The run of a repair: where people approved a plan, just that one, and by their approval."""
-        is_asked = self._policy.level(name.kind) is Level.ASK
-        wanted = self._wanted(name) if is_asked else None
+        run = self._run_of(plan, avoid, at_any_time=at_any_time)
+        if self._policy.level(name.kind) is not Level.ASK:
+            return run
+        wanted = self._wanted(name)
+        return replace(run, plan=approved_plan(request_of(wanted.request)), replan=False, approvals=wanted)
+
+    def _run_of(self, plan: PlanFile, avoid: tuple[int, ...], *, at_any_time: bool) -> RunRequest:
         return RunRequest(
-            plan if wanted is None else approved_plan(request_of(wanted.request)),
+            plan,
             ThrottleRates(self._policy.runs.throttle),
             pace=FEW_AT_A_TIME if at_any_time else replace(FEW_AT_A_TIME, hours=self._policy.runs.hours),
             measure_for_s=0.0,
-            replan=not is_asked,
+            replan=True,
             avoid=avoid,
             give_up_after_s=self._policy.broker_gone.propose_after,
-            approvals=wanted,
             clients=self._policy.clients.guard,
         )
 

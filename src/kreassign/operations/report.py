@@ -21,7 +21,7 @@ from kreassign.executor.cluster.permissions import lacking_to_read, unseen_topic
 from kreassign.executor.cluster.readings import read_log_dirs
 from kreassign.executor.cluster.requests import read_factors
 from kreassign.executor.events import Event, MovesObserved, Request, RunStarted, VerdictsRecorded, lists_of
-from kreassign.executor.guards import ENDS_RUN, GuardName
+from kreassign.executor.guards import ENDS_RUN, GuardName, Reaction
 from kreassign.executor.history.audit_trail import audit_trail
 from kreassign.executor.journal import read_events
 from kreassign.executor.preflight import prepare
@@ -70,9 +70,9 @@ class Rehearsal:
     """Result of a rehearsal.
 
     `seconds` is None when it was stopped before its end. Peaks are per destination broker: moves in progress at
-    the same time, and bytes still to come in for them. `verdicts` are all verdicts of the guards, in order. `factors`
-    has a sentence per change of replication factors, `outages` one per topic for whose producers with acks=all
-    `kreassign run` would refuse the plan without consent.
+    the same time, and bytes still to come in for them. `verdicts` are all verdicts of the guards, in order; `breaches`
+    those that let the run start nothing, or end it. `factors` has a sentence per change of replication factors,
+    `outages` one per topic for whose producers with acks=all `kreassign run` would refuse the plan without consent.
     """
 
     history: RunHistory
@@ -82,6 +82,7 @@ class Rehearsal:
     verdicts: tuple[str, ...]
     factors: tuple[str, ...] = ()
     outages: tuple[str, ...] = ()
+    breaches: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -100,6 +101,7 @@ class Observer:
     peak_moves: dict[int, int] = field(default_factory=dict)
     peak_bytes: dict[int, int] = field(default_factory=dict)
     verdicts: dict[str, None] = field(default_factory=dict)
+    breaches: dict[str, None] = field(default_factory=dict)
     runner: Runner | None = None
     polls: int = 0
     kept: list[Event] | None = None
@@ -118,6 +120,8 @@ class Observer:
         """Record peaks and verdicts, and stop the rehearsal when it takes too long."""
         if isinstance(event, VerdictsRecorded):
             self.verdicts |= dict.fromkeys(map(str, event.verdicts))
+            harsh = (one for one in event.verdicts if one.reaction is not Reaction.WARN)
+            self.breaches |= dict.fromkeys(map(str, harsh))
         if isinstance(event, MovesObserved):
             self._note_peaks(run.in_flight)
             self.polls += 1
@@ -182,6 +186,7 @@ def rehearse(
         peak_moves=dict(sorted(observer.peak_moves.items())),
         peak_bytes=dict(sorted(observer.peak_bytes.items())),
         verdicts=tuple(observer.verdicts),
+        breaches=tuple(observer.breaches),
         factors=factors,
         outages=outages,
     )
