@@ -6,7 +6,7 @@
     │   ├── IllegalPlan       breaks rules; .violations (all of them, not the first) .is_overtaken .drifted
     │   ├── PlanIsMet         every partition is already where the plan puts it; .run_id, if a run did that
     │   ├── ClusterBusy       others run, move or throttle there; the same may work later
-    │   └── StandsBy          another host keeps the decisions of the autopilot
+    │   └── StandsBy          another process looks after the cluster
     ├── Infeasible            no plan meets the hard goals; .goals                  exit 3
     ├── ClusterError          a request to the cluster failed; .message .item .api    exit 4
     │   ├── Unreachable       did not reach a broker; safe to retry

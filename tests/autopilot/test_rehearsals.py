@@ -7,21 +7,22 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
-import pytest
-
 from kreassign.admin import AdminClient
-from kreassign.autopilot.events import Name, Planned
+from kreassign.autopilot.events import Name
 from kreassign.autopilot.policy import Kind
 from kreassign.autopilot.story import story
 from kreassign.executor.journal import read_events
 from kreassign.model import Batch
-from kreassign.operations.autopilot import Autopilot
+from kreassign.model.plan import PartitionAssignment, Plan
 from kreassign.operations.autopilot_journal import DECISIONS, decisions_path
+from kreassign.operations.autopilot_plans import rehearsed
+from kreassign.operations.plan_files import PlanFile
+from kreassign.operations.run import RunRequest
 from tests.autopilot.fleet import HOUR_S, Fleet
 from tests.autopilot.test_scenarios import ACT, GONE_3, LISTS, WITHOUT_3
 from tests.autopilot.values import HOUR, Watched, cluster
 from tests.executor.odd_port import OddPort, Real
-from tests.executor.twin_runs import TwinRig
+from tests.executor.twin_runs import TwinRig, tp
 
 RING = [[one, (one + 1) % 6, (one + 2) % 6] for one in range(6)]
 POLICY = "[broker-gone]\nlevel = 'act'\nact-after = '30m'\n[care]\ninterval = '5m'\n"
@@ -65,30 +66,31 @@ def test_what_a_rehearsal_showed_is_in_the_story(tmp_path: Path) -> None:
     assert re.search(r"rehearsed on a twin of the cluster: done after \d min, and no guard held it", planned.why)
 
 
-@pytest.mark.parametrize("is_hidden", [False, True])
-def test_what_cannot_be_rehearsed_is_not_begun(tmp_path: Path, *, is_hidden: bool) -> None:
-    """Sizes that no broker tells; and writes that outrun the throttle, so that no copy would end."""
-    rig = TwinRig(tmp_path, RING, brokers=6, write_bytes_per_s=0 if is_hidden else 60_000)
-    ours, odd = Fleet(tmp_path, rig, f"{POLICY}[runs]\nthrottle = '50kB/s'\n"), OddPort(rig.client)
+def test_a_plan_that_writes_outrun_is_not_begun(tmp_path: Path) -> None:
+    rig = TwinRig(tmp_path, RING, brokers=6, write_bytes_per_s=60_000)
+    ours, before = Fleet(tmp_path, rig, f"{POLICY}[runs]\nthrottle = '50kB/s'\n"), rig.replicas
+    with ours.opened() as autopilot:
+        rig.twin.crash(3)
+        ours.watch(autopilot, HOUR_S, LOOKS_S)
+        gates = autopilot.memory.findings[GONE].gates
+        assert (autopilot.memory.acts, rig.replicas) == ((), before)
+    assert gates is not None
+    closed = dict(gates.closed)
+    assert closed["rehearsal"].startswith("it could not be rehearsed on a twin of the cluster: ")
+
+
+def test_a_plan_of_unknown_sizes_cannot_be_rehearsed(tmp_path: Path) -> None:
+    """They were known when it was made."""
+    rig = TwinRig(tmp_path, RING, brokers=6)
+    odd, plan = OddPort(rig.client), Plan((PartitionAssignment(tp(0), (0, 1, 4)),))
 
     def without_sizes(real: Real, *args: Any, **named: Any) -> Any:
         answer = real(*args, **named)
-        return Batch(
-            {broker: tuple(replace(one, replicas=()) for one in dirs) for broker, dirs in answer.ok.items()},
-            answer.failed,
-        )
+        bare = {broker: tuple(replace(one, replicas=()) for one in dirs) for broker, dirs in answer.ok.items()}
+        return Batch(bare, answer.failed)
 
-    client, before = cast(AdminClient, odd), rig.replicas
-    with Autopilot(client, ours.policy, ours.context, ours.messages.append, rig.transport) as autopilot:
-        ours.watch(autopilot, LOOKS_S, LOOKS_S)
-        rig.twin.crash(3)
-        if is_hidden:
-            odd.answer_always("describe_log_dirs", without_sizes)
-        ours.watch(autopilot, HOUR_S, LOOKS_S)
-        found = autopilot.memory.findings[GONE]
-        assert (autopilot.memory.acts, rig.replicas, found.gates is not None) == ((), before, True)
-        assert found.gates is not None
-        closed = dict(found.gates.closed)
-    events = read_events(decisions_path(tmp_path, rig.twin.cluster_id), DECISIONS)
-    assert any(isinstance(one, Planned) and one.rehearsal and one.rehearsal.problem for one in events)
-    assert closed["rehearsal"].startswith("it could not be rehearsed on a twin of the cluster: ")
+    client, request = cast(AdminClient, odd), RunRequest(PlanFile(plan))
+    assert not rehearsed(client, request, 0, rig.transport).problem
+    odd.answer_always("describe_log_dirs", without_sizes)
+    found = rehearsed(client, request, 0, rig.transport)
+    assert found.problem == "it could not be rehearsed on a twin of the cluster: the size of t-0 is not known"

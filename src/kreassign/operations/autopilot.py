@@ -274,7 +274,8 @@ class Autopilot:
         now = observe(self._client, self._clock.now_ms(), run, explain)
         self._lease.confirm()
         why = watcher_text(now := replace(now, watcher=self._lease.watcher)) or ""
-        if why != self._told_watcher:
+        may_act = any(self._policy.level(kind) in {Level.ASK, Level.ACT} for kind in Kind)
+        if may_act and why != self._told_watcher:
             self._context.warn(f"nothing is repaired: {why}" if why else "repairs may run again: no other autopilot")
             self._told_watcher = why
         return now

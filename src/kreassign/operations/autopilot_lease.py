@@ -82,8 +82,9 @@ class AutopilotLease:
     def keep(self) -> None:
         """Confirm it before a look, or take it again where it is free. Raises StandsBy."""
         status = self.confirm()
-        if isinstance(status, Taken) or (isinstance(status, Forgone) and not status.is_usual):
-            self.retake()
+        is_lacking = isinstance(status, Taken) or (isinstance(status, Forgone) and not status.is_usual)
+        if is_lacking and self._lease.membership is None:
+            self._lease.retake()
         self.refuse()
 
     def rest(self, seconds: float) -> None:
