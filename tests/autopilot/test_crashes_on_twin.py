@@ -117,7 +117,7 @@ def test_a_journal_of_people_that_cannot_be_read_is_told_of_seldom(tmp_path: Pat
     theirs.write_bytes(b"SQLite format 3\0" + bytes(1000))
     rig.twin.crash(3)
     with ours.opened() as autopilot:
-        ours.watch(autopilot, 12 * HOUR_S, 2 * LOOKS_S)
+        ours.watch(autopilot, 12 * HOUR_S, 590.0)
         assert autopilot.memory.acts == ()
     told = [one for one in map(str, ours.messages) if "broker 3" in one]
     assert any("its run cannot begin" in one for one in told)

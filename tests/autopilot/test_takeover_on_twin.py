@@ -184,7 +184,11 @@ def test_a_repair_starts_nothing_while_the_lease_is_in_doubt(tmp_path: Path) -> 
             silent_s.append(begun[-1][0])
             for call in GROUP_CALLS:
                 odd.answer_always(call, unless_of_autopilots(not_reached))
-            rig.after(5 * MINUTE_S, lambda: [odd.answer_always(call, as_it_is) for call in GROUP_CALLS])
+            rig.after(5 * MINUTE_S, answer)
+
+    def answer() -> None:
+        for call in GROUP_CALLS:
+            odd.answer_always(call, as_it_is)
 
     silent_s: list[float] = []
 

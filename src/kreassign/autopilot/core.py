@@ -643,8 +643,8 @@ def _next_order(case: Case) -> Order | None:
         is_free = at_any_time(case.policy, case.kind, case.symptom)
         return RunRepair(case.finding.name, proposal.plan_id, is_free)
     level = case.policy.level(case.kind)
-    is_untried = "two looks" in closed or proposal.rehearsal is None
-    is_compared = level in {Level.ASK, Level.ACT} and is_untried and closed.keys() <= UNTIL_IT_RUNS
+    is_tried = not closed.keys() & {"two looks", "rehearsal"}
+    is_compared = level in {Level.ASK, Level.ACT} and not is_tried and closed.keys() <= UNTIL_IT_RUNS
     every_ms = case.policy.care.looks_apart * 1000 if is_compared else PLANNED_AGAIN_MS
     is_unasked = level is Level.ASK and case.finding.asked is None
     is_due = is_unasked or case.now.at_ms - proposal.at_ms >= every_ms

@@ -405,12 +405,12 @@ class Autopilot:
         return repairs
 
     def _rehearsed(self, repairs: Repairs, before: Finding, avoid: tuple[int, ...]) -> Repairs:
-        """The plan with its rehearsal on a twin, where it may run: no older than the time between its two looks."""
+        """The plan with its rehearsal on a twin, where it may run; it is good for the two looks and the run."""
         planned, policy = repairs.planned, self._policy
         if repairs.plan is None or policy.level(planned.name.kind) not in {Level.ASK, Level.ACT}:
             return repairs
         last = before.proposal.rehearsal if before.proposal and before.proposal.plan_id == planned.plan_id else None
-        if last is None or not 0 <= planned.at_ms - last.at_ms < policy.care.looks_apart * 1000:
+        if last is None or last.problem or not 0 <= planned.at_ms - last.at_ms < 3 * policy.care.looks_apart * 1000:
             is_urgent = planned.name.kind is Kind.DISK_FILLS and before.urgent_ms is not None
             at_any_time = is_urgent and policy.disk_fills.urgent_any_time
             request = self._run_of(repairs.plan, avoid, at_any_time=at_any_time)
