@@ -148,8 +148,6 @@ SESSION_MS = 60_000
 BEATS = 6
 """Heartbeats in a session while the holder changes nothing."""
 
-BEAT_S = SESSION_MS / 1000 / BEATS
-
 CALL_TIMEOUT_MS = 10_000
 """Timeout of a call: a coordinator that is down has a successor by then (broker.session.timeout.ms, 9 s)."""
 

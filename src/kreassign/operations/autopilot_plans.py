@@ -32,6 +32,7 @@ from kreassign.operations.connect import tell_nobody
 from kreassign.operations.plan import PlanRequest, make_plan
 from kreassign.operations.plan_files import PlanFile, read_plan_file, write_plan
 from kreassign.operations.plan_inputs import Inputs, inputs_of_cluster
+from kreassign.operations.report import rehearse
 from kreassign.operations.run import RunRequest
 from kreassign.operations.snapshot import observe, whole_snapshot
 from kreassign.planner.problem.policy import PlanPolicy
@@ -310,8 +311,6 @@ def rehearsed(client: AdminClient, request: RunRequest, at_ms: int, clock: Clock
 
     A twin has no clients to ask: a run that suffers with them backs off, and takes longer.
     """
-    from kreassign.operations.report import rehearse  # noqa: PLC0415 - twins are slow to load
-
     seen = observe(client, clock.now_ms(), tell_nobody)
     snapshot = whole_snapshot(client, seen, clock, MEASURED_S, tell_nobody)
     sizes = {name: one.size_bytes for name, one in snapshot.partitions}
