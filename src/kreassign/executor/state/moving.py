@@ -179,7 +179,8 @@ def _take_in(run: Run, state: phases.Observing, event: events.MovesObserved) -> 
         run.moves.index.sort(record, action)
         _tell(run, record, event.at_ms)
     for record in unsent:
-        if record.status is MoveStatus.COMPLETE:
+        # Directories may have been as the plan wants them from the first: nobody moved anything.
+        if record.status is MoveStatus.COMPLETE and record.move.original != record.move.target:
             moved = f"{SOMEONE_ELSE} moved {record.name} to {list(record.move.target)}, as the plan does"
             run.note_for_good(f"others {record.name}", (moved,))
     return actions
