@@ -9,7 +9,8 @@ days hold the same hours and weekdays, wherever the week begins.
               them, there is a *new level*: the older days are lifted to it. A day of those before that is odd in the
               same way is replaced by the usual one. So a rate that has been 0 for two days is at 0, unless that is
               usual; its range reaches to the level before, and no growth is continued
-    jump      the last day alone is odd, if need be beside the same weekday of the week before: one day is no proof of
+    jump      the last day alone is odd, if need be beside the same weekday of the week before, and apart from all others
+              of its own week (the weeks before may have been odd): one day is no proof of
               a new level, and no reason to ignore it. It is replaced, and the range reaches to a week at its level
     change    ln(y[a] / y[a + 7]), each day against the same weekday a week earlier, so that no rhythm of the week can
               look like growth
@@ -170,11 +171,14 @@ def _settled(rates: Floats, week: Floats) -> tuple[Floats, Floats, Mask]:
     usual = _usual(logs)
     apart = of_week - usual
     away, as_usual, is_odd = _odd(of_week, usual, nothing)
-    # One week alone, which may be odd itself, judges no day but the last, and that only if more cannot.
+    # The weeks before may be the odd ones: a last day that has jumped is apart from all others of its own week as well.
+    most, least = np.fmax.reduce(of_week[:, 1:], axis=1), np.fmin.reduce(of_week[:, 1:], axis=1)
     is_alone = np.isnan(usual[:, 0]) | (np.count_nonzero(~np.isnan(apart), axis=1) < _LEAST_BESIDE)
+    is_apart = (of_week[:, 0] > most + _STEP) | (of_week[:, 0] < least - _STEP)
+    is_alone &= is_apart  # One week judges no day but the last, and only if more cannot.
     for each, by_one in zip((away, as_usual, is_odd), _odd(of_week, _week_before(logs), nothing), strict=True):
         each[:, 0] = np.where(is_alone, by_one[:, 0], each[:, 0])
-    has_jumped = is_odd[:, 0] & ~is_odd[:, 1]
+    has_jumped = is_odd[:, 0] & ~is_odd[:, 1] & is_apart
     settled = np.where(is_odd, as_usual, week)
     plain = np.where(is_odd & ~np.logical_and.accumulate(is_odd, axis=1), as_usual, week)
     plain[:, 1:] = np.where(has_jumped[:, None], settled * np.exp(away[:, :1]), plain)[:, 1:]
