@@ -99,7 +99,7 @@ def test_leaders_of_a_topic_that_was_recreated_are_not_elected(rig: TwinRig, beh
 
     began = rig.prepared({0: (1, 0)}, throttle=None)
     # Before that are the two looks before it is sent, the health check, and the look after, which two brokers confirm.
-    odd.answer("describe_topics", *[as_it_is] * 6, recreated_topic)
+    odd.answer("describe_topics", *[as_it_is] * 8, recreated_topic)
     rig.run(began)
     elected = next(event for event in rig.seen if isinstance(event, LeadersElected))
     assert elected.elected == ()

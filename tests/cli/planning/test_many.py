@@ -53,11 +53,11 @@ def test_every_cluster_of_a_fleet_gets_its_plan(fleet: list[Path], tmp_path: Pat
 
 def test_a_cluster_without_a_plan_does_not_keep_the_others_from_theirs(fleet: list[Path]) -> None:
     goals = fleet[0].with_name("goals.toml")
-    goals.write_text('[capacity]\ndisk = "70MB"\n')
+    goals.write_text("[least-topic-leaders]\norders = 3\n")
     found = plan("fleet", *fleet, "--goals-file", goals)
     assert found.exit_code == 1
-    assert "c3: no plan: " in found.output
-    assert "c2: no plan" not in found.output
+    assert "c2: no plan: " in found.output
+    assert "c3: no plan" not in found.output
 
 
 @pytest.mark.parametrize("words", [
