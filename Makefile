@@ -214,6 +214,18 @@ kafka-next: $(VENV_READY) $(JARS_READY) ## what a release changes, and the tests
 	@bash scripts/prerequisites.sh java maven
 	PYTHONPATH=. $(BIN)/python scripts/kafka_next.py $(VERSION)
 
+SPARK_NEXT = build/spark-$(VERSION)
+.PHONY: spark-next
+spark-next: $(VENV_READY) ## the tests on Spark, without Kafka, with another PySpark than the locked one: VERSION=4.3.0
+	@bash scripts/prerequisites.sh java
+	@echo "setting up $(SPARK_NEXT)"
+	@test -x $(SPARK_NEXT)/bin/python || "$(PYTHON)" -m venv $(SPARK_NEXT)
+	@$(SPARK_NEXT)/bin/python $(PIP) --require-hashes -r locks/build.lock
+	@$(SPARK_NEXT)/bin/python $(INSTALL) locks/develop.lock
+	@$(SPARK_NEXT)/bin/uv pip install --quiet --python $(SPARK_NEXT)/bin/python pyspark==$(VERSION)
+	@$(SPARK_NEXT)/bin/python $(PIP) --no-deps --no-build-isolation -e .
+	$(SPARK_NEXT)/bin/python -m pytest -m "spark and not kafka and not exhaustive"
+
 S3_SERVER := build/moto
 S3_SERVER_READY := $(S3_SERVER)/ready
 S3_JARS_READY := $(JARS)/spark-s3.ready

@@ -465,7 +465,7 @@ def test_what_spark_cannot_do_is_one_line_with_what_to_do(
         assert "spark.log" in str(caught.value)
     assert stored.name in str(damaged.value)
     assert "Remove the file" in str(damaged.value)
-    assert "Spark failed: long overflow. Nothing was changed" in str(overflow.value)
+    assert "overflow. Nothing was changed" in str(overflow.value)
     assert "ansi" not in str(overflow.value)
     printed = capfd.readouterr()
     assert '{"ts"' not in printed.out + printed.err

@@ -9,9 +9,9 @@ days hold the same hours and weekdays, wherever the week begins.
               them, there is a *new level*: the older days are lifted to it. A day of those before that is odd in the
               same way is replaced by the usual one. So a rate that has been 0 for two days is at 0, unless that is
               usual; its range reaches to the level before, and no growth is continued
-    jump      the last day alone is odd, if need be beside the same weekday of the week before, and apart from all others
-              of its own week (the weeks before may have been odd): one day is no proof of
-              a new level, and no reason to ignore it. It is replaced, and the range reaches to a week at its level
+    jump      the last day alone is odd, if need be beside the same weekday of the week before, and apart from the rest
+              of its own week (weeks before may be the odd ones): one day proves no new level, and is not ignored. It is
+              replaced, and the range reaches to a week at its level
     change    ln(y[a] / y[a + 7]), each day against the same weekday a week earlier, so that no rhythm of the week can
               look like growth
     growth    median change / 7, per day: the seasonal slope of Hirsch, Slack & Smith 1982 (Water Resources Research
