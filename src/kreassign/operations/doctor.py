@@ -24,12 +24,10 @@ from kreassign.executor.cluster.readings import (
 from kreassign.executor.cluster.receivers import nameable_brokers
 from kreassign.executor.cluster.requests import without_records
 from kreassign.executor.history.diagnosis import NO_MAINTENANCE, ClusterReadings, diagnose, notes
-from kreassign.executor.history.findings import NO_RUN, Issue, Moving, NotRead, fillings
+from kreassign.executor.history.findings import NEEDS, NO_RUN, Issue, Moving, NotRead, fillings
 from kreassign.executor.history.run_history import UnreadableJournal, left_behind, read_view
 from kreassign.executor.journal import active_run, cluster_journals
-from kreassign.executor.lease import GROUP_ID as LEASE_GROUP
 from kreassign.executor.lease import OFFSETS_TOPIC, LeaseHolder, present_holder
-from kreassign.executor.maintenance.record import GROUP_ID as MAINTENANCE_GROUP
 from kreassign.executor.maintenance.record import MaintenanceRecord
 from kreassign.executor.state import RunView
 from kreassign.executor.throttle_ledger import ConfigValue, throttle_keys
@@ -261,7 +259,8 @@ def _allowed(client: AdminClient, unseen: Iterable[str]) -> AllowedOperations:
         if refused is not None and has_code(refused, TOPIC_AUTHORIZATION_FAILED):
             topics[OFFSETS_TOPIC] = frozenset()
         return replace(allowed, topics=topics)
-    told = {group: client.allowed_on_group(group) for group in (LEASE_GROUP, MAINTENANCE_GROUP)}
+    groups = {need.group[0] for need in NEEDS if need.group is not None}
+    told = {group: client.allowed_on_group(group) for group in sorted(groups)}
     return replace(allowed, topics=topics, groups={name: found for name, found in told.items() if found is not None})
 
 

@@ -292,7 +292,7 @@ def test_every_right_in_the_install_page_is_checked_by_the_doctor() -> None:
     (page,) = read("docs/start/install.md")
     rows = re.findall(r"^\|.*?\| ((?:[A-Z_]+ on|DESCRIBE).*?) \|$", page.text, re.MULTILINE)
     told = " ".join(rows).replace("_", "").lower()
-    assert len(rows) == 9
+    assert len(rows) == 10
     for need in NEEDS:
         for operation in (*need.cluster, *need.topics):
             assert operation.lower() in told or operation == "Read"

@@ -15,7 +15,7 @@ from shlex import quote
 from kreassign.errors import ClusterError, InputError
 from kreassign.executor.guards import under_min_isr
 from kreassign.executor.lease import GROUP_ID as LEASE_GROUP
-from kreassign.executor.lease import OFFSETS_TOPIC, LeaseHolder
+from kreassign.executor.lease import OF_AUTOPILOTS, OFFSETS_TOPIC, LeaseHolder
 from kreassign.executor.maintenance.record import GROUP_ID as MAINTENANCE_GROUP
 from kreassign.model import NO_LEADER, AllowedOperations, Broker, LogDir, OngoingReassignment, Partition, TopicPartition
 from kreassign.model.authorization import DeniedRight, denied_right, error_text, grant
@@ -442,6 +442,7 @@ NEEDS = (
         group=(LEASE_GROUP, "Read"),
         topic=(OFFSETS_TOPIC, "Describe"),
     ),
+    NeededRights("repairs of an autopilot", group=(OF_AUTOPILOTS.group_id, "Read"), topic=(OFFSETS_TOPIC, "Describe")),
     NeededRights(
         "maintenance that other machines see", group=(MAINTENANCE_GROUP, "Read"), topic=(OFFSETS_TOPIC, "Read")
     ),
