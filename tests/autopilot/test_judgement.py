@@ -259,7 +259,7 @@ def test_a_slow_broker_that_is_well_is_told_to_lead_nothing_since() -> None:
     assert over.commands == ("kreassign plan leaders --out plan.json",)
 
 
-def test_a_broker_that_is_slow_again_and_again_is_told_though_never_for_long() -> None:
+def test_a_broker_that_is_briefly_slow_again_and_again_is_told() -> None:
     def world(now_s: float) -> Observation:
         seen = cluster(0, LISTS)
         return lagging(seen) if now_s >= HOUR and now_s % (20 * MINUTE) < 5 * MINUTE else seen

@@ -228,7 +228,7 @@ def test_a_copy_of_others_counts_although_the_run_moves_its_partition(tmp_path: 
     assert {(copy.topic_partition, copy.broker) for copy in health.foreign_copies} == {(tp(0), 3)}
 
 
-def test_a_copy_of_others_counts_although_its_target_is_that_of_a_waiting_move(tmp_path: Path) -> None:
+def test_a_copy_that_others_began_for_a_waiting_move_has_room(tmp_path: Path) -> None:
     rig = TwinRig(tmp_path, [[0, 1], [0, 1], [0, 1]])
     listed = ConfigChange.set(LEADER_THROTTLED_REPLICAS, "2:0")
     rig.client.incremental_alter_configs({ConfigResource.topic("t"): [listed]}).raise_if_any()

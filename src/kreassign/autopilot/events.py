@@ -241,7 +241,7 @@ class Planned:
 
     @property
     def reasons(self) -> tuple[str, ...]:
-        """What is said of it beside its cost."""
+        """Sentences about the plan beside its cost."""
         return self.sentences[1:] + (() if self.rehearsal is None else (self.rehearsal.text,))
 
 

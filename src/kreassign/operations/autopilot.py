@@ -222,7 +222,7 @@ class Autopilot:
 
     @property
     def reach(self) -> str:
-        """What it cannot know of the process before it."""
+        """Sentence about what the process before it has begun, where that is out of reach."""
         if self._is_kept:
             return ""
         return (
