@@ -139,13 +139,16 @@ class _Partition:
         self.is_fixed = not now.may_move[index]
         usable = [one for one, gone in places if self.hosts.staying[one] and not gone]
         self._drained = _drained_on(problem, index) if problem.rules.between_brokers else set()
-        racks, limit = problem.rack_of_broker, int(problem.rack_limits.most[index])
+        racks = problem.rack_of_broker
+        limit, full = (int(limits[index]) for limits in problem.rack_limits)
         in_rack: dict[int, int] = {}
         self.stays = []
         for one in usable:
             rack = int(racks[one])
             in_rack[rack] = in_rack.get(rack, 0) + 1
-            if in_rack[rack] <= limit or not (problem.rules.repair_racks and not self.is_fixed):
+            full -= in_rack[rack] == limit
+            is_beyond = in_rack[rack] > limit or (in_rack[rack] == limit and full < 0)
+            if self.is_fixed or not (is_beyond and problem.rules.repair_racks):
                 self.stays.append(one)
 
     @property

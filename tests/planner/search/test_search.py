@@ -283,8 +283,8 @@ LOAD = [partition(0, 1, 2, gigabytes=50)]
      [*LOAD, partition(1, 3, gigabytes=20, may_move=False)], Rules(), "disk", "no receiver has enough disk left"),
     ([BrokerFacts(1, must_empty=True), *brokers(2), BrokerFacts(3, capacity={"disk": 1.0 * GIGABYTE})], LOAD, Rules(),
      "disk", "t-0: a replica of 50 GB is larger than any disk that may take it; the largest may hold 1 GB"),
-    ([*brokers(1, 2, 3, 4, racks="aabb"), *brokers(5, 6, racks="cc", may_receive=False)],
-     [partition(0, 1, wanted_factor=4)], Rules(), "racks", "every receiver is in a rack that has as many as may"),
+    ([*brokers(*range(1, 7), racks="aaabbb"), *brokers(7, 8, racks="cc", may_receive=False)],
+     [partition(0, 1, wanted_factor=5)], Rules(), "racks", "every receiver is in a rack that has as many as may"),
     (brokers(1, 2, may_lead=False), LOAD, Rules(), "leaders", "no broker is left that may lead"),
     (brokers(1, 2), LOAD, Rules(least_topic_leaders={"t": 1}), "leaders of a topic", "1 partition, 1 too few"),
     ([BrokerFacts(1, must_empty=True, broker_set="red"), BrokerFacts(2, broker_set="red"), *brokers(3)],
@@ -311,6 +311,18 @@ def test_racks_are_as_even_as_their_brokers_allow(racks: str, present: tuple[int
     solution = legal(problem)
     assert sorted(Counter(racks[broker - 1] for broker in lists(problem, solution)[0]).values()) == counts
     assert evaluate(problem, solution.assignment).moved_bytes == bytes_bound(problem).forced
+
+
+@pytest.mark.parametrize(("rules", "closed"), [
+    (Rules(only_forced=True), {"may_receive": False}),
+    (Rules(only_forced=True, repair_racks=True), {"may_receive": False}),
+    (Rules(only_forced=True), {"capacity": {"disk": 5.0 * GIGABYTE}}),
+])  # fmt: skip
+def test_a_rack_that_can_take_nothing_leaves_the_others_as_full_as_they_are(rules: Rules, closed) -> None:
+    hosts = [replace(host, must_empty=host.id == 2, **(closed if host.id == 5 else {}))
+             for host in brokers(*range(1, 7), racks="aabbca")]  # fmt: skip
+    problem = posed(hosts, [partition(0, 1, 2, 3, 4)], bands=DISK_ONLY, rules=rules)
+    assert lists(problem, legal(problem)) == [[1, 6, 3, 4]]
 
 
 def test_leaders_of_a_topic_that_must_stay_are_not_demanded() -> None:

@@ -328,7 +328,8 @@ def _racks_of_brokers(problem: Problem) -> IndexArray:
 def _allowed_per_rack(problem: Problem, racks: IndexArray) -> tuple[IntArray, IntArray]:
     """Most replicas of each partition in a rack, and the most racks with so many if that is more than one, (P,) each.
 
-    Replicas are dealt to the racks in turn, until each rack has one on every broker.
+    Replicas are dealt to the racks in turn, until each rack has one on every broker. How many racks may be full counts
+    only where each of them has a broker that may receive.
     """
     partitions, brokers = problem.partitions, problem.brokers
     wanted = partitions.wanted_factors
@@ -336,6 +337,7 @@ def _allowed_per_rack(problem: Problem, racks: IndexArray) -> tuple[IntArray, In
     if problem.rules.racks is RackRule.STRICT:
         return allowed, in_racks
     stays = brokers.is_live & ~brokers.must_empty
+    receives = brokers.may_receive & (brokers.closures == Closure.NONE)
     kinds = pairs(partitions.broker_sets, wanted, width := int(wanted.max(initial=0)) + 1)
     for kind in np.unique(kinds).tolist():
         number, factor = divmod(kind, width)
@@ -347,7 +349,7 @@ def _allowed_per_rack(problem: Problem, racks: IndexArray) -> tuple[IntArray, In
             dealt = min(left, int((room > level).sum()))
             left, level = left - dealt, level + 1
         allowed[chosen] = max(1, level) if left <= 0 else factor
-        if level > 1 and left <= 0:
+        if level > 1 and left <= 0 and set(racks[members]) == set(racks[members & receives]):
             in_racks[chosen] = dealt
     return allowed, in_racks
 

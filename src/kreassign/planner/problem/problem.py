@@ -572,7 +572,8 @@ class Problem:
         """Most replicas of each partition that may share a rack, and in how many racks there may be so many.
 
         Racks fill level by level, each up to the number of its brokers: with `most` replicas in at most `full` racks,
-        every other one has one less, or one on each of its brokers.
+        every other one has one less, or one on each of its brokers. Where a rack has brokers, but none that may
+        receive, it cannot be filled: then any number of racks may have `most`.
         """
         wanted = self.partitions.wanted_factors
         limits = RackLimits(np.ones_like(wanted), np.full_like(wanted, ANY_RACKS))
@@ -588,7 +589,8 @@ class Problem:
             chosen = kinds == kind
             most = next((level for level, places in enumerate(room) if places >= factor), factor)
             limits.most[chosen] = max(1, most)
-            if most > 1 and room[most] >= factor:
+            is_open = np.bincount(racks[members & self.brokers.receiving], minlength=len(sizes)) > 0
+            if most > 1 and room[most] >= factor and is_open[sizes > 0].all():
                 limits.full[chosen] = factor - room[most - 1]
         return limits
 

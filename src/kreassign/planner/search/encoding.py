@@ -204,7 +204,14 @@ def _encoding(problem: Problem, unit_bytes: float) -> Encoding:
 
 
 def _rack_limit(problem: Problem) -> IndexArray:
+    """Limits of the rule as one number per partition; more racks stay full where nothing repairs that."""
     most, full = (one.astype(np.int64) for one in problem.rack_limits)
+    if not problem.rules.repair_racks:
+        racks, partitions = problem.rack_of_broker, problem.partitions
+        rows = pairs(partitions.owners, racks[partitions.replicas], int(racks.max(initial=0)) + 1)
+        rows, held = np.unique(rows, return_counts=True)
+        owners = rows // (int(racks.max(initial=0)) + 1)
+        full = np.maximum(full, np.bincount(owners[held >= most[owners]], minlength=len(most)))
     return most | full << FULL_RACKS
 
 

@@ -230,7 +230,7 @@ def _capacities(problem: Problem) -> Iterator[tuple[str, str]]:
 def _too_large(problem: Problem) -> Iterator[tuple[str, str]]:
     """Replicas that must be placed, and are larger than any disk that may take them."""
     partitions, brokers, dirs = problem.partitions, problem.brokers, problem.log_dirs
-    if not problem.rules.between_brokers:
+    if not problem.rules.between_brokers or problem.budget != Budget():  # With a budget it stays undone.
         return
     room, place = brokers.capacity_of(DISK.name).astype(np.float64), "disk"
     if dirs is not None:

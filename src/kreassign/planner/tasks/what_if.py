@@ -206,9 +206,9 @@ def _fits(problem: Problem, count: int) -> bool:
         sized = with_new_brokers(problem, count - len(present))
     try:
         found = evaluate(sized, solve(sized).assignment)
-        return found.legal and not found.misses()  # the bands of the reduced problem are its limits
     except Infeasible:
         return False
+    return found.legal and not found.above_limits
 
 
 # Several plans for one task, none of which is worse than another in everything.
