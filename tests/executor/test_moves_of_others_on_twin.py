@@ -94,7 +94,18 @@ def test_a_run_waits_for_a_move_of_others_and_does_the_rest(rig: TwinRig) -> Non
     run = rig.run(started)
     assert (run.state, rig.replicas, undone(rig, run)) == ("done", TARGETS, {OURS})
     assert MOVED in run.problems
+    assert [move.bytes_copied for move in run.moves if move.topic_partition == THEIRS] == [0]
     assert throttled(rig) == {"1:0", "1:1", "1:3"}
+
+
+def test_a_move_of_others_to_a_lost_broker_is_not_planned_again(rig: TwinRig) -> None:
+    started = rig.prepared(TARGETS, throttle=FAST, replans=True)
+    stall(rig)
+    begin(rig)
+    rig.after(200, lambda: rig.twin.start(2))
+    run = rig.run(started)
+    assert (run.state, rig.replicas) == ("done", TARGETS)
+    assert MOVED in run.problems
 
 
 def test_a_run_sends_a_move_that_others_cancelled(rig: TwinRig) -> None:

@@ -25,7 +25,7 @@ def odd(tmp_path: Path) -> OddPort:
     return OddPort(TwinRig(tmp_path, [[0, 1], [3, 4]]).client)
 
 
-def troubled_at(*brokers: int) -> Answer:
+def troubled_at(*brokers: int | None) -> Answer:
     """Topics, without a leader and with one replica in sync as these brokers show them."""
 
     def answer(real: Real, *args: Any, broker: int | None = None, **named: Any) -> Batch[str, Topic]:
@@ -79,6 +79,16 @@ def test_a_silent_broker_is_passed_over_in_a_second_look(odd: OddPort) -> None:
     odd.answer_always("describe_topics", silent_at(0, 1))
     with pytest.raises(ClusterError, match="broker 1 does not answer"):
         seen(odd)
+
+
+def test_a_first_look_at_one_broker_takes_nothing_for_healthy(odd: OddPort) -> None:
+    move = PlannedMove(TopicPartition("t", 0), (0, 1), (0, 2), size_bytes=0)
+    odd.answer_always("describe_topics", silent_at(0, 1))
+    unread = inspect_health(odd.port, CheckHealth((move,), ())).unread
+    assert ("topic t", "broker 1 does not answer") in {(one.what, one.why) for one in unread}
+    odd.answer_always("describe_topics", lambda real, *args, broker=None, **named: (
+        silent_at(0, 1) if broker is not None else troubled_at(None))(real, *args, broker=broker, **named))  # fmt: skip
+    assert inspect_health(odd.port, CheckHealth((move,), ())).offline.count == 2
 
 
 def test_a_broker_of_the_moves_is_not_down_while_no_second_broker_says_so(odd: OddPort) -> None:

@@ -57,7 +57,8 @@ def inspect_health(port: ClusterPort, question: CheckHealth, in_maintenance: Col
     ours = {(move.topic_partition, broker) for move in moves for broker in move.receiving}
     concerned = {broker for move in moves for broker in (*move.original, *move.receiving, *move.target)}
     live = tuple(sorted(readings.live_with(port, concerned)))
-    topics = _topics_of_two(port, is_second=question.second_look)
+    own = {move.topic_partition.topic for move in moves}
+    topics = _topics_of_two(port, own, is_second=question.second_look)
     partitions = list(readings.partitions_of(topics.ok).values())
     troubled = under_replicated(partitions, ongoing, expected=ours)
     destinations = sorted({broker for move in moves for broker in move.receiving} & set(live))
@@ -78,7 +79,6 @@ def inspect_health(port: ClusterPort, question: CheckHealth, in_maintenance: Col
     agreed = {move.topic_partition for move in moves} if question.allows_producer_outage else set()
     short = [one for one in partitions if len(one.isr) < len(one.replicas) and one.topic_partition not in agreed]
     minima = requests.min_isr_of(port, (one.topic_partition.topic for one in short))
-    own = {name.topic for name in targets}
     throttle = requests.check_throttle(port, question.throttle, {})
     recreated = _recreated(moves, topics.ok)
     return Health(
@@ -136,14 +136,22 @@ def _without_sizes(answers: Mapping[int, tuple[LogDir, ...]], brokers: Collectio
     return dict.fromkeys(lacking, ClusterError("it does not tell that of each log directory"))
 
 
-def _topics_of_two(port: ClusterPort, *, is_second: bool) -> Batch[str, Topic]:
+def _topics_of_two(port: ClusterPort, own: set[str], *, is_second: bool) -> Batch[str, Topic]:
     """Return all topics as two brokers show them that are asked by name.
 
     A broker that lags shows trouble that is over, and none where there is some: it is believed alone in neither. Topics
     that the two show differently, and one of them in trouble, are asked for again. While no two agree, each partition
-    is as where it is worst, so that nothing starts; in a second look as where it is best, so that no run ends.
+    is as where it is worst, so that nothing starts; in a second look as where it is best, so that no run ends. Where no
+    two answer, trouble that one shows counts, and the other `own` topics of the run are unread.
     """
-    first, *others = readings.ask_by_name(port, lambda broker: port.describe_topics(None, broker=broker))
+    try:
+        first, *others = readings.ask_by_name(port, lambda broker: port.describe_topics(None, broker=broker))
+    except ClusterError as error:
+        if is_second:
+            raise
+        seen = port.describe_topics(None)
+        troubled = {name: topic for name, topic in seen.ok.items() if any(map(_is_in_trouble, topic.partitions))}
+        return Batch(troubled, dict.fromkeys(own - troubled.keys(), error))
     shown, failed = dict(first.ok), dict(first.failed)
     disputed, lone = set[str](), set[str]()
     for other in others:

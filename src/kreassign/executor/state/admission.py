@@ -313,6 +313,7 @@ def _note_absences(run: Run, at_ms: int, absent: set[int]) -> None:
             hint = "" if run.control.replans else ", or use `--replan` next time, which chooses other brokers"
             record.give_up(at_ms, f"{away_text(run, lost)}; plan it again{hint}")
             run.moves.index.sort(record)
+            run.tell(f"others {record.name}", at_ms)
 
 
 # Hours of a run: moves that end in the remaining time, and the treatment of moves when it is over.

@@ -34,7 +34,7 @@ def moves_to_replan(run: Run) -> tuple[MoveRecord, ...]:
         record
         for record in run.moves.active
         if (record.status is MoveStatus.PLANNED or (record.status is MoveStatus.MOVING and record.has_leader))
-        and not record.is_given_up
+        and not (record.is_given_up or record.is_of_others)
         and lost.intersection(record.lagging)
     )
 

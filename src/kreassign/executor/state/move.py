@@ -251,6 +251,8 @@ class MoveRecord:
     given_up: str | None = None
     is_failing: bool = False
     """True if it has failed but for its copies between directories, which are still to be cancelled."""
+    by_others: bool = False
+    """True while others move its partition to the target, and once they have: nothing that is copied is the run's."""
     is_postponed: bool = False
     was_cancelled: bool = False
     anchor: CopyPace | None = None
@@ -382,6 +384,8 @@ class MoveRecord:
         the run only where nothing was seen.
         """
         received = dict.fromkeys(self.move.receiving, 0)
+        if self.by_others:
+            return received
         if self.status is MoveStatus.COMPLETE:
             received = dict.fromkeys(self.move.receiving, self.move.size_bytes)
         for copy in self.copies:
@@ -423,12 +427,13 @@ class MoveRecord:
 
     def accepted(self) -> None:
         """Record that the controller accepted the move."""
-        self.status, self.refusal = MoveStatus.MOVING, None
+        self.status, self.refusal, self.by_others = MoveStatus.MOVING, None, False
         self.submissions.accepted()
 
     def leave_to_others(self) -> None:
         """Wait for what others have begun; its copies are not those of the run."""
         self._wait()
+        self.by_others = True
         self.copies = tuple(copy for copy in self.copies if copy.broker not in self.step.receiving)
         if self.step.original == self.move.original:
             self.submitted_ms = None

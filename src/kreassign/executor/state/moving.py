@@ -391,6 +391,7 @@ def _wind_down(run: Run, actions: Sequence[tuple[MoveRecord, NextAction]], at_ms
     for record in (*unsent, *(record for record in run.moves.active if record.status is MoveStatus.PLANNED)):
         record.cancelled(at_ms)
         run.moves.index.sort(record)
+        _tell(run, record, at_ms)
     cancels_all = run.control.wind_down is WindDown.CANCEL
     cancelling = tuple(
         record.name
