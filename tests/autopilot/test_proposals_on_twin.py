@@ -180,7 +180,7 @@ def test_windows_of_a_changed_policy_hold_for_a_run(tmp_path: Path) -> None:
 def test_a_run_that_cannot_write_its_pause_goes_on(tmp_path: Path) -> None:
     """When its window closes, another process has locked its journal."""
     ours = Fleet(tmp_path, TwinRig(tmp_path, LISTS * 8, brokers=6), SLOW)
-    at = [datetime.fromtimestamp(ours.rig.transport.now_ms() / 1000 + each, tz=UTC) for each in (4200, 4800)]
+    at = [datetime.fromtimestamp(ours.rig.transport.now_ms() / 1000 + each, tz=UTC) for each in (4200, 4920)]
     ours.policy = parse_policy(f"{SLOW}windows = ['{at[0]:%H:%M}-{at[1]:%H:%M}']\n", "policy.toml")
     locks, rests = list[sqlite3.Connection](), [False]
 
@@ -197,7 +197,7 @@ def test_a_run_that_cannot_write_its_pause_goes_on(tmp_path: Path) -> None:
     time = ours.rig.transport
     with Autopilot(ours.rig.client, ours.policy, ours.context, ours.messages.append, time, report=lock) as autopilot:
         ours.rig.twin.crash(3)
-        ours.watch(autopilot, 4860.0, 60.0)
+        ours.watch(autopilot, 4980.0, 60.0)
         locks[0].close()
         ours.watch(autopilot, 25 * HOUR_S, LOOKS_S)
         assert [one.outcome for one in autopilot.memory.acts] == ["done"]

@@ -18,7 +18,7 @@ from kreassign.executor.journal import journal_path, read_events
 from kreassign.executor.lease import OF_AUTOPILOTS
 from kreassign.operations.autopilot import Autopilot
 from kreassign.operations.autopilot_journal import DECISIONS
-from kreassign.operations.autopilot_keeper import watch_or_stand_by
+from kreassign.operations.autopilot_keeper import Vigil, watch_or_stand_by
 from tests.autopilot.fleet import HOUR_S, Fleet, finding
 from tests.autopilot.test_journal_elsewhere import Hosts, Killed, hosts_of
 from tests.executor.odd_port import Answer, OddPort, Real, as_it_is, not_reached
@@ -200,6 +200,24 @@ def test_a_repair_starts_nothing_while_the_lease_is_in_doubt(tmp_path: Path) -> 
     (from_s,) = silent_s
     within = {count for at_s, count in begun if from_s + 40 < at_s < from_s + 5 * MINUTE_S}
     assert within == {min(within)} != {len(LISTS) // 2}, "no move is submitted meanwhile"
+
+
+def test_who_takes_over_waits_for_a_repair_that_goes_on(hosts: Hosts) -> None:
+    refused = list[str]()
+
+    def take_over(run: Any, _: object) -> None:
+        if run.in_flight and not refused:
+            with pytest.raises(StandsBy) as error:
+                hosts.on("b", None)
+            refused.append(str(error.value))
+
+    hosts.vigils["b"] = Vigil(hosts.fleet.rig.transport, 0.0)
+    hosts.fleet.context = replace(hosts.fleet.context, observers=(take_over,))
+    with hosts.on("a", None) as first:
+        hosts.fleet.rig.twin.crash(3)
+        watch(first, HOUR_S)
+        assert [one.outcome for one in first.memory.acts] == ["done"]
+    assert "holds the lease of the cluster; this one goes on when that is over, or lost" in refused[0]
 
 
 def test_what_a_lost_host_left_is_left_alone_out_of_reach(tmp_path: Path) -> None:

@@ -67,6 +67,7 @@ from kreassign.errors import (
     KreassignError,
     MirrorUnavailable,
     PlanIsMet,
+    StandsBy,
 )
 from kreassign.executor.events import (
     CancelRequested,
@@ -170,6 +171,9 @@ class Autopilot:
                 self._lease.take(path.parent, takes_over=not vigil.lost_s)
             keeper = Keeper(client, context, self._cluster_id, clock, vigil, is_dry, self._lease.is_held)
             self._journal, events = keeper.resume()
+        except ClusterBusy as error:  # A process here that was suspended lost its lease, and holds the journal.
+            self._lease.release()
+            raise StandsBy(str(error)) from None
         except BaseException:
             self._lease.release()
             raise
@@ -383,6 +387,7 @@ class Autopilot:
             avoid = avoided(self.memory, name, now)
             look = Look(now, self.memory, self._policy)
             fresh = plan_repair(self._client, name, look, self._clock, avoid)
+            self._lease.confirm()  # Planning takes minutes, and so does the rehearsal.
             repairs = self._rehearsed(kept(path, before.proposal, fresh, look, avoid), before, avoid)
         except ClusterError as error:
             self._fail(name, f"it could not be planned: {error_text(error)}", is_passing=True)
@@ -415,6 +420,7 @@ class Autopilot:
             at_any_time = is_urgent and policy.disk_fills.urgent_any_time
             request = self._run_of(repairs.plan, avoid, at_any_time=at_any_time)
             last = rehearsed(self._client, request, planned.at_ms, self._clock)
+            self._lease.confirm()
         return replace(repairs, planned=replace(planned, rehearsal=last))
 
     # Approvals: the request is a file, and so are the signatures beside it.
@@ -515,6 +521,8 @@ class Autopilot:
         if repairs is None or repairs.planned.plan_id != plan_id:
             return
         if self._is_dry:
+            if not self._is_due_still(RunRepair(name, plan_id, at_any_time)):
+                return
             self._begin(repairs.planned, "dry-run")
             self._note(RunEnded(self._clock.now_ms(), name, Result.NOT_BEGUN_DRY, repairs.planned.copied_bytes))
             return

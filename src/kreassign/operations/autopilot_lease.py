@@ -25,6 +25,7 @@ from kreassign.executor.lease import (
     LeaseHolder,
     LeaseStatus,
     Taken,
+    present_holder,
 )
 from kreassign.model.authorization import error_text
 from kreassign.model.run import Operator
@@ -54,6 +55,8 @@ class AutopilotLease:
         former = folder / "lease"
         status = self._take()
         if isinstance(status, Taken) and (holder := status.holder) and (takes_over or _is_dead(holder, former)):
+            if takes_over and (run := self._run_of(holder)):
+                raise StandsBy(f"{run}; this one goes on when that is over, or lost")
             with suppress(ClusterError):  # its session may have expired just now
                 self._client.leave_group(OF_AUTOPILOTS.group_id, holder.run_id, timeout_ms=CALL_TIMEOUT_MS)
             status = self._take()
@@ -61,6 +64,14 @@ class AutopilotLease:
         if isinstance(status, Held):
             left = "nothing was begun"
             write_state(former, self._lease.holder.run_id, "the name of this process", left, mode=PRIVATE_MODE)
+
+    def _run_of(self, holder: LeaseHolder) -> str:
+        """Sentence about a run that another host may execute; empty if none does."""
+        try:
+            run = present_holder(self._client)
+        except ClusterError as error:
+            return f"whether {holder} executes a run could not be read: {error_text(error)}"
+        return f"{run} holds the lease of the cluster" if run is not None else ""
 
     def _take(self) -> LeaseStatus | None:
         try:

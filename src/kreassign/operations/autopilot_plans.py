@@ -24,6 +24,7 @@ from kreassign.executor.scheduling.windows import REACHED, longest_s, open_inter
 from kreassign.model import TopicPartition
 from kreassign.model.load import MEASURED_S
 from kreassign.model.pace import Schedule
+from kreassign.model.plan import Plan
 from kreassign.model.plan_facts import plan_id
 from kreassign.model.run import MoveHistory, Phase
 from kreassign.model.text import counted, format_amount, format_seconds, rough_span, some_of
@@ -309,18 +310,30 @@ LATE_MS = 2 * 60_000
 def rehearsed(client: AdminClient, request: RunRequest, at_ms: int, clock: Clock) -> Rehearsed:
     """Make a run on a twin of the cluster as it is now, from when its window is open. Raises ClusterError.
 
-    A twin has no clients to ask: a run that suffers with them backs off, and takes longer.
+    A twin has no clients to ask: a run that suffers with them backs off, and takes longer. Partitions that cannot be
+    tried keep the others from nothing: the guards of the run hold those of unknown size, and a copy that lags behind
+    its writes keeps no other waiting.
     """
     seen = observe(client, clock.now_ms(), tell_nobody)
     snapshot = whole_snapshot(client, seen, clock, MEASURED_S, tell_nobody)
-    sizes = {name: one.size_bytes for name, one in snapshot.partitions}
-    if unknown := sorted(name for name in request.plan.plan.replicas if sizes.get(name) is None):
-        return _not_rehearsed(at_ms, f"the size of {some_of(unknown, SHOWN)} is not known")
+    now, wanted, rate = dict(snapshot.partitions), request.plan.plan, request.throttle.slowest_bytes_per_s
+    unknown = {name for name in wanted.replicas if name not in now or now[name].size_bytes is None}
+    most = rate or math.inf
+    hot = {name for name in wanted.replicas.keys() - unknown if (now[name].write_bytes_per_s or 0.0) >= most}
+    untried = (
+        *((f"the size of {some_of(sorted(unknown), SHOWN)} is not known",) if unknown else ()),
+        *((f"the throttle is below what is written to {some_of(sorted(hot), SHOWN)}",) if hot else ()),
+    )
+    tried = tuple(one for one in wanted.assignments if one.topic_partition not in unknown | hot)
+    if not tried:
+        return _not_rehearsed(at_ms, "; ".join(untried))
+    expected = {name: one for name, one in request.plan.expected.items() if name not in unknown | hot}
+    request = replace(request, clients=None, plan=replace(request.plan, plan=Plan(tried), expected=expected))
     hours = request.pace.hours
     window = open_interval(hours, snapshot.taken_ms)
     begin_ms = snapshot.taken_ms if window is None else round(max(window.begins_ms, snapshot.taken_ms))
     try:
-        shown = rehearse(replace(request, clients=None), replace(snapshot, taken_ms=begin_ms))
+        shown = rehearse(request, replace(snapshot, taken_ms=begin_ms))
     except (KreassignError, ValueError) as error:
         return _not_rehearsed(at_ms, " ".join(str(error).split()))
     history = shown.history
@@ -333,7 +346,8 @@ def rehearsed(client: AdminClient, request: RunRequest, at_ms: int, clock: Clock
         *shown.outages,
     )
     took = "" if shown.seconds is None else f" after {rough_span(shown.seconds)}"
-    text = f"rehearsed on a twin of the cluster: {history.state}{took}"
+    left = f" without what cannot be tried ({'; '.join(untried)})" if untried else ""
+    text = f"rehearsed on a twin of the cluster{left}: {history.state}{took}"
     if problems:
         return Rehearsed(at_ms, text, f"{text}; {'; '.join(problems[:SHOWN])}")
     return Rehearsed(at_ms, f"{text}, and no guard held it")

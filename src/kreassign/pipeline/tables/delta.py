@@ -205,8 +205,8 @@ def log_to_write(data_dir: DataDir, table: Table) -> TableLog:
             if not has_log(data_dir, table):  # otherwise another process created it at the same time
                 raise
     log = open_log(data_dir, table)
-    refuse_wrong_columns(log)
     _refuse_other_parts(log)
+    refuse_wrong_columns(log)
     return log
 
 
