@@ -151,7 +151,7 @@ def _topics_of_two(port: ClusterPort, own: set[str], *, is_second: bool) -> Batc
             raise
         seen = port.describe_topics(None)
         troubled = {name: topic for name, topic in seen.ok.items() if any(map(_is_in_trouble, topic.partitions))}
-        return Batch(troubled, dict.fromkeys(own - troubled.keys(), error))
+        return Batch(troubled, {**seen.failed, **dict.fromkeys(own - troubled.keys(), error)})
     shown, failed = dict(first.ok), dict(first.failed)
     disputed, lone = set[str](), set[str]()
     for other in others:
