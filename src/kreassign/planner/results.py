@@ -428,9 +428,7 @@ def _breaks_racks(problem: Problem, partition: int, broker: int, final: list[int
     racks, limits = problem.rack_of_broker, problem.rack_limits
     others = np.array([one for one in final if one != broker], np.int64)
     rest = np.bincount(racks[others], minlength=int(racks.max()) + 1)
-    most = limits.most[partition]
-    full = most > 1 and (rest >= most).sum() >= limits.full[partition] + excess
-    result: BoolArray = rest[racks] >= most + excess - int(full)
+    result: BoolArray = rest[racks] >= limits.of(partition, rest, int(excess))
     return result
 
 

@@ -64,7 +64,7 @@ def test_present_directories_are_kept_where_all_are_known() -> None:
 
 
 def left_by(problem: Problem) -> tuple[str, ...]:
-    """What remains after the plan that is found for the problem."""
+    """Sentences on what remains after the plan for the problem."""
     return outcome_of(problem, solve(problem).assignment, ORIGIN).facts.remaining
 
 

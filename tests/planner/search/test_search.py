@@ -318,7 +318,7 @@ def test_racks_are_as_even_as_their_brokers_allow(racks: str, present: tuple[int
     (Rules(only_forced=True, repair_racks=True), {"may_receive": False}),
     (Rules(only_forced=True), {"capacity": {"disk": 5.0 * GIGABYTE}}),
 ])  # fmt: skip
-def test_a_rack_that_can_take_nothing_leaves_the_others_as_full_as_they_are(rules: Rules, closed) -> None:
+def test_a_closed_rack_leaves_the_others_as_full_as_they_are(rules: Rules, closed) -> None:
     hosts = [replace(host, must_empty=host.id == 2, **(closed if host.id == 5 else {}))
              for host in brokers(*range(1, 7), racks="aabbca")]  # fmt: skip
     problem = posed(hosts, [partition(0, 1, 2, 3, 4)], bands=DISK_ONLY, rules=rules)

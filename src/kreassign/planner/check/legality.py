@@ -15,7 +15,7 @@ from kreassign.planner.arrays import NOWHERE, BoolArray, FloatArray, IndexArray,
 from kreassign.planner.check.cost import Changes, forced_copies
 from kreassign.planner.goals import Column
 from kreassign.planner.problem.holds import Hold, held_sentences
-from kreassign.planner.problem.problem import Assignment, Problem, RackRule
+from kreassign.planner.problem.problem import Assignment, Problem, RackLimits, RackRule
 
 SHOWN_PER_RULE = 100
 ROUNDING = 1e-9
@@ -227,9 +227,9 @@ def _only_forced(case: Case) -> Iterator[str]:
     problem, changes = case.problem, case.changes
     if not problem.rules.only_forced:
         return
-    ids = problem.brokers.ids
+    ids, limits = problem.brokers.ids, problem.rack_limits
     for partition in beyond_task(problem, changes):
-        for broker, place in _exchanges(case, partition):
+        for broker, place in _exchanges(case, partition, limits):
             if over_limit(case, partition, broker, place) is None:
                 to = ids[case.assignment.replicas[place]]
                 yield f"{problem.partitions.name(partition)} goes from broker {ids[broker]} to {to} without need"
@@ -250,7 +250,7 @@ def beyond_task(problem: Problem, changes: Changes) -> dict[int, int]:
     return {partition: int(more[partition]) for partition in np.flatnonzero(more > 0).tolist()}
 
 
-def _exchanges(case: Case, partition: int) -> Iterator[tuple[int, int]]:
+def _exchanges(case: Case, partition: int, limits: RackLimits) -> Iterator[tuple[int, int]]:
     """Pairs of a broker that loses its replica, and the place of a copy that it could keep under the rack rule."""
     problem, assignment, now = case.problem, case.assignment, case.problem.partitions
     before = now.span(partition)
@@ -263,12 +263,10 @@ def _exchanges(case: Case, partition: int) -> Iterator[tuple[int, int]]:
     first, last = int(assignment.offsets[partition]), int(assignment.offsets[partition + 1])
     places = first + np.flatnonzero(case.changes.added[first:last])
     racks = problem.rack_of_broker
-    most, full = (int(limits[partition]) for limits in problem.rack_limits)
     for broker in now.replicas[before][stayable].tolist():
         for place in places.tolist():
             held = np.bincount(racks[np.delete(assignment.replicas[first:last], place - first)], minlength=len(racks))
-            beside = int(held[racks[broker]])
-            if beside + 1 < most or (beside + 1 == most and (held == most).sum() < full):
+            if held[racks[broker]] < limits.of(partition, held):
                 yield broker, place
 
 

@@ -20,7 +20,7 @@ from kreassign.model import TopicPartition
 from kreassign.model.closures import Closure
 from kreassign.model.placement import usual_factors
 from kreassign.model.text import ESTIMATED
-from kreassign.planner.arrays import NOWHERE, BoolArray, BytesArray, FloatArray, IntArray, pairs
+from kreassign.planner.arrays import NOWHERE, BoolArray, BytesArray, FloatArray, IndexArray, IntArray, pairs
 from kreassign.planner.goals import CPU, GOALS, OPTIONAL_GOALS, Goal, goal_named, is_goal
 from kreassign.planner.problem.holds import Hold
 
@@ -413,6 +413,14 @@ class RackLimits(NamedTuple):
 
     most: IntArray
     full: IntArray
+
+    def of(self, partition: int, held: IntArray | IndexArray, excess: int = 0) -> int:
+        """Number of replicas below which a rack may take one more of the partition, of which racks hold `held`, (R,).
+
+        `excess` is how many replicas more than allowed the racks may share.
+        """
+        most = int(self.most[partition])
+        return most + excess - int((held >= most).sum() >= self.full[partition] + excess)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from kreassign.planner.arrays import NOWHERE, BoolArray, FloatArray, IndexArray, IntArray, pairs
-from kreassign.planner.problem.problem import Assignment, Problem
+from kreassign.planner.problem.problem import ANY_RACKS, Assignment, Problem, RackLimits
 from kreassign.planner.search.compiled import loops
 from kreassign.planner.search.compiled.kernels import (
     FIXED,
@@ -206,13 +206,18 @@ def _encoding(problem: Problem, unit_bytes: float) -> Encoding:
 def _rack_limit(problem: Problem) -> IndexArray:
     """Limits of the rule as one number per partition; more racks stay full where nothing repairs that."""
     most, full = (one.astype(np.int64) for one in problem.rack_limits)
-    if not problem.rules.repair_racks:
+    if not problem.rules.repair_racks and (full < ANY_RACKS).any():
         racks, partitions = problem.rack_of_broker, problem.partitions
-        rows = pairs(partitions.owners, racks[partitions.replicas], int(racks.max(initial=0)) + 1)
-        rows, held = np.unique(rows, return_counts=True)
-        owners = rows // (int(racks.max(initial=0)) + 1)
+        width = int(racks.max(initial=0)) + 1
+        rows, held = np.unique(pairs(partitions.owners, racks[partitions.replicas], width), return_counts=True)
+        owners = rows // width
         full = np.maximum(full, np.bincount(owners[held >= most[owners]], minlength=len(most)))
     return most | full << FULL_RACKS
+
+
+def rack_limits(encoding: Encoding) -> RackLimits:
+    """Limits of the racks as the search keeps them."""
+    return RackLimits(encoding.rack_limit & MOST_IN_RACK, encoding.rack_limit >> FULL_RACKS)
 
 
 def _pins(problem: Problem) -> tuple[IndexArray, IndexArray]:
@@ -400,11 +405,11 @@ def crowding(encoding: Encoding, state: State, counted: BoolArray) -> BoolArray:
     begins = np.concatenate(([True], ordered[1:] != ordered[:-1])) if len(ordered) else np.zeros(0, bool)
     positions = np.arange(len(ordered))
     within = positions - np.maximum.accumulate(np.where(begins, positions, 0))
-    owners, beyond = encoding.owners[slots[order]], np.zeros(len(counted), bool)
-    beyond[slots[order]] = within >= encoding.rack_limit[owners] & MOST_IN_RACK
+    owners, beyond, limits = encoding.owners[slots[order]], np.zeros(len(counted), bool), rack_limits(encoding)
+    beyond[slots[order]] = within >= limits.most[owners]
     # Of the racks that are full, those count whose last replica comes first in the list.
-    last = np.sort(slots[order][within == (encoding.rack_limit[owners] & MOST_IN_RACK) - 1])
+    last = np.sort(slots[order][within == limits.most[owners] - 1])
     owners = encoding.owners[last]
     before = np.arange(len(last)) - np.searchsorted(owners, owners)
-    beyond[last[before >= encoding.rack_limit[owners] >> FULL_RACKS]] = True
+    beyond[last[before >= limits.full[owners]]] = True
     return beyond

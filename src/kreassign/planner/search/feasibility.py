@@ -24,8 +24,6 @@ from kreassign.planner.problem.holds import Hold, first_names, held_sentences
 from kreassign.planner.problem.problem import Budget, Problem, RackRule
 from kreassign.planner.search.compiled import kernels, loops
 from kreassign.planner.search.compiled.kernels import (
-    FULL_RACKS,
-    MOST_IN_RACK,
     NO_RANK,
     REMOVED,
     Encoding,
@@ -33,7 +31,7 @@ from kreassign.planner.search.compiled.kernels import (
     State,
     slots_by_broker,
 )
-from kreassign.planner.search.encoding import Search, crowding, may_stay_or_go, refresh, scales
+from kreassign.planner.search.encoding import Search, crowding, may_stay_or_go, rack_limits, refresh, scales
 
 # Make room.
 
@@ -296,8 +294,7 @@ def _why_unplaced(problem: Problem, encoding: Encoding, state: State, slot: int)
     broker_set = encoding.partition_sets[partition]
     of_set = (encoding.broker_sets == broker_set) | (broker_set == NOWHERE)
     used = np.bincount(encoding.racks[others], minlength=int(encoding.racks.max()) + 1)
-    most, full = encoding.rack_limit[partition] & MOST_IN_RACK, encoding.rack_limit[partition] >> FULL_RACKS
-    has_room = used < most - int((used >= most).sum() >= full)
+    has_room = used < rack_limits(encoding).of(partition, used)
     for rule, allowed, sentence in (
         ("receivers", encoding.receiving, "no broker may receive replicas"),
         ("broker sets", of_set, "none of its broker set may receive"),

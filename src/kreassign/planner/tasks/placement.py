@@ -304,8 +304,7 @@ class _Successors:
         its = partitions.span(partition)
         others = self.replicas[its][~self._is_open[its]]
         held = np.bincount(self._racks[others], minlength=int(self._racks.max()) + 1)
-        in_rack, most = held[self._racks], self._limits.most[partition]
-        limit = most - int((held >= most).sum() >= self._limits.full[partition])
+        in_rack, limit = held[self._racks], self._limits.of(partition, held)
         was_over = in_rack[self.replicas[place]] >= limit
         allowed = brokers.receiving & ~np.isin(np.arange(len(brokers)), self.replicas[its]) & ~barred
         size, broker_set = int(self._sizes[place]), partitions.broker_sets[partition]
