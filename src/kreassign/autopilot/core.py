@@ -252,7 +252,7 @@ def _steer(decided: Decision, look: Look, shown: Mapping[Name, Symptom]) -> None
             decided.messages.append(Message(act.name, what, stop.why))
     symptom = shown.get(act.name)
     is_closed = window_text(hours_of(act, look.policy), now.at_ms) is not None
-    if is_closed and symptom is not None and at_any_time(look.policy, act.name.kind, symptom):
+    if is_closed and symptom is not None and at_any_time(look.policy, act.name.kind, is_urgent=symptom.is_urgent):
         decided.note(WindowsLifted(now.at_ms, act.name))
         is_closed = False
     decided.order = _order_of_run(act.run_id, run, is_stopped=bool(stop), may_not_run=bool(stop) or is_closed)
@@ -298,7 +298,7 @@ def _more_urgent(look: Look, act: Act, shown: Mapping[Name, Symptom]) -> Name | 
             continue
         comes_first = symptom.is_urgent and own is not None and not own.is_urgent
         if name.kind is act.name.kind and not (
-            comes_first or (is_waiting and at_any_time(look.policy, name.kind, symptom))
+            comes_first or (is_waiting and at_any_time(look.policy, name.kind, is_urgent=symptom.is_urgent))
         ):
             continue
         if evidence_of(look, name, symptom, finding.since_ms) != Evidence.RIPE:
@@ -640,7 +640,7 @@ def _next_order(case: Case) -> Order | None:
     assert proposal is not None, f"{case.finding.name} is proposed without a plan"
     closed = closed_gates(case)
     if not closed:
-        is_free = at_any_time(case.policy, case.kind, case.symptom)
+        is_free = at_any_time(case.policy, case.kind, is_urgent=case.symptom.is_urgent)
         return RunRepair(case.finding.name, proposal.plan_id, is_free)
     level = case.policy.level(case.kind)
     is_tried = not closed.keys() & {"two looks", "rehearsal"}

@@ -347,9 +347,9 @@ def rest_text(case: Case) -> str | None:
     return f"all of {some_of(sorted(every), 3)} were moved within {rest}, and rest for so long after they were"
 
 
-def at_any_time(policy: Policy, kind: Kind, symptom: Symptom) -> bool:
-    """True if the repair of what the look shows runs outside the windows, too."""
-    return kind is Kind.DISK_FILLS and symptom.is_urgent and policy.disk_fills.urgent_any_time
+def at_any_time(policy: Policy, kind: Kind, *, is_urgent: bool) -> bool:
+    """True if a repair, urgent or not, runs outside the windows, too."""
+    return kind is Kind.DISK_FILLS and is_urgent and policy.disk_fills.urgent_any_time
 
 
 def hours_of(act: Act, policy: Policy) -> Schedule:
@@ -358,7 +358,7 @@ def hours_of(act: Act, policy: Policy) -> Schedule:
 
 
 def _window(case: Case) -> str | None:
-    is_free = at_any_time(case.policy, case.kind, case.symptom)
+    is_free = at_any_time(case.policy, case.kind, is_urgent=case.symptom.is_urgent)
     return None if is_free else window_text(case.policy.runs.hours, case.now.at_ms)
 
 

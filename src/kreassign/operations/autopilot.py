@@ -48,7 +48,7 @@ from kreassign.autopilot.events import (
     RunEnded,
     WentOn,
 )
-from kreassign.autopilot.gates import hours_of, watcher_text
+from kreassign.autopilot.gates import at_any_time, hours_of, watcher_text
 from kreassign.autopilot.lifecycle import State
 from kreassign.autopilot.memory import Finding, Memory, memory_of, remember
 from kreassign.autopilot.observation import US, Absent, Known, Observation
@@ -416,9 +416,8 @@ class Autopilot:
             return repairs
         last = before.proposal.rehearsal if before.proposal and before.proposal.plan_id == planned.plan_id else None
         if last is None or last.problem or not 0 <= planned.at_ms - last.at_ms < 3 * policy.care.looks_apart * 1000:
-            is_urgent = planned.name.kind is Kind.DISK_FILLS and before.urgent_ms is not None
-            at_any_time = is_urgent and policy.disk_fills.urgent_any_time
-            request = self._run_of(repairs.plan, avoid, at_any_time=at_any_time)
+            is_free = at_any_time(policy, planned.name.kind, is_urgent=before.urgent_ms is not None)
+            request = self._run_of(repairs.plan, avoid, at_any_time=is_free)
             last = rehearsed(self._client, request, planned.at_ms, self._clock)
             self._lease.confirm()
         return replace(repairs, planned=replace(planned, rehearsal=last))
@@ -520,13 +519,13 @@ class Autopilot:
         repairs = self._plan(name, now)
         if repairs is None or repairs.planned.plan_id != plan_id:
             return
+        order = RunRepair(name, plan_id, at_any_time)
         if self._is_dry:
-            if not self._is_due_still(RunRepair(name, plan_id, at_any_time)):
+            if not self._is_due_still(order):
                 return
             self._begin(repairs.planned, "dry-run")
             self._note(RunEnded(self._clock.now_ms(), name, Result.NOT_BEGUN_DRY, repairs.planned.copied_bytes))
             return
-        order = RunRepair(name, plan_id, at_any_time)
         try:
             if repairs.plan is None:
                 if self._is_due_still(order):

@@ -15,6 +15,7 @@ import numpy.typing as npt
 from kreassign.errors import DataError, InputError
 from kreassign.model.load import ForecastBasis
 from kreassign.model.replica_columns import ReplicaColumns
+from kreassign.pipeline.load import forecast
 from kreassign.pipeline.tables.parquet import (
     ColumnArray,
     Dictionary,
@@ -242,7 +243,7 @@ def _special(
     wanted = topics.codes.astype(np.int64) << 32 | np.asarray(found["partition"], np.int64)
     places = places_of_keys(theirs, wanted)
     basis = dictionary(ahead["basis"])
-    is_jump = np.array([name == "jumped" for name in basis.names], np.bool_)[basis.codes]
+    is_jump = np.array([name == forecast.JUMPED for name in basis.names], np.bool_)[basis.codes]
     high = {name: np.append(np.asarray(ahead[end], np.float64), np.nan)[places] for name, end in _HIGH.items()}
     return high if statistic == FORECAST_HIGH else plain, np.append(is_jump, [False])[places]
 
