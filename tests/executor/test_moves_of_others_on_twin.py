@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -67,6 +68,15 @@ def stall(rig: TwinRig) -> None:
     rig.twin.stop(2)
 
 
+def run_beside(rig: TwinRig, *, stalled_s: float = 40, **settings: Any) -> RunHistory:
+    """A run while others move a partition of its plan, a copy that ends only after `stalled_s`."""
+    started = rig.prepared(TARGETS, throttle=FAST, **settings)
+    stall(rig)
+    begin(rig)
+    rig.after(stalled_s, lambda: rig.twin.start(2))
+    return rig.run(started)
+
+
 def test_a_move_that_others_began_before_the_run_is_refused(rig: TwinRig) -> None:
     begin(rig)
     with pytest.raises(IllegalPlan, match="being reassigned already"):
@@ -87,11 +97,7 @@ def test_a_cancel_leaves_a_move_that_others_began_first(rig: TwinRig) -> None:
 
 
 def test_a_run_waits_for_a_move_of_others_and_does_the_rest(rig: TwinRig) -> None:
-    started = rig.prepared(TARGETS, throttle=FAST)
-    stall(rig)
-    begin(rig)
-    rig.after(40, lambda: rig.twin.start(2))
-    run = rig.run(started)
+    run = run_beside(rig)
     assert (run.state, rig.replicas, undone(rig, run)) == ("done", TARGETS, {OURS})
     assert MOVED in run.problems
     assert [move.bytes_copied for move in run.moves if move.topic_partition == THEIRS] == [0]
@@ -99,11 +105,7 @@ def test_a_run_waits_for_a_move_of_others_and_does_the_rest(rig: TwinRig) -> Non
 
 
 def test_a_move_of_others_to_a_lost_broker_is_not_planned_again(rig: TwinRig) -> None:
-    started = rig.prepared(TARGETS, throttle=FAST, replans=True)
-    stall(rig)
-    begin(rig)
-    rig.after(200, lambda: rig.twin.start(2))
-    run = rig.run(started)
+    run = run_beside(rig, stalled_s=200, replans=True)
     assert (run.state, rig.replicas) == ("done", TARGETS)
     assert MOVED in run.problems
 
@@ -121,11 +123,7 @@ def test_a_run_sends_a_move_that_others_cancelled(rig: TwinRig) -> None:
 
 def test_the_guard_holds_a_run_while_others_move_its_partition(rig: TwinRig) -> None:
     guards = {**DEFAULTS, GuardName.FOREIGN_MOVE: Reaction.HOLD}
-    started = rig.prepared(TARGETS, throttle=FAST, guards=guards)
-    stall(rig)
-    begin(rig)
-    rig.after(40, lambda: rig.twin.start(2))
-    run = rig.run(started)
+    run = run_beside(rig, guards=guards)
     assert (run.state, rig.replicas) == ("done", TARGETS)
     (ended,) = (move.ended_ms for move in run.moves if move.topic_partition == THEIRS)
     (sent,) = (move.submitted_ms for move in run.moves if move.topic_partition == OURS)
