@@ -17,6 +17,8 @@ from kreassign.operations.run import RunContext
 from tests.executor.twin_runs import TwinRig
 
 HOUR_S = 3600.0
+POLL_S = 5.0
+"""A run of a test takes up to an hour, and polls of each second would be most of what it costs."""
 
 
 class HostClock:
@@ -42,7 +44,7 @@ class Fleet:
         self.rig, self.state_dir = rig, state_dir
         self.policy: Policy = parse_policy(policy, "policy.toml")
         self.messages: list[Message] = []
-        self.context = RunContext(state_dir, warn=tell_nobody)
+        self.context = RunContext(state_dir, POLL_S, warn=tell_nobody)
 
     def opened(
         self, *, is_dry: bool = False, clock: Clock | None = None, reread: Callable[[], Policy] | None = None

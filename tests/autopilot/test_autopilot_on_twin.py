@@ -306,7 +306,7 @@ def test_a_look_that_fails_unforeseen_leaves_the_run_to_the_next_process(tmp_pat
 
 def test_a_topic_that_is_deleted_meanwhile_is_no_failure_of_a_repair(tmp_path: Path) -> None:
     rig = TwinRig(tmp_path, MANY, brokers=6, others={"u": [[3, 1, 2]] * 4})
-    ours = Fleet(tmp_path, rig, f"{ACT}[runs]\nthrottle = '100kB/s'\n")
+    ours = Fleet(tmp_path, rig, f"{ACT}[runs]\nthrottle = '1MB/s'\n")
 
     def delete(run: RunView, _: object) -> None:
         if run.in_flight and "u" in rig.client.list_topics():
@@ -320,7 +320,7 @@ def test_a_topic_that_is_deleted_meanwhile_is_no_failure_of_a_repair(tmp_path: P
 
 
 def test_one_partition_that_others_changed_does_not_end_the_repair_of_all(tmp_path: Path) -> None:
-    ours = Fleet(tmp_path, TwinRig(tmp_path, MANY, brokers=6), f"{ACT}[runs]\nthrottle = '100kB/s'\n")
+    ours = Fleet(tmp_path, TwinRig(tmp_path, MANY, brokers=6), f"{ACT}[runs]\nthrottle = '1MB/s'\n")
     theirs = tp(29)
 
     def change(run: RunView, _: object) -> None:
