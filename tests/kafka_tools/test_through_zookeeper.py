@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
+from kazoo.exceptions import ConnectionLoss
 
 from kreassign.kafka_tools import zookeeper
 from kreassign.kafka_tools.command_line import PlainError, TerseError
 from kreassign.kafka_tools.preferred_replica_election import elect_through_znode
 from kreassign.kafka_tools.reassign.requests import ExecuteRequest, GenerateRequest, VerifyRequest
+from kreassign.kafka_tools.zookeeper import ZooKeeper
 from kreassign.model import ElectionType, TopicPartition
 from kreassign.model.plan import PartitionAssignment, Plan
 from kreassign.model.znodes import paths
 from kreassign.model.znodes.contents import format_election, format_reassignments, parse_partition_state
 from kreassign.twin.controller.leader_and_isr import ElectLeaders
-from tests.kafka_tools.znodes import ControllerClock, znodes_of
+from kreassign.twin.zookeeper.znodes import Delete
+from tests.kafka_tools.znodes import ControllerClock, KazooOnTree, Result, znodes_of
 from tests.twin.zookeeper.zookeeper_cluster import FOO, ZooKeeperCluster
 
 BAR, BAZ = TopicPartition("bar", 0), TopicPartition("baz", 0)
@@ -23,18 +28,21 @@ def plan(replicas: tuple[int, ...], key: TopicPartition = FOO) -> Plan:
     return Plan((PartitionAssignment(key, replicas),))
 
 
-def execute(
-    cluster: ZooKeeperCluster, replicas: tuple[int, ...], key: TopicPartition = FOO, *, throttle: int = -1
-) -> None:
-    request = ExecuteRequest(
-        plan(replicas, key),
+def request(asked: Plan, throttle: int = -1) -> ExecuteRequest:
+    return ExecuteRequest(
+        asked,
         is_additional=False,
         throttle=throttle,
         log_dir_throttle=-1,
         timeout_ms=10_000,
         allows_replication_factor_change=True,
     )
-    zookeeper.execute(znodes_of(cluster), request, ControllerClock(cluster))
+
+
+def execute(
+    cluster: ZooKeeperCluster, replicas: tuple[int, ...], key: TopicPartition = FOO, *, throttle: int = -1
+) -> None:
+    zookeeper.execute(znodes_of(cluster), request(plan(replicas, key), throttle), ControllerClock(cluster))
 
 
 def verify(cluster: ZooKeeperCluster, replicas: tuple[int, ...]) -> None:
@@ -94,6 +102,58 @@ def test_beside_a_reassignment_znode_nothing_is_started(target: tuple[int, ...])
         execute(cluster, target, throttle=1_000)
     assert cluster.tree.znodes[paths.REASSIGN_PARTITIONS].content == waiting
     assert not [path for path in cluster.tree.znodes if path.startswith(paths.CONFIG_CHANGE_PREFIX)]
+
+
+class LostAnswer(KazooOnTree):
+    """The answer to the creation of this znode is lost; before each later look at it, the controller acts."""
+
+    def __init__(self, cluster: ZooKeeperCluster, path: str, acts: Callable[[], object]) -> None:
+        super().__init__(cluster.tree)
+        self._path, self._acts, self._is_lost = path, acts, False
+
+    def retry(self, call: Callable[..., Result], *words: object, **options: object) -> Result:
+        try:
+            return super().retry(call, *words, **options)
+        except ConnectionLoss:
+            return super().retry(call, *words, **options)
+
+    def create(self, path: str, content: bytes, *, sequence: bool = False, makepath: bool = False) -> None:
+        super().create(path, content, sequence=sequence, makepath=makepath)
+        if path == self._path and not self._is_lost:
+            self._is_lost = True
+            raise ConnectionLoss
+
+    def get(self, path: str) -> tuple[bytes, None]:
+        if path == self._path and self._is_lost and path in self._tree.znodes:
+            self._acts()
+        return super().get(path)
+
+
+@pytest.mark.parametrize("done", ["one of two moves", "both"])
+def test_a_lost_answer_is_not_taken_for_the_znode_of_others(done: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Before the tool looks at what is there, the controller has ended moves, and with the last one the znode."""
+    cluster = ZooKeeperCluster([1, 2], others={"bar": [[3, 4]]}).begin()
+
+    def act() -> None:
+        if done == "both":
+            cluster.tree.commit((Delete(paths.REASSIGN_PARTITIONS),))
+        else:
+            cluster.tree.put(paths.REASSIGN_PARTITIONS, format_reassignments({BAR: (3, 5)}))
+
+    moves = Plan((*plan((3, 4)).assignments, *plan((3, 5), BAR).assignments))
+    tools = ZooKeeper(LostAnswer(cluster, paths.REASSIGN_PARTITIONS, act))
+    zookeeper.execute(tools, request(moves), ControllerClock(cluster))
+    assert lines(capsys)[-1].startswith("Successfully started partition reassignment")
+
+
+def test_a_lost_request_leaves_the_znode_of_others_alone() -> None:
+    """It never arrived, and meanwhile others have asked for something else."""
+    cluster = ZooKeeperCluster([1, 2], others={"bar": [[3, 4]]}).begin()
+    theirs = format_reassignments({BAR: (3, 5)})
+    tools = LostAnswer(cluster, paths.REASSIGN_PARTITIONS, lambda: cluster.tree.put(paths.REASSIGN_PARTITIONS, theirs))
+    with pytest.raises(TerseError, match="there is an existing partition assignment"):
+        zookeeper.execute(ZooKeeper(tools), request(plan((3, 4))), ControllerClock(cluster))
+    assert cluster.tree.znodes[paths.REASSIGN_PARTITIONS].content == theirs
 
 
 # --- elections -----------------------------------------------------------------------------------------------------

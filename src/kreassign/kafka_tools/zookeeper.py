@@ -37,6 +37,9 @@ _SESSION_TIMEOUT_S = 10.0
 OUTAGE_S = 30.0
 """Seconds for which a call outlasts a lost connection: three sessions."""
 
+CREATIONS = 10
+"""Attempts at a znode that is there whenever it is created, and gone whenever it is read."""
+
 Answer = TypeVar("Answer")
 
 
@@ -123,27 +126,41 @@ class ZooKeeper:
 
     def start_reassignments(self, targets: Mapping[model.TopicPartition, tuple[int, ...]]) -> bool:
         """Create the reassignment znode; False if it exists. Raises `InputError` for harmful targets."""
-        return self._create(paths.REASSIGN_PARTITIONS, contents.format_reassignments(targets))
+        content = contents.format_reassignments(targets)
+        return self._create(paths.REASSIGN_PARTITIONS, content, lambda one: contents.parse_reassignments(one).items())
 
     def start_election(self, partitions: Iterable[model.TopicPartition]) -> bool:
         """Create the election znode; False if it exists."""
-        return self._create(paths.PREFERRED_REPLICA_ELECTION, contents.format_election(partitions))
+        content = contents.format_election(partitions)
+        return self._create(paths.PREFERRED_REPLICA_ELECTION, content, contents.parse_election)
 
     def elections(self) -> tuple[model.TopicPartition, ...]:
         """Partitions with pending elections of preferred leaders."""
         content = self._content(paths.PREFERRED_REPLICA_ELECTION)
         return () if content is None else contents.parse_election(content)
 
-    def _create(self, path: str, content: bytes) -> bool:
+    def _create(self, path: str, content: bytes, read: Callable[[bytes], Iterable[object]]) -> bool:
+        """Create a znode that the controller empties and deletes; False if it is somebody else's.
+
+        Where the answer was lost, it is ours with any part of what `read` finds in our content, and ours or over if
+        it goes meanwhile: then it is created once more, and what is done already changes nothing.
+        """
         attempts = count()
 
         def attempt() -> bool:
             is_first = not next(attempts)
-            try:
-                self._client.create(path, content, makepath=True)
-            except NodeExistsError:
-                return not is_first and self._content(path) == content  # ours, if only the answer was lost
-            return True
+            for _ in range(CREATIONS):
+                try:
+                    self._client.create(path, content, makepath=True)
+                except NodeExistsError:
+                    if is_first:
+                        return False
+                    present = self._content(path)
+                    if present is not None:
+                        return {*read(present)} <= {*read(content)}
+                else:
+                    return True
+            return False
 
         return self._patiently(attempt)
 
