@@ -16,9 +16,11 @@ from kreassign.errors import StandsBy
 from kreassign.executor.events import RunResumed
 from kreassign.executor.journal import journal_path, read_events
 from kreassign.executor.lease import OF_AUTOPILOTS
+from kreassign.model.run import Operator
 from kreassign.operations.autopilot import Autopilot
 from kreassign.operations.autopilot_journal import DECISIONS
 from kreassign.operations.autopilot_keeper import Vigil, watch_or_stand_by
+from kreassign.operations.autopilot_lease import AutopilotLease
 from tests.autopilot.fleet import HOUR_S, Fleet, finding
 from tests.autopilot.test_journal_elsewhere import Hosts, Killed, hosts_of
 from tests.executor.odd_port import Answer, OddPort, Real, as_it_is, not_reached
@@ -143,6 +145,14 @@ def test_of_two_that_begin_together_one_decides(hosts: Hosts) -> None:
         assert [one.outcome for one in first.memory.acts] == ["done"]
     with hosts.on("b", None) as second:  # the first one ended in good order
         second.look()
+
+
+def test_many_that_begin_in_one_millisecond_leave_it_to_the_first(hosts: Hosts, tmp_path: Path) -> None:
+    rig = hosts.fleet.rig
+    with hosts.on("a"):
+        for number in range(300):
+            with pytest.raises(StandsBy):
+                AutopilotLease(rig.client, Operator("zoe", f"host-{number}"), rig.transport).take(tmp_path)
 
 
 def test_a_killed_process_is_replaced_at_once_on_its_host(hosts: Hosts) -> None:

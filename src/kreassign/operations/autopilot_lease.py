@@ -8,6 +8,7 @@ repaired. Where the cluster keeps no groups yet, there is none to hold, and the 
 
 from __future__ import annotations
 
+import secrets
 from contextlib import suppress
 from pathlib import Path
 
@@ -42,7 +43,9 @@ class AutopilotLease:
     def __init__(self, client: AdminClient, operator: Operator, clock: Clock) -> None:
         self._client, self._clock = client, clock
         self._now_s = clock.monotonic_s
-        holder = LeaseHolder(f"autopilot-{new_run_id(clock.now_ms())}", operator.user, operator.host, clock.now_ms())
+        # Two hosts that start in one millisecond have ids of their own: with one, each would take the other's place.
+        name = f"autopilot-{new_run_id(clock.now_ms())}-{secrets.token_hex(4)}"
+        holder = LeaseHolder(name, operator.user, operator.host, clock.now_ms())
         self._lease = ClusterLease(client, clock, holder, kind=OF_AUTOPILOTS)
         self._asked_s = 0.0
 
