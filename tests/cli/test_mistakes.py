@@ -10,6 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from kreassign.cli.main import kreassign
+from kreassign.cli.mistakes import OTHER_WORDS
 from kreassign.errors import InputError
 from kreassign.model.text import did_you_mean, likely
 from kreassign.operations.twin import scenario_file
@@ -70,6 +71,12 @@ LINES = {
     "doctor --command-config plan.json": "plan.json is not a properties file: it is JSON. Write lines like security.",
     "decommission 3": "cannot ask whether to begin the decommission: standard input is no terminal. Add --yes",
     "maintenance exit 3": "cannot ask whether to exit maintenance: standard input is no terminal. Add --yes",
+    "elect": "No such command 'elect'. That is `kreassign plan leaders` here",
+    "sandbox": "That is `kreassign twin start` here",
+    "maintenance status": "It is a command of its own: `kreassign status`",
+    "plan set-factor orders 5": "That is `kreassign plan replication-factor N` here",
+    "web --port 8080": "No such option '--port'. That is `kreassign web --listen PORT` here",
+    "undo": "That is `kreassign rollback` here",
     "status 2027 --state-dir {folder}": "there is no run 2027 in {folder}, nor any other; `kreassign run",
 }
 
@@ -83,6 +90,21 @@ def test_a_mistake_of_a_first_hour_is_answered(
     Path("plan.json").write_text('{"version":1,"partitions":[]}')
     result = CliRunner().invoke(kreassign, line.format(folder=tmp_path).split())
     assert (result.exit_code, said.format(folder=tmp_path) in result.output) == (2, True), result.output
+
+
+@pytest.mark.parametrize("words", OTHER_WORDS.items(), ids=OTHER_WORDS)
+def test_what_others_call_a_command_leads_to_one_that_exists(words: tuple[str, tuple[str, ...]]) -> None:
+    meant, others = words
+    known = {name for name, _ in every_command()}
+    assert " ".join(word for word in meant.split() if word.islower() and word[0] != "-") in known
+    assert not {*others} & known, "it is a command"
+
+
+def test_a_group_alone_shows_its_help() -> None:
+    shown = CliRunner().invoke(kreassign, ["audit"])
+    assert (shown.exit_code, shown.stdout) == (2, "")
+    assert shown.stderr.startswith("Usage: kreassign audit [OPTIONS] COMMAND [ARGS]...")
+    assert "Error" not in shown.stderr
 
 
 def test_every_command_shows_an_example_where_something_is_missing() -> None:

@@ -12,6 +12,25 @@ from kreassign.model.text import likely, signed_number, some_of
 
 _UNKNOWN = (click.NoSuchOption, click.exceptions.NoSuchCommand)
 _MEANT = {"help": ["--help"], "version": ["--version"]}
+OTHER_WORDS = {
+    "run PLAN": ("execute", "move", "reassign", "apply"),
+    "run PLAN --dry-run": ("dry-run", "preview"),
+    "rehearse": ("simulate",),
+    "plan --out FILE": ("generate", "balance", "export"),
+    "plan leaders": ("leaders", "elect", "elect-leaders", "election"),
+    "plan add-brokers IDS": ("add", "scale", "expand"),
+    "plan replication-factor N": ("set-factor", "factor", "increase-factor"),
+    "decommission IDS": ("remove", "evacuate", "retire"),
+    "maintenance enter IDS": ("upgrade", "restart"),
+    "cancel": ("abort", "kill", "stop"),
+    "rollback": ("undo", "revert"),
+    "status": ("list", "ls", "show", "progress"),
+    "twin start": ("sandbox", "cluster"),
+    "web": ("ui", "dashboard", "serve", "server"),
+    "web --listen PORT": ("--port", "--host"),
+    "verify PLAN": ("diff",),
+}
+"""Commands, and what people and other tools call them."""
 _ORIGINS = {
     "plan": "`kreassign plan --out FILE` makes one",
     "snapshot": "`kreassign snapshot --out FILE` makes one",
@@ -31,7 +50,7 @@ _UNIT = re.compile(r"\(([kmgt]i?b(?:/s)?)\)", re.IGNORECASE)
 def advised(error: click.UsageError) -> click.UsageError:
     """The error with what was probably meant, or how the command is given; paths of Windows are as they were typed."""
     context = error.ctx
-    if context is None:
+    if context is None or isinstance(error, click.exceptions.NoArgsIsHelpError):
         return error
     advice, is_unknown = _advice(error, context), isinstance(error, _UNKNOWN)
     said = error.message if is_unknown else error.format_message()  # the latter may have a suggestion already
@@ -47,8 +66,9 @@ def _advice(error: click.UsageError, context: click.Context) -> str:
             return _of_option(error.option_name, context)
         case click.exceptions.NoSuchCommand():
             names = context.command.list_commands(context) if isinstance(context.command, click.Group) else []
-            found = _MEANT.get(error.command_name) or likely(error.command_name, names) or error.possibilities
-            return _question(found) or _elsewhere(error.command_name, context) or _for_example(context)
+            found = _MEANT.get(error.command_name) or likely(error.command_name, names)
+            elsewhere = _elsewhere(error.command_name, context) or _of_other_word(error.command_name, context)
+            return elsewhere or _question(found or error.possibilities) or _for_example(context)
         case click.MissingParameter():
             return _for_example(context)
         case click.BadParameter():
@@ -97,7 +117,9 @@ def _of_option(option: str, context: click.Context) -> str:
         return _question(found)
     root = context.find_root()
     elsewhere = [f"`{root.command_path} {name}`" for name in _commands_with(option, root)]
-    return f". It is an option of {some_of(elsewhere, SHOWN)}" if elsewhere else _for_example(context)
+    if elsewhere:
+        return f". It is an option of {some_of(elsewhere, SHOWN)}"
+    return _of_other_word(option, context) or _for_example(context)
 
 
 def _elsewhere(name: str, context: click.Context) -> str:
@@ -105,6 +127,12 @@ def _elsewhere(name: str, context: click.Context) -> str:
     root = context.find_root()
     is_there = isinstance(root.command, click.Group) and root.command.get_command(root, name) is not None
     return f". It is a command of its own: `{root.command_path} {name}`" if is_there else ""
+
+
+def _of_other_word(word: str, context: click.Context) -> str:
+    """Advice on a word that people and other tools have for a command or an option."""
+    meant = next((command for command, words in OTHER_WORDS.items() if word in words), None)
+    return f". That is `{context.find_root().command_path} {meant}` here" if meant else ""
 
 
 def _commands_with(option: str, context: click.Context) -> list[str]:
