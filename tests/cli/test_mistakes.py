@@ -73,7 +73,7 @@ LINES = {
     "maintenance exit 3": "cannot ask whether to exit maintenance: standard input is no terminal. Add --yes",
     "elect": "No such command 'elect'. That is `kreassign plan leaders` here",
     "sandbox": "That is `kreassign twin start` here",
-    "maintenance status": "It is a command of its own: `kreassign status`",
+    "maintenance status": "No such command 'status'. `kreassign doctor` names brokers in maintenance",
     "plan set-factor orders 5": "That is `kreassign plan replication-factor N` here",
     "web --port 8080": "No such option '--port'. That is `kreassign web --listen PORT` here",
     "undo": "That is `kreassign rollback` here",

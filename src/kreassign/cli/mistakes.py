@@ -125,6 +125,8 @@ def _of_option(option: str, context: click.Context) -> str:
 def _elsewhere(name: str, context: click.Context) -> str:
     """Advice on a command that the program has, but not this group of it."""
     root = context.find_root()
+    if context.command.name == "maintenance" and name in OTHER_WORDS["status"] + ("status",):
+        return f". `{root.command_path} doctor` names brokers in maintenance"
     is_there = isinstance(root.command, click.Group) and root.command.get_command(root, name) is not None
     return f". It is a command of its own: `{root.command_path} {name}`" if is_there else ""
 
