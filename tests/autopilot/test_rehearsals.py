@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, cast
 
 from kreassign.admin import AdminClient
-from kreassign.autopilot.events import Name
-from kreassign.autopilot.policy import Kind
+from kreassign.autopilot.events import Name, Planned, Rehearsed
+from kreassign.autopilot.policy import Kind, parse_policy
 from kreassign.autopilot.story import story
 from kreassign.executor.journal import read_events
-from kreassign.model import Batch
+from kreassign.model import Batch, ConfigChange, ConfigResource
 from kreassign.model.plan import PartitionAssignment, Plan
-from kreassign.operations.autopilot_journal import DECISIONS, decisions_path
+from kreassign.operations.autopilot_journal import BRAKE, DECISIONS, decisions_path
 from kreassign.operations.autopilot_plans import rehearsed
 from kreassign.operations.plan_files import PlanFile
 from kreassign.operations.run import RunRequest
@@ -36,9 +37,11 @@ def test_a_plan_that_failed_its_rehearsal_waits_for_a_good_one() -> None:
     watched.watch(5 * HOUR)
     gates = watched.memory.findings[GONE_3].gates
     assert gates is not None
-    assert (watched.runs, [(one.gate, one.why) for one in gates.closed]) == ([], [("rehearsal", watched.breach)])
+    closed = {one.gate: one.why for one in gates.closed}
+    assert (watched.runs, closed.keys()) == ([], {"rehearsal"})
+    assert closed["rehearsal"].startswith(f"{watched.breach}; it is rehearsed again ")
     (told,) = [one for one in watched.messages if "has been kept" in one.what]
-    assert told.why == f"rehearsal: {watched.breach}"
+    assert told.why.startswith(f"rehearsal: {watched.breach}")
     watched.breach = ""
     watched.watch(1.5 * HOUR)
     assert watched.runs == [GONE_3]
@@ -66,9 +69,57 @@ def test_what_a_rehearsal_showed_is_in_the_story(tmp_path: Path) -> None:
     assert re.search(r"rehearsed on a twin of the cluster: done after \d+ s, and no guard held it", planned.why)
 
 
+def rehearsals(state_dir: Path, cluster_id: str) -> list[Rehearsed]:
+    """All rehearsals of an autopilot, in order."""
+    events = read_events(decisions_path(state_dir, cluster_id), DECISIONS)
+    made = [one.rehearsal for one in events if isinstance(one, Planned) and one.rehearsal is not None]
+    return list({one.at_ms: one for one in made}.values())
+
+
+OUTRUN = f"{POLICY}[runs]\nthrottle = '50kB/s'\n"
+
+
+def test_a_plan_that_fails_its_rehearsal_is_tried_less_often(tmp_path: Path) -> None:
+    rig = TwinRig(tmp_path, RING, brokers=6, write_bytes_per_s=60_000)
+    ours = Fleet(tmp_path, rig, OUTRUN)
+    with ours.opened(reread=lambda: ours.policy) as autopilot:
+        rig.twin.crash(3)
+        ours.watch(autopilot, 4 * HOUR_S, LOOKS_S)
+        tried_ms = [one.at_ms for one in rehearsals(tmp_path, rig.twin.cluster_id)]
+        hours = [(after - before) / 3_600_000 for before, after in pairwise(tried_ms)]
+        assert len(tried_ms) in range(4, 8)
+        assert hours[0] < 0.5 < hours[-1] <= 1.25
+        gates = autopilot.memory.findings[GONE].gates
+        assert gates is not None
+        assert "; it is rehearsed again from 1970-01-01 0" in dict(gates.closed)["rehearsal"]
+        ours.policy = parse_policy(f"{POLICY}[runs]\nthrottle = '10MB/s'\n", "policy.toml")
+        ours.watch(autopilot, 3 * LOOKS_S, LOOKS_S)
+        assert [one.outcome for one in autopilot.memory.acts] == ["done"]
+    told = story(read_events(decisions_path(tmp_path, rig.twin.cluster_id), DECISIONS), GONE)
+    tried = [one.why for one in told if one.what == "its plan was rehearsed"]
+    assert len(tried) == len(tried_ms)
+    assert tried[0].endswith("; it is tried again after 10m")
+
+
+def test_no_plan_is_rehearsed_while_the_brake_is_pulled(tmp_path: Path) -> None:
+    rig = TwinRig(tmp_path, RING, brokers=6)
+    ours = Fleet(tmp_path, rig, POLICY)
+    everywhere = ConfigResource.all_brokers()
+    rig.client.incremental_alter_configs({everywhere: [ConfigChange.set(BRAKE, "true")]}).raise_if_any()
+    with ours.opened() as autopilot:
+        rig.twin.crash(3)
+        ours.watch(autopilot, 4 * HOUR_S, LOOKS_S)
+        assert autopilot.memory.findings[GONE].proposal is not None
+        assert rehearsals(tmp_path, rig.twin.cluster_id) == []
+        rig.client.incremental_alter_configs({everywhere: [ConfigChange.delete(BRAKE)]}).raise_if_any()
+        ours.watch(autopilot, HOUR_S / 4, LOOKS_S)
+        assert [one.outcome for one in autopilot.memory.acts] == ["done"]
+    assert len(rehearsals(tmp_path, rig.twin.cluster_id)) == 1
+
+
 def test_a_plan_that_writes_outrun_is_not_begun(tmp_path: Path) -> None:
     rig = TwinRig(tmp_path, RING, brokers=6, write_bytes_per_s=60_000)
-    ours, before = Fleet(tmp_path, rig, f"{POLICY}[runs]\nthrottle = '50kB/s'\n"), rig.replicas
+    ours, before = Fleet(tmp_path, rig, OUTRUN), rig.replicas
     with ours.opened() as autopilot:
         rig.twin.crash(3)
         ours.watch(autopilot, HOUR_S, LOOKS_S)

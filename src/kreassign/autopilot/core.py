@@ -47,11 +47,14 @@ from kreassign.autopilot.gates import (
     KNOWN_OF,
     REDUNDANCY,
     TOLD_OF,
+    UNTIL_IT_RUNS,
     Case,
     at_any_time,
     closed_gates,
+    counts_still,
     hold_of,
     hours_of,
+    is_unrehearsed,
     level_text,
     many_text,
     others_now,
@@ -630,10 +633,6 @@ def _may_plan(finding: Finding, symptom: Symptom, look: Look) -> bool:
     )
 
 
-UNTIL_IT_RUNS = frozenset({"rehearsal", "two looks", "approvals"})
-"""Gates that a proposal itself has to pass."""
-
-
 def _next_order(case: Case) -> Order | None:
     """Run what is due; else plan again what is to be compared, or is an hour old."""
     proposal = case.finding.proposal
@@ -643,13 +642,15 @@ def _next_order(case: Case) -> Order | None:
         is_free = at_any_time(case.policy, case.kind, is_urgent=case.symptom.is_urgent)
         return RunRepair(case.finding.name, proposal.plan_id, is_free)
     level = case.policy.level(case.kind)
+    look = Look(case.now, case.memory, case.policy)
     is_tried = not closed.keys() & {"two looks", "rehearsal"}
     is_compared = level in {Level.ASK, Level.ACT} and not is_tried and closed.keys() <= UNTIL_IT_RUNS
-    every_ms = case.policy.care.looks_apart * 1000 if is_compared else PLANNED_AGAIN_MS
+    if is_compared and is_unrehearsed(case):
+        every_ms = 0.0
+    elif is_compared and not ("rehearsal" in closed and counts_still(look, case.finding)):
+        every_ms = case.policy.care.looks_apart * 1000
+    else:
+        every_ms = PLANNED_AGAIN_MS
     is_unasked = level is Level.ASK and case.finding.asked is None
     is_due = is_unasked or case.now.at_ms - proposal.at_ms >= every_ms
-    return (
-        PlanRepair(case.finding.name)
-        if is_due and _may_plan(case.finding, case.symptom, Look(case.now, case.memory, case.policy))
-        else None
-    )
+    return PlanRepair(case.finding.name) if is_due and _may_plan(case.finding, case.symptom, look) else None

@@ -214,11 +214,16 @@ class PlanLoads(NamedTuple):
 
 
 class Rehearsed(NamedTuple):
-    """A rehearsal of a plan on a twin of the cluster: its outcome as a sentence, and the `problem` that it showed."""
+    """A rehearsal of a plan on a twin of the cluster: its outcome as a sentence, and the `problem` that it showed.
+
+    It counts until then, for the same plan and while its `basis` (brokers, throttle, windows) is the same.
+    """
 
     at_ms: int
     text: str
     problem: str = ""
+    until_ms: int = 0
+    basis: str = ""
 
 
 @dataclass(frozen=True, slots=True)

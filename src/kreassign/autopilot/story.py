@@ -21,6 +21,7 @@ from kreassign.autopilot.events import (
     NotPlanned,
     PeopleHeld,
     Planned,
+    Rehearsed,
     RunBegan,
     RunEnded,
     SightBack,
@@ -28,7 +29,7 @@ from kreassign.autopilot.events import (
     Silenced,
 )
 from kreassign.autopilot.policy import Kind
-from kreassign.model.text import format_amount
+from kreassign.model.text import format_amount, format_seconds
 
 
 class Entry(NamedTuple):
@@ -51,14 +52,19 @@ MOST_ENTRIES = 500
 
 
 def story(events: Iterable[Event], name: Name) -> tuple[Entry, ...]:
-    """Lines about a finding, and about the outages of its broker, oldest first; of the same plan only the first."""
+    """Lines about a finding, and about the outages of its broker, oldest first; of the same plan only the first.
+
+    Its rehearsals that were made later have lines of their own, but for good ones after good ones.
+    """
     entries: list[Entry] = []
-    plan_id = ""
+    last: Planned | None = None
     for event in events:
         if isinstance(event, Planned) and event.name == name:
-            if event.plan_id != plan_id:
+            if last is None or event.plan_id != last.plan_id:
                 entries.append(_entry(event))
-            plan_id = event.plan_id
+            elif event.rehearsal is not None and _is_news(event.rehearsal, last.rehearsal):
+                entries.append(Entry(event.at_ms, "its plan was rehearsed", _rehearsed(event.rehearsal)))
+            last = event
         elif _is_about(event, name):
             entries.append(_entry(event))
     return tuple(entries[-MOST_ENTRIES:])
@@ -74,6 +80,15 @@ def shares(events: Iterable[Event], name: Name) -> Iterator[Point]:
             for disk in event.disks:
                 if (disk.broker, disk.path) == (name.broker, path) and disk.total_bytes:
                     yield Point(event.at_ms, disk.used_bytes / disk.total_bytes)
+
+
+def _is_news(rehearsal: Rehearsed, last: Rehearsed | None) -> bool:
+    return last is None or (rehearsal.at_ms != last.at_ms and bool(rehearsal.problem or last.problem))
+
+
+def _rehearsed(rehearsal: Rehearsed) -> str:
+    again = format_seconds(max(0, rehearsal.until_ms - rehearsal.at_ms) / 1000)
+    return f"{rehearsal.problem}; it is tried again after {again}" if rehearsal.problem else rehearsal.text
 
 
 def _is_about(event: Event, name: Name) -> bool:

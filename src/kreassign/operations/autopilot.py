@@ -48,7 +48,7 @@ from kreassign.autopilot.events import (
     RunEnded,
     WentOn,
 )
-from kreassign.autopilot.gates import at_any_time, hours_of, watcher_text
+from kreassign.autopilot.gates import at_any_time, counts_still, dated, hours_of, may_rehearse, watcher_text
 from kreassign.autopilot.lifecycle import State
 from kreassign.autopilot.memory import Finding, Memory, memory_of, remember
 from kreassign.autopilot.observation import US, Absent, Known, Observation
@@ -388,7 +388,7 @@ class Autopilot:
             look = Look(now, self.memory, self._policy)
             fresh = plan_repair(self._client, name, look, self._clock, avoid)
             self._lease.confirm()  # Planning takes minutes, and so does the rehearsal.
-            repairs = self._rehearsed(kept(path, before.proposal, fresh, look, avoid), before, avoid)
+            repairs = self._rehearsed(kept(path, before.proposal, fresh, look, avoid), before, look, avoid)
         except ClusterError as error:
             self._fail(name, f"it could not be planned: {error_text(error)}", is_passing=True)
             return None
@@ -409,18 +409,21 @@ class Autopilot:
             self._tell(proposed_message(repairs.planned, (run,) if is_for_people else ()))
         return repairs
 
-    def _rehearsed(self, repairs: Repairs, before: Finding, avoid: tuple[int, ...]) -> Repairs:
-        """The plan with its rehearsal on a twin, where it may run; it is good for the two looks and the run."""
-        planned, policy = repairs.planned, self._policy
-        if repairs.plan is None or policy.level(planned.name.kind) not in {Level.ASK, Level.ACT}:
+    def _rehearsed(self, repairs: Repairs, before: Finding, look: Look, avoid: tuple[int, ...]) -> Repairs:
+        """The plan with its rehearsal on a twin, made again where that is due, and the plan may run or be signed."""
+        planned, level, kind = repairs.planned, look.policy.level(before.name.kind), before.name.kind
+        if repairs.plan is None or level not in {Level.ASK, Level.ACT}:
             return repairs
-        last = before.proposal.rehearsal if before.proposal and before.proposal.plan_id == planned.plan_id else None
-        if last is None or last.problem or not 0 <= planned.at_ms - last.at_ms < 3 * policy.care.looks_apart * 1000:
-            is_free = at_any_time(policy, planned.name.kind, is_urgent=before.urgent_ms is not None)
+        is_same = before.proposal is not None and before.proposal.plan_id == planned.plan_id
+        planned = replace(planned, rehearsal=before.proposal.rehearsal if before.proposal and is_same else None)
+        finding, is_to_sign = replace(before, proposal=planned), level is Level.ASK and not (is_same and before.asked)
+        if not counts_still(look, finding) and (is_to_sign or may_rehearse(look, finding)):
+            is_free = at_any_time(look.policy, kind, is_urgent=before.urgent_ms is not None)
             request = self._run_of(repairs.plan, avoid, at_any_time=is_free)
-            last = rehearsed(self._client, request, planned.at_ms, self._clock)
+            fresh = rehearsed(self._client, request, planned.at_ms, self._clock)
+            planned = replace(planned, rehearsal=dated(fresh, look, finding))
             self._lease.confirm()
-        return replace(repairs, planned=replace(planned, rehearsal=last))
+        return replace(repairs, planned=planned)
 
     # Approvals: the request is a file, and so are the signatures beside it.
 
