@@ -259,7 +259,7 @@ class DataError(KreassignError):
 
 
 class InvariantBroken(AssertionError):
-    """An impossible state: a bug in kreassign. Never caught."""
+    """An impossible state: a bug in kreassign. Autopilots alone catch it, from plans and rehearsals."""
 
 
 @contextmanager

@@ -6,7 +6,9 @@ import re
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, NoReturn, cast
+
+import pytest
 
 from kreassign.admin import AdminClient
 from kreassign.autopilot.events import Name, Planned, Rehearsed
@@ -15,7 +17,9 @@ from kreassign.autopilot.story import story
 from kreassign.executor.journal import read_events
 from kreassign.model import Batch, ConfigChange, ConfigResource
 from kreassign.model.plan import PartitionAssignment, Plan
+from kreassign.operations import autopilot_plans
 from kreassign.operations.autopilot_journal import BRAKE, DECISIONS, decisions_path
+from kreassign.operations.autopilot_looks import why
 from kreassign.operations.autopilot_plans import rehearsed
 from kreassign.operations.plan_files import PlanFile
 from kreassign.operations.run import RunRequest
@@ -155,3 +159,24 @@ def test_what_is_of_unknown_size_is_not_rehearsed_with_the_others(tmp_path: Path
     found = rehearsed(client, RunRequest(PlanFile(both)), 0, rig.transport)
     assert found.problem == ""
     assert "without what cannot be tried (the size of t-0 is not known): done after" in found.text
+
+
+@pytest.mark.parametrize("step", ["make_plan", "rehearse"])
+def test_lack_of_memory_keeps_a_repair_and_ends_no_autopilot(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    def lacking(*_: object, **__: object) -> NoReturn:
+        raise error
+
+    error: BaseException = MemoryError("no room for the plan")
+    monkeypatch.setattr(autopilot_plans, step, lacking)
+    ours = Fleet(tmp_path, TwinRig(tmp_path, RING, brokers=6), POLICY)
+    with ours.opened() as autopilot:
+        ours.rig.twin.crash(3)
+        ours.watch(autopilot, HOUR_S, LOOKS_S)
+        (found,) = why(ours.rig.client, ours.policy, autopilot.memory, tmp_path, ours.rig.transport)
+        closed = found.gates["rehearsal" if step == "rehearse" else "two looks"]
+        assert "MemoryError, which nobody foresaw: no room for the plan" in str(closed)
+        error = KeyboardInterrupt()
+        with pytest.raises(KeyboardInterrupt):
+            ours.watch(autopilot, 2 * HOUR_S, LOOKS_S)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -124,7 +124,8 @@ def plan_repair(client: AdminClient, name: Name, look: Look, clock: Clock, avoid
     inputs, loads = _inputs(client, name.kind, now, policy, clock, chosen)
 
     def made(task: plan_tasks.Task) -> Outcome:
-        return make_plan(inputs, task, PlanRequest(rate_bytes_per_s=policy.runs.throttle))
+        with _unforeseen_named():
+            return make_plan(inputs, task, PlanRequest(rate_bytes_per_s=policy.runs.throttle))
 
     part = PARTS[name.kind](name, look) if name.kind in PARTS else None
     left = _rest_text(name, look)
@@ -146,6 +147,20 @@ def plan_repair(client: AdminClient, name: Name, look: Look, clock: Clock, avoid
     if loads is not None:
         planned = replace(planned, loads=loads, sentences=(*planned.sentences, loads_text(loads, policy, now.at_ms)))
     return Repairs(_within_budget(planned, look), PlanFile(outcome.plan, outcome.facts.expected, outcome.facts))
+
+
+@contextmanager
+def _unforeseen_named() -> Iterator[None]:
+    """Raise InputError in place of an error that nobody foresaw, also for lack of memory.
+
+    Nothing is changed in this context, and other findings are looked after all the same.
+    """
+    try:
+        yield
+    except KreassignError:
+        raise
+    except Exception as error:
+        raise InputError(f"{type(error).__name__}, which nobody foresaw: {error}") from error
 
 
 def _shown(name: Name, look: Look) -> frozenset[TopicPartition] | None:
@@ -333,8 +348,9 @@ def rehearsed(client: AdminClient, request: RunRequest, at_ms: int, clock: Clock
     window = open_interval(hours, snapshot.taken_ms)
     begin_ms = snapshot.taken_ms if window is None else round(max(window.begins_ms, snapshot.taken_ms))
     try:
-        shown = rehearse(request, replace(snapshot, taken_ms=begin_ms))
-    except (KreassignError, ValueError) as error:
+        with _unforeseen_named():
+            shown = rehearse(request, replace(snapshot, taken_ms=begin_ms))
+    except KreassignError as error:
         return _not_rehearsed(at_ms, " ".join(str(error).split()))
     history = shown.history
     is_done = history.state is Phase.DONE and shown.seconds is not None
