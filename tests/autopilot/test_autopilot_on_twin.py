@@ -371,7 +371,7 @@ def test_a_repair_that_a_killed_process_had_not_begun_is_settled(tmp_path: Path)
         ours.rig.twin.crash(3)
         ours.watch(autopilot, 0.75 * HOUR_S, LOOKS_S)
         begun = RunBegan(ours.rig.transport.now_ms(), GONE, "20270131T220000Z-1a2b", 5, ())
-        autopilot._note(begun)  # killed before anything was sent
+        autopilot.decisions.note(begun)  # killed before anything was sent
     with ours.opened() as autopilot:
         autopilot.look()
         assert autopilot.memory.running is None

@@ -86,7 +86,7 @@ class Hosts:
         except Killed:
             pass
         finally:
-            autopilot._journal.close()
+            autopilot.decisions.journal.close()
 
     def state_dir(self, host: str) -> Path:
         return self.fleet.state_dir / host
@@ -118,7 +118,7 @@ def hosts(tmp_path: Path) -> Hosts:
 
 def killing(autopilot: Autopilot, before: type[Event]) -> Callable[[Event], None]:
     """Kill the process right after an event of this class is in its journal, before anything follows."""
-    note = autopilot._note
+    note = autopilot.decisions.note
 
     def noted(event: Event) -> None:
         note(event)
@@ -135,7 +135,7 @@ def test_another_host_goes_on_between_decision_and_act(hosts: Hosts, monkeypatch
         silence(hosts.state_dir("a"), hosts.cluster_id, Name(Kind.LEADERS, "cluster"), 99 * HOUR_S, "ann", "later",
                 ours.rig.transport)  # fmt: skip
         ours.rig.twin.crash(3)
-        monkeypatch.setattr(autopilot, "_note", killing(autopilot, RunBegan))
+        monkeypatch.setattr(autopilot.decisions, "note", killing(autopilot, RunBegan))
         ours.watch(autopilot, 4 * HOUR_S, LOOKS_S)
     before = hosts.memory("a")
     assert (before.findings[GONE].state, 3 in ours.holders()) == (State.RUNNING, True)
@@ -243,7 +243,7 @@ def test_it_decides_nothing_while_the_place_is_gone(hosts: Hosts, monkeypatch: p
                 decided.append(len(autopilot.memory.findings))
                 gone.rename(place)
 
-        autopilot._locks.warn = bring_back
+        autopilot.decisions.locks.warn = bring_back
         hosts.fleet.rig.twin.crash(3)
         hosts.fleet.watch(autopilot, 2 * LOOKS_S, LOOKS_S)
         assert autopilot.memory.findings
@@ -316,7 +316,7 @@ def test_a_process_stands_by_and_goes_on_by_itself(hosts: Hosts) -> None:
 
     def begin() -> Autopilot:
         autopilot = hosts.on("b")
-        autopilot._report = interrupt
+        autopilot.decisions.report = interrupt
         return autopilot
 
     def interrupt(_: object) -> None:

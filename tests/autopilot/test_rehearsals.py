@@ -17,10 +17,10 @@ from kreassign.autopilot.story import story
 from kreassign.executor.journal import read_events
 from kreassign.model import Batch, ConfigChange, ConfigResource
 from kreassign.model.plan import PartitionAssignment, Plan
-from kreassign.operations import autopilot_plans
+from kreassign.operations import autopilot_plans, autopilot_proposals
 from kreassign.operations.autopilot_journal import BRAKE, DECISIONS, decisions_path
 from kreassign.operations.autopilot_looks import why
-from kreassign.operations.autopilot_plans import rehearsed
+from kreassign.operations.autopilot_proposals import rehearsed
 from kreassign.operations.plan_files import PlanFile
 from kreassign.operations.run import RunRequest
 from tests.autopilot.fleet import HOUR_S, Fleet
@@ -169,7 +169,7 @@ def test_lack_of_memory_keeps_a_repair_and_ends_no_autopilot(
         raise error
 
     error: BaseException = MemoryError("no room for the plan")
-    monkeypatch.setattr(autopilot_plans, step, lacking)
+    monkeypatch.setattr(autopilot_proposals if step == "rehearse" else autopilot_plans, step, lacking)
     ours = Fleet(tmp_path, TwinRig(tmp_path, RING, brokers=6), POLICY)
     with ours.opened() as autopilot:
         ours.rig.twin.crash(3)

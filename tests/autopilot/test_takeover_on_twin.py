@@ -47,7 +47,7 @@ def watch(autopilot: Autopilot, seconds: float) -> None:
     """Look each minute, as its process does."""
     for _ in range(round(seconds / MINUTE_S)):
         autopilot.look()
-        autopilot._lease.rest(MINUTE_S)
+        autopilot.decisions.lease.rest(MINUTE_S)
 
 
 def is_due(autopilot: Autopilot) -> bool:
@@ -126,7 +126,7 @@ def test_a_suspended_autopilot_does_nothing_when_it_wakes(hosts: Hosts) -> None:
 
     rig.twin.crash(3)
     with hosts.killed("a") as first:
-        first._tell = suspend
+        first.decisions.tell = suspend
         with pytest.raises(StandsBy, match="zoe@b looks after the cluster"):
             watch(first, HOUR_S)
     assert (rig.replicas, rig.throttles) == (before, {})
@@ -243,7 +243,7 @@ def test_what_a_lost_host_left_is_left_alone_out_of_reach(tmp_path: Path) -> Non
     hosts.fleet.rig.twin.crash(3)
     with pytest.raises(Killed):
         watch(first, HOUR_S)
-    first._journal.close()
+    first.decisions.journal.close()
     hosts.fleet.context = context
     left = hosts.fleet.rig.throttles
     assert left
@@ -257,7 +257,7 @@ def test_what_a_lost_host_left_is_left_alone_out_of_reach(tmp_path: Path) -> Non
             if len(looks) > 12:
                 raise KeyboardInterrupt
 
-        autopilot._report = report
+        autopilot.decisions.report = report
         return autopilot
 
     with pytest.raises(KeyboardInterrupt):

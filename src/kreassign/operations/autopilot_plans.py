@@ -12,7 +12,7 @@ from types import MappingProxyType
 
 from kreassign.admin import AdminClient
 from kreassign.autopilot.detectors import DETECTORS, Look, astray, flapping, relief_bytes, use_of
-from kreassign.autopilot.events import Name, PlanLoads, Planned, Rehearsed
+from kreassign.autopilot.events import Name, PlanLoads, Planned
 from kreassign.autopilot.gates import REDUNDANCY, most_bytes_per_day, resting, stale_text
 from kreassign.autopilot.memory import MOST_REPLACED, Memory
 from kreassign.autopilot.observation import Observation
@@ -20,22 +20,16 @@ from kreassign.autopilot.policy import Kind, Policy
 from kreassign.clock import Clock
 from kreassign.errors import ClusterError, IllegalPlan, Infeasible, InputError, KreassignError, requires
 from kreassign.executor.journal.folder import make_folder
-from kreassign.executor.scheduling.windows import REACHED, longest_s, open_interval
+from kreassign.executor.scheduling.windows import REACHED, longest_s
 from kreassign.model import TopicPartition
 from kreassign.model.load import MEASURED_S
-from kreassign.model.pace import Schedule
-from kreassign.model.plan import Plan
 from kreassign.model.plan_facts import plan_id
-from kreassign.model.run import MoveHistory, Phase
 from kreassign.model.text import counted, format_amount, format_seconds, rough_span, some_of
 from kreassign.operations import plan_tasks
 from kreassign.operations.connect import tell_nobody
 from kreassign.operations.plan import PlanRequest, make_plan
 from kreassign.operations.plan_files import PlanFile, read_plan_file, write_plan
 from kreassign.operations.plan_inputs import Inputs, inputs_of_cluster
-from kreassign.operations.report import rehearse
-from kreassign.operations.run import RunRequest
-from kreassign.operations.snapshot import observe, whole_snapshot
 from kreassign.planner.problem.policy import PlanPolicy
 from kreassign.planner.results import Outcome
 
@@ -124,7 +118,7 @@ def plan_repair(client: AdminClient, name: Name, look: Look, clock: Clock, avoid
     inputs, loads = _inputs(client, name.kind, now, policy, clock, chosen)
 
     def made(task: plan_tasks.Task) -> Outcome:
-        with _unforeseen_named():
+        with unforeseen_named():
             return make_plan(inputs, task, PlanRequest(rate_bytes_per_s=policy.runs.throttle))
 
     part = PARTS[name.kind](name, look) if name.kind in PARTS else None
@@ -150,7 +144,7 @@ def plan_repair(client: AdminClient, name: Name, look: Look, clock: Clock, avoid
 
 
 @contextmanager
-def _unforeseen_named() -> Iterator[None]:
+def unforeseen_named() -> Iterator[None]:
     """Raise InputError in place of an error that nobody foresaw, also for lack of memory.
 
     Nothing is changed in this context, and other findings are looked after all the same.
@@ -314,72 +308,6 @@ def _within_budget(planned: Planned, look: Look) -> Planned:
     most = most_bytes_per_day(look.now, look.policy)
     never = f"that is more than the {format_amount(most, 'B')} a day of the policy, {NEVER}"
     return replace(planned, sentences=(what, *([never] if planned.copied_bytes > most else []), *others))
-
-
-# Rehearse it on a twin of the cluster: what does not end well there, or cannot be tried, does not begin.
-
-LATE_MS = 2 * 60_000
-"""A rehearsal looks once a minute at least: a copy that ends so late in it may have ended in time."""
-
-
-def rehearsed(client: AdminClient, request: RunRequest, at_ms: int, clock: Clock) -> Rehearsed:
-    """Make a run on a twin of the cluster as it is now, from when its window is open. Raises ClusterError.
-
-    A twin has no clients to ask: a run that suffers with them backs off, and takes longer. Partitions that cannot be
-    tried keep the others from nothing: the guards of the run hold those of unknown size, and a copy that lags behind
-    its writes keeps no other waiting.
-    """
-    seen = observe(client, clock.now_ms(), tell_nobody)
-    snapshot = whole_snapshot(client, seen, clock, MEASURED_S, tell_nobody)
-    now, wanted, rate = dict(snapshot.partitions), request.plan.plan, request.throttle.slowest_bytes_per_s
-    unknown = {name for name in wanted.replicas if name not in now or now[name].size_bytes is None}
-    most = rate or math.inf
-    hot = {name for name in wanted.replicas.keys() - unknown if (now[name].write_bytes_per_s or 0.0) >= most}
-    untried = (
-        *((f"the size of {some_of(sorted(unknown), SHOWN)} is not known",) if unknown else ()),
-        *((f"the throttle is below what is written to {some_of(sorted(hot), SHOWN)}",) if hot else ()),
-    )
-    tried = tuple(one for one in wanted.assignments if one.topic_partition not in unknown | hot)
-    if not tried:
-        return _not_rehearsed(at_ms, "; ".join(untried))
-    expected = {name: one for name, one in request.plan.expected.items() if name not in unknown | hot}
-    request = replace(request, clients=None, plan=replace(request.plan, plan=Plan(tried), expected=expected))
-    hours = request.pace.hours
-    window = open_interval(hours, snapshot.taken_ms)
-    begin_ms = snapshot.taken_ms if window is None else round(max(window.begins_ms, snapshot.taken_ms))
-    try:
-        with _unforeseen_named():
-            shown = rehearse(request, replace(snapshot, taken_ms=begin_ms))
-    except KreassignError as error:
-        return _not_rehearsed(at_ms, " ".join(str(error).split()))
-    history = shown.history
-    is_done = history.state is Phase.DONE and shown.seconds is not None
-    late = [one.name for one in history.moves if hours.are_limited and _is_late(one, hours)]
-    problems = (
-        *(() if is_done else history.problems or ("its end is not in sight",)),
-        *shown.breaches,
-        *((f"{some_of(late, SHOWN)}: the copy ends after the window closes",) if late else ()),
-        *shown.outages,
-    )
-    took = "" if shown.seconds is None else f" after {rough_span(shown.seconds)}"
-    left = f" without what cannot be tried ({'; '.join(untried)})" if untried else ""
-    text = f"rehearsed on a twin of the cluster{left}: {history.state}{took}"
-    if problems:
-        return Rehearsed(at_ms, text, f"{text}; {'; '.join(problems[:SHOWN])}")
-    return Rehearsed(at_ms, f"{text}, and no guard held it")
-
-
-def _not_rehearsed(at_ms: int, why: str) -> Rehearsed:
-    text = f"it could not be rehearsed on a twin of the cluster: {why}"
-    return Rehearsed(at_ms, text, text)
-
-
-def _is_late(move: MoveHistory, hours: Schedule) -> bool:
-    """True if a move is still in flight when the window in which it was sent closes."""
-    if move.submitted_ms is None or move.ended_ms is None:
-        return False
-    window = open_interval(hours, move.submitted_ms)
-    return window is not None and move.ended_ms > window.ends_ms + LATE_MS
 
 
 # Keep a proposal: loads change from look to look, and with them the best plan; the first one stays as long as it fits.

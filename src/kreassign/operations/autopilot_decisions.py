@@ -1,0 +1,218 @@
+"""Decide on a look at a cluster: let the core decide, tell, and write it down; what is written is all that counts.
+
+What cannot be written is not done. Policy, requests of people and files about repairs are followed here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+from kreassign.admin import AdminClient
+from kreassign.autopilot.core import (
+    Message,
+    Order,
+    tick,
+)
+from kreassign.autopilot.events import (
+    Ended,
+    Event,
+    FindingMoved,
+    Name,
+    NotPlanned,
+    RunBegan,
+    WentOn,
+)
+from kreassign.autopilot.gates import watcher_text
+from kreassign.autopilot.lifecycle import State
+from kreassign.autopilot.memory import Memory, memory_of, remember
+from kreassign.autopilot.observation import Observation
+from kreassign.autopilot.policy import Kind, Level, Policy
+from kreassign.clock import Clock
+from kreassign.errors import (
+    ClusterBusy,
+    InputError,
+    JournalLocked,
+    JournalTaken,
+    KreassignError,
+    MirrorUnavailable,
+    StandsBy,
+)
+from kreassign.executor.history.run_history import explained_settings
+from kreassign.executor.journal import journal_path
+from kreassign.executor.state import RunView
+from kreassign.model.text import rough_span
+from kreassign.monitoring.metrics import AutopilotStatus
+from kreassign.operations.autopilot_journal import decisions_path
+from kreassign.operations.autopilot_keeper import Keeper, Vigil, files_of, kept_likewise
+from kreassign.operations.autopilot_lease import AutopilotLease
+from kreassign.operations.autopilot_looks import observe, status_of
+from kreassign.operations.run import LockWatch, RunContext
+
+Tell = Callable[[Message], None]
+Report = Callable[[AutopilotStatus], None]
+"""Gets the status after each look."""
+
+
+class Decisions:
+    """The journal of decisions, with what it comes to, and the lease without which nothing is decided."""
+
+    def __init__(
+        self,
+        client: AdminClient,
+        policy: Policy,
+        context: RunContext,
+        tell: Tell,
+        clock: Clock,
+        *,
+        is_dry: bool,
+        report: Report,
+        reread: Callable[[], Policy] | None,
+        vigil: Vigil,
+        lease: AutopilotLease,
+    ) -> None:
+        """Open the journal. Raises StandsBy while another process looks after the cluster; MirrorUnavailable."""
+        self.report, self._reread, self._odd_policy = report, reread, ""
+        self.client, self.policy, self.tell, self.clock = client, policy, tell, clock
+        self.is_dry, self.lease = is_dry, lease
+        self.cluster_id = client.describe_cluster().cluster_id
+        path = decisions_path(context.state_dir, self.cluster_id, is_dry=is_dry)
+        try:
+            if not is_dry:
+                lease.take(path.parent, takes_over=not vigil.lost_s)
+            keeper = Keeper(client, context, self.cluster_id, clock, vigil, is_dry, lease.is_held)
+            self.journal, events = keeper.resume()
+        except ClusterBusy as error:  # A process here that was suspended lost its lease, and holds the journal.
+            lease.release()
+            raise StandsBy(str(error)) from None
+        except BaseException:
+            lease.release()
+            raise
+        self.memory: Memory = memory_of(events)
+        self.context = kept_likewise(context, self.memory)
+        self._files = files_of(self.journal.path.parent, events)
+        self.runs = {one.run_id for one in events if isinstance(one, RunBegan)}
+        self._refusals: dict[Name, str] = {}
+        try:
+            self._files.restore()
+            keeper.bring_repair(self.memory)
+        except BaseException:
+            self.journal.close()
+            lease.release()
+            raise
+        self.locks = LockWatch("the autopilot", "looks at nothing, and repairs nothing", context.warn, clock)
+        self.journal.on_lock, self.is_beside_run = self._wait, False
+        self.looked_s = float("-inf")
+        self._told_watcher = ""
+        # Messages of decisions that could not be written yet, since another process had locked the journal.
+        self._sent: set[tuple[Name | None, bool, str]] = set()
+
+    def journal_of(self, run_id: str) -> Path:
+        """Journal of the run of a repair."""
+        return journal_path(self.context.state_dir, self.cluster_id, run_id)
+
+    def observe(self, run: RunView | None = None) -> Observation:
+        """Look at the cluster, and at who looks after it."""
+        explain = partial(explained_settings, self.context.state_dir, self.cluster_id, left_by=self.runs)
+        now = observe(self.client, self.clock.now_ms(), run, explain)
+        self.lease.confirm()
+        why = watcher_text(now := replace(now, watcher=self.lease.watcher)) or ""
+        may_act = any(self.policy.level(kind) in {Level.ASK, Level.ACT} for kind in Kind)
+        if may_act and why != self._told_watcher:
+            self.context.warn(f"nothing is repaired: {why}" if why else "repairs may run again: no other autopilot")
+            self._told_watcher = why
+        return now
+
+    def decide(self, now: Observation) -> Order | None:
+        """Let the core decide on a look, tell, and write it down; what is to be done follows."""
+        self.looked_s = self.clock.monotonic_s()
+        self.read_policy()
+        self.hear()
+        last_ms = self.memory.looked_ms
+        decision = tick(self.memory, now, self.policy)
+        for message in decision.messages:
+            # Before it is written down: after a crash in between it is sent twice, instead of never.
+            which = (message.name, message.is_over, "" if message.name is None else message.why)
+            if which not in self._sent:
+                self.tell(message)
+                self._sent.add(which)
+        for event in decision.events:
+            if isinstance(event, WentOn) and last_ms is not None:
+                apart = rough_span(abs(now.at_ms - last_ms) / 1000)
+                self.context.warn(
+                    f"the last look was {apart} ago: what has to last begins "
+                    "from scratch after a break of 10 min, so that looks so far apart find nothing of it"
+                    if now.at_ms > last_ms
+                    else f"the clock was set back by {apart}: what has to last begins from scratch"
+                )
+            self.note(event)
+        self._sent.clear()
+        self.report(status_of(now, self.memory, self.policy))
+        return decision.order
+
+    def read_policy(self) -> None:
+        """Follow the policy file; what cannot be read is told once, and the policy before it holds."""
+        if self._reread is None:
+            return
+        try:
+            self.policy, self._odd_policy = self._reread(), ""
+        except (InputError, OSError) as error:
+            if str(error) != self._odd_policy:
+                self._odd_policy = str(error)
+                self.context.warn(f"the policy that was read before holds: {error}")
+
+    def hear(self) -> None:
+        """Note what people ask for."""
+        for request in self.journal.requests_after(self.memory.last_request):
+            self.note(request)
+
+    def _wait(self, lock: JournalLocked | None) -> None:
+        """Wait for a journal that others have locked, but let no run wait for that."""
+        if lock is not None and self.is_beside_run:
+            raise lock
+        self.locks.follow(lock)
+
+    def note(self, event: Event) -> None:
+        """Write an event down, and remember it. Raises MirrorUnavailable."""
+        if isinstance(event, RunBegan) or (isinstance(event, FindingMoved) and event.state is State.CLOSED):
+            self._refusals.pop(event.name, None)
+        try:
+            self.journal.append(event)
+        except MirrorUnavailable:
+            # It is written here: the next look goes on from it, once the second place has it, too.
+            self.memory = remember(self.memory, event)
+            raise
+        self.memory = remember(self.memory, event)
+
+    def close(self, error: BaseException | None) -> None:
+        """Close the journal, with its end unless another process has it, and release the lease."""
+        if self.is_kept and not isinstance(error, JournalTaken):
+            self.is_beside_run = True  # nothing depends on this event: it is waited for by nobody
+            with suppress(KreassignError):
+                self.note(Ended(self.clock.now_ms()))
+        self.journal.close()
+        self.lease.release()
+
+    @property
+    def is_kept(self) -> bool:
+        """True if the journal is kept in a second place."""
+        keeper = self.memory.keeper
+        return keeper is not None and keeper.journal_to is not None
+
+    def keep_files(self, name: Name) -> None:
+        """Keep plan, request and signatures of a finding, where the journal is kept in a second place."""
+        if self.is_kept:
+            for event in tuple(self._files.fresh(self.clock.now_ms(), name)):
+                self.note(event)
+
+    def fail(self, name: Name, why: str, *, is_passing: bool = False) -> None:
+        """Note that a repair cannot be planned or begun; told when it is new."""
+        is_new = why not in {self.memory.findings[name].problem, self._refusals.get(name)}
+        # What does not pass within minutes counts as a failure, whose patience grows.
+        self.note(NotPlanned(self.clock.now_ms(), name, why, is_passing, is_passing and not is_new))
+        self._refusals[name] = why
+        if is_new:
+            self.tell(Message(name, f"{name}: it is not repaired", why, ("kreassign autopilot why",)))
