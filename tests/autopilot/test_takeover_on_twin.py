@@ -13,7 +13,7 @@ from kreassign.autopilot.core import Message
 from kreassign.autopilot.events import Name, RunBegan
 from kreassign.autopilot.policy import Kind
 from kreassign.errors import StandsBy
-from kreassign.executor.events import RunResumed
+from kreassign.executor.events import LeaseLost, RunResumed
 from kreassign.executor.journal import journal_path, read_events
 from kreassign.executor.lease import OF_AUTOPILOTS
 from kreassign.model.run import Operator
@@ -210,6 +210,32 @@ def test_a_repair_starts_nothing_while_the_lease_is_in_doubt(tmp_path: Path) -> 
     (from_s,) = silent_s
     within = {count for at_s, count in begun if from_s + 40 < at_s < from_s + 5 * MINUTE_S}
     assert within == {min(within)} != {len(LISTS) // 2}, "no move is submitted meanwhile"
+
+
+def test_a_repair_keeps_its_lease_during_a_look_of_a_minute(tmp_path: Path) -> None:
+    """A broker that is slow to answer delays the looks beside the run; the thread of the process sends heartbeats."""
+    rig = with_offsets_topic(TwinRig(tmp_path, LISTS, brokers=6))
+    ours, odd, beside, waited = Fleet(tmp_path, rig, SLOW), OddPort(rig.client), rig.new_client(), list[int]()
+    client = cast(AdminClient, odd)
+    lease = AutopilotLease(client, ours.context.operator, rig.transport)
+
+    def late(real: Real, *args: Any, **named: Any) -> Any:
+        if autopilot.decisions.is_beside_run:
+            waited.append(rig.transport.now_ms())
+            while rig.transport.now_ms() < waited[-1] + 60_000:
+                rig.transport.sleep(lease.beat_s)
+                lease.beat_beside(beside)
+        return real(*args, **named)
+
+    odd.answer_always("describe_log_dirs", late)
+    tell, time = ours.messages.append, rig.transport
+    with Autopilot(client, ours.policy, ours.context, tell, time, lease=lease) as autopilot:
+        rig.twin.crash(3)
+        watch(autopilot, 45 * MINUTE_S)
+        (act,) = autopilot.memory.acts
+    assert (act.outcome, bool(waited)) == ("done", True)
+    events = read_events(journal_path(tmp_path, rig.twin.cluster_id, act.run_id))
+    assert [one for one in events if isinstance(one, LeaseLost)] == []
 
 
 def test_who_takes_over_waits_for_a_repair_that_goes_on(hosts: Hosts) -> None:

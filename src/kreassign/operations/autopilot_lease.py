@@ -9,7 +9,8 @@ repaired. Where the cluster keeps no groups yet, there is none to hold, and the 
 from __future__ import annotations
 
 import secrets
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from kreassign.admin import AdminClient
@@ -47,6 +48,7 @@ class AutopilotLease:
         name = f"autopilot-{new_run_id(clock.now_ms())}-{secrets.token_hex(4)}"
         holder = LeaseHolder(name, operator.user, operator.host, clock.now_ms())
         self._lease = ClusterLease(client, clock, holder, kind=OF_AUTOPILOTS)
+        self._of_run: ClusterLease | None = None
         self._asked_s = 0.0
 
     def take(self, folder: Path, *, takes_over: bool = False) -> None:
@@ -110,14 +112,18 @@ class AutopilotLease:
                 self.keep()
 
     def beat_beside(self, client: AdminClient) -> None:
-        """Send a heartbeat by a client of its own, from a thread, while the process plans for minutes.
+        """Send heartbeats by a client of its own, from a thread, while the process plans or looks for minutes.
 
-        A process that has asked for nothing itself for long hangs: it loses the lease.
+        They keep the lease of the run that it executes, too, which would expire during a look beside that run. A
+        process that has asked for nothing itself for long hangs: it loses both.
         """
-        membership = self._lease.membership
-        if membership is not None and self._now_s() - self._asked_s < LOST_S:
-            with suppress(ClusterError):
-                client.heartbeat(membership, timeout_ms=CALL_TIMEOUT_MS)
+        if self._now_s() - self._asked_s >= LOST_S:
+            return
+        for lease in (self._lease, self._of_run):
+            membership = None if lease is None else lease.membership
+            if membership is not None:
+                with suppress(ClusterError):
+                    client.heartbeat(membership, timeout_ms=CALL_TIMEOUT_MS)
 
     @property
     def beat_s(self) -> float:
@@ -138,6 +144,15 @@ class AutopilotLease:
     def is_held(self) -> bool:
         """True if this process has it, by the last answer."""
         return isinstance(self._lease.status, Held)
+
+    @contextmanager
+    def keeping(self, of_run: ClusterLease) -> Iterator[None]:
+        """Keep the lease of a run, too, by the heartbeats from the thread."""
+        self._of_run = of_run
+        try:
+            yield
+        finally:
+            self._of_run = None
 
     # --- as a lease that runs confirm beside their own -----------------------------------------------------------
 

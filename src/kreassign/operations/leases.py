@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Protocol
 
 from kreassign.admin import AdminClient
 from kreassign.clock import SYSTEM_CLOCK, Clock
@@ -31,6 +32,14 @@ from kreassign.model.run import Operator
 from kreassign.operations.connect import Warn
 
 
+class Duty(Lease, Protocol):
+    """Lease of a process, without which its runs change nothing."""
+
+    def keeping(self, of_run: ClusterLease) -> AbstractContextManager[None]:
+        """Keep the lease of a run, too, while the process does something else."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class LeaseRequest:
     """Run and cluster for which the lease is needed, its operator, and the receiver of warnings.
@@ -45,7 +54,7 @@ class LeaseRequest:
     operator: Operator
     warn: Warn
     was_held: bool = False
-    duty: Lease | None = None
+    duty: Duty | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +101,11 @@ def leased(client: AdminClient, wanted: LeaseRequest, clock: Clock = SYSTEM_CLOC
     lease = ClusterLease(client, clock, holder, wanted.policy, wanted.was_held, kind=kind)
     try:
         _take(client, lease, wanted)
-        yield lease if wanted.duty is None else OnDuty(lease, wanted.duty)
+        if wanted.duty is None:
+            yield lease
+        else:
+            with wanted.duty.keeping(lease):
+                yield OnDuty(lease, wanted.duty)
     finally:
         lease.release()
 

@@ -97,7 +97,7 @@ from kreassign.model.throttle import NO_THROTTLE, ThrottleRates
 from kreassign.monitoring.client_signals import asking
 from kreassign.operations.approvals import SignedApprovals, approval_for, refuse_spent
 from kreassign.operations.connect import Warn, tell_nobody, warn_program, warn_without_topic_ids
-from kreassign.operations.leases import LeaseRequest, leased, refuse_if_leased
+from kreassign.operations.leases import Duty, LeaseRequest, leased, refuse_if_leased
 from kreassign.operations.mirrors import NOWHERE, all_home, checked_destination, mirror_of
 from kreassign.operations.plan_files import PlanFile
 from kreassign.operations.run_journals import default_state_dir, keep_facts, this_operator
@@ -160,7 +160,7 @@ class RunContext:
     ask_clients: AskClients = ask_clients
     journal_to: str | None = None
     leaves_down: bool = False
-    duty: Lease | None = None
+    duty: Duty | None = None
 
     def __post_init__(self) -> None:
         check_wait("poll_s", self.poll_s)
