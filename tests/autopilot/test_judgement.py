@@ -271,6 +271,32 @@ def test_a_broker_that_is_briefly_slow_again_and_again_is_told() -> None:
     assert (watched.runs, watched.memory.findings[SLOW_3].state) == ([], State.TOLD)
 
 
+@pytest.mark.parametrize(("times", "is_told"), [(3, False), (4, True)])
+def test_a_replica_that_falls_out_of_sync_again_and_again_is_told(times: int, is_told: bool) -> None:
+    """One of the six replicas that broker 3 follows, of which half would make it slow."""
+
+    def world(now_s: float) -> Observation:
+        seen = cluster(0, LISTS)
+        assert isinstance(seen.partitions, Known)
+        is_behind = HOUR <= now_s < HOUR + times * 20 * MINUTE and now_s % (20 * MINUTE) < 5 * MINUTE
+        chosen = next(one for one in seen.partitions.value if 3 in one.replicas[1:])
+        fallen = replace(chosen, isr=tuple(one for one in chosen.isr if one != 3))
+        lists = (fallen if one == chosen and is_behind else one for one in seen.partitions.value)
+        return replace(seen, partitions=Known(tuple(lists)))
+
+    watched = Watched("[slow-broker]\nlevel = 'act'\n", world)
+    watched.watch(6 * HOUR)
+    assert len(watched.messages) == is_told
+    assert avoided(watched.memory, Name(Kind.BAND_LEFT, "cluster"), world(0)) == ()
+    watched.watch(DAY, every_s=300)
+    assert watched.runs == []
+    if is_told:
+        told, over = watched.messages
+        assert told.what.startswith("slow-broker cluster: 1 replica fell out of sync 4 times and more within a day")
+        assert told.what.endswith(" on broker 3")
+        assert (over.is_over, over.what) == (True, "slow-broker cluster: it is over")
+
+
 def test_a_broker_in_maintenance_is_not_told_as_over() -> None:
     entered = Entered(40 * MINUTE * 1000, "ann", is_cordoned=False)
 

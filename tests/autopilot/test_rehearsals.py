@@ -42,7 +42,7 @@ def test_a_plan_that_failed_its_rehearsal_waits_for_a_good_one() -> None:
     gates = watched.memory.findings[GONE_3].gates
     assert gates is not None
     closed = {one.gate: one.why for one in gates.closed}
-    assert (watched.runs, closed.keys()) == ([], {"rehearsal"})
+    assert (watched.runs, set(closed)) == ([], {"rehearsal"})
     assert closed["rehearsal"].startswith(f"{watched.breach}; it is rehearsed again ")
     (told,) = [one for one in watched.messages if "has been kept" in one.what]
     assert told.why.startswith(f"rehearsal: {watched.breach}")

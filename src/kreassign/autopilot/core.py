@@ -17,7 +17,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
-from kreassign.autopilot.detectors import DETECTORS, NEVER_S, Look, Symptom, catching_up, use_of
+from kreassign.autopilot.detectors import DETECTORS, NEVER_S, Look, Symptom, behind_now, catching_up, use_of
 from kreassign.autopilot.events import (
     CLUSTER,
     BrokerCame,
@@ -40,6 +40,7 @@ from kreassign.autopilot.events import (
     SightBack,
     SightLost,
     Silenced,
+    SyncChanged,
     WentOn,
     WindowsLifted,
 )
@@ -193,7 +194,7 @@ class Decision:
 def tick(memory: Memory, now: Observation, policy: Policy, shown: Mapping[Name, Symptom] | None = None) -> Decision:
     """Decide on one look, by the symptoms that it shows unless others are given."""
     decided = Decision(memory)
-    for event in _facts(memory, now):
+    for event in _facts(memory, now, policy):
         decided.note(event)
     shown = symptoms(Look(now, decided.memory, policy)) if shown is None else shown
     names = {*shown, *(one.name for one in decided.memory.open)}
@@ -337,7 +338,7 @@ def _judge(decided: Decision, case: Case) -> None:
 # Facts: what changed since the last look, whatever it means.
 
 
-def _facts(memory: Memory, now: Observation) -> Iterator[Event]:
+def _facts(memory: Memory, now: Observation, policy: Policy) -> Iterator[Event]:
     if memory.looked_ms is not None and abs(now.at_ms - memory.looked_ms) > MISSED_MS:
         yield WentOn(now.at_ms)
     if now.are_brokers_read:
@@ -358,6 +359,8 @@ def _facts(memory: Memory, now: Observation) -> Iterator[Event]:
     seen = others_now(now)
     if seen is not None and _is_due(memory.others.at_ms if memory.others else None, now.at_ms, SIGN_OF_LIFE_MS):
         yield OthersMoved(now.at_ms, seen)
+    if (behind := behind_now(Look(now, memory, policy))) is not None and behind != memory.behind:
+        yield SyncChanged(now.at_ms, tuple(sorted(behind - memory.behind)), tuple(sorted(memory.behind - behind)))
     if _is_due(memory.disks[-1].at_ms if memory.disks else None, now.at_ms, HOUR_MS):
         uses = [use for broker, dirs in now.directories() for one in dirs if (use := use_of(broker, one)) is not None]
         if uses:
@@ -495,7 +498,8 @@ def _tell_over(step: Stepped) -> None:
     if step.finding.is_told:
         now, name = step.look.now, step.name
         over, commands = _over_text(now, name), tuple[str, ...]()
-        is_idle = name.kind is Kind.SLOW_BROKER and not any(one.leader == name.broker for one in now.placed)
+        is_broker = name.kind is Kind.SLOW_BROKER and name.subject != CLUSTER
+        is_idle = is_broker and not any(one.leader == name.broker for one in now.placed)
         if is_idle and name.broker in now.live & now.replica_counts.keys():
             over, commands = "it is in sync again, and leads nothing any more", (LEADERS_BACK,)
         step.decided.messages.append(Message(name, f"{name}: {over}", step.finding.seen, commands, is_over=True))

@@ -9,7 +9,7 @@
     placement         fewer replicas than the topic, or racks        repair
     new-broker        a live broker without replicas                 move replicas to it, between no others
     slow-broker       most that it follows is out of sync, or was    leaders leave it; replicas stay
-                      so again and again
+                      so again and again; so are single replicas
     band-left         a broker holds much more than the mean         rebalance
     leaders           the preferred replica is in sync, not leader   elect it
 
@@ -27,7 +27,7 @@ from statistics import median
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from kreassign.autopilot.events import CLUSTER, DiskUse, Name, Result
+from kreassign.autopilot.events import CLUSTER, DiskUse, Follower, Name, Result
 from kreassign.autopilot.lifecycle import State
 from kreassign.autopilot.memory import MOST_REPLACED, OUTAGES_KEPT, UNBEGUN, Finding, Memory
 from kreassign.autopilot.observation import Asked, Known, Observation, Unknown, last_copies
@@ -35,7 +35,7 @@ from kreassign.autopilot.policy import Kind, Policy
 from kreassign.errors import InputError
 from kreassign.model import NO_LEADER, LogDir, Partition, TopicPartition
 from kreassign.model.disks import HELD, disks
-from kreassign.model.text import DAY_MS, HOUR_MS, counted, format_amount, format_seconds
+from kreassign.model.text import DAY_MS, HOUR_MS, counted, format_amount, format_seconds, some_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -488,16 +488,56 @@ def _band_left(look: Look) -> Iterator[Symptom]:
         yield Symptom(CLUSTER, seen, *patience(Kind.BAND_LEFT, look.policy))
 
 
-def _slow_broker(look: Look) -> Iterator[Symptom]:
-    policy, followed, lagging = look.policy.slow_broker, Counter[int](), Counter[int]()
+def _followers(look: Look) -> Iterator[tuple[Follower, bool]]:
+    """Followers on live brokers with a working directory, and True for those out of sync."""
     lost = look.now.lost
     for one in look.now.at_rest:
         for broker in one.replicas:
             if broker in look.now.live and broker != one.leader and one.topic_partition not in lost.get(broker, ()):
-                followed[broker] += 1
-                lagging[broker] += broker not in one.isr
+                yield Follower(one.topic_partition.topic, one.topic_partition.partition, broker), broker not in one.isr
+
+
+def behind_now(look: Look) -> frozenset[Follower] | None:
+    """Followers out of sync, of brokers that are not slow as a whole and were not down lately; None if unread."""
+    if _sees_placement(look, CLUSTER) is not None:
+        return None
+    followed, lagging, behind = Counter[int](), Counter[int](), list[Follower]()
+    for follower, is_behind in _followers(look):
+        followed[follower.broker] += 1
+        lagging[follower.broker] += is_behind
+        if is_behind:
+            behind.append(follower)
+    share, back = look.policy.slow_broker.lagging_share, returned(look.memory, look.now.at_ms)
+    few = {one for one, count in followed.items() if lagging[one] / count < share} - back - look.memory.away.keys()
+    known = look.memory.behind  # first: one that makes room for another is not in sync again by that
+    found = sorted((one not in known, one) for one in behind if one.broker in few)
+    return frozenset(one for _, one in found[:MOST_BEHIND])
+
+
+MOST_BEHIND = 200
+"""Followers out of sync that are written down at a time."""
+
+
+def _flapping_followers(look: Look) -> Iterator[Symptom]:
+    since_ms = look.now.at_ms - DAY_MS
+    times = {one: sum(then > since_ms for then in fell) for one, fell in look.memory.fell_ms.items()}
+    often = sorted(one for one, count in times.items() if count >= OFTEN)
+    if often:
+        seen = (
+            f"{counted(len(often), 'replica')} fell out of sync {OFTEN} times and more within a day, though their "
+            f"brokers are not slow: {some_of(often, 3)}"
+        )
+        yield Symptom(CLUSTER, seen, 0.0, NEVER_S)
+
+
+def _slow_broker(look: Look) -> Iterator[Symptom]:
+    yield from _flapping_followers(look)
+    policy, followed, lagging = look.policy.slow_broker, Counter[int](), Counter[int]()
+    for follower, is_behind in _followers(look):
+        followed[follower.broker] += 1
+        lagging[follower.broker] += is_behind
     # There is nothing to take from brokers that lead nothing; but one that its leaders left is not well by that.
-    known = {one.name.broker for one in look.memory.open if one.name.kind is Kind.SLOW_BROKER and _is_told(one)}
+    known = {one.name.broker for one in slow_brokers(look.memory) if _is_told(one)}
     judged = known | {one.leader for one in look.now.placed}
     slow = [
         broker
@@ -522,6 +562,11 @@ def _slow_broker(look: Look) -> Iterator[Symptom]:
         yield Symptom(f"broker {broker}", seen, *lasting, may_act=people, partitions=led)
 
 
+def slow_brokers(memory: Memory) -> tuple[Finding, ...]:
+    """Open findings about brokers that are slow as a whole."""
+    return tuple(one for one in memory.open if one.name.kind is Kind.SLOW_BROKER and one.name.subject != CLUSTER)
+
+
 def _times_begun(look: Look, broker: int) -> int:
     finding = look.memory.findings.get(Name(Kind.SLOW_BROKER, f"broker {broker}"))
     return 0 if finding is None else sum(one > look.now.at_ms - DAY_MS for one in finding.begun_ms)
@@ -533,7 +578,7 @@ def _is_told(finding: Finding) -> bool:
 
 def _sees_slow(look: Look, subject: str) -> str | None:
     """A broker that was slow is well when it was in sync for as long as it must be slow to be told."""
-    if (blind := _sees_placement(look, subject)) or not subject:
+    if (blind := _sees_placement(look, subject)) or subject in {"", CLUSTER}:
         return blind
     finding, lasting = look.memory.findings.get(Name(Kind.SLOW_BROKER, subject)), look.policy.slow_broker.lasting
     if finding is None or not _is_told(finding) or finding.name.broker not in look.now.live:

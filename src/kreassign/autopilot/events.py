@@ -40,6 +40,7 @@ class Name(NamedTuple):
 _SUBJECTS: Mapping[Kind, tuple[str, str]] = MappingProxyType({
     **dict.fromkeys(Kind, ("broker [0-9]+", "broker 3")),
     **dict.fromkeys((Kind.DISK_FILLS, Kind.DIRECTORY_FAILED), ("broker [0-9]+:.+", "broker 3:/data/d0")),
+    Kind.SLOW_BROKER: ("broker [0-9]+|cluster", "broker 3"),
     **dict.fromkeys((Kind.UNREAD, Kind.MANY_GONE, Kind.PLACEMENT, Kind.BAND_LEFT, Kind.LEADERS), (CLUSTER, CLUSTER)),
 })  # fmt: skip
 """Forms of the subjects of each kind, with an example."""
@@ -183,6 +184,26 @@ class DisksMeasured:
     at_ms: int
     disks: tuple[DiskUse, ...]
     catching_up: tuple[int, ...] = ()
+
+
+class Follower(NamedTuple):
+    """A replica that follows: of this partition, on this broker."""
+
+    topic: str
+    partition: int
+    broker: int
+
+    def __str__(self) -> str:
+        return f"{self.topic}-{self.partition} on broker {self.broker}"
+
+
+@dataclass(frozen=True, slots=True)
+class SyncChanged:
+    """Followers fell out of sync, or are in sync again, of brokers that are not slow and were not down lately."""
+
+    at_ms: int
+    fell: tuple[Follower, ...]
+    back: tuple[Follower, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -432,5 +453,5 @@ Event = (
     Began | WentOn | Looked | BrokerWent | BrokerCame | OutagesPlanned | ReplicasHeld | OthersMoved | DisksMeasured
     | FindingMoved | SightLost | SightBack | Planned | NotPlanned | ApprovalAsked | ApprovalsJudged | GatesJudged
     | RunBegan | EndAsked | HoldAsked | PeopleHeld | WindowsLifted | RunEnded | TurnedOff | TurnedOn | Silenced
-    | DigestTold | Resumed | Ended | FileKept
+    | DigestTold | Resumed | Ended | FileKept | SyncChanged
 )  # fmt: skip

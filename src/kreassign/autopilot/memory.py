@@ -25,6 +25,7 @@ from kreassign.autopilot.events import (
     Event,
     FileKept,
     FindingMoved,
+    Follower,
     GatesJudged,
     HoldAsked,
     Looked,
@@ -42,6 +43,7 @@ from kreassign.autopilot.events import (
     SightBack,
     SightLost,
     Silenced,
+    SyncChanged,
     TurnedOff,
     TurnedOn,
     WentOn,
@@ -178,8 +180,9 @@ class Memory:
     which that is known; those that are `unwitnessed` may have gone at any time before. `planned` are down and in
     maintenance, `overdue` are down still since their maintenance ended, or since others that went with them are back.
     `drained` has brokers that others emptied while they were live, with the time; one that holds replicas again is not.
-    `replaced` are brokers that were gone for long. `keeper` is the process that went on last, where the journal is kept
-    in a second place.
+    `replaced` are brokers that were gone for long. `behind` has followers that are out of sync, and `fell_ms` the times
+    of the last 24 hours at which these and others fell so. `keeper` is the process that went on last, where the journal
+    is kept in a second place.
     """
 
     cluster_id: str = ""
@@ -195,6 +198,8 @@ class Memory:
     drained: Mapping[int, int] = field(default_factory=dict)
     replaced: tuple[Replaced, ...] = ()
     disks: tuple[DisksMeasured, ...] = ()
+    behind: frozenset[Follower] = frozenset()
+    fell_ms: Mapping[Follower, tuple[int, ...]] = field(default_factory=dict)
     others: OthersMoved | None = None
     acts: tuple[Act, ...] = ()
     off: TurnedOff | None = None
@@ -314,6 +319,14 @@ def _sight_back(memory: Memory, event: SightBack) -> Memory:
 def _measured(memory: Memory, event: DisksMeasured) -> Memory:
     kept = [one for one in memory.disks if one.at_ms > event.at_ms - DISKS_KEPT_MS]
     return replace(memory, disks=(*kept, event))
+
+
+def _sync_changed(memory: Memory, event: SyncChanged) -> Memory:
+    since_ms = event.at_ms - DAY_MS
+    recent = {one: tuple(then for then in times if then > since_ms) for one, times in memory.fell_ms.items()}
+    fell = {one: (*recent.get(one, ()), event.at_ms) for one in event.fell}
+    kept = {one: times for one, times in (recent | fell).items() if times}
+    return replace(memory, behind=(memory.behind | {*event.fell}) - {*event.back}, fell_ms=kept)
 
 
 def _began(memory: Memory, event: RunBegan) -> Memory:
@@ -533,6 +546,7 @@ TAKEN_IN: Mapping[type[Event], Callable[[Memory, Any], Memory]] = MappingProxyTy
     ReplicasHeld: _held,
     OthersMoved: lambda memory, event: replace(memory, others=event),
     DisksMeasured: _measured,
+    SyncChanged: _sync_changed,
     FindingMoved: _moved,
     Planned: _planned,
     NotPlanned: _not_planned,

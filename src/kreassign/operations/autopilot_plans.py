@@ -11,7 +11,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from kreassign.admin import AdminClient
-from kreassign.autopilot.detectors import DETECTORS, Look, astray, flapping, relief_bytes, use_of
+from kreassign.autopilot.detectors import DETECTORS, Look, astray, flapping, relief_bytes, slow_brokers, use_of
 from kreassign.autopilot.events import Name, PlanLoads, Planned
 from kreassign.autopilot.gates import REDUNDANCY, most_bytes_per_day, resting, stale_text
 from kreassign.autopilot.memory import MOST_REPLACED, Memory
@@ -95,7 +95,7 @@ def avoided(memory: Memory, name: Name, now: Observation) -> tuple[int, ...]:
     So are empty ones that were gone too often to be filled again: people decide about them. Brokers that are down now
     may be back while the repair runs.
     """
-    slow = {one.name.broker for one in memory.open if one.name.kind is Kind.SLOW_BROKER}
+    slow = {one.name.broker for one in slow_brokers(memory)}
     known = now.live | now.down
     empty = known - now.replica_counts.keys()
     often = {one for one in empty if memory.times_replaced(one, now.at_ms) > MOST_REPLACED}
