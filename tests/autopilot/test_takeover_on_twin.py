@@ -12,13 +12,13 @@ from kreassign.admin import AdminClient
 from kreassign.autopilot.core import Message
 from kreassign.autopilot.events import Name, RunBegan
 from kreassign.autopilot.policy import Kind
-from kreassign.errors import StandsBy
+from kreassign.errors import InputError, StandsBy
 from kreassign.executor.events import LeaseLost, RunResumed
 from kreassign.executor.journal import journal_path, read_events
-from kreassign.executor.lease import OF_AUTOPILOTS
+from kreassign.executor.lease import OF_AUTOPILOTS, LeaseHolder, present_holder
 from kreassign.model.run import Operator
 from kreassign.operations.autopilot import Autopilot
-from kreassign.operations.autopilot_journal import DECISIONS
+from kreassign.operations.autopilot_journal import DECISIONS, turn_off
 from kreassign.operations.autopilot_keeper import Vigil, watch_or_stand_by
 from kreassign.operations.autopilot_lease import AutopilotLease
 from tests.autopilot.fleet import HOUR_S, Fleet, finding
@@ -254,6 +254,29 @@ def test_who_takes_over_waits_for_a_repair_that_goes_on(hosts: Hosts) -> None:
         watch(first, HOUR_S)
         assert [one.outcome for one in first.memory.acts] == ["done"]
     assert "holds the lease of the cluster; this one goes on when that is over, or lost" in refused[0]
+
+
+def test_requests_beside_a_standby_name_the_host_that_decides(hosts: Hosts) -> None:
+    """Host b has looked after the cluster before, and keeps its decisions in its own state directory only."""
+
+    def watcher() -> LeaseHolder | None:
+        return present_holder(hosts.fleet.rig.client, OF_AUTOPILOTS)
+
+    def ask() -> None:
+        turn_off(hosts.state_dir("b"), hosts.cluster_id, HOUR_S, "ann", "upgrade", time, watcher)
+
+    time = hosts.fleet.rig.transport
+    with hosts.on("b", None) as former:
+        former.look()
+    with hosts.on("a", None) as leader:
+        leader.look()
+        with pytest.raises(InputError, match=r"zoe@a does \(autopilot-.*: give this there, or pull the brake"):
+            ask()
+        assert hosts.memory("b").last_request == 0
+    ask()
+    with hosts.on("b", None) as next_one:
+        next_one.look()
+        assert next_one.memory.off is not None
 
 
 def test_what_a_lost_host_left_is_left_alone_out_of_reach(tmp_path: Path) -> None:

@@ -165,7 +165,10 @@ ASKS_ITS_ID = {
     "report",
     "audit run",
 }
-"""They ask which cluster it is, which needs no permission; the rest is in journals."""
+"""They ask which cluster it is, which needs no permission; the rest is in journals.
+
+Requests to an autopilot also ask who looks after the cluster, if nobody here does; where they may not, they warn.
+"""
 SERVES = {"web"}
 """It asks what the operations behind `doctor`, `plan`, `run` and `rollback` ask, when somebody looks."""
 OF_MAINTENANCE = "which brokers are in maintenance could not be read"

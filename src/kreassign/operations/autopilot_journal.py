@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import get_args
@@ -18,10 +19,12 @@ from kreassign.errors import InputError
 from kreassign.executor.journal import active_run_in, post_request, read_events
 from kreassign.executor.journal.file import Form
 from kreassign.executor.journal.folder import cluster_folder, cluster_of_folder
+from kreassign.executor.lease import LeaseHolder
 from kreassign.model.approvals import ApprovalRequest
 from kreassign.operations.approvals import approve_request, request_of
 from kreassign.operations.plan_files import REQUEST_SUFFIX
 from kreassign.operations.run_journals import InForce
+from kreassign.operations.text_files import read_text
 
 BRAKE = "kreassign-autopilot-off"
 """Broker setting that stops the autopilot, whatever its value: brokers show the values of strange settings to nobody.
@@ -91,8 +94,24 @@ def _file_name(name: events.Name) -> str:
     return f"{name.kind}-{subject}"
 
 
+Watcher = Callable[[], LeaseHolder | None]
+"""Reads who has the lease of autopilots; None where nobody has it, or that is not known."""
+
+
+def nobody() -> LeaseHolder | None:
+    """No process of another host is known."""
+    return None
+
+
 def approve(
-    state_dir: Path, cluster_id: str, name: events.Name, key: Path, user: str, *, is_dry: bool = False
+    state_dir: Path,
+    cluster_id: str,
+    name: events.Name,
+    key: Path,
+    user: str,
+    *,
+    is_dry: bool = False,
+    watcher: Watcher = nobody,
 ) -> ApprovalRequest:
     """Sign the proposal of a finding, and return what was signed. Raises InputError if none is asked for."""
     finding = remembered(state_dir, cluster_id, is_dry=is_dry).findings.get(name)
@@ -100,7 +119,7 @@ def approve(
         raise InputError(
             f"the autopilot asks for no approval of {name}; `kreassign autopilot status` shows its findings"
         )
-    path = approval_path(_kept_here(state_dir, cluster_id, is_dry=is_dry), name)
+    path = approval_path(_heard_here(state_dir, cluster_id, nobody if is_dry else watcher, is_dry=is_dry), name)
     approve_request(path, key, user)
     return request_of(path)
 
@@ -120,42 +139,75 @@ def remembered(state_dir: Path, cluster_id: str, *, is_dry: bool = False) -> Mem
     return memory_of(decided(state_dir, cluster_id, is_dry=is_dry))
 
 
-def turn_off(state_dir: Path, cluster_id: str, for_s: float, by: str, why: str, clock: Clock = SYSTEM_CLOCK) -> None:
-    """Let the autopilot act on nothing for a while; it holds a repair that runs. Raises InputError without one."""
+def turn_off(
+    state_dir: Path,
+    cluster_id: str,
+    for_s: float,
+    by: str,
+    why: str,
+    clock: Clock = SYSTEM_CLOCK,
+    watcher: Watcher = nobody,
+) -> None:
+    """Let the autopilot act on nothing for a while; it holds a repair that runs. Raises InputError if none hears it."""
     at_ms = clock.now_ms()
-    _post(state_dir, cluster_id, lambda number: events.TurnedOff(at_ms, number, at_ms + round(for_s * 1000), by, why))
+    off = partial(events.TurnedOff, at_ms, until_ms=at_ms + round(for_s * 1000), by=by, why=why)
+    _post(state_dir, cluster_id, lambda number: off(number=number), watcher)
 
 
-def turn_on(state_dir: Path, cluster_id: str, by: str, clock: Clock = SYSTEM_CLOCK) -> None:
-    """Let the autopilot act again. Raises InputError without one."""
-    _post(state_dir, cluster_id, lambda number: events.TurnedOn(clock.now_ms(), number, by))
+def turn_on(state_dir: Path, cluster_id: str, by: str, clock: Clock = SYSTEM_CLOCK, watcher: Watcher = nobody) -> None:
+    """Let the autopilot act again. Raises InputError if none hears it."""
+    _post(state_dir, cluster_id, lambda number: events.TurnedOn(clock.now_ms(), number, by), watcher)
 
 
 def silence(
-    state_dir: Path, cluster_id: str, name: events.Name, for_s: float, by: str, why: str, clock: Clock = SYSTEM_CLOCK
+    state_dir: Path,
+    cluster_id: str,
+    name: events.Name,
+    for_s: float,
+    by: str,
+    why: str,
+    clock: Clock = SYSTEM_CLOCK,
+    watcher: Watcher = nobody,
 ) -> None:
-    """Let the autopilot do nothing about a finding for a while. Raises InputError without one."""
+    """Let the autopilot do nothing about a finding for a while. Raises InputError if none hears it."""
     at_ms = clock.now_ms()
     until_ms = at_ms + round(for_s * 1000)
-    _post(state_dir, cluster_id, lambda number: events.Silenced(at_ms, number, *name, until_ms, by, why))
+    _post(state_dir, cluster_id, lambda number: events.Silenced(at_ms, number, *name, until_ms, by, why), watcher)
 
 
-def _post(state_dir: Path, cluster_id: str, make: Callable[[int], events.Request]) -> None:
-    post_request(_kept_here(state_dir, cluster_id), make, DECISIONS)
+def _post(state_dir: Path, cluster_id: str, make: Callable[[int], events.Request], watcher: Watcher) -> None:
+    post_request(_heard_here(state_dir, cluster_id, watcher), make, DECISIONS)
 
 
-def _kept_here(state_dir: Path, cluster_id: str, *, is_dry: bool = False) -> Path:
-    """Path of the journal. Raises InputError if another host may go on with it, and not see what is asked here."""
+def _heard_here(state_dir: Path, cluster_id: str, watcher: Watcher, *, is_dry: bool = False) -> Path:
+    """Path of the journal. Raises InputError if another host looks after the cluster, and hears nothing asked here."""
     path = _journal(state_dir, cluster_id, is_dry=is_dry)
-    keeper = memory_of(read_events(path, DECISIONS)).keeper
-    if keeper is not None and keeper.journal_to is not None and active_run_in(path.parent) is None:
+    if active_run_in(path.parent) is not None:
+        return path
+    keeper, elsewhere = memory_of(read_events(path, DECISIONS)).keeper, ""
+    if keeper is not None and keeper.journal_to is not None:
+        elsewhere = (
+            f"another host may, by the decisions in {keeper.journal_to}: give this there (`kreassign autopilot status "
+            f"--journal-from {keeper.journal_to}` names it)"
+        )
+    elif (holder := watcher()) is not None and not was_here(path.parent, holder):
+        elsewhere = f"{holder.user}@{holder.host} does ({holder.run_id}): give this there"
+    if elsewhere:
         raise InputError(
-            f"no process here looks after cluster {cluster_id}, and another host may, by the decisions in "
-            f"{keeper.journal_to}: give this there (`kreassign autopilot status --journal-from {keeper.journal_to}` "
-            f"names it), or pull the brake: `kafka-configs --alter --entity-type brokers --entity-default --add-config "
-            f"{BRAKE}=true`"
+            f"no process here looks after cluster {cluster_id}, and {elsewhere}, or pull the brake: `kafka-configs "
+            f"--alter --entity-type brokers --entity-default --add-config {BRAKE}=true`"
         )
     return path
+
+
+FORMER = "lease"
+"""File in the folder of decisions that names the last process here which had the lease of autopilots."""
+
+
+def was_here(folder: Path, holder: LeaseHolder) -> bool:
+    """True if the holder of the lease of autopilots is, or was, a process with this folder of decisions."""
+    former = folder / FORMER
+    return former.exists() and read_text(former) == holder.run_id
 
 
 def _journal(state_dir: Path, cluster_id: str, *, is_dry: bool = False) -> Path:

@@ -32,9 +32,9 @@ from kreassign.executor.lease import (
 from kreassign.model.authorization import error_text
 from kreassign.model.run import Operator
 from kreassign.model.text import format_seconds
+from kreassign.operations.autopilot_journal import FORMER, was_here
 from kreassign.operations.autopilot_keeper import LOST_S
 from kreassign.operations.run import new_run_id
-from kreassign.operations.text_files import read_text
 from kreassign.operations.whole_file import PRIVATE_MODE, write_state
 
 
@@ -57,9 +57,8 @@ class AutopilotLease:
         The `folder` of decisions names the last process that had it here. Raises StandsBy while another holds it.
         """
         self._asked_s = self._now_s()
-        former = folder / "lease"
         status = self._take()
-        if isinstance(status, Taken) and (holder := status.holder) and (takes_over or _is_dead(holder, former)):
+        if isinstance(status, Taken) and (holder := status.holder) and (takes_over or _is_dead(holder, folder)):
             if takes_over and (run := self._run_of(holder)):
                 raise StandsBy(f"{run}; this one goes on when that is over, or lost")
             with suppress(ClusterError):  # its session may have expired just now
@@ -68,7 +67,7 @@ class AutopilotLease:
         self.refuse()
         if isinstance(status, Held):
             left = "nothing was begun"
-            write_state(former, self._lease.holder.run_id, "the name of this process", left, mode=PRIVATE_MODE)
+            write_state(folder / FORMER, self._lease.holder.run_id, "the name of this process", left, mode=PRIVATE_MODE)
 
     def _run_of(self, holder: LeaseHolder) -> str:
         """Sentence about a run that another host may execute; empty if none does."""
@@ -177,7 +176,6 @@ class AutopilotLease:
         return self._lease.retake() if self._lease.membership is None else self._lease.confirm()
 
 
-def _is_dead(holder: LeaseHolder, former: Path) -> bool:
+def _is_dead(holder: LeaseHolder, folder: Path) -> bool:
     """True if the holder was a process of this state directory, where none is now."""
-    is_ours = former.exists() and read_text(former) == holder.run_id
-    return is_ours and active_run_in(former.parent) is None
+    return was_here(folder, holder) and active_run_in(folder) is None

@@ -31,6 +31,8 @@ from kreassign.cli.output import console, examples, format_option, names, print_
 from kreassign.cli.profiles import ADDRESS_ENVIRONMENT, config_path, names_in
 from kreassign.clock import SYSTEM_CLOCK
 from kreassign.errors import ClusterError, InputError
+from kreassign.executor.lease import OF_AUTOPILOTS, LeaseHolder, present_holder
+from kreassign.model.authorization import error_text
 from kreassign.model.text import counted
 from kreassign.monitoring.metrics import AutopilotStatus
 from kreassign.operations import autopilot_journal, autopilot_looks
@@ -433,7 +435,8 @@ def off(cluster: ClusterOptions, state_dir: Path, for_s: float, why: str) -> Non
 
     A repair that runs starts no further moves. The autopilot goes on watching.
     """
-    autopilot_journal.turn_off(state_dir, _meant(cluster, state_dir), for_s, this_operator().name, why)
+    cluster_id, by, watcher = _request(cluster, state_dir)
+    autopilot_journal.turn_off(state_dir, cluster_id, for_s, by, why, watcher=watcher)
     until_ms = SYSTEM_CLOCK.now_ms() + round(for_s * 1000)
     click.echo(f"off until {format_time(until_ms)}")
     print_next(next_command("autopilot", "on", takes=TAKEN))
@@ -445,7 +448,8 @@ def off(cluster: ClusterOptions, state_dir: Path, for_s: float, why: str) -> Non
 @state_dir_option
 def on(cluster: ClusterOptions, state_dir: Path) -> None:
     """Resume repairs."""
-    autopilot_journal.turn_on(state_dir, _meant(cluster, state_dir), this_operator().name)
+    cluster_id, by, watcher = _request(cluster, state_dir)
+    autopilot_journal.turn_on(state_dir, cluster_id, by, watcher=watcher)
     click.echo("on, from the next look")
 
 
@@ -467,7 +471,8 @@ def on(cluster: ClusterOptions, state_dir: Path) -> None:
 def silence(kind: str, subject: str, cluster: ClusterOptions, state_dir: Path, for_s: float, why: str) -> None:
     """Pause what is done about one finding, by its KIND and SUBJECT as `status` shows them."""
     name = parse_name(Kind(kind), subject)
-    autopilot_journal.silence(state_dir, _meant(cluster, state_dir), name, for_s, this_operator().name, why)
+    cluster_id, by, watcher = _request(cluster, state_dir)
+    autopilot_journal.silence(state_dir, cluster_id, name, for_s, by, why, watcher=watcher)
     click.echo(f"{name} {'is silent' if for_s else 'is silent no more'}, from the next look")
 
 
@@ -489,11 +494,30 @@ def approve(kind: str, subject: str, cluster: ClusterOptions, state_dir: Path, k
         raise click.UsageError("approvals of repairs are signed; specify --key")
     name = parse_name(Kind(kind), subject)
     cluster_id = _meant(cluster, state_dir, is_dry=is_dry)
-    request = autopilot_journal.approve(state_dir, cluster_id, name, key, this_operator().user, is_dry=is_dry)
+    user, watcher = this_operator().user, partial(_watcher, cluster)
+    request = autopilot_journal.approve(state_dir, cluster_id, name, key, user, is_dry=is_dry, watcher=watcher)
     for sentence in request.about:
         click.echo(sentence)
     click.echo(f"approved, until {format_time(request.expires_ms)}")
     print_next(next_command("autopilot", "why", "POLICY", takes=TAKEN))
+
+
+def _request(cluster: ClusterOptions, state_dir: Path) -> tuple[str, str, autopilot_journal.Watcher]:
+    """Cluster that a request is about, who makes it, and how to find who looks after the cluster elsewhere."""
+    return _meant(cluster, state_dir), this_operator().name, partial(_watcher, cluster)
+
+
+def _watcher(cluster: ClusterOptions) -> LeaseHolder | None:
+    """Who looks after the cluster; where that cannot be asked, a warning says who does not hear the command."""
+    why = "no address of it is known (--bootstrap-server)"
+    if cluster.resolved().bootstrap_server is not None:
+        try:
+            with cluster.connect() as client:
+                return present_holder(client, OF_AUTOPILOTS)
+        except ClusterError as error:
+            why = error_text(error)
+    warn(f"whether another host looks after the cluster is not known, for {why}: a process there hears nothing of this")
+    return None
 
 
 def _meant(cluster: ClusterOptions, state_dir: Path, *, is_dry: bool = False) -> str:
