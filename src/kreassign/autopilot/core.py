@@ -52,7 +52,6 @@ from kreassign.autopilot.gates import (
     Case,
     at_any_time,
     closed_gates,
-    counts_still,
     hold_of,
     hours_of,
     is_unrehearsed,
@@ -70,6 +69,7 @@ from kreassign.autopilot.lifecycle import STEPS, Evidence, NextAction, State
 from kreassign.autopilot.memory import MOST_TOLD, SILENT_MS, Act, Finding, Memory, remember
 from kreassign.autopilot.observation import Known, Observation, RunSeen
 from kreassign.autopilot.policy import Kind, Level, Policy
+from kreassign.autopilot.rehearsals import counts_still
 from kreassign.model.text import DAY_MS, HOUR_MS, counted, format_amount, format_seconds
 
 MISSED_MS = 600_000

@@ -6,13 +6,12 @@ gate closed that needs it. Nothing here starts anything: `core` does, when all a
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
-from kreassign.autopilot.detectors import DETECTORS, Look, Symptom, at_once, flapping, price_of, went_ms
-from kreassign.autopilot.events import ClosedGate, PlanLoads, Rehearsed
+from kreassign.autopilot.detectors import Look, Symptom, at_once, flapping, price_of, went_ms
+from kreassign.autopilot.events import ClosedGate, PlanLoads
 from kreassign.autopilot.memory import Act, Finding, Memory
 from kreassign.autopilot.observation import Absent, Known, Observation, Unknown
 from kreassign.autopilot.policy import Kind, Level, Policy
@@ -448,57 +447,10 @@ def _loads(case: Case) -> str | None:
     return stale and f"{stale}; `kreassign load` brings them up to date"
 
 
-# A rehearsal costs minutes on a large cluster: it waits until nothing else keeps the repair, and after each failure
-# longer.
-
-
 def is_unrehearsed(case: Case) -> bool:
     """True if the proposal needs a rehearsal before it runs, and has none."""
     proposal = case.finding.proposal
     return proposal is not None and proposal.rehearsal is None and case.kind is not Kind.LEADERS
-
-
-def counts_still(look: Look, finding: Finding) -> bool:
-    """True if the last rehearsal of a proposal need not be made again yet, whatever it showed."""
-    last = None if finding.proposal is None else finding.proposal.rehearsal
-    return last is not None and look.now.at_ms < last.until_ms and last.basis == _basis_of(look, finding)
-
-
-def _basis_of(look: Look, finding: Finding) -> str:
-    """Digest of what a rehearsal may fail by, besides the plan: a change of it is a reason to try again."""
-    now, policy = look.now, look.policy
-    brokers = [sorted(one) for one in (now.live, now.down, now.in_maintenance, now.cordoned())]
-    is_free = at_any_time(policy, finding.name.kind, is_urgent=finding.urgent_ms is not None)
-    hours = Schedule() if is_free else policy.runs.hours
-    return hashlib.sha256(repr((brokers, policy.runs.throttle, hours)).encode()).hexdigest()[:16]
-
-
-def may_rehearse(look: Look, finding: Finding) -> bool:
-    """True if nothing keeps the proposal from its run but what it passes by itself, and signatures."""
-    shown = (one for one in DETECTORS[finding.name.kind].find(look) if one.subject == finding.name.subject)
-    symptom = next(shown, None)
-    return symptom is not None and closed_gates(Case(finding, symptom, *look)).keys() <= UNTIL_IT_RUNS
-
-
-def dated(rehearsal: Rehearsed, look: Look, finding: Finding) -> Rehearsed:
-    """A rehearsal of a proposal just made, with the time until which it counts; the proposal has the one before.
-
-    A good one counts for the two looks and the run, one that failed again twice as long as the one before.
-    """
-    last = None if finding.proposal is None else finding.proposal.rehearsal
-    basis, apart_ms = _basis_of(look, finding), round(look.policy.care.looks_apart * 1000)
-    if not rehearsal.problem:
-        wait_ms = 3 * apart_ms
-    elif last is None or not last.problem or last.basis != basis:
-        wait_ms = apart_ms
-    else:
-        most_ms = HOUR_MS if finding.name.kind in REDUNDANCY else LONGEST_WAIT_MS
-        wait_ms = max(apart_ms, min(most_ms, 2 * (last.until_ms - last.at_ms)))
-    return rehearsal._replace(until_ms=look.now.at_ms + wait_ms, basis=basis)
-
-
-LONGEST_WAIT_MS = 4 * HOUR_MS
-"""Longest time between two rehearsals of the same plan that fails; an hour where copies are lost."""
 
 
 def _rehearsal(case: Case) -> str | None:

@@ -19,11 +19,12 @@ from kreassign.autopilot.events import (
     Name,
     Rehearsed,
 )
-from kreassign.autopilot.gates import at_any_time, counts_still, dated, may_rehearse
+from kreassign.autopilot.gates import at_any_time
 from kreassign.autopilot.lifecycle import State
 from kreassign.autopilot.memory import Finding
 from kreassign.autopilot.observation import Known, Observation
 from kreassign.autopilot.policy import Level
+from kreassign.autopilot.rehearsals import counts_still, dated, may_rehearse
 from kreassign.clock import Clock
 from kreassign.errors import (
     ClusterError,
@@ -115,7 +116,7 @@ class Proposals:
             is_free = at_any_time(look.policy, kind, is_urgent=before.urgent_ms is not None)
             request = self._run_of(repairs.plan, avoid, at_any_time=is_free)
             fresh = rehearsed(self._client, request, planned.at_ms, self._clock)
-            planned = replace(planned, rehearsal=dated(fresh, look, finding))
+            planned = replace(planned, rehearsal=dated(fresh, look, finding, self._clock.now_ms()))
             self._lease.confirm()
         return replace(repairs, planned=planned)
 

@@ -1,0 +1,58 @@
+"""When the plan of a repair is rehearsed, and until when a rehearsal counts. Pure.
+
+It costs minutes on a large cluster: it waits until nothing else keeps the repair, and after each failure longer.
+"""
+
+from __future__ import annotations
+
+import hashlib
+
+from kreassign.autopilot.detectors import DETECTORS, Look
+from kreassign.autopilot.events import Rehearsed
+from kreassign.autopilot.gates import REDUNDANCY, UNTIL_IT_RUNS, Case, at_any_time, closed_gates
+from kreassign.autopilot.memory import Finding
+from kreassign.model.pace import Schedule
+from kreassign.model.text import HOUR_MS
+
+
+def counts_still(look: Look, finding: Finding) -> bool:
+    """True if the last rehearsal of a proposal need not be made again yet, whatever it showed."""
+    last = None if finding.proposal is None else finding.proposal.rehearsal
+    return last is not None and look.now.at_ms < last.until_ms and last.basis == _basis_of(look, finding)
+
+
+def _basis_of(look: Look, finding: Finding) -> str:
+    """Digest of what a rehearsal may fail by, besides the plan: a change of it is a reason to try again."""
+    now, policy = look.now, look.policy
+    brokers = [sorted(one) for one in (now.live, now.down, now.in_maintenance, now.cordoned())]
+    is_free = at_any_time(policy, finding.name.kind, is_urgent=finding.urgent_ms is not None)
+    hours = Schedule() if is_free else policy.runs.hours
+    return hashlib.sha256(repr((brokers, policy.runs.throttle, hours)).encode()).hexdigest()[:16]
+
+
+def may_rehearse(look: Look, finding: Finding) -> bool:
+    """True if nothing keeps the proposal from its run but what it passes by itself, and signatures."""
+    shown = (one for one in DETECTORS[finding.name.kind].find(look) if one.subject == finding.name.subject)
+    symptom = next(shown, None)
+    return symptom is not None and closed_gates(Case(finding, symptom, *look)).keys() <= UNTIL_IT_RUNS
+
+
+def dated(rehearsal: Rehearsed, look: Look, finding: Finding, at_ms: int) -> Rehearsed:
+    """A rehearsal of a proposal that ended now, with the time until which it counts; the proposal has the one before.
+
+    A good one counts for the two looks and the run, one that failed again twice as long as the one before.
+    """
+    last = None if finding.proposal is None else finding.proposal.rehearsal
+    basis, apart_ms = _basis_of(look, finding), round(look.policy.care.looks_apart * 1000)
+    if not rehearsal.problem:
+        wait_ms = 3 * apart_ms
+    elif last is None or not last.problem or last.basis != basis:
+        wait_ms = apart_ms
+    else:
+        most_ms = HOUR_MS if finding.name.kind in REDUNDANCY else LONGEST_WAIT_MS
+        wait_ms = max(apart_ms, min(most_ms, 2 * (last.until_ms - last.at_ms)))
+    return rehearsal._replace(at_ms=at_ms, until_ms=at_ms + wait_ms, basis=basis)
+
+
+LONGEST_WAIT_MS = 4 * HOUR_MS
+"""Longest time between two rehearsals of the same plan that fails; an hour where copies are lost."""
