@@ -227,7 +227,8 @@ EFFECTS = (
         "randomness",
         ("random.*", "secrets", "uuid.uuid1", "uuid.uuid4", "os.urandom"),
         (
-            "admin/assertions.py", "executor/runner.py", "operations/run.py", "operations/whole_file.py",
+            "admin/assertions.py", "executor/runner.py", "operations/autopilot_lease.py", "operations/run.py",
+            "operations/whole_file.py",
             "kafka_tools/", "pipeline/tables/", "web/settings.py",
         ),
         "take a seeded random.Random, so that a run can be repeated",
