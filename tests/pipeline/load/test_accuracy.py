@@ -88,6 +88,33 @@ def bad_clock(_: int, row: Row) -> Row:
     return {"rate_sum": round(row["rate_sum"] * 1.02)}
 
 
+def rounds_an_hour(row: Row, count: int, error: float = 0.0) -> Row:
+    """So many rounds in the hour; wrong times make the mean of their rates too high by this share."""
+    return {
+        "squared_seconds": 3600.0**2 / count,
+        "rate_sum": round(row["rate_sum"] / IN_AN_HOUR * count * (1 + error)),
+        "rate_counts": [count],
+    }
+
+
+def rarer(by_day: bool, error: float = 0.0) -> Callable[[int, Row], Row]:
+    return lambda number, row: rounds_an_hour(row, 20 if (8 <= number % 24 < 20) == by_day else 60, error)
+
+
+def hourly_by_a_bad_clock(number: int, row: Row) -> Row:
+    """Each second round comes six minutes late by the clock that stamps it."""
+    seconds = 3600 + (360 if number % 2 else -360)
+    rate = row["new_records"] / seconds
+    return {
+        "seconds": seconds,
+        "good_seconds": seconds,
+        "squared_seconds": seconds**2,
+        "rate_sum": round(rate * 1e6),
+        "rate_bins": [math.ceil(math.log(rate) / math.log(_GAMMA))],
+        "rate_counts": [1],
+    }
+
+
 def lost_rounds(_: int, row: Row) -> Row:
     """Sixty intervals, of which every second one is merged with its neighbour."""
     return {"squared_seconds": 20 * (60.0**2 + 120.0**2), "rate_sum": row["rate_sum"] * 40 // 60, "rate_counts": [40]}
@@ -136,6 +163,10 @@ CASES: Mapping[str, Case] = {
     "one sample in a hundred was odd": Case(all_with(lambda number, _: {"odd_count": number % 2}), "enough"),
     "the clock of the collector errs": Case(all_with(bad_clock), "gaps", p95=RATE * RECORD_BYTES),
     "rounds were lost": Case(all_with(lost_rounds), "enough"),
+    "rounds are rarer by night": Case(all_with(rarer(by_day=False)), "enough"),
+    "rounds are rarer by day, and their clock errs": Case(all_with(rarer(by_day=True, error=0.02)), "gaps"),
+    "the clock of hourly rounds errs": Case(
+        all_with(hourly_by_a_bad_clock, hour), "gaps", p95=RATE * RECORD_BYTES),
 }  # fmt: skip
 
 

@@ -39,12 +39,15 @@ time, as for gaps, only the mean counts as known.
     0.2, for e' 2       where the size is only known from the whole log (`log`): it may be another at the peak
 
 *Clock.* A round with a wrong time makes one interval's rate too high and the next one's too low: the mean stays, the
-percentile rises with the scatter j of the rates. With n records written in s seconds,
+percentile rises with the scatter j of the rates. In k neighbouring intervals, with n records written in s seconds each,
 
-    mean of n/s = (sum of n / sum of s) (1 + j²)    where times are wrong (errors in variables: Fuller 1987, Measurement
-                                                    Error Models); else j is 0, however unequal the intervals are
+    mean of n/s = (sum of n / sum of s) (1 + j² (1 - 1/k²))    where times are wrong (errors in variables: Fuller 1987,
+                                                               Measurement Error Models); else j is 0
 
-and the 95th percentile of values that scatter by j is off by exp(1.645 j); 2 j allows for tails.
+The 1/k² is for the first and the last time, whose errors the sum of s has, too. j² is the mean over all groups of
+neighbouring hours with four intervals or so, each in relation to its own rate. So rounds may be rarer by night, when
+less is written: over all intervals alike, this would look like a wrong clock, and rarer rounds by day would hide one.
+The 95th percentile of values that scatter by j is off by exp(1.645 j); 2 j allows for tails.
 
 The numbers 4, 6, 0.2, 2 and 0.005 are judgement. `python -m bench load-truth` checks the intervals on cohorts of
 partitions with known writes (`docs/reference/figures.md`). Pure: arrays only.
@@ -58,7 +61,7 @@ import numpy as np
 
 from kreassign.model.text import HOUR_MS
 from kreassign.pipeline.load.hours import DAY_S, HOURS_A_DAY, MICRO, LatestHours
-from kreassign.pipeline.load.rates import Floats, Ints, Mask
+from kreassign.pipeline.load.rates import Floats, Ints, Mask, run_starts
 
 TOLD_ERROR = 0.1
 """Largest relative error of a load that is still `enough` to plan by."""
@@ -71,6 +74,8 @@ _TAIL = 0.05
 _MOST_UNEQUAL = 0.9
 _FEW, _MUCH = 2, 0.05
 """Samples an hour that no others of the hour confirm; change of the mean size by one hour that is an error."""
+_NEAR = 4
+"""Intervals among which lengths and rates are unrelated; with less of them, less of a wrong clock shows."""
 _DECIMALS = 6
 
 
@@ -186,8 +191,7 @@ def evidence(hours: LatestHours, is_by_log: Mask, is_less: Mask) -> ErrorFigures
     """
     known_ms, good_ms = (hours.sums(hours.milliseconds(name)) for name in ("seconds", "good_seconds"))
     sums = {name: hours.sums(hours[name]) for name in (
-        "new_records", "odd_count", "sample_count", "sized_records", "new_bytes", "good_records", "rate_sum",
-        "squared_seconds")}  # fmt: skip
+        "new_records", "odd_count", "sample_count", "sized_records", "new_bytes", "squared_seconds")}  # fmt: skip
     is_sized = (hours["sized_records"] > 0) & (hours["new_bytes"] > 0)
     is_unsized = (hours["new_records"] > 0) & ~is_sized
     bytes_squared = hours.sums(np.where(is_sized, _ratio(hours["new_bytes"] ** 2, hours["sized_records"]), 0.0))
@@ -196,7 +200,8 @@ def evidence(hours: LatestHours, is_by_log: Mask, is_less: Mask) -> ErrorFigures
     # Records of hours without sizes may be larger: they say no more of the largest rates than hours never measured.
     is_missing = is_unsized & ~(is_by_log | is_doubted)[hours.owner]
     rated_ms = np.where(is_missing, 0.0, hours.milliseconds("good_seconds"))
-    intervals = hours.interval_counts().astype(np.float64)
+    by_hour = hours.interval_counts().astype(np.float64)
+    intervals = hours.sums(by_hour)
     span_s = (hours.largest(hours["last_ms"]) - hours.least(hours["first_ms"])) / 1000.0
     meant_s = np.fmax(span_s, DAY_S)
     mean = _ratio(sums["new_records"], known_ms)
@@ -206,8 +211,6 @@ def evidence(hours: LatestHours, is_by_log: Mask, is_less: Mask) -> ErrorFigures
     moved = _ratio(_ratio(*others), size[hours.owner])
     of_one = np.fmax(moved, _ratio(np.ones_like(moved), moved)) - 1
     of_one = hours.largest(np.where(is_sized & (hours["sample_count"] <= _FEW) & (of_one > _MUCH), of_one, 0.0))
-    true_mean = _ratio(sums["good_records"] * 1000.0, good_ms)
-    scatter = _ratio(_ratio(sums["rate_sum"] / MICRO, intervals), true_mean) - 1
     lengths = _ratio(sums["squared_seconds"] * intervals, (good_ms / 1000.0) ** 2) - 1
     figures = {
         "meant_s": meant_s,
@@ -223,11 +226,27 @@ def evidence(hours: LatestHours, is_by_log: Mask, is_less: Mask) -> ErrorFigures
         ),
         "size_spread": np.sqrt(np.fmax(size_variance, 0.0)),
         "of_one": _known(of_one, 0.0),
-        "scatter": np.sqrt(np.fmax(scatter, 0.0)),
+        "scatter": np.sqrt(np.fmax(_squared_scatter(hours, by_hour), 0.0)),
         "unequal": np.fmin(np.fmax(lengths, 0.0), _MOST_UNEQUAL),
         "rate_count": np.maximum(intervals, 1.0),
     }
     return ErrorFigures(is_by_log, is_doubted, **{name: np.round(each, _DECIMALS) for name, each in figures.items()})
+
+
+def _squared_scatter(hours: LatestHours, intervals: Floats) -> Floats:
+    """j² of each partition, given the intervals of each hour; NaN without records or neighbouring intervals."""
+    so_far = np.cumsum(intervals) - intervals
+    begins = np.flatnonzero(run_starts(hours.owner, (so_far - so_far[hours.starts][hours.owner]) // _NEAR))
+    if not len(begins):
+        return np.zeros(0)
+    count, rate_sum, records, good_ms = (
+        np.add.reduceat(np.nan_to_num(values), begins)
+        for values in (intervals, hours["rate_sum"], hours["good_records"], hours.milliseconds("good_seconds"))
+    )
+    excess = _ratio(rate_sum / MICRO * good_ms, records * 1000.0) - count
+    seen = np.where(np.isnan(excess), 0.0, count - _ratio(np.ones_like(count), count))
+    owner = hours.owner[begins]
+    return _ratio(*(np.bincount(owner, np.nan_to_num(each), len(hours)).astype(np.float64) for each in (excess, seen)))
 
 
 def _daily(hours: LatestHours, mean: Floats, meant_s: Floats, rated_ms: Floats) -> dict[str, Floats]:

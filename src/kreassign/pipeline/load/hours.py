@@ -376,9 +376,9 @@ class LatestHours:
         return self._ordered(self.rows.filter(pa.array(chosen)), self.owner[chosen])
 
     def interval_counts(self) -> Ints:
-        """Number of intervals with a rate, by partition."""
-        counts = self.rows["rate_counts"].combine_chunks()
-        return np.bincount(self._entry_owners(), counts.flatten().to_numpy(), len(self)).astype(np.int64)
+        """Number of intervals with a rate, by hour."""
+        counts, hour = self._rate_counts()
+        return np.bincount(hour, counts, len(self.owner)).astype(np.int64)
 
     def histograms(self) -> Histograms:
         """Rates of the intervals outside gaps, over all hours; each hour counts with its measured milliseconds.
@@ -393,13 +393,13 @@ class LatestHours:
         lists = self.rows["rate_bins"].combine_chunks()
         lengths = pc.list_value_length(lists).to_numpy()
         bins = lists.flatten().to_numpy() + np.repeat(shifts(larger), lengths)
-        counts = self.rows["rate_counts"].combine_chunks().flatten().to_numpy().astype(np.int64)
-        hour = np.repeat(np.arange(len(lengths)), lengths)
-        rounds = np.bincount(hour, counts, len(lengths))
-        interval_ms = np.rint(self.milliseconds("good_seconds") / np.maximum(rounds, 1)).astype(np.int64)
-        counts = counts * np.maximum(interval_ms, 1)[hour]
-        return Histograms.of(len(self), self._entry_owners(), bins, counts)
+        counts, hour = self._rate_counts()
+        mean_ms = self.milliseconds("good_seconds") / np.maximum(self.interval_counts(), 1)
+        counts = counts * np.maximum(np.rint(mean_ms).astype(np.int64), 1)[hour]
+        return Histograms.of(len(self), self.owner[hour], bins, counts)
 
-    def _entry_owners(self) -> Ints:
-        lengths = pc.list_value_length(self.rows["rate_counts"].combine_chunks()).to_numpy()
-        return np.repeat(self.owner, lengths)
+    def _rate_counts(self) -> tuple[Ints, Ints]:
+        """Counts of the bins of all hours, and the index of each count's hour."""
+        lists = self.rows["rate_counts"].combine_chunks()
+        lengths = pc.list_value_length(lists).to_numpy()
+        return lists.flatten().to_numpy().astype(np.int64), np.repeat(np.arange(len(lengths)), lengths)
