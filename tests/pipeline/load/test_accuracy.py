@@ -115,6 +115,23 @@ def hourly_by_a_bad_clock(number: int, row: Row) -> Row:
     }
 
 
+BURST, QUIET = 10.0, 0.35
+
+
+def bursts_by_a_bad_clock(_: int, row: Row) -> Row:
+    """In four of sixty rounds ten times as much is written. Half of the rates are a tenth too high, half too low."""
+    rates = [RATE * factor * off for factor in (QUIET, BURST) for off in (0.9, 1.1)]
+    counts = [28, 28, 2, 2]
+    records = round(60 * RATE * (56 * QUIET + 4 * BURST) * 0.99)
+    return {
+        **dict.fromkeys(("new_records", "good_records", "sized_records"), records),
+        "new_bytes": records * RECORD_BYTES,
+        "rate_sum": round(sum(rate * count for rate, count in zip(rates, counts, strict=True)) * 1e6),
+        "rate_bins": [math.ceil(math.log(rate) / math.log(_GAMMA)) for rate in rates],
+        "rate_counts": counts,
+    }
+
+
 def lost_rounds(_: int, row: Row) -> Row:
     """Sixty intervals, of which every second one is merged with its neighbour."""
     return {"squared_seconds": 20 * (60.0**2 + 120.0**2), "rate_sum": row["rate_sum"] * 40 // 60, "rate_counts": [40]}
@@ -165,6 +182,9 @@ CASES: Mapping[str, Case] = {
     "rounds were lost": Case(all_with(lost_rounds), "enough"),
     "rounds are rarer by night": Case(all_with(rarer(by_day=False)), "enough"),
     "rounds are rarer by day, and their clock errs": Case(all_with(rarer(by_day=True, error=0.02)), "gaps"),
+    "the clock errs, and the percentile is the least of the bursts": Case(
+        all_with(bursts_by_a_bad_clock, hour), "gaps", 0.99 * (56 * QUIET + 4 * BURST) / 60 * RATE * RECORD_BYTES,
+        0.99 * BURST * RATE * RECORD_BYTES),
     "the clock of hourly rounds errs": Case(
         all_with(hourly_by_a_bad_clock, hour), "gaps", p95=RATE * RECORD_BYTES),
 }  # fmt: skip

@@ -4,7 +4,7 @@ They hold for the time T from the first to the last sample, but at least a day: 
 question is still about days. With m the measured mean and q the measured quantiles, the intervals are
 
     mean    m (1 - u (1 - quiet)) / (1 + e)    to    m (1 + u (busy - 1)) (1 + e)
-    p95     q(low) / (1 + e') / exp(2 j)       to    q(high) (1 + e')
+    p95     q(low) / (1 + e') / exp(2 j)       to    q(high) (1 + e') exp(2 j)
 
 *Unmeasured time.* u is the unknown part of T: before the first sample of the day, and at truncations. Hours of the
 day that were seen on other days are taken to be between the quietest and the busiest hour of the day that were seen,
@@ -47,7 +47,8 @@ percentile rises with the scatter j of the rates. In k neighbouring intervals, w
 The 1/k² is for the first and the last time, whose errors the sum of s has, too. j² is the mean over all groups of
 neighbouring hours with four intervals or so, each in relation to its own rate. So rounds may be rarer by night, when
 less is written: over all intervals alike, this would look like a wrong clock, and rarer rounds by day would hide one.
-The 95th percentile of values that scatter by j is off by exp(1.645 j); 2 j allows for tails.
+The 95th percentile of values that scatter by j is too high by exp(1.645 j), and where it is the least of the bursts too
+low by as much; 2 j allows for tails.
 
 The numbers 4, 6, 0.2, 2 and 0.005 are judgement. `python -m bench load-truth` checks the intervals on cohorts of
 partitions with known writes (`docs/reference/figures.md`). Pure: arrays only.
@@ -135,7 +136,8 @@ class ErrorFigures:
         error = 1 + ROUND + RESOLUTION + self._common() + sizes
         is_of_other_days = self.not_good > _TAIL * (1 - self.least_good)
         busiest_day = np.where(is_of_other_days, self.day_ratio, 1.0)
-        return 1 / error / np.exp(2 * self.scatter), error * busiest_day
+        clock = np.exp(2 * self.scatter)
+        return 1 / error / clock, error * busiest_day * clock
 
     def _least_tail(self) -> Floats:
         least_good = self.least_good * (1 - self.unequal)
