@@ -14,7 +14,7 @@ from bench.known_load import PARTITIONS_PER_TOPIC, Shape, write_round_file, writ
 from bench.load_cohorts import COHORTS, HOURS, INTERVAL_S, ROUNDS, Cohort, cohorts
 from bench.process import run_kreassign
 from kreassign.pipeline.load.judge import JUDGED, TO_JUDGE, judge
-from kreassign.pipeline.load.partition_loads import HOUR_COLUMNS, partition_loads
+from kreassign.pipeline.load.partition_loads import HOUR_COLUMNS, IS_COMPACTED, partition_loads
 from kreassign.pipeline.tables.arrow import arrow_schema
 from kreassign.pipeline.tables.parquet import read_rows
 from kreassign.pipeline.tables.schemas import LOAD_MODEL, OPEN_SAMPLES, SAMPLES, Row
@@ -88,8 +88,9 @@ def loads_of(cohort: Cohort) -> list[Row]:
     none = {field.name: pa.nulls(len(samples), field.type) for field in schema}
     given = pa.table(none | columns, schema=schema).select(TO_JUDGE).combine_chunks()
     judged = pa.Table.from_batches(judge(given.to_batches()), schema=JUDGED)
-    hours = pa.Table.from_struct_array(judged["hour"].combine_chunks().drop_null()).select(HOUR_COLUMNS)
-    return [row for batch in partition_loads(hours.combine_chunks().to_batches()) for row in batch.to_pylist()]
+    found = pa.Table.from_struct_array(judged["hour"].combine_chunks().drop_null())
+    hours = found.append_column(IS_COMPACTED, pa.nulls(len(found), pa.bool_())).select(HOUR_COLUMNS).combine_chunks()
+    return [row for batch in partition_loads(hours.to_batches()) for row in batch.to_pylist()]
 
 
 def _loaded(count: int, seed: int) -> Loaded:

@@ -299,6 +299,10 @@ class ResourceType(IntEnum):
     BROKER = 4
 
 
+CLEANUP_POLICY = "cleanup.policy"
+"""Setting of a topic: `delete`, `compact`, both, or nothing."""
+
+
 class ConfigResource(NamedTuple):
     """The owner of a configuration: a topic, or a broker by its id in digits; an empty name means all brokers."""
 

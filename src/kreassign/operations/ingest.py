@@ -24,11 +24,12 @@ from kreassign.errors import ClusterError, DataError, InputError, requires
 from kreassign.executor.cluster.permissions import lacking_to_read
 from kreassign.executor.cluster.readings import read_log_dirs, with_moves
 from kreassign.model import Broker, ConfigEntry, ConfigResource, OffsetSpec, Topic
+from kreassign.model.cluster import CLEANUP_POLICY
 from kreassign.model.load import LOCAL_SPARK, SparkOptions, spark_log
 from kreassign.model.text import check_wait, counted, shortened
 from kreassign.model.throttle import BROKER_THROTTLES, TOPIC_THROTTLES
 from kreassign.operations.connect import Warn, connect, tell_nobody, warn_of_failures, warn_program
-from kreassign.operations.snapshot import described_cluster, warn_of_unread
+from kreassign.operations.snapshot import cleanup_policies, described_cluster, warn_of_unread
 from kreassign.pipeline.ingest.exporters import (
     BadRow,
     FileOrigin,
@@ -185,22 +186,23 @@ def take_round(client: AdminClient, clock: Clock, warn: Warn = warn_program) -> 
     start_offsets = client.list_offsets(partitions, OffsetSpec.EARLIEST_LOCAL)
     warn_of_unread(client, described, log_dirs, warn)
     warn_of_failures(warn, "offsets", {**end_offsets.failed, **start_offsets.failed})
+    configs = take_configs(client, topics, cluster.brokers, warn)
     return CollectedRound(
-        SnapshotAnswers(taken_ms, cluster, topics, log_dirs, moves),
+        SnapshotAnswers(taken_ms, cluster, topics, log_dirs, moves, cleanup_policies=cleanup_policies(configs)),
         SampleRound(taken_ms, cluster.cluster_id, topics, start_offsets.ok, end_offsets.ok, log_dirs),
-        take_throttles(client, topics, cluster.brokers, warn),
+        configs,
     )
 
 
-def take_throttles(
+def take_configs(
     client: AdminClient, topics: tuple[Topic, ...], brokers: tuple[Broker, ...], warn: Warn
-) -> dict[ConfigResource, dict[str, ConfigEntry]]:
-    """Read the throttles of all topics in one request, and those of every live broker from that broker."""
+) -> Mapping[ConfigResource, Mapping[str, ConfigEntry]]:
+    """Read throttles and cleanup policies of all topics in one request, and throttles of live brokers from each."""
     live = [ConfigResource.broker(broker.id) for broker in brokers if not broker.is_fenced]
     named = [ConfigResource.topic(topic.name) for topic in topics]
-    found = client.describe_configs([*live, *named], names=(*BROKER_THROTTLES, *TOPIC_THROTTLES))
-    warn_of_failures(warn, "throttles", found.failed)
-    return {resource: dict(entries) for resource, entries in found.ok.items()}
+    found = client.describe_configs([*live, *named], names=(*BROKER_THROTTLES, *TOPIC_THROTTLES, CLEANUP_POLICY))
+    warn_of_failures(warn, "throttles and cleanup policies", found.failed)
+    return found.ok
 
 
 # Stream a Kafka topic of metrics into tables until stopped.

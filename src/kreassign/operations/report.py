@@ -29,6 +29,7 @@ from kreassign.executor.runner import Runner
 from kreassign.executor.state import REPLAN_AFTER_MS, MoveRecord, RunView, left_by_destination
 from kreassign.model import ConfigResource, LogDir, OffsetSpec, TopicPartition
 from kreassign.model.authorization import missing_permission
+from kreassign.model.cluster import CLEANUP_POLICY
 from kreassign.model.load import LOCAL_SPARK, SparkOptions, spark_log
 from kreassign.model.plan_facts import PlanFacts
 from kreassign.model.run import REHEARSAL, MoveHistory, RunHistory, RunTrail
@@ -204,8 +205,6 @@ def _pause(started: RunStarted, blueprint: Blueprint) -> float:
 
 
 # Compare what a run promised with what happened; prove that a move lost no record.
-
-CLEANUP_POLICY = "cleanup.policy"
 
 
 @dataclass(frozen=True, slots=True)

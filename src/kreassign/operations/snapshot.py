@@ -20,7 +20,7 @@ from kreassign.executor.history.findings import FULL
 from kreassign.executor.maintenance.record import brokers_in_maintenance
 from kreassign.model import NO_LEADER, Batch, Broker, Cluster, ConfigEntry, ConfigResource, ConfigSource, LogDir, Topic
 from kreassign.model.authorization import error_text, missing_permission
-from kreassign.model.cluster import ResourceType
+from kreassign.model.cluster import CLEANUP_POLICY, ResourceType
 from kreassign.model.load import MEASURED_S
 from kreassign.model.snapshot import ClusterSnapshot, SnapshotBroker, SnapshotLogDir, SnapshotTopic
 from kreassign.model.text import check_wait, some_of
@@ -58,6 +58,10 @@ def store_snapshot(
     if outputs.file is not None:
         whole = whole_columns_of(client, seen, clock, outputs.measure_for_s, warn)
     if outputs.data is not None:
+        topics = [ConfigResource.topic(topic.name) for topic in seen.topics]
+        configs = client.describe_configs(topics, names=(CLEANUP_POLICY,))
+        warn_of_failures(warn, "cleanup policies", configs.failed)
+        seen = replace(seen, cleanup_policies=cleanup_policies(configs.ok))
         with requires("a snapshot in tables", "pyarrow", "tables"):
             from kreassign.pipeline.tables.parquet import write_rows
 
@@ -84,6 +88,16 @@ def observe(client: AdminClient, taken_ms: int, warn: Warn = warn_program) -> Sn
         _in_maintenance(client, warn),
         nameable_brokers(client, live, log_dirs.ok),
     )
+
+
+def cleanup_policies(configs: _Configs) -> dict[str, str]:
+    """Cleanup policy of each topic whose configuration has it."""
+    policies = {
+        resource.name: entries[CLEANUP_POLICY].value
+        for resource, entries in configs.items()
+        if resource.type is ResourceType.TOPIC and CLEANUP_POLICY in entries
+    }
+    return {topic: policy for topic, policy in policies.items() if policy is not None}
 
 
 def _in_maintenance(client: AdminClient, warn: Warn) -> frozenset[int] | None:

@@ -14,8 +14,10 @@ from kreassign.cli.main import kreassign
 from kreassign.clock import VirtualClock
 from kreassign.errors import Unreachable
 from kreassign.model import ConfigChange, ConfigResource, NewTopic
+from kreassign.model.cluster import CLEANUP_POLICY
 from kreassign.model.throttle import FOLLOWER_THROTTLED_RATE
 from kreassign.operations.ingest import Round, paced, store_round, survived, take_round
+from kreassign.operations.snapshot import SnapshotOutputs, store_snapshot
 from kreassign.pipeline.tables.parquet import read_rows
 from kreassign.pipeline.tables.schemas import BROKERS, CLUSTERS, PARTITIONS, REPLICAS, SAMPLES, THROTTLES
 from kreassign.twin.cluster import Twin
@@ -55,6 +57,24 @@ def test_a_round_without_an_answer_is_told_and_left_out_but_not_the_first(capsys
     assert capsys.readouterr().err == "warning: nobody is there\n"
     with pytest.raises(Unreachable):
         survived(1, fail)
+
+
+def test_rounds_and_snapshots_store_the_cleanup_policy_of_topics(tmp_path: Path) -> None:
+    transport = TwinTransport(Twin(cluster({"kept": [[0, 1]], "t": [[0, 1]]}), TwinSettings()))
+    settings = client_settings(bootstrap_servers="broker-0:9092")
+    by_round, by_snapshot = tmp_path / "round", tmp_path / "snapshot"
+    with AdminClient.connect(settings, clock=transport, transport=transport) as client:
+        changes = {
+            ConfigResource.topic("t"): [ConfigChange.set(CLEANUP_POLICY, "compact,delete")],
+            ConfigResource.broker(2): [ConfigChange.set(FOLLOWER_THROTTLED_RATE, "7")],
+        }
+        client.incremental_alter_configs(changes).raise_if_any()
+        store_round(by_round, take_round(client, transport))
+        store_snapshot(client, SnapshotOutputs(by_snapshot), transport)
+    for data in (by_round, by_snapshot):
+        policies = {row["topic"]: row["cleanup_policy"] for row in read_rows(data, PARTITIONS)}
+        assert policies == {"kept": "delete", "t": "compact,delete"}
+    assert [row["name"] for row in read_rows(by_round, THROTTLES)] == [FOLLOWER_THROTTLED_RATE]
 
 
 def test_a_round_is_stored_in_folders_of_its_date(tmp_path: Path) -> None:

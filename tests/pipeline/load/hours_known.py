@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from kreassign.pipeline.load.partition_loads import HOUR_COLUMNS, LOADS, partition_loads
+from kreassign.pipeline.load.partition_loads import HOUR_COLUMNS, IS_COMPACTED, LOADS, partition_loads
 from kreassign.pipeline.tables.arrow import arrow_schema
 from kreassign.pipeline.tables.schemas import LOAD_HOURS, Row
 
@@ -31,16 +31,20 @@ HOUR: Mapping[str, Any] = {
     "odd_count": 0,
     "rate_bins": [],
     "rate_counts": [],
+    IS_COMPACTED: None,
 }
 
 
 def hour_table(rows: list[Row]) -> pa.Table:
-    """Table `load_hours` of these rows."""
-    return pa.Table.from_pylist([{**HOUR, **row} for row in rows], schema=arrow_schema(LOAD_HOURS))
+    """Table `load_hours` of these rows, with `is_compacted` of their topics."""
+    schema = arrow_schema(LOAD_HOURS).append(pa.field(IS_COMPACTED, pa.bool_()))
+    return pa.Table.from_pylist([{**HOUR, **row} for row in rows], schema=schema)
 
 
 def loads_of(hours: pa.Table) -> list[Row]:
-    """Load of each partition by its hours."""
+    """Load of each partition by its hours; without `is_compacted`, the cleanup policy is unknown."""
+    if IS_COMPACTED not in hours.column_names:
+        hours = hours.append_column(IS_COMPACTED, pa.nulls(len(hours), pa.bool_()))
     batches = hours.select(list(HOUR_COLUMNS)).to_batches()
     return pa.Table.from_batches(partition_loads(batches), schema=LOADS).to_pylist()
 

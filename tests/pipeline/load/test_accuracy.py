@@ -227,12 +227,13 @@ def test_intervals_are_as_wide_as_what_is_unknown_makes_them() -> None:
     approve(lines, "intervals")
 
 
-def kept_half_a_day(share: float, **sizes: int) -> Row:
+def kept_half_a_day(share: float, *, is_compacted: bool | None = None, **sizes: int) -> Row:
     """Load of a log with half a day of records, which holds this share of their bytes; `sizes` at `h0`, `h1`, …"""
     records = round(RATE * 3600)
     rows = [
         hour(number)
         | {
+            "is_compacted": is_compacted,
             "last_start_offset": max(0, number + 1 - 12) * records,
             "last_size_bytes": sizes.get(f"h{number}", round(min(12, number + 1) * records * RECORD_BYTES * share)),
         }
@@ -249,3 +250,12 @@ def test_a_log_that_holds_less_than_its_growth_is_doubtful() -> None:
     assert (less["verdict"], less["record_size_basis"], less["write_bytes_per_s"]) == ("doubtful", "log", 800)
     cleaned = kept_half_a_day(0.8, h3=5)
     assert (cleaned["verdict"], cleaned["record_size_basis"]) == ("enough", "growth")
+
+
+def test_a_compacted_log_holds_less_than_its_growth_without_doubt() -> None:
+    """Where the start moves each hour, no sample shows that the cleaner shrank the log."""
+    compacted = kept_half_a_day(0.4, is_compacted=True)
+    assert (compacted["verdict"], compacted["record_size_basis"], compacted["write_bytes_per_s"]) == (
+        "enough", "growth", 1000)  # fmt: skip
+    unknown = kept_half_a_day(0.4, is_compacted=None)
+    assert (unknown["verdict"], unknown["record_size_basis"]) == ("doubtful", "log")

@@ -29,6 +29,7 @@ DEFAULTS: Mapping[str, Any] = {
     "topic_id": "id-1",
     "partition": 0,
     "is_internal": False,
+    "cleanup_policy": None,
     "leader": 1,
     "leader_epoch": 0,
     "replicas": [1, 2],

@@ -16,6 +16,7 @@ import numpy.typing as npt
 from kreassign import model
 from kreassign.model.cluster import LogDirReplicas
 from kreassign.model.snapshot import ClusterSnapshot
+from kreassign.model.throttle import BROKER_THROTTLES, TOPIC_THROTTLES
 from kreassign.pipeline.tables import schemas
 from kreassign.pipeline.tables.snapshot_columns import (
     UNKNOWN,
@@ -144,6 +145,7 @@ class SnapshotAnswers:
     They were given one after the other from `taken_ms` on, not at one instant: a partition that moves, or a topic
     created or deleted meanwhile, can be in one answer and not in the next. `in_maintenance` are brokers in the record
     of the cluster, None if that was not read; `nameable` is whether lists may name those without an open log directory.
+    `cleanup_policies` has the topics whose policy was read.
     """
 
     taken_ms: int
@@ -153,6 +155,7 @@ class SnapshotAnswers:
     reassignments: Mapping[model.TopicPartition, model.OngoingReassignment]
     in_maintenance: frozenset[int] | None = None
     nameable: Mapping[int, bool] = field(default_factory=dict)
+    cleanup_policies: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def snapshot_id(self) -> str:
@@ -254,6 +257,7 @@ def partition_rows(seen: SnapshotAnswers) -> Iterator[schemas.Row]:
                 "topic_id": topic.topic_id,
                 "partition": partition.topic_partition.partition,
                 "is_internal": topic.is_internal,
+                "cleanup_policy": seen.cleanup_policies.get(topic.name),
                 "leader": partition.leader,
                 "leader_epoch": partition.leader_epoch,
                 "replicas": list(partition.replicas),
@@ -354,15 +358,16 @@ def _copies(topics: Sequence[model.Topic], log_dirs: model.Batch[int, tuple[mode
 _SET = frozenset(
     {model.ConfigSource.DYNAMIC_TOPIC, model.ConfigSource.DYNAMIC_BROKER, model.ConfigSource.DYNAMIC_DEFAULT_BROKER}
 )
+_THROTTLES = frozenset({*BROKER_THROTTLES, *TOPIC_THROTTLES})
 
 
 @dataclass(frozen=True, slots=True)
 class CollectedRound:
-    """Answers of one round: the cluster, offsets and sizes, and the throttles by resource."""
+    """Answers of one round: the cluster, offsets and sizes, and settings by resource, throttles among them."""
 
     seen: SnapshotAnswers
     samples: SampleRound
-    throttles: Mapping[model.ConfigResource, Mapping[str, model.ConfigEntry]]
+    configs: Mapping[model.ConfigResource, Mapping[str, model.ConfigEntry]]
 
 
 def round_tables(collected: CollectedRound) -> Iterator[tuple[schemas.Table, Iterable[schemas.Row]]]:
@@ -381,9 +386,9 @@ def throttle_rows(collected: CollectedRound) -> list[schemas.Row]:
     return [
         head
         | {"resource_type": resource.type.name.lower(), "resource": resource.name, "name": name, "value": entry.value}
-        for resource, entries in collected.throttles.items()
+        for resource, entries in collected.configs.items()
         for name, entry in sorted(entries.items())
-        if entry.value and entry.source in _SET
+        if name in _THROTTLES and entry.value and entry.source in _SET
     ]
 
 

@@ -33,7 +33,8 @@ time, as for gaps, only the mean counts as known.
                         hour to hour, as a share, at least 0.1 if no size was contradicted; for e' instead of
                         1 - f the part of the hours without sizes, over τ: these count as not measured, too
                         where a size contradicted the records written even once, or the log holds less than its growth
-                        says (`holds_less`), f is 0: others may have been wrong, too
+                        says (`holds_less`) in a topic not known to be compacted, f is 0: others may have been
+                        wrong, too
     d                   for e: where an hour has two samples at most, by how much the mean size of records would be
                         another without that hour, if more than 0.05: one step of the size may be a replica's move
     0.2, for e' 2       where the size is only known from the whole log (`log`): it may be another at the peak
@@ -158,7 +159,8 @@ def holds_less(hours: LatestHours) -> Mask:
 
     A size that steps up between two samples of one start counts as growth; if it steps back while retention moves the
     start, no sample shows it. What the log holds does, once its start is among measured offsets. A log that was cleaned
-    holds less, too, so a log that shrank at a start that stayed is not judged.
+    holds less, too, so a log that shrank at a start that stayed is not judged. Retention hides that, too, if segments
+    are so short that the start moves in each hour: `partition_loads.py` looks at the cleanup policy.
     """
     size, start, end = (hours[f"last_{name}"] for name in ("size_bytes", "start_offset", "end_offset"))
     per_record = _ratio(hours["new_bytes"], np.where(hours["new_bytes"] > 0, hours["sized_records"], 0.0))
@@ -189,7 +191,7 @@ def _last_not_after(owner: Ints, knots: Floats, values: Floats) -> Ints:
 def evidence(hours: LatestHours, is_by_log: Mask, is_less: Mask) -> ErrorFigures:
     """Compute the evidence from the hours. Figures are rounded, so that the order of summation does not show.
 
-    `is_less` is that of `holds_less`.
+    `is_less` is that of `holds_less`, where no cleaner explains it.
     """
     known_ms, good_ms = (hours.sums(hours.milliseconds(name)) for name in ("seconds", "good_seconds"))
     sums = {name: hours.sums(hours[name]) for name in (

@@ -16,7 +16,7 @@ from kreassign.model.load import HOT
 from kreassign.model.text import HOUR_MS
 from kreassign.pipeline.load.hours import HOURS_A_DAY
 from kreassign.pipeline.load.measured import nothing_measured
-from kreassign.pipeline.load.partition_loads import HOUR_COLUMNS, LOADS, WINDOW_DAYS, partition_loads
+from kreassign.pipeline.load.partition_loads import HOUR_COLUMNS, IS_COMPACTED, LOADS, WINDOW_DAYS, partition_loads
 from kreassign.pipeline.load.rates import PARTITION_KEY
 from kreassign.pipeline.tables.schemas import LOAD_MODEL, PLAN_INPUTS, SKEW
 from kreassign.pipeline.tables.spark_io import dealt
@@ -47,13 +47,20 @@ def load_model(
 
     `hours` are rows of table `load_hours`, at most about `hour_count`, filtered by `in_window`.
     """
-    together = dealt(hours.select(*HOUR_COLUMNS), hour_count, *PARTITION_KEY)
+    of_topics = hours.join(sql.broadcast(_compacted(partitions)), on=["cluster_id", "topic"], how="left")
+    together = dealt(of_topics.select(*HOUR_COLUMNS), hour_count, *PARTITION_KEY)
     loads = together.mapInArrow(partial(partition_loads, window_days=window_days), from_arrow_schema(LOADS))
     joined = partitions.join(partition_sizes(replicas), on=[*_SNAPSHOT_KEY, "topic", "partition"], how="left").join(
         loads, on=list(PARTITION_KEY), how="left"
     )
     known = {name: sql.coalesce(name, sql.lit(value)) for name, value in _WITHOUT_SAMPLES.items()}
     return joined.withColumns(known | nothing_measured()).select(*LOAD_MODEL.column_names)
+
+
+def _compacted(partitions: DataFrame) -> DataFrame:
+    """Topics known to be compacted, also those from which old records are deleted, too."""
+    compacted = partitions.where(sql.contains("cleanup_policy", sql.lit("compact")))
+    return compacted.select("cluster_id", "topic").distinct().withColumn(IS_COMPACTED, sql.lit(col=True))
 
 
 def partition_sizes(replicas: DataFrame) -> DataFrame:

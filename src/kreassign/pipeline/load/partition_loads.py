@@ -41,7 +41,7 @@ from kreassign.model.text import HOUR_MS
 from kreassign.pipeline.load.accuracy import TOLD_ERROR, UNSEEN_PEAK, ErrorFigures, evidence, holds_less
 from kreassign.pipeline.load.fits import CHANGES, DAYS_A_WEEK, Fit, fit, size_fit, week_changes
 from kreassign.pipeline.load.forecast import backtest
-from kreassign.pipeline.load.hours import DAY_S, FIGURES, HOURS_A_DAY, LISTS, Columns, LatestHours, column
+from kreassign.pipeline.load.hours import DAY_S, FIGURES, HOURS_A_DAY, LISTS, Columns, LatestHours, column, mask
 from kreassign.pipeline.load.measured import MEASURED_COLUMNS
 from kreassign.pipeline.load.rates import EPOCH_KEY, PARTITION_KEY, Floats, Ints, Mask
 from kreassign.pipeline.tables.arrow import arrow_schema
@@ -152,8 +152,9 @@ def _ratios(hours: LatestHours, age_hours: Ints, is_recent: Mask, found: Fit) ->
     return ratio(1.0), ratio(_P95)
 
 
-HOUR_COLUMNS = (*EPOCH_KEY, *FIGURES, *LISTS)
-"""Columns of table `load_hours` that are used."""
+IS_COMPACTED = "is_compacted"
+HOUR_COLUMNS = (*EPOCH_KEY, *FIGURES, *LISTS, IS_COMPACTED)
+"""Columns of table `load_hours` that are used, and whether the topic is compacted: NULL if that is unknown."""
 LOADS = pa.schema(
     [each for each in arrow_schema(LOAD_MODEL) if each.name not in {"snapshot_id", "size_bytes", *MEASURED_COLUMNS}]
 )
@@ -178,7 +179,9 @@ def partition_loads(batches: Iterable[pa.RecordBatch], window_days: int = WINDOW
 def _columns(hours: LatestHours, window_days: int) -> Columns:
     keys = hours.rows.select([*PARTITION_KEY, "epoch"]).take(hours.starts)
     epoch = keys["epoch"].to_numpy()
-    is_less, weeks = holds_less(hours), _of_measured(hours, window_days)
+    # A cleaner takes records out, so that the log holds less than was written to it.
+    is_less = holds_less(hours) & ~mask(hours.rows[IS_COMPACTED].take(hours.starts))
+    weeks = _of_measured(hours, window_days)
     found = _rates(hours, is_less)
     told = evidence(hours, (found.basis == LOG) & (found.records_per_s > 0), is_less)
     in_records = {
