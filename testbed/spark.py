@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -20,6 +21,7 @@ from testbed.processes import Finished, ProcessGroup
 from testbed.waiting import wait_until
 
 _CONNECT_SERVER = "org.apache.spark.sql.connect.service.SparkConnectServer"
+_EXECUTOR = "org.apache.spark.executor.CoarseGrainedExecutorBackend"
 
 
 class StandaloneSpark:
@@ -72,6 +74,16 @@ class StandaloneSpark:
     def spawn_here(self, command: Sequence[str]) -> subprocess.Popen[bytes]:
         """Start one; the caller waits for its end."""
         return self._group.spawn(command, log=self.folder / "programs.log")
+
+    def kill_executor(self) -> int:
+        """Kill an executor of any application; its process id."""
+        group = os.getpgid(self._daemons[0].pid)
+        listed = subprocess.run(
+            ["pgrep", "-g", str(group), "-f", _EXECUTOR], capture_output=True, text=True, check=True
+        )
+        executor = min(map(int, listed.stdout.split()))
+        os.kill(executor, signal.SIGKILL)
+        return executor
 
     @contextmanager
     def connect_server(self, conf: Sequence[str] = ()) -> Iterator[str]:

@@ -104,6 +104,22 @@ def test_a_stream_is_refused_on_spark_connect(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_load_survives_an_executor_that_is_killed(
+    cluster: StandaloneSpark, spark: SparkSession, tmp_path: Path
+) -> None:
+    """What the executor had judged is lost after the first table was committed from it, and judged again."""
+    here, there = tmp_path / "here", tmp_path / "there"
+    for each in (here, there):
+        fill(each)
+    run_load(spark, here, lambda _: None)
+    with cluster.connect_server(CONF) as address:
+        load = begin_a_load(cluster, there, address)
+        cluster.kill_executor()
+        assert load.wait(300) == 0
+    for table in (LOAD_MODEL, PLAN_INPUTS):
+        assert sorted(map(str, read_rows(there, table))) == sorted(map(str, read_rows(here, table)))
+
+
 @pytest.mark.kafka
 def test_the_workflow_runs_by_spark_connect_and_spark_submit(
     cluster: StandaloneSpark, submit: Submit, kafka: KafkaCluster, topic_name: str, spark: SparkSession, tmp_path: Path
@@ -161,15 +177,22 @@ def connect(cluster: StandaloneSpark, address: str, *commands: Sequence[object])
     return done.stdout
 
 
-def kill_a_load(cluster: StandaloneSpark, data: Path, address: str) -> None:
-    """Begin a load and kill it once it has committed a table. The server hears nothing of it, and may go on."""
+def begin_a_load(cluster: StandaloneSpark, data: Path, address: str) -> subprocess.Popen[bytes]:
+    """Begin a load, and wait until it has committed a table."""
     command = [sys.executable, "-c", CLIENT, f"load --data {data} --master {address}"]
     running = cluster.spawn_here(command)
     commit = data / LOAD_HOURS.name / "_delta_log" / f"{1:020}.json"
     wait_until(lambda: commit.exists() or running.poll() is not None, timeout_s=300, what="a commit of a load")
+    assert commit.exists()
+    assert running.poll() is None
+    return running
+
+
+def kill_a_load(cluster: StandaloneSpark, data: Path, address: str) -> None:
+    """Begin a load and kill it once it has committed a table. The server hears nothing of it, and may go on."""
+    running = begin_a_load(cluster, data, address)
     running.kill()
     running.wait(60)
-    assert commit.exists()
     assert last_load(data) is None
     with pytest.raises(DataError, match=r"no load that made table load_hours in .* was finished"):
         read_rows(data, LOAD_HOURS)
