@@ -164,7 +164,7 @@ def test_a_metrics_api_answer_is_read_with_its_query_and_intervals() -> None:
     ]
     assert [row["partition"] for row in found.metrics] == [0, 0]
     assert [(one.place, one.reason) for one in found.bad] == [
-        ("entry 3", "is no reading: a series with labels, a time and a number")
+        ("entry 3", "is no reading: a number and a time with its zone, such as 2025-06-15T15:00:00Z")
     ]
     assert not read(golden("confluent-query.json"), cluster="other").metrics
 
@@ -191,6 +191,16 @@ def test_an_answer_that_cannot_be_understood_says_what_to_do(content: bytes, sai
 def test_the_first_page_of_an_answer_is_known_to_be_not_all() -> None:
     found = read(query(meta={"pagination": {"next_page_token": "x"}}), cluster="lkc-abc12")
     assert [str(one) for one in found.bad][-1] == "the answer has further pages that are not in the file"
+
+
+@pytest.mark.parametrize("time", ["2025-06-15T15:00:00", "2025-06-15"])
+def test_a_time_without_its_zone_is_not_taken_for_local_time(time: str) -> None:
+    points = [{"timestamp": time, "value": 60000.0}]
+    found = read(query(data=[{"metric.topic": "orders", "points": points}]), cluster="lkc-abc12")
+    assert found.values == []
+    assert [one.reason for one in found.bad if one.place == "entry 1"] == [
+        "is no reading: a number and a time with its zone, such as 2025-06-15T15:00:00Z"
+    ]
 
 
 def test_the_grouped_format_of_an_answer_is_read_too() -> None:

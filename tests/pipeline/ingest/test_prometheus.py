@@ -196,6 +196,16 @@ def test_function_results_have_no_name_native_histograms_no_value() -> None:
     ]
 
 
+def test_a_series_that_became_a_native_histogram_keeps_its_values() -> None:
+    labels, histograms = {"__name__": "up"}, [[2, {"count": "1"}]]
+    answer = {"data": {"result": [{"metric": labels, "values": [[1, "7"]], "histograms": histograms}]}}
+    named = [{"name": "__name__", "value": "up"}]
+    series = [{"labels": named, "histograms": histograms}, {"labels": named, "samples": [{"timestamp": 1, "value": 7}]}]
+    for document in (answer, {"timeseries": series}):
+        parsed = parse(json.dumps(document))
+        assert ([one.value for one in parsed.readings], parsed.unreadable) == ([7.0], ())
+
+
 @pytest.mark.parametrize("line", ["up 1 1e300", "up 1 -5", "up 1 99999999999999999999"])
 def test_a_line_with_a_time_that_no_calendar_has_is_kept_apart(line: str) -> None:
     assert [one.text for one in parse(line).unreadable] == [line]

@@ -98,15 +98,15 @@ def read_answer(document: Any) -> Iterator[exporters.SeriesValue | exporters.Bad
 
 
 def _points(content: Any) -> Iterator[tuple[str, Any, float, Any]]:
-    """Place, labels, seconds and value of every point. Native histograms have no points."""
+    """Place, labels, seconds and value of every point. Native histograms have none; a series may have become one."""
     if "timeseries" in content:
         for number, series in enumerate(content["timeseries"], start=1):
             labels = {label["name"]: label["value"] for label in series["labels"]}
-            for point in series["samples"]:
+            for point in () if "samples" not in series and "histograms" in series else series["samples"]:
                 yield f"series {number}", labels, _time(point["timestamp"]) / 1000, point["value"]
         return
     for number, series in enumerate(content["data"]["result"], start=1):
-        if "histogram" in series or "histograms" in series:
+        if not series.keys() & {"value", "values"} and series.keys() & {"histogram", "histograms"}:
             continue
         points = series["values"] if "values" in series else [series["value"]]
         yield from ((f"series {number}", series["metric"], _time(at_s), value) for at_s, value in points)
@@ -130,6 +130,7 @@ _GRANULARITY = re.compile(r"PT(\d{1,4})([MH])|P(\d{1,2})D", re.ASCII)
 _SECONDS = {"M": 60, "H": 3600}
 _MOST_SECONDS = 3600
 _LEVELS = ("retained_bytes",)
+_NO_ENTRY = "is no reading: a number and a time with its zone, such as 2025-06-15T15:00:00Z"
 _LABELS = {
     "metric.topic": "topic",
     "metric.partition": "partition",
@@ -151,7 +152,7 @@ def read_confluent(document: Mapping[str, Any]) -> Iterator[exporters.SeriesValu
         known = {"kafka_id": filtered} if filtered else {}
         known |= {_LABELS[key]: str(text) for key, text in labels.items() if key in _LABELS and text is not None}
         yield _reading(name, known, entry, place, interval_s) or exporters.BadRow(
-            place, _NO_POINT, json.dumps(labels | {"point": entry})
+            place, _NO_ENTRY, json.dumps(labels | {"point": entry})
         )
     if _has_more(document):
         yield exporters.BadRow(
@@ -163,11 +164,12 @@ def _reading(
     name: str, labels: Mapping[str, str], entry: Any, place: str, interval_s: int
 ) -> exporters.SeriesValue | None:
     try:
-        begun_s = datetime.fromisoformat(entry["timestamp"]).timestamp()
-        value = exporters.number_of(entry["value"])
+        begun = datetime.fromisoformat(entry["timestamp"])
+        begun_s, value = begun.timestamp(), exporters.number_of(entry["value"])
     except (KeyError, TypeError, ValueError, OverflowError):
         return None
-    if value is None:
+    # Without a zone, Python takes it for the local time of this machine.
+    if value is None or begun.tzinfo is None:
         return None
     per_minute = value if name in _LEVELS else value * 60 / interval_s
     return exporters.reading(f"{exporters.CONFLUENT}{name}", labels, begun_s + interval_s, per_minute, place)
