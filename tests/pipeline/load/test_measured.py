@@ -30,8 +30,8 @@ BEGIN_MS = 490_000 * HOUR_MS
 HOURS = 2
 EVERY_MS = 10 * MINUTE_MS
 
-# Topic, partition, its leader in each hour (0: none), bytes per second that are written, replicas.
-PARTITIONS: tuple[tuple[str, int, tuple[int, int], float, tuple[int, ...]], ...] = (
+# Topic, partition, its leader in each hour (0: none), bytes per second written (None: unknown size), replicas.
+PARTITIONS: tuple[tuple[str, int, tuple[int, int], float | None, tuple[int, ...]], ...] = (
     ("orders", 0, (1, 1), 100.0, (1, 2)),
     ("orders", 1, (1, 1), 200.0, (1, 2)),
     ("alone", 0, (1, 1), 50.0, (1,)),
@@ -45,6 +45,8 @@ PARTITIONS: tuple[tuple[str, int, tuple[int, int], float, tuple[int, ...]], ...]
     ("reset", 0, (5, 5), 60.0, (5,)),
     ("lately", 0, (6, 6), 70.0, (6,)),
     ("unmeasured", 0, (3, 3), 80.0, (3,)),
+    ("partly sized", 0, (7, 7), 60.0, (7,)),
+    ("partly sized", 1, (7, 7), None, (7,)),
 )
 
 
@@ -81,6 +83,8 @@ def all_metrics() -> Iterator[Row]:
     yield from rates(4, "bytes_out_per_s", None, None, 8.0, 8.0)
     yield from counter(5, "bytes_out_total", "reset", 30.0, reset_at=4)
     yield from rates(6, "bytes_out_per_s", None, None, None, 35.0)
+    yield from rates(7, "bytes_out_per_s", "partly sized", None, 90.0, 90.0)
+    yield from rates(7, "cpu_share", None, None, 0.3, 0.3)
     for broker, used in ((1, 0.5), (2, 0.2)):
         yield from rates(broker, "cpu_share", None, None, used, used)
         yield from rates(broker, "bytes_in_per_s", None, None, 430.0, 350.0)
@@ -97,13 +101,25 @@ def world(spark: SparkSession) -> tuple[DataFrame, DataFrame, DataFrame, DataFra
     """Loads, hours, replicas and what was measured; `cloud` is another cluster with topic `orders` only."""
     parts = [("c", *part) for part in PARTITIONS] + [("cloud", *part) for part in PARTITIONS[:2]]
     loads = spark.createDataFrame(
-        [(cluster, "s", topic, number, rate, 10.0) for cluster, topic, number, _, rate, _ in parts],
+        [
+            (cluster, "s", topic, number, rate, None if rate is None else 10.0)
+            for cluster, topic, number, _, rate, _ in parts
+        ],
         "cluster_id string, snapshot_id string, topic string, partition int, write_bytes_per_s double, "
         "bytes_per_record double",
     )
     hours = spark.createDataFrame(
         [
-            (cluster, topic, number, BEGIN_MS + hour * HOUR_MS, 3600.0, int(rate * 360), leaders[hour], hour)
+            (
+                cluster,
+                topic,
+                number,
+                BEGIN_MS + hour * HOUR_MS,
+                3600.0,
+                int(rate * 360) if rate is not None else 3600,
+                leaders[hour],
+                hour,
+            )
             for cluster, topic, number, leaders, rate, _ in parts
             for hour in range(HOURS)
         ],
@@ -189,6 +205,9 @@ EXPECTED: dict[tuple[str, str, int], tuple[float | None, str | None, float | Non
     # Measured in the second of two hours, from its second reading on.
     ("c", "lately", 0): (35.0, "broker", 1 - 5 / 12, 5 / 12),
     ("c", "unmeasured", 0): (None, None, None, None),
+    # Of one nobody knows the bytes that were written, so that it counts as the other does.
+    ("c", "partly sized", 0): (45.0, "topic", 0.2 / 2, 1.0),
+    ("c", "partly sized", 1): (45.0, "topic", 1 / 2, 1.0),
     ("cloud", "orders", 0): (200.0, "topic", 0.2 * 2 / 3, 1.0),
     ("cloud", "orders", 1): (400.0, "topic", 0.2 * 1 / 3, 1.0),
 }
@@ -206,6 +225,7 @@ def test_measured_traffic_is_shared_out_by_the_finest_metric(spark: SparkSession
     assert found.keys() == EXPECTED.keys()
     for key, expected in EXPECTED.items():
         assert found[key] == pytest.approx(expected), key
+    assert [rows["c", "partly sized", number]["cpu_share"] for number in (0, 1)] == [pytest.approx(0.3), None]
     _expect_the_cpu_and_the_requests_of_broker_1(rows)
     _expect_windows_with_their_completeness(measured)
     _expect_what_brokers_can_hold(spark, loads, replicas, measured)

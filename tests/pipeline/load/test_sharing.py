@@ -7,7 +7,18 @@ from random import Random
 import numpy as np
 import pytest
 
-from kreassign.pipeline.load.measured import BASES, NO_PARTITION, NO_TOPIC, Led, Shares, Told, share_out
+from kreassign.pipeline.load.measured import (
+    BASES,
+    BROKER,
+    NO_PARTITION,
+    NO_TOPIC,
+    SPREADS,
+    TOPIC,
+    Led,
+    Shares,
+    Told,
+    share_out,
+)
 
 TOPICS, PARTITIONS, BROKERS = 6, 8, 3
 
@@ -75,3 +86,15 @@ def test_bytes_of_unknown_topics_are_not_dealt_out() -> None:
     )
     found = share_out(led, told)
     assert found.rates.tolist() == pytest.approx([7.5, 2.5])
+
+
+def test_a_partition_of_unknown_writes_is_read_as_its_peers_are() -> None:
+    """Of a topic that broker 1 leads the sizes of one partition's records are unknown."""
+    led = Led(np.zeros(3, np.int64), np.arange(3), np.ones(3, np.int64), np.array([30.0, 10.0, np.nan]))
+    told = Told(np.array([1]), np.array([0]), np.array([NO_PARTITION]), np.array([120.0]), np.ones(1))
+    found = share_out(led, told)
+    assert found.rates.tolist() == pytest.approx([60.0, 20.0, 40.0])
+    topic, broker = SPREADS[TOPIC], SPREADS[BROKER]
+    assert found.spread.tolist() == pytest.approx([topic / 2, topic * 5 / 6, broker * 2 / 3])
+    alone = share_out(Led(*(each[2:] for each in (led.topics, led.partitions, led.leaders, led.written))), told)
+    assert (alone.rates.tolist(), alone.spread.tolist()) == ([120.0], [0.0])

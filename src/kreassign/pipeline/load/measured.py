@@ -52,9 +52,10 @@ from kreassign.pipeline.tables.schemas import BROKER_LOADS, LOAD_MODEL, METRIC_H
 #
 # A broker's metric of a topic of which it led no known partition is never split over other partitions.
 #
-# Where nothing was written, the split is even. `spread` is the possible error of a partition's share, relative to it:
-# `SPREADS` says how much more or less than its peers in a metric a partition may be read. It shrinks as the share
-# grows: a partition that is alone in a metric has it exactly.
+# Where nothing was written, the split is even. A partition of unknown writes, as without the size of a record, gets the
+# mean of its peers in the metric, with the spread of a broker. `spread` is the possible error of a partition's share,
+# relative to it: `SPREADS` says how much more or less than its peers in a metric a partition may be read. It shrinks as
+# the share grows: a partition that is alone in a metric has it exactly.
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -77,7 +78,7 @@ _BITS = 32
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Led:
-    """Partitions in one hour: numbers of topics, partitions and leaders, and bytes per second written."""
+    """Partitions in one hour: numbers of topics, partitions and leaders, and bytes per second written; NaN: unknown."""
 
     topics: Ints
     partitions: Ints
@@ -119,20 +120,29 @@ def share_out(led: Led, told: Told) -> Shares:
     count = len(led.topics)
     rates, spread = np.full(count, np.nan), np.full(count, np.nan)
     basis, measured = np.full(count, NOTHING, np.int64), np.zeros(count)
-    weights = led.written + 1e-9
+    is_written = ~np.isnan(led.written)
     nobodys = _of_nobody(led, told)
     for level, keys, metric in _levels(led, told):
         found = _sums(keys, metric)
         is_open = np.isnan(rates)
         _, groups = np.unique(keys, return_inverse=True)
         taken = np.bincount(groups, np.where(is_open, 0.0, rates))[groups]
+        weights = _weights(groups, led.written, is_open & is_written)
         part = weights / np.maximum(np.bincount(groups, np.where(is_open, weights, 0.0))[groups], 1e-300)
         takes = is_open & found.is_told
         others = taken + nobodys if level == BROKER else taken
         rates[takes] = (np.maximum(found.rates - others, 0.0) * part)[takes]
-        spread[takes] = (SPREADS[level] * (1 - part))[takes]
+        spread[takes] = (np.where(is_written, SPREADS[level], SPREADS[BROKER]) * (1 - part))[takes]
         basis[takes], measured[takes] = level, found.told[takes]
     return Shares(rates, basis, spread, measured)
+
+
+def _weights(groups: Ints, written: Floats, is_known: npt.NDArray[np.bool_]) -> Floats:
+    """Weight of each partition in its group: what was written, where unknown the mean of the others."""
+    total, count = np.bincount(groups, np.where(is_known, written, 0.0)), np.bincount(groups, is_known)
+    mean = (total / np.maximum(count, 1.0))[groups]
+    weights: Floats = np.where(np.isnan(written), mean, written) + 1e-9
+    return weights
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -312,8 +322,8 @@ def with_measured(loads: DataFrame, hours: DataFrame, replicas: DataFrame, measu
     wanted = measured.where(sql.col("name").isin(READS, REQUESTS))
     shared = written.groupBy(*_HOUR).cogroup(wanted.groupBy(*_HOUR)).applyInArrow(_shared_out, _SHARED)
     told = plain.join(_of_partitions(shared), on=list(PARTITION_KEY), how="left")
-    writes = sql.coalesce("write_bytes_per_s", sql.lit(0.0))
-    by_ratio = sql.when(sql.col("sum_written") > 0, writes * sql.col("sum_reads") / sql.col("sum_written"))
+    ratio = sql.col("sum_reads") / sql.col("sum_written")
+    by_ratio = sql.when(sql.col("sum_written") > 0, sql.col("write_bytes_per_s") * ratio)
     reads = sql.coalesce(by_ratio, "mean_reads")
     known = told.withColumns(
         {
@@ -392,7 +402,9 @@ def _written(loads: DataFrame, hours: DataFrame) -> DataFrame:
         "hour_ms",
         sql.col("last_leader").alias("leader"),
         "seconds",
-        sql.coalesce(sql.col("new_records") * sql.col("bytes_per_record"), sql.lit(0.0)).alias("written"),
+        sql.when(sql.col("new_records") == 0, 0.0)
+        .otherwise(sql.col("new_records") * sql.col("bytes_per_record"))
+        .alias("written"),
     )
 
 
@@ -457,7 +469,10 @@ def _placed(loads: DataFrame, replicas: DataFrame) -> DataFrame:
 
 
 def _with_cpu(loads: DataFrame, replicas: DataFrame, measured: DataFrame) -> DataFrame:
-    """Add cpu_share (the leader's, on its broker) and follower_cpu_share (the followers' mean, on theirs)."""
+    """Add cpu_share (the leader's, on its broker) and follower_cpu_share (the followers' mean, on theirs).
+
+    What a partition costs is unknown where its write rate is; then the others have all that their broker used.
+    """
     is_cpu = (sql.col("name") == "cpu_share") & sql.col("topic").isNull()
     used = (
         measured.where(is_cpu)
@@ -467,7 +482,7 @@ def _with_cpu(loads: DataFrame, replicas: DataFrame, measured: DataFrame) -> Dat
             sql.avg("measured_share").alias("cpu_told"),
         )
     )
-    writes = sql.coalesce("write_bytes_per_s", sql.lit(0.0))
+    writes = sql.col("write_bytes_per_s")
     sent = writes * (sql.col("factor") - 1) + sql.coalesce(sql.col("read_bytes_per_s"), writes)
     led = CPU_PER_WRITE * writes + CPU_PER_READ * sent
     costs = _placed(loads, replicas).select(
