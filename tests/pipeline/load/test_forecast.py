@@ -234,6 +234,20 @@ def test_a_size_grows_on_while_it_fills_and_stays_at_its_retention() -> None:
     assert [unknown[name] for name in ("size_bytes", "low_size_bytes", "high_size_bytes")] == [None] * 3
 
 
+def test_a_size_of_which_nothing_else_is_known_has_no_upper_end() -> None:
+    measured, unmeasured = (loads(hour_table(hours(number, 28, lambda _: 1.0))) for number in (0, 1))
+    for place, field in enumerate(unmeasured.schema):
+        if field.name.startswith(("recent_", "plain_", "week_", "growth_", "size_growth_", "size_spread_")):
+            unmeasured = unmeasured.set_column(place, field, pa.nulls(1, field.type))
+    known = pa.concat_tables([measured, unmeasured])
+    bounded, unbounded = forecast_of(known, 30)
+    assert bounded["high_size_bytes"] == pytest.approx(1000 + 30 * DAY_S, rel=0.2)
+    assert (unbounded["size_bytes"], unbounded["high_size_bytes"], unbounded["basis"]) == (1000, None, "unknown")
+    # The total leaves out what the other may write, as that of rates does.
+    total = backtested(known)["c"]
+    assert total["high_size_bytes"] == pytest.approx(1000 + bounded["high_size_bytes"])
+
+
 def test_no_size_is_forecast_to_grow_by_more_than_what_is_written() -> None:
     """A purge of 10 TB ten days ago, and a size that grew faster before: the log takes a byte a second."""
     now = 1_000_000

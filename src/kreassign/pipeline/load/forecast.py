@@ -296,7 +296,7 @@ def _sigmas(said: Curve, came: Floats, days: float) -> Floats:
 class _Sizes:
     """Sizes then; the least and the largest that are likely; how far the range goes below and above. NaN if unknown.
 
-    No log grows by more than what is written: that bounds all but what is below.
+    No log grows by more than what is written: that bounds all but what is below. Without rate or growth nothing does.
     """
 
     then: Floats
@@ -310,7 +310,7 @@ class _Sizes:
         now, growth, error, spread = (floats(loads[name]) for name in _OF_SIZES)
         usual = floats(loads["week_spread"])
         usual = np.where(np.isnan(usual), fits.LESS_THAN_A_DAY, usual)
-        all_kept = now + np.nan_to_num(high_rate) * (days * DAY_S)
+        all_kept = now + high_rate * (days * DAY_S)
         most = np.where(np.isnan(high_rate), np.inf, all_kept)
         then = np.where(np.abs(growth) > error, np.maximum(np.minimum(now + growth * days, most), 0.0), now)
         shrunk = now / np.exp(sigmas * usual * _reach(days))
@@ -326,9 +326,15 @@ class _Sizes:
         )
 
     def total(self, chosen: Mask, share: Floats) -> tuple[float, float, float]:
-        """Sum of the chosen sizes, and both ends of its range."""
-        below, above = (joint_margin(margin[chosen], share[chosen]) for margin in (self.below, self.above))
-        then, least, largest = (each[chosen].sum() for each in (self.then, self.least, self.largest))
+        """Sum of the chosen sizes, and both ends of its range; those without an upper end count as they are."""
+        is_bounded = chosen & ~np.isnan(self.largest)
+        below, above = (
+            joint_margin(self.below[chosen], share[chosen]),
+            joint_margin(self.above[is_bounded], share[is_bounded]),
+        )
+        then, least, largest = (
+            each[chosen].sum() for each in (self.then, self.least, np.where(is_bounded, self.largest, self.then))
+        )
         return then, max(least - below, 0.0), largest + above
 
 
