@@ -7,6 +7,7 @@ import json
 import pytest
 
 from kreassign.errors import InputError
+from kreassign.pipeline.ingest.exporters import SeriesValue, told_broker
 from kreassign.pipeline.ingest.imported_samples import NO_END, NO_LEADER, NO_LOCAL_START, NO_OFFSET, NO_START
 from tests.pipeline.ingest.golden_files import GOLDEN, READ_MS, SOURCES, golden, read
 
@@ -88,6 +89,12 @@ def test_a_pod_names_its_broker_as_an_instance_does() -> None:
     page = b'process_cpu_seconds_total{instance="10.0.0.7:9404",kubernetes_pod_name="prod-kafka-2"} 5\n'
     assert [row["broker"] for row in read(page, brokers={"prod-kafka-2": 2}).metrics] == [2]
     assert not read(page, brokers={"prod-kafka-3": 3}).metrics
+
+
+def test_a_host_with_digits_of_another_script_names_no_broker() -> None:
+    reading = SeriesValue("up", {}, 1.0, None)
+    hosts = ("b-3.orders.kafka.eu-west-1.amazonaws.com:11001", "b-\u0663.orders.kafka.eu-west-1.amazonaws.com:11001")
+    assert [told_broker(reading, host) for host in hosts] == [3, None]
 
 
 def test_amazon_msk_keeps_bean_names_and_hosts_name_brokers() -> None:

@@ -247,7 +247,7 @@ _KEEPS_NAME = re.compile(r"(?P<type>.+)_(?P<attribute>total|count|value|oneminut
 _OF_ALL_TOPICS = re.compile(r"(kafka_server_[a-z]+)_total_(.+)")
 """How the rules of Bitnami's chart mark what is of the whole broker."""
 # Port 11001 is the JMX exporter; 11002 is a machine's exporter, with its own CPU series.
-_MSK_HOST = re.compile(r"b-(\d{1,6})\.[^:]*(:11001)?")
+_MSK_HOST = re.compile(r"b-(\d{1,6})\.[^:]*(:11001)?", re.ASCII)
 
 
 def plain_name(reading: SeriesValue) -> str:
@@ -314,7 +314,7 @@ def told_broker(reading: SeriesValue, instance: str) -> int | None:
         if number is not None and 0 <= number <= LARGEST_ID:
             return number
     found = _MSK_HOST.fullmatch(instance)
-    return None if found is None else int(found[1])
+    return None if found is None else signed_number(found[1])
 
 
 # A file of which no series is used.
