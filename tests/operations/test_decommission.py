@@ -176,6 +176,31 @@ def test_a_broker_is_drained_and_unregistered_once_it_is_stopped(operators: Oper
     assert operators.decommission(unregisters=True).steps == (), "again: nothing is left to do"
 
 
+def test_an_empty_broker_unregistered_here_is_done_when_asked_again(tmp_path: Path) -> None:
+    operators = Operators(TwinRig(tmp_path, [[0, 1], [1, 2]]))
+    rig = operators.rig
+    assert operators.decommission().is_finished
+    rig.twin.stop(3)
+    rig.transport.sleep(30)
+    assert operators.decommission(unregisters=True).is_finished
+    again = operators.decommission(unregisters=True)
+    assert (again.is_finished, again.steps) == (True, ())
+    request, elsewhere = DecommissionRequest((3,)), operators.context(tmp_path / "elsewhere")
+    with pytest.raises(InputError, match="broker 3 is not known"):
+        preview_decommission(rig.client, request, elsewhere)
+
+
+def test_an_empty_broker_others_unregistered_is_done_when_asked_again(tmp_path: Path) -> None:
+    operators = Operators(TwinRig(tmp_path, [[0, 1], [1, 2]]))
+    assert operators.decommission().is_finished
+    operators.rig.twin.stop(3)
+    operators.rig.transport.sleep(30)
+    operators.rig.client.unregister_broker(3)
+    assert operators.decommission(unregisters=True).is_finished
+    with pytest.raises(InputError, match="broker 9 is not known"):
+        operators.decommission(9, unregisters=True)
+
+
 def test_the_first_step_is_shown_and_nothing_is_changed(operators: Operators) -> None:
     request, context = DecommissionRequest((3,)), RunContext(operators.rig.state_dir)
     found = preview_decommission(operators.rig.client, request, context, operators.rig.transport)

@@ -114,7 +114,7 @@ class Decommission:
         )
 
     def refuse_unknown(self, found: Readings, ours: Collection[int]) -> None:
-        """Raise InputError for a broker that nothing names, and that is not among `ours`, which journals name."""
+        """Raise InputError for a broker that nothing names, and that is not among `ours`, of this state directory."""
         unknown = [
             one.broker
             for one in found.brokers

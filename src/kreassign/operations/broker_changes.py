@@ -130,24 +130,44 @@ def uncordon_dead(controllers: ConfigPort, broker: int) -> None:
     controllers.incremental_alter_configs(change, timeout_ms=CHANGE_TIMEOUT_MS).raise_if_any()
 
 
-# Brokers that an unfinished decommission of this state directory cordoned: only these are opened again unasked.
+# Notes of the decommissions of this state directory: brokers that an unfinished one cordoned (only these are opened
+# again unasked), and brokers that one emptied or unregistered (only of these it is said that nothing is left to do,
+# once the cluster does not know them any more).
 
 CORDONS = "cordons"
+DECOMMISSIONED = "decommissioned"
 
 
 def noted_cordons(state_dir: Path, cluster_id: str) -> frozenset[int]:
     """Brokers that were noted; none where the note cannot be read."""
-    with suppress(OSError, InputError):
-        words = read_text(cluster_folder(state_dir, cluster_id) / CORDONS).split()
-        return frozenset(number for word in words if (number := signed_number(word)) is not None)
-    return frozenset()
+    return _noted(cluster_folder(state_dir, cluster_id) / CORDONS)
 
 
 def note_cordons(state_dir: Path, cluster_id: str, brokers: Iterable[int]) -> None:
     """Note that these brokers, and no others, are cordoned by us. Raises InputError if that cannot be written."""
-    path = cluster_folder(state_dir, cluster_id) / CORDONS
-    said = "which says which brokers were cordoned here", "Nothing was changed"
-    write_state(path, " ".join(map(str, sorted(brokers))), *said, mode=PRIVATE_MODE)
+    _note(cluster_folder(state_dir, cluster_id) / CORDONS, brokers, "which says which brokers were cordoned here")
+
+
+def noted_decommissions(state_dir: Path, cluster_id: str) -> frozenset[int]:
+    """Brokers that were noted; none where the note cannot be read."""
+    return _noted(cluster_folder(state_dir, cluster_id) / DECOMMISSIONED)
+
+
+def note_decommissions(state_dir: Path, cluster_id: str, brokers: Iterable[int]) -> None:
+    """Note that these brokers, too, are emptied or unregistered by us. Raises InputError if that cannot be written."""
+    path = cluster_folder(state_dir, cluster_id) / DECOMMISSIONED
+    if new := frozenset(brokers) - (known := _noted(path)):
+        _note(path, known | new, "which says which brokers were decommissioned here")
+
+
+def _noted(path: Path) -> frozenset[int]:
+    with suppress(OSError, InputError):
+        return frozenset(number for word in read_text(path).split() if (number := signed_number(word)) is not None)
+    return frozenset()
+
+
+def _note(path: Path, brokers: Iterable[int], what: str) -> None:
+    write_state(path, " ".join(map(str, sorted(brokers))), what, "Nothing was changed", mode=PRIVATE_MODE)
 
 
 # The record of brokers in maintenance: in the cluster, and a copy in the state directory.

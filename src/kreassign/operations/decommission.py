@@ -52,7 +52,9 @@ from kreassign.operations.broker_changes import (
     check_uncordon,
     cordon,
     note_cordons,
+    note_decommissions,
     noted_cordons,
+    noted_decommissions,
     sole_change,
     uncordon,
     uncordon_dead,
@@ -359,7 +361,9 @@ class Decommissioning:
                     self._wanted.refuse_unknown(found, decommissioned_here(self._context.state_dir, cluster_id))
                 step = self._confirmed(self._wanted.next_step(found), found)
                 if isinstance(step, Finished):
-                    self._forget_cordons(self._request.brokers)
+                    ours = noted_cordons(self._context.state_dir, cluster_id).intersection(self._request.brokers)
+                    note_decommissions(self._context.state_dir, cluster_id, ours)
+                    self._forget_cordons(ours)
                 if isinstance(step, Blocked | Finished) or not (self._is_agreed or isinstance(step, Await)):
                     return self._result(step if isinstance(step, Blocked | Finished) else NOT_SHOWN)
                 self._check_first(step, found)
@@ -483,6 +487,9 @@ class Decommissioning:
                 return
             self._refuse_if_lacking((), reassigns=True)  # unregistering needs the same permission
             self._open_for_namesake(broker)
+            # Before it is sent: an answer that is lost does not make the broker unknown to the next call.
+            cluster_id = self._client.describe_cluster().cluster_id
+            note_decommissions(self._context.state_dir, cluster_id, (broker,))
             try:
                 self._client.unregister_broker(broker, confirm=confirm)
             except Rejected as error:
@@ -605,10 +612,10 @@ def interrupted_drains(state_dir: Path, cluster_id: str, brokers: Collection[int
 
 
 def decommissioned_here(state_dir: Path, cluster_id: str) -> frozenset[int]:
-    """Brokers that this state directory has cordoned, or off which a drain of its journals moved replicas."""
+    """Brokers that this state directory cordoned, emptied or unregistered, by its notes and the drains it keeps."""
     moves = (move for _, moves in _drains(state_dir, cluster_id) for move in moves)
     drained = (broker for move in moves for broker in move.reassignment.removing)
-    return noted_cordons(state_dir, cluster_id).union(drained)
+    return noted_cordons(state_dir, cluster_id) | noted_decommissions(state_dir, cluster_id).union(drained)
 
 
 def _drains_of(state_dir: Path, cluster_id: str, brokers: Collection[int]) -> Iterator[str]:
