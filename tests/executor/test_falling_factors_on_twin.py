@@ -70,7 +70,7 @@ def test_a_waiting_move_keeps_the_replicas_that_are_in_sync_by_then(tmp_path: Pa
     rig.twin.crash(2)
     rig.transport.sleep(60)
     (words,) = (str(one) for one in read_moves(rig.client, [move], waiting).unread.values())
-    assert words.startswith("t-0 is not started: broker 1, in sync, would go, and broker 2, which is not, would stay")
+    assert words.startswith("is not started: broker 1, in sync, would go, and broker 2, which is not, would stay")
     rig.twin.start(2)
     rig.transport.sleep(60)
     assert not read_moves(rig.client, [move], waiting).unread

@@ -26,8 +26,8 @@ HOME = [[0, 1], [1, 0]]
 TARGETS = {0: (0, 2), 1: (1, 3)}
 THEIRS, OURS = tp(0), tp(1)
 FAST = 5 * RATE
-MOVED = "someone else moved t-0 to [0, 2], as the plan does"
-MOVES = "someone else moves t-0 to [0, 2], as the plan does; the run leaves that alone until it ends"
+MOVED = "t-0 was moved by someone else, as the plan does"
+MOVES = "t-0 is moved by someone else, as the plan does; the run leaves that alone until it ends"
 
 
 @pytest.fixture

@@ -13,13 +13,14 @@ import pytest
 
 from kreassign.errors import OutcomeUnknown
 from kreassign.executor.events import CancelRequested, ThrottleRestored
-from kreassign.executor.guards import GuardName, Reaction
+from kreassign.executor.guards import NAMED, GuardName, Reaction
 from kreassign.executor.history.run_history import fold, history
 from kreassign.executor.journal import read_events
 from kreassign.executor.state.run import PassingProblem, Run
 from kreassign.executor.state.view import RunView
-from kreassign.model import Batch, ConfigResource
+from kreassign.model import Batch, ConfigResource, TopicPartition
 from kreassign.model.run import RunHistory
+from kreassign.model.text import some_of
 from kreassign.model.throttle import LEADER_THROTTLED_RATE
 from tests.executor.odd_port import OddPort, as_it_is, each_refused, not_reached
 from tests.executor.test_foreign_throttle_on_twin import ONE_BY_ONE, change
@@ -40,6 +41,20 @@ def odd(rig: TwinRig) -> OddPort:
     odd = OddPort(rig.client)
     rig.odd_port = odd.port
     return odd
+
+
+def test_a_thousand_partitions_with_the_same_reason_are_one_problem() -> None:
+    run, names = Run(), [TopicPartition("t", number) for number in range(1_000)]
+    for name in names:
+        run.tell("others", 1_000, "is moved by someone else", of=name)
+        run.note("was refused", name)
+    shown = f"1,000 partitions ({some_of(names, NAMED)}) each"
+    assert RunView(run).problems == (f"{shown} was refused", f"{shown} is moved by someone else")
+    for name in names[1:]:
+        run.tell("others", 2_000, of=name)
+    rest = f"999 partitions ({some_of(names[1:], NAMED)}) each is moved by someone else"
+    over = f"over, from 00:00:01 to 00:00:02 UTC: {rest}"
+    assert RunView(run).problems[1:] == ("t-0 is moved by someone else", over)
 
 
 def test_a_problem_is_told_as_it_is_as_it_was_and_as_it_was_left() -> None:
@@ -115,7 +130,9 @@ def test_a_partition_about_which_nobody_answered(rig: TwinRig, odd: OddPort) -> 
     rig.after(10, lambda: odd.answer_always("describe_topics", silence))
     rig.after(20, lambda: odd.answer_always("describe_topics", as_it_is))
     found = rig.run(started)
-    assert_over(found, "topic t could not be described: no answer in time", *during)
+    assert_over(
+        found, "2 partitions (t-0, t-1) each is unknown: topic t could not be described: no answer in time", *during
+    )
 
 
 @pytest.mark.thorough

@@ -377,7 +377,7 @@ def test_a_move_that_would_lock_producers_out_by_now_is_not_started(rig: TwinRig
     assert submitted_ms(rig) >= begun_ms + BREAK_S * 1000
     (words,) = told(rig)
     assert words == (
-        "t-0 is not started: 2 of its replicas are in sync, and with min.insync.replicas 3 producers with acks=all "
+        "is not started: 2 of its replicas are in sync, and with min.insync.replicas 3 producers with acks=all "
         "would be refused"
     )
 

@@ -408,8 +408,8 @@ class MovesCancelled:
 class MovesObserved:
     """A poll of the unfinished moves; `observations` has only what changed since the last one.
 
-    About `unread` partitions the cluster did not answer this time, with the reason: nothing follows from that. `absent`
-    are brokers that get copies and are down; None if unchanged.
+    About `unread` partitions the cluster did not answer this time, with the reason, which goes on after the name:
+    nothing follows from that. `absent` are brokers that get copies and are down; None if unchanged.
 
     Without progress (`has_progress`), moves are left out for which only the bytes copied have changed: they are in a
     later poll.

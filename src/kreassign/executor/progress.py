@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from kreassign.executor import eta, events
+from kreassign.executor.guards import NAMED
 from kreassign.executor.state import MoveRecord, RunView
 from kreassign.model import TopicPartition
 from kreassign.model.run import (
@@ -25,7 +26,7 @@ from kreassign.model.run import (
     MoveStatus,
     Progress,
 )
-from kreassign.model.text import counted, format_amount
+from kreassign.model.text import counted, each_partition, format_amount
 
 # Events in words: marks for pictures of a run, sentences for its log.
 
@@ -119,8 +120,11 @@ def _submitted(event: events.MovesSubmitted) -> Iterator[str]:
     parts = ((len(event.accepted), "submitted"), (len(event.refused), "refused"),
              (len(event.deferred), "refused for now"), (len(event.unknown), "without an answer"))  # fmt: skip
     yield f"moves: {', '.join(f'{count} {word}' for count, word in parts if count)}"
+    names: dict[str, list[TopicPartition]] = {}
     for refusal in event.refused:
-        yield f"{refusal.topic_partition} was refused: {refusal.message}"
+        names.setdefault(refusal.message, []).append(refusal.topic_partition)
+    for message, alike in names.items():
+        yield each_partition(alike, NAMED, f"was refused: {message}")
 
 
 # Progress of moves, of brokers and of the run.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from decimal import Decimal
 from difflib import get_close_matches
 from typing import TextIO
@@ -49,6 +49,13 @@ def some_of(items: Iterable[object], most: int, *, count: int = 0, by: str = ","
     left = max(len(names), count) - len(names[:most])
     more = f"{'' if by == ',' else by} and {left} more" if left else ""
     return f"{by} ".join(names[:most]) + more
+
+
+def each_partition(names: Collection[object], most: int, text: str) -> str:
+    """One sentence about all partitions of which the same is to say: how many, and the first `most` by name."""
+    if len(names) == 1:
+        return f"{next(iter(names))} {text}"
+    return f"{counted(len(names), 'partition')} ({some_of(names, most)}) each {text}"
 
 
 def shortened(text: str) -> str:

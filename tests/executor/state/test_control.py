@@ -112,7 +112,7 @@ def test_leaving_does_not_change_what_was_asked_before() -> None:
     assert run.on(RunResumed(6_000, LIVE)).go("observe").on(look(7_000, MOVING)).decided == "cancel a-0 a-1"
 
 
-NO_EFFECT = "a-0: cancelling it had no effect 3 times; it is in flight until that has one"
+NO_EFFECT = "a-0 is in flight still: cancelling it had no effect 3 times"
 REFUSED = "a-0 could not be cancelled: not now"
 
 

@@ -168,9 +168,9 @@ def test_problems_are_told_in_their_order_and_as_past_once_the_run_is_left() -> 
     assert "given up as lost" in noted
     assert unset == "the throttle of broker 3 could not be written: it is down; it is set when the broker is back"
     assert [one.partition(" cannot")[0][-8:] for one in (first, second)] == ["broker 1", " topic a"]
-    assert (passing, breach.partition(",")[0]) == ("no", "cordoned: broker 3 shall get copies")
+    assert (passing, breach.partition(",")[0]) == ("a-1 no", "cordoned: broker 3 shall get copies")
     past = (
-        "when the run was left, since 00:30:03 UTC: no",
+        "when the run was left, since 00:30:03 UTC: a-1 no",
         breach.replace(":", " (as last checked, 00:30:03 UTC):", 1),
     )
     left = run.view.as_left.problems
@@ -183,7 +183,7 @@ def test_a_problem_that_comes_again_is_counted() -> None:
     run = Played(*SUBMITTED)
     for at_ms in (5_000, 6_000, 7_000, 8_000):
         run.on(MovesObserved(at_ms, (), (Refusal(A0, "no"),) if at_ms in {5_000, 7_000} else ()))
-    assert run.problems == ("over, 2 times from 00:00:05 to 00:00:08 UTC: no",)
+    assert run.problems == ("over, 2 times from 00:00:05 to 00:00:08 UTC: a-0 no",)
 
 
 def test_moves_that_were_planned_again_are_told_together() -> None:

@@ -137,10 +137,10 @@ class Answers:
     """Answers of the cluster to one round of queries.
 
     `partitions` lacks deleted ones (`gone`) and those about which no broker answered this time (`unread`, with the
-    reason). `ongoing` is the controller's view, `partitions` that of a broker queried later. `statuses` covers
-    partitions that copy, `locations` replicas whose log directory the plan names; `silent` brokers did not report
-    theirs. `topic_ids` is by name, where known; `absent` are brokers that get copies and are down. `new_sizes` are
-    bytes of one copy of moves that wait, where they have changed.
+    reason, as it goes on after the name). `ongoing` is the controller's view, `partitions` that of a broker queried
+    later. `statuses` covers partitions that copy, `locations` replicas whose log directory the plan names; `silent`
+    brokers did not report theirs. `topic_ids` is by name, where known; `absent` are brokers that get copies and are
+    down. `new_sizes` are bytes of one copy of moves that wait, where they have changed.
     """
 
     partitions: Mapping[TopicPartition, Partition]

@@ -147,7 +147,7 @@ def read_moves(
         gone=gone,
         unread={
             **{name: _why_unread(name, topics.unknown) for name in names if name not in found and name not in gone},
-            **{name: _why_unsized(name, error) for name, error in new_sizes.unknown.items()},
+            **{name: _why_unsized(error) for name, error in new_sizes.unknown.items()},
             **_losing(waiting, found),
             **({} if producers is None else _withheld(port, waiting, found, producers)),
         },
@@ -178,11 +178,8 @@ def _topics_of(
     return Reading({**first.known, **second.known}, first.absent | second.absent, {**first.unknown, **second.unknown})
 
 
-def _why_unsized(name: TopicPartition, error: ClusterError) -> str:
-    return (
-        f"{name} is not started: its size could not be read, and without it no space can be kept free: "
-        f"{error_text(error)}"
-    )
+def _why_unsized(error: ClusterError) -> str:
+    return f"is not started: its size could not be read, and without it no space can be kept free: {error_text(error)}"
 
 
 def growing_lists(
@@ -199,7 +196,7 @@ def growing_lists(
 def _losing(waiting: Iterable[PlannedMove], found: Mapping[TopicPartition, Partition]) -> dict[TopicPartition, str]:
     """Why moves are not started for the sake of replicas in sync, which may be others than at the beginning."""
     return {
-        name: f"{name} is not started: {loss}"
+        name: f"is not started: {loss}"
         for move in waiting
         if (name := move.topic_partition) in found and (loss := lost_in_sync(found[name], move.target)) is not None
     }
@@ -216,7 +213,7 @@ def _withheld(
     known, absent, unknown = min_isr_of(port, (name.topic for name in growing))
     del absent  # The observation itself shows that the topic is gone.
     why = {
-        name: f"{name} is not started: {MIN_ISR} of its topic could not be read, and without it nobody knows whether "
+        name: f"is not started: {MIN_ISR} of its topic could not be read, and without it nobody knows whether "
         f"producers are refused: {error_text(unknown[name.topic])}"
         for name in growing
         if name.topic in unknown
@@ -228,7 +225,7 @@ def _withheld(
             is_short and guard.short is not None and name not in guard.short
         ):
             why[name] = (
-                f"{name} is not started: {in_sync} of its replicas are in sync, and with {MIN_ISR} {least} producers "
+                f"is not started: {in_sync} of its replicas are in sync, and with {MIN_ISR} {least} producers "
                 f"with acks=all {'are' if is_short else 'would be'} refused"
             )
     return why
@@ -499,8 +496,8 @@ def _absent(port: ClusterPort, copying: Iterable[PlannedMove]) -> tuple[int, ...
 def _why_unread(name: TopicPartition, unknown: Mapping[str, ClusterError]) -> str:
     error = unknown.get(name.topic)
     if error is None:
-        return f"{name}: no broker answered about it"
-    return f"topic {name.topic} could not be described: {error_text(error)}"
+        return "is unknown: no broker answered about it"
+    return f"is unknown: topic {name.topic} could not be described: {error_text(error)}"
 
 
 def _own_value(entry: ConfigEntry | None) -> str | None:

@@ -152,6 +152,9 @@ FRESH_MS = 10_000
 REPLANNING = "planning moves again"
 """Kind of messages about planning moves again."""
 
+OTHERS = "others"
+"""Kind of messages about moves of others that a move waits for."""
+
 REPLAN_AFTER_MS = 60_000
 """Where nothing else was chosen, a run that replans takes a destination for lost that is down for this long."""
 
@@ -313,7 +316,7 @@ def _note_absences(run: Run, at_ms: int, absent: set[int]) -> None:
             hint = "" if run.control.replans else ", or use `--replan` next time, which chooses other brokers"
             record.give_up(at_ms, f"{away_text(run, lost)}; plan it again{hint}")
             run.moves.index.sort(record)
-            run.tell(f"others {record.name}", at_ms)
+            run.tell(OTHERS, at_ms, of=record.name)
 
 
 # Hours of a run: moves that end in the remaining time, and the treatment of moves when it is over.

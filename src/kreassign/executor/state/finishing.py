@@ -60,7 +60,7 @@ def _after_election(run: Run, state: phases.Electing, event: events.LeadersElect
             again.append(name)
         else:
             run.problems.unelected += (name,)
-            run.note(f"the preferred leader of {name} could not be elected: {refusal.message}")
+            run.note(f"has a preferred leader that could not be elected: {refusal.message}", name)
     waiting = (*state.remaining, *again)
     if not waiting:
         return _after_electing(run, state)

@@ -303,11 +303,10 @@ class MoveRecord:
 
     @property
     def wait_for_others(self) -> str:
-        """Sentence about the move of others that it waits for."""
-        name, target = self.name, list(self.step.target)
+        """Text about the move of others that it waits for, to go on after its name."""
         if self.observation is not None and not self.step.adding:
-            return f"brokers of {name} copy between their directories, or do not say so; the run waits for their end"
-        return f"{SOMEONE_ELSE} moves {name} to {target}, as the plan does; the run leaves that alone until it ends"
+            return "is copied between directories of its brokers, or they do not say; the run waits for the end of that"
+        return f"is moved by {SOMEONE_ELSE}, as the plan does; the run leaves that alone until it ends"
 
     @property
     def is_diverged(self) -> bool:

@@ -39,6 +39,7 @@ CHECKED_AT_ONCE = 5_000
 """Waiting moves observed together before they start: as many as can be sent while that is fresh."""
 
 SETTING = "setting the throttle"
+OTHERS = admission.OTHERS
 PERMISSION = "a permission for what every poll asks"
 """Kind of messages about this permission."""
 
@@ -169,7 +170,7 @@ def _take_in(run: Run, state: phases.Observing, event: events.MovesObserved) -> 
     seen = dict.fromkeys((*state.moves, *(observation.topic_partition for observation in event.observations)))
     unread = {one.topic_partition: one.message for one in event.unread}
     for name in seen:
-        run.tell(f"unread {name}", event.at_ms, *([unread[name]] if name in unread else ()))
+        run.tell("unread", event.at_ms, *([unread[name]] if name in unread else ()), of=name)
     for name in unread:
         run.moves.index.sort(records[name])  # Out of the queue, where it would stand before moves that can start.
     observed = [record for name in seen if name not in unread and (record := records[name]).status in ACTIVE]
@@ -181,20 +182,20 @@ def _take_in(run: Run, state: phases.Observing, event: events.MovesObserved) -> 
     for record in unsent:
         # Directories may have been as the plan wants them from the first: nobody moved anything.
         if record.status is MoveStatus.COMPLETE and record.move.original != record.move.target:
-            moved = f"{SOMEONE_ELSE} moved {record.name} to {list(record.move.target)}, as the plan does"
-            run.note_for_good(f"others {record.name}", (moved,))
+            run.problems.passing.pop(f"{OTHERS} {record.name}", None)
+            run.note(f"was moved by {SOMEONE_ELSE}, as the plan does", record.name)
     return actions
 
 
 def _tell(run: Run, record: MoveRecord, at_ms: int) -> None:
     """Report problems that begin or end with the observation of a move."""
     is_waiting = record.status is MoveStatus.PLANNED and record.leaderless_since_ms is not None
-    sentence = f"{record.name} had no leader when it was to start; nothing is sent before it has one"
-    run.tell(f"leader {record.name}", at_ms, *([sentence] if is_waiting else ()))
-    run.tell(f"others {record.name}", at_ms, *([record.wait_for_others] if record.is_of_others else ()))
+    sentence = "had no leader when it was to start; nothing is sent before it has one"
+    run.tell("leader", at_ms, *([sentence] if is_waiting else ()), of=record.name)
+    run.tell(OTHERS, at_ms, *([record.wait_for_others] if record.is_of_others else ()), of=record.name)
     if record.status not in IN_FLIGHT:
-        run.tell(f"cancelling {record.name}", at_ms)
-        run.tell(f"cancellation {record.name}", at_ms)
+        run.tell("cancelling", at_ms, of=record.name)
+        run.tell("cancellation", at_ms, of=record.name)
 
 
 def _choose(run: Run, ready: Iterable[MoveRecord], at_ms: int) -> phases.Names:
@@ -411,8 +412,8 @@ def _note_cancelling(run: Run, state: phases.Cancelling, event: events.CancelInt
         had_none = record.is_idle  # there was nothing to cancel yet, which is no failure
         record.cancelling(event.at_ms, run.identity.run_id)
         if record.cancellations.count > LEAST_ATTEMPTS and not had_none:
-            sentence = f"cancelling it had no effect {LEAST_ATTEMPTS} times; it is in flight until that has one"
-            run.tell(f"cancelling {name}", event.at_ms, f"{name}: {sentence}")
+            sentence = f"is in flight still: cancelling it had no effect {LEAST_ATTEMPTS} times"
+            run.tell("cancelling", event.at_ms, sentence, of=name)
     return Next(state)
 
 
@@ -425,9 +426,9 @@ def _after_cancelling(run: Run, _: phases.Cancelling, event: events.MovesCancell
     why: dict[TopicPartition, list[str]] = {name: [] for name in (*event.accepted, *event.idle)}
     for refusal in event.refused:
         name = refusal.topic_partition
-        why.setdefault(name, []).append(f"{name} could not be cancelled: {refusal.message}")
+        why.setdefault(name, []).append(f"could not be cancelled: {refusal.message}")
     for name, sentences in why.items():
-        run.tell(f"cancellation {name}", event.at_ms, *sentences)
+        run.tell("cancellation", event.at_ms, *sentences, of=name)
     return observe(run)
 
 

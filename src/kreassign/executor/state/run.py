@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from kreassign.executor.client_guard import ClientWatch
 from kreassign.executor.events import CallFailed, Event, is_answer
-from kreassign.executor.guards import GuardName, Health, Reaction, Verdict
+from kreassign.executor.guards import NAMED, GuardName, Health, Reaction, Verdict
 from kreassign.executor.instructions import Instruction
 from kreassign.executor.scheduling.limits import DiskBudget, PacedMove, Saturation, SaturationThreshold, named_log_dirs
 from kreassign.executor.scheduling.queue import Queue
@@ -26,6 +26,7 @@ from kreassign.executor.throttle_rates import BrokerTraffic
 from kreassign.model import TopicPartition
 from kreassign.model.pace import NO_LIMITS, Pace
 from kreassign.model.run import ACTIVE, IN_FLIGHT, MoveStatus, Operator
+from kreassign.model.text import each_partition
 from kreassign.model.throttle import NO_THROTTLE, ThrottleRates
 
 # Index of unfinished moves: waiting, in flight, or still to be observed.
@@ -304,12 +305,16 @@ class GuardBreach:
 
 @dataclass(slots=True)
 class PassingProblem:
-    """A problem since `from_ms`, over at `until_ms` (None: not over), counted `times`."""
+    """A problem since `from_ms`, over at `until_ms` (None: not over), counted `times`.
+
+    The text about a partition in `of` goes on after its name, and is that of all partitions with the same reason.
+    """
 
     text: str
     from_ms: int
     until_ms: int | None = None
     times: int = 1
+    of: TopicPartition | None = None
 
     def told(self, *, is_going_on: bool, ahead_ms: int = 0) -> str:
         """Describe the problem; a past one, or one last seen by an earlier process, carries its times."""
@@ -318,6 +323,23 @@ class PassingProblem:
             often = f"{self.times} times " if self.times > 1 else ""
             return f"over, {often}from {begun} to {time_of_day(self.until_ms + ahead_ms)} UTC: {self.text}"
         return self.text if is_going_on else f"when the run was left, since {begun} UTC: {self.text}"
+
+
+def one_per_reason(problems: Iterable[PassingProblem]) -> Iterator[PassingProblem]:
+    """Join those of single partitions for the same reason: a thousand of them are one problem."""
+    joined: dict[tuple[str, bool], list[PassingProblem]] = {}
+    for problem in problems:
+        if problem.of is None:
+            yield problem
+        else:
+            joined.setdefault((problem.text, problem.until_ms is None), []).append(problem)
+    for (text, is_open), alike in joined.items():
+        yield PassingProblem(
+            each_partition([problem.of for problem in alike], NAMED, text),
+            min(problem.from_ms for problem in alike),
+            None if is_open else max(problem.until_ms or 0 for problem in alike),
+            max(problem.times for problem in alike),
+        )
 
 
 def time_of_day(at_ms: int) -> str:
@@ -376,8 +398,9 @@ class TrafficMeasures:
 class Problems:
     """Problems to report to operators, and findings of the verification."""
 
-    noted: list[str] = field(default_factory=list)
-    """Permanent facts, in the past tense."""
+    noted: dict[str, dict[TopicPartition, None]] = field(default_factory=dict)
+    """Permanent facts, in the past tense, each with the partitions that it is about, none if it is about no single one.
+    """
     passing: dict[str, dict[str, PassingProblem]] = field(default_factory=dict)
     """Problems that may pass, by kind and text."""
     unset: dict[int, str] = field(default_factory=dict)
@@ -410,10 +433,9 @@ class Run:
         """Its throttle, as far as it is slowed for clients now."""
         return self.control.rates.slowed(self.clients.backoff.percent)
 
-    def note(self, problem: str) -> None:
-        """Record a fact once; it is permanent, and worded in the past tense."""
-        if problem not in self.problems.noted:
-            self.problems.noted.append(problem)
+    def note(self, problem: str, *of: TopicPartition) -> None:
+        """Record a fact once; it is permanent, and worded in the past tense. It goes on after the name of these."""
+        self.problems.noted.setdefault(problem, {}).update(dict.fromkeys(of))
 
     def note_for_good(self, kind: str, problems: Iterable[str]) -> None:
         """Record the problems that ended the run: they do not pass any more."""
@@ -421,8 +443,9 @@ class Run:
         for problem in problems:
             self.note(problem)
 
-    def tell(self, kind: str, at_ms: int, *texts: str) -> None:
-        """Set the present problems of a kind; earlier ones that are not among them are over."""
+    def tell(self, kind: str, at_ms: int, *texts: str, of: TopicPartition | None = None) -> None:
+        """Set the present problems of a kind, and of a partition; earlier ones that are not among them are over."""
+        kind = kind if of is None else f"{kind} {of}"
         if not texts and kind not in self.problems.passing:
             return
         known = self.problems.passing.setdefault(kind, {})
@@ -432,7 +455,7 @@ class Run:
         for text in texts:
             # What fails while the cluster is silent began with the silence, whenever it was tried.
             from_ms = at_ms if self.health.silent_since_ms is None else min(at_ms, self.health.silent_since_ms)
-            problem = known.setdefault(text, PassingProblem(text, from_ms, at_ms, 0))
+            problem = known.setdefault(text, PassingProblem(text, from_ms, at_ms, 0, of))
             if problem.until_ms is not None:
                 problem.until_ms, problem.times = None, problem.times + 1
 

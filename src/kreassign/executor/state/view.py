@@ -14,13 +14,20 @@ from kreassign.executor.scheduling.limits import Endpoint
 from kreassign.executor.state import admission, throttling
 from kreassign.executor.state.move import MoveRecord
 from kreassign.executor.state.phases import Cancelled, Done, Failed
-from kreassign.executor.state.run import GuardBreach, PassingProblem, Run, WindDown, time_of_day
+from kreassign.executor.state.run import (
+    GuardBreach,
+    PassingProblem,
+    Run,
+    WindDown,
+    one_per_reason,
+    time_of_day,
+)
 from kreassign.executor.state.setting import SETTLED, SettingState
 from kreassign.executor.throttle_ledger import ConfigKey, ConfigOverride
 from kreassign.model import ConfigResource, ResourceType, TopicPartition
 from kreassign.model.pace import Pace
 from kreassign.model.run import AT_REST, ENDED, ClientCost, MoveStatus, Operator, Phase
-from kreassign.model.text import counted
+from kreassign.model.text import counted, each_partition
 from kreassign.model.throttle import WHOLE, ThrottleRates
 
 # Hindrances: the first of several reasons why waiting moves are not started now.
@@ -38,11 +45,14 @@ def _reasons(run: Run, at_ms: int) -> Iterator[str]:
         yield f"disks have no space for {admission.any_of(len(run.health.stuck))}"
     for broker, count in admission.waiting_for_brokers(run).items():
         yield f"broker {broker} is down, and {counted(count, 'move')} to it {'waits' if count == 1 else 'wait'} for it"
+    waits: dict[str, list[TopicPartition]] = {}
     for name, record in run.moves.records.items():
         if record.status is MoveStatus.PLANNED and record.leaderless_since_ms is not None:
-            yield f"{name} has no leader, so its move is not started"
+            waits.setdefault("has no leader, so its move is not started", []).append(name)
         if record.is_of_others:
-            yield record.wait_for_others
+            waits.setdefault(record.wait_for_others, []).append(name)
+    for reason, names in waits.items():
+        yield each_partition(names, NAMED, reason)
 
 
 def _paused(run: Run) -> str:
@@ -248,11 +258,12 @@ class RunView:
         is_going_on = self._goes_on
         unset = (text for broker, text in problems.unset.items() if is_going_on and broker in awaited)
         unread = map(unread_throttle, self._run.throttle.unread)
+        noted = (each_partition(names, NAMED, fact) if names else fact for fact, names in problems.noted.items())
         passing = (problem for of_kind in problems.passing.values() for problem in of_kind.values())
-        found: tuple[PassingProblem | GuardBreach, ...] = (*passing, *self._run.health.breaches)
+        found: tuple[PassingProblem | GuardBreach, ...] = (*one_per_reason(passing), *self._run.health.breaches)
         told = (one.told(is_going_on=is_going_on, ahead_ms=self.wall_ahead_ms) for one in found)
         waiting = (*unset, *(unread if is_going_on else ()))
-        return tuple(dict.fromkeys((*problems.noted, *self._replans, *waiting, *problems.unrestored, *told)))
+        return tuple(dict.fromkeys((*noted, *self._replans, *waiting, *problems.unrestored, *told)))
 
     @property
     def _replans(self) -> Iterator[str]:
