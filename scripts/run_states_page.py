@@ -134,7 +134,8 @@ def _move() -> list[str]:
         "Beside what a poll shows, three things move it on: it is `sent` or `cancelling` when that was written down, "
         "`moving` or `failed` when the controller accepts or refuses it, and `cancelled` when its run is cancelled "
         f"before it began. What is strange is believed after {DOUBT_MS // 1000} s. What had no effect is sent again "
-        f"with growing pauses: a submission for {PATIENCE_MS // 1000} s, a cancellation until the move is over."
+        f"with growing pauses: a submission for {PATIENCE_MS // 1000} s, a cancellation until the move is over, or the "
+        "controller has accepted it: what leads the partition to the target after that is of others, and left alone."
     )
     head = ("A move that is", "and seen", "is then, or needs")
     return ["## A move", "", *_diagram(arrows | sent | ended), "", text, "", *_table(head, rows), ""]

@@ -9,7 +9,14 @@ import pytest
 
 from kreassign.errors import IllegalPlan
 from kreassign.executor.cluster.readings import partitions_of
-from kreassign.executor.events import CancelRequested, Event, MovesSubmitted, ThrottleIntended
+from kreassign.executor.events import (
+    CancelIntended,
+    CancelRequested,
+    Event,
+    MovesCancelled,
+    MovesSubmitted,
+    ThrottleIntended,
+)
 from kreassign.executor.guards import DEFAULTS, GuardName, Reaction
 from kreassign.executor.history.run_history import rollback_plan
 from kreassign.executor.state import RunView
@@ -27,6 +34,7 @@ TARGETS = {0: (0, 2), 1: (1, 3)}
 THEIRS, OURS = tp(0), tp(1)
 FAST = 5 * RATE
 MOVED = "t-0 was moved by someone else, as the plan does"
+BEGUN_AGAIN = "t-0 was reassigned by someone else after the run had cancelled it; that is left alone"
 MOVES = "t-0 is moved by someone else, as the plan does; the run leaves that alone until it ends"
 
 
@@ -148,6 +156,49 @@ def test_a_move_that_kafka_refused_us_and_others_began_is_theirs(rig: TwinRig) -
     run = rig.run(started)
     assert moving(rig) == {THEIRS}
     assert THEIRS not in undone(rig, run)
+
+
+def cancel_and_begin_again(rig: TwinRig, *, is_stalled: bool) -> RunHistory:
+    """A run that cancels its move, which others begin again before the next poll."""
+    started = rig.prepared({0: TARGETS[0]}, throttle=FAST)
+    if is_stalled:
+        rig.let_reach_controllers()  # which take the throttle of the broker that is down
+        rig.after(3, lambda: stall(rig))
+
+    def listen(event: Event, _: RunView) -> None:
+        if isinstance(event, MovesCancelled) and event.accepted:
+            begin(rig)
+
+    rig.listener = listen
+    cancel_after(rig, 6)
+    return rig.run(started)
+
+
+def test_a_move_that_others_began_again_after_our_cancel_is_theirs(rig: TwinRig) -> None:
+    run = cancel_and_begin_again(rig, is_stalled=True)
+    assert (run.state, moving(rig), rig.throttles) == ("cancelled", {THEIRS}, {})
+    assert BEGUN_AGAIN in run.problems
+    assert len([event for event in rig.seen if isinstance(event, CancelIntended)]) == 1
+    # Its entries go from the lists while it is still looked at.
+    assert [event for event in rig.seen if isinstance(event, ThrottleIntended)][-1].at_ms < rig.seen[-1].at_ms - 10_000
+    rig.twin.start(2)
+    rig.transport.sleep(120)
+    assert (rig.replicas[0], undone(rig, run)) == (TARGETS[0], set())
+
+
+def test_a_move_that_others_began_again_and_ended_is_theirs(rig: TwinRig) -> None:
+    run = cancel_and_begin_again(rig, is_stalled=False)
+    assert (run.state, rig.replicas[0], undone(rig, run)) == ("cancelled", TARGETS[0], set())
+    assert BEGUN_AGAIN in run.problems
+
+
+def test_a_list_that_others_made_after_a_cancelled_run_is_not_rolled_back(rig: TwinRig) -> None:
+    started = rig.prepared({0: TARGETS[0]}, throttle=FAST)
+    cancel_after(rig, 6)
+    run = rig.run(started)
+    begin(rig)
+    rig.transport.sleep(120)
+    assert (run.state, rig.replicas[0], undone(rig, run)) == ("cancelled", TARGETS[0], set())
 
 
 def test_a_move_sent_before_death_counts_as_ours_whoever_began_it_again(rig: TwinRig) -> None:

@@ -88,7 +88,7 @@ def test_a_waiting_move_is_planned_again_and_a_sent_one_is_not(events: list[Even
 
 
 def test_a_move_is_planned_again_only_once() -> None:
-    run = losing().on(ELSEWHERE, look(62_000, MOVING), CancelIntended(62_000, (A0,)), MovesCancelled(62_000, (A0,)))
+    run = losing().on(ELSEWHERE, look(62_000, MOVING), CancelIntended(62_000, (A0,)), MovesCancelled(62_000, ()))
     run.on(look(92_000, MOVING), HealthObserved(92_000, WITHOUT_2))
     assert run.decided == "cancel a-0"
 

@@ -412,7 +412,9 @@ def _reason_to_leave(move: MoveHistory, partition: Partition | None, present: Pr
         return f"{OTHER_TOPIC}; that one is left as it is"
     # Cancelling restores the set of replicas, not their order; a complete move left its very list.
     left_by_cancelling = () if move.status is MoveStatus.COMPLETE else (set(move.original), set(move.reached))
-    is_ours = partition.replicas == move.target or set(partition.replicas) in left_by_cancelling
+    # What was cancelled led to no target: others have made that list since.
+    was_made = partition.replicas == move.target and move.status is not MoveStatus.CANCELLED
+    is_ours = was_made or set(partition.replicas) in left_by_cancelling
     is_back, later = partition.replicas == move.original, present.changed_by.get(move.topic_partition)
     if is_back or (is_ours and later is None):
         down = [] if present.live_brokers is None else sorted(set(move.original).difference(present.live_brokers))

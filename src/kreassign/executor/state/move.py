@@ -24,6 +24,7 @@ A reassignment to the target is ours only if the journal has its submission, whi
     no submission, or all refused    of others: the move stays `planned`, and nothing is sent until that has ended
     a submission without an answer   perhaps ours, which nothing in Kafka tells: counts as ours, as written down
     a submission that was accepted   ours
+    a cancellation that was          of others, who began it again: it is left alone, and the move is cancelled
 
 What others have moved to the target is complete without a submission, so that a rollback leaves it alone.
 
@@ -182,6 +183,10 @@ COPYING = frozenset({PlacementState.MOVING, PlacementState.UNCONFIRMED})
 """States in which a replica of the target that is not in sync is being copied."""
 
 
+TO_TARGET = COPYING | {PlacementState.ARRIVED}
+"""States of a partition that is reassigned to the target, or was."""
+
+
 GONE = frozenset({PlacementState.DELETED, PlacementState.RECREATED})
 """States in which the partition of the plan does not exist."""
 
@@ -254,6 +259,8 @@ class MoveRecord:
     by_others: bool = False
     """True while others move its partition to the target, and once they have: nothing that is copied is the run's."""
     is_postponed: bool = False
+    is_list_cancelled: bool = False
+    """True once the controller has cancelled its list for us: from then on others lead the partition to the target."""
     was_cancelled: bool = False
     anchor: CopyPace | None = None
     losing_ground: tuple[float, float] | None = None
@@ -328,9 +335,14 @@ class MoveRecord:
 
     @property
     def is_list_over(self) -> bool:
-        """True if nothing of its list is left to cancel: it was refused, or others have changed it."""
+        """True if nothing of its list is left to cancel: it was refused, cancelled, or others have changed it."""
         is_moving = self.observation is not None and self.observation.placement is PlacementState.MOVING
-        return self.is_diverged or (self.is_failing and not is_moving)
+        return self.is_diverged or self.is_list_cancelled or (self.is_failing and not is_moving)
+
+    @property
+    def is_begun_again(self) -> bool:
+        """True if others lead its partition to its target since it was cancelled, by the last observation."""
+        return self.is_list_cancelled and self.observation is not None and self.observation.placement in TO_TARGET
 
     @property
     def offline(self) -> tuple[int, ...]:
@@ -434,6 +446,10 @@ class MoveRecord:
         self._wait()
         self.by_others = True
         self.copies = tuple(copy for copy in self.copies if copy.broker not in self.step.receiving)
+        self._forget_sending()
+
+    def _forget_sending(self) -> None:
+        """Leave nothing to undo, unless earlier steps of the run are done."""
         if self.step.original == self.move.original:
             self.submitted_ms = None
 
@@ -468,6 +484,11 @@ class MoveRecord:
             self._wait_again()
         else:
             self._end(MoveStatus.CANCELLED, at_ms)
+
+    def begun_again(self, at_ms: int) -> None:
+        """Record that others lead it to its target since it was cancelled: none of that is the run's."""
+        self._forget_sending()
+        self.cancelled(at_ms)
 
     def _wait_again(self) -> None:
         """Restart the step: its copies are discarded, and the order of the replicas may have changed."""
@@ -512,7 +533,7 @@ class MoveRecord:
         self.status, self.submissions, self.cancellations = MoveStatus.PLANNED, Attempts(), Attempts()
         self.refusal, self.is_idle, self.is_failing = None, False, False
         self.anchor, self.losing_ground, self.progressed_ms = None, None, None
-        self.is_postponed = False
+        self.is_postponed = self.is_list_cancelled = False
 
     def resumed(self, at_ms: int) -> None:
         """Restart every timeout: time without a process says nothing about the move."""
@@ -555,7 +576,9 @@ class MoveRecord:
             self._resize(observation.size_bytes)
         has_grown = self.observation is None or len(observation.isr) > len(self.observation.isr)
         self.observation = observation
-        known = {copy.broker: copy for copy in (*self.copies, *observation.copies)}
+        theirs = self.step.adding if self.is_list_cancelled else ()
+        ours = (copy for copy in observation.copies if copy.broker not in theirs)
+        known = {copy.broker: copy for copy in (*self.copies, *ours)}
         done_before = sum(copy.done_bytes for copy in self.copies)
         for before in self.copies:
             deleted = _deleted_bytes(before, known[before.broker])
@@ -590,6 +613,8 @@ def conclude(record: MoveRecord, at_ms: int) -> NextAction:
         return NextAction.NOTHING
     if record.status is MoveStatus.CANCELLING and record.rearranging:
         return _cancel_again(record, record.observation, at_ms)
+    if record.is_begun_again:
+        return _begun_again(record, at_ms)
     return RULES[record.status, record.observation.placement](record, record.observation, at_ms)
 
 
@@ -725,6 +750,13 @@ def _cancelled(record: MoveRecord, observation: PartitionObservation, at_ms: int
         if not record.submissions.had_time(record.cancellations.last_ms):
             return NextAction.CANCEL
     record.cancelled(at_ms)
+    return NextAction.NOTHING
+
+
+def _begun_again(record: MoveRecord, at_ms: int) -> NextAction:
+    """Once it is no answer of a broker that lags behind the cancellation, the move is over."""
+    if _is_beyond_doubt(record, at_ms):
+        record.begun_again(at_ms)
     return NextAction.NOTHING
 
 

@@ -175,6 +175,7 @@ def _take_in(run: Run, state: phases.Observing, event: events.MovesObserved) -> 
         run.moves.index.sort(records[name])  # Out of the queue, where it would stand before moves that can start.
     observed = [record for name in seen if name not in unread and (record := records[name]).status in ACTIVE]
     unsent = [record for record in observed if record.status is MoveStatus.PLANNED and not record.was_cancelled]
+    begun_again = [record for record in observed if record.is_begun_again]
     actions = [(record, conclude(record, event.at_ms)) for record in observed]
     for record, action in actions:
         run.moves.index.sort(record, action)
@@ -184,6 +185,11 @@ def _take_in(run: Run, state: phases.Observing, event: events.MovesObserved) -> 
         if record.status is MoveStatus.COMPLETE and record.move.original != record.move.target:
             run.problems.passing.pop(f"{OTHERS} {record.name}", None)
             run.note(f"was moved by {SOMEONE_ELSE}, as the plan does", record.name)
+    for record in begun_again:
+        if record.status is not MoveStatus.CANCELLING:
+            run.note(
+                f"was reassigned by {SOMEONE_ELSE} after the run had cancelled it; that is left alone", record.name
+            )
     return actions
 
 
@@ -310,7 +316,7 @@ def _present_flows(run: Run, starting: phases.Names) -> throttle_ledger.Flows:
     return {
         name: ThrottledMove(tuple(sorted(record.step.original)), brokers)
         for name, (record, brokers) in lagging.items()
-        if brokers
+        if brokers and not record.is_list_cancelled
     }
 
 
@@ -423,6 +429,9 @@ def _after_cancelling(run: Run, _: phases.Cancelling, event: events.MovesCancell
         run.moves.records[name].is_idle = True
     for name in (*event.accepted, *event.idle):
         run.moves.records[name].cancellations.unanswered = 0
+    for name in event.accepted:
+        # A submission without an answer may begin the move after its cancellation.
+        run.moves.records[name].is_list_cancelled = not run.moves.records[name].submissions.unanswered
     why: dict[TopicPartition, list[str]] = {name: [] for name in (*event.accepted, *event.idle)}
     for refusal in event.refused:
         name = refusal.topic_partition
