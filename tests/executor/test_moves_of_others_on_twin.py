@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from kreassign.executor.history.run_history import rollback_plan
 from kreassign.executor.state import RunView
 from kreassign.model import TopicPartition
 from kreassign.model.error_codes import NOT_CONTROLLER
+from kreassign.model.pace import NO_LIMITS
 from kreassign.model.run import RunHistory
 from tests.executor.deaths import die
 from tests.executor.odd_port import OddPort, each_refused
@@ -110,6 +112,27 @@ def test_a_run_waits_for_a_move_of_others_and_does_the_rest(rig: TwinRig) -> Non
     assert MOVED in run.problems
     assert [move.bytes_copied for move in run.moves if move.topic_partition == THEIRS] == [0]
     assert throttled(rig) == {"1:0", "1:1", "1:3"}
+
+
+@pytest.mark.parametrize("is_stepwise", [False, True])
+def test_a_move_others_made_before_it_was_sent_has_no_bytes_of_ours(rig: TwinRig, is_stepwise: bool) -> None:
+    started = rig.prepared(TARGETS, throttle=FAST, pace=replace(NO_LIMITS, is_stepwise=is_stepwise))
+    begin(rig)
+    rig.transport.sleep(120)
+    run = rig.run(started)
+    assert (run.state, rig.replicas, undone(rig, run)) == ("done", TARGETS, {OURS})
+    assert [move.bytes_copied for move in run.moves] == [0, 50 * RATE]
+    assert run.problems == (MOVED,)
+
+
+def test_a_step_that_others_made_has_no_bytes_of_ours(rig: TwinRig) -> None:
+    step, target = (0, 1, 2), (0, 1, 2, 3)
+    started = rig.prepared({0: target}, throttle=FAST, pace=replace(NO_LIMITS, is_stepwise=True))
+    rig.client.alter_partition_reassignments({THEIRS: step}).raise_if_any()
+    rig.transport.sleep(120)
+    run = rig.run(started)
+    assert (run.state, rig.replicas[0]) == ("done", target)
+    assert [move.bytes_copied for move in run.moves] == [50 * RATE]
 
 
 def test_a_move_of_others_to_a_lost_broker_is_not_planned_again(rig: TwinRig) -> None:

@@ -256,8 +256,8 @@ class MoveRecord:
     given_up: str | None = None
     is_failing: bool = False
     """True if it has failed but for its copies between directories, which are still to be cancelled."""
-    by_others: bool = False
-    """True while others move its partition to the target, and once they have: nothing that is copied is the run's."""
+    theirs: frozenset[int] = frozenset()
+    """Brokers whose copy others make, or made: none of its bytes is the run's."""
     is_postponed: bool = False
     is_list_cancelled: bool = False
     """True once the controller has cancelled its list for us: from then on others lead the partition to the target."""
@@ -394,13 +394,10 @@ class MoveRecord:
         What became smaller was not copied: of a complete copy counts what was seen of it, and the size from before
         the run only where nothing was seen.
         """
-        received = dict.fromkeys(self.move.receiving, 0)
-        if self.by_others:
-            return received
-        if self.status is MoveStatus.COMPLETE:
-            received = dict.fromkeys(self.move.receiving, self.move.size_bytes)
+        whole = self.move.size_bytes if self.status is MoveStatus.COMPLETE else 0
+        received = {broker: 0 if broker in self.theirs else whole for broker in self.move.receiving}
         for copy in self.copies:
-            if copy.broker not in received:
+            if copy.broker not in received or copy.broker in self.theirs:
                 continue
             done = copy.done_bytes + self.vanished.get(copy.broker, 0)
             if self.status is MoveStatus.COMPLETE:
@@ -438,13 +435,14 @@ class MoveRecord:
 
     def accepted(self) -> None:
         """Record that the controller accepted the move."""
-        self.status, self.refusal, self.by_others = MoveStatus.MOVING, None, False
+        self.status, self.refusal = MoveStatus.MOVING, None
+        self.theirs = self.theirs.difference(self.step.receiving)
         self.submissions.accepted()
 
     def leave_to_others(self) -> None:
         """Wait for what others have begun; its copies are not those of the run."""
         self._wait()
-        self.by_others = True
+        self.theirs = self.theirs.union(self.step.receiving)
         self.copies = tuple(copy for copy in self.copies if copy.broker not in self.step.receiving)
         self._forget_sending()
 
@@ -632,6 +630,8 @@ def _arrived(copy: CopyProgress) -> CopyProgress:
 
 def _complete(record: MoveRecord, observation: PartitionObservation, at_ms: int) -> NextAction:
     record.awaited_replan = record.doubtful_since_ms = None
+    if record.status is MoveStatus.PLANNED and not record.was_cancelled:
+        record.theirs = record.theirs.union(record.step.receiving)
     if record.next_step():
         return _submit(record, observation, at_ms)
     record.status, record.ended_ms = MoveStatus.COMPLETE, at_ms
