@@ -7,20 +7,27 @@ from pathlib import Path
 
 import pytest
 
+from kreassign.errors import ClusterBusy, Drifted
+from kreassign.executor.events import Event, MovesSubmitted
 from kreassign.executor.preflight import RunSettings, prepare
+from kreassign.executor.state import RunView
+from kreassign.executor.throttle_ledger import FoundThrottles
 from kreassign.model import ConfigChange, ConfigResource
+from kreassign.model.pace import Order
 from kreassign.model.plan import ANY_LOG_DIR, PartitionAssignment, Plan
 from kreassign.model.throttle import BrokerRate
 from kreassign.operations.rollback import (
     RollbackRequest,
+    done_since,
     end_run_to_undo,
     plan_rollback,
     preview_rollback,
     preview_rollback_run,
+    start_rollback,
 )
 from kreassign.operations.run import RunContext
 from kreassign.twin.faults.failures import Fail
-from tests.executor.twin_runs import RATE, TwinRig, tp
+from tests.executor.twin_runs import RATE, TwinRig, pace, tp
 
 HOME = ((0, 1), (1, 0), (0, 1))
 
@@ -64,6 +71,63 @@ def test_moves_in_flight_of_the_run_to_undo_are_not_of_others(rig: TwinRig) -> N
     assert left.ended_ms is None
     seen = preview_rollback(rig.client, RollbackRequest("run-1"), RunContext(rig.state_dir))
     assert (seen.in_flight, seen.plan.skipped) == (2, ())
+
+
+def one_done_one_in_flight(rig: TwinRig) -> None:
+    """Leave a run of two moves, the second of which is in flight."""
+    started = rig.prepared({0: (2, 0), 1: (2, 1)}, pace=pace(Order.NAME, moves=1))
+
+    def listen(event: Event, _: RunView) -> None:
+        if isinstance(event, MovesSubmitted) and tp(1) in event.accepted and rig.runner is not None:
+            rig.runner.request_stop()
+
+    rig.listener = listen
+    assert rig.run(started).state == "paused"
+
+
+def test_a_change_since_the_preview_of_a_run_that_went_on_is_refused(rig: TwinRig) -> None:
+    one_done_one_in_flight(rig)
+    request, context = RollbackRequest("run-1"), RunContext(rig.state_dir)
+    seen = preview_rollback(rig.client, request, context)
+    assert [*seen.plan.plan.replicas] == [tp(0)]
+    rig.client.alter_partition_reassignments({tp(0): (3, 4)}).raise_if_any()
+    rig.transport.sleep(60)
+    prepared = end_run_to_undo(rig.client, request, context, rig.transport)
+    with pytest.raises(Drifted, match="t-0 changed since the preview"):
+        start_rollback(rig.client, prepared, request, context, rig.transport, seen=seen)
+    assert rig.replicas[0] == (3, 4)
+
+
+def test_what_the_run_did_since_the_preview_goes_back_and_is_told(rig: TwinRig) -> None:
+    one_done_one_in_flight(rig)
+    request, context = RollbackRequest("run-1"), RunContext(rig.state_dir)
+    seen = preview_rollback(rig.client, request, context)
+    rig.transport.sleep(60)
+    prepared = end_run_to_undo(rig.client, request, context, rig.transport)
+    assert done_since(seen, prepared) == "run run-1 went on since the preview: t-1 moves back, too"
+    undone = start_rollback(rig.client, prepared, request, context, rig.transport, seen=seen)
+    assert undone.run is not None
+    assert {number: rig.replicas[number] for number in (0, 1)} == {0: HOME[0], 1: HOME[1]}
+
+
+def test_a_rollback_removes_no_throttle_of_a_run_that_goes_on(rig: TwinRig) -> None:
+    started = rig.prepared({0: (2, 0), 1: (2, 1)}, pace=pace(Order.NAME, moves=1))
+    request = RollbackRequest("run-1", found=FoundThrottles.REMOVE)
+    refused: list[dict[str, str]] = []
+
+    def listen(event: Event, _: RunView) -> None:
+        if isinstance(event, MovesSubmitted) and tp(1) in event.accepted:
+            context, before = RunContext(rig.state_dir), rig.throttles
+            seen = preview_rollback(rig.client, request, context)
+            with pytest.raises(ClusterBusy, match="run run-1 is active on this cluster"):
+                start_rollback(rig.client, seen, request, context, rig.transport)
+            assert rig.throttles == before
+            refused.append(before)
+
+    rig.listener = listen
+    assert rig.run(started).state == "done"
+    assert len(refused) == 1
+    assert refused[0]
 
 
 def test_a_rate_of_the_run_for_a_broker_that_is_down_refuses_nothing(rig: TwinRig) -> None:

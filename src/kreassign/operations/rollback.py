@@ -19,7 +19,7 @@ from kreassign.executor.cluster.readings import (
 )
 from kreassign.executor.cluster.requests import read_copies, read_factors
 from kreassign.executor.events import RunStarted
-from kreassign.executor.guards import GuardName, Reaction
+from kreassign.executor.guards import NAMED, GuardName, Reaction
 from kreassign.executor.history.run_history import Present, RollbackPlan, read_history, rollback_plan
 from kreassign.executor.journal import find_journals, first_event
 from kreassign.executor.preflight import hindrances, prepare, read_cluster
@@ -29,17 +29,20 @@ from kreassign.model import Partition, TopicPartition, TopicPartitionReplica
 from kreassign.model.pace import PaceChange, Schedule
 from kreassign.model.plan_facts import PlanOrigin
 from kreassign.model.run import MoveHistory, RunHistory
+from kreassign.model.text import each_partition
 from kreassign.model.throttle import NO_THROTTLE, ThrottleRates
 from kreassign.operations import run_journals
 from kreassign.operations.connect import Warn, tell_nobody, warn_program, warn_without_topic_ids
 from kreassign.operations.plan_files import PlanFile
 from kreassign.operations.run import (
+    Effects,
     RunContext,
     RunRequest,
     cancel_interrupted_run,
     new_run_id,
     outages_of,
     preview_run,
+    refuse_changed,
     refuse_drift,
     refuse_unless_free,
     start_run,
@@ -183,8 +186,12 @@ def start_rollback(
 ) -> Rollback:
     """Undo, by a run that is checked, throttled, journaled and resumable like any other; an empty plan does nothing.
 
-    Raises Drifted if it would do anything else than the run of the preview that was `seen`.
+    Raises Drifted if it would do anything else than the run of the preview that was `seen`; of a run that went on then,
+    also what it did since is undone (`done_since`).
     """
+    if seen is not None and not is_settled(seen.undone):
+        then, now = _steps_back(seen.plan), _steps_back(prepared.plan)
+        refuse_changed(then, {name: step for name, step in now.items() if name in then})
     # What the preview warned of was read.
     quiet = context if seen is None else replace(context, warn=tell_nobody)
     started = _prepared_run(client, prepared, request, quiet, clock) if len(prepared.plan.plan) else None
@@ -194,6 +201,19 @@ def start_rollback(
         return prepared
     context = replace(context, journal_to=context.destination(prepared.undone.journal_to))
     return replace(prepared, run=start_run(client, started, context, clock=clock))
+
+
+def _steps_back(plan: RollbackPlan) -> Effects:
+    """Each partition of the plan with the list that it has now, and the one that it gets."""
+    return {one.topic_partition: (plan.expected[one.topic_partition], one) for one in plan.plan.assignments}
+
+
+def done_since(seen: Rollback, prepared: Rollback) -> str:
+    """A sentence about what goes back besides what was seen, because the run went on; "" if nothing does."""
+    more = sorted(prepared.plan.plan.replicas.keys() - seen.plan.plan.replicas.keys())
+    if not more:
+        return ""
+    return f"run {seen.undone.run_id} went on since the preview: {each_partition(more, NAMED, 'moves back, too')}"
 
 
 def preview_rollback_run(

@@ -279,9 +279,17 @@ def prepare_as_seen(
     return replace(again, moves=moves)
 
 
+Effects = Mapping[TopicPartition | ConfigKey, object]
+"""Changes by partition or setting."""
+
+
 def refuse_drift(seen: RunStarted | None, now: RunStarted | None) -> None:
     """Raise Drifted, which names the differences, unless a run would do what was seen of it; None is no run."""
-    before, after = _effects(seen), _effects(now)
+    refuse_changed(_effects(seen), _effects(now))
+
+
+def refuse_changed(before: Effects, after: Effects) -> None:
+    """Raise Drifted, which names the differences, unless both are the same."""
     names = sorted((name for name in {*before, *after} if before.get(name) != after.get(name)), key=_drift_order)
     if names:
         raise Drifted(
@@ -290,7 +298,7 @@ def refuse_drift(seen: RunStarted | None, now: RunStarted | None) -> None:
         )
 
 
-def _effects(started: RunStarted | None) -> dict[TopicPartition | ConfigKey, object]:
+def _effects(started: RunStarted | None) -> Effects:
     """The moves of a run, and the settings that it takes over, with the values that they get in the end."""
     if started is None:
         return {}

@@ -75,6 +75,7 @@ from kreassign.operations.plan_files import require_approval as check_approval
 from kreassign.operations.rollback import (
     Rollback,
     RollbackRequest,
+    done_since,
     end_run_to_undo,
     is_settled,
     preview_rollback,
@@ -199,11 +200,12 @@ def undo(
 ) -> Rollback:
     """End the run, print what the rollback costs unless that was `seen`, and do it; prints nothing if `is_quiet`.
 
-    Raises Drifted if it would do anything else than was seen, unless the run had to end first.
+    Raises Drifted if it would do anything else than was seen, but for what the run did since.
     """
     prepared = end_run_to_undo(client, request, context)
     if not is_quiet and (seen is None or seen.plan != prepared.plan):
-        for line in _lines(prepared):
+        since = "" if seen is None else done_since(seen, prepared)
+        for line in (*([since] if since else ()), *_lines(prepared)):
             console().print(line, soft_wrap=True)
     undone = start_rollback(client, prepared, request, context, seen=seen)
     if undone.run is not None and not is_quiet:
@@ -231,6 +233,8 @@ def _exit_code(found: Rollback) -> int:
 def _document(found: Rollback) -> dict[str, Any]:
     return {
         "run_id": found.undone.run_id,
+        "run_state": found.undone.state,
+        "in_flight": found.in_flight,
         "plan": json.loads(format_plan(found.plan.plan)),
         "copy_count": found.plan.copy_count,
         "copied_bytes": found.plan.copied_bytes,
@@ -247,7 +251,10 @@ def _lines(found: Rollback) -> Iterator[str]:
     yield from found.outages
     if not is_settled(undone):
         moves = f", with {counted(found.in_flight, 'move')} in flight" if found.in_flight else ""
-        yield f"run {undone.run_id} is not at its end ({undone.state}): it is cancelled first{moves}"
+        yield (
+            f"run {undone.run_id} is not at its end ({undone.state}): it is cancelled first{moves}; what it completes "
+            "until then moves back, too"
+        )
     if found.undoes is not None:
         yield f"run {undone.run_id} was itself the rollback of run {found.undoes}: this moves everything forward again"
     yield (
