@@ -9,14 +9,15 @@ import pytest
 
 from kreassign.admin import AdminClient, client_settings
 from kreassign.errors import Unreachable
-from kreassign.model import ConfigChange, ConfigResource
+from kreassign.model import Batch, ConfigChange, ConfigResource
+from kreassign.model.pace import Order
 from kreassign.model.throttle import FOLLOWER_THROTTLED_RATE, LEADER_THROTTLED_REPLICAS
 from kreassign.operations.doctor import diagnose_cluster
 from kreassign.twin.cluster import Twin
 from kreassign.twin.core import TwinSettings
 from kreassign.twin.transport import TwinTransport
 from tests.executor.odd_port import OddPort, Real
-from tests.executor.twin_runs import TwinRig, tp
+from tests.executor.twin_runs import RATE, TwinRig, pace, tp
 from tests.twin.asking import cluster
 
 
@@ -76,6 +77,33 @@ def test_the_doctor_takes_no_move_that_ends_meanwhile_for_a_stuck_one(tmp_path: 
     odd.answer("describe_cluster", ended_first)
     looked = diagnose_cluster(cast(AdminClient, odd), tmp_path, measure_for_s=5, clock=rig.transport)
     assert [one.kind for one in looked.issues] == []
+
+
+def test_the_doctor_names_a_run_only_for_what_its_journal_sent(tmp_path: Path) -> None:
+    rig = TwinRig(tmp_path, [[0, 1], [1, 0]], size_bytes=100 * RATE)
+    started = rig.prepared({0: (0, 2), 1: (1, 3)}, pace=pace(Order.NAME, moves=1))
+    rig.stop_after(5)
+    assert rig.run(started).state == "paused"
+    rig.client.alter_partition_reassignments({tp(1): (1, 3)}).raise_if_any()
+    notes = diagnose_cluster(rig.client, tmp_path, clock=rig.transport).notes
+    assert "1 partition is being reassigned, by run run-1" in notes
+    assert "1 partition is being reassigned, by somebody else" in notes
+
+
+def test_the_doctor_calls_no_move_stuck_whose_broker_does_not_answer(tmp_path: Path) -> None:
+    rig = TwinRig(tmp_path, [[0, 1]], size_bytes=10_000 * RATE)
+    rig.client.alter_partition_reassignments({tp(0): (0, 2)}).raise_if_any()
+    odd = OddPort(rig.client)
+
+    def silent(real: Real, *args: Any, **named: Any) -> Any:
+        outcome = real(*args, **named)
+        answered = {broker: dirs for broker, dirs in outcome.ok.items() if broker != 2}
+        return Batch(answered, {**outcome.failed, 2: Unreachable("no answer")})
+
+    odd.answer_always("describe_log_dirs", silent)
+    looked = diagnose_cluster(cast(AdminClient, odd), tmp_path, measure_for_s=5, clock=rig.transport)
+    assert rig.client.list_partition_reassignments()
+    assert "stuck" not in [issue.kind for issue in looked.issues]
 
 
 @pytest.mark.parametrize("behind", range(3))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -44,7 +43,7 @@ from kreassign.model import (
 )
 from kreassign.model.distributions import UNKNOWN, Recognised, recognise
 from kreassign.model.error_codes import TOPIC_AUTHORIZATION_FAILED, has_code
-from kreassign.model.run import RunHistory
+from kreassign.model.run import IN_FLIGHT, RunHistory
 from kreassign.model.text import check_wait, signed_number
 from kreassign.model.throttle import FOLLOWER_THROTTLED_RATE, LOG_DIR_RATE
 from kreassign.operations.broker_changes import MaintenanceStore
@@ -160,7 +159,7 @@ def _sight(client: AdminClient) -> tuple[Cluster, Batch[str, Topic], tuple[NotRe
 
 @dataclass(frozen=True, slots=True)
 class _Look:
-    """Log directories, and bytes copied of each reassignment, at one time."""
+    """Log directories, and bytes copied of each reassignment all of whose new brokers told theirs, at one time."""
 
     log_dirs: Batch[int, tuple[LogDir, ...]]
     copied: Mapping[TopicPartition, int]
@@ -170,11 +169,10 @@ class _Look:
         cls, client: AdminClient, live: Iterable[int], ongoing: Mapping[TopicPartition, OngoingReassignment]
     ) -> _Look:
         found = read_log_dirs(client, live, copies_of=sorted(ongoing))
-        copied: Counter[TopicPartition] = Counter()
+        copied = {name: 0 for name, move in ongoing.items() if found.ok.keys() >= set(move.adding)}
         for broker, dirs in found.ok.items():
             for copy in (copy for one in dirs for copy in one.replicas):
-                move = ongoing.get(copy.topic_partition)
-                if move is not None and broker in move.adding:
+                if copy.topic_partition in copied and broker in ongoing[copy.topic_partition].adding:
                     copied[copy.topic_partition] += copy.size_bytes
         return cls(found, copied)
 
@@ -200,12 +198,20 @@ def _moving(
     return Moving(
         name,
         move,
-        next((run.run_id for run in runs if name in run.records), NO_RUN),
-        second.copied.get(name, 0) if is_measured else None,
-        first.copied.get(name, 0) if is_measured else None,
+        next((run.run_id for run in runs if _is_of(run, name, move)), NO_RUN),
+        second.copied.get(name) if is_measured else None,
+        first.copied.get(name) if is_measured else None,
         has_leader=known is None or known.leader != NO_LEADER,
         rate_bytes_per_s=min(rates, default=None),
     )
+
+
+def _is_of(run: RunView, name: TopicPartition, move: OngoingReassignment) -> bool:
+    """True if the journal of the run shows that it sent this reassignment, and not that it was refused or cancelled."""
+    record = run.records.get(name)
+    if record is None or record.status not in IN_FLIGHT or record.is_list_cancelled:
+        return False
+    return record.step.target == move.target
 
 
 def copying_brokers(throttles: Iterable[ConfigValue], log_dirs: Mapping[int, Iterable[LogDir]]) -> frozenset[int]:
