@@ -10,7 +10,7 @@ from typing import cast
 import pytest
 
 from kreassign.admin import AdminClient
-from kreassign.errors import Infeasible, InputError, Unreachable
+from kreassign.errors import Infeasible, InputError, JournalDamaged, Unreachable
 from kreassign.executor.brokers import CORDON, NOT_SHOWN, Blocked
 from kreassign.executor.events import RunStarted
 from kreassign.executor.history.run_history import read_history
@@ -463,6 +463,14 @@ def test_what_a_drain_has_moved_goes_back_when_it_is_called_off(tmp_path: Path, 
 
 def of_release(tmp_path: Path, release: str) -> Operators:
     return Operators(TwinRig(tmp_path, LISTS, release=release))
+
+
+def test_a_cancel_is_refused_while_a_journal_may_be_of_its_drain(operators: Operators) -> None:
+    die_while_draining(operators)
+    operators.rig.path("run-1").write_bytes(b"damaged")
+    with pytest.raises(JournalDamaged, match="a run on this cluster has a journal that cannot be read"):
+        operators.cancel()
+    assert operators.cordon == "*"
 
 
 @pytest.mark.parametrize("release", ["3.9", "4.2"])

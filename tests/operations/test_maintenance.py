@@ -11,10 +11,10 @@ from typing import cast
 import pytest
 
 from kreassign.admin import AdminClient
-from kreassign.errors import ClusterBusy, ClusterError, InputError
+from kreassign.errors import ClusterBusy, ClusterError, InputError, JournalDamaged
 from kreassign.executor.brokers import CORDON, NOT_SHOWN, Blocked, Finished
 from kreassign.executor.journal import Journal
-from kreassign.executor.journal.folder import cluster_folder
+from kreassign.executor.journal.folder import cluster_folder, make_folder
 from kreassign.executor.lease import OFFSETS_TOPIC, ClusterLease, Held, LeaseHolder, LeasePolicy
 from kreassign.executor.maintenance.decisions import MaintenanceFacts, Step, next_to_enter, next_to_exit
 from kreassign.executor.maintenance.record import ids_in_maintenance
@@ -350,6 +350,19 @@ def test_a_run_starts_no_moves_to_it_and_keeps_lists_of_its_moves(ann: Operator)
     assert (under_way, ended.state) == ([{}], "done"), "nothing was moved before the maintenance was over"
     assert lists(rig) == [[3, 0, 4], LISTS[1], [2, 1, 3], LISTS[3]]
     assert leaders(rig)[3] == 3
+
+
+@pytest.mark.parametrize("way", list(Way))
+def test_no_list_changes_while_a_journal_of_a_run_cannot_be_read(ann: Operator, way: Way) -> None:
+    if way is Way.EXIT:
+        assert ann.enter().is_finished
+    before = lists(ann.rig)
+    path = cluster_folder(ann.state_dir, ann.rig.twin.cluster_id) / "run-1.sqlite"
+    make_folder(path.parent)
+    path.write_bytes(b"damaged")
+    with pytest.raises(JournalDamaged, match="a run on this cluster has a journal that cannot be read"):
+        ann.enter() if way is Way.ENTER else ann.exit()
+    assert (lists(ann.rig), bool(cordons(ann.rig))) == (before, way is Way.EXIT)
 
 
 @pytest.mark.parametrize("holder", ["run-1", "run-2"])

@@ -36,7 +36,7 @@ from kreassign.executor.cluster import permissions
 from kreassign.executor.cluster.port import confirmed_writes
 from kreassign.executor.decommission import Decommission, Drain, Step, Unregister
 from kreassign.executor.events import PlannedMove
-from kreassign.executor.history.run_history import left_behind
+from kreassign.executor.history.run_history import UnreadableJournal, left_behind
 from kreassign.executor.journal import active_run, cluster_journals, first_event
 from kreassign.executor.lease import LeasePolicy
 from kreassign.executor.maintenance.record import brokers_in_maintenance
@@ -580,9 +580,15 @@ class CancelledDecommission:
 def cancel_decommission(
     client: AdminClient, brokers: tuple[int, ...], context: RunContext, clock: Clock = SYSTEM_CLOCK
 ) -> CancelledDecommission:
-    """Cancel the run that drains these brokers, if there is one, and uncordon them. Raises InputError, ClusterError."""
+    """Cancel the run that drains these brokers, if there is one, and uncordon them.
+
+    Raises InputError, ClusterError, and JournalUnreadable while a journal may be that of such a run.
+    """
     cluster_id = client.describe_cluster().cluster_id
     steps = []
+    for found in left_behind(context.state_dir, cluster_id):
+        if isinstance(found, UnreadableJournal):
+            raise found.error
     # All that can keep a broker cordoned is known before its run is cancelled.
     for one in read_brokers(client, brokers).brokers:
         check_uncordon(one, context)

@@ -32,7 +32,7 @@ from kreassign.executor.cluster.port import confirmed_writes
 from kreassign.executor.cluster.readings import partitions_of, topic_ids_of, topics_of_two
 from kreassign.executor.cluster.receivers import read_closures
 from kreassign.executor.cluster.requests import min_isr_of
-from kreassign.executor.history.run_history import left_behind, read_history
+from kreassign.executor.history.run_history import UnreadableJournal, left_behind, read_history
 from kreassign.executor.journal import active_run, journal_path
 from kreassign.executor.lease import LeasePolicy, present_holder
 from kreassign.executor.maintenance.decisions import (
@@ -102,7 +102,7 @@ def maintain(
 
     Entering changes nothing if a partition would lose min.insync.replicas, nor if a permission is missing
     for a later step. Unless that `is_agreed`, nothing is changed: it is checked that there is nothing to do. Returns
-    when all is done, or when only the operator can go on. Raises InputError, ClusterError.
+    when all is done, or when only the operator can go on. Raises InputError, ClusterError, JournalUnreadable.
     """
     return Maintenance(client, brokers, context, tell, wait_s, clock, is_agreed).go_on(_DECISIONS[way], _DUE[way])
 
@@ -333,7 +333,9 @@ class Maintenance:
         if (run_id := active_run(state_dir, self._cluster_id)) is not None:
             yield read_history(journal_path(state_dir, self._cluster_id, run_id))
         for found in left_behind(state_dir, self._cluster_id):
-            if isinstance(found, RunHistory) and found.ended_ms is None:
+            if isinstance(found, UnreadableJournal):
+                raise found.error  # It may be still to move what would get another order.
+            if found.ended_ms is None:
                 yield found
 
     def _note(self, sentence: str) -> None:
