@@ -154,7 +154,7 @@ def test_a_cancellation_that_was_refused_at_first(rig: TwinRig, odd: OddPort) ->
     odd.answer("alter_partition_reassignments", as_it_is, each_refused(NOT_AUTHORIZED))
     rig.ask_after(5, lambda at_ms, number: CancelRequested(at_ms, number, is_now=True))
     found = rig.run(started)
-    assert_over(found, "t-0 could not be cancelled: ")
+    assert_over(found, "2 partitions (t-0, t-1) each could not be cancelled: ")
     assert found.state == "cancelled"
 
 

@@ -37,7 +37,7 @@ from kreassign.executor.history.run_history import history, refuse_over
 from kreassign.executor.lease import NO_LEASE, Forgone, Held, Lease, LeaseStatus, Taken
 from kreassign.executor.state import Machine, RunView
 from kreassign.model import Batch, ConfigChange, ConfigResource, ElectionType, TopicPartition
-from kreassign.model.authorization import error_text
+from kreassign.model.authorization import error_text, reason_text
 from kreassign.model.error_codes import ELECTION_NOT_NEEDED, NO_REASSIGNMENT_IN_PROGRESS, has_code
 from kreassign.model.requests import join
 from kreassign.model.run import AT_REST, Operator, RunHistory
@@ -568,4 +568,4 @@ def _why_left(topic: str, known: Mapping[str, bool], absent: Collection[str]) ->
 def _refusals(
     outcome: Batch[TopicPartition, None], is_wanted: Callable[[ClusterError], bool]
 ) -> tuple[events.Refusal, ...]:
-    return tuple(events.Refusal(name, error_text(error)) for name, error in outcome.failed.items() if is_wanted(error))
+    return tuple(events.Refusal(name, reason_text(error)) for name, error in outcome.failed.items() if is_wanted(error))

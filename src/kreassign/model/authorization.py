@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from kreassign.errors import Rejected
+from kreassign.errors import ClusterError, Rejected
 from kreassign.model import error_codes
 from kreassign.model.cluster import ConfigResource, TopicPartition
 from kreassign.model.text import some_of
@@ -122,6 +122,11 @@ def error_text(error: BaseException) -> str:
     if is_for_cordon(error):
         return f"{error}: uncordon that broker (`kreassign doctor` says how), or plan without it"
     return refused_permission(error) or str(error)
+
+
+def reason_text(error: ClusterError) -> str:
+    """Like `error_text`, without the item, which is named beside it: so that items of the same reason are told once."""
+    return error_text(error if refused_permission(error) else error.about(None))
 
 
 def is_for_cordon(error: BaseException) -> bool:

@@ -85,14 +85,14 @@ from kreassign.executor.scheduling.windows import REACHED, forecast, opening, sh
 from kreassign.executor.state import MoveRecord, RunView, candidate
 from kreassign.executor.throttle_ledger import ConfigKey, FoundThrottles
 from kreassign.model import TopicPartition
-from kreassign.model.authorization import error_text
+from kreassign.model.authorization import reason_text
 from kreassign.model.load import MEASURED_S
 from kreassign.model.pace import NO_LIMITS, Pace
 from kreassign.model.plan import Plan, partition_order
 from kreassign.model.plan_facts import PlanFacts, PlanOrigin, plan_id, refuse_other_cluster
 from kreassign.model.reassignment import Replicas, missing_expectations
 from kreassign.model.run import Operator, RunHistory
-from kreassign.model.text import check_wait, some_of
+from kreassign.model.text import check_wait, counted, each_partition, some_of
 from kreassign.model.throttle import NO_THROTTLE, ThrottleRates
 from kreassign.monitoring.client_signals import asking
 from kreassign.operations.approvals import SignedApprovals, approval_for, refuse_spent
@@ -520,12 +520,19 @@ def measured(
     not answer; warns if it may not.
     """
     writes, unsized, unknown = measure_writes(client, clock, started.moves, seconds)
-    if unknown:
+    silent: dict[str, list[TopicPartition]] = {}
+    for name in sorted(unknown, key=partition_order):
+        silent.setdefault(reason_text(unknown[name]), []).append(name)
+    if silent:
         raise IllegalPlan(
             tuple(
-                f"partition {name}: its leader does not say how much is written to it ({error_text(unknown[name])}), "
-                "so nobody can tell whether its copy would end at this throttle. Try again"
-                for name in sorted(unknown, key=partition_order)
+                each_partition(
+                    names,
+                    SHOWN,
+                    f"has a leader that does not say how much is written to it ({why}), so nobody can tell whether its "
+                    "copy would end at this throttle. Try again",
+                )
+                for why, names in silent.items()
             )
         )
     if unsized:
@@ -546,7 +553,9 @@ def check_rates(started: RunStarted, writes: Mapping[TopicPartition, float]) -> 
     if hopeless:
         # The advice comes first: of a long list only the beginning is shown.
         raise IllegalPlan((*advice, *hopeless))
-    return (*map(str, found), *advice)
+    more = len(found) - SHOWN
+    rest = (f"and {counted(more, 'more partition or broker', 'more partitions or brokers')}",) if more > 0 else ()
+    return (*map(str, found[:SHOWN]), *rest, *advice)
 
 
 def warn_of_outlook(started: RunStarted, warn: Warn = warn_program) -> None:

@@ -16,7 +16,7 @@ from kreassign.model import TopicPartition
 from kreassign.model.pace import Cap, Caps
 from kreassign.model.text import least_rate_option, parse_amount
 from kreassign.model.throttle import BrokerRate, ThrottleRates
-from kreassign.operations.run import measured
+from kreassign.operations.run import check_rates, measured
 from tests.approved import approve
 from tests.executor.odd_port import OddPort, as_it_is, each_refused
 from tests.executor.twin_runs import TwinRig, tp
@@ -172,6 +172,13 @@ def test_a_rate_that_may_be_too_low_is_warned_of_with_one_advice(tmp_path: Path)
     assert "250kB/s, or 125kB/s with --max-moves 1" in advice
 
 
+def test_of_many_copies_that_may_never_end_the_first_are_named(tmp_path: Path) -> None:
+    rig = TwinRig(tmp_path, [[0, 1]] * 30, write_bytes_per_s=50_000)
+    started = rig.prepared(dict.fromkeys(range(30), (2, 1)), throttle=120_000)
+    found = check_rates(started, dict.fromkeys(map(tp, range(30)), 50_000.0))
+    assert (len(found), found[20]) == (22, "and 10 more partitions or brokers")
+
+
 def test_writes_are_measured_over_a_while(tmp_path: Path) -> None:
     rig = TwinRig(tmp_path, [[0, 1]], write_bytes_per_s=50_000)
     started = rig.prepared({0: (2, 1)})
@@ -182,16 +189,18 @@ def test_writes_are_measured_over_a_while(tmp_path: Path) -> None:
 @pytest.mark.parametrize("number", [0, 1, 2], ids=["ends", "starts", "later ends"])
 def test_a_write_rate_that_is_not_known_is_no_rate_of_nothing(tmp_path: Path, number: int) -> None:
     """A leader that hangs is asked again. If it stays silent, nobody knows whether the throttle is enough."""
-    rig = TwinRig(tmp_path, [[0, 1]], write_bytes_per_s=50_000)
-    slow = rig.prepared({0: (2, 1)}, throttle=80_000)
+    rig = TwinRig(tmp_path, [[0, 1], [0, 1]], write_bytes_per_s=50_000)
+    slow = rig.prepared({0: (2, 1), 1: (2, 1)}, throttle=80_000)
     port, silent = OddPort(rig.client), each_refused(-1)
     before = [as_it_is] * number
     port.answer("list_offsets", *before, silent)
     with pytest.raises(IllegalPlan, match="never ends"):
         measured(port.port, slow, 20, rig.transport)
     port.answer("list_offsets", *before, silent, silent)
-    with pytest.raises(IllegalPlan, match="nobody can tell whether its copy would end at this throttle"):
+    with pytest.raises(IllegalPlan, match="nobody can tell whether its copy would end at this throttle") as refused:
         measured(port.port, slow, 20, rig.transport)
+    (sentence,) = refused.value.violations
+    assert sentence.startswith("2 partitions (t-0, t-1) each has a leader that does not say how much is written to it")
 
 
 @pytest.mark.parametrize(("rate", "option"), [
