@@ -8,7 +8,8 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import tomllib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from enum import Enum, auto
@@ -165,15 +166,22 @@ class Option:
     is_value_optional: bool = False
 
 
+def read_options(tool: str) -> tuple[Option, ...]:
+    """The options of a tool, with the texts of its help, from its table in the folder `options`."""
+    table = Path(__file__).parent / "options" / f"{tool}.toml"
+    return tuple(Option(name, **fields) for name, fields in tomllib.loads(table.read_text(encoding="utf-8")).items())
+
+
 @dataclass(frozen=True, slots=True)
 class Options:
     """The parsed command line: option names in their order, each with its value, if any.
 
-    `word_count` counts all words, including those that are neither options nor values.
+    `word_count` counts all words, including those that are neither options nor values. `known` are all options.
     """
 
     found: tuple[tuple[str, str | None], ...]
     word_count: int
+    known: Mapping[str, Option]
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -191,14 +199,16 @@ class Options:
             raise ToolError(f"Found multiple arguments for option {name}, but you asked for only one")
         return values[0] if values else None
 
-    def number(self, name: str, default: int, *, bits: int = 64) -> int:
-        """The value of an option as a signed number of `bits` bits, or the default.
+    def number(self, name: str, default: int | None = None, *, bits: int = 64) -> int:
+        """The value of an option as a signed number of `bits` bits, or the default, which is that of the option.
 
         Java's `Long` has 64 bits, its `Integer` 32. Raises `ToolError` for any other text.
         """
         text = self.text(name)
         if text is None:
-            return default
+            found = self.known[name].default if default is None else default
+            assert isinstance(found, int), f"{name} has no default"
+            return found
         limit = 2 ** (bits - 1)
         number = signed_number(text)
         if number is None or not -limit <= number < limit:
@@ -237,7 +247,7 @@ def parse(known: Iterable[Option], words: Sequence[str]) -> Options:
             missing = f"Option {option.name} requires an argument"
             raise ParserError("OptionMissingRequiredArgumentException", missing)
         found.append((option.name, value))
-    return Options(tuple(found), len(words))
+    return Options(tuple(found), len(words), table)
 
 
 def _recognised(table: dict[str, Option], word: str) -> tuple[Option, str | None]:

@@ -14,13 +14,13 @@ from pathlib import Path
 from kreassign import errors
 from kreassign.admin import AdminClient, ClientSettings, client_settings, read_properties
 from kreassign.kafka_tools.command_line import (
-    Option,
     Options,
     PlainError,
     UsageError,
     java_failure,
     naming_kind,
     portless,
+    read_options,
     run_tool,
 )
 from kreassign.model import Batch, ElectionType, TopicPartition
@@ -28,7 +28,6 @@ from kreassign.model.plan import duplicates, parse_election
 
 # Shared by the two election tools: settings, files, the election itself and the report of its results.
 
-FILE_FORMAT = '{"partitions":\n\t[{"topic": "foo", "partition": 1},\n\t {"topic": "foobar", "partition": 2}]\n}\n'
 CLIENT_ID = "leader-election-tool"
 _CALL = "electLeaders"
 _NO_CLIENT = "Failed to create new KafkaAdminClient"
@@ -145,55 +144,7 @@ CONFIG_IS_DEPRECATED = (
 )
 
 
-OPTIONS = (
-    Option(
-        "admin.config",
-        "(DEPRECATED) Configuration properties files to pass to the admin client. This option will be removed in a "
-        "future version. Use --command-config instead.",
-        "config file",
-    ),
-    Option(
-        "all-topic-partitions",
-        "Perform election on all of the eligible topic partitions based on the type of election (see the "
-        "--election-type flag). Not allowed if --topic or --path-to-json-file is specified.",
-    ),
-    Option(
-        "bootstrap-server",
-        "A hostname and port for the broker to connect to, in the form host:port. Multiple comma separated URLs can "
-        "be given. REQUIRED.",
-        "host:port",
-    ),
-    Option("command-config", "Config properties file to pass to the admin client.", "Config file"),
-    Option(
-        "election-type",
-        'Type of election to attempt. Possible values are "preferred" for preferred leader election or "unclean" for '
-        "unclean leader election. If preferred election is selection, the election is only performed if the current "
-        "leader is not the preferred leader for the topic partition. If unclean election is selected, the election is "
-        "only performed if there are no leader for the topic partition. REQUIRED.",
-        "election type",
-        "[PREFERRED,UNCLEAN]",
-    ),
-    Option("help", "Print usage information."),
-    Option(
-        "partition",
-        "Partition id for which to perform an election. REQUIRED if --topic is specified.",
-        "partition id",
-        "Integer",
-    ),
-    Option(
-        "path-to-json-file",
-        "The JSON file with the list  of partition for which leader elections should be performed. This is an example "
-        f"format. \n{FILE_FORMAT}Not allowed if --all-topic-partitions or --topic flags are specified.",
-        "Path to JSON file",
-    ),
-    Option(
-        "topic",
-        "Name of topic for which to perform an election. Not allowed if --path-to-json-file or --all-topic-partitions "
-        "is specified.",
-        "topic name",
-    ),
-    Option("version", "Display Kafka version."),
-)
+OPTIONS = read_options("kafka-leader-election")
 
 _REQUIRED = ("bootstrap-server", "election-type")
 

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from kreassign.errors import MalformedPlan
 from kreassign.kafka_tools import command_line
-from kreassign.kafka_tools.leader_election import FILE_FORMAT, Wording, elect, file_text, settings
+from kreassign.kafka_tools.leader_election import Wording, elect, file_text, settings
 from kreassign.kafka_tools.zookeeper import ZooKeeper, zookeeper
 from kreassign.model import ElectionType, TopicPartition
 from kreassign.model.plan import duplicates, parse_election
@@ -37,33 +37,7 @@ HELP_TEXT = (
     "not in sync is not elected."
 )
 
-OPTIONS = (
-    command_line.Option(
-        "admin.config",
-        "Admin client config properties file to pass to the admin client when --bootstrap-server is given.",
-        "config file",
-    ),
-    command_line.Option(
-        "bootstrap-server",
-        "A hostname and port for the broker to connect to, in the form host:port. Multiple comma-separated URLs can "
-        "be given. REQUIRED unless --zookeeper is given.",
-        "host:port",
-    ),
-    command_line.Option("help", "Print usage information."),
-    command_line.Option(
-        "path-to-json-file",
-        "The JSON file with the list of partitions for which preferred replica leader election should be done, in the "
-        f"following format - \n{FILE_FORMAT}Defaults to all existing partitions",
-        "list of partitions for which preferred replica leader election needs to be triggered",
-    ),
-    command_line.Option("version", "Display Kafka version."),
-    command_line.Option(
-        "zookeeper",
-        "DEPRECATED. The connection string for the zookeeper connection in the form host:port. Multiple URLS can be "
-        "given to allow fail-over. Replaced by --bootstrap-server, REQUIRED unless --bootstrap-server is given.",
-        "urls",
-    ),
-)
+OPTIONS = command_line.read_options("kafka-preferred-replica-election")
 
 
 _API_TIMEOUT_MS = 60_000

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from enum import Enum
 
-from kreassign.kafka_tools.command_line import Option, Options, PlainError, ToolError, UsageError, java_int
+from kreassign.kafka_tools.command_line import Options, PlainError, ToolError, UsageError, java_int, read_options
 
 HELP_TEXT = "This tool helps to create, delete, describe, or change a topic."
 NO_WORDS_TEXT = "Create, delete, describe, or change a topic."
@@ -15,22 +15,6 @@ DELETE_CONFIG_IS_GONE = (
     "future releases."
 )
 ID_WINS = "Only topic id will be used when both --topic and --topic-id are specified and topicId is not Uuid.ZERO_UUID"
-_CONFIGS_TOOL = " (To alter topic configurations, the kafka-configs tool can be used.)"
-CONFIG_NAMES = (
-    "cleanup.policy", "compression.gzip.level", "compression.lz4.level", "compression.type", "compression.zstd.level",
-    "delete.retention.ms", "errors.deadletterqueue.group.enable", "file.delete.delay.ms", "flush.messages",
-    "flush.ms", "follower.replication.throttled.replicas", "index.interval.bytes",
-    "leader.replication.throttled.replicas", "local.retention.bytes", "local.retention.ms", "max.compaction.lag.ms",
-    "max.decompressed.message.bytes", "max.message.bytes", "message.timestamp.after.max.ms",
-    "message.timestamp.before.max.ms", "message.timestamp.type", "min.cleanable.dirty.ratio", "min.compaction.lag.ms",
-    "min.insync.replicas", "preallocate", "remote.copy.lag.bytes", "remote.copy.lag.ms", "remote.log.copy.disable",
-    "remote.log.delete.on.disable", "remote.storage.enable", "retention.bytes", "retention.ms", "segment.bytes",
-    "segment.index.bytes", "segment.jitter.ms", "segment.ms", "unclean.leader.election.enable",
-)  # fmt: skip
-"""All settings of topics."""
-
-_NOT_KAFKAS = "Kafka's own tool does not have this option."
-_CONFIG_LIST = "".join(f"\t{name}\n" for name in CONFIG_NAMES)
 
 
 class Action(Enum):
@@ -50,104 +34,10 @@ _REPORTS = (
     "unavailable-partitions",
 )
 
-OPTIONS = (
-    Option("alter", f"Alter the number of partitions and replica assignment.{_CONFIGS_TOOL}"),
-    Option(
-        "at-min-isr-partitions",
-        "If set when describing topics, only show partitions whose isr count is equal to the configured minimum.",
-    ),
-    Option("bootstrap-server", "REQUIRED: The Kafka server to connect to.", "server to connect to"),
-    Option(
-        "command-config",
-        "Property file containing configs to be passed to Admin Client.",
-        "command config property file",
-    ),
-    Option(
-        "config",
-        "A topic configuration override for the topic being created. The following is a list of valid configurations: "
-        f"\n{_CONFIG_LIST}See the Kafka documentation for full details on the topic configs. It is supported only in "
-        f"combination with --create.{_CONFIGS_TOOL}",
-        "name=value",
-    ),
-    Option("create", "Create a new topic."),
-    Option("delete", "Delete a topic."),
-    Option(
-        "delete-config",
-        "This option is no longer supported and has been deprecated since 4.0",
-        "name",
-    ),
-    Option("describe", "List details for the given topics."),
-    Option(
-        "dry-run",
-        "With --alter --replication-factor or --replica-assignment without --partitions: check and show what would "
-        f"change and what would be copied; change nothing. {_NOT_KAFKAS}",
-    ),
-    Option(
-        "exclude-internal",
-        "Exclude internal topics when listing or describing topics. By default, the internal topics are included.",
-    ),
-    Option(
-        "force",
-        "With --alter --replication-factor or --replica-assignment without --partitions: allow fewer replicas than "
-        f"min.insync.replicas. {_NOT_KAFKAS}",
-    ),
-    Option("help", "Print usage information."),
-    Option(
-        "if-exists",
-        "If set when altering or deleting or describing topics, the action will only execute if the topic exists.",
-    ),
-    Option(
-        "if-not-exists",
-        "If set when creating topics, the create request will not fail if the topic already exists, but the request "
-        "will still be sent.",
-    ),
-    Option("list", "List all available topics."),
-    Option(
-        "partition-size-limit-per-response",
-        "The maximum partition size to be included in one DescribeTopicPartitions response.",
-        "maximum number of partitions per response",
-        "Integer",
-    ),
-    Option(
-        "partitions",
-        "The number of partitions for the topic being created or altered. If not supplied with --create, the topic "
-        "uses the cluster default. (WARNING: If partitions are increased for a topic that has a key, the partition "
-        "logic or ordering of the messages will be affected).",
-        "# of partitions",
-        "Integer",
-    ),
-    Option(
-        "replica-assignment",
-        "A list of manual partition-to-broker assignments for the topic being created or altered.",
-        "broker_id_for_part1_replica1 : broker_id_for_part1_replica2 , broker_id_for_part2_replica1 : "
-        "broker_id_for_part2_replica2 , ...",
-    ),
-    Option(
-        "replication-factor",
-        "The replication factor for each partition in the topic being created. If not supplied, the topic uses the "
-        "cluster default.",
-        "replication factor",
-        "Integer",
-    ),
-    Option(
-        "topic",
-        "The topic to create, alter, describe or delete. It also accepts a regular expression, except for --create "
-        "option.",
-        "topic",
-    ),
-    Option("topic-id", "The topic-id to describe.", "topic-id"),
-    Option("topics-with-overrides", "If set when describing topics, only show topics that have overridden configs."),
-    Option(
-        "unavailable-partitions",
-        "If set when describing topics, only show partitions whose leader is not available.",
-    ),
-    Option(
-        "under-min-isr-partitions",
-        "If set when describing topics, only show partitions whose isr count is less than the configured minimum.",
-    ),
-    Option("under-replicated-partitions", "If set when describing topics, only show under-replicated partitions."),
-    Option("version", "Display Kafka version."),
-)
+OPTIONS = read_options("kafka-topics")
+_CONFIG_HELP = next(option.description for option in OPTIONS if option.name == "config")
+CONFIG_NAMES = tuple(line.strip() for line in _CONFIG_HELP.splitlines() if line.startswith("\t"))
+"""All settings of topics, which the help lists."""
 
 
 def choose_action(options: Options) -> Action:
@@ -174,7 +64,7 @@ def _check_required(action: Action, options: Options) -> None:
     if action is Action.ALTER:
         if options.has("config"):
             together = 'Option combination "[[bootstrap-server], [config]]" can\'t be used with option "[alter]"'
-            raise UsageError(f"{together}{_CONFIGS_TOOL}")
+            raise UsageError(f"{together} (To alter topic configurations, the kafka-configs tool can be used.)")
         if not changes_replicas(options):
             _require(options, "partitions")
 

@@ -12,12 +12,9 @@ from kreassign.kafka_tools.command_line import Options, ToolError, java_int, nam
 from kreassign.kafka_tools.reassign.messages import joined
 from kreassign.kafka_tools.reassign.options import (
     ALL_AT_ONCE,
-    DEFAULT_INTERVAL_MS,
-    DEFAULT_TIMEOUT_MS,
     FORMATS,
     LEAST_INTERVAL_MS,
     LONGEST_INTERVAL_MS,
-    NO_THROTTLE,
     NO_TIMEOUT,
     Action,
     BatchOptions,
@@ -148,8 +145,8 @@ def _generate(options: Options) -> GenerateRequest:
 
 def _execute(options: Options) -> ExecuteRequest:
     text = _content(options, "reassignment-json-file")
-    throttle = options.number("throttle", NO_THROTTLE)
-    log_dir_throttle = options.number("replica-alter-log-dirs-throttle", NO_THROTTLE)
+    throttle = options.number("throttle")
+    log_dir_throttle = options.number("replica-alter-log-dirs-throttle")
     timeout_ms = _timeout_ms(options)
     plan = parse_plan(text)
     check_executable(plan)
@@ -172,9 +169,9 @@ def _batches(options: Options) -> BatchOptions:
     """Batch options (KIP-1335); `choose_action` has checked their ranges."""
     timeout_ms = options.number("reassignment-wait-timeout-ms", NO_TIMEOUT)
     return BatchOptions(
-        options.number("reassignment-batch-size", ALL_AT_ONCE.batch_size),
+        options.number("reassignment-batch-size"),
         options.has("incremental"),
-        options.number("reassignment-poll-interval-ms", ALL_AT_ONCE.poll_interval_ms),
+        options.number("reassignment-poll-interval-ms"),
         None if timeout_ms == NO_TIMEOUT else timeout_ms,
         options.has("reassignment-warn-others"),
         options.has("reassignment-require-isr"),
@@ -204,7 +201,7 @@ def _progress(options: Options) -> ProgressRequest:
     form = options.text("format") or FORMATS[0]
     if form not in FORMATS:
         raise ToolError(f"--format is one of {', '.join(FORMATS)}, not {form}")
-    interval_ms = options.number("interval-ms", DEFAULT_INTERVAL_MS)
+    interval_ms = options.number("interval-ms")
     if interval_ms < LEAST_INTERVAL_MS:
         raise ToolError(f"--interval-ms must be at least {LEAST_INTERVAL_MS}, not {interval_ms}")
     if interval_ms > LONGEST_INTERVAL_MS:
@@ -253,7 +250,7 @@ def _preserves(options: Options) -> bool:
 
 
 def _timeout_ms(options: Options) -> int:
-    return options.number("timeout", DEFAULT_TIMEOUT_MS)
+    return options.number("timeout")
 
 
 def _content(options: Options, name: str) -> str:
