@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
+from random import Random
 from typing import assert_never
 
 from kreassign.errors import InputError
@@ -21,7 +22,7 @@ from kreassign.twin.controller.brokers import (
     unfence,
 )
 from kreassign.twin.controller.leader_and_isr import propose_isr
-from kreassign.twin.core import TwinCore
+from kreassign.twin.core import KRaftController, MetadataLog, TwinCore, TwinSettings
 from kreassign.twin.metadata import (
     UNASSIGNED,
     BrokerRegistered,
@@ -31,6 +32,7 @@ from kreassign.twin.metadata import (
     Record,
 )
 from kreassign.twin.replication import state
+from kreassign.twin.replication.hardware import BrokerHardware
 
 # What brokers report to the controller about their copies.
 
@@ -129,32 +131,41 @@ def _propose_isr(core: TwinCore, key: TopicPartition, joining: int | None = None
 # Start, stop, crash and freeze brokers, and end their sessions when the controller would notice.
 
 
-class BrokerLifecycle:
-    """Life cycle of broker processes. What a broker cannot report while it is down, it reports after its start."""
+class BrokerLifecycle(TwinCore):
+    """A core whose brokers start, stop, crash and freeze. What a broker cannot report while down, it reports later."""
 
-    def __init__(self, core: TwinCore, reports: DirectoryReports) -> None:
-        self._core = core
-        self._reports = reports
+    def __init__(
+        self,
+        hardware: Mapping[int, BrokerHardware],
+        settings: TwinSettings,
+        log: MetadataLog,
+        random: Random,
+        make_controller: Callable[[TwinCore], KRaftController],
+    ) -> None:
+        super().__init__(hardware, settings, log, random, make_controller)
+        self._reports = DirectoryReports(self)
+        self.on_record = self._reports.note
+        self.on_event = partial(report_replica_event, self, self.fail_log_dir)
         self._registrations: dict[int, BrokerRegistered] = {}
         self._clean_epochs: dict[int, int] = {}
         self._session_ends_ms: dict[int, int] = {}
-        self._failed_dirs: dict[int, set[str]] = {broker_id: set() for broker_id in core.processes.ids}
-        self._repaired_dirs: dict[int, set[str]] = {broker_id: set() for broker_id in core.processes.ids}
+        self._failed_dirs: dict[int, set[str]] = {broker_id: set() for broker_id in self.processes.ids}
+        self._repaired_dirs: dict[int, set[str]] = {broker_id: set() for broker_id in self.processes.ids}
 
-    def load(self, registrations: Mapping[int, BrokerRegistered]) -> None:
+    def load_brokers(self, registrations: Mapping[int, BrokerRegistered]) -> None:
         """Start from the metadata: fenced or unregistered brokers are down, failed directories are offline.
 
         `registrations` are the last ones of all brokers, including those that are no longer registered.
         """
         # A broker's own properties stay the same, even after it was unregistered.
         self._registrations.update(registrations)
-        for broker_id in registrations.keys() - self._core.metadata.brokers.keys():
+        for broker_id in registrations.keys() - self.metadata.brokers.keys():
             self._kill(broker_id)
-        for broker in list(self._core.metadata.brokers.values()):
+        for broker in list(self.metadata.brokers.values()):
             offline = [log_dir.path for log_dir in broker.log_dirs if log_dir.directory_id in broker.failed_dirs]
             self._failed_dirs[broker.broker_id].update(offline)
             for path in offline:
-                self._core.replication.fail_dir(broker.broker_id, path)
+                self.replication.fail_dir(broker.broker_id, path)
             if broker.fenced:
                 self._shut_down(broker.broker_id)
 
@@ -168,70 +179,67 @@ class BrokerLifecycle:
     def stop(self, broker_id: int) -> None:
         """Shut a broker down cleanly: it hands over its leaderships, then stops, and the controller is informed."""
         self._check_known(broker_id)
-        if self._core.processes.is_frozen(broker_id):
+        if self.processes.is_frozen(broker_id):
             raise InputError(f"broker {broker_id} is frozen and cannot shut down; unfreeze it first, or crash it")
-        core = self._core
-        if broker_id not in core.metadata.brokers:
+        if broker_id not in self.metadata.brokers:
             self._kill(broker_id)  # An unregistered broker leads nothing, so the controller is not involved.
             return
-        core.commit(begin_shutdown(core.context, broker_id))
+        self.commit(begin_shutdown(self.context, broker_id))
         self._shut_down(broker_id)
-        core.commit(fence(core.context, broker_id))
+        self.commit(fence(self.context, broker_id))
 
     def _shut_down(self, broker_id: int) -> None:
         """Stop a process cleanly, so that its data is trusted after its restart."""
-        self._clean_epochs[broker_id] = self._core.metadata.brokers[broker_id].broker_epoch
+        self._clean_epochs[broker_id] = self.metadata.brokers[broker_id].broker_epoch
         self._kill(broker_id)
 
     def _kill(self, broker_id: int) -> None:
         self._check_known(broker_id)
-        if not self._core.processes.is_running(broker_id):
+        if not self.processes.is_running(broker_id):
             raise InputError(f"broker {broker_id} is down already")
-        if self._core.processes.is_frozen(broker_id):
-            self._core.views.release(broker_id)
-        self._core.processes.kill(broker_id)
-        self._core.replication.crash(broker_id)
+        if self.processes.is_frozen(broker_id):
+            self.views.release(broker_id)
+        self.processes.kill(broker_id)
+        self.replication.crash(broker_id)
 
     def freeze(self, broker_id: int) -> None:
         """Suspend a process: connections stay open without answers; it neither fetches nor reads metadata records."""
         self._check_known(broker_id)
-        processes = self._core.processes
+        processes = self.processes
         if not processes.is_responsive(broker_id):
             raise InputError(f"broker {broker_id} is {'frozen' if processes.is_frozen(broker_id) else 'down'} already")
         processes.freeze(broker_id)
-        self._core.views.hold_back(broker_id)
-        self._core.replication.crash(broker_id)
+        self.views.hold_back(broker_id)
+        self.replication.crash(broker_id)
         self._let_session_expire(broker_id)
 
     def _let_session_expire(self, broker_id: int) -> None:
-        core = self._core
-        known = core.metadata.brokers.get(broker_id)
+        known = self.metadata.brokers.get(broker_id)
         if broker_id not in self._session_ends_ms and known is not None and not known.fenced:
-            ends_ms = self._session_ends_ms[broker_id] = core.now_ms + core.settings.session_timeout_ms
-            core.schedule(ends_ms, partial(self._end_session, broker_id, ends_ms))
+            ends_ms = self._session_ends_ms[broker_id] = self.now_ms + self.settings.session_timeout_ms
+            self.schedule(ends_ms, partial(self._end_session, broker_id, ends_ms))
 
     def _end_session(self, broker_id: int, ends_ms: int) -> None:
         if self._session_ends_ms.get(broker_id) != ends_ms:
             return  # The broker was frozen, and sent a heartbeat in time.
         del self._session_ends_ms[broker_id]
-        if broker_id in self._core.metadata.brokers:
-            self._core.commit(fence(self._core.context, broker_id))
+        if broker_id in self.metadata.brokers:
+            self.commit(fence(self.context, broker_id))
 
     # --- starting ---------------------------------------------------------------------------------------------
 
     def start(self, broker_id: int) -> None:
         """Start a broker that is down; it registers and is unfenced after `start_up_ms`."""
         self._check_known(broker_id)
-        if self._core.processes.is_running(broker_id):
+        if self.processes.is_running(broker_id):
             raise InputError(f"broker {broker_id} is running; stop it first")
-        self._core.processes.start(broker_id)
-        self._register_at(self._core.now_ms + self._core.settings.start_up_ms, broker_id)
+        self.processes.start(broker_id)
+        self._register_at(self.now_ms + self.settings.start_up_ms, broker_id)
 
     def _register_at(self, due_ms: int, broker_id: int) -> None:
-        self._core.schedule(due_ms, partial(self._register, broker_id, self._core.processes.start_count(broker_id)))
+        self.schedule(due_ms, partial(self._register, broker_id, self.processes.start_count(broker_id)))
 
     def _register(self, broker_id: int, start_count: int) -> None:
-        core = self._core
         if not self._is_same_process(broker_id, start_count):
             return
         if broker_id in self._session_ends_ms:
@@ -239,52 +247,51 @@ class BrokerLifecycle:
             self._register_at(self._session_ends_ms[broker_id], broker_id)
             return
         self._use_repaired_dirs(broker_id)
-        core.views.release(broker_id)
-        core.commit(register(core.context, self._registrations[broker_id], self._clean_epochs.pop(broker_id, NO_EPOCH)))
-        core.replication.restore(broker_id)
+        self.views.release(broker_id)
+        self.commit(register(self.context, self._registrations[broker_id], self._clean_epochs.pop(broker_id, NO_EPOCH)))
+        self.replication.restore(broker_id)
         self._rejoin(broker_id)
 
     def unfreeze(self, broker_id: int) -> None:
         """Let a frozen process continue. Its metadata stays old until it has caught up, after `catch_up_ms`."""
-        processes = self._core.processes
+        processes = self.processes
         if not processes.is_frozen(broker_id):
             raise InputError(f"broker {broker_id} is not frozen")
         processes.unfreeze(broker_id)
         self._session_ends_ms.pop(broker_id, None)
-        self._core.replication.restore(broker_id)
-        caught_up_ms = self._core.now_ms + self._core.settings.catch_up_ms
-        self._core.schedule(caught_up_ms, partial(self._catch_up, broker_id, processes.start_count(broker_id)))
+        self.replication.restore(broker_id)
+        caught_up_ms = self.now_ms + self.settings.catch_up_ms
+        self.schedule(caught_up_ms, partial(self._catch_up, broker_id, processes.start_count(broker_id)))
 
     def _catch_up(self, broker_id: int, start_count: int) -> None:
-        if self._is_same_process(broker_id, start_count) and not self._core.processes.is_frozen(broker_id):
-            self._core.views.release(broker_id)
+        if self._is_same_process(broker_id, start_count) and not self.processes.is_frozen(broker_id):
+            self.views.release(broker_id)
             self._rejoin(broker_id)
 
     def _is_same_process(self, broker_id: int, start_count: int) -> bool:
-        processes = self._core.processes
+        processes = self.processes
         return processes.is_running(broker_id) and processes.start_count(broker_id) == start_count
 
     def _rejoin(self, broker_id: int) -> None:
         """Report directories, including those that failed meanwhile; unfence the broker if any directory is left."""
-        core = self._core
         for path in sorted(self._failed_dirs[broker_id]):
             self._report_failed_dir(broker_id, path)
-        known = core.metadata.brokers.get(broker_id)
-        if not core.processes.is_responsive(broker_id) or known is None:
+        known = self.metadata.brokers.get(broker_id)
+        if not self.processes.is_responsive(broker_id) or known is None:
             return
         self._reports.report_all(broker_id)
         if known.fenced:
-            core.commit(unfence(core.context, broker_id))
+            self.commit(unfence(self.context, broker_id))
 
     # --- log directories --------------------------------------------------------------------------------------
 
     def fail_log_dir(self, broker_id: int, path: str) -> None:
         """Take a log directory offline; its broker reports that at once, and crashes if it has no other."""
         self._check_known(broker_id)
-        self._core.replication.fail_dir(broker_id, path)
+        self.replication.fail_dir(broker_id, path)
         self._failed_dirs[broker_id].add(path)
         self._repaired_dirs[broker_id].discard(path)
-        if self._core.processes.is_responsive(broker_id):
+        if self.processes.is_responsive(broker_id):
             self._report_failed_dir(broker_id, path)
 
     def repair_log_dir(self, broker_id: int, path: str) -> None:
@@ -295,23 +302,22 @@ class BrokerLifecycle:
             self._repaired_dirs[broker_id].add(path)
 
     def _report_failed_dir(self, broker_id: int, path: str) -> None:
-        core = self._core
-        if broker_id not in core.metadata.brokers:
+        if broker_id not in self.metadata.brokers:
             return
-        log_dirs = core.metadata.brokers[broker_id].log_dirs
+        log_dirs = self.metadata.brokers[broker_id].log_dirs
         (directory,) = (log_dir.directory_id for log_dir in log_dirs if log_dir.path == path)
-        if directory not in core.metadata.brokers[broker_id].failed_dirs:
-            core.commit(fail_log_dir(core.context, broker_id, directory))
-        has_none_left = len(core.metadata.brokers[broker_id].failed_dirs) == len(log_dirs)
-        if has_none_left and core.processes.is_running(broker_id):
+        if directory not in self.metadata.brokers[broker_id].failed_dirs:
+            self.commit(fail_log_dir(self.context, broker_id, directory))
+        has_none_left = len(self.metadata.brokers[broker_id].failed_dirs) == len(log_dirs)
+        if has_none_left and self.processes.is_running(broker_id):
             self.crash(broker_id)
 
     def _use_repaired_dirs(self, broker_id: int) -> None:
         for path in sorted(self._repaired_dirs[broker_id]):
-            self._core.replication.restore_dir(broker_id, path)
+            self.replication.restore_dir(broker_id, path)
         self._repaired_dirs[broker_id].clear()
 
     def _check_known(self, broker_id: int) -> None:
-        brokers = self._core.processes.ids
+        brokers = self.processes.ids
         if broker_id not in brokers:
             raise InputError(f"there is no broker {broker_id}; there are {list(brokers)}")

@@ -7,7 +7,7 @@ reports what happened to copies, and the brokers react.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -16,10 +16,13 @@ from typing import Protocol, TypeVar
 from uuid import UUID
 
 from kreassign.errors import ControllerMoved
-from kreassign.model import TopicPartition
+from kreassign.model import NO_LEADER, TopicPartition
 from kreassign.twin.access import HostPort, Listener, Permissions
-from kreassign.twin.controller.decision import ControllerContext, Decision, ServerSettings
-from kreassign.twin.controller.port import ControllerPort
+from kreassign.twin.controller import leader_and_isr, topics
+from kreassign.twin.controller.brokers import assign_directories, unregister
+from kreassign.twin.controller.configs import AlterConfigs, ResourceOutcome, alter_configs
+from kreassign.twin.controller.decision import ControllerContext, Decision, Outcome, ServerSettings
+from kreassign.twin.controller.reassignments import AlterReassignments, ReassignmentsAltered, alter_reassignments
 from kreassign.twin.groups import GroupCoordinator
 from kreassign.twin.metadata import (
     ClusterMetadata,
@@ -198,7 +201,7 @@ class TwinCore:
         settings: TwinSettings,
         log: MetadataLog,
         random: Random,
-        make_controller: Callable[[TwinCore], ControllerPort],
+        make_controller: Callable[[TwinCore], KRaftController],
     ) -> None:
         self.settings = settings
         self.random = random
@@ -362,3 +365,95 @@ class TwinCore:
         """Run an action that has no caller to answer. If this controller was deposed, its successor does the work."""
         with suppress(ControllerMoved):
             action()
+
+
+# The controller. Handlers change the cluster only through it.
+
+FIRST_CONTROLLER_ID = 100
+
+
+class KRaftController:
+    """The active controller of a quorum whose members all have the metadata log; its methods are those of any mode.
+
+    Others take over in the order of their ids, wrapping around after the last. `ZooKeeperController` is the one of
+    ZooKeeper mode.
+    """
+
+    def __init__(self, core: TwinCore) -> None:
+        self._core = core
+        first = max(FIRST_CONTROLLER_ID, max(core.processes.ids) + 1)
+        self._node_ids = tuple(range(first, first + core.settings.controller_count))
+        self._active = first
+        self._epoch = 1
+
+    @property
+    def active_id(self) -> int:
+        """The id of the active controller; -1 while there is none."""
+        return self._active
+
+    @property
+    def node_ids(self) -> tuple[int, ...]:
+        """The ids of controllers that are not brokers."""
+        return self._node_ids
+
+    @property
+    def epoch(self) -> int:
+        """Number of controllers elected so far."""
+        return self._epoch
+
+    def takes_requests_at(self, node_id: int) -> bool:
+        """True if a node accepts requests: brokers forward them to the active controller; other controllers refuse."""
+        return node_id == self._active or node_id not in self._node_ids
+
+    def advertised_id(self, live_brokers: Sequence[int]) -> int:
+        """A live broker drawn at random: clients of brokers cannot reach controllers."""
+        return self._core.random.choice(live_brokers) if live_brokers else NO_LEADER
+
+    def fail_over(self) -> None:
+        """Make the next controller the active one; a single one resigns and is elected again."""
+        self._active = self._node_ids[(self._node_ids.index(self._active) + 1) % len(self._node_ids)]
+        self._epoch += 1
+
+    # --- requests ---------------------------------------------------------------------------------------------
+
+    def create_topics(self, command: topics.CreateTopics) -> tuple[topics.TopicCreation, ...]:
+        """Create topics; each has its own outcome."""
+        return self._core.commit(topics.create_topics(self._core.context, command, self._core.random))
+
+    def delete_topics(
+        self, references: Sequence[topics.TopicReference], timeout_ms: int, denied: Collection[str]
+    ) -> tuple[topics.TopicDeletion, ...]:
+        """Delete topics, each by name or id, apart from the `denied` ones; each has its own outcome."""
+        return self._core.commit(topics.delete_topics(self._core.context, references, timeout_ms, denied))
+
+    def create_partitions(self, command: topics.CreatePartitions) -> tuple[tuple[str, Outcome], ...]:
+        """Add partitions; each topic has its own outcome."""
+        return self._core.commit(topics.create_partitions(self._core.context, command, self._core.random))
+
+    def alter_configs(self, command: AlterConfigs) -> tuple[ResourceOutcome, ...]:
+        """Change dynamic configuration; each resource has its own outcome."""
+        return self._core.commit(alter_configs(self._core.context, command))
+
+    def alter_reassignments(self, command: AlterReassignments) -> ReassignmentsAltered:
+        """Start, override and cancel moves; each partition has its own outcome."""
+        return self._core.commit(alter_reassignments(self._core.context, command))
+
+    def elect_leaders(self, command: leader_and_isr.ElectLeaders) -> leader_and_isr.LeadersElected:
+        """Elect leaders, preferred or unclean; each partition has its own outcome."""
+        return self._core.commit(leader_and_isr.elect_leaders(self._core.context, command))
+
+    def unregister_broker(self, broker_id: int) -> Outcome:
+        """Unregister a broker, which removes it from the cluster."""
+        return self._core.commit(unregister(self._core.context, broker_id))
+
+    def assign_directories(self, broker_id: int, directories: Mapping[TopicPartition, str]) -> None:
+        """Store the directory ids of a broker's replicas (KIP-858)."""
+        self._core.commit(assign_directories(self._core.context, broker_id, directories))
+
+    # --- records ----------------------------------------------------------------------------------------------
+
+    def before_apply(self, records: tuple[Record, ...]) -> None:
+        """Nothing to do: brokers read the metadata log themselves."""
+
+    def after_apply(self, records: tuple[Record, ...]) -> None:
+        """Nothing to do: brokers read the metadata log themselves."""

@@ -24,8 +24,7 @@ from kreassign.twin.access import ANONYMOUS, SASL_MECHANISM, Node, Users
 from kreassign.twin.api.handlers import HANDLERS_BY_KEY
 from kreassign.twin.api.refusals import not_controller_refusal, refuse_all
 from kreassign.twin.api.request import Client, Handler, Request
-from kreassign.twin.controller.port import ControllerPort
-from kreassign.twin.core import TwinCore
+from kreassign.twin.core import KRaftController, TwinCore
 from kreassign.twin.refused import NOT_OFFERED
 from kreassign.wire import api, codec
 from kreassign.wire.api import Api, Message
@@ -86,7 +85,7 @@ class Refused:
 class ResponseFault(Protocol):
     """A change to responses."""
 
-    def apply(self, controller: ControllerPort, reply: Reply) -> Reply:
+    def apply(self, controller: KRaftController, reply: Reply) -> Reply:
         """The response as the client gets it."""
         ...
 
@@ -95,7 +94,7 @@ class ResponseFault(Protocol):
 class Lost:
     """Break the connection instead of a response."""
 
-    def apply(self, controller: ControllerPort, reply: Reply) -> Reply:
+    def apply(self, controller: KRaftController, reply: Reply) -> Reply:
         """Return no response; close the connection."""
         del controller, reply
         return CLOSED
@@ -107,7 +106,7 @@ class Delayed:
 
     by_ms: int
 
-    def apply(self, controller: ControllerPort, reply: Reply) -> Reply:
+    def apply(self, controller: KRaftController, reply: Reply) -> Reply:
         """Delay the response `by_ms`."""
         del controller
         return reply._replace(delay_ms=reply.delay_ms + self.by_ms)
@@ -117,7 +116,7 @@ class Delayed:
 class Duplicated:
     """Send the response twice; the client takes the second for the response to its next request."""
 
-    def apply(self, controller: ControllerPort, reply: Reply) -> Reply:
+    def apply(self, controller: KRaftController, reply: Reply) -> Reply:
         """Send the response twice."""
         del controller
         return reply._replace(frame=reply.frame * 2)
@@ -127,7 +126,7 @@ class Duplicated:
 class LostInFailover:
     """Let the controller execute the request, then fail over; the response never comes."""
 
-    def apply(self, controller: ControllerPort, reply: Reply) -> Reply:
+    def apply(self, controller: KRaftController, reply: Reply) -> Reply:
         """Fail over; return no response."""
         del reply
         controller.fail_over()
@@ -179,7 +178,7 @@ class ResponseFaults:
                 return one.fault
         return None
 
-    def apply(self, controller: ControllerPort, node_id: int, api: Api, reply: Reply) -> Reply:
+    def apply(self, controller: KRaftController, node_id: int, api: Api, reply: Reply) -> Reply:
         """The response as the client gets it, after all matching faults."""
         if not self._active:
             return reply

@@ -6,7 +6,7 @@ znodes alone. `Delivery` sends its messages to the brokers of the twin.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 
@@ -16,7 +16,6 @@ from kreassign.model.error_codes import NO_REASSIGNMENT_IN_PROGRESS, UNSUPPORTED
 from kreassign.model.znodes import paths
 from kreassign.model.znodes.contents import find_poison, format_reassignments, parse_election, parse_reassignments
 from kreassign.twin.access import HostPort
-from kreassign.twin.controller.configs import AlterConfigs, ResourceOutcome, alter_configs
 from kreassign.twin.controller.decision import Decision, Outcome, with_default_text
 from kreassign.twin.controller.leader_and_isr import ElectLeaders, LeadersElected, elect_leaders
 from kreassign.twin.controller.reassignments import AlterReassignments, ReassignmentsAltered
@@ -24,12 +23,9 @@ from kreassign.twin.controller.topics import (
     CreatePartitions,
     CreateTopics,
     TopicCreation,
-    TopicDeletion,
-    TopicReference,
     created_partition,
-    delete_topics,
 )
-from kreassign.twin.core import TwinCore
+from kreassign.twin.core import KRaftController, TwinCore
 from kreassign.twin.metadata import (
     BrokerFenced,
     BrokerUnfenced,
@@ -124,12 +120,12 @@ Targets = Mapping[TopicPartition, tuple[int, ...] | None]
 _WATCHED = (paths.CONTROLLER, paths.REASSIGN_PARTITIONS, paths.PREFERRED_REPLICA_ELECTION, paths.CONFIG_CHANGES)
 
 
-class ZooKeeperController:
+class ZooKeeperController(KRaftController):
     """The controller of one twin. `on_messages` gets the messages to brokers, batch by batch."""
 
     def __init__(self, core: TwinCore, log: ZooKeeperLog) -> None:
         self.on_messages: Callable[[tuple[control_requests.PartitionMessage, ...]], None] = _discard
-        self._core = core
+        super().__init__(core)
         self._log = log
         self._registrations = Registrations(core, log)
         self._due: set[TopicPartition] = set()
@@ -290,21 +286,11 @@ class ZooKeeperController:
         """Create topics; return the outcome of each."""
         return self._core.commit(decisions.create_topics_in_zookeeper(self._core.context, command, self._core.random))
 
-    def delete_topics(
-        self, references: Sequence[TopicReference], timeout_ms: int, denied: Collection[str]
-    ) -> tuple[TopicDeletion, ...]:
-        """Delete topics, each by name or id; return the outcome of each."""
-        return self._core.commit(delete_topics(self._core.context, references, timeout_ms, denied))
-
     def create_partitions(self, command: CreatePartitions) -> tuple[tuple[str, Outcome], ...]:
         """Add partitions; return the outcome by topic."""
         return self._core.commit(
             decisions.create_partitions_in_zookeeper(self._core.context, command, self._core.random)
         )
-
-    def alter_configs(self, command: AlterConfigs) -> tuple[ResourceOutcome, ...]:
-        """Change dynamic configuration; return the outcome of each resource."""
-        return self._core.commit(alter_configs(self._core.context, command))
 
     def alter_reassignments(self, command: AlterReassignments) -> ReassignmentsAltered:
         """Start, override and cancel moves; return the outcome of each partition."""
