@@ -51,11 +51,10 @@ _SECTIONS = ("Behaviour:", "Left out:")
 
 
 class Header(NamedTuple):
-    """Parts of a handler's documentation; `versions` and `permission` without their labels."""
+    """Parts of a handler's documentation; `permission` without its label."""
 
     name: str
     summary: str
-    versions: str
     permission: str
     behaviour: tuple[str, ...]
     left_out: tuple[str, ...]
@@ -65,20 +64,16 @@ def header(text: str) -> Header:
     """The parts of a documentation string; ValueError where one is missing."""
     first, *rest = text.strip().splitlines()
     name, colon, summary = first.partition(": ")
-    facts = {label: value for label, mark, value in (line.partition(": ") for line in rest) if mark and label.istitle()}
-    if not colon or not {"Versions", "Permission"} <= facts.keys():
-        raise ValueError(f"{first!r} does not begin a header: give name, Versions and Permission")
+    if not colon or not any(line.startswith("Permission: ") for line in rest):
+        raise ValueError(f"{first!r} does not begin a header: give name and Permission")
     lists = {section: tuple(_items(rest, section)) for section in _SECTIONS}
     if not all(lists.values()):
         raise ValueError(f"{first!r} must list its behaviour and what is left out")
-    return Header(
-        name, summary, facts["Versions"].rstrip("."), _paragraph(rest, "Permission: "), lists[_SECTIONS[0]],
-        lists[_SECTIONS[1]],
-    )  # fmt: skip
+    return Header(name, summary, _paragraph(rest, "Permission: "), *lists.values())
 
 
 def offered(api_key: int) -> str:
-    """The versions of an API by release, as a header has to name them: `0-1 on 3.7; 0-2 on 3.9, 4.2, 4.3`."""
+    """The versions of an API by release, as `0-1 on 3.7; 0-2 on 3.9, 4.2, 4.3`."""
     if api_key in _NO_KAFKAS:
         return "0, if the twin was started with KIP-179"
     ranges = [(release.versions(api_key), release.name) for release in RELEASES]
@@ -124,7 +119,7 @@ def _section(handler: Handler) -> str:
         "",
         said.summary[0].upper() + said.summary[1:],
         "",
-        f"Versions: {said.versions}. Permission: {said.permission}",
+        f"Versions: {offered(handler.api.key)}. Permission: {said.permission}",
         "",
         *(f"- {item}" for item in said.left_out),
         "",

@@ -10,7 +10,6 @@ from scripts.twin_omissions_page import PAGE, documented, header, offered, omiss
 
 TEXT = """Dance: moves the partitions to music.
 
-Versions: 0-1 on 3.7; 0-2 on 3.9, 4.2, 4.3.
 Permission: none,
 and no shame.
 
@@ -27,22 +26,20 @@ Left out:
 def test_a_header_is_read() -> None:
     said = header(TEXT)
     assert (said.name, said.summary) == ("Dance", "moves the partitions to music.")
-    assert (said.versions, said.permission) == ("0-1 on 3.7; 0-2 on 3.9, 4.2, 4.3", "none, and no shame.")
+    assert said.permission == "none, and no shame."
     assert said.behaviour == ("Steps are counted.",)
     assert said.left_out == ("Tango, which needs two nodes.", "Waltz.")
 
 
-@pytest.mark.parametrize("missing", ["Dance: ", "Versions: ", "Permission: ", "Behaviour:", "Left out:"])
+@pytest.mark.parametrize("missing", ["Dance: ", "Permission: ", "Behaviour:", "Left out:"])
 def test_a_header_without_one_of_its_parts_is_refused(missing: str) -> None:
     with pytest.raises(ValueError, match=r"begin a header|must list"):
         header(TEXT.replace(missing, ""))
 
 
 @pytest.mark.parametrize("handler", HANDLERS, ids=lambda handler: handler.api.name)
-def test_each_header_names_its_api_and_the_versions_that_are_offered(handler: Handler) -> None:
-    said = documented(handler)
-    assert said.name == handler.api.name
-    assert said.versions == offered(handler.api.key)
+def test_each_header_names_its_api(handler: Handler) -> None:
+    assert documented(handler).name == handler.api.name
 
 
 def test_every_offered_api_has_a_handler_and_every_handler_is_offered() -> None:

@@ -21,7 +21,6 @@ _FIRST_WITH_NODE, _NO_NODE = 5, -1
 def _api_versions(request: Request) -> Message:
     """ApiVersions: which APIs in which versions a node offers, and the features of its cluster.
 
-    Versions: 0-3 on 3.7; 0-4 on 3.9, 4.2, 4.3; 0-5 on 4.4.
     Permission: none; answered before a client is authenticated too.
 
     Behaviour:
@@ -88,7 +87,6 @@ _ShownNode = tuple[int, str | None, bool]
 def _describe_cluster(request: Request) -> Message:
     """DescribeCluster: the nodes of a cluster and its id.
 
-    Versions: 0-1 on 3.7, 3.9; 0-2 on 4.2, 4.3, 4.4.
     Permission: none at a broker; ALTER on the cluster at the controller.
 
     Behaviour:
@@ -159,7 +157,6 @@ _QUORUM_RESPONSE = api.DESCRIBE_QUORUM.response
 def _describe_quorum(request: Request) -> Message:
     """DescribeQuorum: who votes on the metadata log and how far each node has read it.
 
-    Versions: 0-1 on 3.7; 0-2 on 3.9, 4.2, 4.3, 4.4.
     Permission: DESCRIBE on the cluster; without it CLUSTER_AUTHORIZATION_FAILED at the top.
 
     Behaviour:
@@ -236,7 +233,6 @@ def _quorum_node(request: Request, node_id: int) -> Message:
 def _unregister_broker(request: Request) -> Message:
     """UnregisterBroker: takes a broker out of the cluster for good.
 
-    Versions: 0.
     Permission: ALTER on the cluster; without it CLUSTER_AUTHORIZATION_FAILED.
 
     Behaviour:

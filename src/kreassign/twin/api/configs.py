@@ -72,7 +72,6 @@ _DESCRIBED_KINDS = {*ResourceType, _BROKER_LOGGER, _CLIENT_METRICS, _GROUP}
 def _describe_configs(request: Request) -> Message:
     """DescribeConfigs: configuration of topics and of the asked broker, with where each value comes from.
 
-    Versions: 0-4 on 3.7, 3.9; 1-4 on 4.2, 4.3, 4.4.
     Permission: DESCRIBE_CONFIGS on the topic, or on the cluster for brokers; without it TOPIC_ or
     CLUSTER_AUTHORIZATION_FAILED.
 
@@ -148,7 +147,6 @@ def _described_config(request: Request, config: DescribedConfig) -> Message:
 def _incremental_alter_configs(request: Request) -> Message:
     """IncrementalAlterConfigs: changes single keys of topics and brokers (KIP-339).
 
-    Versions: 0-1.
     Permission: ALTER_CONFIGS on the topic, or on the cluster for brokers; without it TOPIC_ or
     CLUSTER_AUTHORIZATION_FAILED.
 
@@ -171,7 +169,6 @@ def _incremental_alter_configs(request: Request) -> Message:
 def _alter_configs(request: Request) -> Message:
     """AlterConfigs: replaces the whole dynamic configuration of topics and brokers (the older way).
 
-    Versions: 0-2.
     Permission: ALTER_CONFIGS on the topic, or on the cluster for brokers; without it TOPIC_ or
     CLUSTER_AUTHORIZATION_FAILED.
 
@@ -193,7 +190,6 @@ _LISTED_KINDS = {int(ResourceType.TOPIC), int(ResourceType.BROKER), _BROKER_LOGG
 def _list_config_resources(request: Request) -> Message:
     """ListConfigResources: what can be configured (KIP-1142); in version 0 client metrics alone.
 
-    Versions: 0 on 3.7, 3.9; 0-1 on 4.2, 4.3, 4.4.
     Permission: DESCRIBE_CONFIGS on the cluster; without it CLUSTER_AUTHORIZATION_FAILED.
 
     Behaviour:

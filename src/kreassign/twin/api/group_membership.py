@@ -21,7 +21,6 @@ _FIRST_WITHOUT_PROTOCOL = 7
 def _join_group(request: Request) -> Message:
     """JoinGroup: become a member of a group by the classic protocol.
 
-    Versions: 0-9.
     Permission: READ on the group; without it GROUP_AUTHORIZATION_FAILED.
 
     Behaviour:
@@ -95,7 +94,6 @@ _FIRST_WITH_PROTOCOL = 5
 def _sync_group(request: Request) -> Message:
     """SyncGroup: the leader of a group gives assignments, each member gets its own.
 
-    Versions: 0-5.
     Permission: READ on the group; without it GROUP_AUTHORIZATION_FAILED.
 
     Behaviour:
@@ -132,7 +130,6 @@ def _sync_refused(code: int) -> Message:
 def _heartbeat(request: Request) -> Message:
     """Heartbeat: stay a member of a group.
 
-    Versions: 0-4.
     Permission: READ on the group; without it GROUP_AUTHORIZATION_FAILED.
 
     Behaviour:
@@ -155,7 +152,6 @@ _FIRST_WITH_MANY = 3
 def _leave_group(request: Request) -> Message:
     """LeaveGroup: members go, by themselves or removed by an operator.
 
-    Versions: 0-5.
     Permission: READ on the group; without it GROUP_AUTHORIZATION_FAILED.
 
     Behaviour:

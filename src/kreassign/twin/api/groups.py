@@ -72,7 +72,6 @@ _FIRST_WITH_MANY_KEYS = 4
 def _find_coordinator(request: Request) -> Message:
     """FindCoordinator: which broker looks after a group or a transaction.
 
-    Versions: 0-4 on 3.7; 0-6 on 3.9, 4.2, 4.3, 4.4.
     Permission: DESCRIBE on the group; without it GROUP_AUTHORIZATION_FAILED.
 
     Behaviour:
@@ -127,7 +126,6 @@ _FIRST_WITH_STATES, _FIRST_WITH_TYPES = 4, 5
 def _list_groups(request: Request) -> Message:
     """ListGroups: the groups that a broker coordinates.
 
-    Versions: 0-4 on 3.7; 0-5 on 3.9, 4.2, 4.3, 4.4.
     Permission: DESCRIBE on the cluster shows all groups, DESCRIBE on a group that one.
 
     Behaviour:
@@ -167,7 +165,6 @@ _FIRST_WITH_NOT_FOUND = 6
 def _describe_groups(request: Request) -> Message:
     """DescribeGroups: state and members of groups of the classic protocol.
 
-    Versions: 0-5 on 3.7, 3.9; 0-6 on 4.2, 4.3, 4.4.
     Permission: DESCRIBE on each group; without it GROUP_AUTHORIZATION_FAILED.
 
     Behaviour:
@@ -239,7 +236,6 @@ _DELETE_GROUPS_RESPONSE = api.DELETE_GROUPS.response
 def _delete_groups(request: Request) -> Message:
     """DeleteGroups: forget groups that have no members, with the offsets that they committed.
 
-    Versions: 0-2 on 3.7, 3.9, 4.2, 4.3; 0-3 on 4.4.
     Permission: DELETE on each group; without it GROUP_AUTHORIZATION_FAILED.
 
     Behaviour:
@@ -280,7 +276,6 @@ class _WantedCommit:
 def _offset_commit(request: Request) -> Message:
     """OffsetCommit: keep offsets of a group, with a text for each.
 
-    Versions: 0-9 on 3.7, 3.9; 2-10 on 4.2, 4.3, 4.4.
     Permission: READ on the group (GROUP_AUTHORIZATION_FAILED) and on each topic (TOPIC_AUTHORIZATION_FAILED).
 
     Behaviour:
@@ -355,7 +350,6 @@ _FIRST_WITH_GROUPS, _FIRST_FETCH_WITH_TOPIC_IDS = 8, 10
 def _offset_fetch(request: Request) -> Message:
     """OffsetFetch: the offsets that groups have committed.
 
-    Versions: 0-9 on 3.7, 3.9; 1-10 on 4.2, 4.3, 4.4.
     Permission: DESCRIBE on the group (GROUP_AUTHORIZATION_FAILED) and on each topic (TOPIC_AUTHORIZATION_FAILED).
 
     Behaviour:

@@ -82,7 +82,6 @@ _COUNTS_RESPONSE = api.ALTER_PARTITION_COUNTS.response
 def _alter_partition_counts(request: Request) -> Message:
     """AlterPartitionCounts: gives topics so many partitions in all (KIP-179; no Kafka has it).
 
-    Versions: 0, if the twin was started with KIP-179.
     Permission: ALTER on the cluster; without it CLUSTER_AUTHORIZATION_FAILED.
 
     Behaviour:
@@ -114,7 +113,6 @@ _FACTORS_RESPONSE = api.ALTER_REPLICATION_FACTORS.response
 def _alter_replication_factors(request: Request) -> Message:
     """AlterReplicationFactors: gives topics so many replicas, and chooses where (KIP-179; no Kafka has it).
 
-    Versions: 0, if the twin was started with KIP-179.
     Permission: ALTER on the cluster; without it CLUSTER_AUTHORIZATION_FAILED.
 
     Behaviour:
@@ -165,7 +163,6 @@ _REASSIGN_TOPIC = _REASSIGN_RESPONSE.ReassignedTopicOutcome
 def _reassign_partitions(request: Request) -> Message:
     """ReassignPartitions: starts to move partitions (KIP-179; no Kafka has it: AlterPartitionReassignments came).
 
-    Versions: 0, if the twin was started with KIP-179.
     Permission: ALTER on the cluster; without it CLUSTER_AUTHORIZATION_FAILED.
 
     Behaviour:
@@ -218,7 +215,6 @@ _UNKNOWN_BYTES = -1
 def _replica_status(request: Request) -> Message:
     """ReplicaStatus: how far the replicas of partitions are that the asked broker leads (KIP-179; no Kafka has it).
 
-    Versions: 0, if the twin was started with KIP-179.
     Permission: DESCRIBE on the cluster; without it CLUSTER_AUTHORIZATION_FAILED.
 
     Behaviour:

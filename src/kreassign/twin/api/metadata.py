@@ -93,7 +93,6 @@ _NO_ID = uuid.UUID(int=0)
 def _metadata(request: Request) -> Message:
     """Metadata: brokers, topics, partitions with their replicas and leaders.
 
-    Versions: 0-12 on 3.7, 3.9; 0-13 on 4.2, 4.3, 4.4.
     Permission: DESCRIBE on each topic; others are left out when all are asked for, else TOPIC_AUTHORIZATION_FAILED.
 
     Behaviour:
@@ -221,7 +220,6 @@ _NO_OPERATIONS = -(2**31)
 def _describe_topic_partitions(request: Request) -> Message:
     """DescribeTopicPartitions: topics and partitions page by page, with eligible leader replicas (KIP-966).
 
-    Versions: none on 3.7; 0 on 3.9, 4.2, 4.3, 4.4.
     Permission: DESCRIBE on each topic; others are left out when all are asked for, else TOPIC_AUTHORIZATION_FAILED.
 
     Behaviour:

@@ -25,7 +25,6 @@ NO_RECORDS = "This is a twin: it keeps no records, so that nothing can be produc
 def _produce(request: Request) -> Message:
     """Produce: records to write.
 
-    Versions: 0-10 on 3.7; 0-11 on 3.9; 0-13 on 4.2, 4.3, 4.4.
     Permission: none is checked.
 
     Behaviour:
@@ -64,7 +63,6 @@ _NO_FETCH_SESSION = 0
 def _fetch(request: Request) -> Message:
     """Fetch: records to read.
 
-    Versions: 0-16 on 3.7; 0-17 on 3.9; 4-18 on 4.2, 4.3, 4.4.
     Permission: none is checked.
 
     Behaviour:
@@ -106,7 +104,6 @@ class _FoundOffset(NamedTuple):
 def _list_offsets(request: Request) -> Message:
     """ListOffsets: the first and the last offset of partitions, at leaders and for debugging at followers.
 
-    Versions: 0-8 on 3.7; 0-9 on 3.9; 1-11 on 4.2, 4.3, 4.4.
     Permission: DESCRIBE on each topic; without it TOPIC_AUTHORIZATION_FAILED.
 
     Behaviour:
@@ -225,7 +222,6 @@ _TRANSACTION_STATES = {
 def _list_transactions(request: Request) -> Message:
     """ListTransactions: the transactions that a broker coordinates.
 
-    Versions: 0 on 3.7; 0-1 on 3.9; 0-2 on 4.2, 4.3, 4.4.
     Permission: none; a real broker leaves out what the client may not see.
 
     Behaviour:

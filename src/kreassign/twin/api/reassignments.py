@@ -30,7 +30,6 @@ _FIRST_WITH_FLAG = 1
 def _alter_partition_reassignments(request: Request) -> Message:
     """AlterPartitionReassignments: starts, overrides and cancels moves (KIP-455, KIP-860).
 
-    Versions: 0 on 3.7, 3.9; 0-1 on 4.2, 4.3, 4.4.
     Permission: ALTER on the cluster; without it CLUSTER_AUTHORIZATION_FAILED at the top and on each partition.
 
     Behaviour:
@@ -103,7 +102,6 @@ _ONGOING_TOPIC = _ONGOING_RESPONSE.OngoingTopicReassignment
 def _list_partition_reassignments(request: Request) -> Message:
     """ListPartitionReassignments: the moves in progress, as the controller knows them (KIP-455).
 
-    Versions: 0.
     Permission: DESCRIBE on the cluster; without it CLUSTER_AUTHORIZATION_FAILED at the top, with no topics.
 
     Behaviour:
@@ -150,7 +148,6 @@ _LONGEST_TOPIC_NAME = 255 - len(".-future") - 32
 def _alter_replica_log_dirs(request: Request) -> Message:
     """AlterReplicaLogDirs: moves copies into other directories of the asked broker (KIP-113).
 
-    Versions: 0-2 on 3.7, 3.9; 1-2 on 4.2, 4.3, 4.4.
     Permission: ALTER on the cluster; without it CLUSTER_AUTHORIZATION_FAILED on each partition.
 
     Behaviour:
@@ -210,7 +207,6 @@ _LOG_DIRS_TOPIC = _LOG_DIRS_RESULT.DescribeLogDirsTopic
 def _describe_log_dirs(request: Request) -> Message:
     """DescribeLogDirs: the log directories of the asked broker and the copies in them.
 
-    Versions: 0-4 on 3.7, 3.9; 1-4 on 4.2; 1-5 on 4.3, 4.4.
     Permission: DESCRIBE on the cluster; without it CLUSTER_AUTHORIZATION_FAILED, which before version 3 shows as no
     results.
 
@@ -262,7 +258,6 @@ _FIRST_WITH_TYPE = 1
 def _elect_leaders(request: Request) -> Message:
     """ElectLeaders: makes preferred replicas leaders, or replicas out of sync where nobody leads (KIP-183, KIP-460).
 
-    Versions: 0-2.
     Permission: ALTER on the cluster; without it CLUSTER_AUTHORIZATION_FAILED at the top and on each
     partition asked for.
 

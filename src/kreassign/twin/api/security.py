@@ -18,7 +18,6 @@ from kreassign.wire.api import Message
 def _sasl_handshake(request: Request) -> Message:
     """SaslHandshake: names a SASL mechanism.
 
-    Versions: 0-1.
     Permission: none.
 
     Behaviour:
@@ -38,7 +37,6 @@ def _sasl_handshake(request: Request) -> Message:
 def _sasl_authenticate(request: Request) -> Message:
     """SaslAuthenticate: carries the tokens of a SASL mechanism.
 
-    Versions: 0-2.
     Permission: none.
 
     Behaviour:
@@ -66,7 +64,6 @@ _SCRAM_RESULT = _SCRAM_RESPONSE.DescribeUserScramCredentialsResult
 def _describe_user_scram_credentials(request: Request) -> Message:
     """DescribeUserScramCredentials: which users can log in with SCRAM.
 
-    Versions: 0.
     Permission: DESCRIBE on the cluster; without it CLUSTER_AUTHORIZATION_FAILED.
 
     Behaviour:
@@ -104,7 +101,6 @@ def _scram_result(name: str, times: int) -> Message:
 def _describe_acls(request: Request) -> Message:
     """DescribeAcls: access rules.
 
-    Versions: 0-3 on 3.7, 3.9; 1-3 on 4.2, 4.3, 4.4.
     Permission: DESCRIBE on the cluster; without it CLUSTER_AUTHORIZATION_FAILED.
 
     Behaviour:
@@ -127,7 +123,6 @@ def _acls_answer(code: int, text: str | None) -> Message:
 def _describe_client_quotas(request: Request) -> Message:
     """DescribeClientQuotas: what clients may take.
 
-    Versions: 0-1.
     Permission: DESCRIBE_CONFIGS on the cluster; without it CLUSTER_AUTHORIZATION_FAILED.
 
     Behaviour:

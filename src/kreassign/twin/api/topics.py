@@ -24,7 +24,6 @@ _NO_ID = uuid.UUID(int=0)
 def _create_topics(request: Request) -> Message:
     """CreateTopics: creates topics, placed by hand or by the cluster.
 
-    Versions: 0-7 on 3.7, 3.9; 2-7 on 4.2, 4.3, 4.4.
     Permission: CREATE on the cluster or on the topic; without it TOPIC_AUTHORIZATION_FAILED.
 
     Behaviour:
@@ -93,7 +92,6 @@ _FIRST_DELETION_BY_ID = 6
 def _delete_topics(request: Request) -> Message:
     """DeleteTopics: deletes topics, and with them their moves.
 
-    Versions: 0-6 on 3.7, 3.9; 1-6 on 4.2, 4.3, 4.4.
     Permission: DELETE on the topic or on the cluster; without it TOPIC_AUTHORIZATION_FAILED.
 
     Behaviour:
@@ -146,7 +144,6 @@ _CREATE_PARTITIONS_RESPONSE = api.CREATE_PARTITIONS.response
 def _create_partitions(request: Request) -> Message:
     """CreatePartitions: gives topics more partitions, also while they are being moved (not so in ZooKeeper mode).
 
-    Versions: 0-3.
     Permission: ALTER on the topic; without it TOPIC_AUTHORIZATION_FAILED, and no text.
 
     Behaviour:
