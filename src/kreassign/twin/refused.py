@@ -24,26 +24,14 @@ from kreassign.wire.api import Api
 
 
 class Refusal(NamedTuple):
-    """A refused API: its error, and the versions that nodes offer by the release from which on they do."""
+    """A refused API and its error."""
 
     api: Api
     text: str
-    versions: Mapping[str, tuple[int, int]]
     code: int = POLICY_VIOLATION
-    at_controllers: bool = False
     is_listed: bool = True
 
-    def range_in(self, release: str) -> tuple[int, int] | None:
-        """The first and the last version that nodes of a release offer; None before the first of the releases."""
-        reached = [versions for since, versions in self.versions.items() if _number(since) <= _number(release)]
-        return reached[-1] if reached else None
 
-
-def _number(release: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in release.split("."))
-
-
-_ANY = "3.7"  # the oldest release that the twin knows
 NO_AUTHORIZER = "No Authorizer is configured."
 """A real node's text, where access rules are changed and there are none."""
 
@@ -52,40 +40,36 @@ def _no(what: str) -> str:
     return f"This is a twin: it keeps no {what}."
 
 
-def _unlisted(known: Api, versions: Mapping[str, tuple[int, int]]) -> Refusal:
-    return Refusal(known, _no("records and no transactions"), versions, UNSUPPORTED_VERSION, is_listed=False)
+def _unlisted(known: Api) -> Refusal:
+    return Refusal(known, _no("records and no transactions"), UNSUPPORTED_VERSION, is_listed=False)
 
 
 REFUSED = (
-    Refusal(api.DELETE_RECORDS, _no("records"), {_ANY: (0, 2)}),
+    Refusal(api.DELETE_RECORDS, _no("records")),
     # Were it listed, an idempotent producer of librdkafka would ask again after any error but of authorization.
-    _unlisted(api.INIT_PRODUCER_ID, {_ANY: (0, 4), "3.9": (0, 5)}),
+    _unlisted(api.INIT_PRODUCER_ID),
     # Were it listed, a consumer of Java would ask again for ever. Without it, it fetches, and is refused.
-    _unlisted(api.OFFSET_FOR_LEADER_EPOCH, {_ANY: (0, 4), "4.2": (2, 4)}),
-    _unlisted(api.ADD_PARTITIONS_TO_TXN, {_ANY: (0, 4), "3.9": (0, 5)}),
-    _unlisted(api.ADD_OFFSETS_TO_TXN, {_ANY: (0, 3), "3.9": (0, 4)}),
-    _unlisted(api.END_TXN, {_ANY: (0, 3), "3.9": (0, 4), "4.2": (0, 5)}),
-    _unlisted(api.TXN_OFFSET_COMMIT, {_ANY: (0, 3), "3.9": (0, 4), "4.2": (0, 5)}),
-    Refusal(api.CREATE_ACLS, NO_AUTHORIZER, {_ANY: (0, 3), "4.2": (1, 3)}, SECURITY_DISABLED, at_controllers=True),
-    Refusal(api.DELETE_ACLS, NO_AUTHORIZER, {_ANY: (0, 3), "4.2": (1, 3)}, SECURITY_DISABLED, at_controllers=True),
-    Refusal(api.OFFSET_DELETE, "This is a twin: it deletes offsets of whole groups only.", {_ANY: (0, 0)}),
-    Refusal(api.ALTER_CLIENT_QUOTAS, _no("quotas"), {_ANY: (0, 1)}, at_controllers=True),
-    Refusal(api.ALTER_USER_SCRAM_CREDENTIALS, _no("SCRAM credentials"), {_ANY: (0, 0)}, at_controllers=True),
-    Refusal(
-        api.UPDATE_FEATURES, "This is a twin: its features are those of its release.", {_ANY: (0, 1), "4.2": (0, 2)},
-        INVALID_UPDATE_VERSION,
-        at_controllers=True,
-    ),
-    Refusal(api.UNREGISTER_CONTROLLER, "This is a twin: its controllers stay.", {"4.4": (0, 0)}, at_controllers=True),
-    Refusal(api.DESCRIBE_PRODUCERS, _no("records and no producers"), {_ANY: (0, 0)}),
+    _unlisted(api.OFFSET_FOR_LEADER_EPOCH),
+    _unlisted(api.ADD_PARTITIONS_TO_TXN),
+    _unlisted(api.ADD_OFFSETS_TO_TXN),
+    _unlisted(api.END_TXN),
+    _unlisted(api.TXN_OFFSET_COMMIT),
+    Refusal(api.CREATE_ACLS, NO_AUTHORIZER, SECURITY_DISABLED),
+    Refusal(api.DELETE_ACLS, NO_AUTHORIZER, SECURITY_DISABLED),
+    Refusal(api.OFFSET_DELETE, "This is a twin: it deletes offsets of whole groups only."),
+    Refusal(api.ALTER_CLIENT_QUOTAS, _no("quotas")),
+    Refusal(api.ALTER_USER_SCRAM_CREDENTIALS, _no("SCRAM credentials")),
+    Refusal(api.UPDATE_FEATURES, "This is a twin: its features are those of its release.", INVALID_UPDATE_VERSION),
+    Refusal(api.UNREGISTER_CONTROLLER, "This is a twin: its controllers stay."),
+    Refusal(api.DESCRIBE_PRODUCERS, _no("records and no producers")),
     # As brokers answer with group.version at 0. Were it not listed, librdkafka would look for the coordinator for ever.
     Refusal(
-        api.CONSUMER_GROUP_HEARTBEAT, "This is a twin: its groups have the classic protocol (group.protocol=classic).",
-        {"3.9": (0, 0), "4.2": (0, 1)},
+        api.CONSUMER_GROUP_HEARTBEAT,
+        "This is a twin: its groups have the classic protocol (group.protocol=classic).",
         UNSUPPORTED_VERSION,
     ),
-    Refusal(api.DESCRIBE_TRANSACTIONS, _no("transactions"), {_ANY: (0, 0)}, TRANSACTIONAL_ID_NOT_FOUND),
-)  # fmt: skip
+    Refusal(api.DESCRIBE_TRANSACTIONS, _no("transactions"), TRANSACTIONAL_ID_NOT_FOUND),
+)
 """The APIs that are answered with a refusal."""
 
 UNLISTED = frozenset(row.api.key for row in REFUSED if not row.is_listed)

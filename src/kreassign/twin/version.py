@@ -7,15 +7,17 @@ The ranges are those that brokers and controllers of these releases offer, also 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
+from importlib.resources import files
 from typing import NamedTuple
 
 from kreassign.errors import InputError
 from kreassign.model.text import shortened
 from kreassign.twin.controller.decision import ZOOKEEPER_RULES, ReleaseRules, rules_of
-from kreassign.twin.refused import REFUSED, UNLISTED
+from kreassign.twin.refused import UNLISTED
 from kreassign.wire import api
 
 
@@ -79,69 +81,21 @@ class KafkaVersion:
         return replace(self, offered={**self.offered, **added})
 
 
+_TABLE = json.loads(files("kreassign.twin").joinpath("api_versions.json").read_text(encoding="utf-8"))
+"""First and last version of each API, by key, in each of the releases; null where it did not exist."""
+
 # Controllers have no data of partitions, and clients discover brokers from brokers.
 CONTROLLER_KEYS = frozenset(
-    known.key
-    for known in (
-        api.SASL_HANDSHAKE, api.API_VERSIONS, api.CREATE_TOPICS, api.DELETE_TOPICS, api.DESCRIBE_ACLS,
-        api.DESCRIBE_CONFIGS, api.ALTER_CONFIGS, api.SASL_AUTHENTICATE, api.CREATE_PARTITIONS, api.ELECT_LEADERS,
-        api.DESCRIBE_USER_SCRAM_CREDENTIALS, api.UNREGISTER_BROKER,
-        api.INCREMENTAL_ALTER_CONFIGS, api.ALTER_PARTITION_REASSIGNMENTS, api.LIST_PARTITION_REASSIGNMENTS,
-        api.DESCRIBE_QUORUM, api.DESCRIBE_CLUSTER, api.ALTER_PARTITION_COUNTS,
-        api.ALTER_REPLICATION_FACTORS, api.REASSIGN_PARTITIONS,
+    (
+        *(int(key) for key, row in _TABLE["apis"].items() if row["is_at_controllers"]),
+        *(known.key for known in api.KIP_179_CHANGES),
     )
-)  # fmt: skip
-CONTROLLER_KEYS |= {row.api.key for row in REFUSED if row.at_controllers}
-
-_RELEASES = ("3.7", "3.9", "4.2", "4.3", "4.4")
-
-# First and last version in each of the releases above; None where the API did not exist.
-_Range = tuple[int, int] | None
-_OFFERED: dict[api.Api, tuple[_Range, _Range, _Range, _Range, _Range]] = {
-    api.PRODUCE: ((0, 10), (0, 11), (0, 13), (0, 13), (0, 13)),
-    api.FETCH: ((0, 16), (0, 17), (4, 18), (4, 18), (4, 18)),
-    api.LIST_OFFSETS: ((0, 8), (0, 9), (1, 11), (1, 11), (1, 11)),
-    api.METADATA: ((0, 12), (0, 12), (0, 13), (0, 13), (0, 13)),
-    api.OFFSET_COMMIT: ((0, 9), (0, 9), (2, 10), (2, 10), (2, 10)),
-    api.OFFSET_FETCH: ((0, 9), (0, 9), (1, 10), (1, 10), (1, 10)),
-    api.FIND_COORDINATOR: ((0, 4), (0, 6), (0, 6), (0, 6), (0, 6)),
-    api.JOIN_GROUP: ((0, 9), (0, 9), (0, 9), (0, 9), (0, 9)),
-    api.HEARTBEAT: ((0, 4), (0, 4), (0, 4), (0, 4), (0, 4)),
-    api.LEAVE_GROUP: ((0, 5), (0, 5), (0, 5), (0, 5), (0, 5)),
-    api.SYNC_GROUP: ((0, 5), (0, 5), (0, 5), (0, 5), (0, 5)),
-    api.DESCRIBE_GROUPS: ((0, 5), (0, 5), (0, 6), (0, 6), (0, 6)),
-    api.LIST_GROUPS: ((0, 4), (0, 5), (0, 5), (0, 5), (0, 5)),
-    api.SASL_HANDSHAKE: ((0, 1), (0, 1), (0, 1), (0, 1), (0, 1)),
-    api.API_VERSIONS: ((0, 3), (0, 4), (0, 4), (0, 4), (0, 5)),
-    api.CREATE_TOPICS: ((0, 7), (0, 7), (2, 7), (2, 7), (2, 7)),
-    api.DELETE_TOPICS: ((0, 6), (0, 6), (1, 6), (1, 6), (1, 6)),
-    api.DESCRIBE_ACLS: ((0, 3), (0, 3), (1, 3), (1, 3), (1, 3)),
-    api.DESCRIBE_CONFIGS: ((0, 4), (0, 4), (1, 4), (1, 4), (1, 4)),
-    api.ALTER_CONFIGS: ((0, 2), (0, 2), (0, 2), (0, 2), (0, 2)),
-    api.ALTER_REPLICA_LOG_DIRS: ((0, 2), (0, 2), (1, 2), (1, 2), (1, 2)),
-    api.DESCRIBE_LOG_DIRS: ((0, 4), (0, 4), (1, 4), (1, 5), (1, 5)),
-    api.SASL_AUTHENTICATE: ((0, 2), (0, 2), (0, 2), (0, 2), (0, 2)),
-    api.CREATE_PARTITIONS: ((0, 3), (0, 3), (0, 3), (0, 3), (0, 3)),
-    api.DELETE_GROUPS: ((0, 2), (0, 2), (0, 2), (0, 2), (0, 3)),
-    api.ELECT_LEADERS: ((0, 2), (0, 2), (0, 2), (0, 2), (0, 2)),
-    api.INCREMENTAL_ALTER_CONFIGS: ((0, 1), (0, 1), (0, 1), (0, 1), (0, 1)),
-    api.ALTER_PARTITION_REASSIGNMENTS: ((0, 0), (0, 0), (0, 1), (0, 1), (0, 1)),
-    api.LIST_PARTITION_REASSIGNMENTS: ((0, 0), (0, 0), (0, 0), (0, 0), (0, 0)),
-    api.DESCRIBE_CLIENT_QUOTAS: ((0, 1), (0, 1), (0, 1), (0, 1), (0, 1)),
-    api.DESCRIBE_USER_SCRAM_CREDENTIALS: ((0, 0), (0, 0), (0, 0), (0, 0), (0, 0)),
-    api.DESCRIBE_QUORUM: ((0, 1), (0, 2), (0, 2), (0, 2), (0, 2)),
-    api.DESCRIBE_CLUSTER: ((0, 1), (0, 1), (0, 2), (0, 2), (0, 2)),
-    api.UNREGISTER_BROKER: ((0, 0), (0, 0), (0, 0), (0, 0), (0, 0)),
-    api.LIST_TRANSACTIONS: ((0, 0), (0, 1), (0, 2), (0, 2), (0, 2)),
-    api.LIST_CONFIG_RESOURCES: ((0, 0), (0, 0), (0, 1), (0, 1), (0, 1)),
-    api.DESCRIBE_TOPIC_PARTITIONS: (None, (0, 0), (0, 0), (0, 0), (0, 0)),
-}
+)
 
 
 def _offered(release: str) -> dict[int, Versions]:
-    column = _RELEASES.index(release)
-    ranges = {known.key: row[column] for known, row in _OFFERED.items()}
-    ranges |= {row.api.key: row.range_in(release) for row in REFUSED}
+    column = _TABLE["releases"].index(release)
+    ranges = {int(key): row["versions"][column] for key, row in _TABLE["apis"].items()}
     return {key: Versions(*found) for key, found in ranges.items() if found is not None}
 
 

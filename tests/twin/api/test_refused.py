@@ -13,7 +13,7 @@ from kreassign.model.error_codes import error_code
 from kreassign.twin.access import Permissions
 from kreassign.twin.api.handlers import HANDLERS
 from kreassign.twin.refused import NOT_OFFERED, REFUSED, Refusal
-from kreassign.twin.version import RELEASES, Endpoint, KafkaVersion, Versions
+from kreassign.twin.version import CONTROLLER_KEYS, RELEASES, Endpoint, KafkaVersion, Versions
 from kreassign.wire import api
 from kreassign.wire.codec import PREFIX_BYTES, encode_request
 from tests.twin.asking import ask, ask_on, twin
@@ -84,13 +84,13 @@ def test_every_api_of_kafka_has_a_handler_or_a_reason() -> None:
 
 @pytest.mark.parametrize(
     ("release", "row"),
-    [(release, row) for release in RELEASES for row in REFUSED if row.range_in(release.name) is not None],
+    [(release, row) for release in RELEASES for row in REFUSED if release.versions(row.api.key)],
     ids=lambda one: one.api.name if isinstance(one, Refusal) else str(one),
 )
 def test_a_refused_api_answers_every_version_with_its_error(release: KafkaVersion, row: Refusal) -> None:
     asked = twin({"orders": [[0, 1], [1, 2]]}, version=release)
     nodes = {Endpoint.BROKER: 0, Endpoint.CONTROLLER: asked.controller_id}
-    for endpoint in Endpoint if row.at_controllers else [Endpoint.BROKER]:
+    for endpoint in Endpoint if row.api.key in CONTROLLER_KEYS else [Endpoint.BROKER]:
         low, high = release.versions(row.api.key, endpoint) or (0, -1)
         assert low <= high
         for version in range(low, high + 1):
