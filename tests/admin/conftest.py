@@ -12,7 +12,7 @@ import pytest
 from kreassign.admin import AdminClient, ClientSettings
 from kreassign.clock import VirtualClock
 from testbed.ports import reserved_ports
-from tests.admin.listener import Listener
+from tests.admin.listener import Listener, join
 
 # Longer than any test may take.
 LONG_MS = 600_000
@@ -44,7 +44,10 @@ def listen(stack: ExitStack) -> Callable[..., Listener]:
 
 @pytest.fixture
 def node(listen: Callable[..., Listener]) -> Listener:
-    return listen()
+    """The only node of a cluster."""
+    found = listen()
+    join(found)
+    return found
 
 
 @pytest.fixture

@@ -136,6 +136,13 @@ def join(*nodes: Listener, controller: int = 0) -> Cluster:
     return cluster
 
 
+def joined(listen: Callable[[], Listener], controller: int = 0) -> tuple[Listener, Listener]:
+    """Start two nodes of one cluster."""
+    nodes = listen(), listen()
+    join(*nodes, controller=controller)
+    return nodes
+
+
 def partitions_of(asked: Asked) -> list[TopicPartition]:
     """The partitions that a request is about, for those APIs that call topics and partitions so."""
     entries = asked.message.topics

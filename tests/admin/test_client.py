@@ -69,7 +69,6 @@ def many(count: int) -> dict[model.TopicPartition, tuple[int, ...] | None]:
 
 
 def test_a_call_of_more_than_5000_partitions_goes_in_several_requests(node: Listener, connect: Connect) -> None:
-    join(node)
     node.answers[ALTER] = all_fine
     targets = many(12_001)
     batch = connect(node).alter_partition_reassignments(targets, warns_of_overrides=False)
@@ -85,7 +84,6 @@ def test_elections_of_more_than_5000_partitions_go_in_several_requests(node: Lis
         named = [(entry.topic, number) for entry in asked.message.topic_partitions for number in entry.partitions]
         return answers.elected({model.TopicPartition(*one): answers.FINE for one in named[:5_000]})
 
-    join(node)
     node.answers[api.ELECT_LEADERS] = elect
     assert connect(node).elect_leaders(many(5_001)).ok.keys() == many(5_001).keys()
     assert connect(node).elect_leaders([]) == model.Batch()
@@ -96,7 +94,6 @@ def test_partitions_refused_in_any_part_are_told_with_the_others(node: Listener,
         *good, last = partitions_of(asked)
         return answers.altered(dict.fromkeys(good, answers.FINE) | {last: (39, f"broken {last}")})
 
-    join(node)
     node.answers[ALTER] = refuse_last
     batch = connect(node).alter_partition_reassignments(many(5_002), warns_of_overrides=False)
     ordered = sorted(many(5_002))
@@ -108,7 +105,6 @@ def test_partitions_refused_in_any_part_are_told_with_the_others(node: Listener,
 
 
 def test_a_failed_part_fails_its_partitions_and_stops_the_rest(node: Listener, connect: Connect) -> None:
-    join(node)
     node.answers[ALTER] = in_turn(all_fine, Deed.HANG_UP, all_fine)
     batch = connect(node).alter_partition_reassignments(many(15_000), warns_of_overrides=False)
     ordered = sorted(many(15_000))
@@ -120,7 +116,6 @@ def test_a_failed_part_fails_its_partitions_and_stops_the_rest(node: Listener, c
 
 
 def test_a_first_part_that_fails_fails_the_call(node: Listener, connect: Connect) -> None:
-    join(node)
     node.answers[ALTER] = answers.altered({}, top=(31, None))
     with pytest.raises(Rejected):
         connect(node).alter_partition_reassignments(many(5_001), warns_of_overrides=False)
@@ -131,7 +126,6 @@ def test_a_first_part_that_fails_fails_the_call(node: Listener, connect: Connect
 
 
 def test_a_guard_that_a_broker_lacks_is_refused_and_nothing_sent(node: Listener, connect: Connect) -> None:
-    join(node)
     node.offer({ALTER: (0, 0)})
     with pytest.raises(Unsupported) as refused:
         connect(node).alter_partition_reassignments(
@@ -144,7 +138,6 @@ def test_a_guard_that_a_broker_lacks_is_refused_and_nothing_sent(node: Listener,
 def test_without_the_guard_an_old_broker_gets_version_0_silently(
     node: Listener, connect: Connect, logged: Logged
 ) -> None:
-    join(node)
     node.offer({ALTER: (0, 0)})
     node.answers[ALTER] = all_fine
     assert connect(node).alter_partition_reassignments({T0: (1,)}, warns_of_overrides=False) == model.Batch({T0: None})
@@ -154,7 +147,6 @@ def test_without_the_guard_an_old_broker_gets_version_0_silently(
 
 @pytest.mark.parametrize("allowed", [True, False])
 def test_a_broker_that_has_the_guard_is_told(allowed: bool, node: Listener, connect: Connect) -> None:
-    join(node)
     node.answers[ALTER] = all_fine
     connect(node).alter_partition_reassignments(
         {T0: (1,)}, allow_replication_factor_change=allowed, warns_of_overrides=False
@@ -166,7 +158,6 @@ def test_a_broker_that_has_the_guard_is_told(allowed: bool, node: Listener, conn
 
 
 def test_pages_are_joined_also_where_they_cut_a_topic(node: Listener, connect: Connect) -> None:
-    join(node)
     first = answers.topic_page([some_topic("a", 0), some_topic("b", 0, 1)], {"gone": 3}, cursor=("b", 2))
     node.answers[PAGE] = in_turn(
         first,
@@ -183,7 +174,6 @@ def test_pages_are_joined_also_where_they_cut_a_topic(node: Listener, connect: C
 
 
 def test_pages_of_all_topics_ask_for_all_each_time(node: Listener, connect: Connect) -> None:
-    join(node)
     node.answers[PAGE] = in_turn(
         answers.topic_page([some_topic("a", 0)], cursor=("b", 0)), answers.topic_page([some_topic("b", 0)])
     )
@@ -260,7 +250,6 @@ TRIED_OUT: dict[Api, Callable[..., object]] = {
 def test_validate_only_is_sent_when_it_is_asked_for_and_not_otherwise(
     changed: Api, node: Listener, connect: Connect
 ) -> None:
-    join(node)
     node.answers |= {
         api.CREATE_TOPICS: answers.named(api.CREATE_TOPICS, {"t": answers.FINE}),
         api.CREATE_PARTITIONS: answers.named(api.CREATE_PARTITIONS, {"t": answers.FINE}),

@@ -34,7 +34,7 @@ from kreassign.wire.api import Message
 from tests.admin import answers
 from tests.admin.answers import some_topic
 from tests.admin.conftest import SILENCE_MS
-from tests.admin.listener import Deed, Listener, Reply, in_turn, join, partitions_of
+from tests.admin.listener import Deed, Listener, Reply, in_turn, join, joined, partitions_of
 from tests.wire.peer import Asked
 
 ALTER, PAGE = api.ALTER_PARTITION_REASSIGNMENTS, api.DESCRIBE_TOPIC_PARTITIONS
@@ -129,8 +129,7 @@ def test_a_name_that_is_no_broker_is_refused_before_anything_is_sent(
 
 
 def test_a_broker_that_does_not_answer_fails_only_its_own_resources(listen: Listen, connect: Connect) -> None:
-    alive, dead = listen(), listen()
-    join(alive, dead)
+    alive, dead = joined(listen)
     mine, other = ConfigResource.broker(0), ConfigResource.broker(1)
     alive.answers[api.DESCRIBE_CONFIGS] = answers.configs({mine: []}, {})
     alive.answers[api.INCREMENTAL_ALTER_CONFIGS] = answers.configs_altered({mine: answers.FINE})
@@ -179,8 +178,7 @@ def offsets_of(found: dict[TopicPartition, tuple[int, int]], codes: dict[TopicPa
 
 
 def test_offsets_are_asked_of_the_leaders(listen: Listen, connect: Connect) -> None:
-    first, second = listen(), listen()
-    join(first, second)
+    first, second = joined(listen)
     partitions = (*some_topic("t", 0, leader=0).partitions, *some_topic("t", 1, leader=1).partitions)
     leaderless = some_topic("u", 0, leader=-1)
     first.answers[PAGE] = answers.topic_page([Topic("t", None, False, partitions), leaderless], {"gone": 3})
@@ -198,8 +196,7 @@ def test_offsets_are_asked_of_the_leaders(listen: Listen, connect: Connect) -> N
 
 
 def test_offsets_of_a_leader_that_does_not_answer_fail_alone(listen: Listen, connect: Connect) -> None:
-    first, dead = listen(), listen()
-    join(first, dead)
+    first, dead = joined(listen)
     partitions = (*some_topic("t", 0, leader=0).partitions, *some_topic("t", 1, leader=1).partitions)
     first.answers[PAGE] = answers.topic_page([Topic("t", None, False, partitions)])
     first.answers[api.LIST_OFFSETS] = offsets_of({T0: (3, 10)}, {})
@@ -210,8 +207,7 @@ def test_offsets_of_a_leader_that_does_not_answer_fail_alone(listen: Listen, con
 
 
 def test_offsets_of_a_partition_whose_leader_just_changed_are_asked_again(listen: Listen, connect: Connect) -> None:
-    first, second = listen(), listen()
-    join(first, second)
+    first, second = joined(listen)
     stays = some_topic("t", 0, leader=0).partitions
     before, after = (
         [Topic("t", None, False, (*stays, *some_topic("t", 1, leader=leader).partitions))] for leader in (0, 1)
@@ -228,8 +224,7 @@ def test_offsets_of_a_partition_whose_leader_just_changed_are_asked_again(listen
 
 
 def test_known_partitions_are_described_again_for_a_new_leader_only(listen: Listen, connect: Connect) -> None:
-    first, second = listen(), listen()
-    join(first, second)
+    first, second = joined(listen)
     both = (*some_topic("t", 0, leader=0).partitions, *some_topic("t", 1, leader=0).partitions)
     known = {partition.topic_partition: partition for partition in both}
     first.answers[PAGE] = answers.topic_page(
@@ -245,7 +240,6 @@ def test_known_partitions_are_described_again_for_a_new_leader_only(listen: List
 
 
 def test_a_leader_that_is_never_told_of_is_given_up_in_time(node: Listener, connect: Connect) -> None:
-    join(node)
     node.answers[PAGE] = answers.topic_page([some_topic("t", 0, leader=0)])
     node.answers[api.LIST_OFFSETS] = offsets_of({}, {T0: NOT_LEADER_OR_FOLLOWER})
     error = connect(node).list_offsets([T0]).failed[T0]

@@ -29,7 +29,7 @@ from kreassign.errors import KreassignError, Unauthenticated, Unreachable
 from kreassign.wire import api
 from kreassign.wire.codec import encode_request
 from testbed.waiting import PATIENCE_S
-from tests.admin.listener import Answer, Deed, Listener, in_turn, join
+from tests.admin.listener import Answer, Deed, Listener, in_turn
 from tests.admin.token_server import Reply, TokenServer, granted
 from tests.wire.peer import Asked
 
@@ -271,7 +271,6 @@ def test_an_endpoint_that_is_down_is_said_in_place_of_a_cluster_that_is(
     node: Listener, connect: Callable[..., AdminClient], issuer: TokenServer
 ) -> None:
     believing(node, step())
-    join(node)
     issuer.reply = Reply(503, b"")
     with connect(node, security_protocol=SecurityProtocol.SASL_PLAINTEXT, sasl=fetched(issuer)) as client:
         with pytest.raises(Unreachable) as failed:

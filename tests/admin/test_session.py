@@ -17,7 +17,7 @@ from kreassign.wire.api import Api
 from testbed.waiting import PATIENCE_S
 from tests.admin import answers
 from tests.admin.conftest import RETRY_BACKOFF_MS, SILENCE_MS
-from tests.admin.listener import EVERYTHING, Deed, Listener, Reply, in_turn, join
+from tests.admin.listener import EVERYTHING, Deed, Listener, Reply, in_turn, join, joined
 from tests.logs import Logged
 from tests.wire.peer import Asked, write_response
 
@@ -44,7 +44,6 @@ def alter(client: AdminClient, **options: object) -> object:
 
 
 def test_a_write_that_met_silence_is_never_sent_twice(node: Listener, connect: Connect) -> None:
-    join(node)
     node.answers[ALTER] = in_turn(Deed.STAY_SILENT, DONE)
     with pytest.raises(OutcomeUnknown, match=r"did not answer within 1\.0 s"):
         alter(connect(node, request_timeout_ms=SILENCE_MS))
@@ -64,30 +63,26 @@ WRITES: dict[Api, Callable[[AdminClient], object]] = {
 
 @pytest.mark.parametrize("written", WRITES, ids=lambda entry: entry.name)
 def test_no_kind_of_write_is_sent_twice(written: Api, node: Listener, connect: Connect) -> None:
-    join(node)
     with pytest.raises(OutcomeUnknown):
         WRITES[written](connect(node))
     assert node.times_asked(written) == 1
 
 
 def test_a_read_without_an_answer_is_asked_again(node: Listener, connect: Connect) -> None:
-    join(node)
     node.answers[LIST] = in_turn(Deed.HANG_UP, Deed.HANG_UP, LISTED)
     assert connect(node).list_partition_reassignments() == MOVES
     assert node.times_asked(LIST) == 3
 
 
 def test_a_read_that_any_node_can_answer_goes_to_another_one(listen: Listen, connect: Connect) -> None:
-    first, second = listen(), listen()
-    join(first, second)
+    first, second = joined(listen)
     first.answers[api.DESCRIBE_CLUSTER] = Deed.HANG_UP
     assert len(connect(first, second).describe_cluster().brokers) == 2
     assert (first.times_asked(api.DESCRIBE_CLUSTER), second.times_asked(api.DESCRIBE_CLUSTER)) == (1, 1)
 
 
 def test_another_node_is_asked_before_a_topic_is_believed_gone(listen: Listen, connect: Connect) -> None:
-    first, second = listen(), listen()
-    join(first, second)
+    first, second = joined(listen)
     page = api.DESCRIBE_TOPIC_PARTITIONS
     first.answers[page] = answers.topic_page([], {"t": 3})
     second.answers[page] = answers.topic_page([answers.some_topic("t", 0)])
@@ -96,8 +91,7 @@ def test_another_node_is_asked_before_a_topic_is_believed_gone(listen: Listen, c
 
 
 def test_what_one_node_knows_is_there_though_another_does_not_know_it_yet(listen: Listen, connect: Connect) -> None:
-    first, second = listen(), listen()
-    join(first, second)
+    first, second = joined(listen)
     page = api.DESCRIBE_TOPIC_PARTITIONS
     first.answers[page] = answers.topic_page([answers.some_topic("t", 0)], {"gone": 3})
     second.answers[page] = answers.topic_page([], {"t": 3, "gone": 3})
@@ -116,16 +110,14 @@ def test_two_nodes_that_know_of_no_topic_are_believed(listen: Listen, connect: C
 
 def test_an_empty_list_of_moves_is_put_to_another_broker(listen: Listen, connect: Connect) -> None:
     """With KRaft, the first may forward to a controller that is not active any more, and has read no move."""
-    first, second = listen(), listen()
-    join(first, second)
+    first, second = joined(listen)
     first.answers[LIST], second.answers[LIST] = answers.listed({}), LISTED
     assert connect(first, second).list_partition_reassignments() == MOVES
     assert (first.times_asked(LIST), second.times_asked(LIST)) == (1, 1)
 
 
 def test_a_second_broker_that_refuses_does_not_take_an_empty_list_back(listen: Listen, connect: Connect) -> None:
-    first, second = listen(), listen()
-    join(first, second)
+    first, second = joined(listen)
     first.answers[LIST] = answers.listed({})
     second.answers[LIST] = answers.listed({}, top=(CLUSTER_AUTHORIZATION_FAILED, None))
     assert connect(first, second).list_partition_reassignments() == {}
@@ -133,8 +125,7 @@ def test_a_second_broker_that_refuses_does_not_take_an_empty_list_back(listen: L
 
 
 def test_an_empty_list_is_believed_where_only_the_controller_answers(listen: Listen, connect: Connect) -> None:
-    controller, other = listen(), listen()
-    join(controller, other)
+    controller, other = joined(listen)
     controller.answers[LIST] = answers.listed({})
     other.answers[LIST] = answers.listed({}, top=(NOT_CONTROLLER, None))
     assert connect(other, controller).list_partition_reassignments() == {}
@@ -142,7 +133,6 @@ def test_an_empty_list_is_believed_where_only_the_controller_answers(listen: Lis
 
 
 def test_trying_again_ends_with_the_time_of_the_call(node: Listener, connect: Connect) -> None:
-    join(node)
     node.answers[LIST] = Deed.HANG_UP
     with pytest.raises(OutcomeUnknown):
         connect(node, retry_backoff_ms=30_000).list_partition_reassignments(timeout_ms=100_000)
@@ -150,7 +140,6 @@ def test_trying_again_ends_with_the_time_of_the_call(node: Listener, connect: Co
 
 
 def test_a_listing_that_timed_out_at_a_broker_is_asked_again(node: Listener, connect: Connect) -> None:
-    join(node)
     node.answers |= {
         LIST: in_turn(answers.listed({}, (REQUEST_TIMED_OUT, None)), LISTED),
         ALTER: answers.altered({}, (REQUEST_TIMED_OUT, None)),
@@ -163,7 +152,6 @@ def test_a_listing_that_timed_out_at_a_broker_is_asked_again(node: Listener, con
 
 
 def test_the_controller_gets_most_of_the_time_that_is_left(node: Listener, connect: Connect) -> None:
-    join(node)
     node.answers[ALTER] = DONE
     alter(connect(node), timeout_ms=30_000)
     (message,) = node.messages(ALTER)
@@ -171,7 +159,6 @@ def test_the_controller_gets_most_of_the_time_that_is_left(node: Listener, conne
 
 
 def test_a_closed_idle_connection_is_opened_again_silently(node: Listener, connect: Connect) -> None:
-    join(node)
     node.answers |= {LIST: LISTED, ALTER: DONE}
     client = connect(node)
     for write in range(1, 4):
@@ -182,7 +169,6 @@ def test_a_closed_idle_connection_is_opened_again_silently(node: Listener, conne
 
 
 def test_one_connection_serves_many_calls(node: Listener, connect: Connect) -> None:
-    join(node)
     node.answers[LIST] = LISTED
     client = connect(node)
     for _ in range(5):
@@ -195,7 +181,6 @@ def test_an_answer_to_another_request_ends_the_connection(node: Listener, connec
     def answer_another(asked: Asked) -> bytes:
         return write_response(asked, LISTED, correlation_id=asked.correlation_id + 1)
 
-    join(node)
     node.answers[LIST] = in_turn(answer_another, LISTED)
     client = connect(node)
     with pytest.raises(ProtocolViolation, match="expected the answer to request"):
@@ -209,8 +194,7 @@ def test_an_answer_to_another_request_ends_the_connection(node: Listener, connec
 
 def moving_controller(listen: Listen, asked: Api, refusal: Reply, answer: Reply) -> tuple[Listener, Listener]:
     """Two nodes; the first is the controller until it is asked, and refuses that as the second is it by then."""
-    old, new = listen(), listen()
-    join(old, new, controller=0)
+    old, new = joined(listen, controller=0)
 
     def moved(_asked: Asked) -> Reply:
         join(old, new, controller=1)
@@ -248,7 +232,6 @@ def test_a_change_is_confirmed_before_each_time_that_it_is_sent(listen: Listen, 
 
 
 def test_a_controller_that_stays_wrong_is_reported_when_time_is_up(node: Listener, connect: Connect) -> None:
-    join(node)
     node.answers[ALTER] = answers.altered({}, top=(NOT_CONTROLLER, None))
     with pytest.raises(Rejected, match="This is not the correct controller for this cluster") as refused:
         alter(connect(node, retry_backoff_ms=30_000), timeout_ms=100_000)
@@ -266,8 +249,7 @@ def test_a_wrong_controller_for_each_partition_is_left_too(listen: Listen, conne
 def test_a_broker_that_hangs_and_is_named_as_the_controller_is_asked_once(
     silent_to: Api, listen: Listen, connect: Connect
 ) -> None:
-    other, hanging = listen(), listen()
-    join(other, hanging, controller=1)
+    other, hanging = joined(listen, controller=1)
     other.answers[LIST] = hanging.answers[LIST] = LISTED
     hanging.answers[silent_to] = Deed.STAY_SILENT
     assert connect(other, request_timeout_ms=SILENCE_MS).list_partition_reassignments() == MOVES
@@ -275,8 +257,7 @@ def test_a_broker_that_hangs_and_is_named_as_the_controller_is_asked_once(
 
 
 def test_a_change_goes_past_a_broker_that_hangs_before_it_could_be_sent(listen: Listen, connect: Connect) -> None:
-    other, hanging = listen(), listen()
-    join(other, hanging, controller=1)
+    other, hanging = joined(listen, controller=1)
     other.answers[ALTER] = hanging.answers[ALTER] = DONE
     hanging.answers[api.API_VERSIONS] = Deed.STAY_SILENT
     assert dict(alter(connect(other, request_timeout_ms=SILENCE_MS)).ok) == {T0: None}
@@ -284,8 +265,7 @@ def test_a_change_goes_past_a_broker_that_hangs_before_it_could_be_sent(listen: 
 
 
 def test_a_controller_that_nobody_stands_in_for_is_asked_again(listen: Listen, connect: Connect) -> None:
-    other, controller = listen(), listen()
-    join(other, controller, controller=1)
+    other, controller = joined(listen, controller=1)
     other.answers[LIST] = answers.listed({}, top=(NOT_CONTROLLER, None))
     controller.answers[LIST] = in_turn(Deed.STAY_SILENT, LISTED)
     assert connect(other, request_timeout_ms=SILENCE_MS).list_partition_reassignments() == MOVES
@@ -293,8 +273,7 @@ def test_a_controller_that_nobody_stands_in_for_is_asked_again(listen: Listen, c
 
 
 def test_that_the_controller_hangs_is_told_not_that_another_broker_is_none(listen: Listen, connect: Connect) -> None:
-    other, controller = listen(), listen()
-    join(other, controller, controller=1)
+    other, controller = joined(listen, controller=1)
     other.answers[LIST] = answers.listed({}, top=(NOT_CONTROLLER, None))
     controller.answers[LIST] = Deed.STAY_SILENT
     with pytest.raises(OutcomeUnknown, match=f"{controller.address} did not answer"):
@@ -302,7 +281,6 @@ def test_that_the_controller_hangs_is_told_not_that_another_broker_is_none(liste
 
 
 def test_any_other_refusal_is_the_answer(node: Listener, connect: Connect) -> None:
-    join(node)
     node.answers[ALTER] = answers.altered({T0: (31, "no")}, top=(31, "no"))
     with pytest.raises(Rejected, match="no"):
         alter(connect(node))
@@ -494,7 +472,6 @@ def test_an_unlisted_broker_is_looked_up_again_before_it_is_given_up(listen: Lis
 
 
 def test_a_read_at_a_broker_that_is_gone_ends_after_one_fresh_look(node: Listener, connect: Connect) -> None:
-    join(node)
     assert isinstance(connect(node).describe_log_dirs([7]).failed[7], Unreachable)
     assert node.times_asked(api.METADATA) == 2
 
@@ -578,8 +555,7 @@ def holding(node: Listener) -> tuple[threading.Event, threading.Event]:
 
 
 def test_a_node_that_is_busy_with_a_hanging_call_is_passed_by(listen: Listen, connect: Connect) -> None:
-    hanging, free = listen(), listen()
-    join(hanging, free)
+    hanging, free = joined(listen)
     arrived, release = holding(hanging)
     client = connect(hanging, free)
     with ThreadPoolExecutor(1) as threads:
@@ -593,7 +569,6 @@ def test_a_node_that_is_busy_with_a_hanging_call_is_passed_by(listen: Listen, co
 
 
 def test_waiting_for_a_busy_node_ends_with_the_time_of_the_call(node: Listener, connect: Connect) -> None:
-    join(node)
     arrived, release = holding(node)
     client = connect(node)
     with ThreadPoolExecutor(1) as threads:
@@ -607,7 +582,6 @@ def test_waiting_for_a_busy_node_ends_with_the_time_of_the_call(node: Listener, 
 
 
 def test_many_threads_may_share_a_client(node: Listener, connect: Connect) -> None:
-    join(node)
     ongoing = {T0: model.OngoingReassignment((1, 2), (1,), ())}
     node.answers[LIST] = answers.listed(ongoing)
     client = connect(node)
@@ -629,7 +603,6 @@ def silenced(node: Listener, asked: Api) -> threading.Event:
 
 
 def test_closing_ends_calls_under_way_and_later_ones(node: Listener, connect: Connect) -> None:
-    join(node)
     arrived = silenced(node, LIST)
     client = connect(node)
     with ThreadPoolExecutor(1) as threads:
@@ -643,7 +616,6 @@ def test_closing_ends_calls_under_way_and_later_ones(node: Listener, connect: Co
 
 
 def test_closing_ends_a_connection_that_is_being_opened(node: Listener, connect: Connect) -> None:
-    join(node)
     arrived = silenced(node, api.API_VERSIONS)
     client = connect(node)
     with ThreadPoolExecutor(1) as threads:
@@ -658,8 +630,7 @@ def test_closing_ends_a_connection_that_is_being_opened(node: Listener, connect:
 
 
 def test_the_highest_version_of_both_is_spoken_with_each_node(listen: Listen, connect: Connect) -> None:
-    old, new = listen(), listen()
-    join(old, new)
+    old, new = joined(listen)
     old.offer({LOG_DIRS: (0, 2)})
     new.offer({LOG_DIRS: (1, 9)})
     old.answers[LOG_DIRS], new.answers[LOG_DIRS] = log_dirs("/old"), log_dirs("/new")
@@ -669,7 +640,6 @@ def test_the_highest_version_of_both_is_spoken_with_each_node(listen: Listen, co
 
 
 def test_a_node_that_does_not_know_our_api_versions_is_asked_in_version_0(node: Listener, connect: Connect) -> None:
-    join(node)
     node.answers[LIST] = LISTED
     offered = {3: (0, 12), 18: (0, 2), 46: (0, 0)}
     node.answers[api.API_VERSIONS] = in_turn(
@@ -687,7 +657,6 @@ def test_who_refuses_to_tell_versions_is_not_talked_to(node: Listener, connect: 
 
 
 def test_a_missing_api_is_named_and_nothing_is_sent(node: Listener, connect: Connect) -> None:
-    join(node)
     node.offer({ALTER: None})
     with pytest.raises(Unsupported) as missing:
         alter(connect(node))
@@ -696,7 +665,6 @@ def test_a_missing_api_is_named_and_nothing_is_sent(node: Listener, connect: Con
 
 
 def test_a_missing_version_is_named_with_what_both_sides_speak(node: Listener, connect: Connect) -> None:
-    join(node)
     node.offer({api.CREATE_TOPICS: (0, 3)})
     with pytest.raises(Unsupported) as missing:
         connect(node).create_topics([model.NewTopic("t")])
@@ -704,7 +672,6 @@ def test_a_missing_version_is_named_with_what_both_sides_speak(node: Listener, c
 
 
 def test_versions_are_asked_again_after_a_broker_came_back(node: Listener, connect: Connect) -> None:
-    join(node)
     node.answers[ALTER] = DONE
     node.offer({ALTER: (0, 0)})
     client = connect(node)
@@ -734,7 +701,6 @@ def taken_over(node: Listener, cluster_id: str = "other") -> None:
 def test_nothing_is_sent_to_an_address_that_belongs_to_another_cluster_now(
     ask: Callable[..., object], node: Listener, connect: Connect
 ) -> None:
-    join(node)
     node.answers[LIST] = LISTED
     client = connect(node)
     client.list_partition_reassignments()
@@ -745,8 +711,7 @@ def test_nothing_is_sent_to_an_address_that_belongs_to_another_cluster_now(
 
 
 def test_a_broker_of_another_cluster_is_found_out_on_its_first_connection(listen: Listen, connect: Connect) -> None:
-    ours, strange = listen(), listen()
-    join(ours, strange, controller=1)
+    ours, strange = joined(listen, controller=1)
     taken_over(strange)
     ours.answers[ALTER] = answers.altered({}, top=(NOT_CONTROLLER, None))
     with pytest.raises(Unreachable, match="belongs to cluster other"):
@@ -756,8 +721,7 @@ def test_a_broker_of_another_cluster_is_found_out_on_its_first_connection(listen
 
 def test_a_connection_of_an_unknown_cluster_is_not_used_later(listen: Listen, connect: Connect) -> None:
     """Its address answered the first question with a refusal, and is listed by the cluster that another one named."""
-    strange, ours = listen(), listen()
-    join(strange, ours)
+    strange, ours = joined(listen)
     taken_over(strange)
     strange.answers[api.DESCRIBE_CLUSTER] = in_turn(
         api.DESCRIBE_CLUSTER.response(error_code=NOT_CONTROLLER, cluster_id="", brokers=[]),
@@ -770,8 +734,7 @@ def test_a_connection_of_an_unknown_cluster_is_not_used_later(listen: Listen, co
 
 
 def test_other_nodes_are_asked_meanwhile(listen: Listen, connect: Connect) -> None:
-    ours, strange = listen(), listen()
-    join(ours, strange)
+    ours, strange = joined(listen)
     client = connect(ours, strange)
     client.describe_cluster()
     taken_over(strange)
@@ -780,7 +743,6 @@ def test_other_nodes_are_asked_meanwhile(listen: Listen, connect: Connect) -> No
 
 
 def test_an_address_that_comes_back_to_its_cluster_is_used_again(node: Listener, connect: Connect) -> None:
-    join(node)
     node.answers[LIST] = LISTED
     client = connect(node)
     client.list_partition_reassignments()
@@ -791,7 +753,6 @@ def test_an_address_that_comes_back_to_its_cluster_is_used_again(node: Listener,
 
 
 def test_a_client_of_controllers_does_not_follow_them_into_another_cluster(node: Listener, connect: Connect) -> None:
-    join(node)
     node.answers[LIST] = LISTED
     client = connect(bootstrap_servers=(), bootstrap_controllers=(node.address,))
     client.list_partition_reassignments()
@@ -802,7 +763,6 @@ def test_a_client_of_controllers_does_not_follow_them_into_another_cluster(node:
 
 
 def test_a_client_that_is_told_its_cluster_sends_nothing_to_another_one(node: Listener, connect: Connect) -> None:
-    join(node)
     node.answers[ALTER] = DONE
     client = connect(bootstrap_servers=(), bootstrap_controllers=(node.address,))
     client.expect_cluster("ours")
@@ -812,7 +772,6 @@ def test_a_client_that_is_told_its_cluster_sends_nothing_to_another_one(node: Li
 
 
 def test_a_client_of_one_cluster_cannot_become_one_of_another(node: Listener, connect: Connect) -> None:
-    join(node)
     client = connect(node)
     client.describe_cluster()
     client.expect_cluster("id")
@@ -835,8 +794,7 @@ def as_node(node_id: int, cluster_id: str = "id") -> Callable[[Asked], Reply]:
 
 
 def test_a_call_for_a_broker_names_it_and_its_cluster(listen: Listen, connect: Connect) -> None:
-    one, other = listen(), listen()
-    join(one, other)
+    one, other = joined(listen)
     for number, node in enumerate((one, other)):
         node.answers[api.API_VERSIONS] = as_node(number)
         node.answers[LOG_DIRS] = log_dirs(f"/{number}")
@@ -846,8 +804,7 @@ def test_a_call_for_a_broker_names_it_and_its_cluster(listen: Listen, connect: C
 
 
 def test_a_broker_that_is_not_the_listed_one_gets_no_call(listen: Listen, connect: Connect) -> None:
-    one, other = listen(), listen()
-    join(one, other)
+    one, other = joined(listen)
     one.answers[api.API_VERSIONS], other.answers[api.API_VERSIONS] = as_node(0), as_node(7)
     one.answers[LOG_DIRS] = other.answers[LOG_DIRS] = log_dirs("/a")
     batch = connect(one).describe_log_dirs([0, 1], timeout_ms=30_000)
@@ -858,8 +815,7 @@ def test_a_broker_that_is_not_the_listed_one_gets_no_call(listen: Listen, connec
 
 
 def test_an_older_broker_among_newer_ones_is_asked_as_before(listen: Listen, connect: Connect) -> None:
-    new, old = listen(), listen()
-    join(new, old)
+    new, old = joined(listen)
     new.answers[api.API_VERSIONS] = as_node(0)
     offered = EVERYTHING | {18: (0, 4)}
     old.answers[api.API_VERSIONS] = lambda asked: answers.api_versions(

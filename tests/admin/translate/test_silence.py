@@ -29,7 +29,7 @@ from kreassign.model import (
 from kreassign.model.requests import CommittedOffset, Membership
 from kreassign.wire import api
 from tests.admin import answers
-from tests.admin.listener import Listener, join
+from tests.admin.listener import Listener
 from tests.admin.test_client import Connect
 from tests.admin.values import as_read_by_us
 from tests.checks.source import read
@@ -137,7 +137,6 @@ def test_the_refusal_of_a_whole_group_comes_before_its_members() -> None:
 
 
 def test_a_topic_that_no_page_is_about_fails(node: Listener, connect: Connect) -> None:
-    join(node)
     node.answers[api.DESCRIBE_TOPIC_PARTITIONS] = answers.topic_page([answers.some_topic("a", 0)], {"gone": 3})
     batch = connect(node).describe_topics(["a", "forgotten", "gone"])
     assert list(batch.ok) == ["a"]
