@@ -24,7 +24,7 @@ from kreassign.executor.preflight import RunSettings, prepare
 from kreassign.executor.runner import Runner
 from kreassign.model.pace import NO_LIMITS
 from kreassign.model.throttle import NO_THROTTLE
-from kreassign.twin.transport import HostAndPort, TwinConnection, TwinTransport
+from kreassign.twin.transport import TwinConnection, TwinTransport
 
 COUNTS = (1_000, 10_000, 100_000)
 BROKERS = 30
@@ -56,7 +56,7 @@ class Meter:
         self.requests = 0
         self.twin_s = 0.0
 
-    def connect(self, address: HostAndPort, timeout_s: float) -> MeteredConnection:
+    def connect(self, address: tuple[str, int], timeout_s: float) -> MeteredConnection:
         """Open a connection."""
         return MeteredConnection(self, self._inner.connect(address, timeout_s))
 

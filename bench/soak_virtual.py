@@ -34,7 +34,7 @@ from kreassign.model.throttle import ThrottleRates
 from kreassign.twin.cluster import Twin
 from kreassign.twin.core import TwinSettings
 from kreassign.twin.server import serving
-from kreassign.twin.transport import HostAndPort, TwinConnection, TwinTransport
+from kreassign.twin.transport import TwinConnection, TwinTransport
 
 HOURS = 24
 BROKERS, MOVES, IN_FLIGHT = 6, 250, 100
@@ -76,7 +76,7 @@ class Day:
     begun_ms: int = 0
     takes_turns: bool = True
 
-    def connect(self, address: HostAndPort, timeout_s: float) -> TwinConnection:
+    def connect(self, address: tuple[str, int], timeout_s: float) -> TwinConnection:
         """Open a connection."""
         return self.inner.connect(address, timeout_s)
 

@@ -239,10 +239,12 @@ class ClientKey:
     default: str = ""
 
 
+_TABLE = tomllib.loads(Path(__file__).with_name("client_keys.toml").read_text(encoding="utf-8"))
+
+
 def _client_keys() -> Iterator[ClientKey]:
-    table = tomllib.loads(Path(__file__).with_name("client_keys.toml").read_text(encoding="utf-8"))
     for use in Use:
-        for name, said in table[use.value].items():
+        for name, said in _TABLE[use.value].items():
             yield ClientKey(name, use, **said) if isinstance(said, dict) else ClientKey(name, use, said)
 
 
@@ -259,20 +261,7 @@ _NAME = re.compile(r"[a-z][a-z0-9]*([._-][a-z0-9]+)*")
 
 _BLANKS = "".join(map(chr, range(0x21)))
 
-_JAVA_NAMES = MappingProxyType({
-    "metadata.broker.list": "bootstrap.servers",
-    "sasl.mechanisms": "sasl.mechanism",
-    "sasl.username": 'sasl.jaas.config, as username="…"',
-    "sasl.password": 'sasl.jaas.config, as password="…"',
-    "sasl.oauthbearer.client.id": "sasl.oauthbearer.client.credentials.client.id",
-    "sasl.oauthbearer.client.secret": "sasl.oauthbearer.client.credentials.client.secret",
-    "ssl.ca.location": "ssl.truststore.location, with ssl.truststore.type=PEM",
-    "ssl.ca.pem": "ssl.truststore.certificates, with ssl.truststore.type=PEM",
-    "ssl.certificate.location": "ssl.keystore.location, with ssl.keystore.type=PEM",
-    "ssl.certificate.pem": "ssl.keystore.certificate.chain, with ssl.keystore.type=PEM",
-    "ssl.key.location": "ssl.keystore.location, with ssl.keystore.type=PEM",
-    "ssl.key.pem": "ssl.keystore.key, with ssl.keystore.type=PEM",
-})  # fmt: skip
+_JAVA_NAMES = _TABLE["librdkafka"]
 """Names of librdkafka's, with which clients in Python, Go and C are configured."""
 
 

@@ -156,7 +156,10 @@ _PIECE = re.compile(r"\s+|(?:(?![-.][A-Za-z])\S)*[-.](?=[A-Za-z])|(?:(?![-.][A-Z
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """One option; it takes a value if it has a `value_name`, described in the help with its type and default."""
+    """One option; it takes a value if it has a `value_name`, described in the help with its type and default.
+
+    `actions` are those that take it, where that is not said in code.
+    """
 
     name: str
     description: str
@@ -164,6 +167,7 @@ class Option:
     value_type: str = "String"
     default: int | str | None = None
     is_value_optional: bool = False
+    actions: Sequence[str] = ()
 
 
 def read_options(tool: str) -> tuple[Option, ...]:

@@ -7,27 +7,13 @@ response that is delayed, or for a frozen node.
 from __future__ import annotations
 
 from threading import Lock
-from typing import NoReturn, Protocol
+from typing import NoReturn
 
 from kreassign.errors import OutcomeUnknown, ProtocolViolation, Unreachable
 from kreassign.twin.access import Listener, Node
 from kreassign.twin.api.connection import Connection
 from kreassign.twin.cluster import Twin
 from kreassign.wire.codec import PREFIX_BYTES, frame_length
-
-
-class HostAndPort(Protocol):
-    """A destination of a client."""
-
-    @property
-    def host(self) -> str:
-        """The name of the machine."""
-        ...
-
-    @property
-    def port(self) -> int:
-        """The number of the port."""
-        ...
 
 
 class TwinTransport:
@@ -44,15 +30,16 @@ class TwinTransport:
         self._turn = Lock()
         self._opened = 0
 
-    def connect(self, address: HostAndPort, timeout_s: float) -> TwinConnection:
+    def connect(self, address: tuple[str, int], timeout_s: float) -> TwinConnection:
         """Open a connection at once; `Unreachable` if no running node has this address."""
         del timeout_s
+        host, port = address
         with self._turn:
-            node = self._twin.node_at((address.host, address.port), self._listener)
+            node = self._twin.node_at(address, self._listener)
             if node is None or not self._twin.is_running(node.id):
-                raise Unreachable(f"could not connect to {address.host}:{address.port}: connection refused")
+                raise Unreachable(f"could not connect to {host}:{port}: connection refused")
             self._opened += 1
-            name = f"{address.host}:{address.port}-in-process:{self._opened}-0-{self._opened}"
+            name = f"{host}:{port}-in-process:{self._opened}-0-{self._opened}"
             return TwinConnection(self._twin, node, name, self._turn)
 
     # --- the clock --------------------------------------------------------------------------------------------

@@ -159,31 +159,7 @@ _NEEDS_BROKERS = (
     *_BATCH_OPTIONS,
 )
 
-_PERMITTED = {
-    Action.GENERATE: ("bootstrap-server", "command-config", "disable-rack-aware", "zookeeper"),
-    Action.EXECUTE: (*_NEEDS_BROKERS, "bootstrap-server", "throttle", "zookeeper"),
-    Action.VERIFY: ("bootstrap-server", "command-config", "preserve-throttles", "zookeeper"),
-    Action.CANCEL: (
-        "bootstrap-server",
-        "bootstrap-controller",
-        "command-config",
-        "preserve-throttles",
-        "timeout",
-        "all",
-        "dry-run",
-        "output",
-    ),
-    Action.LIST: ("bootstrap-server", "bootstrap-controller", "command-config"),
-    Action.PROGRESS: (
-        "bootstrap-server",
-        "command-config",
-        "reassignment-json-file",
-        "by-broker",
-        "follow",
-        "format",
-        "interval-ms",
-    ),
-}
+_PERMITTED = {action: [option.name for option in OPTIONS if action.value in option.actions] for action in Action}
 
 
 def choose_action(options: Options) -> Action:
