@@ -25,7 +25,8 @@ OTHER = TopicPartition("orders", 1)
 GIGABYTES = 1_000_000_000
 
 
-def moving() -> Twin:
+@pytest.fixture
+def twin() -> Twin:
     """Partition 0 is on its way from brokers 0 and 1 to 2 and 1, partition 1 is idle on 1 and 2."""
     twin = Twin(cluster({"orders": [[0, 1], [1, 2]]}, size_bytes=10 * GIGABYTES))
     move(twin, (2, 1))
@@ -63,8 +64,7 @@ def after(twin: Twin, before: PartitionState, **fields: Any) -> Step:
     return Step(before={ORDERS: before}, was_held={ORDERS: 10_000_000}, **fields)
 
 
-def test_there_is_nothing_to_say_about_a_sound_twin() -> None:
-    twin = moving()
+def test_there_is_nothing_to_say_about_a_sound_twin(twin: Twin) -> None:
     check_all(twin)
     assert list(look(twin, Step(before={ORDERS: None, OTHER: None}))) == []
     assert len(CHECKERS) == 10
@@ -74,27 +74,24 @@ def test_there_is_nothing_to_say_about_a_sound_twin() -> None:
 
 
 @pytest.mark.parametrize("isr", [(0, 1, 3), (0, 1, 1)])
-def test_a_stranger_or_a_double_in_the_isr_is_found(isr: tuple[int, ...]) -> None:
-    assert not found(0, moving())
-    assert "ISR" in str(*found(0, broken(moving(), isr=isr)))
+def test_a_stranger_or_a_double_in_the_isr_is_found(twin: Twin, isr: tuple[int, ...]) -> None:
+    assert not found(0, twin)
+    assert "ISR" in str(*found(0, broken(twin, isr=isr)))
 
 
-def test_a_leader_out_of_sync_is_found() -> None:
-    twin = moving()
+def test_a_leader_out_of_sync_is_found(twin: Twin) -> None:
     assert not found(1, twin)
     assert not found(1, broken(twin, leader=-1))
     assert "is led by 2, and its ISR is (0, 1)" in str(*found(1, broken(twin, leader=2)))
 
 
-def test_a_move_that_costs_the_last_copy_in_sync_is_found() -> None:
-    twin = moving()
+def test_a_move_that_costs_the_last_copy_in_sync_is_found(twin: Twin) -> None:
     before = replace(state(twin), adding=(), removing=())
     assert not found(2, twin, after(twin, before))
     assert "has none now" in str(*found(2, broken(twin, isr=()), after(twin, before)))
 
 
-def test_a_move_that_ends_on_a_copy_without_the_data_is_found() -> None:
-    twin = moving()
+def test_a_move_that_ends_on_a_copy_without_the_data_is_found(twin: Twin) -> None:
     before = state(twin)
     emptied = broken(twin, replicas=(2,), isr=(2,), leader=2, adding=(), removing=())
     row = emptied.replication._replicas.state.logs.row(ORDERS)
@@ -105,8 +102,7 @@ def test_a_move_that_ends_on_a_copy_without_the_data_is_found() -> None:
     )
 
 
-def test_a_topic_that_allows_unclean_elections_may_lose_records() -> None:
-    twin = moving()
+def test_a_topic_that_allows_unclean_elections_may_lose_records(twin: Twin) -> None:
     emptied = broken(twin, isr=())
     emptied.metadata.apply(ConfigChanged(ConfigResource.topic("orders"), "unclean.leader.election.enable", "true"))
     assert not found(2, emptied, after(twin, replace(state(twin), adding=())))
@@ -118,24 +114,22 @@ def test_a_topic_that_allows_unclean_elections_may_lose_records() -> None:
     ({"removing": (0, 1, 2)}, "has no target"),
     ({"directories": ()}, "has 0 directories"),
 ])  # fmt: skip
-def test_lists_that_do_not_belong_together_are_found(fields: dict[str, Any], text: str) -> None:
-    assert not found(3, moving())
-    assert not found(3, broken(moving(), adding=(0,), removing=(0,)))
-    assert text in str(*found(3, broken(moving(), **fields)))
+def test_lists_that_do_not_belong_together_are_found(twin: Twin, fields: dict[str, Any], text: str) -> None:
+    assert not found(3, twin)
+    assert not found(3, broken(twin, adding=(0,), removing=(0,)))
+    assert text in str(*found(3, broken(twin, **fields)))
 
 
 @pytest.mark.parametrize("fields", [
     {"partition_epoch": 99}, {"leader_epoch": 99}, {"leader": 1, "partition_epoch": 0}, {"isr": (1, 0)},
     {"replicas": (2, 1, 0, 3), "partition_epoch": 0},
 ])  # fmt: skip
-def test_epochs_that_go_back_or_stand_still_are_found(fields: dict[str, Any]) -> None:
-    twin = moving()
+def test_epochs_that_go_back_or_stand_still_are_found(twin: Twin, fields: dict[str, Any]) -> None:
     assert not found(4, twin, after(twin, state(twin)))
     assert ORDERS.topic in str(*found(4, twin, after(twin, replace(state(twin), **fields))))
 
 
-def test_a_broker_that_registers_under_an_old_epoch_is_found() -> None:
-    twin = moving()
+def test_a_broker_that_registers_under_an_old_epoch_is_found(twin: Twin) -> None:
     known = twin.metadata.brokers[1]
     record = BrokerRegistered(1, known.host, known.port, None, known.log_dirs, broker_epoch=2)
     assert "registered under epoch 2" in str(*found(4, twin, Step((record,))))
@@ -143,23 +137,20 @@ def test_a_broker_that_registers_under_an_old_epoch_is_found() -> None:
 
 
 @pytest.mark.parametrize("replicas", [(0, 1), (1, 2), (2,), (2, 1, 3)])
-def test_a_move_that_ends_elsewhere_is_found(replicas: tuple[int, ...]) -> None:
-    twin = moving()
+def test_a_move_that_ends_elsewhere_is_found(twin: Twin, replicas: tuple[int, ...]) -> None:
     ended = {"adding": (), "removing": ()}
     assert not found(5, broken(twin, replicas=(2, 1), **ended), after(twin, state(twin)))
     assert "was to go to (2, 1)" in str(*found(5, broken(twin, replicas=replicas, **ended), after(twin, state(twin))))
 
 
-def test_a_client_may_end_a_move_where_there_are_copies_and_nowhere_else() -> None:
-    twin = moving()
+def test_a_client_may_end_a_move_where_there_are_copies_and_nowhere_else(twin: Twin) -> None:
     by_client = after(twin, state(twin), answer=reassignments.ReassignmentsAltered(DONE, ()))
     ended = {"adding": (), "removing": ()}
     assert not found(5, broken(twin, replicas=(0, 1), **ended), by_client)
     assert found(5, broken(twin, replicas=(0, 3), **ended), by_client)
 
 
-def test_a_copy_that_nobody_asked_for_or_that_is_missing_is_found() -> None:
-    twin = moving()
+def test_a_copy_that_nobody_asked_for_or_that_is_missing_is_found(twin: Twin) -> None:
     assert not found(6, twin)
     assert "should have them on [1, 2]" in str(*found(6, broken(twin, replicas=(2, 1))))
     assert "should have them on [0, 1, 2, 3]" in str(*found(6, broken(twin, replicas=(2, 1, 0, 3))))
@@ -170,8 +161,7 @@ def test_a_copy_that_nobody_asked_for_or_that_is_missing_is_found() -> None:
     (lambda replicas: replicas.log_dirs.to_be_deleted.__isub__(10), "waits for the deletion of -10.0 bytes"),
     (lambda replicas: replicas.log_dirs.log_counts.__setitem__(0, 9), "is said to hold 9 logs"),
 ])  # fmt: skip
-def test_bytes_that_do_not_add_up_are_found(spoil: Callable[[Any], None], text: str) -> None:
-    twin = moving()
+def test_bytes_that_do_not_add_up_are_found(twin: Twin, spoil: Callable[[Any], None], text: str) -> None:
     assert not found(7, twin)
     other = copy.deepcopy(twin)
     spoil(other.replication._replicas)
@@ -182,8 +172,7 @@ def test_bytes_that_do_not_add_up_are_found(spoil: Callable[[Any], None], text: 
     (throttle.LEADER_THROTTLED_RATE, throttle.LEADER_THROTTLED_REPLICAS, 0),
     (throttle.FOLLOWER_THROTTLED_RATE, throttle.FOLLOWER_THROTTLED_REPLICAS, 2),
 ])  # fmt: skip
-def test_a_copy_that_is_faster_than_its_throttle_is_found(key: str, listed: str, owner: int) -> None:
-    twin = moving()
+def test_a_copy_that_is_faster_than_its_throttle_is_found(twin: Twin, key: str, listed: str, owner: int) -> None:
     records = (
         ConfigChanged(ConfigResource.broker(owner), key, "1000000"),
         ConfigChanged(ConfigResource.topic("orders"), listed, f"0:{owner}"),
@@ -199,8 +188,7 @@ def test_a_copy_that_is_faster_than_its_throttle_is_found(key: str, listed: str,
     assert not found(8, twin)
 
 
-def test_a_directory_move_that_is_faster_than_its_throttle_is_found() -> None:
-    twin = moving()
+def test_a_directory_move_that_is_faster_than_its_throttle_is_found(twin: Twin) -> None:
     twin.replication.alter_log_dir(OTHER, 2, "/data/2/d1")
     twin.advance(1_000)
     twin.metadata.apply(ConfigChanged(ConfigResource.broker(2), throttle.LOG_DIR_RATE, "1000"))
@@ -208,8 +196,7 @@ def test_a_directory_move_that_is_faster_than_its_throttle_is_found() -> None:
     twin.metadata.apply(ConfigChanged(ConfigResource.broker(2), throttle.LOG_DIR_RATE, None))
 
 
-def test_a_move_that_is_not_listed_or_listed_in_vain_is_found() -> None:
-    twin = moving()
+def test_a_move_that_is_not_listed_or_listed_in_vain_is_found(twin: Twin) -> None:
     assert not found(9, twin)
     unlisted = copy.deepcopy(twin)
     unlisted.metadata.reassigning.clear()
@@ -219,16 +206,16 @@ def test_a_move_that_is_not_listed_or_listed_in_vain_is_found() -> None:
 # All together
 
 
-def test_a_step_that_breaks_something_is_refused_with_what_and_where() -> None:
-    twin = broken(moving(), leader=2)
+def test_a_step_that_breaks_something_is_refused_with_what_and_where(twin: Twin) -> None:
+    twin = broken(twin, leader=2)
     with pytest.raises(InvariantBroken, match=r"at 5000 ms, record \d+: the leader is in the ISR, .*: orders-0 is led"):
         check_step(twin, Step(before={ORDERS: None}))
     with pytest.raises(InvariantBroken, match="the leader is in the ISR"):
         check_all(twin)
 
 
-def test_a_twin_that_is_watched_stops_at_the_step_that_breaks_something() -> None:
-    twin = broken(moving(), isr=(0, 1, 3))
+def test_a_twin_that_is_watched_stops_at_the_step_that_breaks_something(twin: Twin) -> None:
+    twin = broken(twin, isr=(0, 1, 3))
     with pytest.raises(InvariantBroken, match="no partition loses its last in-sync copy"):
         move(twin, (3, 1))
 

@@ -44,6 +44,11 @@ def values(cluster, owner="foo"):
     return cluster.metadata.configs.get(resource_of(owner), {})
 
 
+@pytest.fixture
+def cluster():
+    return foo()
+
+
 # Steps
 
 
@@ -60,16 +65,14 @@ def values(cluster, owner="foo"):
     (None, (SUBTRACT, LEADERS, "0:1"), ""),
     (None, (APPEND, "cleanup.policy", "compact"), "delete,compact"),
 ])  # fmt: skip
-def test_steps_on_a_topic(before, step, after, at):
-    cluster = foo()
+def test_steps_on_a_topic(cluster, before, step, after, at):
     if before is not None:
         cluster.configure("foo", LEADERS, before)
     assert change(cluster, resource("foo", step), at=at) == [DONE]
     assert values(cluster).get(step[1]) == after
 
 
-def test_only_brokers_get_a_record_for_an_unchanged_value():
-    cluster = foo()
+def test_only_brokers_get_a_record_for_an_unchanged_value(cluster):
     for owner, key, value in (("foo", LEADERS, "*"), (0, RATE, "5")):
         command = AlterConfigs((resource(owner, (SET, key, value)),), broker_id=0)
         counts = []
@@ -216,16 +219,14 @@ def test_the_controller_takes_settings_of_a_dead_broker():
     assert values(cluster, 3) == {RATE: "1000"}
 
 
-def test_a_broker_judges_all_that_it_would_then_have():
-    cluster = foo()
+def test_a_broker_judges_all_that_it_would_then_have(cluster):
     change(cluster, resource(0, (SET, RATE, "-5")), at=None)
     ((code, _),) = change(cluster, resource(0, (SET, "num.io.threads", "4")))
     assert code == 42
     assert change(cluster, resource(0, (DELETE, RATE, None))) == [DONE]
 
 
-def test_keys_of_ones_own_are_stored_as_they_are():
-    cluster = foo()
+def test_keys_of_ones_own_are_stored_as_they_are(cluster):
     assert change(cluster, resource(0, (SET, "my.plugin.key", "x"))) == [DONE]
     assert values(cluster, 0) == {"my.plugin.key": "x"}
 
@@ -248,8 +249,7 @@ def test_pools_of_threads_are_halved_or_doubled_at_the_most(key, wanted, why):
     assert change(foo(), resource(0, (SET, key, wanted))) == [DONE if why is None else (42, text)]
 
 
-def test_threads_are_compared_with_those_that_the_broker_has_now():
-    cluster = foo()
+def test_threads_are_compared_with_those_that_the_broker_has_now(cluster):
     for count in ("16", "32"):
         assert change(cluster, resource(0, (SET, "num.io.threads", count))) == [DONE]
     ((code, message),) = change(cluster, resource("", (SET, "num.io.threads", "8")))
@@ -306,8 +306,7 @@ def test_replacing_takes_back_keys_in_their_order_and_before_what_is_new():
     ]  # fmt: skip
 
 
-def test_a_controller_that_is_no_broker_can_be_configured():
-    cluster = foo()
+def test_a_controller_that_is_no_broker_can_be_configured(cluster):
     context = replace(cluster.context, controllers=frozenset({100}))
     for node, code in ((100, 0), (101, 102)):
         command = AlterConfigs((resource(node, (SET, RATE, "5")),))
@@ -315,8 +314,7 @@ def test_a_controller_that_is_no_broker_can_be_configured():
         assert (answer.type, answer.name, answer.outcome.code) == (4, str(node), code)
 
 
-def test_replacing_does_not_judge_what_goes():
-    cluster = foo()
+def test_replacing_does_not_judge_what_goes(cluster):
     change(cluster, resource(0, (SET, RATE, "-5")), at=None)
     assert change(cluster, resource(0, (SET, "num.io.threads", "4")), replaces=True) == [DONE]
     assert values(cluster, 0) == {"num.io.threads": "4"}

@@ -52,8 +52,12 @@ def join(asked: Twin, version: int = 9, **fields: object) -> Message:
     return ask(asked, api.JOIN_GROUP, version, node=coordinator(asked), **chosen)
 
 
-def test_the_first_search_finds_nobody_and_creates_the_topic() -> None:
-    asked = twin()
+@pytest.fixture
+def asked() -> Twin:
+    return twin()
+
+
+def test_the_first_search_finds_nobody_and_creates_the_topic(asked: Twin) -> None:
     (answer,) = ask(asked, api.FIND_COORDINATOR, 6, coordinator_keys=["a"]).coordinators
     assert (answer.key, answer.error_code, answer.node_id, answer.host, answer.port) == ("a", 15, -1, "", -1)
     topic = asked.metadata.topics["__consumer_offsets"]
@@ -61,8 +65,7 @@ def test_the_first_search_finds_nobody_and_creates_the_topic() -> None:
     assert {len(partition.replicas) for partition in topic.partitions.values()} == {3}
 
 
-def test_transactions_have_no_coordinator_and_no_topic() -> None:
-    asked = twin()
+def test_transactions_have_no_coordinator_and_no_topic(asked: Twin) -> None:
     for _ in range(2):
         (answer,) = ask(asked, api.FIND_COORDINATOR, 6, key_type=1, coordinator_keys=["a"]).coordinators
         assert answer.error_code == TRANSACTIONAL_ID_AUTHORIZATION_FAILED
@@ -78,8 +81,7 @@ def test_older_clients_search_for_one_key_at_a_time() -> None:
     assert second.node_id == ask(asked, api.FIND_COORDINATOR, 0, key="a").node_id
 
 
-def test_a_coordinator_that_is_down_has_a_successor() -> None:
-    asked = twin()
+def test_a_coordinator_that_is_down_has_a_successor(asked: Twin) -> None:
     former = coordinator(asked)
     asked.stop(former)
     other = next(node for node in asked.processes.ids if node != former)
@@ -88,8 +90,7 @@ def test_a_coordinator_that_is_down_has_a_successor() -> None:
     assert found.node_id not in (-1, former)
 
 
-def test_a_second_member_that_would_fit_finds_the_group_full() -> None:
-    asked = twin()
+def test_a_second_member_that_would_fit_finds_the_group_full(asked: Twin) -> None:
     assert join(asked, group_instance_id="one").error_code == NONE
     assert join(asked, group_instance_id="two").error_code == GROUP_MAX_SIZE_REACHED
 
@@ -104,8 +105,7 @@ def test_old_clients_join_without_being_given_a_member_id_first() -> None:
     assert left.error_code == NONE
 
 
-def test_a_member_id_that_was_not_given_out_is_unknown() -> None:
-    asked = twin()
+def test_a_member_id_that_was_not_given_out_is_unknown(asked: Twin) -> None:
     assert join(asked, member_id="mine").error_code == UNKNOWN_MEMBER_ID
     promised = join(asked)
     assert (promised.error_code, promised.generation_id) == (MEMBER_ID_REQUIRED, -1)
@@ -113,8 +113,7 @@ def test_a_member_id_that_was_not_given_out_is_unknown() -> None:
     assert join(asked, member_id=promised.member_id).error_code == NONE
 
 
-def test_a_group_needs_a_name() -> None:
-    asked = twin()
+def test_a_group_needs_a_name(asked: Twin) -> None:
     node = coordinator(asked, "")
     protocol = {"name": "range", "metadata": b""}
     answer = ask(
@@ -124,8 +123,7 @@ def test_a_group_needs_a_name() -> None:
     assert answer.error_code == INVALID_GROUP_ID
 
 
-def test_a_session_lasts_as_long_as_it_is_renewed() -> None:
-    asked = twin()
+def test_a_session_lasts_as_long_as_it_is_renewed(asked: Twin) -> None:
     joined = join(asked, group_instance_id="one")
     claim = {"group_id": "group", "generation_id": 1, "member_id": joined.member_id, "group_instance_id": "one"}
     node = coordinator(asked)
@@ -136,8 +134,7 @@ def test_a_session_lasts_as_long_as_it_is_renewed() -> None:
     assert ask(asked, api.HEARTBEAT, 4, node=node, **claim).error_code == UNKNOWN_MEMBER_ID
 
 
-def test_a_group_is_forgotten_a_week_after_its_last_member() -> None:
-    asked = twin()
+def test_a_group_is_forgotten_a_week_after_its_last_member(asked: Twin) -> None:
     join(asked, group_instance_id="one")
     node = coordinator(asked)
     asked.advance(SESSION_MS)
@@ -146,8 +143,7 @@ def test_a_group_is_forgotten_a_week_after_its_last_member() -> None:
     assert ask(asked, api.LIST_GROUPS, 5, node=node).groups == []
 
 
-def test_groups_are_listed_by_state_and_type() -> None:
-    asked = twin()
+def test_groups_are_listed_by_state_and_type(asked: Twin) -> None:
     join(asked, group_instance_id="one")
     node = coordinator(asked)
 
@@ -209,8 +205,7 @@ def test_offsets_of_a_topic_need_a_permission_on_it() -> None:
     assert answer.topics[0].partitions[0].error_code == TOPIC_AUTHORIZATION_FAILED
 
 
-def test_a_former_member_cannot_take_its_successor_out() -> None:
-    asked = twin()
+def test_a_former_member_cannot_take_its_successor_out(asked: Twin) -> None:
     former, latter = join(asked, group_instance_id="one"), join(asked, group_instance_id="one")
     node = coordinator(asked)
 
@@ -223,8 +218,7 @@ def test_a_former_member_cannot_take_its_successor_out() -> None:
     ]  # fmt: skip
 
 
-def test_assignments_must_name_the_protocol() -> None:
-    asked = twin()
+def test_assignments_must_name_the_protocol(asked: Twin) -> None:
     joined = join(asked, group_instance_id="one")
     claim = {"group_id": "group", "generation_id": 1, "member_id": joined.member_id, "group_instance_id": "one"}
     fields = {**claim, "protocol_type": None, "protocol_name": None, "assignments": []}

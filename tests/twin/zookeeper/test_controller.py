@@ -19,8 +19,12 @@ NOT_ALIVE = "Replica assignment has brokers that are not alive."
 BAR = TopicPartition("bar", 0)
 
 
-def test_example_of_kip_455_from_1_2_3_to_4_3_2() -> None:
-    cluster = ZooKeeperCluster([1, 2, 3]).begin()
+@pytest.fixture
+def cluster() -> ZooKeeperCluster:
+    return ZooKeeperCluster([1, 2, 3]).begin()
+
+
+def test_example_of_kip_455_from_1_2_3_to_4_3_2(cluster: ZooKeeperCluster) -> None:
     assert cluster.alter([4, 3, 2]) == (0, None)
     assert cluster.lists == ((4, 3, 2, 1), (4,), (1,))
     cluster.settle()
@@ -29,8 +33,7 @@ def test_example_of_kip_455_from_1_2_3_to_4_3_2() -> None:
     assert cluster.state[2] == {4, 3, 2}
 
 
-def test_example_of_kip_455_on_the_way_to_3_4_5_and_cancelled() -> None:
-    cluster = ZooKeeperCluster([1, 2, 3]).begin()
+def test_example_of_kip_455_on_the_way_to_3_4_5_and_cancelled(cluster: ZooKeeperCluster) -> None:
     cluster.alter([3, 4, 5])
     assert cluster.lists == ((3, 4, 5, 1, 2), (4, 5), (1, 2))
     assert cluster.alter(None) == (0, None)
@@ -50,9 +53,12 @@ def test_example_of_kip_455_on_the_way_to_3_4_5_and_cancelled() -> None:
     ids=["a replica that goes is down", "the leader was down", "it only removes", "it removes all in sync"],
 )
 def test_a_cancel_with_an_original_down_ends_the_move_at_once(
-    down: int, target: list[int], moving: tuple[tuple[int, ...], ...], restored: tuple[int, ...]
+    cluster: ZooKeeperCluster,
+    down: int,
+    target: list[int],
+    moving: tuple[tuple[int, ...], ...],
+    restored: tuple[int, ...],
 ) -> None:
-    cluster = ZooKeeperCluster([1, 2, 3]).begin()
     cluster.twin.crash(down)
     cluster.twin.advance(60_000)
     cluster.alter(target)
@@ -87,8 +93,7 @@ def test_edge_case_of_kip_455_with_both_apis_and_a_failover() -> None:
     assert paths.REASSIGN_PARTITIONS not in second.tree.znodes
 
 
-def test_the_last_submission_prevails_whichever_way_it_came() -> None:
-    cluster = ZooKeeperCluster([1, 2, 3]).begin()
+def test_the_last_submission_prevails_whichever_way_it_came(cluster: ZooKeeperCluster) -> None:
     cluster.submit({FOO: (4, 5, 6)})
     cluster.alter([3, 4, 5])
     assert paths.REASSIGN_PARTITIONS not in cluster.tree.znodes
@@ -97,8 +102,7 @@ def test_the_last_submission_prevails_whichever_way_it_came() -> None:
     assert cluster.lists == ((4, 5, 6, 3, 1, 2), (4, 5, 6), (3, 1, 2))
 
 
-def test_a_move_raises_the_leader_epoch_at_its_start_and_end() -> None:
-    cluster = ZooKeeperCluster([1, 2, 3]).begin()
+def test_a_move_raises_the_leader_epoch_at_its_start_and_end(cluster: ZooKeeperCluster) -> None:
     cluster.alter([4, 5, 6])
     assert cluster.state[1] == 1
     cluster.settle()
@@ -113,8 +117,7 @@ def test_the_topic_znode_shrinks_between_the_isr_and_the_entry() -> None:
     assert written == [paths.partition_state_path(FOO), paths.topic_path("foo"), paths.REASSIGN_PARTITIONS]
 
 
-def test_brokers_are_told_what_the_table_of_the_phases_says() -> None:
-    cluster = ZooKeeperCluster([1, 2, 3]).begin()
+def test_brokers_are_told_what_the_table_of_the_phases_says(cluster: ZooKeeperCluster) -> None:
     batches: list[tuple[PartitionMessage, ...]] = []
     cluster.controller.on_messages = batches.append
     cluster.alter([4, 5, 6])
@@ -215,8 +218,7 @@ def test_edits_of_a_znode_that_is_there_are_not_looked_at() -> None:
     assert cluster.lists == ((1, 9, 2, 3), (9,), (2, 3))
 
 
-def test_an_election_znode_is_done_and_deleted_whatever_is_in_it() -> None:
-    cluster = ZooKeeperCluster([1, 2, 3]).begin()
+def test_an_election_znode_is_done_and_deleted_whatever_is_in_it(cluster: ZooKeeperCluster) -> None:
     cluster.alter([2, 1, 3])
     assert cluster.state[0] == 1
     cluster.tree.put(paths.PREFERRED_REPLICA_ELECTION, format_election([FOO, BAR]))
@@ -235,8 +237,7 @@ def elect_by_znode(cluster: ZooKeeperCluster, *keys: TopicPartition) -> None:
     assert paths.PREFERRED_REPLICA_ELECTION not in cluster.tree.znodes
 
 
-def test_the_election_znode_asks_for_preferred_leaders_only() -> None:
-    cluster = ZooKeeperCluster([1, 2, 3]).begin()
+def test_the_election_znode_asks_for_preferred_leaders_only(cluster: ZooKeeperCluster) -> None:
     for broker in (1, 2, 3):
         cluster.twin.stop(broker)
     cluster.twin.start(1)
@@ -269,8 +270,7 @@ def test_the_election_znode_and_a_request_elect_once() -> None:
     assert cluster.elect(ElectionType.UNCLEAN, BAR)[0] == ELECTION_NOT_NEEDED
 
 
-def test_elections_are_answered_in_the_words_of_this_mode() -> None:
-    cluster = ZooKeeperCluster([1, 2, 3]).begin()
+def test_elections_are_answered_in_the_words_of_this_mode(cluster: ZooKeeperCluster) -> None:
     answer = cluster.controller.elect_leaders(ElectLeaders(0, (("foo", (0,)), ("nope", (0,)))))
     assert [one.outcomes[0][1].code for one in answer.topics] == [84, 3]
     assert answer.topics[1].outcomes[0][1].message == "The partition does not exist."
@@ -328,8 +328,7 @@ def test_the_api_shows_a_move_that_a_znode_started() -> None:
 # Who is in office
 
 
-def test_a_deposed_controller_writes_nothing() -> None:
-    cluster = ZooKeeperCluster([1, 2, 3]).begin()
+def test_a_deposed_controller_writes_nothing(cluster: ZooKeeperCluster) -> None:
     cluster.candidate.resign()
     assert Candidate(cluster.tree).elect(5, 0) == 2
     before = dict(cluster.tree.znodes)
@@ -349,8 +348,7 @@ def test_the_znode_prevails_over_the_api_when_another_takes_over() -> None:
     assert second.begin().lists == ((1, 5, 2, 3), (5,), (2, 3))
 
 
-def test_a_controller_goes_on_after_its_session_has_ended() -> None:
-    cluster = ZooKeeperCluster([1, 2, 3]).begin()
+def test_a_controller_goes_on_after_its_session_has_ended(cluster: ZooKeeperCluster) -> None:
     cluster.alter([4, 5, 6])
     left_by(cluster)
     cluster.candidate.session_ended = True
@@ -360,8 +358,7 @@ def test_a_controller_goes_on_after_its_session_has_ended() -> None:
     assert cluster.settle().lists == ((4, 5, 6), (), ())
 
 
-def test_the_next_broker_takes_over_when_the_controller_is_told_to() -> None:
-    cluster = ZooKeeperCluster([1, 2, 3]).begin()
+def test_the_next_broker_takes_over_when_the_controller_is_told_to(cluster: ZooKeeperCluster) -> None:
     cluster.alter([4, 5, 6])
     cluster.twin.fail_over()
     assert cluster.twin.controller_id == 1

@@ -41,6 +41,11 @@ def told_by(cluster: ZooKeeperCluster) -> list[tuple[PartitionMessage, ...]]:
     return batches
 
 
+@pytest.fixture
+def cluster() -> ZooKeeperCluster:
+    return ZooKeeperCluster([1, 2]).begin()
+
+
 def test_a_topic_that_a_tool_writes_gets_an_id_leaders_and_its_settings() -> None:
     cluster = ZooKeeperCluster().begin()
     batches = told_by(cluster)
@@ -56,8 +61,7 @@ def test_a_topic_that_a_tool_writes_gets_an_id_leaders_and_its_settings() -> Non
     assert cluster.alter([5, 6], "new") == (0, None)
 
 
-def test_a_topic_can_be_extended_by_writing_its_znode_even_in_a_move() -> None:
-    cluster = ZooKeeperCluster([1, 2]).begin()
+def test_a_topic_can_be_extended_by_writing_its_znode_even_in_a_move(cluster: ZooKeeperCluster) -> None:
     cluster.alter([3, 4])
     znode = json.loads(cluster.tree.znodes[paths.topic_path("foo")].content)
     znode["partitions"]["1"] = [5, 6]
@@ -78,8 +82,7 @@ def test_partitions_of_dead_brokers_get_the_first_one_back_as_leader() -> None:
     assert state(cluster, NEW) == (5, 0, (5,))
 
 
-def test_a_topic_below_delete_topics_is_deleted_with_its_entry() -> None:
-    cluster = ZooKeeperCluster([1, 2]).begin()
+def test_a_topic_below_delete_topics_is_deleted_with_its_entry(cluster: ZooKeeperCluster) -> None:
     cluster.submit({FOO: (3, 4)})
     batches = told_by(cluster)
     cluster.tree.put(f"{paths.DELETE_TOPICS}/foo", b"")
@@ -117,8 +120,7 @@ def test_a_topic_being_deleted_is_not_moved_led_or_extended() -> None:
     assert cluster.alter([3, 4], "bar") == (0, None)
 
 
-def test_a_topic_whose_znodes_are_deleted_is_forgotten() -> None:
-    cluster = ZooKeeperCluster([1, 2]).begin()
+def test_a_topic_whose_znodes_are_deleted_is_forgotten(cluster: ZooKeeperCluster) -> None:
     for path in [one for one in cluster.tree.znodes if one.startswith(paths.topic_path("foo"))]:
         del cluster.tree.znodes[path]
     cluster.controller.process_changes()
@@ -127,8 +129,7 @@ def test_a_topic_whose_znodes_are_deleted_is_forgotten() -> None:
     assert cluster.state == (4, 0, {4})
 
 
-def test_a_topic_that_cannot_be_read_is_told_of_and_harms_no_other() -> None:
-    cluster = ZooKeeperCluster([1, 2]).begin()
+def test_a_topic_that_cannot_be_read_is_told_of_and_harms_no_other(cluster: ZooKeeperCluster) -> None:
     cluster.tree.put(paths.topic_path("bad"), b"{bad")
     put_topic(cluster, "new", {"0": [4]})
     assert state(cluster, NEW) == (4, 0, (4,))
@@ -170,8 +171,7 @@ def test_a_broker_that_goes_leaves_the_isr_and_hands_over_its_leads() -> None:
     assert [(one.leader, one.recipients) for (one,) in batches] == [(1, (1, 2)), (2, (2,))]
 
 
-def test_a_broker_that_is_back_joins_under_the_same_leader_epoch() -> None:
-    cluster = ZooKeeperCluster([1, 2]).begin()
+def test_a_broker_that_is_back_joins_under_the_same_leader_epoch(cluster: ZooKeeperCluster) -> None:
     cluster.twin.crash(2)
     cluster.settle()
     batches = told_by(cluster)
@@ -181,8 +181,7 @@ def test_a_broker_that_is_back_joins_under_the_same_leader_epoch() -> None:
     assert cluster.state == (1, 1, {1, 2})
 
 
-def test_a_preferred_election_is_told_to_all_replicas() -> None:
-    cluster = ZooKeeperCluster([1, 2]).begin()
+def test_a_preferred_election_is_told_to_all_replicas(cluster: ZooKeeperCluster) -> None:
     cluster.alter([2, 1])
     batches = told_by(cluster)
     cluster.tree.put(paths.PREFERRED_REPLICA_ELECTION, b'{"version":1,"partitions":[{"topic":"foo","partition":0}]}')
@@ -217,8 +216,7 @@ def test_a_controller_that_sees_another_in_office_leaves_its_own() -> None:
     assert (cluster.twin.controller_id, cluster.tree.znodes[paths.CONTROLLER_EPOCH].content) == (0, b"3")
 
 
-def test_a_deposed_controller_refuses_every_request_to_write() -> None:
-    cluster = ZooKeeperCluster([1, 2]).begin()
+def test_a_deposed_controller_refuses_every_request_to_write(cluster: ZooKeeperCluster) -> None:
     cluster.candidate.resign()
     stranger = type(cluster.candidate)(cluster.tree)
     assert stranger.elect(5, 0) == 2
@@ -233,16 +231,14 @@ def test_a_deposed_controller_refuses_every_request_to_write() -> None:
     assert cluster.tree.znodes == before
 
 
-def test_a_move_ends_although_an_operator_has_written_the_topic_meanwhile() -> None:
-    cluster = ZooKeeperCluster([1, 2]).begin()
+def test_a_move_ends_although_an_operator_has_written_the_topic_meanwhile(cluster: ZooKeeperCluster) -> None:
     cluster.alter([3, 4])
     path = paths.topic_path("foo")
     cluster.tree.put(path, cluster.tree.znodes[path].content)
     assert cluster.settle().lists == ((3, 4), (), ())
 
 
-def test_a_controller_is_elected_although_its_session_ends_meanwhile() -> None:
-    cluster = ZooKeeperCluster([1, 2]).begin()
+def test_a_controller_is_elected_although_its_session_ends_meanwhile(cluster: ZooKeeperCluster) -> None:
     cluster.candidate.session_ended = True
     cluster.controller.process_changes()
     cluster.candidate.session_ended = True
