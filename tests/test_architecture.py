@@ -163,7 +163,7 @@ EFFECTS = (
         (
             "admin/properties.py", "admin/tls.py", "admin/properties.py", "admin/tls.py",
             "admin/tokens.py", "admin/assertions.py", "twin/store.py", "executor/runner.py", "executor/journal/",
-            "model/error_codes.py", "twin/controller/config_keys.py",  # Kafka's own texts, files of the package
+            "model/error_codes.py", "twin/controller/config_keys.py", "twin/version.py",  # Kafka's own, of the package
             "pipeline/tables/", "pipeline/spark_session.py", "planner/search/compiled/", "operations/",
             "cli/", "kafka_tools/", "installation.py",
         ),
@@ -174,8 +174,8 @@ EFFECTS = (
         "texts of files",
         ("?.read_text",),
         (
-            "model/error_codes.py", "twin/controller/config_keys.py", "operations/monitoring.py",  # of the package
-            "pipeline/tables/schemas.py",
+            "model/error_codes.py", "twin/controller/config_keys.py", "twin/version.py",  # of the package
+            "operations/monitoring.py", "pipeline/tables/schemas.py",
             "admin/tokens.py", "admin/properties.py", "kafka_tools/",  # in encodings that Kafka decides
             "executor/journal/folder.py", "planner/search/compiled/", "cli/terminal.py",  # that kreassign wrote
             "executor/journal/locks.py", "installation.py",  # of the kernel, and of pip

@@ -1,22 +1,21 @@
 """Configuration keys of topics and brokers, and validation of their values, in Kafka's words.
 
-Types, limits and defaults are from Kafka 4.4.0. Broker keys are those whose values are validated; the twin stores other
-keys that can be changed while a broker runs (`ssl.`, `sasl.`, `remote.` and more) as they are. All keys of a real
-broker, with their documentation, are in `documented_configs.json`, which `python scripts/release_data.py` writes.
+Limits are in `validated_keys.toml`, from Kafka 4.4.0; of brokers, it has the keys whose values are validated. The twin
+stores other keys that can be changed while a broker runs (`ssl.`, `sasl.`, `remote.` and more) as they are. All keys of
+a real broker, with their documentation, are in `documented_configs.json`; `python scripts/release_data.py` writes it.
 """
 
 from __future__ import annotations
 
 import json
 import re
+import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import cache
 from importlib.resources import files
-from typing import assert_never
-
-from kreassign.model import throttle
+from typing import Any, assert_never
 
 # Keys with their types, limits and defaults.
 
@@ -77,103 +76,6 @@ class Key:
     is_quota: bool = False
 
 
-_BOOLEAN, _STRING, _INT, _LONG, _DOUBLE, _LIST = (
-    ValueType.BOOLEAN, ValueType.STRING, ValueType.INT, ValueType.LONG, ValueType.DOUBLE, ValueType.LIST,
-)  # fmt: skip
-_AT_LEAST_0, _AT_LEAST_1 = Limits(0), Limits(1)
-_AT_LEAST_MINUS_1, _AT_LEAST_MINUS_2 = Limits(-1), Limits(-2)
-_DAY_MS, _WEEK_MS, _MEBIBYTE = "86400000", "604800000", 1024 * 1024
-_FOREVER = str(MAX_LONG)
-_DECOMPRESSED, _LONGEST_ARRAY = "max.decompressed.message.bytes", str(MAX_INT - 8)
-_POLICIES = Words(("compact", "delete"))
-_COMPRESSIONS = Words(("uncompressed", "zstd", "lz4", "snappy", "gzip", "producer"))
-_TIMESTAMPS = Words(("CreateTime", "LogAppendTime"))
-_GZIP, _LZ4, _ZSTD = Limits(1, 9, instead=-1), Limits(1, 17), Limits(-131072, 22)
-
-_RETENTION = ("log.retention.ms", "log.retention.minutes", "log.retention.hours")
-_RETENTION_HOURS, _ROLL_HOURS = ("log.retention.hours", "168"), ("log.roll.hours", "168")
-_JITTER_HOURS, _FLUSH_CHECK = ("log.roll.jitter.hours", "0"), ("log.flush.scheduler.interval.ms", _FOREVER)
-
-# fmt: off
-_TOPIC_KEYS = (
-    Key("segment.bytes", _INT, "1073741824", Limits(_MEBIBYTE), ("log.segment.bytes",)),
-    Key("segment.ms", _LONG, _WEEK_MS, _AT_LEAST_1, ("log.roll.ms", "log.roll.hours"), _ROLL_HOURS),
-    Key("segment.jitter.ms", _LONG, "0", _AT_LEAST_0, ("log.roll.jitter.ms", "log.roll.jitter.hours"), _JITTER_HOURS),
-    Key("segment.index.bytes", _INT, "10485760", Limits(4), ("log.index.size.max.bytes",)),
-    Key("flush.messages", _LONG, _FOREVER, _AT_LEAST_1, ("log.flush.interval.messages",)),
-    Key("flush.ms", _LONG, _FOREVER, _AT_LEAST_0, ("log.flush.interval.ms", _FLUSH_CHECK[0]), _FLUSH_CHECK),
-    Key("retention.bytes", _LONG, "-1", None, ("log.retention.bytes",)),
-    Key("retention.ms", _LONG, _WEEK_MS, _AT_LEAST_MINUS_1, _RETENTION, _RETENTION_HOURS),
-    Key("max.message.bytes", _INT, "1048588", _AT_LEAST_0, ("message.max.bytes",)),
-    Key(_DECOMPRESSED, _INT, _LONGEST_ARRAY, Limits(1, int(_LONGEST_ARRAY)), (_DECOMPRESSED,)),
-    Key("index.interval.bytes", _INT, "4096", _AT_LEAST_0, ("log.index.interval.bytes",)),
-    Key("delete.retention.ms", _LONG, _DAY_MS, _AT_LEAST_0, ("log.cleaner.delete.retention.ms",)),
-    Key("min.compaction.lag.ms", _LONG, "0", _AT_LEAST_0, ("log.cleaner.min.compaction.lag.ms",)),
-    Key("max.compaction.lag.ms", _LONG, _FOREVER, _AT_LEAST_1, ("log.cleaner.max.compaction.lag.ms",)),
-    Key("file.delete.delay.ms", _LONG, "60000", _AT_LEAST_0, ("log.segment.delete.delay.ms",)),
-    Key("min.cleanable.dirty.ratio", _DOUBLE, "0.5", Limits(0, 1), ("log.cleaner.min.cleanable.ratio",)),
-    Key("cleanup.policy", _LIST, "delete", _POLICIES, ("log.cleanup.policy",)),
-    Key("unclean.leader.election.enable", _BOOLEAN, "false", None, ("unclean.leader.election.enable",)),
-    Key("min.insync.replicas", _INT, "1", _AT_LEAST_1, ("min.insync.replicas",)),
-    Key("compression.type", _STRING, "producer", _COMPRESSIONS, ("compression.type",)),
-    Key("compression.gzip.level", _INT, "-1", _GZIP, ("compression.gzip.level",)),
-    Key("compression.lz4.level", _INT, "9", _LZ4, ("compression.lz4.level",)),
-    Key("compression.zstd.level", _INT, "3", _ZSTD, ("compression.zstd.level",)),
-    Key("preallocate", _BOOLEAN, "false", None, ("log.preallocate",)),
-    Key("message.timestamp.type", _STRING, "CreateTime", _TIMESTAMPS, ("log.message.timestamp.type",)),
-    Key("message.timestamp.before.max.ms", _LONG, _FOREVER, _AT_LEAST_0, ("log.message.timestamp.before.max.ms",)),
-    Key("message.timestamp.after.max.ms", _LONG, "3600000", _AT_LEAST_0, ("log.message.timestamp.after.max.ms",)),
-    Key(throttle.LEADER_THROTTLED_REPLICAS, _LIST, "", ReplicaPairs()),
-    Key(throttle.FOLLOWER_THROTTLED_REPLICAS, _LIST, "", ReplicaPairs()),
-    Key("remote.storage.enable", _BOOLEAN, "false"),
-    Key("local.retention.ms", _LONG, "-2", _AT_LEAST_MINUS_2, ("log.local.retention.ms",)),
-    Key("local.retention.bytes", _LONG, "-2", _AT_LEAST_MINUS_2, ("log.local.retention.bytes",)),
-    Key("remote.log.copy.disable", _BOOLEAN, "false"),
-    Key("remote.copy.lag.ms", _LONG, "0", _AT_LEAST_MINUS_1, ("log.remote.copy.lag.ms",)),
-    Key("remote.copy.lag.bytes", _LONG, "-1", _AT_LEAST_MINUS_1, ("log.remote.copy.lag.bytes",)),
-    Key("remote.log.delete.on.disable", _BOOLEAN, "false"),
-    Key("errors.deadletterqueue.group.enable", _BOOLEAN, "false"),
-)
-
-_BROKER_KEYS = (
-    # Defaults of topics, under the name that brokers have for them; a key with a fallback has no limits there.
-    *(
-        Key(key.server_keys[0], key.type, fallback=key.fallback)
-        if key.fallback
-        else Key(key.server_keys[0], key.type, key.default, key.check)
-        for key in _TOPIC_KEYS
-        if key.server_keys
-    ),
-    Key(throttle.LEADER_THROTTLED_RATE, _LONG, None, _AT_LEAST_0, is_quota=True),
-    Key(throttle.FOLLOWER_THROTTLED_RATE, _LONG, None, _AT_LEAST_0, is_quota=True),
-    Key(throttle.LOG_DIR_RATE, _LONG, None, _AT_LEAST_0, is_quota=True),
-    Key("background.threads", _INT, "10", _AT_LEAST_1),
-    Key("cordoned.log.dirs", _LIST, ""),
-    Key("errors.deadletterqueue.auto.create.topics.enable", _BOOLEAN, "false"),
-    Key("errors.deadletterqueue.topic.name.prefix", _STRING, "dlq."),
-    Key("log.cleaner.backoff.ms", _LONG, "15000", _AT_LEAST_0),
-    Key("log.cleaner.dedupe.buffer.size", _LONG, "134217728"),
-    Key("log.cleaner.io.buffer.load.factor", _DOUBLE, "0.9"),
-    Key("log.cleaner.io.buffer.size", _INT, "524288", _AT_LEAST_0),
-    Key("log.cleaner.threads", _INT, "1", _AT_LEAST_0),
-    Key("max.connection.creation.rate", _INT, str(MAX_INT), _AT_LEAST_0),
-    Key("max.connections", _INT, str(MAX_INT), _AT_LEAST_0),
-    Key("max.connections.per.ip", _INT, str(MAX_INT), _AT_LEAST_0),
-    Key("max.connections.per.ip.overrides", _STRING, ""),
-    Key("num.io.threads", _INT, "8", _AT_LEAST_1),
-    Key("num.network.threads", _INT, "3", _AT_LEAST_1),
-    Key("num.recovery.threads.per.data.dir", _INT, "2", _AT_LEAST_1),
-    Key("num.replica.fetchers", _INT, "1", _AT_LEAST_1),
-    Key("producer.id.expiration.ms", _INT, _DAY_MS, _AT_LEAST_1),
-    Key("transaction.partition.verification.enable", _BOOLEAN, "true"),
-)
-# fmt: on
-
-TOPIC_KEYS = {key.name: key for key in _TOPIC_KEYS}
-"""Keys of topics, in the order in which Kafka validates their values."""
-BROKER_KEYS = {key.name: key for key in _BROKER_KEYS}
-"""Keys of brokers that can be changed while they run."""
-
 PER_BROKER_FAMILIES = ("ssl.", "sasl.")
 PER_BROKER_KEYS = frozenset({
     "cordoned.log.dirs", "listener.security.protocol.map", "listeners", "principal.builder.class",
@@ -211,6 +113,42 @@ def documented_keys(kind: str) -> dict[str, DocumentedKey]:
     content = files("kreassign.twin.controller").joinpath("documented_configs.json").read_text(encoding="utf-8")
     keys = json.loads(content)[kind]
     return {name: DocumentedKey(**{**key, "type": ValueType(key["type"])}) for name, key in keys.items()}
+
+
+def _checked_key(name: str, kind: str, row: Mapping[str, Any]) -> Key:
+    """A key of "topics" or "brokers" as a row of `validated_keys.toml` and Kafka's documentation describe it."""
+    documented = documented_keys(kind).get(name)
+    check: Limits | Words | ReplicaPairs | None = None
+    if "least" in row:
+        check = Limits(row["least"], row.get("greatest"), row.get("instead"))
+    elif "words" in row:
+        check = Words(tuple(row["words"]))
+    elif "replica_pairs" in row:
+        check = ReplicaPairs()
+    fallback = row.get("fallback")
+    return Key(
+        name,
+        documented.type if documented else ValueType.LONG,
+        row.get("default", documented.default if documented else None),
+        check,
+        tuple(row.get("server_keys", ())),
+        (fallback, str(documented_keys("brokers")[fallback].default)) if fallback else None,
+        is_quota=documented is None,
+    )
+
+
+_TABLE = tomllib.loads(files("kreassign.twin.controller").joinpath("validated_keys.toml").read_text(encoding="utf-8"))
+TOPIC_KEYS = {name: _checked_key(name, "topics", row) for name, row in _TABLE["topics"].items()}
+"""Keys of topics, in the order in which Kafka validates their values."""
+BROKER_KEYS = {
+    # Defaults of topics, under the name that brokers have for them; a key with a fallback has no limits there.
+    key.server_keys[0]: Key(key.server_keys[0], key.type, fallback=key.fallback)
+    if key.fallback
+    else Key(key.server_keys[0], key.type, key.default, key.check)
+    for key in TOPIC_KEYS.values()
+    if key.server_keys
+} | {name: _checked_key(name, "brokers", row) for name, row in _TABLE["brokers"].items()}
+"""Keys of brokers that can be changed while they run."""
 
 
 @cache
