@@ -15,8 +15,8 @@ from typing import NamedTuple
 from kreassign.model.error_codes import error_code
 from kreassign.twin.api.handlers import HANDLERS
 from kreassign.twin.api.request import Handler
-from kreassign.twin.refused import NOT_OFFERED, REFUSED
-from kreassign.twin.version import RELEASES
+from kreassign.twin.refused import REFUSED
+from kreassign.twin.version import NOT_OFFERED, RELEASES
 from kreassign.wire import api
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "reference" / "twin-omissions.md"
@@ -29,7 +29,7 @@ are no records: nothing can be produced or fetched, sizes and offsets are comput
 [refused](#what-is-refused).
 
 This page is written by `python scripts/twin_omissions_page.py` from the headers of the handlers in
-`src/kreassign/twin/api/`, and from the tables in `src/kreassign/twin/refused.py`; change those instead.
+`src/kreassign/twin/api/`, and from `refused.py` and `api_versions.json` in `src/kreassign/twin/`; change those instead.
 """
 _REFUSED = """\
 ## What is refused

@@ -1,15 +1,15 @@
 """The APIs of Kafka's brokers that the twin does not simulate, and how it says so.
 
-Every API that a broker or a controller of Kafka 4.4 offers has a handler (`api/handlers.py`) or a row here. `REFUSED`
-are answered in Kafka's versions, at once and on every item, with an error that no client asks again after. They are
-in ApiVersions but for those that clients without `is_listed` do better: they say "not supported" before they ask, and
-only a client that never looks gets the answer. `NOT_OFFERED` are not in ApiVersions either; the connection of a client
-that asks all the same is closed, as by a broker that does not know the API.
+Every API that a broker or a controller of Kafka 4.4 offers has a handler (`api/handlers.py`), a row here, or a row of
+`not_offered` in `api_versions.json`. `REFUSED` are answered in Kafka's versions, at once and on every item, with an
+error that no client asks again after. They are in ApiVersions but for those that clients without `is_listed` do better:
+they say "not supported" before they ask, and only a client that never looks gets the answer. What is not offered is not
+in ApiVersions either; the connection of a client that asks all the same is closed, as by a broker that does not know
+the API.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import NamedTuple
 
 from kreassign.model.error_codes import (
@@ -74,36 +74,3 @@ REFUSED = (
 
 UNLISTED = frozenset(row.api.key for row in REFUSED if not row.is_listed)
 """Keys of the refused APIs that are not in ApiVersions."""
-
-_TOKENS = "no client asks for delegation tokens without looking at ApiVersions"
-_NEW_GROUPS = "consumers of the new protocols say at once that brokers do not support it"
-_AMONG_BROKERS = "brokers ask each other"
-_QUORUM = "the quorum of a twin does not change"
-NOT_OFFERED: Mapping[int, tuple[str, str]] = {
-    27: ("WriteTxnMarkers", _AMONG_BROKERS),
-    38: ("CreateDelegationToken", _TOKENS),
-    39: ("RenewDelegationToken", _TOKENS),
-    40: ("ExpireDelegationToken", _TOKENS),
-    41: ("DescribeDelegationToken", _TOKENS),
-    69: ("ConsumerGroupDescribe", "clients ask DescribeGroups instead"),
-    71: ("GetTelemetrySubscriptions", "as on brokers without a plugin that takes metrics of clients"),
-    72: ("PushTelemetry", "as on brokers without a plugin that takes metrics of clients"),
-    76: ("ShareGroupHeartbeat", _NEW_GROUPS),
-    77: ("ShareGroupDescribe", _NEW_GROUPS),
-    78: ("ShareFetch", _NEW_GROUPS),
-    79: ("ShareAcknowledge", _NEW_GROUPS),
-    80: ("AddRaftVoter", _QUORUM),
-    81: ("RemoveRaftVoter", _QUORUM),
-    83: ("InitializeShareGroupState", _AMONG_BROKERS),
-    84: ("ReadShareGroupState", _AMONG_BROKERS),
-    85: ("WriteShareGroupState", _AMONG_BROKERS),
-    86: ("DeleteShareGroupState", _AMONG_BROKERS),
-    87: ("ReadShareGroupStateSummary", _AMONG_BROKERS),
-    88: ("StreamsGroupHeartbeat", _NEW_GROUPS),
-    89: ("StreamsGroupDescribe", _NEW_GROUPS),
-    90: ("DescribeShareGroupOffsets", _NEW_GROUPS),
-    91: ("AlterShareGroupOffsets", _NEW_GROUPS),
-    92: ("DeleteShareGroupOffsets", _NEW_GROUPS),
-    93: ("StreamsGroupTopologyDescriptionUpdate", _NEW_GROUPS),
-}
-"""The APIs of brokers of Kafka 4.4 that are not in ApiVersions, by key: name, and why."""

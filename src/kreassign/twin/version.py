@@ -83,6 +83,8 @@ class KafkaVersion:
 
 _TABLE = json.loads(files("kreassign.twin").joinpath("api_versions.json").read_text(encoding="utf-8"))
 """First and last version of each API, by key, in each of the releases; null where it did not exist."""
+NOT_OFFERED = {int(key): (str(row["name"]), str(row["why"])) for key, row in _TABLE["not_offered"].items()}
+"""The APIs of brokers of Kafka 4.4 that are not in ApiVersions, by key: name, and why."""
 
 # Controllers have no data of partitions, and clients discover brokers from brokers.
 CONTROLLER_KEYS = frozenset(

@@ -12,8 +12,8 @@ from kreassign.errors import ProtocolViolation
 from kreassign.model.error_codes import error_code
 from kreassign.twin.access import Permissions
 from kreassign.twin.api.handlers import HANDLERS
-from kreassign.twin.refused import NOT_OFFERED, REFUSED, Refusal
-from kreassign.twin.version import CONTROLLER_KEYS, RELEASES, Endpoint, KafkaVersion, Versions
+from kreassign.twin.refused import REFUSED, Refusal
+from kreassign.twin.version import CONTROLLER_KEYS, NOT_OFFERED, RELEASES, Endpoint, KafkaVersion, Versions
 from kreassign.wire import api
 from kreassign.wire.codec import PREFIX_BYTES, encode_request
 from tests.twin.asking import ask, ask_on, twin

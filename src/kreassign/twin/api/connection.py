@@ -25,7 +25,7 @@ from kreassign.twin.api.handlers import HANDLERS_BY_KEY
 from kreassign.twin.api.refusals import not_controller_refusal, refuse_all
 from kreassign.twin.api.request import Client, Handler, Request
 from kreassign.twin.core import KRaftController, TwinCore
-from kreassign.twin.refused import NOT_OFFERED
+from kreassign.twin.version import NOT_OFFERED
 from kreassign.wire import api, codec
 from kreassign.wire.api import Api, Message
 
