@@ -175,7 +175,7 @@ EFFECTS = (
         ("?.read_text",),
         (
             "model/error_codes.py", "twin/controller/config_keys.py", "twin/version.py",  # of the package
-            "operations/monitoring.py", "pipeline/tables/schemas.py",
+            "operations/monitoring.py", "pipeline/tables/schemas.py", "cli/main.py",
             "admin/tokens.py", "admin/properties.py", "kafka_tools/",  # in encodings that Kafka decides
             "executor/journal/folder.py", "planner/search/compiled/", "cli/terminal.py",  # that kreassign wrote
             "executor/journal/locks.py", "installation.py",  # of the kernel, and of pip

@@ -9,7 +9,9 @@ from __future__ import annotations
 import importlib
 import os
 import re
+import tomllib
 from collections.abc import Iterable, Iterator
+from importlib.resources import files
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -36,27 +38,11 @@ MANY = 12
 """From this many options on they are grouped."""
 
 OTHERS = "Options"
-GROUPS = {
-    "Cluster": ("--bootstrap-server", "--bootstrap-controller", "--command-config", "--lease", "--cluster"),
-    "Loads": ("--data", "--snapshot", "--as-of", "--by", "--require-load", "--max-load-age"),
-    "Throttle": ("--throttle", "--throttle-broker", "--broker-capacity", "--throttle-floor", "--adopt", "--alongside"),
-    "Safety": ("--dry-run", "--yes", "--guard", "--guard-query", "--guard-url", "--guard-login",
-               "--guard-ca", "--guard-command", "--expect-current", "--replan", "--stepwise", "--no-stepwise",
-               "--disk-reserve", "--give-up-after", "--allow-producer-outage", "--allow-factor-change"),
-    "Hours": ("--window", "--time-zone", "--deadline", "--at-window-end"),
-    "Order and limits": (
-        "--order", "--start", "--elections-per-step", "--max-moves", "--max-moves-per-broker", "--max-moves-per-source",
-        "--max-moves-per-destination", "--max-moves-per-log-dir", "--max-bytes", "--max-bytes-per-broker",
-        "--max-bytes-per-source", "--max-bytes-per-destination", "--max-bytes-per-log-dir",
-    ),
-    "Goals": (
-        "--goals-file", "--goal", "--tolerance", "--racks", "--exclude-topics", "--may-stay", "--exclude-brokers",
-        "--rack-price", "--groups", "--transactional-ids", "--share-groups",
-    ),
-    "Budget": ("--budget-bytes", "--budget-moves", "--max-leader-changes", "--fit-in", "--rate"),
-    "Search": ("--on", "--parts", "--seed", "--master", "--conf"),
-    "Output": ("--out", "--current-out", "--out-dir", "--wide", "--explain", "--format"),
-}  # fmt: skip
+_HELP = tomllib.loads(files("kreassign.cli").joinpath("help.toml").read_text(encoding="utf-8"))
+GROUPS: dict[str, list[str]] = _HELP["options"]
+"""Groups of options, in the order of the help."""
+PURPOSES: dict[str, list[str]] = _HELP["commands"]
+"""Groups of commands, in the order of the help."""
 _GROUP_OF = {option: group for group, options in GROUPS.items() for option in options}
 _EXAMPLES = re.compile(r"\n  Examples:\n(?:    .*\n?)+")
 _FIRST_LIST = re.compile(r"^(?:Positional arguments|Commands|Options|[A-Z][a-z ]+):$", re.MULTILINE)
@@ -202,21 +188,6 @@ COMMANDS = {
     "demo": LazyCommand("kreassign.cli.commands.demo:demo", "Show all of it on a simulated cluster, in two minutes."),
     "twin": LazyCommand("kreassign.cli.commands.twin:twin", "Run a simulated cluster that speaks Kafka."),
 }
-
-PURPOSES = {
-    "Look at the cluster": ("doctor", "verify", "snapshot"),
-    "Plan": ("plan", "approve", "rehearse"),
-    "Run a plan": ("run", "pause", "resume", "throttle", "pace", "cancel", "rollback", "forget"),
-    "Watch and report runs": ("status", "watch", "report", "audit", "web", "define-monitoring"),
-    "Restart and remove brokers": ("maintenance", "decommission"),
-    "Look after a cluster": ("autopilot",),
-    "Collect data and compute load": (
-        "collect", "import-metrics", "import-samples", "stream-metrics", "load", "show-load", "compact",
-        "define-tables",
-    ),
-    "Try it, and set it up": ("demo", "twin", "completion"),
-}  # fmt: skip
-"""Groups of commands, in the order of the help."""
 
 ALIASES = {
     "drain": ("plan", "drain-brokers"),
