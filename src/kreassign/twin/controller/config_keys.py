@@ -76,27 +76,6 @@ class Key:
     is_quota: bool = False
 
 
-PER_BROKER_FAMILIES = ("ssl.", "sasl.")
-PER_BROKER_KEYS = frozenset({
-    "cordoned.log.dirs", "listener.security.protocol.map", "listeners", "principal.builder.class",
-})  # fmt: skip
-"""Keys that must be set for each broker separately."""
-PER_LISTENER_KEYS = frozenset(
-    f"ssl.{name}"
-    for name in (
-        "keystore.location", "keystore.type", "keystore.key", "keystore.password", "keystore.certificate.chain",
-        "key.password", "truststore.location", "truststore.type", "truststore.password", "truststore.certificates",
-    )
-)  # fmt: skip
-"""Keys that apply to one listener, and must name it."""
-
-THREAD_COUNTS = frozenset({
-    "background.threads", "num.io.threads", "num.network.threads", "num.recovery.threads.per.data.dir",
-    "num.replica.fetchers",
-})  # fmt: skip
-"""Keys of brokers that can be halved or doubled at most in one change."""
-
-
 @dataclass(frozen=True, slots=True)
 class DocumentedKey:
     """A key as a broker documents it. `default` is None if it has none, or if it is secret."""
@@ -138,9 +117,9 @@ def _checked_key(name: str, kind: str, row: Mapping[str, Any]) -> Key:
 
 
 _TABLE = tomllib.loads(files("kreassign.twin.controller").joinpath("validated_keys.toml").read_text(encoding="utf-8"))
-TOPIC_KEYS = {name: _checked_key(name, "topics", row) for name, row in _TABLE["topics"].items()}
+TOPIC_KEYS: dict[str, Key] = {name: _checked_key(name, "topics", row) for name, row in _TABLE["topics"].items()}
 """Keys of topics, in the order in which Kafka validates their values."""
-BROKER_KEYS = {
+BROKER_KEYS: dict[str, Key] = {
     # Defaults of topics, under the name that brokers have for them; a key with a fallback has no limits there.
     key.server_keys[0]: Key(key.server_keys[0], key.type, fallback=key.fallback)
     if key.fallback
@@ -149,6 +128,13 @@ BROKER_KEYS = {
     if key.server_keys
 } | {name: _checked_key(name, "brokers", row) for name, row in _TABLE["brokers"].items()}
 """Keys of brokers that can be changed while they run."""
+PER_BROKER_FAMILIES = ("ssl.", "sasl.")
+PER_BROKER_KEYS = frozenset(_TABLE["per_broker"])
+"""Keys that must be set for each broker separately."""
+PER_LISTENER_KEYS = frozenset(_TABLE["per_listener"])
+"""Keys that apply to one listener, and must name it."""
+THREAD_COUNTS = frozenset(_TABLE["thread_counts"])
+"""Keys of brokers that can be halved or doubled at most in one change."""
 
 
 @cache
