@@ -22,10 +22,11 @@ from kreassign.twin.controller.brokers import (
     unfence,
 )
 from kreassign.twin.controller.leader_and_isr import propose_isr
-from kreassign.twin.core import KRaftController, MetadataLog, TwinCore, TwinSettings
+from kreassign.twin.core import KRaftController, TwinCore, TwinSettings
 from kreassign.twin.metadata import (
     UNASSIGNED,
     BrokerRegistered,
+    MetadataLog,
     PartitionChanged,
     PartitionCreated,
     PartitionState,

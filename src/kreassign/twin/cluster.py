@@ -16,8 +16,8 @@ from kreassign.twin.brokers import BrokerLifecycle
 from kreassign.twin.controller import leader_and_isr
 from kreassign.twin.controller.configs import first_records
 from kreassign.twin.controller.decision import TIERED_SERVER
-from kreassign.twin.core import KRaftController, MetadataLog, NoLog, TwinCore, TwinSettings
-from kreassign.twin.metadata import BrokerRegistered
+from kreassign.twin.core import KRaftController, TwinCore, TwinSettings
+from kreassign.twin.metadata import BrokerRegistered, MetadataLog
 from kreassign.twin.version import Endpoint
 from kreassign.wire.codec import PREFIX_BYTES
 
@@ -39,7 +39,7 @@ class Twin(BrokerLifecycle):
         log: MetadataLog | None = None,
         make_controller: Callable[[TwinCore], KRaftController] = KRaftController,
     ) -> None:
-        settings, log = settings or TwinSettings(), NoLog() if log is None else log
+        settings, log = settings or TwinSettings(), MetadataLog() if log is None else log
         if blueprint.has_tiered_topics:
             settings = replace(settings, server=settings.server.with_static(TIERED_SERVER, "true"))
         records = list(log.read())

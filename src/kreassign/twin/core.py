@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from random import Random
-from typing import Protocol, TypeVar
+from typing import TypeVar
 from uuid import UUID
 
 from kreassign.errors import ControllerMoved
@@ -26,6 +26,7 @@ from kreassign.twin.controller.reassignments import AlterReassignments, Reassign
 from kreassign.twin.groups import GroupCoordinator
 from kreassign.twin.metadata import (
     ClusterMetadata,
+    MetadataLog,
     PartitionChanged,
     PartitionCreated,
     PartitionState,
@@ -91,29 +92,6 @@ class TwinSettings:
     start_up_ms: int = 1_000
     catch_up_ms: int = 500
     controller_count: int = 1
-
-
-class MetadataLog(Protocol):
-    """A store of metadata records."""
-
-    def append(self, records: Iterable[Record]) -> None:
-        """Write records, all of them or none."""
-        ...
-
-    def read(self) -> Iterator[Record]:
-        """Read all records from the first."""
-        ...
-
-
-class NoLog:
-    """A metadata log that stores nothing: for twins that are never reopened, since long runs write many records."""
-
-    def append(self, records: Iterable[Record]) -> None:
-        """Discard the records."""
-
-    def read(self) -> Iterator[Record]:
-        """Return no records."""
-        return iter(())
 
 
 @dataclass(frozen=True, slots=True)

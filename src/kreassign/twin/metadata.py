@@ -7,7 +7,7 @@ decided in `controller/`. `ClusterMetadata.apply` is the only code that changes 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, fields, replace
 from enum import IntEnum
 from operator import attrgetter
@@ -172,6 +172,17 @@ Record = (
     | PartitionChanged
     | ConfigChanged
 )
+
+
+class MetadataLog:
+    """A store of metadata records. This one stores nothing: most twins are never reopened, and write many records."""
+
+    def append(self, records: Iterable[Record]) -> None:
+        """Write records, all of them or none."""
+
+    def read(self) -> Iterator[Record]:
+        """Read all records from the first."""
+        return iter(())
 
 
 # The state that results from the records.

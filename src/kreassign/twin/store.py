@@ -30,7 +30,7 @@ from kreassign.errors import ControllerMoved, DataError, InputError, StaleZnode,
 from kreassign.model import ConfigResource, TopicPartition
 from kreassign.model.cluster import ResourceType
 from kreassign.model.znodes import contents, paths
-from kreassign.twin.metadata import LeaderRecovery, LogDirInfo, Record
+from kreassign.twin.metadata import LeaderRecovery, LogDirInfo, MetadataLog, Record
 from kreassign.twin.zookeeper.znodes import Create, Delete, Set, Write, Znode
 
 # Records as JSON texts: the name of the record, then its fields; default values are left out.
@@ -106,7 +106,7 @@ class _Body(NamedTuple):
     end: int
 
 
-class FileLog:
+class FileLog(MetadataLog):
     """Records in a file to which only this process writes.
 
     Opening drops an unfinished decision at the end. `DataError` if the file is damaged or no metadata log,

@@ -359,7 +359,7 @@ def _uuid(name: str, topic_id: str | None) -> str:
 # Metadata records as znodes, written by the active controller.
 
 
-class ZooKeeperLog:
+class ZooKeeperLog(metadata.MetadataLog):
     """Records as znodes, written by the active controller. Call `become_controller` before the twin is created."""
 
     def __init__(self, znodes: Znodes, blueprint: Blueprint) -> None:
