@@ -54,11 +54,7 @@ _OPTIONS = (
         help="Inject a fault, for example crash:2@60s+30s; may be repeated.  [default: none]",
     ),
     click.option(
-        "--faults",
-        "fault_file",
-        type=values.INPUT_FILE,
-        metavar="FILE",
-        help="Load faults from a TOML file.  [default: none]",
+        "--faults", "fault_file", type=values.INPUT_FILE, help="Load faults from a TOML file.  [default: none]"
     ),
 )
 
@@ -276,67 +272,34 @@ _lasts_option = click.option(
 )
 
 
-@examples(
-    "kreassign twin kill 4",
-    "kreassign twin kill 4 --lasts 30s",
+_BROKER = click.argument("broker", type=values.BROKER_ID)
+_FAULT = click.argument("fault", type=values.ReadBy("fault", values.checked(fault_by_hand)))
+
+
+def _order(name: str, subject: values.Decorator, text: str, *lines: str, may_end: bool = True) -> None:
+    """Add the command of this name, which gives the twin that order about a broker or a fault."""
+
+    def give(control: str, lasts: str | None = None, **words: str | int) -> None:
+        click.echo(give_order(control, name, *words.values(), lasts))
+
+    for option in (_control_option, *([_lasts_option] if may_end else []), subject):
+        option(give)
+    examples(*(f"kreassign twin {name} {line}" for line in lines))(twin.command(name, help=text)(give))
+
+
+_order("kill", _BROKER, "Kill BROKER of a twin that runs.", "4", "4 --lasts 30s")
+_order("stop", _BROKER, "Shut down BROKER of a running twin cleanly.", "4")
+_order("restart", _BROKER, "Restart BROKER of a twin that runs, or start it if it is down.", "4", may_end=False)
+_order("isolate", _BROKER, "Cut off BROKER of a running twin from all others and from clients.", "4 --lasts 1m")
+_order(
+    "inject",
+    _FAULT,
+    "Inject FAULT into a twin that runs: KIND[:PARAMETER…] now, KIND…@AT[+LASTS] so much later.",
+    "clear-throttles",
+    "lose:Metadata@0+30s",
+    may_end=False,
 )
-@twin.command()
-@click.argument("broker", type=values.BROKER_ID)
-@_lasts_option
-@_control_option
-def kill(broker: int, lasts: str | None, control: str) -> None:
-    """Kill BROKER of a twin that runs."""
-    click.echo(give_order(control, "kill", broker, lasts))
-
-
-@examples("kreassign twin stop 4")
-@twin.command()
-@click.argument("broker", type=values.BROKER_ID)
-@_lasts_option
-@_control_option
-def stop(broker: int, lasts: str | None, control: str) -> None:
-    """Shut down BROKER of a running twin cleanly."""
-    click.echo(give_order(control, "stop", broker, lasts))
-
-
-@examples("kreassign twin restart 4")
-@twin.command()
-@click.argument("broker", type=values.BROKER_ID)
-@_control_option
-def restart(broker: int, control: str) -> None:
-    """Restart BROKER of a twin that runs, or start it if it is down."""
-    click.echo(give_order(control, "restart", broker))
-
-
-@examples("kreassign twin isolate 4 --lasts 1m")
-@twin.command()
-@click.argument("broker", type=values.BROKER_ID)
-@_lasts_option
-@_control_option
-def isolate(broker: int, lasts: str | None, control: str) -> None:
-    """Cut off BROKER of a running twin from all others and from clients."""
-    click.echo(give_order(control, "isolate", broker, lasts))
-
-
-@examples(
-    "kreassign twin inject clear-throttles",
-    "kreassign twin inject lose:Metadata@0+30s",
-)
-@twin.command()
-@click.argument("fault", type=values.ReadBy("fault", values.checked(fault_by_hand)))
-@_control_option
-def inject(fault: str, control: str) -> None:
-    """Inject FAULT into a twin that runs: KIND[:PARAMETER…] now, KIND…@AT[+LASTS] so much later."""
-    click.echo(give_order(control, "inject", fault))
-
-
-@examples("kreassign twin recover isolate:4")
-@twin.command()
-@click.argument("fault", type=values.ReadBy("fault", values.checked(fault_by_hand)))
-@_control_option
-def recover(fault: str, control: str) -> None:
-    """Repair what FAULT broke in a twin that runs."""
-    click.echo(give_order(control, "recover", fault))
+_order("recover", _FAULT, "Repair what FAULT broke in a twin that runs.", "isolate:4", may_end=False)
 
 
 def _serve(cluster: Described, serving: Serving, speeds: Speeds = TYPICAL) -> None:
