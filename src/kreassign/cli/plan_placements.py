@@ -54,9 +54,9 @@ SHOWN_MISSES = 10
 )
 @click.command("new-topic")
 @click.argument("name")
-@click.option("--partitions", type=WholeRange(min=1, max=MOST_PARTITIONS), required=True, metavar="N",
+@click.option("--partitions", type=WholeRange(min=1, max=MOST_PARTITIONS), required=True,
               help="Number of partitions.")  # fmt: skip
-@click.option("--replication-factor", type=WholeRange(min=1, max=MOST_REPLICAS), required=True, metavar="N",
+@click.option("--replication-factor", type=WholeRange(min=1, max=MOST_REPLICAS), required=True,
               help="Number of replicas of each.")  # fmt: skip
 @click.option("--like", metavar="TOPIC", help="Expect the load that this topic has per partition.  [default: none]")
 @click.option("--size", type=parse_quantity, metavar="BYTES", help="Expect a partition to hold so much.  [default: 0]")
@@ -191,7 +191,7 @@ _cluster_options = option_group(
 @click.command(CHECK)
 @click.argument("files", nargs=-1, required=True, type=FILE_OR_DIRECTORY, metavar="FILE|DIRECTORY...")
 @_cluster_options
-@click.option("--snapshot", type=INPUT_FILE, metavar="FILE",
+@click.option("--snapshot", type=INPUT_FILE,
               help="Compare with a snapshot file, instead of the cluster.  [default: none]")  # fmt: skip
 @click.option("--topics", type=REGEX, multiple=True, metavar="REGEX",
               help="Only topics that match; may be repeated.  [default: all that are declared]")  # fmt: skip

@@ -266,10 +266,7 @@ def printing(send: Tell) -> Tell:
 @autopilot.command()
 @POLICY
 @click.option(
-    "--against",
-    type=INPUT_FILE,
-    metavar="FILE",
-    help="Show the lines in which POLICY differs from this one.  [default: none is shown]",
+    "--against", type=INPUT_FILE, help="Show the lines in which POLICY differs from this one.  [default: none is shown]"
 )
 def check(policy: Path, against: Path | None) -> None:
     """Check POLICY, and explain what it lets happen, in sentences."""

@@ -39,7 +39,6 @@ from kreassign.report.text import format_bytes, format_duration
     "--snapshot",
     type=INPUT_FILE,
     required=True,
-    metavar="FILE",
     help="Snapshot file of the cluster (from `kreassign snapshot --out`; with --measure-for it has write rates).",
 )
 @throttle_options("no limit")
@@ -55,12 +54,7 @@ from kreassign.report.text import format_bytes, format_duration
     metavar="DISK NETWORK",
     help="Speed of each log directory and of each broker's network, in each direction; a snapshot does not have them.",
 )
-@click.option(
-    "--report",
-    type=OUTPUT_FILE,
-    metavar="FILE",
-    help="Also write an HTML report of the rehearsal.  [default: none]",
-)
+@click.option("--report", type=OUTPUT_FILE, help="Also write an HTML report of the rehearsal.  [default: none]")
 @format_option
 def rehearse(
     plan: Path,

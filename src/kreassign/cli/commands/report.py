@@ -54,13 +54,11 @@ from kreassign.report.text import format_bytes, format_duration, format_rate
 @click.option(
     "--plan",
     type=values.INPUT_FILE,
-    metavar="FILE",
     help="Report the plan in FILE instead, for those who approve it.  [default: a run is reported]",
 )
 @click.option(
     "--out",
     type=values.OUTPUT_FILE,
-    metavar="FILE",
     help="Page to write.  [default: RUN_ID.html; beside a plan plan.html for plan.json]",
 )
 @of_run_options
@@ -134,12 +132,7 @@ def _label(_: click.Context, __: click.Parameter, text: str) -> str:
 @of_run_options
 @state_dir_option
 @values.master_option
-@click.option(
-    "--report",
-    type=values.OUTPUT_FILE,
-    metavar="FILE",
-    help="Also write an HTML report; of one run only.  [default: none]",
-)
+@click.option("--report", type=values.OUTPUT_FILE, help="Also write an HTML report; of one run only.  [default: none]")
 @format_option
 def audit_run(
     runs: tuple[str, ...],

@@ -282,7 +282,6 @@ def _lines(found: Rollback) -> Iterator[str]:
 @click.option(
     "--expect-current",
     type=INPUT_FILE,
-    metavar="FILE",
     help="Run only if the partitions still have the replicas in FILE (from `kreassign plan --current-out`).  "
     "[default: whatever they have]",
 )

@@ -224,10 +224,7 @@ def write_page(
 
 
 page_option = click.option(
-    "--page",
-    type=OUTPUT_FILE,
-    metavar="FILE",
-    help="Write an HTML page with charts, and how rows were treated.  [default: none]",
+    "--page", type=OUTPUT_FILE, help="Write an HTML page with charts, and how rows were treated.  [default: none]"
 )
 
 

@@ -146,7 +146,6 @@ def _show_bad(subject: object, bad: ingest.Bad) -> None:
     type=values.WholeRange(min=1, max=MOST_OFFSETS),
     default=MAX_OFFSETS,
     show_default=True,
-    metavar="N",
     help="Most records of a batch.",
 )
 @values.master_option
@@ -293,7 +292,7 @@ def load(
     metavar="TIME",
     help="Time from the start of one round to the next.",
 )
-@click.option("--rounds", type=values.WholeRange(min=1), metavar="N", help="Number of rounds.  [default: unlimited]")
+@click.option("--rounds", type=values.WholeRange(min=1), help="Number of rounds.  [default: unlimited]")
 def collect(cluster: ClusterOptions, data: Path | str, interval: float, rounds: int | None) -> None:
     """Sample the cluster, round after round, without an agent on brokers.
 

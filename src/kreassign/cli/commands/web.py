@@ -60,18 +60,16 @@ def listen_address(text: str) -> Address:
     help="Let whoever has the token plan, approve, start, steer and roll back; of --users those with the role.",
 )  # fmt: skip
 @click.option(
-    "--users", "users_file", type=INPUT_FILE, metavar="FILE",
+    "--users", "users_file", type=INPUT_FILE,
     help="File of users, a line `NAME ROLE[,ROLE] TOKEN` each; roles are viewer, operator and approver.  "
-    "[default: one token for all]",
+    "[default: one token for all]"
 )  # fmt: skip
 @click.option(
-    "--token-file", type=INPUT_FILE, metavar="FILE",
-    help=f"File of the token.  [default: the environment variable {WEB_VARIABLE}]",
+    "--token-file", type=INPUT_FILE,
+    help=f"File of the token.  [default: the environment variable {WEB_VARIABLE}]"
 )  # fmt: skip
-@click.option(
-    "--certificate", type=INPUT_FILE, metavar="FILE", help="Certificate chain in PEM, for TLS.  [default: none]"
-)
-@click.option("--key", type=INPUT_FILE, metavar="FILE", help="Private key in PEM, for TLS.  [default: none]")
+@click.option("--certificate", type=INPUT_FILE, help="Certificate chain in PEM, for TLS.  [default: none]")
+@click.option("--key", type=INPUT_FILE, help="Private key in PEM, for TLS.  [default: none]")
 @page_cluster_options
 @optional_data_option
 @state_dir_option

@@ -15,7 +15,6 @@ from kreassign.operations.plan_files import request_path
 key_option = click.option(
     "--key",
     type=INPUT_FILE,
-    metavar="FILE",
     help="Sign with this key by `ssh-keygen`; a public key is for one that an agent has.  [default: no signature]",
 )
 """Parameter `key: Path | None`."""
@@ -56,7 +55,6 @@ approval_options = option_group(
         click.option(
             "--allowed-signers",
             type=INPUT_FILE,
-            metavar="FILE",
             help="With --require-approval: count approvals that are signed by keys of FILE, in the format of "
             "`ssh-keygen`, not by the proposer, in the last 24 hours, for this plan and cluster as they are.  "
             "[default: one approval without signature]",
@@ -65,7 +63,6 @@ approval_options = option_group(
             "--approvals",
             "least",
             type=WholeRange(min=1, max=MOST_SIGNATURES),
-            metavar="N",
             help="With --allowed-signers: how many people must approve.  [default: 1]",
         ),
     ),

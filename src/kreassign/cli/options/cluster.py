@@ -153,7 +153,6 @@ config_option = click.option(
     is_eager=True,  # It may name the servers.
     envvar="KREASSIGN_COMMAND_CONFIG",
     type=INPUT_FILE,
-    metavar="FILE",
     help="Client properties, in the format of Kafka's own tools (servers, security, timeouts).  "
     "[default: Kafka's defaults, in plain text]",
 )

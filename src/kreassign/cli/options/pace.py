@@ -167,7 +167,6 @@ _OPTIONS: tuple[values.Decorator, ...] = (
     click.option(
         "--elections-per-step",
         type=values.WholeRange(1),
-        metavar="N",
         help=f"Preferred leaders to elect at a time.  [default: {NO_LIMITS.elections_per_step}]",
     ),
     click.option(

@@ -256,7 +256,6 @@ def parse_brokers(_: click.Context, __: click.Parameter, text: str | None) -> tu
 goals_file_option = click.option(
     "--goals-file",
     type=values.INPUT_FILE,
-    metavar="FILE",
     help="Goals, limits and tenants in TOML.  [default: all goals, no other limits]",
 )
 """Add `--goals-file`: parameter `goals_file`, for `read_policy`."""
@@ -278,14 +277,14 @@ _OPTIONS: tuple[values.Decorator, ...] = (
                  help="Load to plan for: mean, a percentile, the peak hour, the forecast, or its upper end."),
     click.option("--require-load", is_flag=True,
                  help="Refuse to plan with doubtful, unknown or stale loads.  [default: name them; priors stand in]"),
-    click.option("--snapshot", type=values.INPUT_FILE, metavar="FILE",
+    click.option("--snapshot", type=values.INPUT_FILE,
                  help="Plan for the placement in a snapshot file (from `kreassign snapshot --out`), instead of the "
                  "cluster as it is.  [default: none]"),
     click.option("--cluster", metavar="ID",
                  help="Cluster to plan for.  [default: the one in force; with --as-of the only one in the tables]"),
-    click.option("--out", type=values.OUTPUT_FILE, metavar="FILE",
+    click.option("--out", type=values.OUTPUT_FILE,
                  help="Write the plan to FILE in Kafka's JSON, and the facts beside it.  [default: print the plan]"),
-    click.option("--current-out", type=values.OUTPUT_FILE, metavar="FILE",
+    click.option("--current-out", type=values.OUTPUT_FILE,
                  help="Write the current replicas of the same partitions to FILE, to go back to.  "
                  "[default: not written]"),
     goals_file_option,
@@ -305,17 +304,17 @@ _OPTIONS: tuple[values.Decorator, ...] = (
     click.option("--rack-price", type=values.ReadBy("price", parse_price), multiple=True, metavar="[FROM:TO=]PRICE",
                  help="Price of a GB that is copied between racks, or from one to another; may be repeated.  "
                  "[default: none]"),
-    click.option("--groups", type=values.INPUT_FILE, metavar="FILE",
+    click.option("--groups", type=values.INPUT_FILE,
                  help="Group ids, one a line, for the goal coordinators.  [default: none]"),
-    click.option("--transactional-ids", type=values.INPUT_FILE, metavar="FILE",
+    click.option("--transactional-ids", type=values.INPUT_FILE,
                  help="Transactional ids likewise.  [default: none]"),
-    click.option("--share-groups", type=values.INPUT_FILE, metavar="FILE",
+    click.option("--share-groups", type=values.INPUT_FILE,
                  help="Share groups likewise, each with a topic that it reads, as GROUP:TOPIC.  [default: none]"),
     click.option("--budget-bytes", type=values.parse_quantity, metavar="BYTES",
                  help="Maximum number of bytes to copy.  [default: no limit]"),
-    click.option("--budget-moves", type=values.WholeRange(min=0), metavar="N", help="Maximum number of replicas to "
+    click.option("--budget-moves", type=values.WholeRange(min=0), help="Maximum number of replicas to "
                  "copy.  [default: no limit]"),
-    click.option("--max-leader-changes", type=values.WholeRange(min=0), metavar="N",
+    click.option("--max-leader-changes", type=values.WholeRange(min=0),
                  help="Maximum number of leaders to change.  [default: no limit]"),
     click.option("--fit-in", "fit_in_s", type=values.parse_duration, metavar="TIME",
                  help="Plan only what completes in this time at --rate, for example 4h.  [default: no limit]"),
@@ -329,7 +328,7 @@ _OPTIONS: tuple[values.Decorator, ...] = (
                  help="Search in this process, or on the executors of Spark."),
     click.option("--parts", type=values.WholeRange(min=1, max=MOST_PARTS), metavar="K",
                  help="Number of subproblems.  [default: 1; on Spark 4]"),
-    click.option("--seed", type=values.WholeRange(min=0), default=LOCAL.seed, show_default=True, metavar="N",
+    click.option("--seed", type=values.WholeRange(min=0), default=LOCAL.seed, show_default=True,
                  help="Random seed of the subproblems."),
     values.master_option,
 )  # fmt: skip
@@ -377,7 +376,6 @@ _CLUSTER: tuple[values.Decorator, ...] = (
         type=values.WholeRange(min=0, max=MOST_ADDED),
         default=0,
         show_default=True,
-        metavar="N",
         help="Number of brokers to add.",
     ),
     click.option(
@@ -390,7 +388,6 @@ _CLUSTER: tuple[values.Decorator, ...] = (
     click.option(
         "--replication-factor",
         type=values.WholeRange(min=1, max=MOST_REPLICAS),
-        metavar="N",
         help="Change the replication factor.  [default: as it is]",
     ),
 )

@@ -206,14 +206,12 @@ clients_options = values.option_group(
         click.option(
             "--guard-login",
             type=values.INPUT_FILE,
-            metavar="FILE",
             help="Login for Prometheus: a file with the line `basic USER:PASSWORD` or `bearer TOKEN`.  "
             "[default: no login]",
         ),
         click.option(
             "--guard-ca",
             type=values.INPUT_FILE,
-            metavar="FILE",
             help="Certificates (PEM) that Prometheus is trusted by.  [default: those of the system]",
         ),
         click.option(
@@ -302,7 +300,6 @@ monitoring_options = values.option_group(
             "--webhook-secret-file",
             type=values.INPUT_FILE,
             envvar=SIGNING_FILE_VARIABLE,
-            metavar="FILE",
             help="Sign messages to the webhook with the secret in FILE.  "
             f"[default: that of the environment variable {SIGNING_VARIABLE}]",
         ),

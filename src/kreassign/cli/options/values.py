@@ -100,7 +100,12 @@ class FiniteRange(click.FloatRange):
 
 
 class WholeRange(click.IntRange):
-    """A bounded whole number, also within the bounds of Kafka's ids and counts."""
+    """A bounded whole number, also within the bounds of Kafka's ids and counts. Help shows an option's as N."""
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str | None:
+        """N for an option; an argument has its name."""
+        del ctx
+        return "N" if isinstance(param, click.Option) else None
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
         """The number. Raises click.BadParameter."""
