@@ -278,89 +278,53 @@ def _usage(name: str) -> str:
 # Random faults.
 
 LONGEST_DRAWN_MS = 300_000
-_Draw = Callable[[random.Random, "Twin"], str]
+_LISTS = "list-replica:{topic}:0:{broker}"
+_DRAWN = (
+    "crash:{broker}", "crash:{broker}", "stop:{broker}", "freeze:{broker}", "freeze:{broker}", "cut:{pair}",
+    "stale:{broker}{behind}", "slow:{directory}:0.1", "fail:{directory}", "fill:{directory}", "failover",
+    "failover-in", "lose", "duplicate", "delay:{delay}ms", "drop", "{refusal}",
+    "stale-answers:{read}:{broker}{behind_or_not}", "empty-lists", "unregister:{broker}", "clear-throttles",
+    "set-throttles:{rate}", _LISTS,
+)  # fmt: skip
+"""The texts of faults that are drawn; what is in braces is drawn by `_PARTS`, from left to right."""
 
 
-def draw_faults(rng: random.Random, twin: Twin, count: int, within_ms: int) -> tuple[PlannedFault, ...]:
-    """Draw `count` faults of any kind that begin within `within_ms`, each over after `LONGEST_MS` at most.
-
-    The twin must have two brokers or more.
-    """
-    return tuple(_draw(rng, twin, within_ms) for _ in range(count))
+def _directory(rng: random.Random, twin: Twin) -> str:
+    broker = rng.choice(twin.processes.ids)
+    return f"{broker}:{rng.choice(twin.metadata.brokers[broker].log_dirs).path}"
 
 
-def _draw(rng: random.Random, twin: Twin, within_ms: int) -> PlannedFault:
-    what = rng.choice(_DRAWS if twin.metadata.topics else _DRAWS_WITHOUT_TOPICS)(rng, twin)
-    return read_fault(f"{what}@{rng.randrange(within_ms)}ms+{rng.randint(1, LONGEST_DRAWN_MS)}ms")
-
-
-def _broker(rng: random.Random, twin: Twin) -> int:
-    return rng.choice(twin.processes.ids)
-
-
-def _of_a_broker(kind: str) -> _Draw:
-    return lambda rng, twin: f"{kind}:{_broker(rng, twin)}"
-
-
-def _of_a_dir(kind: str, suffix: str = "") -> _Draw:
-    def draw(rng: random.Random, twin: Twin) -> str:
-        broker = _broker(rng, twin)
-        log_dir = rng.choice(twin.metadata.brokers[broker].log_dirs)
-        return f"{kind}:{broker}:{log_dir.path}{suffix}"
-
-    return draw
-
-
-def _cut(rng: random.Random, twin: Twin) -> str:
-    one, other = rng.sample(twin.processes.ids, 2)
-    return f"cut:{one}:{other}"
-
-
-def _stale(rng: random.Random, twin: Twin) -> str:
-    return f"stale:{_broker(rng, twin)}{rng.choice(('', ':0', ':1', ':10'))}"
-
-
-def _delay(rng: random.Random, twin: Twin) -> str:
-    del twin
-    return f"delay:{rng.randint(1, 5_000)}ms"
-
-
-def _topic(rng: random.Random, twin: Twin) -> str:
-    return rng.choice(sorted(twin.metadata.topics))
-
-
-def _stale_answers(rng: random.Random, twin: Twin) -> str:
-    api = rng.choice(("ListPartitionReassignments", "Metadata", "DescribeConfigs"))
-    return f"stale-answers:{api}:{_broker(rng, twin)}{rng.choice(('', ':1', ':10'))}"
-
-
-def _refuse(rng: random.Random, twin: Twin) -> str:
-    del twin
+def _refusal(rng: random.Random, _: Twin) -> str:
     api = rng.choice(("AlterPartitionReassignments", "IncrementalAlterConfigs", "ElectLeaders"))
     return f"{rng.choice(('refuse', 'refuse-after'))}:{rng.choice((-1, 89))}:{api}"
 
 
-def _throttle(rng: random.Random, twin: Twin) -> str:
-    del twin
-    return f"set-throttles:{rng.choice((1_000_000, 20_000_000))}"
+_PARTS: Mapping[str, Callable[[random.Random, Twin], object]] = {
+    "broker": lambda rng, twin: rng.choice(twin.processes.ids),
+    "pair": lambda rng, twin: ":".join(map(str, rng.sample(twin.processes.ids, 2))),
+    "directory": _directory,
+    "topic": lambda rng, twin: rng.choice(sorted(twin.metadata.topics)),
+    "read": lambda rng, _: rng.choice(("ListPartitionReassignments", "Metadata", "DescribeConfigs")),
+    "behind": lambda rng, _: rng.choice(("", ":0", ":1", ":10")),
+    "behind_or_not": lambda rng, _: rng.choice(("", ":1", ":10")),
+    "delay": lambda rng, _: rng.randint(1, 5_000),
+    "rate": lambda rng, _: rng.choice((1_000_000, 20_000_000)),
+    "refusal": _refusal,
+}
 
 
-def _list_replica(rng: random.Random, twin: Twin) -> str:
-    return f"list-replica:{_topic(rng, twin)}:0:{_broker(rng, twin)}"
+def draw_faults(rng: random.Random, twin: Twin, count: int, within_ms: int) -> tuple[PlannedFault, ...]:
+    """Draw `count` faults of any kind that begin within `within_ms`, each over after `LONGEST_DRAWN_MS` at most.
+
+    The twin must have two brokers or more.
+    """
+    texts = [text for text in _DRAWN if twin.metadata.topics or text != _LISTS]
+    return tuple(_draw(rng, twin, rng.choice(texts), within_ms) for _ in range(count))
 
 
-def _plain(text: str) -> _Draw:
-    return lambda _chance, _twin: text
-
-
-_DRAWS: tuple[_Draw, ...] = (
-    _of_a_broker("crash"), _of_a_broker("crash"), _of_a_broker("stop"), _of_a_broker("freeze"),
-    _of_a_broker("freeze"), _cut, _stale, _of_a_dir("slow", ":0.1"), _of_a_dir("fail"), _of_a_dir("fill"),
-    _plain("failover"), _plain("failover-in"), _plain("lose"), _plain("duplicate"), _delay,
-    _plain("drop"), _refuse, _stale_answers, _plain("empty-lists"), _of_a_broker("unregister"),
-    _plain("clear-throttles"), _throttle, _list_replica,
-)  # fmt: skip
-_DRAWS_WITHOUT_TOPICS = tuple(draw for draw in _DRAWS if draw is not _list_replica)
+def _draw(rng: random.Random, twin: Twin, text: str, within_ms: int) -> PlannedFault:
+    what = re.sub(r"\{(\w+)\}", lambda part: str(_PARTS[part[1]](rng, twin)), text)
+    return read_fault(f"{what}@{rng.randrange(within_ms)}ms+{rng.randint(1, LONGEST_DRAWN_MS)}ms")
 
 
 # Faults by hand, instead of a schedule made before.
