@@ -6,6 +6,7 @@ Each rule is tested twice: on the pages, and on a small page that breaks it.
 from __future__ import annotations
 
 import re
+import tomllib
 from functools import cache
 from pathlib import Path
 
@@ -40,11 +41,9 @@ def every_path() -> frozenset[str]:
 
 
 def tool_options(name: str) -> frozenset[str]:
-    """The options in a drop-in tool's own help text, which is made from its table."""
-    module = name.removeprefix("kafka-").replace("-", "_")
-    options = {"reassign_partitions": ["reassign/options.py"], "topics": ["topic_options.py"]}.get(module, [])
-    texts = read(*(f"src/kreassign/kafka_tools/{path}" for path in [f"{module}.py", *options]))
-    return frozenset(f"--{option}" for text in texts for option in re.findall(r'Option\(\s*"([a-z.-]+)"', text.text))
+    """The options in a drop-in tool's table."""
+    table = ROOT / f"src/kreassign/kafka_tools/options/{name}.toml"
+    return frozenset(f"--{option}" for option in tomllib.loads(table.read_text()))
 
 
 @pytest.fixture(scope="module")
