@@ -46,11 +46,12 @@ def _disk_tasks(name: Name, look: Look) -> tuple[plan_tasks.Task, ...]:
 
 
 def _lost_on(name: Name, _: Look) -> plan_tasks.Repair:
-    return plan_tasks.Repair(racks=False, replication_factors=False, lost_on=(name.broker,))
+    # Whole, like the next: an autopilot chooses by itself what it leaves (`_for_most`).
+    return plan_tasks.Repair(racks=False, replication_factors=False, lost_on=(name.broker,), is_whole=True)
 
 
 def _misplaced(_: Name, look: Look) -> plan_tasks.Repair:
-    return plan_tasks.Repair(without=resting(look, Kind.PLACEMENT))
+    return plan_tasks.Repair(without=resting(look, Kind.PLACEMENT), is_whole=True)
 
 
 ROOMY = 0.7

@@ -13,8 +13,9 @@ import numpy as np
 
 from kreassign.model.text import format_load, told_load
 from kreassign.planner.arrays import NOWHERE, BytesArray, FloatArray, sums
+from kreassign.planner.check.case import Case
 from kreassign.planner.check.cost import Changes, changes_of
-from kreassign.planner.check.legality import Case, above_limits, out_of_reach, unfinished, violations
+from kreassign.planner.check.legality import above_limits, out_of_reach, unfinished, violations
 from kreassign.planner.goals import Column, Goal, PartitionLoads, goal_named, is_goal
 from kreassign.planner.problem.problem import Assignment, Problem
 
@@ -92,10 +93,10 @@ class Evaluation:
     """Cost and effect of a plan.
 
     `violations` has a sentence per broken rule; if empty, the plan is legal and its hard goals hold. `unfinished` names
-    forced changes (drains, factors, repairs) that a budget left undone, `out_of_reach` partitions that no plan can
-    repair, `above_limits` loads that stay above a hard limit, by broker id and goal. `before`, `after`, `low` and
-    `high` have shape (brokers, goals); `bytes_in`, `bytes_out` (sent by the present leaders) and `peak_bytes` (held
-    once every copy has arrived and none was deleted) one value per broker.
+    forced changes (drains, factors, repairs) that are left undone, for a budget or for want of a place, `out_of_reach`
+    partitions that no plan can repair, `above_limits` loads that stay above a hard limit, by broker id and goal.
+    `before`, `after`, `low` and `high` have shape (brokers, goals); `bytes_in`, `bytes_out` (sent by the present
+    leaders) and `peak_bytes` (held once every copy has arrived and none was deleted) one value per broker.
     """
 
     violations: tuple[str, ...]

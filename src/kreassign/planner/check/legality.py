@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields
 from itertools import islice
 from operator import itemgetter
 
 import numpy as np
 
 from kreassign.model.closures import REFUSES, Closure
-from kreassign.model.text import counted, format_amount, format_load
+from kreassign.model.text import counted, format_amount
 from kreassign.planner.arrays import NOWHERE, BoolArray, FloatArray, IndexArray, IntArray, pairs, sums
+from kreassign.planner.check.case import Case, reasons_to_leave
 from kreassign.planner.check.cost import Changes, forced_copies
-from kreassign.planner.goals import Column
 from kreassign.planner.problem.holds import Hold, held_sentences
 from kreassign.planner.problem.problem import Assignment, Problem, RackLimits, RackRule
 
@@ -21,62 +20,18 @@ SHOWN_PER_RULE = 100
 ROUNDING = 1e-9
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Case:
-    """Input of the rules. `before` and `after` are loads with one column per name in `limited`, the hard limits.
-
-    `loads` has the load columns of each of these names for a leader and for a follower.
-    """
-
-    problem: Problem
-    assignment: Assignment
-    changes: Changes
-    limited: tuple[str, ...]
-    before: FloatArray
-    after: FloatArray
-    loads: tuple[tuple[Column, Column], ...]
-
-    @property
-    def leaders(self) -> IntArray:
-        """Broker index of each partition's wanted leader, (P,)."""
-        return self.assignment.replicas[self.assignment.offsets[:-1]]
-
-    @property
-    def has_budget(self) -> bool:
-        """True if forced changes may stay undone because of a limit."""
-        budget = self.problem.budget
-        return any(getattr(budget, one.name) is not None for one in fields(budget))
-
-    @property
-    def is_up(self) -> BoolArray:
-        """Mask of the live brokers, (N,): those that are down are not, also where the plan leaves them as they are."""
-        live, gone = self.problem.brokers.is_live, self.problem.gone
-        return live if gone is None else live & ~gone.brokers
-
-    def replica(self, place: int) -> str:
-        """Partition and broker of one replica, for messages."""
-        broker = self.problem.brokers.ids[self.assignment.replicas[place]]
-        return f"{self.problem.partitions.name(int(self.changes.owners[place]))}: broker {broker}"
-
-    def amount(self, goal: str, load: float) -> str:
-        """Format a load of a goal with its unit."""
-        staying = self.problem.brokers.staying
-        mean = float(self.after[staying, self.limited.index(goal)].mean()) if staying.any() else 0.0
-        return format_load(load, self.problem.unit_of(goal), mean)
-
-
 Rule = Callable[[Case], Iterator[str]]
 
 
 def violations(case: Case) -> tuple[str, ...]:
     """One sentence per violation; at most `SHOWN_PER_RULE` per rule, then the number of others."""
-    rules = RULES if case.has_budget else RULES + FORCED
+    rules = RULES if case.may_leave else RULES + FORCED
     return tuple(sentence for rule in rules for sentence in _shown(rule(case)))
 
 
 def unfinished(case: Case) -> tuple[str, ...]:
-    """One sentence per forced change that the budget left undone."""
-    return tuple(sentence for rule in FORCED for sentence in _shown(rule(case))) if case.has_budget else ()
+    """One sentence per forced change that is left undone, for the budget or for want of a place."""
+    return tuple(sentence for rule in FORCED for sentence in _shown(rule(case))) if case.may_leave else ()
 
 
 def out_of_reach(case: Case) -> tuple[str, ...]:
@@ -293,9 +248,9 @@ def _racks_repaired(case: Case) -> Iterator[str]:
     if case.problem.rules.repair_racks:
         excess = rack_excess(case.problem, case.assignment)
         partitions = case.problem.partitions
-        within_reach = partitions.within_reach(case.problem.brokers.is_live)
-        for partition in np.flatnonzero((excess > 0) & partitions.may_move & within_reach):
-            yield f"{case.problem.partitions.name(int(partition))} still has too many replicas in one rack"
+        within_reach, why = partitions.within_reach(case.problem.brokers.is_live), reasons_to_leave(case)
+        for partition in np.flatnonzero((excess > 0) & partitions.may_move & within_reach).tolist():
+            yield f"{partitions.name(partition)} still has too many replicas in one rack{why(partition)}"
 
 
 def rack_excess(problem: Problem, assignment: Assignment) -> IntArray:
@@ -429,8 +384,10 @@ def _least_leaders(case: Case) -> Iterator[str]:
 def _drained(case: Case) -> Iterator[str]:
     brokers = case.problem.brokers
     within_reach = case.problem.partitions.within_reach(brokers.is_live)[case.changes.owners]
+    why = reasons_to_leave(case)
     for place in np.flatnonzero((~brokers.is_live | brokers.must_empty)[case.assignment.replicas] & within_reach):
-        yield f"{case.replica(int(place))} still has a copy, but is to have none"
+        reason = why(int(case.changes.owners[place]))
+        yield f"{case.replica(int(place))} still has a copy, but is to have none{reason}"
 
 
 def _lost(case: Case) -> Iterator[str]:
@@ -438,11 +395,11 @@ def _lost(case: Case) -> Iterator[str]:
     now = case.problem.partitions
     lost = now.is_lost & now.within_reach(case.problem.brokers.is_live)[now.owners]
     count = len(case.problem.brokers)
-    gone = pairs(now.owners[lost], now.replicas[lost], count)
+    gone, reason = pairs(now.owners[lost], now.replicas[lost], count), reasons_to_leave(case)
     for place in np.flatnonzero(np.isin(pairs(case.changes.owners, case.assignment.replicas, count), gone)):
         is_up = case.is_up[case.assignment.replicas[place]]
         why = "has lost its copy, but is to have one" if is_up else "is not live, but is to have a copy"
-        yield f"{case.replica(int(place))} {why}"
+        yield f"{case.replica(int(place))} {why}{reason(int(case.changes.owners[place]))}"
 
 
 def _out_of_reach(case: Case) -> Iterator[str]:
@@ -463,10 +420,11 @@ def _fixed_factors(case: Case) -> Iterator[str]:
 def _factors(case: Case) -> Iterator[str]:
     partitions = case.problem.partitions
     factors = np.diff(case.assignment.offsets)
-    within_reach = partitions.within_reach(case.problem.brokers.is_live)
-    for partition in np.flatnonzero((factors != partitions.wanted_factors) & within_reach & partitions.may_move):
-        wanted = partitions.wanted_factors[partition]
-        yield f"{partitions.name(int(partition))} has {counted(int(factors[partition]), 'replica')}, not {wanted}"
+    within_reach, why = partitions.within_reach(case.problem.brokers.is_live), reasons_to_leave(case)
+    wrong = (factors != partitions.wanted_factors) & within_reach & partitions.may_move
+    for partition in np.flatnonzero(wrong).tolist():
+        there = f"{counted(int(factors[partition]), 'replica')}, not {partitions.wanted_factors[partition]}"
+        yield f"{partitions.name(partition)} has {there}{why(partition)}"
 
 
 def _budget(case: Case) -> Iterator[str]:
@@ -509,4 +467,4 @@ RULES: tuple[Rule, ...] = (
 FORCED: tuple[Rule, ...] = (
     _leaders, _drained, _lost, _drained_log_dirs, _factors, _racks_repaired, _least_leaders,
 )  # fmt: skip
-"""Rules for forced changes; with a budget a violation counts as `unfinished` instead."""
+"""Rules for forced changes; where they may be left undone a violation counts as `unfinished` instead."""

@@ -371,7 +371,8 @@ class Rules:
     and a leader that may stay leads. Others move only if a hard limit would be exceeded. With `failover` the order of
     replicas, and what the bands leave free, prepare for the loss of one more broker or rack: it is the tolerance of the
     survivors' bands, infinite if only capacities count, None if it is no goal. With `is_given` the lists are those of
-    the task, and nothing is searched.
+    the task, and nothing is searched. With `leaves_rest` a partition whose forced changes find no place stays as it is,
+    and keeps no other from its own.
     """
 
     racks: RackRule = RackRule.EVEN
@@ -387,6 +388,7 @@ class Rules:
     only_forced: bool = False
     failover: float | None = None
     is_given: bool = False
+    leaves_rest: bool = False
 
     @property
     def may_change_leaders(self) -> bool:
@@ -463,6 +465,11 @@ class Problem:
 
     def _has_load(self, goal: Goal) -> bool:
         return bool(goal.leader(self.partitions).any() or goal.follower(self.partitions).any())
+
+    @property
+    def may_leave(self) -> bool:
+        """True if forced changes may stay undone: those beyond a budget, or those without a place."""
+        return self.rules.leaves_rest or self.budget != Budget()
 
     @property
     def unnamed(self) -> BoolArray:

@@ -91,6 +91,17 @@ def _places_and_order(search: Search) -> tuple[IndexArray, IndexArray]:
     return keys[ascending], places
 
 
+def copy_of(state: State) -> State:
+    """A copy of all arrays, to return to."""
+    return State(*(values.copy() for values in state))
+
+
+def put_back(state: State, before: State) -> None:
+    """Set all arrays to what they were."""
+    for values, former in zip(state, before, strict=True):
+        values[:] = former
+
+
 def adopt(search: Search, assignment: Assignment) -> None:
     """Start from another plan: place its replicas and charge the budget; the initial brokers stay the same."""
     encoding, state = search.encoding, search.state

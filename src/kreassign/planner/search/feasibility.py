@@ -160,13 +160,9 @@ ROUNDING = 1e-9
 
 def refuse_impossible(problem: Problem) -> None:
     """Raise Infeasible with all reasons that are known without a search."""
-    found = [
-        *_pinned(problem),
-        *_factors(problem),
-        *_too_large(problem),
-        *_capacities(problem),
-        *_topic_leaders(problem),
-    ]
+    found = [*_too_large(problem), *_topic_leaders(problem)]
+    if not problem.rules.leaves_rest:
+        found = [*_pinned(problem), *_factors(problem), *_capacities(problem), *found]
     if len(problem.partitions) and not (problem.brokers.staying & problem.brokers.may_lead).any():
         found.append(("leaders", "no broker is left that may lead"))
     if found:
@@ -228,7 +224,7 @@ def _capacities(problem: Problem) -> Iterator[tuple[str, str]]:
 def _too_large(problem: Problem) -> Iterator[tuple[str, str]]:
     """Replicas that must be placed, and are larger than any disk that may take them."""
     partitions, brokers, dirs = problem.partitions, problem.brokers, problem.log_dirs
-    if not problem.rules.between_brokers or problem.budget != Budget():  # With a budget it stays undone.
+    if not problem.rules.between_brokers or problem.may_leave:
         return
     room, place = brokers.capacity_of(DISK.name).astype(np.float64), "disk"
     if dirs is not None:

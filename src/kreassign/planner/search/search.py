@@ -33,6 +33,7 @@ from kreassign.planner.search.compiled.kernels import FIXED, NO_RANK, REMOVED, U
 from kreassign.planner.search.encoding import (
     Search,
     adopt,
+    copy_of,
     crowding,
     decode,
     encode,
@@ -40,6 +41,7 @@ from kreassign.planner.search.encoding import (
     lagging,
     misplaced,
     outside_sets,
+    put_back,
     refresh,
     scales,
 )
@@ -272,24 +274,39 @@ def _force(search: Search) -> None:
     _unplace(search)
     if _barred_leaders(encoding, state).any():
         loops.demote_pass(encoding, state)
-    unplaced = _fill(search, np.flatnonzero(state.places == UNPLACED))
+    waiting = np.flatnonzero(state.places == UNPLACED)
+    before = copy_of(state) if problem.rules.leaves_rest and len(waiting) else None
+    unplaced = _fill(search, waiting)
     if problem.rules.only_forced and problem.budget == Budget():
         unplaced = _with_room(search, unplaced)
+    if len(unplaced) and before is not None:
+        put_back(state, before)
+        unplaced = _most(search, waiting)
     if problem.rules.only_forced and _barred_leaders(encoding, state).any():
         loops.demote_pass(encoding, state)  # to replicas placed only now
-    if not len(unplaced):
+    if not problem.may_leave:
+        if len(unplaced):
+            refuse_unplaced(problem, encoding, state, unplaced)
         return
-    if problem.budget == Budget():
-        refuse_unplaced(problem, encoding, state, unplaced)
+    if len(unplaced):
+        _leave(search, unplaced)
+    _leave_for_room(search, np.isin(encoding.owners, encoding.owners[waiting]) | problem.rules.only_forced)
+
+
+def _leave(search: Search, unplaced: IndexArray) -> None:
+    """Leave undone what has no place: a partition stays as it is where half of its change would be wrong."""
+    problem, encoding, state = search.problem, search.encoding, search.state
     initial = encoding.initial_brokers[unplaced]
     loops.place_pass(encoding, state, unplaced, np.where(initial >= 0, initial, REMOVED))
     search.undone = np.unique(encoding.owners[unplaced])
     crowded = crowding(encoding, state, (state.places >= 0) & encoding.movable[encoding.owners])
     whole = problem.partitions.wanted_factors < problem.partitions.factors
     whole[encoding.owners[crowded]] = True
+    if problem.rules.leaves_rest:
+        whole[encoding.owners[unplaced[initial >= 0]]] = True
     # Half a change could leave two replicas in a rack, keep a lost one for one in sync, or change a leader unpaid.
     _restore_lists(search, search.undone[whole[search.undone]])
-    _leave_whole(search)
+    _leave_whole(search, _named_in_vain(search))
 
 
 def _restore_lists(search: Search, partitions: IndexArray) -> IndexArray:
@@ -301,19 +318,44 @@ def _restore_lists(search: Search, partitions: IndexArray) -> IndexArray:
     return slots
 
 
-def _leave_whole(search: Search) -> None:
-    """Undo all changes of lists that still name a broker which no changed list may name, and fix the partitions."""
+def _named_in_vain(search: Search) -> IndexArray:
+    """Partitions that may change, with a replica on a broker that no changed list may name."""
     problem, encoding, state = search.problem, search.encoding, search.state
-    named = (state.places >= 0) & ~problem.brokers.may_be_named[np.maximum(state.places, 0)]
-    fixed = np.unique(encoding.owners[named & encoding.movable[encoding.owners]])
-    if not len(fixed):
+    barred = ~(problem.brokers.may_be_named & problem.brokers.is_live)  # a run refuses lists with a broker that is down
+    named = (state.places >= 0) & barred[np.maximum(state.places, 0)]
+    partitions: IndexArray = np.unique(encoding.owners[named & encoding.movable[encoding.owners]])
+    return partitions
+
+
+def _leave_whole(search: Search, partitions: IndexArray) -> None:
+    """Undo all changes of these partitions, and fix them."""
+    problem, encoding = search.problem, search.encoding
+    if not len(partitions):
         return
-    slots = _restore_lists(search, fixed)
+    slots = _restore_lists(search, partitions)
     encoding.lost_on[slots] = UNPLACED
-    encoding.movable[fixed] = encoding.may_change_leader[fixed] = False
-    encoding.lead_rows[fixed] = FIXED
-    chosen = np.isin(np.arange(len(problem.partitions)), fixed)
+    encoding.movable[partitions] = encoding.may_change_leader[partitions] = False
+    encoding.lead_rows[partitions] = FIXED
+    chosen = np.isin(np.arange(len(problem.partitions)), partitions)
     search.problem = replace(problem, partitions=problem.partitions.held(chosen, Hold.CORDONED))
+    search.undone = np.union1d(search.undone, partitions)
+
+
+def _leave_for_room(search: Search, may_stay: BoolArray) -> None:
+    """Leave more where a broker is over a limit: one by one the largest of these that it was to get or to lead.
+
+    What came back may need the room that was given away meanwhile.
+    """
+    encoding, state = search.encoding, search.state
+    while True:
+        over = (state.places >= 0) & (state.spare_capacity < -kernels.TINY).any(axis=1)[np.maximum(state.places, 0)]
+        came, leaders = over & (state.places != encoding.initial_brokers), state.leaders
+        came[leaders] |= over[leaders] & (state.places[leaders] != encoding.initial_leaders)
+        came &= may_stay
+        if not came.any():
+            return
+        largest = np.argmax(np.where(came, encoding.size[encoding.owners], -1.0))
+        _leave_whole(search, encoding.owners[[largest]])
 
 
 def _fill(search: Search, waiting: IndexArray) -> IndexArray:
@@ -334,11 +376,53 @@ def _with_room(search: Search, unplaced: IndexArray) -> IndexArray:
     unplaced = _fill(search, unplaced)
     if not len(unplaced):
         return unplaced
-    before = search.state._replace(**{name: values.copy() for name, values in search.state._asdict().items()})
+    before, encoding = copy_of(search.state), search.encoding
     left = make_room(search, unplaced)
-    if not len(left) and is_overfull(search):
+    if is_overfull(search) and search.problem.rules.leaves_rest:
+        search.encoding = encoding
+        return unplaced
+    if is_overfull(search) and not len(left):
         refuse_unplaced(search.problem, search.encoding, before, unplaced)
     return left
+
+
+MOST_GROUPS = 32
+"""Times that others are asked to make room: enough to find one among a thousand replicas that has none."""
+
+
+def _most(search: Search, waiting: IndexArray) -> IndexArray:
+    """Place as many replicas as find room, first those of partitions with few copies, then small ones; return the rest.
+
+    Where only forced changes count, others make room for them, for all together or for as many as possible.
+    """
+    problem, encoding, state = search.problem, search.encoding, search.state
+    now = problem.partitions
+    usable = problem.brokers.is_live[now.replicas] & ~now.is_lost & ~now.lags
+    owners = encoding.owners[waiting]
+    copies = np.bincount(now.owners[usable], minlength=len(now))[owners]
+    waiting = waiting[np.lexsort((encoding.size[owners], copies))]
+    for _ in range(2):  # the second time as followers of those that have a place by then
+        loops.fill_pass(encoding, state, waiting)
+        waiting = waiting[state.places[waiting] == UNPLACED]
+        loops.hand_over_pass(encoding, state, waiting)
+    if not problem.rules.only_forced or problem.budget != Budget():
+        return waiting
+    groups, left = [waiting], [waiting[:0]]
+    for _ in range(MOST_GROUPS):
+        if not groups or not len(group := groups.pop(0)):
+            break
+        before, encoding = copy_of(state), search.encoding
+        unplaced = make_room(search, group)
+        if not is_overfull(search):
+            left.append(unplaced)
+            continue
+        put_back(state, before)
+        search.encoding = encoding
+        if middle := len(group) // 2:
+            groups[:0] = group[:middle], group[middle:]
+        else:
+            left.append(group)
+    return np.concatenate([*left, *groups])
 
 
 def _unplace(search: Search) -> None:
@@ -442,8 +526,7 @@ def _spread_failover(search: Search) -> None:
         search.order, left = spread_failover(problem, encoding, state)
     present = encode(problem)
     if left > failover_excess(problem, encoding, present.state) + kernels.TINY and _may_stay(present):
-        for values, initial in zip(state, present.state, strict=True):
-            values[:] = initial
+        put_back(state, present.state)
         search.order, _ = spread_failover(problem, encoding, state)
 
 
@@ -467,8 +550,7 @@ def _spread_leaders(search: Search) -> None:
     present = encode(problem)
     allowed = missed_leaders(leader_spread(problem, present.state))
     if spread_leaders(problem, encoding, state, allowed) > allowed and _may_stay(present):
-        for values, initial in zip(state, present.state, strict=True):
-            values[:] = initial
+        put_back(state, present.state)
         spread_leaders(problem, encoding, state, allowed)
 
 

@@ -300,12 +300,18 @@ def change_factors(problem: Problem, factor: int, topics: TopicChoice | None = N
 
 
 def repair(
-    problem: Problem, *, racks: bool = True, factors: bool = True, without: Collection[TopicPartition] = ()
+    problem: Problem,
+    *,
+    racks: bool = True,
+    factors: bool = True,
+    without: Collection[TopicPartition] = (),
+    leaves_rest: bool = False,
 ) -> Problem:
     """Recreate every replica on a dead broker, or lost with a log directory, elsewhere.
 
     `racks` also repairs partitions that break the rack rule, `factors` raises partitions with fewer replicas than
-    their topic usually has to that number. Partitions `without` which it is to do stay as they are.
+    their topic usually has to that number. Partitions `without` which it is to do stay as they are, and with
+    `leaves_rest` those for which there is no place.
     """
     partitions = problem.partitions
     wanted = np.maximum(partitions.wanted_factors, partitions.usual_factors) if factors else partitions.wanted_factors
@@ -314,7 +320,7 @@ def repair(
         partitions, wanted = partitions.held(left, Hold.STAYS), np.where(left, partitions.factors, wanted)
     return replace(
         problem,
-        rules=replace(problem.rules, repair_racks=racks),
+        rules=replace(problem.rules, repair_racks=racks, leaves_rest=leaves_rest),
         partitions=replace(partitions, wanted_factors=wanted.astype(np.int32)),
     )
 

@@ -1,0 +1,34 @@
+"""`plan repair` where one partition finds no room: it is left, unless the repair is to be whole."""
+
+from __future__ import annotations
+
+import pytest
+
+from kreassign.errors import Infeasible
+from kreassign.model import Broker, TopicPartition
+from kreassign.model.snapshot import ClusterSnapshot, SnapshotBroker, SnapshotLogDir, SnapshotPartition, SnapshotTopic
+from kreassign.operations.plan import make_plan
+from kreassign.operations.plan_inputs import inputs_of_snapshot
+from kreassign.operations.plan_tasks import Repair
+from kreassign.planner.problem.policy import PlanPolicy
+
+GB = 1_000_000_000
+
+
+def test_a_repair_leaves_and_names_what_finds_no_room() -> None:
+    """Broker 3, alone in rack b, has room for one of both partitions that share rack a."""
+    brokers = tuple(
+        SnapshotBroker(Broker(number, "host", 9092, "aab"[number - 1]), (SnapshotLogDir("/d", total * GB, 30 * GB),))
+        for number, total in ((1, 100), (2, 100), (3, 40))
+    )
+    partitions = tuple(
+        SnapshotPartition((1, 2), (1, 2), 1, 0, ("/d", "/d"), (size * GB,) * 2, write_bytes_per_s=0.0)
+        for size in (50, 20)
+    )
+    seen = ClusterSnapshot(0, "c", brokers, (SnapshotTopic("t", partitions),))
+    inputs = inputs_of_snapshot(seen, PlanPolicy(), "s")
+    found = make_plan(inputs, Repair())
+    assert [one.topic_partition for one in found.plan.assignments] == [TopicPartition("t", 1)]
+    assert found.facts.remaining[0].startswith("t-0 still has too many replicas in one rack: no broker can take a copy")
+    with pytest.raises(Infeasible, match="t-0"):
+        make_plan(inputs, Repair(is_whole=True))
