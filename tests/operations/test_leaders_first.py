@@ -16,7 +16,7 @@ from kreassign.planner.goals import CPU, DISK, LEADERS
 from kreassign.planner.problem.holds import Hold
 from kreassign.planner.problem.problem import Assignment
 from kreassign.planner.results import Origin, Outcome, outcome_of
-from kreassign.planner.tasks import leaders_only
+from kreassign.planner.tasks import leaders_only, rebalance
 from tests.planner.small_problems import GIGABYTE, brokers, moved, partition, posed
 
 EVEN = (Band(LEADERS, 0.0),)
@@ -100,3 +100,12 @@ def test_what_leaders_save_a_rebalance_that_changes_none_is_exact() -> None:
     assert [one.replicas for one in found.plan.assignments] == [(2, 1)]
     assert savings_of_leaders(found) == Savings(20 * GIGABYTE, 0)
     assert savings_of_leaders(found).saved == 20 * GIGABYTE
+
+
+def test_replicas_outside_their_broker_set_need_copies_whatever_leaders_do() -> None:
+    hosts = [*brokers(1, 2, 3, broker_set="red"), *brokers(4)]
+    loads = [partition(number, *replicas, broker_set="red") for number, replicas in enumerate(LISTS)]
+    stray = partition(6, 4, 3, gigabytes=1, broker_set="red")
+    found = planned(rebalance(posed(hosts, [*loads, stray], bands=(Band(LEADERS, 1.0),))))
+    assert (found.evaluation.moves, found.evaluation.misses(before=True) != ()) == (1, True)
+    assert leaders_alone(found) is None

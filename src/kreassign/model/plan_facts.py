@@ -101,6 +101,7 @@ _FORCED = {
         "broker {source} is cordoned, or may be, and Kafka refuses changed lists that name it",
         "a cordoned broker that changed lists cannot name",
     ),
+    "broker-sets": ("broker {source} is not of the broker set of the topic", "replicas outside of their broker set"),
     "factor": ("the number of replicas is to change", "another number of replicas"),
     "demote": ("broker {source} is to lead nothing", "a broker is to lead nothing"),
     "leader-racks": ("another rack is preferred for leaders of the topic", "leaders in the preferred rack"),

@@ -286,11 +286,13 @@ def leaders_alone(outcome: Outcome) -> LeadersAlone | None:
     """Leader changes alone for a rebalance; None unless they meet all its bands.
 
     If the plan copies something, they are searched again, but only if leaders affect all missed bands.
-    Goals that are no bands, such as failover, may want copies all the same: then the result is None.
+    Goals that are no bands, such as failover, and broker sets may want copies all the same: then the result is None.
     """
     problem, found = outcome.problem, outcome.evaluation
     rules, missed = problem.rules, {one.goal for one in found.misses(before=True)}
     if rules.failover is not None or rules.topic_spread is not None or not missed or found.misses():
+        return None
+    if rules.repair_sets:
         return None
     if found.moves and not _suffice(problem, missed):
         return None

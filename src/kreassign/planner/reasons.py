@@ -157,6 +157,8 @@ def _forced(problem: Problem, assignment: Assignment, shifts: Shifts) -> list[Ca
     brokers, size = problem.brokers, problem.partitions.size_bytes
     now, may_be_named = problem.partitions, problem.brokers.may_be_named
     lost = set(zip(now.owners[now.is_lost].tolist(), now.replicas[now.is_lost].tolist(), strict=True))
+    outside = problem.strays & problem.rules.repair_sets
+    strays = set(zip(now.owners[outside].tolist(), now.replicas[outside].tolist(), strict=True))
     present = Assignment.current(problem.partitions)
     repaired = rack_excess(problem, present) - rack_excess(problem, assignment)
     found: list[Cause | None] = []
@@ -173,6 +175,8 @@ def _forced(problem: Problem, assignment: Assignment, shifts: Shifts) -> list[Ca
             found.append(("drain", weight, "B"))
         elif not leading and not may_be_named[source]:
             found.append(("cordoned", weight, "B"))
+        elif not leading and (partition, source) in strays:
+            found.append(("broker-sets", weight, "B"))
         elif leading and not brokers.may_lead[source]:
             found.append(("demote", 1.0, ""))
         elif leading and _comes_nearer(problem, int(partition), source, destination):

@@ -88,10 +88,14 @@ def reasons_to_leave(case: Case) -> Callable[[int], str]:
 
 
 def _kept(case: Case, partition: int) -> IntArray:
-    """Brokers that keep a usable replica of a partition."""
+    """Brokers that keep a usable replica of a partition, where it may be."""
     now, hosts = case.problem.partitions, case.assignment.list_of(partition)
     lost = now.list_of(partition)[now.is_lost[now.span(partition)]]
-    kept: IntArray = hosts[case.problem.brokers.staying[hosts] & ~np.isin(hosts, lost)]
+    brokers, wanted = case.problem.brokers, now.broker_sets[partition]
+    may_stay = brokers.staying[hosts] & ~np.isin(hosts, lost)
+    if case.problem.rules.repair_sets and wanted != NOWHERE:
+        may_stay &= brokers.broker_sets[hosts] == wanted
+    kept: IntArray = hosts[may_stay]
     return kept
 
 
@@ -106,8 +110,8 @@ def _barred(case: Case, partition: int, crowded: BoolArray) -> Iterator[tuple[st
     yield "are in racks that have enough", crowded
     for column, name in enumerate(case.limited):
         load = min(float(role(now)[partition]) for role in case.loads[column])
-        most = np.maximum(brokers.capacity[name], case.before[:, column])
-        yield f"have no room ({name})", (load > 0) & (case.after[:, column] + load > most * (1 + ROUNDING))
+        most = brokers.capacity[name] * (1 + ROUNDING)
+        yield f"have no room ({name})", (load > 0) & (case.after[:, column] + load > most)
 
 
 def _told(case: Case, barred: dict[str, BoolArray], missing: int) -> str:

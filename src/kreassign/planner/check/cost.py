@@ -236,6 +236,8 @@ def forced_copies(problem: Problem) -> FloatArray:
     """Number of replicas of each partition that must be copied whatever the plan, (P,)."""
     partitions, rules = problem.partitions, problem.rules
     usable = ~problem.leaving
+    if rules.repair_sets:
+        usable &= ~problem.strays
     if rules.repair_racks:
         count, limits = len(problem.brokers), problem.rack_limits
         racks = np.unique(problem.rack_of_broker, return_inverse=True)[1]

@@ -8,12 +8,13 @@ from operator import itemgetter
 
 import numpy as np
 
+from kreassign.model import TopicPartition
 from kreassign.model.closures import REFUSES, Closure
 from kreassign.model.text import counted, format_amount
 from kreassign.planner.arrays import NOWHERE, BoolArray, FloatArray, IndexArray, IntArray, pairs, sums
 from kreassign.planner.check.case import Case, reasons_to_leave
 from kreassign.planner.check.cost import Changes, forced_copies
-from kreassign.planner.problem.holds import Hold, held_sentences
+from kreassign.planner.problem.holds import Hold, first_names, held_sentences
 from kreassign.planner.problem.problem import Assignment, Problem, RackLimits, RackRule
 
 SHOWN_PER_RULE = 100
@@ -101,10 +102,16 @@ def _in_sync(case: Case) -> Iterator[str]:
         )
 
 
-def _broker_sets(case: Case) -> Iterator[str]:
+def _outside(case: Case) -> BoolArray:
+    """Mask of replicas outside of the broker set of their partition, (A,)."""
     wanted = case.problem.partitions.broker_sets[case.changes.owners]
     actual = case.problem.brokers.broker_sets[case.assignment.replicas]
-    for place in np.flatnonzero(case.changes.added & (wanted != NOWHERE) & (actual != wanted)):
+    result: BoolArray = (wanted != NOWHERE) & (actual != wanted)
+    return result
+
+
+def _broker_sets(case: Case) -> Iterator[str]:
+    for place in np.flatnonzero(case.changes.added & _outside(case)):
         yield f"{case.replica(int(place))} is not of the broker set of the partition"
 
 
@@ -359,6 +366,18 @@ def _dir_bytes(case: Case, assignment: Assignment) -> FloatArray:
     return sums(assignment.log_dirs[known], size, len(case.problem.log_dirs or ()))
 
 
+def _sets_repaired(case: Case) -> Iterator[str]:
+    if not case.problem.rules.repair_sets:
+        return
+    now, brokers, why = case.problem.partitions, case.problem.brokers, reasons_to_leave(case)
+    strays = _outside(case)
+    left: dict[tuple[int, str], list[TopicPartition]] = {}
+    for owner, broker in zip(case.changes.owners[strays].tolist(), case.assignment.replicas[strays], strict=True):
+        left.setdefault((int(brokers.ids[broker]), why(owner)), []).append(now.name(owner))
+    for (broker, reason), names in sorted(left.items()):
+        yield f"broker {broker} keeps replicas of {first_names(names)}, and is not of their broker set{reason}"
+
+
 def _drained_log_dirs(case: Case) -> Iterator[str]:
     dirs, chosen = case.problem.log_dirs, case.assignment.log_dirs
     if dirs is not None:
@@ -465,6 +484,6 @@ RULES: tuple[Rule, ...] = (
     _budget, _order_kept, _only_forced,
 )  # fmt: skip
 FORCED: tuple[Rule, ...] = (
-    _leaders, _drained, _lost, _drained_log_dirs, _factors, _racks_repaired, _least_leaders,
+    _leaders, _drained, _lost, _drained_log_dirs, _factors, _racks_repaired, _sets_repaired, _least_leaders,
 )  # fmt: skip
 """Rules for forced changes; where they may be left undone a violation counts as `unfinished` instead."""

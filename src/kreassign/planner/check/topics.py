@@ -203,7 +203,12 @@ def leaders_kept(problem: Problem, assignment: Assignment) -> Iterator[str]:
 
 
 def outside_broker_sets(problem: Problem, assignment: Assignment) -> Iterator[str]:
-    """A sentence for each broker that keeps replicas of a broker set to which it does not belong."""
+    """A sentence for each broker that keeps replicas of a broker set to which it does not belong.
+
+    Nothing for a task that brings them to their set: what it leaves is unfinished.
+    """
+    if problem.rules.repair_sets:
+        return
     now, brokers = problem.partitions, problem.brokers
     wanted = now.broker_sets[assignment.owners]
     outside = (wanted != NOWHERE) & (brokers.broker_sets[assignment.replicas] != wanted)

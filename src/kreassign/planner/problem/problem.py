@@ -371,7 +371,8 @@ class Rules:
     and a leader that may stay leads. Others move only if a hard limit would be exceeded. With `failover` the order of
     replicas, and what the bands leave free, prepare for the loss of one more broker or rack: it is the tolerance of the
     survivors' bands, infinite if only capacities count, None if it is no goal. With `is_given` the lists are those of
-    the task, and nothing is searched. With `leaves_rest` a partition whose forced changes find no place stays as it is,
+    the task, and nothing is searched. With `repair_sets` replicas outside of the broker set of their topic leave their
+    broker for one of it. With `leaves_rest` a partition whose forced changes find no place stays as it is,
     and keeps no other from its own.
     """
 
@@ -388,6 +389,7 @@ class Rules:
     only_forced: bool = False
     failover: float | None = None
     is_given: bool = False
+    repair_sets: bool = False
     leaves_rest: bool = False
 
     @property
@@ -483,6 +485,14 @@ class Problem:
         """Mask of present replicas that no plan keeps, (S,): drained, dead, lost, or on a broker not to be named."""
         now = self.partitions
         result: BoolArray = ~self.brokers.staying[now.replicas] | now.is_lost | self.unnamed
+        return result
+
+    @property
+    def strays(self) -> BoolArray:
+        """Mask of present replicas on a broker that is not of the broker set of their partition, (S,)."""
+        now = self.partitions
+        wanted = now.broker_sets[now.owners]
+        result: BoolArray = (wanted != NOWHERE) & (self.brokers.broker_sets[now.replicas] != wanted)
         return result
 
     @property

@@ -381,10 +381,13 @@ def _or_unlimited(limit: int | None, unit: float = 1.0) -> float:
 def misplaced(problem: Problem, encoding: Encoding, state: State) -> BoolArray:
     """Mask of replicas that must leave and may: on a broker that is dead or to be emptied, or lost, shape (S,).
 
-    If racks are repaired, all but the first in the list of the replicas that crowd a rack leave too.
+    If broker sets are repaired, replicas outside of theirs leave too, and if racks are, all but the first in the list
+    of the replicas that crowd one.
     """
     placed = state.places >= 0
     wrong: BoolArray = placed & (~encoding.staying[np.maximum(state.places, 0)] | (state.places == encoding.lost_on))
+    if problem.rules.repair_sets:
+        wrong |= outside_sets(encoding) & (state.places == encoding.initial_brokers)
     if problem.rules.repair_racks:
         wrong |= crowding(encoding, state, placed & ~wrong)
     wrong &= encoding.movable[encoding.owners]

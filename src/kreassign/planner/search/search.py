@@ -346,9 +346,14 @@ def _leave_for_room(search: Search, may_stay: BoolArray) -> None:
 
     What came back may need the room that was given away meanwhile.
     """
-    encoding, state = search.encoding, search.state
-    while True:
-        over = (state.places >= 0) & (state.spare_capacity < -kernels.TINY).any(axis=1)[np.maximum(state.places, 0)]
+    problem, encoding, state = search.problem, search.encoding, search.state
+    most = np.zeros_like(state.spare_capacity)  # what a broker has above a limit already, it may have
+    if not problem.rules.only_forced:
+        above = np.minimum(problem.limits.capacity - problem.present_loads, 0.0)
+        most[:, : len(problem.bands)] = above * scales(problem)[: len(problem.bands)]
+    while may_stay.any():
+        full = (state.spare_capacity < most - kernels.TINY).any(axis=1)
+        over = (state.places >= 0) & full[np.maximum(state.places, 0)]
         came, leaders = over & (state.places != encoding.initial_brokers), state.leaders
         came[leaders] |= over[leaders] & (state.places[leaders] != encoding.initial_leaders)
         came &= may_stay

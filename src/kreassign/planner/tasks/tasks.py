@@ -29,7 +29,12 @@ from kreassign.planner.results import assignment_of, directories, index_of
 
 
 def rebalance(problem: Problem, topics: TopicChoice | None = None, without: Collection[TopicPartition] = ()) -> Problem:
-    """Bring all brokers within their bands by moving only these topics; others, and partitions `without`, stay."""
+    """Bring all brokers within their bands by moving only these topics; others, and partitions `without`, stay.
+
+    First, replicas outside of the broker set of their topic go to brokers of it, as far as those may take them.
+    """
+    if problem.strays.any():
+        problem = replace(problem, rules=replace(problem.rules, repair_sets=True, leaves_rest=True))
     if topics is not None:
         problem = movable_only(problem, topics.of(problem.partitions), Hold.NOT_CHOSEN)
     return movable_only(problem, ~_named(problem.partitions, without), Hold.STAYS) if without else problem
