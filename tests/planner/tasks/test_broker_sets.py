@@ -13,7 +13,7 @@ from kreassign.planner.goals import DISK
 from kreassign.planner.problem.holds import Hold
 from kreassign.planner.results import Origin, Outcome, outcome_of
 from kreassign.planner.search.subproblems import attempt, solve_in_subproblems
-from kreassign.planner.tasks import TopicChoice, add_brokers, only_forced, plan_around, rebalance, repair
+from kreassign.planner.tasks import TopicChoice, add_brokers, drain_brokers, only_forced, plan_around, rebalance, repair
 from tests.planner.small_problems import GIGABYTE, brokers, partition, posed
 
 BANDS = (Band(DISK, 5.0),)
@@ -76,6 +76,15 @@ def test_topics_that_were_not_chosen_stay_outside() -> None:
     outcome = outcome_of(problem, solve(problem).assignment, Origin("rebalance"))
     assert [one.topic_partition.topic for one in outcome.plan.assignments] == ["u"]
     assert "t-0, and is not of their broker set: it must stay (not chosen)" in outcome.facts.remaining[0]
+
+
+def test_a_topic_with_too_few_brokers_keeps_no_task_from_others() -> None:
+    """Three replicas of t-0 are on two brokers of its set and one beside; nothing about it is to change."""
+    hosts = [*brokers(1, 2, broker_set="red"), *brokers(4, 5, 6)]
+    loads = [partition(0, 1, 2, 4, broker_set="red"), partition(1, 5, 4, topic="u")]
+    problem = only_forced(drain_brokers(posed(hosts, loads, bands=BANDS), [5]))
+    outcome = outcome_of(problem, solve(problem).assignment, Origin("drain"))
+    assert [(one.topic_partition.topic, one.replicas) for one in outcome.plan.assignments] == [("u", (6, 4))]
 
 
 def test_other_tasks_move_nothing_to_a_broker_set_and_name_it() -> None:

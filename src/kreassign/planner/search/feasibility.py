@@ -190,17 +190,18 @@ def _pinned(problem: Problem) -> Iterator[tuple[str, str]]:
 
 
 def _factors(problem: Problem) -> Iterator[tuple[str, str]]:
-    """Too few brokers, or racks under the strict rule, for the wanted factor; per broker set."""
+    """Too few brokers, or racks under the strict rule, for the wanted factor of what must change; per broker set."""
     if not problem.rules.between_brokers:
         return
     partitions, brokers, racks = problem.partitions, problem.brokers, problem.rack_of_broker
     strict = problem.rules.racks is RackRule.STRICT
+    leaves = np.bincount(partitions.owners[problem.leaving], minlength=len(partitions)) > 0
     for broker_set in np.unique(partitions.broker_sets):
         members = brokers.staying & ((broker_set == NOWHERE) | (brokers.broker_sets == broker_set))
         places = len(np.unique(racks[members])) if strict else int(members.sum())
         wanted = partitions.wanted_factors
         grows = wanted > partitions.factors
-        bound = grows | problem.rules.repair_racks if strict else np.ones_like(grows)
+        bound = grows | (problem.rules.repair_racks if strict else leaves)
         short = (partitions.broker_sets == broker_set) & (wanted > places) & bound & partitions.may_move
         if short.any():
             what = "racks" if strict else "brokers"
