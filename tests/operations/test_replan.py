@@ -92,6 +92,19 @@ def test_a_broker_that_does_not_report_its_log_directories_takes_nothing(rig: Tw
     assert "every other broker is in a rack" in reasons(rig.replanner(asked))[tp(0)]
 
 
+def test_a_silent_broker_leaves_the_others_their_disk_limits(rig: TwinRig) -> None:
+    asked, odd = question(rig), OddPort(rig.client)
+
+    def without_3_and_with_4_full(real, *args, **named):
+        answer = real(*args, **named)
+        full = tuple(replace(one, total_bytes=1_000, usable_bytes=0) for one in answer.ok[4])
+        return replace(answer, ok={**{broker: dirs for broker, dirs in answer.ok.items() if broker != 3}, 4: full})
+
+    odd.answer("describe_log_dirs", without_3_and_with_4_full)
+    rig.let_plan_over(odd)
+    assert "no other broker has room for" in reasons(rig.replanner(asked))[tp(0)]
+
+
 def test_a_broker_whose_throttle_somebody_else_has_set_takes_nothing(rig: TwinRig) -> None:
     asked = question(rig)
     change(rig, ConfigResource.broker(4), LEADER_THROTTLED_RATE, "5")

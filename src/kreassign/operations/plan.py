@@ -423,7 +423,8 @@ def _live(
 ) -> Iterator[BrokerFacts]:
     closed = {*barred, *question.avoid, *_emptied(question.plan)}
     rooms = {broker: _room(dirs, question.disk_reserve) for broker, dirs in log_dirs.items()}
-    is_known = all(rooms.get(broker.id) is not None for broker in cluster.brokers)
+    # Who did not answer takes nothing (`closures_of`), so that the others keep their limits.
+    is_known = all(room is not None for room in rooms.values())
     for broker in cluster.brokers:
         room = rooms.get(broker.id)
         yield BrokerFacts(
