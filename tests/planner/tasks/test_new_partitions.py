@@ -12,6 +12,7 @@ from kreassign.errors import Infeasible, InputError
 from kreassign.planner import Band, BrokerFacts, Problem, RackRule, Rules, evaluate, solve
 from kreassign.planner.arrays import NOWHERE
 from kreassign.planner.goals import DISK, LEADERS, REPLICAS
+from kreassign.planner.problem.holds import Hold
 from kreassign.planner.tasks import ignore_dead_brokers
 from kreassign.planner.tasks.placement import (
     ExpectedLoad,
@@ -56,6 +57,18 @@ def test_what_a_new_topic_is_like_counts_with_its_own_factor() -> None:
     like = partition(0, 1, 2, write_bytes_per_s=100.0, read_bytes_per_s=300.0)
     load = mean_load(posed(brokers(1, 2), [like]).partitions, "t", 3)
     assert (load.size_bytes, load.write_bytes_per_s, load.read_bytes_per_s) == (10 * GIGABYTE, 100.0, 400.0)
+
+
+def test_a_size_that_nobody_knows_is_no_zero_of_a_mean() -> None:
+    unsized = [partition(number, 1, gigabytes=0, hold=Hold.UNSIZED) for number in range(3)]
+    problem = posed(brokers(1, 2), [*unsized, partition(3, 2)])
+    assert mean_load(problem.partitions, "t", 1).size_bytes == 10 * GIGABYTE
+    assert add_partitions(problem, "t", 8).partitions.size_bytes.tolist() == [0] * 3 + [5 * GIGABYTE] * 5
+    for asked in (lambda one: mean_load(one.partitions, "t", 1), lambda one: add_partitions(one, "t", 8)):
+        with pytest.raises(
+            InputError, match="topic t will be is not known: no broker reported the size of any; see to"
+        ):
+            asked(posed(brokers(1, 2), unsized))
 
 
 @pytest.mark.parametrize(("factors", "words"), [([4], "needs 4 brokers"), ([0], "factor of 0"), ([], "factor of 0")])

@@ -15,7 +15,7 @@ from kreassign.errors import IllegalPlan, InputError
 from kreassign.model import TopicPartition
 from kreassign.model.load import CPU_PER_COPY, CPU_PER_READ, CPU_PER_WRITE
 from kreassign.model.text import counted
-from kreassign.planner.arrays import NOWHERE, BoolArray, FloatArray, IntArray
+from kreassign.planner.arrays import NOWHERE, BoolArray, BytesArray, FloatArray, IntArray
 from kreassign.planner.check.evaluate import evaluate
 from kreassign.planner.goals import DISK
 from kreassign.planner.problem.build import cpu_per_cost
@@ -60,12 +60,26 @@ LOADS = tuple(field.name for field in fields(ExpectedLoad))
 
 
 def mean_load(partitions: Partitions, topic: str, factor: int) -> ExpectedLoad:
-    """Mean load of a topic's partitions, as if they had `factor` replicas. Raises InputError for an unknown topic."""
+    """Mean load of a topic's partitions, as if they had `factor` replicas.
+
+    Raises InputError for an unknown topic, and for one without any known size.
+    """
     chosen = _of_topic(partitions, topic)
     written = float(partitions.write_bytes_per_s[chosen].mean())
     copied = partitions.write_bytes_per_s[chosen] * (partitions.factors[chosen] - 1)
     consumed = float(np.maximum(partitions.read_bytes_per_s[chosen] - copied, 0.0).mean())
-    return ExpectedLoad.of_rates(partitions, int(partitions.size_bytes[chosen].mean()), written, consumed, factor)
+    size = _mean_size(partitions, partitions.size_bytes, chosen)
+    return ExpectedLoad.of_rates(partitions, size, written, consumed, factor)
+
+
+def _mean_size(partitions: Partitions, size_bytes: BytesArray, chosen: BoolArray) -> int:
+    """Mean of the known sizes of a topic's partitions. Raises InputError if none is known."""
+    sized = chosen & ((partitions.holds & Hold.UNSIZED) == 0)
+    if not sized.any():
+        topic = partitions.topic_names[int(partitions.topics[chosen][0])]
+        unknown = f"how large a partition of topic {topic} will be is not known"
+        raise InputError(f"{unknown}: {Hold.UNSIZED.why} of any; {Hold.UNSIZED.remedy}")
+    return int(size_bytes[sized].mean())
 
 
 def add_topic(problem: Problem, topic: str, factors: Sequence[int], load: ExpectedLoad, broker_set: int) -> Problem:
@@ -83,7 +97,7 @@ def add_partitions(problem: Problem, topic: str, total: int) -> Problem:
     """Build the problem of placing more partitions of a topic, up to `total`, with its usual factor.
 
     The topic's load is expected to spread over all partitions in time: each old partition keeps its part of it, and a
-    new one gets their mean. Raises InputError if the topic is unknown, or has that many already.
+    new one gets their mean. Raises InputError if the topic is unknown, has that many already, or no known size.
     """
     partitions = problem.partitions
     chosen = _of_topic(partitions, topic)
@@ -95,7 +109,8 @@ def add_partitions(problem: Problem, topic: str, total: int) -> Problem:
     numbers = {name: getattr(partitions, name) for name in LOADS}
     spread = {name: np.where(chosen, one * (present / total), one).astype(one.dtype) for name, one in numbers.items()}
     load = ExpectedLoad(
-        int(spread["size_bytes"][chosen].mean()), *(float(spread[name][chosen].mean()) for name in LOADS[1:])
+        _mean_size(partitions, spread["size_bytes"], chosen),
+        *(float(spread[name][chosen].mean()) for name in LOADS[1:]),
     )
     factor = _factor_of_new_partitions(partitions, topic, chosen)
     broker_set = int(partitions.broker_sets[chosen][0])
