@@ -93,7 +93,7 @@ def _places_and_order(search: Search) -> tuple[IndexArray, IndexArray]:
 
 def copy_of(state: State) -> State:
     """A copy of all arrays, to return to."""
-    return State(*(values.copy() for values in state))
+    return state._replace(**{name: values.copy() for name, values in state._asdict().items()})
 
 
 def put_back(state: State, before: State) -> None:

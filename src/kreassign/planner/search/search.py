@@ -341,22 +341,22 @@ def _leave_whole(search: Search, partitions: IndexArray) -> None:
     search.undone = np.union1d(search.undone, partitions)
 
 
-def _leave_for_room(search: Search, may_stay: BoolArray) -> None:
-    """Leave more where a broker is over a limit: one by one the largest of these that it was to get or to lead.
+def _leave_for_room(search: Search, chosen: BoolArray) -> None:
+    """Leave more where a broker is over a limit: one by one the largest of the chosen that it was to get or lead.
 
     What came back may need the room that was given away meanwhile.
     """
     problem, encoding, state = search.problem, search.encoding, search.state
-    most = np.zeros_like(state.spare_capacity)  # what a broker has above a limit already, it may have
+    least = np.zeros_like(state.spare_capacity)  # less than nothing where a broker was above a limit already
     if not problem.rules.only_forced:
         above = np.minimum(problem.limits.capacity - problem.present_loads, 0.0)
-        most[:, : len(problem.bands)] = above * scales(problem)[: len(problem.bands)]
-    while may_stay.any():
-        full = (state.spare_capacity < most - kernels.TINY).any(axis=1)
+        least[:, : len(problem.bands)] = above * scales(problem)[: len(problem.bands)]
+    while chosen.any():
+        full: BoolArray = np.logical_or.reduce(state.spare_capacity < least - kernels.TINY, axis=1)
         over = (state.places >= 0) & full[np.maximum(state.places, 0)]
         came, leaders = over & (state.places != encoding.initial_brokers), state.leaders
         came[leaders] |= over[leaders] & (state.places[leaders] != encoding.initial_leaders)
-        came &= may_stay
+        came &= chosen
         if not came.any():
             return
         largest = np.argmax(np.where(came, encoding.size[encoding.owners], -1.0))
