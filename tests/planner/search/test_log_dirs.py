@@ -76,3 +76,12 @@ def test_a_replica_larger_than_any_directory_is_refused_by_name(rules: Rules, em
 def test_directories_stay_unless_moves_between_them_are_allowed() -> None:
     problem = posed([host(1)], [in_dir(0, 1), in_dir(1, 1)], bands=(Band(DISK),))
     assert held(problem) == [20, 0]
+
+
+def test_what_no_directory_of_a_broker_has_room_for_keeps_no_other_from_its_plan() -> None:
+    """Broker 2 has room for half of it all, but in directories of 30 GB each."""
+    small = LogDirFacts("/a", 30 * GIGABYTE), LogDirFacts("/b", 30 * GIGABYTE)
+    limited = {"capacity": {"disk": 60.0 * GIGABYTE}, "share": 1.0}
+    hosts = [host(1, capacity={"disk": 500.0 * GIGABYTE}, share=1.0), host(2, *small, **limited)]
+    loads = [in_dir(number, 1, gigabytes=size) for number, size in enumerate((50, 50, 20))]
+    assert held(posed(hosts, loads, bands=(Band(DISK),), rules=JBOD)) == pytest.approx([50, 50, 20, 0])

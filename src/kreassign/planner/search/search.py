@@ -9,23 +9,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
 from kreassign.errors import Infeasible
-from kreassign.planner.arrays import NOWHERE, BoolArray, FloatArray, IndexArray, IntArray, pairs
-from kreassign.planner.goals import DISK
-from kreassign.planner.problem.holds import Hold
+from kreassign.planner.arrays import BoolArray, FloatArray, IndexArray
+from kreassign.planner.problem.holds import Hold, first_names
 from kreassign.planner.problem.problem import (
-    DEFAULT_TOLERANCE,
     Assignment,
-    Band,
-    Brokers,
     Budget,
-    LogDirs,
-    Partitions,
     Problem,
-    RackRule,
-    Rules,
 )
 from kreassign.planner.search.compiled import kernels, loops
 from kreassign.planner.search.compiled.compiler import as_pays
@@ -60,6 +51,7 @@ from kreassign.planner.search.feasibility import (
     relieve,
     undo_copies_of_start,
 )
+from kreassign.planner.search.log_dirs import in_log_dirs
 from kreassign.planner.search.spread import (
     failover_excess,
     leader_spread,
@@ -68,107 +60,6 @@ from kreassign.planner.search.spread import (
     spread_leaders,
     spread_topics,
 )
-
-# Log directories: run the search again inside every broker, with its directories as brokers.
-
-Solve = Callable[[Problem], Assignment]
-
-
-def in_log_dirs(problem: Problem, assignment: Assignment, solve: Solve) -> Assignment:
-    """Assign a log directory to every replica on brokers that have several.
-
-    Directories are filled within the tolerance of the disk goal around their share of the broker's load; arriving
-    replicas go where there is room, and as few bytes as possible move between directories. A replica that stays in an
-    unknown directory is left out. Raises Infeasible if a broker's directories cannot hold its replicas.
-    """
-    dirs = problem.log_dirs
-    if dirs is None or not problem.rules.between_log_dirs:
-        return assignment
-    chosen = assignment.log_dirs.copy()
-    owners = np.repeat(np.arange(len(problem.partitions)), np.diff(assignment.offsets))
-    now, count = problem.partitions, len(problem.brokers)
-    stays = np.isin(pairs(owners, assignment.replicas, count), pairs(now.owners, now.replicas, count))
-    for broker in np.unique(assignment.replicas):
-        own = np.flatnonzero(dirs.brokers == broker)
-        places = np.flatnonzero((assignment.replicas == broker) & (~stays | (assignment.log_dirs != NOWHERE)))
-        if len(own) < 2 or not len(places):
-            continue
-        inner = _inside_broker(problem, own, owners[places], assignment.log_dirs[places])
-        chosen[places] = own[_solved_inside(problem, int(broker), inner, solve).replicas]
-    return replace(assignment, log_dirs=chosen)
-
-
-def _solved_inside(problem: Problem, broker: int, inner: Problem, solve: Solve) -> Assignment:
-    try:
-        return solve(inner)
-    except Infeasible as refusal:
-        name = problem.brokers.ids[broker]
-        text = f"log directories of broker {name} (numbered from 0 in the order of their paths): {refusal}"
-        raise Infeasible(text, goals=("log directories",)) from refusal
-
-
-def _inside_broker(
-    problem: Problem, own: npt.NDArray[np.int64], owners: npt.NDArray[np.int64], present: IntArray
-) -> Problem:
-    """One broker as a problem: its directories are the brokers, its replicas are partitions of one replica."""
-    if problem.log_dirs is None:
-        raise AssertionError("only brokers with log directories are looked into")
-    only_forced = problem.rules.only_forced
-    tolerance = next((band.tolerance for band in problem.bands if band.goal is DISK), DEFAULT_TOLERANCE)
-    if only_forced and tolerance is None:  # such a band moves nothing, but decides where forced moves go
-        tolerance = DEFAULT_TOLERANCE
-    return Problem(
-        _dirs_as_brokers(problem.log_dirs, own),
-        _replicas_as_partitions(problem.partitions, owners, np.searchsorted(own, present), present != NOWHERE),
-        bands=(Band(DISK, tolerance),),
-        rules=Rules(racks=RackRule.NONE, only_forced=only_forced),
-    )
-
-
-def _dirs_as_brokers(dirs: LogDirs, own: npt.NDArray[np.int64]) -> Brokers:
-    count = len(own)
-    nowhere, everyone = np.full(count, NOWHERE, np.int32), np.ones(count, bool)
-    limits: FloatArray = dirs.capacity_bytes[own]
-    return Brokers(
-        ids=np.arange(count, dtype=np.int32),
-        racks=nowhere,
-        rack_names=(),
-        is_live=everyone,
-        may_receive=dirs.may_receive[own],
-        may_lead=everyone,
-        must_empty=dirs.must_empty[own],
-        closures=np.zeros(count, np.int32),
-        broker_sets=nowhere,
-        capacity={DISK.name: limits},
-        shares={},
-    )
-
-
-def _replicas_as_partitions(
-    outer: Partitions, owners: npt.NDArray[np.int64], present: npt.NDArray[np.int64], known: npt.NDArray[np.bool_]
-) -> Partitions:
-    """Turn replicas into partitions; an arriving replica is a partition that has none yet and wants one."""
-    count = len(owners)
-    ones = np.ones(count, np.int32)
-    placed = present[known].astype(np.int32)
-    return Partitions(
-        topic_names=outer.topic_names,
-        topics=outer.topics[owners],
-        numbers=outer.numbers[owners],
-        offsets=np.concatenate(([0], np.cumsum(known))).astype(np.int32),
-        replicas=placed,
-        log_dirs=np.full(len(placed), NOWHERE, np.int32),
-        size_bytes=outer.size_bytes[owners],
-        write_bytes_per_s=outer.write_bytes_per_s[owners],
-        read_bytes_per_s=outer.read_bytes_per_s[owners],
-        leader_cpu=outer.leader_cpu[owners],
-        follower_cpu=outer.follower_cpu[owners],
-        wanted_factors=ones,
-        holds=outer.holds[owners],
-        broker_sets=np.full(count, NOWHERE, np.int32),
-        is_lost=np.zeros(len(placed), bool),
-    )
-
 
 # The passes.
 
@@ -212,6 +103,10 @@ class Solution:
     undone: IndexArray
 
 
+MOST_ROUNDS = 16
+"""Searches after which a plan is given up whose replicas find no log directory."""
+
+
 def unwatched(step: str) -> None:
     """Discard progress messages."""
     del step
@@ -225,9 +120,23 @@ def solve(problem: Problem, start: Assignment | None = None, watch: Callable[[st
     budget are not an error: they stay undone.
     """
     with as_pays(len(problem.partitions.replicas), loops.place_pass):
-        solution = _solve_brokers(problem.with_limits(), start, watch)
-        assignment = in_log_dirs(problem, solution.assignment, lambda inner: _solve_brokers(inner).assignment)
-    return Solution(assignment, solution.missed[:, : len(problem.bands)], solution.undone)
+        posed = problem.with_limits()
+        for _ in range(MOST_ROUNDS):
+            solution = _solve_brokers(posed, start, watch)
+            assignment, homeless = in_log_dirs(problem, solution.assignment, _inside)
+            if not len(homeless):
+                return Solution(assignment, solution.missed[:, : len(problem.bands)], solution.undone)
+            # The brokers had room for these, and none of their directories: they stay where they are.
+            chosen = np.isin(np.arange(len(posed.partitions)), homeless)
+            posed, start = replace(posed, partitions=posed.partitions.held(chosen, Hold.STAYS)), None
+    names = first_names([problem.partitions.name(one) for one in np.flatnonzero(chosen).tolist()])
+    raise Infeasible(f"no log directory has room for {names} on the brokers that do", goals=("log directories",))
+
+
+def _inside(problem: Problem) -> tuple[Assignment, IndexArray]:
+    """Search inside one broker, with its directories as brokers."""
+    found = _solve_brokers(problem)
+    return found.assignment, found.undone
 
 
 def _solve_brokers(

@@ -1,0 +1,142 @@
+"""Log directories: the search runs again inside every broker, with its directories as brokers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+
+from kreassign.errors import Infeasible
+from kreassign.planner.arrays import NOWHERE, BoolArray, FloatArray, IndexArray, IntArray, pairs
+from kreassign.planner.goals import DISK
+from kreassign.planner.problem.problem import (
+    DEFAULT_TOLERANCE,
+    Assignment,
+    Band,
+    Brokers,
+    LogDirs,
+    Partitions,
+    Problem,
+    RackRule,
+    Rules,
+)
+
+Solve = Callable[[Problem], tuple[Assignment, IndexArray]]
+"""Function that returns an assignment, and the partitions whose forced changes have no place."""
+
+
+def in_log_dirs(problem: Problem, assignment: Assignment, solve: Solve) -> tuple[Assignment, IndexArray]:
+    """Assign a log directory to every replica on brokers that have several.
+
+    Directories are filled within the tolerance of the disk goal around their share of the broker's load; arriving
+    replicas go where there is room, and as few bytes as possible move between directories. A replica that stays in an
+    unknown directory is left out. Also returns the partitions that may stay, and have come to brokers of which no
+    directory has room for them. Raises Infeasible if a broker's directories cannot hold its other replicas.
+    """
+    dirs, homeless = problem.log_dirs, [np.zeros(0, np.int64)]
+    if dirs is None or not problem.rules.between_log_dirs:
+        return assignment, homeless[0]
+    chosen, may_stay = assignment.log_dirs.copy(), _not_demanded(problem, dirs)
+    owners = np.repeat(np.arange(len(problem.partitions)), np.diff(assignment.offsets))
+    now, count = problem.partitions, len(problem.brokers)
+    stays = np.isin(pairs(owners, assignment.replicas, count), pairs(now.owners, now.replicas, count))
+    for broker in np.unique(assignment.replicas):
+        own = np.flatnonzero(dirs.brokers == broker)
+        places = np.flatnonzero((assignment.replicas == broker) & (~stays | (assignment.log_dirs != NOWHERE)))
+        if len(own) < 2 or not len(places):
+            continue
+        inner = _inside_broker(problem, own, owners[places], assignment.log_dirs[places])
+        free = may_stay[owners[places]] & (assignment.log_dirs[places] == NOWHERE)
+        leaving = replace(inner, rules=replace(inner.rules, leaves_rest=bool(free.any())))
+        found, undone = _solved_inside(problem, int(broker), leaving, solve)
+        if not free[undone].all():
+            found, undone = _solved_inside(problem, int(broker), inner, solve)
+        if len(undone):
+            homeless.append(owners[places][undone])
+        else:
+            chosen[places] = own[found.replicas]
+    return replace(assignment, log_dirs=chosen), np.concatenate(homeless)
+
+
+def _not_demanded(problem: Problem, dirs: LogDirs) -> BoolArray:
+    """Mask of the partitions of which the task demands nothing, (P,)."""
+    now, rules = problem.partitions, problem.rules
+    must = problem.leaving | ((now.log_dirs != NOWHERE) & dirs.must_empty[now.log_dirs])
+    demanded = np.bincount(now.owners[must], minlength=len(now)) > 0
+    demanded |= (now.wanted_factors != now.factors) | rules.repair_racks | rules.repair_sets
+    result: BoolArray = ~demanded
+    return result
+
+
+def _solved_inside(problem: Problem, broker: int, inner: Problem, solve: Solve) -> tuple[Assignment, IndexArray]:
+    try:
+        return solve(inner)
+    except Infeasible as refusal:
+        name = problem.brokers.ids[broker]
+        text = f"log directories of broker {name} (numbered from 0 in the order of their paths): {refusal}"
+        raise Infeasible(text, goals=("log directories",)) from refusal
+
+
+def _inside_broker(
+    problem: Problem, own: npt.NDArray[np.int64], owners: npt.NDArray[np.int64], present: IntArray
+) -> Problem:
+    """One broker as a problem: its directories are the brokers, its replicas are partitions of one replica."""
+    if problem.log_dirs is None:
+        raise AssertionError("only brokers with log directories are looked into")
+    only_forced = problem.rules.only_forced
+    tolerance = next((band.tolerance for band in problem.bands if band.goal is DISK), DEFAULT_TOLERANCE)
+    if only_forced and tolerance is None:  # such a band moves nothing, but decides where forced moves go
+        tolerance = DEFAULT_TOLERANCE
+    return Problem(
+        _dirs_as_brokers(problem.log_dirs, own),
+        _replicas_as_partitions(problem.partitions, owners, np.searchsorted(own, present), present != NOWHERE),
+        bands=(Band(DISK, tolerance),),
+        rules=Rules(racks=RackRule.NONE, only_forced=only_forced),
+    )
+
+
+def _dirs_as_brokers(dirs: LogDirs, own: npt.NDArray[np.int64]) -> Brokers:
+    count = len(own)
+    nowhere, everyone = np.full(count, NOWHERE, np.int32), np.ones(count, bool)
+    limits: FloatArray = dirs.capacity_bytes[own]
+    return Brokers(
+        ids=np.arange(count, dtype=np.int32),
+        racks=nowhere,
+        rack_names=(),
+        is_live=everyone,
+        may_receive=dirs.may_receive[own],
+        may_lead=everyone,
+        must_empty=dirs.must_empty[own],
+        closures=np.zeros(count, np.int32),
+        broker_sets=nowhere,
+        capacity={DISK.name: limits},
+        shares={},
+    )
+
+
+def _replicas_as_partitions(
+    outer: Partitions, owners: npt.NDArray[np.int64], present: npt.NDArray[np.int64], known: npt.NDArray[np.bool_]
+) -> Partitions:
+    """Turn replicas into partitions; an arriving replica is a partition that has none yet and wants one."""
+    count = len(owners)
+    ones = np.ones(count, np.int32)
+    placed = present[known].astype(np.int32)
+    return Partitions(
+        topic_names=outer.topic_names,
+        topics=outer.topics[owners],
+        numbers=outer.numbers[owners],
+        offsets=np.concatenate(([0], np.cumsum(known))).astype(np.int32),
+        replicas=placed,
+        log_dirs=np.full(len(placed), NOWHERE, np.int32),
+        size_bytes=outer.size_bytes[owners],
+        write_bytes_per_s=outer.write_bytes_per_s[owners],
+        read_bytes_per_s=outer.read_bytes_per_s[owners],
+        leader_cpu=outer.leader_cpu[owners],
+        follower_cpu=outer.follower_cpu[owners],
+        wanted_factors=ones,
+        holds=outer.holds[owners],
+        broker_sets=np.full(count, NOWHERE, np.int32),
+        is_lost=np.zeros(len(placed), bool),
+    )
