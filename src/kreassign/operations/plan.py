@@ -39,10 +39,10 @@ from kreassign.model.plan import PartitionAssignment, Plan
 from kreassign.model.plan_facts import PlanOrigin
 from kreassign.model.replica_columns import ReplicaColumns
 from kreassign.model.replication_factor import CONSENT, FactorChanges, factor_changes
-from kreassign.model.text import format_amount
+from kreassign.model.text import format_amount, some_of
 from kreassign.model.throttle import NO_THROTTLE
 from kreassign.operations.plan_inputs import Inputs
-from kreassign.operations.plan_tasks import FactorConsent, Rebalance, Task, WhatIf, described
+from kreassign.operations.plan_tasks import FactorConsent, Rebalance, Repair, Task, WhatIf, described
 from kreassign.planner import BrokerFacts, Budget, Problem, evaluate, solve
 from kreassign.planner.check.cost import bytes_bound
 from kreassign.planner.problem.build import problem_from
@@ -56,6 +56,7 @@ from kreassign.planner.tasks.what_if import brokers_needed as right_size
 from kreassign.planner.tasks.what_if import pareto as pareto_choices
 
 NO_BUDGET = Budget()
+SHOWN_UNFINISHED = 20
 MADE_WITHOUT = "the plan was made without it; `kreassign run` asks the cluster before it sends anything"
 
 
@@ -173,6 +174,9 @@ def make_plan(
         outcome = outcome_of(problem, found, _origin(inputs, _name(task, inputs), request, left))
     except IllegalPlan as error:
         raise InvariantBroken(f"the search made an illegal plan: {error}") from error
+    left_undone = outcome.evaluation.unfinished
+    if isinstance(task, Repair) and left_undone and not outcome.plan.replicas and problem.budget == NO_BUDGET:
+        raise Infeasible("nothing can be repaired:\n  - " + some_of(left_undone, SHOWN_UNFINISHED, by="\n  -"))
     return _with_factors(outcome, inputs, posed.consent, request)
 
 
