@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 
 from bench.forced_tasks import random_task, with_limits
+from kreassign.model.closures import Closure
 from kreassign.planner import BrokerFacts, Budget, PartitionFacts, solve
 from kreassign.planner.check.evaluate import Evaluation, evaluate
 from kreassign.planner.problem.holds import Hold
@@ -86,6 +87,14 @@ def test_a_partition_of_which_not_all_copies_have_a_place_says_so() -> None:
         "t-0: broker 8 still has a copy, but is to have none: not all 2 copies have a place (1 hold one already)"
         in (judged.unfinished)
     )
+
+
+def test_a_copy_that_must_leave_a_cordoned_broker_counts_as_missing() -> None:
+    cordoned = BrokerFacts(2, closure=Closure.CORDONED | Closure.BINDING)
+    after, judged = planned([*brokers(1, 3), cordoned, DOWN], [partition(0, 1, 2, 9)])
+    assert after == {0: [1, 2, 9]}
+    (left,) = (one for one in judged.unfinished if one.startswith(says("still has a copy", 0, 9)))
+    assert left.endswith(": not all 2 copies have a place (1, 2 hold one already)")
 
 
 def test_no_changed_list_names_a_broker_that_is_down() -> None:

@@ -92,7 +92,7 @@ def _kept(case: Case, partition: int) -> IntArray:
     now, hosts = case.problem.partitions, case.assignment.list_of(partition)
     lost = now.list_of(partition)[now.is_lost[now.span(partition)]]
     brokers, wanted = case.problem.brokers, now.broker_sets[partition]
-    may_stay = brokers.staying[hosts] & ~np.isin(hosts, lost)
+    may_stay = (brokers.staying & brokers.may_be_named)[hosts] & ~np.isin(hosts, lost)
     if case.problem.rules.repair_sets and wanted != NOWHERE:
         may_stay &= brokers.broker_sets[hosts] == wanted
     kept: IntArray = hosts[may_stay]
