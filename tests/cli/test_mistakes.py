@@ -76,6 +76,9 @@ LINES = {
     "maintenance status": "No such command 'status'. `kreassign doctor` names brokers in maintenance",
     "plan set-factor orders 5": "That is `kreassign plan replication-factor N` here",
     "web --port 8080": "No such option '--port'. That is `kreassign web --listen PORT` here",
+    "doctor --host localhost": "No such option '--host'. For example: kreassign doctor --bootstrap-server ",
+    "twin remove 4": "Did you mean 'recover'?",
+    "maintenance stop": "No such command 'stop'. For example: kreassign maintenance enter ",
     "undo": "That is `kreassign rollback` here",
     "status 2027 --state-dir {folder}": "there is no run 2027 in {folder}, nor any other; `kreassign run",
 }

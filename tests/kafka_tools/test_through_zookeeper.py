@@ -138,6 +138,8 @@ def test_a_lost_answer_is_not_taken_for_the_znode_of_others(done: str, capsys: p
         if done == "both":
             cluster.tree.commit((Delete(paths.REASSIGN_PARTITIONS),))
         else:
+            cluster.controller.process_changes()
+            cluster.settle()  # its moves are made
             cluster.tree.put(paths.REASSIGN_PARTITIONS, format_reassignments({BAR: (3, 5)}))
 
     moves = Plan((*plan((3, 4)).assignments, *plan((3, 5), BAR).assignments))
@@ -146,14 +148,16 @@ def test_a_lost_answer_is_not_taken_for_the_znode_of_others(done: str, capsys: p
     assert lines(capsys)[-1].startswith("Successfully started partition reassignment")
 
 
-def test_a_lost_request_leaves_the_znode_of_others_alone() -> None:
-    """It never arrived, and meanwhile others have asked for something else."""
+@pytest.mark.parametrize("theirs", [{BAR: (3, 5)}, {FOO: (3, 4)}, {}], ids=["another", "one of two moves", "nothing"])
+def test_a_lost_request_leaves_the_znode_of_others_alone(theirs: dict[TopicPartition, tuple[int, ...]]) -> None:
+    """It never arrived, and meanwhile others have asked for something else, or for a part of it that is not made."""
     cluster = ZooKeeperCluster([1, 2], others={"bar": [[3, 4]]}).begin()
-    theirs = format_reassignments({BAR: (3, 5)})
-    tools = LostAnswer(cluster, paths.REASSIGN_PARTITIONS, lambda: cluster.tree.put(paths.REASSIGN_PARTITIONS, theirs))
+    content = format_reassignments(theirs)
+    tools = LostAnswer(cluster, paths.REASSIGN_PARTITIONS, lambda: cluster.tree.put(paths.REASSIGN_PARTITIONS, content))
+    moves = Plan((*plan((3, 4)).assignments, *plan((4, 5), BAR).assignments))
     with pytest.raises(TerseError, match="there is an existing partition assignment"):
-        zookeeper.execute(ZooKeeper(tools), request(plan((3, 4))), ControllerClock(cluster))
-    assert cluster.tree.znodes[paths.REASSIGN_PARTITIONS].content == theirs
+        zookeeper.execute(ZooKeeper(tools), request(moves), ControllerClock(cluster))
+    assert cluster.tree.znodes[paths.REASSIGN_PARTITIONS].content == content
 
 
 # --- elections -----------------------------------------------------------------------------------------------------

@@ -132,9 +132,14 @@ def _elsewhere(name: str, context: click.Context) -> str:
 
 
 def _of_other_word(word: str, context: click.Context) -> str:
-    """Advice on a word that people and other tools have for a command or an option."""
-    meant = next((command for command, words in OTHER_WORDS.items() if word in words), None)
-    return f". That is `{context.find_root().command_path} {meant}` here" if meant else ""
+    """Advice on a word that people and other tools have for a command or an option.
+
+    Other groups have words of their own: `twin remove` is not about brokers of a cluster.
+    """
+    root, name = context.find_root().command_path, context.command.name
+    meant = next((command for command, words in OTHER_WORDS.items() if word in words), "")
+    is_here = name in (meant.split() if word.startswith("-") else ("kreassign", "plan"))
+    return f". That is `{root} {meant}` here" if meant and is_here else ""
 
 
 def _commands_with(option: str, context: click.Context) -> list[str]:

@@ -127,23 +127,33 @@ class ZooKeeper:
     def start_reassignments(self, targets: Mapping[model.TopicPartition, tuple[int, ...]]) -> bool:
         """Create the reassignment znode; False if it exists. Raises `InputError` for harmful targets."""
         content = contents.format_reassignments(targets)
-        return self._create(paths.REASSIGN_PARTITIONS, content, lambda one: contents.parse_reassignments(one).items())
+
+        def is_ours(present: bytes) -> bool:
+            """True for what the controller leaves of it once moves are over."""
+            left = contents.parse_reassignments(present)
+            over = targets.keys() - left.keys()
+            topics = self.topics(partition.topic for partition in over)
+            now = {one.topic_partition: one.replicas for topic in topics.values() if topic for one in topic.partitions}
+            are_made = all(now.get(partition) == targets[partition] for partition in over)
+            return bool(left) and left.items() <= targets.items() and are_made
+
+        return self._create(paths.REASSIGN_PARTITIONS, content, is_ours)
 
     def start_election(self, partitions: Iterable[model.TopicPartition]) -> bool:
         """Create the election znode; False if it exists."""
         content = contents.format_election(partitions)
-        return self._create(paths.PREFERRED_REPLICA_ELECTION, content, contents.parse_election)
+        return self._create(paths.PREFERRED_REPLICA_ELECTION, content, lambda present: present == content)
 
     def elections(self) -> tuple[model.TopicPartition, ...]:
         """Partitions with pending elections of preferred leaders."""
         content = self._content(paths.PREFERRED_REPLICA_ELECTION)
         return () if content is None else contents.parse_election(content)
 
-    def _create(self, path: str, content: bytes, read: Callable[[bytes], Iterable[object]]) -> bool:
-        """Create a znode that the controller empties and deletes; False if it is somebody else's.
+    def _create(self, path: str, content: bytes, is_ours: Callable[[bytes], bool]) -> bool:
+        """Create a znode that the controller changes and deletes; False if it is somebody else's.
 
-        Where the answer was lost, it is ours with any part of what `read` finds in our content, and ours or over if
-        it goes meanwhile: then it is created once more, and what is done already changes nothing.
+        Where the answer was lost, what is there may be ours. If it goes meanwhile, ours or theirs is over: then it is
+        created once more, and what is done already changes nothing.
         """
         attempts = count()
 
@@ -157,7 +167,7 @@ class ZooKeeper:
                         return False
                     present = self._content(path)
                     if present is not None:
-                        return {*read(present)} <= {*read(content)}
+                        return is_ours(present)
                 else:
                     return True
             return False
