@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -106,19 +107,31 @@ def test_null_is_allowed_where_the_schema_says_so(tmp_path: Path) -> None:
     assert [row["topic_id"] for row in read_rows(tmp_path, PARTITIONS)] == [None, None]
 
 
-def test_a_table_with_other_columns_is_refused(tmp_path: Path) -> None:
-    label, note = Column("label", STRING, "label"), Column("note", STRING, "a note", nullable=True)
-    short, long = (
-        Table("notes", "Notes.", "kreassign note", ("label",), columns) for columns in ((label,), (label, note))
-    )
-    write_rows(tmp_path, short, [{"label": "a"}], file_stem="a")
+LABEL, NOTE = Column("label", STRING, "label"), Column("note", STRING, "a note", nullable=True)
+
+
+def notes(*columns: Column) -> Table:
+    return Table("notes", "Notes.", "kreassign note", ("label",), columns)
+
+
+def test_a_table_of_other_columns_is_refused(tmp_path: Path) -> None:
+    write_rows(tmp_path, notes(LABEL), [{"label": "a"}], file_stem="a")
+    long = notes(LABEL, replace(NOTE, nullable=False))
     for attempt in (
         lambda: read_rows(tmp_path, long),
         lambda: write_rows(tmp_path, long, [{"label": "b", "note": "x"}], file_stem="b"),
     ):
-        with pytest.raises(DataError, match=r"table notes in .* lacks the columns note .*kreassign note"):
+        with pytest.raises(DataError, match=r"table notes in .* lacks the columns note .*; move its folder away .*note"):
             attempt()
-    assert read_rows(tmp_path, short) == [{"label": "a"}]
+    assert read_rows(tmp_path, notes(LABEL)) == [{"label": "a"}]
+
+
+def test_a_table_of_an_earlier_version_gets_the_columns_that_may_be_empty(tmp_path: Path) -> None:
+    write_rows(tmp_path, notes(LABEL), [{"label": "a"}], file_stem="a")
+    with pytest.raises(DataError, match=r"lacks the columns note of this version of kreassign; `kreassign note` adds"):
+        read_rows(tmp_path, notes(LABEL, NOTE))
+    write_rows(tmp_path, notes(LABEL, NOTE), [{"label": "b", "note": "x"}], file_stem="b")
+    assert read_rows(tmp_path, notes(LABEL, NOTE)) == [{"label": "a", "note": None}, {"label": "b", "note": "x"}]
 
 
 @pytest.mark.parametrize("name", ["with space", "a#b?c&d=e", "größe", "[x]"])

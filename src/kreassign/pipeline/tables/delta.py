@@ -22,7 +22,7 @@ from uuid import uuid4
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from deltalake import CommitProperties, DeltaTable, Transaction
+from deltalake import CommitProperties, DeltaTable, Field, Transaction
 from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
 from deltalake.fs import DeltaStorageHandler
 from deltalake.transaction import AddAction, RemoveAction
@@ -206,6 +206,10 @@ def log_to_write(data_dir: DataDir, table: Table) -> TableLog:
                 raise
     log = open_log(data_dir, table)
     _refuse_other_parts(log)
+    if new := _new_columns(log):
+        with told(data_dir, table):
+            log.delta.alter.add_columns([Field.from_arrow(log_schema(table).field(name)) for name in new])
+        log = open_log(data_dir, table)
     refuse_wrong_columns(log)
     return log
 
@@ -435,13 +439,25 @@ def _refuse_features(log: TableLog) -> None:
 
 def refuse_wrong_columns(log: TableLog) -> None:
     """Raise DataError unless the table has all its columns, with their types."""
-    found = {field.name: field.type for field in pa.schema(log.delta.schema().to_arrow())}
+    found = _types(log)
     wrong = [column.name for column in log.table.columns if found.get(column.name) != ARROW_TYPES[column.type]]
     if wrong:
+        made_by, are_new = log.table.made_by, wrong == _new_columns(log)
         raise DataError(
             f"table {log.table.name} in {log.data_dir} lacks the columns {', '.join(wrong)} of this version of "
-            f"kreassign, or has them in another type; make it again with `{log.table.made_by}`"
+            f"kreassign{'' if are_new else ', or has them in another type'}; "
+            + (f"`{made_by}` adds them" if are_new else f"move its folder away and make it again with `{made_by}`")
         )
+
+
+def _new_columns(log: TableLog) -> list[str]:
+    """Columns that the table lacks, and its rows may lack: of a later version than its writer's."""
+    found = _types(log)
+    return [column.name for column in log.table.columns if column.nullable and column.name not in found]
+
+
+def _types(log: TableLog) -> dict[str, pa.DataType]:
+    return {field.name: field.type for field in pa.schema(log.delta.schema().to_arrow())}
 
 
 def stats_of(metadata: pq.FileMetaData) -> dict[str, Any]:
