@@ -9,7 +9,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sql
 
 from kreassign.pipeline.load.measured import (
+    BROKER,
     READINGS,
+    SPREADS,
     broker_loads,
     metric_counts,
     metric_hours,
@@ -226,6 +228,7 @@ def test_measured_traffic_is_shared_out_by_the_finest_metric(spark: SparkSession
     for key, expected in EXPECTED.items():
         assert found[key] == pytest.approx(expected), key
     assert [rows["c", "partly sized", number]["cpu_share"] for number in (0, 1)] == [pytest.approx(0.3), None]
+    assert rows["c", "partly sized", 0]["cpu_error_share"] == pytest.approx(SPREADS[BROKER])
     _expect_the_cpu_and_the_requests_of_broker_1(rows)
     _expect_windows_with_their_completeness(measured)
     _expect_what_brokers_can_hold(spark, loads, replicas, measured)

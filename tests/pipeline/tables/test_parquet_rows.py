@@ -121,7 +121,9 @@ def test_a_table_of_other_columns_is_refused(tmp_path: Path) -> None:
         lambda: read_rows(tmp_path, long),
         lambda: write_rows(tmp_path, long, [{"label": "b", "note": "x"}], file_stem="b"),
     ):
-        with pytest.raises(DataError, match=r"table notes in .* lacks the columns note .*; move its folder away .*note"):
+        with pytest.raises(
+            DataError, match=r"table notes in .* lacks the columns note .*; move its folder away .*note"
+        ):
             attempt()
     assert read_rows(tmp_path, notes(LABEL)) == [{"label": "a"}]
 

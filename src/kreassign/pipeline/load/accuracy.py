@@ -73,7 +73,7 @@ ROUND, ROUND_S = 0.005, 0.5
 LOG_SIZE, LOG_SIZE_OF_PEAK = 0.2, 2.0
 RESOLUTION = 0.01
 _TAIL = 0.05
-_MOST_UNEQUAL = 0.9
+_MOST_UNEQUAL, _MOST_SCATTER = 0.9, 2.0
 _FEW, _MUCH = 2, 0.05
 """Samples an hour that no others of the hour confirm; change of the mean size by one hour that is an error."""
 _NEAR = 4
@@ -191,7 +191,7 @@ def _last_not_after(owner: Ints, knots: Floats, values: Floats) -> Ints:
 def evidence(hours: LatestHours, is_by_log: Mask, is_less: Mask) -> ErrorFigures:
     """Compute the evidence from the hours. Figures are rounded, so that the order of summation does not show.
 
-    `is_less` is that of `holds_less`, where no cleaner explains it.
+    `is_less` is that of `holds_less`.
     """
     known_ms, good_ms = (hours.sums(hours.milliseconds(name)) for name in ("seconds", "good_seconds"))
     sums = {name: hours.sums(hours[name]) for name in (
@@ -230,7 +230,7 @@ def evidence(hours: LatestHours, is_by_log: Mask, is_less: Mask) -> ErrorFigures
         ),
         "size_spread": np.sqrt(np.fmax(size_variance, 0.0)),
         "of_one": _known(of_one, 0.0),
-        "scatter": np.sqrt(np.fmax(_squared_scatter(hours, by_hour), 0.0)),
+        "scatter": np.sqrt(np.fmin(np.fmax(_squared_scatter(hours, by_hour), 0.0), _MOST_SCATTER**2)),
         "unequal": np.fmin(np.fmax(lengths, 0.0), _MOST_UNEQUAL),
         "rate_count": np.maximum(intervals, 1.0),
     }

@@ -471,7 +471,8 @@ def _placed(loads: DataFrame, replicas: DataFrame) -> DataFrame:
 def _with_cpu(loads: DataFrame, replicas: DataFrame, measured: DataFrame) -> DataFrame:
     """Add cpu_share (the leader's, on its broker) and follower_cpu_share (the followers' mean, on theirs).
 
-    What a partition costs is unknown where its write rate is; then the others have all that their broker used.
+    What a partition costs is unknown where its write rate is; then the others have all that their broker used, and
+    nothing says how much of it is theirs.
     """
     is_cpu = (sql.col("name") == "cpu_share") & sql.col("topic").isNull()
     used = (
@@ -489,11 +490,14 @@ def _with_cpu(loads: DataFrame, replicas: DataFrame, measured: DataFrame) -> Dat
         *PARTITION_KEY, "broker", "is_leader",
         sql.when(sql.col("is_leader"), led).otherwise(CPU_PER_COPY * writes).alias("cost"),
     )  # fmt: skip
-    of_broker = sql.sum("cost").over(Window.partitionBy("cluster_id", "broker"))
+    brokers = Window.partitionBy("cluster_id", "broker")
+    of_broker, has_unknown = sql.sum("cost").over(brokers), sql.max(sql.col("cost").isNull()).over(brokers)
     share = sql.when(sql.col("of_broker") > 0, sql.col("cost") / sql.col("of_broker"))
-    shared = costs.withColumn("of_broker", of_broker).join(used, on=["cluster_id", "broker"], how="inner")
+    with_broker = costs.withColumns({"of_broker": of_broker, "has_unknown": has_unknown})
+    shared = with_broker.join(used, on=["cluster_id", "broker"], how="inner")
+    of_others = sql.when(sql.col("has_unknown"), 1.0).otherwise(1 - share)
     known = shared.withColumns(
-        {"part": sql.col("cpu_used") * share, "off": SPREADS[BROKER] * (1 - share) + 1 - sql.col("cpu_told")}
+        {"part": sql.col("cpu_used") * share, "off": SPREADS[BROKER] * of_others + 1 - sql.col("cpu_told")}
     )
     of_partitions = known.groupBy(*PARTITION_KEY).agg(
         sql.max(sql.when(sql.col("is_leader"), sql.col("part"))).alias("cpu_share"),

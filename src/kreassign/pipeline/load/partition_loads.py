@@ -179,10 +179,10 @@ def partition_loads(batches: Iterable[pa.RecordBatch], window_days: int = WINDOW
 def _columns(hours: LatestHours, window_days: int) -> Columns:
     keys = hours.rows.select([*PARTITION_KEY, "epoch"]).take(hours.starts)
     epoch = keys["epoch"].to_numpy()
-    # A cleaner takes records out, so that the log holds less than was written to it.
-    is_less = holds_less(hours) & ~mask(hours.rows[IS_COMPACTED].take(hours.starts))
+    is_less = holds_less(hours)
     weeks = _of_measured(hours, window_days)
-    found = _rates(hours, is_less)
+    # A cleaner takes records out, so that the log holds less than was written to it. It may; that leaves the doubt.
+    found = _rates(hours, is_less & ~mask(hours.rows[IS_COMPACTED].take(hours.starts)))
     told = evidence(hours, (found.basis == LOG) & (found.records_per_s > 0), is_less)
     in_records = {
         **_percentiles(hours, told, found.records_per_s),
@@ -194,7 +194,7 @@ def _columns(hours: LatestHours, window_days: int) -> Columns:
     mean = found.in_bytes(found.records_per_s)
     low, high = told.mean_factors()
     coverage = _coverage(found.sample_count, epoch, mean)
-    is_known = (1 - low <= TOLD_ERROR) & (high - 1 <= TOLD_ERROR) & _is_p95_known(in_bytes, told)
+    is_known = (1 - low <= TOLD_ERROR) & (high - 1 <= TOLD_ERROR) & _is_p95_known(in_bytes, told) & ~is_less
     return {
         **{name: keys[name] for name in PARTITION_KEY},
         "bytes_per_record": found.bytes_per_record,
