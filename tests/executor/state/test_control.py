@@ -16,6 +16,7 @@ from kreassign.executor.events import (
     HoldRequested,
     LeadersElected,
     MovesCancelled,
+    MovesSubmitted,
     PaceRequested,
     PlacementState,
     PlannedMove,
@@ -23,6 +24,7 @@ from kreassign.executor.events import (
     ReleaseRequested,
     RunResumed,
     StopRequested,
+    SubmissionIntended,
     ThrottleChecked,
     ThrottleIntended,
     ThrottleRequested,
@@ -38,7 +40,7 @@ from kreassign.model.throttle import AdaptiveThrottle, BrokerRate, ThrottleRates
 from tests.executor.run_events import A0, A1, ARRIVED, LIVE, PREPARED, RATE, SUBMITTED, look, started
 from tests.executor.state.played import LEADER_0, MOVING, UNTOUCHED, Played, begun, guarded
 
-AT_PLACE, REORDERED = PlacementState.ARRIVED, PlacementState.REORDERED
+AT_PLACE, REORDERED, SETTLING = PlacementState.ARRIVED, PlacementState.REORDERED, PlacementState.SETTLING
 NOW, FINISH = CancelRequested(5_000, 7, is_now=True), CancelRequested(5_000, 7, is_now=False)
 TRIED = CancelIntended(5_000, (A0, A1))
 TAKEN = MovesCancelled(6_000, (A0, A1))
@@ -87,6 +89,7 @@ def test_a_held_run_starts_nothing_until_it_is_released(events: list[Event], dec
     (SUBMITTED, [NOW, HoldRequested(5_000, 8), ReleaseRequested(5_000, 9), look(5_000, MOVING)],
      "cancel a-0 a-1", "moving moving"),
     (SUBMITTED, [NOW, look(5_000, MOVING), TRIED, TAKEN], "observe a-0 a-1", "cancelling cancelling"),
+    (SUBMITTED, [NOW, look(5_000, MOVING), TRIED, TAKEN, look(7_000, SETTLING)], "wait", "cancelling cancelling"),
     (SUBMITTED, [NOW, look(5_000, MOVING), TRIED, TAKEN, look(7_000, REORDERED)],
      "read all rates, both lists", "cancelled cancelled"),
     (SUBMITTED, [NOW, look(5_000, MOVING), TRIED, MovesCancelled(6_000, (), idle=(A0, A1)), look(7_000, AT_PLACE)],
@@ -98,12 +101,19 @@ def test_a_held_run_starts_nothing_until_it_is_released(events: list[Event], dec
     (SUBMITTED, [NOW, look(5_000, MOVING), TRIED, RunResumed(9_000, LIVE), ThrottleIntended(9_000, ()),
                  ThrottleSet(9_000), look(10_000, MOVING)], "cancel a-0 a-1", "cancelling cancelling"),
 ], ids=["nothing begun", "finishes", "finished", "at once", "finish, then at once", "at once, then finish", "no undo",
-        "looks", "cancelled", "arrived meanwhile", "pauses", "tries again", "crashed"])  # fmt: skip
+        "looks", "brokers lag", "cancelled", "arrived meanwhile", "pauses", "tries again", "crashed"])  # fmt: skip
 def test_a_cancelled_run_lets_moves_finish_or_cancels_them(
     begin: tuple[Event, ...], events: list[Event], decided: str, moves: str
 ) -> None:
     run = Played(*begin, *events)
     assert (run.decided, run.moves) == (decided, moves)
+
+
+def test_a_lost_submission_that_begins_after_the_cancel_is_cancelled() -> None:
+    lost, sent = MovesSubmitted(4_000, (), unknown=(A0, A1)), SubmissionIntended(8_000, (A0, A1))
+    run = Played(*SUBMITTED[:-1], lost, look(8_000, UNTOUCHED)).on(sent, MovesSubmitted(8_500, (A0, A1)))
+    run.on(replace(NOW, at_ms=9_000), look(9_000, MOVING), replace(TRIED, at_ms=9_000), replace(TAKEN, at_ms=9_100))
+    assert run.on(look(20_000, MOVING)).decided == "cancel a-0 a-1"
 
 
 def test_leaving_does_not_change_what_was_asked_before() -> None:

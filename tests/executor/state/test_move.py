@@ -233,6 +233,42 @@ def test_a_move_that_others_cancel_after_all_is_sent() -> None:
     assert not record.is_of_others
 
 
+def postponed(move: PlannedMove = MOVE) -> MoveRecord:
+    """A move whose cancellation at the end of a window the controller has accepted."""
+    return at(CANCELLING, move, is_postponed=True, is_list_cancelled=True)
+
+
+@pytest.mark.parametrize("looks", [(UNTOUCHED, ARRIVED), (MOVING, MOVING, ARRIVED), (ARRIVED, ARRIVED, ARRIVED)])
+def test_a_target_others_reached_after_a_postponement_is_theirs(looks: tuple[PlacementState, ...]) -> None:
+    record = postponed()
+    found = [after(record, observed(look, replicas=(2, 3)), number * DOUBT_MS) for number, look in enumerate(looks)]
+    assert found[-2:] == [PLANNED, "complete"]
+    assert (record.submitted_ms, record.bytes_copied) == (None, 0)
+
+
+def test_a_target_reached_after_an_idle_cancellation_is_ours() -> None:
+    record = at(CANCELLING, is_postponed=True, is_idle=True)
+    assert (after(record, UNSENT), after(record, observed(ARRIVED))) == (PLANNED, "complete")
+    assert (record.submitted_ms, record.bytes_copied) == (1_000, 2_000)
+
+
+def test_a_move_begun_again_tells_which_copy_may_go_on_unthrottled() -> None:
+    record = at(CANCELLING, WITHIN, is_list_cancelled=True)
+    look = observed(MOVING, misplaced=(1,), offline=(1,))
+    assert (after(record, look), after(record, look, 5_000 + DOUBT_MS)) == (CANCELLING, "cancelled")
+    assert record.problem == (
+        "broker 1 or its directory was down: it may go on copying into /b later, without a throttle"
+    )
+    assert record.submitted_ms == 1_000
+
+
+def test_a_cancelled_list_is_not_changed_by_others_while_brokers_lag() -> None:
+    record = at(CANCELLING, is_list_cancelled=True, is_idle=True)
+    assert (after(record, observed(SETTLING)), after(record, observed(SETTLING), 5_000 + DOUBT_MS)) == (
+        CANCELLING, "cancelled"
+    )  # fmt: skip
+
+
 IN_SYNC = observed(UNCONFIRMED, isr=(2, 3))
 """A replica that leaves need not be in sync."""
 IN_PLACE = observed(UNCONFIRMED, isr=(1, 2))

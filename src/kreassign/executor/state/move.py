@@ -123,10 +123,13 @@ class Attempts:
     unanswered: int = 0
     answer: str = ""
     """The last answer of the cluster, if it was an error."""
+    was_lost: bool = False
+    """True if one had no answer when the next began: it may take effect at any later time."""
 
     def begin(self, at_ms: int, seed: str) -> None:
         """Record that the change is about to be sent (again)."""
         self.first_ms = at_ms if self.count == 0 else self.first_ms
+        self.was_lost = self.was_lost or self.unanswered > 0
         self.count += 1
         self.unanswered += 1
         self.last_ms, self.due_ms = at_ms, at_ms + delay_ms(self.count, seed)
@@ -140,8 +143,13 @@ class Attempts:
         self.unanswered, self.answer = max(0, self.unanswered - 1), answer
 
     def accepted(self) -> None:
-        """Record that the change was made: earlier attempts change nothing more."""
+        """Record that the change was made: earlier attempts change nothing more, unless it is cancelled."""
         self.unanswered, self.answer = 0, ""
+
+    @property
+    def may_take_effect_later(self) -> bool:
+        """True if an attempt had no answer, also where a later one was accepted."""
+        return self.unanswered > 0 or self.was_lost
 
     @property
     def was_refused(self) -> bool:
@@ -262,6 +270,8 @@ class MoveRecord:
     is_list_cancelled: bool = False
     """True once the controller has cancelled its list for us: from then on others lead the partition to the target."""
     was_cancelled: bool = False
+    was_list_cancelled: bool = False
+    """True if it waits again because the controller has cancelled its list for us: nothing of the run is under way."""
     anchor: CopyPace | None = None
     losing_ground: tuple[float, float] | None = None
     steps: tuple[PlannedMove, ...] = ()
@@ -307,6 +317,11 @@ class MoveRecord:
         """True if others move its partition to its target, by the last observation."""
         seen = self.observation
         return self.status is MoveStatus.PLANNED and seen is not None and seen.placement in COPYING
+
+    @property
+    def is_unsent(self) -> bool:
+        """True if it waits and nothing that the run has sent can lead its partition to its target."""
+        return self.status is MoveStatus.PLANNED and (self.was_list_cancelled or not self.was_cancelled)
 
     @property
     def wait_for_others(self) -> str:
@@ -440,8 +455,12 @@ class MoveRecord:
         self.submissions.accepted()
 
     def leave_to_others(self) -> None:
-        """Wait for what others have begun; its copies are not those of the run."""
+        """Wait for what others have begun."""
         self._wait()
+        self.disown()
+
+    def disown(self) -> None:
+        """Count the copies of this step as those of others, who have made or make them: nothing of it is undone."""
         self.theirs = self.theirs.union(self.step.receiving)
         self.copies = tuple(copy for copy in self.copies if copy.broker not in self.step.receiving)
         self._forget_sending()
@@ -485,11 +504,14 @@ class MoveRecord:
 
     def begun_again(self, at_ms: int) -> None:
         """Record that others lead it to its target since it was cancelled: none of that is the run's."""
-        self._forget_sending()
+        is_left_to_others = not self.step.rearranging  # copies between directories may be those of the run
         self.cancelled(at_ms)
+        if is_left_to_others:
+            self._forget_sending()
 
     def _wait_again(self) -> None:
         """Restart the step: its copies are discarded, and the order of the replicas may have changed."""
+        self.was_list_cancelled = self.is_list_cancelled
         self._wait()
         self.copies = tuple(copy for copy in self.copies if copy.broker in self.step.original)
         self.was_cancelled = True
@@ -522,7 +544,7 @@ class MoveRecord:
             return False
         done, self.steps = self.steps[0], self.steps[1:]
         self._wait()
-        self.was_cancelled = False
+        self.was_cancelled = self.was_list_cancelled = False
         self.copies = tuple(_arrived(copy) if copy.broker in done.adding else copy for copy in self.copies)
         self.observation = replace(self.observation, placement=PlacementState.UNTOUCHED, copies=())
         return True
@@ -630,8 +652,8 @@ def _arrived(copy: CopyProgress) -> CopyProgress:
 
 def _complete(record: MoveRecord, observation: PartitionObservation, at_ms: int) -> NextAction:
     record.awaited_replan = record.doubtful_since_ms = None
-    if record.status is MoveStatus.PLANNED and not record.was_cancelled:
-        record.theirs = record.theirs.union(record.step.receiving)
+    if record.is_unsent:
+        record.disown()
     if record.next_step():
         return _submit(record, observation, at_ms)
     record.status, record.ended_ms = MoveStatus.COMPLETE, at_ms
@@ -777,7 +799,7 @@ def _cancel_settling(record: MoveRecord, observation: PartitionObservation, at_m
     """Brokers that are behind show the list of a move for a while that the controller has cancelled for us."""
     if record.cancellations.unanswered:
         return _cancel_again(record, observation, at_ms)
-    if record.is_idle:  # the controller had nothing to cancel
+    if record.is_idle and not record.is_list_cancelled:  # the controller had nothing to cancel
         return _doubt(record, observation, at_ms)
     if _is_beyond_doubt(record, at_ms):
         record.cancelled(at_ms)

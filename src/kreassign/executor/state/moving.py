@@ -174,7 +174,7 @@ def _take_in(run: Run, state: phases.Observing, event: events.MovesObserved) -> 
     for name in unread:
         run.moves.index.sort(records[name])  # Out of the queue, where it would stand before moves that can start.
     observed = [record for name in seen if name not in unread and (record := records[name]).status in ACTIVE]
-    unsent = [record for record in observed if record.status is MoveStatus.PLANNED and not record.was_cancelled]
+    unsent = [record for record in observed if record.is_unsent]
     begun_again = [record for record in observed if record.is_begun_again]
     actions = [(record, conclude(record, event.at_ms)) for record in observed]
     for record, action in actions:
@@ -316,7 +316,7 @@ def _present_flows(run: Run, starting: phases.Names) -> throttle_ledger.Flows:
     return {
         name: ThrottledMove(tuple(sorted(record.step.original)), brokers)
         for name, (record, brokers) in lagging.items()
-        if brokers and not record.is_list_cancelled
+        if brokers and not record.is_begun_again
     }
 
 
@@ -431,7 +431,7 @@ def _after_cancelling(run: Run, _: phases.Cancelling, event: events.MovesCancell
         run.moves.records[name].cancellations.unanswered = 0
     for name in event.accepted:
         # A submission without an answer may begin the move after its cancellation.
-        run.moves.records[name].is_list_cancelled = not run.moves.records[name].submissions.unanswered
+        run.moves.records[name].is_list_cancelled = not run.moves.records[name].submissions.may_take_effect_later
     why: dict[TopicPartition, list[str]] = {name: [] for name in (*event.accepted, *event.idle)}
     for refusal in event.refused:
         name = refusal.topic_partition
