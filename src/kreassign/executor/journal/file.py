@@ -122,7 +122,7 @@ def _hints(wanted: type) -> dict[str, Any]:
 
 
 APPLICATION_ID = 0x6B726561
-VERSION = 10
+VERSION = 11
 """Version of the tables and events of a journal."""
 
 
