@@ -13,7 +13,7 @@ from kreassign.executor.preflight import RunSettings, prepare
 from kreassign.executor.state import RunView
 from kreassign.executor.throttle_ledger import FoundThrottles
 from kreassign.model import ConfigChange, ConfigResource
-from kreassign.model.pace import Order
+from kreassign.model.pace import NO_LIMITS, Order
 from kreassign.model.plan import ANY_LOG_DIR, PartitionAssignment, Plan
 from kreassign.model.throttle import BrokerRate
 from kreassign.operations.rollback import (
@@ -93,9 +93,30 @@ def test_a_change_since_the_preview_of_a_run_that_went_on_is_refused(rig: TwinRi
     rig.client.alter_partition_reassignments({tp(0): (3, 4)}).raise_if_any()
     rig.transport.sleep(60)
     prepared = end_run_to_undo(rig.client, request, context, rig.transport)
-    with pytest.raises(Drifted, match="t-0 changed since the preview"):
+    told = "run run-1 has ended [(]failed[)], and is not undone: nothing was started: t-0 changed since the preview"
+    with pytest.raises(Drifted, match=told):
         start_rollback(rig.client, prepared, request, context, rig.transport, seen=seen)
     assert rig.replicas[0] == (3, 4)
+
+
+def test_a_step_that_the_run_made_since_the_preview_goes_back(rig: TwinRig) -> None:
+    started = rig.prepared({0: (2, 3)}, throttle=None, pace=replace(NO_LIMITS, is_stepwise=True))
+
+    def listen(_: Event, view: RunView) -> None:
+        if view.records[tp(0)].step.original not in {HOME[0], (2, 3)} and rig.runner is not None:
+            rig.runner.request_stop()
+
+    rig.listener = listen
+    assert rig.run(started).state == "paused"
+    rig.listener = None
+    request, context = RollbackRequest("run-1"), RunContext(rig.state_dir)
+    seen = preview_rollback(rig.client, request, context)
+    assert [*seen.plan.expected.values()] == [(0, 2)]
+    assert rig.resume().state == "done"
+    prepared = end_run_to_undo(rig.client, request, context, rig.transport)
+    assert done_since(seen, prepared) == "run run-1 went on since the preview: t-0 moves back, too"
+    start_rollback(rig.client, prepared, request, context, rig.transport, seen=seen)
+    assert rig.replicas[0] == HOME[0]
 
 
 def test_what_the_run_did_since_the_preview_goes_back_and_is_told(rig: TwinRig) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from kreassign.admin import AdminClient
 from kreassign.clock import SYSTEM_CLOCK, Clock
-from kreassign.errors import InputError, JournalUnreadable
+from kreassign.errors import Drifted, InputError, JournalUnreadable
 from kreassign.executor.client_guard import ClientGuard
 from kreassign.executor.cluster.readings import (
     live_of_two,
@@ -190,8 +190,7 @@ def start_rollback(
     also what it did since is undone (`done_since`).
     """
     if seen is not None and not is_settled(seen.undone):
-        then, now = _steps_back(seen.plan), _steps_back(prepared.plan)
-        refuse_changed(then, {name: step for name, step in now.items() if name in then})
+        _refuse_changed_since(seen, prepared)
     # What the preview warned of was read.
     quiet = context if seen is None else replace(context, warn=tell_nobody)
     started = _prepared_run(client, prepared, request, quiet, clock) if len(prepared.plan.plan) else None
@@ -203,14 +202,31 @@ def start_rollback(
     return replace(prepared, run=start_run(client, started, context, clock=clock))
 
 
+def _refuse_changed_since(seen: Rollback, prepared: Rollback) -> None:
+    """Raise Drifted if a move that had ended when the preview was made goes back otherwise than shown.
+
+    What the run had not ended, it has changed itself since: a step, or a directory of several.
+    """
+    ended = {move.name for move in seen.undone.moves if move.ended_ms is not None}
+    then, now = (
+        {name: step for name, step in _steps_back(one.plan).items() if name in ended} for one in (seen, prepared)
+    )
+    try:
+        refuse_changed(then, {name: step for name, step in now.items() if name in then})
+    except Drifted as error:
+        ended_run = f"run {prepared.undone.run_id} has ended ({prepared.undone.state}), and is not undone"
+        raise Drifted(f"{ended_run}: {error}", differences=error.differences) from error
+
+
 def _steps_back(plan: RollbackPlan) -> Effects:
     """Each partition of the plan with the list that it has now, and the one that it gets."""
     return {one.topic_partition: (plan.expected[one.topic_partition], one) for one in plan.plan.assignments}
 
 
 def done_since(seen: Rollback, prepared: Rollback) -> str:
-    """A sentence about what goes back besides what was seen, because the run went on; "" if nothing does."""
-    more = sorted(prepared.plan.plan.replicas.keys() - seen.plan.plan.replicas.keys())
+    """A sentence about what goes back otherwise than was seen, because the run went on; "" if nothing does."""
+    then, now = _steps_back(seen.plan), _steps_back(prepared.plan)
+    more = sorted(name for name in prepared.plan.plan.replicas if then.get(name) != now[name])
     if not more:
         return ""
     return f"run {seen.undone.run_id} went on since the preview: {each_partition(more, NAMED, 'moves back, too')}"
