@@ -57,6 +57,22 @@ def test_a_thousand_partitions_with_the_same_reason_are_one_problem() -> None:
     assert RunView(run).problems[1:] == ("t-0 is moved by someone else", over)
 
 
+def test_a_problem_partitions_had_at_different_times_is_no_period() -> None:
+    run, lost = Run(), "had no leader"
+    for number, (since_ms, until_ms) in enumerate(((1_000, 2_000), (60_000, 61_000), (90_000, 91_000))):
+        run.tell("leader", since_ms, lost, of=TopicPartition("t", number))
+        run.tell("leader", until_ms, of=TopicPartition("t", number))
+    three = "3 partitions (t-0, t-1, t-2) each had no leader"
+    assert RunView(run).problems == (f"over, at times between 00:00:01 and 00:01:31 UTC: {three}",)
+    run.tell("leader", 120_000, lost, of=TopicPartition("t", 2))
+    run.tell("leader", 130_000, of=TopicPartition("t", 2))
+    assert RunView(run).problems == (f"over, up to 2 times between 00:00:01 and 00:02:10 UTC: {three}",)
+    run.tell("leader", 150_000, lost, of=TopicPartition("t", 0))
+    run.tell("leader", 160_000, lost, of=TopicPartition("t", 1))
+    left = "when the run was left, since 00:00:01 UTC or later: 2 partitions (t-0, t-1) each had no leader"
+    assert left in RunView(run).as_left.problems
+
+
 def test_a_problem_is_told_as_it_is_as_it_was_and_as_it_was_left() -> None:
     run = Run()
     run.tell("kind", 1_000, "a is wrong")

@@ -207,15 +207,13 @@ def _refuse_changed_since(seen: Rollback, prepared: Rollback) -> None:
 
     What the run had not ended, it has changed itself since: a step, or a directory of several.
     """
-    ended = {move.name for move in seen.undone.moves if move.ended_ms is not None}
-    then, now = (
-        {name: step for name, step in _steps_back(one.plan).items() if name in ended} for one in (seen, prepared)
-    )
+    then, now = _steps_back(seen.plan), _steps_back(prepared.plan)
+    compared = [move.name for move in seen.undone.moves if move.ended_ms is not None and move.name in then]
     try:
-        refuse_changed(then, {name: step for name, step in now.items() if name in then})
+        refuse_changed({name: then[name] for name in compared}, {name: now[name] for name in compared if name in now})
     except Drifted as error:
-        ended_run = f"run {prepared.undone.run_id} has ended ({prepared.undone.state}), and is not undone"
-        raise Drifted(f"{ended_run}: {error}", differences=error.differences) from error
+        over = f"run {prepared.undone.run_id} has ended ({prepared.undone.state}), and is not undone"
+        raise Drifted(f"{over}: {error}", differences=error.differences) from error
 
 
 def _steps_back(plan: RollbackPlan) -> Effects:

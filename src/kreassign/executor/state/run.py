@@ -308,6 +308,7 @@ class PassingProblem:
     """A problem since `from_ms`, over at `until_ms` (None: not over), counted `times`.
 
     The text about a partition in `of` goes on after its name, and is that of all partitions with the same reason.
+    With `differ` these had it at different times, between `from_ms` and `until_ms`.
     """
 
     text: str
@@ -315,14 +316,20 @@ class PassingProblem:
     until_ms: int | None = None
     times: int = 1
     of: TopicPartition | None = None
+    differ: bool = False
 
     def told(self, *, is_going_on: bool, ahead_ms: int = 0) -> str:
         """Describe the problem; a past one, or one last seen by an earlier process, carries its times."""
         begun = time_of_day(self.from_ms + ahead_ms)
         if self.until_ms is not None:
+            over = time_of_day(self.until_ms + ahead_ms)
+            if self.differ:
+                often = f"up to {self.times} times" if self.times > 1 else "at times"
+                return f"over, {often} between {begun} and {over} UTC: {self.text}"
             often = f"{self.times} times " if self.times > 1 else ""
-            return f"over, {often}from {begun} to {time_of_day(self.until_ms + ahead_ms)} UTC: {self.text}"
-        return self.text if is_going_on else f"when the run was left, since {begun} UTC: {self.text}"
+            return f"over, {often}from {begun} to {over} UTC: {self.text}"
+        since = f"since {begun} UTC{' or later' if self.differ else ''}"
+        return self.text if is_going_on else f"when the run was left, {since}: {self.text}"
 
 
 def one_per_reason(problems: Iterable[PassingProblem]) -> Iterator[PassingProblem]:
@@ -339,6 +346,7 @@ def one_per_reason(problems: Iterable[PassingProblem]) -> Iterator[PassingProble
             min(problem.from_ms for problem in alike),
             None if is_open else max(problem.until_ms or 0 for problem in alike),
             max(problem.times for problem in alike),
+            differ=len({(one.from_ms, one.until_ms, is_open or one.times) for one in alike}) > 1,
         )
 
 
