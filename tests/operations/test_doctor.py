@@ -10,13 +10,14 @@ import pytest
 from kreassign.admin import AdminClient, client_settings
 from kreassign.errors import Unreachable
 from kreassign.model import Batch, ConfigChange, ConfigResource
+from kreassign.model.error_codes import NOT_CONTROLLER
 from kreassign.model.pace import Order
 from kreassign.model.throttle import FOLLOWER_THROTTLED_RATE, LEADER_THROTTLED_REPLICAS
 from kreassign.operations.doctor import diagnose_cluster
 from kreassign.twin.cluster import Twin
 from kreassign.twin.core import TwinSettings
 from kreassign.twin.transport import TwinTransport
-from tests.executor.odd_port import OddPort, Real
+from tests.executor.odd_port import OddPort, Real, each_refused
 from tests.executor.twin_runs import RATE, TwinRig, pace, tp
 from tests.twin.asking import cluster
 
@@ -88,6 +89,28 @@ def test_the_doctor_names_a_run_only_for_what_its_journal_sent(tmp_path: Path) -
     notes = diagnose_cluster(rig.client, tmp_path, clock=rig.transport).notes
     assert "1 partition is being reassigned, by run run-1" in notes
     assert "1 partition is being reassigned, by somebody else" in notes
+
+
+def test_the_doctor_names_no_run_for_a_move_that_was_refused(tmp_path: Path) -> None:
+    rig = TwinRig(tmp_path, [[0, 1]], size_bytes=100 * RATE)
+    odd = OddPort(rig.client)
+    rig.odd_port = odd.port
+    started = rig.prepared({0: (0, 2)})
+    odd.answer_always("alter_partition_reassignments", each_refused(NOT_CONTROLLER))
+    rig.stop_after(5)
+    assert rig.run(started).state == "paused"
+    rig.client.alter_partition_reassignments({tp(0): (0, 2)}).raise_if_any()
+    notes = diagnose_cluster(rig.client, tmp_path, clock=rig.transport).notes
+    assert "1 partition is being reassigned, by somebody else" in notes
+
+
+def test_the_doctor_does_not_say_who_moves_beside_an_unread_journal(tmp_path: Path) -> None:
+    rig = TwinRig(tmp_path, [[0, 1]], size_bytes=100 * RATE)
+    rig.stop_after(5)
+    assert rig.run(rig.prepared({0: (0, 2)})).state == "paused"
+    rig.path().write_bytes(b"no journal")
+    notes = diagnose_cluster(rig.client, tmp_path, clock=rig.transport).notes
+    assert "1 partition is being reassigned; by whom is not known, for the journal of run run-1 cannot be read" in notes
 
 
 def test_the_doctor_calls_no_move_stuck_whose_broker_does_not_answer(tmp_path: Path) -> None:

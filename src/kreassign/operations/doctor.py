@@ -209,7 +209,7 @@ def _moving(
 def _is_of(run: RunView, name: TopicPartition, move: OngoingReassignment) -> bool:
     """True if the journal of the run shows that it sent this reassignment, and not that it was refused or cancelled."""
     record = run.records.get(name)
-    if record is None or record.status not in IN_FLIGHT or record.is_list_cancelled:
+    if record is None or record.status not in IN_FLIGHT or record.is_list_cancelled or record.was_refused:
         return False
     return record.step.target == move.target
 

@@ -127,7 +127,7 @@ def notes(readings: ClusterReadings) -> tuple[str, ...]:
     )
     return (
         *((cruise_control,) if topic is not None else ()),
-        *findings.move_notes(readings.moving),
+        *findings.move_notes(readings.moving, [one.run_id for one in readings.unreadable_journals]),
         *findings.uneven_notes(readings.settled_bytes),
         *(
             f"{counted(count, 'setting')} of throttles {agreeing(count, 'are')} in force, of run {run_id}"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from shlex import quote
 
@@ -342,12 +342,18 @@ class Moving:
         return None not in {self.copied_bytes, self.copied_before} and self.copied_bytes == self.copied_before
 
 
-def move_notes(moves: Iterable[Moving]) -> Iterator[str]:
-    """Number of partitions being reassigned, by owner."""
+def move_notes(moves: Iterable[Moving], unread: Collection[str] = ()) -> Iterator[str]:
+    """Number of partitions being reassigned, by owner; a run whose journal was `unread` may be that of any."""
     counts = Counter(one.run_id for one in moves)
     for run_id, count in sorted(counts.items()):
-        whose = f"run {run_id}" if run_id else "somebody else"
-        yield f"{counted(count, 'partition')} {agreeing(count, 'are')} being reassigned, by {whose}"
+        if run_id:
+            whose = f", by run {run_id}"
+        elif unread:
+            runs = some_of([f"run {one}" for one in unread], NAMED)
+            whose = f"; by whom is not known, for the journal of {runs} cannot be read"
+        else:
+            whose = ", by somebody else"
+        yield f"{counted(count, 'partition')} {agreeing(count, 'are')} being reassigned{whose}"
 
 
 def move_issues(

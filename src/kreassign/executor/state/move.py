@@ -319,6 +319,11 @@ class MoveRecord:
         return self.status is MoveStatus.PLANNED and seen is not None and seen.placement in COPYING
 
     @property
+    def was_refused(self) -> bool:
+        """True if each submission was refused. Directories are asked for before the list, and were not taken either."""
+        return self.status is MoveStatus.SENT and self.submissions.was_refused and not self.rearranging
+
+    @property
     def is_unsent(self) -> bool:
         """True if it waits and nothing that the run has sent can lead its partition to its target."""
         return self.status is MoveStatus.PLANNED and (self.was_list_cancelled or not self.was_cancelled)
@@ -694,9 +699,8 @@ def _of_others(record: MoveRecord, _: PartitionObservation, __: int) -> NextActi
 
 
 def _perhaps_ours(record: MoveRecord, observation: PartitionObservation, at_ms: int) -> NextAction:
-    """Take the move for ours, unless each submission was refused. Directories are asked for before the list."""
-    is_refused = record.submissions.was_refused and not record.rearranging
-    return (_of_others if is_refused else _under_way)(record, observation, at_ms)
+    """Take the move for ours, unless each submission was refused."""
+    return (_of_others if record.was_refused else _under_way)(record, observation, at_ms)
 
 
 def _submit(record: MoveRecord, observation: PartitionObservation, at_ms: int) -> NextAction:
