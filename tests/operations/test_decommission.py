@@ -24,7 +24,7 @@ from kreassign.model.error_codes import INVALID_CONFIG, TOPIC_AUTHORIZATION_FAIL
 from kreassign.model.plan_facts import PlanFacts, Totals
 from kreassign.model.run import RunHistory
 from kreassign.model.throttle import ThrottleRates
-from kreassign.operations.broker_changes import FILE_NAME, MaintenanceStore
+from kreassign.operations.broker_changes import DECOMMISSIONED, FILE_NAME, MaintenanceStore, noted_decommissions
 from kreassign.operations.decommission import (
     Decommissioning,
     DecommissionRequest,
@@ -199,6 +199,39 @@ def test_an_empty_broker_others_unregistered_is_done_when_asked_again(tmp_path: 
     assert operators.decommission(unregisters=True).is_finished
     with pytest.raises(InputError, match="broker 9 is not known"):
         operators.decommission(9, unregisters=True)
+
+
+def test_a_broker_is_unknown_after_its_decommission_was_cancelled(tmp_path: Path) -> None:
+    operators = Operators(TwinRig(tmp_path, [[0, 1], [1, 2]]))
+    assert operators.decommission().is_finished
+    operators.cancel()
+    operators.rig.twin.stop(3)
+    operators.rig.transport.sleep(30)
+    operators.rig.client.unregister_broker(3)
+    with pytest.raises(InputError, match="broker 3 is not known"):
+        operators.decommission(unregisters=True)
+
+
+def test_a_broker_in_use_again_counts_as_decommissioned_no_longer(tmp_path: Path) -> None:
+    operators = Operators(TwinRig(tmp_path, [[0, 1], [1, 2]]))
+    rig, cluster_id = operators.rig, operators.rig.client.describe_cluster().cluster_id
+    assert operators.decommission().is_finished
+    assert noted_decommissions(rig.state_dir, cluster_id) == {3}
+    close(operators, None)
+    rig.client.alter_partition_reassignments({tp(0): (0, 3)}).raise_if_any()
+    rig.transport.sleep(60)
+    die_while_draining(operators)
+    assert noted_decommissions(rig.state_dir, cluster_id) == frozenset()
+
+
+def test_a_note_of_decommissions_that_cannot_be_read_is_not_replaced(tmp_path: Path) -> None:
+    operators = Operators(TwinRig(tmp_path, [[0, 1], [1, 2]]))
+    folder, garbled = cluster_folder(tmp_path, operators.rig.client.describe_cluster().cluster_id), b"7 \x80"
+    make_folder(folder)
+    (folder / DECOMMISSIONED).write_bytes(garbled)
+    with pytest.raises(InputError, match=DECOMMISSIONED):
+        operators.decommission()
+    assert (folder / DECOMMISSIONED).read_bytes() == garbled
 
 
 def test_the_first_step_is_shown_and_nothing_is_changed(operators: Operators) -> None:

@@ -154,14 +154,37 @@ def noted_decommissions(state_dir: Path, cluster_id: str) -> frozenset[int]:
 
 
 def note_decommissions(state_dir: Path, cluster_id: str, brokers: Iterable[int]) -> None:
-    """Note that these brokers, too, are emptied or unregistered by us. Raises InputError if that cannot be written."""
+    """Note that these brokers, too, are emptied or unregistered by us.
+
+    Raises InputError if the note cannot be read or written: replaced unread, it would lose the other brokers.
+    """
+    _change_decommissions(state_dir, cluster_id, lambda known: known.union(brokers))
+
+
+def forget_decommissions(state_dir: Path, cluster_id: str, brokers: Iterable[int]) -> None:
+    """Note that these brokers are in use (again). Raises InputError as `note_decommissions` does."""
+    _change_decommissions(state_dir, cluster_id, lambda known: known.difference(brokers))
+
+
+def _change_decommissions(state_dir: Path, cluster_id: str, change: Callable[[frozenset[int]], frozenset[int]]) -> None:
     path = cluster_folder(state_dir, cluster_id) / DECOMMISSIONED
-    if new := frozenset(brokers) - (known := _noted(path)):
-        _note(path, known | new, "which says which brokers were decommissioned here")
+    try:
+        known = _numbers(path)
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error}. Then give the command again") from error
+    if (changed := change(known)) != known:
+        _note(path, changed, "which says which brokers were decommissioned here")
 
 
 def _noted(path: Path) -> frozenset[int]:
     with suppress(OSError, InputError):
+        return _numbers(path)
+    return frozenset()
+
+
+def _numbers(path: Path) -> frozenset[int]:
+    """Brokers that were noted. Raises OSError and InputError if the note is there and cannot be read."""
+    with suppress(FileNotFoundError):
         return frozenset(number for word in read_text(path).split() if (number := signed_number(word)) is not None)
     return frozenset()
 

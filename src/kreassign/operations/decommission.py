@@ -51,6 +51,7 @@ from kreassign.operations.broker_changes import (
     MaintenanceStore,
     check_uncordon,
     cordon,
+    forget_decommissions,
     note_cordons,
     note_decommissions,
     noted_cordons,
@@ -466,6 +467,7 @@ class Decommissioning:
             # Others that were noted may have been opened since: a later cordon of theirs is not ours.
             others = read_brokers(self._client, noted).brokers if noted else ()
             closed = (one.broker for one in others if one.cordon is None or is_our_cordon(one.cordon.value))
+            forget_decommissions(state_dir, cluster_id, brokers)
             note_cordons(state_dir, cluster_id, {*closed, *brokers})
             for broker in brokers:
                 refusal = cordon(confirmed_writes(self._client, confirm), broker)
@@ -604,6 +606,7 @@ def cancel_decommission(
         ]
         if left := noted_cordons(context.state_dir, cluster_id):
             note_cordons(context.state_dir, cluster_id, left.difference(brokers))
+        forget_decommissions(context.state_dir, cluster_id, brokers)
     return CancelledDecommission(tuple(steps), tuple(reversed(drains)))
 
 
