@@ -53,9 +53,14 @@ def some_of(items: Iterable[object], most: int, *, count: int = 0, by: str = ","
 
 def each_partition(names: Collection[object], most: int, text: str) -> str:
     """One sentence about all partitions of which the same is to say: how many, and the first `most` by name."""
+    return f"{partitions_by_name(names, most)}{' each' if len(names) != 1 else ''} {text}"
+
+
+def partitions_by_name(names: Collection[object], most: int) -> str:
+    """The name of one partition; of several how many they are, and the first `most` by name."""
     if len(names) == 1:
-        return f"{next(iter(names))} {text}"
-    return f"{counted(len(names), 'partition')} ({some_of(names, most)}) each {text}"
+        return str(next(iter(names)))
+    return f"{counted(len(names), 'partition')} ({some_of(names, most)})"
 
 
 def shortened(text: str) -> str:

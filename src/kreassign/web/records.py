@@ -643,7 +643,7 @@ def preview_of_rollback(preview_id: str, found: Rollback) -> Preview:
             *found.outages,
             *forward,
             back,
-            *(f"Left alone: {sentence}" for sentence in plan.skipped),
+            *(f"Left alone: {sentence}" for sentence in plan.reasons),
         ),
         warnings=(),
         moved_bytes=plan.copied_bytes,

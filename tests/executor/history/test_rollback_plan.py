@@ -41,6 +41,17 @@ def test_what_somebody_else_changed_or_deleted_is_left_alone_and_named() -> None
     assert back.skipped[1] == "t-1: it no longer exists"
 
 
+def test_partitions_left_for_one_reason_are_one_sentence_with_names() -> None:
+    back = rollback_plan(map(move, range(23)), now((3, 4), *[(5, 6)] * 22))
+    reason = "changed since by somebody else; look at it"
+    named = ", ".join(f"t-{number}" for number in range(1, 21))
+    assert back.reasons == (
+        f"t-0: its replicas are [3, 4], {reason}",
+        f"22 partitions ({named} and 2 more): its replicas are [5, 6], {reason}",
+    )
+    assert back.skipped[1:] == tuple(f"t-{number}: its replicas are [5, 6], {reason}" for number in range(1, 23))
+
+
 def test_a_copy_returns_to_its_directory_unless_moved_by_others() -> None:
     moved = replace(move(0), target=ORIGINAL, adding=(), log_dirs=(LogDirTarget(1, "/new", before="/old"),))
     back, left = (

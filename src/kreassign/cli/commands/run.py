@@ -262,9 +262,9 @@ def _lines(found: Rollback) -> Iterator[str]:
         f"{agreeing(len(plan.plan), 'move')} back, "
         f"{counted(plan.copy_count, 'copy', 'copies')}, {format_bytes(plan.copied_bytes)}"
     )
-    for sentence in plan.skipped[:SHOWN_SKIPPED]:
+    for sentence in plan.reasons[:SHOWN_SKIPPED]:
         yield f"  left alone: {sentence}"
-    if (more := len(plan.skipped) - SHOWN_SKIPPED) > 0:
+    if (more := len(plan.reasons) - SHOWN_SKIPPED) > 0:
         yield f"  and {more:,} more; --format json has all"
 
 

@@ -16,6 +16,7 @@ from typing import NamedTuple
 from kreassign.errors import InputError, JournalDamaged, JournalLocked, JournalUnreadable
 from kreassign.executor.cluster.observations import OTHER_TOPIC, ReplicaLocations
 from kreassign.executor.events import Event, RunStarted, Verified
+from kreassign.executor.guards import NAMED
 from kreassign.executor.journal import (
     Journal,
     JournalReader,
@@ -36,7 +37,7 @@ from kreassign.model import Partition, Reassignment, TopicPartition, TopicPartit
 from kreassign.model.plan import ANY_LOG_DIR, PartitionAssignment, Plan
 from kreassign.model.plan_facts import is_another
 from kreassign.model.run import AT_REST, IN_FLIGHT, MoveHistory, MoveStatus, RunHistory
-from kreassign.model.text import counted
+from kreassign.model.text import counted, partitions_by_name
 
 # Read runs from a snapshot in their journals and the events since.
 #
@@ -339,13 +340,26 @@ AS_EXPECTED = Present()
 
 @dataclass(frozen=True, slots=True)
 class RollbackPlan:
-    """Plan that undoes a run, the replica lists that it expects, bytes to copy again, and skipped moves with reason."""
+    """Plan that undoes a run, the replica lists that it expects, bytes to copy again, and partitions left, with reason."""
 
     plan: Plan
     expected: Mapping[TopicPartition, tuple[int, ...]]
     copy_count: int
     copied_bytes: int
-    skipped: tuple[str, ...]
+    left: tuple[tuple[TopicPartition, str], ...]
+
+    @property
+    def skipped(self) -> tuple[str, ...]:
+        """A sentence per partition that is left alone."""
+        return tuple(f"{name}: {reason}" for name, reason in self.left)
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """A sentence per reason, with the first partitions that are left alone for it."""
+        alike: dict[str, list[TopicPartition]] = {}
+        for name, reason in self.left:
+            alike.setdefault(reason, []).append(name)
+        return tuple(f"{partitions_by_name(names, NAMED)}: {reason}" for reason, names in alike.items())
 
 
 def rollback_plan(
@@ -359,16 +373,17 @@ def rollback_plan(
     A partition that others have changed since is left alone: the effect of a rollback on it is unknown.
     """
     expected: dict[TopicPartition, tuple[int, ...]] = {}
-    assignments, skipped, copies, copied_bytes = [], [], 0, 0
+    left: list[tuple[TopicPartition, str]] = []
+    assignments, copies, copied_bytes = [], 0, 0
     for move in moves:
         name = move.topic_partition
         if move.submitted_ms is None:
             continue
         problem = _reason_to_leave(move, partitions.get(name), present)
         if problem:
-            skipped.append(f"{name}: {problem}")
+            left.append((name, problem))
             continue
-        skipped += (f"{name}: {unread}" for unread in _unread_dirs(move, partitions[name], replica_locations))
+        left += ((name, unread) for unread in _unread_dirs(move, partitions[name], replica_locations))
         log_dirs = _dirs_back(move, replica_locations)
         if log_dirs or partitions[name].replicas != move.original:
             expected[name] = partitions[name].replicas
@@ -376,7 +391,7 @@ def rollback_plan(
             assignments.append(PartitionAssignment(name, move.original, paths))
             count = len(Reassignment(expected[name], move.original).adding) + len(log_dirs)
             copies, copied_bytes = copies + count, copied_bytes + count * move.size_bytes
-    return RollbackPlan(Plan(tuple(assignments)), expected, copies, copied_bytes, tuple(skipped))
+    return RollbackPlan(Plan(tuple(assignments)), expected, copies, copied_bytes, tuple(left))
 
 
 def _dirs_back(move: MoveHistory, replica_locations: ReplicaLocations) -> dict[int, str]:
