@@ -431,7 +431,8 @@ def exit_code(found: RunHistory) -> int:
 
 def document(history: RunHistory) -> dict[str, Any]:
     """A run as a document: every field of its value."""
-    return asdict(history) | {"bytes_copied": history.bytes_copied}
+    every = {"bytes_copied": history.bytes_copied, "problem_partitions": dict(history.problem_partitions)}
+    return asdict(history) | every
 
 
 def print_summary(console: Console, history: RunHistory) -> None:

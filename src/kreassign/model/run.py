@@ -306,7 +306,8 @@ class RunHistory:
     while a process executes it. `why_held` says why an operator or guards let nothing start, `guards` names those
     breached now; `open_settings` counts settings that it has changed and not restored. `progress` is None where the
     run was read without. It `can_be_resumed` where no process executes it, and anything is left to do. Its journal is
-    kept in `journal_to`, too.
+    kept in `journal_to`, too. `problem_partitions` has all partitions of each problem that names only the
+    first.
     """
 
     run_id: str
@@ -336,6 +337,7 @@ class RunHistory:
     clients: ClientCost | None = None
     can_be_resumed: bool = False
     journal_to: str | None = None
+    problem_partitions: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
     @property
     def throttle_bytes_per_s(self) -> int | None:

@@ -153,6 +153,7 @@ def history(run: RunView, meter: ProgressMeter | None = None, *, is_active: bool
         moves=tuple(map(move_history, run.records.values())) if meter is None else meter.moves(),
         throttle_residue=run.residue,
         problems=(*run.problems, *run.findings),
+        problem_partitions=run.problem_partitions,
         is_held=run.is_held,
         was_throttle_kept=run.was_throttle_kept,
         wants_rollback=run.wants_rollback,
@@ -340,7 +341,7 @@ AS_EXPECTED = Present()
 
 @dataclass(frozen=True, slots=True)
 class RollbackPlan:
-    """Plan that undoes a run, the replica lists that it expects, bytes to copy again, and partitions left, with reason."""
+    """Plan that undoes a run, replica lists that it expects, bytes to copy again, and partitions left, with reason."""
 
     plan: Plan
     expected: Mapping[TopicPartition, tuple[int, ...]]

@@ -308,7 +308,7 @@ class PassingProblem:
     """A problem since `from_ms`, over at `until_ms` (None: not over), counted `times`.
 
     The text about a partition in `of` goes on after its name, and is that of all partitions with the same reason.
-    With `differ` these had it at different times, between `from_ms` and `until_ms`.
+    One for all has their names in `partitions`; with `differ` they had it at different times between these two.
     """
 
     text: str
@@ -317,6 +317,7 @@ class PassingProblem:
     times: int = 1
     of: TopicPartition | None = None
     differ: bool = False
+    partitions: tuple[TopicPartition, ...] = ()
 
     def told(self, *, is_going_on: bool, ahead_ms: int = 0) -> str:
         """Describe the problem; a past one, or one last seen by an earlier process, carries its times."""
@@ -341,12 +342,14 @@ def one_per_reason(problems: Iterable[PassingProblem]) -> Iterator[PassingProble
         else:
             joined.setdefault((problem.text, problem.until_ms is None), []).append(problem)
     for (text, is_open), alike in joined.items():
+        names = tuple(problem.of for problem in alike if problem.of is not None)
         yield PassingProblem(
-            each_partition([problem.of for problem in alike], NAMED, text),
+            each_partition(names, NAMED, text),
             min(problem.from_ms for problem in alike),
             None if is_open else max(problem.until_ms or 0 for problem in alike),
             max(problem.times for problem in alike),
             differ=len({(one.from_ms, one.until_ms, is_open or one.times) for one in alike}) > 1,
+            partitions=names,
         )
 
 

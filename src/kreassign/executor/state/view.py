@@ -15,8 +15,6 @@ from kreassign.executor.state import admission, throttling
 from kreassign.executor.state.move import MoveRecord
 from kreassign.executor.state.phases import Cancelled, Done, Failed
 from kreassign.executor.state.run import (
-    GuardBreach,
-    PassingProblem,
     Run,
     WindDown,
     one_per_reason,
@@ -254,16 +252,28 @@ class RunView:
     @property
     def problems(self) -> tuple[str, ...]:
         """Problems to report to operators, without the findings of verification."""
+        return tuple(dict.fromkeys(sentence for sentence, _ in self._problems()))
+
+    @property
+    def problem_partitions(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
+        """Each problem that names only the first of its partitions, with all of them."""
+        return tuple((text, tuple(map(str, names))) for text, names in self._problems() if len(names) > NAMED)
+
+    def _problems(self) -> Iterator[tuple[str, Collection[TopicPartition]]]:
+        """Problems, with their partitions where they are joined from those of single ones."""
         problems, awaited = self._run.problems, self._run.throttle.awaited
         is_going_on = self._goes_on
         unset = (text for broker, text in problems.unset.items() if is_going_on and broker in awaited)
         unread = map(unread_throttle, self._run.throttle.unread)
-        noted = (each_partition(names, NAMED, fact) if names else fact for fact, names in problems.noted.items())
+        for fact, names in problems.noted.items():
+            yield each_partition(names, NAMED, fact) if names else fact, names
         passing = (problem for of_kind in problems.passing.values() for problem in of_kind.values())
-        found: tuple[PassingProblem | GuardBreach, ...] = (*one_per_reason(passing), *self._run.health.breaches)
-        told = (one.told(is_going_on=is_going_on, ahead_ms=self.wall_ahead_ms) for one in found)
         waiting = (*unset, *(unread if is_going_on else ()))
-        return tuple(dict.fromkeys((*noted, *self._replans, *waiting, *problems.unrestored, *told)))
+        yield from ((text, ()) for text in (*self._replans, *waiting, *problems.unrestored))
+        for problem in one_per_reason(passing):
+            yield problem.told(is_going_on=is_going_on, ahead_ms=self.wall_ahead_ms), problem.partitions
+        for breach in self._run.health.breaches:
+            yield breach.told(is_going_on=is_going_on, ahead_ms=self.wall_ahead_ms), ()
 
     @property
     def _replans(self) -> Iterator[str]:
