@@ -170,6 +170,7 @@ class Tool:
             bootstrap = (via, addresses[via])
         current = self._current_places()
         finished = self._run((*bootstrap, *words))
+        current = self._current_places() | current  # A copy that has begun before may get its directory meanwhile.
         shown = " ".join(map(self._shown, words))
         self._transcript += [
             f"$ {shown}",
