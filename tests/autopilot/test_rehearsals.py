@@ -180,3 +180,30 @@ def test_lack_of_memory_keeps_a_repair_and_ends_no_autopilot(
         error = KeyboardInterrupt()
         with pytest.raises(KeyboardInterrupt):
             ours.watch(autopilot, 2 * HOUR_S, LOOKS_S)
+
+
+@pytest.mark.parametrize("step", ["make_plan", "rehearse"])
+def test_a_plan_that_takes_long_is_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str) -> None:
+    """It takes longer than the break between two looks after which all evidence begins again."""
+    room = autopilot_proposals if step == "rehearse" else autopilot_plans
+    made = getattr(room, step)
+
+    def late(*args: Any, **named: Any) -> Any:
+        ours.rig.transport.sleep(12 * 60.0)
+        return made(*args, **named)
+
+    monkeypatch.setattr(room, step, late)
+    ours = Fleet(tmp_path, TwinRig(tmp_path, RING, brokers=6), POLICY)
+    with ours.opened() as autopilot:
+        ours.rig.twin.crash(3)
+        ours.watch(autopilot, 3 * HOUR_S, LOOKS_S)
+        assert [one.outcome for one in autopilot.memory.acts] == ["done"]
+    assert len(rehearsals(tmp_path, ours.rig.twin.cluster_id)) == 1
+
+
+def test_the_lease_is_kept_while_a_plan_is_rehearsed(tmp_path: Path) -> None:
+    rig, asked = TwinRig(tmp_path, RING, brokers=6), list[float]()
+    request = RunRequest(PlanFile(Plan((PartitionAssignment(tp(0), (0, 1, 4)),))))
+    found = rehearsed(rig.client, request, 0, rig.transport, lambda: asked.append(rig.transport.monotonic_s()))
+    assert not found.problem
+    assert len(asked) > 10

@@ -121,7 +121,10 @@ class SightBack:
 
 @dataclass(frozen=True, slots=True)
 class Looked:
-    """The cluster was looked at; written now and then, as a sign of life. Brokers `are_read` if they answered."""
+    """The cluster was looked at; written now and then, as a sign of life.
+
+    Brokers `are_read` if they answered; not where it planned or rehearsed for minutes, and looked at nothing.
+    """
 
     at_ms: int
     are_read: bool = True

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 
-from kreassign.autopilot.detectors import DETECTORS, Look
+from kreassign.autopilot.detectors import DETECTORS, Look, patience
 from kreassign.autopilot.events import Rehearsed
 from kreassign.autopilot.gates import REDUNDANCY, UNTIL_IT_RUNS, Case, at_any_time, closed_gates
 from kreassign.autopilot.memory import Finding
@@ -40,12 +40,14 @@ def may_rehearse(look: Look, finding: Finding) -> bool:
 def dated(rehearsal: Rehearsed, look: Look, finding: Finding, at_ms: int) -> Rehearsed:
     """A rehearsal of a proposal that ended now, with the time until which it counts; the proposal has the one before.
 
-    A good one counts for the two looks and the run, one that failed again twice as long as the one before.
+    A good one counts for the two looks and the run, or while evidence ripens again, and besides for as long as plan and
+    rehearsal took. One that failed again counts twice as long as the one before.
     """
     last = None if finding.proposal is None else finding.proposal.rehearsal
     basis, apart_ms = _basis_of(look, finding), round(look.policy.care.looks_apart * 1000)
     if not rehearsal.problem:
-        wait_ms = 3 * apart_ms
+        ripe_ms = round(patience(finding.name.kind, look.policy).act_s * 1000)
+        wait_ms = max(3 * apart_ms, ripe_ms) + max(0, at_ms - look.now.at_ms)
     elif last is None or not last.problem or last.basis != basis:
         wait_ms = apart_ms
     else:

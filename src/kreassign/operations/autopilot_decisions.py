@@ -5,14 +5,15 @@ What cannot be written is not done. Policy, requests of people and files about r
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 from kreassign.admin import AdminClient
 from kreassign.autopilot.core import (
+    SIGN_OF_LIFE_MS,
     Message,
     Order,
     tick,
@@ -21,6 +22,7 @@ from kreassign.autopilot.events import (
     Ended,
     Event,
     FindingMoved,
+    Looked,
     Name,
     NotPlanned,
     RunBegan,
@@ -55,6 +57,9 @@ from kreassign.operations.run import LockWatch, RunContext
 Tell = Callable[[Message], None]
 Report = Callable[[AutopilotStatus], None]
 """Gets the status after each look."""
+
+WORK_MS = 60_000
+"""Planning and rehearsing for longer is written down as a sign of life."""
 
 
 class Decisions:
@@ -152,6 +157,20 @@ class Decisions:
         self._sent.clear()
         self.report(status_of(now, self.memory, self.policy))
         return decision.order
+
+    @contextmanager
+    def at_work(self) -> Iterator[None]:
+        """Plan or rehearse for minutes: that is no break between looks, after which all evidence would begin again.
+
+        Brokers that went meanwhile went at an unknown time. A clock that was set, or stood still, is a break.
+        """
+        begun_ms, begun_s = self.clock.now_ms(), self.clock.monotonic_s()
+        yield
+        at_ms, last_ms = self.clock.now_ms(), self.memory.looked_ms
+        worked_ms = (self.clock.monotonic_s() - begun_s) * 1000
+        is_steady = abs(at_ms - begun_ms - worked_ms) < SIGN_OF_LIFE_MS
+        if is_steady and worked_ms >= WORK_MS and last_ms is not None and last_ms <= begun_ms:
+            self.note(Looked(at_ms, are_read=False))
 
     def read_policy(self) -> None:
         """Follow the policy file; what cannot be read is told once, and the policy before it holds."""

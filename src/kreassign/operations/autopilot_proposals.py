@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import shlex
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -74,6 +75,10 @@ class Proposals:
 
     def plan(self, name: Name, now: Observation) -> Repairs | None:
         """Plan, and tell of the plan if it is new; a failure is written down, and told once."""
+        with self._decisions.at_work():
+            return self._proposed(name, now)
+
+    def _proposed(self, name: Name, now: Observation) -> Repairs | None:
         before = self._decisions.memory.findings[name]
         path = proposal_path(self._decisions.journal.path, name)
         try:
@@ -115,7 +120,7 @@ class Proposals:
         if not counts_still(look, finding) and (is_to_sign or may_rehearse(look, finding)):
             is_free = at_any_time(look.policy, kind, is_urgent=before.urgent_ms is not None)
             request = self._run_of(repairs.plan, avoid, at_any_time=is_free)
-            fresh = rehearsed(self._client, request, planned.at_ms, self._clock)
+            fresh = rehearsed(self._client, request, planned.at_ms, self._clock, self._lease.beat)
             planned = replace(planned, rehearsal=dated(fresh, look, finding, self._clock.now_ms()))
             self._lease.confirm()
         return replace(repairs, planned=planned)
@@ -219,15 +224,19 @@ LATE_MS = 2 * 60_000
 """A rehearsal looks once a minute at least: a copy that ends so late in it may have ended in time."""
 
 
-def rehearsed(client: AdminClient, request: RunRequest, at_ms: int, clock: Clock) -> Rehearsed:
+def rehearsed(
+    client: AdminClient, request: RunRequest, at_ms: int, clock: Clock, alive: Callable[[], object] = lambda: None
+) -> Rehearsed:
     """Make a run on a twin of the cluster as it is now, from when its window is open. Raises ClusterError.
 
     A twin has no clients to ask: a run that suffers with them backs off, and takes longer. Partitions that cannot be
     tried keep the others from nothing: the guards of the run hold those of unknown size, and a copy that lags behind
-    its writes keeps no other waiting.
+    its writes keeps no other waiting. `alive` is called again and again, since it takes minutes.
     """
     seen = observe(client, clock.now_ms(), tell_nobody)
+    alive()
     snapshot = whole_snapshot(client, seen, clock, MEASURED_S, tell_nobody)
+    alive()
     now, wanted, rate = dict(snapshot.partitions), request.plan.plan, request.throttle.slowest_bytes_per_s
     unknown = {name for name in wanted.replicas if name not in now or now[name].size_bytes is None}
     most = rate or math.inf
@@ -246,7 +255,7 @@ def rehearsed(client: AdminClient, request: RunRequest, at_ms: int, clock: Clock
     begin_ms = snapshot.taken_ms if window is None else round(max(window.begins_ms, snapshot.taken_ms))
     try:
         with unforeseen_named():
-            shown = rehearse(request, replace(snapshot, taken_ms=begin_ms))
+            shown = rehearse(request, replace(snapshot, taken_ms=begin_ms), alive=alive)
     except KreassignError as error:
         return _not_rehearsed(at_ms, " ".join(str(error).split()))
     history = shown.history

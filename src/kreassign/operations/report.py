@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -106,6 +106,7 @@ class Observer:
     runner: Runner | None = None
     polls: int = 0
     kept: list[Event] | None = None
+    alive: Callable[[], object] = lambda: None
 
     def append(self, event: Event) -> None:
         """Keep the event if requested."""
@@ -119,6 +120,7 @@ class Observer:
 
     def follow(self, event: Event, run: RunView) -> None:
         """Record peaks and verdicts, and stop the rehearsal when it takes too long."""
+        self.alive()
         if isinstance(event, VerdictsRecorded):
             self.verdicts |= dict.fromkeys(map(str, event.verdicts))
             harsh = (one for one in event.verdicts if one.reaction is not Reaction.WARN)
@@ -143,18 +145,24 @@ def rehearse(
     speeds: Speeds = TYPICAL,
     recording: Recording | None = None,
     faults: Iterable[PlannedFault] = (),
+    *,
+    alive: Callable[[], object] = lambda: None,
 ) -> Rehearsal:
     """Execute a plan on the twin of the cluster in a snapshot, from the time of the snapshot.
 
     `speeds` are those of its disks and networks, which a snapshot does not have. A `recording` gets all events.
-    `faults` happen to it, timed from the start. Raises IllegalPlan when that cluster does not fit the plan, or
-    a copy would never end and nothing ends the run; InputError for an impossible fault.
+    `faults` happen to it, timed from the start. `alive` is called again and again while it goes on. Raises IllegalPlan
+    when that cluster does not fit the plan, or a copy would never end and nothing ends the run; InputError for an
+    impossible fault.
     """
     blueprint = blueprint_of(snapshot, speeds)
     settings = request.settings(REHEARSAL, snapshot.taken_ms)
     twin = Twin(blueprint, TwinSettings(start_ms=settings.at_ms))
     schedule_faults(twin, faults)
-    transport, observer = TwinTransport(twin), Observer(kept=None if recording is None else recording.events)
+    transport, observer = (
+        TwinTransport(twin),
+        Observer(kept=None if recording is None else recording.events, alive=alive),
+    )
     live = [broker.registered_address for broker in blueprint.brokers if not broker.is_down]
     bootstrap = ",".join(f"{address.host}:{address.port}" for address in live)
     chosen = client_settings(bootstrap_servers=bootstrap)
