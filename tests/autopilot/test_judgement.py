@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 
 import pytest
@@ -16,6 +17,7 @@ from kreassign.autopilot.events import (
     Event,
     Looked,
     Name,
+    SyncChanged,
     WindowsLifted,
 )
 from kreassign.autopilot.lifecycle import State
@@ -24,6 +26,7 @@ from kreassign.autopilot.observation import US, Brake, Known, Observation, RunSe
 from kreassign.autopilot.policy import Kind, parse_policy
 from kreassign.autopilot.replay import replay
 from kreassign.executor.maintenance.record import Entered
+from kreassign.model import TopicPartition
 from kreassign.operations.autopilot_plans import avoided
 from tests.autopilot.test_scenarios import ACT, GONE_3, LISTS, WITHOUT_3, outages
 from tests.autopilot.values import DAY, HOUR, MINUTE, Watched, cluster
@@ -295,6 +298,50 @@ def test_a_replica_that_falls_out_of_sync_again_and_again_is_told(times: int, is
         assert told.what.startswith("slow-broker cluster: 1 replica fell out of sync 4 times and more within a day")
         assert told.what.endswith(" on broker 3")
         assert (over.is_over, over.what) == (True, "slow-broker cluster: it is over")
+
+
+def fallen(seen: Observation, names: Collection[TopicPartition]) -> Observation:
+    """Of these partitions only the leaders are in sync."""
+    assert isinstance(seen.partitions, Known)
+    lists = (replace(one, isr=one.isr[:1]) if one.topic_partition in names else one for one in seen.partitions.value)
+    return replace(seen, partitions=Known(tuple(lists)))
+
+
+FLAPPING = Name(Kind.SLOW_BROKER, "cluster")
+
+
+@pytest.mark.parametrize("hidden_by", ["move", "slow broker"])
+def test_a_replica_that_is_hidden_has_not_fallen_again(hidden_by: str) -> None:
+    """It is out of sync for hours; others move its partition at times, or its broker is slow as a whole."""
+
+    def world(now_s: float) -> Observation:
+        seen = fallen(cluster(0, LISTS), {TopicPartition("t", 0)})
+        if now_s % (20 * MINUTE) >= 5 * MINUTE:
+            return seen
+        if hidden_by == "move":
+            return replace(seen, moves_of_others=Known(frozenset({TopicPartition("t", 0)})))
+        return fallen(seen, {one.topic_partition for one in seen.placed})
+
+    watched = Watched("[care]\n", world)
+    watched.watch(6 * HOUR)
+    assert len(watched.memory.behind) == 2
+    assert [one.what for one in watched.messages if one.name == FLAPPING] == []
+
+
+def test_falls_of_many_replicas_are_counted_up_to_a_limit() -> None:
+    """Of 1,800 partitions others fall out of sync at each look, for hours."""
+    lists = [LISTS[one % len(LISTS)] for one in range(1800)]
+
+    def world(now_s: float) -> Observation:
+        first = round(now_s / 300) * 40
+        return fallen(cluster(0, lists), {TopicPartition("t", one % 1800) for one in range(first, first + 40)})
+
+    watched = Watched("[care]\n", world)
+    watched.watch(4 * HOUR, every_s=300)
+    told = next(one for one in watched.messages if one.name == FLAPPING)
+    assert told.what.endswith(": 1,000 replicas fell out of sync within a day, and others are not counted")
+    assert len(watched.memory.fell_ms) == 1000
+    assert sum(len(one.fell) for one in watched.events if isinstance(one, SyncChanged)) < 4000
 
 
 def test_a_broker_in_maintenance_is_not_told_as_over() -> None:

@@ -17,7 +17,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
-from kreassign.autopilot.detectors import DETECTORS, NEVER_S, Look, Symptom, behind_now, catching_up, use_of
+from kreassign.autopilot.detectors import DETECTORS, NEVER_S, Look, Symptom, catching_up, sync_changed, use_of
 from kreassign.autopilot.events import (
     CLUSTER,
     BrokerCame,
@@ -40,7 +40,6 @@ from kreassign.autopilot.events import (
     SightBack,
     SightLost,
     Silenced,
-    SyncChanged,
     WentOn,
     WindowsLifted,
 )
@@ -78,6 +77,9 @@ MISSED_MS = 600_000
 SIGN_OF_LIFE_MS = 300_000
 """A look is written down so often, whatever it shows: else one that shows much is taken for a break, and its host for
 lost."""
+
+SYNC_EVERY_MS = 180_000
+"""Followers that fell out of sync, and are back, are written down at most so often."""
 
 WAITING = frozenset({State.TOLD, State.PROPOSED})
 """States in which gates keep a repair from running."""
@@ -359,8 +361,8 @@ def _facts(memory: Memory, now: Observation, policy: Policy) -> Iterator[Event]:
     seen = others_now(now)
     if seen is not None and _is_due(memory.others.at_ms if memory.others else None, now.at_ms, SIGN_OF_LIFE_MS):
         yield OthersMoved(now.at_ms, seen)
-    if (behind := behind_now(Look(now, memory, policy))) is not None and behind != memory.behind:
-        yield SyncChanged(now.at_ms, tuple(sorted(behind - memory.behind)), tuple(sorted(memory.behind - behind)))
+    if _is_due(memory.sync_ms, now.at_ms, SYNC_EVERY_MS) and (change := sync_changed(Look(now, memory, policy))):
+        yield change
     if _is_due(memory.disks[-1].at_ms if memory.disks else None, now.at_ms, HOUR_MS):
         uses = [use for broker, dirs in now.directories() for one in dirs if (use := use_of(broker, one)) is not None]
         if uses:

@@ -27,9 +27,9 @@ from statistics import median
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from kreassign.autopilot.events import CLUSTER, DiskUse, Follower, Name, Result
+from kreassign.autopilot.events import CLUSTER, DiskUse, Follower, Name, Result, SyncChanged
 from kreassign.autopilot.lifecycle import State
-from kreassign.autopilot.memory import MOST_REPLACED, OUTAGES_KEPT, UNBEGUN, Finding, Memory
+from kreassign.autopilot.memory import MOST_REPLACED, OFTEN, OUTAGES_KEPT, UNBEGUN, Finding, Memory
 from kreassign.autopilot.observation import Asked, Known, Observation, Unknown, last_copies
 from kreassign.autopilot.policy import Kind, Policy
 from kreassign.errors import InputError
@@ -400,10 +400,6 @@ def flapping(memory: Memory, at_ms: int) -> frozenset[int]:
     return frozenset(broker for broker, count in returns.items() if count >= OFTEN)
 
 
-OFTEN = 4
-"""Outages within a day by which a broker flaps, or times of being slow by which it is told."""
-
-
 def _placement(look: Look) -> Iterator[Symptom]:
     if look.now.missing:
         return  # it had its say as a broker that is gone
@@ -497,37 +493,80 @@ def _followers(look: Look) -> Iterator[tuple[Follower, bool]]:
                 yield Follower(one.topic_partition.topic, one.topic_partition.partition, broker), broker not in one.isr
 
 
-def behind_now(look: Look) -> frozenset[Follower] | None:
-    """Followers out of sync, of brokers that are not slow as a whole and were not down lately; None if unread."""
+def sync_changed(look: Look) -> SyncChanged | None:
+    """Followers that fell out of sync, and those that are back; None if nothing changed, or that was not read.
+
+    Those of brokers that are slow as a whole, or were down lately, do not count as fallen. Back is what is seen in
+    sync, and what is no replica any more: what is merely hidden has not fallen again once it is seen again.
+    """
     if _sees_placement(look, CLUSTER) is not None:
         return None
+    memory = look.memory
+    still = _behind_still(look)
+    fell = sorted(_fallen(look), key=lambda one: (one not in memory.fell_ms, one))
+    known = sum(one in memory.fell_ms for one in fell)
+    most = min(known + MOST_FALLEN - len(memory.fell_ms), MOST_BEHIND - len(still))
+    fell, back = fell[: max(0, most)], sorted(memory.behind - still)
+    return SyncChanged(look.now.at_ms, tuple(fell), tuple(back)) if fell or back else None
+
+
+MOST_BEHIND = 200
+"""Followers out of sync that are written down at a time."""
+
+MOST_FALLEN = 1000
+"""Followers whose falls within a day are counted."""
+
+COUNTED_MS = DAY_MS // 2
+"""A follower that fell often is counted no further for so long: it is known to come and go."""
+
+
+def _behind_still(look: Look) -> frozenset[Follower]:
+    """Followers that were out of sync and are not seen in sync, or gone."""
+    names = {TopicPartition(one.topic, one.partition) for one in look.memory.behind}
+    placed = {one.topic_partition: one for one in look.now.placed if one.topic_partition in names}
+    resting = {one.topic_partition for one in look.now.at_rest if one.topic_partition in names}
+
+    def is_behind(follower: Follower) -> bool:
+        name = TopicPartition(follower.topic, follower.partition)
+        if name not in resting:
+            return name in placed
+        return follower.broker in set(placed[name].replicas).difference(placed[name].isr)
+
+    return frozenset(one for one in look.memory.behind if is_behind(one))
+
+
+def _fallen(look: Look) -> Iterator[Follower]:
+    memory, at_ms = look.memory, look.now.at_ms
     followed, lagging, behind = Counter[int](), Counter[int](), list[Follower]()
     for follower, is_behind in _followers(look):
         followed[follower.broker] += 1
         lagging[follower.broker] += is_behind
         if is_behind:
             behind.append(follower)
-    share, back = look.policy.slow_broker.lagging_share, returned(look.memory, look.now.at_ms)
-    few = {one for one, count in followed.items() if lagging[one] / count < share} - back - look.memory.away.keys()
-    known = look.memory.behind  # first: one that makes room for another is not in sync again by that
-    found = sorted((one not in known, one) for one in behind if one.broker in few)
-    return frozenset(one for _, one in found[:MOST_BEHIND])
-
-
-MOST_BEHIND = 200
-"""Followers out of sync that are written down at a time."""
+    share = look.policy.slow_broker.lagging_share
+    few = {one for one, count in followed.items() if lagging[one] / count < share}
+    few -= returned(memory, at_ms) | memory.away.keys()
+    for one in behind:
+        times = memory.fell_ms.get(one, ())
+        is_counted = len(times) == OFTEN and times[0] > at_ms - COUNTED_MS
+        if one.broker in few and one not in memory.behind and not is_counted:
+            yield one
 
 
 def _flapping_followers(look: Look) -> Iterator[Symptom]:
     since_ms = look.now.at_ms - DAY_MS
     times = {one: sum(then > since_ms for then in fell) for one, fell in look.memory.fell_ms.items()}
     often = sorted(one for one, count in times.items() if count >= OFTEN)
+    many = sum(count > 0 for count in times.values()) >= MOST_FALLEN
+    left_out = f"{MOST_FALLEN:,} replicas fell out of sync within a day, and others are not counted" if many else ""
     if often:
         seen = (
             f"{counted(len(often), 'replica')} fell out of sync {OFTEN} times and more within a day, though their "
             f"brokers are not slow: {some_of(often, 3)}"
         )
-        yield Symptom(CLUSTER, seen, 0.0, NEVER_S)
+        yield Symptom(CLUSTER, f"{seen}; {left_out}" if many else seen, 0.0, NEVER_S)
+    elif many:
+        yield Symptom(CLUSTER, left_out, 0.0, NEVER_S)
 
 
 def _slow_broker(look: Look) -> Iterator[Symptom]:

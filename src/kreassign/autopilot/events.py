@@ -202,7 +202,7 @@ class Follower(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SyncChanged:
-    """Followers fell out of sync, or are in sync again, of brokers that are not slow and were not down lately."""
+    """Followers fell out of sync, of brokers that are not slow and were not down lately, or are back or gone."""
 
     at_ms: int
     fell: tuple[Follower, ...]

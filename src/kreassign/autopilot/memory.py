@@ -180,9 +180,9 @@ class Memory:
     which that is known; those that are `unwitnessed` may have gone at any time before. `planned` are down and in
     maintenance, `overdue` are down still since their maintenance ended, or since others that went with them are back.
     `drained` has brokers that others emptied while they were live, with the time; one that holds replicas again is not.
-    `replaced` are brokers that were gone for long. `behind` has followers that are out of sync, and `fell_ms` the times
-    of the last 24 hours at which these and others fell so. `keeper` is the process that went on last, where the journal
-    is kept in a second place.
+    `replaced` are brokers that were gone for long. `behind` has followers that fell out of sync, as written at
+    `sync_ms`, and `fell_ms` the last times within 24 hours at which these and others fell so. `keeper` is the process
+    that went on last, where the journal is kept in a second place.
     """
 
     cluster_id: str = ""
@@ -200,6 +200,7 @@ class Memory:
     disks: tuple[DisksMeasured, ...] = ()
     behind: frozenset[Follower] = frozenset()
     fell_ms: Mapping[Follower, tuple[int, ...]] = field(default_factory=dict)
+    sync_ms: int | None = None
     others: OthersMoved | None = None
     acts: tuple[Act, ...] = ()
     off: TurnedOff | None = None
@@ -243,6 +244,9 @@ SILENT_MS = DAY_MS
 
 KEPT_MS = round(MOST_REST_S * 1000) + DAY_MS
 """Acts that are older count for nothing: budgets take a week, and partitions rest for 30 days at most."""
+
+OFTEN = 4
+"""What comes and goes so often within a day is told of."""
 
 OUTAGES_KEPT = 20
 """Outages of each broker that are remembered, the last ones: a return is priced by them, and other rules need fewer."""
@@ -322,11 +326,12 @@ def _measured(memory: Memory, event: DisksMeasured) -> Memory:
 
 
 def _sync_changed(memory: Memory, event: SyncChanged) -> Memory:
-    since_ms = event.at_ms - DAY_MS
-    recent = {one: tuple(then for then in times if then > since_ms) for one, times in memory.fell_ms.items()}
-    fell = {one: (*recent.get(one, ()), event.at_ms) for one in event.fell}
-    kept = {one: times for one, times in (recent | fell).items() if times}
-    return replace(memory, behind=(memory.behind | {*event.fell}) - {*event.back}, fell_ms=kept)
+    at_ms, recent = event.at_ms, memory.fell_ms
+    if (memory.sync_ms or 0) // HOUR_MS != at_ms // HOUR_MS:
+        recent = {one: times for one, times in recent.items() if times[-1] > at_ms - DAY_MS}
+    fell = {one: (*recent.get(one, ()), at_ms)[-OFTEN:] for one in event.fell}
+    behind = (memory.behind | {*event.fell}) - {*event.back}
+    return replace(memory, behind=behind, fell_ms={**recent, **fell}, sync_ms=at_ms)
 
 
 def _began(memory: Memory, event: RunBegan) -> Memory:
