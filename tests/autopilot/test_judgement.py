@@ -20,6 +20,7 @@ from kreassign.autopilot.events import (
     SyncChanged,
     WindowsLifted,
 )
+from kreassign.autopilot.gates import Case, gates_of
 from kreassign.autopilot.lifecycle import State
 from kreassign.autopilot.memory import OUTAGES_KEPT, Memory, Outage
 from kreassign.autopilot.observation import US, Brake, Known, Observation, RunSeen, Unknown
@@ -342,6 +343,36 @@ def test_falls_of_many_replicas_are_counted_up_to_a_limit() -> None:
     assert told.what.endswith(": 1,000 replicas fell out of sync within a day, and others are not counted")
     assert len(watched.memory.fell_ms) == 1000
     assert sum(len(one.fell) for one in watched.events if isinstance(one, SyncChanged)) < 4000
+
+
+def flapping(now_s: float) -> Observation:
+    """Partition 0 falls out of sync for five of each twenty minutes, and from the second day on partition 3, too."""
+    names = {TopicPartition("t", one) for one in ([0, 3] if now_s >= DAY else [0])}
+    seen = cluster(0, LISTS)
+    return fallen(seen, names) if now_s % (20 * MINUTE) < 5 * MINUTE else seen
+
+
+def test_replicas_that_fall_again_and_again_are_only_told() -> None:
+    watched = Watched("[slow-broker]\nlevel = 'act'\n", flapping)
+    watched.watch(6 * HOUR)
+    (told,) = watched.messages
+    assert told.why == "it is only told"
+    look = watched.last_look
+    case = Case(watched.memory.findings[FLAPPING], symptoms(look)[FLAPPING], *look)
+    assert gates_of(case) == {"level": "there is no repair of it: people see to it"}
+    played = replay(watched.events, watched.policy)
+    assert (played.acts, dict(played.not_repaired)) == ((), {})
+
+
+def test_replicas_that_fall_are_told_again_with_another_broker() -> None:
+    watched = Watched("[care]\n", flapping)
+    watched.watch(DAY)
+    (told,) = watched.messages
+    watched.watch(DAY)
+    _, again = watched.messages
+    assert again.what.startswith(f"{FLAPPING}: it is about ")
+    assert "t-3 on broker" in again.what
+    assert "t-3 on broker" not in told.what
 
 
 def test_a_broker_in_maintenance_is_not_told_as_over() -> None:

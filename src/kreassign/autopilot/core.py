@@ -11,13 +11,23 @@ anywhere is replaced by any other, and a tick in virtual time is a tick.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from types import MappingProxyType
 from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
-from kreassign.autopilot.detectors import DETECTORS, NEVER_S, Look, Symptom, catching_up, sync_changed, use_of
+from kreassign.autopilot.detectors import (
+    DETECTORS,
+    NEVER_S,
+    Look,
+    Symptom,
+    catching_up,
+    has_remedy,
+    level_of,
+    sync_changed,
+    use_of,
+)
 from kreassign.autopilot.events import (
     CLUSTER,
     BrokerCame,
@@ -400,7 +410,11 @@ def _step(decided: Decision, look: Look, name: Name, symptom: Symptom | None) ->
     if before is None or before.state is State.CLOSED:
         if symptom is None:
             return
-        decided.note(FindingMoved(at_ms, name, State.SEEN, "it is there", symptom.seen, symptom.since_ms))
+        decided.note(
+            FindingMoved(
+                at_ms, name, State.SEEN, "it is there", symptom.seen, symptom.since_ms, brokers=_brokers(symptom)
+            )
+        )
     _follow_sight(decided, look, name, symptom)
     for _ in range(len(State)):  # what is old when it is first seen passes several states at once
         finding = decided.memory.findings[name]
@@ -423,11 +437,28 @@ def _step(decided: Decision, look: Look, name: Name, symptom: Symptom | None) ->
     finding = decided.memory.findings[name]
     if symptom is None or finding.state is State.SEEN:
         return
+    _tell_growth(decided, look, finding, symptom)
     if symptom.is_urgent and finding.urgent_ms is None:
         decided.note(FindingMoved(at_ms, name, finding.state, "it is urgent", symptom.seen, is_urgent=True))
         decided.messages.append(Message(name, f"{name}: it is urgent now: {symptom.seen}", finding.why, _COMMANDS))
     elif finding.urgent_ms is not None and not symptom.is_urgent and at_ms - finding.urgent_ms >= URGENT_MS:
         decided.note(FindingMoved(at_ms, name, finding.state, finding.why, symptom.seen))
+
+
+def _tell_growth(decided: Decision, look: Look, finding: Finding, symptom: Symptom) -> None:
+    """Tell a finding about the cluster again when it is about more brokers."""
+    if not (more := symptom.brokers - finding.brokers):
+        return
+    name, is_urgent = finding.name, finding.urgent_ms is not None
+    why = f"it is about {counted(len(more), 'broker')} more, such as {min(more)}"
+    moved = FindingMoved(look.now.at_ms, name, finding.state, why, symptom.seen, is_urgent=is_urgent)
+    decided.note(replace(moved, brokers=_brokers(symptom)))
+    if finding.is_told:
+        decided.messages.append(Message(name, f"{name}: {why}: {symptom.seen}", finding.why, _COMMANDS))
+
+
+def _brokers(symptom: Symptom) -> tuple[int, ...]:
+    return tuple(sorted(symptom.brokers))
 
 
 def _follow_sight(decided: Decision, look: Look, name: Name, symptom: Symptom | None) -> None:
@@ -611,11 +642,11 @@ _COMMANDS = ("kreassign autopilot why", "kreassign doctor")
 
 
 def _told(finding: Finding, policy: Policy) -> Message:
-    level = policy.level(finding.name.kind)
+    level = level_of(finding.name, policy)
     why = "it is only told" if level is Level.TELL else "a repair is planned when it lasts"
     if len(finding.told_ms) == MOST_TOLD:
         why = f"it comes and goes, {MOST_TOLD} times within a day: further times are not told; {why}"
-    by = f' (level = "{level}")' if policy.has_remedy(finding.name.kind) else ""
+    by = f' (level = "{level}")' if has_remedy(finding.name, policy) else ""
     return Message(finding.name, f"{finding.name}: {finding.seen}", f"{why}{by}", _COMMANDS)
 
 
@@ -629,7 +660,7 @@ def _may_plan(finding: Finding, symptom: Symptom, look: Look) -> bool:
     """True where the level wants a plan, and neither back-off, rest, silence, a run nor many losses forbid it."""
     silence = finding.silence
     return (
-        look.policy.level(finding.name.kind) is not Level.TELL
+        level_of(finding.name, look.policy) is not Level.TELL
         and finding.not_before_ms <= look.now.at_ms
         and (silence is None or silence.until_ms <= look.now.at_ms)
         and look.memory.running is None

@@ -31,7 +31,7 @@ from kreassign.autopilot.events import CLUSTER, DiskUse, Follower, Name, Result,
 from kreassign.autopilot.lifecycle import State
 from kreassign.autopilot.memory import MOST_REPLACED, OFTEN, OUTAGES_KEPT, UNBEGUN, Finding, Memory
 from kreassign.autopilot.observation import Asked, Known, Observation, Unknown, last_copies
-from kreassign.autopilot.policy import Kind, Policy
+from kreassign.autopilot.policy import Kind, Level, Policy
 from kreassign.errors import InputError
 from kreassign.model import NO_LEADER, LogDir, Partition, TopicPartition
 from kreassign.model.disks import HELD, disks
@@ -44,7 +44,8 @@ class Symptom:
 
     `tell_s` and `propose_s` are how long it must last for that, `act_s` for acting alone. `since_ms` is from when on it
     is there, where that is known by more than the looks. `may_act` is empty, or the reason why people decide.
-    `partitions` are those that show it; None where it is about an amount.
+    `partitions` are those that show it; None where it is about an amount. `brokers` are those of a finding about the
+    cluster that is told again when it is about others, too.
     """
 
     subject: str
@@ -56,6 +57,7 @@ class Symptom:
     is_urgent: bool = False
     may_act: str = ""
     partitions: frozenset[TopicPartition] | None = None
+    brokers: frozenset[int] = frozenset()
 
 
 class Look(NamedTuple):
@@ -82,6 +84,25 @@ class Patience(NamedTuple):
     tell_s: float
     propose_s: float
     act_s: float = 0.0
+
+
+FLAPPING = Name(Kind.SLOW_BROKER, CLUSTER)
+"""The finding of single replicas that fall out of sync again and again."""
+
+
+def has_remedy(name: Name, policy: Policy) -> bool:
+    """True if there is a repair of this finding; others are only ever told."""
+    return name != FLAPPING and policy.has_remedy(name.kind)
+
+
+def level_of(name: Name, policy: Policy) -> Level:
+    """How far to go with a finding."""
+    return policy.level(name.kind) if has_remedy(name, policy) else Level.TELL
+
+
+def patience_with(name: Name, policy: Policy) -> Patience:
+    """Patience with a finding, unless a look shows more of it."""
+    return Patience(0, NEVER_S) if name == FLAPPING else patience(name.kind, policy)
 
 
 def patience(kind: Kind, policy: Policy) -> Patience:
@@ -558,15 +579,14 @@ def _flapping_followers(look: Look) -> Iterator[Symptom]:
     times = {one: sum(then > since_ms for then in fell) for one, fell in look.memory.fell_ms.items()}
     often = sorted(one for one, count in times.items() if count >= OFTEN)
     many = sum(count > 0 for count in times.values()) >= MOST_FALLEN
-    left_out = f"{MOST_FALLEN:,} replicas fell out of sync within a day, and others are not counted" if many else ""
+    left_out = f"{MOST_FALLEN:,} replicas fell out of sync within a day, and others are not counted"
+    texts = [left_out] * many
     if often:
-        seen = (
-            f"{counted(len(often), 'replica')} fell out of sync {OFTEN} times and more within a day, though their "
-            f"brokers are not slow: {some_of(often, 3)}"
-        )
-        yield Symptom(CLUSTER, f"{seen}; {left_out}" if many else seen, 0.0, NEVER_S)
-    elif many:
-        yield Symptom(CLUSTER, left_out, 0.0, NEVER_S)
+        count = f"{counted(len(often), 'replica')} fell out of sync {OFTEN} times and more within a day"
+        texts.insert(0, f"{count}, though their brokers are not slow: {some_of(often, 3)}")
+    if texts:
+        brokers = frozenset(one.broker for one in often)
+        yield Symptom(CLUSTER, "; ".join(texts), *patience_with(FLAPPING, look.policy), brokers=brokers)
 
 
 def _slow_broker(look: Look) -> Iterator[Symptom]:

@@ -213,7 +213,8 @@ class SyncChanged:
 class FindingMoved:
     """A finding came into this state, is urgent now, or told late, for this reason; `seen` is the sentence about it.
 
-    `since_ms` is from when on it is there, where that is earlier than the look that showed it first.
+    `since_ms` is from when on it is there, where that is earlier than the look that showed it first. The
+    finding, if about the cluster, is about these `brokers`.
     """
 
     at_ms: int
@@ -224,6 +225,7 @@ class FindingMoved:
     since_ms: int | None = None
     is_urgent: bool = False
     is_told_late: bool = False
+    brokers: tuple[int, ...] = ()
 
 
 class PlanLoads(NamedTuple):

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
-from kreassign.autopilot.detectors import Look, Symptom, at_once, flapping, price_of, went_ms
+from kreassign.autopilot.detectors import Look, Symptom, at_once, flapping, has_remedy, price_of, went_ms
 from kreassign.autopilot.events import ClosedGate, PlanLoads
 from kreassign.autopilot.memory import Act, Finding, Memory
 from kreassign.autopilot.observation import Absent, Known, Observation, Unknown
@@ -519,7 +519,7 @@ def told_after_ms(kind: Kind) -> int:
 
 def gates_of(case: Case) -> dict[str, str | None]:
     """The gates that a repair of this finding has to pass, with what keeps each closed; None for one that is open."""
-    if not case.policy.has_remedy(case.kind):
+    if not has_remedy(case.finding.name, case.policy):
         return {"level": "there is no repair of it: people see to it"}
     return {name: gate(case) for name, gate in GATES.items()}
 

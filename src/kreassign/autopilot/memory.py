@@ -66,7 +66,8 @@ class Finding:
     `gates` are those that were closed when they were written down last, while it waits for its repair. `lost_ms` is
     from when on it is not seen, 0 while it is. `urgent_ms` is when it became urgent, None where it is not. `told_ms`
     are the times of the last 24 hours at which it was told, or was not since it comes and goes; one that lasts then
-    `is_told_late`. `begun_ms` are the times of the last 24 hours at which it began.
+    `is_told_late`. `begun_ms` are the times of the last 24 hours at which it began. `brokers` are those that
+    it was about since, if it is told by them.
     """
 
     name: Name
@@ -90,6 +91,7 @@ class Finding:
     urgent_ms: int | None = None
     told_ms: tuple[int, ...] = ()
     is_told_late: bool = False
+    brokers: frozenset[int] = frozenset()
     begun_ms: tuple[int, ...] = ()
 
     @property
@@ -394,6 +396,7 @@ def _moved(memory: Memory, event: FindingMoved) -> Memory:
     if before is None or before.state is State.CLOSED:
         since_ms = event.at_ms if event.since_ms is None else event.since_ms
         begun = Finding(event.name, event.state, since_ms, event.at_ms, event.seen, event.why)
+        begun = replace(begun, brokers=frozenset(event.brokers))
         if before is not None:
             begun = replace(begun, silence=before.silence, silent_about=before.silent_about, told_ms=before.told_ms)
         earlier = () if before is None else (one for one in before.begun_ms if one > event.at_ms - DAY_MS)
@@ -406,6 +409,7 @@ def _moved(memory: Memory, event: FindingMoved) -> Memory:
         why=event.why,
         urgent_ms=_urgent_ms(before, event),
         is_told_late=before.is_told_late or event.is_told_late,
+        brokers=before.brokers.union(event.brokers),
     )
     if (before.state, event.state) == (State.SEEN, State.TOLD):
         moved = replace(moved, told_ms=(*(one for one in before.told_ms if one > event.at_ms - DAY_MS), event.at_ms))

@@ -13,7 +13,7 @@ from itertools import groupby
 from typing import Any, NamedTuple
 
 from kreassign.autopilot.core import PlanRepair, RunRepair, tick
-from kreassign.autopilot.detectors import NEVER_S, Look, Symptom, patience
+from kreassign.autopilot.detectors import NEVER_S, Look, Symptom, patience_with
 from kreassign.autopilot.events import (
     BrokerCame,
     BrokerWent,
@@ -106,7 +106,7 @@ def _look(at_ms: int) -> Observation:
 
 def _symptom(finding: Finding, world: Memory, policy: Policy) -> Symptom:
     kind, subject = finding.name
-    lasting = patience(kind, policy)
+    lasting = patience_with(finding.name, policy)
     if (kind is Kind.DISK_FILLS and _share(finding, world) < policy.disk_fills.propose_share) or (
         kind is Kind.NEW_BROKER and subject in {f"broker {one}" for one in world.drained}
     ):
