@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, NoReturn, cast
 
 import pytest
 
@@ -18,7 +18,7 @@ from kreassign.executor.journal import journal_path, read_events
 from kreassign.executor.lease import OF_AUTOPILOTS, LeaseHolder, present_holder
 from kreassign.model.run import Operator
 from kreassign.operations.autopilot import Autopilot
-from kreassign.operations.autopilot_journal import DECISIONS, turn_off
+from kreassign.operations.autopilot_journal import DECISIONS, decisions_path, turn_off, was_here
 from kreassign.operations.autopilot_keeper import Vigil, watch_or_stand_by
 from kreassign.operations.autopilot_lease import AutopilotLease
 from tests.autopilot.fleet import HOUR_S, Fleet, finding
@@ -236,6 +236,50 @@ def test_a_repair_keeps_its_lease_during_a_look_of_a_minute(tmp_path: Path) -> N
     assert (act.outcome, bool(waited)) == ("done", True)
     events = read_events(journal_path(tmp_path, rig.twin.cluster_id, act.run_id))
     assert [one for one in events if isinstance(one, LeaseLost)] == []
+
+
+def test_a_process_that_gets_its_lease_late_is_named_in_its_folder(tmp_path: Path) -> None:
+    """The next one here takes its place at once if it dies."""
+    rig = with_offsets_topic(TwinRig(tmp_path, LISTS, brokers=6))
+    ours, odd = Fleet(tmp_path, rig, ACT), OddPort(rig.client)
+    odd.answer_always("join_group", unless_of_autopilots(not_reached))
+    client, folder = cast(AdminClient, odd), decisions_path(tmp_path, rig.twin.cluster_id).parent
+    with Autopilot(client, ours.policy, ours.context, ours.messages.append, rig.transport) as autopilot:
+        odd.answer_always("join_group", as_it_is)
+        autopilot.look()
+        holder = present_holder(rig.client, OF_AUTOPILOTS)
+        assert holder is not None
+        assert was_here(folder, holder)
+
+
+def test_heartbeats_of_the_thread_keep_the_lease_of_a_silent_process(tmp_path: Path) -> None:
+    rig = with_offsets_topic(TwinRig(tmp_path, LISTS, brokers=6))
+    odd, beside = OddPort(rig.client), rig.new_client()
+    lease = AutopilotLease(cast(AdminClient, odd), Fleet(tmp_path, rig, ACT).context.operator, rig.transport)
+    lease.take(tmp_path)
+    odd.answer_always("heartbeat", not_reached)
+    for _ in range(12):
+        rig.transport.sleep(lease.beat_s)
+        lease.beat_beside(beside)
+    lease.confirm()
+    assert lease.is_held
+    rig.transport.sleep(MINUTE_S)
+    lease.confirm()
+    assert not lease.is_held
+
+
+def test_an_unforeseen_error_ends_no_heartbeats(tmp_path: Path) -> None:
+    def odd_answer(*_: object, **__: object) -> NoReturn:
+        raise ValueError("no number")
+
+    rig = with_offsets_topic(TwinRig(tmp_path, LISTS, brokers=6))
+    beside, warnings = OddPort(rig.new_client()), list[str]()
+    lease = AutopilotLease(rig.client, Fleet(tmp_path, rig, ACT).context.operator, rig.transport)
+    lease.take(tmp_path)
+    beside.answer_always("heartbeat", odd_answer)
+    for _ in range(3):
+        lease.beat_beside(cast(AdminClient, beside), warnings.append)
+    assert warnings == ["a heartbeat of the lease of autopilots failed, and others follow: ValueError: no number"]
 
 
 def test_who_takes_over_waits_for_a_repair_that_goes_on(hosts: Hosts) -> None:

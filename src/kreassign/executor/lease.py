@@ -282,6 +282,17 @@ class ClusterLease:
             self.status = Held(self.membership.generation)
         return self.status
 
+    def beat_beside(self, port: GroupPort) -> None:
+        """Keep the lease by another client, from a thread: an answer counts as one that the run itself got.
+
+        Raises ClusterError.
+        """
+        membership, asked_s = self.membership, self.clock.monotonic_s()
+        if membership is not None:
+            port.heartbeat(membership, timeout_ms=CALL_TIMEOUT_MS)
+            if self.membership is membership:
+                self._heard_s = max(self._heard_s, asked_s)
+
     def _look_again(self) -> LeaseStatus | None:
         """Take the lease once a cluster can keep one that could not: another run may take it then."""
         now_s = self.clock.monotonic_s()

@@ -16,7 +16,7 @@ from pathlib import Path
 from kreassign.admin import AdminClient
 from kreassign.autopilot.observation import Absent, Known, Perhaps, Unknown
 from kreassign.clock import Clock
-from kreassign.errors import ClusterError, StandsBy
+from kreassign.errors import ClusterError, InputError, StandsBy
 from kreassign.executor.journal import active_run_in
 from kreassign.executor.lease import (
     CALL_TIMEOUT_MS,
@@ -34,6 +34,7 @@ from kreassign.model.run import Operator
 from kreassign.model.text import format_seconds
 from kreassign.operations.autopilot_journal import FORMER, was_here
 from kreassign.operations.autopilot_keeper import LOST_S
+from kreassign.operations.connect import Warn, tell_nobody
 from kreassign.operations.run import new_run_id
 from kreassign.operations.whole_file import PRIVATE_MODE, write_state
 
@@ -49,7 +50,9 @@ class AutopilotLease:
         holder = LeaseHolder(name, operator.user, operator.host, clock.now_ms())
         self._lease = ClusterLease(client, clock, holder, kind=OF_AUTOPILOTS)
         self._of_run: ClusterLease | None = None
-        self._asked_s = 0.0
+        self._asked_s, self._is_warned = 0.0, False
+        # Folder of decisions that does not name this process yet.
+        self._folder: Path | None = None
 
     def take(self, folder: Path, *, takes_over: bool = False) -> None:
         """Take it, also from a process of this state directory that is gone, or (`takes_over`) from any process.
@@ -65,9 +68,20 @@ class AutopilotLease:
                 self._client.leave_group(OF_AUTOPILOTS.group_id, holder.run_id, timeout_ms=CALL_TIMEOUT_MS)
             status = self._take()
         self.refuse()
-        if isinstance(status, Held):
-            left = "nothing was begun"
-            write_state(folder / FORMER, self._lease.holder.run_id, "the name of this process", left, mode=PRIVATE_MODE)
+        self._folder = folder
+        self._name_holder()
+
+    def _name_holder(self) -> None:
+        """Name this process as the one that had the lease here last, once it has it. Raises InputError."""
+        if isinstance(self._lease.status, Held) and self._folder is not None:
+            path, left = self._folder / FORMER, "nothing was begun"
+            write_state(path, self._lease.holder.run_id, "the name of this process", left, mode=PRIVATE_MODE)
+            self._folder = None
+
+    def _answered(self, status: LeaseStatus | None) -> LeaseStatus | None:
+        with suppress(InputError):  # the next answer tries again
+            self._name_holder()
+        return status
 
     def _run_of(self, holder: LeaseHolder) -> str:
         """Sentence about a run that another host may execute; empty if none does."""
@@ -99,7 +113,7 @@ class AutopilotLease:
         status = self.confirm()
         is_lacking = isinstance(status, Taken) or (isinstance(status, Forgone) and not status.is_usual)
         if is_lacking and self._lease.membership is None:
-            self._lease.retake()
+            self.retake()
         self.refuse()
 
     def rest(self, seconds: float) -> None:
@@ -110,19 +124,26 @@ class AutopilotLease:
             if isinstance(self.beat(), Taken):
                 self.keep()
 
-    def beat_beside(self, client: AdminClient) -> None:
+    def beat_beside(self, client: AdminClient, warn: Warn = tell_nobody) -> None:
         """Send heartbeats by a client of its own, from a thread, while the process plans or looks for minutes.
 
         They keep the lease of the run that it executes, too, which would expire during a look beside that run. A
-        process that has asked for nothing itself for long hangs: it loses both.
+        process that has asked for nothing itself for long hangs: it loses both. An error that nobody foresaw is told
+        once, and ends no thread.
         """
         if self._now_s() - self._asked_s >= LOST_S:
             return
         for lease in (self._lease, self._of_run):
-            membership = None if lease is None else lease.membership
-            if membership is not None:
-                with suppress(ClusterError):
-                    client.heartbeat(membership, timeout_ms=CALL_TIMEOUT_MS)
+            if lease is None:
+                continue
+            try:
+                lease.beat_beside(client)
+            except ClusterError:
+                pass
+            except Exception as error:  # noqa: BLE001 (told; the next heartbeat is sent all the same)
+                if not self._is_warned:
+                    self._is_warned = True
+                    warn(f"a heartbeat of {lease.kind.name} failed, and others follow: {type(error).__name__}: {error}")
 
     @property
     def beat_s(self) -> float:
@@ -163,17 +184,17 @@ class AutopilotLease:
     def beat(self) -> LeaseStatus | None:
         """Keep it; queries the coordinator only at intervals."""
         self._asked_s = self._now_s()
-        return self._lease.beat()
+        return self._answered(self._lease.beat())
 
     def confirm(self) -> LeaseStatus | None:
         """Confirm that this process has it still."""
         self._asked_s = self._now_s()
-        return self._lease.confirm()
+        return self._answered(self._lease.confirm())
 
     def retake(self) -> LeaseStatus | None:
         """Take it where it is free. A member whose coordinator is silent waits for that."""
         self._asked_s = self._now_s()
-        return self._lease.retake() if self._lease.membership is None else self._lease.confirm()
+        return self._answered(self._lease.retake() if self._lease.membership is None else self._lease.confirm())
 
 
 def _is_dead(holder: LeaseHolder, folder: Path) -> bool:

@@ -237,7 +237,7 @@ def _kept_beside(lease: AutopilotLease, client: AdminClient) -> Iterator[Autopil
 
     def beat() -> None:
         while not stopped.wait(lease.beat_s):
-            lease.beat_beside(client)
+            lease.beat_beside(client, warn)
 
     thread = Thread(target=beat, name="lease of autopilots", daemon=True)
     thread.start()
