@@ -13,6 +13,7 @@ import pytest
 from kreassign.admin import AdminClient
 from kreassign.autopilot.events import Name, Planned, Rehearsed
 from kreassign.autopilot.policy import Kind, parse_policy
+from kreassign.autopilot.rehearsals import dated
 from kreassign.autopilot.story import story
 from kreassign.executor.journal import read_events
 from kreassign.model import Batch, ConfigChange, ConfigResource
@@ -207,3 +208,27 @@ def test_the_lease_is_kept_while_a_plan_is_rehearsed(tmp_path: Path) -> None:
     found = rehearsed(rig.client, request, 0, rig.transport, lambda: asked.append(rig.transport.monotonic_s()))
     assert not found.problem
     assert len(asked) > 10
+
+
+def test_failures_of_last_night_delay_no_rehearsal_of_tonight() -> None:
+    watched = Watched(f"{ACT}[runs]\nwindows = ['00:00-04:00']\n", lambda _: cluster(0, LISTS, down=[3]))
+    watched.watch(0.2 * HOUR)
+    finding, waits = watched.memory.findings[GONE_3], list[float]()
+    for hour in (1.0, 1.5, 2.0, 24.1, 24.5):
+        at_ms, look = round(hour * 3_600_000), watched.last_look
+        look = look._replace(now=replace(look.now, at_ms=at_ms))
+        tried = dated(Rehearsed(at_ms, "", "paused"), look, finding, at_ms)
+        finding = replace(finding, proposal=Planned(at_ms, GONE_3, "plan", 0, (), rehearsal=tried))
+        waits.append((tried.until_ms - at_ms) / 60_000)
+    assert waits == [5, 10, 20, 5, 10]
+
+
+def test_a_failed_rehearsal_without_a_wait_is_made_at_the_next_look() -> None:
+    watched = Watched(ACT, lambda _: cluster(0, LISTS, down=[3]))
+    watched.breach = "rehearsed on a twin of the cluster: paused"
+    watched.watch(2 * HOUR)
+    gates = watched.memory.findings[GONE_3].gates
+    assert gates is not None
+    assert dict(gates.closed)["rehearsal"] == (
+        f"{watched.breach}; it is rehearsed again at the next look that finds all else open"
+    )

@@ -458,6 +458,8 @@ def _rehearsal(case: Case) -> str | None:
     rehearsal = None if proposal is None or case.kind is Kind.LEADERS else proposal.rehearsal
     if rehearsal is None or not rehearsal.problem:
         return None
+    if rehearsal.until_ms <= case.now.at_ms:
+        return f"{rehearsal.problem}; it is rehearsed again at the next look that finds all else open"
     again = local_time(case.policy.runs.hours, rehearsal.until_ms)
     return f"{rehearsal.problem}; it is rehearsed again from {again} on, or once its plan, brokers or the policy change"
 

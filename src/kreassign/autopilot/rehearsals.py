@@ -6,11 +6,14 @@ It costs minutes on a large cluster: it waits until nothing else keeps the repai
 from __future__ import annotations
 
 import hashlib
+import math
 
 from kreassign.autopilot.detectors import DETECTORS, Look, patience
 from kreassign.autopilot.events import Rehearsed
 from kreassign.autopilot.gates import REDUNDANCY, UNTIL_IT_RUNS, Case, at_any_time, closed_gates
 from kreassign.autopilot.memory import Finding
+from kreassign.autopilot.policy import Policy
+from kreassign.executor.scheduling.windows import open_interval
 from kreassign.model.pace import Schedule
 from kreassign.model.text import HOUR_MS
 
@@ -25,9 +28,18 @@ def _basis_of(look: Look, finding: Finding) -> str:
     """Digest of what a rehearsal may fail by, besides the plan: a change of it is a reason to try again."""
     now, policy = look.now, look.policy
     brokers = [sorted(one) for one in (now.live, now.down, now.in_maintenance, now.cordoned())]
+    return hashlib.sha256(repr((brokers, policy.runs.throttle, _hours_of(policy, finding))).encode()).hexdigest()[:16]
+
+
+def _hours_of(policy: Policy, finding: Finding) -> Schedule:
     is_free = at_any_time(policy, finding.name.kind, is_urgent=finding.urgent_ms is not None)
-    hours = Schedule() if is_free else policy.runs.hours
-    return hashlib.sha256(repr((brokers, policy.runs.throttle, hours)).encode()).hexdigest()[:16]
+    return Schedule() if is_free else policy.runs.hours
+
+
+def _opened_ms(look: Look, finding: Finding, at_ms: int) -> float:
+    """Time at which the window that is open now was opened: failures of an earlier one cost this one nothing."""
+    interval = open_interval(_hours_of(look.policy, finding), at_ms)
+    return -math.inf if interval is None or interval.begins_ms > at_ms else interval.begins_ms
 
 
 def may_rehearse(look: Look, finding: Finding) -> bool:
@@ -41,14 +53,14 @@ def dated(rehearsal: Rehearsed, look: Look, finding: Finding, at_ms: int) -> Reh
     """A rehearsal of a proposal that ended now, with the time until which it counts; the proposal has the one before.
 
     A good one counts for the two looks and the run, or while evidence ripens again, and besides for as long as plan and
-    rehearsal took. One that failed again counts twice as long as the one before.
+    rehearsal took. One that failed again, in the same window, counts twice as long as the one before.
     """
     last = None if finding.proposal is None else finding.proposal.rehearsal
     basis, apart_ms = _basis_of(look, finding), round(look.policy.care.looks_apart * 1000)
     if not rehearsal.problem:
         ripe_ms = round(patience(finding.name.kind, look.policy).act_s * 1000)
         wait_ms = max(3 * apart_ms, ripe_ms) + max(0, at_ms - look.now.at_ms)
-    elif last is None or not last.problem or last.basis != basis:
+    elif last is None or not last.problem or last.basis != basis or last.at_ms < _opened_ms(look, finding, at_ms):
         wait_ms = apart_ms
     else:
         most_ms = HOUR_MS if finding.name.kind in REDUNDANCY else LONGEST_WAIT_MS
