@@ -15,6 +15,7 @@ from kreassign.autopilot.events import Name, Planned, Rehearsed
 from kreassign.autopilot.policy import Kind, parse_policy
 from kreassign.autopilot.rehearsals import dated
 from kreassign.autopilot.story import story
+from kreassign.errors import Infeasible
 from kreassign.executor.journal import read_events
 from kreassign.model import Batch, ConfigChange, ConfigResource
 from kreassign.model.plan import PartitionAssignment, Plan
@@ -26,7 +27,7 @@ from kreassign.operations.plan_files import PlanFile
 from kreassign.operations.run import RunRequest
 from tests.autopilot.fleet import HOUR_S, Fleet
 from tests.autopilot.test_scenarios import ACT, GONE_3, LISTS, WITHOUT_3
-from tests.autopilot.values import HOUR, Watched, cluster
+from tests.autopilot.values import DAY, HOUR, Watched, cluster
 from tests.executor.odd_port import OddPort, Real
 from tests.executor.twin_runs import TwinRig, tp
 
@@ -232,3 +233,23 @@ def test_a_failed_rehearsal_without_a_wait_is_made_at_the_next_look() -> None:
     assert dict(gates.closed)["rehearsal"] == (
         f"{watched.breach}; it is rehearsed again at the next look that finds all else open"
     )
+
+
+def test_a_refusal_is_told_again_after_a_day(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    make, full = autopilot_plans.make_plan, list[bool]()
+
+    def made(*args: Any, **named: Any) -> Any:
+        if full[-1]:
+            raise Infeasible("no broker has room")
+        return make(*args, **named)
+
+    monkeypatch.setattr(autopilot_plans, "make_plan", made)
+    ours = Fleet(tmp_path, TwinRig(tmp_path, RING, brokers=6), POLICY.replace("'act'", "'propose'"))
+    with ours.opened() as autopilot:
+        ours.rig.twin.crash(3)
+        for is_full, wait_s, told in ((True, 0, 1), (False, 3 * HOUR, 1), (True, 0, 1), (False, DAY, 1), (True, 0, 2)):
+            full.append(is_full)
+            ours.rig.transport.sleep(wait_s)
+            ours.watch(autopilot, 3 * HOUR_S, LOOKS_S)
+            assert sum(one.what.endswith("it is not repaired") for one in ours.messages) == told
+            assert bool(autopilot.memory.findings[GONE].problem) == is_full

@@ -46,7 +46,7 @@ from kreassign.errors import (
 from kreassign.executor.history.run_history import explained_settings
 from kreassign.executor.journal import journal_path
 from kreassign.executor.state import RunView
-from kreassign.model.text import rough_span
+from kreassign.model.text import DAY_MS, rough_span
 from kreassign.monitoring.metrics import AutopilotStatus
 from kreassign.operations.autopilot_journal import decisions_path
 from kreassign.operations.autopilot_keeper import Keeper, Vigil, files_of, kept_likewise
@@ -100,7 +100,7 @@ class Decisions:
         self.context = kept_likewise(context, self.memory)
         self._files = files_of(self.journal.path.parent, events)
         self.runs = {one.run_id for one in events if isinstance(one, RunBegan)}
-        self._refusals: dict[Name, str] = {}
+        self._refusals: dict[Name, tuple[str, int]] = {}
         try:
             self._files.restore()
             keeper.bring_repair(self.memory)
@@ -229,9 +229,13 @@ class Decisions:
 
     def fail(self, name: Name, why: str, *, is_passing: bool = False) -> None:
         """Note that a repair cannot be planned or begun; told when it is new."""
-        is_new = why not in {self.memory.findings[name].problem, self._refusals.get(name)}
+        at_ms, (told, told_ms) = self.clock.now_ms(), self._refusals.get(name, ("", 0))
+        # A plan may be good between two refusals: what is refused still is told once a day.
+        is_known = why == told and 0 <= at_ms - told_ms < DAY_MS
+        is_new = not is_known and why != self.memory.findings[name].problem
         # What does not pass within minutes counts as a failure, whose patience grows.
-        self.note(NotPlanned(self.clock.now_ms(), name, why, is_passing, is_passing and not is_new))
-        self._refusals[name] = why
+        self.note(NotPlanned(at_ms, name, why, is_passing, is_passing and not is_new))
+        if not is_known:
+            self._refusals[name] = (why, at_ms)
         if is_new:
             self.tell(Message(name, f"{name}: it is not repaired", why, ("kreassign autopilot why",)))
