@@ -23,6 +23,7 @@ from kreassign.operations import autopilot_plans, autopilot_proposals
 from kreassign.operations.autopilot_journal import BRAKE, DECISIONS, decisions_path
 from kreassign.operations.autopilot_looks import why
 from kreassign.operations.autopilot_proposals import rehearsed
+from kreassign.operations.plan import make_plan
 from kreassign.operations.plan_files import PlanFile
 from kreassign.operations.run import RunRequest
 from tests.autopilot.fleet import HOUR_S, Fleet
@@ -236,12 +237,12 @@ def test_a_failed_rehearsal_without_a_wait_is_made_at_the_next_look() -> None:
 
 
 def test_a_refusal_is_told_again_after_a_day(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    make, full = autopilot_plans.make_plan, list[bool]()
+    full = list[bool]()
 
     def made(*args: Any, **named: Any) -> Any:
         if full[-1]:
             raise Infeasible("no broker has room")
-        return make(*args, **named)
+        return make_plan(*args, **named)
 
     monkeypatch.setattr(autopilot_plans, "make_plan", made)
     ours = Fleet(tmp_path, TwinRig(tmp_path, RING, brokers=6), POLICY.replace("'act'", "'propose'"))
