@@ -305,3 +305,17 @@ def lacking(error: ImportError, command: str) -> KreassignError | None:
     # These need tables too, but never tables alone.
     extra = "spark" if command in _ON_SPARK else EXTRA_OF[package]
     return missing_extra(f"`kreassign {command}` needs {package}, which is not installed", extra)
+
+
+@contextmanager
+def unforeseen_named() -> Iterator[None]:
+    """Raise InputError in place of an error that nobody foresaw, also for lack of memory.
+
+    For what may fail without ending its process: nothing is changed in this context.
+    """
+    try:
+        yield
+    except KreassignError:
+        raise
+    except Exception as error:
+        raise InputError(f"{type(error).__name__}, which nobody foresaw: {error}") from error

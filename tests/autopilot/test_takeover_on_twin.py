@@ -279,7 +279,9 @@ def test_an_unforeseen_error_ends_no_heartbeats(tmp_path: Path) -> None:
     beside.answer_always("heartbeat", odd_answer)
     for _ in range(3):
         lease.beat_beside(cast(AdminClient, beside), warnings.append)
-    assert warnings == ["a heartbeat of the lease of autopilots failed, and others follow: ValueError: no number"]
+    assert warnings == [
+        "a heartbeat of the lease of autopilots failed, and others follow: ValueError, which nobody foresaw: no number"
+    ]
 
 
 def test_who_takes_over_waits_for_a_repair_that_goes_on(hosts: Hosts) -> None:

@@ -16,7 +16,7 @@ from pathlib import Path
 from kreassign.admin import AdminClient
 from kreassign.autopilot.observation import Absent, Known, Perhaps, Unknown
 from kreassign.clock import Clock
-from kreassign.errors import ClusterError, InputError, StandsBy
+from kreassign.errors import ClusterError, InputError, StandsBy, unforeseen_named
 from kreassign.executor.journal import active_run_in
 from kreassign.executor.lease import (
     CALL_TIMEOUT_MS,
@@ -137,13 +137,12 @@ class AutopilotLease:
             if lease is None:
                 continue
             try:
-                lease.beat_beside(client)
-            except ClusterError:
-                pass
-            except Exception as error:  # noqa: BLE001 (told; the next heartbeat is sent all the same)
+                with suppress(ClusterError), unforeseen_named():
+                    lease.beat_beside(client)
+            except InputError as error:
                 if not self._is_warned:
                     self._is_warned = True
-                    warn(f"a heartbeat of {lease.kind.name} failed, and others follow: {type(error).__name__}: {error}")
+                    warn(f"a heartbeat of {lease.kind.name} failed, and others follow: {error}")
 
     @property
     def beat_s(self) -> float:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -18,7 +18,15 @@ from kreassign.autopilot.memory import MOST_REPLACED, Memory
 from kreassign.autopilot.observation import Observation
 from kreassign.autopilot.policy import Kind, Policy
 from kreassign.clock import Clock
-from kreassign.errors import ClusterError, IllegalPlan, Infeasible, InputError, KreassignError, requires
+from kreassign.errors import (
+    ClusterError,
+    IllegalPlan,
+    Infeasible,
+    InputError,
+    KreassignError,
+    requires,
+    unforeseen_named,
+)
 from kreassign.executor.journal.folder import make_folder
 from kreassign.executor.scheduling.windows import REACHED, longest_s
 from kreassign.model import TopicPartition
@@ -142,20 +150,6 @@ def plan_repair(client: AdminClient, name: Name, look: Look, clock: Clock, avoid
     if loads is not None:
         planned = replace(planned, loads=loads, sentences=(*planned.sentences, loads_text(loads, policy, now.at_ms)))
     return Repairs(_within_budget(planned, look), PlanFile(outcome.plan, outcome.facts.expected, outcome.facts))
-
-
-@contextmanager
-def unforeseen_named() -> Iterator[None]:
-    """Raise InputError in place of an error that nobody foresaw, also for lack of memory.
-
-    Nothing is changed in this context, and other findings are looked after all the same.
-    """
-    try:
-        yield
-    except KreassignError:
-        raise
-    except Exception as error:
-        raise InputError(f"{type(error).__name__}, which nobody foresaw: {error}") from error
 
 
 def _shown(name: Name, look: Look) -> frozenset[TopicPartition] | None:

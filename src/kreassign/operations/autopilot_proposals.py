@@ -33,6 +33,7 @@ from kreassign.errors import (
     Infeasible,
     InputError,
     KreassignError,
+    unforeseen_named,
 )
 from kreassign.executor.journal.folder import make_folder
 from kreassign.executor.scheduling.windows import open_interval
@@ -55,7 +56,7 @@ from kreassign.operations.approvals import (
 )
 from kreassign.operations.autopilot_decisions import Decisions
 from kreassign.operations.autopilot_journal import approval_path, proposal_path
-from kreassign.operations.autopilot_plans import SHOWN, Repairs, avoided, kept, plan_repair, unforeseen_named
+from kreassign.operations.autopilot_plans import SHOWN, Repairs, avoided, kept, plan_repair
 from kreassign.operations.connect import tell_nobody
 from kreassign.operations.plan_files import PlanFile
 from kreassign.operations.report import rehearse
