@@ -345,6 +345,21 @@ def test_falls_of_many_replicas_are_counted_up_to_a_limit() -> None:
     assert sum(len(one.fell) for one in watched.events if isinstance(one, SyncChanged)) < 4000
 
 
+def test_falls_are_counted_again_a_day_after_many_of_them() -> None:
+    lists = [LISTS[one % len(LISTS)] for one in range(1801)]
+
+    def world(now_s: float) -> Observation:
+        first = round(now_s / 300) * 40
+        falling = {TopicPartition("t", one % 1800) for one in range(first, first + 40)} if now_s < 4 * HOUR else set()
+        if now_s > 2 * DAY and now_s % (20 * MINUTE) < 5 * MINUTE:
+            falling.add(TopicPartition("t", 1800))
+        return fallen(cluster(0, lists), falling)
+
+    watched = Watched("[care]\n", world)
+    watched.watch(2 * DAY + 3 * HOUR, every_s=300)
+    assert {len(times) for one, times in watched.memory.fell_ms.items() if one.partition == 1800} == {4}
+
+
 def flapping(now_s: float) -> Observation:
     """Partition 0 falls out of sync for five of each twenty minutes, and from the second day on partition 3, too."""
     names = {TopicPartition("t", one) for one in ([0, 3] if now_s >= DAY else [0])}

@@ -11,7 +11,7 @@ from typing import Any, NoReturn, cast
 import pytest
 
 from kreassign.admin import AdminClient
-from kreassign.autopilot.events import Name, Planned, Rehearsed
+from kreassign.autopilot.events import Looked, Name, Planned, Rehearsed
 from kreassign.autopilot.policy import Kind, parse_policy
 from kreassign.autopilot.rehearsals import dated
 from kreassign.autopilot.story import story
@@ -28,7 +28,7 @@ from kreassign.operations.plan_files import PlanFile
 from kreassign.operations.run import RunRequest
 from tests.autopilot.fleet import HOUR_S, Fleet
 from tests.autopilot.test_scenarios import ACT, GONE_3, LISTS, WITHOUT_3
-from tests.autopilot.values import DAY, HOUR, Watched, cluster
+from tests.autopilot.values import DAY, HOUR, MINUTE, Watched, cluster
 from tests.executor.odd_port import OddPort, Real
 from tests.executor.twin_runs import TwinRig, tp
 
@@ -210,6 +210,20 @@ def test_the_lease_is_kept_while_a_plan_is_rehearsed(tmp_path: Path) -> None:
     found = rehearsed(rig.client, request, 0, rig.transport, lambda: asked.append(rig.transport.monotonic_s()))
     assert not found.problem
     assert len(asked) > 10
+
+
+def test_time_of_planning_is_no_evidence() -> None:
+    """A broker that was down before it may have been back meanwhile."""
+    watched = Watched(ACT, lambda _: cluster(0, LISTS, down=[3]))
+    watched.watch(20 * MINUTE)
+    before_s = watched.now_s * 1000 - watched.memory.findings[GONE_3].since_ms
+    watched.now_s += 50 * MINUTE
+    watched.note(Looked(round(watched.now_s * 1000), are_read=False))
+    watched.now_s += MINUTE
+    watched.look()
+    found = watched.memory.findings[GONE_3]
+    assert found.proposal is None
+    assert watched.now_s * 1000 - found.since_ms == pytest.approx(before_s, abs=5 * MINUTE * 1000)
 
 
 def test_failures_of_last_night_delay_no_rehearsal_of_tonight() -> None:

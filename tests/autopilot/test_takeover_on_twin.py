@@ -12,7 +12,7 @@ from kreassign.admin import AdminClient
 from kreassign.autopilot.core import Message
 from kreassign.autopilot.events import Name, RunBegan
 from kreassign.autopilot.policy import Kind
-from kreassign.errors import InputError, StandsBy
+from kreassign.errors import InputError, StandsBy, Unreachable
 from kreassign.executor.events import LeaseLost, RunResumed
 from kreassign.executor.journal import journal_path, read_events
 from kreassign.executor.lease import OF_AUTOPILOTS, LeaseHolder, present_holder
@@ -282,6 +282,24 @@ def test_an_unforeseen_error_ends_no_heartbeats(tmp_path: Path) -> None:
     assert warnings == [
         "a heartbeat of the lease of autopilots failed, and others follow: ValueError, which nobody foresaw: no number"
     ]
+
+
+def test_work_beside_a_silent_coordinator_asks_it_at_intervals(tmp_path: Path) -> None:
+    """A rehearsal keeps the lease at each of its thousands of events."""
+    rig = with_offsets_topic(TwinRig(tmp_path, LISTS, brokers=6))
+    odd, calls = OddPort(rig.new_client()), list[float]()
+    lease = AutopilotLease(cast(AdminClient, odd), Fleet(tmp_path, rig, ACT).context.operator, rig.transport)
+    lease.take(tmp_path)
+
+    def no_answer(*_: object, **__: object) -> NoReturn:
+        calls.append(rig.transport.monotonic_s())
+        raise Unreachable("could not connect")
+
+    odd.answer_always("heartbeat", no_answer)
+    rig.transport.sleep(MINUTE_S)
+    for _ in range(1000):
+        lease.beat_at_times()
+    assert len(calls) == 1
 
 
 def test_who_takes_over_waits_for_a_repair_that_goes_on(hosts: Hosts) -> None:

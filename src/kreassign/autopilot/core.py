@@ -351,14 +351,13 @@ def _judge(decided: Decision, case: Case) -> None:
 
 
 def _facts(memory: Memory, now: Observation, policy: Policy) -> Iterator[Event]:
-    if memory.looked_ms is not None and abs(now.at_ms - memory.looked_ms) > MISSED_MS:
+    went_on = memory.looked_ms is not None and abs(now.at_ms - memory.looked_ms) > MISSED_MS
+    if went_on:
         yield WentOn(now.at_ms)
     if now.are_brokers_read:
         is_witnessed = memory.read_ms is not None and abs(now.at_ms - memory.read_ms) <= MISSED_MS
         if memory.read_ms is not None and not is_witnessed:
-            for finding in (one for one in memory.open if one.lost_ms):  # time unread shows nothing, not even health
-                yield SightBack(now.at_ms, finding.name, now.at_ms)
-                yield SightLost(now.at_ms, finding.name, finding.is_gone)
+            yield from _unseen(memory, now.at_ms, now.at_ms - memory.read_ms, went_on=went_on)
         gone = sorted(now.down - memory.away.keys())
         yield from (BrokerWent(now.at_ms, broker, is_witnessed) for broker in gone)
         held = tuple(sorted(now.replica_counts))
@@ -377,6 +376,19 @@ def _facts(memory: Memory, now: Observation, policy: Policy) -> Iterator[Event]:
         uses = [use for broker, dirs in now.directories() for one in dirs if (use := use_of(broker, one)) is not None]
         if uses:
             yield DisksMeasured(now.at_ms, tuple(uses), catching_up(memory, now))
+
+
+def _unseen(memory: Memory, at_ms: int, unread_ms: int, *, went_on: bool) -> Iterator[Event]:
+    """Take out of the evidence a time in which nothing was read: it shows nothing, not even health.
+
+    Minutes of planning are no break after which evidence begins again, and no time in which anything was seen.
+    """
+    for finding in memory.open:
+        if finding.lost_ms:
+            yield SightBack(at_ms, finding.name, at_ms)
+            yield SightLost(at_ms, finding.name, finding.is_gone)
+        elif finding.state is not State.RUNNING and not went_on:
+            yield SightBack(at_ms, finding.name, min(at_ms, finding.since_ms + unread_ms))
 
 
 # Symptoms, and the evidence that they are.

@@ -526,7 +526,10 @@ def sync_changed(look: Look) -> SyncChanged | None:
     still = _behind_still(look)
     fell = sorted(_fallen(look), key=lambda one: (one not in memory.fell_ms, one))
     known = sum(one in memory.fell_ms for one in fell)
-    most = min(known + MOST_FALLEN - len(memory.fell_ms), MOST_BEHIND - len(still))
+    counted = sum(times[-1] > look.now.at_ms - DAY_MS for times in memory.fell_ms.values())
+    # Copies of a broker that is down are behind for as long as that lasts.
+    behind = sum(one.broker not in memory.away for one in still)
+    most = min(known + MOST_FALLEN - counted, MOST_BEHIND - behind)
     fell, back = fell[: max(0, most)], sorted(memory.behind - still)
     return SyncChanged(look.now.at_ms, tuple(fell), tuple(back)) if fell or back else None
 

@@ -232,7 +232,7 @@ class Decisions:
         at_ms, (told, told_ms) = self.clock.now_ms(), self._refusals.get(name, ("", 0))
         # A plan may be good between two refusals: what is refused still is told once a day.
         is_known = why == told and 0 <= at_ms - told_ms < DAY_MS
-        is_new = not is_known and why != self.memory.findings[name].problem
+        is_new = not is_known and (why == told or why != self.memory.findings[name].problem)
         # What does not pass within minutes counts as a failure, whose patience grows.
         self.note(NotPlanned(at_ms, name, why, is_passing, is_passing and not is_new))
         if not is_known:

@@ -185,6 +185,11 @@ class AutopilotLease:
         self._asked_s = self._now_s()
         return self._answered(self._lease.beat())
 
+    def beat_at_times(self) -> None:
+        """Keep it during work that asks thousands of times: once an interval, also while nobody answers."""
+        if self._now_s() - self._asked_s >= self.beat_s:
+            self.beat()
+
     def confirm(self) -> LeaseStatus | None:
         """Confirm that this process has it still."""
         self._asked_s = self._now_s()

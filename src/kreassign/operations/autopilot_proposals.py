@@ -121,7 +121,7 @@ class Proposals:
         if not counts_still(look, finding) and (is_to_sign or may_rehearse(look, finding)):
             is_free = at_any_time(look.policy, kind, is_urgent=before.urgent_ms is not None)
             request = self._run_of(repairs.plan, avoid, at_any_time=is_free)
-            fresh = rehearsed(self._client, request, planned.at_ms, self._clock, self._lease.beat)
+            fresh = rehearsed(self._client, request, planned.at_ms, self._clock, self._lease.beat_at_times)
             planned = replace(planned, rehearsal=dated(fresh, look, finding, self._clock.now_ms()))
             self._lease.confirm()
         return replace(repairs, planned=planned)

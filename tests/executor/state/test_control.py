@@ -116,6 +116,14 @@ def test_a_lost_submission_that_begins_after_the_cancel_is_cancelled() -> None:
     assert run.on(look(20_000, MOVING)).decided == "cancel a-0 a-1"
 
 
+def test_what_begins_hours_after_a_lost_submission_is_of_others() -> None:
+    lost, sent = MovesSubmitted(4_000, (), unknown=(A0, A1)), SubmissionIntended(8_000, (A0, A1))
+    run = Played(*SUBMITTED[:-1], lost, look(8_000, UNTOUCHED)).on(sent, MovesSubmitted(8_500, (A0, A1)))
+    late = 3_600_000
+    run.on(replace(NOW, at_ms=late), look(late, MOVING), replace(TRIED, at_ms=late), replace(TAKEN, at_ms=late))
+    assert "cancel" not in run.on(look(late + 20_000, MOVING)).decided
+
+
 def test_leaving_does_not_change_what_was_asked_before() -> None:
     run = Played(*SUBMITTED, NOW, StopRequested(5_000))
     assert (run.view.phase, run.view.wind_down) == (Phase.PAUSED, WindDown.CANCEL)

@@ -146,10 +146,9 @@ class Attempts:
         """Record that the change was made: earlier attempts change nothing more, unless it is cancelled."""
         self.unanswered, self.answer = 0, ""
 
-    @property
-    def may_take_effect_later(self) -> bool:
-        """True if an attempt had no answer, also where a later one was accepted."""
-        return self.unanswered > 0 or self.was_lost
+    def may_take_effect_later(self, at_ms: int) -> bool:
+        """True if an attempt had no answer, also where a later one was accepted a moment ago."""
+        return self.unanswered > 0 or (self.was_lost and not self.had_time(at_ms))
 
     @property
     def was_refused(self) -> bool:

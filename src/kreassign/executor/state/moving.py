@@ -431,7 +431,8 @@ def _after_cancelling(run: Run, _: phases.Cancelling, event: events.MovesCancell
         run.moves.records[name].cancellations.unanswered = 0
     for name in event.accepted:
         # A submission without an answer may begin the move after its cancellation.
-        run.moves.records[name].is_list_cancelled = not run.moves.records[name].submissions.may_take_effect_later
+        record = run.moves.records[name]
+        record.is_list_cancelled = not record.submissions.may_take_effect_later(event.at_ms)
     why: dict[TopicPartition, list[str]] = {name: [] for name in (*event.accepted, *event.idle)}
     for refusal in event.refused:
         name = refusal.topic_partition
