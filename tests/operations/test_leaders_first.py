@@ -102,7 +102,7 @@ def test_what_leaders_save_a_rebalance_that_changes_none_is_exact() -> None:
     assert savings_of_leaders(found).saved == 20 * GIGABYTE
 
 
-def test_replicas_outside_their_broker_set_need_copies_whatever_leaders_do() -> None:
+def test_no_change_of_leaders_brings_replicas_to_their_broker_set() -> None:
     hosts = [*brokers(1, 2, 3, broker_set="red"), *brokers(4)]
     loads = [partition(number, *replicas, broker_set="red") for number, replicas in enumerate(LISTS)]
     stray = partition(6, 4, 3, gigabytes=1, broker_set="red")

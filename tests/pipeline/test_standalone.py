@@ -107,7 +107,7 @@ def test_a_stream_is_refused_on_spark_connect(tmp_path: Path) -> None:
 def test_a_load_survives_an_executor_that_is_killed(
     cluster: StandaloneSpark, spark: SparkSession, tmp_path: Path
 ) -> None:
-    """What the executor had judged is lost after the first table was committed from it, and judged again."""
+    """Rows that the executor had judged are lost after the first table was committed, and judged again."""
     here, there = tmp_path / "here", tmp_path / "there"
     for each in (here, there):
         fill(each)

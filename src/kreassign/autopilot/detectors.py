@@ -505,13 +505,24 @@ def _band_left(look: Look) -> Iterator[Symptom]:
         yield Symptom(CLUSTER, seen, *patience(Kind.BAND_LEFT, look.policy))
 
 
-def _followers(look: Look) -> Iterator[tuple[Follower, bool]]:
-    """Followers on live brokers with a working directory, and True for those out of sync."""
-    lost = look.now.lost
+class _Followed(NamedTuple):
+    """Of live brokers, on working directories: how many each follows, how many of these are out of sync, and which."""
+
+    followed: Counter[int]
+    lagging: Counter[int]
+    behind: list[Follower]
+
+
+def _followed(look: Look) -> _Followed:
+    found, lost = _Followed(Counter(), Counter(), []), look.now.lost
     for one in look.now.at_rest:
         for broker in one.replicas:
             if broker in look.now.live and broker != one.leader and one.topic_partition not in lost.get(broker, ()):
-                yield Follower(one.topic_partition.topic, one.topic_partition.partition, broker), broker not in one.isr
+                found.followed[broker] += 1
+                if broker not in one.isr:
+                    found.lagging[broker] += 1
+                    found.behind.append(Follower(one.topic_partition.topic, one.topic_partition.partition, broker))
+    return found
 
 
 def sync_changed(look: Look) -> SyncChanged | None:
@@ -561,12 +572,7 @@ def _behind_still(look: Look) -> frozenset[Follower]:
 
 def _fallen(look: Look) -> Iterator[Follower]:
     memory, at_ms = look.memory, look.now.at_ms
-    followed, lagging, behind = Counter[int](), Counter[int](), list[Follower]()
-    for follower, is_behind in _followers(look):
-        followed[follower.broker] += 1
-        lagging[follower.broker] += is_behind
-        if is_behind:
-            behind.append(follower)
+    followed, lagging, behind = _followed(look)
     share = look.policy.slow_broker.lagging_share
     few = {one for one, count in followed.items() if lagging[one] / count < share}
     few -= returned(memory, at_ms) | memory.away.keys()
@@ -594,10 +600,7 @@ def _flapping_followers(look: Look) -> Iterator[Symptom]:
 
 def _slow_broker(look: Look) -> Iterator[Symptom]:
     yield from _flapping_followers(look)
-    policy, followed, lagging = look.policy.slow_broker, Counter[int](), Counter[int]()
-    for follower, is_behind in _followers(look):
-        followed[follower.broker] += 1
-        lagging[follower.broker] += is_behind
+    policy, (followed, lagging, _) = look.policy.slow_broker, _followed(look)
     # There is nothing to take from brokers that lead nothing; but one that its leaders left is not well by that.
     known = {one.name.broker for one in slow_brokers(look.memory) if _is_told(one)}
     judged = known | {one.leader for one in look.now.placed}

@@ -248,7 +248,7 @@ KEPT_MS = round(MOST_REST_S * 1000) + DAY_MS
 """Acts that are older count for nothing: budgets take a week, and partitions rest for 30 days at most."""
 
 OFTEN = 4
-"""What comes and goes so often within a day is told of."""
+"""Times within a day from which on a thing that comes and goes is told of."""
 
 OUTAGES_KEPT = 20
 """Outages of each broker that are remembered, the last ones: a return is priced by them, and other rules need fewer."""

@@ -26,7 +26,7 @@ from kreassign.model.run import (
     MoveStatus,
     Progress,
 )
-from kreassign.model.text import counted, each_partition, format_amount
+from kreassign.model.text import by_reason, counted, each_partition, format_amount
 
 # Events in words: marks for pictures of a run, sentences for its log.
 
@@ -120,11 +120,8 @@ def _submitted(event: events.MovesSubmitted) -> Iterator[str]:
     parts = ((len(event.accepted), "submitted"), (len(event.refused), "refused"),
              (len(event.deferred), "refused for now"), (len(event.unknown), "without an answer"))  # fmt: skip
     yield f"moves: {', '.join(f'{count} {word}' for count, word in parts if count)}"
-    names: dict[str, list[TopicPartition]] = {}
-    for refusal in event.refused:
-        names.setdefault(refusal.message, []).append(refusal.topic_partition)
-    for message, alike in names.items():
-        yield each_partition(alike, NAMED, f"was refused: {message}")
+    for message, names in by_reason((one.topic_partition, one.message) for one in event.refused).items():
+        yield each_partition(names, NAMED, f"was refused: {message}")
 
 
 # Progress of moves, of brokers and of the run.

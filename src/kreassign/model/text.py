@@ -6,9 +6,11 @@ import re
 from collections.abc import Collection, Iterable
 from decimal import Decimal
 from difflib import get_close_matches
-from typing import TextIO
+from typing import TextIO, TypeVar
 
 from kreassign.errors import InputError
+
+Named = TypeVar("Named")
 
 # Make external text safe to show: brokers, files and arguments may hold characters that deceive a terminal or page.
 #
@@ -54,6 +56,14 @@ def some_of(items: Iterable[object], most: int, *, count: int = 0, by: str = ","
 def each_partition(names: Collection[object], most: int, text: str) -> str:
     """One sentence about all partitions of which the same is to say: how many, and the first `most` by name."""
     return f"{partitions_by_name(names, most)}{' each' if len(names) != 1 else ''} {text}"
+
+
+def by_reason(reasons: Iterable[tuple[Named, str]]) -> dict[str, list[Named]]:
+    """Names by what is to say of each, so that it is said once of all of them; in the order in which they come."""
+    found: dict[str, list[Named]] = {}
+    for name, reason in reasons:
+        found.setdefault(reason, []).append(name)
+    return found
 
 
 def partitions_by_name(names: Collection[object], most: int) -> str:

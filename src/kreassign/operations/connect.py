@@ -16,7 +16,7 @@ from kreassign.admin.properties import read_properties
 from kreassign.admin.settings import ClientSettings
 from kreassign.errors import InputError
 from kreassign.model.authorization import error_text
-from kreassign.model.text import some_of
+from kreassign.model.text import by_reason, some_of
 
 
 def connect(bootstrap_servers: str | None = None, properties: Path | Mapping[str, str] | None = None) -> AdminClient:
@@ -81,11 +81,7 @@ def warn_of_failures(warn: Warn, what: str, failed: Mapping[Any, Exception]) -> 
     """Warn about failed reads: a few by name, the others counted, each reason once; silent without failures."""
     if not failed:
         return
-    by_reason: dict[str, list[Any]] = {}
-    for key, error in failed.items():
-        by_reason.setdefault(error_text(error), []).append(key)
-    shown = [
-        f"  {some_of(keys, SHOWN_FAILURES)}: {reason}" for reason, keys in islice(by_reason.items(), SHOWN_FAILURES)
-    ]
-    left = sum(map(len, islice(by_reason.values(), SHOWN_FAILURES, None)))
+    alike = by_reason((key, error_text(error)) for key, error in failed.items())
+    shown = [f"  {some_of(keys, SHOWN_FAILURES)}: {reason}" for reason, keys in islice(alike.items(), SHOWN_FAILURES)]
+    left = sum(map(len, islice(alike.values(), SHOWN_FAILURES, None)))
     warn("\n".join((f"{len(failed)} without {what}:", *shown, *([f"  and {left} more"] if left else []))))

@@ -159,10 +159,8 @@ def rehearse(
     settings = request.settings(REHEARSAL, snapshot.taken_ms)
     twin = Twin(blueprint, TwinSettings(start_ms=settings.at_ms))
     schedule_faults(twin, faults)
-    transport, observer = (
-        TwinTransport(twin),
-        Observer(kept=None if recording is None else recording.events, alive=alive),
-    )
+    transport = TwinTransport(twin)
+    observer = Observer(kept=None if recording is None else recording.events, alive=alive)
     live = [broker.registered_address for broker in blueprint.brokers if not broker.is_down]
     bootstrap = ",".join(f"{address.host}:{address.port}" for address in live)
     chosen = client_settings(bootstrap_servers=bootstrap)

@@ -92,7 +92,7 @@ from kreassign.model.plan import Plan, partition_order
 from kreassign.model.plan_facts import PlanFacts, PlanOrigin, plan_id, refuse_other_cluster
 from kreassign.model.reassignment import Replicas, missing_expectations
 from kreassign.model.run import Operator, RunHistory
-from kreassign.model.text import check_wait, counted, each_partition, some_of
+from kreassign.model.text import by_reason, check_wait, counted, each_partition, some_of
 from kreassign.model.throttle import NO_THROTTLE, ThrottleRates
 from kreassign.monitoring.client_signals import asking
 from kreassign.operations.approvals import SignedApprovals, approval_for, refuse_spent
@@ -520,9 +520,7 @@ def measured(
     not answer; warns if it may not.
     """
     writes, unsized, unknown = measure_writes(client, clock, started.moves, seconds)
-    silent: dict[str, list[TopicPartition]] = {}
-    for name in sorted(unknown, key=partition_order):
-        silent.setdefault(reason_text(unknown[name]), []).append(name)
+    silent = by_reason((name, reason_text(unknown[name])) for name in sorted(unknown, key=partition_order))
     if silent:
         raise IllegalPlan(
             tuple(

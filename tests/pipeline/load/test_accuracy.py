@@ -252,7 +252,7 @@ def test_a_log_that_holds_less_than_its_growth_is_doubtful() -> None:
     assert (cleaned["verdict"], cleaned["record_size_basis"]) == ("enough", "growth")
 
 
-def test_a_compacted_log_that_holds_less_is_measured_by_its_growth_in_doubt() -> None:
+def test_a_compacted_log_that_holds_less_counts_by_growth_in_doubt() -> None:
     """Where the start moves each hour, no sample shows that the cleaner shrank the log."""
     compacted = kept_half_a_day(0.4, is_compacted=True)
     assert (compacted["verdict"], compacted["record_size_basis"], compacted["write_bytes_per_s"]) == (

@@ -78,7 +78,7 @@ def test_directories_stay_unless_moves_between_them_are_allowed() -> None:
     assert held(problem) == [20, 0]
 
 
-def test_what_no_directory_of_a_broker_has_room_for_keeps_no_other_from_its_plan() -> None:
+def test_a_replica_without_a_directory_that_has_room_keeps_back_no_other() -> None:
     """Broker 2 has room for half of it all, but in directories of 30 GB each."""
     small = LogDirFacts("/a", 30 * GIGABYTE), LogDirFacts("/b", 30 * GIGABYTE)
     limited = {"capacity": {"disk": 60.0 * GIGABYTE}, "share": 1.0}

@@ -108,7 +108,7 @@ def test_no_changed_list_names_a_broker_that_is_down() -> None:
 
 
 def test_what_comes_back_takes_no_room_that_is_gone() -> None:
-    """What t-0 was to leave on broker 1 would make room for t-1 there."""
+    """The copy that t-0 was to lose on broker 1 would make room for t-1 there."""
     hosts = with_room({1: 40.0, 2: 0.0, 3: 5.0}, [*brokers(1, 2, 3, racks="aab"), replace(DOWN, rack="a")])
     loads = [partition(0, 2, 1, gigabytes=40), partition(1, 3, 9, gigabytes=30)]
     assert planned(hosts, loads)[0] == {0: [2, 1], 1: [3, 9]}

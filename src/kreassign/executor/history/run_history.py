@@ -37,7 +37,7 @@ from kreassign.model import Partition, Reassignment, TopicPartition, TopicPartit
 from kreassign.model.plan import ANY_LOG_DIR, PartitionAssignment, Plan
 from kreassign.model.plan_facts import is_another
 from kreassign.model.run import AT_REST, IN_FLIGHT, MoveHistory, MoveStatus, RunHistory
-from kreassign.model.text import counted, partitions_by_name
+from kreassign.model.text import by_reason, counted, partitions_by_name
 
 # Read runs from a snapshot in their journals and the events since.
 #
@@ -357,10 +357,7 @@ class RollbackPlan:
     @property
     def reasons(self) -> tuple[str, ...]:
         """A sentence per reason, with the first partitions that are left alone for it."""
-        alike: dict[str, list[TopicPartition]] = {}
-        for name, reason in self.left:
-            alike.setdefault(reason, []).append(name)
-        return tuple(f"{partitions_by_name(names, NAMED)}: {reason}" for reason, names in alike.items())
+        return tuple(f"{partitions_by_name(names, NAMED)}: {reason}" for reason, names in by_reason(self.left).items())
 
 
 def rollback_plan(

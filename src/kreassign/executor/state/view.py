@@ -14,18 +14,13 @@ from kreassign.executor.scheduling.limits import Endpoint
 from kreassign.executor.state import admission, throttling
 from kreassign.executor.state.move import MoveRecord
 from kreassign.executor.state.phases import Cancelled, Done, Failed
-from kreassign.executor.state.run import (
-    Run,
-    WindDown,
-    one_per_reason,
-    time_of_day,
-)
+from kreassign.executor.state.run import Run, WindDown, one_per_reason, time_of_day
 from kreassign.executor.state.setting import SETTLED, SettingState
 from kreassign.executor.throttle_ledger import ConfigKey, ConfigOverride
 from kreassign.model import ConfigResource, ResourceType, TopicPartition
 from kreassign.model.pace import Pace
 from kreassign.model.run import AT_REST, ENDED, ClientCost, MoveStatus, Operator, Phase
-from kreassign.model.text import counted, each_partition
+from kreassign.model.text import by_reason, counted, each_partition
 from kreassign.model.throttle import WHOLE, ThrottleRates
 
 # Hindrances: the first of several reasons why waiting moves are not started now.
@@ -43,14 +38,16 @@ def _reasons(run: Run, at_ms: int) -> Iterator[str]:
         yield f"disks have no space for {admission.any_of(len(run.health.stuck))}"
     for broker, count in admission.waiting_for_brokers(run).items():
         yield f"broker {broker} is down, and {counted(count, 'move')} to it {'waits' if count == 1 else 'wait'} for it"
-    waits: dict[str, list[TopicPartition]] = {}
+    for reason, names in by_reason(_waits(run)).items():
+        yield each_partition(names, NAMED, reason)
+
+
+def _waits(run: Run) -> Iterator[tuple[TopicPartition, str]]:
     for name, record in run.moves.records.items():
         if record.status is MoveStatus.PLANNED and record.leaderless_since_ms is not None:
-            waits.setdefault("has no leader, so its move is not started", []).append(name)
+            yield name, "has no leader, so its move is not started"
         if record.is_of_others:
-            waits.setdefault(record.wait_for_others, []).append(name)
-    for reason, names in waits.items():
-        yield each_partition(names, NAMED, reason)
+            yield name, record.wait_for_others
 
 
 def _paused(run: Run) -> str:

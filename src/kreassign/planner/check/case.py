@@ -1,4 +1,4 @@
-"""What the rules judge, and why nothing can be copied where a plan leaves a forced change undone."""
+"""A plan as the rules judge it, and why nothing can be copied where it leaves a forced change undone."""
 
 from __future__ import annotations
 
