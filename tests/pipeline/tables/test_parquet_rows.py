@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import shutil
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -134,6 +135,18 @@ def test_a_table_of_an_earlier_version_gets_the_columns_that_may_be_empty(tmp_pa
         read_rows(tmp_path, notes(LABEL, NOTE))
     write_rows(tmp_path, notes(LABEL, NOTE), [{"label": "b", "note": "x"}], file_stem="b")
     assert read_rows(tmp_path, notes(LABEL, NOTE)) == [{"label": "a", "note": None}, {"label": "b", "note": "x"}]
+
+
+def test_writers_that_begin_at_once_after_an_upgrade_lose_nothing(tmp_path: Path) -> None:
+    """Each finds the table without the new column, and one adds it."""
+    write_rows(tmp_path, notes(LABEL), [{"label": "a"}], file_stem="a")
+
+    def write(label: str) -> None:
+        write_rows(tmp_path, notes(LABEL, NOTE), [{"label": label, "note": "x"}], file_stem=label)
+
+    with ThreadPoolExecutor(6) as writers:
+        list(writers.map(write, "bcdefg"))
+    assert [row["label"] for row in read_rows(tmp_path, notes(LABEL, NOTE))] == [*"abcdefg"]
 
 
 @pytest.mark.parametrize("name", ["with space", "a#b?c&d=e", "größe", "[x]"])

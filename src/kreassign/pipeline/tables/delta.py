@@ -207,8 +207,12 @@ def log_to_write(data_dir: DataDir, table: Table) -> TableLog:
     log = open_log(data_dir, table)
     _refuse_other_parts(log)
     if new := _new_columns(log):
-        with told(data_dir, table):
-            log.delta.alter.add_columns([Field.from_arrow(log_schema(table).field(name)) for name in new])
+        try:
+            with told(data_dir, table):
+                log.delta.alter.add_columns([Field.from_arrow(log_schema(table).field(name)) for name in new])
+        except DataError:
+            if _new_columns(open_log(data_dir, table)):  # otherwise another process added them at the same time
+                raise
         log = open_log(data_dir, table)
     refuse_wrong_columns(log)
     return log
