@@ -10,7 +10,10 @@ from tests.checks.source import Finding, Source
 HALVES = {"ok": "failed", "known": "unknown"}
 """Part of an answer, and the part that has to be named with it: of `Batch`, and of `Reading`."""
 
-WHOLE = frozenset({"partition", "rpartition", "heappop", "unique"})
+RAISE = "raise_if_any"
+"""Method that names what failed by raising it."""
+
+WHOLE = frozenset({"partition", "rpartition", "heappop", "unique", "buffers", "wait", "waitpid"})
 """Calls whose result may be taken apart and a part dropped: it tells of no failure."""
 
 READ_TWICE = {
@@ -28,13 +31,16 @@ def single_answers(source: Source, calls: Mapping[str, str] = READ_TWICE) -> Ite
 
 
 def half_answers(source: Source) -> Iterator[Finding]:
-    """Places where a function uses the successes and never names the failures, or drops a part of a result as `_`.
+    """Places where a function uses the successes and never names the failures, or has a default for what is not there.
+
+    Or that drop a part of a result as `_`.
 
     An answer that is handed on as a whole is another function's to judge. Each text begins with the function's name.
     """
     for function in _functions(source.tree):
         own = [*_own(function)]
         yield from _halves(source, function, own)
+        yield from _defaults(source, function, own)
         yield from _discards(source, function, own)
 
 
@@ -58,9 +64,19 @@ def _halves(source: Source, function: ast.FunctionDef, own: list[ast.AST]) -> It
     handed_on = {ast.unparse(part) for node in own if isinstance(node, ast.Call) for part in _arguments(node)}
     for node in attributes:
         of, other = ast.unparse(node.value), HALVES.get(node.attr)
-        if other is not None and (of, other) not in named and of not in handed_on:
+        if other is not None and not {(of, other), (of, RAISE)} & named and of not in handed_on:
             text = f"{function.name} uses .{node.attr} of `{of}` and never names .{other}"
             yield Finding(source.path, node.lineno, text)
+
+
+def _defaults(source: Source, function: ast.FunctionDef, own: list[ast.AST]) -> Iterator[Finding]:
+    """Uses of `.ok.get(name, default)`: what was not answered would look like an answer."""
+    for node in own:
+        match node:
+            case ast.Call(func=ast.Attribute(value=ast.Attribute(attr=half), attr="get"), args=[_, default]):
+                if half in HALVES and ast.unparse(default) != "None":
+                    text = f"{function.name} takes {ast.unparse(default)} where .{half} has no answer"
+                    yield Finding(source.path, node.lineno, text)
 
 
 def _arguments(call: ast.Call) -> Iterator[ast.expr]:

@@ -4,13 +4,18 @@ from dataclasses import replace
 
 import pytest
 
-from kreassign.kafka_tools import topics
+from kreassign.errors import ClusterError
+from kreassign.kafka_tools import topic_options, topics
+from kreassign.kafka_tools.command_line import ToolError, parse
 from kreassign.model import TopicPartition
+from kreassign.model.error_codes import LEADER_NOT_AVAILABLE, UNKNOWN_TOPIC_OR_PARTITION
 from kreassign.twin.access import Permissions
 from kreassign.twin.blueprint import PartitionPlan, TopicPlan, small_cluster
 from kreassign.twin.cluster import Twin
 from kreassign.twin.core import TwinSettings
 from kreassign.twin.replication.partition_logs import Traffic
+from tests.executor.odd_port import OddPort, each_refused
+from tests.executor.twin_runs import TwinRig
 from tests.kafka_tools.served_twin import served
 
 TOOL = topics.main
@@ -129,6 +134,16 @@ def test_a_topic_is_described_with_its_partitions(run, cluster):
     ]
     topic_id = head.split("TopicId: ")[1].split("\t")[0]
     assert run(*server, "--describe", "--topic-id", topic_id) == (0, out, "")
+
+
+def test_a_topic_without_an_answer_is_not_called_absent(tmp_path):
+    """Its id may be the one that was asked for; a topic that is gone by now has none."""
+    options = parse(topic_options.OPTIONS, ("--describe", "--topic-id", "A" * 22))
+    for code, said in ((LEADER_NOT_AVAILABLE, "no leader"), (UNKNOWN_TOPIC_OR_PARTITION, "does not exist as expected")):
+        odd = OddPort(TwinRig(tmp_path / str(code), [[0, 1]]).client)
+        odd.answer_always("describe_topics", each_refused(code))
+        with pytest.raises((ClusterError, ToolError), match=said):
+            topics.describe(odd, options)
 
 
 def test_replicas_being_added_are_not_under_replication(run, cluster):

@@ -32,6 +32,14 @@ def test_the_first_failure_is_raised_on_demand() -> None:
     assert Batch().raise_if_any() == {}
 
 
+def test_an_expected_refusal_is_not_raised_and_any_other_failure_is() -> None:
+    assert Batch({"a": 1}, {"d": REFUSED}).raise_if_any(39) == {"a": 1}
+    with pytest.raises(Rejected):
+        Batch({"a": 1}, {"d": REFUSED}).raise_if_any(3)
+    with pytest.raises(Unreachable):
+        MIXED.raise_if_any(39)
+
+
 def test_values_change_and_failures_stay() -> None:
     assert MIXED.map(str) == Batch({"a": "1", "b": "2"}, {"c": DOWN, "d": REFUSED})
 

@@ -192,10 +192,7 @@ class AdminClient(KafkaCalls):
 
     def _topics(self, names: Iterable[str], timeout_ms: int | None, broker: int | None = None) -> Mapping[str, Topic]:
         described = self.describe_topics(names, broker=broker, timeout_ms=timeout_ms)
-        for error in described.failed.values():
-            if not error_codes.has_code(error, error_codes.UNKNOWN_TOPIC_OR_PARTITION):
-                raise error
-        return described.ok
+        return described.raise_if_any(error_codes.UNKNOWN_TOPIC_OR_PARTITION)
 
     # --- reassignments and elections --------------------------------------------------------------------------
 

@@ -18,6 +18,7 @@ from kreassign.errors import ClusterError, InputError, Rejected, Unsupported
 from kreassign.kafka_tools import command_line, topic_options
 from kreassign.kafka_tools.reassign import messages
 from kreassign.model.cluster import ConfigSource, listed_ids
+from kreassign.model.error_codes import UNKNOWN_TOPIC_OR_PARTITION
 from kreassign.model.plan import PartitionAssignment, Plan, format_plan
 from kreassign.model.text import format_amount, hash_map_bucket
 from kreassign.model.topic_changes import (
@@ -351,8 +352,10 @@ def _described(client: AdminClient, options: command_line.Options) -> list[model
     topic_id = options.text("topic-id")
     if topic_id is not None:
         names = client.list_topics(include_internal=not options.has("exclude-internal"))
-        everything = client.describe_topics(names).ok.values()
-        found = [topic for topic in everything if topic.topic_id is not None and short_id(topic.topic_id) == topic_id]
+        answer = client.describe_topics(names)
+        found = [one for one in answer.ok.values() if one.topic_id is not None and short_id(one.topic_id) == topic_id]
+        if not found:
+            answer.raise_if_any(UNKNOWN_TOPIC_OR_PARTITION)  # a topic without an answer may have the id
         if not found and not options.has("if-exists"):
             raise command_line.ToolError(f"TopicId '{topic_id}' does not exist as expected")
         return found

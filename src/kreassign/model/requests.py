@@ -12,6 +12,7 @@ from typing import Generic, NamedTuple, NoReturn, TypeVar
 
 from kreassign.errors import ClusterError, InputError
 from kreassign.model.cluster import TopicPartition
+from kreassign.model.error_codes import has_code
 
 Key = TypeVar("Key")
 Value = TypeVar("Value")
@@ -45,10 +46,11 @@ class Batch(Generic[Key, Value]):
             _raise(key, self.failed[key])
         return self.ok[key]
 
-    def raise_if_any(self) -> Mapping[Key, Value]:
-        """Raise the first error, which has its key as `item`, if any key failed; else return all values."""
+    def raise_if_any(self, *expected: int) -> Mapping[Key, Value]:
+        """Raise the first error without one of these expected codes, with its key as `item`; else return all values."""
         for key, error in self.failed.items():
-            _raise(key, error)
+            if not has_code(error, *expected):
+                _raise(key, error)
         return self.ok
 
     def map(self, change: Callable[[Value], Other]) -> Batch[Key, Other]:

@@ -77,11 +77,8 @@ class ToolClient:
         for name in asked:
             _check_name(name)
         with _call("describeTopics"):
-            described = self._admin.describe_topics(asked)
-            for error in described.failed.values():
-                if not error_codes.has_code(error, error_codes.UNKNOWN_TOPIC_OR_PARTITION):
-                    raise error
-        return {name: described.ok.get(name) for name in asked}
+            found = self._admin.describe_topics(asked).raise_if_any(error_codes.UNKNOWN_TOPIC_OR_PARTITION)
+        return {name: found.get(name) for name in asked}
 
     def log_dirs(
         self, brokers: Iterable[int], partitions: Iterable[TopicPartition] | None = None
