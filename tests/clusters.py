@@ -29,8 +29,10 @@ SHORT_LOGINS = {
     # Or before its token ends.
     "listener.name.sasl_ssl.oauthbearer.connections.max.reauth.ms": "20000",
 }
+# Ten times less than usual: descriptions come in pages without the thousands of partitions that keep all brokers busy.
+SMALL_PAGES = {"max.request.partition.size.limit": "200"}
 SHARED = {
-    "kafka": ClusterSpec(brokers=4),
+    "kafka": ClusterSpec(brokers=4, broker_config=SMALL_PAGES),
     "kafka_391": ClusterSpec(version="3.9.1", brokers=3),
     "kafka_zookeeper": ClusterSpec(version="3.9.1", brokers=3, mode="zookeeper"),
     "kafka_secure": ClusterSpec(brokers=2, security=Security.SECURE, broker_config=SHORT_LOGINS),

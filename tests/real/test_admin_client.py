@@ -156,15 +156,15 @@ def test_kraft_mode_describes_topics_in_pages(kafka: KafkaCluster, topic_name: s
     transport = CountingTransport(settings_of(kafka))
     with client_of(kafka, transport) as client:
         names = [f"{topic_name}-a", f"{topic_name}-b"]
-        client.create_topics([NewTopic(name, 1_100, 1) for name in names]).raise_if_any()
+        client.create_topics([NewTopic(name, 110, 1) for name in names]).raise_if_any()
         for name in names:
-            wait_everywhere(client, name, lambda found: len(found) == 1_100, what="a wide topic")
+            wait_everywhere(client, name, lambda found: len(found) == 110, what="a wide topic")
         transport.sent.clear()
         described = client.describe_topics(names)
         pages = transport.versions_of(api.DESCRIBE_TOPIC_PARTITIONS)
         client.delete_topics(names).raise_if_any()
     for name in names:
-        assert [part.topic_partition.partition for part in described[name].partitions] == list(range(1_100))
+        assert [part.topic_partition.partition for part in described[name].partitions] == list(range(110))
         assert described[name].partitions[0].eligible_leaders == ()
     assert pages == [0, 0]
 
