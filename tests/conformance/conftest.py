@@ -1,8 +1,8 @@
 """One set of tests, three clusters: a test that asks for `cluster` runs in each of them.
 
-Where releases differ a test says so by `@pytest.mark.releases(NEWEST, "3.9")`; else only the newest is asked. Real
-brokers of the line before it are asked the same by `make test-all`. Only brokers of tests marked `tiered` have remote
-storage, those of the line before.
+Where releases differ a test says so by `@pytest.mark.releases(NEWEST, "3.9")`; else the newest is asked, and a twin of
+the line before it. Real brokers of that line are asked the same by `make test-all`. Only brokers of tests marked
+`tiered` have remote storage, those of the line before.
 
 A twin answers with the same bytes over TCP and without sockets. So the quick tests ask over TCP only where a file is
 about frames or about clients of others; all other questions over TCP are thorough.
@@ -44,7 +44,7 @@ class Place(NamedTuple):
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Ask for the three clusters of each release that a test names, and for brokers of the line before the newest.
+    """Ask for the three clusters of each release that a test names, and for twin and brokers of the line before.
 
     These have another answer where a test names the newest alone.
     """
@@ -56,7 +56,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         kinds = ("in-process", "tcp") if is_tiered else ("in-process", "tcp", "kafka")
         places = [_parameter(Place(kind, release, is_tiered), quick_over_tcp) for release in releases for kind in kinds]
         if NEWEST in releases and BEFORE not in releases and not (mark and len(releases) == 1):
-            places.append(_parameter(Place("kafka", BEFORE, is_tiered), quick_over_tcp))
+            before = ("kafka",) if is_tiered else ("in-process", "kafka")
+            places += [_parameter(Place(kind, BEFORE, is_tiered), quick_over_tcp) for kind in before]
         metafunc.parametrize("cluster", places, indirect=True)
 
 

@@ -134,6 +134,30 @@ def test_a_broker_that_is_restarted_meanwhile_is_no_rack_of_its_own(tmp_path: Pa
     assert found == Replanned((NewTarget(tp(0), (2, 1, 4), (3, 1, 4)),))
 
 
+def cordon(rig: TwinRig, broker: int) -> None:
+    change(rig, ConfigResource.broker(broker), "cordoned.log.dirs", "*")
+
+
+@pytest.mark.parametrize("release", ["4.3", "4.4"])
+def test_a_broker_that_was_cordoned_meanwhile_takes_nothing(tmp_path: Path, release: str) -> None:
+    rig = TwinRig(tmp_path, [[0, 1], [1, 0]], release=release)
+    asked = question(rig)
+    cordon(rig, 4)
+    assert "every other broker is in a rack" in reasons(replanned(rig.client, asked))[tp(0)]
+
+
+@pytest.mark.parametrize("release", ["4.3", "4.4"])
+def test_a_move_that_keeps_a_cordoned_broker_is_refused_where_kafka_would(tmp_path: Path, release: str) -> None:
+    rig = TwinRig(tmp_path, [[0, 1], [1, 0]], release=release)
+    asked = question(rig)
+    cordon(rig, 1)
+    found = replanned(rig.client, asked)
+    if release == "4.3":
+        assert found == Replanned((NewTarget(tp(0), (2, 1), (4, 1)),))
+    else:
+        assert "broker 1 is to keep a replica, but" in reasons(found)[tp(0)]
+
+
 def test_a_permission_that_is_missing_by_now_is_named(rig: TwinRig) -> None:
     asked, odd = question(rig), OddPort(rig.client)
     odd.answer("incremental_alter_configs", each_refused(CLUSTER_AUTHORIZATION_FAILED))

@@ -55,10 +55,11 @@ def brokers_of(cluster: KafkaCluster, topic: str) -> set[int]:
     return {broker for replicas in assignments(cluster, topic).values() for broker in replicas}
 
 
+@pytest.mark.parametrize("release", [DEFAULT, FORMER])
 def test_a_broker_leaves_through_kill_and_restart_under_traffic(
-    start_cluster: Callable[[ClusterSpec], KafkaCluster], topic_name: str, tmp_path: Path
+    start_cluster: Callable[[ClusterSpec], KafkaCluster], topic_name: str, tmp_path: Path, release: str
 ) -> None:
-    cluster = start_cluster(ClusterSpec(brokers=4))
+    cluster = start_cluster(ClusterSpec(version=release, brokers=4))
     servers, later = cluster.bootstrap_servers, f"{topic_name}-later"
     acknowledged = loaded(cluster, topic_name, PLACES, HELD, MEGABYTE)
     with Producing(servers, topic_name, partitions=len(PLACES), records_per_s=10) as producing:

@@ -4,19 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
+from kreassign.admin import AdminClient
 from kreassign.errors import ClusterError, IllegalPlan, Unreachable
 from kreassign.executor.cluster.readings import read_log_dirs
 from kreassign.executor.cluster.receivers import closures_of, read_closures
-from kreassign.model import Batch, ConfigChange, ConfigResource, LogDir
+from kreassign.model import Batch, ConfigChange, ConfigResource, LogDir, NewTopic
 from kreassign.model.closures import Closure
-from kreassign.model.error_codes import TOPIC_AUTHORIZATION_FAILED
+from kreassign.model.error_codes import INVALID_REPLICA_ASSIGNMENT, TOPIC_AUTHORIZATION_FAILED
 from kreassign.model.pace import Pace
+from kreassign.operations.plan import PlanRequest, make_plan
+from kreassign.operations.plan_inputs import inputs_of_cluster
+from kreassign.operations.plan_tasks import DrainBrokers
+from kreassign.planner.problem.policy import PlanPolicy
 from tests.executor.odd_port import Answer, OddPort, Real, as_it_is, refusal
-from tests.executor.twin_runs import TwinRig
+from tests.executor.twin_runs import TwinRig, tp
 
 SILENT, BINDING = Closure.CORDONED, Closure.CORDONED | Closure.BINDING
 CORDON = {ConfigResource.broker(2): [ConfigChange.set("cordoned.log.dirs", "*")]}
@@ -41,6 +46,14 @@ def denied(real: Real, topics: Iterable[Any], **named: Any) -> Batch[str, None]:
     return Batch({}, {one.name: refusal(TOPIC_AUTHORIZATION_FAILED, one.name) for one in topics})
 
 
+def like_another_release(real: Real, topics: Iterable[NewTopic], **named: Any) -> Batch[str, None]:
+    """The controller answers the other way: a later 4.3 refuses as 4.4 does, and a 4.4 may come that does not."""
+    answer: Batch[str, None] = real(topics, **named)
+    if answer.failed:
+        return Batch(dict.fromkeys(answer.failed), {})
+    return Batch({}, {one.name: refusal(INVALID_REPLICA_ASSIGNMENT, one.name) for one in topics})
+
+
 def lost(real: Real, *args: Any, **named: Any) -> None:
     del real, args, named
     raise Unreachable("no answer")
@@ -49,6 +62,8 @@ def lost(real: Real, *args: Any, **named: Any) -> None:
 @pytest.mark.parametrize(("release", "method", "answer", "found"), [
     ("4.3", "create_topics", as_it_is, SILENT),
     ("4.4", "create_topics", as_it_is, BINDING),
+    ("4.3", "create_topics", like_another_release, BINDING),
+    ("4.4", "create_topics", like_another_release, SILENT),
     ("4.3", "offered_versions", one_differs, BINDING),
     ("4.3", "offered_versions", lost, BINDING),
     ("4.3", "create_topics", denied, BINDING),
@@ -83,6 +98,18 @@ def test_a_broker_that_does_not_answer_is_asked_twice(tmp_path: Path, times: int
     odd = OddPort(new_rig(tmp_path, "4.4").client)
     odd.answer("describe_log_dirs", *[none_of_2] * times)
     assert read_closures(odd.port, range(5)) == found
+
+
+@pytest.mark.parametrize(("release", "answer"), [("4.3", like_another_release), ("4.4", as_it_is)])
+def test_a_plan_leaves_whole_what_the_controller_would_refuse(tmp_path: Path, release: str, answer: Answer) -> None:
+    rig = new_rig(tmp_path, release)
+    cordon(rig)
+    odd = OddPort(rig.client)
+    odd.answer_always("create_topics", answer)
+    inputs = inputs_of_cluster(cast("AdminClient", odd), PlanPolicy(), measure_for_s=0.0, warn=lambda _: None)
+    moved = make_plan(inputs, DrainBrokers((1,)), PlanRequest(allow_factor_change=True)).plan.replicas
+    assert set(moved) == {tp(0), tp(1)}
+    assert not {1, 2} & set(moved[tp(1)])
 
 
 @pytest.mark.parametrize("release", ["4.3", "4.4"])
