@@ -8,11 +8,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 
+from kafka import KafkaProducer
+from kafka.errors import NotEnoughReplicasError
+
 from kreassign.admin import AdminClient
+from kreassign.executor.preflight import read_outages
 from kreassign.model import ConfigChange, ConfigResource, LogDir, LogDirReplica, TopicPartition, TopicPartitionReplica
 from kreassign.model.throttle import (
     FOLLOWER_THROTTLED_REPLICAS,
     LEADER_THROTTLED_REPLICAS,
+    ThrottleRates,
     clear_broker_changes,
     log_dir_rate_changes,
     rate_changes,
@@ -22,7 +27,7 @@ from kreassign.twin.replication.replicas import thread_number
 from testbed import KafkaCluster
 from testbed.producing import Producing
 from testbed.records import load_topic
-from testbed.waiting import wait_until
+from testbed.waiting import PATIENCE_S, wait_until
 from tests.real.admin_checks import client_of
 
 MB = 1_000_000
@@ -48,9 +53,11 @@ def size(client: AdminClient, broker: int, topic: str) -> int:
     return sum(replica.size_bytes for _, replica in copies(client, broker, topic))
 
 
-def load(cluster: KafkaCluster, topic: str, replicas: list[list[int]], size_bytes: int) -> None:
+def load(
+    cluster: KafkaCluster, topic: str, replicas: list[list[int]], size_bytes: int, config: dict[str, str] | None = None
+) -> None:
     """A topic with so many bytes in each partition, in batches that are small beside a fetch."""
-    cluster.create_topic(topic, replicas)
+    cluster.create_topic(topic, replicas, config=config)
     sizes = dict.fromkeys(range(len(replicas)), size_bytes)
     load_topic(cluster.bootstrap_servers, topic, sizes, value_bytes=(5_000, 20_000), batch_bytes=64_000)
 
@@ -117,6 +124,43 @@ def test_each_thread_moves_one_log_at_a_time_between_directories(undisturbed: Ka
         wait_until(is_done, what="all logs in their new directories")
         unthrottle(client, 0)
     assert set(most.values()) == {1}
+
+
+def is_acknowledged(cluster: KafkaCluster, topic: str) -> bool:
+    """Send one record with acks=all, once; False if too few replicas were in sync."""
+    producer = KafkaProducer(
+        bootstrap_servers=cluster.bootstrap_servers,
+        acks="all",
+        retries=0,
+        enable_idempotence=False,
+        metrics_enabled=False,
+    )
+    try:
+        producer.send(topic, b"record", partition=0).get(timeout=PATIENCE_S)
+    except NotEnoughReplicasError:
+        return False
+    finally:
+        producer.close(timeout=PATIENCE_S)
+    return True
+
+
+def test_a_lone_replica_refuses_acks_all_only_while_it_is_moved(undisturbed: KafkaCluster, topic_name: str) -> None:
+    """It counts as enough by itself; beside one that is being added `min.insync.replicas` of 2 wants both in sync."""
+    load(undisturbed, topic_name, [[0]], MB, {"min.insync.replicas": "2"})
+    moved = TopicPartition(topic_name, 0)
+    with client_of(undisturbed) as client:
+        assert is_acknowledged(undisturbed, topic_name)
+        present = {one.topic_partition: one for one in client.describe_topics([topic_name])[topic_name].partitions}
+        outages = read_outages(client, {moved: (1,)}, present, ThrottleRates(MB))
+        undisturbed.brokers[1].stop()
+        try:
+            client.alter_partition_reassignments({moved: (1,)}).raise_if_any()
+            wait_until(lambda: not is_acknowledged(undisturbed, topic_name), what="a refused record")
+        finally:
+            undisturbed.heal()
+        wait_for_end(client, topic_name)
+        wait_until(lambda: is_acknowledged(undisturbed, topic_name), what="an acknowledged record")
+    assert [*outages.refused] == [topic_name]
 
 
 def test_a_throttle_of_nothing_lets_an_answer_through_in_every_window(

@@ -86,6 +86,22 @@ def test_at_a_terminal_the_run_is_shown_and_begins_only_if_somebody_agrees(termi
     assert (code, terminal.runs[0]["state"]) == (0, "done"), shown
 
 
+def test_a_falling_factor_is_told_before_all_else_and_needs_consent(terminal: Terminal) -> None:
+    """By the run's question and its dry run, and by those of the rollback that raises it again."""
+    write_plan(terminal.plan, Plan((PartitionAssignment(TopicPartition("t", 0), (1,)),)))
+    falls, rises = (
+        f"replication factor of 1 partition {how}: t-0" for how in ("falls from 2 to 1", "rises from 1 to 2")
+    )
+    refused = terminal.ask_cluster("run", terminal.plan, *QUICK, "--yes")
+    assert (refused.exit_code, falls in refused.stderr, "--allow-factor-change" in refused.stderr) == (2, True, True)
+    dry = terminal.ask_cluster("run", terminal.plan, *QUICK, "--dry-run", "--allow-factor-change")
+    code, shown = answered(terminal, "n\n", "--allow-factor-change")
+    assert (code, shown.splitlines()[0], dry.stderr.splitlines()[0]) == (1, falls, falls), shown
+    assert terminal.ask_cluster("run", terminal.plan, *QUICK, "--yes", "--allow-factor-change").exit_code == 0
+    code, shown = typed(terminal, "n\n", "rollback", "last")
+    assert (code, shown.splitlines()[0]) == (1, rises), shown
+
+
 def test_an_end_of_input_at_the_question_begins_nothing_and_says_so(terminal: Terminal) -> None:
     code, shown = answered(terminal, "\x04", "--throttle", "2MB/s")
     assert (code, shown.splitlines()[-1]) == (1, "nothing was sent")
