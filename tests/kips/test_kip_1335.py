@@ -225,6 +225,17 @@ def test_a_partition_moved_away_by_others_ends_the_run_after_5_s(tool: ToolOnTwi
     assert tool.twin.now_ms - wrong_since_ms[0] in range(5_000, 5_201)
 
 
+def test_incrementally_a_partition_moved_away_by_others_ends_the_run(tool: ToolOnTwin) -> None:
+    """The others are complete within two polls each, so that no wait for the next one lasts five seconds."""
+    _move_by_others(tool, (3, 1), after_ms=50)
+    with pytest.raises(TerseError) as caught:
+        tool.execute(TARGETS, BatchOptions(2, is_incremental=True))
+    said, unsubmitted = str(caught.value).splitlines()
+    assert said == "There is no active reassignment of partition foo-0, but replica set is 3,1 rather than 2,1."
+    submitted = {key for batch in tool.batches for key in batch}
+    assert unsubmitted == f"Not submitted: {','.join(map(str, FOO[len(submitted) :]))}"
+
+
 def test_a_partition_that_is_back_within_five_seconds_does_not_end_the_run(tool: ToolOnTwin) -> None:
     _move_by_others(tool, (3, 1), after_ms=50)
     _move_by_others(tool, (2, 1), after_ms=4_500)

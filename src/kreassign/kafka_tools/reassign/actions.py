@@ -469,6 +469,8 @@ class _Submission:
     """Partitions that the controller accepted or refused."""
     told: set[TopicPartition] = field(default_factory=set)
     """Partitions with a printed warning about replicas out of sync."""
+    elsewhere_since_s: dict[TopicPartition, float] = field(default_factory=dict)
+    """Partitions that rest on other replicas than their target, and since when, over all waits."""
 
     @property
     def unsubmitted(self) -> set[TopicPartition]:
@@ -507,24 +509,25 @@ class _Submission:
             return batch
         options = self.request.batches
         began_s = self.clock.monotonic_s()
-        elsewhere_since_s: dict[TopicPartition, float] = {}
         while True:
-            found = self._poll()
+            found, now_s = self._poll(), self.clock.monotonic_s()
+            if lost := self._lost(found, now_s):
+                raise self._failure(self._ended_elsewhere(lost))
             if batch := self.queue.next_batch(self._complete(found)):
                 return batch
-            now_s = self.clock.monotonic_s()
-            elsewhere_since_s = {
-                partition: elsewhere_since_s.get(partition, now_s)
-                for partition, state in found.states.items()
-                if state is MoveState.ELSEWHERE
-            }
-            lost = [key for key, since_s in elsewhere_since_s.items() if now_s - since_s >= METADATA_LAG_S]
-            if lost:
-                raise self._failure(self._ended_elsewhere(lost))
             if options.wait_timeout_ms is not None and (now_s - began_s) * 1000 >= options.wait_timeout_ms:
                 late = messages.batch_timed_out(self.queue.in_flight, options.wait_timeout_ms, found.lagging)
                 raise self._failure(late)
             self.clock.sleep(options.poll_interval_ms / 1000)
+
+    def _lost(self, found: _Found, now_s: float) -> list[TopicPartition]:
+        """Partitions that have rested on other replicas than their target for `METADATA_LAG_S`."""
+        self.elsewhere_since_s = {
+            partition: self.elsewhere_since_s.get(partition, now_s)
+            for partition, state in found.states.items()
+            if state is MoveState.ELSEWHERE
+        }
+        return [key for key, since_s in self.elsewhere_since_s.items() if now_s - since_s >= METADATA_LAG_S]
 
     def _complete(self, found: _Found) -> set[TopicPartition]:
         """Partitions that let others start; warns once about replicas out of sync, waited for or not."""
