@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,7 @@ from kreassign.model.plan import PartitionAssignment, Plan
 from kreassign.model.run import Estimate
 from kreassign.model.throttle import log_dir_rate_changes, move_map, rate_changes, topic_changes
 from kreassign.twin import Twin, TwinTransport
+from kreassign.twin.faults.schedule import read_fault, schedule_faults
 from tests.twin.asking import twin
 
 FOO_0, FOO_1 = TopicPartition("foo", 0), TopicPartition("foo", 1)
@@ -75,6 +77,55 @@ def test_the_figures_agree_with_each_other_and_with_the_throttle(box: Box) -> No
     assert copy["rate_bytes_per_s"] <= 105_000
     assert copy["eta_s"] == pytest.approx(copy["left_bytes"] / copy["rate_bytes_per_s"])
     assert copy["lag_records"] > 0
+
+
+def _stop_broker_2(box: Box) -> None:
+    box.twin.crash(2)
+    box.twin.advance(60_000)  # it is fenced
+
+
+def _let_broker_2_refuse(box: Box) -> None:
+    schedule_faults(box.twin, [read_fault("refuse:KAFKA_STORAGE_ERROR:ListOffsets:2@1s+1h")])
+    box.twin.advance(2_000)
+
+
+def _stop_the_leader(box: Box) -> None:
+    """Broker 0 alone is in sync, so that nobody leads foo-0."""
+    box.client.alter_partition_reassignments({FOO_0: None}).raise_if_any()
+    box.client.alter_partition_reassignments({FOO_0: (0,)}).raise_if_any()
+    box.start({FOO_0: (0, 2)}, rate=100_000)
+    box.twin.crash(0)
+    box.twin.advance(60_000)
+
+
+@pytest.mark.parametrize(
+    "hide", [_stop_broker_2, _let_broker_2_refuse, _stop_the_leader], ids=lambda hide: hide.__name__
+)
+def test_a_move_of_which_nothing_is_known_is_not_left_out(box: Box, hide: Callable[[Box], None]) -> None:
+    box.start({FOO_0: (0, 2)}, rate=100_000)
+    hide(box)
+    assert FOO_0 in box.client.list_partition_reassignments()
+    head, _columns, row = box.progress().splitlines()
+    assert head.endswith(": 1")
+    assert row.split() == ["foo-0", "broker", "2", "-", "-", "-", "-", "-"]
+    (copy,) = json.loads(box.progress(as_json=True))["moving"]
+    assert (copy["topic"], copy["partition"], copy["broker"], copy["log_dir"]) == ("foo", 0, 2, None)
+    assert [copy[name] for name in ("done_bytes", "left_bytes", "lag_records", "rate_bytes_per_s", "eta_s")] == [
+        None
+    ] * 5
+    (broker,) = json.loads(box.progress(as_json=True, by_broker=True))["brokers"]
+    assert (broker["broker"], broker["in"]) == (2, {"copies": 1, "left_bytes": None, "rate_bytes_per_s": None})
+
+
+def test_following_goes_on_while_a_broker_is_down(box: Box) -> None:
+    box.start({FOO_0: (0, 2)}, rate=1_000_000)
+    _stop_broker_2(box)
+    box.twin.schedule(box.twin.now_ms + 30_000, lambda: box.twin.start(2))
+    looks = [json.loads(line)["moving"] for line in box.progress(follows=True, as_json=True).splitlines()]
+    assert looks[0][0]["done_bytes"] is None
+    assert any(copies[0]["rate_bytes_per_s"] for copies in looks if copies)
+    assert looks[-1] == []
+    assert not box.client.list_partition_reassignments()
 
 
 def test_a_plan_narrows_the_view(box: Box) -> None:

@@ -45,9 +45,16 @@ class CopyPoll:
     source: int | None
 
 
+_UNREAD = Estimate(0, None)
+"""The estimate of a copy that the last poll could not read: neither what is done nor what is left is known."""
+
+
 @dataclass(slots=True)
 class CopyHistory:
-    """Observations of each copy, and the reassignments that never end according to the last poll."""
+    """Observations of each copy, and the reassignments that never end according to the last poll.
+
+    A copy that the last poll could not read has none.
+    """
 
     copies: dict[MovingCopy, list[CopyPoll]] = field(default_factory=dict)
     endless: dict[TopicPartition, OngoingReassignment] = field(default_factory=dict)
@@ -79,7 +86,11 @@ def _poll(client: ToolClient, request: ProgressRequest, clock: Clock, history: C
     seen = _reassigned(ongoing, client.statuses(ongoing)) | _between_directories(_log_dirs(client, request))
     for copy in history.copies.keys() - seen.keys():
         del history.copies[copy]
-    for copy, (done, left, lag_records, source) in seen.items():
+    for copy, amounts in seen.items():
+        if amounts is None:
+            history.copies[copy] = []
+            continue
+        done, left, lag_records, source = amounts
         history.copies.setdefault(copy, []).append(CopyPoll(Sample(now_ms, done, left), lag_records, source))
 
 
@@ -93,7 +104,8 @@ def _log_dirs(client: ToolClient, request: ProgressRequest) -> Mapping[int, tupl
     )
 
 
-_Amounts = tuple[int, int | None, int, int | None]
+_Amounts = tuple[int, int | None, int, int | None] | None
+"""Bytes done and left, records behind, and the sender; None if they could not be read."""
 
 
 def _reassigned(
@@ -106,9 +118,13 @@ def _reassigned(
         leader = next((status for status in reported.values() if status.is_leader), None)
         for broker in move.adding:
             status = reported.get(broker)
-            if status is not None and (done_bytes := status.done_bytes(leader)) is not None:
-                source = None if leader is None else leader.broker
-                found[MovingCopy(partition, broker)] = done_bytes, status.lag_bytes, status.lag_records, source
+            done_bytes = None if status is None else status.done_bytes(leader)
+            source = None if leader is None else leader.broker
+            found[MovingCopy(partition, broker)] = (
+                None
+                if status is None or done_bytes is None
+                else (done_bytes, status.lag_bytes, status.lag_records, source)
+            )
     return found
 
 
@@ -142,9 +158,8 @@ def _left(future: LogDirReplica, log_dirs: Iterable[LogDir]) -> int | None:
 
 def _shown(history: CopyHistory, at_ms: int, request: ProgressRequest) -> str:
     copies = history.copies
-    estimates = {copy: estimate(recent([poll.sample for poll in polls])) for copy, polls in copies.items()}
-    rows = [(copy, copies[copy][-1], estimates[copy], history.has_no_end(copy)) for copy in sorted(copies)]
-    loads = by_broker((copy, seen.source, now) for copy, seen, now, _has_no_end in rows)
+    rows = [_row(copy, copies[copy], has_no_end=history.has_no_end(copy)) for copy in sorted(copies)]
+    loads = by_broker((copy, None if seen is None else seen.source, now) for copy, seen, now, _has_no_end in rows)
     if request.as_json and request.by_broker:
         brokers = [{"broker": broker, **{way: asdict(flow) for way, flow in load.items()}} for broker, load in loads]
         return json.dumps({"at_ms": at_ms, "brokers": brokers})
@@ -158,6 +173,15 @@ def _shown(history: CopyHistory, at_ms: int, request: ProgressRequest) -> str:
     else:
         lines = _aligned([_COLUMNS, *(_cells(*row) for row in rows)])
     return "\n".join([f"Replicas being moved at {format_time(at_ms)}: {len(rows)}", *lines, *warnings])
+
+
+_Row = tuple[MovingCopy, CopyPoll | None, Estimate, bool]
+
+
+def _row(copy: MovingCopy, polls: list[CopyPoll], *, has_no_end: bool) -> _Row:
+    if not polls:
+        return copy, None, _UNREAD, has_no_end
+    return copy, polls[-1], estimate(recent([poll.sample for poll in polls])), has_no_end
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,28 +233,29 @@ def _load_cells(broker: int, load: Load) -> tuple[str, ...]:
     return (str(broker), *(cell for each in cells for cell in each))
 
 
-def _cells(copy: MovingCopy, seen: CopyPoll, now: Estimate, has_no_end: bool) -> tuple[str, ...]:
+def _cells(copy: MovingCopy, seen: CopyPoll | None, now: Estimate, has_no_end: bool) -> tuple[str, ...]:
     share = "" if now.fraction is None else f" ({now.fraction:.0%})"
+    done = "-" if seen is None else f"{format_bytes(now.done_bytes)}{share}"
     return (
         str(copy.topic_partition),
         copy.place,
-        f"{format_bytes(now.done_bytes)}{share}",
+        done,
         format_bytes(now.left_bytes),
-        str(seen.lag_records),
+        "-" if seen is None else str(seen.lag_records),
         format_rate(now.rate_bytes_per_s),
         "never" if has_no_end else format_duration(now.eta_s),
     )
 
 
-def _document(copy: MovingCopy, seen: CopyPoll, now: Estimate, has_no_end: bool) -> dict[str, Any]:
+def _document(copy: MovingCopy, seen: CopyPoll | None, now: Estimate, has_no_end: bool) -> dict[str, Any]:
     return {
         "topic": copy.topic_partition.topic,
         "partition": copy.topic_partition.partition,
         "broker": copy.broker,
         "log_dir": copy.log_dir,
-        "done_bytes": now.done_bytes,
+        "done_bytes": None if seen is None else now.done_bytes,
         "left_bytes": now.left_bytes,
-        "lag_records": seen.lag_records,
+        "lag_records": None if seen is None else seen.lag_records,
         "rate_bytes_per_s": now.rate_bytes_per_s,
         "write_bytes_per_s": now.write_bytes_per_s,
         "eta_s": None if has_no_end else now.eta_s,
