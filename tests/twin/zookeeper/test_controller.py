@@ -279,6 +279,31 @@ def test_elections_are_answered_in_the_words_of_this_mode(cluster: ZooKeeperClus
     assert (strange.outcome.code, strange.topics[0].outcomes[0][1].code) == (-1, -1)
 
 
+@pytest.mark.parametrize("timeout_ms", [0, -1])
+def test_an_election_without_time_is_held_and_answered_as_late(cluster: ZooKeeperCluster, timeout_ms: int) -> None:
+    """The controller holds it whatever the time; its own broker does not show the new leader at once."""
+    cluster.alter([2, 1, 3])
+    asked = [{"topic": "foo", "partitions": [0]}, {"topic": "nope", "partitions": [0]}]
+    answer = ask(
+        cluster.twin, api.ELECT_LEADERS, 2, node=0, election_type=0, topic_partitions=asked, timeout_ms=timeout_ms
+    )
+    results = [one.partition_result[0] for one in answer.replica_election_results]
+    assert (answer.error_code, [(one.error_code, one.error_message) for one in results]) == (
+        0, [(7, None), (3, "The partition does not exist.")],
+    )  # fmt: skip
+    assert cluster.state[0] == 2
+
+
+def test_an_election_asked_for_twice_is_answered_once(cluster: ZooKeeperCluster) -> None:
+    cluster.alter([2, 1, 3])
+    asked = [
+        {"topic": topic, "partitions": numbers} for topic, numbers in (("foo", [0, 0]), ("nope", []), ("foo", [0]))
+    ]
+    answer = ask(cluster.twin, api.ELECT_LEADERS, 2, node=0, election_type=0, topic_partitions=asked, timeout_ms=1_000)
+    ((topic, outcomes),) = [(one.topic, one.partition_result) for one in answer.replica_election_results]
+    assert (topic, [(one.partition_id, one.error_code) for one in outcomes]) == ("foo", [(0, 0)])
+
+
 def test_throttles_that_a_tool_writes_are_learnt_from_the_notification() -> None:
     cluster = ZooKeeperCluster().begin()
     owner = ConfigResource.broker(1)
@@ -323,6 +348,14 @@ def test_the_api_shows_a_move_that_a_znode_started() -> None:
     listed = ask(cluster.twin, api.LIST_PARTITION_REASSIGNMENTS, 0, node=0, timeout_ms=1, topics=None)
     (found,) = listed.topics[0].partitions
     assert (found.replicas, found.adding_replicas, found.removing_replicas) == ([3, 2, 1], [3], [1])
+
+
+def test_a_move_asked_for_twice_is_listed_once() -> None:
+    cluster = ZooKeeperCluster([1, 2]).begin()
+    cluster.alter([3, 2])
+    asked = [{"name": "foo", "partition_indexes": [0, 0, 7]}] * 2
+    (topic,) = ask(cluster.twin, api.LIST_PARTITION_REASSIGNMENTS, 0, node=0, timeout_ms=1, topics=asked).topics
+    assert [one.partition_index for one in topic.partitions] == [0]
 
 
 # Who is in office

@@ -16,6 +16,7 @@ from kreassign.twin.controller.reassignments import (
     ReassignmentsAltered,
     Target,
     TopicTargets,
+    each_once,
     list_reassignments,
     reassignments_refused,
 )
@@ -108,7 +109,7 @@ def _list_partition_reassignments(request: Request) -> Message:
     - Null asks for all, an empty list for none. What is unknown or not being moved is left out without an error.
     - A controller that is not active answers too, without an error, from what it has read: its list may be old, or
       empty. What is asked of a broker is answered by the controller that it takes for the active one.
-    - A topic or partition asked for twice is answered twice.
+    - A topic or partition asked for twice is answered twice, in ZooKeeper mode once.
     - The time-out is ignored.
 
     Left out:
@@ -119,6 +120,8 @@ def _list_partition_reassignments(request: Request) -> Message:
         return _ONGOING_RESPONSE(error_code=error_codes.CLUSTER_AUTHORIZATION_FAILED, error_message=text, topics=[])
     topics = request.message.topics
     wanted = None if topics is None else [(topic.name, topic.partition_indexes) for topic in topics]
+    if wanted is not None and request.cluster.version.uses_zookeeper:
+        wanted = list(each_once(wanted))
     return _ONGOING_RESPONSE(
         error_message=None,
         topics=[
@@ -265,7 +268,9 @@ def _elect_leaders(request: Request) -> Message:
     - Version 0 knows only the preferred election and has no error at the top.
     - Null asks for all partitions: those that need no election are left out, their topics are not.
     - A time-out of 0 or less is REQUEST_TIMED_OUT for all.
-    - In ZooKeeper mode only the controller takes the request, and topics without a result are left out.
+    - In ZooKeeper mode only the controller takes the request, lists each partition once, and leaves out topics without
+      a result. With a time-out of 0 or less it holds the elections all the same: REQUEST_TIMED_OUT where a leader
+      changed, since its broker does not show that at once.
 
     Left out:
     - Nothing.

@@ -93,9 +93,19 @@ def reassignments_refused(command: AlterReassignments, outcome: decision.Outcome
     return ReassignmentsAltered(outcome, tuple(answers))
 
 
-def list_reassignments(
-    metadata: ClusterMetadata, wanted: Iterable[tuple[str, Iterable[int]]] | None = None
-) -> tuple[TopicReassignments, ...]:
+Asked = Iterable[tuple[str, Iterable[int]]]
+"""Topics with partitions of each, as a request names them."""
+
+
+def each_once(asked: Asked) -> tuple[tuple[str, tuple[int, ...]], ...]:
+    """The same with each topic and partition once, as a controller of ZooKeeper mode takes them."""
+    topics: dict[str, dict[int, None]] = {}
+    for topic, partitions in asked:
+        topics.setdefault(topic, {}).update(dict.fromkeys(partitions))
+    return tuple((topic, tuple(partitions)) for topic, partitions in topics.items())
+
+
+def list_reassignments(metadata: ClusterMetadata, wanted: Asked | None = None) -> tuple[TopicReassignments, ...]:
     """The moves in progress, of all topics (None) or of the requested partitions.
 
     Idle and unknown partitions are left out. A partition or topic requested twice is listed twice.

@@ -326,7 +326,7 @@ class ZooKeeperController(KRaftController):
 
     def elect_leaders(self, command: ElectLeaders) -> LeadersElected:
         """Elect leaders, preferred or unclean."""
-        answer = self._core.commit(elect_leaders(self._core.context, command))
+        answer = self._core.commit(elect_leaders(self._core.context, decisions.elections_to_hold(command)))
         return decisions.election_response(command, answer)
 
     def unregister_broker(self, broker_id: int) -> Outcome:

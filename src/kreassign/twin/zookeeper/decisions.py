@@ -24,7 +24,7 @@ from kreassign.twin.controller.decision import (
 )
 from kreassign.twin.controller.leader_and_isr import ElectLeaders, LeadersElected, elections_refused
 from kreassign.twin.controller.partition_change import PartitionUpdate, change_of, without
-from kreassign.twin.controller.reassignments import AlterReassignments, TopicOutcomes
+from kreassign.twin.controller.reassignments import AlterReassignments, TopicOutcomes, each_once
 from kreassign.twin.controller.topics import (
     BY_DEFAULT,
     CreatePartitions,
@@ -78,16 +78,31 @@ def check_target(target: tuple[int, ...], sources: tuple[int, ...], live: Iterab
     return DONE
 
 
+def elections_to_hold(command: ElectLeaders) -> ElectLeaders:
+    """The elections of a request: of each partition one, whatever time the request has."""
+    topics = None if command.topics is None else each_once(command.topics)
+    return replace(command, topics=topics, timeout_ms=_ENOUGH_MS)
+
+
 def election_response(command: ElectLeaders, answer: LeadersElected) -> LeadersElected:
-    """The response to elections with the messages of this mode."""
+    """The response to elections with the messages of this mode; a topic without an outcome is left out.
+
+    The controller waits until its own broker shows the new leaders, and those that it does not show in time are
+    REQUEST_TIMED_OUT.
+    """
     if command.election_type not in list(ElectionType):
         return elections_refused(command, FAILED)
+    done = TIMED_OUT if has_expired(command.timeout_ms) else DONE
     topics = tuple(
         replace(
-            one, outcomes=tuple((index, _with_message(one.topic, index, outcome)) for index, outcome in one.outcomes)
+            one,
+            outcomes=tuple(
+                (index, _with_message(one.topic, index, outcome) if outcome.is_failure else done)
+                for index, outcome in one.outcomes
+            ),
         )
         for one in answer.topics
-        if one.outcomes or command.topics is not None
+        if one.outcomes
     )
     return replace(answer, topics=topics)
 
