@@ -145,6 +145,50 @@ def test_who_takes_over_makes_what_its_predecessor_was_about_to_make() -> None:
     assert paths.topic_path("foo") not in second.tree.znodes
 
 
+def put_move_of_kip_455(cluster: ZooKeeperCluster) -> None:
+    """The znode that KIP-455 shows, of a topic that no controller has made partitions of."""
+    content = {
+        "version": 2,
+        "partitions": {"0": [1, 4, 2, 3]},
+        "addingReplicas": {"0": [4]},
+        "removingReplicas": {"0": [1]},
+    }
+    cluster.tree.put(paths.topic_path("new"), json.dumps(content).encode())
+
+
+def moving(cluster: ZooKeeperCluster) -> tuple[tuple[int, ...], bool]:
+    """The replicas of new-0 in its topic's znode, and whether they are being changed."""
+    znode = parse_topic("new", cluster.tree.znodes[paths.topic_path("new")].content)
+    return tuple(znode.partitions[0]), znode.ongoing(0) is not None
+
+
+def test_a_new_topic_in_a_move_is_made_and_moved_by_who_takes_over() -> None:
+    first = ZooKeeperCluster().begin()
+    put_move_of_kip_455(first)
+    second = ZooKeeperCluster(tree=left_by(first)).begin()
+    assert moving(second.settle()) == ((4, 2, 3), False)
+    assert state(second, NEW)[0] in {4, 2, 3}
+
+
+def test_a_new_topic_in_a_move_is_made_and_moved_when_it_is_seen() -> None:
+    cluster = ZooKeeperCluster().begin()
+    put_move_of_kip_455(cluster)
+    cluster.controller.process_changes()
+    assert moving(cluster.settle()) == ((4, 2, 3), False)
+
+
+def test_a_new_topic_in_a_move_waits_for_a_broker_and_stops_no_controller() -> None:
+    cluster = ZooKeeperCluster([5, 6]).begin()
+    for broker in (1, 2, 3, 4):
+        cluster.twin.stop(broker)
+    put_move_of_kip_455(cluster)
+    cluster.twin.fail_over()
+    assert moving(cluster.settle()) == ((1, 4, 2, 3), True)
+    for broker in (1, 2, 3, 4):
+        cluster.twin.start(broker)
+    assert moving(cluster.settle()) == ((4, 2, 3), False)
+
+
 def test_topics_created_and_deleted_by_requests_leave_their_znodes() -> None:
     cluster = ZooKeeperCluster().begin()
     topic = {"name": "new", "num_partitions": -1, "replication_factor": -1, "configs": []}

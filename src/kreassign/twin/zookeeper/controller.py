@@ -181,9 +181,10 @@ class ZooKeeperController(KRaftController):
         self._tell(control_requests.full_state_messages(self._core.metadata, self._log.controller_epoch))
         self._last_change = max(self._log.znodes.children(paths.CONFIG_CHANGES), default="")
         self._done_reassignments = 0
+        self._topics.process_changes()  # a move needs its partition, and deleted topics have none
         started = self._process_reassignments()
         for key in self._log.cache.reassigning:
-            if key not in started:
+            if key not in started and self._core.metadata.partition(key) is not None:
                 self._move(key, self._log.cache.lists(key))
         self.process_changes()
 
@@ -241,7 +242,7 @@ class ZooKeeperController(KRaftController):
             self._tell(steps, even_if_empty=is_about_brokers)
         for record in records:
             match record:
-                case PartitionChanged(key) if self._is_complete(key):
+                case PartitionChanged(key) | PartitionCreated(key) if self._is_complete(key):
                     self._plan(key)
                 case BrokerUnfenced(broker_id):
                     self._registrations.register(broker_id)
@@ -444,7 +445,7 @@ class ZooKeeperController(KRaftController):
         due, self._due = sorted(self._due), set()
         for key in due:
             lists = self._log.cache.lists(key)
-            if lists.adding or lists.removing:
+            if (lists.adding or lists.removing) and self._core.metadata.partition(key) is not None:
                 self._move(key, lists)
 
     def _is_complete(self, key: TopicPartition) -> bool:
