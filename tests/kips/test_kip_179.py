@@ -128,6 +128,28 @@ def test_both_ways_come_to_the_same_status() -> None:
     ]
 
 
+@pytest.mark.parametrize("version", [WITH, DEFAULT], ids=["with its requests", "without"])
+def test_the_status_leaves_out_a_copy_in_an_offline_directory(version: KafkaVersion) -> None:
+    asked = twin({"foo": [[0, 1]]}, version=version)
+    with client_of(asked) as client:
+        (path,) = [one.path for one in client.describe_log_dirs([1])[1] if one.replicas]
+        asked.fail_log_dir(1, path)
+        asked.advance(5_000)
+        assert [one.broker for one in client.replica_status([FOO])[FOO]] == [0]
+
+
+def test_a_copy_that_cannot_be_read_is_not_taken_for_a_missing_one() -> None:
+    asked = twin({"foo": [[0, 1]], "bar": [[1, 0]]})
+    schedule_faults(asked, [read_fault("refuse:KAFKA_STORAGE_ERROR:ListOffsets:1@1s+1h")])
+    asked.advance(2_000)
+    with client_of(asked) as client:
+        found = client.replica_status([FOO, TopicPartition("bar", 0)])
+    assert [one.broker for one in found[FOO]] == [0]
+    refused = found.failed[TopicPartition("bar", 0)]
+    assert isinstance(refused, Rejected)
+    assert refused.name == "KAFKA_STORAGE_ERROR"
+
+
 def test_no_release_of_kafka_offers_the_requests() -> None:
     for endpoint in Endpoint:
         assert all(DEFAULT.versions(known.key, endpoint) is None for known in api.KIP_179_APIS)

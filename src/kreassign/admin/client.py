@@ -339,5 +339,5 @@ class AdminClient(KafkaCalls):
             for spec in (OffsetSpec.EARLIEST_LOCAL, OffsetSpec.LATEST)
         )
         log_dirs = self._session.call(partition_calls.describe_log_dirs(copies), broker, timeout_ms)
-        offsets = {key: requests.OffsetRange(starts.ok[key], end) for key, end in ends.ok.items() if key in starts.ok}
-        return topic_changes.BrokerReport(self._clock.now_ms(), offsets, topic_changes.replica_sizes_bytes(log_dirs))
+        sizes = topic_changes.replica_sizes_bytes(log_dirs)
+        return topic_changes.broker_report(self._clock.now_ms(), starts, ends, sizes)

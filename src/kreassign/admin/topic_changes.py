@@ -71,11 +71,31 @@ Named = Mapping[TopicPartition, Iterable[int]]
 
 @dataclass(frozen=True, slots=True)
 class BrokerReport:
-    """One broker's report on the requested copies; copies that it does not host are absent."""
+    """One broker's report on the requested copies; copies that it does not host are absent.
+
+    Copies in `failed` are unknown, such as those in an offline directory.
+    """
 
     taken_ms: int
     offsets: Mapping[TopicPartition, OffsetRange] = field(default_factory=dict)
     sizes_bytes: Mapping[TopicPartition, int] = field(default_factory=dict)
+    failed: Mapping[TopicPartition, ClusterError] = field(default_factory=dict)
+
+
+_NOT_HOSTED = (error_codes.NOT_LEADER_OR_FOLLOWER, error_codes.UNKNOWN_TOPIC_OR_PARTITION)
+
+
+def broker_report(
+    taken_ms: int,
+    starts: Batch[TopicPartition, int],
+    ends: Batch[TopicPartition, int],
+    sizes_bytes: Mapping[TopicPartition, int],
+) -> BrokerReport:
+    """One broker's report, from the first and last offsets of its copies."""
+    offsets = {key: OffsetRange(starts.ok[key], end) for key, end in ends.ok.items() if key in starts.ok}
+    errors = {**starts.failed, **ends.failed}
+    failed = {key: error for key, error in errors.items() if not error_codes.has_code(error, *_NOT_HOSTED)}
+    return BrokerReport(taken_ms, offsets, sizes_bytes, failed)
 
 
 def located_partitions(asked: Iterable[TopicPartition], topics: Batch[str, Topic]) -> Batch[TopicPartition, Partition]:
@@ -159,22 +179,25 @@ def replica_statuses(
 ) -> Batch[TopicPartition, tuple[ReplicaStatus, ...]]:
     """The status of each replica of each partition whose leader answered.
 
-    A broker other than the leader that did not answer is left out of its partitions' statuses: its copy is
-    unknown. A partition whose leader did not answer fails with that broker's error.
+    A broker other than the leader that did not answer, or not about this copy, is left out of its partitions'
+    statuses: its copy is unknown. A partition whose leader did not answer fails with that broker's error.
     """
     ok: dict[TopicPartition, tuple[ReplicaStatus, ...]] = {}
     failed: dict[TopicPartition, ClusterError] = {}
     for topic_partition, partition in partitions.items():
         leader = reports.get(partition.leader)
         if leader is None or topic_partition not in leader.offsets:
-            failed[topic_partition] = silent.get(partition.leader) or Unreachable(
-                f"the leader of {topic_partition} is not known; ask again once one is elected"
+            refusal = None if leader is None else leader.failed.get(topic_partition)
+            failed[topic_partition] = (
+                silent.get(partition.leader)
+                or refusal
+                or Unreachable(f"the leader of {topic_partition} is not known; ask again once one is elected")
             )
         else:
             ok[topic_partition] = tuple(
                 _replica_status(partition, broker, reports[broker], leader)
                 for broker in partition.replicas
-                if broker in reports
+                if broker in reports and topic_partition not in reports[broker].failed
             )
     return Batch(ok, failed)
 

@@ -251,14 +251,17 @@ def _status_partition(request: Request, topic: str, entry: Message) -> Message:
 
 
 def _replicas(request: Request, state: PartitionState, wanted: list[int] | None) -> Iterator[Message]:
-    leader = _copy(request, state, state.leader)
+    leader, readings = _copy(request, state, state.leader), request.cluster.replication.readings
+    hosts = readings.brokers_with(state.topic_partition)
     for broker in state.replicas if wanted is None else wanted:
         if broker not in request.metadata.brokers:
             yield _PARTITION.ToldReplica(broker_id=broker, error_code=error_codes.UNKNOWN_MEMBER_ID)
         elif broker not in state.replicas:
             yield _PARTITION.ToldReplica(broker_id=broker, error_code=error_codes.UNKNOWN_TOPIC_OR_PARTITION)
         elif request.cluster.is_running(broker):
-            yield _told(request, broker, _copy(request, state, broker), leader)
+            copy = _copy(request, state, broker)
+            if copy.offsets != NO_COPY or broker not in hosts:  # in an offline directory it cannot be read
+                yield _told(request, broker, copy, leader)
 
 
 def _copy(request: Request, state: PartitionState, broker: int) -> Copy:
