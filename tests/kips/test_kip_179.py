@@ -121,6 +121,40 @@ def test_a_moving_partition_is_refused_and_its_progress_told(version: KafkaVersi
         assert status[0].size_bytes == 10_000_000
 
 
+def _cordon_broker_1(asked: Twin) -> None:
+    cordon = [ConfigChange.set("cordoned.log.dirs", "*")]
+    client_of(asked).incremental_alter_configs({ConfigResource.broker(1): cordon}).raise_if_any()
+
+
+def test_a_dry_run_refuses_what_a_cordon_makes_the_controller_refuse() -> None:
+    """From Kafka 4.4 no list may name a cordoned broker, not even one that has the replica."""
+    asked = twin({"foo": [[0, 1]]}, version=WITH)
+    _cordon_broker_1(asked)
+    with client_of(asked) as client:
+        for is_dry in (True, False):
+            moved = client.reassign_partitions({FOO: (2, 1)}, validate_only=is_dry).failed[FOO]
+            grown = client.alter_replication_factors({"foo": 3}, validate_only=is_dry).failed["foo"]
+            for refused in (moved, grown):
+                assert isinstance(refused, Rejected)
+                assert (refused.code, refused.message) == (
+                    39,
+                    "The manual partition assignment includes broker 1, but all its log directories are cordoned.",
+                )
+    assert partition(asked, "foo")[0] == (0, 1)
+
+
+@pytest.mark.parametrize("version", [WITH_ZOOKEEPER, KAFKA_3_9_ZOOKEEPER], ids=["with its requests", "without"])
+def test_in_zookeeper_mode_a_broker_that_is_down_is_unknown(version: KafkaVersion) -> None:
+    cluster = ZooKeeperCluster([1, 2, 3], version=version).begin()
+    cluster.twin.stop(5)
+    with client_of(cluster.twin) as client:
+        for is_dry in (True, False):
+            refused = client.reassign_partitions({FOO: (1, 2, 5)}, validate_only=is_dry).failed[FOO]
+            assert isinstance(refused, Rejected)
+            assert refused.code == 25
+    assert cluster.lists == ((1, 2, 3), (), ())
+
+
 def test_both_ways_come_to_the_same_status() -> None:
     found = [held(twin({"foo": [[0, 1]]}, version=version)).replica_status([FOO])[FOO] for version in (WITH, DEFAULT)]
     assert [(one.broker, one.lag_records, one.lag_bytes, one.is_leader) for one in found[0]] == [

@@ -22,7 +22,14 @@ from kreassign.model.topic_changes import (
 from kreassign.twin.access import Operation
 from kreassign.twin.api.request import Handler, Request
 from kreassign.twin.controller.decision import DONE, MIN_IN_SYNC_REPLICAS, TIMED_OUT, Outcome, has_expired
-from kreassign.twin.controller.reassignments import AlterReassignments, Target, TopicOutcomes, TopicTargets
+from kreassign.twin.controller.reassignments import (
+    AlterReassignments,
+    ReassignmentsAltered,
+    Target,
+    TopicOutcomes,
+    TopicTargets,
+    alter_reassignments,
+)
 from kreassign.twin.controller.topics import CreatePartitions, MorePartitions
 from kreassign.twin.metadata import PartitionState, TopicState
 from kreassign.wire import api
@@ -34,11 +41,16 @@ Named = TypeVar("Named")
 
 
 def topics_seen(request: Request, names: Iterable[str]) -> TopicsView:
-    """These topics, if they exist, and all brokers with their copies; copies of a broker that is down are unknown."""
+    """These topics, if they exist, and all brokers with their copies; copies of a broker that is down are unknown.
+
+    With ZooKeeper a broker that is down is not registered.
+    """
     metadata, context = request.metadata, request.context
     found = {name: _seen_topic(metadata.topics[name]) for name in names if name in metadata.topics}
     brokers = [
-        Broker(one.broker_id, one.host, one.port, one.rack, is_fenced=one.fenced) for one in metadata.brokers.values()
+        Broker(one.broker_id, one.host, one.port, one.rack, is_fenced=one.fenced)
+        for one in metadata.brokers.values()
+        if not (one.fenced and request.cluster.version.uses_zookeeper)
     ]
     running = [broker.id for broker in brokers if request.cluster.is_running(broker.id)]
     return topics_view(
@@ -74,6 +86,13 @@ def _refusal(request: Request) -> Message | None:
 def _refusals(decided: Mapping[Named, object]) -> dict[Named, Outcome]:
     """The outcomes of what was decided against, by topic or partition."""
     return {name: Outcome(one.code, one.message) for name, one in decided.items() if isinstance(one, Refusal)}
+
+
+def _altered(request: Request, command: AlterReassignments) -> ReassignmentsAltered:
+    """Start moves; a dry run has the answer that the controller would give."""
+    if request.message.validate_only:
+        return alter_reassignments(request.cluster.context, command).answer
+    return request.cluster.controller.alter_reassignments(command)
 
 
 _COUNTS_RESPONSE = api.ALTER_PARTITION_COUNTS.response
@@ -120,6 +139,7 @@ def _alter_replication_factors(request: Request) -> Message:
       leader is never one, and those out of sync go first.
     - An unknown topic is INVALID_TOPIC_EXCEPTION, a factor that cannot be reached or is below min.insync.replicas
       INVALID_REPLICATION_FACTOR, a topic that moves REASSIGNMENT_IN_PROGRESS, one that comes twice INVALID_REQUEST.
+    - A dry run is refused what the controller would refuse.
 
     Left out:
     - Nothing.
@@ -132,12 +152,11 @@ def _alter_replication_factors(request: Request) -> Message:
         [(topic.name, topic.replication_factor) for topic in message.topics],
         may_undercut_min_in_sync=message.may_undercut_min_in_sync,
     )
+    answer = _altered(request, _factors_command(decided))
+    if answer.outcome.is_failure:
+        return _refused(request, answer.outcome)
     outcomes = dict.fromkeys(decided, DONE) | _refusals(decided)
-    if not message.validate_only:
-        answer = request.cluster.controller.alter_reassignments(_factors_command(decided))
-        if answer.outcome.is_failure:
-            return _refused(request, answer.outcome)
-        outcomes |= {topic.topic: _first_failure(topic) for topic in answer.topics}
+    outcomes |= {topic.topic: _first_failure(topic) for topic in answer.topics}
     return _FACTORS_RESPONSE(topics=_topic_outcomes(_FACTORS_RESPONSE.TopicOutcome, decided, outcomes))
 
 
@@ -169,7 +188,7 @@ def _reassign_partitions(request: Request) -> Message:
     - An unknown topic is INVALID_TOPIC_EXCEPTION, an unknown broker UNKNOWN_MEMBER_ID, an unknown partition or an
       illegal list INVALID_REPLICA_ASSIGNMENT, a partition that moves already REASSIGNMENT_IN_PROGRESS, one that comes
       twice INVALID_REQUEST.
-    - What is legal goes the way of AlterPartitionReassignments.
+    - What is legal goes the way of AlterPartitionReassignments; a dry run is refused what the controller would refuse.
 
     Left out:
     - Nothing.
@@ -184,15 +203,13 @@ def _reassign_partitions(request: Request) -> Message:
     ]
     decided = decide_reassignments(topics_seen(request, {key.topic for key, _replicas in wanted}), wanted)
     legal = {key: target for key, target in decided.items() if not isinstance(target, Refusal)}
-    outcomes = dict.fromkeys(legal, DONE)
-    if not message.validate_only:
-        moves = (TopicTargets(key.topic, (Target(key.partition, target),)) for key, target in legal.items())
-        answer = request.cluster.controller.alter_reassignments(AlterReassignments(tuple(moves)))
-        if answer.outcome.is_failure:
-            return _refused(request, answer.outcome)
-        for topic in answer.topics:
-            outcomes |= {TopicPartition(topic.topic, number): outcome for number, outcome in topic.outcomes}
-    outcomes |= _refusals(decided)
+    moves = (TopicTargets(key.topic, (Target(key.partition, target),)) for key, target in legal.items())
+    answer = _altered(request, AlterReassignments(tuple(moves)))
+    if answer.outcome.is_failure:
+        return _refused(request, answer.outcome)
+    outcomes = _refusals(decided)
+    for topic in answer.topics:
+        outcomes |= {TopicPartition(topic.topic, number): outcome for number, outcome in topic.outcomes}
     return _REASSIGN_RESPONSE(topics=_targets_by_topic({key: outcomes[key] for key in decided}))
 
 
