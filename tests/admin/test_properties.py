@@ -300,6 +300,13 @@ def test_no_mechanism_is_kerberos_as_in_kafka() -> None:
         settings(security_protocol="SASL_PLAINTEXT")
 
 
+def test_a_request_that_may_take_longer_than_a_call_lengthens_the_call() -> None:
+    """As in Kafka's client, so that the longer time is not cut short by a default."""
+    assert settings(request_timeout_ms="90000").api_timeout_ms == 90_000
+    assert settings(request_timeout_ms="50000").api_timeout_ms == 60_000
+    assert settings(request_timeout_ms="90000", default_api_timeout_ms="70000").api_timeout_ms == 70_000
+
+
 def test_credentials_of_a_protocol_without_sasl_are_not_read() -> None:
     assert settings(security_protocol="PLAINTEXT", sasl_mechanism="PLAIN", sasl_jaas_config="x").sasl is None
 

@@ -341,6 +341,7 @@ def _settings(
         for key in ("bootstrap.servers", "bootstrap.controllers"):
             _check_addresses(key, properties.get(key))
     protocol = _security_protocol(properties)
+    request_timeout_ms = _milliseconds(properties, "request.timeout.ms", 30_000)
     return ClientSettings(
         bootstrap_servers=Address.parse_list(bootstrap_servers) if bootstrap_servers is not None else (),
         bootstrap_controllers=Address.parse_list(bootstrap_controllers) if bootstrap_controllers is not None else (),
@@ -348,8 +349,8 @@ def _settings(
         security_protocol=protocol,
         sasl=credentials(properties) if protocol.uses_sasl else None,
         tls=tls_settings(properties) if protocol.uses_tls else Tls(),
-        request_timeout_ms=_milliseconds(properties, "request.timeout.ms", 30_000),
-        api_timeout_ms=_milliseconds(properties, "default.api.timeout.ms", 60_000),
+        request_timeout_ms=request_timeout_ms,
+        api_timeout_ms=_milliseconds(properties, "default.api.timeout.ms", max(60_000, request_timeout_ms)),
         connect_timeout_ms=_milliseconds(properties, "socket.connection.setup.timeout.ms", 10_000),
         retry_backoff_ms=_milliseconds(properties, "retry.backoff.ms", 100),
     )
