@@ -58,11 +58,15 @@ class Tree:
 
 @dataclass
 class Candidate:
-    """One candidate's view of the tree. With `writes_left` it is stopped once that many writes were made."""
+    """One candidate's view of the tree. With `writes_left` it is stopped once that many writes were made.
+
+    With `writes_until_deposed` another candidate is elected before the next write, and has gone after it.
+    """
 
     tree: Tree
     epoch: int = 0
     writes_left: int | None = None
+    writes_until_deposed: int | None = None
     session_ended: bool = False
     controller: Znode | None = None
     on_news: Callable[[], None] = lambda: None
@@ -95,10 +99,22 @@ class Candidate:
             if self.writes_left == 0:
                 raise StoppedError
             self.writes_left -= 1
+        if self.writes_until_deposed is not None:
+            if self.writes_until_deposed == 0:
+                self._give_way()
+            else:
+                self.writes_until_deposed -= 1
         known = self.get(paths.CONTROLLER_EPOCH)
         if known is None or int(known.content) != self.epoch:
             raise ControllerMoved("another controller is in office")
         self.tree.commit(writes)
+
+    def _give_way(self) -> None:
+        self.writes_until_deposed = None
+        self.resign()
+        stranger = Candidate(self.tree)
+        assert stranger.elect(9, 0) is not None
+        stranger.resign()
 
     def watch(self, path: str) -> bool:
         """Tests look when they want."""

@@ -111,3 +111,25 @@ def test_the_next_controller_ends_the_work_after_any_write(name: str) -> None:
             assert writes
             return
     pytest.fail(f"more than {MOST_WRITES} writes")
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_controller_deposed_at_any_write_goes_on_when_elected_again(name: str) -> None:
+    """It remembers what it had not written yet, and has written what it does not remember."""
+    for writes in range(MOST_WRITES):
+        cluster = ZooKeeperCluster([1, 2, 3], others=OTHERS).begin()
+        CASES[name].before(cluster)
+        cluster.candidate.writes_until_deposed = writes
+        CASES[name].deed(cluster)
+        cluster.settle()
+        was_deposed, cluster.candidate.writes_until_deposed = cluster.candidate.writes_until_deposed is None, None
+        cluster.controller.process_changes()
+        assert CASES[name].is_done(cluster.settle()), f"deposed after {writes} writes"
+        for topic in cluster.twin.metadata.topics.values():
+            for one in topic.partitions.values():
+                lists = cluster.log.cache.lists(one.topic_partition)
+                assert (one.replicas, one.adding, one.removing) == (lists.replicas, lists.adding, lists.removing)
+        if not was_deposed:
+            assert writes
+            return
+    pytest.fail(f"more than {MOST_WRITES} writes")

@@ -186,6 +186,9 @@ class ZooKeeperController(KRaftController):
         for key in self._log.cache.reassigning:
             if key not in started and self._core.metadata.partition(key) is not None:
                 self._move(key, self._log.cache.lists(key))
+        for key in sorted(self._core.metadata.reassigning.difference(self._log.cache.reassigning)):
+            # The lists were the last that this controller wrote of a cancel before it was deposed.
+            self._move(key, self._log.cache.lists(key), ReassignmentsAltered(Outcome(), ()))
         self.process_changes()
 
     def register_at(self, addresses: Mapping[int, HostPort]) -> None:
