@@ -15,7 +15,7 @@ from kreassign.kafka_tools.reassign.requests import ProgressRequest
 from kreassign.kafka_tools.reassign.tool_client import ToolClient
 from kreassign.model import TopicPartition
 from kreassign.model.plan import parse_plan
-from kreassign.model.throttle import move_map, rate_changes, topic_changes
+from kreassign.model.throttle import clear_broker_changes, move_map, rate_changes, topic_changes
 from kreassign.twin.faults import read_fault, schedule_faults
 from tests.approved import approve
 from tests.kips.recorded_tool import CONFIGURE, LIST, REASSIGN, Request, ToolOnTwin
@@ -124,6 +124,43 @@ def test_a_plan_waits_until_all_nodes_show_its_cancels(
     assert 4_900 < started.at_ms - began_ms < 5_400
     lines = capsys.readouterr().out.splitlines()
     assert parse_plan(lines[lines.index("Current partition replica assignment") + 2]).replicas == {FOO: (0, 1)}
+
+
+@pytest.mark.parametrize(
+    ("is_complete", "cancelled", "present"),
+    [
+        (True, [], {FOO: (2, 3), BAZ: (3,)}),
+        (False, ["Successfully cancelled partition reassignment for: baz-0"], {FOO: (0, 1), BAZ: (0,)}),
+    ],
+    ids=["both are complete", "others cancelled one"],
+)
+def test_a_plan_that_cancels_first_is_sent_if_a_move_has_just_ended(
+    tool: ToolOnTwin,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    is_complete: bool,
+    cancelled: list[str],
+    present: dict[TopicPartition, tuple[int, ...]],
+) -> None:
+    def end_moves(request: Request) -> None:
+        if request.key == REASSIGN.key:
+            tool.transport.before = lambda _request: None
+            if is_complete:
+                tool.admin.incremental_alter_configs(clear_broker_changes(range(4))).raise_if_any()
+                tool.twin.advance(600_000)
+            else:
+                tool.admin.alter_partition_reassignments({FOO: None}).raise_if_any()
+
+    tool.transport.before = end_moves
+    tool.execute_with_options({FOO: (1, 2), BAZ: (1,)}, tmp_path, "--additional", "--cancel-first")
+    lines = capsys.readouterr().out.splitlines()
+    assert [line for line in lines if "cancelled" in line] == cancelled
+    assert parse_plan(lines[lines.index("Current partition replica assignment") + 2]).replicas == present
+    assert tool.batches == [(BAZ, FOO), (BAZ, FOO)]
+    assert {key: move.target for key, move in tool.admin.list_partition_reassignments().items()} == {
+        FOO: (1, 2),
+        BAZ: (1,),
+    }
 
 
 def test_a_plan_that_cancels_first_is_not_sent_while_brokers_show_the_move(tool: ToolOnTwin, tmp_path: Path) -> None:

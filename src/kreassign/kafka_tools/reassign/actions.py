@@ -38,6 +38,7 @@ from kreassign.model import (
     Topic,
     TopicPartition,
     TopicPartitionReplica,
+    error_codes,
     throttle,
 )
 from kreassign.model.plan import PartitionAssignment, Plan, format_plan, partition_order
@@ -231,12 +232,21 @@ def cancel_all(client: ToolClient, request: CancelAllRequest, clock: Clock) -> N
         tool_client.clear_throttles(client, brokers, plan.topics)
 
 
-def cancel_reassignments(client: ToolClient, active: Collection[TopicPartition]) -> None:
-    """Cancel these reassignments; raises `TerseError` with all refused ones."""
+def cancel_reassignments(
+    client: ToolClient, active: Collection[TopicPartition], *, may_have_ended: bool = False
+) -> set[TopicPartition]:
+    """Cancel these reassignments; raises `TerseError` with all refused ones.
+
+    Returns those that had ended before, which are refused too unless they `may_have_ended`.
+    """
     failures = client.reassign(dict.fromkeys(active))
-    if failures:
-        raise TerseError(messages.not_cancelled(failures)) from next(iter(failures.values()))
-    say(messages.cancelled(active))
+    tolerated = (error_codes.NO_REASSIGNMENT_IN_PROGRESS,) if may_have_ended else ()
+    ended = {key for key, error in failures.items() if error_codes.has_code(error, *tolerated)}
+    if refused := {key: error for key, error in failures.items() if key not in ended}:
+        raise TerseError(messages.not_cancelled(refused)) from next(iter(refused.values()))
+    if stopped := [key for key in active if key not in ended]:
+        say(messages.cancelled(stopped))
+    return ended
 
 
 def targets_to_cancel(found: Found) -> dict[TopicPartitionReplica, str]:
@@ -400,17 +410,24 @@ def _cancel_first(
     ours = {partition: move for partition, move in ongoing.items() if partition in plan.replicas}
     if not ours:
         return dict(ongoing), dict(current)
-    cancel_reassignments(client, ours)
+    ended = cancel_reassignments(client, ours, may_have_ended=True)
     give_up_s = clock.monotonic_s() + CANCEL_S
     while True:
         left = client.reassignments()
         lists = current_replicas(plan, known_topics(client.topics(plan.topics)))
-        late = [key for key, move in ours.items() if key in left or set(lists[key]) != set(move.sources)]
+        late = [key for key, move in ours.items() if key in left or _shows(move, lists[key], has_ended=key in ended)]
         if not late:
             return left, lists
         if clock.monotonic_s() >= give_up_s:
             raise TerseError(messages.not_cancelled_in_time(late))
         clock.sleep(CANCEL_POLL_S)
+
+
+def _shows(move: OngoingReassignment, listed: tuple[int, ...], *, has_ended: bool) -> bool:
+    """True if a broker may still show a move that was cancelled, or has ended before; that may be at any list."""
+    if has_ended:
+        return bool(move.adding) and set(listed) == set(move.replicas)
+    return set(listed) != set(move.sources)
 
 
 def check_brokers(plan: Plan, live: set[int]) -> None:
