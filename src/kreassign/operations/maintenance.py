@@ -266,8 +266,8 @@ class Maintenance:
                 for one in facts.found.brokers:
                     if one.broker in brokers:
                         uncordon(client, one, self.context)
-            case Forget(brokers, _, later):
-                self._store.write(facts.record.left(brokers, self.clock.now_ms(), later))
+            case Forget(brokers):
+                self._store.write(facts.record.left(brokers, self.clock.now_ms()))
 
     def _reorder(self, client: AdminClient, step: Reorder, facts: MaintenanceFacts) -> None:
         # A broker that lags shows lists that others have changed since; sent again, they would undo that.

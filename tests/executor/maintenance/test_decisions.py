@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import permutations
 
 import pytest
 from hypothesis import given, settings
@@ -37,7 +38,7 @@ from kreassign.model import LogDir, OngoingReassignment, Partition, TopicPartiti
 from tests.approved import approve
 
 MOST_STEPS = 25
-PAIR = [(3,), (4,), (3, 4)]
+GROUPS = [(2,), (3,), (4,), (3, 4)]
 LISTS = {0: (3, 1, 2), 1: (1, 3, 2), 2: (2, 1, 4), 3: (3, 4, 1)}
 
 
@@ -119,8 +120,8 @@ class Cluster:
                     first = self.lists[name.partition][0]
                     assert first in self.isr(name.partition)
                     self.leaders[name.partition] = first
-            case Forget(brokers, _, later):
-                self.record = self.record.left(brokers, self.now_ms, later)
+            case Forget(brokers):
+                self.record = self.record.left(brokers, self.now_ms)
             case Await():
                 self.out_of_sync.clear()
                 self.moving.clear()
@@ -218,6 +219,20 @@ def test_lists_of_two_brokers_go_back_with_the_end_of_the_last_maintenance(order
     (forget,) = (str(step) for step in steps if isinstance(step, Forget))
     assert f"until broker {order[1]}, which is cordoned, leaves its maintenance, too" in forget
     assert isinstance(way(cluster, next_to_exit, order[1])[-1], Finished)
+    assert (cluster.lists, cluster.values) == (before, {})
+    assert cluster.leaders == {number: replicas[0] for number, replicas in before.items()}
+    assert dict(cluster.record.orders) == {}
+
+
+@pytest.mark.parametrize("order", [*permutations((2, 3, 4))], ids=str)
+def test_lists_go_back_whoever_leaves_between_two_brokers_that_they_name(order: tuple[int, ...]) -> None:
+    before = {0: (3, 4, 1), 1: (2, 1), 2: (4, 3, 1)}
+    cluster = Cluster(dict(before), min_isr=1)
+    assert isinstance(way(cluster, next_to_enter, 2, 3, 4)[-1], Finished)
+    for broker in order:
+        steps = way(cluster, next_to_exit, broker)
+        assert isinstance(steps[-1], Finished)
+        assert not any("somebody else" in str(step) for step in steps)
     assert (cluster.lists, cluster.values) == (before, {})
     assert cluster.leaders == {number: replicas[0] for number, replicas in before.items()}
     assert dict(cluster.record.orders) == {}
@@ -426,19 +441,19 @@ def test_whoever_goes_on_after_whatever_interruption_ends_where_it_began(
 @settings(max_examples=300)
 @given(
     st.lists(st.permutations(range(1, 5)).map(lambda one: tuple(one[:3])), min_size=1, max_size=5),
-    st.lists(st.tuples(st.sampled_from(["enter", "exit"]), st.sampled_from(PAIR), st.booleans()), max_size=20),
+    st.lists(st.tuples(st.sampled_from(["enter", "exit"]), st.sampled_from(GROUPS), st.booleans()), max_size=20),
     st.sampled_from([(False, False), (True, False), (True, True)]),
     st.integers(0, 20),
-    st.permutations(PAIR),
+    st.permutations(GROUPS),
 )
-def test_two_brokers_leave_maintenance_as_they_entered_it(
+def test_brokers_leave_maintenance_as_they_entered_it(
     lists: list[tuple[int, ...]],
     events: list[tuple[str, tuple[int, ...], bool]],
     cordons: tuple[bool, bool],
     upgraded: int,
     last: list[tuple[int, ...]],
 ) -> None:
-    """As above, of one broker, the other, or both."""
+    """As above, of each of three brokers, or two at once."""
     before = dict(enumerate(lists))
     cluster = Cluster(dict(before), min_isr=1, has_cordon=cordons[0], binds=False)
     for number, (verb, brokers, only_written) in enumerate(events):

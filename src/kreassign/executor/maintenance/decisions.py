@@ -65,14 +65,10 @@ class Uncordon:
 
 @dataclass(frozen=True, slots=True)
 class Forget:
-    """Record that the maintenance of these brokers is over; `left_alone` names lists that stay as they are.
-
-    Those of `later` partitions go back with the end of another broker's maintenance.
-    """
+    """Record that the maintenance of these brokers is over; `left_alone` names lists that stay as they are."""
 
     brokers: tuple[int, ...]
     left_alone: tuple[str, ...] = ()
-    later: tuple[TopicPartition, ...] = ()
 
     def __str__(self) -> str:
         said = "".join(f"; {sentence}" for sentence in self.left_alone[:SHOWN])
@@ -263,7 +259,7 @@ def to_be_named(facts: MaintenanceFacts) -> frozenset[int]:
 #     it is first in a list, in sync, and does not lead          →  `Elect`
 #     a list names a broker that others have cordoned            →  `Blocked` until that is uncordoned
 #     it is recorded                                             →  `Forget`; lists that name a broker still in
-#                                                                   maintenance go back with the end of that
+#                                                                   maintenance may go back with the end of that
 #     otherwise                                                  →  `Finished`
 #
 # Kafka 4.4 takes no list that names a broker all of whose directories are cordoned. So lists are changed before the
@@ -582,9 +578,9 @@ def _forget(facts: MaintenanceFacts) -> Forget | None:
             else ", for somebody else has changed or moves it"
         )
         for name, order in over(facts)
-        if name in present and present[name] != order.original
+        if name in present and present[name] != order.original and not set(facts.brokers).isdisjoint(order.original)
     )
-    return Forget(facts.brokers, tuple(left), tuple(sorted(later)))
+    return Forget(facts.brokers, tuple(left))
 
 
 def _is(names: Sized) -> str:

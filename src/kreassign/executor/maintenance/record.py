@@ -99,16 +99,15 @@ class MaintenanceRecord:
                 orders[name] = Reordering(present[name], target, topic_id=topic_id)
         return replace(self, at_ms=self._after(at_ms), orders=orders)
 
-    def left(self, brokers: Collection[int], at_ms: int, later: Collection[TopicPartition] = ()) -> MaintenanceRecord:
-        """Remove these brokers, and the lists that were changed only for them, but not those that go back `later`."""
+    def left(self, brokers: Collection[int], at_ms: int) -> MaintenanceRecord:
+        """Remove these brokers, and the lists that name none of the others: such a list may go back with the last."""
         remaining = {broker: one for broker, one in self.brokers.items() if broker not in brokers}
-        orders = {name: order for name, order in self.orders.items() if order.original[0] in remaining or name in later}
+        orders = {name: one for name, one in self.orders.items() if not remaining.keys().isdisjoint(one.original)}
         return replace(self, at_ms=self._after(at_ms), brokers=remaining, orders=orders)
 
     def only(self, brokers: Collection[int]) -> MaintenanceRecord:
         """The part about these brokers."""
-        later = [name for name, order in self.orders.items() if not set(brokers).isdisjoint(order.original)]
-        return self.left(self.brokers.keys() - set(brokers), self.at_ms, later)
+        return self.left(self.brokers.keys() - set(brokers), self.at_ms)
 
     def beside(self, other: MaintenanceRecord) -> MaintenanceRecord:
         """Add what another record has besides."""
