@@ -516,6 +516,17 @@ def test_a_release_without_cordons_is_drained_with_a_warning(tmp_path: Path, rel
     assert operators.cancel() == ("broker 3 is not cordoned",)
 
 
+@pytest.mark.parametrize("release", ["3.9", "4.2"])
+def test_before_cordons_a_dead_broker_is_called_off_without_a_controller(tmp_path: Path, release: str) -> None:
+    operators = of_release(tmp_path, release)
+    assert operators.decommission().is_finished
+    operators.rig.twin.stop(3)
+    operators.rig.transport.sleep(30)
+    assert operators.cancel() == ("broker 3 is not cordoned",)
+    assert operators.decommission(unregisters=True).is_finished
+    assert operators.said == ["unregister broker 3"], "no cordon outlives it"
+
+
 def test_brokers_are_unregistered_where_stopped_ones_are_unlisted(tmp_path: Path) -> None:
     operators = of_release(tmp_path, "3.9")
     assert operators.decommission().is_finished

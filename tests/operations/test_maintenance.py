@@ -19,7 +19,7 @@ from kreassign.executor.lease import OFFSETS_TOPIC, ClusterLease, Held, LeaseHol
 from kreassign.executor.maintenance.decisions import MaintenanceFacts, Step, next_to_enter, next_to_exit
 from kreassign.executor.maintenance.record import ids_in_maintenance
 from kreassign.model import Batch, ConfigChange, ConfigResource, NewTopic
-from kreassign.model.error_codes import GROUP_AUTHORIZATION_FAILED
+from kreassign.model.error_codes import GROUP_AUTHORIZATION_FAILED, POLICY_VIOLATION, TOPIC_AUTHORIZATION_FAILED
 from kreassign.operations.doctor import diagnose_cluster
 from kreassign.operations.maintenance import Maintenance, MaintenanceResult, Way, maintain
 from kreassign.operations.plan import make_plan
@@ -457,6 +457,21 @@ def test_a_release_without_cordons_is_demoted_all_the_same(tmp_path: Path, relea
     )
     assert ann.exit().is_finished
     assert (lists(rig), leaders(rig)) == (LISTS, [3, 0, 2, 3])
+
+
+@pytest.mark.parametrize("code", [POLICY_VIOLATION, TOPIC_AUTHORIZATION_FAILED])
+@pytest.mark.parametrize("release", ["3.9", "4.2"])
+def test_before_cordons_a_dead_replica_hinders_nobody(tmp_path: Path, release: str, code: int) -> None:
+    """The controller refuses the topic that is to tell whether lists may name it."""
+    rig = TwinRig(tmp_path, LISTS, release=release)
+    ann, odd = Operator(rig, tmp_path), OddPort(rig.client)
+    rig.twin.stop(4)
+    rig.transport.sleep(30)
+    odd.answer_always("create_topics", refused(code))
+    client = cast(AdminClient, odd)
+    for way, list_of_dead in ((Way.ENTER, [0, 4, 3]), (Way.EXIT, LISTS[3])):
+        assert maintain(client, (3,), way, ann.context, wait_s=60, clock=rig.transport).is_finished
+        assert lists(rig)[3] == list_of_dead
 
 
 def test_a_damaged_record_is_refused_by_name(ann: Operator) -> None:

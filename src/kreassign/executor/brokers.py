@@ -92,7 +92,8 @@ class BrokerReading:
     `replicas` are partitions whose list names the broker, `arriving` and `leaving` those being reassigned to it and
     away from it, with the reassignment. `copies` are partitions that its log directories hold data of. `cordon` is
     None if the broker is down or did not answer; `unread` has the reason. `is_registered` is None for a broker that is
-    down where the cluster cannot tell (before Kafka 4.0).
+    down where the cluster cannot tell (before Kafka 4.0). `may_be_cordoned` is False, also for one that is down, where
+    a live broker has no such setting: the whole cluster has none then.
     """
 
     broker: int
@@ -104,6 +105,7 @@ class BrokerReading:
     leaving: Mapping[TopicPartition, OngoingReassignment] = field(default_factory=dict)
     copies: tuple[TopicPartition, ...] = ()
     unread: str = ""
+    may_be_cordoned: bool = True
 
     @property
     def is_closed(self) -> bool:
@@ -172,6 +174,7 @@ def read_brokers(port: BrokerPort, brokers: Sequence[int], asked: int | None = N
             replicas=tuple(sorted(one.topic_partition for one in partitions if broker in one.replicas)),
             arriving={name: move for name, move in ongoing.items() if broker in move.adding},
             leaving={name: move for name, move in ongoing.items() if broker in move.removing},
+            may_be_cordoned=own.has_cordons,
         )
         for broker in brokers
     )
@@ -217,28 +220,32 @@ class _Own:
     """Answers of brokers about themselves: the cordon of each of those in question, or why it is unknown.
 
     Of a broker that is down, other brokers know a part: `seen_dirs` are the directories of those that were asked,
-    `silent_others` those that are not in question and did not answer.
+    `silent_others` those that are not in question and did not answer. `has_cordons`: False if one of them has no
+    `cordoned.log.dirs`. Metadata of 4.3, which a cordon needs, is for clusters without older brokers.
     """
 
     cordons: Mapping[int, CordonReading]
     unread: Mapping[int, str]
     seen_dirs: tuple[LogDir, ...]
     silent_others: Mapping[int, str]
+    has_cordons: bool
 
 
 def _read_own(port: BrokerPort, brokers: Sequence[int], live: Collection[int]) -> _Own:
     """Read settings and log directories of the live brokers."""
     own = [broker for broker in brokers if broker in live]
-    settings = readings.read_settings(port, map(ConfigResource.broker, own), (CORDONED_LOG_DIRS,))
-    log_dirs = readings.read_log_dirs(port, own if len(own) == len(brokers) else sorted(live))
+    asked = own if len(own) == len(brokers) else sorted(live)
+    settings = readings.read_settings(port, map(ConfigResource.broker, asked), (CORDONED_LOG_DIRS,))
+    log_dirs = readings.read_log_dirs(port, asked)
     unread = {int(resource.name): error_text(error) for resource, error in settings.unknown.items()}
-    unread |= {broker: error_text(error) for broker, error in log_dirs.failed.items() if broker in own}
+    unread |= {broker: error_text(error) for broker, error in log_dirs.failed.items()}
     entries = {int(resource.name): found.get(CORDONED_LOG_DIRS) for resource, found in settings.known.items()}
     return _Own(
         {broker: _cordon_reading(entries[broker], log_dirs.ok[broker]) for broker in own if broker not in unread},
         unread,
         tuple(one for dirs in log_dirs.ok.values() for one in dirs),
         {broker: error_text(error) for broker, error in log_dirs.failed.items() if broker not in own},
+        None not in entries.values(),
     )
 
 

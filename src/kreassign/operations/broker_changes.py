@@ -92,6 +92,8 @@ def cordon(client: AdminClient, broker: int, *, validate_only: bool = False) -> 
 def uncordon(client: AdminClient, found: BrokerReading, context: RunContext) -> str:
     """Remove the cordon of a broker if it has our value; return what was done. Raises InputError, ClusterError."""
     check_uncordon(found, context)
+    if not found.may_be_cordoned:
+        return f"broker {found.broker} is not cordoned"
     if found.cordon is None:
         assert context.controllers is not None
         uncordon_dead(context.controllers, found.broker)
@@ -109,6 +111,8 @@ def uncordon(client: AdminClient, found: BrokerReading, context: RunContext) -> 
 
 def check_uncordon(found: BrokerReading, context: RunContext) -> None:
     """Raise InputError unless `uncordon` can do its work on this broker."""
+    if not found.may_be_cordoned:
+        return
     if found.is_live and found.cordon is None:
         raise InputError(f"broker {found.broker} cannot be read: {found.unread}. Then give the command again")
     if found.cordon is None:

@@ -488,7 +488,8 @@ class Decommissioning:
             if not isinstance(step, Unregister) or broker not in step.brokers:
                 return
             self._refuse_if_lacking((), reassigns=True)  # unregistering needs the same permission
-            self._open_for_namesake(broker)
+            if all(one.may_be_cordoned for one in found.brokers):
+                self._open_for_namesake(broker)
             # Before it is sent: an answer that is lost does not make the broker unknown to the next call.
             cluster_id = self._client.describe_cluster().cluster_id
             note_decommissions(self._context.state_dir, cluster_id, (broker,))

@@ -170,6 +170,8 @@ class Maintenance:
         record = self._store.read().decided(self.brokers)
         self._ask_for_cordons(found)
         facts = MaintenanceFacts(found, least.known, record, self._busy(), self._uncordoned, unread)
+        if not all(one.may_be_cordoned for one in found.brokers):
+            return facts
         closures = read_closures(self.client, to_be_named(facts))
         return replace(facts, refused={broker: one.why for broker, one in closures.items() if one.is_binding})
 

@@ -256,6 +256,12 @@ def test_a_cordon_of_others_is_named_before_anything_is_changed() -> None:
     assert (cluster.values, cluster.record, cluster.lists) == ({3: "*"}, MaintenanceRecord(), LISTS)
 
 
+def test_a_dead_cordoned_broker_is_to_be_started_or_emptied() -> None:
+    cluster = Cluster(values={4: "*"}, down={4}, min_isr=1)
+    (step,) = way(cluster, next_to_enter, 3)
+    assert "it is not live: start it, or move its replicas away (`kreassign decommission 4`)" in str(step)
+
+
 def test_a_later_foreign_cordon_is_named_at_the_end() -> None:
     cluster = Cluster({0: (3, 1, 2), 1: (3, 4, 1)})
     way(cluster, next_to_enter, 3)

@@ -409,6 +409,8 @@ def _way_to_open(facts: MaintenanceFacts, broker: int) -> str:
             f"end its maintenance (`kreassign maintenance exit {broker}`), or have both in maintenance at once after "
             f"that (`kreassign maintenance enter {both}`)"
         )
+    if broker not in facts.found.live:
+        return f"it is not live: start it, or move its replicas away (`kreassign decommission {broker}`)"
     return f"uncordon it (`kreassign decommission {broker} --cancel`, or kafka-configs where others have cordoned it)"
 
 
