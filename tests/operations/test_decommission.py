@@ -360,6 +360,15 @@ def test_a_partition_that_cannot_move_is_named_before_anything_is_changed(tmp_pa
     assert (operators.cordon, operators.said) == (None, [])
 
 
+def test_the_drain_is_planned_before_the_cordon_once_others_move_nothing(tmp_path: Path) -> None:
+    operators = Operators(TwinRig(tmp_path, [[0, 1, 2, 3, 4], [0, 1]]))
+    operators.rig.client.alter_partition_reassignments({tp(1): (0, 3)}).raise_if_any()
+    with pytest.raises(Infeasible, match=r"t-0|replica"):
+        operators.decommission()
+    assert operators.said == ["wait: no run of this state directory accounts for the reassignment of t-1"]
+    assert operators.cordon is None
+
+
 def test_a_late_unmovable_partition_is_named_and_the_cordon_stays(tmp_path: Path) -> None:
     operators = of_release(tmp_path, "4.3")
     wide = NewTopic("wide", assignments=((0, 1, 2, 3, 4),))

@@ -25,7 +25,7 @@ from kreassign.model import (
     Topic,
     TopicPartition,
 )
-from kreassign.model.authorization import error_text, missing_permission
+from kreassign.model.authorization import error_text, missing_permission, with_advice
 from kreassign.model.requests import LOOKS
 from kreassign.model.text import some_of
 
@@ -353,12 +353,18 @@ def cordon_open(found: Readings, uncordoned: Collection[int]) -> Cordon | Blocke
     return Cordon(tuple(one.broker for one in open_ones)) if open_ones else None
 
 
+def only_blocked(step: object) -> Blocked | None:
+    """The step if it is an obstacle: to be named at once, though the step itself comes later."""
+    return step if isinstance(step, Blocked) else None
+
+
 def unseen_on(found: Readings) -> Blocked | None:
-    """Block if topics are hidden or unread: what is on a broker is unknown to a client that does not see all topics."""
+    """Block if brokers or topics are unread, or topics hidden: what is on a broker is not known then."""
     what = f"cannot list what is on {listed_brokers(one.broker for one in found.brokers)}:"
-    if found.unread:
-        named = some_of((f"{one} could not be read: {why}" for one, why in found.unread.items()), NAMED, by=";")
-        return Blocked(f"{what} {named}. Give the command again")
+    silent = {f"broker {one.broker}": one.unread for one in found.brokers if one.is_live and one.cordon is None}
+    if unread := {**silent, **found.unread}:
+        named = some_of((f"{one} could not be read: {why}" for one, why in unread.items()), NAMED, by=";")
+        return Blocked(with_advice(f"{what} {named}"))
     if not found.unseen:
         return None
     missing = missing_permission("Describe", found.unseen, found.principal)

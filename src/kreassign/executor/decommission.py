@@ -7,8 +7,9 @@ of the brokers decides:
     there are replicas of topics that this client may not see →  `Blocked`
     it is to be unregistered, and has topics that may stay   →  `Blocked`
     a reassignment to it or away from it can never end       →  `Blocked`
-    it is live, can be cordoned, and is not                  →  `Cordon`; `Blocked` where that could not be undone
+    it is live, and the cordon could not be undone           →  `Blocked`
     something is being reassigned to it or away from it      →  `Await` the end of that
+    it is live, can be cordoned, and is not                  →  `Cordon`
     a replica list names it                                  →  `Drain`
     its log directories still hold something                 →  `Await` its deletion
     a log directory was unread, and not before a wait        →  `Await` a second look
@@ -16,10 +17,10 @@ of the brokers decides:
     it is to be unregistered, and is registered              →  `Unregister`
     otherwise                                                →  `Finished`
 
-The cordon comes before the drain, so that the controller places nothing on a broker that is being emptied; what forbids
-a later step comes before the cordon. Before Kafka 4.4 a reassignment may still name the broker: what is placed so, also
-after the drain, is found here and drained again. From 4.4 on no changed list may, so that a partition moves off all
-brokers that are decommissioned at once.
+The cordon comes before the drain, so that the controller places nothing on a broker that is being emptied. What forbids
+a later step comes before the cordon, and the drain can be planned only when nothing moves. Before Kafka 4.4 a
+reassignment may still name the broker: what is placed so, also after the drain, is found here and drained again. From
+4.4 on no changed list may, so that a partition moves off all brokers that are decommissioned at once.
 
 Topics that may stay, such as canaries that a vendor keeps on every broker, are left out of all of that, and named in
 the end; a broker that has replicas of them is not unregistered.
@@ -41,11 +42,11 @@ from kreassign.executor.brokers import (
     Readings,
     cordon_open,
     listed_brokers,
+    only_blocked,
     some_partitions,
     unseen_on,
 )
 from kreassign.model import OngoingReassignment, TopicPartition
-from kreassign.model.authorization import with_advice
 from kreassign.model.text import agreeing, counted, some_of
 
 
@@ -94,16 +95,14 @@ class Decommission:
     def next_step(self, everything: Readings) -> Step:
         """Return the next step, by the table above."""
         found = self._without_staying(everything)
-        silent = [one for one in found.brokers if one.is_live and one.cordon is None]
-        if silent:
-            said = "; ".join(f"broker {one.broker}: {one.unread}" for one in silent)
-            return Blocked(with_advice(f"cannot list what the brokers hold: {said}"))
+        closed = cordon_open(found, self.uncordoned)
         return (
             unseen_on(found)
             or self._stays_registered(everything)
             or _endless(found)
-            or cordon_open(found, self.uncordoned)
+            or only_blocked(closed)
             or _await_moves(found)
+            or closed
             or _drain(found)
             or _await_deletion(found)
             or self._await_second_look(found)
@@ -149,7 +148,10 @@ class Decommission:
         return replace(found, brokers=tuple(brokers), unseen=unseen)
 
     def open_ways(self, found: Readings) -> tuple[str, ...]:
-        """Ways for replicas to still land on the brokers, a sentence each; none for brokers that are down or unread."""
+        """Ways for replicas to still land on brokers that cannot be cordoned, a sentence each.
+
+        None for brokers that are down or unread.
+        """
         return tuple(
             f"broker {one.broker} cannot be cordoned: "
             f"{self.uncordoned.get(one.broker, 'its release has no cordoned.log.dirs (Kafka 4.3 has)')}. Until it is "
@@ -157,6 +159,7 @@ class Decommission:
             "whatever lands there is found and drained"
             for one in found.brokers
             if one.cordon is not None and not one.is_closed
+            if not one.cordon.is_known or one.broker in self.uncordoned
         )
 
     def _stays_registered(self, found: Readings) -> Blocked | None:

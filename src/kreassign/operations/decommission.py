@@ -247,7 +247,7 @@ def preview_decommission(
     cluster_id = client.describe_cluster().cluster_id
     wanted.refuse_unknown(found, decommissioned_here(context.state_dir, cluster_id))
     step = wanted.next_step(found)
-    ways = () if isinstance(step, Cordon) else wanted.open_ways(found)
+    ways = wanted.open_ways(found)
     resumed = interrupted_drains(context.state_dir, cluster_id, request.brokers)
     ahead = _drain_ahead(wanted, found)
     if resumed or isinstance(step, Blocked | Finished) or ahead is None:

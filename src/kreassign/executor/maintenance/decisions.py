@@ -17,6 +17,7 @@ from kreassign.executor.brokers import (
     cordon_open,
     is_our_cordon,
     listed_brokers,
+    only_blocked,
     some_partitions,
     unseen_on,
 )
@@ -282,9 +283,9 @@ def next_to_enter(facts: MaintenanceFacts) -> Step:
         or unseen_on(facts.found)
         or _unknown(facts)
         or _lost(facts)
-        or _only_blocked(cordon_open(facts.found, facts.uncordoned))
+        or only_blocked(cordon_open(facts.found, facts.uncordoned))
         or _not_held(facts)
-        or _only_blocked(opened)
+        or only_blocked(opened)
         or _remember(facts)
         or opened
         or change
@@ -364,10 +365,6 @@ def _lost(facts: MaintenanceFacts) -> Blocked | None:
         f"min.insync.replicas: {some_of(lost, NAMED, by=';')}. Give them more replicas (`kreassign plan "
         "replication-factor`), then give the command again"
     )
-
-
-def _only_blocked(step: Step | None) -> Blocked | None:
-    return step if isinstance(step, Blocked) else None
 
 
 def _remember(facts: MaintenanceFacts) -> Remember | None:
