@@ -26,6 +26,7 @@ from kreassign.model.run import RunHistory
 from kreassign.model.throttle import ThrottleRates
 from kreassign.operations.broker_changes import DECOMMISSIONED, FILE_NAME, MaintenanceStore, noted_decommissions
 from kreassign.operations.decommission import (
+    WITHOUT_PLAN,
     Decommissioning,
     DecommissionRequest,
     DecommissionResult,
@@ -722,6 +723,26 @@ def test_two_brokers_are_emptied_at_once_or_in_turn(
     operators = Operators(rig)
     assert all(operators.decommission(*brokers).is_finished for brokers in calls)
     assert not any(is_named(rig, broker) for broker in calls[-1])
+
+
+@pytest.mark.parametrize("release", ["4.3", "4.4"])
+def test_a_list_between_two_cordoned_brokers_is_refused_before_the_cordon(tmp_path: Path, release: str) -> None:
+    """Kafka 4.4 does not take it; whether a 4.3 does shows only in brokers that are cordoned."""
+    rig = TwinRig(tmp_path, [[3, 4, 0], [4, 0, 1]], release=release)
+    operators, runs = Operators(rig), VirtualRuns(rig)
+    stepwise = replace(WITHOUT_PLAN, pace=replace(WITHOUT_PLAN.pace, is_stepwise=True))
+
+    def asked(*brokers: int) -> Decommissioning:
+        request = DecommissionRequest(brokers, run=stepwise)
+        return Decommissioning(rig.client, request, operators.context(), runs, rig.transport, operators.said.append)
+
+    refusal = "t-0 would leave brokers 3, 4 one after the other.*decommission the brokers one after the other"
+    with pytest.raises(InputError, match=refusal):
+        asked(3, 4).go_on()
+    with pytest.raises(InputError, match=refusal):
+        preview_decommission(rig.client, DecommissionRequest((3, 4), run=stepwise), operators.context(), rig.transport)
+    assert (operators.cordon, operators.said, runs.ids) == (None, [], [])
+    assert asked(3).go_on().is_finished
 
 
 def test_another_run_on_the_cluster_is_not_disturbed(operators: Operators) -> None:

@@ -31,17 +31,20 @@ from kreassign.executor.brokers import (
     is_our_cordon,
     listed_brokers,
     read_brokers,
+    some_partitions,
 )
 from kreassign.executor.cluster import permissions
 from kreassign.executor.cluster.port import confirmed_writes
 from kreassign.executor.decommission import Decommission, Drain, Step, Unregister
-from kreassign.executor.events import PlannedMove
+from kreassign.executor.events import PlannedMove, RunStarted
 from kreassign.executor.history.run_history import UnreadableJournal, left_behind
 from kreassign.executor.journal import active_run, cluster_journals, first_event
 from kreassign.executor.lease import LeasePolicy
 from kreassign.executor.maintenance.record import brokers_in_maintenance
 from kreassign.executor.preview import RunPreview
+from kreassign.executor.state import move_steps
 from kreassign.model.authorization import error_text
+from kreassign.model.closures import REFUSES
 from kreassign.model.error_codes import BROKER_ID_NOT_REGISTERED, has_code
 from kreassign.model.plan import Plan
 from kreassign.model.run import RunHistory
@@ -252,8 +255,8 @@ def preview_decommission(
     ahead = _drain_ahead(wanted, found)
     if resumed or isinstance(step, Blocked | Finished) or ahead is None:
         return DecommissionPreview(step, ways, resumed)
-    asked = replace(request.run, plan=drain_plan(client, request, ahead, context, clock), measure_for_s=0.0)
-    return DecommissionPreview(step, ways, (), preview_run(client, prepare_run(client, asked, context, clock), asked))
+    asked, started = _prepared_drain(client, request, step, ahead, context, clock)
+    return DecommissionPreview(step, ways, (), preview_run(client, started, asked))
 
 
 def _drain_ahead(wanted: Decommission, found: Readings) -> Drain | None:
@@ -261,6 +264,29 @@ def _drain_ahead(wanted: Decommission, found: Readings) -> Drain | None:
     cordoned = dict.fromkeys((one.broker for one in found.brokers), "")
     step = replace(wanted, uncordoned=cordoned).next_step(found)
     return step if isinstance(step, Drain) else None
+
+
+def _prepared_drain(
+    client: AdminClient, request: DecommissionRequest, step: Step, ahead: Drain, context: RunContext, clock: Clock
+) -> tuple[RunRequest, RunStarted]:
+    """The run of the drain, as it will be prepared after this step. Raises as planning and preparing do, InputError."""
+    asked = replace(request.run, plan=drain_plan(client, request, ahead, context, clock), measure_for_s=0.0)
+    started = prepare_run(client, asked, context, clock)
+    if isinstance(step, Cordon) and started.pace.is_stepwise:
+        _refuse_lists_between(started.moves, step.brokers)
+    return asked, started
+
+
+def _refuse_lists_between(moves: Iterable[PlannedMove], cordoned: Collection[int]) -> None:
+    """Raise InputError if brokers that will be cordoned stay in a list between two steps of a move."""
+    between = {
+        move.topic_partition: {broker for one in move_steps(move)[:-1] for broker in one.target} for move in moves
+    }
+    if held := [name for name, named in between.items() if not named.isdisjoint(cordoned)]:
+        raise InputError(
+            f"with --stepwise {some_partitions(held)} would leave {listed_brokers(cordoned)} one after the other, and "
+            f"when these are cordoned, {REFUSES}; leave out --stepwise, or decommission the brokers one after the other"
+        )
 
 
 def drain_plan(
@@ -420,16 +446,11 @@ class Decommissioning:
         if any(one.replicas or one.arriving for one in found.brokers):
             refuse_unless_free(self._client, self._context)
         if ahead is not None:
-            self._check_drain(ahead)
+            quiet = replace(self._context, warn=tell_nobody)
+            _prepared_drain(self._client, self._request, step, ahead, quiet, self._clock)
         for broker in step.brokers:
             if (refusal := cordon(self._client, broker, validate_only=True)) is not None:
                 self._keep_open(broker, refusal)
-
-    def _check_drain(self, ahead: Drain) -> None:
-        """Prepare the run of the drain as it will be prepared after the cordon."""
-        quiet = replace(self._context, warn=tell_nobody)
-        plan = drain_plan(self._client, self._request, ahead, quiet, self._clock)
-        prepare_run(self._client, replace(self._request.run, plan=plan), quiet, self._clock)
 
     def _keep_open(self, broker: int, refusal: str) -> None:
         self._wanted = replace(self._wanted, uncordoned={**self._wanted.uncordoned, broker: refusal})
