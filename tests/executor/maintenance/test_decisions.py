@@ -54,11 +54,13 @@ class Cluster:
     leaders: dict[int, int] = field(default_factory=dict)
     out_of_sync: set[tuple[int, int]] = field(default_factory=set)
     down: set[int] = field(default_factory=set)
+    gone: set[int] = field(default_factory=set)
     values: dict[int, str] = field(default_factory=dict)
     moving: dict[int, OngoingReassignment] = field(default_factory=dict)
     min_isr: int = 2
     has_cordon: bool = True
     binds: bool = True
+    tells_registered: bool = True
     record: MaintenanceRecord = field(default_factory=MaintenanceRecord)
     busy: Mapping[TopicPartition, tuple[int, ...]] = field(default_factory=dict)
     now_ms: int = 0
@@ -97,8 +99,9 @@ class Cluster:
         return BrokerReading(
             broker,
             is_live,
-            True,
+            broker not in self.gone if is_live or self.tells_registered else None,
             CordonReading(self.has_cordon, value, log_dirs) if is_live else None,
+            replicas=tuple(tp(number) for number, replicas in self.lists.items() if broker in replicas),
             arriving={tp(number): move for number, move in self.moving.items() if broker in move.adding},
         )
 
@@ -137,6 +140,10 @@ class Cluster:
             assert name.partition not in self.moving, "the move would be overridden"
             assert not self.binds or self.values.keys().isdisjoint(target), "Kafka 4.4 refuses it"
             self.lists[name.partition] = target
+
+    def unregister(self, broker: int) -> None:
+        self.stop(broker)
+        self.gone.add(broker)
 
     def stop(self, broker: int) -> None:
         """In order: its leaders go to whoever is in sync."""
@@ -177,7 +184,7 @@ def test_maintenance_takes_leaders_off_and_gives_them_back() -> None:
     (again,) = way(cluster, next_to_enter, 3)
     assert str(again) == "broker 3 is in maintenance, and not live"
     (early,) = way(cluster, next_to_exit, 3)
-    assert str(early) == "broker 3 is not live: start it, then give the command again"
+    assert "start it, or take it out (`kreassign decommission 3 --unregister`)" in str(early)
     cluster.start(3)
     cluster.out_of_sync = {(0, 3)}
     steps = way(cluster, next_to_exit, 3)
@@ -371,14 +378,37 @@ def test_directories_cordoned_in_part_by_others_prevent_the_start() -> None:
 def test_a_broker_that_was_unregistered_meanwhile_is_forgotten() -> None:
     cluster = Cluster()
     way(cluster, next_to_enter, 3)
+    cluster.unregister(3)
+    assert list(map(str, way(cluster, next_to_exit, 3))) == [
+        "end the maintenance of broker 3",
+        "broker 3 is not registered",
+    ]
+    assert dict(cluster.record.brokers) == {}
+
+
+def test_a_broker_beside_one_that_was_unregistered_leaves_all_the_same() -> None:
+    cluster = Cluster({0: (3, 1, 2), 1: (4, 1, 2)})
+    way(cluster, next_to_enter, 3, 4)
+    cluster.lists[1] = (1, 2, 3)
+    cluster.unregister(4)
+    steps = way(cluster, next_to_exit, 3, 4)
+    assert kinds(steps) == [Forget, Uncordon, Reorder, Elect, Forget, Finished]
+    assert (cluster.lists[0], cluster.values) == ((3, 1, 2), {4: "*"})
+
+
+def test_a_dead_broker_of_no_list_leaves_where_registrations_are_unknown() -> None:
+    """Before Kafka 4.0; otherwise its maintenance could never end, and would keep others from theirs."""
+    cluster = Cluster(has_cordon=False, tells_registered=False)
+    way(cluster, next_to_enter, 3)
     cluster.stop(3)
-    found = cluster.facts(3).found
-    gone = replace(found, brokers=(replace(found.brokers[0], is_registered=False),))
-    step = next_to_exit(replace(cluster.facts(3), found=gone))
-    assert step == Forget((3,))
-    cluster.take(step)
-    last = next_to_exit(replace(cluster.facts(3), found=gone))
-    assert str(last) == "broker 3 is not registered"
+    (named,) = way(cluster, next_to_exit, 3)
+    assert "broker 3 is not live: start it, or take it out (`kreassign decommission 3`)" in str(named)
+    cluster.lists = {0: (1, 2, 4)}
+    facts = cluster.facts(3)
+    hidden = next_to_exit(replace(facts, found=replace(facts.found, unseen=("hidden",))))
+    assert isinstance(hidden, Blocked), "its list may name it"
+    assert kinds(way(cluster, next_to_exit, 3)) == [Forget, Finished]
+    assert dict(cluster.record.brokers) == {}
 
 
 def test_a_cordon_of_somebody_else_outlives_the_maintenance() -> None:

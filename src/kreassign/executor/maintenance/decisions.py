@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sized
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from kreassign.executor.brokers import (
     NAMED,
@@ -23,7 +23,6 @@ from kreassign.executor.brokers import (
 )
 from kreassign.executor.maintenance.record import MaintenanceRecord, Reordering
 from kreassign.model import Partition, TopicPartition
-from kreassign.model.authorization import with_advice
 from kreassign.model.plan_facts import is_another
 from kreassign.model.replication_factor import required_in_sync
 from kreassign.model.text import some_of
@@ -250,7 +249,8 @@ def to_be_named(facts: MaintenanceFacts) -> frozenset[int]:
 #
 # Exit:
 #
-#     a broker is not registered any more                        →  `Forget`
+#     a broker is not registered any more, or where that is not
+#     known is down, and no list names it                        →  `Forget`, and go on with the others
 #     a broker is not live                                       →  `Blocked` until it is started
 #     topics on it cannot be seen                                →  `Blocked`: their lists would stay as they are
 #     it has the cordon of the maintenance                       →  `Uncordon`
@@ -322,18 +322,13 @@ def _with_change(change: Reorder | None, elected: Elect | None) -> Elect | None:
 def _not_live(facts: MaintenanceFacts) -> Step | None:
     down = [one.broker for one in facts.found.brokers if not one.is_live]
     if not down:
-        return _silent(facts.found.brokers)
+        return None
     if all(broker in facts.record.brokers for broker in down) and len(down) == len(facts.found.brokers):
         return Finished(tuple(f"broker {broker} is in maintenance, and not live" for broker in down))
     there = ", ".join(map(str, sorted(facts.found.live)))
     return Blocked(
         f"{listed_brokers(down)} {_is(down)} not live (live: {there}); only a live broker enters maintenance"
     )
-
-
-def _silent(brokers: Iterable[BrokerReading]) -> Blocked | None:
-    said = [f"broker {one.broker} cannot be read: {one.unread}" for one in brokers if one.cordon is None]
-    return Blocked(with_advice("; ".join(said))) if said else None
 
 
 def _unknown(facts: MaintenanceFacts) -> Blocked | None:
@@ -476,17 +471,14 @@ def _may_stop(facts: MaintenanceFacts, one: BrokerReading) -> str:
 
 def next_to_exit(facts: MaintenanceFacts) -> Step:
     """Return the next step until the brokers are as before the maintenance."""
-    gone = tuple(one.broker for one in facts.found.brokers if one.is_registered is False)
-    if forgotten := tuple(broker for broker in gone if broker in facts.record.brokers):
+    gone = _gone(facts.found)
+    if forgotten := tuple(one.broker for one in gone if one.broker in facts.record.brokers):
         return Forget(forgotten)
     if gone and len(gone) == len(facts.found.brokers):
-        return Finished(tuple(f"broker {broker} is not registered" for broker in gone))
-    down = [one.broker for one in facts.found.brokers if not one.is_live]
-    if down:
-        them = "it" if len(down) == 1 else "them"
-        return Blocked(f"{listed_brokers(down)} {_is(down)} not live: start {them}, then give the command again")
+        return Finished(tuple(map(_is_gone, gone)))
+    facts = _without(facts, gone)
     return (
-        _silent(facts.found.brokers)
+        _down(facts.found.brokers)
         or unseen_on(facts.found)
         or _uncordon(facts)
         or _await_sync(facts)
@@ -505,10 +497,43 @@ def due_to_exit(facts: MaintenanceFacts) -> tuple[Step, ...]:
         return ()
     if isinstance(first, Forget):
         return (first,)
+    facts = _without(facts, _gone(facts.found))
     change = restored(facts)
     # Lists left alone are reported when the others are restored.
     ended = None if _forget(facts) is None else Forget(facts.brokers)
     return _due(first, _uncordon(facts), change, _with_change(change, _elect_back(facts)), ended)
+
+
+def _gone(found: Readings) -> tuple[BrokerReading, ...]:
+    """Brokers that will not come back as they were, so that nothing of theirs is to be restored."""
+    is_whole = not (found.unseen or found.unread)
+    return tuple(
+        one
+        for one in found.brokers
+        if one.is_registered is False or (one.is_registered is None and is_whole and not one.replicas)
+    )
+
+
+def _is_gone(one: BrokerReading) -> str:
+    is_known = one.is_registered is not None
+    return f"broker {one.broker} is not {'registered' if is_known else 'live, and no replica list names it'}"
+
+
+def _without(facts: MaintenanceFacts, gone: Collection[BrokerReading]) -> MaintenanceFacts:
+    here = tuple(one for one in facts.found.brokers if one not in gone)
+    return replace(facts, found=replace(facts.found, brokers=here))
+
+
+def _down(brokers: Iterable[BrokerReading]) -> Blocked | None:
+    down = [one for one in brokers if not one.is_live]
+    if not down:
+        return None
+    them, ids = "it" if len(down) == 1 else "them", ",".join(str(one.broker) for one in down)
+    unregister = "" if any(one.is_registered is None for one in down) else " --unregister"
+    return Blocked(
+        f"{listed_brokers(one.broker for one in down)} {_is(down)} not live: start {them}, or take {them} out "
+        f"(`kreassign decommission {ids}{unregister}`), then give the command again"
+    )
 
 
 def _in_service(one: BrokerReading) -> str:
