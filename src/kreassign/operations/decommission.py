@@ -28,6 +28,7 @@ from kreassign.executor.brokers import (
     Finished,
     Readings,
     confirming_brokers,
+    cordon_open,
     is_our_cordon,
     listed_brokers,
     read_brokers,
@@ -393,7 +394,7 @@ class Decommissioning:
                     self._forget_cordons(ours)
                 if isinstance(step, Blocked | Finished) or not (self._is_agreed or isinstance(step, Await)):
                     return self._result(step if isinstance(step, Blocked | Finished) else NOT_SHOWN)
-                self._check_first(step, found)
+                self._check_first(step, found, last)
                 step = self._wanted.next_step(found) if isinstance(step, Cordon) else step
                 if not isinstance(step, Cordon):  # that one is decided again, and told then
                     self._note(str(step))
@@ -432,23 +433,25 @@ class Decommissioning:
                 "leave out --unregister"
             )
 
-    def _check_first(self, step: Step, found: Readings) -> None:
-        """Check a drain before the cordon: that it can be planned, and that this client may execute it.
+    def _check_first(self, step: Step, found: Readings, last: Step | None) -> None:
+        """Check a drain before the cordon, and before moves are waited for: that this client may execute it.
 
-        Raises as planning does, and InputError.
+        When nothing moves, also that it can be planned. Raises as planning does, and InputError.
         """
-        if not isinstance(step, Cordon):
+        due = cordon_open(found, self._wanted.uncordoned)
+        if not (isinstance(due, Cordon) and isinstance(step, Cordon | Await)) or step == last:
             return
         ahead = _drain_ahead(self._wanted, found)
         is_throttled = ahead is not None and self._request.run.throttle.is_limited
         topics = {name.topic for name in ahead.partitions} if ahead is not None and is_throttled else set[str]()
-        self._refuse_if_lacking(step.brokers, sorted(topics), reassigns=ahead is not None)
+        reassigns = ahead is not None or isinstance(step, Await)
+        self._refuse_if_lacking(due.brokers, sorted(topics), reassigns=reassigns)
         if any(one.replicas or one.arriving for one in found.brokers):
             refuse_unless_free(self._client, self._context)
         if ahead is not None:
             quiet = replace(self._context, warn=tell_nobody)
             _prepared_drain(self._client, self._request, step, ahead, quiet, self._clock)
-        for broker in step.brokers:
+        for broker in due.brokers:
             if (refusal := cordon(self._client, broker, validate_only=True)) is not None:
                 self._keep_open(broker, refusal)
 
