@@ -12,7 +12,7 @@ import pytest
 
 from kreassign.admin import AdminClient
 from kreassign.errors import ClusterBusy, ClusterError, InputError, JournalDamaged
-from kreassign.executor.brokers import CORDON, NOT_SHOWN, Blocked, Finished
+from kreassign.executor.brokers import CORDON, NOT_SHOWN, UNCORDON, Blocked, Finished
 from kreassign.executor.journal import Journal
 from kreassign.executor.journal.folder import cluster_folder, make_folder
 from kreassign.executor.lease import OFFSETS_TOPIC, ClusterLease, Held, LeaseHolder, LeasePolicy
@@ -96,6 +96,10 @@ def cordons(rig: TwinRig) -> dict[int, str]:
         broker: rig.twin.metadata.configs.get(ConfigResource.broker(broker), {}) for broker in rig.twin.processes.ids
     }
     return {broker: values["cordoned.log.dirs"] for broker, values in found.items() if "cordoned.log.dirs" in values}
+
+
+def set_by_others(rig: TwinRig, broker: int, change: ConfigChange) -> None:
+    rig.client.incremental_alter_configs({ConfigResource.broker(broker): [change]}).raise_if_any()
 
 
 def require(rig: TwinRig, count: int) -> None:
@@ -274,6 +278,20 @@ def test_where_the_cluster_keeps_nothing_it_is_said_who_has_to_end_it(ann: Opera
     assert "cordoned by somebody else than its maintenance" in str(bob.exit().next_step)
     assert ann.exit().is_finished
     assert lists(ann.rig) == LISTS
+
+
+def test_exit_opens_no_cordon_that_others_set_since_its_own_ended(ann: Operator) -> None:
+    assert ann.enter().is_finished
+    set_by_others(ann.rig, 4, CORDON)
+    assert "names broker 4" in str(ann.exit().next_step)
+    assert cordons(ann.rig) == {4: "*"}
+    set_by_others(ann.rig, 3, CORDON)
+    set_by_others(ann.rig, 4, UNCORDON)
+    assert "names broker 3" in str(ann.exit().next_step)
+    assert cordons(ann.rig) == {3: "*"}
+    set_by_others(ann.rig, 3, UNCORDON)
+    assert ann.exit().is_finished
+    assert (lists(ann.rig), leaders(ann.rig), cordons(ann.rig)) == (LISTS, [3, 0, 2, 3], {})
 
 
 @pytest.mark.parametrize(("release", "then"), [("4.3", "4.3"), ("4.4", "4.4"), ("4.3", "4.4")])

@@ -214,14 +214,13 @@ class MaintenanceStore:
     context: RunContext
     cluster_id: str
     writer: str
-    _has_warned: bool = False
 
     def read(self) -> KnownMaintenance:
         """Read what is known. Raises ClusterError, and InputError if a record is unreadable."""
         return known_maintenance(self._read_here(), self._read_cluster())
 
     def write(self, record: MaintenanceRecord) -> None:
-        """Replace the record; warns if only this machine has it, and an exit has to come from here.
+        """Replace the record; warns when only this machine has it from now on, and an exit has to come from here.
 
         Raises ClusterError if the cluster can, and does not say that it has: nothing may follow from the record then.
         Raises ExecutionError if the cluster has another record by now than that from which this one was made.
@@ -236,9 +235,10 @@ class MaintenanceStore:
             if self.context.lease is LeasePolicy.REQUIRE or not is_denied:
                 raise
             refusal = str(error)
+        here = self._read_here()
         self._write_here(format_record(kept if refusal is None else record))
-        if refusal is not None and record.brokers and not self._has_warned:
-            self._has_warned = True
+        is_known = here is not None and here.is_here_only and record.brokers.keys() <= here.brokers.keys()
+        if refusal is not None and record.brokers and not is_known:
             self.context.warn(
                 "the maintenance is recorded on this machine only; run `kreassign maintenance exit` from here: "
                 f"{refusal}"

@@ -268,6 +268,7 @@ class Maintenance:
                 for one in facts.found.brokers:
                     if one.broker in brokers:
                         uncordon(client, one, self.context)
+                self._store.write(facts.record.uncordoned(brokers, self.clock.now_ms()))
             case Forget(brokers):
                 self._store.write(facts.record.left(brokers, self.clock.now_ms()))
 

@@ -118,6 +118,8 @@ class Cluster:
             case Uncordon(brokers):
                 for broker in brokers:
                     del self.values[broker]
+                if not only_written:
+                    self.record = self.record.uncordoned(brokers, self.now_ms)
             case Elect(names):
                 for name in names:
                     first = self.lists[name.partition][0]

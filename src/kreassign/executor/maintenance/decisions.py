@@ -253,7 +253,8 @@ def to_be_named(facts: MaintenanceFacts) -> frozenset[int]:
 #     known is down, and no list names it                        →  `Forget`, and go on with the others
 #     a broker is not live                                       →  `Blocked` until it is started
 #     topics on it cannot be seen                                →  `Blocked`: their lists would stay as they are
-#     it has the cordon of the maintenance                       →  `Uncordon`
+#     it has the cordon of the maintenance                       →  `Uncordon`, which is recorded: a later cordon is
+#                                                                   that of others
 #     it is out of sync with a partition                         →  `Await`
 #     a list is as the maintenance left it, and may be changed   →  `Reorder`, to what it was; not that of a topic that
 #                                                                   was created again since

@@ -99,6 +99,11 @@ class MaintenanceRecord:
                 orders[name] = Reordering(present[name], target, topic_id=topic_id)
         return replace(self, at_ms=self._after(at_ms), orders=orders)
 
+    def uncordoned(self, brokers: Collection[int], at_ms: int) -> MaintenanceRecord:
+        """Record that the cordon of these brokers is over: a later one is not that of their maintenance."""
+        ended = {broker: replace(self.brokers[broker], is_cordoned=False) for broker in brokers}
+        return replace(self, at_ms=self._after(at_ms), brokers={**self.brokers, **ended})
+
     def left(self, brokers: Collection[int], at_ms: int) -> MaintenanceRecord:
         """Remove these brokers, and the lists that name none of the others: such a list may go back with the last."""
         remaining = {broker: one for broker, one in self.brokers.items() if broker not in brokers}
