@@ -50,7 +50,20 @@ LINES = {
     "twin start --scenario skewd": "; did you mean skewed?",
     "plan drian 3": "Did you mean 'drain-brokers' or 'drain-dirs'?",
     "plan approve plan.json": "No such command 'approve'. It is a command of its own: `kreassign approve`",
-    "run --execute plan.json": "No such option '--execute'. For example: kreassign run plan.json ",
+    "run --execute plan.json": "No such option '--execute'. That is `kreassign run PLAN` here",
+    "run --reassignment-json-file plan.json": "That is `kreassign run PLAN` here",
+    "run --plan plan.json": "'--plan'. Write PLAN without an option's name. For example: kreassign run plan.json",
+    "status --run-id last": "'--run-id'. Write RUN_ID without an option's name. For example: kreassign status",
+    "run plan.json -y": "No such option '-y'. Did you mean '--yes'?",
+    "plan -f plan.json": "No such option '-f'. For example: kreassign plan rebalance ",
+    "plan orders": "No such command 'orders'. For example: kreassign plan --bootstrap-server ",
+    "drian": "Did you mean 'drain'?",
+    "report plan.json": "unexpected extra argument (plan.json). Write --plan plan.json",
+    "report last": "unexpected extra argument (last). Write --run last",
+    "completion": "Choose from: bash, zsh, fish. For example: kreassign completion bash",
+    "throttle 50": "Invalid value for 'RATE': 50 without a unit is 50 B/s",
+    "run plan.json --yes --deadline 2020-01-01T06:00": "for '--deadline': 2020-01-01T06:00 is in the past",
+    "plan drain-brokers 3 --replace-with 4,5": "one successor for each broker: 1 broker and 2 successors are given",
     "doctor --zookeeper z:2181": "No such option '--zookeeper'. For example: kreassign doctor --bootstrap-server ",
     "run last": "File 'last' does not exist; `kreassign plan --out FILE` makes one",
     "autopilot check no": "File 'no' does not exist; a policy is a TOML file that you write",
@@ -93,6 +106,22 @@ def test_a_mistake_of_a_first_hour_is_answered(
     Path("plan.json").write_text('{"version":1,"partitions":[]}')
     result = CliRunner().invoke(kreassign, line.format(folder=tmp_path).split())
     assert (result.exit_code, said.format(folder=tmp_path) in result.output) == (2, True), result.output
+
+
+def test_a_refused_value_that_was_not_typed_is_named_with_its_origin(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = tmp_path / "config.toml"
+    config.write_text('default = "prd"\n[clusters.prod.run]\nthrottle = "50"\n')
+    monkeypatch.setenv("KREASSIGN_CONFIG", str(config))
+    words = ["run", str(config), "--bootstrap-server", "localhost:1"]
+    refused = CliRunner().invoke(kreassign, [*words, "--cluster", "prod"])
+    assert f"write 50MB/s, or 50B/s if it is meant; it comes from {config}\n" in refused.output
+    monkeypatch.setenv("KREASSIGN_THROTTLE", "fast")
+    refused = CliRunner().invoke(kreassign, words)
+    assert "; it comes from the environment variable KREASSIGN_THROTTLE\n" in refused.output
+    refused = CliRunner().invoke(kreassign, ["doctor"])
+    assert refused.output.endswith(f"there is no cluster 'prd' in {config}, which its `default` names; it has: prod\n")
 
 
 @pytest.mark.parametrize("words", OTHER_WORDS.items(), ids=OTHER_WORDS)

@@ -453,7 +453,7 @@ def test_the_only_cluster_with_runs_is_meant_where_none_is_named(tmp_path: Path)
         written(tmp_path, replace(first, run_id=f"run-{number}"))
     text = invoke("status", "--state-dir", tmp_path)[1]
     assert text.startswith("run run-4: ")
-    assert text.endswith("and 3 other runs: kreassign status --all\n")
+    assert text.endswith(f"and 3 other runs: kreassign status --all --state-dir {tmp_path}\n")
 
 
 def test_status_of_a_killed_run_says_that_its_process_is_gone(tmp_path: Path) -> None:

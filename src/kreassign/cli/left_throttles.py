@@ -51,7 +51,7 @@ def remove_left(cluster: ClusterOptions, state_dir: Path, output_format: str, *,
 
 
 def _lines(found: LeftThrottles) -> Iterator[str]:
-    yield f"{counted(len(found.left), 'setting')} of throttles left behind{':' if found.left else ''}"
+    yield f"{counted(len(found.left), 'setting')} of throttles left behind:" if found.left else "no throttle was left"
     yield from (f"  {one}" for one in found.left)
     for title, sentences in (("needed, so they stay:", found.needed), ("not known:", found.unread)):
         if sentences:

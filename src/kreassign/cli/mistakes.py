@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Sequence
+from pathlib import Path
 
 import click
+from click.core import ParameterSource
 
-from kreassign.cli.profiles import WORDS
+from kreassign.cli.profiles import WORDS, config_path
+from kreassign.errors import InputError
 from kreassign.model.text import likely, signed_number, some_of
 
 _UNKNOWN = (click.NoSuchOption, click.exceptions.NoSuchCommand)
 _MEANT = {"help": ["--help"], "version": ["--version"]}
 OTHER_WORDS = {
-    "run PLAN": ("execute", "move", "reassign", "apply"),
+    "run PLAN": ("execute", "move", "reassign", "apply", "--reassignment-json-file", "--execute"),
+    "run PLAN --throttle RATE": ("--replica-alter-log-dirs-throttle",),
     "run PLAN --dry-run": ("dry-run", "preview"),
     "rehearse": ("simulate",),
-    "plan --out FILE": ("generate", "balance", "export"),
+    "plan --out FILE": ("generate", "balance", "export", "--generate"),
     "plan leaders": ("leaders", "elect", "elect-leaders", "election"),
     "plan add-brokers IDS": ("add", "scale", "expand"),
     "plan replication-factor N": ("set-factor", "factor", "increase-factor"),
@@ -28,7 +33,7 @@ OTHER_WORDS = {
     "twin start": ("sandbox", "cluster"),
     "web": ("ui", "dashboard", "serve", "server"),
     "web --listen PORT": ("--port", "--host"),
-    "verify PLAN": ("diff",),
+    "verify PLAN": ("diff", "--verify"),
 }
 """Commands, and what people and other tools call them."""
 _ORIGINS = {
@@ -54,6 +59,8 @@ def advised(error: click.UsageError) -> click.UsageError:
         return error
     advice, is_unknown = _advice(error, context), isinstance(error, _UNKNOWN)
     said = error.message if is_unknown else error.format_message()  # the latter may have a suggestion already
+    if isinstance(error, click.MissingParameter):
+        said = " ".join(said.split())  # click lists choices in lines of their own
     if not (advice or is_unknown or _ESCAPED in said):
         return error
     return click.UsageError(f"{said.rstrip('.').replace(_ESCAPED, _ESCAPED[0])}{advice}", context)
@@ -66,33 +73,57 @@ def _advice(error: click.UsageError, context: click.Context) -> str:
             return _of_option(error.option_name, context)
         case click.exceptions.NoSuchCommand():
             names = context.command.list_commands(context) if isinstance(context.command, click.Group) else []
-            found = _MEANT.get(error.command_name) or likely(error.command_name, names)
+            # The possibilities have the aliases; click finds similar what is not.
+            found = _MEANT.get(error.command_name) or likely(error.command_name, {*names, *(error.possibilities or ())})
             elsewhere = _elsewhere(error.command_name, context) or _of_other_word(error.command_name, context)
-            return elsewhere or _question(found or error.possibilities) or _for_example(context)
+            return elsewhere or _question(found) or _for_example(context)
         case click.MissingParameter():
             return _for_example(context)
         case click.BadParameter():
             return _of_value(error, context)
         case _:
-            unit = _UNIT.search(error.message)
-            if unit:
-                return f". Write an amount without a blank, as in 50{unit[1]}"
-            extra = _EXTRA.search(error.message)
-            return (_of_extra(extra[1].split(), context) if extra else "") or _for_example(context)
+            return _of_words(error, context)
+
+
+def _of_words(error: click.UsageError, context: click.Context) -> str:
+    """Advice on words that do not fit together; none on a file that is wrong, for no words are."""
+    if isinstance(error.__cause__, InputError):
+        return ""
+    if unit := _UNIT.search(error.message):
+        return f". Write an amount without a blank, as in 50{unit[1]}"
+    extra = _EXTRA.search(error.message)
+    return (_of_extra(extra[1].split(), context) if extra else "") or _for_example(context)
 
 
 def _of_value(error: click.BadParameter, context: click.Context) -> str:
     if error.param is None:
         return ""
-    if error.param.name == "output_format":
+    return f"{_origin(error.param, context)}{_of_its_kind(error, error.param, context)}"
+
+
+def _origin(param: click.Parameter, context: click.Context) -> str:
+    """Origin of a value that was not typed."""
+    match context.get_parameter_source(str(param.name)):
+        case ParameterSource.ENVIRONMENT:
+            names = [param.envvar] if isinstance(param.envvar, str) else list(param.envvar or ())
+            found = next((name for name in names if os.environ.get(name)), "")
+            return f"; it comes from the environment variable {found}"
+        case ParameterSource.DEFAULT_MAP:
+            return f"; it comes from {config_path()}"
+        case _:
+            return ""
+
+
+def _of_its_kind(error: click.BadParameter, param: click.Parameter, context: click.Context) -> str:
+    if param.name == "output_format":
         return "; --out names a file" if "--out" in _options(context) else ""
-    if error.param.name in _ORIGINS and "Did you mean" not in error.message:
-        return f"; {_ORIGINS[error.param.name]}"
+    if param.name in _ORIGINS and "Did you mean" not in error.message:
+        return f"; {_ORIGINS[param.name]}"
     if not _LIST.search(error.message):
         return ""
-    if error.param.nargs == -1:
+    if param.nargs == -1:
         return "; this is not a list with commas: separate them with blanks"
-    is_repeated = isinstance(error.param, click.Option) and error.param.multiple
+    is_repeated = isinstance(param, click.Option) and param.multiple
     return "; this is not a list with commas: give the option once for each" if is_repeated else ""
 
 
@@ -101,6 +132,8 @@ def _of_extra(words: Sequence[str], context: click.Context) -> str:
     takes_ids = any(isinstance(one, click.Argument) and one.metavar == "IDS" for one in context.command.params)
     if takes_ids and all(signed_number(word.strip(",")) is not None for word in words):
         return ". Write ids as one list with commas and no blanks, as in 7,8"
+    if {"--plan", "--run"} <= {*_options(context)}:
+        return f". Write --{'plan' if Path(words[0]).is_file() else 'run'} {words[0]}"
     above = context.parent
     if above is None or not isinstance(above.command, click.Group) or not above.command.get_command(above, words[0]):
         return ""
@@ -110,16 +143,26 @@ def _of_extra(words: Sequence[str], context: click.Context) -> str:
 def _of_option(option: str, context: click.Context) -> str:
     if option == "--yes" and not isinstance(context.command, click.Group):
         return f". {context.command_path} asks nothing: leave it out"
+    arguments = [one for one in context.command.params if isinstance(one, click.Argument)]
+    if argument := next((one for one in arguments if option == f"--{one.name}".replace("_", "-")), None):
+        name = argument.make_metavar(context).strip("[]")
+        return f". Write {name} without an option's name{_for_example(context)}"
     if commands := _commands_with(option, context):
         meant = next((word for word in context.meta.get(WORDS, ()) if word in commands), commands[0])
         return f". It is an option of `{context.command_path} {meant}`: write it after the command"
-    if found := likely(option, _options(context)):
+    if found := likely(option, _options(context)) or _beginning_so(option, context):
         return _question(found)
     root = context.find_root()
     elsewhere = [f"`{root.command_path} {name}`" for name in _commands_with(option, root)]
     if elsewhere:
         return f". It is an option of {some_of(elsewhere, SHOWN)}"
     return _of_other_word(option, context) or _for_example(context)
+
+
+def _beginning_so(option: str, context: click.Context) -> list[str]:
+    """The only option that begins with the letter of a short one: `--yes` for `-y`."""
+    found = [name for name in _options(context) if name.startswith(f"-{option}")] if len(option) == len("-y") else []
+    return found if len(found) == 1 else []
 
 
 def _elsewhere(name: str, context: click.Context) -> str:

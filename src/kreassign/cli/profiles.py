@@ -104,7 +104,8 @@ def profile_in_force(named: str | None, commands: tuple[str, ...], *, has_addres
             return None
     if wanted not in clusters:
         known = ", ".join(sorted(clusters)) or "none"
-        raise InputError(f"there is no cluster {shortened(str(wanted))!r} in {path}; it has: {known}")
+        named_by = "" if is_chosen else ", which its `default` names"
+        raise InputError(f"there is no cluster {shortened(str(wanted))!r} in {path}{named_by}; it has: {known}")
     return _profile(f"{path}: clusters.{wanted}", str(wanted), clusters[wanted], commands, is_chosen=is_chosen)
 
 

@@ -15,6 +15,7 @@ from types import FrameType
 
 import click
 
+from kreassign.cli.next_command import STATE, next_command
 from kreassign.cli.options.cluster import ClusterOptions
 from kreassign.cli.options.pace import rates_text
 from kreassign.cli.output import console, print_verbatim, warn
@@ -280,7 +281,7 @@ def _announce(run_id: str, process: int, log: Path, output_format: str) -> None:
         print_verbatim(json.dumps({"run_id": run_id, "process": process, "log": str(log)}))
         return
     click.echo(f"run {run_id} continues in the background, as process {process}; its output: {log}")
-    click.echo(f"to follow it: kreassign watch {run_id}")
+    click.echo(f"next: {next_command('watch', run_id, takes=STATE)}")
 
 
 def _unnamed_log(state_dir: Path, process: int) -> Path:

@@ -53,7 +53,7 @@ def test_decommission_given_again_takes_the_broker_out(server: ServerThread, tmp
     called_off = type_in("--cancel")
     assert called_off.exit_code == 0
     run_id = found["runs"][0]["run_id"]
-    approve(called_off.stdout, "decommission-cancelled", RUN=run_id)
+    approve(called_off.stdout, "decommission-cancelled", RUN=run_id, SERVER=server.bootstrap_servers, STATE=tmp_path)
     server.do(lambda twin: twin.stop(3))
     wait_until(lambda: server.do(lambda twin: twin.metadata.brokers[3].fenced), what="broker 3 to be gone")
     gone = type_in("--unregister", "--yes")

@@ -174,6 +174,15 @@ def test_a_detached_run_goes_on_without_the_process_that_started_it(terminal: Te
     assert json.loads(Path(told["log"]).read_text())["state"] == "done"
 
 
+def test_a_detached_run_names_the_command_that_follows_it(terminal: Terminal) -> None:
+    done = subprocess.run(
+        command(terminal, *FAST, "--detach"), capture_output=True, text=True, timeout=PATIENCE_S, check=True
+    )
+    run_id = done.stdout.split()[1]
+    assert done.stdout.endswith(f"\nnext: kreassign watch {run_id} --state-dir {terminal.state}\n")
+    wait_until(lambda: state(terminal) == "done", what="the run to end")
+
+
 def test_a_detached_run_that_cannot_begin_says_why_where_it_was_asked_for(terminal: Terminal) -> None:
     terminal.plan.write_text(
         '{"version":1,"partitions":[{"topic":"nowhere","partition":0,"replicas":[1]}]}', encoding="utf-8"

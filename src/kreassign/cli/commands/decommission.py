@@ -211,7 +211,8 @@ def _print_cancelled(done: CancelledDecommission, *, is_quiet: bool) -> None:
     for sentence in done.steps:
         click.echo(sentence)
     for run_id in done.run_ids:
-        click.echo(f"what run {run_id} moved stays where it is; to move it back: kreassign rollback {run_id}")
+        way_back = next_command("rollback", run_id, takes=(*CLUSTER, *STATE))
+        click.echo(f"what run {run_id} moved stays where it is; to move it back: {way_back}")
 
 
 def _exit_code(done: DecommissionResult) -> int:

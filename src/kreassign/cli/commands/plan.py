@@ -21,7 +21,7 @@ from kreassign.cli.plan_text import ShownPlan, show_plan
 from kreassign.cli.streams import uncollected, working
 from kreassign.errors import InputError
 from kreassign.model import TopicPartition
-from kreassign.model.text import MOST_REPLICAS
+from kreassign.model.text import MOST_REPLICAS, counted
 from kreassign.operations import plan_tasks
 from kreassign.operations.plan import leaders_alone, make_plan
 from kreassign.operations.plan_files import keep_approved, read_assignments, read_plan_file, write_plan
@@ -189,8 +189,11 @@ def drain_brokers(
     options: PlanOptions, brokers: tuple[int, ...], replace_with: tuple[int, ...], and_balance: bool
 ) -> None:
     """Move all replicas off brokers, live or dead, so that they can be removed."""
-    if replace_with and (len(replace_with) != len(brokers) or and_balance):
-        raise InputError("--replace-with needs one successor for each broker, and excludes --and-balance")
+    if replace_with and and_balance:
+        raise InputError("--replace-with changes nothing else; leave out --and-balance")
+    if replace_with and len(replace_with) != len(brokers):
+        left, come = counted(len(brokers), "broker"), counted(len(replace_with), "successor")
+        raise InputError(f"--replace-with needs one successor for each broker: {left} and {come} are given")
     task = (
         plan_tasks.ReplaceBrokers(brokers, replace_with)
         if replace_with

@@ -14,7 +14,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 import click
-from click.core import ParameterSource
+from click.core import ParameterSource, augment_usage_errors
 from rich.table import Column
 
 from kreassign.cli.next_command import CLUSTER, STATE, next_command, print_next
@@ -136,7 +136,8 @@ def _show(run_id: str | None, lists_all: bool, cluster: ClusterOptions, state_di
         return
     _show_run(shown[0], output_format)
     if run_id is None and output_format == "text" and len(journals) > 1:
-        console().print(f"and {counted(len(journals) - 1, 'other run')}: kreassign status --all")
+        listing = next_command("status", "--all", takes=STATE)
+        console().print(f"and {counted(len(journals) - 1, 'other run')}: {listing}", soft_wrap=True)
 
 
 def _show_run(path: Path, output_format: str) -> None:
@@ -353,7 +354,8 @@ def _only_argument(context: click.Context, word: str | None) -> int | str | None
     limit = next(one for one in context.command.params if one.name == "limit")
     if word is None:
         raise click.MissingParameter(ctx=context, param=limit)
-    found: int | str | None = limit.type_cast_value(context, word)
+    with augment_usage_errors(context, param=limit):
+        found: int | str | None = limit.type_cast_value(context, word)
     return found
 
 

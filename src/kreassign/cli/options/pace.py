@@ -269,7 +269,7 @@ def _instant(text: str, zone: str, now_ms: int) -> int:
         found = _parsed(text)
         found = found if found.tzinfo else found.replace(tzinfo=ZoneInfo(zone))
     if found <= now:
-        raise click.BadParameter(f"the deadline {text} is in the past")
+        raise click.BadParameter(f"{text} is in the past", param_hint="'--deadline'")
     return round(found.timestamp() * 1000)
 
 

@@ -359,7 +359,5 @@ def master_option(command: Command) -> Command:
     return click.option("--master", metavar="URL", help=text)(conf(command))
 
 
-yes_option = click.option(
-    "--yes", "is_agreed", is_flag=True, help="Begin without asking; needed where nobody can be asked."
-)
+yes_option = click.option("--yes", "is_agreed", is_flag=True, help="Begin without asking; needed without a terminal.")
 """Add `--yes`: parameter `is_agreed: bool`."""
