@@ -338,6 +338,13 @@ def test_a_budget_is_kept_and_what_remains_is_said(cluster: Path) -> None:
     )
 
 
+def test_a_budget_into_which_nothing_fits_is_named_as_the_cause(cluster: Path) -> None:
+    shown = run(cluster, "rebalance", "--goal", "disk", "--fit-in", "1s", "--rate", "1MB/s").stderr
+    assert shown.startswith("rebalance: nothing to do, for no change that fits into the budget brings brokers nearer")
+    assert "nothing has to be copied" not in shown
+    assert "it takes" not in shown
+
+
 def test_why_a_partition_moves_or_stays_is_explained(cluster: Path) -> None:
     shown = run(cluster, "drain-brokers", "1", "--explain", "orders-1", "--explain", "users-0").stderr
     approve(shown, "plan-drain-explained", DAYS=DAYS, SNAPSHOT=cluster)

@@ -26,6 +26,7 @@ from kreassign.model.plan import format_plan
 from kreassign.model.plan_facts import GoalLimit, GoalMean, PlanFacts, Prediction, RackBytes, WorstLoss
 from kreassign.model.plan_facts_json import format_facts
 from kreassign.model.text import HOUR_MS, agreeing, counted, format_load, shortened
+from kreassign.operations.plan import NO_BUDGET
 from kreassign.operations.plan_files import facts_path
 from kreassign.planner import Evaluation
 from kreassign.planner.results import Outcome, means_of
@@ -368,20 +369,8 @@ def plan_summary(terminal: Console, outcome: Outcome, how: ShownPlan) -> None:
     terminal.print("\n".join((*facts.factors, _cost(outcome))))
     if facts.loads is not None:
         print_loads(terminal, facts.loads, how.max_age_s)
-    terminal.print(_bound(outcome))
-    if facts.racks:
-        terminal.print(racks_line(facts.racks))
-    if facts.leader_racks is not None:
-        found = facts.leader_racks
-        where = f"{found.before} of {found.partitions} before, {found.after} after"
-        terminal.print(f"leaders in the rack that is preferred for them: {where}")
-    if facts.topic_leaders is not None:
-        even = facts.topic_leaders
-        where = f"{even.uneven_before} of {even.topics} before, {even.uneven_after} after"
-        where += f"; by {even.missed_before} and {even.missed_after} leaders"
-        terminal.print(f"topics with uneven leaders: {where}")
-    if facts.prediction is not None:
-        terminal.print(_time_text(facts.prediction))
+    for line in _measures(outcome):
+        terminal.print(line)
     if outcome.evaluation.goals:
         terminal.print(goals_table(outcome.evaluation))
     if facts.losses:
@@ -395,6 +384,25 @@ def plan_summary(terminal: Console, outcome: Outcome, how: ShownPlan) -> None:
         terminal.print(f"remains: {sentence}")
     if more := len(facts.remaining) - SHOWN_SENTENCES:
         terminal.print(f"remains: {more} more" if more > 0 else "", end="\n" if more > 0 else "")
+
+
+def _measures(outcome: Outcome) -> Iterator[str]:
+    """The lower bound, copies between racks, leaders by rack and topic, the time; bound and time of changes only."""
+    facts, changes = outcome.facts, len(outcome.plan)
+    if changes:
+        yield _bound(outcome)
+    if facts.racks:
+        yield racks_line(facts.racks)
+    if facts.leader_racks is not None:
+        found = facts.leader_racks
+        where = f"{found.before} of {found.partitions} before, {found.after} after"
+        yield f"leaders in the rack that is preferred for them: {where}"
+    if facts.topic_leaders is not None:
+        even = facts.topic_leaders
+        where = f"{even.uneven_before} of {even.topics} before, {even.uneven_after} after"
+        yield f"topics with uneven leaders: {where}; by {even.missed_before} and {even.missed_after} leaders"
+    if facts.prediction is not None and changes:
+        yield _time_text(facts.prediction)
 
 
 def _cost(outcome: Outcome) -> str:
@@ -419,6 +427,8 @@ def _nothing(outcome: Outcome) -> str:
         return "nothing to do, for every partition is already where it is to be"
     if outcome.problem.rules.only_forced or not outcome.evaluation.goals:
         return "nothing to do"
+    if outcome.evaluation.misses() and outcome.problem.budget != NO_BUDGET:
+        return "nothing to do, for no change that fits into the budget brings brokers nearer to their bands"
     if outcome.evaluation.misses():
         return "nothing to do, for no change that is allowed brings brokers nearer to their bands"
     return "nothing to do, for all brokers are within their bands"

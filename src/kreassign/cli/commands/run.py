@@ -170,7 +170,7 @@ def _show_only(client: AdminClient, request: RollbackRequest, context: RunContex
     if is_quiet:
         print_json(_document(seen) | {"preview": None if run is None else asdict(run)})
         return seen
-    for line in (*_lines(seen), *(() if run is None else preview_lines(run))):
+    for line in _preview(seen, run):
         console().print(line, soft_wrap=True)
     if _does_anything(seen):
         print_next(again(but="--dry-run"))
@@ -186,8 +186,14 @@ def _ask(client: AdminClient, request: RollbackRequest, context: RunContext) -> 
     seen = preview_rollback(client, request, context)
     run = preview_rollback_run(client, seen, request, context)
     if _does_anything(seen):
-        ask((*_lines(seen), *(() if run is None else preview_lines(run))))
+        ask(_preview(seen, run))
     return seen
+
+
+def _preview(seen: Rollback, run: RunPreview | None) -> Iterator[str]:
+    """What is undone, and what its run does: that has the bytes, as they are by now."""
+    yield from _lines(seen, has_cost=run is None)
+    yield from () if run is None else preview_lines(run)
 
 
 def undo(
@@ -245,7 +251,7 @@ def _document(found: Rollback) -> dict[str, Any]:
     }
 
 
-def _lines(found: Rollback) -> Iterator[str]:
+def _lines(found: Rollback, *, has_cost: bool = True) -> Iterator[str]:
     undone, plan = found.undone, found.plan
     yield from found.factors
     yield from found.outages
@@ -257,10 +263,10 @@ def _lines(found: Rollback) -> Iterator[str]:
         )
     if found.undoes is not None:
         yield f"run {undone.run_id} was itself the rollback of run {found.undoes}: this moves everything forward again"
+    cost = f", {counted(plan.copy_count, 'copy', 'copies')}, {format_bytes(plan.copied_bytes)}" if has_cost else ""
     yield (
         f"rollback of run {undone.run_id}: {len(plan.plan)} of {counted(len(undone.moves), 'partition')} "
-        f"{agreeing(len(plan.plan), 'move')} back, "
-        f"{counted(plan.copy_count, 'copy', 'copies')}, {format_bytes(plan.copied_bytes)}"
+        f"{agreeing(len(plan.plan), 'move')} back{cost}"
     )
     for sentence in plan.reasons[:SHOWN_SKIPPED]:
         yield f"  left alone: {sentence}"
