@@ -345,6 +345,12 @@ def test_a_budget_into_which_nothing_fits_is_named_as_the_cause(cluster: Path) -
     assert "it takes" not in shown
 
 
+def test_a_plan_of_leaders_shows_a_goal_that_it_changes(cluster: Path) -> None:
+    shown = run(cluster, "demote", "2", "--goal", "disk", "--goal", "leaders").stderr
+    assert "\nleaders of brokers (" in shown
+    assert "\ndisk of brokers (" not in shown
+
+
 def test_why_a_partition_moves_or_stays_is_explained(cluster: Path) -> None:
     shown = run(cluster, "drain-brokers", "1", "--explain", "orders-1", "--explain", "users-0").stderr
     approve(shown, "plan-drain-explained", DAYS=DAYS, SNAPSHOT=cluster)

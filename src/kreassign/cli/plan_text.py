@@ -86,13 +86,17 @@ def _tables(rows: Sequence[BrokerRow], means: Sequence[GoalMean], *, is_wide: bo
     if is_wide or not means:
         yield wide_table(rows, means)
         return
-    first, shown = means[0], rows
+    first, shown = next((one for one in means if _is_changed(one, rows)), means[0]), rows
     if len(rows) > SHOWN_BROKERS:
         shown = sorted(rows, key=lambda one: (-_most(one, first.goal), one.broker))[:SHOWN_BROKERS]
     yield f"{first.goal} of brokers (█ stays ▒ comes ░ goes):"
     yield narrow_table(shown, first)
     if hidden := len(rows) - len(shown):
         yield f"and {counted(hidden, 'broker')} more with less {first.goal} before and after; --wide shows all"
+
+
+def _is_changed(mean: GoalMean, rows: Sequence[BrokerRow]) -> bool:
+    return any(_amount(mean, row.before) != _amount(mean, row.after) for row in rows)
 
 
 def _most(row: BrokerRow, goal: str) -> float:

@@ -182,7 +182,7 @@ def test_brokers_leave_service_only_if_somebody_agrees(terminal: Terminal) -> No
     assert "then: cordon the log directories of broker 1\nbegin? [y/N]: " in shown
     code, shown = typed(terminal, "n\n", "decommission", "1", "--measure-for", "0")
     assert code == 1, shown
-    assert "next: cordon the log directories of broker 1\nto drain:\n  this run changes 2 partitions: " in shown
+    assert "first: cordon the log directories of broker 1\nto drain:\n  this run changes 2 partitions: " in shown
     with connect(terminal.bootstrap) as client:
         assert {one.leader for one in client.describe_topics(["t"]).ok["t"].partitions} == {0, 1}
         key = ConfigResource.broker(1)

@@ -74,7 +74,7 @@ def autopilot() -> None:
     """Watch a cluster, and look after it, by a policy file.
 
     It finds what is wrong or will be, plans the least change, and runs it where the policy says so. By default it only
-    tells.
+    reports.
     """
 
 

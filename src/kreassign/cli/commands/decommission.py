@@ -170,7 +170,7 @@ def is_begun(seen: DecommissionPreview) -> bool:
 
 def _lines(seen: DecommissionPreview) -> Iterator[str]:
     words: dict[type, str] = {Blocked: "blocked", Finished: "finished"}
-    yield f"{words.get(type(seen.next_step), 'next')}: {seen.next_step}"
+    yield f"{words.get(type(seen.next_step), 'first')}: {seen.next_step}"
     for sentence in seen.open_ways:
         yield f"  {sentence}"
     if seen.resumed:
@@ -211,8 +211,8 @@ def _print_cancelled(done: CancelledDecommission, *, is_quiet: bool) -> None:
     for sentence in done.steps:
         click.echo(sentence)
     for run_id in done.run_ids:
-        way_back = next_command("rollback", run_id, takes=(*CLUSTER, *STATE))
-        click.echo(f"what run {run_id} moved stays where it is; to move it back: {way_back}")
+        rollback = next_command("rollback", run_id, takes=(*CLUSTER, *STATE))
+        click.echo(f"what run {run_id} moved stays where it is; to move it back: {rollback}")
 
 
 def _exit_code(done: DecommissionResult) -> int:

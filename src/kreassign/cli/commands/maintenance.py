@@ -166,6 +166,6 @@ def _print_preview(seen: MaintenancePreview, *, is_quiet: bool) -> None:
 
 def _lines(seen: MaintenancePreview) -> Iterator[str]:
     words: dict[type, str] = {Blocked: "blocked", Finished: "finished"}
-    yield f"{words.get(type(seen.next_step), 'next')}: {seen.next_step}"
+    yield f"{words.get(type(seen.next_step), 'first')}: {seen.next_step}"
     for step in seen.due[1:]:
         yield f"then: {step}"
