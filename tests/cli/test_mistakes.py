@@ -64,6 +64,8 @@ LINES = {
     "throttle 50": "Invalid value for 'RATE': 50 without a unit is 50 B/s",
     "run plan.json --yes --deadline 2020-01-01T06:00": "for '--deadline': 2020-01-01T06:00 is in the past",
     "plan drain-brokers 3 --replace-with 4,5": "one successor for each broker: 1 broker and 2 successors are given",
+    "web --listen 8085x": "'8085x' is neither a port nor an address; write for example 8085 or 0.0.0.0:8443",
+    "plan --topics *orders": "nothing to repeat at position 0; for any beginning write '.*orders'",
     "doctor --zookeeper z:2181": "No such option '--zookeeper'. For example: kreassign doctor --bootstrap-server ",
     "run last": "File 'last' does not exist; `kreassign plan --out FILE` makes one",
     "autopilot check no": "File 'no' does not exist; a policy is a TOML file that you write",

@@ -152,7 +152,8 @@ def pattern(text: str) -> str:
     try:
         re.compile(text)
     except (re.error, RecursionError, OverflowError) as error:
-        raise ValueError(f"{shortened(text)!r} is not a regular expression: {error}") from None
+        glob = f"; for any beginning write {shortened(f'.{text}')!r}" if text.startswith("*") else ""
+        raise ValueError(f"{shortened(text)!r} is not a regular expression: {error}{glob}") from None
     return text
 
 
