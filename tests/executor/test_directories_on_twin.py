@@ -328,6 +328,35 @@ def test_a_list_that_others_cancel_leaves_no_directory_copy_behind(odd_rig: OddR
     odd_rig.assert_nothing_left()
 
 
+def lead_list(rig: TwinRig) -> None:
+    """Begin the list of the plan, as another tool does."""
+    rig.client.alter_partition_reassignments({tp(0): (3, 1)}).raise_if_any()
+
+
+def test_a_directory_that_the_run_moved_goes_back_beside_a_list_of_others(odd_rig: OddRig) -> None:
+    rig = odd_rig.rig
+    odd_rig.odd.answer_always(ALTER, each_refused(NOT_CONTROLLER))
+    rig.between_steps(40, lambda: lead_list(rig))
+    found = odd_rig.run()
+    assert (found.state, [move.bytes_copied for move in found.moves]) == ("done", [10 * RATE])
+    assert_in_place(rig, odd_rig.wishes)
+    back = way_back(rig, found)
+    assert back.plan.assignments == (PartitionAssignment(tp(0), (3, 1), ("any", str(odd_rig.home[1]))),)
+    assert back.skipped == ()
+
+
+def test_cancelling_leaves_a_list_that_others_lead_beside_its_directories(odd_rig: OddRig) -> None:
+    rig = odd_rig.rig
+    rig.let_reach_controllers()
+    odd_rig.odd.answer(ALTER, *[each_refused(NOT_CONTROLLER)] * 4)
+    rig.after(9, lambda: rig.twin.stop(3))
+    rig.between_steps(10, lambda: lead_list(rig))
+    rig.ask_after(20, cancel_now)
+    found = odd_rig.run(throttle=RATE // 8)
+    assert (found.state, odd_rig.futures, [*rig.client.list_partition_reassignments()]) == ("cancelled", {}, [tp(0)])
+    assert rig.throttles == {}
+
+
 def cancel_now(at_ms: int, number: int) -> CancelRequested:
     return CancelRequested(at_ms, number, is_now=True)
 

@@ -14,12 +14,13 @@ from kreassign.executor.events import (
     CancelIntended,
     CancelRequested,
     Event,
+    HoldRequested,
     MovesCancelled,
     MovesSubmitted,
     ThrottleIntended,
 )
 from kreassign.executor.guards import DEFAULTS, GuardName, Reaction
-from kreassign.executor.history.run_history import rollback_plan
+from kreassign.executor.history.run_history import RollbackPlan, rollback_plan
 from kreassign.executor.state import RunView
 from kreassign.model import TopicPartition
 from kreassign.model.error_codes import NOT_CONTROLLER
@@ -35,6 +36,7 @@ HOME = [[0, 1], [1, 0]]
 TARGETS = {0: (0, 2), 1: (1, 3)}
 THEIRS, OURS = tp(0), tp(1)
 FAST = 5 * RATE
+STEPWISE = replace(NO_LIMITS, is_stepwise=True)
 MOVED = "t-0 was moved by someone else, as the plan does"
 BEGUN_AGAIN = "t-0 was reassigned by someone else after the run had cancelled it; that is left alone"
 MOVES = "t-0 is moved by someone else, as the plan does; the run leaves that alone until it ends"
@@ -61,10 +63,13 @@ def cancel_after(rig: TwinRig, seconds: float) -> None:
     rig.ask_after(seconds, lambda at_ms, number: CancelRequested(at_ms, number, is_now=True))
 
 
+def way_back(rig: TwinRig, run: RunHistory) -> RollbackPlan:
+    return rollback_plan(run.moves, partitions_of(rig.client.describe_topics(["t"]).ok))
+
+
 def undone(rig: TwinRig, run: RunHistory) -> set[TopicPartition]:
     """Partitions that a rollback would move back."""
-    back = rollback_plan(run.moves, partitions_of(rig.client.describe_topics(["t"]).ok))
-    return set(back.plan.replicas)
+    return set(way_back(rig, run).plan.replicas)
 
 
 def throttled(rig: TwinRig) -> set[str]:
@@ -127,12 +132,24 @@ def test_a_move_others_made_before_it_was_sent_has_no_bytes_of_ours(rig: TwinRig
 
 def test_a_step_that_others_made_has_no_bytes_of_ours(rig: TwinRig) -> None:
     step, target = (0, 1, 2), (0, 1, 2, 3)
-    started = rig.prepared({0: target}, throttle=FAST, pace=replace(NO_LIMITS, is_stepwise=True))
+    started = rig.prepared({0: target}, throttle=FAST, pace=STEPWISE)
     rig.client.alter_partition_reassignments({THEIRS: step}).raise_if_any()
     rig.transport.sleep(120)
     run = rig.run(started)
     assert (run.state, rig.replicas[0]) == ("done", target)
     assert [move.bytes_copied for move in run.moves] == [50 * RATE]
+    assert way_back(rig, run).plan.replicas == {THEIRS: step}
+
+
+def test_a_rollback_leaves_a_list_whose_last_step_others_made(rig: TwinRig) -> None:
+    target = (3, 2)
+    started = rig.prepared({0: target}, throttle=FAST, pace=STEPWISE)
+    rig.ask_after(5, HoldRequested)
+    rig.between_steps(25, lambda: rig.client.alter_partition_reassignments({THEIRS: target}).raise_if_any())
+    run = rig.run(started)
+    assert (run.state, rig.replicas[0], [move.bytes_copied for move in run.moves]) == ("done", target, [50 * RATE])
+    left = "t-0: its replicas are [3, 2]; someone else made that list during the run, look at it"
+    assert (way_back(rig, run).plan.assignments, way_back(rig, run).skipped) == ((), (left,))
 
 
 def test_a_move_of_others_to_a_lost_broker_is_not_planned_again(rig: TwinRig) -> None:
@@ -181,7 +198,25 @@ def test_a_move_that_kafka_refused_us_and_others_began_is_theirs(rig: TwinRig) -
     assert THEIRS not in undone(rig, run)
 
 
-def cancel_and_begin_again(rig: TwinRig, *, is_stalled: bool) -> RunHistory:
+def test_a_move_that_kafka_refused_us_and_others_ended_is_theirs(rig: TwinRig) -> None:
+    odd = OddPort(rig.client)
+    rig.odd_port = odd.port
+    started = rig.prepared(TARGETS, throttle=FAST)
+    odd.answer("alter_partition_reassignments", each_refused(NOT_CONTROLLER))
+
+    def listen(event: Event, _: RunView) -> None:
+        if isinstance(event, MovesSubmitted) and event.deferred:
+            begin(rig)
+            rig.transport.sleep(60)
+
+    rig.listener = listen
+    run = rig.run(started)
+    assert (run.state, rig.replicas, undone(rig, run)) == ("done", TARGETS, {OURS})
+    assert MOVED in run.problems
+    assert [move.bytes_copied for move in run.moves] == [0, 50 * RATE]
+
+
+def cancel_and_begin_again(rig: TwinRig, *, is_stalled: bool, cancelled_s: float = 6) -> RunHistory:
     """A run that cancels its move, which others begin again before the next poll."""
     started = rig.prepared({0: TARGETS[0]}, throttle=FAST)
     if is_stalled:
@@ -193,7 +228,7 @@ def cancel_and_begin_again(rig: TwinRig, *, is_stalled: bool) -> RunHistory:
             begin(rig)
 
     rig.listener = listen
-    cancel_after(rig, 6)
+    cancel_after(rig, cancelled_s)
     return rig.run(started)
 
 
@@ -222,6 +257,15 @@ def test_a_list_that_others_made_after_a_cancelled_run_is_not_rolled_back(rig: T
     begin(rig)
     rig.transport.sleep(120)
     assert (run.state, rig.replicas[0], undone(rig, run)) == ("cancelled", TARGETS[0], set())
+
+
+def test_a_target_that_others_made_after_they_cancelled_ours_is_theirs(rig: TwinRig) -> None:
+    started = rig.prepared({0: TARGETS[0]}, throttle=FAST)
+    rig.between_steps(6, lambda: rig.client.alter_partition_reassignments({THEIRS: None}).raise_if_any())
+    run = rig.run(started)
+    begin(rig)
+    rig.transport.sleep(120)
+    assert (run.state, rig.replicas[0], undone(rig, run)) == ("failed", TARGETS[0], set())
 
 
 def test_a_move_sent_before_death_counts_as_ours_whoever_began_it_again(rig: TwinRig) -> None:

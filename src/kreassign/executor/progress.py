@@ -415,6 +415,7 @@ def move_history(record: MoveRecord, estimate: Estimate | None = None) -> MoveHi
         log_dirs=move.log_dirs,
         topic_id=move.topic_id,
         former_targets=tuple(one.before for one in record.replans),
+        made_by_others=record.made_by_others,
         estimate=estimate,
     )
 

@@ -245,6 +245,7 @@ class MoveHistory:
     `reached` are its replicas without moves in progress: in a move by steps, those after the last step.
     `log_dirs` are the copies whose directory the plan names. `topic_id` is None if unknown.
     `former_targets` are earlier targets, in order, before it was planned again because a destination was lost.
+    `made_by_others` is the list to which others led it last, as the plan does; () if they never did.
     `estimate` is the progress of its copies; None if it copies nothing, or the run was read without progress.
     """
 
@@ -264,6 +265,7 @@ class MoveHistory:
     topic_id: str | None = None
     former_targets: tuple[tuple[int, ...], ...] = ()
     estimate: Estimate | None = None
+    made_by_others: tuple[int, ...] = ()
 
     @property
     def topic_partition(self) -> TopicPartition:
@@ -274,6 +276,11 @@ class MoveHistory:
     def name(self) -> TopicPartition:
         """Its partition."""
         return TopicPartition(self.topic, self.partition)
+
+    @property
+    def undone_to(self) -> tuple[int, ...]:
+        """List to which a rollback takes it: the original, or what others made of it before the run's own steps."""
+        return self.made_by_others or self.original
 
     @property
     def is_deleted(self) -> bool:

@@ -337,11 +337,11 @@ def _changed_by(
     """
     found: dict[TopicPartition, str] = {}
     submitted = (move for move in undone if move.submitted_ms is not None and move.topic_partition in now)
-    left = {move.topic_partition for move in submitted if now[move.topic_partition].replicas != move.original}
+    left = {move.topic_partition for move in submitted if now[move.topic_partition].replicas != move.undone_to}
     for run in later if left else ():
         for move in run.moves:
             name = move.topic_partition
-            if move.submitted_ms is None or name not in left or now[name].replicas == move.original:
+            if move.submitted_ms is None or name not in left or now[name].replicas == move.undone_to:
                 continue
             if now[name].replicas in (move.target, move.reached):
                 found[name] = run.run_id

@@ -30,6 +30,14 @@ def test_a_cancelled_move_gets_the_order_back_without_a_copy() -> None:
     assert (back.copy_count, back.copied_bytes) == (0, 0)
 
 
+def test_a_rollback_goes_no_further_back_than_what_others_made() -> None:
+    theirs = (3, 1)
+    made = replace(move(0), made_by_others=theirs)
+    cancelled = replace(move(1, "cancelled"), made_by_others=theirs, reached=theirs)
+    back = rollback_plan([made, cancelled], now(TARGET, theirs[::-1]))
+    assert ({*back.plan.replicas.values()}, back.skipped, back.copy_count) == ({theirs}, (), 1)
+
+
 def test_what_never_began_or_is_as_before_needs_nothing() -> None:
     assert len(rollback_plan([move(0, submitted_ms=None), move(1, "cancelled")], now(TARGET, ORIGINAL)).plan) == 0
 

@@ -226,6 +226,21 @@ def test_a_move_whose_submissions_were_all_refused_is_of_others() -> None:
     assert (after(unanswered, observed()), unanswered.submitted_ms) == (UNDER_WAY, 1_000)
 
 
+def test_a_target_others_reached_after_refusals_is_theirs() -> None:
+    refused, accepted = at(SENT), at(UNDER_WAY)
+    accepted.sent(2_000, RUN)
+    for record, submitted_ms, copied in ((refused, None, 0), (accepted, 1_000, 2_000)):
+        record.submissions.answered("not now")
+        assert after(record, observed(ARRIVED, replicas=(2, 3))) == "complete"
+        assert (record.submitted_ms, record.bytes_copied) == (submitted_ms, copied)
+
+
+def test_a_move_that_was_refused_for_good_leaves_nothing_to_undo() -> None:
+    record = at(SENT)
+    record.refused(2_000, "no")
+    assert (record.status, record.submitted_ms) == ("failed", None)
+
+
 def test_a_move_that_others_cancel_after_all_is_sent() -> None:
     record = at(PLANNED)
     assert after(record, observed()) == PLANNED
@@ -322,7 +337,8 @@ def test_resume_restarts_every_timeout_of_a_move() -> None:
     record = at(CANCELLING, **known)
     record.resumed(9_000)
     now = Attempts(1, 9_000, 9_000, 9_000)
-    assert record == at(CANCELLING, submissions=now, cancellations=replace(now, unanswered=0), progressed_ms=9_000)
+    attempts = {"submissions": replace(now, was_accepted=True), "cancellations": replace(now, unanswered=0)}
+    assert record == at(CANCELLING, **attempts, progressed_ms=9_000)
     never_sent = MoveRecord(MOVE)
     never_sent.resumed(9_000)
     assert never_sent.progressed_ms is None
@@ -382,11 +398,11 @@ def under_way(**known: Any) -> MoveRecord:
     ({"given_up": "full", "awaited_replan": ANOTHER, "is_postponed": True},
      lambda was: replace(was, status=MoveStatus.FAILED, ended_ms=5_000, problem="full")),
     # What is made again begins from scratch, without what it copied.
-    ({"is_postponed": True}, lambda _: MoveRecord(NAMED, submitted_ms=1_000, was_cancelled=True, copies=COPIES[:1])),
+    ({"is_postponed": True}, lambda _: MoveRecord(NAMED, step_sent_ms=1_000, was_cancelled=True, copies=COPIES[:1])),
     ({"is_postponed": True, "awaited_replan": ANOTHER, "doubtful_since_ms": 3, "leaderless_since_ms": 4},
      lambda _: MoveRecord(
          replace(NAMED, target=(2, 4), log_dirs=(NAMED.log_dirs[0], NAMED.log_dirs[2])),
-         submitted_ms=1_000, was_cancelled=True, replans=(ANOTHER,),
+         step_sent_ms=1_000, was_cancelled=True, replans=(ANOTHER,),
      )),
 ], ids=["asked for", "given up", "postponed", "led elsewhere"])  # fmt: skip
 def test_a_cancelled_move_ends_or_waits_by_why_it_was_cancelled(
@@ -440,7 +456,7 @@ def test_the_next_step_begins_from_scratch_where_the_cluster_is() -> None:
     assert record.next_step()
     arrived = (COPIES[0], CopyProgress(2, 1_000, 0), COPIES[2])
     began = observed(UNTOUCHED, isr=(0, 2))
-    assert record == MoveRecord(MOVE, submitted_ms=1_000, steps=STEPS[1:], copies=arrived, observation=began)
+    assert record == MoveRecord(MOVE, earlier_sent_ms=1_000, steps=STEPS[1:], copies=arrived, observation=began)
     assert not record.next_step()
 
 

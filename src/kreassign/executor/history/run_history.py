@@ -36,7 +36,7 @@ from kreassign.executor.throttle_ledger import ConfigKey, ConfigValue
 from kreassign.model import Partition, Reassignment, TopicPartition, TopicPartitionReplica
 from kreassign.model.plan import ANY_LOG_DIR, PartitionAssignment, Plan
 from kreassign.model.plan_facts import is_another
-from kreassign.model.run import AT_REST, IN_FLIGHT, MoveHistory, MoveStatus, RunHistory
+from kreassign.model.run import AT_REST, IN_FLIGHT, SOMEONE_ELSE, MoveHistory, MoveStatus, RunHistory
 from kreassign.model.text import by_reason, counted, partitions_by_name
 
 # Read runs from a snapshot in their journals and the events since.
@@ -315,7 +315,7 @@ def _is_settled(path: Path) -> bool:
 #
 # A move that completed is undone by moving back. One that was cancelled left its partition on the original brokers, but
 # perhaps in another order (KIP-455 restores the set, not the list), which a reassignment without copying puts right.
-# A move made in steps is undone from the last step that it reached.
+# A move made in steps is undone from the last step that it reached, but not behind a list that others made of it.
 #
 # What cannot be undone is left alone and named, and the rest is undone: a partition that others have changed
 # since, one of another topic that was created under the same name, one whose original broker is down, and one that
@@ -383,12 +383,15 @@ def rollback_plan(
             continue
         left += ((name, unread) for unread in _unread_dirs(move, partitions[name], replica_locations))
         log_dirs = _dirs_back(move, replica_locations)
-        if log_dirs or partitions[name].replicas != move.original:
+        if log_dirs or partitions[name].replicas != move.undone_to:
             expected[name] = partitions[name].replicas
-            paths = tuple(log_dirs.get(broker, ANY_LOG_DIR) for broker in move.original)
-            assignments.append(PartitionAssignment(name, move.original, paths))
-            count = len(Reassignment(expected[name], move.original).adding) + len(log_dirs)
+            paths = tuple(log_dirs.get(broker, ANY_LOG_DIR) for broker in move.undone_to)
+            assignments.append(PartitionAssignment(name, move.undone_to, paths))
+            count = len(Reassignment(expected[name], move.undone_to).adding) + len(log_dirs)
             copies, copied_bytes = copies + count, copied_bytes + count * move.size_bytes
+        elif move.undone_to != move.original:
+            who = f"{SOMEONE_ELSE} made that list during the run"
+            left.append((name, f"its replicas are {list(move.undone_to)}; {who}, look at it"))
     return RollbackPlan(Plan(tuple(assignments)), expected, copies, copied_bytes, tuple(left))
 
 
@@ -424,13 +427,14 @@ def _reason_to_leave(move: MoveHistory, partition: Partition | None, present: Pr
     if is_another(move.topic_id, present.topic_ids.get(move.topic)):
         return f"{OTHER_TOPIC}; that one is left as it is"
     # Cancelling restores the set of replicas, not their order; a complete move left its very list.
-    left_by_cancelling = () if move.status is MoveStatus.COMPLETE else (set(move.original), set(move.reached))
-    # What was cancelled led to no target: others have made that list since.
-    was_made = partition.replicas == move.target and move.status is not MoveStatus.CANCELLED
+    left_by_cancelling = () if move.status is MoveStatus.COMPLETE else (set(move.undone_to), set(move.reached))
+    # What was cancelled, also by others, led to no target: they have made that list since.
+    has_no_target = move.status is MoveStatus.CANCELLED or move.is_changed_by_others
+    was_made = partition.replicas == move.target and not has_no_target
     is_ours = was_made or set(partition.replicas) in left_by_cancelling
-    is_back, later = partition.replicas == move.original, present.changed_by.get(move.topic_partition)
+    is_back, later = partition.replicas == move.undone_to, present.changed_by.get(move.topic_partition)
     if is_back or (is_ours and later is None):
-        down = [] if present.live_brokers is None else sorted(set(move.original).difference(present.live_brokers))
+        down = [] if present.live_brokers is None else sorted(set(move.undone_to).difference(present.live_brokers))
         if down and not is_back:
             return f"its original brokers {down} are not up; start them and roll back again, or plan without them"
         return present.hindrances.get(move.topic_partition)

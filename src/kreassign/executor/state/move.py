@@ -26,10 +26,12 @@ A reassignment to the target is ours only if the journal has its submission, whi
     a submission that was accepted   ours
     a cancellation that was          of others, who began it again: it is left alone, and the move is cancelled
 
-What others have moved to the target is complete without a submission, so that a rollback leaves it alone.
+What others have moved to the target is complete without a submission, so that a rollback leaves it alone. So it leaves
+a step that others made, and all steps before it: it goes back to that list at most.
 
 Directories are a request of their own, sent before the list: a broker may copy between its directories though the list
-was refused, lost, or cancelled by others. A move ends only once these copies are cancelled too.
+was refused, lost, or cancelled by others. They stay the run's, whoever moves the list. A move ends only once these
+copies are cancelled too.
 
 No single observation ends a move as the run does not expect it: that its partition is gone, is another one, or has
 replicas that nobody planned counts once it was seen so for `DOUBT_MS`, and by two brokers (`cluster/readings.py`).
@@ -51,7 +53,7 @@ from zlib import crc32
 from kreassign.executor.events import CopyProgress, PartitionObservation, PlacementState, PlannedMove
 from kreassign.executor.throttle_rates import CopiedPartition
 from kreassign.model import NO_LEADER, Reassignment, TopicPartition
-from kreassign.model.run import ACTIVE, SOMEONE_ELSE, WAS_DELETED, MoveStatus
+from kreassign.model.run import ACTIVE, IN_FLIGHT, SOMEONE_ELSE, WAS_DELETED, MoveStatus
 from kreassign.model.text import format_amount
 
 # A stepwise move: one new replica at a time, each step a separate reassignment.
@@ -125,6 +127,8 @@ class Attempts:
     """The last answer of the cluster, if it was an error."""
     was_lost: bool = False
     """True if one had no answer when the next began: it may take effect at any later time."""
+    was_accepted: bool = False
+    """True if the cluster ever made the change: what a later attempt was answered says nothing about that."""
 
     def begin(self, at_ms: int, seed: str) -> None:
         """Record that the change is about to be sent (again)."""
@@ -144,7 +148,7 @@ class Attempts:
 
     def accepted(self) -> None:
         """Record that the change was made: earlier attempts change nothing more, unless it is cancelled."""
-        self.unanswered, self.answer = 0, ""
+        self.unanswered, self.answer, self.was_accepted = 0, "", True
 
     def may_take_effect_later(self, at_ms: int) -> bool:
         """True if an attempt had no answer, also where a later one was accepted a moment ago."""
@@ -153,7 +157,7 @@ class Attempts:
     @property
     def was_refused(self) -> bool:
         """True if the cluster refused every attempt, so that none had an effect."""
-        return bool(self.answer) and not self.unanswered
+        return bool(self.answer) and not (self.unanswered or self.was_accepted)
 
     def is_due(self, at_ms: int) -> bool:
         """True if the next attempt may be made."""
@@ -249,7 +253,10 @@ class MoveRecord:
     """The error of an attempt while an earlier one may still take effect."""
     is_idle: bool = False
     """True if the controller answered the last cancellation with nothing in progress."""
-    submitted_ms: int | None = None
+    step_sent_ms: int | None = None
+    """When the present step was first sent; None if never, or if nothing of it is the run's."""
+    earlier_sent_ms: int | None = None
+    """When the first of the steps before it was sent, of those that the run made."""
     ended_ms: int | None = None
     """When it was complete, cancelled or failed."""
     doubtful_since_ms: int | None = None
@@ -265,9 +272,13 @@ class MoveRecord:
     """True if it has failed but for its copies between directories, which are still to be cancelled."""
     theirs: frozenset[int] = frozenset()
     """Brokers whose copy others make, or made: none of its bytes is the run's."""
+    made_by_others: tuple[int, ...] = ()
+    """List to which others led it last, as the plan does; () if they never did. A rollback goes no further back."""
     is_postponed: bool = False
     is_list_cancelled: bool = False
-    """True once the controller has cancelled its list for us: from then on others lead the partition to the target."""
+    """True once the controller has cancelled its list for us, or is to be cancelled after it refused it: from then on
+    others lead the partition to the target.
+    """
     was_cancelled: bool = False
     was_list_cancelled: bool = False
     """True if it waits again because the controller has cancelled its list for us: nothing of the run is under way."""
@@ -284,6 +295,11 @@ class MoveRecord:
     def name(self) -> TopicPartition:
         """Its partition."""
         return self.move.topic_partition
+
+    @property
+    def submitted_ms(self) -> int | None:
+        """When the run first sent what it may have to undo; None if there is nothing."""
+        return self.step_sent_ms if self.earlier_sent_ms is None else self.earlier_sent_ms
 
     @property
     def step(self) -> PlannedMove:
@@ -319,13 +335,14 @@ class MoveRecord:
 
     @property
     def was_refused(self) -> bool:
-        """True if each submission was refused. Directories are asked for before the list, and were not taken either."""
-        return self.status is MoveStatus.SENT and self.submissions.was_refused and not self.rearranging
+        """True if each submission of its list was refused; directories, asked for before, may have been taken."""
+        return self.status in IN_FLIGHT and self.submissions.was_refused
 
     @property
     def is_unsent(self) -> bool:
-        """True if it waits and nothing that the run has sent can lead its partition to its target."""
-        return self.status is MoveStatus.PLANNED and (self.was_list_cancelled or not self.was_cancelled)
+        """True if nothing that the run has sent can lead the list of its partition to its target."""
+        waits = self.status is MoveStatus.PLANNED and (self.was_list_cancelled or not self.was_cancelled)
+        return waits or self.was_refused
 
     @property
     def wait_for_others(self) -> str:
@@ -449,13 +466,13 @@ class MoveRecord:
         """Record that the move is about to be sent; the `seed` determines when it may be sent again."""
         self.status = MoveStatus.SENT
         self.submissions.begin(at_ms, seed)
-        self.submitted_ms = self.submitted_ms or at_ms
+        self.theirs = self.theirs.difference(self.step.receiving)
+        self.step_sent_ms = self.step_sent_ms or at_ms
         self.progressed_ms = at_ms
 
     def accepted(self) -> None:
         """Record that the controller accepted the move."""
         self.status, self.refusal = MoveStatus.MOVING, None
-        self.theirs = self.theirs.difference(self.step.receiving)
         self.submissions.accepted()
 
     def leave_to_others(self) -> None:
@@ -464,15 +481,20 @@ class MoveRecord:
         self.disown()
 
     def disown(self) -> None:
-        """Count the copies of this step as those of others, who have made or make them: nothing of it is undone."""
-        self.theirs = self.theirs.union(self.step.receiving)
-        self.copies = tuple(copy for copy in self.copies if copy.broker not in self.step.receiving)
+        """Count the copies of this step as those of others, who have made or make them: nothing of it is undone.
+
+        Except between directories, if the run has asked for these.
+        """
+        ours = () if self.step_sent_ms is None else self.step.rearranging
+        theirs = set(self.step.receiving).difference(ours)
+        self.theirs = self.theirs.union(theirs)
+        self.copies = tuple(copy for copy in self.copies if copy.broker not in theirs)
         self._forget_sending()
 
     def _forget_sending(self) -> None:
-        """Leave nothing to undo, unless earlier steps of the run are done."""
-        if self.step.original == self.move.original:
-            self.submitted_ms = None
+        """Leave nothing of this step to undo but copies between directories."""
+        if not self.step.rearranging:
+            self.step_sent_ms = None
 
     def refused(self, at_ms: int, message: str, *, is_begun: bool = False) -> None:
         """Record a refusal: the move fails, unless an earlier attempt may still take effect.
@@ -492,7 +514,12 @@ class MoveRecord:
         if self.status is not MoveStatus.CANCELLING:
             self.doubtful_since_ms = None
         self.status, self.is_idle = MoveStatus.CANCELLING, False
+        self._leave_refused_list()
         self.cancellations.begin(at_ms, seed)
+
+    def _leave_refused_list(self) -> None:
+        """Cancel no list that is of others, as each of the run's was refused."""
+        self.is_list_cancelled = self.is_list_cancelled or self.was_refused
 
     def cancelled(self, at_ms: int) -> None:
         """Record that the move was cancelled: on request, until later, or because it was given up."""
@@ -508,10 +535,8 @@ class MoveRecord:
 
     def begun_again(self, at_ms: int) -> None:
         """Record that others lead it to its target since it was cancelled: none of that is the run's."""
-        is_left_to_others = not self.step.rearranging  # copies between directories may be those of the run
+        self._forget_sending()
         self.cancelled(at_ms)
-        if is_left_to_others:
-            self._forget_sending()
 
     def _wait_again(self) -> None:
         """Restart the step: its copies are discarded, and the order of the replicas may have changed."""
@@ -549,6 +574,7 @@ class MoveRecord:
         done, self.steps = self.steps[0], self.steps[1:]
         self._wait()
         self.was_cancelled = self.was_list_cancelled = False
+        self.earlier_sent_ms, self.step_sent_ms = self.submitted_ms, None
         self.copies = tuple(_arrived(copy) if copy.broker in done.adding else copy for copy in self.copies)
         self.observation = replace(self.observation, placement=PlacementState.UNTOUCHED, copies=())
         return True
@@ -581,6 +607,8 @@ class MoveRecord:
             self._end(MoveStatus.FAILED, at_ms, problem)
 
     def _end(self, status: MoveStatus, at_ms: int, *problem: str) -> None:
+        if self.was_refused:
+            self._forget_sending()
         left = (
             f"broker {broker} or its directory was down: it may go on copying into {path} later, without a throttle"
             for broker, path in self.left_behind.items()
@@ -589,6 +617,7 @@ class MoveRecord:
 
     def _fail_later(self, problem: str) -> None:
         self.status, self.given_up, self.is_failing = MoveStatus.CANCELLING, problem, True
+        self._leave_refused_list()
         # One that is still to be answered, for a poll may have been before the copies began.
         self.cancellations, self.doubtful_since_ms = Attempts(unanswered=1), None
 
@@ -658,6 +687,8 @@ def _complete(record: MoveRecord, observation: PartitionObservation, at_ms: int)
     record.awaited_replan = record.doubtful_since_ms = None
     if record.is_unsent:
         record.disown()
+        if record.step.target != record.step.original:
+            record.made_by_others = record.step.target
     if record.next_step():
         return _submit(record, observation, at_ms)
     record.status, record.ended_ms = MoveStatus.COMPLETE, at_ms
@@ -698,8 +729,13 @@ def _of_others(record: MoveRecord, _: PartitionObservation, __: int) -> NextActi
 
 
 def _perhaps_ours(record: MoveRecord, observation: PartitionObservation, at_ms: int) -> NextAction:
-    """Take the move for ours, unless each submission was refused."""
-    return (_of_others if record.was_refused else _under_way)(record, observation, at_ms)
+    """Take the move for ours, unless each submission of its list was refused; directories are watched beside it."""
+    if not record.was_refused:
+        return _under_way(record, observation, at_ms)
+    if not record.rearranging:
+        return _of_others(record, observation, at_ms)
+    record.doubtful_since_ms = None
+    return NextAction.NOTHING
 
 
 def _submit(record: MoveRecord, observation: PartitionObservation, at_ms: int) -> NextAction:
