@@ -404,12 +404,19 @@ def test_a_silent_broker_keeps_its_copy_from_being_cancelled_by_name(odd_rig: Od
             {**outcome.failed, 1: Unreachable("no answer")},
         )
 
-    rig, told = odd_rig.rig, list[str]()
+    rig, told, listed = odd_rig.rig, list[str](), list[set[str]]()
+
+    def look() -> None:
+        listed.append({entry for name, entry in rig.throttles.items() if name.startswith("topic ") and entry})
+
+    rig.between_steps(3, look)
     rig.between_steps(4, lambda: odd_rig.odd.answer("describe_log_dirs", *[silent] * 60))
     rig.ask_after(4, cancel_now)
     rig.between_steps(20, lambda: told.extend(rig.runner.run.problems if rig.runner else ()))
+    rig.between_steps(20, look)
     found = odd_rig.run(throttle=RATE // 8)
     assert (found.state, where(rig, 0)) == ("cancelled", odd_rig.home)
+    assert listed == [{"0:0,0:1", "0:3"}, set()]
     named = "t-0 could not be cancelled: broker 1 did not report its log directories: no answer"
     assert named in told
     assert [one.partition(" UTC: ")[2] for one in found.problems if named in one] == [named]

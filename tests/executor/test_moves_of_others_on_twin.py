@@ -14,6 +14,7 @@ from kreassign.executor.events import (
     CancelIntended,
     CancelRequested,
     Event,
+    HealthObserved,
     HoldRequested,
     MovesCancelled,
     MovesSubmitted,
@@ -242,6 +243,12 @@ def test_a_move_that_others_began_again_after_our_cancel_is_theirs(rig: TwinRig)
     rig.twin.start(2)
     rig.transport.sleep(120)
     assert (rig.replicas[0], undone(rig, run)) == (TARGETS[0], set())
+
+
+def test_a_health_check_takes_a_move_begun_again_for_one_of_others(rig: TwinRig) -> None:
+    cancel_and_begin_again(rig, is_stalled=True, cancelled_s=25)
+    looks = [event.health.foreign_moves for event in rig.seen if isinstance(event, HealthObserved)]
+    assert looks == [*[()] * (len(looks) - 1), (THEIRS,)]
 
 
 def test_a_move_that_others_began_again_and_ended_is_theirs(rig: TwinRig) -> None:

@@ -99,7 +99,8 @@ class ObserveMoves:
 class CheckHealth:
     """Inspect the cluster and check that these settings are still ours. Ends in HealthObserved or CallFailed.
 
-    The run has not sent the `unsent` ones of its moves: reassignments and copies of these are those of others. `before`
+    The run has not sent the `unsent` ones of its moves: reassignments and copies of these are those of others, and so
+    are reassignments of those `left_alone`, which were cancelled for the run, or refused. `before`
     is the first inspection of the run. The run goes on without the `lost` brokers: their replicas are expected to be
     out of sync. Moves of a run that `allows_producer_outage` may make the cluster refuse producers. A `second_look`
     decides whether the run ends: trouble that is unclear counts as none.
@@ -112,6 +113,7 @@ class CheckHealth:
     allows_producer_outage: bool = False
     second_look: bool = False
     unsent: frozenset[TopicPartition] = frozenset()
+    left_alone: frozenset[TopicPartition] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

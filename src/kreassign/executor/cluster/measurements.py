@@ -70,8 +70,9 @@ def inspect_health(port: ClusterPort, question: CheckHealth, in_maintenance: Col
     counted = readings.read_log_dirs(port, striped)
     log_dirs = {**spaces.ok, **counted.ok}
     targets = {move.topic_partition: move.target for move in moves}
-    sent = {name: target for name, target in targets.items() if name not in question.unsent}
-    copied = {(name, broker) for name, broker in ours if name in sent}
+    of_others = question.unsent | question.left_alone
+    sent = {name: target for name, target in targets.items() if name not in of_others}
+    copied = {(name, broker) for name, broker in ours if name not in question.unsent}
     foreign = _foreign_copies(port, ongoing, sent, copied, log_dirs, live)
     sizeless = _without_sizes(answers.ok, destinations)
     uncounted = spaces.ok.keys() - counted.ok.keys() | counted.failed.keys()  # The fullest directory is assumed.

@@ -381,6 +381,17 @@ class MoveRecord:
         return self.is_list_cancelled and self.observation is not None and self.observation.placement in TO_TARGET
 
     @property
+    def is_list_left_alone(self) -> bool:
+        """True if copies for its list, if any, are of others: the list was cancelled, or refused while others lead it.
+
+        Brokers may go on for a moment with a list that the controller has cancelled.
+        """
+        seen = None if self.observation is None else self.observation.placement
+        return (self.is_list_cancelled and seen is not PlacementState.SETTLING) or (
+            self.was_refused and seen in COPYING
+        )
+
+    @property
     def offline(self) -> tuple[int, ...]:
         """Brokers that lag and are down, or whose new copy is in an offline log directory."""
         broken = () if self.observation is None else self.observation.offline
@@ -451,7 +462,7 @@ class MoveRecord:
         """Brokers that still have to catch up in this step, where known, ascending."""
         observation = self.observation
         in_sync = observation.isr if observation is not None and observation.placement in COPYING else ()
-        joining = {broker for broker in self.step.adding if broker not in in_sync}
+        joining = set() if self.is_list_left_alone else set(self.step.adding).difference(in_sync)
         away = self.step.rearranging if observation is None else observation.misplaced
         return tuple(sorted(joining | set(self.step.rearranging) & set(away)))
 

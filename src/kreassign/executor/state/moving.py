@@ -157,6 +157,7 @@ def _check_then_proceed(run: Run, starting: phases.Names, cancelling: phases.Nam
         run.identity.allows_producer_outage,
         second_look=bool(run.health.suspected),
         unsent=_unsent(active),
+        left_alone=frozenset(record.name for record in active if record.is_list_left_alone),
     )
     return Next(phases.CheckingHealth(starting, cancelling), (check,))
 
@@ -316,7 +317,7 @@ def _present_flows(run: Run, starting: phases.Names) -> throttle_ledger.Flows:
     return {
         name: ThrottledMove(tuple(sorted(record.step.original)), brokers)
         for name, (record, brokers) in lagging.items()
-        if brokers and not record.is_begun_again
+        if brokers
     }
 
 
