@@ -114,7 +114,7 @@ def test_a_step_that_the_run_made_since_the_preview_goes_back(rig: TwinRig) -> N
     assert [*seen.plan.expected.values()] == [(0, 2)]
     assert rig.resume().state == "done"
     prepared = end_run_to_undo(rig.client, request, context, rig.transport)
-    assert done_since(seen, prepared) == "run run-1 went on since the preview: t-0 moves back, too"
+    assert done_since(seen, prepared) == "run run-1 went on since the preview: t-0 moves back further than shown"
     start_rollback(rig.client, prepared, request, context, rig.transport, seen=seen)
     assert rig.replicas[0] == HOME[0]
 

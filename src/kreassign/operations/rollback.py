@@ -224,10 +224,11 @@ def _steps_back(plan: RollbackPlan) -> Effects:
 def done_since(seen: Rollback, prepared: Rollback) -> str:
     """A sentence about what goes back otherwise than was seen, because the run went on; "" if nothing does."""
     then, now = _steps_back(seen.plan), _steps_back(prepared.plan)
-    more = sorted(name for name in prepared.plan.plan.replicas if then.get(name) != now[name])
-    if not more:
-        return ""
-    return f"run {seen.undone.run_id} went on since the preview: {each_partition(more, NAMED, 'moves back, too')}"
+    changed = sorted(name for name in now if then.get(name) != now[name])
+    new, further = [name for name in changed if name not in then], [name for name in changed if name in then]
+    ways = ((new, "moves back, too"), (further, "moves back further than shown"))
+    what = "; ".join(each_partition(names, NAMED, way) for names, way in ways if names)
+    return f"run {seen.undone.run_id} went on since the preview: {what}" if what else ""
 
 
 def preview_rollback_run(
