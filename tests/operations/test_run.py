@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -15,7 +17,7 @@ from kreassign.model.pace import Pace, Schedule, Window
 from kreassign.model.plan import PartitionAssignment, Plan
 from kreassign.model.throttle import ThrottleRates
 from kreassign.operations.plan_files import PlanFile
-from kreassign.operations.run import LockWatch, RunContext, RunRequest, prepare_run, warn_of_outlook
+from kreassign.operations.run import LockWatch, RunContext, RunRequest, new_run_id, prepare_run, warn_of_outlook
 from tests.executor.twin_runs import TwinRig
 
 RATE = 12
@@ -65,6 +67,14 @@ def test_a_locked_journal_is_told_once_and_its_end() -> None:
     assert len(told) == 2, "a short lock is not told"
     assert "holds: it cannot be written: process 7 has locked it. Let it end. Until then it starts nothing" in told[0]
     assert "can be written again, after 65 s" in told[1]
+
+
+def test_ids_sort_by_time_and_those_of_one_millisecond_differ() -> None:
+    begun_ms = 1_801_519_200_000
+    ids = [{new_run_id(begun_ms + after_ms) for _ in range(10)} for after_ms in (0, 1, 999)]
+    assert [len(of_one) for of_one in ids] == [10] * 3
+    assert all(max(before) < min(after) for before, after in pairwise(ids))
+    assert all(re.fullmatch(r"20270201T220000Z-[0-9a-f]{8}", name) for of_one in ids for name in of_one)
 
 
 def test_expected_replicas_have_to_cover_the_plan(tmp_path: Path) -> None:

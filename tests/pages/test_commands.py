@@ -30,7 +30,7 @@ LEFT_OUT = 38
 ADDRESS = re.compile(r"\b(broker-1|localhost|127\.0\.0\.1):9092\b")
 ROWS_OF_PORTS = range(20_000, 32_000, 12)
 PORT = re.compile(r"\b(19092|9405|8085)\b")
-RUN = re.compile(r"\bRUN_ID\b(?!=)|\b2027013[01]T\d{6}Z-1a2b\b")
+RUN = re.compile(r"\bRUN_ID\b(?!=)|\b2027013[01]T\d{6}Z-1a2b3c4d\b")
 # Commands that need a place for tables, and do not say which.
 PLACELESS = re.compile(r"kreassign (?:collect|load|show-load|snapshot)\b(?![^&|;]*--(?:data|out)\b)")
 # A page says what is worth measuring; here it is to be quick.

@@ -502,13 +502,14 @@ def _lease_request(run_id: str | None, cluster_id: str, context: RunContext) -> 
 def new_run_id(now_ms: int) -> str:
     """Create an id that sorts by time, also when two runs begin in one second: the latest run is meant without an id.
 
-    Its last four digits are the millisecond, and then chance.
+    Its last eight digits are the millisecond, and then chance: two hosts may begin in one, and the lease takes two runs
+    of one id for the same run.
     """
     moment = datetime.fromtimestamp(now_ms / 1000, tz=UTC)
-    return f"{moment:%Y%m%dT%H%M%SZ}-{now_ms % 1000 * _PER_MS + secrets.randbelow(_PER_MS):04x}"
+    return f"{moment:%Y%m%dT%H%M%SZ}-{now_ms % 1000 * _PER_MS + secrets.randbelow(_PER_MS):08x}"
 
 
-_PER_MS = 0x10000 // 1000
+_PER_MS = 0x1_0000_0000 // 1000
 
 
 def measured(

@@ -212,7 +212,7 @@ SHOWN_FINDINGS = 50
 
 @examples(
     "kreassign verify plan.json --bootstrap-server localhost:9092",
-    "kreassign verify 20270131T220000Z-1a2b --bootstrap-server localhost:9092",
+    "kreassign verify 20270131T220000Z-1a2b3c4d --bootstrap-server localhost:9092",
 )
 @click.command()
 @click.argument("plan_or_run", metavar="PLAN|RUN_ID")

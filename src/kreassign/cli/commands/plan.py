@@ -283,7 +283,7 @@ def disks(options: PlanOptions, between_brokers: bool) -> None:
 
 @examples(
     "kreassign plan restore current.json --snapshot cluster.json.gz --out plan.json",
-    "kreassign plan restore --run 20270131T220000Z-1a2b --snapshot cluster.json.gz --out plan.json",
+    "kreassign plan restore --run 20270131T220000Z-1a2b3c4d --snapshot cluster.json.gz --out plan.json",
 )
 @plan.command()
 @click.argument("file", type=INPUT_FILE, required=False)

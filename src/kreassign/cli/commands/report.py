@@ -39,7 +39,7 @@ from kreassign.report.text import format_bytes, format_duration, format_rate
 
 
 @examples(
-    "kreassign report --run 20270131T220000Z-1a2b --data ./data",
+    "kreassign report --run 20270131T220000Z-1a2b3c4d --data ./data",
     "kreassign report --plan plan.json --out plan.html",
 )
 @click.command()
@@ -106,7 +106,7 @@ _COUNTS = ("expired", "compacted", "appended")
 
 
 @examples(
-    "kreassign audit run 20270131T220000Z-1a2b --data ./data",
+    "kreassign audit run 20270131T220000Z-1a2b3c4d --data ./data",
     "kreassign audit compare before after --data ./data",
 )
 @click.group()
@@ -123,8 +123,8 @@ def _label(_: click.Context, __: click.Parameter, text: str) -> str:
 
 
 @examples(
-    "kreassign audit run 20270131T220000Z-1a2b --data ./data",
-    "kreassign audit run 20270131T220000Z-1a2b --data ./data --report audit.html",
+    "kreassign audit run 20270131T220000Z-1a2b3c4d --data ./data",
+    "kreassign audit run 20270131T220000Z-1a2b3c4d --data ./data --report audit.html",
 )
 @audit.command("run")
 @click.argument("runs", nargs=-1, required=True, metavar="RUN_ID...")

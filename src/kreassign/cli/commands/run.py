@@ -104,7 +104,7 @@ SHOWN_SKIPPED = 20
 
 @examples(
     "kreassign rollback --bootstrap-server localhost:9092 --dry-run",
-    "kreassign rollback 20270131T220000Z-1a2b --bootstrap-server localhost:9092 --throttle 50MB/s",
+    "kreassign rollback 20270131T220000Z-1a2b3c4d --bootstrap-server localhost:9092 --throttle 50MB/s",
 )
 @click.command()
 @run_id_argument
@@ -444,7 +444,7 @@ def _say_who_approved(started: RunStarted) -> None:
 
 @examples(
     "kreassign resume",
-    "kreassign resume 20270131T220000Z-1a2b --bootstrap-server localhost:9092",
+    "kreassign resume 20270131T220000Z-1a2b3c4d --bootstrap-server localhost:9092",
 )
 @click.command()
 @run_id_argument
@@ -503,8 +503,8 @@ def resume(
 
 @examples(
     "kreassign cancel",
-    "kreassign cancel 20270131T220000Z-1a2b --drain",
-    "kreassign cancel 20270131T220000Z-1a2b --bootstrap-server localhost:9092",
+    "kreassign cancel 20270131T220000Z-1a2b3c4d --drain",
+    "kreassign cancel 20270131T220000Z-1a2b3c4d --bootstrap-server localhost:9092",
 )
 @click.command()
 @run_id_argument

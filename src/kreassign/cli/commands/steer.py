@@ -84,7 +84,7 @@ from kreassign.report.text import format_bytes, format_rate, format_time
 
 @examples(
     "kreassign status",
-    "kreassign status 20270131T220000Z-1a2b --format json",
+    "kreassign status 20270131T220000Z-1a2b3c4d --format json",
     "kreassign status --all",
 )
 @click.command()
@@ -186,7 +186,7 @@ def _list_runs(journals: Sequence[Path], state_dir: Path, output_format: str) ->
 
 @examples(
     "kreassign watch",
-    "kreassign watch 20270131T220000Z-1a2b",
+    "kreassign watch 20270131T220000Z-1a2b3c4d",
 )
 @click.command()
 @run_id_argument
@@ -219,7 +219,7 @@ def watch(run_id: str | None, cluster: ClusterOptions, state_dir: Path, output_f
 
 @examples(
     "kreassign pause",
-    "kreassign pause 20270131T220000Z-1a2b --drain",
+    "kreassign pause 20270131T220000Z-1a2b3c4d --drain",
 )
 @click.command()
 @run_id_argument
@@ -272,8 +272,8 @@ def _drain(path: Path, output_format: str) -> None:
 
 @examples(
     "kreassign throttle 20MB/s",
-    "kreassign throttle 20270131T220000Z-1a2b 5MB/s --broker 3",
-    "kreassign throttle 20270131T220000Z-1a2b none",
+    "kreassign throttle 20270131T220000Z-1a2b3c4d 5MB/s --broker 3",
+    "kreassign throttle 20270131T220000Z-1a2b3c4d none",
     "kreassign throttle --remove-left --bootstrap-server localhost:9092",
 )
 @click.command()
@@ -368,7 +368,7 @@ def _throttled(rates: ThrottleRates, brokers: tuple[int, ...]) -> str:
 
 @examples(
     "kreassign pace --max-moves-per-broker 5",
-    "kreassign pace 20270131T220000Z-1a2b --deadline 06:00 --time-zone Europe/Berlin",
+    "kreassign pace 20270131T220000Z-1a2b3c4d --deadline 06:00 --time-zone Europe/Berlin",
 )
 @click.command()
 @run_id_argument
@@ -396,8 +396,8 @@ def pace(run_id: str | None, pace: PaceOptions, cluster: ClusterOptions, state_d
 
 
 @examples(
-    "kreassign forget 20270131T220000Z-1a2b --broker 4",
-    "kreassign forget 20270131T220000Z-1a2b",
+    "kreassign forget 20270131T220000Z-1a2b3c4d --broker 4",
+    "kreassign forget 20270131T220000Z-1a2b3c4d",
 )
 @click.command()
 @click.argument("run_id")
