@@ -339,6 +339,27 @@ def test_a_move_that_begins_after_its_cancellation_is_cancelled(watched: Watched
     assert sum(method == ALTER for method, _, _ in watched.odd.calls) == 3
 
 
+def test_a_lost_request_that_begins_a_cancelled_move_again_is_cancelled(watched: Watched) -> None:
+    """The request that was sent in its place is carried out and cancelled before it arrives."""
+    late: list[Callable[[], object]] = []
+
+    def arrive() -> None:
+        while late:
+            late.pop()()
+
+    def arrives_later(real: Real, *args: object, **named: object) -> object:
+        late.append(lambda: real(*args, **named))
+        watched.rig.between_steps(8, arrive)
+        return lost_on_the_way_there(real)
+
+    watched.odd.answer(ALTER, arrives_later)
+    watched.rig.ask_after(5, lambda at_ms, number: CancelRequested(at_ms, number, is_now=True))
+    done = watched.rig.run(watched.rig.prepared(AWAY))
+    arrive()
+    assert (done.state, watched.rig.throttles) == ("cancelled", {})
+    assert watched.rig.client.list_partition_reassignments() == {}
+
+
 # --- the replication factor ----------------------------------------------------------------------------------------
 
 

@@ -164,6 +164,28 @@ def test_nothing_to_cancel_ends_no_move_that_may_begin_later(where: PlacementSta
     assert after(record, observed(where), 2_000 + LAST_WORD_MS) == "cancelled"
 
 
+def test_a_cancelled_move_is_watched_while_a_lost_request_may_begin_it() -> None:
+    record = at(SENT)
+    record.sent(2_000, RUN)
+    record.accepted()
+    record.cancelling(3_000, RUN)
+    record.cancellations.unanswered = 0
+    assert after(record, UNSENT) == "cancelling"
+    assert after(record, observed(MOVING), 9_000) == "cancel"
+    assert after(record, UNSENT, 1_999 + LAST_WORD_MS) == "cancelling"
+    assert after(record, UNSENT, 2_000 + LAST_WORD_MS) == "cancelled"
+
+
+def test_nothing_is_sent_while_a_lost_cancellation_may_cancel_it() -> None:
+    record = at(CANCELLING, awaited_replan=ANOTHER)
+    record.cancellations.unanswered = 1
+    record.cancelling(3_000, RUN)
+    record.cancellations.unanswered = 0
+    assert after(record, UNSENT, 2_999 + LAST_WORD_MS) == "cancelling"
+    assert after(record, UNSENT, 3_000 + LAST_WORD_MS) == PLANNED
+    assert record.move.target == ANOTHER.target
+
+
 def test_doubts_of_two_kinds_do_not_add_up() -> None:
     record = at(UNDER_WAY)
     after(record, observed(SETTLING))

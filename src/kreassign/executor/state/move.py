@@ -812,15 +812,19 @@ def _cancel_unconfirmed(record: MoveRecord, observation: PartitionObservation, a
 def _cancelled(record: MoveRecord, observation: PartitionObservation, at_ms: int) -> NextAction:
     """Without an answer of the controller a list without the move, and a broker that is behind, show the same.
 
-    A controller that had nothing to cancel is asked again when a submission without an answer would have taken effect.
+    An accepted cancellation has cancelled one submission. One that was lost before may begin the move again, and a lost
+    cancellation may cancel what is sent next: there is time for both. A controller that had nothing to cancel is asked
+    again then.
     """
-    if record.cancellations.unanswered and not _is_beyond_doubt(record, at_ms):
+    submissions, cancellations = record.submissions, record.cancellations
+    may_begin = submissions.was_lost or (record.is_idle and submissions.unanswered)
+    may_be_hit = cancellations.was_lost and (record.awaited_replan is not None or record.is_postponed)
+    if cancellations.unanswered and not _is_beyond_doubt(record, at_ms):
         return _cancel_again(record, observation, at_ms)
-    if record.is_idle and record.submissions.unanswered:
-        if not record.submissions.had_time(at_ms):
-            return NextAction.NOTHING
-        if not record.submissions.had_time(record.cancellations.last_ms):
-            return NextAction.CANCEL
+    if (may_begin and not submissions.had_time(at_ms)) or (may_be_hit and not cancellations.had_time(at_ms)):
+        return NextAction.NOTHING
+    if record.is_idle and submissions.unanswered and not submissions.had_time(cancellations.last_ms):
+        return NextAction.CANCEL
     record.cancelled(at_ms)
     return NextAction.NOTHING
 
