@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from kreassign.autopilot.events import Name, Result
+from kreassign.autopilot.events import FindingMoved, Name, Result
 from kreassign.autopilot.lifecycle import State
 from kreassign.autopilot.memory import Outage
 from kreassign.autopilot.observation import Known, Observation, Unknown
@@ -131,3 +131,52 @@ def test_people_decide_about_a_first_broker_in_a_new_rack(fresh: int, *, filled:
         gates = [one.gates for one in watched.memory.open if one.gates is not None]
         people = {one.why for judged in gates for one in judged.closed if one.gate == "people"}
         assert people == {"rack c has 1 of 7 brokers, and would get a replica of every partition: people decide"}
+
+
+def with_sizes_hidden(seen: Observation, broker: int) -> Observation:
+    """The same cluster, whose broker does not say how large its file systems are."""
+    dirs = seen.log_dirs[broker]
+    assert isinstance(dirs, Known)
+    hidden = Known(tuple(replace(one, total_bytes=None, usable_bytes=None) for one in dirs.value))
+    return replace(seen, log_dirs={**seen.log_dirs, broker: hidden})
+
+
+def test_a_full_disk_is_not_over_when_its_size_is_hidden() -> None:
+    def world(now_s: float) -> Observation:
+        seen = cluster(0, LISTS, used={3: 0.88})
+        return with_sizes_hidden(seen, 3) if HOUR <= now_s < 2 * HOUR else seen
+
+    watched = Watched("[disk-fills]\nlevel = 'propose'\n", world)
+    watched.watch(3 * HOUR)
+    states = [one.state for one in watched.events if isinstance(one, FindingMoved) and one.name == FULL_3]
+    assert states == [State.SEEN, State.TOLD], "and proposed by its plan"
+    assert [one for one in watched.messages if one.is_over] == []
+
+
+def test_no_band_is_judged_while_a_broker_hides_its_disks() -> None:
+    watched = Watched(ACT, lambda _: with_sizes_hidden(cluster(0, LISTS, used={3: 0.75}), 5))
+    watched.watch(8 * HOUR)
+    assert (watched.messages, watched.runs) == ([], [])
+
+
+def test_a_broker_is_not_empty_because_topics_were_not_read() -> None:
+    unread = {"u": "timed out"}
+    watched = Watched(ACT, lambda _: replace(cluster(0, LISTS, brokers=10), unread_topics=unread))
+    watched.watch(HOUR)
+    assert EMPTY_9 not in watched.memory.findings
+
+
+def test_a_rack_that_went_broker_by_broker_stops_all_on_every_kafka() -> None:
+    """Before Kafka 4.0 a cluster names no broker that is down, nor its rack."""
+
+    def world(now_s: float) -> Observation:
+        gone = [broker for broker, at_s in ((0, 600), (3, 600 + 20 * MINUTE), (6, 600 + 40 * MINUTE)) if now_s >= at_s]
+        seen = cluster(0, LISTS, down=gone)
+        assert isinstance(seen.brokers, Known)
+        return replace(seen, brokers=Known(tuple(one for one in seen.brokers.value if not one.is_fenced)))
+
+    watched = Watched(ACT, world)
+    watched.watch(3 * HOUR)
+    assert watched.runs == []
+    (many,) = (one for one in watched.memory.open if one.name.kind is Kind.MANY_GONE)
+    assert "and with them all of rack r0" in many.seen

@@ -360,9 +360,10 @@ def _facts(memory: Memory, now: Observation, policy: Policy) -> Iterator[Event]:
             yield from _unseen(memory, now.at_ms, now.at_ms - memory.read_ms, went_on=went_on)
         gone = sorted(now.down - memory.away.keys())
         yield from (BrokerWent(now.at_ms, broker, is_witnessed) for broker in gone)
-        held = tuple(sorted(now.replica_counts))
-        if not now.unread_topics and (memory.held is None or memory.held.brokers != held):
-            yield ReplicasHeld(now.at_ms, held)  # before those that came: they were emptied while they were down
+        brokers, racks = tuple(sorted(now.replica_counts)), {**memory.racks, **now.racks}
+        held = ReplicasHeld(now.at_ms, brokers, tuple(racks.get(one, "") for one in brokers))
+        if not now.unread_topics and (memory.held is None or replace(memory.held, at_ms=now.at_ms) != held):
+            yield held  # before those that came: they were emptied while they were down
         yield from (BrokerCame(now.at_ms, broker) for broker in sorted(memory.away.keys() & now.live))
     planned = now.down & now.in_maintenance
     if now.are_brokers_read and isinstance(now.maintenance, Known) and planned != memory.planned:

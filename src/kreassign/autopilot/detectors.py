@@ -137,7 +137,7 @@ def _unread(look: Look) -> Iterator[Symptom]:
 
 def _many_gone(look: Look) -> Iterator[Symptom]:
     """Brokers whose time of going is unknown may have gone at once: for a day that counts as if they had."""
-    policy, away, racks = look.policy.many_gone, _away(look), look.now.whole_racks_down
+    policy, away, racks = look.policy.many_gone, _away(look), _racks_down(look)
     unclear = {one: at_ms for one, at_ms in away.items() if one in look.memory.unwitnessed}
     recent = [at_ms for at_ms in unclear.values() if look.now.at_ms - at_ms < UNCLEAR_MS]
     witnessed = [at_ms for one, at_ms in away.items() if one not in unclear]
@@ -156,6 +156,17 @@ def _many_gone(look: Look) -> Iterator[Symptom]:
         )
     since_ms = min(away.values(), default=None)
     yield Symptom(CLUSTER, f"{gone}; {why}", *patience(Kind.MANY_GONE, look.policy), since_ms=since_ms)
+
+
+def _racks_down(look: Look) -> tuple[str, ...]:
+    """Racks in which two brokers and more hold replicas, unless in maintenance, and none is live.
+
+    Before Kafka 4.0 a cluster names no broker that is down: its rack is that of the look that saw it last.
+    """
+    racks = {**look.memory.racks, **look.now.racks}
+    unplanned = look.now.replica_counts.keys() - look.now.in_maintenance
+    sizes = Counter(rack for broker, rack in racks.items() if broker in unplanned)
+    return tuple(sorted(rack for rack, size in sizes.items() if size > 1 and rack not in look.now.usable_racks))
 
 
 UNCLEAR_MS = DAY_MS
@@ -460,8 +471,8 @@ def _is_crowded(now: Observation, one: Partition) -> bool:
 def _new_broker(look: Look) -> Iterator[Symptom]:
     closed, restless = look.now.in_maintenance | look.now.cordoned(), flapping(look.memory, look.now.at_ms)
     thin = thin_racks(look.now)
-    if not look.now.placed:
-        return
+    if not look.now.placed or look.now.unread_topics:
+        return  # what looks empty may hold what was not read
     for broker in sorted(look.now.live - closed):
         last = [one for one in look.memory.begun if one.name == Name(Kind.NEW_BROKER, f"broker {broker}")][-1:]
         is_half = bool(last) and last[0].ended_ms is not None and last[0].result not in {Result.DONE, *UNBEGUN}
@@ -724,18 +735,32 @@ def _sees_directory(look: Look, subject: str) -> str | None:
     return f"log directories of broker {broker} could not be read ({why})"
 
 
+def _sees_use(look: Look, subject: str) -> str | None:
+    """A directory that is offline, or whose file system has no known size, may be as full as before."""
+    if blind := _sees_directory(look, subject):
+        return blind
+    dirs = dict(look.now.directories()).get(Name(Kind.DISK_FILLS, subject).broker, ()) if subject else ()
+    own = (one for one in dirs if one.path == subject.partition(":")[2])
+    return f"{subject} did not report its use" if any(use_of(0, one) is None for one in own) else None
+
+
 def _sees_all_directories(look: Look, subject: str) -> str | None:
     if blind := _sees_whole_placement(look, subject):
         return blind
-    silent = sorted(broker for broker in look.now.live if not isinstance(look.now.log_dirs.get(broker), Known))
-    return f"log directories of brokers {silent} could not be read" if silent else None
+    known = {
+        broker
+        for broker, dirs in look.now.directories()
+        if all(use_of(broker, one) is not None for one in dirs if one.error is None)
+    }
+    silent = sorted(look.now.live - known)
+    return f"what brokers {silent} hold in their log directories could not be read" if silent else None
 
 
 DETECTORS: Mapping[Kind, Detector] = MappingProxyType({
     Kind.UNREAD: Detector(_unread, lambda _, __: None),
     Kind.MANY_GONE: Detector(_many_gone, _sees_brokers),
     Kind.BROKER_GONE: Detector(_broker_gone, _sees_brokers),
-    Kind.DISK_FILLS: Detector(_disk_fills, _sees_directory),
+    Kind.DISK_FILLS: Detector(_disk_fills, _sees_use),
     Kind.DIRECTORY_FAILED: Detector(_directory_failed, _sees_directory),
     Kind.PLACEMENT: Detector(_placement, _sees_whole_placement),
     Kind.NEW_BROKER: Detector(_new_broker, _sees_placement),

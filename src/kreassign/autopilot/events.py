@@ -157,10 +157,14 @@ class OutagesPlanned:
 
 @dataclass(frozen=True, slots=True)
 class ReplicasHeld:
-    """These brokers hold replicas, whether they are live or not; written when others do than before."""
+    """These brokers hold replicas, whether they are live or not; written when others do than before.
+
+    `racks` has the rack of each, empty where it is not known.
+    """
 
     at_ms: int
     brokers: tuple[int, ...]
+    racks: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,7 +246,8 @@ class PlanLoads(NamedTuple):
 class Rehearsed(NamedTuple):
     """A rehearsal of a plan on a twin of the cluster: its outcome as a sentence, and the `problem` that it showed.
 
-    It counts until then, for the same plan and while its `basis` (brokers, throttle, windows) is the same.
+    It counts until then, for the same plan and while its `basis` (brokers, offline log directories, throttle, windows)
+    is the same.
     """
 
     at_ms: int

@@ -212,6 +212,12 @@ class Memory:
     totals: Totals = NO_TOTALS
 
     @property
+    def racks(self) -> Mapping[int, str]:
+        """Last known racks of the brokers that hold replicas."""
+        held = ReplicasHeld(0, ()) if self.held is None else self.held
+        return {broker: rack for broker, rack in zip(held.brokers, held.racks, strict=False) if rack}
+
+    @property
     def open(self) -> tuple[Finding, ...]:
         """Findings that are not closed, the most urgent first."""
         found = (one for one in self.findings.values() if one.state in OPEN)

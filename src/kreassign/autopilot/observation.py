@@ -184,13 +184,6 @@ class Observation:
         """Racks with a live broker."""
         return frozenset(rack for broker, rack in self.racks.items() if broker in self.live)
 
-    @cached_property
-    def whole_racks_down(self) -> tuple[str, ...]:
-        """Racks in which two brokers and more hold replicas, unless in maintenance, and none is live."""
-        unplanned = self.replica_counts.keys() - self.in_maintenance
-        sizes = Counter(rack for broker, rack in self.racks.items() if broker in unplanned)
-        return tuple(sorted(rack for rack, size in sizes.items() if size > 1 and rack not in self.usable_racks))
-
     def cordoned(self) -> frozenset[int]:
         """Live brokers all of whose working directories are cordoned."""
         return frozenset(
