@@ -271,7 +271,7 @@ def test_a_broker_that_is_briefly_slow_again_and_again_is_told() -> None:
     watched = Watched("[slow-broker]\nlevel = 'act'\n", world)
     watched.watch(6 * HOUR)
     (told,) = [one for one in watched.messages if one.name == SLOW_3]
-    assert "and were so 4 times within a day" in told.what
+    assert "it was slow 4 times within a day" in told.what
     assert (watched.runs, watched.memory.findings[SLOW_3].state) == ([], State.TOLD)
 
 

@@ -9,7 +9,8 @@
     placement         fewer replicas than the topic, or racks        repair
     new-broker        a live broker without replicas                 move replicas to it, between no others
     slow-broker       most that it follows is out of sync, or was    leaders leave it; replicas stay
-                      so again and again; so are single replicas
+                      so again and again; so are single replicas;
+                      its writes take long, by a metric
     band-left         a broker holds much more than the mean         rebalance
     leaders           the preferred replica is in sync, not leader   elect it
 
@@ -32,6 +33,7 @@ from kreassign.autopilot.lifecycle import State
 from kreassign.autopilot.memory import MOST_REPLACED, OFTEN, OUTAGES_KEPT, UNBEGUN, Finding, Memory
 from kreassign.autopilot.observation import Asked, Known, Observation, Unknown, last_copies
 from kreassign.autopilot.policy import Kind, Level, Policy
+from kreassign.autopilot.write_times import slow_text, unread_text
 from kreassign.errors import InputError
 from kreassign.model import NO_LEADER, LogDir, Partition, TopicPartition
 from kreassign.model.disks import HELD, disks
@@ -127,7 +129,8 @@ def patience(kind: Kind, policy: Policy) -> Patience:
 
 
 def _unread(look: Look) -> Iterator[Symptom]:
-    if unread := look.now.unread():
+    times = unread_text(look.now, look.policy.slow_broker)
+    if unread := "; ".join(filter(None, (look.now.unread(), times))):
         seen = f"could not be read: {unread}; what that hides is neither found nor repaired"
         yield Symptom(CLUSTER, seen, *patience(Kind.UNREAD, look.policy))
 
@@ -615,25 +618,27 @@ def _slow_broker(look: Look) -> Iterator[Symptom]:
     # There is nothing to take from brokers that lead nothing; but one that its leaders left is not well by that.
     known = {one.name.broker for one in slow_brokers(look.memory) if _is_told(one)}
     judged = known | {one.leader for one in look.now.placed}
-    slow = [
-        broker
+    slow = {
+        broker: f"{lagging[broker]} of the {count} replicas that it follows are out of sync"
         for broker, count in followed.items()
         if broker in judged and lagging[broker] / count >= policy.lagging_share
-    ]
+    }
+    by_metric = {broker: slow_text(look.now, policy, broker) for broker in judged & look.now.live}
+    slow = {broker: text for broker, text in by_metric.items() if text is not None} | slow
     share = len(slow) / max(1, len(look.now.live))
     why = "" if share <= policy.most_share or len(slow) == 1 else f"{share:.0%} of the brokers are slow at once"
     back = returned(look.memory, look.now.at_ms)
     for broker in sorted(slow):
-        seen = f"{lagging[broker]} of the {followed[broker]} replicas that it follows are out of sync"
+        seen = slow[broker]
         people = "it came back within a day, and may be catching up" if broker in back else why
         led = frozenset(one.topic_partition for one in look.now.placed if one.leader == broker)
         lasting = patience(Kind.SLOW_BROKER, look.policy)
         often = _times_begun(look, broker)
         if often >= OFTEN and broker not in back:  # else it is told as a broker that comes and goes
-            seen += f", and were so {often} times within a day"
+            seen += f"; it was slow {often} times within a day"
             lasting = lasting._replace(tell_s=0)
         if not led:
-            seen += ": it leads nothing, and repairs copy nothing to it until it is in sync again"
+            seen += ": it leads nothing, and repairs copy nothing to it until it is well again"
             lasting = lasting._replace(propose_s=NEVER_S)
         yield Symptom(f"broker {broker}", seen, *lasting, may_act=people, partitions=led)
 
@@ -656,6 +661,8 @@ def _sees_slow(look: Look, subject: str) -> str | None:
     """A broker that was slow is well when it was in sync for as long as it must be slow to be told."""
     if (blind := _sees_placement(look, subject)) or subject in {"", CLUSTER}:
         return blind
+    if unread := unread_text(look.now, look.policy.slow_broker, Name(Kind.SLOW_BROKER, subject).broker):
+        return f"could not be read: {unread}"
     finding, lasting = look.memory.findings.get(Name(Kind.SLOW_BROKER, subject)), look.policy.slow_broker.lasting
     if finding is None or not _is_told(finding) or finding.name.broker not in look.now.live:
         return None

@@ -48,6 +48,13 @@ Perhaps = Known[Value] | Absent | Unknown
 """A thing that may be absent."""
 
 
+class WriteTime(NamedTuple):
+    """Seconds that writes of a broker take now, and the 90th percentile of its own week."""
+
+    now_s: float
+    usual_s: float
+
+
 @dataclass(frozen=True, slots=True)
 class Brake:
     """The brake that somebody pulled with Kafka's own tools."""
@@ -93,7 +100,8 @@ class Observation:
     `cordoned` are brokers that take no replicas by a cordon. `lease` names another holder of the lease.
     `unread_topics` are topics that did not answer, with the reason. `run` is the state of the run of ours, if there is
     one. `watcher` names another autopilot that looks after the cluster. `balancers` name what may move partitions there
-    by itself, `sure_balancer` what does for sure.
+    by itself, `sure_balancer` what does for sure. `write_times` has those of brokers by the metric of the policy, and
+    none without a metric.
     """
 
     at_ms: int
@@ -112,6 +120,7 @@ class Observation:
     sure_balancer: str = ""
     run: RunSeen = NO_RUN
     watcher: Perhaps[str] = field(default_factory=Absent)
+    write_times: Asked[Mapping[int, WriteTime]] = field(default_factory=lambda: Known({}))
 
     @cached_property
     def live(self) -> frozenset[int]:

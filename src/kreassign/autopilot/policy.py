@@ -18,7 +18,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple, cast
 
 from kreassign.errors import InputError
-from kreassign.executor.client_guard import ClientGuard, ClientQuery
+from kreassign.executor.client_guard import ClientGuard, ClientQuery, Comparison
 from kreassign.model.pace import Schedule, Window, parse_time_zone, parse_window
 from kreassign.model.text import (
     counted,
@@ -271,10 +271,19 @@ class BandLeft:
 
 @dataclass(frozen=True, slots=True)
 class SlowBroker:
-    """A broker whose followers are out of sync with it, or that is out of sync with most of its leaders."""
+    """A broker that is out of sync with most of its leaders, or whose writes take long by a metric."""
 
     level: Level = field(default=Level.TELL, metadata=HOW_FAR)
     lagging_share: float = _line(SHARE, 0.5, "Found when so much of its following replicas is out of sync")
+    metric: str = _line(
+        TEXT,
+        "",
+        "PromQL of the seconds that writes take, with a series for each broker, for the Prometheus of [clients]",
+    )
+    label: str = _line(TEXT, "broker", "Label with the broker's id in these series")
+    slow_above: float = _line(
+        DURATION, "1s", "Found above this, if also above three times its own week and three times the others"
+    )
     lasting: float = _line(DURATION, "30m", "Proposed when it lasts so long; leaders leave it, replicas stay")
     most_share: float = _line(
         SHARE, 0.10, "More of the brokers slow at once is the infrastructure, and only told; one alone never is"
@@ -334,9 +343,9 @@ class Clients:
 
     @property
     def guard(self) -> ClientGuard | None:
-        """The guard as runs take it; None without a line. Raises InputError for lines that do not fit together."""
-        lines = (self.queries, self.url or None, self.login or None, self.ca or None, self.command)
-        return ClientGuard(*lines) if any(lines) else None
+        """The guard as runs take it; None without a source. Raises InputError for lines that do not fit together."""
+        address = (self.url or None, self.login or None, self.ca or None) if self.queries else (None, None, None)
+        return ClientGuard(self.queries, *address, self.command) if self.queries or self.command else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -417,6 +426,16 @@ class Policy:
     slow_broker: SlowBroker = SlowBroker()
     band_left: BandLeft = BandLeft()
     leaders: Leaders = Leaders()
+
+    @property
+    def write_times(self) -> ClientGuard | None:
+        """How the metric of slow brokers is asked, and asked for their week; None without one. Raises InputError."""
+        metric, clients = self.slow_broker.metric, self.clients
+        if not metric:
+            return None
+        week = f"quantile_over_time(0.9, ({metric})[7d:10m])"
+        queries = tuple(ClientQuery(one, Comparison.MORE, self.slow_broker.slow_above) for one in (metric, week))
+        return ClientGuard(queries, clients.url or None, clients.login or None, clients.ca or None)
 
     def has_remedy(self, kind: Kind) -> bool:
         """True if there is a repair of such findings, and so a level; others are only ever told."""
@@ -510,8 +529,10 @@ def parse_policy(text: str, name: str) -> Policy:
 
 def _contradictions(name: str, found: Policy) -> Iterator[str]:
     """Sentences about lines that do not fit together."""
+    clients = found.clients
     try:
-        _ = found.clients.guard
+        if not (found.clients.guard or found.write_times) and (clients.url or clients.login or clients.ca):
+            ClientGuard((), clients.url or None, clients.login or None, clients.ca or None)
     except InputError as error:
         yield f"{name}: [clients]: {error}"
     for table, less, more in RULES:

@@ -62,6 +62,27 @@ def read_answer(query: ClientQuery, status: int, body: bytes) -> ClientAnswer:
     return reading
 
 
+def read_series(status: int, body: bytes, label: str) -> dict[str, float]:
+    """Values by a label, from an answer to an instant query; without those that are no number.
+
+    Raises InputError for an answer without series, with warnings, or with two series for the same label.
+    """
+    try:
+        document = json.loads(body)
+        if document["status"] != "success":
+            raise InputError(f"Prometheus refuses the query: {_shown(document['error'])}")
+        if document.get("warnings"):
+            raise InputError(f"Prometheus warns that data may be missing: {_shown(document['warnings'])}")
+        series = [(one["metric"].get(label, ""), float(one["value"][1])) for one in document["data"]["result"]]
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+        raise InputError(f"Prometheus answered {status}: {_REFUSALS.get(status, 'these are no series')}") from error
+    found = {name: value for name, value in series if not math.isnan(value)}
+    if not series or len({name for name, _ in series}) < len(series):
+        what = f"{len(series)} series, some with the same label {label}" if series else "no series"
+        raise InputError(f"the query yields {what}")
+    return found
+
+
 def _value(document: Mapping[str, object]) -> float | str:
     """The one value of an answer, or why it has none. Raises ValueError, LookupError, TypeError for other documents."""
     if document["status"] != "success":
@@ -126,12 +147,25 @@ def check_files(guard: ClientGuard, read_file: ReadFile) -> None:
 def ask_prometheus(guard: ClientGuard, query: ClientQuery, read_file: ReadFile, clock: Clock) -> ClientAnswer:
     """Ask one query; whatever goes wrong is an unknown reading."""
     try:
-        status, body = _post(guard, query, read_file, clock)
+        status, body = _asked(guard, query, read_file, clock)
+    except InputError as error:
+        return query.unknown(str(error))
+    return read_answer(query, status, body)
+
+
+def ask_series(guard: ClientGuard, label: str, read_file: ReadFile, clock: Clock) -> Iterator[dict[str, float]]:
+    """Values by a label for each query of a guard, whatever it compares with. Raises InputError."""
+    for query in guard.queries:
+        yield read_series(*_asked(guard, query, read_file, clock), label)
+
+
+def _asked(guard: ClientGuard, query: ClientQuery, read_file: ReadFile, clock: Clock) -> tuple[int, bytes]:
+    try:
+        return _post(guard, query, read_file, clock)
     except (OSError, http.client.HTTPException, InputError, ValueError) as error:
         # ValueError: a host name that is invalid in DNS.
         why = getattr(error, "verify_message", None) or getattr(error, "strerror", None) or str(error)
-        return query.unknown(f"Prometheus could not be asked: {_shown(why or type(error).__name__)}")
-    return read_answer(query, status, body)
+        raise InputError(f"Prometheus could not be asked: {_shown(why or type(error).__name__)}") from error
 
 
 def _post(guard: ClientGuard, query: ClientQuery, read_file: ReadFile, clock: Clock) -> tuple[int, bytes]:

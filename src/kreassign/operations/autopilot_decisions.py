@@ -51,7 +51,7 @@ from kreassign.monitoring.metrics import AutopilotStatus
 from kreassign.operations.autopilot_journal import decisions_path
 from kreassign.operations.autopilot_keeper import Keeper, Vigil, files_of, kept_likewise
 from kreassign.operations.autopilot_lease import AutopilotLease
-from kreassign.operations.autopilot_looks import observe, status_of
+from kreassign.operations.autopilot_looks import observe, status_of, write_times
 from kreassign.operations.run import LockWatch, RunContext
 
 Tell = Callable[[Message], None]
@@ -124,7 +124,8 @@ class Decisions:
         explain = partial(explained_settings, self.context.state_dir, self.cluster_id, left_by=self.runs)
         now = observe(self.client, self.clock.now_ms(), run, explain)
         self.lease.confirm()
-        why = watcher_text(now := replace(now, watcher=self.lease.watcher)) or ""
+        now = replace(now, watcher=self.lease.watcher, write_times=write_times(self.policy, self.clock))
+        why = watcher_text(now) or ""
         may_act = any(self.policy.level(kind) in {Level.ASK, Level.ACT} for kind in Kind)
         if may_act and why != self._told_watcher:
             self.context.warn(f"nothing is repaired: {why}" if why else "repairs may run again: no other autopilot")

@@ -18,10 +18,21 @@ from kreassign.autopilot.events import Name
 from kreassign.autopilot.gates import WEEK_MS, Case, closed_gates, gates_of, spent_bytes, stopped
 from kreassign.autopilot.lifecycle import State
 from kreassign.autopilot.memory import Act, Memory
-from kreassign.autopilot.observation import NO_RUN, Absent, Asked, Brake, Known, Observation, Perhaps, RunSeen, Unknown
+from kreassign.autopilot.observation import (
+    NO_RUN,
+    Absent,
+    Asked,
+    Brake,
+    Known,
+    Observation,
+    Perhaps,
+    RunSeen,
+    Unknown,
+    WriteTime,
+)
 from kreassign.autopilot.policy import Policy, parse_policy
 from kreassign.clock import SYSTEM_CLOCK, Clock
-from kreassign.errors import ClusterError, JournalUnreadable
+from kreassign.errors import ClusterError, InputError, JournalUnreadable
 from kreassign.executor.cluster.readings import ask_by_name, every_topic_of_two, listed_moves, read_log_dirs
 from kreassign.executor.cluster.requests import read_throttles
 from kreassign.executor.history.run_history import ExplainedSetting, explained_settings, read_view
@@ -34,7 +45,8 @@ from kreassign.model import Broker, ConfigEntry, ConfigResource, LogDir
 from kreassign.model.authorization import error_text
 from kreassign.model.distributions import UNKNOWN, balancers, recognise, sure_balancer
 from kreassign.model.run import Phase
-from kreassign.model.text import DAY_MS
+from kreassign.model.text import DAY_MS, parse_whole
+from kreassign.monitoring.client_signals import ask_series
 from kreassign.monitoring.metrics import AutopilotStatus, RepairAccount
 from kreassign.operations.autopilot_journal import BRAKE
 from kreassign.operations.snapshot import cluster_as_two_show
@@ -129,6 +141,21 @@ def _lease(client: AdminClient) -> Perhaps[str]:
     return Absent() if holder.value is None else Known(str(holder.value))
 
 
+def write_times(policy: Policy, clock: Clock) -> Asked[Mapping[int, WriteTime]]:
+    """Write times of brokers by the metric of a policy; none without one."""
+    guard = policy.write_times
+    if guard is None:
+        return Known({})
+    try:
+        now, usual = ask_series(guard, policy.slow_broker.label, lambda path: read_text(Path(path)), clock)
+        shared = now.keys() & usual.keys()
+        return Known({parse_whole(one): WriteTime(now[one], usual[one]) for one in shared})
+    except ValueError:
+        return Unknown(f"label {policy.slow_broker.label} of the metric has no ids of brokers")
+    except InputError as error:
+        return Unknown(str(error))
+
+
 def _brake(client: AdminClient) -> Perhaps[Brake]:
     place = ConfigResource.all_brokers()
 
@@ -210,7 +237,8 @@ def why(
     if unread is not None:
         now = with_unread_run(now, unread)
     watched = _asked(lambda: present_holder(client, OF_AUTOPILOTS))
-    now = replace(now, watcher=watched if isinstance(watched, Unknown) else Absent())
+    watcher = watched if isinstance(watched, Unknown) else Absent()
+    now = replace(now, watcher=watcher, write_times=write_times(policy, clock))
     decision = tick(memory, now, policy)
     shown = symptoms(Look(now, decision.memory, policy))
     for finding in decision.memory.open:
