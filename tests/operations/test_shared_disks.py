@@ -15,7 +15,9 @@ from kreassign.model.snapshot import (
     SnapshotPartition,
     SnapshotTopic,
 )
-from kreassign.operations.plan_inputs import inputs_of_snapshot
+from kreassign.operations.plan import make_plan
+from kreassign.operations.plan_inputs import Inputs, inputs_of_snapshot
+from kreassign.operations.plan_tasks import DrainBrokers
 from kreassign.planner.problem.policy import PlanPolicy
 from kreassign.planner.tasks import drain_log_dirs
 
@@ -56,3 +58,31 @@ def test_a_snapshot_says_where_a_broker_is_moving_its_copy() -> None:
     found = inputs_of_snapshot(moving, PlanPolicy(), "s").problem
     with pytest.raises(Infeasible, match="broker 2 is moving copies into /a: t-1; wait for that"):
         drain_log_dirs(found, [(2, "/a")])
+
+
+def sized(*totals: int | None, capacity: float | None = None) -> Inputs:
+    """Brokers from 1 on with file systems of these sizes, and 80 GB on each of the first two."""
+    brokers = tuple(
+        SnapshotBroker(Broker(number, "host", 9092, None), (SnapshotLogDir("/a", total, total, is_cordoned=False),))
+        for number, total in enumerate(totals, 1)
+    )
+    partitions = tuple(
+        SnapshotPartition((1, 2), (1, 2), 1, 0, ("/a", "/a"), (40 * GB, 40 * GB), write_bytes_per_s=0.0)
+        for _ in range(2)
+    )
+    policy = PlanPolicy(disk_reserve=0.0, broker_capacity={} if capacity is None else {3: {"disk": capacity}})
+    return inputs_of_snapshot(ClusterSnapshot(0, "c", brokers, (SnapshotTopic("t", partitions),)), policy, "s")
+
+
+def test_a_broker_of_unknown_size_gets_nothing_and_lifts_no_limit() -> None:
+    with pytest.raises(Infeasible, match="broker 3 takes none: it did not report the size of its file systems"):
+        make_plan(sized(100 * GB, 100 * GB, None, 70 * GB), DrainBrokers((2,)))
+    found = make_plan(sized(100 * GB, 100 * GB, None, 90 * GB), DrainBrokers((2,)))
+    assert {one.replicas for one in found.plan.assignments} == {(1, 4)}
+    assert any(one.startswith("broker 3 gets nothing: it did not report the size") for one in found.facts.remaining)
+
+
+@pytest.mark.parametrize(("total", "capacity"), [(None, None), (100 * GB, 90 * GB)])
+def test_a_disk_is_filled_where_none_is_reported_or_goals_limit_it(total: int | None, capacity: int | None) -> None:
+    found = make_plan(sized(total, total, None, capacity=capacity), DrainBrokers((2,)))
+    assert {one.replicas for one in found.plan.assignments} == {(1, 3)}

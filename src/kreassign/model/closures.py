@@ -4,6 +4,7 @@
     all working log directories are cordoned (KIP-1066, Kafka 4.3)          →  CORDONED
     it reported no working directory, or not whether those are cordoned     →  UNREAD
     it is in maintenance by the record that the cluster keeps               →  MAINTENANCE
+    it did not report the size of its file systems, and others did theirs   →  UNSIZED
     cordoned or unread, and Kafka refuses lists that name it, or that is
     not known                                                               →  BINDING besides
 
@@ -25,6 +26,7 @@ class Closure(IntFlag):
     MAINTENANCE = 2
     UNREAD = 4
     BINDING = 8
+    UNSIZED = 16
 
     @property
     def is_binding(self) -> bool:
@@ -51,6 +53,10 @@ _WORDS = {
     Closure.UNREAD: (
         "it did not report whether its log directories are cordoned",
         "see why it does not answer (`kreassign doctor`)",
+    ),
+    Closure.UNSIZED: (
+        "it did not report the size of its file systems, as others did",
+        "give its limit for disk under [broker-capacity] of the goals file",
     ),
 }
 

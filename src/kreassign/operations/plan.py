@@ -41,10 +41,11 @@ from kreassign.model.replica_columns import ReplicaColumns
 from kreassign.model.replication_factor import CONSENT, FactorChanges, factor_changes
 from kreassign.model.text import format_amount, some_of
 from kreassign.model.throttle import NO_THROTTLE
-from kreassign.operations.plan_inputs import Inputs
+from kreassign.operations.plan_inputs import Inputs, limited
 from kreassign.operations.plan_tasks import FactorConsent, Rebalance, Repair, Task, WhatIf, described
 from kreassign.planner import BrokerFacts, Budget, Problem, evaluate, solve
 from kreassign.planner.check.cost import bytes_bound
+from kreassign.planner.goals import DISK
 from kreassign.planner.problem.build import problem_from
 from kreassign.planner.problem.problem import Assignment
 from kreassign.planner.results import Origin, Outcome, outcome_of
@@ -412,31 +413,21 @@ def _problem_of_lost(client: AdminClient, question: ReplanMoves, cluster: Cluste
         sizes[name] = max(sizes[name], place.current_bytes)
     lists = {name: wanted.get(name, partition.replicas) for name, partition in found.items()}
     columns = ReplicaColumns.of_lists(lists, sizes)
-    hosts = [
-        *(
-            replace(host, closure=closures.get(host.id, Closure.NONE))
-            for host in _live(cluster, log_dirs, question, barred)
-        ),
-        *_absent(cluster, question, found),
-    ]
-    return problem_from(hosts, columns)
+    live = (
+        replace(host, closure=closures.get(host.id, Closure.NONE))
+        for host in _live(cluster, log_dirs, question, barred)
+    )
+    return problem_from([*limited([*live]), *_absent(cluster, question, found)], columns)
 
 
 def _live(
     cluster: Cluster, log_dirs: Mapping[int, tuple[LogDir, ...]], question: ReplanMoves, barred: Collection[int]
 ) -> Iterator[BrokerFacts]:
     closed = {*barred, *question.avoid, *_emptied(question.plan)}
-    rooms = {broker: _room(dirs, question.disk_reserve) for broker, dirs in log_dirs.items()}
-    # Who did not answer takes nothing (`closures_of`), so that the others keep their limits.
-    is_known = all(room is not None for room in rooms.values())
     for broker in cluster.brokers:
-        room = rooms.get(broker.id)
-        yield BrokerFacts(
-            broker.id,
-            broker.rack,
-            {"disk": room} if is_known and room is not None else {},
-            may_receive=broker.id not in closed,
-        )
+        room = _room(log_dirs.get(broker.id, ()), question.disk_reserve)
+        limits = {} if room is None else {DISK.name: room}
+        yield BrokerFacts(broker.id, broker.rack, limits, may_receive=broker.id not in closed)
 
 
 def _absent(

@@ -31,10 +31,12 @@ from kreassign.pipeline.load.doubt import furthest_beyond, heed
 from kreassign.pipeline.load.rules import LARGEST_LOG_BYTES, MOST_BYTES_PER_S
 from kreassign.pipeline.tables.snapshot_columns import SnapshotColumns, columns_of, seen_replicas
 from kreassign.planner import BrokerFacts, LogDirFacts, Problem
+from kreassign.planner.goals import DISK
 from kreassign.planner.problem.build import problem_from
 from kreassign.planner.problem.policy import CORES, PlanPolicy, with_coordinated, with_policy
 
 MOST_CORES = 10_000
+NO_POLICY = PlanPolicy()
 PART_OF_CPU = "of a CPU"
 """Unit of CPU measurements of brokers: 1 is the whole CPU of a broker."""
 
@@ -95,7 +97,7 @@ def inputs_of_columns(found: SnapshotColumns, policy: PlanPolicy, snapshot_id: s
 def hosts_of(head: ClusterSnapshot, replicas: ReplicaColumns, policy: PlanPolicy) -> list[BrokerFacts]:
     """Brokers of a snapshot as the planner sees them."""
     held = replicas.held_bytes
-    return limited([host_facts(one, held, policy) for one in head.brokers])
+    return limited([host_facts(one, held, policy) for one in head.brokers], policy)
 
 
 def ids_of_topics(head: ClusterSnapshot) -> dict[str, str]:
@@ -157,7 +159,7 @@ def _source(goal: str, broker: int, policy: PlanPolicy) -> str:
         return "the goals file, for single brokers"
     if goal in policy.capacity:
         return "the goals file, for all brokers"
-    default = ", the default" if policy.disk_reserve == PlanPolicy().disk_reserve else ""
+    default = ", the default" if policy.disk_reserve == NO_POLICY.disk_reserve else ""
     return f"measured: their file systems, {policy.disk_reserve:.0%} of them kept free{default}"
 
 
@@ -178,20 +180,27 @@ def host_facts(seen: SnapshotBroker, held: Mapping[tuple[int, str], float], poli
     return BrokerFacts(
         seen.broker.id,
         seen.broker.rack,
-        {} if room is None else {"disk": room * usable},
+        {} if room is None else {DISK.name: room * usable},
         is_live=not seen.broker.is_fenced,
         closure=seen.closure,
         log_dirs=log_dirs,
     )
 
 
-def limited(hosts: Sequence[BrokerFacts]) -> list[BrokerFacts]:
-    """Remove disk limits unless all brokers have one: they also tell how unequal brokers are.
+def limited(hosts: Sequence[BrokerFacts], policy: PlanPolicy = NO_POLICY) -> list[BrokerFacts]:
+    """Close live brokers of unknown size where others report theirs, unless the policy has a limit for their disks.
 
-    A broker that did not report its directories has none, and receives nothing: the others keep theirs.
+    Before Kafka 3.3 no broker reports it: then none has a limit, and all are open.
     """
-    known = all("disk" in host.capacity for host in hosts if host.is_live and Closure.UNREAD not in host.closure)
-    return [host if known else replace(host, capacity={}) for host in hosts]
+    if not any(DISK.name in host.capacity for host in hosts if host.is_live):
+        return list(hosts)
+
+    def is_unsized(host: BrokerFacts) -> bool:
+        given = policy.capacity.keys() | policy.broker_capacity.get(host.id, {}).keys()
+        is_told = host.is_live and Closure.UNREAD not in host.closure
+        return is_told and DISK.name not in host.capacity.keys() | given
+
+    return [replace(host, closure=host.closure | Closure.UNSIZED) if is_unsized(host) else host for host in hosts]
 
 
 def heeded(

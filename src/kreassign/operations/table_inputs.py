@@ -75,7 +75,7 @@ def inputs_of_tables(
     hosts = [host_facts(_broker(row, load.log_dirs), held, policy) for row in load.brokers]
     columns = load.columns
     replicas, basis = _heeded(load.replicas, load, policy, columns.reason_names, columns.reasons)
-    problem = problem_from(limited(hosts), replicas, reads_per_write=policy.reads_per_write)
+    problem = problem_from(limited(hosts, policy), replicas, reads_per_write=policy.reads_per_write)
     whence = Whence(
         columns.cluster_id, columns.snapshot_id, load.taken_ms, is_cpu_measured=columns.replicas.is_cpu_measured
     )
