@@ -12,12 +12,15 @@ import pytest
 
 from kreassign.admin import AdminClient
 from kreassign.autopilot.events import Looked, Name, Planned, Rehearsed
+from kreassign.autopilot.memory import Finding
+from kreassign.autopilot.observation import Asked, Known, Unknown
 from kreassign.autopilot.policy import Kind, parse_policy
-from kreassign.autopilot.rehearsals import dated
+from kreassign.autopilot.rehearsals import counts_still, dated
 from kreassign.autopilot.story import story
 from kreassign.errors import Infeasible
 from kreassign.executor.journal import read_events
-from kreassign.model import Batch, ConfigChange, ConfigResource
+from kreassign.executor.lease import OF_AUTOPILOTS, present_holder
+from kreassign.model import Batch, ConfigChange, ConfigResource, LogDir
 from kreassign.model.plan import PartitionAssignment, Plan
 from kreassign.operations import autopilot_plans, autopilot_proposals
 from kreassign.operations.autopilot_journal import BRAKE, DECISIONS, decisions_path
@@ -268,3 +271,40 @@ def test_a_refusal_is_told_again_after_a_day(tmp_path: Path, monkeypatch: pytest
             ours.watch(autopilot, 3 * HOUR_S, LOOKS_S)
             assert sum(one.what.endswith("it is not repaired") for one in ours.messages) == told
             assert bool(autopilot.memory.findings[GONE].problem) == is_full
+
+
+# A good rehearsal counts for what it was made of.
+
+
+def rehearsed_at(watched: Watched) -> Finding:
+    """The finding about broker 3, with a plan whose good rehearsal ended at the last look."""
+    look = watched.last_look
+    tried = dated(Rehearsed(look.now.at_ms, "done"), look, watched.memory.findings[GONE_3], look.now.at_ms)
+    return replace(
+        watched.memory.findings[GONE_3], proposal=Planned(look.now.at_ms, GONE_3, "plan", 0, (), rehearsal=tried)
+    )
+
+
+@pytest.mark.parametrize(("dirs", "counts"), [
+    (Known((LogDir("/d0", None, 1000, 500, is_cordoned=False, replicas=()),)), True),
+    (Known((LogDir("/d0", "it is offline", None, None, is_cordoned=False, replicas=()),)), False),
+    (Unknown("no answer"), False),
+])  # fmt: skip
+def test_a_good_rehearsal_counts_for_the_directories_that_it_saw(dirs: Asked[tuple[LogDir, ...]], counts: bool) -> None:
+    watched = Watched(ACT, lambda _: cluster(0, LISTS, down=[3]))
+    watched.watch(0.2 * HOUR)
+    finding, look = rehearsed_at(watched), watched.last_look
+    now = replace(look.now, log_dirs={**look.now.log_dirs, 5: dirs})
+    assert counts_still(look._replace(now=now), finding) is counts
+
+
+def test_a_good_rehearsal_counts_for_two_looks_and_the_run() -> None:
+    """However long the evidence must last: nobody knows the traffic of an hour later."""
+    watched = Watched(ACT, lambda _: cluster(0, LISTS, down=[3]))
+    watched.watch(0.2 * HOUR)
+    finding, look = rehearsed_at(watched), watched.last_look
+    counts = [
+        counts_still(look._replace(now=replace(look.now, at_ms=look.now.at_ms + minutes * 60_000)), finding)
+        for minutes in (14, 16)
+    ]
+    assert counts == [True, False]

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import math
 
-from kreassign.autopilot.detectors import DETECTORS, Look, patience
+from kreassign.autopilot.detectors import DETECTORS, Look
 from kreassign.autopilot.events import Rehearsed
 from kreassign.autopilot.gates import REDUNDANCY, UNTIL_IT_RUNS, Case, at_any_time, closed_gates
 from kreassign.autopilot.memory import Finding
@@ -19,16 +19,23 @@ from kreassign.model.text import HOUR_MS
 
 
 def counts_still(look: Look, finding: Finding) -> bool:
-    """True if the last rehearsal of a proposal need not be made again yet, whatever it showed."""
+    """True if the last rehearsal of a proposal need not be made again yet, whatever it showed.
+
+    A good one is made again where the look could not read all that it may have failed by.
+    """
     last = None if finding.proposal is None else finding.proposal.rehearsal
-    return last is not None and look.now.at_ms < last.until_ms and last.basis == _basis_of(look, finding)
+    if last is None or look.now.at_ms >= last.until_ms or last.basis != _basis_of(look, finding):
+        return False
+    return bool(last.problem) or not look.now.unread()
 
 
 def _basis_of(look: Look, finding: Finding) -> str:
     """Digest of what a rehearsal may fail by, besides the plan: a change of it is a reason to try again."""
     now, policy = look.now, look.policy
     brokers = [sorted(one) for one in (now.live, now.down, now.in_maintenance, now.cordoned())]
-    return hashlib.sha256(repr((brokers, policy.runs.throttle, _hours_of(policy, finding))).encode()).hexdigest()[:16]
+    offline = [(broker, one.path) for broker, dirs in now.directories() for one in dirs if one.error is not None]
+    basis = (brokers, sorted(offline), policy.runs.throttle, _hours_of(policy, finding))
+    return hashlib.sha256(repr(basis).encode()).hexdigest()[:16]
 
 
 def _hours_of(policy: Policy, finding: Finding) -> Schedule:
@@ -52,14 +59,13 @@ def may_rehearse(look: Look, finding: Finding) -> bool:
 def dated(rehearsal: Rehearsed, look: Look, finding: Finding, at_ms: int) -> Rehearsed:
     """A rehearsal of a proposal that ended now, with the time until which it counts; the proposal has the one before.
 
-    A good one counts for the two looks and the run, or while evidence ripens again, and besides for as long as plan and
-    rehearsal took. One that failed again, in the same window, counts twice as long as the one before.
+    A good one counts for the two looks and the run, and besides for as long as plan and rehearsal took: no look reads
+    the traffic that it was made with. One that failed again, in the same window, counts twice as long as the last one.
     """
     last = None if finding.proposal is None else finding.proposal.rehearsal
     basis, apart_ms = _basis_of(look, finding), round(look.policy.care.looks_apart * 1000)
     if not rehearsal.problem:
-        ripe_ms = round(patience(finding.name.kind, look.policy).act_s * 1000)
-        wait_ms = max(3 * apart_ms, ripe_ms) + max(0, at_ms - look.now.at_ms)
+        wait_ms = 3 * apart_ms + max(0, at_ms - look.now.at_ms)
     elif last is None or not last.problem or last.basis != basis or last.at_ms < _opened_ms(look, finding, at_ms):
         wait_ms = apart_ms
     else:
